@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The numbers of op_errors.def as an enum. */
+#ifndef OP_ERRORS_H
+#define OP_ERRORS_H
+
+enum op_error {
+	OP_ERROR_FIRST = 32,
+#define OP_ERROR(number, name, sentence) OP_ERROR_##name = number,
+#include "op_errors.def"
+#undef OP_ERROR
+	OP_ERROR_LIMIT = 160, /* above every number, now and later */
+};
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Everything the kernel programs and user space share: the layout of the arena, and of
+ * the records in the ring buffer. Fixed widths, no holes, no pointers. A runtime adds its
+ * own header beside this one (op_python.h).
+ *
+ * Includers provide the fixed-width types: bpf/kernel.h in programs, <stdint.h> through
+ * op_user_types.h in user space.
+ */
+#ifndef OP_TYPES_H
+#define OP_TYPES_H
+
+enum {
+	OP_COMM_BYTES = 16,
+	OP_FRAMES_MAX = 1024,	       /* user frames of a stack */
+	OP_KERNEL_FRAMES_MAX = 127,    /* kernel.perf_event_max_stack's default */
+	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX,
+	OP_STACK_COPY_BYTES = 12288,   /* of the user stack of an unknown process */
+	OP_MAPPINGS_MAX = 16384,       /* executable mappings of one process */
+	OP_CPUS_MAX = 4096,
+};
+
+/*
+ * The arena: slabs of 1 MiB that user space writes through mmap and programs only read.
+ * A reference counts 8-byte granules over all slabs; 0 is "none" (granule 0 is never
+ * given out). An object never crosses a slab. Published objects do not change: a new
+ * version is written elsewhere, one aligned word is switched to it, and the old one is
+ * reused only after a grace period (lib/unwind/arena.h).
+ */
+typedef __u32 op_ref;
+
+enum {
+	OP_SLAB_SHIFT = 20,
+	OP_SLAB_BYTES = 1 << OP_SLAB_SHIFT,
+	OP_SLABS_MAX = 1024,
+	OP_REF_SHIFT = 3, /* bytes of a granule */
+	OP_REF_SLAB_SHIFT = OP_SLAB_SHIFT - OP_REF_SHIFT,
+};
+
+/*
+ * Unwind rows. The text of an executable is cut in pages of 64 KiB of ELF address; a page
+ * has rows sorted by `pc`, and a row holds from its pc to the next row's. The first row
+ * of a page has pc 0.
+ */
+enum {
+	OP_PAGE_SHIFT = 16,
+	OP_PAGE_ROWS_MAX = 1 << OP_PAGE_SHIFT,
+};
+
+struct op_row {
+	__u16 pc;   /* offset in the page */
+	__u16 rule; /* index into the rules map */
+};
+
+/* A directory entry: the rows of one page. No rows: nothing is known there. */
+struct op_page {
+	op_ref rows; /* of struct op_row[count] */
+	__u32 count;
+};
+
+/* How the canonical frame address (CFA) is found. */
+enum op_cfa {
+	OP_CFA_INVALID = 0,  /* no rule, or one this unwinder does not know */
+	OP_CFA_STOP = 1,     /* the outermost frame: the stack is complete */
+	OP_CFA_SP = 2,	     /* sp + cfa_off */
+	OP_CFA_FP = 3,	     /* fp + cfa_off */
+	OP_CFA_DEREF_SP = 4, /* *(sp + low 16 bits of cfa_off) + high 16 bits, both signed */
+	OP_CFA_DEREF_FP = 5, /* *(fp + low 16 bits of cfa_off) + high 16 bits, both signed */
+	OP_CFA_PLT = 6,	     /* x86-64 .plt: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
+	OP_CFA_SIGNAL = 7,   /* the kernel's signal frame at sp */
+	OP_CFA_REG = 8,	     /* leaf only: register (cfa_off & 255) + (cfa_off >> 8) */
+	OP_CFA_FRAME = 9,    /* a frame record at fp, whatever the pc: Go, JIT code */
+	OP_CFA_MAX,
+};
+
+/*
+ * How the caller's frame pointer and return address are found. x86-64: the return address
+ * is at CFA - 8 and SAVE_PAIR, SAVE_RA do not occur.
+ */
+enum op_save {
+	OP_SAVE_NONE = 0,    /* fp is unchanged (aarch64: the return address is in lr) */
+	OP_SAVE_FP = 1,	     /* fp at CFA + save_off (aarch64: return address in lr) */
+	OP_SAVE_FP_AT_FP = 2, /* fp at fp + save_off: stacks realigned by gcc */
+	OP_SAVE_PAIR = 3,    /* aarch64: fp at CFA + save_off, return address 8 above it */
+	OP_SAVE_RA = 4,	     /* aarch64: return address at CFA + save_off, fp unchanged */
+	OP_SAVE_RA_REG = 5,  /* leaf only: return address in register save_off, sp = CFA */
+	OP_SAVE_MAX,
+};
+
+struct op_rule {
+	__u8 cfa;	/* enum op_cfa */
+	__u8 save;	/* enum op_save */
+	__s16 save_off; /* bytes */
+	__s32 cfa_off;	/* bytes */
+};
+
+enum {
+	OP_RULES_MAX = 32768,
+	OP_RULE_INVALID = 0, /* these three are always in the table */
+	OP_RULE_STOP = 1,
+	OP_RULE_FRAME = 2,
+};
+
+/* DWARF register numbers of the leaf's registers (OP_CFA_REG, OP_SAVE_RA_REG). */
+enum {
+	OP_LEAF_REGS = 32,
+};
+
+/* One executable segment (PT_LOAD with X) of an ELF file. */
+struct op_segment {
+	__u64 vaddr;	  /* ELF address of page 0, a multiple of 64 KiB */
+	op_ref pages;	  /* of struct op_page[page_count] */
+	__u32 page_count;
+	__u32 runtime;	  /* enum op_runtime whose interpreter loop stands here, or 0 */
+	__u32 loop_count; /* of loop[] */
+	__u64 loop[2][2]; /* ELF addresses [first, end) of the loop; the second is .cold */
+};
+
+/* enum flags of struct op_mapping */
+enum {
+	OP_MAPPING_ANON = 1 << 0, /* no file: JIT code; walked by frame pointer */
+	OP_MAPPING_VDSO = 1 << 1,
+};
+
+/* An executable mapping of a process; its start stands in the table of starts. */
+struct op_mapping {
+	__u64 end;
+	__u64 bias;	/* process address - bias = ELF address */
+	op_ref segment; /* of struct op_segment; 0: frame pointers */
+	__u32 flags;
+};
+
+enum op_runtime {
+	OP_RUNTIME_NONE = 0,
+	OP_RUNTIME_PYTHON = 1,
+	OP_RUNTIME_MAX = 16,
+};
+
+/* What the programs know of a process. Found by `op_processes`: pid -> struct op_process_key. */
+struct op_process {
+	__u32 generation;
+	__u32 mapping_count;
+	op_ref starts;	 /* of __u64[mapping_count], ascending */
+	op_ref mappings; /* of struct op_mapping[mapping_count] */
+	op_ref runtime[OP_RUNTIME_MAX]; /* of the runtime's own struct, or 0 */
+};
+
+/* Value of the process map: one word, so that a change is seen whole. */
+struct op_process_key {
+	op_ref process;
+	__u32 generation; /* grows with every change; names the table a record was made with */
+};
+
+/* ---- records ---- */
+
+/* A word of a user stack: what kind of frame, and its address. */
+enum op_frame_kind {
+	OP_FRAME_NATIVE = 0,	    /* word: pc; a return address but for the leaf */
+	OP_FRAME_NATIVE_EXACT = 1,  /* word: pc that was interrupted: leaf, or below a signal */
+	OP_FRAME_PYTHON = 2,	    /* 2 words: see op_python.h */
+};
+
+#define OP_FRAME_KIND_SHIFT   56
+#define OP_FRAME_ADDRESS_MASK ((1ULL << OP_FRAME_KIND_SHIFT) - 1)
+
+/* Why a user stack ends where it ends. Above OP_END_MAX: an error of op_errors.def. */
+enum op_end {
+	OP_END_COMPLETE = 0,
+	OP_END_TRUNCATED = 1, /* max_frames: the leaf side is there */
+	OP_END_NO_USER = 2,   /* a kernel thread */
+	OP_END_UNKNOWN = 3,   /* process not known yet: registers and stack follow instead */
+	OP_END_OFF = 4,	      /* user stacks are turned off */
+	OP_END_MAX = 16,
+};
+
+/* What a record was taken for. */
+enum op_event {
+	OP_EVENT_CPU = 0,
+	OP_EVENT_MAX = 16,
+};
+
+/*
+ * One sample. After it stand `kernel_count` words (leaf first), then `user_words` words
+ * (leaf first); or, where end is OP_END_UNKNOWN, a struct op_registers and `stack_bytes`
+ * bytes of stack from its sp.
+ */
+struct op_record {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 value;   /* of the event: nanoseconds, bytes; 0 for CPU */
+	__u64 cgroup;  /* cgroup v2 id */
+	__u64 end_pc;  /* where the stack ended */
+	__u32 pid;     /* process, in the profiler's PID namespace */
+	__u32 tid;
+	__u32 cpu;
+	__u32 generation; /* of the process's table; 0 with OP_END_UNKNOWN */
+	__u16 kernel_count;
+	__u16 user_words;
+	__u16 user_frames;
+	__u16 end; /* enum op_end, or an error */
+	__u16 event; /* enum op_event */
+	__u16 stack_bytes;
+	__u32 reserved0;
+	char comm[OP_COMM_BYTES];
+};
+
+/* User registers at the interruption, numbered as DWARF numbers them. */
+struct op_registers {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u64 lr;
+	__u64 reg[OP_LEAF_REGS];
+};
+
+/* ---- counters: a slot per CPU and counter ---- */
+enum op_counter {
+	OP_COUNT_TAKEN = 0,
+	OP_COUNT_IDLE,	      /* filtered: the idle task */
+	OP_COUNT_FILTERED,    /* filtered: by rule */
+	OP_COUNT_RING_FULL,   /* dropped */
+	OP_COUNT_NESTED,      /* dropped: the CPU's state was in use */
+	OP_COUNT_OUTPUT,      /* records put in the ring */
+	OP_COUNT_COMPLETE,
+	OP_COUNT_TRUNCATED,
+	OP_COUNT_BROKEN,
+	OP_COUNT_UNKNOWN,     /* records with registers and stack */
+	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
+	OP_COUNTERS = 160,
+};
+
+/* ---- filter ---- */
+enum {
+	OP_FILTER_RULES = 32,
+};
+
+struct op_filter_rule {
+	__u64 number;
+	char comm[OP_COMM_BYTES];
+	__u32 kind;   /* OTELPROF_FILTER_* */
+	__u32 action; /* OTELPROF_FILTER_INCLUDE, _EXCLUDE */
+	__u32 keep_one_in;
+	__u32 reserved0;
+};
+
+struct op_filter {
+	__u32 count;
+	__u32 default_action;
+	struct op_filter_rule rules[OP_FILTER_RULES];
+};
+
+_Static_assert(sizeof(struct op_row) == 4, "rows are dense");
+_Static_assert(sizeof(struct op_rule) == 8, "rules are one word");
+_Static_assert(sizeof(struct op_page) == 8, "layout");
+_Static_assert(sizeof(struct op_segment) == 56, "layout");
+_Static_assert(sizeof(struct op_mapping) == 24, "layout");
+_Static_assert(sizeof(struct op_process) == 80, "layout");
+_Static_assert(sizeof(struct op_process_key) == 8, "layout");
+_Static_assert(sizeof(struct op_record) == 80, "layout");
+_Static_assert(sizeof(struct op_registers) == 288, "layout");
+_Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
+_Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX, "references reach all slabs");
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Configuration of a profiler. A struct begins with its own size and zero means "the
+ * default" in every field, so a program built against an old header runs with a new
+ * library, and one built against a new header runs with an old library as long as it
+ * sets no field that the old one lacks (-E2BIG then).
+ */
+#ifndef OTELPROF_CONFIG_H
+#define OTELPROF_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <otelprof/macros.h>
+
+OTELPROF_BEGIN_DECLS
+
+/* Log levels, the numbers of syslog(3). */
+#define OTELPROF_LOG_ERROR   3
+#define OTELPROF_LOG_WARNING 4
+#define OTELPROF_LOG_INFO    6
+#define OTELPROF_LOG_DEBUG   7
+
+/**
+ * A log line. @message has no newline and is valid during the call only. Called in the
+ * thread that called the library, or in its delivery threads; must not call back.
+ */
+typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
+
+/* A resource attribute given by the user; both strings are UTF-8. */
+struct otelprof_attribute {
+	const char *key;
+	const char *value;
+};
+
+/* otelprof_config.flags */
+#define OTELPROF_NO_KERNEL_STACKS (UINT64_C(1) << 0) /* user frames only */
+#define OTELPROF_NO_USER_STACKS	  (UINT64_C(1) << 1) /* kernel frames only */
+#define OTELPROF_NO_NATIVE_NAMES  (UINT64_C(1) << 2) /* leave names to the back end */
+#define OTELPROF_IDLE		  (UINT64_C(1) << 3) /* keep samples of the idle task */
+#define OTELPROF_COMMAND_LINE	  (UINT64_C(1) << 4) /* process.command_args: may be secret */
+#define OTELPROF_NO_START_SCAN	  (UINT64_C(1) << 5) /* learn of processes by events only */
+#define OTELPROF_NO_BPF_LOOP	  (UINT64_C(1) << 6) /* the programs of kernels before 5.17 */
+
+/* otelprof_config.runtimes_off: a bit a language runtime */
+#define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
+
+struct otelprof_config {
+	size_t size;			/* of this struct; otelprof_config_init() sets it */
+	uint64_t flags;			/* OTELPROF_NO_KERNEL_STACKS and so on */
+	uint64_t runtimes_off;		/* OTELPROF_RUNTIME_*: these get native frames only */
+	uint64_t memory_budget_bytes;	/* unwind tables and process tables in the kernel; 64 MiB */
+	uint64_t symbol_budget_bytes;	/* names kept in user memory; 64 MiB */
+	uint32_t sample_rate_hz;	/* samples a second and CPU, 1 to 1000; 20 */
+	uint32_t max_frames;		/* frames of a user stack, 16 to 1024; 1024 */
+	uint32_t max_processes;		/* processes known at once; 8192 */
+	uint32_t ring_bytes;		/* kernel to user buffer, a power of two; by CPU count */
+	uint32_t threads;		/* 0: all work is done inside otelprof_poll() */
+	uint32_t log_level;		/* lines up to this level are given to log; WARNING */
+	otelprof_log_fn log;		/* NULL: silent */
+	void *log_userdata;
+	const char *procfs_root;	/* "/proc" */
+	const char *sysfs_root;		/* "/sys" */
+	const char *layouts_dir;	/* extra runtime layouts; NULL: built-in ones only */
+	const char *service_name;	/* service.name of processes that name none; NULL: none */
+	const struct otelprof_attribute *attributes; /* on every resource */
+	size_t attributes_len;
+};
+
+/** Set every field of @config to its default. Any thread. Since 0.1. */
+static inline void otelprof_config_init(struct otelprof_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->size = sizeof(*config);
+}
+
+/* otelprof_filter_rule.kind */
+#define OTELPROF_FILTER_ALL	 0 /* matches everything: a last rule that sets the default */
+#define OTELPROF_FILTER_PID	 1 /* number: one process */
+#define OTELPROF_FILTER_PID_TREE 2 /* number: a process and its descendants */
+#define OTELPROF_FILTER_COMM	 3 /* text: the thread's command name, whole, 15 bytes */
+#define OTELPROF_FILTER_UID	 4 /* number: real user id */
+#define OTELPROF_FILTER_CGROUP	 5 /* text: path below the cgroup v2 mount; and its children */
+#define OTELPROF_FILTER_MIN_AGE	 6 /* number: nanoseconds since the process began, at least */
+
+/* otelprof_filter_rule.action */
+#define OTELPROF_FILTER_INCLUDE 0
+#define OTELPROF_FILTER_EXCLUDE 1
+
+/**
+ * One rule of a filter. Rules are tried in order and the first that matches decides.
+ * Where none matches, the sample is excluded if the filter has a rule that includes,
+ * and included if it has none.
+ */
+struct otelprof_filter_rule {
+	size_t size;	    /* of this struct, equal in all rules of one filter */
+	uint32_t kind;	    /* OTELPROF_FILTER_PID and so on */
+	uint32_t action;    /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
+	uint32_t keep_one_in; /* 0 or 1: every sample; N: one in N, the rest is "filtered" */
+	uint32_t reserved0;
+	uint64_t number;
+	const char *text;
+};
+
+/* A filter. The library copies it with its rules and strings. No rules: no filter. */
+struct otelprof_filter {
+	size_t size;
+	const struct otelprof_filter_rule *rules;
+	size_t rules_len; /* at most OTELPROF_FILTER_RULES */
+};
+
+#define OTELPROF_FILTER_RULES 32
+
+static inline void otelprof_filter_init(struct otelprof_filter *filter)
+{
+	memset(filter, 0, sizeof(*filter));
+	filter->size = sizeof(*filter);
+}
+
+OTELPROF_END_DECLS
+
+#endif

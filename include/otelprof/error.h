@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errors. Every call returns 0 or more for success and a negative number for failure:
+ * a negative errno, or one of the library codes below where errno has no word for it.
+ * A code keeps its number and meaning for ever.
+ */
+#ifndef OTELPROF_ERROR_H
+#define OTELPROF_ERROR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <otelprof/macros.h>
+
+OTELPROF_BEGIN_DECLS
+
+struct otelprof;
+
+/* Library codes begin clear of errno (up to 4095) and of libbpf (4000 to 4013). */
+#define OTELPROF_E_BASE	      10000
+/* The kernel lacks BTF (CONFIG_DEBUG_INFO_BTF), which every program here needs. */
+#define OTELPROF_E_NO_BTF      10001
+/* The kernel's verifier refused a program; the detail holds the end of its log. */
+#define OTELPROF_E_VERIFIER    10002
+/* A capability is missing; the detail names it. */
+#define OTELPROF_E_CAPABILITY  10003
+/* A module of the library (such as the gRPC transport) could not be loaded. */
+#define OTELPROF_E_MODULE      10004
+/* The handle was made before fork() and is used in the child. */
+#define OTELPROF_E_FORKED      10005
+/* The back end refused the profiles for good; they are counted as dropped. */
+#define OTELPROF_E_REFUSED     10006
+
+/**
+ * Why the last call on a handle failed.
+ *
+ * The strings are owned by the handle and valid until the next call on it.
+ */
+struct otelprof_error_info {
+	size_t size;	     /* of this struct, set by the caller */
+	int32_t code;	     /* the negative number the call returned */
+	uint32_t reserved0;
+	const char *message; /* one sentence: what, where, and what to do about it */
+	const char *detail;  /* longer text such as a verifier log, or NULL */
+};
+
+/**
+ * Text for an error code, without a handle.
+ *
+ * Returns a static string, never NULL. Any thread. Since 0.1.
+ */
+OTELPROF_API const char *otelprof_strerror(int code);
+
+/**
+ * The reason of the last failure of a call on @p.
+ *
+ * With @p NULL the reason why otelprof_init() last failed in this thread is given.
+ * Returns 0; -EINVAL for a NULL or short @ret; -ENODATA where no call failed yet.
+ * Same thread as the other calls on @p. Since 0.1.
+ */
+OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
+
+OTELPROF_END_DECLS
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libotelprof: profiles of every process of a Linux host, as OpenTelemetry Profiles.
+ *
+ * The model. One handle is one profiler. otelprof_init() checks and prepares,
+ * otelprof_start() attaches, otelprof_poll() does the work that has come up,
+ * otelprof_export() closes a window and hands its profiles to the exporters. Put the
+ * descriptor of otelprof_get_fd() into any event loop, or call otelprof_poll() in a loop.
+ *
+ * Threads. A handle belongs to one thread at a time: calls on it must not overlap. Two
+ * handles are independent. The library keeps no global state, installs no signal
+ * handler, writes to no standard stream and never ends the process. A gRPC exporter has
+ * a delivery thread of its own beside gRPC's; all its signals are blocked.
+ *
+ * fork(). The child of a fork may only call otelprof_free() on an inherited handle, which
+ * then releases memory and descriptors and leaves the parent's profiling alone; any other
+ * call returns -OTELPROF_E_FORKED.
+ *
+ * Strings and structs given to a call are copied, unless a call says otherwise.
+ */
+#ifndef OTELPROF_OTELPROF_H
+#define OTELPROF_OTELPROF_H
+
+#include <otelprof/config.h>
+#include <otelprof/error.h>
+#include <otelprof/export.h>
+#include <otelprof/macros.h>
+#include <otelprof/stats.h>
+#include <otelprof/version.h>
+
+OTELPROF_BEGIN_DECLS
+
+struct otelprof;
+
+/** Version of the library that is running, such as "0.1.0". Static. Since 0.1. */
+OTELPROF_API const char *otelprof_version(void);
+
+/**
+ * Make a profiler. Checks @config (NULL: the defaults), loads the kernel programs and
+ * attaches nothing yet. The library copies @config.
+ *
+ * On success *@ret is the new handle: the caller frees it with otelprof_free().
+ * Returns 0; -EINVAL for a value out of range; -E2BIG for a field this library does not
+ * know; -EPERM or -OTELPROF_E_CAPABILITY without the rights; -OTELPROF_E_NO_BTF;
+ * -OTELPROF_E_VERIFIER; -ENOMEM. otelprof_last_error(NULL, …) says more. Any thread.
+ * Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config *config,
+						   struct otelprof **ret);
+
+/**
+ * Free @p: stops it, drops what is not delivered (call otelprof_flush() before) and
+ * releases everything. NULL does nothing. Always returns NULL. Since 0.1.
+ */
+OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
+
+/**
+ * Begin sampling. Returns 0; -EALREADY where it runs; the error of perf_event_open(2) or
+ * of the attachment. May be called again after otelprof_stop(). Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
+
+/**
+ * End sampling. What was sampled stays, to be polled and exported. Returns 0, also where
+ * it did not run. Since 0.1.
+ */
+OTELPROF_API int otelprof_stop(struct otelprof *p);
+
+/**
+ * A descriptor to wait on: readable when otelprof_poll() has work. Owned by the handle,
+ * valid until otelprof_free(); level-triggered. Returns it, or a negative errno. Since 0.1.
+ */
+OTELPROF_API int otelprof_get_fd(struct otelprof *p);
+
+/**
+ * Do a bounded amount of the work at hand, waiting up to @timeout_ms for some (0: do not
+ * wait, -1: wait without end).
+ *
+ * Returns 1 where work was done and more may be waiting, 0 where the time was over,
+ * -EINTR after a signal, or another negative errno. A late call loses nothing before the
+ * kernel's ring is full, and then counts what it loses. Since 0.1.
+ */
+OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
+
+/**
+ * Close the window and hand its profiles to every exporter. Does not wait for their
+ * delivery. A window without samples sends nothing.
+ *
+ * Returns the number of samples handed over (at most INT_MAX), or a negative errno.
+ * Since 0.1.
+ */
+OTELPROF_API int otelprof_export(struct otelprof *p);
+
+/**
+ * Wait until every exporter has delivered or given up what it was handed, at most
+ * @timeout_ms; file exporters complete their file. Returns 0, or -ETIMEDOUT with the rest
+ * still queued. Since 0.1.
+ */
+OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
+
+/**
+ * Choose what is sampled, from the next sample on. Decided in the kernel before any
+ * unwinding; what a filter leaves out is counted in samples_filtered. NULL or no rules:
+ * everything. Before or after otelprof_start().
+ *
+ * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup or process that does not exist; on
+ * failure the old filter stays. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int
+otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
+
+/**
+ * Change the samples a second and CPU, 1 to 1000, at once. The open window is closed and
+ * exported first, for a window has one period. Returns 0 or -EINVAL. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
+						       uint32_t sample_rate_hz);
+
+OTELPROF_END_DECLS
+
+#endif

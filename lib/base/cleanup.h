@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owning locals. Each is tagged, set at its declaration, and leaves its scope only
+ * through OP_TAKE_PTR() or OP_TAKE_FD(); see docs/memory.md.
+ */
+#ifndef OP_BASE_CLEANUP_H
+#define OP_BASE_CLEANUP_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define _cleanup_(fn) __attribute__((cleanup(fn)))
+
+/* Hand the pointer over: the local becomes NULL. */
+#define OP_TAKE_PTR(ptr)                                                                 \
+	({                                                                               \
+		__typeof__(ptr) *_pp = &(ptr);                                           \
+		__typeof__(ptr) _p = *_pp;                                               \
+		*_pp = NULL;                                                             \
+		_p;                                                                      \
+	})
+
+/* Hand the descriptor over: the local becomes -1. */
+#define OP_TAKE_FD(fd)                                                                   \
+	({                                                                               \
+		int *_fdp = &(fd);                                                       \
+		int _fd = *_fdp;                                                         \
+		*_fdp = -1;                                                              \
+		_fd;                                                                     \
+	})
+
+/* Define op_x_freep() for a free function that takes NULL. */
+#define OP_DEFINE_CLEANUP(type, fn)                                                      \
+	static inline void fn##p(type *p)                                                \
+	{                                                                                \
+		if (*p)                                                                  \
+			fn(*p);                                                          \
+		*p = NULL;                                                               \
+	}
+
+static inline void op_freep(void *p)
+{
+	free(*(void **)p);
+	*(void **)p = NULL;
+}
+
+static inline void op_closep(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static inline void op_fclosep(FILE **f)
+{
+	if (*f)
+		(void)fclose(*f);
+	*f = NULL;
+}
+
+static inline void op_closedirp(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+	*d = NULL;
+}
+
+#define _cleanup_free_	   _cleanup_(op_freep)
+#define _cleanup_close_	   _cleanup_(op_closep)
+#define _cleanup_fclose_   _cleanup_(op_fclosep)
+#define _cleanup_closedir_ _cleanup_(op_closedirp)
+
+#endif

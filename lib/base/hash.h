@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hashing. Keys come from other processes, so tables that an outsider can fill take a
+ * random seed (op_hash_seed()).
+ *
+ * struct op_map64: uint64_t keys to uint64_t values, open addressing. A key of any value
+ * is allowed. struct op_index: finds the number of an element by content; the elements
+ * themselves live in the caller's array.
+ */
+#ifndef OP_BASE_HASH_H
+#define OP_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A well-mixed 64-bit hash of @len bytes. */
+uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed);
+
+/* A well-mixed hash of one number. */
+static inline uint64_t op_hash_u64(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	x ^= x >> 32;
+	return x;
+}
+
+/* A random seed of this process. */
+uint64_t op_hash_seed(void);
+
+struct op_map64 {
+	uint64_t *keys;
+	uint64_t *values;
+	uint8_t *used;
+	size_t len;
+	size_t mask; /* slots - 1, or 0 where there are none */
+};
+
+/* Returns true and *@ret where @key is there. */
+bool op_map64_get(const struct op_map64 *m, uint64_t key, uint64_t *ret);
+/* Returns 0 or -ENOMEM. Replaces. */
+int op_map64_put(struct op_map64 *m, uint64_t key, uint64_t value);
+/* Returns true where it was there. */
+bool op_map64_remove(struct op_map64 *m, uint64_t key);
+/* Empty it and release its memory. */
+void op_map64_clear(struct op_map64 *m);
+
+struct op_index_slot {
+	uint32_t hash;
+	uint32_t number; /* of the element, + 1; 0 is a free slot */
+};
+
+struct op_index {
+	struct op_index_slot *slots;
+	size_t len;
+	size_t mask;
+};
+
+/* Does element number @i of @elements equal @key? */
+typedef bool (*op_index_equal_fn)(const void *elements, uint32_t i, const void *key);
+
+/* The number of the element equal to @key, or UINT32_MAX. @hash is the hash of @key. */
+uint32_t op_index_find(const struct op_index *x, uint32_t hash, const void *elements,
+		       const void *key, op_index_equal_fn equal);
+/* Note element @number under @hash; it must not be there yet. Returns 0 or -ENOMEM. */
+int op_index_add(struct op_index *x, uint32_t hash, uint32_t number);
+/* Forget all elements, keep the memory. */
+void op_index_reset(struct op_index *x);
+/* Forget all elements and release the memory. */
+void op_index_clear(struct op_index *x);
+
+#endif

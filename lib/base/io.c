@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum {
+	CLOCK_READINGS = 5,
+	READ_FIRST_BYTES = 4096,
+};
+
+int op_fd_move_up(int fd)
+{
+	_cleanup_close_ int low = fd;
+	int moved;
+
+	if (fd < 0 || fd > 2)
+		return OP_TAKE_FD(low);
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return moved < 0 ? -errno : moved;
+}
+
+int op_openat(int dir, const char *path, int flags)
+{
+	int fd = openat(dir, path, flags | O_CLOEXEC, 0644);
+
+	return fd < 0 ? -errno : op_fd_move_up(fd);
+}
+
+int op_open(const char *path, int flags)
+{
+	return op_openat(AT_FDCWD, path, flags);
+}
+
+ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t op_read_fd(int fd, size_t limit, char **ret)
+{
+	_cleanup_free_ char *buf = NULL;
+	size_t cap = 0;
+	size_t len = 0;
+
+	for (;;) {
+		size_t want = cap ? cap * 2 : READ_FIRST_BYTES;
+		ssize_t n;
+		char *p;
+
+		if (cap > limit)
+			return -EFBIG;
+		p = realloc(buf, want + 1);
+		if (!p)
+			return -ENOMEM;
+		buf = p;
+		cap = want;
+		n = op_pread_full(fd, buf + len, cap - len, len);
+		if (n < 0)
+			return n;
+		len += (size_t)n;
+		if (len < cap)
+			break;
+	}
+	if (len > limit)
+		return -EFBIG;
+	buf[len] = 0;
+	*ret = OP_TAKE_PTR(buf);
+	return (ssize_t)len;
+}
+
+ssize_t op_read_file(const char *path, size_t limit, char **ret)
+{
+	_cleanup_close_ int fd = -1;
+
+	fd = op_open(path, O_RDONLY);
+	if (fd < 0)
+		return fd;
+	return op_read_fd(fd, limit, ret);
+}
+
+int op_write_full(int fd, const void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(fd, (const char *)buf + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t op_clock_monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t op_clock_realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+int64_t op_clock_monotonic_offset_ns(void)
+{
+	uint64_t best_gap = UINT64_MAX;
+	int64_t best = 0;
+	int i;
+
+	for (i = 0; i < CLOCK_READINGS; i++) {
+		uint64_t before = op_clock_monotonic_ns();
+		uint64_t wall = op_clock_realtime_ns();
+		uint64_t after = op_clock_monotonic_ns();
+
+		if (after - before >= best_gap)
+			continue;
+		best_gap = after - before;
+		best = (int64_t)(wall - (before + best_gap / 2));
+	}
+	return best;
+}

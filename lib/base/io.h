@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files and clocks: every descriptor is O_CLOEXEC and never 0, 1 or 2. */
+#ifndef OP_BASE_IO_H
+#define OP_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* open(2) with O_CLOEXEC. Returns a descriptor above 2, or -errno. */
+int op_open(const char *path, int flags);
+int op_openat(int dir, const char *path, int flags);
+
+/* Move @fd above 2 where it is not; takes ownership. Returns it or -errno. */
+int op_fd_move_up(int fd);
+
+/*
+ * The whole of a (possibly virtual) file of at most @limit bytes, with a NUL after it.
+ * Caller frees *@ret with free(). Returns its length, -EFBIG past the limit, or -errno.
+ */
+ssize_t op_read_file(const char *path, size_t limit, char **ret);
+
+/* Like op_read_file(), of an open descriptor from its start (pread). Borrows @fd. */
+ssize_t op_read_fd(int fd, size_t limit, char **ret);
+
+/* pread(2) until @len bytes or the end of file. Returns bytes read or -errno. */
+ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off);
+
+/* write(2) until all is written. Returns 0 or -errno. */
+int op_write_full(int fd, const void *buf, size_t len);
+
+uint64_t op_clock_monotonic_ns(void);
+uint64_t op_clock_realtime_ns(void);
+/* CLOCK_REALTIME - CLOCK_MONOTONIC now, from the tightest of a few readings. */
+int64_t op_clock_monotonic_offset_ns(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void op_log(struct op_log *log, enum op_log_level level, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!log || !log->fn || (int)level > log->level)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	log->fn(log->userdata, level, line);
+}
+
+int op_fail(struct op_log *log, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!log)
+		return code;
+	log->error = code;
+	free(log->detail);
+	log->detail = NULL;
+	va_start(ap, fmt);
+	(void)vsnprintf(log->message, sizeof(log->message), fmt, ap);
+	va_end(ap);
+	op_log(log, OP_LOG_DEBUG, "%s", log->message);
+	return code;
+}
+
+void op_fail_detail(struct op_log *log, const char *text)
+{
+	if (!log || !text)
+		return;
+	free(log->detail);
+	log->detail = strdup(text);
+}
+
+void op_log_deinit(struct op_log *log)
+{
+	free(log->detail);
+	log->detail = NULL;
+}

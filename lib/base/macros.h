@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small things every room uses. */
+#ifndef OP_BASE_MACROS_H
+#define OP_BASE_MACROS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OP_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define OP_MIN(a, b)	 ((a) < (b) ? (a) : (b))
+#define OP_MAX(a, b)	 ((a) > (b) ? (a) : (b))
+
+/* @n is a power of two. */
+#define OP_ALIGN_UP(x, n)   (((x) + ((n)-1)) & ~((__typeof__(x))(n)-1))
+#define OP_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n)-1))
+
+#define op_container_of(ptr, type, member)                                               \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define _op_unused_	      __attribute__((unused))
+#define _op_must_check_	      __attribute__((warn_unused_result))
+#define _op_printf_(fmt, arg) __attribute__((format(printf, fmt, arg)))
+
+#define op_likely(x)   __builtin_expect(!!(x), 1)
+#define op_unlikely(x) __builtin_expect(!!(x), 0)
+
+#endif

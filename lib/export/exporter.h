@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exporters of one handle. A request is encoded once and shared by all of them; each has
+ * its own queue and its own fate for a request. A sample is "exported" when at least one
+ * exporter's destination took its request, and dropped when the last exporter that could
+ * still take it gave it up; the reason given by that one is counted.
+ */
+#ifndef OP_EXPORT_EXPORTER_H
+#define OP_EXPORT_EXPORTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "otelprof/export.h"
+#include "otelprof/stats.h"
+
+struct op_exporters;
+
+struct op_exporters_stats {
+	uint64_t samples_exported;
+	uint64_t samples_pending;
+	uint64_t samples_dropped[OTELPROF_DROPS];
+	uint64_t requests_sent;
+	uint64_t bytes_sent;
+};
+
+int op_exporters_new(struct op_log *log, struct op_exporters **ret);
+struct op_exporters *op_exporters_free(struct op_exporters *x);
+OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
+
+/* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. */
+int op_exporters_add_grpc(struct op_exporters *x, const struct otelprof_grpc_config *config);
+int op_exporters_add_file(struct op_exporters *x, const struct otelprof_file_config *config);
+int op_exporters_add_callback(struct op_exporters *x,
+			      const struct otelprof_callback_config *config);
+
+size_t op_exporters_len(const struct op_exporters *x);
+/* The smallest request limit of all exporters, bytes. */
+size_t op_exporters_max_request(const struct op_exporters *x);
+/* Hand one request to every exporter. Takes ownership of @bytes (malloc), also on failure. */
+int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_t samples);
+/* Wait for the queues, complete the files. 0 or -ETIMEDOUT. */
+int op_exporters_flush(struct op_exporters *x, int timeout_ms);
+/* In the child of a fork: forget threads and transports without touching them. */
+void op_exporters_forked(struct op_exporters *x);
+void op_exporters_get_stats(struct op_exporters *x, struct op_exporters_stats *ret);
+
+#endif

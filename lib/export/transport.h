@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transport: carries one encoded request to one destination. The gRPC transport is a
+ * module of its own (libotelprof-grpc.so), loaded by dlopen(3) when the first gRPC exporter
+ * is made, so that a host which takes the bytes by callback never maps grpc. The module
+ * exports one symbol, `op_transport_module`, a struct op_transport_ops.
+ */
+#ifndef OP_EXPORT_TRANSPORT_H
+#define OP_EXPORT_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+enum { OP_TRANSPORT_ABI = 1 };
+
+struct op_transport_header {
+	const char *key; /* lower case */
+	const char *value;
+};
+
+/* Everything a transport needs, after environment and defaults were applied. */
+struct op_transport_config {
+	const char *target; /* "host:port" */
+	const char *user_agent;
+	const char *ca_pem; /* contents; NULL: the system's roots */
+	const char *client_cert_pem;
+	const char *client_key_pem;
+	const struct op_transport_header *headers;
+	size_t headers_len;
+	bool tls;
+	bool gzip;
+};
+
+/* What became of one request. */
+struct op_transport_result {
+	int grpc_status;	 /* 0: OK */
+	uint64_t rejected;	 /* partial success: profiles refused */
+	int64_t retry_delay_ms;	 /* RetryInfo; -1: none */
+	char message[512];	 /* the server's or the transport's words */
+};
+
+struct op_transport_ops {
+	uint32_t abi; /* OP_TRANSPORT_ABI */
+	int (*open)(const struct op_transport_config *config, struct op_log *log,
+		    void **ret);
+	/* Send and wait, at most @timeout_ms. Returns 0 where a result was made (see its
+	 * status), or -errno. Called from the exporter's delivery thread. */
+	int (*send)(void *transport, const void *request, size_t len, uint32_t timeout_ms,
+		    struct op_transport_result *ret);
+	/* Make a send() that is waiting return soon, status CANCELLED. Any thread. */
+	void (*cancel)(void *transport);
+	void (*close)(void *transport);
+};
+
+#endif

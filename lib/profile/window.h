@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One window: the dictionary and the samples of one export. Every table is interned by its
+ * whole content and compared on a hash hit, so two things are one only if they are equal;
+ * entry 0 of each table is the zero value. A sample's identity is its resource, event,
+ * stack, thread, name, CPU, link and labels; equal samples are merged, each keeps its
+ * timestamp and value.
+ *
+ * Numbers returned are indices into the window's tables, valid until op_window_reset().
+ * All calls return 0 or -ENOMEM; -ENOSPC where limit_bytes is reached.
+ */
+#ifndef OP_PROFILE_WINDOW_H
+#define OP_PROFILE_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "op_user_types.h"
+
+/* A dictionary attribute: key, and a string or a number. */
+struct op_attribute {
+	uint32_t key;	 /* string */
+	uint32_t string; /* string; where is_int is 0 */
+	int64_t integer;
+	uint32_t is_int;
+	uint32_t unit; /* string, 0: none */
+};
+
+struct op_function {
+	uint32_t name; /* strings */
+	uint32_t system_name;
+	uint32_t file;
+	uint32_t start_line;
+};
+
+enum { OP_ATTRIBUTES_MAX = 8 };
+
+/* A set of attribute numbers, ascending. */
+struct op_attribute_set {
+	uint32_t len;
+	uint32_t index[OP_ATTRIBUTES_MAX];
+};
+
+struct op_window_mapping {
+	uint64_t start; /* ELF addresses of the segment, as location addresses are */
+	uint64_t limit;
+	uint64_t offset; /* in the file */
+	uint32_t file;	 /* string */
+	uint32_t reserved0;
+	struct op_attribute_set attributes; /* build ids */
+};
+
+struct op_line {
+	uint32_t function;
+	uint32_t line;
+};
+
+enum { OP_LINES_MAX = 16 };
+
+struct op_location {
+	uint64_t address; /* ELF address; 0 for an interpreted frame */
+	uint32_t mapping;
+	uint32_t lines_len;
+	struct op_line lines[OP_LINES_MAX]; /* innermost inlined function first */
+	struct op_attribute_set attributes; /* profile.frame.type */
+};
+
+struct op_link {
+	uint8_t trace_id[16];
+	uint8_t span_id[8];
+};
+
+/* Who ran: one OTLP resource. Strings; 0: absent. */
+struct op_resource {
+	uint32_t pid;
+	uint32_t container_id;
+	uint32_t executable_name;
+	uint32_t executable_path;
+	uint32_t service_name;
+	uint32_t command_args; /* one string, NUL between arguments shown as blanks */
+	uint64_t start_time_ns; /* tells a reused pid apart */
+};
+
+/* One taken sample. */
+struct op_window_sample {
+	uint32_t resource;
+	uint32_t event; /* enum op_event */
+	uint32_t stack;
+	uint32_t tid;
+	uint32_t comm; /* string: thread.name */
+	uint32_t cpu;
+	uint32_t link; /* 0: none */
+	struct op_attribute_set labels;
+	uint64_t time_ns; /* Unix time */
+	int64_t value;
+};
+
+struct op_window;
+
+struct op_window_config {
+	uint64_t period_ns;   /* of CPU samples */
+	size_t limit_bytes;   /* memory of the window; 0: 64 MiB */
+};
+
+int op_window_new(const struct op_window_config *config, struct op_window **ret);
+struct op_window *op_window_free(struct op_window *w);
+OP_DEFINE_CLEANUP(struct op_window *, op_window_free)
+/* Empty it for the next window; keeps memory. op_window_epoch() changes. */
+void op_window_reset(struct op_window *w);
+
+/* A number no other window had: callers may cache indices under it. Never 0. */
+uint32_t op_window_epoch(const struct op_window *w);
+size_t op_window_bytes(const struct op_window *w);
+uint64_t op_window_samples(const struct op_window *w); /* taken samples held */
+void op_window_set_period(struct op_window *w, uint64_t period_ns); /* while empty */
+
+int op_window_string(struct op_window *w, const char *s, size_t len, uint32_t *ret);
+int op_window_attribute(struct op_window *w, const struct op_attribute *a, uint32_t *ret);
+int op_window_function(struct op_window *w, const struct op_function *f, uint32_t *ret);
+int op_window_mapping(struct op_window *w, const struct op_window_mapping *m, uint32_t *ret);
+int op_window_location(struct op_window *w, const struct op_location *l, uint32_t *ret);
+int op_window_link(struct op_window *w, const struct op_link *l, uint32_t *ret);
+/* @locations: leaf first. */
+int op_window_stack(struct op_window *w, const uint32_t *locations, size_t len,
+		    uint32_t *ret);
+int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_t *ret);
+int op_window_add(struct op_window *w, const struct op_window_sample *s);
+
+/* "key" = "value" as an attribute, in one call. */
+int op_window_string_attribute(struct op_window *w, const char *key, const char *value,
+			       uint32_t *ret);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of one executable: .symtab, .dynsym, .gnu_debugdata, separate debug files (build
+ * id directories, .gnu_debuglink) and Go's .gopclntab. Kept compact: sorted addresses in
+ * memory, the names themselves stay in the file and are read when asked for.
+ */
+#ifndef OP_SYMBOL_SYMBOLS_H
+#define OP_SYMBOL_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "elf/file.h"
+
+struct op_symbols;
+
+/* A function. Strings are owned by the caller's struct and valid until the next find. */
+struct op_symbol {
+	const char *name;	 /* demangled */
+	const char *system_name; /* as it stands in the file; "" where it equals name */
+	const char *file;	 /* source file, or "" */
+	uint64_t start;		 /* ELF address of the function */
+	uint32_t line;		 /* of the address, 0: unknown */
+	uint32_t start_line;	 /* of the function, 0: unknown */
+	const char *frame_type;	 /* "native", "rust", "go" */
+};
+
+struct op_symbols_options {
+	const char *root;    /* of the process's file system ("/proc/PID/root") for debug
+				files; NULL: none are looked for */
+	const char *path;    /* of the executable below root; NULL: unknown */
+	size_t limit_bytes;  /* memory; past it the least useful source is left out */
+};
+
+/*
+ * Load the index of @elf, which must outlive the result (borrowed). A file with no names
+ * at all gives an index that finds nothing. Returns 0, -ENOMEM or -errno.
+ */
+int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
+		   struct op_log *log, struct op_symbols **ret);
+struct op_symbols *op_symbols_free(struct op_symbols *symbols);
+OP_DEFINE_CLEANUP(struct op_symbols *, op_symbols_free)
+
+/* The function that holds ELF address @vaddr. Returns 1 and *@ret; 0: none; -errno. */
+int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol *ret);
+/* User memory in use. */
+size_t op_symbols_bytes(const struct op_symbols *symbols);
+
+#endif

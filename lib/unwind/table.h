@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An executable's unwind table in the arena: from .eh_frame, .debug_frame (also of
+ * .gnu_debugdata and of separate debug files) or .gopclntab, as pages of rows
+ * (bpf/include/op_types.h). The file is read in pieces: memory use is bounded by
+ * OP_TABLE_WORK_BYTES whatever its size. A record that cannot be read costs its own
+ * addresses, not the file.
+ */
+#ifndef OP_UNWIND_TABLE_H
+#define OP_UNWIND_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "elf/file.h"
+#include "op_user_types.h"
+#include "unwind/arena.h"
+#include "unwind/rules.h"
+
+enum { OP_TABLE_SEGMENTS_MAX = 16 };
+
+/* Where an interpreter's loop stands in the file; from the runtime's probe. */
+struct op_table_loop {
+	uint32_t runtime; /* enum op_runtime, 0: none */
+	uint32_t count;
+	uint64_t range[2][2]; /* ELF addresses [first, end) */
+};
+
+/* An executable PT_LOAD and its struct op_segment in the arena. */
+struct op_table_segment {
+	uint64_t vaddr;	 /* p_vaddr */
+	uint64_t memsz;
+	uint64_t offset; /* p_offset */
+	uint64_t filesz;
+	op_ref segment;	 /* never 0 */
+};
+
+struct op_table {
+	struct op_table_segment segments[OP_TABLE_SEGMENTS_MAX];
+	size_t segments_len;
+	uint64_t arena_bytes;
+	uint64_t rows;
+	uint64_t fdes;	   /* read */
+	uint64_t bad_fdes; /* left out: unreadable, or a rule that cannot be expressed */
+};
+
+/*
+ * Make the table of @elf. @loop may be NULL. A file with no unwind information gives a
+ * table of no rows (BPF then walks by frame pointer).
+ * Returns 0; -ENOSPC past the arena's budget (nothing is kept); -ENOMEM; -errno.
+ */
+int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
+		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
+		 struct op_table **ret);
+/* Release the table's arena memory after its grace, and the table. NULL does nothing. */
+struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
+			       uint64_t now_ns);
+
+/*
+ * The rule for an ELF address, as the programs find it: for tests, for `otelprof doctor`
+ * and for nothing on a hot path. Returns 1 and *@ret, or 0 where no row covers it.
+ */
+int op_table_lookup(const struct op_table *table, const struct op_arena *arena,
+		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+#include "test.h"
+
+static void test_map64_against_a_plain_array(void)
+{
+	enum { KEYS = 512, STEPS = 200000 };
+	static uint64_t truth[KEYS];
+	static bool present[KEYS];
+	struct op_map64 m = { 0 };
+	uint32_t x = 1;
+	size_t len = 0;
+	int i;
+
+	for (i = 0; i < STEPS; i++) {
+		uint64_t key;
+		uint64_t got;
+
+		x = x * 1664525u + 1013904223u;
+		key = (x >> 8) % KEYS;
+		if ((x >> 28) < 9) {
+			CHECK_OK(op_map64_put(&m, key << 40, (uint64_t)i));
+			len += !present[key];
+			truth[key] = (uint64_t)i;
+			present[key] = true;
+		} else {
+			CHECK(op_map64_remove(&m, key << 40) == present[key]);
+			len -= present[key];
+			present[key] = false;
+		}
+		key = (x >> 4) % KEYS;
+		CHECK(op_map64_get(&m, key << 40, &got) == present[key]);
+		if (present[key])
+			CHECK_INT(got, truth[key]);
+		CHECK_INT(m.len, len);
+	}
+	op_map64_clear(&m);
+	CHECK(!op_map64_get(&m, 1, &(uint64_t){ 0 }));
+}
+
+static bool equal_int(const void *elements, uint32_t i, const void *key)
+{
+	return ((const int *)elements)[i] == *(const int *)key;
+}
+
+static void test_index_finds_by_content(void)
+{
+	enum { N = 10000 };
+	static int elements[N];
+	struct op_index x = { 0 };
+	int i;
+
+	for (i = 0; i < N; i++) {
+		uint32_t hash = (uint32_t)op_hash_bytes(&i, sizeof(i), 7) & 0xff;
+
+		/* 256 hashes for 10,000 elements: only the content tells them apart. */
+		CHECK_INT(op_index_find(&x, hash, elements, &i, equal_int), UINT32_MAX);
+		elements[i] = i;
+		CHECK_OK(op_index_add(&x, hash, (uint32_t)i));
+	}
+	for (i = 0; i < N; i += 97) {
+		uint32_t hash = (uint32_t)op_hash_bytes(&i, sizeof(i), 7) & 0xff;
+
+		CHECK_INT(op_index_find(&x, hash, elements, &i, equal_int), i);
+	}
+	op_index_reset(&x);
+	i = 5;
+	CHECK_INT(op_index_find(&x, (uint32_t)op_hash_bytes(&i, sizeof(i), 7) & 0xff,
+				elements, &i, equal_int),
+		  UINT32_MAX);
+	op_index_clear(&x);
+}
+
+static void test_bytes_of_every_length_differ(void)
+{
+	static const char bytes[64] = { 0 };
+	uint64_t seen[64];
+	size_t i;
+	size_t j;
+
+	for (i = 0; i < 64; i++) {
+		seen[i] = op_hash_bytes(bytes, i, 0);
+		for (j = 0; j < i; j++)
+			CHECK(seen[i] != seen[j]);
+	}
+}
+
+TEST_MAIN({ "map64_against_a_plain_array", test_map64_against_a_plain_array },
+	  { "index_finds_by_content", test_index_finds_by_content },
+	  { "bytes_of_every_length_differ", test_bytes_of_every_length_differ })
