@@ -120,6 +120,7 @@ struct op_segment {
 enum {
 	OP_MAPPING_ANON = 1 << 0, /* no file: JIT code; walked by frame pointer */
 	OP_MAPPING_VDSO = 1 << 1,
+	OP_MAPPING_LAZY = 1 << 2, /* its table is not made yet: give registers and stack */
 };
 
 /* An executable mapping of a process; its start stands in the table of starts. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of the host: who runs and what is mapped where. Learns from one scan of
+ * /proc at the start and then from events; publishes each process's mapping table to the
+ * kernel programs; turns the records they make into samples of a window.
+ *
+ * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings; the first sample
+ * that meets one comes with registers and a copy of the stack (OP_END_UNKNOWN), which is
+ * unwound here (unwind/host.h) after the tables it needs were made. So no first sample is
+ * lost and nothing is parsed for a process that never runs.
+ *
+ * A record names the generation of the table it was made with: tables are kept for
+ * OP_PROCESS_KEEP_NS after they were replaced or their process ended, so that late records
+ * find theirs.
+ */
+#ifndef OP_PROCESS_PROCESSES_H
+#define OP_PROCESS_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "op_user_types.h"
+#include "profile/window.h"
+#include "symbol/kernel.h"
+#include "unwind/arena.h"
+#include "unwind/rules.h"
+
+#define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
+
+struct op_processes;
+
+struct op_processes_config {
+	struct op_log *log;
+	struct op_arena *arena;
+	struct op_rules *rules;
+	const struct op_rule *rules_memory; /* what op_rules fills */
+	struct op_kernel_symbols *kernel;   /* NULL: no kernel names */
+	const char *procfs_root;
+	uint64_t runtimes_off;	    /* OTELPROF_RUNTIME_* */
+	uint64_t flags;		    /* OTELPROF_* of the config */
+	uint64_t symbol_budget_bytes;
+	uint32_t max_processes;
+	const char *service_name;   /* NULL: none */
+	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; see _set_clock */
+	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
+	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
+	int (*unpublish)(void *ctx, uint32_t pid);
+	/* A runtime's first process appeared: load its step. 0 or -errno (then its frames
+	 * stay native). */
+	int (*need_runtime)(void *ctx, enum op_runtime runtime);
+	void *ctx;
+};
+
+/* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
+struct op_mmap_event {
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; /* in the file */
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;	  /* 0: no file */
+	const char *path; /* as the kernel names it; borrowed */
+};
+
+struct op_processes_stats {
+	uint64_t processes;
+	uint64_t executables;
+	uint64_t unseen; /* not tracked: max_processes */
+	uint64_t symbol_bytes;
+	uint64_t tables_failed;
+};
+
+int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);
+struct op_processes *op_processes_free(struct op_processes *p);
+OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
+
+/* Learn every process that runs now. Cheap: reads maps, opens no executable. */
+int op_processes_scan(struct op_processes *p);
+
+/* Events, in the order the kernel made them as far as that is known. */
+void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e);
+void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
+			  uint64_t time_ns);
+void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
+			  uint64_t time_ns);
+void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns);
+/* The kernel lost events: everything known may be stale. Rescans. */
+void op_processes_on_lost(struct op_processes *p);
+
+/* Publish what changed; give back what is no longer needed. Call after each batch of
+ * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
+void op_processes_settle(struct op_processes *p, uint64_t now_ns);
+
+/*
+ * One record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
+ * sense; -ENOSPC or -ENOMEM where the window could not take it.
+ */
+int op_processes_add_record(struct op_processes *p, const void *record, size_t len,
+			    struct op_window *window);
+
+/* A window was closed. */
+void op_processes_window_end(struct op_processes *p);
+void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
+/* In the child of a fork: nothing of the kernel's is touched from now on. */
+void op_processes_forked(struct op_processes *p);
+void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
+
+#endif

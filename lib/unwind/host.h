@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's unwinder in user space: the sources of bpf/ compiled for the host, over the
+ * same arena, with a process's memory given by the caller. Used for the first samples of a
+ * process, whose tables were not made yet when they were taken.
+ */
+#ifndef OP_UNWIND_HOST_H
+#define OP_UNWIND_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "op_user_types.h"
+#include "unwind/arena.h"
+
+struct op_host_input {
+	const struct op_arena *arena;
+	const struct op_rule *rules;  /* OP_RULES_MAX */
+	op_ref process;		      /* of struct op_process */
+	const struct op_registers *registers;
+	const struct op_memory *memory;
+	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
+};
+
+struct op_host_stack {
+	uint32_t words;
+	uint32_t frames;
+	uint16_t end; /* enum op_end, or an error */
+	uint64_t end_pc;
+	uint64_t word[OP_USER_WORDS_MAX];
+};
+
+/* Walk the stack. Always gives a stack, which says how it ended; end == OP_END_UNKNOWN with
+ * end_pc where it met a mapping that is still lazy. Returns 0 or -ENOMEM. */
+int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret);
+
+#endif
