@@ -70,8 +70,30 @@ enum op_cfa {
 	OP_CFA_SIGNAL = 7,   /* the kernel's signal frame at sp */
 	OP_CFA_REG = 8,	     /* leaf only: register (cfa_off & 255) + (cfa_off >> 8) */
 	OP_CFA_FRAME = 9,    /* a frame record at fp, whatever the pc: Go, JIT code */
+	OP_CFA_SP_PUSH = 10, /* sp + op_cfa_stepped(): a run of pushes in one row */
+	OP_CFA_SP_POP = 11,  /* the same of pops */
 	OP_CFA_MAX,
 };
+
+/*
+ * The offset from sp of an OP_CFA_SP_PUSH or _POP rule, @distance bytes after its row's
+ * pc (both of the address looked up). Low 16 bits of cfa_off: the offset at the row's pc.
+ * High 16 bits: bit i says that 8 more (_POP: less) hold from i + 1 bytes after it on.
+ */
+static inline __attribute__((always_inline)) __s32
+op_cfa_stepped(__u32 cfa, __s32 cfa_off, __u32 distance)
+{
+	__u32 steps = (__u32)cfa_off >> 16;
+	__s32 bytes;
+
+	if (distance < 16)
+		steps &= (1u << distance) - 1;
+	steps -= (steps >> 1) & 0x5555;
+	steps = (steps & 0x3333) + ((steps >> 2) & 0x3333);
+	steps = (steps + (steps >> 4)) & 0x0f0f;
+	bytes = (__s32)((steps + (steps >> 8)) & 31) * 8;
+	return (__s32)((__u32)cfa_off & 0xffff) + (cfa == OP_CFA_SP_POP ? -bytes : bytes);
+}
 
 /*
  * How the caller's frame pointer and return address are found. x86-64: the return address
