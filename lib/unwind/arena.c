@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Free memory is an array of extents sorted by address, given out first fit; an extent
+ * never crosses a slab. Memory in its grace period waits in a queue. Both arrays have
+ * room for what is live now, made when it is given out, so that a release cannot fail.
+ */
+#include "unwind/arena.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/vec.h"
+
+enum {
+	GRANULE_BYTES = 1 << OP_REF_SHIFT,
+	SLAB_GRANULES = OP_SLAB_BYTES / GRANULE_BYTES,
+};
+
+/* Granules [start, start + len), counted over all slabs. */
+struct extent {
+	uint32_t start;
+	uint32_t len;
+};
+
+struct waiting {
+	struct extent extent;
+	uint64_t since_ns;
+};
+
+struct op_arena {
+	struct op_arena_ops ops;
+	void *ctx;
+	void **slabs; /* of slabs_max */
+	uint32_t slabs_len;
+	uint32_t slabs_max;
+	OP_VEC(struct extent) spare;
+	OP_VEC(struct waiting) queue; /* oldest first, from queue_head */
+	size_t queue_head;
+	size_t live; /* objects given out and not released */
+	uint64_t used;
+	uint64_t grace;
+	uint64_t failed;
+};
+
+int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_bytes,
+		 struct op_arena **ret)
+{
+	_cleanup_(op_arena_freep) struct op_arena *arena = NULL;
+	uint64_t slabs = budget_bytes / OP_SLAB_BYTES;
+
+	arena = calloc(1, sizeof(*arena));
+	if (!arena)
+		return -ENOMEM;
+	arena->ops = *ops;
+	arena->ctx = ctx;
+	arena->slabs_max = (uint32_t)OP_MIN(OP_MAX(slabs, 1), OP_SLABS_MAX);
+	arena->slabs = calloc(arena->slabs_max, sizeof(*arena->slabs));
+	if (!arena->slabs)
+		return -ENOMEM;
+	*ret = OP_TAKE_PTR(arena);
+	return 0;
+}
+
+struct op_arena *op_arena_free(struct op_arena *arena)
+{
+	if (!arena)
+		return NULL;
+	free(arena->slabs);
+	op_vec_clear(&arena->spare);
+	op_vec_clear(&arena->queue);
+	free(arena);
+	return NULL;
+}
+
+static uint32_t granules(size_t bytes)
+{
+	return (uint32_t)((bytes + GRANULE_BYTES - 1) >> OP_REF_SHIFT);
+}
+
+/* The place in `spare` of the first extent that starts after @start. */
+static size_t spare_after(const struct op_arena *arena, uint32_t start)
+{
+	size_t low = 0;
+	size_t high = arena->spare.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (arena->spare.data[mid].start > start)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static bool touch(struct extent a, struct extent b)
+{
+	return a.start + a.len == b.start && b.start % SLAB_GRANULES != 0;
+}
+
+/* Put @extent among the spare ones, joined with its neighbours. There is room. */
+static void spare_add(struct op_arena *arena, struct extent extent)
+{
+	size_t i = spare_after(arena, extent.start);
+	struct extent *e = arena->spare.data;
+	bool before = i > 0 && touch(e[i - 1], extent);
+	bool after = i < arena->spare.len && touch(extent, e[i]);
+
+	if (before && after) {
+		e[i - 1].len += extent.len + e[i].len;
+		memmove(&e[i], &e[i + 1], (--arena->spare.len - i) * sizeof(*e));
+	} else if (before) {
+		e[i - 1].len += extent.len;
+	} else if (after) {
+		e[i].start = extent.start;
+		e[i].len += extent.len;
+	} else {
+		assert(arena->spare.len < arena->spare.cap);
+		memmove(&e[i + 1], &e[i], (arena->spare.len++ - i) * sizeof(*e));
+		e[i] = extent;
+	}
+}
+
+/* Room to release one more object than are live, and for one more slab. */
+static int reserve(struct op_arena *arena)
+{
+	size_t queued = arena->queue.len - arena->queue_head;
+
+	if (op_vec_reserve(&arena->queue, arena->live + 1) < 0 ||
+	    op_vec_reserve(&arena->spare, arena->live + queued + 2) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int add_slab(struct op_arena *arena)
+{
+	uint32_t index = arena->slabs_len;
+	struct extent all = { .start = index * SLAB_GRANULES, .len = SLAB_GRANULES };
+	int r;
+
+	if (index == arena->slabs_max) {
+		arena->failed++;
+		return -ENOSPC;
+	}
+	r = arena->ops.add_slab(arena->ctx, index, &arena->slabs[index]);
+	if (r < 0)
+		return r;
+	arena->slabs_len++;
+	if (index == 0) { /* reference 0 is "none" */
+		all.start++;
+		all.len--;
+	}
+	spare_add(arena, all);
+	return 0;
+}
+
+/* Take @len granules of the first spare extent that has them. Returns 0: none has. */
+static op_ref take(struct op_arena *arena, uint32_t len)
+{
+	struct extent *e;
+
+	op_vec_foreach(e, &arena->spare) {
+		op_ref ref = e->start;
+
+		if (e->len < len)
+			continue;
+		e->start += len;
+		e->len -= len;
+		if (!e->len) {
+			size_t i = (size_t)(e - arena->spare.data);
+
+			memmove(e, e + 1, (--arena->spare.len - i) * sizeof(*e));
+		}
+		return ref;
+	}
+	return 0;
+}
+
+int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret)
+{
+	uint32_t len;
+	op_ref ref;
+	int r;
+
+	assert(bytes > 0);
+	if (bytes > OP_SLAB_BYTES)
+		return -E2BIG;
+	r = reserve(arena);
+	if (r < 0)
+		return r;
+	len = granules(bytes);
+	while (!(ref = take(arena, len))) {
+		r = add_slab(arena);
+		if (r < 0)
+			return r;
+		r = reserve(arena); /* the slab took a place */
+		if (r < 0)
+			return r;
+	}
+	arena->live++;
+	arena->used += (uint64_t)len << OP_REF_SHIFT;
+	*ret_ref = ref;
+	*ret = op_arena_at(arena, ref);
+	return 0;
+}
+
+void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns)
+{
+	uint64_t size = (uint64_t)granules(bytes) << OP_REF_SHIFT;
+
+	if (!ref)
+		return;
+	assert(arena->live > 0 && arena->used >= size);
+	assert(arena->queue.len < arena->queue.cap);
+	arena->queue.data[arena->queue.len++] = (struct waiting){
+		.extent = { .start = ref, .len = granules(bytes) },
+		.since_ns = now_ns,
+	};
+	arena->live--;
+	arena->used -= size;
+	arena->grace += size;
+}
+
+void *op_arena_at(const struct op_arena *arena, op_ref ref)
+{
+	uint32_t slab = ref >> OP_REF_SLAB_SHIFT;
+
+	assert(ref && slab < arena->slabs_len);
+	return (char *)arena->slabs[slab] +
+	       ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
+}
+
+void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
+{
+	while (arena->queue_head < arena->queue.len) {
+		struct waiting *w = &arena->queue.data[arena->queue_head];
+
+		if (now_ns < w->since_ns || now_ns - w->since_ns < OP_ARENA_GRACE_NS)
+			break;
+		spare_add(arena, w->extent);
+		arena->grace -= (uint64_t)w->extent.len << OP_REF_SHIFT;
+		arena->queue_head++;
+	}
+	if (arena->queue_head > arena->queue.len / 2) {
+		arena->queue.len -= arena->queue_head;
+		memmove(arena->queue.data, arena->queue.data + arena->queue_head,
+			arena->queue.len * sizeof(*arena->queue.data));
+		arena->queue_head = 0;
+	}
+}
+
+void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret)
+{
+	*ret = (struct op_arena_stats){
+		.used_bytes = arena->used,
+		.grace_bytes = arena->grace,
+		.slab_bytes = (uint64_t)arena->slabs_len * OP_SLAB_BYTES,
+		.limit_bytes = (uint64_t)arena->slabs_max * OP_SLAB_BYTES,
+		.failed = arena->failed,
+	};
+}

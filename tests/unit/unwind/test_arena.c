@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/arena.h"
+
+#include "test.h"
+
+struct maker {
+	void *slabs[OP_SLABS_MAX];
+	uint32_t made;
+	uint32_t fail_at; /* this slab cannot be made */
+};
+
+static int make_slab(void *ctx, uint32_t index, void **ret)
+{
+	struct maker *m = ctx;
+
+	CHECK_INT(index, m->made);
+	if (index == m->fail_at)
+		return -EPERM;
+	m->slabs[index] = calloc(1, OP_SLAB_BYTES);
+	CHECK(m->slabs[index]);
+	m->made++;
+	*ret = m->slabs[index];
+	return 0;
+}
+
+static const struct op_arena_ops ops = { .add_slab = make_slab };
+
+static struct op_arena *new_arena(struct maker *m, uint64_t budget)
+{
+	struct op_arena *arena = NULL;
+
+	*m = (struct maker){ .fail_at = UINT32_MAX };
+	CHECK_OK(op_arena_new(&ops, m, budget, &arena));
+	return arena;
+}
+
+static void end(struct maker *m, struct op_arena *arena)
+{
+	uint32_t i;
+
+	op_arena_free(arena);
+	for (i = 0; i < m->made; i++)
+		free(m->slabs[i]);
+}
+
+static uint32_t random32(uint32_t *x)
+{
+	*x = *x * 1664525u + 1013904223u;
+	return *x >> 8;
+}
+
+struct object {
+	op_ref ref;
+	size_t bytes;
+	uint8_t *at;
+	uint8_t fill;
+	uint64_t released_ns; /* 0: live */
+};
+
+/*
+ * Live objects and those in their grace keep their content whatever is given out and
+ * written meanwhile: so nothing overlaps and no grace is cut short.
+ */
+static void check_content(const struct object *o)
+{
+	size_t i;
+
+	for (i = 0; i<o->bytes; i += o->bytes> 4096 ? 509 : 1)
+		CHECK_INT(o->at[i], o->fill);
+	CHECK_INT(o->at[o->bytes - 1], o->fill);
+}
+
+static void fill_new(struct op_arena *arena, struct object *o, uint32_t *x)
+{
+	static const size_t most[] = { 8, 64, 512, 8192, 131072 };
+	void *at = NULL;
+
+	*o = (struct object){ .bytes = 1 + random32(x) % most[random32(x) % 5] };
+	o->fill = (uint8_t)random32(x);
+	if (op_arena_alloc(arena, o->bytes, &o->ref, &at) < 0) {
+		*o = (struct object){ 0 };
+		return;
+	}
+	o->at = at;
+	CHECK(o->ref != 0);
+	CHECK(op_arena_at(arena, o->ref) == at);
+	CHECK_INT((uintptr_t)at % 8, 0);
+	/* inside one slab */
+	CHECK_INT((((uint64_t)o->ref * 8 + o->bytes - 1) >> OP_SLAB_SHIFT),
+		  (uint64_t)o->ref * 8 >> OP_SLAB_SHIFT);
+	memset(o->at, o->fill, o->bytes);
+}
+
+static void test_random_objects_keep_their_content(void)
+{
+	enum {
+		OBJECTS = 400,
+		STEPS = 30000
+	};
+	static struct object objects[OBJECTS];
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, 16 * OP_SLAB_BYTES);
+	struct op_arena_stats stats;
+	uint64_t now = 1;
+	uint32_t x = 7;
+	int step;
+	int i;
+
+	for (step = 0; step < STEPS; step++) {
+		struct object *o = &objects[random32(&x) % OBJECTS];
+
+		now += random32(&x) % 5000000;
+		op_arena_reclaim(arena, now);
+		if (o->ref && !o->released_ns) {
+			check_content(o);
+			op_arena_release(arena, o->ref, o->bytes, now);
+			o->released_ns = now;
+		} else if (!o->ref || now - o->released_ns >= OP_ARENA_GRACE_NS) {
+			fill_new(arena, o, &x);
+		} else {
+			check_content(o);
+		}
+	}
+	for (i = 0; i < OBJECTS; i++) {
+		if (objects[i].ref && !objects[i].released_ns)
+			op_arena_release(arena, objects[i].ref, objects[i].bytes, now);
+	}
+	op_arena_reclaim(arena, now + OP_ARENA_GRACE_NS);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.used_bytes, 0);
+	CHECK_INT(stats.grace_bytes, 0);
+	/* All joined again: every slab but the first gives one object of a whole slab. */
+	for (i = 1; i < (int)(stats.slab_bytes / OP_SLAB_BYTES); i++) {
+		struct object o;
+		void *at;
+
+		CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &o.ref, &at));
+	}
+	CHECK_INT(m.made, stats.slab_bytes / OP_SLAB_BYTES);
+	end(&m, arena);
+}
+
+static void test_grace_is_honoured(void)
+{
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, OP_SLAB_BYTES);
+	struct op_arena_stats stats;
+	size_t most = OP_SLAB_BYTES - 8; /* the first granule is "none" */
+	op_ref ref;
+	op_ref again;
+	void *at;
+
+	CHECK_OK(op_arena_alloc(arena, most, &ref, &at));
+	op_arena_release(arena, ref, most, 5);
+	op_arena_reclaim(arena, 5 + OP_ARENA_GRACE_NS - 1);
+	CHECK_INT(op_arena_alloc(arena, 1, &again, &at), -ENOSPC);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, most);
+	CHECK_INT(stats.failed, 1);
+	op_arena_reclaim(arena, 5 + OP_ARENA_GRACE_NS);
+	CHECK_OK(op_arena_alloc(arena, most, &again, &at));
+	CHECK_INT(again, ref);
+	end(&m, arena);
+}
+
+static void test_budget_and_sizes(void)
+{
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, 2 * OP_SLAB_BYTES + 100);
+	struct op_arena_stats stats;
+	op_ref ref = 0;
+	void *at;
+
+	CHECK_INT(op_arena_alloc(arena, (size_t)OP_SLAB_BYTES + 1, &ref, &at), -E2BIG);
+	CHECK_INT(m.made, 0);
+	/* A whole slab cannot be in the first one, which has no first granule. */
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &ref, &at));
+	CHECK_INT(ref, OP_SLAB_BYTES / 8);
+	CHECK_INT(op_arena_alloc(arena, OP_SLAB_BYTES, &ref, &at), -ENOSPC);
+	CHECK_OK(op_arena_alloc(arena, 1, &ref, &at));
+	CHECK_INT(ref, 1);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.limit_bytes, 2 * OP_SLAB_BYTES);
+	CHECK_INT(stats.used_bytes, OP_SLAB_BYTES + 8);
+	op_arena_release(arena, 0, 100, 1);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.used_bytes, OP_SLAB_BYTES + 8);
+	end(&m, arena);
+	arena = new_arena(&m, 0);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.limit_bytes, OP_SLAB_BYTES);
+	end(&m, arena);
+}
+
+static void test_a_slab_that_cannot_be_made(void)
+{
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, 4 * OP_SLAB_BYTES);
+	op_ref ref;
+	void *at;
+
+	m.fail_at = 0;
+	CHECK_INT(op_arena_alloc(arena, 8, &ref, &at), -EPERM);
+	m.fail_at = UINT32_MAX;
+	CHECK_OK(op_arena_alloc(arena, 8, &ref, &at));
+	end(&m, arena);
+}
+
+TEST_MAIN({ "random", test_random_objects_keep_their_content },
+	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
+	  { "slab", test_a_slab_that_cannot_be_made })
