@@ -4,7 +4,9 @@
  * or changes while it is read costs an error and no SIGBUS. 64-bit, little-endian, x86-64
  * or aarch64 only; anything else is -ENOTSUP.
  *
- * Every size in the file is checked against the file's length and against a named limit.
+ * Every size in the file is checked against the file's length and against a named limit
+ * (elf/private.h). A section table that cannot be read is left out where there are program
+ * headers. One thread at a time may use a file, reads included.
  */
 #ifndef OP_ELF_FILE_H
 #define OP_ELF_FILE_H
@@ -74,7 +76,7 @@ uint16_t op_elf_machine(const struct op_elf *elf); /* EM_X86_64 or EM_AARCH64 */
 uint16_t op_elf_type(const struct op_elf *elf);	   /* ET_EXEC, ET_DYN, … */
 uint64_t op_elf_entry(const struct op_elf *elf);
 uint64_t op_elf_size(const struct op_elf *elf); /* bytes of the file */
-int op_elf_fd(const struct op_elf *elf); /* borrowed; -1 for one in memory */
+int op_elf_fd(const struct op_elf *elf);	/* borrowed; -1 for one in memory */
 
 const struct op_elf_segment *op_elf_segments(const struct op_elf *elf, size_t *ret_len);
 const struct op_elf_section *op_elf_sections(const struct op_elf *elf, size_t *ret_len);
@@ -85,8 +87,12 @@ const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len);
 /* Read at an ELF address, through the PT_LOAD segments' file parts. */
 int op_elf_read_vaddr(struct op_elf *elf, uint64_t vaddr, void *buf, size_t len);
-/* A NUL-terminated string at an ELF address, at most @size bytes with the NUL. */
+/* A NUL-terminated string at an ELF address, at most @size bytes with the NUL. Returns 0,
+ * -ENAMETOOLONG where it is longer, -ENODATA where it has no end, -errno. */
 int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t size);
+/* As above, at file offset @off and ending before offset @end. */
+int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
+		    size_t size);
 
 /*
  * The whole content of a section of at most @limit bytes, decompressed where it is
@@ -96,20 +102,53 @@ int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t 
 int op_elf_section_data(struct op_elf *elf, const struct op_elf_section *section,
 			size_t limit, void **ret, size_t *ret_len);
 
+enum op_elf_symtab_kind {
+	OP_ELF_DYNSYM,
+	OP_ELF_SYMTAB,
+};
+
+/* Where a symbol table and its strings stand in the file. */
+struct op_elf_symtab {
+	uint64_t offset;
+	uint64_t count;
+	uint64_t str_offset;
+	uint64_t str_size;
+};
+
+/* Returns 1 and *@ret, 0 where there is none, -errno. .dynsym is also found without
+ * section headers. */
+int op_elf_symtab(struct op_elf *elf, enum op_elf_symtab_kind kind,
+		  struct op_elf_symtab *ret);
+/* @name: offset in the strings. A value other than 0 ends and is returned. */
+typedef int (*op_elf_symbol_fn)(void *data, const struct op_elf_symbol *symbol,
+				uint32_t name);
+/* Visit each symbol but the first (null) one, reading the table in pieces. */
+int op_elf_symbol_each(struct op_elf *elf, const struct op_elf_symtab *table,
+		       op_elf_symbol_fn fn, void *data);
+
 /*
- * Find a symbol by name, in .dynsym and then .symtab, reading the tables in pieces.
+ * Find a defined symbol by name, in .dynsym and then .symtab, reading the tables in
+ * pieces. Of several in one table a global one is preferred.
  * Returns 1 and *@ret, 0 where there is none, or -errno.
  */
 int op_elf_find_symbol(struct op_elf *elf, const char *name, struct op_elf_symbol *ret);
-/* As above for @len names at once: ret[i].value is 0 where names[i] was not found.
- * Returns how many were found. */
+/* As above for @len names at once (at most OP_ELF_FIND_MAX, else -E2BIG): ret[i] is all
+ * zero where names[i] was not found. Returns how many were found. */
+enum {
+	OP_ELF_FIND_MAX = 256
+};
 int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
 			struct op_elf_symbol *ret);
 
 /* Call @fn for each DT_NEEDED name; a value other than 0 ends and is returned. */
-int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name), void *data);
+int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name),
+		  void *data);
 
 /* The file's build ids. Returns 0 (each may be ""), or -errno. */
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret);
+/* The gnu and go ids among notes in memory, such as /sys/kernel/notes; ids that are
+ * already there stay. @align: 4, or 8 as some segments have it. */
+void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
+			struct op_build_ids *ids);
 
 #endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this room share. */
+#ifndef OP_ELF_PRIVATE_H
+#define OP_ELF_PRIVATE_H
+
+#include <elf.h>
+
+#include "elf/file.h"
+
+enum {
+	/* Limits on what a header may ask for; linkers make fewer than 20 and 60. */
+	OP_ELF_SEGMENTS_MAX = 512,
+	OP_ELF_SECTIONS_MAX = 8192,
+	OP_ELF_SECTION_NAMES_MAX = 1 << 20,
+	/* Dynamic entries read: linkers make fewer than 64 beside DT_NEEDED. */
+	OP_ELF_DYNAMIC_MAX = 4096,
+
+	/* Small reads are served from a window of the file. */
+	OP_ELF_WINDOW_BYTES = 4096,
+	/* Tables are read in pieces of this size. */
+	OP_ELF_PIECE_BYTES = 64 << 10,
+	/* Strings of unknown length are read in steps of this size. */
+	OP_ELF_STRING_STEP = 256,
+};
+
+struct op_elf {
+	int fd;		/* -1: in memory */
+	uint8_t *bytes; /* the image, or NULL */
+	uint64_t size;
+	uint64_t entry;
+	uint16_t machine;
+	uint16_t type;
+
+	struct op_elf_segment *segments;
+	size_t segments_len;
+	struct op_elf_section *sections;
+	size_t sections_len;
+	char *names; /* the section names */
+
+	uint8_t *window; /* OP_ELF_WINDOW_BYTES at window_off, made at the first use */
+	uint64_t window_off;
+	size_t window_len;
+};
+
+/*
+ * Visit the entries of the dynamic section up to DT_NULL, found by PT_DYNAMIC. Ends and
+ * returns what @fn returns other than 0.
+ */
+int op_elf_dynamic_each(struct op_elf *elf,
+			int (*fn)(void *data, int64_t tag, uint64_t value), void *data);
+
+/* The file offset of @len bytes at ELF address @vaddr. 0 or -ENODATA. */
+int op_elf_vaddr_offset(const struct op_elf *elf, uint64_t vaddr, uint64_t len,
+			uint64_t *ret);
+
+#endif
