@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The little of the kernel's types that the programs read. Field offsets are relocated
+ * when a program is loaded (CO-RE), so only the names must be right.
+ */
+#ifndef OP_KERNEL_H
+#define OP_KERNEL_H
+
+typedef unsigned char __u8;
+typedef signed char __s8;
+typedef unsigned short __u16;
+typedef short __s16;
+typedef unsigned int __u32;
+typedef int __s32;
+typedef unsigned long long __u64;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_F_MMAPABLE = 1 << 10,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
+	PF_KTHREAD = 0x00200000,
+};
+
+/* Named so that a program can ask the running kernel whether it has the helper. */
+enum bpf_func_id___probe {
+	BPF_FUNC_get_current_task_btf___probe = 158, /* 5.11 */
+	BPF_FUNC_task_pt_regs___probe = 175,	     /* 5.15 */
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+	unsigned int level;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct mm_struct;
+
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct thread_uw {
+	unsigned long tp_value;
+};
+
+struct thread_struct {
+	struct thread_uw uw;
+};
+
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 pstate;
+};
+#endif
+
+struct task_struct {
+	unsigned int flags;
+	int pid;
+	int tgid;
+	void *stack;
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	__u64 start_time;
+	struct thread_struct thread;
+};
+
+#pragma clang attribute pop
+
+/* What a perf_event program is given: a fixed layout of the kernel's user interface. */
+struct bpf_perf_event_data {
+#if defined(__TARGET_ARCH_x86)
+	/* bpf_user_pt_regs_t of x86-64 */
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	__u64 orig_ax, ip, cs, flags, sp, ss;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+#endif
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#endif

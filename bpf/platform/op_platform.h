@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The platform of the steps, in the kernel. The host's stands in lib/unwind/host/. */
+#ifndef OP_PLATFORM_H
+#define OP_PLATFORM_H
+
+#include "maps.h"
+
+/* Hide how @x came about, so that the compiler keeps the bounds check that follows and the
+ * verifier sees it on the very register used. */
+#define op_platform_bound(x) asm volatile("" : "+r"(x))
+
+/* The slab with that number, OP_SLAB_BYTES long, or NULL. */
+static __always_inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
+{
+	__u32 zero = 0;
+	void *inner = bpf_map_lookup_elem(&op_slabs, &index);
+
+	return inner ? bpf_map_lookup_elem(inner, &zero) : NULL;
+}
+
+static __always_inline const struct op_rule *op_platform_rule(struct op_unwind *u,
+							      __u32 index)
+{
+	return bpf_map_lookup_elem(&op_rules, &index);
+}
+
+static __always_inline long op_platform_read(struct op_unwind *u, void *to, __u32 len,
+					     __u64 addr)
+{
+	return bpf_probe_read_user(to, len, (const void *)addr);
+}
+
+static __always_inline __u64 *op_platform_words(struct op_unwind *u)
+{
+	return ((struct op_cpu *)((char *)u - __builtin_offsetof(struct op_cpu, unwind)))
+		->word;
+}
+
+#endif

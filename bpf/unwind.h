@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state of one walk and what every step works with: reading the user stack through a
+ * window, reading the arena, pushing frames, ending the walk.
+ *
+ * A walk is a sequence of steps; each advances by one native frame, or by one run of an
+ * interpreter's frames. Steps use the platform (op_platform.h) alone, so the same source
+ * runs in the kernel and, compiled for the host, in user space.
+ */
+#ifndef OP_UNWIND_H
+#define OP_UNWIND_H
+
+#include "op_errors.h"
+#include "op_types.h"
+
+enum {
+	OP_WINDOW_BYTES = 512,
+	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
+	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
+	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
+};
+
+/* What a step returns. */
+enum op_next {
+	OP_NEXT_CONTINUE = 0,
+	OP_NEXT_END = 1, /* u->end says why */
+};
+
+struct op_unwind {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u64 lr;
+	__u64 thread_pointer; /* of the thread; 0: unknown */
+	__u64 end_pc;
+	__u64 platform; /* the host's context; unused in the kernel */
+
+	/* the process */
+	op_ref starts;
+	op_ref mappings;
+	__u32 mapping_count;
+	__u32 step;  /* OP_STEP_NATIVE or enum op_runtime */
+	__u32 exact; /* pc was interrupted (registers are whole), not a return address */
+	__u32 runtime_done; /* the interpreter's frames at this native frame are pushed */
+	__u32 frames;
+	__u32 max_frames;
+	__u32 words;	  /* of word[], kernel's included */
+	__u32 words_user; /* where the user's words begin */
+	__u16 end;
+	__u16 reserved0;
+	op_ref process;
+
+	/* the mapping that held the last pc, and its segment */
+	__u64 map_start;
+	__u64 map_end;
+	__u64 bias;
+	op_ref segment;
+	__u32 map_flags;
+
+	__u64 runtime_state[8]; /* of the runtime steps, zero at the start of a walk */
+
+	__u64 window_at; /* address of window[0]; ~0: empty */
+	__u8 window[OP_WINDOW_BYTES];
+	__u64 reg[OP_LEAF_REGS]; /* valid while exact */
+};
+
+/* One CPU's state. The record and its words stand together as they go out. */
+struct op_cpu {
+	__u32 busy;
+	__u32 tail_calls;
+	struct op_unwind unwind;
+	struct op_registers registers;
+	struct op_record record;
+	__u64 word[OP_WORDS_MAX];
+};
+
+#include <op_platform.h>
+
+/* End the walk: @why is an enum op_end or an error. */
+static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
+{
+	u->end = (__u16)why;
+	u->end_pc = u->pc;
+	return OP_NEXT_END;
+}
+
+/* Word @i of an object at byte @off of a slab; the mask keeps it inside the slab. */
+static __always_inline __u64 op_slab_u64(const __u8 *slab, __u32 off, __u32 i)
+{
+	return *(const __u64 *)(slab + ((off + i * 8) & (OP_SLAB_BYTES - 8)));
+}
+
+/* A word of the arena at @ref + @offset bytes; 0 where there is no such slab. Objects do
+ * not cross slabs, so the masked offset stays in the object. */
+static __always_inline __u64 op_arena_u64(struct op_unwind *u, op_ref ref, __u32 offset)
+{
+	const __u8 *slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT);
+
+	if (!slab)
+		return 0;
+	return op_slab_u64(slab, (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1), offset / 8);
+}
+
+/* Read 8 bytes of the user's stack at @addr. Returns 0 or a negative number. */
+static __always_inline int op_read_stack(struct op_unwind *u, __u64 addr, __u64 *ret)
+{
+	__u64 off = addr - u->window_at;
+
+	if (off > OP_WINDOW_BYTES - 8) {
+		__u64 start = addr - OP_WINDOW_BELOW;
+
+		u->window_at = ~0ULL;
+		if (op_platform_read(u, u->window, OP_WINDOW_BYTES, start))
+			return op_platform_read(u, ret, sizeof(*ret), addr);
+		u->window_at = start;
+		off = OP_WINDOW_BELOW;
+	}
+	op_platform_bound(off);
+	if (off > OP_WINDOW_BYTES - 8)
+		return -1;
+	*ret = *(__u64 *)(u->window + off);
+	return 0;
+}
+
+/* Append a word to the stack. The caller has checked for room with op_frame_room(). */
+static __always_inline void op_push_word(struct op_unwind *u, __u64 word)
+{
+	__u32 i = u->words;
+
+	op_platform_bound(i);
+	if (i >= OP_WORDS_MAX)
+		return;
+	op_platform_words(u)[i] = word;
+	u->words = i + 1;
+}
+
+/* Is there room for one more frame? Otherwise the stack is truncated. */
+static __always_inline bool op_frame_room(struct op_unwind *u)
+{
+	return u->frames < u->max_frames;
+}
+
+static __always_inline __u64 op_frame_word(enum op_frame_kind kind, __u64 address)
+{
+	return ((__u64)kind << OP_FRAME_KIND_SHIFT) | (address & OP_FRAME_ADDRESS_MASK);
+}
+
+#endif
