@@ -234,7 +234,7 @@ static __always_inline __u32 op_prepare_walk(struct op_cpu *cpu, struct task_str
 	u->map_start = u->map_end = 0;
 	u->window_at = ~0ULL;
 	u->max_frames = op_max_frames;
-	u->thread_pointer = op_task_thread_pointer(task);
+	u->thread_pointer = cpu->registers.thread_pointer;
 	__builtin_memset(u->runtime_state, 0, sizeof(u->runtime_state));
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);
@@ -300,6 +300,7 @@ int op_sample(struct bpf_perf_event_data *ctx)
 	r->stack_bytes = 0;
 
 	in_kernel = op_user_registers(ctx, task, &cpu->registers);
+	cpu->registers.thread_pointer = op_task_thread_pointer(task);
 	if (in_kernel && op_kernel_stacks)
 		kernel_bytes = bpf_get_stack(ctx, cpu->word, OP_KERNEL_FRAMES_MAX * 8, 0);
 	if (kernel_bytes < 0)

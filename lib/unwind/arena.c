@@ -226,6 +226,11 @@ void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t
 	arena->grace += size;
 }
 
+const void *op_arena_slab(const struct op_arena *arena, uint32_t index)
+{
+	return index < arena->slabs_len ? arena->slabs[index] : NULL;
+}
+
 void *op_arena_at(const struct op_arena *arena, op_ref ref)
 {
 	uint32_t slab = ref >> OP_REF_SLAB_SHIFT;

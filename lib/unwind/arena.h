@@ -50,6 +50,8 @@ int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void *
 /* Release what op_arena_alloc() gave with the same @bytes. @ref 0 does nothing. @now_ns is
  * CLOCK_MONOTONIC. */
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
+/* Slab number @index, or NULL where it was not made. */
+const void *op_arena_slab(const struct op_arena *arena, uint32_t index);
 /* Where @ref is mapped. */
 void *op_arena_at(const struct op_arena *arena, op_ref ref);
 /* Let memory whose grace is over be given out again. */

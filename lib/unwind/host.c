@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/host.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+
+/* The sources of bpf/ are written for clang's BPF target. */
+#if defined(__x86_64__)
+#define __TARGET_ARCH_x86
+#elif defined(__aarch64__)
+#define __TARGET_ARCH_arm64
+#endif
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#include "step.h"
+
+static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
+{
+	const struct op_registers *r = input->registers;
+	__u64 words;
+
+	u->pc = r->pc;
+	u->sp = r->sp;
+	u->fp = r->fp;
+	u->lr = r->lr;
+	memcpy(u->reg, r->reg, sizeof(u->reg));
+	u->thread_pointer = r->thread_pointer;
+	u->exact = 1;
+	u->window_at = ~0ULL;
+	u->max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
+	u->process = input->process;
+	words = op_arena_u64(u, input->process, 0);
+	u->mapping_count = (__u32)(words >> 32);
+	words = op_arena_u64(u, input->process, 8);
+	u->starts = (op_ref)words;
+	u->mappings = (op_ref)(words >> 32);
+	u->end = OP_END_TRUNCATED;
+}
+
+int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
+{
+	_cleanup_free_ struct op_unwind *u = calloc(1, sizeof(*u));
+	_cleanup_free_ uint64_t *words = calloc(OP_WORDS_MAX, sizeof(*words));
+	struct op_host_context context = { .input = input, .words = words };
+	int steps = 2 * OP_FRAMES_MAX + 16; /* as the kernel's walker */
+
+	if (!u || !words)
+		return -ENOMEM;
+	u->platform = (uintptr_t)&context;
+	host_prepare(u, input);
+	while (steps-- > 0 && op_step(u, ~0ULL) == OP_NEXT_CONTINUE)
+		;
+	ret->words = u->words;
+	ret->frames = u->frames;
+	ret->end = u->end;
+	ret->end_pc = u->end_pc;
+	memcpy(ret->word, words, OP_MIN(u->words, (uint32_t)OP_USER_WORDS_MAX) * sizeof(*words));
+	return 0;
+}
