@@ -36,7 +36,9 @@ struct op_function {
 	uint32_t start_line;
 };
 
-enum { OP_ATTRIBUTES_MAX = 8 };
+enum {
+	OP_ATTRIBUTES_MAX = 8
+};
 
 /* A set of attribute numbers, ascending. */
 struct op_attribute_set {
@@ -58,7 +60,9 @@ struct op_line {
 	uint32_t line;
 };
 
-enum { OP_LINES_MAX = 16 };
+enum {
+	OP_LINES_MAX = 16
+};
 
 struct op_location {
 	uint64_t address; /* ELF address; 0 for an interpreted frame */
@@ -80,7 +84,7 @@ struct op_resource {
 	uint32_t executable_name;
 	uint32_t executable_path;
 	uint32_t service_name;
-	uint32_t command_args; /* one string, NUL between arguments shown as blanks */
+	uint32_t command_args;	/* one string: a NUL between arguments */
 	uint64_t start_time_ns; /* tells a reused pid apart */
 };
 
@@ -101,8 +105,8 @@ struct op_window_sample {
 struct op_window;
 
 struct op_window_config {
-	uint64_t period_ns;   /* of CPU samples */
-	size_t limit_bytes;   /* memory of the window; 0: 64 MiB */
+	uint64_t period_ns; /* of CPU samples */
+	size_t limit_bytes; /* memory of the window; 0: 64 MiB */
 };
 
 int op_window_new(const struct op_window_config *config, struct op_window **ret);
@@ -120,7 +124,8 @@ void op_window_set_period(struct op_window *w, uint64_t period_ns); /* while emp
 int op_window_string(struct op_window *w, const char *s, size_t len, uint32_t *ret);
 int op_window_attribute(struct op_window *w, const struct op_attribute *a, uint32_t *ret);
 int op_window_function(struct op_window *w, const struct op_function *f, uint32_t *ret);
-int op_window_mapping(struct op_window *w, const struct op_window_mapping *m, uint32_t *ret);
+int op_window_mapping(struct op_window *w, const struct op_window_mapping *m,
+		      uint32_t *ret);
 int op_window_location(struct op_window *w, const struct op_location *l, uint32_t *ret);
 int op_window_link(struct op_window *w, const struct op_link *l, uint32_t *ret);
 /* @locations: leaf first. */

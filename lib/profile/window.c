@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a window, its memory and its strings; the other tables are in intern.c. */
+#include "profile/window.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "profile/tables.h"
+#include "profile/utf8.h"
+
+int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, size_t more,
+		   size_t elem_size)
+{
+	size_t before = *cap;
+	size_t after;
+	int r;
+
+	if (len + more <= before)
+		return 0;
+	/* Numbers are int32 on the wire. */
+	if (len + more > INT32_MAX)
+		return -ENOSPC;
+	after = before + before / 2; /* as op_vec_grow() does */
+	if (after < len + more + 8)
+		after = len + more + 8;
+	if (w->bytes + (after - before) * elem_size > w->config.limit_bytes)
+		return -ENOSPC;
+	r = op_vec_grow(data, cap, len, after - len, elem_size);
+	if (r < 0)
+		return r;
+	w->bytes += (*cap - before) * elem_size;
+	return 0;
+}
+
+static size_t index_bytes(const struct op_index *x)
+{
+	return x->slots ? (x->mask + 1) * sizeof(*x->slots) : 0;
+}
+
+int op_window_index_add(struct op_window *w, enum op_table table, uint32_t hash,
+			uint32_t number)
+{
+	struct op_index *x = &w->index[table];
+	size_t before = index_bytes(x);
+	int r;
+
+	/* It may double. */
+	if ((x->len + 1) * 4 > (x->mask + 1) * 3 &&
+	    w->bytes + before > w->config.limit_bytes)
+		return -ENOSPC;
+	r = op_index_add(x, hash, number);
+	if (r < 0)
+		return r;
+	w->bytes += index_bytes(x) - before;
+	return 0;
+}
+
+/* Every array of a window, by its place: OP_VEC() of any type looks like struct any_vec. */
+struct any_vec {
+	void *data;
+	size_t len;
+	size_t cap;
+};
+
+struct array {
+	size_t offset;
+	size_t elem_size;
+};
+
+#define ARRAY(name)                                                                      \
+	{                                                                                \
+		offsetof(struct op_window, name),                                        \
+			sizeof(*((struct op_window *)0)->name.data)                      \
+	}
+static const struct array arrays[] = {
+	ARRAY(chars),	   ARRAY(numbers),   ARRAY(lines),     ARRAY(strings),
+	ARRAY(attributes), ARRAY(functions), ARRAY(mappings),  ARRAY(locations),
+	ARRAY(links),	   ARRAY(stacks),    ARRAY(resources), ARRAY(identities),
+	ARRAY(taken),
+};
+#undef ARRAY
+
+enum {
+	ARRAY_KEEP_ELEMENTS = 64, /* not trimmed below: fill() fits */
+};
+
+static struct any_vec *array_at(struct op_window *w, size_t i)
+{
+	return (struct any_vec *)((char *)w + arrays[i].offset);
+}
+
+static void empty(struct op_window *w)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(arrays); i++)
+		array_at(w, i)->len = 0;
+	for (i = 0; i < OP_TABLES; i++)
+		op_index_reset(&w->index[i]);
+}
+
+static void trim(struct op_window *w)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(arrays); i++) {
+		struct any_vec *v = array_at(w, i);
+		void *p;
+
+		if (v->cap <= ARRAY_KEEP_ELEMENTS)
+			continue;
+		p = realloc(v->data, ARRAY_KEEP_ELEMENTS * arrays[i].elem_size);
+		if (!p)
+			continue;
+		w->bytes -= (v->cap - ARRAY_KEEP_ELEMENTS) * arrays[i].elem_size;
+		v->data = p;
+		v->cap = ARRAY_KEEP_ELEMENTS;
+	}
+}
+
+/*
+ * The zero entries and the strings of enum op_fixed_string. Needs no memory in a window that
+ * was filled before.
+ */
+static int fill(struct op_window *w)
+{
+	static const char *const fixed[OP_STRINGS_FIXED] = {
+		[OP_STRING_NONE] = "",
+		[OP_STRING_THREAD_ID] = "thread.id",
+		[OP_STRING_THREAD_NAME] = "thread.name",
+		[OP_STRING_CPU] = "cpu.logical_number",
+	};
+	const struct op_attribute attribute = { 0 };
+	const struct op_function function = { 0 };
+	const struct op_window_mapping mapping = { 0 };
+	const struct op_location location = { 0 };
+	const struct op_link link = { 0 };
+	uint32_t number;
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < OP_STRINGS_FIXED && r >= 0; i++)
+		r = op_window_string(w, fixed[i], strlen(fixed[i]), &number);
+	if (r >= 0)
+		r = op_window_attribute(w, &attribute, &number);
+	if (r >= 0)
+		r = op_window_function(w, &function, &number);
+	if (r >= 0)
+		r = op_window_mapping(w, &mapping, &number);
+	if (r >= 0)
+		r = op_window_location(w, &location, &number);
+	if (r >= 0)
+		r = op_window_link(w, &link, &number);
+	if (r >= 0)
+		r = op_window_stack(w, NULL, 0, &number);
+	return r;
+}
+
+int op_window_new(const struct op_window_config *config, struct op_window **ret)
+{
+	_cleanup_(op_window_freep) struct op_window *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->config = *config;
+	if (!w->config.limit_bytes)
+		w->config.limit_bytes = OP_WINDOW_LIMIT_BYTES;
+	w->seed = op_hash_seed();
+	w->epoch = (uint32_t)(op_hash_seed() >> 32) | 1;
+	w->bytes = sizeof(*w);
+	r = fill(w);
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(w);
+	return 0;
+}
+
+struct op_window *op_window_free(struct op_window *w)
+{
+	size_t i;
+
+	if (!w)
+		return NULL;
+	for (i = 0; i < OP_ARRAY_SIZE(arrays); i++)
+		free(array_at(w, i)->data);
+	for (i = 0; i < OP_TABLES; i++)
+		op_index_clear(&w->index[i]);
+	free(w);
+	return NULL;
+}
+
+void op_window_reset(struct op_window *w)
+{
+	int r;
+
+	empty(w);
+	/* After a window near the limit, do not let its proportions bind the next one. */
+	if (w->bytes > w->config.limit_bytes / 2)
+		trim(w);
+	if (++w->epoch == 0)
+		w->epoch = 1;
+	r = fill(w);
+	assert(r >= 0);
+	(void)r;
+}
+
+uint32_t op_window_epoch(const struct op_window *w)
+{
+	return w->epoch;
+}
+
+size_t op_window_bytes(const struct op_window *w)
+{
+	return w->bytes;
+}
+
+uint64_t op_window_samples(const struct op_window *w)
+{
+	return w->taken.len;
+}
+
+void op_window_set_period(struct op_window *w, uint64_t period_ns)
+{
+	assert(!w->taken.len);
+	w->config.period_ns = period_ns;
+}
+
+struct text {
+	const char *bytes;
+	size_t len;
+};
+
+static bool string_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct op_window *w = elements;
+	const struct text *text = key;
+
+	return w->strings.data[i].len == text->len &&
+	       !memcmp(op_window_chars(w, i), text->bytes, text->len);
+}
+
+static int string_intern(struct op_window *w, struct text text, uint32_t *ret)
+{
+	uint32_t hash = (uint32_t)op_hash_bytes(text.bytes, text.len, w->seed);
+	uint32_t number =
+		op_index_find(&w->index[OP_TABLE_STRING], hash, w, &text, string_equal);
+	int r;
+
+	if (number != UINT32_MAX) {
+		*ret = number;
+		return 0;
+	}
+	number = (uint32_t)w->strings.len;
+	r = op_window_reserve(w, &w->strings, 1);
+	if (r >= 0)
+		r = op_window_reserve(w, &w->chars, text.len + 1);
+	if (r >= 0)
+		r = op_window_index_add(w, OP_TABLE_STRING, hash, number);
+	if (r < 0)
+		return r;
+	w->strings.data[w->strings.len++] =
+		(struct op_span){ (uint32_t)w->chars.len, (uint32_t)text.len };
+	memcpy(w->chars.data + w->chars.len, text.bytes, text.len);
+	w->chars.data[w->chars.len + text.len] = '\0';
+	w->chars.len += text.len + 1;
+	*ret = number;
+	return 0;
+}
+
+static int string_mend(struct op_window *w, struct text text, uint32_t *ret)
+{
+	_cleanup_free_ char *mended = malloc(text.len * OP_UTF8_MEND_FACTOR);
+	size_t len;
+
+	if (!mended)
+		return -ENOMEM;
+	w->strings_mended++;
+	len = op_utf8_mend(text.bytes, text.len, mended);
+	len = op_utf8_cut(mended, len, OP_STRING_MAX_BYTES);
+	return string_intern(w, (struct text){ mended, len }, ret);
+}
+
+int op_window_string(struct op_window *w, const char *s, size_t len, uint32_t *ret)
+{
+	struct text text = { s, len };
+
+	if (len > OP_STRING_MAX_BYTES) {
+		w->strings_cut++;
+		text.len = op_utf8_cut(s, len, OP_STRING_MAX_BYTES);
+	}
+	if (!op_utf8_valid(text.bytes, text.len))
+		return string_mend(w, text, ret);
+	return string_intern(w, text, ret);
+}
