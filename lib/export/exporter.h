@@ -16,6 +16,11 @@
 #include "otelprof/export.h"
 #include "otelprof/stats.h"
 
+/*
+ * Everything here is called in the owner's thread, and only there the log function is
+ * called: lines of delivery threads are kept until the next call of submit, flush, stats
+ * or free.
+ */
 struct op_exporters;
 
 struct op_exporters_stats {
@@ -24,6 +29,8 @@ struct op_exporters_stats {
 	uint64_t samples_dropped[OTELPROF_DROPS];
 	uint64_t requests_sent;
 	uint64_t bytes_sent;
+	uint64_t
+		profiles_rejected; /* by partial success; their samples count as exported */
 };
 
 int op_exporters_new(struct op_log *log, struct op_exporters **ret);
@@ -31,17 +38,27 @@ struct op_exporters *op_exporters_free(struct op_exporters *x);
 OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
 
 /* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. */
-int op_exporters_add_grpc(struct op_exporters *x, const struct otelprof_grpc_config *config);
-int op_exporters_add_file(struct op_exporters *x, const struct otelprof_file_config *config);
+int op_exporters_add_grpc(struct op_exporters *x,
+			  const struct otelprof_grpc_config *config);
+int op_exporters_add_file(struct op_exporters *x,
+			  const struct otelprof_file_config *config);
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config);
 
 size_t op_exporters_len(const struct op_exporters *x);
 /* The smallest request limit of all exporters, bytes. */
 size_t op_exporters_max_request(const struct op_exporters *x);
-/* Hand one request to every exporter. Takes ownership of @bytes (malloc), also on failure. */
-int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_t samples);
-/* Wait for the queues, complete the files. 0 or -ETIMEDOUT. */
+/*
+ * Hand one request to every exporter. Takes ownership of @bytes (malloc), also on failure:
+ * -ENOMEM, the samples are counted. With no exporter they are dropped as "nowhere".
+ */
+int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
+			uint64_t samples);
+/*
+ * Wait for the queues, complete the files. Negative @timeout_ms: no limit. 0, -ETIMEDOUT
+ * (what waits stays pending), or the errno of a file that could not be completed (its
+ * samples are counted as dropped).
+ */
 int op_exporters_flush(struct op_exporters *x, int timeout_ms);
 /* In the child of a fork: forget threads and transports without touching them. */
 void op_exporters_forked(struct op_exporters *x);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/exporter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "export/notes.h"
+#include "export/request.h"
+#include "export/sink.h"
+
+enum {
+	NS_PER_MS = 1000000
+};
+
+struct op_exporters {
+	struct op_log *log;
+	struct op_ledger ledger;
+	struct op_notes notes;
+	OP_VEC(struct op_sink *) sinks;
+	bool forked;
+};
+
+int op_exporters_new(struct op_log *log, struct op_exporters **ret)
+{
+	_cleanup_free_ struct op_exporters *x = NULL;
+	int err;
+
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	x->log = log;
+	err = op_ledger_init(&x->ledger);
+	if (err < 0)
+		return err;
+	err = op_notes_init(&x->notes, log && log->fn ? log->level : -1);
+	if (err < 0) {
+		op_ledger_deinit(&x->ledger);
+		return err;
+	}
+	*ret = OP_TAKE_PTR(x);
+	return 0;
+}
+
+struct op_exporters *op_exporters_free(struct op_exporters *x)
+{
+	struct op_sink **s;
+
+	if (!x)
+		return NULL;
+	op_vec_foreach(s, &x->sinks)
+		(*s)->ops->free(*s);
+	op_vec_clear(&x->sinks);
+	if (!x->forked) {
+		/* In a child the locks may be held by a thread that is not there. */
+		op_notes_emit(&x->notes, x->log);
+		op_notes_deinit(&x->notes);
+		op_ledger_deinit(&x->ledger);
+	}
+	free(x);
+	return NULL;
+}
+
+static struct op_sink new_base(struct op_exporters *x)
+{
+	return (struct op_sink){
+		.ledger = &x->ledger,
+		.notes = &x->notes,
+		.log = x->log,
+	};
+}
+
+/* Append @s, whose room was reserved before it was made. */
+static void push_sink(struct op_exporters *x, struct op_sink *s)
+{
+	x->sinks.data[x->sinks.len++] = s;
+}
+
+int op_exporters_add_grpc(struct op_exporters *x,
+			  const struct otelprof_grpc_config *config)
+{
+	struct op_sink base = new_base(x);
+	struct op_sink *s = NULL;
+	int err;
+
+	if (op_vec_reserve(&x->sinks, 1))
+		return -ENOMEM;
+	err = op_sink_new_grpc(&base, config, &s);
+	if (err < 0)
+		return err;
+	push_sink(x, s);
+	return 0;
+}
+
+int op_exporters_add_file(struct op_exporters *x,
+			  const struct otelprof_file_config *config)
+{
+	struct op_sink base = new_base(x);
+	struct op_sink *s = NULL;
+	int err;
+
+	if (op_vec_reserve(&x->sinks, 1))
+		return -ENOMEM;
+	err = op_sink_new_file(&base, config, &s);
+	if (err < 0)
+		return err;
+	push_sink(x, s);
+	return 0;
+}
+
+int op_exporters_add_callback(struct op_exporters *x,
+			      const struct otelprof_callback_config *config)
+{
+	struct op_sink base = new_base(x);
+	struct op_sink *s = NULL;
+	int err;
+
+	if (op_vec_reserve(&x->sinks, 1))
+		return -ENOMEM;
+	err = op_sink_new_callback(&base, config, &s);
+	if (err < 0)
+		return err;
+	push_sink(x, s);
+	return 0;
+}
+
+size_t op_exporters_len(const struct op_exporters *x)
+{
+	return x->sinks.len;
+}
+
+size_t op_exporters_max_request(const struct op_exporters *x)
+{
+	uint64_t least = OP_REQUEST_BYTES_MAX;
+	struct op_sink **s;
+
+	if (!x->sinks.len)
+		return OP_REQUEST_BYTES_DEFAULT;
+	op_vec_foreach(s, &x->sinks)
+		least = OP_MIN(least, (*s)->max_request);
+	return least;
+}
+
+int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_t samples)
+{
+	struct op_request *r = NULL;
+	struct op_sink **s;
+	int err;
+
+	op_notes_emit(&x->notes, x->log);
+	if (!x->sinks.len) {
+		free(bytes);
+		op_ledger_drop(&x->ledger, samples, OTELPROF_DROP_NOWHERE);
+		return 0;
+	}
+	err = op_request_new(&x->ledger, bytes, len, samples, (uint32_t)x->sinks.len, &r);
+	if (err < 0)
+		return err;
+	/* @r lives until the last of them has decided, so it is there for each of them. */
+	op_vec_foreach(s, &x->sinks) {
+		if (len > (*s)->max_request)
+			op_request_settle(&x->ledger, r, OTELPROF_DROP_ENCODE);
+		else
+			(*s)->ops->submit(*s, r);
+	}
+	return 0;
+}
+
+int op_exporters_flush(struct op_exporters *x, int timeout_ms)
+{
+	uint64_t deadline = UINT64_MAX;
+	struct op_sink **s;
+	int first = 0;
+	int err;
+
+	if (timeout_ms >= 0)
+		deadline = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	/* Each gets its turn, whatever became of those before it. */
+	op_vec_foreach(s, &x->sinks) {
+		err = (*s)->ops->flush(*s, deadline);
+		if (err < 0 && !first)
+			first = err;
+	}
+	op_notes_emit(&x->notes, x->log);
+	return first;
+}
+
+void op_exporters_forked(struct op_exporters *x)
+{
+	struct op_sink **s;
+
+	x->forked = true;
+	op_vec_foreach(s, &x->sinks) {
+		if ((*s)->ops->forked)
+			(*s)->ops->forked(*s);
+	}
+}
+
+void op_exporters_get_stats(struct op_exporters *x, struct op_exporters_stats *ret)
+{
+	op_notes_emit(&x->notes, x->log);
+	op_ledger_get_stats(&x->ledger, ret);
+}

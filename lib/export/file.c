@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file exporter. OTLP requests are appended to the file being written as they come;
+ * the other formats keep what they need and write it all at the flush. A sample counts as
+ * exported when the file that holds it has its name; of a stream, when it was written.
+ *
+ * After a flush the next request begins a new temporary file with what was published, so
+ * a reader of the path never sees half a request.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/vec.h"
+#include "export/format.h"
+#include "export/output.h"
+#include "export/sink.h"
+
+enum {
+	FRAME_HEADER_BYTES = 4
+};
+
+struct op_file {
+	struct op_sink sink;
+	struct op_output out;
+	const struct op_format_ops *format; /* NULL: OTLP */
+	void *state;			    /* of the format */
+	uint64_t whole_len;	/* OTLP: bytes of whole requests being written */
+	uint64_t published_len; /* OTLP: bytes behind the path */
+	OP_VEC(struct op_request *) waiting; /* written, not published */
+	bool broken;			     /* a stream that got half a request */
+	bool forked;
+};
+
+static void decide_waiting(struct op_file *f, int fate)
+{
+	struct op_request **r;
+
+	op_vec_foreach(r, &f->waiting)
+		op_request_decide(f->sink.ledger, *r, fate);
+	f->waiting.len = 0;
+}
+
+static void put_be32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
+}
+
+static int write_frame(int fd, const struct op_request *r)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	int err;
+
+	put_be32(header, (uint32_t)r->len);
+	err = op_write_full(fd, header, sizeof(header));
+	if (err < 0)
+		return err;
+	return op_write_full(fd, r->bytes, r->len);
+}
+
+/* The temporary file, standing where the next request goes. */
+static int open_frames(struct op_file *f)
+{
+	int err;
+
+	if (f->out.fd >= 0)
+		return 0;
+	err = op_output_open(&f->out);
+	if (err < 0)
+		return err;
+	err = op_output_continue(&f->out, f->published_len);
+	if (err < 0) {
+		op_output_discard(&f->out);
+		return err;
+	}
+	f->whole_len = f->published_len;
+	return 0;
+}
+
+/* Take half a request off again; a file with nothing new in it goes away. */
+static void cut_frames(struct op_file *f)
+{
+	if (f->waiting.len && !ftruncate(f->out.fd, (off_t)f->whole_len) &&
+	    lseek(f->out.fd, (off_t)f->whole_len, SEEK_SET) >= 0)
+		return;
+	decide_waiting(f, OTELPROF_DROP_EXPORTER);
+	op_output_discard(&f->out);
+}
+
+static int append_frame(struct op_file *f, const struct op_request *r)
+{
+	int err;
+
+	err = open_frames(f);
+	if (err < 0)
+		return err;
+	err = write_frame(f->out.fd, r);
+	if (err < 0) {
+		cut_frames(f);
+		return err;
+	}
+	f->whole_len += FRAME_HEADER_BYTES + r->len;
+	return 0;
+}
+
+static int stream_frame(struct op_file *f, const struct op_request *r)
+{
+	int err;
+
+	if (f->broken)
+		return -EPIPE;
+	err = write_frame(f->out.fd, r);
+	f->broken = err < 0;
+	return err;
+}
+
+static int take(struct op_file *f, const struct op_request *r)
+{
+	if (f->format)
+		return f->format->add(f->state, r->bytes, r->len);
+	if (f->out.stream)
+		return stream_frame(f, r);
+	return append_frame(f, r);
+}
+
+static void file_submit(struct op_sink *s, struct op_request *r)
+{
+	struct op_file *f = op_container_of(s, struct op_file, sink);
+	int err;
+
+	if (op_vec_reserve(&f->waiting, 1)) {
+		op_request_settle(s->ledger, r, OTELPROF_DROP_MEMORY);
+		return;
+	}
+	err = take(f, r);
+	if (err < 0) {
+		op_notes_add(s->notes, OP_LOG_WARNING,
+			     "export: file %s: cannot write a request: %s; dropping it",
+			     f->out.path, strerror(-err));
+		op_request_settle(s->ledger, r, OTELPROF_DROP_EXPORTER);
+		return;
+	}
+	if (f->out.stream && !f->format) {
+		op_request_settle(s->ledger, r, OP_FATE_EXPORTED);
+		return;
+	}
+	op_request_read(s->ledger, r);
+	f->waiting.data[f->waiting.len++] = r;
+}
+
+static int write_format(struct op_file *f)
+{
+	int err;
+
+	if (f->out.stream)
+		return f->format->write(f->state, f->out.fd);
+	err = op_output_open(&f->out);
+	if (err < 0)
+		return err;
+	err = f->format->write(f->state, f->out.fd);
+	if (err < 0)
+		op_output_discard(&f->out);
+	return err;
+}
+
+static int complete(struct op_file *f)
+{
+	int err = 0;
+
+	if (f->format)
+		err = write_format(f);
+	if (err < 0 || f->out.stream)
+		return err;
+	err = op_output_publish(&f->out);
+	if (err < 0)
+		return err;
+	f->published_len = f->whole_len;
+	return 0;
+}
+
+static int file_flush(struct op_sink *s, uint64_t deadline_ns)
+{
+	struct op_file *f = op_container_of(s, struct op_file, sink);
+	int err;
+
+	if (!f->waiting.len)
+		return 0;
+	err = complete(f);
+	if (err < 0)
+		op_notes_add(
+			s->notes, OP_LOG_ERROR,
+			"export: file %s: cannot complete it: %s; its new samples are "
+			"dropped and what was there before stays",
+			f->out.path, strerror(-err));
+	decide_waiting(f, err < 0 ? OTELPROF_DROP_EXPORTER : OP_FATE_EXPORTED);
+	return err;
+}
+
+static void file_forked(struct op_sink *s)
+{
+	op_container_of(s, struct op_file, sink)->forked = true;
+}
+
+static void file_free(struct op_sink *s)
+{
+	struct op_file *f = op_container_of(s, struct op_file, sink);
+
+	if (f->forked) {
+		op_output_forget(&f->out);
+	} else {
+		(void)file_flush(s, 0);
+		op_output_deinit(&f->out);
+	}
+	if (f->format)
+		f->format->close(f->state);
+	op_vec_clear(&f->waiting);
+	free(f);
+}
+
+static const struct op_sink_ops file_ops = {
+	.submit = file_submit,
+	.flush = file_flush,
+	.forked = file_forked,
+	.free = file_free,
+};
+
+static int open_format(struct op_file *f, uint32_t format)
+{
+	if (format == OTELPROF_FORMAT_OTLP)
+		return 0;
+	f->format = op_format_get(format);
+	if (!f->format)
+		return op_fail(f->sink.log, -EINVAL,
+			       "file exporter: there is no format %u", format);
+	return f->format->open(&f->state);
+}
+
+int op_sink_new_file(const struct op_sink *base,
+		     const struct otelprof_file_config *config, struct op_sink **ret)
+{
+	_cleanup_free_ struct op_file *f = NULL;
+	int err;
+
+	if (!config->path || !*config->path)
+		return op_fail(base->log, -EINVAL, "file exporter: path is empty");
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->sink = *base;
+	f->sink.ops = &file_ops;
+	f->sink.max_request = OP_REQUEST_BYTES_MAX;
+	err = open_format(f, config->format);
+	if (err < 0)
+		return err;
+	err = op_output_init(&f->out, config->path);
+	if (err < 0) {
+		if (f->format)
+			f->format->close(f->state);
+		return op_fail(base->log, err, "file exporter: cannot create %s: %s",
+			       config->path, strerror(-err));
+	}
+	*ret = &OP_TAKE_PTR(f)->sink;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/request.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+int op_ledger_init(struct op_ledger *l)
+{
+	*l = (struct op_ledger){ 0 };
+	return -pthread_mutex_init(&l->lock, NULL);
+}
+
+void op_ledger_deinit(struct op_ledger *l)
+{
+	(void)pthread_mutex_destroy(&l->lock);
+}
+
+void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.samples_dropped[reason] += samples;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+void op_ledger_rejected(struct op_ledger *l, uint64_t profiles)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.profiles_rejected += profiles;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	*ret = l->stats;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t samples,
+		   uint32_t exporters, struct op_request **ret)
+{
+	_cleanup_free_ void *owned = bytes;
+	struct op_request *r;
+
+	assert(exporters);
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		op_ledger_drop(l, samples, OTELPROF_DROP_MEMORY);
+		return -ENOMEM;
+	}
+	*r = (struct op_request){
+		.bytes = OP_TAKE_PTR(owned),
+		.len = len,
+		.samples = samples,
+		.readers = exporters,
+		.undecided = exporters,
+	};
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.samples_pending += samples;
+	(void)pthread_mutex_unlock(&l->lock);
+	*ret = r;
+	return 0;
+}
+
+static void read_locked(struct op_request *r)
+{
+	assert(r->readers);
+	if (--r->readers)
+		return;
+	free(r->bytes);
+	r->bytes = NULL;
+}
+
+static void count_drop_locked(struct op_ledger *l, struct op_request *r, int reason)
+{
+	l->stats.samples_pending -= r->samples;
+	l->stats.samples_dropped[reason] += r->samples;
+}
+
+static void decide_locked(struct op_ledger *l, struct op_request *r, int fate)
+{
+	assert(r->undecided);
+	r->undecided--;
+	if (fate == OP_FATE_EXPORTED) {
+		l->stats.requests_sent++;
+		l->stats.bytes_sent += r->len;
+		if (!r->exported) {
+			l->stats.samples_pending -= r->samples;
+			l->stats.samples_exported += r->samples;
+		}
+		r->exported = true;
+	} else if (!r->undecided && !r->exported) {
+		count_drop_locked(l, r, fate);
+	}
+	if (!r->undecided) {
+		assert(!r->readers);
+		free(r);
+	}
+}
+
+void op_request_read(struct op_ledger *l, struct op_request *r)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	read_locked(r);
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+void op_request_decide(struct op_ledger *l, struct op_request *r, int fate)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	decide_locked(l, r, fate);
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
+void op_request_settle(struct op_ledger *l, struct op_request *r, int fate)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	read_locked(r);
+	decide_locked(l, r, fate);
+	(void)pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One encoded request, shared by all exporters of a handle, and the ledger that counts
+ * what became of its samples. Delivery threads and the owner's thread use both, so all
+ * of it is guarded by the ledger's lock.
+ *
+ * The bytes are released when no exporter reads them any more, the request itself when
+ * every exporter has decided. An exporter may finish reading long before it decides: a
+ * file's samples are not exported before the file has its name.
+ */
+#ifndef OP_EXPORT_REQUEST_H
+#define OP_EXPORT_REQUEST_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/exporter.h"
+
+/* What one exporter made of a request: accepted, or why not (OTELPROF_DROP_*). */
+enum {
+	OP_FATE_EXPORTED = -1
+};
+
+struct op_ledger {
+	pthread_mutex_t lock;
+	struct op_exporters_stats stats;
+};
+
+struct op_request {
+	void *bytes;
+	size_t len;
+	uint64_t samples;
+	uint32_t readers;   /* exporters that may still read the bytes */
+	uint32_t undecided; /* exporters that may still take the samples */
+	bool exported;
+};
+
+int op_ledger_init(struct op_ledger *l);
+void op_ledger_deinit(struct op_ledger *l);
+/* Count samples that never became a request. */
+void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason);
+/* Count profiles a destination refused out of a request that it took. */
+void op_ledger_rejected(struct op_ledger *l, uint64_t profiles);
+void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret);
+
+/*
+ * A request for @exporters exporters, its samples pending. Takes ownership of @bytes; on
+ * failure too. Returns 0, or -ENOMEM: the samples are counted as dropped.
+ */
+int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t samples,
+		   uint32_t exporters, struct op_request **ret);
+/* This exporter reads the bytes no more. */
+void op_request_read(struct op_ledger *l, struct op_request *r);
+/* This exporter has decided: OP_FATE_EXPORTED or a drop reason. @r is gone for it. */
+void op_request_decide(struct op_ledger *l, struct op_request *r, int fate);
+/* Both at once. */
+void op_request_settle(struct op_ledger *l, struct op_request *r, int fate);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file exporter: what is at the path, and when; full disks; pipes; forks. */
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "export/exporter.h"
+
+struct dir {
+	char path[64];
+};
+
+static struct dir new_dir(void)
+{
+	struct dir d = { "/tmp/otelprof-file-XXXXXX" };
+
+	CHECK(mkdtemp(d.path));
+	return d;
+}
+
+static char *in_dir(const struct dir *d, const char *name)
+{
+	static char path[8][384];
+	static unsigned int next;
+	char *p = path[next++ % 8];
+
+	(void)snprintf(p, sizeof(path[0]), "%s/%s", d->path, name);
+	return p;
+}
+
+static size_t count_files(const struct dir *d)
+{
+	_cleanup_closedir_ DIR *dir = opendir(d->path);
+	struct dirent *e;
+	size_t n = 0;
+
+	CHECK(dir);
+	while ((e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	return n;
+}
+
+static void remove_dir(const struct dir *d)
+{
+	_cleanup_closedir_ DIR *dir = opendir(d->path);
+	struct dirent *e;
+
+	CHECK(dir);
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			(void)unlink(in_dir(d, e->d_name));
+	CHECK(!rmdir(d->path));
+}
+
+static void add(struct op_exporters *x, const char *path)
+{
+	struct otelprof_file_config config;
+
+	otelprof_file_config_init(&config);
+	config.path = path;
+	CHECK_OK(op_exporters_add_file(x, &config));
+}
+
+static void submit(struct op_exporters *x, const char *text, uint64_t samples)
+{
+	char *bytes = strdup(text);
+
+	CHECK(bytes);
+	CHECK_OK(op_exporters_submit(x, bytes, strlen(text), samples));
+}
+
+static void check_content(const char *path, const char *want, size_t len)
+{
+	_cleanup_free_ char *got = NULL;
+	ssize_t n = op_read_file(path, 1 << 20, &got);
+
+	CHECK_INT(n, len);
+	CHECK(!memcmp(got, want, len));
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+#define FRAME_A "\0\0\0\3abc"
+#define FRAME_B "\0\0\0\2de"
+
+static void test_frames_appear_at_flush(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+
+	write_file(path, "old");
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	check_content(path, "old", 3);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_pending, 5);
+	CHECK_INT(st.samples_exported, 0);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	check_content(path, FRAME_A, 7);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(st.samples_exported, 5);
+	CHECK_INT(count_files(&d), 1);
+	/* More: the path keeps the old whole until the next flush, then holds both. */
+	submit(x, "de", 1);
+	check_content(path, FRAME_A, 7);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	check_content(path, FRAME_A FRAME_B, 13);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	check_content(path, FRAME_A FRAME_B, 13);
+	CHECK_INT(count_files(&d), 1);
+	remove_dir(&d);
+}
+
+static void test_free_completes_the_file(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	op_exporters_free(x);
+	check_content(path, FRAME_A, 7);
+	CHECK_INT(count_files(&d), 1);
+	remove_dir(&d);
+}
+
+static void test_nothing_written_leaves_nothing(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	CHECK_INT(op_exporters_flush(x, 0), 0);
+	op_exporters_free(x);
+	CHECK_INT(count_files(&d), 0);
+	remove_dir(&d);
+}
+
+static void test_link_keeps_pointing(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "real");
+	char *link = in_dir(&d, "link");
+	struct stat st;
+
+	write_file(path, "old");
+	CHECK(!symlink("real", link));
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, link);
+	submit(x, "abc", 5);
+	op_exporters_free(x);
+	CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode));
+	check_content(path, FRAME_A, 7);
+	remove_dir(&d);
+}
+
+static void test_bad_paths_are_refused(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct otelprof_file_config config;
+	struct op_log log = { 0 };
+
+	CHECK_OK(op_exporters_new(&log, &x));
+	otelprof_file_config_init(&config);
+	CHECK_INT(op_exporters_add_file(x, &config), -EINVAL);
+	config.path = "/tmp";
+	CHECK_INT(op_exporters_add_file(x, &config), -EISDIR);
+	config.path = "/nonexistent-dir/file";
+	CHECK_INT(op_exporters_add_file(x, &config), -ENOENT);
+	CHECK(strstr(log.message, "/nonexistent-dir/file"));
+	config.path = "/tmp/x";
+	config.format = 77;
+	CHECK_INT(op_exporters_add_file(x, &config), -EINVAL);
+	CHECK(strstr(log.message, "77"));
+	CHECK_INT(op_exporters_len(x), 0);
+}
+
+static void test_pipe_is_written_straight(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "fifo");
+	char got[16];
+	int fd;
+
+	CHECK(!mkfifo(path, 0600));
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	CHECK(fd >= 0);
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	CHECK_INT(read(fd, got, sizeof(got)), 7);
+	CHECK(!memcmp(got, FRAME_A, 7));
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 5);
+	CHECK_INT(op_exporters_flush(x, 0), 0);
+	CHECK(!close(fd));
+	CHECK_INT(count_files(&d), 1);
+	remove_dir(&d);
+}
+
+/* /dev/full takes no byte: after one failure a stream stays broken. */
+static void test_full_stream_drops(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, "/dev/full");
+	submit(x, "abc", 5);
+	submit(x, "abc", 5);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 10);
+	CHECK_INT(st.samples_pending, 0);
+}
+
+static int log_count;
+static char log_last[512];
+
+static void count_line(void *userdata, int level, const char *message)
+{
+	log_count++;
+	(void)snprintf(log_last, sizeof(log_last), "%s", message);
+}
+
+/* A file system of 64 KiB: what was whole stays, what did not fit is counted. */
+static void test_full_disk_is_counted(void)
+{
+	struct op_log log = { .fn = count_line, .level = OP_LOG_WARNING };
+	struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+	char *big;
+
+	if (mount("tmpfs", d.path, "tmpfs", 0, "size=64k") < 0) {
+		(void)rmdir(d.path);
+		SKIP("mounting a tmpfs: %s", strerror(errno));
+	}
+	write_file(path, "old");
+	CHECK_OK(op_exporters_new(&log, &x));
+	add(x, path);
+	/* Alone too big: the temporary file goes, the old one stays. */
+	big = calloc(1, 100000);
+	CHECK_OK(op_exporters_submit(x, big, 100000, 9));
+	CHECK_INT(count_files(&d), 1);
+	check_content(path, "old", 3);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 9);
+	CHECK_INT(log_count, 1);
+	CHECK(strstr(log_last, "No space left"));
+	/* A small one first, then too big: the small one is kept whole. */
+	submit(x, "abc", 5);
+	big = calloc(1, 100000);
+	CHECK_OK(op_exporters_submit(x, big, 100000, 9));
+	submit(x, "de", 1);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	check_content(path, FRAME_A FRAME_B, 13);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 18);
+	CHECK_INT(st.samples_exported, 6);
+	CHECK_INT(st.samples_pending, 0);
+	op_exporters_free(x);
+	CHECK_INT(count_files(&d), 1);
+	CHECK(!umount(d.path));
+	CHECK(!rmdir(d.path));
+}
+
+static void test_failed_rename_is_counted(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	/* A directory has taken the name meanwhile. */
+	CHECK(!mkdir(path, 0700));
+	CHECK_INT(op_exporters_flush(x, 1000), -EISDIR);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 5);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(count_files(&d), 1);
+	CHECK(!rmdir(path));
+	submit(x, "de", 1);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	check_content(path, FRAME_B, 6);
+	remove_dir(&d);
+}
+
+static void test_forked_child_leaves_the_file(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+	int status = 0;
+	pid_t pid;
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	(void)fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		op_exporters_forked(x);
+		op_exporters_free(x);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK_INT(count_files(&d), 1);
+	CHECK(access(path, F_OK) < 0);
+	op_exporters_free(x);
+	check_content(path, FRAME_A, 7);
+	remove_dir(&d);
+}
+
+TEST_MAIN({ "frames_appear_at_flush", test_frames_appear_at_flush },
+	  { "free_completes_the_file", test_free_completes_the_file },
+	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
+	  { "link_keeps_pointing", test_link_keeps_pointing },
+	  { "bad_paths_are_refused", test_bad_paths_are_refused },
+	  { "pipe_is_written_straight", test_pipe_is_written_straight },
+	  { "full_stream_drops", test_full_stream_drops },
+	  { "failed_rename_is_counted", test_failed_rename_is_counted },
+	  { "forked_child_leaves_the_file", test_forked_child_leaves_the_file },
+	  { "full_disk_is_counted", test_full_disk_is_counted })

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The accounting rule: which samples count as exported, pending and dropped, and when. */
+#include "test.h"
+
+#include "export/exporter.h"
+
+struct taker {
+	int answer;
+	uint64_t calls;
+	uint64_t samples;
+	size_t last_len;
+	char last[16];
+};
+
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct taker *t = userdata;
+
+	t->calls++;
+	t->samples += samples;
+	t->last_len = len;
+	memcpy(t->last, request, len < sizeof(t->last) ? len : sizeof(t->last));
+	return t->answer;
+}
+
+static void add(struct op_exporters *x, struct taker *t, uint64_t max)
+{
+	struct otelprof_callback_config config;
+
+	otelprof_callback_config_init(&config);
+	config.fn = take;
+	config.userdata = t;
+	config.max_request_bytes = max;
+	CHECK_OK(op_exporters_add_callback(x, &config));
+}
+
+static void submit(struct op_exporters *x, const char *text, uint64_t samples)
+{
+	char *bytes = strdup(text);
+
+	CHECK(bytes);
+	CHECK_OK(op_exporters_submit(x, bytes, strlen(text), samples));
+}
+
+static void test_no_exporter_is_nowhere(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	CHECK_INT(op_exporters_len(x), 0);
+	CHECK_INT(op_exporters_max_request(x), 4000000);
+	submit(x, "abc", 7);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_NOWHERE], 7);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(st.samples_exported, 0);
+}
+
+static void test_callback_gets_the_bytes(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct taker t = { 0 };
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, &t, 0);
+	submit(x, "hello", 3);
+	CHECK_INT(t.calls, 1);
+	CHECK_INT(t.samples, 3);
+	CHECK_INT(t.last_len, 5);
+	CHECK(!memcmp(t.last, "hello", 5));
+	CHECK_INT(op_exporters_flush(x, 0), 0);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 3);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(st.requests_sent, 1);
+	CHECK_INT(st.bytes_sent, 5);
+}
+
+static void test_one_taker_is_enough(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct taker no = { .answer = -EIO };
+	struct taker yes = { 0 };
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, &no, 0);
+	add(x, &yes, 0);
+	add(x, &no, 0);
+	submit(x, "hello", 11);
+	CHECK_INT(no.calls, 2);
+	CHECK_INT(yes.calls, 1);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 11);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 0);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(st.requests_sent, 1);
+}
+
+static void test_the_last_reason_counts(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct taker no = { .answer = -EIO };
+	struct taker small = { 0 };
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, &no, 0);
+	add(x, &small, 4);
+	CHECK_INT(op_exporters_max_request(x), 4);
+	submit(x, "hello", 5);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(small.calls, 0);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_ENCODE], 5);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 0);
+	submit(x, "four", 2);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 2);
+	CHECK_INT(st.samples_pending, 0);
+}
+
+static void test_bad_config_is_refused(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_log log = { 0 };
+	struct otelprof_callback_config config;
+
+	CHECK_OK(op_exporters_new(&log, &x));
+	otelprof_callback_config_init(&config);
+	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
+	CHECK(strstr(log.message, "fn"));
+	config.fn = take;
+	config.max_request_bytes = (UINT64_C(64) << 20) + 1;
+	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
+	CHECK(strstr(log.message, "max_request_bytes"));
+	CHECK_INT(op_exporters_len(x), 0);
+}
+
+TEST_MAIN({ "no_exporter_is_nowhere", test_no_exporter_is_nowhere },
+	  { "callback_gets_the_bytes", test_callback_gets_the_bytes },
+	  { "one_taker_is_enough", test_one_taker_is_enough },
+	  { "the_last_reason_counts", test_the_last_reason_counts },
+	  { "bad_config_is_refused", test_bad_config_is_refused })
