@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages, text that came from elsewhere, signals, clock. */
+#include "common.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int number)
+{
+	caught = number;
+}
+
+static void on_child(int number)
+{
+	/* Only to make a waiting call return. */
+	(void)number;
+}
+
+void signals_catch(void)
+{
+	/* SA_RESETHAND: the second one acts as if it were not caught. */
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+
+	(void)sigaction(SIGINT, &sa, NULL);
+	(void)sigaction(SIGTERM, &sa, NULL);
+	sa = (struct sigaction){ .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
+	(void)sigaction(SIGCHLD, &sa, NULL);
+	sa = (struct sigaction){ .sa_handler = SIG_IGN };
+	(void)sigaction(SIGPIPE, &sa, NULL);
+}
+
+int signal_seen(void)
+{
+	return caught;
+}
+
+double now_seconds(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+bool colour_wanted(FILE *f)
+{
+	const char *no = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+
+	if (no && *no)
+		return false;
+	return isatty(fileno(f)) && term && strcmp(term, "dumb") != 0;
+}
+
+static void say(const char *colour, const char *fmt, va_list ap)
+{
+	bool on = colour_wanted(stderr);
+
+	(void)fprintf(stderr, "%sotelprof:%s ", on ? colour : "", on ? "\033[0m" : "");
+	(void)vfprintf(stderr, fmt, ap);
+	(void)fputc('\n', stderr);
+}
+
+int fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("\033[31m", fmt, ap);
+	va_end(ap);
+	return STATUS_FAILED;
+}
+
+void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("\033[2m", fmt, ap);
+	va_end(ap);
+}
+
+int fail_library(struct otelprof *p, const char *what, int error)
+{
+	struct otelprof_error_info info = { .size = sizeof(info) };
+	const char *why = otelprof_strerror(error);
+
+	if (otelprof_last_error(p, &info) == 0 && info.code == error && info.message &&
+	    *info.message)
+		why = info.message;
+	else
+		info.detail = NULL;
+	(void)fail("%s: %s", what, why);
+	if (info.detail)
+		(void)fprintf(stderr, "%s\n", info.detail);
+	return STATUS_FAILED;
+}
+
+int usage_hint(const char *command)
+{
+	(void)fprintf(stderr, "Try 'otelprof %s%s--help'.\n", command,
+		      *command ? " " : "");
+	return STATUS_USAGE;
+}
+
+/* Length of the well-formed UTF-8 character at @s, 0 where there is none. */
+static size_t utf8_len(const unsigned char *s, size_t left)
+{
+	size_t n, i;
+
+	if (*s < 0x80)
+		return 1;
+	n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+	if (*s < 0xc2 || *s > 0xf4 || left < n)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
+	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+void print_safe(FILE *f, const char *text, size_t len, int width)
+{
+	const unsigned char *s = (const unsigned char *)text, *end = s + len;
+	int column = 0;
+	size_t n;
+
+	for (; s < end && (!width || column < width); s += n, column++) {
+		n = utf8_len(s, (size_t)(end - s));
+		if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
+			n = n ? n : 1;
+			(void)fputc('?', f);
+		} else if (width && column == width - 1 && s + n < end) {
+			(void)fputs("…", f);
+		} else {
+			(void)fwrite(s, 1, n, f);
+		}
+	}
+	for (; column < width; column++)
+		(void)fputc(' ', f);
+}
+
+void print_json_string(FILE *f, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text, *end = s + len;
+	size_t n;
+
+	(void)fputc('"', f);
+	for (; s < end; s += n) {
+		n = utf8_len(s, (size_t)(end - s));
+		if (!n) {
+			n = 1;
+			(void)fputs("\\ufffd", f);
+		} else if (*s == '"' || *s == '\\') {
+			(void)fprintf(f, "\\%c", *s);
+		} else if (*s < 0x20 || *s == 0x7f) {
+			(void)fprintf(f, "\\u%04x", *s);
+		} else {
+			(void)fwrite(s, 1, n, f);
+		}
+	}
+	(void)fputc('"', f);
+}

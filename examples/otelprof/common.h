@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands share: options, signals, messages, one profiling session. */
+#ifndef OTELPROF_COMMON_H
+#define OTELPROF_COMMON_H
+
+#include <getopt.h>
+#include <otelprof/otelprof.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Exit statuses of every command. */
+enum {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1, /* with one sentence on stderr */
+	STATUS_USAGE = 2,
+};
+
+/* A command: its main and what `otelprof --help` says of it. */
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+int command_record(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_export(int argc, char **argv);
+int command_sink(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+
+/* Options of every command that profiles. */
+struct options {
+	const char *command;
+	uint32_t rate_hz;
+	double seconds; /* 0: until a signal */
+	int verbose;
+	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
+	size_t rules_len;
+};
+
+#define SHARED_SHORT "hvd:F:p:"
+enum {
+	OPTION_CGROUP = 256,
+	OPTION_COMM,
+	OPTION_OWN
+};
+#define SHARED_LONG                                                                      \
+	{ "help", no_argument, NULL, 'h' }, { "verbose", no_argument, NULL, 'v' },       \
+		{ "duration", required_argument, NULL, 'd' },                            \
+		{ "frequency", required_argument, NULL, 'F' },                           \
+		{ "pid", required_argument, NULL, 'p' },                                 \
+		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
+	{                                                                                \
+		"comm", required_argument, NULL, OPTION_COMM                             \
+	}
+extern const char shared_help[];
+
+/* Take a shared option. Returns 0, or STATUS_USAGE after saying what is wrong. */
+int options_take(struct options *o, int c, const char *arg);
+/* Add a rule that includes. Returns 0 or STATUS_USAGE. */
+int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text);
+/* A decimal number in [min, max], or STATUS_USAGE with a sentence. */
+int parse_number(const char *command, const char *option, const char *arg, long long min,
+		 long long max, long long *ret);
+int parse_seconds(const char *command, const char *option, const char *arg, double *ret);
+/* "Try 'otelprof record --help'." Returns STATUS_USAGE. */
+int usage_hint(const char *command);
+
+/* "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
+int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Say why a call on @p (NULL: otelprof_init()) failed. Returns STATUS_FAILED. */
+int fail_library(struct otelprof *p, const char *what, int error);
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* May colour go to @f? A terminal that is not dumb, and no NO_COLOR. */
+bool colour_wanted(FILE *f);
+/* @text without control characters, cut to @width columns where @width > 0. */
+void print_safe(FILE *f, const char *text, size_t len, int width);
+void print_json_string(FILE *f, const char *text, size_t len);
+
+/* First SIGINT or SIGTERM: signal_seen() tells which; the second one ends the program. */
+void signals_catch(void);
+int signal_seen(void);
+
+double now_seconds(void);
+
+/* Make a handle with @o's rate and filter. Returns 0 or STATUS_FAILED, said. */
+int session_open(const struct options *o, struct otelprof **ret);
+/* Called between polls; returns true to end the loop. */
+typedef bool (*session_fn)(void *data);
+/*
+ * Poll until a signal, the time of @o, or @done; export every @window seconds, give or
+ * take a tenth so that the hosts of a fleet do not send at once. Progress is shown on a
+ * terminal where @show. Returns 0 or STATUS_FAILED, said.
+ */
+int session_run(struct otelprof *p, const struct options *o, double window, bool show,
+		session_fn done, void *data);
+/* Stop, take what is left, export and flush within @timeout_ms. */
+int session_close(struct otelprof *p, int timeout_ms);
+/* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
+void print_accounting(FILE *f, struct otelprof *p);
+uint64_t dropped_sum(const struct otelprof_stats *st);
+/* Say why there is no sample. Returns STATUS_FAILED. */
+int fail_no_samples(struct otelprof *p, const struct options *o);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof export: a daemon in the foreground that sends profiles over gRPC. */
+#include "common.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ENDPOINTS_MAX = 8,
+	HEADERS_MAX = 32,
+	FLUSH_MS = 10000, /* within the 30 s that an orchestrator waits */
+	OPTION_ENDPOINT = OPTION_OWN,
+	OPTION_INTERVAL,
+	OPTION_HEADER,
+	OPTION_CA,
+	OPTION_CERT,
+	OPTION_KEY,
+	OPTION_INSECURE,
+	OPTION_COMPRESSION,
+};
+#define DEFAULT_INTERVAL_S 5.0
+
+struct export
+{
+	struct options o;
+	double interval;
+	const char *endpoints[ENDPOINTS_MAX];
+	size_t endpoints_len;
+	struct otelprof_attribute headers[HEADERS_MAX];
+	size_t headers_len;
+	struct otelprof_grpc_config grpc;
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof export [OPTIONS]\n\n"
+		"Profiles this host and sends OpenTelemetry Profiles over gRPC until SIGTERM or\n"
+		"Ctrl-C; then sends what is left and tells what became of every sample.\n\n"
+		"      --endpoint URL   http://host:port or https://host:port; may be repeated\n"
+		"                       (OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4317)\n"
+		"      --header K=V     send this header; may be repeated\n"
+		"      --interval S     seconds between exports (5)\n"
+		"      --ca FILE        trust the certificates in this PEM file\n"
+		"      --cert FILE      client certificate, with --key: mutual TLS\n"
+		"      --key FILE       its private key\n"
+		"      --insecure       no TLS for an endpoint without a scheme\n"
+		"      --compression W  gzip (default) or none\n",
+		f);
+	(void)fputs(shared_help, f);
+	(void)fputs(
+		"\nThe default rate is 20. The environment variables OTEL_EXPORTER_OTLP_* "
+		"and\nOTEL_EXPORTER_OTLP_PROFILES_* are read; an option wins over them.\n",
+		f);
+	return STATUS_OK;
+}
+
+static int add_header(struct export *e, char *arg)
+{
+	char *eq = strchr(arg, '=');
+	char *c;
+
+	if (!eq || eq == arg || e->headers_len == HEADERS_MAX) {
+		(void)fail("--header takes KEY=VALUE, at most %d times", HEADERS_MAX);
+		return usage_hint("export");
+	}
+	*eq = '\0';
+	for (c = arg; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	e->headers[e->headers_len++] = (struct otelprof_attribute){ arg, eq + 1 };
+	return 0;
+}
+
+static int add_endpoint(struct export *e, const char *arg)
+{
+	if (!*arg || e->endpoints_len == ENDPOINTS_MAX) {
+		(void)fail("--endpoint takes a URL, at most %d times", ENDPOINTS_MAX);
+		return usage_hint("export");
+	}
+	e->endpoints[e->endpoints_len++] = arg;
+	return 0;
+}
+
+static int set_compression(struct export *e, const char *arg)
+{
+	if (strcmp(arg, "gzip") == 0) {
+		e->grpc.compression = OTELPROF_COMPRESSION_GZIP;
+	} else if (strcmp(arg, "none") == 0) {
+		e->grpc.compression = OTELPROF_COMPRESSION_NONE;
+	} else {
+		(void)fail("--compression takes gzip or none, not \"%s\"", arg);
+		return usage_hint("export");
+	}
+	return 0;
+}
+
+static int take(struct export *e, int c, char *arg)
+{
+	switch (c) {
+	case OPTION_ENDPOINT:
+		return add_endpoint(e, arg);
+	case OPTION_HEADER:
+		return add_header(e, arg);
+	case OPTION_INTERVAL:
+		return parse_seconds("export", "--interval", arg, &e->interval);
+	case OPTION_CA:
+		e->grpc.ca_file = arg;
+		return 0;
+	case OPTION_CERT:
+		e->grpc.client_cert_file = arg;
+		return 0;
+	case OPTION_KEY:
+		e->grpc.client_key_file = arg;
+		return 0;
+	case OPTION_INSECURE:
+		e->grpc.insecure = 1;
+		return 0;
+	case OPTION_COMPRESSION:
+		return set_compression(e, arg);
+	default:
+		return options_take(&e->o, c, arg);
+	}
+}
+
+static int parse(struct export *e, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		SHARED_LONG,
+		{ "endpoint", required_argument, NULL, OPTION_ENDPOINT },
+		{ "interval", required_argument, NULL, OPTION_INTERVAL },
+		{ "header", required_argument, NULL, OPTION_HEADER },
+		{ "ca", required_argument, NULL, OPTION_CA },
+		{ "cert", required_argument, NULL, OPTION_CERT },
+		{ "key", required_argument, NULL, OPTION_KEY },
+		{ "insecure", no_argument, NULL, OPTION_INSECURE },
+		{ "compression", required_argument, NULL, OPTION_COMPRESSION },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, SHARED_SHORT, longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		r = take(e, c, optarg);
+	}
+	if (!r && optind < argc) {
+		(void)fail("export takes no \"%s\"", argv[optind]);
+		return usage_hint("export");
+	}
+	return r;
+}
+
+static int add_exporters(struct export *e, struct otelprof *p)
+{
+	size_t i;
+	int r;
+
+	e->grpc.headers = e->headers;
+	e->grpc.headers_len = e->headers_len;
+	/* None given: the library takes it from the environment. */
+	for (i = 0; i < (e->endpoints_len ? e->endpoints_len : 1); i++) {
+		e->grpc.endpoint = e->endpoints[i];
+		r = otelprof_exporter_grpc(p, &e->grpc);
+		if (r < 0)
+			return fail_library(p,
+					    e->endpoints[i] ? e->endpoints[i]
+							    : "cannot export over gRPC",
+					    r);
+	}
+	return 0;
+}
+
+static int run(struct export *e, struct otelprof *p)
+{
+	int r = add_exporters(e, p), closed;
+
+	if (r)
+		return r;
+	r = otelprof_start(p);
+	if (r < 0)
+		return fail_library(p, "cannot start sampling", r);
+	note("profiling at %u Hz, exporting every %g s", e->o.rate_hz, e->interval);
+	r = session_run(p, &e->o, e->interval, false, NULL, NULL);
+	if (signal_seen())
+		note("%s: sending what is left", strsignal(signal_seen()));
+	closed = session_close(p, FLUSH_MS);
+	print_accounting(stderr, p);
+	return r ? r : closed;
+}
+
+int command_export(int argc, char **argv)
+{
+	struct export e = {
+		.o = { .command = "export", .rate_hz = 20 },
+		.interval = DEFAULT_INTERVAL_S,
+	};
+	struct otelprof *p = NULL;
+	bool helped = false;
+	int r;
+
+	otelprof_grpc_config_init(&e.grpc);
+	r = parse(&e, argc, argv, &helped);
+	if (r || helped)
+		return r;
+	signals_catch();
+	r = session_open(&e.o, &p);
+	if (!r)
+		r = run(&e, p);
+	(void)otelprof_free(p);
+	return r;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof: profiles of every process of this host. Finds the command and runs it. */
+#include "common.h"
+
+#include <string.h>
+
+static const struct command commands[] = {
+	{ "record", command_record,
+	  "profile into a file: flame graph, pprof, folded, OTLP" },
+	{ "top", command_top, "show the functions that take the CPUs" },
+	{ "export", command_export,
+	  "send profiles to OpenTelemetry Collectors, as a daemon" },
+	{ "sink", command_sink, "receive profiles, check them, write them to files" },
+	{ "doctor", command_doctor,
+	  "tell what works on this machine, and what is missing" },
+};
+
+static int help(FILE *f)
+{
+	size_t i;
+
+	(void)fputs(
+		"Usage: otelprof COMMAND [OPTIONS]\n\n"
+		"Profiles every process of this host with eBPF: native code and language\n"
+		"runtimes, without a change to any of them.\n\nCommands:\n",
+		f);
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		(void)fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].summary);
+	(void)fputs(
+		"\n"
+		"  -h, --help     show this text; 'otelprof COMMAND --help' shows more\n"
+		"  -V, --version  show the version\n\n"
+		"Exit status: 0 done, 1 failed or no samples (with the reason), 2 usage.\n",
+		f);
+	return f == stdout ? STATUS_OK : STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2)
+		return help(stderr);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0)
+		return help(stdout);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		(void)printf("otelprof %s (library %s)\n", OTELPROF_VERSION,
+			     otelprof_version());
+		return STATUS_OK;
+	}
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	(void)fail("there is no command \"%s\"", argv[1]);
+	return usage_hint("");
+}

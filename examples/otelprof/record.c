@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof record: profile into a file, for a while or as long as a command runs. */
+#include "child.h"
+#include "common.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+	DEFAULT_HZ = 99,
+	DEFAULT_SECONDS = 10,
+	FLUSH_MS = 60000
+};
+#define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
+
+struct record {
+	struct options o;
+	const char *path;
+	uint32_t format;
+	bool format_given;
+	char **argv; /* the command, or NULL */
+	struct child child;
+};
+
+static const struct {
+	const char *name;
+	uint32_t format;
+	const char *default_path;
+	const char *endings[5];
+} formats[] = {
+	{ "html", OTELPROF_FORMAT_HTML, "profile.html", { ".html", ".htm" } },
+	{ "pprof",
+	  OTELPROF_FORMAT_PPROF,
+	  "profile.pb.gz",
+	  { ".pb.gz", ".pprof", ".prof", ".pb" } },
+	{ "folded",
+	  OTELPROF_FORMAT_FOLDED,
+	  "profile.folded",
+	  { ".folded", ".collapsed", ".txt" } },
+	{ "otlp", OTELPROF_FORMAT_OTLP, "profile.otlp", { ".otlp", ".bin" } },
+};
+enum {
+	FORMATS = sizeof(formats) / sizeof(formats[0]),
+	OPTION_FORMAT = OPTION_OWN
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
+		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
+		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
+		"  -o, --output FILE    where to; \"-\" is standard output (profile.html)\n"
+		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n",
+		f);
+	(void)fputs(shared_help, f);
+	(void)fputs(
+		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
+		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
+		"request after its length as 4 bytes, big endian. The default rate is 99.\n"
+		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
+		"After -d seconds a COMMAND that still runs gets SIGTERM.\n",
+		f);
+	return STATUS_OK;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t a = strlen(s), b = strlen(end);
+
+	return a > b && strcmp(s + a - b, end) == 0;
+}
+
+static int set_format(struct record *rec, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < FORMATS; i++) {
+		if (strcmp(formats[i].name, name) == 0) {
+			rec->format = formats[i].format;
+			rec->format_given = true;
+			return 0;
+		}
+	}
+	(void)fail("--format takes html, pprof, folded or otlp, not \"%s\"", name);
+	return usage_hint("record");
+}
+
+static int settle_output(struct record *rec)
+{
+	size_t i, j;
+
+	for (i = 0; rec->path && !rec->format_given && i < FORMATS; i++) {
+		for (j = 0; formats[i].endings[j]; j++) {
+			if (ends_with(rec->path, formats[i].endings[j]))
+				return set_format(rec, formats[i].name);
+		}
+	}
+	if (rec->path && !rec->format_given) {
+		(void)fail("the ending of \"%s\" names no format: say --format",
+			   rec->path);
+		return usage_hint("record");
+	}
+	for (i = 0; !rec->path && i < FORMATS; i++) {
+		if (formats[i].format == rec->format)
+			rec->path = formats[i].default_path;
+	}
+	return 0;
+}
+
+static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		SHARED_LONG,
+		{ "output", required_argument, NULL, 'o' },
+		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	/* "+": what follows the first word that is no option is the command's. */
+	while (!r &&
+	       (c = getopt_long(argc, argv, "+o:" SHARED_SHORT, longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		if (c == 'o')
+			rec->path = optarg;
+		else if (c == OPTION_FORMAT)
+			r = set_format(rec, optarg);
+		else
+			r = options_take(&rec->o, c, optarg);
+	}
+	if (r)
+		return r;
+	if (optind < argc)
+		rec->argv = argv + optind;
+	if (rec->argv && rec->o.rules_len) {
+		(void)fail("a command, or -p, --cgroup and --comm: not both");
+		return usage_hint("record");
+	}
+	if (!rec->argv && rec->o.seconds <= 0)
+		rec->o.seconds = DEFAULT_SECONDS;
+	return settle_output(rec);
+}
+
+static int open_file(struct record *rec, struct otelprof *p)
+{
+	struct otelprof_file_config config;
+	int r;
+
+	otelprof_file_config_init(&config);
+	config.path = rec->path;
+	config.format = rec->format;
+	r = otelprof_exporter_file(p, &config);
+	return r < 0 ? fail_library(p, rec->path, r) : 0;
+}
+
+static bool child_done(void *data)
+{
+	return child_ended(data);
+}
+
+static int report(const struct record *rec, struct otelprof *p)
+{
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st);
+	(void)otelprof_get_stats(p, &st);
+	if (!st.samples_exported)
+		return fail_no_samples(p, &rec->o);
+	note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
+	if (dropped_sum(&st) || rec->o.verbose)
+		print_accounting(stderr, p);
+	return STATUS_OK;
+}
+
+static int profile(struct record *rec, struct otelprof *p)
+{
+	int r = open_file(rec, p), closed;
+
+	if (r)
+		return r;
+	r = otelprof_start(p);
+	if (r < 0)
+		return fail_library(p, "cannot start sampling", r);
+	if (rec->argv) {
+		r = child_go(&rec->child);
+		if (r)
+			return r;
+	}
+	r = session_run(p, &rec->o, WINDOW_S, true, rec->argv ? child_done : NULL,
+			&rec->child);
+	closed = session_close(p, FLUSH_MS);
+	return r ? r : closed ? closed : report(rec, p);
+}
+
+int command_record(int argc, char **argv)
+{
+	struct record rec = {
+		.o = { .command = "record", .rate_hz = DEFAULT_HZ },
+		.format = OTELPROF_FORMAT_HTML,
+		.child = CHILD_NONE,
+	};
+	struct otelprof *p = NULL;
+	bool helped = false;
+	int r = parse(&rec, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	signals_catch();
+	/* Forked before there is a handle, and let go when sampling has begun. */
+	if (rec.argv) {
+		r = child_fork(&rec.child, rec.argv);
+		if (!r)
+			r = options_include(&rec.o, OTELPROF_FILTER_PID_TREE,
+					    (uint64_t)rec.child.pid, NULL);
+	}
+	if (!r)
+		r = session_open(&rec.o, &p);
+	if (!r)
+		r = profile(&rec, p);
+	(void)otelprof_free(p);
+	return rec.argv ? child_finish(&rec.child, r) : r;
+}

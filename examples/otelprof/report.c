@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otlp/reader.h"
+
+enum {
+	NAME_MAX_BYTES = 4096
+};
+
+struct key {
+	int64_t pid;
+	const char *function;
+	struct otlp_text module;
+};
+
+static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+
+	for (; len; len--)
+		h = (h ^ *p++) * UINT64_C(0x100000001b3); /* FNV-1a */
+	return h;
+}
+
+static uint64_t hash_key(const struct key *k)
+{
+	uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), &k->pid, sizeof(k->pid));
+
+	h = hash_bytes(h, k->function, strlen(k->function) + 1);
+	h = hash_bytes(h, k->module.data, k->module.len);
+	return h ^ h >> 29;
+}
+
+static int rehash(struct report *r)
+{
+	size_t slots = r->mask ? (r->mask + 1) * 2 : 256;
+	uint32_t *table = calloc(slots, sizeof(*table));
+	struct report_row *row;
+	struct key k;
+	size_t i, at;
+
+	if (!table)
+		return -ENOMEM;
+	for (i = 0; i < r->len; i++) {
+		row = &r->rows[i];
+		k = (struct key){ row->pid,
+				  row->function,
+				  { row->module, strlen(row->module) } };
+		for (at = hash_key(&k) & (slots - 1); table[at];
+		     at = (at + 1) & (slots - 1))
+			;
+		table[at] = (uint32_t)i + 1;
+	}
+	free(r->slots);
+	r->slots = table;
+	r->mask = slots - 1;
+	return 0;
+}
+
+static char *copy(struct otlp_text t)
+{
+	return strndup(t.data ? t.data : "", t.len);
+}
+
+static int fill_row(struct report_row *row, const struct key *k,
+		    const struct otlp_sample_view *s, const struct otlp_frame *f)
+{
+	struct otlp_text process = s->resource->executable_name;
+
+	if (!process.len)
+		process = s->thread_name;
+	*row = (struct report_row){ .pid = k->pid };
+	row->process = copy(process);
+	row->container_id = copy(s->resource->container_id);
+	row->function = strdup(k->function);
+	row->module = copy(k->module);
+	row->file = copy(f->file);
+	row->type = copy(f->type);
+	if (row->process && row->container_id && row->function && row->module &&
+	    row->file && row->type)
+		return 0;
+	return -ENOMEM;
+}
+
+static void free_row(struct report_row *row)
+{
+	free(row->process);
+	free(row->container_id);
+	free(row->function);
+	free(row->module);
+	free(row->file);
+	free(row->type);
+}
+
+/* The row of @k, made where there is none; NULL without memory. */
+static struct report_row *find(struct report *r, const struct key *k,
+			       const struct otlp_sample_view *s,
+			       const struct otlp_frame *f)
+{
+	struct report_row *row;
+	void *more;
+	size_t at;
+
+	if ((!r->mask || (r->len + 1) * 4 > r->mask * 3) && rehash(r))
+		return NULL;
+	for (at = hash_key(k) & r->mask; r->slots[at]; at = (at + 1) & r->mask) {
+		row = &r->rows[r->slots[at] - 1];
+		if (row->pid == k->pid && strcmp(row->function, k->function) == 0 &&
+		    otlp_text_is(k->module, row->module))
+			return row;
+	}
+	if (r->len == r->cap) {
+		more = reallocarray(r->rows, r->cap ? r->cap * 2 : 64, sizeof(*r->rows));
+		if (!more)
+			return NULL;
+		r->rows = more;
+		r->cap = r->cap ? r->cap * 2 : 64;
+	}
+	row = &r->rows[r->len];
+	if (fill_row(row, k, s, f)) {
+		free_row(row);
+		return NULL;
+	}
+	r->slots[at] = (uint32_t)++r->len;
+	return row;
+}
+
+static int add_sample(void *data, const struct otlp_sample_view *s)
+{
+	struct report *r = data;
+	char name[NAME_MAX_BYTES];
+	struct report_row *row;
+	const struct otlp_frame *f;
+	struct key k;
+	size_t i;
+
+	/* Other kinds of samples have other units. */
+	if (!otlp_text_is(s->type, "samples"))
+		return 0;
+	r->number++;
+	r->samples += s->count;
+	for (i = 0; i < s->frames_len; i++) {
+		f = &s->frames[i];
+		k = (struct key){ s->resource->pid,
+				  otlp_frame_name(f, name, sizeof(name)), f->module };
+		/* Rows compare as C strings. */
+		k.module.len = strnlen(k.module.data ? k.module.data : "", k.module.len);
+		row = find(r, &k, s, f);
+		if (!row)
+			return -ENOMEM;
+		if (i == 0)
+			row->self += s->count;
+		if (row->seen != r->number)
+			row->total += s->count;
+		row->seen = r->number;
+	}
+	return 0;
+}
+
+int report_add(struct report *r, const void *request, size_t len)
+{
+	struct otlp_profiles *p = NULL;
+	int ret = otlp_read(request, len, &p, NULL);
+
+	if (!ret)
+		ret = otlp_each_sample(p, add_sample, r);
+	(void)otlp_free(p);
+	return ret;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+	int c;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	c = strcmp(x->function, y->function);
+	if (!c)
+		c = strcmp(x->module, y->module);
+	return c ? c : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+void report_sort(struct report *r)
+{
+	if (r->len)
+		qsort(r->rows, r->len, sizeof(*r->rows), compare_rows);
+	/* The slots name rows by their old places. */
+	free(r->slots);
+	r->slots = NULL;
+	r->mask = 0;
+}
+
+void report_clear(struct report *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->len; i++)
+		free_row(&r->rows[i]);
+	free(r->rows);
+	free(r->slots);
+	*r = (struct report){ 0 };
+}

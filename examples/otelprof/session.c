@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One profiling session: open, run, close, and what became of its samples. */
+#include "common.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	POLL_MS = 100, /* a signal that slips in before the wait is seen after this */
+	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
+};
+#define PROGRESS_S 0.2
+
+static void on_log(void *userdata, int level, const char *message)
+{
+	(void)userdata;
+	if (level <= OTELPROF_LOG_ERROR)
+		(void)fail("%s", message);
+	else
+		note("%s%s", level == OTELPROF_LOG_WARNING ? "warning: " : "", message);
+}
+
+static int set_filter(struct otelprof *p, const struct options *o)
+{
+	struct otelprof_filter filter;
+	int r;
+
+	if (!o->rules_len)
+		return 0;
+	otelprof_filter_init(&filter);
+	filter.rules = o->rules;
+	filter.rules_len = o->rules_len;
+	r = otelprof_set_filter(p, &filter);
+	return r < 0 ? fail_library(p, "cannot choose what to sample", r) : 0;
+}
+
+int session_open(const struct options *o, struct otelprof **ret)
+{
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	config.sample_rate_hz = o->rate_hz;
+	config.log = on_log;
+	config.log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG
+			   : o->verbose	  ? OTELPROF_LOG_INFO
+					  : OTELPROF_LOG_WARNING;
+	r = otelprof_init(&config, &p);
+	if (r < 0)
+		return fail_library(NULL, "cannot profile", r);
+	r = set_filter(p, o);
+	if (r) {
+		(void)otelprof_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+static void show_progress(struct otelprof *p, double seconds)
+{
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st);
+	if (otelprof_get_stats(p, &st) == 0)
+		(void)fprintf(stderr, "\rsampling: %.1f s, %" PRIu64 " samples \033[K",
+			      seconds, st.samples_taken - st.samples_filtered);
+}
+
+/* 0.9 to 1.1 of @window. */
+static double jittered(double window)
+{
+	return window * (0.9 + 0.2 * (double)arc4random_uniform(1001) / 1000.0);
+}
+
+/* One poll; the progress of long work. Returns 0 or the library's error. */
+static int poll_once(struct otelprof *p, double left_s)
+{
+	int ms = left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1 : POLL_MS;
+	int r = otelprof_poll(p, ms);
+
+	return r < 0 && r != -EINTR ? r : 0;
+}
+
+static int run_loop(struct otelprof *p, const struct options *o, double window, bool show,
+		    session_fn done, void *data)
+{
+	double start = now_seconds(), now = start;
+	double end = o->seconds > 0 ? start + o->seconds : 1e300;
+	double next_export = start + jittered(window);
+	double next_show = start;
+	int r;
+
+	while (now < end && !signal_seen() && !(done && done(data))) {
+		r = poll_once(p, end - now);
+		if (r < 0)
+			return fail_library(p, "profiling failed", r);
+		now = now_seconds();
+		if (now >= next_export) {
+			r = otelprof_export(p);
+			if (r < 0)
+				return fail_library(p, "cannot export", r);
+			next_export = now + jittered(window);
+		}
+		if (show && now >= next_show) {
+			show_progress(p, now - start);
+			next_show = now + PROGRESS_S;
+		}
+	}
+	return 0;
+}
+
+int session_run(struct otelprof *p, const struct options *o, double window, bool show,
+		session_fn done, void *data)
+{
+	int r = run_loop(p, o, window, show && isatty(STDERR_FILENO), done, data);
+
+	if (show && isatty(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
+	return r;
+}
+
+int session_close(struct otelprof *p, int timeout_ms)
+{
+	int rounds, r;
+
+	(void)otelprof_stop(p);
+	for (rounds = 0; rounds < DRAIN_ROUNDS; rounds++) {
+		r = otelprof_poll(p, 0);
+		if (r != 1 && r != -EINTR)
+			break;
+	}
+	r = otelprof_export(p);
+	if (r < 0)
+		return fail_library(p, "cannot export", r);
+	r = otelprof_flush(p, timeout_ms);
+	if (r < 0)
+		return fail_library(p, "not everything was delivered", r);
+	return 0;
+}
+
+uint64_t dropped_sum(const struct otelprof_stats *st)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		sum += st->samples_dropped[i];
+	return sum;
+}
+
+void print_accounting(FILE *f, struct otelprof *p)
+{
+	struct otelprof_stats st;
+	const char *sep = " (";
+	unsigned int i;
+
+	otelprof_stats_init(&st);
+	if (otelprof_get_stats(p, &st) < 0)
+		return;
+	(void)fprintf(f,
+		      "samples: taken %" PRIu64 " = exported %" PRIu64
+		      " + filtered %" PRIu64 " + pending %" PRIu64 " + dropped %" PRIu64,
+		      st.samples_taken, st.samples_exported, st.samples_filtered,
+		      st.samples_pending, dropped_sum(&st));
+	for (i = 0; i < OTELPROF_DROPS; i++) {
+		if (!st.samples_dropped[i])
+			continue;
+		(void)fprintf(f, "%s%s %" PRIu64, sep, otelprof_drop_name(i),
+			      st.samples_dropped[i]);
+		sep = ", ";
+	}
+	(void)fprintf(f, "%s\n", *sep == ',' ? ")" : "");
+}
+
+static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
+{
+	char *text = userdata;
+
+	if (row->state == OTELPROF_DOCTOR_MISSING && !*text)
+		(void)snprintf(text, 256, "%s needs %s", row->feature, row->needs);
+}
+
+int fail_no_samples(struct otelprof *p, const struct options *o)
+{
+	struct otelprof_stats st;
+	char missing[256] = "";
+	uint64_t dropped;
+
+	otelprof_stats_init(&st);
+	(void)otelprof_get_stats(p, &st);
+	dropped = dropped_sum(&st);
+	if (dropped)
+		return fail("no samples: all %" PRIu64
+			    " were dropped; run 'otelprof doctor'",
+			    dropped);
+	if (st.samples_taken && o->rules_len)
+		return fail(
+			"no samples: nothing of what was chosen ran on a CPU (%" PRIu64
+			" samples of others were filtered)",
+			st.samples_filtered);
+	if (st.samples_taken)
+		return fail("no samples: the machine was idle all the time");
+	(void)otelprof_doctor(NULL, first_missing, missing);
+	if (*missing)
+		return fail("no samples: %s; see 'otelprof doctor'", missing);
+	if (o->rules_len)
+		return fail("no samples: nothing of what was chosen ran on a CPU");
+	return fail("no samples: the kernel gave none; see 'otelprof doctor'");
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof sink: receive profiles, check them, write them to files. */
+#include "common.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "otlp/reader.h"
+#include "server.h"
+
+enum {
+	OPTION_LISTEN = OPTION_OWN,
+	OPTION_DIR,
+	OPTION_COUNT,
+	OPTION_ONCE,
+	GRPC_INVALID_ARGUMENT = 3,
+	GRPC_INTERNAL = 13,
+};
+
+struct sink {
+	const char *listen;
+	const char *dir;
+	long long count; /* end after so many requests; 0: at a signal */
+	uint64_t requests;
+	uint64_t failed; /* requests that broke a rule */
+	bool write_failed;
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof sink [OPTIONS]\n\n"
+		"A small OTLP profiles receiver over gRPC (plain, gzip taken), for trying and\n"
+		"testing. Checks each request against the rules of the profiles signal and\n"
+		"prints a line for it, and a line for each rule it breaks.\n\n"
+		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: any\n"
+		"      --dir DIR        write each request to a file in DIR\n"
+		"      --count N        end after N requests\n"
+		"      --once           end after the first\n"
+		"  -h, --help           show this text\n\n"
+		"Exit status: 0 all requests kept the rules, 1 one did not.\n",
+		f);
+	return STATUS_OK;
+}
+
+struct totals {
+	uint64_t samples;
+	uint64_t events;
+	uint64_t frames;
+};
+
+static int add_sample(void *data, const struct otlp_sample_view *s)
+{
+	struct totals *t = data;
+
+	t->samples++;
+	t->events += s->count;
+	t->frames += s->frames_len;
+	return 0;
+}
+
+static void print_violation(void *data, const char *sentence, uint64_t cases)
+{
+	(void)data;
+	(void)fputs("  broken: ", stdout);
+	print_safe(stdout, sentence, strlen(sentence), 0);
+	if (cases > 1)
+		(void)printf(" (and %" PRIu64 " more)", cases - 1);
+	(void)fputc('\n', stdout);
+}
+
+static int write_request(struct sink *s, const void *request, size_t len)
+{
+	char path[PATH_MAX], temp[PATH_MAX];
+	FILE *f;
+	bool ok;
+	int n;
+
+	n = snprintf(path, sizeof(path), "%s/profiles-%06" PRIu64 ".otlp", s->dir,
+		     s->requests);
+	if (n < 0 || (size_t)n + 5 > sizeof(path))
+		return fail("the name of %s is too long", s->dir);
+	(void)snprintf(temp, sizeof(temp), "%.*s.tmp", (int)sizeof(temp) - 5, path);
+	f = fopen(temp, "we");
+	if (!f)
+		return fail("cannot write %s: %s", temp, strerror(errno));
+	ok = fwrite(request, 1, len, f) == len;
+	ok = fclose(f) == 0 && ok;
+	if (!ok || rename(temp, path) < 0) {
+		(void)fail("cannot write %s: %s", path, strerror(errno));
+		(void)unlink(temp);
+		return STATUS_FAILED;
+	}
+	return 0;
+}
+
+static int examine(struct sink *s, const struct otlp_profiles *p, size_t len)
+{
+	struct totals t = { 0 };
+	int r = otlp_each_sample(p, add_sample, &t);
+
+	if (r)
+		return r;
+	(void)printf("request %" PRIu64 ": %" PRIu64 " events in %" PRIu64
+		     " samples of %u processes, %u functions, %u stacks, %zu bytes\n",
+		     s->requests, t.events, t.samples, p->resources.len,
+		     p->functions.len ? p->functions.len - 1 : 0,
+		     p->stacks.len ? p->stacks.len - 1 : 0, len);
+	r = otlp_check(p, print_violation, NULL);
+	if (r > 0)
+		s->failed++;
+	return r < 0 ? r : 0;
+}
+
+static struct server_answer on_request(void *data, const void *request, size_t len)
+{
+	struct sink *s = data;
+	struct otlp_profiles *p = NULL;
+	const char *reason = "out of memory";
+	int r;
+
+	s->requests++;
+	if (s->dir && write_request(s, request, len))
+		s->write_failed = true;
+	r = otlp_read(request, len, &p, &reason);
+	if (!r)
+		r = examine(s, p, len);
+	else
+		(void)printf("request %" PRIu64 ": not readable: %s (%zu bytes)\n",
+			     s->requests, reason, len);
+	(void)otlp_free(p);
+	(void)fflush(stdout);
+	if (!r)
+		return (struct server_answer){ 0, NULL };
+	s->failed++;
+	return (struct server_answer){ r == -EBADMSG ? GRPC_INVALID_ARGUMENT
+						     : GRPC_INTERNAL,
+				       reason };
+}
+
+static void on_listening(void *data, int port)
+{
+	const struct sink *s = data;
+	const char *colon = strrchr(s->listen, ':');
+
+	note("listening on %.*s:%d",
+	     colon ? (int)(colon - s->listen) : (int)strlen(s->listen), s->listen, port);
+}
+
+static bool done(void *data)
+{
+	const struct sink *s = data;
+
+	return signal_seen() || (s->count && s->requests >= (uint64_t)s->count);
+}
+
+static int parse(struct sink *s, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "listen", required_argument, NULL, OPTION_LISTEN },
+		{ "dir", required_argument, NULL, OPTION_DIR },
+		{ "count", required_argument, NULL, OPTION_COUNT },
+		{ "once", no_argument, NULL, OPTION_ONCE },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			*ret_help = true;
+			return help(stdout);
+		case OPTION_LISTEN:
+			s->listen = optarg;
+			break;
+		case OPTION_DIR:
+			s->dir = optarg;
+			break;
+		case OPTION_ONCE:
+			s->count = 1;
+			break;
+		case OPTION_COUNT:
+			r = parse_number("sink", "--count", optarg, 1, INT_MAX,
+					 &s->count);
+			break;
+		default:
+			r = usage_hint("sink");
+		}
+	}
+	if (!r && optind < argc) {
+		(void)fail("sink takes no \"%s\"", argv[optind]);
+		return usage_hint("sink");
+	}
+	return r;
+}
+
+int command_sink(int argc, char **argv)
+{
+	struct sink s = { .listen = "127.0.0.1:4317" };
+	struct server_config config = {
+		.on_listening = on_listening,
+		.on_request = on_request,
+		.done = done,
+		.data = &s,
+	};
+	bool helped = false;
+	int r = parse(&s, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	if (s.dir && mkdir(s.dir, 0777) < 0 && errno != EEXIST)
+		return fail("cannot make %s: %s", s.dir, strerror(errno));
+	signals_catch();
+	config.listen = s.listen;
+	if (server_run(&config) < 0)
+		return fail("cannot listen on %s", s.listen);
+	(void)printf("%" PRIu64 " requests, %" PRIu64 " broke a rule\n", s.requests,
+		     s.failed);
+	return s.failed || s.write_failed ? STATUS_FAILED : STATUS_OK;
+}

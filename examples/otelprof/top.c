@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof top: the functions that take the CPUs, again and again on a terminal. */
+#include "common.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report.h"
+
+enum {
+	DEFAULT_HZ = 99,
+	DEFAULT_ROWS = 20,
+	ROWS_MAX = 100000,
+	FLUSH_MS = 5000,
+	SCREEN_LINES_KEPT = 4, /* headings and the line of the cursor */
+	OPTION_JSON = OPTION_OWN,
+	OPTION_ONCE,
+};
+#define ONCE_S	  5.0
+#define REFRESH_S 2.0
+#define WINDOW_S  5.0 /* memory is bounded by a window, not by -d */
+
+struct top {
+	struct options o;
+	struct report report;
+	long long rows; /* 0: as many as fit */
+	bool json;
+	bool live;
+	double measured; /* seconds that the report covers */
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof top [OPTIONS]\n\n"
+		"Shows the functions that take the CPUs, by process. On a terminal the table\n"
+		"is made anew every 2 seconds until Ctrl-C; else once, of 5 seconds.\n\n"
+		"  -n, --lines N        at most N functions (20, or as many as fit)\n"
+		"  -1, --once           one table, on a terminal too\n"
+		"      --json           for programs: one object, once\n",
+		f);
+	(void)fputs(shared_help, f);
+	(void)fputs(
+		"\nSELF is time in the function itself, TOTAL with what it calls. -d gives\n"
+		"the seconds of one table. The default rate is 99.\n",
+		f);
+	return STATUS_OK;
+}
+
+static int parse(struct top *t, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		SHARED_LONG,
+		{ "lines", required_argument, NULL, 'n' },
+		{ "once", no_argument, NULL, '1' },
+		{ "json", no_argument, NULL, OPTION_JSON },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r &&
+	       (c = getopt_long(argc, argv, "n:1" SHARED_SHORT, longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		if (c == 'n')
+			r = parse_number("top", "-n", optarg, 1, ROWS_MAX, &t->rows);
+		else if (c == '1')
+			t->live = false;
+		else if (c == OPTION_JSON)
+			t->json = true;
+		else
+			r = options_take(&t->o, c, optarg);
+	}
+	if (!r && optind < argc) {
+		(void)fail("top takes no \"%s\"", argv[optind]);
+		return usage_hint("top");
+	}
+	if (t->json)
+		t->live = false;
+	if (t->o.seconds <= 0)
+		t->o.seconds = t->live ? REFRESH_S : ONCE_S;
+	return r;
+}
+
+static int on_request(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct top *t = userdata;
+
+	(void)samples;
+	return report_add(&t->report, request, len);
+}
+
+static double percent(const struct top *t, uint64_t n)
+{
+	return t->report.samples ? 100.0 * (double)n / (double)t->report.samples : 0;
+}
+
+static size_t rows_to_show(const struct top *t)
+{
+	struct winsize ws = { 0 };
+	size_t max = DEFAULT_ROWS;
+
+	if (t->rows)
+		max = (size_t)t->rows;
+	else if (t->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 &&
+		 ws.ws_row > SCREEN_LINES_KEPT)
+		max = ws.ws_row - SCREEN_LINES_KEPT;
+	return max < t->report.len ? max : t->report.len;
+}
+
+static int function_width(bool live)
+{
+	struct winsize ws = { 0 };
+
+	/* What the other columns take is 54. */
+	if (live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 54 + 20)
+		return ws.ws_col - 54;
+	return live ? 40 : 0;
+}
+
+static void print_row(const struct top *t, const struct report_row *row, int width)
+{
+	const char *module = strrchr(row->module, '/');
+
+	module = module ? module + 1 : row->module;
+	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", percent(t, row->self),
+		     percent(t, row->total), row->pid);
+	print_safe(stdout, row->process, strlen(row->process), 15);
+	(void)fputc(' ', stdout);
+	print_safe(stdout, module, strlen(module), 14);
+	(void)fputc(' ', stdout);
+	print_safe(stdout, row->function, strlen(row->function), width);
+	(void)fputc('\n', stdout);
+}
+
+static void print_table(const struct top *t)
+{
+	bool colour = colour_wanted(stdout);
+	int width = function_width(t->live);
+	size_t n = rows_to_show(t), i;
+
+	if (t->live)
+		(void)fputs("\033[H\033[J", stdout);
+	(void)printf("%" PRIu64 " samples in %.1f s at %u Hz\n", t->report.samples,
+		     t->measured, t->o.rate_hz);
+	(void)printf("%s%7s %7s %7s %-15s %-14s %s%s\n", colour ? "\033[1m" : "", "SELF",
+		     "TOTAL", "PID", "PROCESS", "MODULE", "FUNCTION",
+		     colour ? "\033[0m" : "");
+	for (i = 0; i < n; i++)
+		print_row(t, &t->report.rows[i], width);
+	(void)fflush(stdout);
+}
+
+static void json_text(const char *key, const char *value)
+{
+	(void)printf(", \"%s\": ", key);
+	print_json_string(stdout, value, strlen(value));
+}
+
+static void print_json_stats(struct otelprof *p)
+{
+	struct otelprof_stats st;
+	const char *sep = "";
+	unsigned int i;
+
+	otelprof_stats_init(&st);
+	(void)otelprof_get_stats(p, &st);
+	(void)printf("  \"taken\": %" PRIu64 ",\n  \"exported\": %" PRIu64
+		     ",\n  \"filtered\": %" PRIu64 ",\n  \"pending\": %" PRIu64
+		     ",\n  \"dropped\": {",
+		     st.samples_taken, st.samples_exported, st.samples_filtered,
+		     st.samples_pending);
+	for (i = 0; i < OTELPROF_DROPS; i++) {
+		if (!st.samples_dropped[i])
+			continue;
+		(void)printf("%s \"%s\": %" PRIu64, sep, otelprof_drop_name(i),
+			     st.samples_dropped[i]);
+		sep = ",";
+	}
+	(void)printf(" },\n");
+}
+
+static void print_json(const struct top *t, struct otelprof *p)
+{
+	const struct report_row *row;
+	size_t n = rows_to_show(t), i;
+
+	(void)printf("{\n  \"version\": 1,\n  \"seconds\": %.3f,\n  \"rate_hz\": %u,\n"
+		     "  \"samples\": %" PRIu64 ",\n",
+		     t->measured, t->o.rate_hz, t->report.samples);
+	print_json_stats(p);
+	(void)printf("  \"functions\": [");
+	for (i = 0; i < n; i++) {
+		row = &t->report.rows[i];
+		(void)printf("%s\n    { \"pid\": %" PRId64, i ? "," : "", row->pid);
+		json_text("process", row->process);
+		json_text("container_id", row->container_id);
+		json_text("function", row->function);
+		json_text("module", row->module);
+		json_text("file", row->file);
+		json_text("type", row->type);
+		(void)printf(", \"self\": %" PRIu64 ", \"total\": %" PRIu64
+			     ", \"self_percent\": %.2f, \"total_percent\": %.2f }",
+			     row->self, row->total, percent(t, row->self),
+			     percent(t, row->total));
+	}
+	(void)printf("%s],\n  \"functions_known\": %zu\n}\n", n ? "\n  " : "",
+		     t->report.len);
+}
+
+/* One table after another until a signal; the last one is cut short. */
+static int run_live(struct top *t, struct otelprof *p)
+{
+	double start;
+	int r;
+
+	do {
+		start = now_seconds();
+		r = session_run(p, &t->o, WINDOW_S, false, NULL, NULL);
+		if (r)
+			return r;
+		r = otelprof_export(p);
+		if (r < 0)
+			return fail_library(p, "cannot export", r);
+		t->measured = now_seconds() - start;
+		report_sort(&t->report);
+		print_table(t);
+		report_clear(&t->report);
+	} while (!signal_seen());
+	return STATUS_OK;
+}
+
+static int run_once(struct top *t, struct otelprof *p)
+{
+	double start = now_seconds();
+	int r = session_run(p, &t->o, WINDOW_S, true, NULL, NULL);
+
+	t->measured = now_seconds() - start;
+	if (!r)
+		r = session_close(p, FLUSH_MS);
+	if (r)
+		return r;
+	report_sort(&t->report);
+	if (t->json)
+		print_json(t, p);
+	if (!t->report.samples)
+		return fail_no_samples(p, &t->o);
+	if (!t->json)
+		print_table(t);
+	return STATUS_OK;
+}
+
+static int run(struct top *t, struct otelprof *p)
+{
+	struct otelprof_callback_config config;
+	int r;
+
+	otelprof_callback_config_init(&config);
+	config.fn = on_request;
+	config.userdata = t;
+	r = otelprof_exporter_callback(p, &config);
+	if (r >= 0)
+		r = otelprof_start(p);
+	if (r < 0)
+		return fail_library(p, "cannot start sampling", r);
+	return t->live ? run_live(t, p) : run_once(t, p);
+}
+
+int command_top(int argc, char **argv)
+{
+	struct top t = {
+		.o = { .command = "top", .rate_hz = DEFAULT_HZ },
+		.live = isatty(STDOUT_FILENO),
+	};
+	struct otelprof *p = NULL;
+	bool helped = false;
+	int r = parse(&t, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	signals_catch();
+	r = session_open(&t.o, &p);
+	if (!r)
+		r = run(&t, p);
+	(void)otelprof_free(p);
+	report_clear(&t.report);
+	return r;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of a request with their frames written out. */
+#include "otlp/reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct otlp_text otlp_string(const struct otlp_profiles *p, int32_t index)
+{
+	if (index < 0 || (uint32_t)index >= p->strings.len)
+		return (struct otlp_text){ NULL, 0 };
+	return p->strings.data[index];
+}
+
+bool otlp_text_is(struct otlp_text t, const char *s)
+{
+	return t.len == strlen(s) && (!t.len || memcmp(t.data, s, t.len) == 0);
+}
+
+struct otlp_text otlp_attribute_text(const struct otlp_profiles *p,
+				     const struct otlp_attribute *a)
+{
+	if (a->kind == OTLP_VALUE_STRING)
+		return a->text;
+	if (a->kind == OTLP_VALUE_REF && a->integer >= 0 && a->integer <= INT32_MAX)
+		return otlp_string(p, (int32_t)a->integer);
+	return (struct otlp_text){ NULL, 0 };
+}
+
+struct otlp_text otlp_attribute_key(const struct otlp_profiles *p,
+				    const struct otlp_attribute *a)
+{
+	return a->key.len ? a->key : otlp_string(p, a->key_ref);
+}
+
+const struct otlp_attribute *otlp_find_attribute(const struct otlp_profiles *p,
+						 struct otlp_range range, const char *key)
+{
+	const struct otlp_attribute *a;
+	uint32_t i;
+	int32_t n;
+
+	for (i = 0; i < range.len; i++) {
+		n = p->ints.data[range.first + i];
+		if (n <= 0 || (uint32_t)n >= p->attributes.len)
+			continue;
+		a = &p->attributes.data[n];
+		if (otlp_text_is(otlp_attribute_key(p, a), key))
+			return a;
+	}
+	return NULL;
+}
+
+static struct otlp_text find_text(const struct otlp_profiles *p, struct otlp_range range,
+				  const char *key)
+{
+	const struct otlp_attribute *a = otlp_find_attribute(p, range, key);
+
+	return a ? otlp_attribute_text(p, a) : (struct otlp_text){ NULL, 0 };
+}
+
+static int64_t find_int(const struct otlp_profiles *p, struct otlp_range range,
+			const char *key)
+{
+	const struct otlp_attribute *a = otlp_find_attribute(p, range, key);
+
+	return a && a->kind == OTLP_VALUE_INT ? a->integer : -1;
+}
+
+static struct otlp_text build_id(const struct otlp_profiles *p,
+				 const struct otlp_mapping *m)
+{
+	static const char *const keys[] = {
+		"process.executable.build_id.gnu",
+		"process.executable.build_id.go",
+		"process.executable.build_id.htlhash",
+	};
+	struct otlp_text t = { NULL, 0 };
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(*keys) && !t.len; i++)
+		t = find_text(p, m->attributes, keys[i]);
+	return t;
+}
+
+/* Frames of all locations, made once for a request: those of location i are
+ * frames[first[i]] to frames[first[i + 1]]. */
+struct expanded {
+	struct otlp_frame *frames;
+	uint32_t *first;
+};
+
+static void fill_line(const struct otlp_profiles *p, const struct otlp_line *line,
+		      struct otlp_frame *f)
+{
+	const struct otlp_function *fn;
+
+	f->line = line->line;
+	if (line->function <= 0 || (uint32_t)line->function >= p->functions.len)
+		return;
+	fn = &p->functions.data[line->function];
+	f->function = otlp_string(p, fn->name);
+	f->system_name = otlp_string(p, fn->system_name);
+	f->file = otlp_string(p, fn->file);
+	f->start_line = fn->start_line;
+	if (!f->function.len)
+		f->function = f->system_name;
+}
+
+static uint32_t expand_location(const struct otlp_profiles *p,
+				const struct otlp_location *l, struct otlp_frame *ret)
+{
+	uint32_t n = l->lines.len ? l->lines.len : 1;
+	struct otlp_frame base = { .address = l->address };
+	uint32_t i;
+
+	base.type = find_text(p, l->attributes, "profile.frame.type");
+	if (l->mapping > 0 && (uint32_t)l->mapping < p->mappings.len) {
+		base.mapping = &p->mappings.data[l->mapping];
+		base.module = otlp_string(p, base.mapping->file);
+		base.build_id = build_id(p, base.mapping);
+	}
+	for (i = 0; i < n; i++) {
+		ret[i] = base;
+		ret[i].inlined = i + 1 < n;
+		if (i < l->lines.len)
+			fill_line(p, &p->lines.data[l->lines.first + i], &ret[i]);
+	}
+	return n;
+}
+
+static int expand(const struct otlp_profiles *p, struct expanded *ret)
+{
+	size_t total = (size_t)p->lines.len + p->locations.len;
+	uint32_t at = 0;
+	uint32_t i;
+
+	ret->frames = calloc(total + 1, sizeof(*ret->frames));
+	ret->first = calloc((size_t)p->locations.len + 1, sizeof(*ret->first));
+	if (!ret->frames || !ret->first)
+		return -ENOMEM;
+	for (i = 0; i < p->locations.len; i++) {
+		ret->first[i] = at;
+		at += expand_location(p, &p->locations.data[i], ret->frames + at);
+	}
+	ret->first[i] = at;
+	return 0;
+}
+
+struct view {
+	const struct otlp_profiles *p;
+	struct expanded x;
+	struct otlp_frame *frames; /* of the sample at hand */
+	size_t cap;
+};
+
+static int fill_frames(struct view *v, int32_t stack, struct otlp_sample_view *out)
+{
+	const struct otlp_profiles *p = v->p;
+	struct otlp_range r;
+	size_t len = 0;
+	uint32_t i, n;
+	int32_t loc;
+	void *more;
+
+	out->frames_len = 0;
+	if (stack <= 0 || (uint32_t)stack >= p->stacks.len)
+		return 0;
+	r = p->stacks.data[stack].locations;
+	for (i = 0; i < r.len; i++) {
+		loc = p->ints.data[r.first + i];
+		if (loc < 0 || (uint32_t)loc >= p->locations.len)
+			loc = 0;
+		if (!p->locations.len)
+			break;
+		n = v->x.first[loc + 1] - v->x.first[loc];
+		if (len + n > v->cap) {
+			v->cap = (len + n) * 2;
+			more = reallocarray(v->frames, v->cap, sizeof(*v->frames));
+			if (!more)
+				return -ENOMEM;
+			v->frames = more;
+		}
+		memcpy(v->frames + len, v->x.frames + v->x.first[loc],
+		       n * sizeof(*v->frames));
+		len += n;
+	}
+	out->frames = v->frames;
+	out->frames_len = len;
+	return 0;
+}
+
+static void fill_value(const struct otlp_profiles *p, const struct otlp_sample *s,
+		       struct otlp_sample_view *out)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->values.len; i++)
+		sum += (uint64_t)p->values.data[s->values.first + i];
+	out->timestamps = p->timestamps.data + s->timestamps.first;
+	out->count = s->timestamps.len ? s->timestamps.len : s->values.len;
+	out->value = s->values.len ? (int64_t)sum : (int64_t)s->timestamps.len;
+}
+
+static int each_of_profile(struct view *v, const struct otlp_profile *profile,
+			   struct otlp_sample_view *out, otlp_sample_fn fn, void *data)
+{
+	const struct otlp_profiles *p = v->p;
+	const struct otlp_sample *s = p->samples.data + profile->samples.first;
+	const struct otlp_sample *end = s + profile->samples.len;
+	int r;
+
+	for (; s < end; s++) {
+		out->sample = s;
+		out->thread_name = find_text(p, s->attributes, "thread.name");
+		out->thread_id = find_int(p, s->attributes, "thread.id");
+		out->cpu = find_int(p, s->attributes, "cpu.logical_number");
+		fill_value(p, s, out);
+		r = fill_frames(v, s->stack, out);
+		if (!r)
+			r = fn(data, out);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int otlp_each_sample(const struct otlp_profiles *p, otlp_sample_fn fn, void *data)
+{
+	struct view v = { .p = p };
+	struct otlp_sample_view out = { 0 };
+	const struct otlp_profile *profile;
+	uint32_t i;
+	int r = expand(p, &v.x);
+
+	for (i = 0; !r && i < p->profiles.len; i++) {
+		profile = &p->profiles.data[i];
+		out.profile = profile;
+		out.resource =
+			&p->resources.data[p->scopes.data[profile->scope].resource];
+		out.type = otlp_string(p, profile->sample_type);
+		out.unit = otlp_string(p, profile->sample_unit);
+		out.period_type = otlp_string(p, profile->period_type);
+		out.period_unit = otlp_string(p, profile->period_unit);
+		r = each_of_profile(&v, profile, &out, fn, data);
+	}
+	free(v.x.frames);
+	free(v.x.first);
+	free(v.frames);
+	return r;
+}
+
+const char *otlp_frame_name(const struct otlp_frame *f, char *buf, size_t size)
+{
+	const char *slash;
+	struct otlp_text m = f->module;
+
+	if (f->function.len) {
+		(void)snprintf(buf, size, "%.*s", (int)f->function.len, f->function.data);
+		return buf;
+	}
+	slash = m.len ? memrchr(m.data, '/', m.len) : NULL;
+	if (slash) {
+		m.len -= (size_t)(slash + 1 - m.data);
+		m.data = slash + 1;
+	}
+	if (m.len)
+		(void)snprintf(buf, size, "%.*s+0x%" PRIx64, (int)m.len, m.data,
+			       f->address);
+	else
+		(void)snprintf(buf, size, "0x%" PRIx64, f->address);
+	return buf;
+}
