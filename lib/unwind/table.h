@@ -18,7 +18,19 @@
 #include "unwind/arena.h"
 #include "unwind/rules.h"
 
-enum { OP_TABLE_SEGMENTS_MAX = 16 };
+enum {
+	OP_TABLE_SEGMENTS_MAX = 16,
+	/* The most of user memory at once: FDEs being sorted, windows on the file, the rows
+	 * of a page and the page directory. */
+	OP_TABLE_WORK_BYTES = 12 * 1024 * 1024,
+	/* Bytes between two functions that are taken for padding. */
+	OP_TABLE_PADDING_MAX = 15,
+	/* From this size on a gap is code of another kind, maybe with frame pointers (the
+	 * builtins of V8), and gets OP_RULE_FRAME; a smaller one gets OP_RULE_INVALID. */
+	OP_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
+	/* The ELF entry point where no FDE covers it: so long is _start at most. */
+	OP_TABLE_ENTRY_BYTES = 64,
+};
 
 /* Where an interpreter's loop stands in the file; from the runtime's probe. */
 struct op_table_loop {
@@ -29,11 +41,11 @@ struct op_table_loop {
 
 /* An executable PT_LOAD and its struct op_segment in the arena. */
 struct op_table_segment {
-	uint64_t vaddr;	 /* p_vaddr */
+	uint64_t vaddr; /* p_vaddr */
 	uint64_t memsz;
 	uint64_t offset; /* p_offset */
 	uint64_t filesz;
-	op_ref segment;	 /* never 0 */
+	op_ref segment; /* never 0 */
 };
 
 struct op_table {
@@ -41,8 +53,9 @@ struct op_table {
 	size_t segments_len;
 	uint64_t arena_bytes;
 	uint64_t rows;
-	uint64_t fdes;	   /* read */
-	uint64_t bad_fdes; /* left out: unreadable, or a rule that cannot be expressed */
+	uint64_t fdes;		/* read */
+	uint64_t bad_fdes;	/* unreadable, wholly or from some pc on */
+	uint64_t inexpressible; /* rows left as OP_RULE_INVALID: no op_rule says it */
 };
 
 /*
@@ -59,7 +72,8 @@ struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
 
 /*
  * The rule for an ELF address, as the programs find it: for tests, for `otelprof doctor`
- * and for nothing on a hot path. Returns 1 and *@ret, or 0 where no row covers it.
+ * and for nothing on a hot path. Runs of pushes and pops are resolved to OP_CFA_SP.
+ * Returns 1 and *@ret, or 0 where no row covers it.
  */
 int op_table_lookup(const struct op_table *table, const struct op_arena *arena,
 		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call frame information (.eh_frame of the LSB and the GNU tools, .debug_frame of DWARF 2
+ * to 5) as rows: from this pc on, the CFA, the caller's frame pointer and the return
+ * address are found so. Other registers are not followed.
+ *
+ * FDEs are given in ascending order of their first address whatever their order in the
+ * file, in bounded memory. A record that cannot be read costs its own addresses only.
+ */
+#ifndef OP_DWARF_CFI_H
+#define OP_DWARF_CFI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "elf/file.h"
+
+enum op_cfi_kind {
+	OP_CFI_EH_FRAME = 0,
+	OP_CFI_DEBUG_FRAME = 1,
+};
+
+enum {
+	OP_CFI_REMEMBER_MAX = 64, /* nested DW_CFA_remember_state */
+	OP_CFI_CIES_KEPT = 64,
+	OP_CFI_ORDER_MAX = 1 << 18,    /* FDEs sorted in one go (4 MiB) */
+	OP_CFI_INFLATED_MAX = 1 << 22, /* bytes of a compressed .debug_frame */
+};
+
+/* Where a value is. The names r, off and add are the fields of struct op_cfi_value. */
+enum op_cfi_how {
+	OP_CFI_UNSET = 0,     /* nothing was said: what the ABI says */
+	OP_CFI_SAME = 1,      /* as it is in this frame */
+	OP_CFI_UNDEFINED = 2, /* lost */
+	OP_CFI_AT_CFA = 3,    /* *(CFA + off) */
+	OP_CFI_IS_CFA = 4,    /* CFA + off */
+	OP_CFI_IS_REG = 5,    /* r + off */
+	OP_CFI_AT_REG = 6,    /* *(r + off) + add */
+	OP_CFI_PLT = 7,	      /* CFA of .plt: sp + off + ((pc & 15) >= add ? 8 : 0) */
+	OP_CFI_COMPLEX = 8,   /* an expression of another shape */
+};
+
+struct op_cfi_value {
+	uint16_t how; /* enum op_cfi_how */
+	uint16_t reg; /* DWARF number */
+	int64_t off;
+	int64_t add;
+};
+
+struct op_cfi_state {
+	struct op_cfi_value cfa; /* IS_REG, AT_REG, PLT, UNSET or COMPLEX */
+	struct op_cfi_value fp;
+	struct op_cfi_value ra;
+	struct op_cfi_value sp; /* UNSET: it is the CFA */
+};
+
+struct op_cfi_fde {
+	uint64_t start; /* ELF addresses [start, end) */
+	uint64_t end;
+	uint64_t off; /* of the record in its section */
+	bool signal;  /* a signal trampoline: augmentation 'S' */
+};
+
+/* Both return 0 or more to go on, or a negative value that ends the walk. */
+struct op_cfi_sink {
+	void *data;
+	/* An FDE begins; its rows are wanted where this returns 1. */
+	int (*fde)(void *data, const struct op_cfi_fde *fde);
+	/* From @pc on @state holds. Pcs of an FDE ascend. A NULL @state: the rest of the
+	 * FDE cannot be read. */
+	int (*row)(void *data, const struct op_cfi_fde *fde, uint64_t pc,
+		   const struct op_cfi_state *state);
+};
+
+struct op_cfi_stats {
+	uint64_t fdes;	   /* met, the bad ones too */
+	uint64_t bad_fdes; /* of a bad CIE, or unreadable wholly or from some pc on */
+	uint64_t bad_cies;
+};
+
+struct op_cfi;
+
+/* The call frame information of @elf, which is borrowed. Returns 1 and *@ret; 0 where
+ * there is none; or -errno. */
+int op_cfi_new(struct op_elf *elf, enum op_cfi_kind kind, struct op_cfi **ret);
+/* The same of a section's bytes in memory, which are borrowed. @machine: EM_*. */
+int op_cfi_new_bytes(const void *bytes, size_t len, uint64_t addr, enum op_cfi_kind kind,
+		     uint16_t machine, struct op_cfi **ret);
+struct op_cfi *op_cfi_free(struct op_cfi *cfi);
+OP_DEFINE_CLEANUP(struct op_cfi *, op_cfi_free)
+
+/* Give all FDEs to @sink. Returns 0, -errno of reading, or what ended it. */
+int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
+		struct op_cfi_stats *ret_stats);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dwarf/order.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/macros.h"
+#include "base/vec.h"
+
+enum {
+	HDR_BYTES = 12, /* version, three encodings, eh_frame_ptr, fde_count */
+	HDR_VERSION = 1,
+	HDR_POINTER = OP_EH_PE_PCREL | OP_EH_PE_SDATA4,
+	HDR_COUNT = OP_EH_PE_UDATA4,
+	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
+	TABLE_ENTRY_BYTES = 8,
+};
+
+/* ---- the search table ---- */
+
+static const struct op_elf_segment *find_hdr(struct op_elf *elf)
+{
+	size_t len = 0;
+	const struct op_elf_segment *s = op_elf_segments(elf, &len);
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (s[i].type == PT_GNU_EH_FRAME && s[i].filesz >= HDR_BYTES)
+			return &s[i];
+	}
+	return NULL;
+}
+
+/* Read entry @at of the table: the function's address and its FDE's offset. */
+static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_place *ret)
+{
+	const uint8_t *bytes;
+	struct op_reader r;
+	int error;
+
+	error = op_dwarf_section_at(&order->table, at, TABLE_ENTRY_BYTES, &bytes);
+	if (error < 0)
+		return error;
+	r = op_reader_init(bytes, TABLE_ENTRY_BYTES);
+	ret->start = order->table_base + (uint64_t)op_read_s32(&r);
+	ret->off =
+		order->table_base + (uint64_t)op_read_s32(&r) - order->cfi->section.addr;
+	return 0;
+}
+
+/* Is all of the table in order and inside of the section? */
+static bool table_is_sane(struct op_cfi_order *order)
+{
+	struct op_cfi_place before = { 0 };
+	struct op_cfi_place place;
+	uint64_t at;
+
+	for (at = 0; at < order->table.size; at += TABLE_ENTRY_BYTES) {
+		if (read_table(order, at, &place) < 0)
+			return false;
+		if (place.start < before.start || place.off >= order->cfi->section.size)
+			return false;
+		before = place;
+	}
+	return true;
+}
+
+/* Returns true where FDEs are found by the table. */
+static bool open_table(struct op_cfi_order *order)
+{
+	struct op_elf *elf = order->cfi->elf;
+	const struct op_elf_segment *hdr;
+	uint8_t bytes[HDR_BYTES];
+	struct op_reader r;
+	uint64_t frame;
+	uint64_t count;
+
+	if (!elf || order->cfi->kind != OP_CFI_EH_FRAME)
+		return false;
+	hdr = find_hdr(elf);
+	if (!hdr || op_elf_read(elf, hdr->offset, bytes, sizeof(bytes)) < 0)
+		return false;
+	r = op_reader_init(bytes, sizeof(bytes));
+	if (op_read_u8(&r) != HDR_VERSION || op_read_u8(&r) != HDR_POINTER ||
+	    op_read_u8(&r) != HDR_COUNT || op_read_u8(&r) != HDR_TABLE)
+		return false;
+	frame = hdr->vaddr + op_reader_pos(&r);
+	frame += (uint64_t)op_read_s32(&r);
+	count = op_read_u32(&r);
+	if (frame != order->cfi->section.addr || !count ||
+	    !op_range_ok(HDR_BYTES, count * TABLE_ENTRY_BYTES, hdr->filesz))
+		return false;
+	order->table_base = hdr->vaddr;
+	op_dwarf_section_init_range(&order->table, elf, hdr->offset + HDR_BYTES,
+				    count * TABLE_ENTRY_BYTES, hdr->vaddr + HDR_BYTES);
+	return table_is_sane(order);
+}
+
+/* ---- a walk ---- */
+
+static bool before(const struct op_cfi_place *a, const struct op_cfi_place *b)
+{
+	return a->start != b->start ? a->start < b->start : a->off < b->off;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return before(a, b) ? -1 : before(b, a) ? 1 : 0;
+}
+
+/* Keep @place for this round. When there is no room, the later half is left for another. */
+static int keep(struct op_cfi_order *order, struct op_cfi_place place,
+		struct op_cfi_place *limit)
+{
+	if (order->more && !before(&place, limit))
+		return 0;
+	if (order->len == OP_CFI_ORDER_MAX) {
+		qsort(order->places, order->len, sizeof(*order->places), compare);
+		order->len /= 2;
+		*limit = order->places[order->len];
+		order->more = true;
+		if (!before(&place, limit))
+			return 0;
+	}
+	if (op_vec_grow((void **)&order->places, &order->cap, order->len, 1,
+			sizeof(*order->places)) < 0)
+		return -ENOMEM;
+	order->places[order->len++] = place;
+	return 0;
+}
+
+/* The place of the record at @off, if it is an FDE. Returns 1, 0 or -errno. */
+static int place_entry(struct op_cfi_order *order, const struct op_cfi_entry *entry,
+		       struct op_cfi_place *ret)
+{
+	struct op_cfi_parsed_fde parsed;
+	int error;
+
+	if (entry->empty || entry->is_cie)
+		return 0;
+	error = op_cfi_read_fde(order->cfi, entry, &parsed);
+	if (error < 0)
+		return error;
+	*ret = (struct op_cfi_place){ .start = parsed.fde.start, .off = entry->off };
+	return 1;
+}
+
+/* Read the section once and keep the next places in order. */
+static int walk(struct op_cfi_order *order)
+{
+	struct op_cfi_place limit = { 0 };
+	uint64_t off = 0;
+
+	order->len = order->at = 0;
+	order->more = false;
+	while (off < order->cfi->section.size) {
+		struct op_cfi_entry entry = { .next = 0 };
+		struct op_cfi_place place;
+		int r = op_cfi_read_entry(order->cfi, off, &entry);
+
+		if (r == 0)
+			r = place_entry(order, &entry, &place);
+		if (r == -EBADMSG || r == -E2BIG) {
+			order->broken += order->first_round;
+			if (entry.next <= off)
+				break; /* not even a length: the rest is lost */
+		} else if (r < 0) {
+			return r;
+		}
+		if (r == 1 && (order->first_round || before(&order->last, &place))) {
+			r = keep(order, place, &limit);
+			if (r < 0)
+				return r;
+		}
+		off = entry.next;
+	}
+	order->first_round = false;
+	if (order->len) {
+		qsort(order->places, order->len, sizeof(*order->places), compare);
+		order->last = order->places[order->len - 1];
+	}
+	return 0;
+}
+
+int op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi)
+{
+	*order = (struct op_cfi_order){ .cfi = cfi, .first_round = true };
+	order->by_table = open_table(order);
+	return order->by_table ? 0 : walk(order);
+}
+
+void op_cfi_order_deinit(struct op_cfi_order *order)
+{
+	op_dwarf_section_deinit(&order->table);
+	free(order->places);
+	order->places = NULL;
+}
+
+int op_cfi_order_next(struct op_cfi_order *order, uint64_t *ret)
+{
+	int r;
+
+	if (order->by_table) {
+		struct op_cfi_place place;
+
+		if (order->table_at >= order->table.size)
+			return 0;
+		r = read_table(order, order->table_at, &place);
+		if (r < 0)
+			return r;
+		order->table_at += TABLE_ENTRY_BYTES;
+		*ret = place.off;
+		return 1;
+	}
+	if (order->at == order->len && order->more) {
+		r = walk(order);
+		if (r < 0)
+			return r;
+	}
+	if (order->at == order->len)
+		return 0;
+	*ret = order->places[order->at++].off;
+	return 1;
+}

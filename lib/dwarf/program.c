@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The instructions of call frame information (DWARF 5, section 6.4.2 and GNU's). */
+#include <errno.h>
+
+#include "base/checked.h"
+#include "dwarf/entry.h"
+#include "dwarf/expr.h"
+
+enum {
+	CFA_advance_loc = 0x40, /* the low 6 bits are its operand, as of the next two */
+	CFA_offset = 0x80,
+	CFA_restore = 0xc0,
+	CFA_HIGH = 0xc0,
+	CFA_LOW = 0x3f,
+
+	CFA_nop = 0x00,
+	CFA_set_loc = 0x01,
+	CFA_advance_loc1 = 0x02,
+	CFA_advance_loc2 = 0x03,
+	CFA_advance_loc4 = 0x04,
+	CFA_offset_extended = 0x05,
+	CFA_restore_extended = 0x06,
+	CFA_undefined = 0x07,
+	CFA_same_value = 0x08,
+	CFA_register = 0x09,
+	CFA_remember_state = 0x0a,
+	CFA_restore_state = 0x0b,
+	CFA_def_cfa = 0x0c,
+	CFA_def_cfa_register = 0x0d,
+	CFA_def_cfa_offset = 0x0e,
+	CFA_def_cfa_expression = 0x0f,
+	CFA_expression = 0x10,
+	CFA_offset_extended_sf = 0x11,
+	CFA_def_cfa_sf = 0x12,
+	CFA_def_cfa_offset_sf = 0x13,
+	CFA_val_offset = 0x14,
+	CFA_val_offset_sf = 0x15,
+	CFA_val_expression = 0x16,
+	CFA_MIPS_advance_loc8 = 0x1d,
+	CFA_AARCH64_negate_ra_state_with_pc = 0x2c,
+	CFA_GNU_window_save = 0x2d, /* aarch64: negate_ra_state */
+	CFA_GNU_args_size = 0x2e,
+	CFA_GNU_negative_offset_extended = 0x2f,
+};
+
+struct machine {
+	const struct op_cfi *cfi;
+	const struct op_cie *cie;
+	const struct op_cfi_fde *fde;	/* NULL while a CIE's are run */
+	const struct op_cfi_sink *sink; /* NULL then */
+	struct op_reader *r;
+	uint64_t addr; /* ELF address of r->start */
+	uint64_t pc;
+	bool changed; /* since the last row */
+	size_t depth;
+	struct op_cfi_state state;
+	struct op_cfi_state saved[OP_CFI_REMEMBER_MAX];
+};
+
+/* Where the rule of @reg is kept in @state, or NULL: it is not followed. */
+static struct op_cfi_value *rule_of(const struct machine *m, struct op_cfi_state *state,
+				    uint64_t reg)
+{
+	if (reg == m->cie->ra_reg)
+		return &state->ra;
+	if (reg == m->cfi->fp_reg)
+		return &state->fp;
+	if (reg == m->cfi->sp_reg)
+		return &state->sp;
+	return NULL;
+}
+
+static void set(struct machine *m, uint64_t reg, struct op_cfi_value value)
+{
+	struct op_cfi_value *rule = rule_of(m, &m->state, reg);
+
+	if (!rule)
+		return;
+	*rule = value;
+	m->changed = true;
+}
+
+static void set_off(struct machine *m, uint64_t reg, enum op_cfi_how how, int64_t off)
+{
+	if (op_mul_overflow(off, m->cie->data_align, &off))
+		m->r->failed = true;
+	set(m, reg, (struct op_cfi_value){ .how = (uint16_t)how, .off = off });
+}
+
+/* An operand without sign as a number with one. */
+static int64_t read_uleb_signed(struct op_reader *r)
+{
+	uint64_t v = op_read_uleb(r);
+
+	if (v > INT64_MAX)
+		r->failed = true;
+	return (int64_t)v;
+}
+
+static void restore(struct machine *m, uint64_t reg)
+{
+	struct op_cfi_value *rule = rule_of(m, &m->state, reg);
+	struct op_cfi_state initial = m->cie->initial;
+
+	if (rule)
+		set(m, reg, *rule_of(m, &initial, reg));
+}
+
+static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
+{
+	if (reg > UINT16_MAX)
+		m->r->failed = true;
+	m->state.cfa = (struct op_cfi_value){
+		.how = OP_CFI_IS_REG,
+		.reg = (uint16_t)reg,
+		.off = off,
+	};
+	m->changed = true;
+}
+
+static int64_t factored(struct machine *m, int64_t off)
+{
+	if (op_mul_overflow(off, m->cie->data_align, &off))
+		m->r->failed = true;
+	return off;
+}
+
+/* A CFA expression, or one whose value is (CFA_val_expression) or holds @reg. */
+static void read_expression(struct machine *m, uint8_t op)
+{
+	bool of_cfa = op == CFA_def_cfa_expression;
+	uint64_t reg = of_cfa ? 0 : op_read_uleb(m->r);
+	uint64_t len = op_read_uleb(m->r);
+	const uint8_t *bytes = op_read_bytes(m->r, len);
+	struct op_cfi_value v;
+
+	if (!bytes || (!of_cfa && !rule_of(m, &m->state, reg)))
+		return;
+	v = op_dwarf_expr_value(bytes, (size_t)len, !of_cfa);
+	if (of_cfa) {
+		m->state.cfa = v;
+		m->changed = true;
+		return;
+	}
+	if (op == CFA_expression) { /* the value is the address */
+		if (v.how == OP_CFI_IS_REG)
+			v.how = OP_CFI_AT_REG;
+		else if (v.how == OP_CFI_IS_CFA)
+			v.how = OP_CFI_AT_CFA;
+		else
+			v = (struct op_cfi_value){ .how = OP_CFI_COMPLEX };
+	}
+	set(m, reg, v);
+}
+
+static int give_row(struct machine *m)
+{
+	if (!m->changed || m->pc >= m->fde->end)
+		return 0;
+	m->changed = false;
+	return m->sink->row(m->sink->data, m->fde, m->pc, &m->state);
+}
+
+/* Go on to a later pc. */
+static int advance(struct machine *m, uint64_t delta)
+{
+	uint64_t bytes;
+	int r;
+
+	if (!m->fde || op_mul_overflow(delta, m->cie->code_align, &bytes))
+		return -EBADMSG;
+	if (!bytes)
+		return 0;
+	r = give_row(m);
+	if (r < 0)
+		return r;
+	return op_add_overflow(m->pc, bytes, &m->pc) ? -EBADMSG : 0;
+}
+
+static int set_loc(struct machine *m)
+{
+	uint64_t addr = m->addr + op_reader_pos(m->r);
+	uint64_t pc = op_cfi_read_pointer(m->r, m->cie->pointer, addr);
+	int r;
+
+	if (!m->fde || m->r->failed || pc < m->pc)
+		return -EBADMSG;
+	r = pc > m->pc ? give_row(m) : 0;
+	m->pc = pc;
+	return r;
+}
+
+static int remember(struct machine *m)
+{
+	if (m->depth == OP_CFI_REMEMBER_MAX)
+		return -EBADMSG;
+	m->saved[m->depth++] = m->state;
+	return 0;
+}
+
+static int restore_state(struct machine *m)
+{
+	if (m->depth == 0)
+		return -EBADMSG;
+	m->state = m->saved[--m->depth];
+	m->changed = true;
+	return 0;
+}
+
+/* Instructions that say how a register was saved. Returns false where @op is none. */
+static bool step_register(struct machine *m, uint8_t op)
+{
+	struct op_reader *r = m->r;
+	uint64_t reg;
+
+	switch (op) {
+	case CFA_offset_extended:
+	case CFA_offset_extended_sf:
+	case CFA_val_offset:
+	case CFA_val_offset_sf:
+	case CFA_GNU_negative_offset_extended: {
+		bool is_signed = op == CFA_offset_extended_sf || op == CFA_val_offset_sf;
+		bool is_value = op == CFA_val_offset || op == CFA_val_offset_sf;
+		int64_t off;
+
+		reg = op_read_uleb(r);
+		off = is_signed ? op_read_sleb(r) : read_uleb_signed(r);
+		if (op == CFA_GNU_negative_offset_extended)
+			off = -off;
+		set_off(m, reg, is_value ? OP_CFI_IS_CFA : OP_CFI_AT_CFA, off);
+		return true;
+	}
+	case CFA_restore_extended:
+		restore(m, op_read_uleb(r));
+		return true;
+	case CFA_undefined:
+		set(m, op_read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_UNDEFINED });
+		return true;
+	case CFA_same_value:
+		set(m, op_read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_SAME });
+		return true;
+	case CFA_register: {
+		struct op_cfi_value v = { .how = OP_CFI_IS_REG };
+
+		reg = op_read_uleb(r);
+		v.reg = (uint16_t)op_read_uleb(r);
+		set(m, reg, v);
+		return true;
+	}
+	case CFA_expression:
+	case CFA_val_expression:
+		read_expression(m, op);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Instructions that say how the CFA is found. Returns false where @op is none. */
+static bool step_cfa(struct machine *m, uint8_t op)
+{
+	struct op_reader *r = m->r;
+	uint64_t reg;
+
+	switch (op) {
+	case CFA_def_cfa:
+		reg = op_read_uleb(r);
+		set_cfa(m, reg, read_uleb_signed(r));
+		return true;
+	case CFA_def_cfa_sf:
+		reg = op_read_uleb(r);
+		set_cfa(m, reg, factored(m, op_read_sleb(r)));
+		return true;
+	case CFA_def_cfa_expression:
+		read_expression(m, op);
+		return true;
+	case CFA_def_cfa_register:
+	case CFA_def_cfa_offset:
+	case CFA_def_cfa_offset_sf:
+		if (m->state.cfa.how != OP_CFI_IS_REG) /* only then do they make sense */
+			r->failed = true;
+		if (op == CFA_def_cfa_register)
+			set_cfa(m, op_read_uleb(r), m->state.cfa.off);
+		else if (op == CFA_def_cfa_offset)
+			set_cfa(m, m->state.cfa.reg, read_uleb_signed(r));
+		else
+			set_cfa(m, m->state.cfa.reg, factored(m, op_read_sleb(r)));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int step_other(struct machine *m, uint8_t op)
+{
+	struct op_reader *r = m->r;
+
+	switch (op) {
+	case CFA_nop:
+	case CFA_GNU_window_save:
+	case CFA_AARCH64_negate_ra_state_with_pc:
+		return 0; /* the pc of a signed return address is told by its value */
+	case CFA_GNU_args_size:
+		(void)op_read_uleb(r);
+		return 0;
+	case CFA_set_loc:
+		return set_loc(m);
+	case CFA_advance_loc1:
+		return advance(m, op_read_u8(r));
+	case CFA_advance_loc2:
+		return advance(m, op_read_u16(r));
+	case CFA_advance_loc4:
+		return advance(m, op_read_u32(r));
+	case CFA_MIPS_advance_loc8:
+		return advance(m, op_read_u64(r));
+	case CFA_remember_state:
+		return remember(m);
+	case CFA_restore_state:
+		return restore_state(m);
+	default:
+		return step_cfa(m, op) || step_register(m, op) ? 0 : -EBADMSG;
+	}
+}
+
+static int step(struct machine *m)
+{
+	uint8_t op = op_read_u8(m->r);
+	uint8_t low = op & CFA_LOW;
+
+	switch (op & CFA_HIGH) {
+	case CFA_advance_loc:
+		return advance(m, low);
+	case CFA_offset:
+		set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(m->r));
+		return 0;
+	case CFA_restore:
+		restore(m, low);
+		return 0;
+	default:
+		return step_other(m, op);
+	}
+}
+
+static int run(struct machine *m)
+{
+	while (op_reader_left(m->r)) {
+		int r = step(m);
+
+		if (r < 0)
+			return r;
+		if (m->r->failed)
+			return -EBADMSG;
+		if (m->fde && m->pc >= m->fde->end)
+			break;
+	}
+	return 0;
+}
+
+int op_cfi_run_cie(const struct op_cfi *cfi, struct op_cie *cie, struct op_reader *r,
+		   uint64_t addr)
+{
+	struct machine m;
+	int error;
+
+	m.cfi = cfi;
+	m.cie = cie;
+	m.fde = NULL;
+	m.sink = NULL;
+	m.r = r;
+	m.addr = addr;
+	m.pc = 0;
+	m.depth = 0;
+	m.state = (struct op_cfi_state){ 0 };
+	error = run(&m);
+	if (error < 0)
+		return error;
+	cie->initial = m.state;
+	return 0;
+}
+
+int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
+		   const struct op_cfi_sink *sink)
+{
+	struct machine m; /* not zeroed: saved[] is large */
+	int error;
+
+	m.cfi = cfi;
+	m.cie = parsed->cie;
+	m.fde = &parsed->fde;
+	m.sink = sink;
+	m.r = &parsed->program;
+	m.addr = parsed->program_addr;
+	m.pc = parsed->fde.start;
+	m.changed = true;
+	m.depth = 0;
+	m.state = parsed->cie->initial;
+	error = run(&m);
+	if (error == 0)
+		return give_row(&m);
+	if (error == -EBADMSG && m.pc < m.fde->end) {
+		int r = sink->row(sink->data, m.fde, m.pc, NULL);
+
+		if (r < 0)
+			return r;
+	}
+	return error;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/builder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/macros.h"
+
+enum {
+	PAGE_BYTES = 1 << OP_PAGE_SHIFT,
+	RUN_BYTES = 16,	      /* steps of a run: high 16 bits of cfa_off */
+	RUN_OFF_MAX = 0xffff, /* its first offset: the low 16 bits */
+	STEP = 8,
+};
+
+static const struct op_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
+static const struct op_rule RULE_STOP = { .cfa = OP_CFA_STOP };
+static const struct op_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
+
+void op_builder_init(struct op_builder *b, struct op_table *table, struct op_arena *arena,
+		     struct op_rules *rules, uint64_t entry)
+{
+	*b = (struct op_builder){
+		.arena = arena,
+		.rules = rules,
+		.table = table,
+		.entry = entry,
+	};
+}
+
+void op_builder_deinit(struct op_builder *b)
+{
+	uint32_t i;
+
+	for (i = 0; b->pages && i < b->page; i++)
+		op_arena_release(b->arena, b->pages[i].rows,
+				 b->pages[i].count * sizeof(struct op_row), 0);
+	free(b->pages);
+	b->pages = NULL;
+	op_vec_clear(&b->rows);
+}
+
+/* ---- pages ---- */
+
+/* Copy @bytes to the arena. */
+static int publish(struct op_builder *b, const void *from, size_t bytes, op_ref *ret)
+{
+	void *at = NULL;
+	int r;
+
+	r = op_arena_alloc(b->arena, bytes, ret, &at);
+	if (r < 0)
+		return r;
+	memcpy(at, from, bytes);
+	b->table->arena_bytes += OP_ALIGN_UP(bytes, 1u << OP_REF_SHIFT);
+	return 0;
+}
+
+static int add_row(struct op_builder *b, uint16_t pc, uint16_t rule)
+{
+	struct op_row *row = op_vec_push(&b->rows);
+
+	if (!row)
+		return -ENOMEM;
+	*row = (struct op_row){ .pc = pc, .rule = rule };
+	return 0;
+}
+
+static int finish_page(struct op_builder *b)
+{
+	struct op_page *page = &b->pages[b->page];
+	int r;
+
+	/* What holds at the end of a page holds at the start of the next. */
+	if (!b->rows.len) {
+		r = add_row(b, 0, b->in_force);
+		if (r < 0)
+			return r;
+	}
+	r = publish(b, b->rows.data, b->rows.len * sizeof(struct op_row), &page->rows);
+	if (r < 0)
+		return r;
+	page->count = (uint32_t)b->rows.len;
+	b->table->rows += b->rows.len;
+	b->rows.len = 0;
+	b->page++;
+	return 0;
+}
+
+/* Put a row in its page. @after: the rule that holds when its steps are done. */
+static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
+	       struct op_rule after)
+{
+	uint64_t off = pc - b->base;
+	uint16_t number = op_rules_intern(b->rules, rule);
+	int r;
+
+	while (b->page < off >> OP_PAGE_SHIFT) {
+		r = finish_page(b);
+		if (r < 0)
+			return r;
+	}
+	if (!b->rows.len && off % PAGE_BYTES) {
+		r = add_row(b, 0, b->in_force);
+		if (r < 0)
+			return r;
+	}
+	r = add_row(b, (uint16_t)(off % PAGE_BYTES), number);
+	if (r < 0)
+		return r;
+	if (memcmp(&rule, &after, sizeof(rule)) != 0)
+		number = op_rules_intern(b->rules, after);
+	b->in_force = number;
+	return 0;
+}
+
+/* ---- runs ---- */
+
+static int flush_run(struct op_builder *b)
+{
+	struct op_builder_row *run = &b->run;
+	struct op_rule rule = run->rule;
+	struct op_rule after = run->rule;
+
+	if (!run->set)
+		return 0;
+	run->set = false;
+	if (run->steps) {
+		rule.cfa = run->step > 0 ? OP_CFA_SP_PUSH : OP_CFA_SP_POP;
+		rule.cfa_off = (int32_t)(run->steps << 16 | (uint32_t)run->rule.cfa_off);
+		after.cfa_off = run->now;
+	}
+	return put(b, run->pc, rule, after);
+}
+
+/* Take the row into the run as a step of it, if it is one; or as more of the same. */
+static bool extend_run(struct op_builder_row *run, const struct op_builder_row *row)
+{
+	uint64_t distance = row->pc - run->pc;
+	struct op_rule same = run->rule;
+	int32_t step;
+
+	if (!run->set)
+		return false;
+	same.cfa_off = run->now;
+	if (memcmp(&same, &row->rule, sizeof(same)) == 0)
+		return true;
+	same.cfa_off = row->rule.cfa_off;
+	if (row->rule.cfa != OP_CFA_SP || memcmp(&same, &row->rule, sizeof(same)) != 0)
+		return false;
+	if (op_sub_overflow(row->rule.cfa_off, run->now, &step))
+		return false;
+	if ((step != STEP && step != -STEP) || (run->step && run->step != step))
+		return false;
+	/* Not over the end of a page: the next one would begin amid the steps. */
+	if (!distance || distance > RUN_BYTES ||
+	    run->pc >> OP_PAGE_SHIFT != row->pc >> OP_PAGE_SHIFT)
+		return false;
+	if (run->rule.cfa_off < 0 || run->rule.cfa_off > RUN_OFF_MAX)
+		return false;
+	run->steps |= 1u << (distance - 1);
+	run->step = step;
+	run->now = row->rule.cfa_off;
+	return true;
+}
+
+/* Send on the row that was kept back. */
+static int flush_last(struct op_builder *b)
+{
+	int r;
+
+	if (!b->last.set)
+		return 0;
+	b->last.set = false;
+	if (extend_run(&b->run, &b->last))
+		return 0;
+	r = flush_run(b);
+	if (r < 0)
+		return r;
+	b->run = b->last;
+	b->run.set = true;
+	b->run.now = b->run.rule.cfa_off;
+	return 0;
+}
+
+static int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
+{
+	if (!b->last.set || pc > b->last.pc) {
+		int r = flush_last(b);
+
+		if (r < 0)
+			return r;
+		b->last.pc = pc;
+	}
+	b->last = (struct op_builder_row){ .set = true, .pc = b->last.pc, .rule = rule };
+	return 0;
+}
+
+/* ---- functions and gaps ---- */
+
+static uint64_t segment_end(const struct op_builder *b)
+{
+	const struct op_table_segment *s = &b->table->segments[b->segment];
+
+	return s->vaddr + s->memsz;
+}
+
+/* Nothing is known of [@start, @end) but where the program begins. */
+static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padding)
+{
+	uint64_t size = end - start;
+	struct op_rule rule = size >= OP_TABLE_GAP_FRAME ? RULE_FRAME : RULE_INVALID;
+	bool has_entry = b->entry && b->entry >= start && b->entry < end;
+	uint64_t after = b->entry + OP_MIN(OP_TABLE_ENTRY_BYTES, end - b->entry);
+	int r;
+
+	if (!size || (padding && size <= OP_TABLE_PADDING_MAX && !has_entry))
+		return 0;
+	r = add(b, start, rule);
+	if (r < 0 || !has_entry)
+		return r;
+	r = add(b, b->entry, RULE_STOP);
+	if (r < 0 || after == end)
+		return r;
+	return add(b, after, rule);
+}
+
+static int open_segment(struct op_builder *b)
+{
+	const struct op_table_segment *s = &b->table->segments[b->segment];
+	uint64_t base = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
+	uint64_t pages = (s->vaddr + s->memsz - base + PAGE_BYTES - 1) >> OP_PAGE_SHIFT;
+
+	assert(!b->pages && pages && pages <= OP_BUILDER_PAGES_MAX);
+	b->pages = calloc(pages, sizeof(*b->pages));
+	if (!b->pages)
+		return -ENOMEM;
+	b->page_count = (uint32_t)pages;
+	b->page = 0;
+	b->base = base;
+	b->covered = s->vaddr;
+	b->in_force = OP_RULE_INVALID;
+	b->rows.len = 0;
+	b->open = true;
+	return 0;
+}
+
+/* Make the rest of the pages and write their directory to the arena. */
+static int finish_pages(struct op_builder *b, op_ref *ret)
+{
+	int r;
+
+	r = add_gap(b, b->covered, segment_end(b), true);
+	if (r == 0)
+		r = flush_last(b);
+	if (r == 0)
+		r = flush_run(b);
+	while (r == 0 && b->page < b->page_count)
+		r = finish_page(b);
+	return r < 0 ? r : publish(b, b->pages, b->page_count * sizeof(*b->pages), ret);
+}
+
+/* The segment is done: describe it in the arena. Without functions it has no pages. */
+static int close_segment(struct op_builder *b)
+{
+	struct op_table_segment *s = &b->table->segments[b->segment];
+	struct op_segment segment = { 0 };
+	int r;
+
+	segment.vaddr = OP_ALIGN_DOWN(s->vaddr, (uint64_t)PAGE_BYTES);
+	if (b->open) {
+		r = finish_pages(b, &segment.pages);
+		if (r < 0)
+			return r;
+		segment.page_count = b->page_count;
+	}
+	r = publish(b, &segment, sizeof(segment), &s->segment);
+	if (r < 0) {
+		op_arena_release(b->arena, segment.pages,
+				 segment.page_count * sizeof(*b->pages), 0);
+		return r;
+	}
+	free(b->pages);
+	b->pages = NULL;
+	b->open = false;
+	b->segment++;
+	return 0;
+}
+
+int op_builder_function(struct op_builder *b, uint64_t start, uint64_t end)
+{
+	int r;
+
+	while (b->segment < b->table->segments_len && start >= segment_end(b)) {
+		r = close_segment(b);
+		if (r < 0)
+			return r;
+	}
+	if (b->segment == b->table->segments_len ||
+	    start < b->table->segments[b->segment].vaddr)
+		return 0;
+	if (!b->open) {
+		r = open_segment(b);
+		if (r < 0)
+			return r;
+		r = add_gap(b, b->covered, start, false);
+		if (r < 0)
+			return r;
+		b->covered = start;
+	}
+	end = OP_MIN(end, segment_end(b));
+	if (end <= b->covered)
+		return 0;
+	if (start > b->covered) {
+		r = add_gap(b, b->covered, start, true);
+		if (r < 0)
+			return r;
+	}
+	b->function = OP_MAX(start, b->covered);
+	b->covered = end;
+	return 1;
+}
+
+int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end)
+{
+	bool early = start && (!b->open || start > b->covered);
+	int r;
+
+	r = op_builder_function(b, start - early, end);
+	if (r == 0 && early) /* a byte early is before the text */
+		r = op_builder_function(b, start, end);
+	if (r <= 0)
+		return r;
+	return op_builder_row(b, b->function, (struct op_rule){ .cfa = OP_CFA_SIGNAL });
+}
+
+int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
+{
+	if (pc >= b->covered)
+		return 0; /* cut with its segment */
+	return add(b, OP_MAX(pc, b->function), rule);
+}
+
+int op_builder_finish(struct op_builder *b)
+{
+	while (b->segment < b->table->segments_len) {
+		int r = close_segment(b);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

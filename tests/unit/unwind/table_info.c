@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tool for people: what the unwind tables of the files named cost.
+ * With -r ADDRESS... (hexadecimal) after a file it prints the rules there instead.
+ */
+#include <sys/resource.h>
+
+#include "base/io.h"
+#include "elf/file.h"
+#include "unwind/table.h"
+
+#include "test.h"
+
+static void *slabs[OP_SLABS_MAX];
+
+static int make_slab(void *ctx, uint32_t index, void **ret)
+{
+	*ret = slabs[index] = calloc(1, OP_SLAB_BYTES);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static const struct op_arena_ops ops = { .add_slab = make_slab };
+static struct op_rule memory[OP_RULES_MAX];
+
+static long peak_kb(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_SELF, &u);
+	return u.ru_maxrss;
+}
+
+int main(int argc, char **argv)
+{
+	struct op_arena *arena = NULL;
+	struct op_rules *rules = NULL;
+	struct op_table *table = NULL;
+	int i;
+
+	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 30, &arena));
+	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &rules));
+	for (i = 1; i < argc; i++) {
+		struct op_elf *elf = NULL;
+		uint64_t start;
+		long peak = peak_kb();
+
+		CHECK_OK(op_elf_open_path(argv[i], &elf));
+		start = op_clock_monotonic_ns();
+		CHECK_OK(op_table_new(elf, NULL, arena, rules, NULL, &table));
+		printf("%s: %.1f ms, %" PRIu64 " rows, %" PRIu64 " arena bytes, %" PRIu64
+		       " FDEs, %" PRIu64 " bad, %" PRIu64
+		       " inexpressible, %zu rules, peak +%ld KiB\n",
+		       argv[i], (double)(op_clock_monotonic_ns() - start) / 1e6,
+		       table->rows, table->arena_bytes, table->fdes, table->bad_fdes,
+		       table->inexpressible, op_rules_len(rules), peak_kb() - peak);
+		op_elf_free(elf);
+		if (i + 1 < argc && strcmp(argv[i + 1], "-r") == 0) {
+			for (i += 2; i < argc; i++) {
+				uint64_t at = strtoull(argv[i], NULL, 16);
+				struct op_rule r = { 0 };
+				int found = op_table_lookup(table, arena, memory, at, &r);
+
+				printf("%" PRIx64 ": %d cfa %d %d save %d %d\n", at,
+				       found, r.cfa, r.cfa_off, r.save, r.save_off);
+			}
+		}
+		op_table_free(table, arena, 0);
+	}
+	op_rules_free(rules);
+	op_arena_free(arena);
+	for (i = 0; i < OP_SLABS_MAX; i++)
+		free(slabs[i]);
+	return 0;
+}
