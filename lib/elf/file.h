@@ -94,6 +94,10 @@ int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t 
 int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
 		    size_t size);
 
+/* @len words at an ELF address as they are after loading at address 0: relative
+ * relocations (DT_RELA; DT_RELR needs nothing) are applied. On failure @ret is undefined. */
+int op_elf_read_words(struct op_elf *elf, uint64_t vaddr, uint64_t *ret, size_t len);
+
 /*
  * The whole content of a section of at most @limit bytes, decompressed where it is
  * SHF_COMPRESSED (zlib, zstd). Caller frees *@ret. Returns 0, -EFBIG past the limit,

@@ -80,7 +80,7 @@ static int read_notes(struct op_elf *elf, uint64_t off, uint64_t size, uint64_t 
 	return err == -ENODATA ? 0 : err;
 }
 
-static int find_notes(struct op_elf *elf, struct op_build_ids *ids)
+int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 {
 	size_t i;
 	int err;
@@ -163,7 +163,7 @@ int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret)
 	struct op_build_ids ids = { 0 };
 	int err;
 
-	err = find_notes(elf, &ids);
+	err = op_elf_read_notes(elf, &ids);
 	if (!err)
 		err = hash_file(elf, &ids);
 	if (!err)

@@ -53,4 +53,7 @@ int op_elf_dynamic_each(struct op_elf *elf,
 int op_elf_vaddr_offset(const struct op_elf *elf, uint64_t vaddr, uint64_t len,
 			uint64_t *ret);
 
+/* Add the GNU and Go build ids of the file's notes. 0 or -errno. */
+int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids);
+
 #endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values by address (lines, files, stack depth), and inlined calls. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/macros.h"
+#include "base/reader.h"
+#include "elf/gopclntab_private.h"
+#include "elf/private.h"
+
+enum {
+	VARINT_BYTES_MAX = 5, /* of 32 bits */
+	VALUE_STEPS_MAX = 1 << 20,
+	INLINE_DEPTH_MAX = 64,
+	PCDATA_INLINE = 2,   /* abi.PCDATA_InlTreeIndex */
+	FUNCDATA_INLINE = 3, /* abi.FUNCDATA_InlTree */
+	CALL_BYTES_MAX = 20, /* runtime.inlinedCall */
+};
+
+/* A value table, read forward. */
+struct values {
+	struct op_elf *elf;
+	uint64_t off;
+	uint64_t end;
+	uint8_t buf[64];
+	size_t pos;
+	size_t len;
+};
+
+static int next_byte(struct values *v, uint8_t *ret)
+{
+	if (v->pos == v->len) {
+		size_t n;
+		int err;
+
+		if (v->off >= v->end)
+			return -EBADMSG;
+		n = (size_t)OP_MIN(v->end - v->off, (uint64_t)sizeof(v->buf));
+		err = op_elf_read(v->elf, v->off, v->buf, n);
+		if (err)
+			return err;
+		v->off += n;
+		v->pos = 0;
+		v->len = n;
+	}
+	*ret = v->buf[v->pos++];
+	return 0;
+}
+
+static int next_varint(struct values *v, uint32_t *ret)
+{
+	uint64_t value = 0;
+	unsigned int i;
+
+	for (i = 0; i < VARINT_BYTES_MAX; i++) {
+		uint8_t byte;
+		int err = next_byte(v, &byte);
+
+		if (err)
+			return err;
+		value |= (uint64_t)(byte & 0x7f) << (7 * i);
+		if (!(byte & 0x80)) {
+			*ret = (uint32_t)value;
+			return 0;
+		}
+	}
+	return -EBADMSG;
+}
+
+int op_gopclntab_values(
+	struct op_gopclntab *t, const struct op_go_function *f, uint32_t offset,
+	int (*fn)(void *data, uint64_t start, uint64_t end, int32_t value), void *data)
+{
+	struct values v = { .elf = t->elf, .off = t->values + offset, .end = t->end };
+	uint32_t value = UINT32_MAX; /* -1 */
+	uint64_t pc = f->entry;
+	int i;
+
+	if (!offset)
+		return 0;
+	for (i = 0; i < VALUE_STEPS_MAX && pc < f->end; i++) {
+		uint64_t start = pc;
+		uint32_t delta;
+		int err;
+
+		err = next_varint(&v, &delta);
+		if (err)
+			return err;
+		/* Zero ends the table, except in front. */
+		if (!delta && i)
+			return 0;
+		value += (delta >> 1) ^ (0 - (delta & 1));
+		err = next_varint(&v, &delta);
+		if (err)
+			return err;
+		pc += (uint64_t)delta * t->quantum;
+		if (pc == start)
+			continue;
+		err = fn(data, start, OP_MIN(pc, f->end), (int32_t)value);
+		if (err)
+			return err;
+	}
+	return i < VALUE_STEPS_MAX ? 0 : -EBADMSG;
+}
+
+struct value_at {
+	uint64_t vaddr;
+	int32_t value;
+};
+
+static int take_value(void *data, uint64_t start, uint64_t end, int32_t value)
+{
+	struct value_at *at = data;
+
+	if (at->vaddr < start || at->vaddr >= end)
+		return 0;
+	at->value = value;
+	return 1;
+}
+
+int op_gopclntab_value(struct op_gopclntab *t, const struct op_go_function *f,
+		       uint32_t offset, uint64_t vaddr, int32_t *ret)
+{
+	struct value_at at = { .vaddr = vaddr };
+	int err;
+
+	err = op_gopclntab_values(t, f, offset, take_value, &at);
+	if (err > 0)
+		*ret = at.value;
+	return err;
+}
+
+/* A string of one of the tables, cut to the buffer. */
+static int read_name(struct op_gopclntab *t, uint64_t off, char *buf, size_t size)
+{
+	int err;
+
+	err = op_elf_read_str(t->elf, off, t->end, buf, size);
+	if (err == -ENAMETOOLONG) {
+		buf[size - 1] = 0;
+		err = 0;
+	}
+	return err;
+}
+
+int op_gopclntab_name(struct op_gopclntab *t, const struct op_go_function *f, char *buf,
+		      size_t size)
+{
+	return read_name(t, t->names + f->name, buf, size);
+}
+
+static int read_file(struct op_gopclntab *t, const struct op_go_function *f,
+		     int32_t number, char *buf, size_t size)
+{
+	uint64_t base = t->version == OP_GO_1_2 ? t->files : t->cutab;
+	uint64_t strings = t->version == OP_GO_1_2 ? t->start : t->files;
+	uint32_t offset;
+	int err;
+
+	if (number < 0)
+		return -ENODATA;
+	err = op_elf_read(t->elf, base + 4 * ((uint64_t)f->cu + (uint32_t)number),
+			  &offset, sizeof(offset));
+	if (err)
+		return err;
+	if (offset == UINT32_MAX) /* a file of which nothing is left */
+		return -ENODATA;
+	return read_name(t, strings + offset, buf, size);
+}
+
+/* One call, before its strings are read. */
+struct call {
+	uint32_t name;
+	uint32_t start_line;
+	uint64_t vaddr; /* whose file and line are meant; 0: unknown */
+};
+
+/* The number of the inlined call at @vaddr, or -1. */
+static int32_t inline_number(struct op_gopclntab *t, const struct op_go_function *f,
+			     uint64_t vaddr)
+{
+	uint32_t offset;
+	int32_t value;
+
+	if (f->npcdata <= PCDATA_INLINE ||
+	    op_elf_read(t->elf, f->at + op_gopclntab_record_bytes(t) + 4 * PCDATA_INLINE,
+			&offset, sizeof(offset)) ||
+	    op_gopclntab_value(t, f, offset, vaddr, &value) <= 0)
+		return -1;
+	return value;
+}
+
+/* Read inlined call @number; *@ret_vaddr is of its call site. */
+static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
+		     int32_t number, struct call *ret, uint64_t *ret_vaddr)
+{
+	size_t size = t->version >= OP_GO_1_20 ? 16 : 20;
+	uint8_t bytes[CALL_BYTES_MAX];
+	struct op_reader r = op_reader_init(bytes, size);
+	uint64_t off = f->at + op_gopclntab_record_bytes(t) +
+		       4 * ((uint64_t)f->npcdata + FUNCDATA_INLINE);
+	uint32_t tree;
+	uint32_t parent;
+	int err;
+
+	if (!t->gofunc || t->version < OP_GO_1_18 || f->nfuncdata <= FUNCDATA_INLINE)
+		return -ENODATA;
+	err = op_elf_read(t->elf, off, &tree, sizeof(tree));
+	if (err || tree == UINT32_MAX)
+		return err ? err : -ENODATA;
+	err = op_elf_read_vaddr(t->elf,
+				t->gofunc + tree + (uint64_t)(uint32_t)number * size,
+				bytes, size);
+	if (err)
+		return err;
+	/* 1.20: funcID, 3 of padding, name, parent, start line.
+	 * 1.18: parent number, funcID, 1 of padding, file, line, name, parent. */
+	if (t->version < OP_GO_1_20)
+		op_read_skip(&r, 8);
+	else if (bytes[1] || bytes[2] || bytes[3])
+		return -EBADMSG; /* a layout of a later version */
+	op_read_skip(&r, 4);
+	ret->name = op_read_u32(&r);
+	parent = op_read_u32(&r);
+	ret->start_line = t->version >= OP_GO_1_20 ? op_read_u32(&r) : 0;
+	if (parent >= f->end - f->entry)
+		return -EBADMSG;
+	*ret_vaddr = f->entry + parent;
+	return 0;
+}
+
+/* The calls at @vaddr, innermost first. Returns how many. */
+static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
+			 uint64_t vaddr, struct call ret[INLINE_DEPTH_MAX])
+{
+	size_t n = 0;
+
+	while (n < INLINE_DEPTH_MAX - 1) {
+		int32_t number = inline_number(t, f, vaddr);
+		uint64_t parent;
+
+		if (number < 0)
+			break;
+		ret[n].vaddr = vaddr;
+		if (read_call(t, f, number, &ret[n], &parent)) {
+			/* In code of another function, but of which is not known: nor
+			 * then the line of this one. */
+			n = 0;
+			vaddr = 0;
+			break;
+		}
+		n++;
+		vaddr = parent;
+	}
+	ret[n].name = f->name;
+	ret[n].start_line = f->start_line;
+	ret[n].vaddr = vaddr;
+	return n + 1;
+}
+
+static void read_line(struct op_gopclntab *t, const struct op_go_function *f,
+		      const struct call *call, struct op_go_line *ret)
+{
+	int32_t value;
+
+	ret->line = 0;
+	ret->file[0] = 0;
+	ret->start_line = call->start_line;
+	if (read_name(t, t->names + call->name, ret->function, sizeof(ret->function)))
+		ret->function[0] = 0;
+	if (!call->vaddr)
+		return;
+	if (op_gopclntab_value(t, f, f->pcln, call->vaddr, &value) > 0 && value > 0)
+		ret->line = (uint32_t)value;
+	if (op_gopclntab_value(t, f, f->pcfile, call->vaddr, &value) <= 0 ||
+	    read_file(t, f, value, ret->file, sizeof(ret->file)))
+		ret->file[0] = 0;
+}
+
+int op_gopclntab_lines(struct op_gopclntab *t, const struct op_go_function *f,
+		       uint64_t vaddr, struct op_go_line *ret, size_t len)
+{
+	struct call calls[INLINE_DEPTH_MAX];
+	size_t n = find_calls(t, f, vaddr, calls);
+	size_t skip = n > len ? n - len : 0;
+	size_t i;
+
+	for (i = skip; i < n; i++)
+		read_line(t, f, &calls[i], &ret[i - skip]);
+	return (int)(n - skip);
+}

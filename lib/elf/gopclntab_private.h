@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of Go's tables share. */
+#ifndef OP_ELF_GOPCLNTAB_PRIVATE_H
+#define OP_ELF_GOPCLNTAB_PRIVATE_H
+
+#include <stdbool.h>
+
+#include "elf/gopclntab.h"
+
+enum op_go_version {
+	OP_GO_1_2 = 102,
+	OP_GO_1_16 = 116,
+	OP_GO_1_18 = 118,
+	OP_GO_1_20 = 120,
+};
+
+enum {
+	/* One entry of the sparse index stands for at least so many functions. */
+	OP_GO_STEP_MIN = 64,
+	OP_GO_INDEX_MAX = 2048,
+};
+
+struct op_gopclntab {
+	struct op_elf *elf;
+	enum op_go_version version;
+	uint8_t quantum; /* bytes of the smallest instruction */
+
+	uint64_t vaddr; /* of the table */
+	uint64_t start; /* file offsets of the table */
+	uint64_t end;
+	uint64_t text;	 /* ELF address that functions are counted from; 0 before 1.18 */
+	uint64_t gofunc; /* ELF address that function data is counted from; 0: unknown */
+
+	uint64_t len; /* functions */
+	/* file offsets of the parts */
+	uint64_t functab;
+	uint64_t funcs; /* function records are counted from here */
+	uint64_t names;
+	uint64_t cutab;
+	uint64_t files;
+	uint64_t values;
+
+	uint64_t first_pc;
+	uint64_t last_pc; /* past the last function */
+
+	/* Every index_step-th entry address, made at the first find. */
+	uint64_t *index;
+	size_t index_len;
+	uint64_t index_step;
+};
+
+/* Size of a function's record (runtime._func); its pcdata follows. */
+static inline size_t op_gopclntab_record_bytes(const struct op_gopclntab *t)
+{
+	return t->version == OP_GO_1_2 || t->version == OP_GO_1_18 ? 40 : 44;
+}
+
+/* Find the table in the file: t->vaddr, start, end. 0, -ENOENT, -errno. */
+int op_gopclntab_locate(struct op_gopclntab *t);
+/* Is there a table's header in these 16 bytes? */
+bool op_gopclntab_is_header(const void *bytes);
+/* Set t->text and t->gofunc from the module data. 0 or -errno; what is not found stays 0. */
+int op_gopclntab_read_module(struct op_gopclntab *t);
+
+#endif

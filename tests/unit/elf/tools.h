@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compilers and binutils, run by a test in a directory of its own. */
+#ifndef OP_TEST_TOOLS_H
+#define OP_TEST_TOOLS_H
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "test.h"
+
+/* Removed by tools_cleanup(). */
+static char tools_dir[64];
+
+static inline void tools_cleanup(void)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s", tools_dir);
+	if (tools_dir[0] && system(command) != 0)
+		(void)fprintf(stderr, "cannot remove %s\n", tools_dir);
+}
+
+static inline const char *tools_make_dir(void)
+{
+	if (!tools_dir[0]) {
+		(void)snprintf(tools_dir, sizeof(tools_dir), "/tmp/otelprof-test-XXXXXX");
+		CHECK(mkdtemp(tools_dir));
+		(void)atexit(tools_cleanup);
+	}
+	return tools_dir;
+}
+
+/* Run a shell command in the directory. Returns its exit status. */
+static inline int tools_try(const char *fmt, ...)
+{
+	char command[4096];
+	int len;
+	va_list ap;
+
+	len = snprintf(command, sizeof(command), "cd %s && ", tools_make_dir());
+	va_start(ap, fmt);
+	(void)vsnprintf(command + len, sizeof(command) - (size_t)len, fmt, ap);
+	va_end(ap);
+	return system(command);
+}
+
+#define TOOLS_RUN(...)                                                                   \
+	do {                                                                             \
+		if (tools_try(__VA_ARGS__) != 0)                                         \
+			TEST_FAIL("command failed: " __VA_ARGS__);                       \
+	} while (0)
+
+static inline bool tools_have(const char *name)
+{
+	return tools_try("command -v %s >/dev/null 2>&1", name) == 0;
+}
+
+#define TOOLS_NEED(name)                                                                 \
+	do {                                                                             \
+		if (!tools_have(name))                                                   \
+			SKIP("%s is not installed", name);                               \
+	} while (0)
+
+/* The path of a file in the directory; a few stay valid. */
+static inline const char *tools_path(const char *name)
+{
+	static char paths[4][512];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", tools_make_dir(), name);
+	return path;
+}
+
+static inline void tools_write(const char *name, const char *text)
+{
+	FILE *f = fopen(tools_path(name), "we");
+
+	CHECK(f);
+	CHECK(fwrite(text, 1, strlen(text), f) == strlen(text));
+	CHECK(fclose(f) == 0);
+}
+
+/* What a command prints. Caller frees. */
+static inline char *tools_output(const char *fmt, ...)
+{
+	enum {
+		OUTPUT_MAX = 64 << 20
+	};
+	char command[4096];
+	size_t cap = 4096;
+	size_t len = 0;
+	char *text = malloc(cap);
+	va_list ap;
+	size_t n;
+	FILE *f;
+	int at;
+
+	at = snprintf(command, sizeof(command), "cd %s && ", tools_make_dir());
+	va_start(ap, fmt);
+	(void)vsnprintf(command + at, sizeof(command) - (size_t)at, fmt, ap);
+	va_end(ap);
+	f = popen(command, "re");
+	CHECK(f && text);
+	while ((n = fread(text + len, 1, cap - len - 1, f)) > 0) {
+		len += n;
+		if (len + 1 < cap)
+			continue;
+		cap *= 2;
+		CHECK(cap <= OUTPUT_MAX);
+		text = realloc(text, cap);
+		CHECK(text);
+	}
+	text[len] = 0;
+	if (pclose(f) != 0)
+		TEST_FAIL("command failed: %s", command);
+	return text;
+}
+
+#endif
