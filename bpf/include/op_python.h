@@ -24,11 +24,16 @@ enum {
 /* enum flags of struct op_python */
 enum {
 	OP_PYTHON_STATE_INDIRECT = 1 << 0, /* state_at holds a pointer to the block */
-	OP_PYTHON_ONE_FRAME = 1 << 1, /* a C activation of the loop runs one frame (<= 3.10) */
-	OP_PYTHON_MARK_HIDDEN = 1 << 2, /* the marked frame is no Python frame (>= 3.12) */
-	OP_PYTHON_CFRAME = 1 << 3,	/* the activation holds a _PyCFrame (3.10-3.12) */
-	OP_PYTHON_CFRAME_FRAME = 1 << 4, /* and that names its innermost frame (>= 3.11) */
-	OP_PYTHON_RELATIVE = 1 << 5,	 /* the place is a pointer into the code object */
+	OP_PYTHON_ONE_FRAME =
+		1 << 1, /* a C activation of the loop runs one frame (<= 3.10) */
+	OP_PYTHON_MARK_HIDDEN = 1
+				<< 2, /* the marked frame is no Python frame (>= 3.12) */
+	OP_PYTHON_CFRAME = 1 << 3,    /* the activation holds a _PyCFrame (3.10-3.12) */
+	OP_PYTHON_CFRAME_FRAME = 1
+				 << 4, /* and that names its innermost frame (>= 3.11) */
+	OP_PYTHON_RELATIVE = 1 << 5,   /* the place is a pointer into the code object */
+	OP_PYTHON_FUNCTION =
+		1 << 6, /* a frame whose function is None is hidden (>= 3.12) */
 };
 
 /*
@@ -45,7 +50,7 @@ struct op_python {
 	__u8 cframe_previous;
 	__u8 read_from; /* of a frame */
 	__u8 read_bytes;
-	__u8 reserved0;
+	__u8 frame_function;
 	__u8 frame_code;
 	__u8 frame_previous;
 	__u8 frame_place;
@@ -54,11 +59,12 @@ struct op_python {
 	__u8 mark;	   /* its value there */
 	__u8 pointer_mask; /* low bits of the code pointer that are tags */
 	__u8 edge_count;
+	__u64 none; /* address of None */
 	/* Process addresses in the loop, [first, end): a leaf there has not yet made its
 	 * frame the thread's, or no more. */
 	__u64 edge[OP_PYTHON_EDGES][2];
 };
 
-_Static_assert(sizeof(struct op_python) == 24 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) == 32 + OP_PYTHON_EDGES * 16, "layout");
 
 #endif

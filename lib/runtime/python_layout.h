@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where CPython keeps what: a row per minor version. Through 3.12 the rows are the whole
+ * truth; from 3.13 the interpreter publishes most of it (_Py_DebugOffsets, the first
+ * member of _PyRuntime) and that is what counts.
+ */
+#ifndef OP_RUNTIME_PYTHON_LAYOUT_H
+#define OP_RUNTIME_PYTHON_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
+#include "op_python.h"
+
+/* How co_lnotab or co_linetable is read. */
+enum op_python_lines {
+	OP_PYTHON_LNOTAB = 0,	 /* <= 3.9: pairs, bytes of code */
+	OP_PYTHON_LINETABLE = 1, /* 3.10: pairs, PEP 626; f_lasti counts code units */
+	OP_PYTHON_LOCATIONS = 2, /* >= 3.11: location entries, PEP 657 */
+};
+
+/* Offsets in bytes; frame_* from the start of the frame. */
+struct op_python_layout {
+	uint16_t version; /* 0x030b: 3.11 */
+	uint8_t flags;	  /* OP_PYTHON_*, of op_python.h */
+	uint8_t lines;	  /* enum op_python_lines */
+
+	uint8_t state_frame;
+	uint8_t state_cframe;
+	uint8_t cframe_frame;
+	uint8_t cframe_previous;
+
+	uint8_t frame_code;
+	uint8_t frame_previous;
+	uint8_t frame_place;
+	uint8_t frame_globals;
+	uint8_t frame_function;
+	uint8_t frame_mark;
+	uint8_t mark;
+	uint8_t pointer_mask;
+
+	uint16_t code_bytes; /* of PyCodeObject without its bytecode */
+	uint16_t code_first_line;
+	uint16_t code_file;
+	uint16_t code_name;
+	uint16_t code_qualname; /* 0: has none */
+	uint16_t code_lines;
+	uint16_t code_units; /* where the bytecode begins; 0: elsewhere */
+
+	uint16_t unicode_length;
+	uint16_t unicode_state;
+	uint16_t unicode_ascii;	  /* bytes before the text of an ASCII string */
+	uint16_t unicode_compact; /* and of any other */
+	uint16_t bytes_length;
+	uint16_t bytes_text;
+};
+
+/* The row of that version (0x030b), or NULL. */
+const struct op_python_layout *op_runtime_python_layout(uint16_t version);
+
+enum {
+	/* of _Py_DebugOffsets that op_runtime_python_layout_published() wants at most */
+	OP_PYTHON_PUBLISHED_MAX = 1024,
+};
+
+/*
+ * Replace @layout's offsets by those of _Py_DebugOffsets in @bytes (3.13 and later). Every
+ * offset is checked for sense. Returns 0; -ENOTSUP for a free-threaded build; -EBADMSG
+ * where it is not what the version has, with @layout untouched.
+ */
+int op_runtime_python_layout_published(const void *bytes, size_t len,
+				       struct op_python_layout *layout);
+
+/* The part of @layout that the step needs. */
+void op_runtime_python_layout_step(const struct op_python_layout *layout,
+				   struct op_python *ret);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry: one more runtime is one more include and one more line. */
+#include "runtime/runtime.h"
+
+#include "base/macros.h"
+#include "runtime/python.h"
+
+static const struct op_runtime_ops *const runtimes[] = {
+	&op_runtime_python,
+};
+
+const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(runtimes); i++)
+		if (runtimes[i]->id == id)
+			return runtimes[i];
+	return NULL;
+}
+
+const struct op_runtime_ops *const *op_runtimes(size_t *ret_len)
+{
+	*ret_len = OP_ARRAY_SIZE(runtimes);
+	return runtimes;
+}
