@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "links.h"
+
+int main(int argc, char **argv)
+{
+	return truth_main(argc, argv, f24);
+}
