@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "op_user_types.h"
+
+enum {
+	STRUCT_BYTES_MAX =
+		4096, /* no struct will ever be larger: a wild size is refused */
+	RATE_HZ_DEFAULT = 20,
+	RATE_HZ_MAX = 1000,
+	FRAMES_MIN = 16,
+	PROCESSES_DEFAULT = 8192,
+	PROCESSES_MAX = 1 << 20,
+	RING_BYTES_MIN = 64 * 1024,
+	RING_BYTES_LIMIT = 1 << 30,
+	THREADS_MAX = 0,
+	COMM_LEN_MAX = OP_COMM_BYTES - 1,
+};
+
+static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
+static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
+static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 7) - 1;
+
+int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
+		   struct op_log *log, const char *what)
+{
+	size_t size = *(const size_t *)from;
+	size_t i;
+
+	if (size < min_size || size > STRUCT_BYTES_MAX)
+		return op_fail(
+			log, -EINVAL,
+			"%s: size is %zu and must be sizeof the struct; call its _init()",
+			what, size);
+	for (i = to_size; i < size; i++)
+		if (((const char *)from)[i])
+			return op_fail(
+				log, -E2BIG,
+				"%s: a field at byte %zu is set that this library (%zu bytes) "
+				"does not know",
+				what, i, to_size);
+	memset(to, 0, to_size);
+	memcpy(to, from, OP_MIN(size, to_size));
+	*(size_t *)to = to_size;
+	return 0;
+}
+
+int op_config_give(void *to, const void *from, size_t from_size, size_t min_size)
+{
+	size_t size;
+
+	if (!to)
+		return -EINVAL;
+	size = *(size_t *)to;
+	if (size < min_size || size > STRUCT_BYTES_MAX)
+		return -EINVAL;
+	memset(to, 0, size);
+	memcpy(to, from, OP_MIN(size, from_size));
+	*(size_t *)to = size;
+	return 0;
+}
+
+static int check_range(struct op_log *log, const char *field, uint64_t value,
+		       uint64_t min, uint64_t max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	return op_fail(log, -EINVAL, "%s is %llu and must be %llu to %llu", field,
+		       (unsigned long long)value, (unsigned long long)min,
+		       (unsigned long long)max);
+}
+
+static int check(const struct otelprof_config *c, struct op_log *log)
+{
+	size_t i;
+
+	if (c->flags & ~FLAGS_KNOWN)
+		return op_fail(log, -E2BIG, "flags has bits this library does not know");
+	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
+	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
+	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
+	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
+			MEMORY_BUDGET_MIN, (uint64_t)OP_SLABS_MAX << OP_SLAB_SHIFT) ||
+	    check_range(log, "threads", c->threads, 0, THREADS_MAX))
+		return -EINVAL;
+	if (c->ring_bytes && check_range(log, "ring_bytes", c->ring_bytes, RING_BYTES_MIN,
+					 RING_BYTES_LIMIT))
+		return -EINVAL;
+	if (c->ring_bytes & (c->ring_bytes - 1))
+		return op_fail(log, -EINVAL, "ring_bytes must be a power of two");
+	if (c->attributes_len && !c->attributes)
+		return op_fail(log, -EINVAL,
+			       "attributes is NULL with attributes_len set");
+	for (i = 0; i < c->attributes_len; i++)
+		if (!c->attributes[i].key || !*c->attributes[i].key ||
+		    !c->attributes[i].value)
+			return op_fail(log, -EINVAL,
+				       "attribute %zu has no key or no value", i);
+	return 0;
+}
+
+static void set_defaults(struct otelprof_config *c)
+{
+	if (!c->sample_rate_hz)
+		c->sample_rate_hz = RATE_HZ_DEFAULT;
+	if (!c->max_frames)
+		c->max_frames = OP_FRAMES_MAX;
+	if (!c->max_processes)
+		c->max_processes = PROCESSES_DEFAULT;
+	if (!c->memory_budget_bytes)
+		c->memory_budget_bytes = MEMORY_BUDGET_DEFAULT;
+	if (!c->symbol_budget_bytes)
+		c->symbol_budget_bytes = MEMORY_BUDGET_DEFAULT;
+	if (!c->log_level)
+		c->log_level = OTELPROF_LOG_WARNING;
+	if (!c->procfs_root)
+		c->procfs_root = "/proc";
+	if (!c->sysfs_root)
+		c->sysfs_root = "/sys";
+}
+
+static int copy_string(const char **s)
+{
+	if (!*s)
+		return 0;
+	*s = strdup(*s);
+	return *s ? 0 : -ENOMEM;
+}
+
+static int copy_attributes(struct otelprof_config *c)
+{
+	const struct otelprof_attribute *from = c->attributes;
+	struct otelprof_attribute *to;
+	size_t i;
+
+	if (!c->attributes_len) {
+		c->attributes = NULL;
+		return 0;
+	}
+	to = calloc(c->attributes_len, sizeof(*to));
+	c->attributes = to;
+	if (!to)
+		return -ENOMEM;
+	for (i = 0; i < c->attributes_len; i++) {
+		to[i] = from[i];
+		/* both are set before either can fail, so that deinit frees only copies */
+		to[i].key = strdup(from[i].key);
+		to[i].value = strdup(from[i].value);
+		if (!to[i].key || !to[i].value)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Replace every borrowed pointer of @c by a copy. On failure what is not a copy is NULL. */
+static int copy_strings(struct otelprof_config *c)
+{
+	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->layouts_dir,
+				   &c->service_name };
+	size_t i;
+	int r = copy_attributes(c);
+
+	for (i = 0; i < OP_ARRAY_SIZE(strings); i++) {
+		if (r == 0)
+			r = copy_string(strings[i]);
+		else
+			*strings[i] = NULL;
+	}
+	return r;
+}
+
+int op_config_init(const struct otelprof_config *from, struct op_log *log,
+		   struct otelprof_config *ret)
+{
+	struct otelprof_config defaults;
+	struct otelprof_config c;
+	int r;
+
+	otelprof_config_init(&defaults);
+	r = op_config_copy(&c, sizeof(c), from ? from : &defaults,
+			   OP_CONFIG_THROUGH(struct otelprof_config, attributes_len), log,
+			   "struct otelprof_config");
+	if (r < 0)
+		return r;
+	set_defaults(&c);
+	r = check(&c, log);
+	if (r < 0)
+		return r;
+	r = copy_strings(&c);
+	if (r < 0) {
+		op_config_deinit(&c);
+		return op_fail(log, r, "there is no memory for the configuration");
+	}
+	*ret = c;
+	return 0;
+}
+
+void op_config_deinit(struct otelprof_config *c)
+{
+	size_t i;
+
+	for (i = 0; c->attributes && i < c->attributes_len; i++) {
+		free((void *)c->attributes[i].key);
+		free((void *)c->attributes[i].value);
+	}
+	free((void *)c->attributes);
+	free((void *)c->procfs_root);
+	free((void *)c->sysfs_root);
+	free((void *)c->layouts_dir);
+	free((void *)c->service_name);
+	memset(c, 0, sizeof(*c));
+}
+
+static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
+		      struct op_log *log)
+{
+	bool text = rule->kind == OTELPROF_FILTER_COMM ||
+		    rule->kind == OTELPROF_FILTER_CGROUP;
+
+	if (rule->size < sizeof(*rule) || rule->size > STRUCT_BYTES_MAX)
+		return op_fail(log, -EINVAL, "filter rule %zu: size is %zu", i,
+			       rule->size);
+	if (rule->size > sizeof(*rule))
+		return op_fail(log, -E2BIG, "filter rule %zu is of a newer version", i);
+	if (rule->kind > OTELPROF_FILTER_MIN_AGE)
+		return op_fail(log, -E2BIG, "filter rule %zu: kind %u is not known", i,
+			       rule->kind);
+	if (rule->action > OTELPROF_FILTER_EXCLUDE)
+		return op_fail(log, -E2BIG, "filter rule %zu: action %u is not known", i,
+			       rule->action);
+	if (text && (!rule->text || !*rule->text))
+		return op_fail(log, -EINVAL, "filter rule %zu needs a text", i);
+	if (rule->kind == OTELPROF_FILTER_COMM && strlen(rule->text) > COMM_LEN_MAX)
+		return op_fail(log, -EINVAL,
+			       "filter rule %zu: a command name has at most %d bytes", i,
+			       COMM_LEN_MAX);
+	return 0;
+}
+
+int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
+		     struct otelprof_filter *ret)
+{
+	struct otelprof_filter filter;
+	size_t i;
+	int r;
+
+	otelprof_filter_init(&filter);
+	if (from) {
+		r = op_config_copy(&filter, sizeof(filter), from,
+				   OP_CONFIG_THROUGH(struct otelprof_filter, rules_len),
+				   log, "struct otelprof_filter");
+		if (r < 0)
+			return r;
+	}
+	if (filter.rules_len > OTELPROF_FILTER_RULES)
+		return op_fail(log, -EINVAL, "a filter has at most %d rules",
+			       OTELPROF_FILTER_RULES);
+	if (filter.rules_len && !filter.rules)
+		return op_fail(log, -EINVAL, "rules is NULL with rules_len set");
+	for (i = 0; i < filter.rules_len; i++) {
+		r = check_rule(&filter.rules[i], i, log);
+		if (r < 0)
+			return r;
+	}
+	*ret = filter;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only reader of callers' structs. Each op_config_* copies a caller's sized struct
+ * into a whole one of ours: a missing tail is zero, an unknown tail must be zero. The rest
+ * of the library sees only the copy.
+ */
+#ifndef OP_API_CONFIG_H
+#define OP_API_CONFIG_H
+
+#include <stddef.h>
+
+#include "base/log.h"
+#include "otelprof/config.h"
+#include "otelprof/export.h"
+
+/* The size of a struct up to and with @member, its last one in version 0.1. */
+#define OP_CONFIG_THROUGH(type, member)                                                  \
+	(offsetof(type, member) + sizeof(((type *)NULL)->member))
+
+/*
+ * Copy @from, whose first member says how large it is, to @to of @to_size bytes. @min_size
+ * is the size of the first released version. Returns 0; -EINVAL for a size below min_size
+ * or past 4096; -E2BIG where a byte this library does not know is set.
+ */
+int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
+		   struct op_log *log, const char *what);
+
+/* Copy the struct at @from to a caller's struct @to as far as that reaches. */
+int op_config_give(void *to, const void *from, size_t from_size, size_t min_size);
+
+/* Check, copy with all strings, and fill in defaults. Caller frees with op_config_deinit(). */
+int op_config_init(const struct otelprof_config *from, struct op_log *log,
+		   struct otelprof_config *ret);
+void op_config_deinit(struct otelprof_config *config);
+
+/* Check a filter; *@ret borrows @from's rules and strings. NULL: no rules. */
+int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
+		     struct otelprof_filter *ret);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The doctor: what this machine and this process's rights allow, a row a feature. Every
+ * row tries the thing itself where that leaves no trace, rather than reading version
+ * numbers.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "api/config.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "otelprof/stats.h"
+
+enum {
+	TEXT_BYTES = 256,
+	KALLSYMS_BYTES = 16 * 1024,
+	SYSCTL_BYTES_MAX = 4096,
+	MOUNTS_BYTES_MAX = 1 << 20,
+};
+
+struct doctor {
+	const struct otelprof_config *config;
+	otelprof_doctor_fn fn;
+	void *userdata;
+	int missing;
+};
+
+/* Tell one row. */
+static void row(struct doctor *d, uint32_t state, const char *feature, const char *needs,
+		const char *effect, const char *fmt, ...) _op_printf_(6, 7);
+
+static void row(struct doctor *d, uint32_t state, const char *feature, const char *needs,
+		const char *effect, const char *fmt, ...)
+{
+	char found[TEXT_BYTES];
+	struct otelprof_doctor_row r = {
+		.size = sizeof(r),
+		.feature = feature,
+		.needs = needs,
+		.found = found,
+		.effect = state == OTELPROF_DOCTOR_OK ? "" : effect,
+		.state = state,
+	};
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(found, sizeof(found), fmt, ap);
+	va_end(ap);
+	d->missing += state == OTELPROF_DOCTOR_MISSING;
+	d->fn(d->userdata, &r);
+}
+
+static uint32_t or_missing(bool ok)
+{
+	return ok ? OTELPROF_DOCTOR_OK : OTELPROF_DOCTOR_MISSING;
+}
+
+static uint32_t or_less(bool ok)
+{
+	return ok ? OTELPROF_DOCTOR_OK : OTELPROF_DOCTOR_LESS;
+}
+
+static bool has_capability(int cap)
+{
+	struct __user_cap_header_struct header = { .version =
+							   _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	return data[cap / 32].effective & (1u << (cap % 32));
+}
+
+static void check_rights(struct doctor *d)
+{
+	bool admin = has_capability(CAP_SYS_ADMIN);
+	bool bpf = admin || has_capability(CAP_BPF);
+	bool perfmon = admin || has_capability(CAP_PERFMON);
+
+	row(d, or_missing(bpf), "BPF", "CAP_BPF (before Linux 5.8: CAP_SYS_ADMIN)",
+	    "nothing can be profiled", bpf ? "the capability is there" : "it is missing");
+	row(d, or_missing(perfmon), "tracing",
+	    "CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN)", "nothing can be profiled",
+	    perfmon ? "the capability is there" : "it is missing");
+}
+
+static void check_btf(struct doctor *d)
+{
+	char path[TEXT_BYTES];
+	bool ok;
+
+	(void)snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux",
+		       d->config->sysfs_root);
+	ok = access(path, R_OK) == 0;
+	row(d, or_missing(ok), "kernel types (BTF)",
+	    "CONFIG_DEBUG_INFO_BTF, and /sys mounted", "nothing can be profiled",
+	    "%s: %s", path, ok ? "readable" : strerror(errno));
+}
+
+static void check_sampling(struct doctor *d)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = 1000000000,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	row(d, or_missing(fd >= 0), "CPU sampling",
+	    "perf_event_open(2): CAP_PERFMON, or kernel.perf_event_paranoid below 1",
+	    "nothing can be profiled", fd >= 0 ? "a clock event opens on CPU 0" : "%s",
+	    strerror(errno));
+}
+
+static void check_programs(struct doctor *d)
+{
+	libbpf_print_fn_t before = libbpf_set_print(NULL);
+	int program = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL);
+	int ring = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL);
+	int loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL);
+	int ancestor = libbpf_probe_bpf_helper(
+		BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_get_current_ancestor_cgroup_id, NULL);
+
+	(void)libbpf_set_print(before);
+	row(d, or_missing(program == 1), "kernel programs",
+	    "bpf(2) lets perf_event programs in (no lockdown=confidentiality)",
+	    "nothing can be profiled", program == 1 ? "they load" : "they are refused");
+	row(d, or_missing(ring == 1), "ring buffer", "Linux 5.8",
+	    "nothing can be profiled",
+	    ring == 1 ? "there" : "not there, or not permitted");
+	row(d, or_less(loop == 1), "one-program walker", "bpf_loop(): Linux 5.17",
+	    "stacks are walked by chained programs, which load slower",
+	    loop == 1 ? "there" : "not there");
+	row(d, or_less(ancestor == 1), "filter by cgroup with its children",
+	    "bpf_get_current_ancestor_cgroup_id() for tracing: Linux 5.16",
+	    "a cgroup filter matches that cgroup alone, not those below it",
+	    ancestor == 1 ? "there" : "not there");
+}
+
+static void check_kernel_names(struct doctor *d)
+{
+	_cleanup_close_ int fd = -1;
+	char path[TEXT_BYTES];
+	char text[KALLSYMS_BYTES] = "";
+	bool hidden;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/kallsyms", d->config->procfs_root);
+	fd = op_open(path, O_RDONLY);
+	n = fd < 0 ? fd : read(fd, text, sizeof(text) - 1);
+	hidden = n <= 0 || strspn(text, "0") >= 16;
+	row(d, or_less(!hidden), "kernel names",
+	    "/proc/kallsyms with addresses: CAP_SYSLOG and kernel.kptr_restrict below 2",
+	    "kernel frames carry an address and no name", "%s",
+	    n <= 0   ? "not readable"
+	    : hidden ? "addresses are hidden"
+		     : "readable");
+}
+
+static void check_other_processes(struct doctor *d)
+{
+	char path[TEXT_BYTES];
+	char byte;
+	struct iovec local = { .iov_base = &byte, .iov_len = 1 };
+	struct iovec remote = { .iov_base = NULL, .iov_len = 1 };
+	_cleanup_closedir_ DIR *dir = NULL;
+	bool memory;
+
+	(void)snprintf(path, sizeof(path), "%s/1/map_files", d->config->procfs_root);
+	dir = opendir(path);
+	row(d,
+	    or_less(dir && (has_capability(CAP_SYS_ADMIN) ||
+			    has_capability(CAP_CHECKPOINT_RESTORE))),
+	    "files of other processes",
+	    "CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN",
+	    "executables are opened by path: deleted ones have no names and no tables",
+	    dir ? "/proc/1/map_files can be listed" : "/proc/1/map_files: %s",
+	    strerror(errno));
+	/* Address 0 is never mapped: EFAULT says that reading as such is permitted. */
+	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT;
+	row(d, or_less(memory), "memory of other processes", "CAP_SYS_PTRACE",
+	    "frames of interpreted languages have no names in others' processes",
+	    memory ? "readable" : "%s", strerror(errno));
+}
+
+static void check_cgroups(struct doctor *d)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[TEXT_BYTES];
+	bool ok;
+
+	(void)snprintf(path, sizeof(path), "%s/self/mountinfo", d->config->procfs_root);
+	ok = op_read_file(path, MOUNTS_BYTES_MAX, &text) >= 0 &&
+	     strstr(text, " - cgroup2 ");
+	row(d, or_less(ok), "filter by cgroup", "cgroup v2 mounted",
+	    "otelprof_set_filter() refuses cgroup rules", ok ? "mounted" : "not mounted");
+}
+
+static void check_pid_namespace(struct doctor *d)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[TEXT_BYTES];
+	const char *p;
+	int levels = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/self/status", d->config->procfs_root);
+	if (op_read_file(path, SYSCTL_BYTES_MAX * 4, &text) >= 0 &&
+	    (p = strstr(text, "NSpid:")))
+		for (; *p && *p != '\n'; p++)
+			levels += *p == '\t';
+	row(d, or_less(levels <= 0), "all processes of the host",
+	    "the host's PID namespace (hostPID in Kubernetes)",
+	    "only processes of this PID namespace and below are profiled",
+	    levels <= 0 ? "the first namespace" : "a namespace at depth %d", levels);
+}
+
+static void check_bpf_statistics(struct doctor *d)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[TEXT_BYTES];
+	bool on;
+
+	(void)snprintf(path, sizeof(path), "%s/sys/kernel/bpf_stats_enabled",
+		       d->config->procfs_root);
+	on = op_read_file(path, SYSCTL_BYTES_MAX, &text) > 0 && text[0] == '1';
+	row(d, or_less(on), "cost of the sampler", "kernel.bpf_stats_enabled=1",
+	    "the statistics do not tell the sampler's run time",
+	    on ? "counted" : "not counted");
+}
+
+int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
+		    void *userdata)
+{
+	struct otelprof_config whole;
+	struct doctor d = { .config = &whole, .fn = fn, .userdata = userdata };
+	int r;
+
+	if (!fn)
+		return -EINVAL;
+	r = op_config_init(config, NULL, &whole);
+	if (r < 0)
+		return r;
+	check_rights(&d);
+	check_btf(&d);
+	check_sampling(&d);
+	check_programs(&d);
+	check_kernel_names(&d);
+	check_other_processes(&d);
+	check_cgroups(&d);
+	check_pid_namespace(&d);
+	check_bpf_statistics(&d);
+	op_config_deinit(&whole);
+	return d.missing;
+}

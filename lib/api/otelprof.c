@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a handle: makes the rooms and joins them. Records flow from capture through
+ * processes into the window; otelprof_export() encodes the window and hands the requests
+ * to the exporters.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/config.h"
+#include "api/handle.h"
+#include "base/io.h"
+#include "otlp/encode.h"
+
+enum {
+	NS_A_SECOND = 1000000000,
+	DRAIN_POLLS_MAX =
+		256, /* a stop empties at most this many times OP_RECORDS_A_POLL */
+};
+
+/* Why otelprof_init() failed last in this thread: there is no handle to ask then. */
+static __thread struct op_log init_log;
+
+const char *otelprof_version(void)
+{
+	return OTELPROF_VERSION;
+}
+
+int op_handle_check(struct otelprof *p)
+{
+	if (!p)
+		return -EINVAL;
+	if (p->owner != getpid())
+		return op_fail(
+			&p->log, -OTELPROF_E_FORKED,
+			"this handle was made before fork() and can only be freed here");
+	return 0;
+}
+
+static int make_rooms(struct otelprof *p)
+{
+	const struct otelprof_config *config = &p->config;
+	struct op_capture_config capture = {
+		.log = &p->log,
+		.flags = config->flags,
+		.sample_rate_hz = config->sample_rate_hz,
+		.max_frames = config->max_frames,
+		.max_processes = config->max_processes,
+		.ring_bytes = config->ring_bytes,
+		.procfs_root = config->procfs_root,
+		.sysfs_root = config->sysfs_root,
+	};
+	struct op_processes_config processes = {
+		.log = &p->log,
+		.procfs_root = config->procfs_root,
+		.runtimes_off = config->runtimes_off,
+		.flags = config->flags,
+		.symbol_budget_bytes = config->symbol_budget_bytes,
+		.max_processes = config->max_processes,
+		.service_name = config->service_name,
+		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
+		.publish = op_capture_publish,
+		.unpublish = op_capture_unpublish,
+		.need_runtime = op_capture_need_runtime,
+	};
+	struct op_window_config window = { .period_ns =
+						   NS_A_SECOND / config->sample_rate_hz };
+	int r;
+
+	r = op_capture_new(&capture, &p->capture);
+	if (r < 0)
+		return r;
+	r = op_arena_new(op_capture_arena_ops(), p->capture, config->memory_budget_bytes,
+			 &p->arena);
+	if (r < 0)
+		return r;
+	r = op_rules_new(op_capture_rules(p->capture), OP_RULES_MAX, &p->rules);
+	if (r < 0)
+		return r;
+	r = op_kernel_symbols_new(config->procfs_root, config->sysfs_root, &p->log,
+				  &p->kernel);
+	if (r < 0)
+		return r;
+	processes.arena = p->arena;
+	processes.rules = p->rules;
+	processes.rules_memory = op_capture_rules(p->capture);
+	processes.kernel = p->kernel;
+	processes.ctx = p->capture;
+	r = op_processes_new(&processes, &p->processes);
+	if (r < 0)
+		return r;
+	r = op_window_new(&window, &p->window);
+	if (r < 0)
+		return r;
+	return op_exporters_new(&p->log, &p->exporters);
+}
+
+/* Keep a failed handle's sentence for otelprof_last_error(NULL). */
+static void keep_init_error(struct otelprof *p, int r)
+{
+	op_log_deinit(&init_log);
+	init_log = (struct op_log){ .error = r };
+	memcpy(init_log.message, p->log.message, sizeof(init_log.message));
+	init_log.detail = p->log.detail;
+	p->log.detail = NULL;
+	if (!p->log.error)
+		(void)op_fail(&init_log, r, "otelprof_init: %s", otelprof_strerror(r));
+}
+
+int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
+{
+	struct otelprof *p;
+	int r;
+
+	op_log_deinit(&init_log);
+	init_log = (struct op_log){ 0 };
+	if (!ret)
+		return op_fail(&init_log, -EINVAL, "otelprof_init: ret is NULL");
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return op_fail(&init_log, -ENOMEM, "otelprof_init: there is no memory");
+	p->owner = getpid();
+	r = op_config_init(config, &p->log, &p->config);
+	if (r == 0) {
+		p->log.fn = p->config.log;
+		p->log.userdata = p->config.log_userdata;
+		p->log.level = (int)p->config.log_level;
+		p->rate_hz = p->config.sample_rate_hz;
+		r = make_rooms(p);
+	}
+	if (r < 0) {
+		keep_init_error(p, r);
+		(void)otelprof_free(p);
+		return r;
+	}
+	p->window_start_ns = op_clock_realtime_ns();
+	*ret = p;
+	return 0;
+}
+
+struct otelprof *otelprof_free(struct otelprof *p)
+{
+	if (!p)
+		return NULL;
+	if (p->owner != getpid()) {
+		if (p->capture)
+			op_capture_forked(p->capture);
+		if (p->processes)
+			op_processes_forked(p->processes);
+		if (p->exporters)
+			op_exporters_forked(p->exporters);
+	} else if (p->capture) {
+		op_capture_stop(p->capture);
+	}
+	op_exporters_free(p->exporters);
+	op_window_free(p->window);
+	op_processes_free(p->processes);
+	op_kernel_symbols_free(p->kernel);
+	op_rules_free(p->rules);
+	op_arena_free(p->arena);
+	op_capture_free(p->capture);
+	op_config_deinit(&p->config);
+	op_log_deinit(&p->log);
+	free(p);
+	return NULL;
+}
+
+int otelprof_start(struct otelprof *p)
+{
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (p->running)
+		return op_fail(&p->log, -EALREADY, "otelprof_start: it is running");
+	r = op_capture_listen(p->capture);
+	if (r < 0)
+		return r;
+	if (!p->scanned && !(p->config.flags & OTELPROF_NO_START_SCAN)) {
+		r = op_processes_scan(p->processes);
+		if (r < 0)
+			return r;
+		op_processes_settle(p->processes, op_clock_monotonic_ns());
+		p->scanned = true;
+	}
+	p->window_start_ns = op_clock_realtime_ns();
+	r = op_capture_start(p->capture);
+	if (r < 0)
+		return r;
+	p->running = true;
+	return 0;
+}
+
+static int poll_once(struct otelprof *p, int timeout_ms, struct op_capture_work *ret)
+{
+	struct op_capture_work work = { 0 };
+	int r = op_capture_poll(p->capture, p->processes, p->window, timeout_ms, &work);
+
+	p->records += work.records;
+	p->dropped[OTELPROF_DROP_RECORD] += work.dropped_record;
+	p->dropped[OTELPROF_DROP_WINDOW] += work.dropped_window;
+	p->dropped[OTELPROF_DROP_MEMORY] += work.dropped_memory;
+	*ret = work;
+	return r;
+}
+
+/* Take all that waits out of the ring. */
+static int drain(struct otelprof *p)
+{
+	int i;
+
+	for (i = 0; i < DRAIN_POLLS_MAX; i++) {
+		struct op_capture_work work;
+		int r = poll_once(p, 0, &work);
+
+		if (r < 0 && r != -EINTR)
+			return r;
+		if (work.idle)
+			break;
+	}
+	return 0;
+}
+
+int otelprof_stop(struct otelprof *p)
+{
+	int r = op_handle_check(p);
+
+	if (r < 0 || !p->running)
+		return r;
+	op_capture_stop(p->capture);
+	p->running = false;
+	return drain(p);
+}
+
+int otelprof_get_fd(struct otelprof *p)
+{
+	int r = op_handle_check(p);
+
+	return r < 0 ? r : op_capture_fd(p->capture);
+}
+
+int otelprof_poll(struct otelprof *p, int timeout_ms)
+{
+	struct op_capture_work work;
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	r = poll_once(p, timeout_ms, &work);
+	if (r < 0)
+		return r;
+	return !work.idle;
+}
+
+static int submit(void *data, void *bytes, size_t len, uint64_t samples)
+{
+	struct otelprof *p = data;
+
+	p->emitted += samples;
+	/* without memory the exporters count the samples; the rest of the window goes on */
+	(void)op_exporters_submit(p->exporters, bytes, len, samples);
+	return 0;
+}
+
+static int encode_window(struct otelprof *p, uint64_t end_ns)
+{
+	struct op_otlp_options options = {
+		.max_bytes = op_exporters_max_request(p->exporters),
+		.start_ns = p->window_start_ns,
+		.end_ns = end_ns,
+		.version = OTELPROF_VERSION,
+		.attributes = (const struct op_otlp_attribute *)p->config.attributes,
+		.attributes_len = p->config.attributes_len,
+	};
+	uint64_t left_out = 0;
+	uint64_t samples = op_window_samples(p->window);
+	int r;
+
+	p->emitted = 0;
+	r = op_otlp_encode(p->window, &options, submit, p, &left_out);
+	p->dropped[OTELPROF_DROP_ENCODE] += left_out;
+	p->dropped[OTELPROF_DROP_MEMORY] += samples - p->emitted - left_out;
+	return r;
+}
+
+int otelprof_export(struct otelprof *p)
+{
+	uint64_t now = op_clock_realtime_ns();
+	uint64_t samples;
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	samples = op_window_samples(p->window);
+	if (samples && !op_exporters_len(p->exporters))
+		p->dropped[OTELPROF_DROP_NOWHERE] += samples;
+	else if (samples)
+		r = encode_window(p, now);
+	op_window_reset(p->window);
+	op_window_set_period(p->window, NS_A_SECOND / p->rate_hz);
+	op_processes_window_end(p->processes);
+	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
+	p->window_start_ns = now;
+	if (r < 0)
+		return op_fail(&p->log, r,
+			       "the window could not be encoded: %s; its samples are "
+			       "counted as dropped",
+			       otelprof_strerror(r));
+	return (int)OP_MIN(samples, (uint64_t)INT_MAX);
+}
+
+int otelprof_flush(struct otelprof *p, int timeout_ms)
+{
+	int r = op_handle_check(p);
+
+	return r < 0 ? r : op_exporters_flush(p->exporters, timeout_ms);
+}
+
+int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
+{
+	struct otelprof_filter checked;
+	int r = op_handle_check(p);
+
+	if (r == 0)
+		r = op_config_filter(filter, &p->log, &checked);
+	return r < 0 ? r : op_capture_set_filter(p->capture, &checked);
+}
+
+int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
+{
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (sample_rate_hz < 1 || sample_rate_hz > 1000)
+		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to 1000",
+			       sample_rate_hz);
+	/* what was sampled until now has the old period */
+	r = drain(p);
+	if (r == 0)
+		r = op_capture_set_rate(p->capture, sample_rate_hz);
+	if (r < 0)
+		return r;
+	p->rate_hz = sample_rate_hz;
+	r = otelprof_export(p);
+	return r < 0 ? r : 0;
+}
+
+int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
+{
+	const struct op_log *log = p ? &p->log : &init_log;
+	struct otelprof_error_info info = {
+		.code = log->error,
+		.message = log->message,
+		.detail = log->detail,
+	};
+
+	if (!ret)
+		return -EINVAL;
+	if (!log->error)
+		return -ENODATA;
+	return op_config_give(ret, &info, sizeof(info), sizeof(info));
+}

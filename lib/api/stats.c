@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics, and the names of drop reasons and unwind errors. */
+#include <errno.h>
+#include <string.h>
+
+#include "api/config.h"
+#include "api/handle.h"
+#include "base/macros.h"
+
+static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
+{
+	s->samples_taken = counters[OP_COUNT_TAKEN];
+	s->samples_filtered = counters[OP_COUNT_IDLE] + counters[OP_COUNT_FILTERED];
+	s->samples_dropped[OTELPROF_DROP_RING] += counters[OP_COUNT_RING_FULL];
+	s->samples_dropped[OTELPROF_DROP_NESTED] += counters[OP_COUNT_NESTED];
+	s->stacks_complete = counters[OP_COUNT_COMPLETE];
+	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
+	s->stacks_broken = counters[OP_COUNT_BROKEN];
+}
+
+static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
+{
+	struct op_processes_stats processes;
+	struct op_exporters_stats exporters;
+	struct op_arena_stats arena;
+	size_t i;
+
+	op_processes_get_stats(p->processes, &processes);
+	op_exporters_get_stats(p->exporters, &exporters);
+	op_arena_get_stats(p->arena, &arena);
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		s->samples_dropped[i] += p->dropped[i] + exporters.samples_dropped[i];
+	s->samples_exported = exporters.samples_exported;
+	s->samples_pending += exporters.samples_pending + op_window_samples(p->window);
+	s->processes = processes.processes;
+	s->executables = processes.executables;
+	s->processes_unseen = processes.unseen;
+	s->symbol_bytes = processes.symbol_bytes + op_kernel_symbols_bytes(p->kernel);
+	s->arena_bytes = arena.used_bytes;
+	s->arena_limit_bytes = arena.limit_bytes;
+	s->requests_sent = exporters.requests_sent;
+	s->bytes_sent = exporters.bytes_sent;
+	s->sample_period_ns = UINT64_C(1000000000) / p->rate_hz;
+}
+
+int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
+{
+	uint64_t counters[OP_COUNTERS];
+	struct otelprof_stats s = { 0 };
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	r = op_capture_counters(p->capture, counters);
+	if (r < 0)
+		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
+			       strerror(-r));
+	from_kernel(counters, &s);
+	/* records written and not yet taken out */
+	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
+	from_rooms(p, &s);
+	s.events_lost = op_capture_events_lost(p->capture);
+	op_capture_run_time(p->capture, &s.bpf_run_ns, &s.bpf_run_count);
+	return op_config_give(ret, &s, sizeof(s),
+			      OP_CONFIG_THROUGH(struct otelprof_stats, sample_period_ns));
+}
+
+const char *otelprof_drop_name(unsigned int reason)
+{
+	static const char *const names[] = {
+		[OTELPROF_DROP_RING] = "ring",
+		[OTELPROF_DROP_WINDOW] = "window",
+		[OTELPROF_DROP_MEMORY] = "memory",
+		[OTELPROF_DROP_ENCODE] = "encode",
+		[OTELPROF_DROP_QUEUE] = "queue",
+		[OTELPROF_DROP_REFUSED] = "refused",
+		[OTELPROF_DROP_GIVEN_UP] = "given_up",
+		[OTELPROF_DROP_EXPORTER] = "exporter",
+		[OTELPROF_DROP_RECORD] = "record",
+		[OTELPROF_DROP_NOWHERE] = "nowhere",
+		[OTELPROF_DROP_NESTED] = "nested",
+	};
+
+	return reason < OP_ARRAY_SIZE(names) ? names[reason] : NULL;
+}
+
+int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
+			   void *userdata)
+{
+	static const struct {
+		uint32_t number;
+		const char *name;
+		const char *sentence;
+	} errors[] = {
+#define OP_ERROR(number, name, sentence) { number, #name, sentence },
+#include "op_errors.def"
+#undef OP_ERROR
+	};
+	uint64_t counters[OP_COUNTERS];
+	size_t i;
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (!fn)
+		return -EINVAL;
+	r = op_capture_counters(p->capture, counters);
+	if (r < 0)
+		return r;
+	for (i = 0; i < OP_ARRAY_SIZE(errors); i++) {
+		uint64_t n =
+			counters[OP_COUNT_ERRORS + errors[i].number - OP_ERROR_FIRST];
+
+		if (n)
+			fn(userdata, errors[i].name, errors[i].sentence, n);
+	}
+	return 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "capture/state.h"
+#include "sample.skel.h"
+
+enum {
+	NS_A_MS = 1000000,
+	RING_STOP = -ECANCELED, /* from the record callback: enough for one poll */
+	EPOLL_EVENTS = 16,
+};
+
+/* What the record callback works with during one consumption. */
+struct consume {
+	struct op_processes *processes;
+	struct op_window *window;
+	struct op_capture_work *work;
+	uint64_t left;
+};
+
+static int on_ring_record(void *ctx, void *data, size_t size)
+{
+	struct op_capture *c = ctx;
+	struct consume *k = c->consume;
+	int r = op_processes_add_record(k->processes, data, size, k->window);
+
+	k->work->records++;
+	if (r == -ENOSPC)
+		k->work->dropped_window++;
+	else if (r == -ENOMEM)
+		k->work->dropped_memory++;
+	else if (r < 0)
+		k->work->dropped_record++;
+	return --k->left ? 0 : RING_STOP;
+}
+
+static int open_epoll(struct op_capture *c)
+{
+	struct itimerspec every = {
+		.it_interval = { .tv_nsec = OP_TIMER_MS * NS_A_MS },
+		.it_value = { .tv_nsec = OP_TIMER_MS * NS_A_MS },
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+
+	c->epoll_fd = op_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
+	c->timer_fd = op_fd_move_up(
+		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	if (c->epoll_fd < 0 || c->timer_fd < 0)
+		return -EMFILE;
+	event.data.fd = c->timer_fd;
+	if (timerfd_settime(c->timer_fd, 0, &every, NULL) < 0 ||
+	    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event) < 0)
+		return -errno;
+	event.data.fd = ring_buffer__epoll_fd(c->ring);
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) < 0)
+		return -errno;
+	return 0;
+}
+
+int op_capture_new(const struct op_capture_config *config, struct op_capture **ret)
+{
+	_cleanup_(op_capture_freep) struct op_capture *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->epoll_fd = c->timer_fd = -1;
+	c->config = *config;
+	c->log = config->log;
+	c->rate_hz = config->sample_rate_hz;
+	c->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	r = op_loader_open(c);
+	if (r < 0)
+		return r;
+	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.op_ring), on_ring_record, c,
+				   NULL);
+	if (!c->ring)
+		return op_fail(c->log, -errno, "the ring buffer cannot be mapped: %s",
+			       strerror(errno));
+	r = open_epoll(c);
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(c);
+	return 0;
+}
+
+struct op_capture *op_capture_free(struct op_capture *c)
+{
+	if (!c)
+		return NULL;
+	op_perf_close(c);
+	if (c->ring)
+		ring_buffer__free(c->ring);
+	op_closep(&c->timer_fd);
+	op_closep(&c->epoll_fd);
+	op_loader_close(c);
+	op_map64_clear(&c->headless);
+	free(c);
+	return NULL;
+}
+
+int op_capture_listen(struct op_capture *c)
+{
+	return c->listening ? 0 : op_perf_listen(c);
+}
+
+int op_capture_start(struct op_capture *c)
+{
+	return op_perf_start(c);
+}
+
+void op_capture_stop(struct op_capture *c)
+{
+	op_perf_stop(c);
+}
+
+int op_capture_fd(const struct op_capture *c)
+{
+	return c->epoll_fd;
+}
+
+int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz)
+{
+	return op_perf_set_rate(c, sample_rate_hz);
+}
+
+uint64_t op_capture_events_lost(const struct op_capture *c)
+{
+	return c->events_lost;
+}
+
+void op_capture_forked(struct op_capture *c)
+{
+	c->forked = true;
+}
+
+/* Acknowledge the timer; follow CPUs that came and went. */
+static void on_timer(struct op_capture *c)
+{
+	uint64_t expirations;
+	uint64_t now = op_clock_monotonic_ns();
+
+	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
+	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
+	    (c->listening || c->sampling) && op_perf_update_cpus(c) < 0) {
+		op_log(c->log, OP_LOG_WARNING, "%s; ignoring until the next check",
+		       c->log ? c->log->message : "");
+		c->checked_cpus_ns = now;
+	}
+}
+
+int op_capture_poll(struct op_capture *c, struct op_processes *processes,
+		    struct op_window *window, int timeout_ms,
+		    struct op_capture_work *work)
+{
+	struct consume consume = { .processes = processes,
+				   .window = window,
+				   .work = work,
+				   .left = OP_RECORDS_A_POLL };
+	struct epoll_event events[EPOLL_EVENTS];
+	uint64_t sideband;
+	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
+	int i;
+
+	if (n < 0)
+		return -errno;
+	for (i = 0; i < n; i++)
+		if (events[i].data.fd == c->timer_fd)
+			on_timer(c);
+	sideband = op_sideband_drain(c, processes);
+	if (sideband || n)
+		op_processes_settle(processes, op_clock_monotonic_ns());
+	c->consume = &consume;
+	n = ring_buffer__consume(c->ring);
+	c->consume = NULL;
+	work->more = n == RING_STOP;
+	work->idle = !sideband && consume.left == OP_RECORDS_A_POLL;
+	return n < 0 && n != RING_STOP ? n : 0;
+}

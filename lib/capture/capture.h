@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel side: loads the programs, attaches them, and brings what they and perf's
+ * side-band say to the processes and the window.
+ *
+ *   loader.c    open, configure and load the object; counters
+ *   perf.c      the clock event and the side-band event of each CPU; hot-plug
+ *   sideband.c  side-band records to process events
+ *   filter.c    a public filter to the kernel's
+ */
+#ifndef OP_CAPTURE_CAPTURE_H
+#define OP_CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "op_user_types.h"
+#include "otelprof/config.h"
+#include "process/processes.h"
+#include "profile/window.h"
+#include "unwind/arena.h"
+
+struct op_capture;
+
+struct op_capture_config {
+	struct op_log *log;
+	uint64_t flags; /* OTELPROF_* */
+	uint32_t sample_rate_hz;
+	uint32_t max_frames;
+	uint32_t max_processes;
+	uint32_t ring_bytes; /* 0: by the number of CPUs */
+	const char *procfs_root;
+	const char *sysfs_root;
+};
+
+/* Load everything, attach nothing. Copies @config. Fails with a sentence in the log. */
+int op_capture_new(const struct op_capture_config *config, struct op_capture **ret);
+struct op_capture *op_capture_free(struct op_capture *c);
+OP_DEFINE_CLEANUP(struct op_capture *, op_capture_free)
+
+/* What the arena and the rules are made of; valid until op_capture_free(). */
+const struct op_arena_ops *op_capture_arena_ops(void);	/* ctx: the capture */
+struct op_rule *op_capture_rules(struct op_capture *c); /* OP_RULES_MAX */
+
+/* For struct op_processes_config; ctx: the capture. */
+int op_capture_publish(void *c, uint32_t pid, struct op_process_key key);
+int op_capture_unpublish(void *c, uint32_t pid);
+int op_capture_need_runtime(void *c, enum op_runtime runtime);
+
+/* Begin to hear of processes: before op_processes_scan(), so that none slips through. */
+int op_capture_listen(struct op_capture *c);
+/* Begin and end sampling. */
+int op_capture_start(struct op_capture *c);
+void op_capture_stop(struct op_capture *c);
+
+/* The epoll descriptor, borrowed. */
+int op_capture_fd(const struct op_capture *c);
+
+/* What one op_capture_poll() did. */
+struct op_capture_work {
+	uint64_t records;
+	uint64_t dropped_record; /* made no sense */
+	uint64_t dropped_window; /* did not fit the window */
+	uint64_t dropped_memory;
+	bool more; /* stopped at its bound with more waiting */
+	bool idle; /* nothing was waiting */
+};
+
+/* Wait up to @timeout_ms and bring a bounded amount of events and records to @processes and
+ * @window; adds to *@work. Returns 0 or -errno. */
+int op_capture_poll(struct op_capture *c, struct op_processes *processes,
+		    struct op_window *window, int timeout_ms,
+		    struct op_capture_work *work);
+
+int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
+int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *filter);
+
+/* The kernel's counters, summed over CPUs: OP_COUNTERS of them. */
+int op_capture_counters(struct op_capture *c, uint64_t *ret);
+uint64_t op_capture_events_lost(const struct op_capture *c);
+/* Run time of the sampling program; zeroes where kernel.bpf_stats_enabled is 0. */
+void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count);
+
+/* In the child of a fork: op_capture_free() then only closes and unmaps. */
+void op_capture_forked(struct op_capture *c);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A public filter (already checked) to the form the kernel tries, and into force. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "capture/state.h"
+#include "sample.skel.h"
+
+enum {
+	MOUNTINFO_BYTES_MAX = 1 << 20
+};
+
+_Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
+
+/* Where cgroup v2 is mounted. Returns 0 and the path, -ENOENT, or -errno. */
+static int cgroup2_mount(const struct op_capture *c, char *ret, size_t size)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[256];
+	char *line;
+	char *rest;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/self/mountinfo", c->config.procfs_root);
+	n = op_read_file(path, MOUNTINFO_BYTES_MAX, &text);
+	if (n < 0)
+		return (int)n;
+	for (line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char mount[200];
+
+		/* proc(5): id parent dev root MOUNT options … - type source options */
+		if (strstr(line, " - cgroup2 ") &&
+		    sscanf(line, "%*s %*s %*s %*s %199s", mount) == 1 &&
+		    (size_t)snprintf(ret, size, "%s", mount) < size)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static uint32_t depth_of(const char *path)
+{
+	uint32_t depth = 0;
+
+	for (; *path; path++)
+		if (path[0] == '/' && path[1] && path[1] != '/')
+			depth++;
+	return depth;
+}
+
+/* The id of a cgroup is the inode number of its directory. */
+static int set_cgroup(struct op_capture *c, const char *name, struct op_filter_rule *rule)
+{
+	char mount[256];
+	char path[4096];
+	struct stat st;
+	int r = cgroup2_mount(c, mount, sizeof(mount));
+
+	if (r < 0)
+		return op_fail(
+			c->log, r,
+			"a filter by cgroup needs cgroup v2, which is not mounted");
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", mount,
+			     name + strspn(name, "/")) >= sizeof(path))
+		return op_fail(c->log, -ENAMETOOLONG, "the cgroup's path is too long");
+	if (stat(path, &st) < 0)
+		return op_fail(c->log, -errno, "the cgroup %s: %s", path,
+			       strerror(errno));
+	rule->number = st.st_ino;
+	rule->reserved0 = depth_of(path + strlen(mount));
+	return 0;
+}
+
+static int convert(struct op_capture *c, const struct otelprof_filter_rule *from,
+		   struct op_filter_rule *to)
+{
+	*to = (struct op_filter_rule){ .kind = from->kind,
+				       .action = from->action,
+				       .keep_one_in = from->keep_one_in,
+				       .number = from->number };
+	switch (from->kind) {
+	case OTELPROF_FILTER_COMM:
+		(void)snprintf(to->comm, sizeof(to->comm), "%s", from->text);
+		return 0;
+	case OTELPROF_FILTER_CGROUP:
+		return set_cgroup(c, from->text, to);
+	default:
+		return 0;
+	}
+}
+
+int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *filter)
+{
+	const char *rules = filter ? (const char *)filter->rules : NULL;
+	struct op_filter kernel = { 0 };
+	uint32_t next = !c->filter_active;
+	uint32_t i;
+	int r;
+
+	kernel.default_action = OTELPROF_FILTER_INCLUDE;
+	for (i = 0; filter && i < filter->rules_len; i++) {
+		const struct otelprof_filter_rule *rule = (const void *)rules;
+
+		r = convert(c, rule, &kernel.rules[i]);
+		if (r < 0)
+			return r;
+		if (rule->action == OTELPROF_FILTER_INCLUDE)
+			kernel.default_action = OTELPROF_FILTER_EXCLUDE;
+		rules += rule->size;
+		kernel.count++;
+	}
+	r = bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_filters), &next, &kernel,
+				BPF_ANY);
+	if (r < 0)
+		return op_fail(c->log, r,
+			       "the filter could not be given to the kernel: %s",
+			       strerror(-r));
+	/* one word: each tick sees the old filter or the new one, whole */
+	__atomic_store_n(&c->skel->bss->op_filter_active, next, __ATOMIC_RELEASE);
+	c->filter_active = next;
+	return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perf events: on each CPU one clock event that runs the sampler, and one dummy event
+ * whose side-band tells of processes, executable mappings and kernel symbols. CPUs that
+ * come and go are followed by reading the list of online CPUs.
+ */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "capture/state.h"
+#include "otelprof/error.h"
+#include "sample.skel.h"
+
+enum {
+	NS_A_SECOND = 1000000000,
+	CPU_LIST_BYTES_MAX = 64 * 1024,
+};
+
+static int perf_open(struct perf_event_attr *attr, uint32_t cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : op_fd_move_up(fd);
+}
+
+static int perf_failed(struct op_capture *c, uint32_t cpu, int error)
+{
+	if (error == -EACCES || error == -EPERM)
+		return op_fail(
+			c->log, -OTELPROF_E_CAPABILITY,
+			"perf_event_open on CPU %u is not permitted: CAP_PERFMON (or root) "
+			"is needed, or kernel.perf_event_paranoid below 1",
+			cpu);
+	if (error == -EMFILE)
+		return op_fail(c->log, error,
+			       "no descriptor is left for CPU %u: raise RLIMIT_NOFILE",
+			       cpu);
+	return op_fail(c->log, error, "perf_event_open on CPU %u failed: %s", cpu,
+		       strerror(-error));
+}
+
+static int open_clock(struct op_capture *c, struct op_cpu_events *e)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = NS_A_SECOND / c->rate_hz,
+		.exclude_idle = !(c->config.flags & OTELPROF_IDLE),
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = -1;
+
+	fd = perf_open(&attr, e->cpu);
+	if (fd < 0)
+		return perf_failed(c, e->cpu, fd);
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(c->skel->progs.op_sample)) <
+		    0 ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return op_fail(c->log, -errno,
+			       "the sampler could not be attached to CPU %u: %s", e->cpu,
+			       strerror(errno));
+	e->clock_fd = OP_TAKE_FD(fd);
+	return 0;
+}
+
+static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.ksymbol = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+	_cleanup_close_ int fd = -1;
+	void *map;
+
+	fd = perf_open(&attr, e->cpu);
+	if (fd < 0)
+		return perf_failed(c, e->cpu, fd);
+	map = mmap(NULL, c->page_size + OP_SIDEBAND_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return op_fail(
+			c->log, -errno,
+			"the side-band buffer of CPU %u cannot be mapped (%s): "
+			"CAP_IPC_LOCK or a higher kernel.perf_event_mlock_kb is needed",
+			e->cpu, strerror(errno));
+	event.data.fd = fd;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+		(void)munmap(map, c->page_size + OP_SIDEBAND_BYTES);
+		return -errno;
+	}
+	e->sideband = map;
+	e->sideband_fd = OP_TAKE_FD(fd);
+	return 0;
+}
+
+static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
+{
+	op_closep(&e->clock_fd);
+	if (e->sideband)
+		(void)munmap(e->sideband, c->page_size + OP_SIDEBAND_BYTES);
+	e->sideband = NULL;
+	op_closep(&e->sideband_fd);
+}
+
+static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus)
+		if (e->cpu == cpu)
+			return e;
+	e = op_vec_push(&c->cpus);
+	if (e)
+		*e = (struct op_cpu_events){ .cpu = cpu,
+					     .clock_fd = -1,
+					     .sideband_fd = -1 };
+	return e;
+}
+
+/* Mark the CPUs of a list such as "0-3,8,10-11" as online. */
+static int mark_online(struct op_capture *c, const char *list)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus)
+		e->online = false;
+	while (*list && *list != '\n') {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10);
+		unsigned long last = first;
+
+		if (end == list)
+			return -EBADMSG;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (last < first || last >= OP_CPUS_MAX)
+			return -EBADMSG;
+		for (; first <= last; first++) {
+			e = find_cpu(c, (uint32_t)first);
+			if (!e)
+				return -ENOMEM;
+			e->online = true;
+		}
+		list = *end == ',' ? end + 1 : end;
+	}
+	return 0;
+}
+
+int op_perf_update_cpus(struct op_capture *c)
+{
+	_cleanup_free_ char *list = NULL;
+	struct op_cpu_events *e;
+	char path[256];
+	ssize_t n;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/devices/system/cpu/online",
+		       c->config.sysfs_root);
+	n = op_read_file(path, CPU_LIST_BYTES_MAX, &list);
+	r = n < 0 ? (int)n : mark_online(c, list);
+	if (r < 0)
+		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
+			       strerror(-r));
+	op_vec_foreach(e, &c->cpus) {
+		if (!e->online) {
+			close_cpu(c, e);
+			continue;
+		}
+		if (c->listening && e->sideband_fd < 0) {
+			r = open_sideband(c, e);
+			if (r < 0 && r != -ENODEV) /* gone between list and open */
+				return r;
+		}
+		if (c->sampling && e->clock_fd < 0) {
+			r = open_clock(c, e);
+			if (r < 0 && r != -ENODEV)
+				return r;
+		}
+	}
+	c->checked_cpus_ns = op_clock_monotonic_ns();
+	return 0;
+}
+
+int op_perf_listen(struct op_capture *c)
+{
+	int r;
+
+	c->listening = true;
+	r = op_perf_update_cpus(c);
+	if (r < 0)
+		c->listening = false;
+	return r;
+}
+
+int op_perf_start(struct op_capture *c)
+{
+	int r;
+
+	c->sampling = true;
+	r = op_perf_update_cpus(c);
+	if (r < 0)
+		op_perf_stop(c);
+	return r;
+}
+
+void op_perf_stop(struct op_capture *c)
+{
+	struct op_cpu_events *e;
+
+	c->sampling = false;
+	op_vec_foreach(e, &c->cpus)
+		op_closep(&e->clock_fd);
+}
+
+void op_perf_close(struct op_capture *c)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus)
+		close_cpu(c, e);
+	op_vec_clear(&c->cpus);
+}
+
+int op_perf_set_rate(struct op_capture *c, uint32_t hz)
+{
+	uint64_t period_ns = NS_A_SECOND / hz;
+	struct op_cpu_events *e;
+
+	c->rate_hz = hz;
+	op_vec_foreach(e, &c->cpus)
+		if (e->clock_fd >= 0 &&
+		    ioctl(e->clock_fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
+			return op_fail(c->log, -errno,
+				       "the rate of CPU %u could not be changed: %s",
+				       e->cpu, strerror(errno));
+	return 0;
+}

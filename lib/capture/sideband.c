@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The side-band records of perf (linux/perf_event.h, enum perf_event_type) to process events. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/reader.h"
+#include "capture/state.h"
+
+enum {
+	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and a hole: our sample_type */
+	SAMPLE_ID_TIME = 8,   /* of the time in it */
+	STAT_BYTES_MAX = 4096,
+	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
+};
+
+/* Threads of @pid now; 0 where it is gone. */
+static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
+{
+	_cleanup_free_ char *stat = NULL;
+	char path[256];
+	const char *p;
+	int field;
+
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
+	if (op_read_file(path, STAT_BYTES_MAX, &stat) < 0)
+		return 0;
+	/* after the command name, which may hold anything: state is field 3 */
+	p = strrchr(stat, ')');
+	for (field = 2; p && field < STAT_FIELD_THREADS; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoul(p + 1, NULL, 10) : 0;
+}
+
+/* A thread ended. The process has ended with its last one, which need not be its leader. */
+static void on_exit_record(struct op_capture *c, struct op_processes *processes,
+			   uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	uint64_t unused;
+
+	if (pid == tid) {
+		if (thread_count(c, pid) > 1) {
+			(void)op_map64_put(&c->headless, pid, 1);
+			return;
+		}
+	} else {
+		if (!op_map64_get(&c->headless, pid, &unused) || thread_count(c, pid) > 1)
+			return;
+		(void)op_map64_remove(&c->headless, pid);
+	}
+	op_processes_on_exit(processes, pid, time_ns);
+}
+
+static void on_mmap(struct op_processes *processes, struct op_reader *r)
+{
+	struct op_mmap_event e = { 0 };
+	uint64_t len;
+
+	e.pid = op_read_u32(r);
+	e.tid = op_read_u32(r);
+	e.start = op_read_u64(r);
+	len = op_read_u64(r);
+	e.offset = op_read_u64(r);
+	e.dev_major = op_read_u32(r);
+	e.dev_minor = op_read_u32(r);
+	e.inode = op_read_u64(r);
+	op_read_skip(r, 8 + 4 + 4); /* inode generation, prot, flags */
+	e.path = op_read_cstr(r);
+	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
+		return;
+	op_processes_on_mmap(processes, &e);
+}
+
+static void on_comm(struct op_processes *processes, struct op_reader *r, uint16_t misc,
+		    uint64_t time_ns)
+{
+	uint32_t pid = op_read_u32(r);
+	const char *comm;
+
+	op_read_skip(r, 4);
+	comm = op_read_cstr(r);
+	if (!r->failed && comm && (misc & PERF_RECORD_MISC_COMM_EXEC))
+		op_processes_on_exec(processes, pid, comm, time_ns);
+}
+
+static void on_task(struct op_capture *c, struct op_processes *processes,
+		    struct op_reader *r, uint32_t type)
+{
+	uint32_t pid = op_read_u32(r);
+	uint32_t parent = op_read_u32(r);
+	uint32_t tid = op_read_u32(r);
+	uint64_t time_ns;
+
+	op_read_skip(r, 4);
+	time_ns = op_read_u64(r);
+	if (r->failed)
+		return;
+	if (type == PERF_RECORD_EXIT)
+		on_exit_record(c, processes, pid, tid, time_ns);
+	else if (pid == tid)
+		op_processes_on_fork(processes, pid, parent, time_ns);
+}
+
+static void on_record(struct op_capture *c, struct op_processes *processes,
+		      const struct op_cpu_events *e, const uint8_t *body, size_t len)
+{
+	struct op_reader r = op_reader_init(body, len - SAMPLE_ID_BYTES);
+
+	switch (e->next.type) {
+	case PERF_RECORD_LOST:
+		op_read_skip(&r, 8);
+		c->events_lost += op_read_u64(&r);
+		op_processes_on_lost(processes);
+		break;
+	case PERF_RECORD_MMAP2:
+		on_mmap(processes, &r);
+		break;
+	case PERF_RECORD_COMM:
+		on_comm(processes, &r, e->next.misc, e->next_ns);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		on_task(c, processes, &r, e->next.type);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		c->kernel_symbols_stale = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Copy @len bytes at position @at of a ring of OP_SIDEBAND_BYTES. */
+static void copy_out(const uint8_t *ring, uint64_t at, void *to, size_t len)
+{
+	size_t off = at & (OP_SIDEBAND_BYTES - 1);
+	size_t first = len < OP_SIDEBAND_BYTES - off ? len : OP_SIDEBAND_BYTES - off;
+
+	memcpy(to, ring + off, first);
+	memcpy((uint8_t *)to + first, ring, len - first);
+}
+
+/* Look at the next record of @e: its header and time. False where none is whole. */
+static bool peek(const struct op_capture *c, struct op_cpu_events *e)
+{
+	const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
+	uint64_t time_at;
+
+	if (e->head - e->tail < sizeof(e->next))
+		return false;
+	copy_out(ring, e->tail, &e->next, sizeof(e->next));
+	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
+	    e->next.size > e->head - e->tail) {
+		e->tail =
+			e->head; /* a record that makes no sense: nothing after it does */
+		return false;
+	}
+	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
+	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
+	return true;
+}
+
+/* The CPU whose next record is the oldest, or NULL. */
+static struct op_cpu_events *oldest(struct op_capture *c)
+{
+	struct op_cpu_events *best = NULL;
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus)
+		if (e->sideband && e->tail < e->head &&
+		    (!best || e->next_ns < best->next_ns))
+			best = e;
+	return best;
+}
+
+/* A process may fork on one CPU and its child map on another: the records of all CPUs are
+ * merged by time. */
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
+{
+	struct op_cpu_events *e;
+	uint64_t records = 0;
+
+	op_vec_foreach(e, &c->cpus) {
+		struct perf_event_mmap_page *page = e->sideband;
+
+		if (!page)
+			continue;
+		e->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+		e->tail = page->data_tail;
+		(void)peek(c, e);
+	}
+	for (e = oldest(c); e; e = oldest(c)) {
+		const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
+		size_t len = e->next.size - sizeof(e->next);
+
+		copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
+		e->tail += e->next.size;
+		on_record(c, processes, e, c->sideband_scratch, len);
+		(void)peek(c, e);
+		records++;
+	}
+	op_vec_foreach(e, &c->cpus) {
+		struct perf_event_mmap_page *page = e->sideband;
+
+		if (page)
+			__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
+	}
+	return records;
+}

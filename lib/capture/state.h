@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The insides of a capture, shared by the files of this room. */
+#ifndef OP_CAPTURE_STATE_H
+#define OP_CAPTURE_STATE_H
+
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "capture/capture.h"
+
+struct op_sample_bpf;
+struct consume;
+
+enum {
+	OP_SIDEBAND_BYTES = 64 * 1024,	    /* of records, a CPU; a power of two pages */
+	OP_SIDEBAND_RECORD_MAX = 64 * 1024, /* perf_event_header.size is 16 bits */
+	OP_TIMER_MS = 200,		    /* at least this often the ring is emptied */
+	OP_CPUS_CHECK_MS = 1000,
+	OP_RECORDS_A_POLL = 4096,
+};
+
+/* perf events of one CPU. */
+struct op_cpu_events {
+	uint32_t cpu;
+	int clock_fd;	 /* the sampling event, or -1 */
+	int sideband_fd; /* or -1 */
+	void *sideband;	 /* its mapped buffer, OP_SIDEBAND_MAP_BYTES, or NULL */
+	bool online;	 /* seen in the last reading of the CPU list */
+	/* while the side-band is drained: positions, and the next record */
+	uint64_t head;
+	uint64_t tail;
+	uint64_t next_ns;
+	struct perf_event_header next;
+};
+
+struct op_capture {
+	struct op_capture_config config;
+	struct op_log *log;
+	struct op_sample_bpf *skel;
+	struct op_sample_bpf *walker_skel; /* with the steps of runtimes, once needed */
+	struct op_rule *rules;
+	OP_VEC(void *) slabs;
+	struct ring_buffer *ring;
+	OP_VEC(struct op_cpu_events) cpus;
+	struct op_map64 headless; /* processes whose leader ended before its threads */
+	uint64_t runtimes;	  /* a bit a runtime whose step is loaded */
+	uint64_t events_lost;
+	uint64_t checked_cpus_ns; /* when the CPU list was last read */
+	uint32_t rate_hz;
+	uint32_t filter_active;
+	uint32_t page_size;
+	bool bpf_loop;
+	bool listening;
+	bool sampling;
+	bool forked;
+	bool kernel_symbols_stale; /* a KSYMBOL event came */
+	int epoll_fd;
+	int timer_fd;
+	struct consume *consume; /* of the poll that is running, else NULL */
+	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
+};
+
+/* loader.c */
+int op_loader_open(struct op_capture *c);
+void op_loader_close(struct op_capture *c);
+
+/* perf.c */
+int op_perf_listen(struct op_capture *c);
+int op_perf_start(struct op_capture *c);
+void op_perf_stop(struct op_capture *c);
+void op_perf_close(struct op_capture *c);
+/* Open events on CPUs that came, close those of CPUs that went. */
+int op_perf_update_cpus(struct op_capture *c);
+int op_perf_set_rate(struct op_capture *c, uint32_t hz);
+
+/* sideband.c: bring all waiting side-band records to @processes. Returns how many. */
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes);
+
+#endif
