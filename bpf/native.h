@@ -184,6 +184,24 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
+/*
+ * The end of the loop's own stack frame, which begins at sp. Elsewhere than in the loop's
+ * body (pushes, pops) nothing of its frame is made yet: then it is empty.
+ */
+static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_rule *rule)
+{
+	switch (rule->cfa) {
+	case OP_CFA_SP:
+		return u->sp + (__s64)rule->cfa_off;
+	case OP_CFA_FP:
+		return u->fp + (__s64)rule->cfa_off;
+	case OP_CFA_FRAME:
+		return u->fp + 16;
+	default:
+		return u->exact ? u->sp : ~0ULL;
+	}
+}
+
 /* Advance by one native frame: push the pc and go to the caller. */
 static __always_inline enum op_next op_step_native(struct op_unwind *u)
 {
@@ -205,6 +223,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	if (error)
 		return op_end(u, error);
 	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {
+		u->loop_cfa = op_loop_cfa(u, &rule);
 		u->step = runtime;
 		return OP_NEXT_CONTINUE;
 	}

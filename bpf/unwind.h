@@ -18,6 +18,9 @@ enum {
 	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
+	OP_RUNTIME_BYTES = 128,
+	OP_RUNTIME_ERROR =
+		7, /* of runtime_state: why a runtime's frames are missing, or 0 */
 };
 
 /* What a step returns. */
@@ -58,6 +61,8 @@ struct op_unwind {
 	__u32 map_flags;
 
 	__u64 runtime_state[8]; /* of the runtime steps, zero at the start of a walk */
+	__u64 loop_cfa; /* of the native frame whose interpreter's frames are wanted */
+	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 
 	__u64 window_at; /* address of window[0]; ~0: empty */
 	__u8 window[OP_WINDOW_BYTES];
@@ -76,9 +81,12 @@ struct op_cpu {
 
 #include <op_platform.h>
 
-/* End the walk: @why is an enum op_end or an error. */
+/* End the walk: @why is an enum op_end or an error. A stack that is whole but for a
+ * runtime's frames says so. */
 static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
 {
+	if (why == OP_END_COMPLETE)
+		why = (__u32)u->runtime_state[OP_RUNTIME_ERROR];
 	u->end = (__u16)why;
 	u->end_pc = u->pc;
 	return OP_NEXT_END;
