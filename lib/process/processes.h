@@ -39,8 +39,8 @@ struct op_processes_config {
 	const struct op_rule *rules_memory; /* what op_rules fills */
 	struct op_kernel_symbols *kernel;   /* NULL: no kernel names */
 	const char *procfs_root;
-	uint64_t runtimes_off;	    /* OTELPROF_RUNTIME_* */
-	uint64_t flags;		    /* OTELPROF_* of the config */
+	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
+	uint64_t flags;	       /* OTELPROF_* of the config */
 	uint64_t symbol_budget_bytes;
 	uint32_t max_processes;
 	const char *service_name;   /* NULL: none */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/evict.h"
+
+#include "process/publish.h"
+#include "process/state.h"
+
+/* What is freed at one time: the table that did not fit is likely to be smaller. */
+static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
+
+static bool layout_uses(const struct op_layout *layout, const struct op_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].segment && layout->vma[i].exe &&
+		    layout->vma[i].exe->image == image)
+			return true;
+	return false;
+}
+
+/*
+ * Nothing that is published may lead to the table when it goes: publish anew, and where
+ * there is no memory for that, let the kernel forget the process; its next sample brings
+ * it back.
+ */
+static void detach_table(struct op_processes *p, const struct op_image *image)
+{
+	size_t i;
+
+	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
+		struct op_proc *proc;
+
+		if (!p->by_pid.used[i])
+			continue;
+		proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
+		if (proc->ended_ns || !proc->current ||
+		    !layout_uses(proc->current->layout, image))
+			continue;
+		if (op_publish(p, proc, true) < 0)
+			op_unpublish(p, proc);
+	}
+}
+
+void op_evict_table(struct op_processes *p, const struct op_image *keep)
+{
+	struct op_images *images = &p->executables.images;
+	uint64_t freed = 0;
+
+	while (freed < EVICT_BYTES) {
+		struct op_image *image = op_images_coldest(images);
+		struct op_table *table;
+
+		if (!image || image == keep)
+			return;
+		table = image->table;
+		freed += table->arena_bytes;
+		image->table = NULL;
+		detach_table(p, image);
+		op_log(p->config.log, OP_LOG_DEBUG,
+		       "The arena is full: gave up the table of %s", image->file);
+		(void)op_table_free(table, p->config.arena, p->now_ns);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making room in a full arena: the tables nobody needed lately are given up. */
+#ifndef OP_PROCESS_EVICT_H
+#define OP_PROCESS_EVICT_H
+
+struct op_image;
+struct op_processes;
+
+/*
+ * Give up the tables used least recently, but for @keep, as far as one table is likely to
+ * need. Their processes are published with lazy mappings first. The memory can be given
+ * out again after the arena's grace, so the caller tries again later.
+ */
+void op_evict_table(struct op_processes *p, const struct op_image *keep);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/vec.h"
+#include "process/executable.h"
+#include "unwind/arena.h"
+
+int op_layout_new(struct op_layout **ret)
+{
+	struct op_layout *layout = calloc(1, sizeof(*layout));
+
+	if (!layout)
+		return -ENOMEM;
+	layout->refs = 1;
+	*ret = layout;
+	return 0;
+}
+
+struct op_layout *op_layout_ref(struct op_layout *layout)
+{
+	layout->refs++;
+	return layout;
+}
+
+void op_layout_put(struct op_layout *layout, struct op_executables *x, uint64_t now_ns)
+{
+	size_t i;
+
+	if (!layout || --layout->refs)
+		return;
+	for (i = 0; i < layout->len; i++)
+		op_executable_put(x, layout->vma[i].exe);
+	if (!x->forked)
+		op_arena_release(x->arena, layout->block, layout->block_bytes, now_ns);
+	free(layout->vma);
+	free(layout);
+}
+
+int op_layout_own(struct op_layout **layout, struct op_executables *x, uint64_t now_ns)
+{
+	const struct op_layout *old = *layout;
+	struct op_layout *copy;
+	size_t i;
+
+	if (old->refs == 1 && !old->block)
+		return 0;
+	if (op_layout_new(&copy) < 0)
+		return -ENOMEM;
+	if (op_vec_grow((void **)&copy->vma, &copy->cap, 0, old->len + 1,
+			sizeof(*copy->vma)) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	for (i = 0; i < old->len; i++) {
+		copy->vma[i] = old->vma[i];
+		if (copy->vma[i].exe)
+			op_executable_ref(copy->vma[i].exe);
+	}
+	copy->len = old->len;
+	copy->refused = old->refused;
+	op_layout_put(*layout, x, now_ns);
+	*layout = copy;
+	return 0;
+}
+
+/* The number of the first mapping that ends above @addr. */
+static size_t first_above(const struct op_layout *layout, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = layout->len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (layout->vma[mid].end > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+struct op_vma *op_layout_find(const struct op_layout *layout, uint64_t addr)
+{
+	size_t i = first_above(layout, addr);
+
+	if (i == layout->len || layout->vma[i].start > addr)
+		return NULL;
+	return &layout->vma[i];
+}
+
+bool op_layout_has(const struct op_layout *layout, const struct op_vma *vma)
+{
+	const struct op_vma *there = op_layout_find(layout, vma->start);
+
+	if (!there || there->exe != vma->exe || there->end < vma->end)
+		return false;
+	if (!vma->exe)
+		return true;
+	return there->start == vma->start && there->end == vma->end &&
+	       there->offset == vma->offset;
+}
+
+/* Open a gap of @more elements at @at. */
+static void shift(struct op_layout *layout, size_t at, size_t more)
+{
+	memmove(&layout->vma[at + more], &layout->vma[at],
+		(layout->len - at) * sizeof(*layout->vma));
+	layout->len += more;
+}
+
+/* Remove @count elements at @at, whose references were given up or taken over. */
+static void unshift(struct op_layout *layout, size_t at, size_t count)
+{
+	memmove(&layout->vma[at], &layout->vma[at + count],
+		(layout->len - at - count) * sizeof(*layout->vma));
+	layout->len -= count;
+}
+
+/*
+ * Unmap [@start, @end). There is room for one more element; at the limit of mappings the
+ * upper half of one that is split is given up.
+ */
+static void punch(struct op_layout *layout, uint64_t start, uint64_t end,
+		  struct op_executables *x)
+{
+	size_t i = first_above(layout, start);
+	size_t gone = 0;
+	struct op_vma *v = &layout->vma[i];
+
+	if (i < layout->len && v->start < start && v->end > end &&
+	    layout->len < OP_MAPPINGS_MAX) {
+		/* In its middle: two remain. */
+		shift(layout, i, 1);
+		v[0].end = start;
+		v[1].offset += end - v[1].start;
+		v[1].start = end;
+		if (v[1].exe)
+			op_executable_ref(v[1].exe);
+		return;
+	}
+	if (i < layout->len && v->start < start) {
+		v->end = start;
+		i++;
+	}
+	while (i + gone < layout->len && layout->vma[i + gone].end <= end)
+		op_executable_put(x, layout->vma[i + gone++].exe);
+	if (gone)
+		unshift(layout, i, gone);
+	v = &layout->vma[i];
+	if (i < layout->len && v->start < end) {
+		v->offset += end - v->start;
+		v->start = end;
+	}
+}
+
+int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
+		     struct op_executables *x)
+{
+	struct op_vma new = *vma;
+	size_t i;
+
+	if (new.start >= new.end)
+		return 0;
+	/* Two more: its own, and the second half of one that it splits. */
+	if (op_vec_grow((void **)&layout->vma, &layout->cap, layout->len, 2,
+			sizeof(*layout->vma)) < 0)
+		return -ENOMEM;
+	if (new.exe)
+		op_executable_ref(new.exe);
+	punch(layout, new.start, new.end, x);
+	if (layout->len + 1 > OP_MAPPINGS_MAX) {
+		op_executable_put(x, new.exe);
+		layout->refused++;
+		return -E2BIG;
+	}
+	new.bias = 0;
+	new.segment = 0;
+	i = first_above(layout, new.start);
+	/* JIT code grows in steps: neighbours without a file are one. */
+	if (!new.exe && i < layout->len && layout->vma[i].start == new.end &&
+	    !layout->vma[i].exe) {
+		new.end = layout->vma[i].end;
+		unshift(layout, i, 1);
+	}
+	if (!new.exe && i > 0 && layout->vma[i - 1].end == new.start &&
+	    !layout->vma[i - 1].exe) {
+		layout->vma[i - 1].end = new.end;
+		return 0;
+	}
+	shift(layout, i, 1);
+	layout->vma[i] = new;
+	return 0;
+}
+
+int op_layout_write(struct op_layout *layout, struct op_arena *arena)
+{
+	size_t n = OP_MIN(layout->len, (size_t)OP_MAPPINGS_MAX);
+	struct op_mapping *mapping;
+	uint64_t *start;
+	size_t bytes = n * (sizeof(*start) + sizeof(*mapping));
+	void *block;
+	size_t i;
+	int r;
+
+	if (layout->block || !n)
+		return 0;
+	r = op_arena_alloc(arena, bytes, &layout->block, &block);
+	if (r < 0)
+		return r;
+	layout->block_bytes = bytes;
+	start = block;
+	mapping = (struct op_mapping *)(start + n);
+	for (i = 0; i < n; i++) {
+		const struct op_vma *v = &layout->vma[i];
+
+		start[i] = v->start;
+		mapping[i] = (struct op_mapping){ .end = v->end,
+						  .bias = v->bias,
+						  .segment = v->segment,
+						  .flags = v->flags };
+	}
+	return 0;
+}

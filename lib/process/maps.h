@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/PID/maps: its executable mappings. */
+#ifndef OP_PROCESS_MAPS_H
+#define OP_PROCESS_MAPS_H
+
+#include <stddef.h>
+
+#include "process/processes.h"
+
+enum {
+	/* A line: addresses and numbers, then a path where each byte may be an escape of 4. */
+	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
+};
+
+/* A value other than 0 ends the reading and is returned. */
+typedef int (*op_maps_fn)(void *ctx, const struct op_mmap_event *e);
+
+/*
+ * Parse one line of @len bytes, without its newline. The path of *@ret borrows @line,
+ * which is changed. Returns 1 for an executable mapping, 0 for another, -EBADMSG for text
+ * that is no line of maps.
+ */
+int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret);
+
+/*
+ * Call @fn for each executable mapping in the file, in its order. Lines that cannot be
+ * read are left out. Returns the number of lines of any kind (0 for a kernel thread or a
+ * zombie), -errno, or what @fn returned.
+ */
+int op_maps_read(const char *path, op_maps_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
+
+/* Reopen what @path_fd (O_PATH) stands for, where it is a regular file. Nothing that can
+ * block or has side effects is ever opened. */
+static int reopen_regular(int path_fd)
+{
+	char name[64];
+	struct stat st;
+
+	if (fstat(path_fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
+	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+static int open_below(int root, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd < 0)
+		return -errno;
+	return reopen_regular(fd);
+}
+
+int op_open_in_root(const char *procfs_root, uint32_t pid, const char *path)
+{
+	_cleanup_close_ int root = -1;
+	char name[PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "%s/%u/root", procfs_root, pid) >=
+	    (int)sizeof(name))
+		return -ENAMETOOLONG;
+	root = op_open(name, O_PATH | O_DIRECTORY);
+	if (root < 0)
+		return root;
+	return open_below(root, path);
+}
+
+/*
+ * Is the file behind @fd the one that was mapped? btrfs and overlayfs show one device in
+ * stat(2) and another in the mapping.
+ */
+static bool is_same(int fd, const struct op_mapped_file *f)
+{
+	struct stat st;
+	struct statfs fs;
+
+	if (fstat(fd, &st) < 0 || st.st_ino != f->inode)
+		return false;
+	if (major(st.st_dev) == f->dev_major && minor(st.st_dev) == f->dev_minor)
+		return true;
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == (__typeof__(fs.f_type))BTRFS_SUPER_MAGIC ||
+		fs.f_type == (__typeof__(fs.f_type))OVERLAYFS_SUPER_MAGIC);
+}
+
+static int open_by_mapping(const char *procfs_root, uint32_t pid,
+			   const struct op_mapped_file *f)
+{
+	_cleanup_close_ int fd = -1;
+	char name[PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "%s/%u/map_files/%" PRIx64 "-%" PRIx64,
+		     procfs_root, pid, f->start, f->end) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	fd = op_open(name, O_PATH);
+	if (fd < 0)
+		return fd;
+	return reopen_regular(fd);
+}
+
+int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped_file *f)
+{
+	static const char deleted[] = " (deleted)";
+	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int root = -1;
+	char path[PATH_MAX];
+	size_t len;
+
+	fd = open_by_mapping(procfs_root, pid, f);
+	if (fd >= 0 || fd == -ENOEXEC)
+		return OP_TAKE_FD(fd);
+	len = strlen(f->path);
+	if (f->path[0] != '/' || len >= sizeof(path))
+		return -ENOENT;
+	memcpy(path, f->path, len + 1);
+	/* Of a file that was replaced: another inode, which the check below finds out. */
+	if (len > sizeof(deleted) &&
+	    strcmp(path + len - (sizeof(deleted) - 1), deleted) == 0)
+		path[len - (sizeof(deleted) - 1)] = 0;
+	fd = op_open_in_root(procfs_root, pid, path);
+	if (fd >= 0 && is_same(fd, f))
+		return OP_TAKE_FD(fd);
+	root = op_open("/", O_PATH | O_DIRECTORY);
+	if (root < 0)
+		return root;
+	if (fd >= 0)
+		(void)close(fd);
+	fd = open_below(root, path);
+	if (fd >= 0 && !is_same(fd, f))
+		return -ESTALE;
+	return OP_TAKE_FD(fd);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The room's public calls. Events change what is known of a process and mark it; settle
+ * publishes the marked ones, so that a burst of events costs one publication.
+ */
+#include "process/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/publish.h"
+#include "process/runtimes.h"
+#include "process/scan.h"
+#include "process/state.h"
+#include "process/table.h"
+
+enum {
+	MAX_PROCESSES_DEFAULT = 8192,
+	SYMBOL_BUDGET_DEFAULT = 64 << 20,
+};
+
+/* A publication that failed is tried again after this time. */
+static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
+/* Runtimes that were not ready, and files that could not be had, are looked at again. */
+static const uint64_t ATTACH_CHECK_NS = UINT64_C(50000000);
+static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
+
+static int copy_config(struct op_processes *p, const struct op_processes_config *config)
+{
+	p->config = *config;
+	if (!p->config.max_processes)
+		p->config.max_processes = MAX_PROCESSES_DEFAULT;
+	if (!p->config.symbol_budget_bytes)
+		p->config.symbol_budget_bytes = SYMBOL_BUDGET_DEFAULT;
+	p->procfs_root = strdup(config->procfs_root ? config->procfs_root : "/proc");
+	if (!p->procfs_root)
+		return -ENOMEM;
+	p->config.procfs_root = p->procfs_root;
+	if (config->service_name && *config->service_name) {
+		p->service_name = strdup(config->service_name);
+		if (!p->service_name)
+			return -ENOMEM;
+	}
+	p->config.service_name = p->service_name;
+	return 0;
+}
+
+static void init_executables(struct op_processes *p)
+{
+	struct op_executables *x = &p->executables;
+
+	op_executables_init(x);
+	x->arena = p->config.arena;
+	x->images.arena = p->config.arena;
+	x->images.rules = p->config.rules;
+	x->images.log = p->config.log;
+	x->images.runtimes_off = p->config.runtimes_off;
+	x->images.symbol_budget_bytes = p->config.symbol_budget_bytes;
+}
+
+int op_processes_new(const struct op_processes_config *config, struct op_processes **ret)
+{
+	_cleanup_(op_processes_freep) struct op_processes *p = NULL;
+	int r;
+
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	TAILQ_INIT(&p->dirty);
+	TAILQ_INIT(&p->ended);
+	TAILQ_INIT(&p->retired);
+	r = copy_config(p, config);
+	init_executables(p);
+	if (r < 0)
+		return r;
+	p->stacks.seed = op_hash_seed();
+	p->host_stack = calloc(1, sizeof(*p->host_stack));
+	p->words = calloc(OP_RECORD_WORDS, sizeof(*p->words));
+	p->locations = calloc(OP_RECORD_LOCATIONS, sizeof(*p->locations));
+	if (!p->host_stack || !p->words || !p->locations)
+		return -ENOMEM;
+	*ret = OP_TAKE_PTR(p);
+	return 0;
+}
+
+struct op_processes *op_processes_free(struct op_processes *p)
+{
+	char **id;
+
+	if (!p)
+		return NULL;
+	op_table_clear(p);
+	op_executables_deinit(&p->executables);
+	op_frames_deinit(&p->frames);
+	op_stacks_deinit(&p->stacks);
+	op_map64_clear(&p->cgroups);
+	op_vec_foreach(id, &p->containers)
+		free(*id);
+	op_vec_clear(&p->containers);
+	free(p->host_stack);
+	free(p->words);
+	free(p->locations);
+	free(p->procfs_root);
+	free(p->service_name);
+	free(p);
+	return NULL;
+}
+
+static int scan_one(void *ctx, uint32_t pid)
+{
+	struct op_processes *p = ctx;
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (proc) {
+		proc->seen = true;
+		if (op_table_rescan(p, proc) < 0)
+			proc->rescan = true;
+		return 0;
+	}
+	proc = op_table_learn(p, pid);
+	if (proc)
+		proc->seen = true;
+	return 0;
+}
+
+int op_processes_scan(struct op_processes *p)
+{
+	return op_scan_each(p, scan_one, p);
+}
+
+static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool rescan)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (proc)
+		return proc;
+	if (op_table_add(p, pid, 0, &proc) < 0)
+		return NULL;
+	proc->rescan = rescan;
+	return proc;
+}
+
+void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
+{
+	/* Of a process that was never told of: the rest of its mappings is not known. */
+	struct op_proc *proc = get_or_add(p, e->pid, true);
+
+	if (!proc)
+		return;
+	proc->kernel = false;
+	if (op_table_map(p, proc, e) == -ENOMEM) {
+		proc->rescan = true;
+		op_table_touch(p, proc);
+	}
+}
+
+void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
+			  uint64_t time_ns)
+{
+	struct op_proc *from;
+	struct op_proc *proc;
+
+	if (pid == parent)
+		return; /* a thread */
+	from = op_table_find_alive(p, parent);
+	if (op_table_add(p, pid, time_ns, &proc) < 0)
+		return;
+	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
+	if (!from) {
+		proc->rescan = true;
+		return;
+	}
+	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	proc->layout = op_layout_ref(from->layout);
+	proc->rescan = from->rescan;
+	proc->kernel = from->kernel;
+	if (from->program->exe_path)
+		proc->program->first_file = strdup(from->program->exe_path);
+	else if (from->program->first_file)
+		proc->program->first_file = strdup(from->program->first_file);
+}
+
+void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
+			  uint64_t time_ns)
+{
+	struct op_proc *proc = get_or_add(p, pid, false);
+	struct op_program *program;
+	struct op_layout *layout;
+
+	(void)comm; /* comes with every record */
+	if (!proc)
+		return;
+	proc->rescan = false;
+	proc->kernel = false;
+	if (op_layout_new(&layout) < 0)
+		return;
+	if (op_program_new(pid, time_ns, &program) < 0) {
+		op_layout_put(layout, &p->executables, p->now_ns);
+		return;
+	}
+	program->start_time_ns = proc->program->start_time_ns;
+	op_program_end(proc->program, time_ns);
+	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	op_program_put(p, proc->program);
+	proc->layout = layout;
+	proc->program = program;
+	op_table_touch(p, proc);
+}
+
+void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (proc)
+		op_table_end(p, proc, time_ns);
+}
+
+static void forget_seen(struct op_processes *p, struct op_proc *proc)
+{
+	(void)p;
+	proc->seen = false;
+}
+
+static void end_unseen(struct op_processes *p, struct op_proc *proc)
+{
+	if (!proc->seen && !op_scan_exists(p, proc->pid))
+		op_table_end(p, proc, 0);
+}
+
+void op_processes_on_lost(struct op_processes *p)
+{
+	if (p->forked)
+		return;
+	op_table_each(p, forget_seen);
+	if (op_processes_scan(p) == 0)
+		op_table_each(p, end_unseen);
+}
+
+/* One marked process. */
+static void settle_one(struct op_processes *p, struct op_proc *proc)
+{
+	if (proc->rescan) {
+		int r = op_table_rescan(p, proc);
+
+		if (r == -ENOMEM)
+			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
+		else if (r < 0)
+			proc->rescan = false; /* gone; its exit will be told */
+	}
+	if (p->now_ns < proc->publish_after_ns)
+		return;
+	TAILQ_REMOVE(&p->dirty, proc, dirty_link);
+	proc->dirty = false;
+	if (proc->kernel)
+		return;
+	if (op_publish(p, proc, true) < 0) {
+		proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
+		op_table_touch(p, proc);
+	}
+}
+
+static void touch_pending(struct op_processes *p, struct op_proc *proc)
+{
+	size_t i;
+
+	for (i = 0; proc->program->runtimes && i < OP_RUNTIME_MAX; i++) {
+		const struct op_program_runtime *r = &proc->program->runtimes[i];
+
+		if (r->failures && !r->instance && !r->given_up)
+			op_table_touch(p, proc);
+	}
+}
+
+static void touch_fallback(struct op_processes *p, struct op_proc *proc)
+{
+	if (proc->layout->fallback)
+		op_table_touch(p, proc);
+}
+
+static void touch_waiting(struct op_processes *p)
+{
+	if (p->attach_pending && p->now_ns >= p->attach_after_ns) {
+		p->attach_pending = false;
+		p->attach_after_ns = p->now_ns + ATTACH_CHECK_NS;
+		op_table_each(p, touch_pending);
+	}
+	if (p->now_ns >= p->fallback_after_ns) {
+		p->fallback_after_ns = p->now_ns + FALLBACK_CHECK_NS;
+		op_table_each(p, touch_fallback);
+	}
+}
+
+void op_processes_settle(struct op_processes *p, uint64_t now_ns)
+{
+	struct op_proc *proc;
+	struct op_proc *last;
+	struct op_proc *next;
+
+	if (p->forked)
+		return;
+	p->now_ns = OP_MAX(p->now_ns, now_ns);
+	p->executables.now_ns = p->now_ns;
+	touch_waiting(p);
+	last = TAILQ_LAST(&p->dirty, op_proc_list);
+	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
+		/* What fails goes to the end and waits for the next call. */
+		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
+		settle_one(p, proc);
+	}
+	op_publish_expire(p);
+	op_table_expire(p);
+	op_arena_reclaim(p->config.arena, p->now_ns);
+}
+
+static void end_window_of(struct op_processes *p, struct op_proc *proc)
+{
+	(void)p;
+	op_runtimes_window_end(proc->program);
+	/* A perf map may have appeared. */
+	if (!proc->program->perfmap)
+		proc->program->perfmap_tried = false;
+}
+
+void op_processes_window_end(struct op_processes *p)
+{
+	p->executables.images.window++;
+	op_table_each(p, end_window_of);
+}
+
+void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns)
+{
+	p->config.realtime_offset_ns = realtime_offset_ns;
+}
+
+void op_processes_forked(struct op_processes *p)
+{
+	p->forked = true;
+	p->executables.forked = true;
+	p->executables.images.forked = true;
+}
+
+void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)
+{
+	const struct op_images *images = &p->executables.images;
+	const struct op_image *image;
+
+	*ret = (struct op_processes_stats){ .processes = p->alive,
+					    .executables = p->executables.len,
+					    .unseen = p->unseen,
+					    .symbol_bytes = images->symbol_bytes,
+					    .tables_failed = images->tables_failed };
+	TAILQ_FOREACH(image, &images->lru, lru)
+	ret->symbol_bytes += op_names_bytes(&image->names);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a process is, from fork or exec to exec or exit: name, container, runtimes. Counted:
+ * what was published of it is kept for late records. What /proc tells is read at the first
+ * sample and not before: most processes never have one.
+ */
+#ifndef OP_PROCESS_PROGRAM_H
+#define OP_PROCESS_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+#include "process/remote.h"
+
+struct op_image;
+struct op_perfmap;
+struct op_processes;
+struct op_window;
+
+/* A runtime that runs in it. */
+struct op_program_runtime {
+	struct op_image *image; /* a reference */
+	void *instance;		/* NULL: not attached */
+	op_ref ref;		/* of the runtime's struct in the arena */
+	uint64_t bias;
+	uint64_t retry_ns;
+	uint32_t failures;
+	bool given_up;
+};
+
+struct op_program {
+	uint32_t refs;
+	uint32_t pid;
+	uint32_t
+		proc_pid; /* its name below /proc: the pid, or a thread once the leader is gone */
+	uint64_t since_ns;	/* CLOCK_MONOTONIC of its exec or fork, 0: unknown */
+	uint64_t until_ns;	/* of the exec or exit that ended it, 0: not yet */
+	uint64_t start_time_ns; /* of the process, Unix time; 0: unknown */
+	struct op_remote memory;
+	struct op_program_runtime
+		*runtimes; /* [OP_RUNTIME_MAX], or NULL while there is none */
+	char *first_file; /* path of the first mapping: the executable's, for want of better */
+	char *exe_path;
+	char *command_line;
+	const char *container_id; /* owned by op_processes */
+	char *service_name;
+	struct op_perfmap *perfmap;
+	int perfmap_fd;
+	bool perfmap_tried;
+	bool identified;
+	uint32_t epoch; /* of resource */
+	uint32_t resource;
+	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
+};
+
+int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret);
+struct op_program *op_program_ref(struct op_program *program);
+void op_program_put(struct op_processes *p, struct op_program *program);
+/* It runs no more: its memory cannot be read from now on. */
+void op_program_end(struct op_program *program, uint64_t time_ns);
+
+/* Its resource in @window; reads what is not known yet. 0, -ENOMEM or -ENOSPC. */
+int op_program_resource(struct op_processes *p, struct op_program *program,
+			const struct op_record *record, struct op_window *window,
+			uint32_t *ret);
+
+/* The name of JIT code by the process's perf map, or NULL. Valid until the next call. */
+const char *op_program_jit_name(struct op_processes *p, struct op_program *program,
+				uint64_t addr);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/evict.h"
+#include "process/open.h"
+#include "process/runtimes.h"
+#include "process/state.h"
+
+/* Time between two generations of one process, by the mapping: 50 mappings are 1 ms. */
+static const uint64_t GAP_NS_PER_MAPPING = 20000;
+
+static struct op_executable_place place_of(const struct op_processes *p,
+					   const struct op_program *program,
+					   const struct op_vma *v)
+{
+	return (struct op_executable_place){ .procfs_root = p->procfs_root,
+					     .pid = program->proc_pid,
+					     .start = v->start,
+					     .end = v->end };
+}
+
+int op_publish_open(struct op_processes *p, const struct op_program *program,
+		    const struct op_vma *v, bool need_file)
+{
+	struct op_executable_place place = place_of(p, program, v);
+
+	if (!v->exe)
+		return -ENOEXEC;
+	p->executables.now_ns = p->now_ns;
+	return op_executable_open(&p->executables, v->exe, &place, need_file);
+}
+
+int op_publish_open_file(struct op_processes *p, const struct op_program *program,
+			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias)
+{
+	struct op_mapped_file file = { .start = v->start,
+				       .end = v->end,
+				       .dev_major = v->exe->dev_major,
+				       .dev_minor = v->exe->dev_minor,
+				       .inode = v->exe->inode,
+				       .path = v->exe->path };
+	const struct op_image_segment *s;
+	_cleanup_close_ int fd = -1;
+	size_t i;
+	int r;
+
+	r = op_publish_open(p, program, v, false);
+	if (r < 0)
+		return r;
+	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
+	if (i == SIZE_MAX)
+		return -ENOEXEC;
+	s = &v->exe->image->segments[i];
+	fd = op_open_mapped(p->procfs_root, program->proc_pid, &file);
+	if (fd < 0)
+		return fd;
+	r = op_elf_open(fd, ret);
+	if (r < 0)
+		return r;
+	fd = -1;
+	*ret_bias = v->start + s->offset - v->offset - s->vaddr;
+	return 0;
+}
+
+int op_publish_make_table(struct op_processes *p, const struct op_program *program,
+			  const struct op_vma *v)
+{
+	struct op_image *image;
+	bool loop;
+	int r;
+
+	r = op_publish_open(p, program, v, false);
+	if (r < 0)
+		return r;
+	image = v->exe->image;
+	if (image->table)
+		return 0;
+	if (p->now_ns < image->table_retry_ns)
+		return -EAGAIN;
+	r = op_publish_open(p, program, v, true);
+	if (r < 0)
+		return r;
+	image = v->exe->image;
+	loop = image->runtime && op_runtimes_wanted(p, image->runtime->id);
+	r = op_image_make_table(&p->executables.images, image, loop, p->now_ns);
+	if (r == -ENOSPC)
+		op_evict_table(p, image);
+	return r;
+}
+
+/* How a mapping is to be published now. */
+static struct op_vma resolve(const struct op_processes *p, const struct op_vma *v)
+{
+	struct op_vma now = *v;
+	const struct op_executable *e = v->exe;
+	const struct op_image_segment *s;
+	size_t i;
+
+	now.segment = 0;
+	now.bias = 0;
+	now.flags = OP_MAPPING_ANON;
+	if (!e || e->state == OP_EXECUTABLE_FOREIGN)
+		return now;
+	now.flags = e->vdso ? OP_MAPPING_VDSO : 0;
+	if (!e->image || e->check) {
+		/* Where it cannot be had for now: not a copy of the stack at each sample. */
+		now.flags |= p->now_ns < e->retry_ns ? OP_MAPPING_ANON : OP_MAPPING_LAZY;
+		return now;
+	}
+	i = op_image_find_segment(e->image, v->offset, v->end - v->start);
+	if (i == SIZE_MAX) {
+		/* Mapped executable, but no text: frame pointers. */
+		now.flags |= OP_MAPPING_ANON;
+		return now;
+	}
+	s = &e->image->segments[i];
+	now.bias = v->start + s->offset - v->offset - s->vaddr;
+	now.segment = op_image_segment_ref(e->image, i);
+	if (!now.segment)
+		now.flags |= p->now_ns < e->image->table_retry_ns ? OP_MAPPING_ANON
+								  : OP_MAPPING_LAZY;
+	return now;
+}
+
+/* Bring the layout to what is known of its executables. 0 or -errno. */
+static int refresh(struct op_processes *p, struct op_proc *proc)
+{
+	bool changed = false;
+	size_t i;
+	int r;
+
+	for (i = 0; i < proc->layout->len && !changed; i++) {
+		const struct op_vma *v = &proc->layout->vma[i];
+		struct op_vma now = resolve(p, v);
+
+		changed = now.segment != v->segment || now.bias != v->bias ||
+			  now.flags != v->flags;
+	}
+	if (changed) {
+		r = op_layout_own(&proc->layout, &p->executables, p->now_ns);
+		if (r < 0)
+			return r;
+		proc->layout->fallback = false;
+		for (i = 0; i < proc->layout->len; i++) {
+			proc->layout->vma[i] = resolve(p, &proc->layout->vma[i]);
+			if (proc->layout->vma[i].flags & OP_MAPPING_ANON &&
+			    proc->layout->vma[i].exe &&
+			    proc->layout->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
+				proc->layout->fallback = true;
+		}
+	}
+	return op_layout_write(proc->layout, p->config.arena);
+}
+
+static void fill_runtimes(const struct op_program *program, struct op_process *there)
+{
+	size_t i;
+
+	for (i = 0; program->runtimes && i < OP_RUNTIME_MAX; i++)
+		there->runtime[i] = program->runtimes[i].ref;
+}
+
+/* Is the current generation what a new one would be? */
+static bool is_current(const struct op_processes *p, const struct op_proc *proc)
+{
+	const struct op_generation *g = proc->current;
+	const struct op_process *there;
+	struct op_process now = { 0 };
+
+	if (!g || g->layout != proc->layout || g->program != proc->program)
+		return false;
+	there = op_arena_at(p->config.arena, g->process);
+	fill_runtimes(proc->program, &now);
+	return there && memcmp(there->runtime, now.runtime, sizeof(now.runtime)) == 0;
+}
+
+static void generation_free(struct op_processes *p, struct op_generation *g)
+{
+	if (!g)
+		return;
+	if (!p->forked)
+		op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
+				 p->now_ns);
+	op_layout_put(g->layout, &p->executables, p->now_ns);
+	op_program_put(p, g->program);
+	free(g);
+}
+
+static int generation_new(struct op_processes *p, struct op_proc *proc,
+			  struct op_generation **ret)
+{
+	struct op_generation *g = calloc(1, sizeof(*g));
+	struct op_process *there;
+	size_t starts_bytes = proc->layout->len * sizeof(uint64_t);
+	void *memory;
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	r = op_arena_alloc(p->config.arena, sizeof(*there), &g->process, &memory);
+	if (r < 0) {
+		free(g);
+		return r;
+	}
+	if (!++p->next_generation)
+		p->next_generation = 1;
+	g->number = p->next_generation;
+	g->proc = proc;
+	g->layout = op_layout_ref(proc->layout);
+	g->program = op_program_ref(proc->program);
+	there = memory;
+	*there = (struct op_process){ .generation = g->number };
+	if (proc->layout->block) {
+		there->mapping_count = (uint32_t)proc->layout->len;
+		there->starts = proc->layout->block;
+		there->mappings =
+			proc->layout->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
+	}
+	fill_runtimes(proc->program, there);
+	*ret = g;
+	return 0;
+}
+
+/* The current generation is replaced: keep it for late records. */
+static void retire(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_generation *g = proc->current;
+
+	proc->current = NULL;
+	if (!g)
+		return;
+	if (!g->committed) {
+		/* No record can name it. */
+		generation_free(p, g);
+		return;
+	}
+	g->replaced_ns = p->now_ns;
+	g->older = proc->older;
+	proc->older = g;
+	TAILQ_INSERT_TAIL(&p->retired, g, link);
+}
+
+static int commit(struct op_processes *p, struct op_proc *proc, struct op_generation *g)
+{
+	struct op_process_key key = { .process = g->process, .generation = g->number };
+	int r;
+
+	if (g->committed)
+		return 0;
+	r = p->config.publish(p->config.ctx, proc->pid, key);
+	if (r < 0)
+		return r;
+	g->committed = true;
+	proc->publish_after_ns = p->now_ns + proc->layout->len * GAP_NS_PER_MAPPING;
+	return 0;
+}
+
+int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
+{
+	struct op_generation *g = NULL;
+	int r;
+
+	if (p->forked || proc->ended_ns)
+		return -ESRCH;
+	r = refresh(p, proc);
+	if (r < 0)
+		return r;
+	(void)op_runtimes_attach(p, proc->program, proc->layout);
+	if (is_current(p, proc))
+		return committed ? commit(p, proc, proc->current) : 0;
+	r = generation_new(p, proc, &g);
+	if (r < 0)
+		return r;
+	if (committed) {
+		r = commit(p, proc, g);
+		if (r < 0) {
+			generation_free(p, g);
+			return r;
+		}
+	}
+	retire(p, proc);
+	proc->current = g;
+	return 0;
+}
+
+void op_unpublish(struct op_processes *p, struct op_proc *proc)
+{
+	const struct op_generation *g;
+	bool told = proc->current && proc->current->committed;
+
+	for (g = proc->older; g && !told; g = g->older)
+		told = true;
+	if (told && !p->forked)
+		(void)p->config.unpublish(p->config.ctx, proc->pid);
+	retire(p, proc);
+}
+
+static void remove_generation(struct op_processes *p, struct op_generation *g)
+{
+	struct op_generation **at = &g->proc->older;
+
+	while (*at != g)
+		at = &(*at)->older;
+	*at = g->older;
+	TAILQ_REMOVE(&p->retired, g, link);
+	generation_free(p, g);
+}
+
+void op_publish_expire(struct op_processes *p)
+{
+	struct op_generation *g;
+
+	while ((g = TAILQ_FIRST(&p->retired)) &&
+	       p->now_ns >= g->replaced_ns + OP_PROCESS_KEEP_NS)
+		remove_generation(p, g);
+}
+
+void op_publish_drop(struct op_processes *p, struct op_proc *proc)
+{
+	while (proc->older)
+		remove_generation(p, proc->older);
+	generation_free(p, proc->current);
+	proc->current = NULL;
+}
+
+struct op_generation *op_publish_find(const struct op_proc *proc, uint32_t number)
+{
+	for (; proc; proc = proc->same_pid) {
+		struct op_generation *g = proc->current;
+
+		if (g && g->number == number)
+			return g;
+		for (g = proc->older; g; g = g->older)
+			if (g->number == number)
+				return g;
+	}
+	return NULL;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A record of the kernel's ring to a sample of the window. */
+#include <errno.h>
+#include <string.h>
+
+#include "process/first.h"
+#include "process/publish.h"
+#include "process/state.h"
+#include "process/table.h"
+
+/* A record, taken apart. */
+struct record {
+	struct op_record header;
+	struct op_registers registers; /* OP_END_UNKNOWN */
+	const uint8_t *stack;	       /* header.stack_bytes */
+	uint64_t *words; /* kernel_count, then user_words; p->words + KEY_WORDS */
+};
+
+enum {
+	KEY_WORDS = 2, /* before the words of a stack: what else tells stacks apart */
+};
+
+_Static_assert(OP_RECORD_WORDS >= KEY_WORDS + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
+	       "the scratch holds a key and any record");
+
+/* Returns 0, or -EBADMSG for a record that is not as long as it says. */
+static int take_apart(struct op_processes *p, const void *bytes, size_t len,
+		      struct record *ret)
+{
+	const uint8_t *pos = bytes;
+	size_t words;
+	size_t left = len;
+
+	if (left < sizeof(ret->header))
+		return -EBADMSG;
+	memcpy(&ret->header, pos, sizeof(ret->header));
+	pos += sizeof(ret->header);
+	left -= sizeof(ret->header);
+	words = (size_t)ret->header.kernel_count + ret->header.user_words;
+	if (ret->header.kernel_count > OP_KERNEL_FRAMES_MAX ||
+	    ret->header.user_words > OP_USER_WORDS_MAX ||
+	    words * sizeof(uint64_t) > left || ret->header.event >= OP_EVENT_MAX)
+		return -EBADMSG;
+	ret->words = p->words + KEY_WORDS;
+	memcpy(ret->words, pos, words * sizeof(uint64_t));
+	pos += words * sizeof(uint64_t);
+	left -= words * sizeof(uint64_t);
+	ret->stack = NULL;
+	if (ret->header.end != OP_END_UNKNOWN)
+		return 0;
+	if (left < sizeof(ret->registers) ||
+	    left - sizeof(ret->registers) < ret->header.stack_bytes)
+		return -EBADMSG;
+	memcpy(&ret->registers, pos, sizeof(ret->registers));
+	ret->stack = pos + sizeof(ret->registers);
+	return 0;
+}
+
+static int add_kernel(struct op_processes *p, struct op_window *window,
+		      const struct record *r, size_t *len)
+{
+	size_t i;
+
+	for (i = 0; i < r->header.kernel_count; i++) {
+		int e = op_frames_kernel(p, window, r->words[i], i == 0,
+					 &p->locations[*len]);
+
+		if (e < 0)
+			return e;
+		(*len)++;
+	}
+	return 0;
+}
+
+static int add_user(struct op_processes *p, const struct op_frames_of *of,
+		    const uint64_t *words, size_t words_len, unsigned int end,
+		    size_t *len)
+{
+	uint32_t *location;
+	size_t i = 0;
+	int e;
+
+	while (i < words_len) {
+		unsigned int kind = (unsigned int)(words[i] >> OP_FRAME_KIND_SHIFT);
+		uint64_t address = words[i] & OP_FRAME_ADDRESS_MASK;
+		size_t used = 1;
+
+		location = &p->locations[*len];
+		if (kind == OP_FRAME_NATIVE || kind == OP_FRAME_NATIVE_EXACT)
+			e = op_frames_native(p, of, address,
+					     kind == OP_FRAME_NATIVE_EXACT, location);
+		else
+			e = op_frames_interpreted(p, of, words + i, words_len - i, &used,
+						  location);
+		if (e < 0)
+			return e;
+		i += used;
+		(*len)++;
+	}
+	location = &p->locations[*len];
+	e = op_frames_end(p, of->window, end, location);
+	if (e == 0 && *location)
+		(*len)++;
+	return e;
+}
+
+/* The stack of @of's frames: kernel, then user. */
+static int make_stack(struct op_processes *p, const struct op_frames_of *of,
+		      const struct record *r, const uint64_t *user, size_t user_len,
+		      unsigned int end, uint32_t *ret)
+{
+	size_t len = 0;
+	int e;
+
+	e = add_kernel(p, of->window, r, &len);
+	if (e == 0)
+		e = add_user(p, of, user, user_len, end, &len);
+	return e < 0 ? e : op_window_stack(of->window, p->locations, len, ret);
+}
+
+/* As make_stack() of the record's own words, by the cache. */
+static int find_stack(struct op_processes *p, const struct op_frames_of *of,
+		      struct record *r, uint32_t generation, uint32_t *ret)
+{
+	const struct op_record *h = &r->header;
+	size_t words = (size_t)h->kernel_count + h->user_words;
+	uint32_t hash;
+	int e;
+
+	/* User words mean something in one generation only. */
+	p->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
+	p->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
+	hash = op_stacks_hash(&p->stacks, p->words, KEY_WORDS + words);
+	if (op_stacks_find(&p->stacks, op_window_epoch(of->window), hash, p->words,
+			   KEY_WORDS + words, ret))
+		return 0;
+	e = make_stack(p, of, r, r->words + h->kernel_count, h->user_words, h->end, ret);
+	if (e == 0)
+		op_stacks_add(&p->stacks, hash, p->words, KEY_WORDS + words, *ret);
+	return e;
+}
+
+/* A record with registers and stack: of the process as it is now, if it is that still. */
+static int first_stack(struct op_processes *p, struct op_proc *proc,
+		       struct op_frames_of *of, const struct record *r, uint32_t *ret)
+{
+	const struct op_host_stack *s = p->host_stack;
+	int e;
+
+	if (!proc || proc->program != of->program || of->program->until_ns) {
+		op_first_leaf(p, &r->registers);
+	} else {
+		e = op_first_unwind(p, proc, &r->registers, r->stack,
+				    r->header.stack_bytes);
+		if (e < 0)
+			return e;
+		of->layout = proc->layout;
+	}
+	return make_stack(p, of, r, s->word,
+			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, ret);
+}
+
+/* Which program of the process ran at @time_ns? Newest first; the newest where unknown. */
+static void program_at(const struct op_proc *proc, uint64_t time_ns,
+		       struct op_frames_of *of)
+{
+	const struct op_generation *g;
+
+	while (proc->same_pid && proc->born_ns > time_ns)
+		proc = proc->same_pid;
+	of->program = proc->program;
+	of->layout = proc->layout;
+	for (g = proc->older; g; g = g->older) {
+		if (of->program->since_ns <= time_ns)
+			return;
+		of->program = g->program;
+		of->layout = g->layout;
+	}
+}
+
+/*
+ * Find the generation the record was made with. A program that had ended before the sample
+ * was taken (an exec not yet seen in the kernel's table) gives no true frames: none then.
+ */
+static void locate(const struct op_proc *proc, struct record *r, struct op_frames_of *of,
+		   uint32_t *ret_generation)
+{
+	struct op_record *h = &r->header;
+	const struct op_generation *g;
+
+	*ret_generation = 0;
+	if (!proc)
+		return;
+	g = h->generation ? op_publish_find(proc, h->generation) : NULL;
+	if (g && (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
+		of->program = g->program;
+		of->layout = g->layout;
+		*ret_generation = g->number;
+		return;
+	}
+	program_at(proc, h->time_ns, of);
+	if (h->user_words) {
+		h->user_words = 0;
+		h->end = OP_ERROR_native_no_mapping;
+	}
+}
+
+/* Its resource; of a process that is not tracked, the pid alone. */
+static int resource_of(struct op_processes *p, const struct op_frames_of *of,
+		       const struct record *r, uint32_t *ret)
+{
+	struct op_resource resource = { .pid = r->header.pid };
+
+	if (of->program)
+		return op_program_resource(p, of->program, &r->header, of->window, ret);
+	return op_window_resource(of->window, &resource, ret);
+}
+
+static int add_sample(struct op_processes *p, const struct op_frames_of *of,
+		      const struct record *r, uint32_t stack)
+{
+	const struct op_record *h = &r->header;
+	struct op_window_sample sample = {
+		.event = h->event,
+		.stack = stack,
+		.tid = h->tid,
+		.cpu = h->cpu,
+		.time_ns = h->time_ns + (uint64_t)p->config.realtime_offset_ns,
+		.value = (int64_t)h->value,
+	};
+	int e;
+
+	e = resource_of(p, of, r, &sample.resource);
+	if (e == 0)
+		e = op_window_string(of->window, h->comm,
+				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
+	return e < 0 ? e : op_window_add(of->window, &sample);
+}
+
+int op_processes_add_record(struct op_processes *p, const void *record, size_t len,
+			    struct op_window *window)
+{
+	struct op_frames_of of = { .window = window };
+	struct op_proc *proc;
+	struct record r;
+	uint32_t generation;
+	uint32_t stack;
+	int e;
+
+	e = take_apart(p, record, len, &r);
+	if (e < 0)
+		return e;
+	if (p->forked)
+		return -ECHILD;
+	p->now_ns = OP_MAX(p->now_ns, r.header.time_ns);
+	proc = op_table_of_record(p, &r.header);
+	locate(proc, &r, &of, &generation);
+	if (r.header.end == OP_END_UNKNOWN)
+		e = first_stack(p, proc, &of, &r, &stack);
+	else
+		e = find_stack(p, &of, &r, generation, &stack);
+	return e < 0 ? e : add_sample(p, &of, &r, stack);
+}

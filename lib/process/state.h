@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The objects of this room and who holds whom:
+ *
+ *   op_processes ── by_pid ──> op_proc (alive, or ended and kept for late records)
+ *     op_proc ──> op_layout      what is mapped where; shared after fork, copied on change
+ *             ──> op_program     who it is, from fork or exec to exec or exit
+ *             ──> op_generation  what was published of both; the current one and older ones
+ *     op_layout ──> op_executable  a file, by device and inode
+ *     op_executable ──> op_image   a file's content: unwind table, names, runtime
+ *
+ * Layouts, programs, executables and images are counted; the rest has one owner.
+ */
+#ifndef OP_PROCESS_STATE_H
+#define OP_PROCESS_STATE_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "process/executable.h"
+#include "process/frames.h"
+#include "process/layout.h"
+#include "process/processes.h"
+#include "process/program.h"
+#include "process/stacks.h"
+#include "unwind/host.h"
+
+struct op_proc;
+
+/* A process as it was published once. */
+struct op_generation {
+	TAILQ_ENTRY(op_generation) link; /* in op_processes.retired, once replaced */
+	struct op_generation *older;	 /* of the same process */
+	struct op_proc *proc;
+	struct op_layout *layout;
+	struct op_program *program;
+	op_ref process;	      /* of struct op_process */
+	uint32_t number;      /* never 0, one of its kind in the handle */
+	bool committed;	      /* the kernel was told */
+	uint64_t replaced_ns; /* 0: current */
+};
+
+struct op_proc {
+	TAILQ_ENTRY(op_proc) dirty_link;
+	TAILQ_ENTRY(op_proc) ended_link;
+	struct op_proc *same_pid; /* an earlier one of this pid, ended */
+	struct op_layout *layout;
+	struct op_program *program;
+	struct op_generation *current;
+	struct op_generation *older; /* newest first */
+	uint64_t ended_ns;	     /* 0: alive */
+	uint64_t publish_after_ns;   /* big layouts are not published at every change */
+	uint32_t pid;
+	uint64_t born_ns; /* of its fork, CLOCK_MONOTONIC; 0: unknown */
+	bool dirty;
+	bool rescan; /* its maps must be read: what is known is not all */
+	bool kernel; /* a kernel thread: nothing to publish */
+	bool seen;   /* in the scan that runs */
+};
+
+enum {
+	/* A key, the kernel frames and the user words of any record. */
+	OP_RECORD_WORDS = 2 + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
+	/* Its locations: a frame a word at most, and one that says how it ended. */
+	OP_RECORD_LOCATIONS = OP_RECORD_WORDS + 1,
+};
+
+TAILQ_HEAD(op_proc_list, op_proc);
+TAILQ_HEAD(op_generation_list, op_generation);
+
+struct op_processes {
+	struct op_processes_config config;
+	char *procfs_root;
+	char *service_name;
+	struct op_map64 by_pid; /* to struct op_proc * */
+	struct op_proc_list dirty;
+	struct op_proc_list ended;
+	struct op_generation_list retired;
+	struct op_executables executables;
+	struct op_frames frames;
+	struct op_stacks stacks;
+	struct op_host_stack *host_stack; /* scratch of first samples */
+	uint64_t *words;		  /* scratch of a record */
+	uint32_t *locations;		  /* scratch of a stack */
+	struct op_map64 cgroups;	  /* cgroup v2 id to a container id's number */
+	OP_VEC(char *) containers;
+	uint64_t unseen;
+	uint64_t now_ns; /* of the last settle or record */
+	size_t alive;
+	size_t kept; /* ended, in by_pid still */
+	uint32_t next_generation;
+	uint32_t runtimes_wanted; /* bits of enum op_runtime: need_runtime said yes */
+	uint32_t runtimes_refused;
+	bool attach_pending; /* a runtime said -EAGAIN */
+	uint64_t attach_after_ns;
+	uint64_t fallback_after_ns;
+	bool forked;
+};
+
+#endif

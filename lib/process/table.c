@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/publish.h"
+#include "process/scan.h"
+#include "process/state.h"
+
+struct op_proc *op_table_find(const struct op_processes *p, uint32_t pid)
+{
+	uint64_t value;
+
+	if (!op_map64_get(&p->by_pid, pid, &value))
+		return NULL;
+	return (struct op_proc *)(uintptr_t)value;
+}
+
+struct op_proc *op_table_find_alive(const struct op_processes *p, uint32_t pid)
+{
+	struct op_proc *proc = op_table_find(p, pid);
+
+	return proc && !proc->ended_ns ? proc : NULL;
+}
+
+void op_table_touch(struct op_processes *p, struct op_proc *proc)
+{
+	if (proc->dirty || proc->ended_ns)
+		return;
+	proc->dirty = true;
+	TAILQ_INSERT_TAIL(&p->dirty, proc, dirty_link);
+}
+
+static void proc_free(struct op_processes *p, struct op_proc *proc)
+{
+	if (!proc)
+		return;
+	if (proc->dirty)
+		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
+	op_publish_drop(p, proc);
+	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	op_program_put(p, proc->program);
+	free(proc);
+}
+
+int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
+		 struct op_proc **ret)
+{
+	struct op_proc *old = op_table_find(p, pid);
+	struct op_proc *proc;
+
+	if (old && !old->ended_ns)
+		op_table_end(p, old, born_ns);
+	if (p->alive >= p->config.max_processes) {
+		p->unseen++;
+		return -ENOSPC;
+	}
+	proc = calloc(1, sizeof(*proc));
+	if (!proc)
+		return -ENOMEM;
+	proc->pid = pid;
+	proc->born_ns = born_ns;
+	proc->same_pid = old;
+	if (op_layout_new(&proc->layout) < 0 ||
+	    op_program_new(pid, born_ns, &proc->program) < 0 ||
+	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
+		proc_free(p, proc);
+		return -ENOMEM;
+	}
+	p->alive++;
+	op_table_touch(p, proc);
+	*ret = proc;
+	return 0;
+}
+
+/* Take an ended one out of its chain and out of the world. */
+static void forget(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_proc *head = op_table_find(p, proc->pid);
+
+	if (head == proc && !proc->same_pid) {
+		(void)op_map64_remove(&p->by_pid, proc->pid);
+	} else if (head == proc) {
+		/* The key is there: this takes no memory. */
+		(void)op_map64_put(&p->by_pid, proc->pid, (uintptr_t)proc->same_pid);
+	} else {
+		while (head->same_pid != proc)
+			head = head->same_pid;
+		head->same_pid = proc->same_pid;
+	}
+	TAILQ_REMOVE(&p->ended, proc, ended_link);
+	p->kept--;
+	proc_free(p, proc);
+}
+
+void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns)
+{
+	if (proc->ended_ns)
+		return;
+	if (proc->dirty) {
+		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
+		proc->dirty = false;
+	}
+	op_unpublish(p, proc);
+	op_program_end(proc->program, time_ns ? time_ns : p->now_ns);
+	p->now_ns = OP_MAX(p->now_ns, time_ns);
+	proc->ended_ns = OP_MAX(p->now_ns, UINT64_C(1));
+	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
+	p->alive--;
+	p->kept++;
+	/* A storm of short-lived processes: their late records lose. */
+	while (p->kept > p->config.max_processes)
+		forget(p, TAILQ_FIRST(&p->ended));
+}
+
+void op_table_expire(struct op_processes *p)
+{
+	struct op_proc *proc;
+
+	while ((proc = TAILQ_FIRST(&p->ended)) &&
+	       p->now_ns >= proc->ended_ns + OP_PROCESS_KEEP_NS)
+		forget(p, proc);
+}
+
+void op_table_clear(struct op_processes *p)
+{
+	size_t i;
+
+	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
+		struct op_proc *proc = NULL;
+
+		if (p->by_pid.used[i])
+			proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
+		while (proc) {
+			struct op_proc *next = proc->same_pid;
+
+			proc_free(p, proc);
+			proc = next;
+		}
+	}
+	op_map64_clear(&p->by_pid);
+	TAILQ_INIT(&p->ended);
+	p->alive = 0;
+	p->kept = 0;
+}
+
+void op_table_each(struct op_processes *p,
+		   void (*fn)(struct op_processes *p, struct op_proc *proc))
+{
+	size_t i;
+
+	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
+		struct op_proc *proc;
+
+		if (!p->by_pid.used[i])
+			continue;
+		proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
+		if (!proc->ended_ns)
+			fn(p, proc);
+	}
+}
+
+/* The executable of an event; NULL for memory without one. 0 or -errno. */
+static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
+			 struct op_executable **ret)
+{
+	const char *path = e->path ? e->path : "";
+	int r;
+
+	*ret = NULL;
+	p->executables.now_ns = p->now_ns;
+	if (strcmp(path, "[vdso]") == 0)
+		return op_executable_get_vdso(&p->executables, ret);
+	if (!e->inode)
+		return 0;
+	r = op_executable_get(&p->executables, e->dev_major, e->dev_minor, e->inode, path,
+			      ret);
+	return r == -ENFILE ? 0 : r;
+}
+
+/* Insert an event's mapping into a layout that its holder may change. 0 or -errno. */
+static int insert(struct op_processes *p, struct op_layout **layout,
+		  const struct op_mmap_event *e)
+{
+	struct op_vma vma = { .start = e->start, .end = e->end, .offset = e->offset };
+	int r;
+
+	/* Emulated by the kernel; no user code stands there. */
+	if (e->path && strcmp(e->path, "[vsyscall]") == 0)
+		return 1;
+	r = executable_of(p, e, &vma.exe);
+	if (r < 0)
+		return r;
+	r = 1;
+	if (!op_layout_has(*layout, &vma)) {
+		r = op_layout_own(layout, &p->executables, p->now_ns);
+		if (r == 0)
+			r = op_layout_insert(*layout, &vma, &p->executables);
+	}
+	op_executable_put(&p->executables, vma.exe);
+	return r;
+}
+
+int op_table_map(struct op_processes *p, struct op_proc *proc,
+		 const struct op_mmap_event *e)
+{
+	struct op_program *program = proc->program;
+	int r;
+
+	/* The kernel maps the executable before its interpreter. */
+	if (!program->first_file && e->inode && e->path && e->path[0] == '/')
+		program->first_file = strdup(e->path);
+	r = insert(p, &proc->layout, e);
+	if (r == 0)
+		op_table_touch(p, proc);
+	return r;
+}
+
+struct rescan {
+	struct op_processes *p;
+	struct op_layout *layout;
+};
+
+static int rescan_one(void *ctx, const struct op_mmap_event *e)
+{
+	struct rescan *s = ctx;
+	int r = insert(s->p, &s->layout, e);
+
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool layout_equal(const struct op_layout *a, const struct op_layout *b)
+{
+	size_t i;
+
+	if (a->len != b->len)
+		return false;
+	for (i = 0; i < a->len; i++)
+		if (a->vma[i].start != b->vma[i].start ||
+		    a->vma[i].end != b->vma[i].end || a->vma[i].exe != b->vma[i].exe ||
+		    (a->vma[i].exe && a->vma[i].offset != b->vma[i].offset))
+			return false;
+	return true;
+}
+
+int op_table_rescan(struct op_processes *p, struct op_proc *proc)
+{
+	struct rescan s = { .p = p };
+	int r;
+
+	r = op_layout_new(&s.layout);
+	if (r < 0)
+		return r;
+	r = op_scan_maps(p, proc->program, rescan_one, &s);
+	if (r >= 0) {
+		proc->kernel = r == 0;
+		proc->rescan = false;
+	}
+	if (r > 0 && !layout_equal(s.layout, proc->layout)) {
+		struct op_layout *old = proc->layout;
+
+		proc->layout = s.layout;
+		s.layout = old;
+		op_table_touch(p, proc);
+	}
+	op_layout_put(s.layout, &p->executables, p->now_ns);
+	return r < 0 ? r : 0;
+}
+
+struct op_proc *op_table_learn(struct op_processes *p, uint32_t pid)
+{
+	struct op_proc *proc;
+
+	if (p->alive >= p->config.max_processes) {
+		p->unseen++;
+		return NULL;
+	}
+	if (!op_scan_exists(p, pid) || op_table_add(p, pid, 0, &proc) < 0)
+		return NULL;
+	if (op_table_rescan(p, proc) < 0)
+		proc->rescan = true;
+	return proc;
+}
+
+struct op_proc *op_table_of_record(struct op_processes *p, const struct op_record *record)
+{
+	/* A task may run on for a moment after its exit was told. */
+	static const uint64_t exit_ns = UINT64_C(20000000);
+	struct op_proc *proc = op_table_find(p, record->pid);
+	struct op_proc *new;
+
+	if (proc &&
+	    (!proc->ended_ns || record->time_ns <= proc->program->until_ns + exit_ns))
+		return proc;
+	new = op_table_learn(p, record->pid);
+	return new ? new : proc;
+}
