@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool for people: what the unwind tables of the files named cost.
- * With -r ADDRESS... (hexadecimal) after a file it prints the rules there instead.
+ * A tool for people: what the unwind tables of the files named cost. With -q, for
+ * check_table.py: the rules of one file at the addresses on stdin (hexadecimal).
  */
 #include <sys/resource.h>
 
@@ -30,8 +30,21 @@ static long peak_kb(void)
 	return u.ru_maxrss;
 }
 
+static void query(const struct op_table *table, const struct op_arena *arena)
+{
+	uint64_t at;
+
+	while (scanf("%" SCNx64, &at) == 1) {
+		struct op_rule r = { 0 };
+		int found = op_table_lookup(table, arena, memory, at, &r);
+
+		printf("%d %d %d %d %d\n", found, r.cfa, r.cfa_off, r.save, r.save_off);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	bool is_query = argc > 1 && strcmp(argv[1], "-q") == 0;
 	struct op_arena *arena = NULL;
 	struct op_rules *rules = NULL;
 	struct op_table *table = NULL;
@@ -39,7 +52,7 @@ int main(int argc, char **argv)
 
 	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 30, &arena));
 	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &rules));
-	for (i = 1; i < argc; i++) {
+	for (i = 1 + is_query; i < argc; i++) {
 		struct op_elf *elf = NULL;
 		uint64_t start;
 		long peak = peak_kb();
@@ -47,23 +60,17 @@ int main(int argc, char **argv)
 		CHECK_OK(op_elf_open_path(argv[i], &elf));
 		start = op_clock_monotonic_ns();
 		CHECK_OK(op_table_new(elf, NULL, arena, rules, NULL, &table));
-		printf("%s: %.1f ms, %" PRIu64 " rows, %" PRIu64 " arena bytes, %" PRIu64
-		       " FDEs, %" PRIu64 " bad, %" PRIu64
-		       " inexpressible, %zu rules, peak +%ld KiB\n",
-		       argv[i], (double)(op_clock_monotonic_ns() - start) / 1e6,
-		       table->rows, table->arena_bytes, table->fdes, table->bad_fdes,
-		       table->inexpressible, op_rules_len(rules), peak_kb() - peak);
+		if (is_query)
+			query(table, arena);
+		else
+			printf("%s: %.1f ms, %" PRIu64 " rows, %" PRIu64
+			       " arena bytes, %" PRIu64 " FDEs, %" PRIu64 " bad, %" PRIu64
+			       " inexpressible, %zu rules, peak +%ld KiB\n",
+			       argv[i], (double)(op_clock_monotonic_ns() - start) / 1e6,
+			       table->rows, table->arena_bytes, table->fdes,
+			       table->bad_fdes, table->inexpressible, op_rules_len(rules),
+			       peak_kb() - peak);
 		op_elf_free(elf);
-		if (i + 1 < argc && strcmp(argv[i + 1], "-r") == 0) {
-			for (i += 2; i < argc; i++) {
-				uint64_t at = strtoull(argv[i], NULL, 16);
-				struct op_rule r = { 0 };
-				int found = op_table_lookup(table, arena, memory, at, &r);
-
-				printf("%" PRIx64 ": %d cfa %d %d save %d %d\n", at,
-				       found, r.cfa, r.cfa_off, r.save, r.save_off);
-			}
-		}
 		op_table_free(table, arena, 0);
 	}
 	op_rules_free(rules);
