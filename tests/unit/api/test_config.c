@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Old programs with a new library and new programs with an old library: structs that are
+ * shorter and longer than the library's.
+ */
+#include "api/config.h"
+
+#include <stdbool.h>
+
+#include "test.h"
+
+/* What a library of version 1 knows, and what versions 2 and 3 added. */
+struct v1 {
+	size_t size;
+	uint32_t a;
+	uint32_t b;
+};
+
+struct v2 {
+	size_t size;
+	uint32_t a;
+	uint32_t b;
+	uint64_t c;
+};
+
+static void test_an_old_program_gets_defaults_for_new_fields(void)
+{
+	struct v1 old = { .size = sizeof(old), .a = 1, .b = 2 };
+	struct v2 ours;
+
+	memset(&ours, 0xff, sizeof(ours));
+	CHECK_INT(op_config_copy(&ours, sizeof(ours), &old, sizeof(struct v1), NULL, "x"),
+		  0);
+	CHECK_INT(ours.size, sizeof(ours));
+	CHECK_INT(ours.a, 1);
+	CHECK_INT(ours.b, 2);
+	CHECK_INT(ours.c, 0);
+}
+
+static void test_a_new_program_may_leave_new_fields_unset(void)
+{
+	struct v2 newer = { .size = sizeof(newer), .a = 1, .b = 2 };
+	struct v1 ours;
+
+	CHECK_INT(
+		op_config_copy(&ours, sizeof(ours), &newer, sizeof(struct v1), NULL, "x"),
+		0);
+	CHECK_INT(ours.size, sizeof(ours));
+	CHECK_INT(ours.b, 2);
+}
+
+static void test_a_new_field_that_is_set_is_refused(void)
+{
+	struct v2 newer = { .size = sizeof(newer), .c = UINT64_C(1) << 63 };
+	struct v1 ours = { .a = 7 };
+	struct op_log log = { 0 };
+
+	CHECK_INT(
+		op_config_copy(&ours, sizeof(ours), &newer, sizeof(struct v1), &log, "x"),
+		-E2BIG);
+	CHECK_INT(ours.a, 7); /* untouched */
+	CHECK(strstr(log.message, "does not know"));
+}
+
+static void test_wild_sizes_are_refused(void)
+{
+	struct v1 ours;
+	size_t sizes[] = { 0, 1, sizeof(struct v1) - 1, 4097, SIZE_MAX };
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct v1 wild = { .size = sizes[i] };
+
+		CHECK_INT(op_config_copy(&ours, sizeof(ours), &wild, sizeof(wild), NULL,
+					 "x"),
+			  -EINVAL);
+	}
+}
+
+static void test_given_structs_are_filled_as_far_as_they_reach(void)
+{
+	struct v2 ours = { .a = 1, .b = 2, .c = 3 };
+	struct v1 old = { .size = sizeof(old) };
+	struct {
+		struct v2 v2;
+		uint64_t d;
+	} newer = { .v2.size = sizeof(newer), .d = 9 };
+
+	CHECK_INT(op_config_give(&old, &ours, sizeof(ours), sizeof(struct v1)), 0);
+	CHECK_INT(old.size, sizeof(old));
+	CHECK_INT(old.b, 2);
+	CHECK_INT(op_config_give(&newer, &ours, sizeof(ours), sizeof(struct v1)), 0);
+	CHECK_INT(newer.v2.size, sizeof(newer));
+	CHECK_INT(newer.v2.c, 3);
+	CHECK_INT(newer.d, 0); /* a field this library lacks reads as zero */
+	old.size = 4;
+	CHECK_INT(op_config_give(&old, &ours, sizeof(ours), sizeof(struct v1)), -EINVAL);
+	CHECK_INT(op_config_give(NULL, &ours, sizeof(ours), sizeof(struct v1)), -EINVAL);
+}
+
+static void test_defaults(void)
+{
+	struct otelprof_config c;
+
+	CHECK_INT(op_config_init(NULL, NULL, &c), 0);
+	CHECK_INT(c.sample_rate_hz, 20);
+	CHECK_INT(c.max_frames, 1024);
+	CHECK_STR(c.procfs_root, "/proc");
+	CHECK_STR(c.sysfs_root, "/sys");
+	op_config_deinit(&c);
+}
+
+static void test_strings_are_copied(void)
+{
+	char name[] = "billing";
+	char key[] = "host.name";
+	char value[] = "a";
+	struct otelprof_attribute attribute = { key, value };
+	struct otelprof_config from;
+	struct otelprof_config c;
+
+	otelprof_config_init(&from);
+	from.service_name = name;
+	from.attributes = &attribute;
+	from.attributes_len = 1;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	name[0] = key[0] = value[0] = 'x';
+	CHECK_STR(c.service_name, "billing");
+	CHECK_STR(c.attributes[0].key, "host.name");
+	CHECK_STR(c.attributes[0].value, "a");
+	op_config_deinit(&c);
+}
+
+static void refuse(void (*change)(struct otelprof_config *), int error, const char *word)
+{
+	struct otelprof_config from;
+	struct otelprof_config c;
+	struct op_log log = { 0 };
+
+	otelprof_config_init(&from);
+	change(&from);
+	CHECK_INT(op_config_init(&from, &log, &c), error);
+	if (!strstr(log.message, word))
+		TEST_FAIL("\"%s\" does not name %s", log.message, word);
+}
+
+static void rate_too_high(struct otelprof_config *c)
+{
+	c->sample_rate_hz = 1001;
+}
+
+static void odd_ring(struct otelprof_config *c)
+{
+	c->ring_bytes = 65537;
+}
+
+static void unknown_flag(struct otelprof_config *c)
+{
+	c->flags = UINT64_C(1) << 60;
+}
+
+static void attributes_nowhere(struct otelprof_config *c)
+{
+	c->attributes_len = 1;
+}
+
+static void many_frames(struct otelprof_config *c)
+{
+	c->max_frames = 1025;
+}
+
+static void test_values_out_of_range_are_named(void)
+{
+	refuse(rate_too_high, -EINVAL, "sample_rate_hz");
+	refuse(odd_ring, -EINVAL, "ring_bytes");
+	refuse(unknown_flag, -E2BIG, "flags");
+	refuse(attributes_nowhere, -EINVAL, "attributes");
+	refuse(many_frames, -EINVAL, "max_frames");
+}
+
+static void test_filters_are_checked(void)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule) };
+	struct otelprof_filter from;
+	struct otelprof_filter filter;
+
+	otelprof_filter_init(&from);
+	CHECK_INT(op_config_filter(NULL, NULL, &filter), 0);
+	CHECK_INT(filter.rules_len, 0);
+	from.rules_len = 1;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	from.rules = &rule;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
+	rule.kind = OTELPROF_FILTER_COMM;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	rule.text = "a-name-of-16-byt";
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+	rule.text = "a-name-of-15-by";
+	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
+	rule.kind = 99;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
+	from.rules_len = OTELPROF_FILTER_RULES + 1;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+}
+
+TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
+	    test_an_old_program_gets_defaults_for_new_fields },
+	  { "a_new_program_may_leave_new_fields_unset",
+	    test_a_new_program_may_leave_new_fields_unset },
+	  { "a_new_field_that_is_set_is_refused",
+	    test_a_new_field_that_is_set_is_refused },
+	  { "wild_sizes_are_refused", test_wild_sizes_are_refused },
+	  { "given_structs_are_filled_as_far_as_they_reach",
+	    test_given_structs_are_filled_as_far_as_they_reach },
+	  { "defaults", test_defaults },
+	  { "strings_are_copied", test_strings_are_copied },
+	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },
+	  { "filters_are_checked", test_filters_are_checked })
