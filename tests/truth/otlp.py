@@ -163,6 +163,11 @@ def packed64(msg, number):
     return list(struct.unpack("<%dQ" % (len(data) // 8), data))
 
 
+def is_zero(name, entry):
+    """A zero message may be written with explicit zeros; a string is empty."""
+    return entry == b"" or name != "string" and all(not value for _, _, value in fields(entry))
+
+
 class Request:
     """One ExportProfilesServiceRequest (or ProfilesData: the same bytes)."""
 
@@ -193,7 +198,7 @@ class Request:
         if size >= MAX_REQUEST:
             self.complain("a request of %d bytes" % size)
         for name, table in self.tables.items():
-            if not table or table[0] != b"":
+            if not table or not is_zero(name, table[0]):
                 self.complain("%s_table[0] is not the zero value" % name)
             if len(set(table)) != len(table):
                 self.complain("%s_table has duplicates" % name)

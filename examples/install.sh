@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Install the Debian packages that building needs, and with arguments more:
+#
+#     sh examples/install.sh           to build and run
+#     sh examples/install.sh tests     and for tests/run.sh
+#     sh examples/install.sh matrix    and for tests/run.sh --matrix
+#
+# Nothing is done where all of them are there already.
+set -eu
+
+packages="
+	bpftool clang-14 llvm-14 gcc libc6-dev meson ninja-build pkg-config python3
+	libbpf-dev libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libiberty-dev
+	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev scdoc"
+tests="
+	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
+	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
+matrix="
+	qemu-system-x86 busybox-static debootstrap util-linux"
+
+case ${1:-} in
+tests) packages="$packages $tests" ;;
+matrix) packages="$packages $tests $matrix" ;;
+esac
+
+# A tool that is there from another source (such as a newer Go) is not installed again.
+missing=
+for package in $packages; do
+	case $package in
+	golang-go) ! command -v go >/dev/null || continue ;;
+	rustc) ! command -v rustc >/dev/null || continue ;;
+	esac
+	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+	[ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "install.sh: as root: apt-get install$missing" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+# shellcheck disable=SC2086
+apt-get -qq install -y --no-install-recommends $missing >/dev/null

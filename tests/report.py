@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT".
+
+    report.py meson SUITE TESTLOG    meson's testlog.json as such lines
+    report.py summary RESULTS        a table for the terminal
+    report.py matrix RESULTS         docs/test-matrix.md
+    report.py count RESULTS          the last line
+"""
+
+import json
+import os
+import platform
+import re
+import sys
+from collections import OrderedDict
+
+STATUS = {"OK": "ok", "EXPECTEDFAIL": "ok", "SKIP": "skip"}
+WORDS = {"ok": "passes", "FAIL": "fails", "skip": "not run"}
+
+
+def meson(suite, path):
+    if not os.path.exists(path):
+        print("FAIL %s run: meson test wrote no log" % suite)
+        return
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            row = json.loads(line)
+            status = STATUS.get(row["result"], "FAIL")
+            text = "%.1f s" % row.get("duration", 0)
+            if status == "skip":
+                found = re.search(r"SKIP: (.*)", row.get("stdout") or "")
+                text = found.group(1) if found else "said no reason"
+            if status == "FAIL":
+                text = row["result"].lower()
+            name = row["name"].split(" / ")[-1].replace(" ", "_").replace(":", "/")
+            print("%s %s %s: %s" % (status, suite, name, text))
+
+
+def read(path):
+    rows = []
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            match = re.match(r"(ok|FAIL|skip) (\S+) ([^:]+): (.*)", line)
+            if match:
+                rows.append(match.groups())
+    return rows
+
+
+def by_suite(rows):
+    suites = OrderedDict()
+    for status, suite, cell, text in rows:
+        suites.setdefault(suite, []).append((status, cell, text))
+    return suites
+
+
+def tally(cells):
+    return {word: sum(1 for status, _, _ in cells if status == word) for word in WORDS}
+
+
+def summary(rows):
+    print("%-12s %8s %8s %8s" % ("suite", *WORDS.values()))
+    for suite, cells in by_suite(rows).items():
+        count = tally(cells)
+        print("%-12s %8d %8d %8d" % (suite, count["ok"], count["FAIL"], count["skip"]))
+    for status, suite, cell, text in rows:
+        if status != "ok":
+            print("%s %s %s: %s" % (status, suite, cell, text))
+
+
+def matrix(rows):
+    print("# What passes where\n")
+    print("Written by `sh tests/run.sh --matrix --write-matrix` on Linux %s, %s; do not edit.\n"
+          % (platform.release(), platform.machine()))
+    print("| suite | passes | fails | not run |\n|---|---|---|---|")
+    suites = by_suite(rows)
+    for suite, cells in suites.items():
+        count = tally(cells)
+        print("| %s | %d | %d | %d |" % (suite, count["ok"], count["FAIL"], count["skip"]))
+    for suite, cells in suites.items():
+        if suite in ("sanitized", "release"):
+            cells = [c for c in cells if c[0] != "ok"]
+            if not cells:
+                continue
+        print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
+        for status, cell, text in cells:
+            print("| %s | %s | %s |" % (cell, WORDS[status], text.replace("|", "\\|")))
+
+
+def main():
+    what, args = sys.argv[1], sys.argv[2:]
+    if what == "meson":
+        meson(*args)
+        return
+    rows = read(args[0])
+    if what == "summary":
+        summary(rows)
+    elif what == "matrix":
+        matrix(rows)
+    else:
+        count = tally([(status, cell, text) for status, _, cell, text in rows])
+        print("%d passed, %d failed, %d skipped" % (count["ok"], count["FAIL"], count["skip"]))
+
+
+if __name__ == "__main__":
+    main()
