@@ -154,8 +154,12 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 /* The walk ended, or never began: complete the record and send it. */
 static __always_inline int op_finish(struct op_cpu *cpu)
 {
-	if (cpu->unwind.end == OP_END_UNKNOWN)
+	/* A pc in no mapping may be in one that user space is about to hear of. */
+	if (cpu->unwind.end == OP_END_UNKNOWN ||
+	    cpu->unwind.end == OP_ERROR_native_no_mapping) {
+		cpu->unwind.end = OP_END_UNKNOWN;
 		op_copy_stack(cpu);
+	}
 	return op_send(cpu);
 }
 
