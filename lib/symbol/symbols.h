@@ -28,10 +28,11 @@ struct op_symbol {
 };
 
 struct op_symbols_options {
-	const char *root;    /* of the process's file system ("/proc/PID/root") for debug
+	const char *root;   /* of the process's file system ("/proc/PID/root") for debug
 				files; NULL: none are looked for */
-	const char *path;    /* of the executable below root; NULL: unknown */
-	size_t limit_bytes;  /* memory; past it the least useful source is left out */
+	const char *path;   /* of the executable below root; NULL: unknown */
+	size_t limit_bytes; /* memory, 0: unlimited; past it the least useful source is
+				left out */
 };
 
 /*
@@ -45,6 +46,10 @@ OP_DEFINE_CLEANUP(struct op_symbols *, op_symbols_free)
 
 /* The function that holds ELF address @vaddr. Returns 1 and *@ret; 0: none; -errno. */
 int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol *ret);
+/* As above with the functions that are inlined at @vaddr, innermost first, at most @len of
+ * them (the outermost are kept); only Go tells of them here. Returns how many. */
+int op_symbols_find_inlined(struct op_symbols *symbols, uint64_t vaddr,
+			    struct op_symbol *ret, size_t len);
 /* User memory in use. */
 size_t op_symbols_bytes(const struct op_symbols *symbols);
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of one file by address: 12 bytes each, names left where they are.
+ *
+ * A function covers [addr, addr + size). One without a size (assembly) covers up to the
+ * next one or the end of its section; inside a function that has a size it is a label and
+ * left out. Of several symbols at an address, those of the best class stay, and which of
+ * them is meant is decided by their names when asked.
+ */
+#ifndef OP_SYMBOL_INDEX_H
+#define OP_SYMBOL_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "elf/file.h"
+
+/* Best first. */
+enum op_names_source {
+	OP_NAMES_SYMTAB,
+	OP_NAMES_DEBUGFILE,
+	OP_NAMES_MINIDEBUG,
+	OP_NAMES_DYNSYM,
+	OP_NAMES_MAX,
+};
+
+enum {
+	/* Bits of op_symbol_entry.name. */
+	OP_NAME_OFFSET_BITS = 29,
+	OP_NAME_WEAK_SHIFT = 29,
+	OP_NAME_SOURCE_SHIFT = 30,
+	OP_NAME_OFFSET_MAX = (1 << OP_NAME_OFFSET_BITS) - 1,
+
+	/* Functions around one address that are looked at. */
+	OP_SYMBOL_NESTING_MAX = 64,
+};
+
+struct op_symbol_entry {
+	uint32_t addr; /* from the index's base */
+	uint32_t size;
+	uint32_t name; /* offset, weak, source */
+};
+
+/* While the index is made. */
+struct op_symbol_raw {
+	uint32_t addr;
+	uint32_t size;
+	uint32_t name;
+	uint32_t class; /* less is better */
+};
+
+struct op_code_range {
+	uint64_t start;
+	uint64_t end;
+};
+
+struct op_symbol_index {
+	uint64_t base;
+	struct op_symbol_entry *entries;
+	size_t len;
+};
+
+struct op_index_builder {
+	struct op_elf *elf; /* being read */
+	enum op_names_source source;
+	struct op_elf_symtab table;
+	OP_VEC(struct op_code_range) code; /* executable sections, ascending */
+	struct op_code_range without;	   /* addresses that are named otherwise */
+	OP_VEC(struct op_symbol_raw) raw;
+	size_t limit; /* symbols */
+};
+
+/* Begin an index of @elf's code. Returns 0 or -ENOMEM. */
+int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_bytes);
+/* Add the functions of one table. Returns how many, or -EFBIG past the limit or -errno
+ * (then none is added). */
+int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
+		       enum op_names_source source, const struct op_elf_symtab *table);
+/* Make the index of what was added; the builder is empty then. Cannot fail. */
+void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret);
+void op_index_abort(struct op_index_builder *b);
+
+/* Entries [*@ret_first, returned end) begin at one address and cover @vaddr; none: equal. */
+size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
+		       size_t *ret_first);
+
+#endif
