@@ -18,11 +18,12 @@ struct op_otlp_attribute {
 };
 
 struct op_otlp_options {
-	size_t max_bytes;	 /* of one request before compression; 0: 4,000,000 */
-	uint64_t start_ns;	 /* Unix time the window began */
-	uint64_t end_ns;	 /* and ended; widened to hold every timestamp, half-open */
-	const char *version;	 /* of the library: scope version */
-	const struct op_otlp_attribute *attributes; /* on every resource, such as host.name */
+	size_t max_bytes;    /* of one request before compression; 0: 4,000,000 */
+	uint64_t start_ns;   /* Unix time the window began */
+	uint64_t end_ns;     /* and ended; widened to hold every timestamp, half-open */
+	const char *version; /* of the library: scope version */
+	const struct op_otlp_attribute
+		*attributes; /* on every resource, such as host.name */
 	size_t attributes_len;
 };
 

@@ -122,6 +122,9 @@ static inline const uint32_t *op_window_numbers(const struct op_window *w,
 	return w->numbers.data + span.first;
 }
 
+/* The number of a string that is there, or UINT32_MAX. */
+uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t len);
+
 /* ---- for the files of this room ---- */
 
 /* Room for @more elements under the limit. 0, -ENOMEM or -ENOSPC. */

@@ -243,6 +243,15 @@ static bool string_equal(const void *elements, uint32_t i, const void *key)
 	       !memcmp(op_window_chars(w, i), text->bytes, text->len);
 }
 
+uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t len)
+{
+	const struct text text = { s, len };
+
+	return op_index_find(&w->index[OP_TABLE_STRING],
+			     (uint32_t)op_hash_bytes(s, len, w->seed), w, &text,
+			     string_equal);
+}
+
 static int string_intern(struct op_window *w, struct text text, uint32_t *ret)
 {
 	uint32_t hash = (uint32_t)op_hash_bytes(text.bytes, text.len, w->seed);

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of a window's samples in requests, and where a request is cut. */
+#include "otlp/encode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "otlp/kinds.h"
+#include "otlp/request.h"
+
+enum {
+	DEFAULT_MAX_BYTES = 4000000
+}; /* gRPC servers refuse more than 4 MiB by default */
+
+struct encoder {
+	const struct op_window *w;
+	const struct op_otlp_kinds *kinds;
+	op_otlp_emit_fn emit;
+	void *data;
+	struct op_request request;
+	OP_VEC(uint32_t) resources; /* the one with most samples first */
+	OP_VEC(uint32_t) groups;    /* where each (resource, event) begins in sorted */
+	OP_VEC(uint32_t) sorted;    /* identities by resource and event */
+	uint64_t left_out;
+};
+
+static void deinit(struct encoder *x)
+{
+	op_request_deinit(&x->request);
+	op_vec_clear(&x->resources);
+	op_vec_clear(&x->groups);
+	op_vec_clear(&x->sorted);
+}
+
+static size_t group_of(const struct op_identity *e)
+{
+	return (size_t)e->resource * OP_EVENT_MAX + e->event;
+}
+
+/* Counting sort of the identities by resource and event; stable. */
+static int sort_identities(struct encoder *x)
+{
+	const struct op_window *w = x->w;
+	size_t groups = w->resources.len * OP_EVENT_MAX;
+	const struct op_identity *e;
+	uint32_t begin = 0;
+	size_t i;
+
+	if (op_vec_reserve(&x->groups, groups + 1) ||
+	    op_vec_reserve(&x->sorted, w->identities.len))
+		return -ENOMEM;
+	x->groups.len = groups + 1;
+	x->sorted.len = w->identities.len;
+	memset(x->groups.data, 0, x->groups.len * sizeof(x->groups.data[0]));
+	op_vec_foreach(e, &w->identities)
+		x->groups.data[group_of(e)]++;
+	for (i = 0; i <= groups; i++) {
+		uint32_t n = x->groups.data[i];
+
+		x->groups.data[i] = begin;
+		begin += n;
+	}
+	for (i = 0; i < w->identities.len; i++)
+		x->sorted.data[x->groups.data[group_of(&w->identities.data[i])]++] =
+			(uint32_t)i;
+	/* Each begin has moved to its end, which is the begin of the next. */
+	memmove(x->groups.data + 1, x->groups.data, groups * sizeof(x->groups.data[0]));
+	x->groups.data[0] = 0;
+	return 0;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Viewers show the first profile of a request by default: let it be the busiest. */
+static int sort_resources(struct encoder *x)
+{
+	_cleanup_free_ uint64_t *keys = NULL;
+	const struct op_identity *e;
+	size_t len = x->w->resources.len;
+	size_t i;
+
+	keys = calloc(len, sizeof(*keys));
+	if (!keys || op_vec_reserve(&x->resources, len))
+		return -ENOMEM;
+	op_vec_foreach(e, &x->w->identities)
+		keys[e->resource] += e->count;
+	for (i = 0; i < len; i++)
+		keys[i] = (UINT32_MAX - keys[i]) << 32 | i;
+	qsort(keys, len, sizeof(*keys), compare_u64);
+	for (i = 0; i < len; i++)
+		x->resources.data[x->resources.len++] = (uint32_t)keys[i];
+	return 0;
+}
+
+/* The time every profile covers: what was asked, widened to hold every sample. */
+static void set_times(struct encoder *x, const struct op_otlp_options *options)
+{
+	struct op_request *q = &x->request;
+	const struct op_taken *t;
+
+	q->start_ns = options->start_ns ? options->start_ns : UINT64_MAX;
+	q->end_ns = options->end_ns;
+	op_vec_foreach(t, &x->w->taken) {
+		if (t->time_ns < q->start_ns)
+			q->start_ns = t->time_ns;
+		if (t->time_ns >= q->end_ns)
+			q->end_ns = t->time_ns + 1;
+	}
+}
+
+static int finish(struct encoder *x)
+{
+	uint64_t samples;
+	void *bytes;
+	size_t len;
+	int r;
+
+	if (op_request_empty(&x->request))
+		return 0;
+	r = op_request_finish(&x->request, &bytes, &len, &samples);
+	if (r < 0)
+		return r;
+	return x->emit(x->data, bytes, len, samples);
+}
+
+/* @counts: the samples of this row count, as they stand in no row before. */
+static int encode_identity(struct encoder *x, const struct op_identity *e, bool counts)
+{
+	uint64_t left = e->count;
+	uint32_t at = e->first;
+
+	while (left) {
+		int64_t n = op_request_add(&x->request, e, &at, left);
+
+		if (n == -ENOSPC && op_request_empty(&x->request)) {
+			x->left_out += counts ? left : 0;
+			return 0;
+		}
+		if (n == -ENOSPC) {
+			int r = finish(x);
+
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (n < 0)
+			return (int)n;
+		left -= (uint64_t)n;
+		x->request.taken += counts ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
+/* Is row @i the first of its event? */
+static bool row_counts(const struct op_otlp_kinds *kinds, size_t i)
+{
+	size_t k;
+
+	for (k = 0; k < i; k++)
+		if (kinds->rows[k].event == kinds->rows[i].event)
+			return false;
+	return true;
+}
+
+/* Count the samples of @resource whose event has no row. */
+static void count_unknown(struct encoder *x, uint32_t resource)
+{
+	const uint32_t *group = x->groups.data + (size_t)resource * OP_EVENT_MAX;
+	size_t row;
+	uint32_t event;
+	uint32_t i;
+
+	for (event = 0; event < OP_EVENT_MAX; event++) {
+		for (row = 0; row < x->kinds->len; row++)
+			if (x->kinds->rows[row].event == event)
+				break;
+		for (i = group[event]; row == x->kinds->len && i < group[event + 1]; i++)
+			x->left_out += x->w->identities.data[x->sorted.data[i]].count;
+	}
+}
+
+static int encode_group(struct encoder *x, uint32_t resource, size_t row)
+{
+	const struct op_otlp_kind *kind = &x->kinds->rows[row];
+	const uint32_t *group =
+		x->groups.data + (size_t)resource * OP_EVENT_MAX + kind->event;
+	bool counts = row_counts(x->kinds, row);
+	uint32_t i;
+	int r;
+
+	if (group[0] == group[1])
+		return 0;
+	r = op_request_profile(&x->request, kind);
+	for (i = group[0]; i < group[1] && r >= 0; i++)
+		r = encode_identity(x, &x->w->identities.data[x->sorted.data[i]], counts);
+	return r;
+}
+
+static int encode(struct encoder *x)
+{
+	const uint32_t *resource;
+	size_t row;
+	int r;
+
+	r = sort_identities(x);
+	if (r >= 0)
+		r = sort_resources(x);
+	if (r < 0)
+		return r;
+	op_vec_foreach(resource, &x->resources) {
+		const uint32_t *group = x->groups.data + (size_t)*resource * OP_EVENT_MAX;
+
+		if (group[0] == group[OP_EVENT_MAX])
+			continue;
+		r = op_request_resource(&x->request, *resource);
+		for (row = 0; row < x->kinds->len && r >= 0; row++)
+			r = encode_group(x, *resource, row);
+		if (r < 0)
+			return r;
+		count_unknown(x, *resource);
+	}
+	return finish(x);
+}
+
+static size_t max_bytes(const struct op_otlp_options *options)
+{
+	if (!options->max_bytes)
+		return DEFAULT_MAX_BYTES;
+	return OP_MIN(options->max_bytes, (size_t)INT32_MAX); /* protobuf's own limit */
+}
+
+int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *kinds,
+			 const struct op_otlp_options *options, op_otlp_emit_fn emit,
+			 void *data, uint64_t *ret_left_out)
+{
+	struct encoder x = { .w = w, .kinds = kinds, .emit = emit, .data = data };
+	int r = 0;
+
+	if (op_window_samples(w)) {
+		r = op_request_init(&x.request, w, options);
+		x.request.max_bytes = max_bytes(options);
+		set_times(&x, options);
+		if (r >= 0)
+			r = encode(&x);
+		deinit(&x);
+	}
+	if (r < 0)
+		return r;
+	*ret_left_out = x.left_out;
+	return 0;
+}
+
+int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *options,
+		   op_otlp_emit_fn emit, void *data, uint64_t *ret_left_out)
+{
+	return op_otlp_encode_kinds(w, &op_otlp_kinds, options, emit, data, ret_left_out);
+}

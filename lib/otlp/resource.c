@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys and strings stand inline, not in the dictionary: Collectors of 0.148 to 0.160 do not
+ * resolve references in resources.
+ */
+#include "otlp/resource.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "profile/tables.h"
+#include "profile/utf8.h"
+#include "resource.pb.h"
+
+enum {
+	OWN_MAX = 6, /* attributes a process has of itself */
+};
+
+struct builder {
+	otlp_KeyValue list[OWN_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
+	size_t len;
+	otlp_AnyValue args[OP_COMMAND_ARGS_MAX];
+};
+
+static bool has_key(const struct builder *b, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < b->len; i++)
+		if (!strcmp(b->list[i].key, key))
+			return true;
+	return false;
+}
+
+/* nanopb's structs have no const; encoding does not write. */
+static otlp_KeyValue *put(struct builder *b, const char *key)
+{
+	otlp_KeyValue *kv = &b->list[b->len++];
+
+	*kv = (otlp_KeyValue){ .key = (char *)(uintptr_t)key, .has_value = true };
+	return kv;
+}
+
+static void put_text(otlp_AnyValue *value, const char *text)
+{
+	value->which_value = otlp_AnyValue_string_value_tag;
+	value->value.string_value = (char *)(uintptr_t)text;
+}
+
+static void put_string(struct builder *b, const struct op_window *w, const char *key,
+		       uint32_t string)
+{
+	if (string)
+		put_text(&put(b, key)->value, op_window_chars(w, string));
+}
+
+static void put_args(struct builder *b, const struct op_window *w, uint32_t string)
+{
+	const char *pos;
+	const char *end;
+	otlp_AnyValue *value;
+	size_t len = 0;
+
+	if (!string)
+		return;
+	pos = op_window_chars(w, string);
+	end = pos + w->strings.data[string].len;
+	while (pos < end && len < OP_COMMAND_ARGS_MAX) {
+		memset(&b->args[len], 0, sizeof(b->args[len]));
+		put_text(&b->args[len++], pos);
+		pos += strlen(pos) + 1;
+	}
+	value = &put(b, "process.command_args")->value;
+	value->which_value = otlp_AnyValue_array_value_tag;
+	value->value.array_value =
+		(otlp_ArrayValue){ .values_count = (pb_size_t)len, .values = b->args };
+}
+
+static void put_options(struct builder *b, const struct op_otlp_options *options)
+{
+	size_t i;
+
+	for (i = 0; i < options->attributes_len && b->len < OP_ARRAY_SIZE(b->list); i++) {
+		const struct op_otlp_attribute *a = &options->attributes[i];
+
+		/* What a process says of itself stands; text that is not UTF-8 would make
+		 * backends refuse the request. */
+		if (!a->key[0] || has_key(b, a->key) ||
+		    !op_utf8_valid(a->key, strlen(a->key)) ||
+		    !op_utf8_valid(a->value, strlen(a->value)))
+			continue;
+		put_text(&put(b, a->key)->value, a->value);
+	}
+}
+
+int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
+		     const struct op_otlp_options *options, uint32_t field,
+		     struct op_bytes *bytes)
+{
+	_cleanup_free_ struct builder *b = malloc(sizeof(*b));
+	otlp_Resource m = otlp_Resource_init_zero;
+	otlp_KeyValue *pid;
+
+	if (!b)
+		return -ENOMEM;
+	b->len = 0;
+	pid = put(b, "process.pid");
+	pid->value.which_value = otlp_AnyValue_int_value_tag;
+	pid->value.value.int_value = r->pid;
+	put_string(b, w, "service.name", r->service_name);
+	put_string(b, w, "process.executable.name", r->executable_name);
+	put_string(b, w, "process.executable.path", r->executable_path);
+	put_string(b, w, "container.id", r->container_id);
+	put_args(b, w, r->command_args);
+	put_options(b, options);
+	m.attributes = b->list;
+	m.attributes_count = (pb_size_t)b->len;
+	return op_bytes_any_message(bytes, field, &otlp_Resource_msg, &m);
+}
