@@ -64,7 +64,6 @@ struct op_executables {
 	uint64_t now_ns;
 	uint64_t open_failed;
 	uint64_t refused; /* OP_EXECUTABLES_MAX */
-	bool forked;
 };
 
 /* Where a mapping of the file can be found, to open it. */

@@ -125,6 +125,8 @@ int op_first_unwind(struct op_processes *p, struct op_proc *proc,
 		bool made = make_for(p, proc, pc);
 
 		r = op_publish(p, proc, false);
+		if (r == 0 && !proc->current)
+			r = -ENOENT; /* nothing is mapped, as far as is known */
 		if (r < 0 || (round && !made))
 			break;
 		ran_out = false;

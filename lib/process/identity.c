@@ -60,6 +60,7 @@ static int hex_digit(char c)
 /* Copy @len bytes with %XX decoded; false where nothing is left or it does not fit. */
 static bool percent_decode(const char *text, size_t len, char ret[OP_SERVICE_NAME_MAX])
 {
+	char decoded[OP_SERVICE_NAME_MAX];
 	size_t out = 0;
 	size_t i;
 
@@ -73,10 +74,13 @@ static bool percent_decode(const char *text, size_t len, char ret[OP_SERVICE_NAM
 		}
 		if (!c || out + 1 >= OP_SERVICE_NAME_MAX)
 			return false;
-		ret[out++] = c;
+		decoded[out++] = c;
 	}
+	if (!out)
+		return false;
+	memcpy(ret, decoded, out);
 	ret[out] = 0;
-	return out > 0;
+	return true;
 }
 
 /* service.name in "key=value,key=value". */
@@ -203,19 +207,13 @@ int op_start_time_read(const char *procfs_root, uint32_t pid, uint64_t *ret)
 	return op_start_time_of(text, (size_t)len, ticks > 0 ? (uint64_t)ticks : 0, ret);
 }
 
-int op_command_line_read(const char *procfs_root, uint32_t pid, char **ret)
+ssize_t op_command_line_read(const char *procfs_root, uint32_t pid, char **ret)
 {
 	ssize_t len = read_proc(procfs_root, pid, "cmdline", OP_COMMAND_LINE_MAX, ret);
-	ssize_t i;
 
-	if (len < 0)
-		return (int)len;
 	while (len > 0 && !(*ret)[len - 1])
 		len--;
-	for (i = 0; i < len; i++)
-		if (!(*ret)[i])
-			(*ret)[i] = ' ';
-	return 0;
+	return len;
 }
 
 uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
 	OP_SERVICE_NAME_MAX = 256,
@@ -36,8 +37,8 @@ int op_start_time_read(const char *procfs_root, uint32_t pid, uint64_t *ret);
 int op_start_time_of(const char *text, size_t len, uint64_t ticks_per_second,
 		     uint64_t *ret);
 
-/* The command line, blanks between arguments. Caller frees *@ret. 0 or -errno. */
-int op_command_line_read(const char *procfs_root, uint32_t pid, char **ret);
+/* The command line, a NUL between arguments. Caller frees *@ret. Its length or -errno. */
+ssize_t op_command_line_read(const char *procfs_root, uint32_t pid, char **ret);
 
 /* The pid in its own PID namespace, or @pid where that is not known. */
 uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid);

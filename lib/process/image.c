@@ -170,8 +170,7 @@ void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 	if (op_map64_get(&x->by_key, image->key, &value) && value == (uintptr_t)image)
 		(void)op_map64_remove(&x->by_key, image->key);
 	TAILQ_REMOVE(&x->lru, image, lru);
-	if (!x->forked)
-		image->table = op_table_free(image->table, x->arena, now_ns);
+	image->table = op_table_free(image->table, x->arena, now_ns);
 	image_free(x, image);
 }
 

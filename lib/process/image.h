@@ -73,7 +73,6 @@ struct op_images {
 	uint64_t symbol_bytes;
 	uint64_t window;
 	uint64_t tables_failed;
-	bool forked;
 };
 
 /* Takes @elf on success. The image of the same content where there is one. */

@@ -35,8 +35,7 @@ void op_layout_put(struct op_layout *layout, struct op_executables *x, uint64_t 
 		return;
 	for (i = 0; i < layout->len; i++)
 		op_executable_put(x, layout->vma[i].exe);
-	if (!x->forked)
-		op_arena_release(x->arena, layout->block, layout->block_bytes, now_ns);
+	op_arena_release(x->arena, layout->block, layout->block_bytes, now_ns);
 	free(layout->vma);
 	free(layout);
 }

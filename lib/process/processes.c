@@ -336,8 +336,6 @@ void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns)
 void op_processes_forked(struct op_processes *p)
 {
 	p->forked = true;
-	p->executables.forked = true;
-	p->executables.images.forked = true;
 }
 
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)

@@ -160,10 +160,12 @@ static void identify(struct op_processes *p, struct op_program *program,
 		return;
 	if (op_service_name_read(p->procfs_root, program->proc_pid, service))
 		program->service_name = strdup(service);
-	if (p->config.flags & OTELPROF_COMMAND_LINE &&
-	    op_command_line_read(p->procfs_root, program->proc_pid,
-				 &program->command_line) < 0)
-		program->command_line = NULL;
+	if (p->config.flags & OTELPROF_COMMAND_LINE) {
+		ssize_t len = op_command_line_read(p->procfs_root, program->proc_pid,
+						   &program->command_line);
+
+		program->command_line_len = len > 0 ? (size_t)len : 0;
+	}
 }
 
 static int intern(struct op_window *window, const char *text, uint32_t *ret)
@@ -212,7 +214,9 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	if (r == 0)
 		r = intern(window, service, &resource.service_name);
 	if (r == 0)
-		r = intern(window, program->command_line, &resource.command_args);
+		r = op_window_string(window,
+				     program->command_line ? program->command_line : "",
+				     program->command_line_len, &resource.command_args);
 	if (r == 0)
 		r = op_window_resource(window, &resource, &program->resource);
 	if (r < 0)

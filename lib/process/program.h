@@ -8,6 +8,7 @@
 #define OP_PROCESS_PROGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "op_user_types.h"
@@ -42,7 +43,8 @@ struct op_program {
 		*runtimes; /* [OP_RUNTIME_MAX], or NULL while there is none */
 	char *first_file; /* path of the first mapping: the executable's, for want of better */
 	char *exe_path;
-	char *command_line;
+	char *command_line; /* a NUL between arguments */
+	size_t command_line_len;
 	const char *container_id; /* owned by op_processes */
 	char *service_name;
 	struct op_perfmap *perfmap;

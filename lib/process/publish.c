@@ -182,9 +182,8 @@ static void generation_free(struct op_processes *p, struct op_generation *g)
 {
 	if (!g)
 		return;
-	if (!p->forked)
-		op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
-				 p->now_ns);
+	op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
+			 p->now_ns);
 	op_layout_put(g->layout, &p->executables, p->now_ns);
 	op_program_put(p, g->program);
 	free(g);
@@ -266,6 +265,11 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 
 	if (p->forked || proc->ended_ns)
 		return -ESRCH;
+	if (!proc->layout->len) {
+		/* Between an exec and its mappings: the kernel gives registers and stack. */
+		op_unpublish(p, proc);
+		return 0;
+	}
 	r = refresh(p, proc);
 	if (r < 0)
 		return r;

@@ -172,11 +172,9 @@ void op_runtimes_detach(struct op_processes *p, struct op_program *program)
 			continue;
 		ops = r->image->runtime;
 		ops->detach(r->instance);
-		if (!p->forked)
-			op_arena_release(
-				p->config.arena, r->ref,
-				OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8),
-				p->now_ns);
+		op_arena_release(p->config.arena, r->ref,
+				 OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8),
+				 p->now_ns);
 		op_image_put(&p->executables.images, r->image, p->now_ns);
 	}
 	free(program->runtimes);
