@@ -14,7 +14,9 @@
 
 #include "base/log.h"
 
-enum { OP_TRANSPORT_ABI = 1 };
+enum {
+	OP_TRANSPORT_ABI = 1
+};
 
 struct op_transport_header {
 	const char *key; /* lower case */
@@ -36,10 +38,10 @@ struct op_transport_config {
 
 /* What became of one request. */
 struct op_transport_result {
-	int grpc_status;	 /* 0: OK */
-	uint64_t rejected;	 /* partial success: profiles refused */
-	int64_t retry_delay_ms;	 /* RetryInfo; -1: none */
-	char message[512];	 /* the server's or the transport's words */
+	int grpc_status;	/* 0: OK */
+	uint64_t rejected;	/* partial success: profiles refused */
+	int64_t retry_delay_ms; /* RetryInfo; -1: none */
+	char message[512];	/* the server's or the transport's words */
 };
 
 struct op_transport_ops {

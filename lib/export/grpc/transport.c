@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gRPC transport: a module of its own, and the only file that knows grpc's core API,
+ * which changes in small ways from release to release (written against 1.51).
+ *
+ * grpc starts threads of its own when the first transport is opened and ends them when the
+ * last is closed. They inherit the signal mask of whoever makes them, so every call that
+ * may make one blocks all signals around it.
+ */
+#include <errno.h>
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "export/reply.h"
+#include "export/transport.h"
+
+enum {
+	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10: what a client should take at most */
+	/* Of the connection; requests have a back-off of their own. */
+	RECONNECT_INITIAL_MS = 100,
+	RECONNECT_MAX_MS = 2000,
+	CONNECT_TIMEOUT_MS = 10000,
+	/* A connection that let so many deadlines pass in a row is made anew. */
+	DEADLINES_TO_RECONNECT = 2,
+	ARGS_MAX = 9,
+	CALL_OPS = 6,
+};
+
+static const char method[] =
+	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+
+struct transport {
+	char *target;
+	char *user_agent;
+	bool gzip;
+	grpc_channel_credentials *creds;
+	grpc_channel *channel;
+	grpc_completion_queue *queue;
+	grpc_metadata *headers;
+	size_t headers_len;
+	unsigned int deadlines; /* passed in a row */
+
+	pthread_mutex_t lock;
+	grpc_call *call; /* on the wire, or NULL */
+	bool cancelled;	 /* for good */
+};
+
+/* All that one call makes. */
+struct exchange {
+	grpc_call *call;
+	grpc_byte_buffer *request;
+	grpc_byte_buffer *response;
+	grpc_metadata_array initial;
+	grpc_metadata_array trailing;
+	grpc_status_code status;
+	grpc_slice details;
+	const char *error;
+};
+
+static void block_signals(sigset_t *ret_old)
+{
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, ret_old);
+}
+
+static void restore_signals(const sigset_t *old)
+{
+	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/* grpc prints its errors to stderr; a library does not. They reach us as results. */
+static void drop_line(gpr_log_func_args *args)
+{
+}
+
+static void start_grpc(void)
+{
+	/* Where the host program uses grpc too, or wants its lines, they are its own. */
+	if (!grpc_is_initialized() && !secure_getenv("GRPC_VERBOSITY"))
+		gpr_set_log_function(drop_line);
+	grpc_init();
+}
+
+static void stop_grpc(void)
+{
+	grpc_shutdown();
+	if (!grpc_is_initialized())
+		gpr_set_log_function(NULL);
+}
+
+static grpc_arg int_arg(const char *key, int value)
+{
+	return (grpc_arg){
+		.type = GRPC_ARG_INTEGER,
+		.key = (char *)(uintptr_t)key,
+		.value.integer = value,
+	};
+}
+
+static grpc_channel *make_channel(const struct transport *t)
+{
+	grpc_arg args[ARGS_MAX] = {
+		int_arg(GRPC_ARG_ENABLE_RETRIES, 0), /* the delivery thread does it */
+		int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
+		int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RESPONSE_BYTES_MAX),
+		int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_INITIAL_MS),
+		int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS),
+		int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
+		/* No connection is shared, so that a new channel means a new connection. */
+		int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
+		int_arg(GRPC_COMPRESSION_CHANNEL_DEFAULT_ALGORITHM,
+			t->gzip ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_NONE),
+		{
+			.type = GRPC_ARG_STRING,
+			.key = (char *)(uintptr_t)GRPC_ARG_PRIMARY_USER_AGENT_STRING,
+			.value.string = t->user_agent,
+		},
+	};
+	const grpc_channel_args all = { .num_args = ARGS_MAX, .args = args };
+
+	/* Keepalive stays off: servers close on pings more often than every 5 minutes. */
+	return grpc_channel_create(t->target, t->creds, &all);
+}
+
+static grpc_channel_credentials *make_creds(const struct op_transport_config *config)
+{
+	grpc_ssl_pem_key_cert_pair pair = {
+		.private_key = config->client_key_pem,
+		.cert_chain = config->client_cert_pem,
+	};
+
+	if (!config->tls)
+		return grpc_insecure_credentials_create();
+	return grpc_ssl_credentials_create(
+		config->ca_pem, config->client_cert_pem ? &pair : NULL, NULL, NULL);
+}
+
+static int copy_headers(struct transport *t, const struct op_transport_config *config,
+			struct op_log *log)
+{
+	size_t i;
+
+	t->headers = calloc(config->headers_len + 1, sizeof(*t->headers));
+	if (!t->headers)
+		return -ENOMEM;
+	for (i = 0; i < config->headers_len; i++) {
+		grpc_metadata *m = &t->headers[i];
+
+		m->key = grpc_slice_from_copied_string(config->headers[i].key);
+		m->value = grpc_slice_from_copied_string(config->headers[i].value);
+		t->headers_len++;
+		if (!grpc_header_key_is_legal(m->key) ||
+		    !grpc_header_nonbin_value_is_legal(m->value))
+			return op_fail(log, -EINVAL,
+				       "gRPC exporter: header \"%.64s\" is "
+				       "not legal",
+				       config->headers[i].key);
+	}
+	return 0;
+}
+
+static void drain_queue(grpc_completion_queue *queue)
+{
+	grpc_completion_queue_shutdown(queue);
+	while (grpc_completion_queue_next(queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL)
+		       .type != GRPC_QUEUE_SHUTDOWN)
+		;
+	grpc_completion_queue_destroy(queue);
+}
+
+static void release_grpc(struct transport *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->headers_len; i++) {
+		grpc_slice_unref(t->headers[i].key);
+		grpc_slice_unref(t->headers[i].value);
+	}
+	if (t->channel)
+		grpc_channel_destroy(t->channel);
+	if (t->queue)
+		drain_queue(t->queue);
+	if (t->creds)
+		grpc_channel_credentials_release(t->creds);
+}
+
+static void transport_close(void *transport)
+{
+	struct transport *t = transport;
+	sigset_t old;
+
+	block_signals(&old);
+	release_grpc(t);
+	stop_grpc();
+	restore_signals(&old);
+	(void)pthread_mutex_destroy(&t->lock);
+	free(t->headers);
+	free(t->user_agent);
+	free(t->target);
+	free(t);
+}
+
+static int open_grpc(struct transport *t, const struct op_transport_config *config,
+		     struct op_log *log)
+{
+	int err;
+
+	err = copy_headers(t, config, log);
+	if (err < 0)
+		return err;
+	t->creds = make_creds(config);
+	if (!t->creds)
+		return op_fail(log, -EINVAL,
+			       "gRPC exporter: grpc takes no such certificate");
+	t->queue = grpc_completion_queue_create_for_next(NULL);
+	t->channel = make_channel(t);
+	return t->queue && t->channel ? 0 : -ENOMEM;
+}
+
+static int transport_open(const struct op_transport_config *config, struct op_log *log,
+			  void **ret)
+{
+	struct transport *t = calloc(1, sizeof(*t));
+	sigset_t old;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&t->lock, NULL);
+	block_signals(&old);
+	start_grpc();
+	/* The scheme, so that a host's name is not taken for one. */
+	if (asprintf(&t->target, "dns:///%s", config->target) < 0)
+		t->target = NULL;
+	t->user_agent = strdup(config->user_agent);
+	t->gzip = config->gzip;
+	err = t->target && t->user_agent ? open_grpc(t, config, log) : -ENOMEM;
+	restore_signals(&old);
+	if (err < 0) {
+		transport_close(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* The call that cancel() can reach. False where it was cancelled before. */
+static bool begin_call(struct transport *t, grpc_call *call)
+{
+	bool ok;
+
+	(void)pthread_mutex_lock(&t->lock);
+	ok = !t->cancelled;
+	if (ok)
+		t->call = call;
+	(void)pthread_mutex_unlock(&t->lock);
+	return ok;
+}
+
+static void end_call(struct transport *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	t->call = NULL;
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+static void transport_cancel(void *transport)
+{
+	struct transport *t = transport;
+	sigset_t old;
+
+	block_signals(&old);
+	(void)pthread_mutex_lock(&t->lock);
+	t->cancelled = true;
+	if (t->call)
+		(void)grpc_call_cancel(t->call, NULL);
+	(void)pthread_mutex_unlock(&t->lock);
+	restore_signals(&old);
+}
+
+/* Start the whole call and wait for its end. Returns 0 or -errno. */
+static int run_call(struct transport *t, struct exchange *x)
+{
+	grpc_op ops[CALL_OPS] = {
+		{ .op = GRPC_OP_SEND_INITIAL_METADATA,
+		  .data.send_initial_metadata = { .count = t->headers_len,
+						  .metadata = t->headers } },
+		{ .op = GRPC_OP_SEND_MESSAGE, .data.send_message = { x->request } },
+		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
+		{ .op = GRPC_OP_RECV_INITIAL_METADATA,
+		  .data.recv_initial_metadata = { &x->initial } },
+		{ .op = GRPC_OP_RECV_MESSAGE, .data.recv_message = { &x->response } },
+		{ .op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+		  .data.recv_status_on_client = { .trailing_metadata = &x->trailing,
+						  .status = &x->status,
+						  .status_details = &x->details,
+						  .error_string = &x->error } },
+	};
+
+	if (grpc_call_start_batch(x->call, ops, CALL_OPS, x, NULL) != GRPC_CALL_OK)
+		return -EIO;
+	/* The deadline is the call's: the batch always ends. */
+	(void)grpc_completion_queue_next(t->queue, gpr_inf_future(GPR_CLOCK_REALTIME),
+					 NULL);
+	return 0;
+}
+
+/* The bytes of @buffer, contiguous. Its slice is the caller's. */
+static bool read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret)
+{
+	grpc_byte_buffer_reader reader;
+
+	if (!buffer || !grpc_byte_buffer_reader_init(&reader, buffer))
+		return false;
+	*ret = grpc_byte_buffer_reader_readall(&reader);
+	grpc_byte_buffer_reader_destroy(&reader);
+	return true;
+}
+
+static void read_response(struct exchange *x, struct op_transport_result *result)
+{
+	grpc_slice s;
+
+	if (!read_buffer(x->response, &s))
+		return;
+	/* A reply we cannot read is still a reply: the request was taken. */
+	if (op_reply_parse(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
+			   &result->rejected, result->message,
+			   sizeof(result->message)) < 0)
+		(void)snprintf(result->message, sizeof(result->message),
+			       "a response that is not OTLP");
+	grpc_slice_unref(s);
+}
+
+static int64_t find_retry_delay(const grpc_metadata_array *trailing)
+{
+	size_t i;
+
+	for (i = 0; i < trailing->count; i++) {
+		const grpc_metadata *m = &trailing->metadata[i];
+
+		if (!grpc_slice_str_cmp(m->key, "grpc-status-details-bin"))
+			return op_reply_retry_delay_ms(GRPC_SLICE_START_PTR(m->value),
+						       GRPC_SLICE_LENGTH(m->value));
+	}
+	return -1;
+}
+
+static void read_result(struct exchange *x, struct op_transport_result *ret)
+{
+	struct op_transport_result result = {
+		.grpc_status = (int)x->status,
+		.retry_delay_ms = -1,
+	};
+
+	if (x->status == GRPC_STATUS_OK) {
+		read_response(x, &result);
+	} else {
+		op_reply_copy_text(GRPC_SLICE_START_PTR(x->details),
+				   GRPC_SLICE_LENGTH(x->details), result.message,
+				   sizeof(result.message));
+		result.retry_delay_ms = find_retry_delay(&x->trailing);
+	}
+	*ret = result;
+}
+
+static void release_exchange(struct exchange *x)
+{
+	grpc_byte_buffer_destroy(x->request);
+	if (x->response)
+		grpc_byte_buffer_destroy(x->response);
+	grpc_metadata_array_destroy(&x->initial);
+	grpc_metadata_array_destroy(&x->trailing);
+	grpc_slice_unref(x->details);
+	gpr_free((void *)(uintptr_t)x->error);
+	grpc_call_unref(x->call);
+}
+
+/* A connection whose other end is silent would stay so for the kernel's 15 minutes. */
+static void renew_channel(struct transport *t, int status)
+{
+	grpc_channel *fresh;
+
+	if (status != GRPC_STATUS_DEADLINE_EXCEEDED) {
+		t->deadlines = 0;
+		return;
+	}
+	if (++t->deadlines < DEADLINES_TO_RECONNECT)
+		return;
+	t->deadlines = 0;
+	fresh = make_channel(t);
+	if (!fresh)
+		return;
+	grpc_channel_destroy(t->channel);
+	t->channel = fresh;
+}
+
+static void init_exchange(struct transport *t, struct exchange *x, const void *request,
+			  size_t len, uint32_t timeout_ms)
+{
+	gpr_timespec deadline =
+		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+			     gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
+	/* A copy: a cancelled call may hold the bytes longer than the caller does. */
+	grpc_slice body = grpc_slice_from_copied_buffer(request, len);
+
+	grpc_metadata_array_init(&x->initial);
+	grpc_metadata_array_init(&x->trailing);
+	x->details = grpc_empty_slice();
+	x->request = grpc_raw_byte_buffer_create(&body, 1);
+	grpc_slice_unref(body);
+	x->call = grpc_channel_create_call(
+		t->channel, NULL, GRPC_PROPAGATE_DEFAULTS, t->queue,
+		grpc_slice_from_static_string(method), NULL, deadline, NULL);
+}
+
+static int transport_send(void *transport, const void *request, size_t len,
+			  uint32_t timeout_ms, struct op_transport_result *ret)
+{
+	struct transport *t = transport;
+	struct exchange x = { 0 };
+	int err = 0;
+
+	init_exchange(t, &x, request, len, timeout_ms);
+	if (begin_call(t, x.call)) {
+		err = run_call(t, &x);
+		end_call(t);
+		if (!err)
+			read_result(&x, ret);
+	} else {
+		*ret = (struct op_transport_result){
+			.grpc_status = GRPC_STATUS_CANCELLED,
+			.retry_delay_ms = -1,
+		};
+	}
+	release_exchange(&x);
+	if (!err)
+		renew_channel(t, ret->grpc_status);
+	return err;
+}
+
+extern const struct op_transport_ops op_transport_module;
+__attribute__((visibility("default")))
+const struct op_transport_ops op_transport_module = {
+	.abi = OP_TRANSPORT_ABI,
+	.open = transport_open,
+	.send = transport_send,
+	.cancel = transport_cancel,
+	.close = transport_close,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds and loads the transport module. */
+#ifndef OP_EXPORT_MODULE_H
+#define OP_EXPORT_MODULE_H
+
+#include "base/log.h"
+#include "export/transport.h"
+
+/*
+ * Looks in $OTELPROF_MODULE_DIR, the directory the library was configured for, and beside
+ * the library itself. What is loaded stays to the end of the process: grpc's threads and
+ * exit handlers cannot be unmapped. Returns 0 or -OTELPROF_E_MODULE.
+ */
+int op_module_load(struct op_log *log, const struct op_transport_ops **ret);
+
+#endif

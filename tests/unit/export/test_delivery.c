@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue and its thread, over a transport made here: what is sent, in which order, and
+ * what becomes of every sample. Also run under the thread sanitizer.
+ */
+#include "test.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "export/delivery.h"
+#include "export/retry.h"
+
+enum {
+	SENDS_MAX = 64
+};
+
+/* A destination that answers by a script and holds each send until it may go on. */
+struct fake {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct op_transport_result script[SENDS_MAX]; /* the last one is repeated */
+	size_t script_len;
+	bool held; /* sends wait */
+	bool cancelled;
+	bool closed;
+	bool waiting; /* a send is held now */
+	size_t sends;
+	char bodies[SENDS_MAX][8];
+	uint64_t times_ns[SENDS_MAX];
+	sigset_t mask;
+	int fail; /* errno of each send, or 0 */
+};
+
+static int fake_send(void *transport, const void *request, size_t len,
+		     uint32_t timeout_ms, struct op_transport_result *ret)
+{
+	struct fake *f = transport;
+	size_t i;
+	int fail;
+
+	CHECK(!pthread_mutex_lock(&f->lock));
+	i = OP_MIN(f->sends, (size_t)SENDS_MAX - 1);
+	f->sends++;
+	memcpy(f->bodies[i], request, OP_MIN(len, sizeof(f->bodies[i]) - 1));
+	f->times_ns[i] = op_clock_monotonic_ns();
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &f->mask));
+	f->waiting = true;
+	CHECK(!pthread_cond_broadcast(&f->changed));
+	while (f->held && !f->cancelled)
+		CHECK(!pthread_cond_wait(&f->changed, &f->lock));
+	f->waiting = false;
+	*ret = f->script[OP_MIN(i, f->script_len - 1)];
+	if (f->cancelled)
+		ret->grpc_status = OP_GRPC_CANCELLED;
+	fail = f->fail;
+	CHECK(!pthread_mutex_unlock(&f->lock));
+	return fail;
+}
+
+static void fake_cancel(void *transport)
+{
+	struct fake *f = transport;
+
+	CHECK(!pthread_mutex_lock(&f->lock));
+	f->cancelled = true;
+	CHECK(!pthread_cond_broadcast(&f->changed));
+	CHECK(!pthread_mutex_unlock(&f->lock));
+}
+
+static void fake_close(void *transport)
+{
+	((struct fake *)transport)->closed = true;
+}
+
+static const struct op_transport_ops fake_ops = {
+	.abi = OP_TRANSPORT_ABI,
+	.send = fake_send,
+	.cancel = fake_cancel,
+	.close = fake_close,
+};
+
+static void hold(struct fake *f, bool held)
+{
+	CHECK(!pthread_mutex_lock(&f->lock));
+	f->held = held;
+	CHECK(!pthread_cond_broadcast(&f->changed));
+	CHECK(!pthread_mutex_unlock(&f->lock));
+}
+
+static void wait_for_send(struct fake *f)
+{
+	CHECK(!pthread_mutex_lock(&f->lock));
+	while (!f->waiting)
+		CHECK(!pthread_cond_wait(&f->changed, &f->lock));
+	CHECK(!pthread_mutex_unlock(&f->lock));
+}
+
+static struct op_transport_result answer(int status, int64_t delay_ms)
+{
+	struct op_transport_result r = {
+		.grpc_status = status,
+		.retry_delay_ms = delay_ms,
+	};
+
+	if (status)
+		(void)strcpy(r.message, "because");
+	return r;
+}
+
+/* One delivery with its ledger. */
+struct rig {
+	struct fake fake;
+	struct op_ledger ledger;
+	struct op_notes notes;
+	struct op_sink base;
+	struct op_sink *sink;
+	struct op_exporters_stats stats;
+};
+
+static struct op_settings quick(void)
+{
+	return (struct op_settings){
+		.endpoint = { .target = (char *)(uintptr_t) "host:1" },
+		.timeout_ms = 1000,
+		.retry_initial_ms = 5,
+		.retry_max_ms = 10,
+		.retry_elapsed_ms = 10000,
+		.queue_bytes = 10,
+		.max_request = 100,
+	};
+}
+
+static void rig_up(struct rig *g, const struct op_settings *settings,
+		   const struct op_transport_result *script, size_t len)
+{
+	memset(g, 0, sizeof(*g));
+	CHECK(!pthread_mutex_init(&g->fake.lock, NULL));
+	CHECK(!pthread_cond_init(&g->fake.changed, NULL));
+	memcpy(g->fake.script, script, len * sizeof(*script));
+	g->fake.script_len = len;
+	CHECK_OK(op_ledger_init(&g->ledger));
+	CHECK_OK(op_notes_init(&g->notes, OP_LOG_INFO));
+	g->base.ledger = &g->ledger;
+	g->base.notes = &g->notes;
+	CHECK_OK(op_delivery_new(&g->base, settings, &fake_ops, &g->fake, &g->sink));
+}
+
+static void rig_down(struct rig *g)
+{
+	g->sink->ops->free(g->sink);
+	CHECK(g->fake.closed);
+	op_ledger_get_stats(&g->ledger, &g->stats);
+	CHECK_INT(g->stats.samples_pending, 0);
+	op_notes_deinit(&g->notes);
+	op_ledger_deinit(&g->ledger);
+	CHECK(!pthread_cond_destroy(&g->fake.changed));
+	CHECK(!pthread_mutex_destroy(&g->fake.lock));
+}
+
+static void submit(struct rig *g, const char *text, uint64_t samples)
+{
+	struct op_request *r = NULL;
+
+	CHECK_OK(op_request_new(&g->ledger, strdup(text), strlen(text), samples, 1, &r));
+	g->sink->ops->submit(g->sink, r);
+}
+
+static int flush(struct rig *g, uint64_t ms)
+{
+	int err = g->sink->ops->flush(g->sink, op_clock_monotonic_ns() + ms * 1000000);
+
+	op_ledger_get_stats(&g->ledger, &g->stats);
+	return err;
+}
+
+static bool said(struct rig *g, const char *word)
+{
+	bool found = false;
+	size_t i;
+
+	CHECK(!pthread_mutex_lock(&g->notes.lock));
+	for (i = 0; i < g->notes.len; i++)
+		found |= strstr(g->notes.lines[i].text, word) != NULL;
+	CHECK(!pthread_mutex_unlock(&g->notes.lock));
+	return found;
+}
+
+static void test_requests_go_in_order(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &ok, 1);
+	submit(&g, "a", 1);
+	submit(&g, "b", 2);
+	submit(&g, "c", 4);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.stats.samples_exported, 7);
+	CHECK_INT(g.stats.requests_sent, 3);
+	CHECK_INT(g.stats.bytes_sent, 3);
+	CHECK_INT(g.fake.sends, 3);
+	CHECK_STR(g.fake.bodies[0], "a");
+	CHECK_STR(g.fake.bodies[1], "b");
+	CHECK_STR(g.fake.bodies[2], "c");
+	/* The host's signals never come to this thread. */
+	CHECK(sigismember(&g.fake.mask, SIGINT) == 1 &&
+	      sigismember(&g.fake.mask, SIGPROF) == 1 &&
+	      sigismember(&g.fake.mask, SIGUSR1) == 1);
+	rig_down(&g);
+}
+
+static void test_unavailable_is_tried_again(void)
+{
+	const struct op_transport_result script[] = {
+		answer(OP_GRPC_UNAVAILABLE, -1),
+		answer(OP_GRPC_DEADLINE_EXCEEDED, -1),
+		answer(OP_GRPC_RESOURCE_EXHAUSTED, 1),
+		answer(OP_GRPC_OK, -1),
+	};
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, script, 4);
+	submit(&g, "a", 3);
+	submit(&g, "b", 4);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 5);
+	CHECK_STR(g.fake.bodies[3], "a");
+	CHECK_STR(g.fake.bodies[4], "b");
+	CHECK_INT(g.stats.samples_exported, 7);
+	CHECK(said(&g, "UNAVAILABLE: because; trying again"));
+	CHECK(said(&g, "delivering again"));
+	rig_down(&g);
+}
+
+static void test_errno_is_tried_again(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &ok, 1);
+	hold(&g.fake, true);
+	submit(&g, "a", 3);
+	wait_for_send(&g.fake);
+	g.fake.fail = -ENOMEM;
+	hold(&g.fake, false);
+	CHECK_INT(flush(&g, 30), -ETIMEDOUT);
+	CHECK(!pthread_mutex_lock(&g.fake.lock));
+	g.fake.fail = 0;
+	CHECK(!pthread_mutex_unlock(&g.fake.lock));
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.stats.samples_exported, 3);
+	rig_down(&g);
+}
+
+static void test_server_s_delay_is_kept(void)
+{
+	const struct op_transport_result script[] = {
+		answer(OP_GRPC_UNAVAILABLE, 200),
+		answer(OP_GRPC_OK, -1),
+	};
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, script, 2);
+	submit(&g, "a", 3);
+	CHECK_INT(flush(&g, 100), -ETIMEDOUT);
+	CHECK_INT(g.stats.samples_pending, 3);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK(g.fake.times_ns[1] - g.fake.times_ns[0] >= 200000000);
+	CHECK_INT(g.stats.samples_exported, 3);
+	rig_down(&g);
+}
+
+static void check_refused(int status, int64_t delay)
+{
+	const struct op_transport_result script[] = {
+		answer(status, delay),
+		answer(OP_GRPC_OK, -1),
+	};
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, script, 2);
+	submit(&g, "a", 3);
+	submit(&g, "b", 5);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 2);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 3);
+	CHECK_INT(g.stats.samples_exported, 5);
+	CHECK(said(&g, "refused a request for good"));
+	CHECK(said(&g, op_retry_status_name(status)));
+	rig_down(&g);
+}
+
+static void test_refused_is_dropped_at_once(void)
+{
+	check_refused(OP_GRPC_INTERNAL, -1);
+	check_refused(OP_GRPC_UNIMPLEMENTED, -1);
+	check_refused(OP_GRPC_INVALID_ARGUMENT, 1);
+	check_refused(OP_GRPC_RESOURCE_EXHAUSTED, -1);
+	check_refused(OP_GRPC_UNKNOWN, -1);
+}
+
+static void test_patience_ends(void)
+{
+	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, -1);
+	struct op_settings s = quick();
+	uint64_t began;
+	struct rig g;
+
+	s.retry_elapsed_ms = 60;
+	rig_up(&g, &s, &away, 1);
+	began = op_clock_monotonic_ns();
+	submit(&g, "a", 3);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK(op_clock_monotonic_ns() - began >= 60000000);
+	CHECK(g.fake.sends > 3);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+	CHECK(said(&g, "gave a request up"));
+	rig_down(&g);
+}
+
+/* A server that wants more time than there is gets no second try. */
+static void test_too_long_a_delay_is_given_up(void)
+{
+	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 20000);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &away, 1);
+	submit(&g, "a", 3);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 1);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+	rig_down(&g);
+}
+
+/* Ten bytes of queue: the one on the wire stays, the oldest of the others goes. */
+static void test_oldest_is_dropped_first(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &ok, 1);
+	hold(&g.fake, true);
+	submit(&g, "aaaa", 1);
+	wait_for_send(&g.fake);
+	submit(&g, "bbb", 2);
+	submit(&g, "ccc", 4);
+	submit(&g, "d", 8); /* 11 bytes: bbb goes */
+	submit(&g, "eeeeeee",
+	       16); /* with aaaa 11 bytes: never fits, and d and ccc went */
+	op_ledger_get_stats(&g.ledger, &g.stats);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 2 + 4 + 8 + 16);
+	submit(&g, "ffffff", 32);
+	submit(&g, "ggggggggggg", 64); /* larger than the queue: f is not sacrificed */
+	hold(&g.fake, false);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.stats.samples_exported, 1 + 32);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 2 + 4 + 8 + 16 + 64);
+	CHECK(said(&g, "the queue is full"));
+	rig_down(&g);
+}
+
+/* One that waits for its next try is not on the wire. */
+static void test_waiting_for_a_try_is_droppable(void)
+{
+	const struct op_transport_result script[] = {
+		answer(OP_GRPC_UNAVAILABLE, 100),
+		answer(OP_GRPC_OK, -1),
+	};
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, script, 2);
+	submit(&g, "aaaaaa", 1);
+	CHECK_INT(flush(&g, 50), -ETIMEDOUT);
+	submit(&g, "bbbbbb", 2);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 2);
+	CHECK_STR(g.fake.bodies[1], "bbbbbb");
+	CHECK(g.fake.times_ns[1] - g.fake.times_ns[0] >= 100000000);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 1);
+	CHECK_INT(g.stats.samples_exported, 2);
+	rig_down(&g);
+}
+
+static void check_partial(uint64_t rejected, uint64_t exported, uint64_t refused)
+{
+	/* resource { scope { profile, profile } } */
+	static const uint8_t body[] = { 0x0a, 0x06, 0x12, 0x04, 0x12, 0, 0x12, 0 };
+	struct op_transport_result partial = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct op_request *r = NULL;
+	struct rig g;
+	void *copy = malloc(sizeof(body));
+
+	partial.rejected = rejected;
+	(void)strcpy(partial.message, "not all");
+	rig_up(&g, &s, &partial, 1);
+	memcpy(copy, body, sizeof(body));
+	CHECK_OK(op_request_new(&g.ledger, copy, sizeof(body), 10, 1, &r));
+	g.sink->ops->submit(g.sink, r);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 1);
+	CHECK_INT(g.stats.profiles_rejected, rejected);
+	CHECK_INT(g.stats.samples_exported, exported);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], refused);
+	CHECK(said(&g, "not all"));
+	rig_down(&g);
+}
+
+static void test_partial_success_is_counted(void)
+{
+	check_partial(0, 10, 0);
+	check_partial(1, 10, 0);
+	check_partial(2, 0, 10);
+}
+
+static void test_free_cuts_a_send_short(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &ok, 1);
+	hold(&g.fake, true);
+	submit(&g, "a", 3);
+	submit(&g, "b", 4);
+	wait_for_send(&g.fake);
+	rig_down(&g);
+	CHECK(g.fake.cancelled);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 7);
+}
+
+static void test_free_ends_a_back_off(void)
+{
+	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 9000);
+	const struct op_settings s = quick();
+	uint64_t began = op_clock_monotonic_ns();
+	struct rig g;
+
+	rig_up(&g, &s, &away, 1);
+	submit(&g, "a", 3);
+	CHECK_INT(flush(&g, 50), -ETIMEDOUT);
+	rig_down(&g);
+	CHECK(op_clock_monotonic_ns() - began < UINT64_C(5000000000));
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+}
+
+/* Two exporters share requests: one that answers and one that refuses. */
+static void test_shared_requests_add_up(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_transport_result no = answer(OP_GRPC_INTERNAL, -1);
+	struct op_settings s = quick();
+	struct op_sink *second = NULL;
+	struct rig g;
+	struct rig h;
+	int i;
+
+	s.queue_bytes = 1 << 20;
+	rig_up(&g, &s, &ok, 1);
+	rig_up(&h, &s, &no, 1);
+	/* The second delivery with the first one's books. */
+	h.sink->ops->free(h.sink);
+	h.fake.closed = h.fake.cancelled = false;
+	CHECK_OK(op_delivery_new(&g.base, &s, &fake_ops, &h.fake, &second));
+	for (i = 0; i < 200; i++) {
+		struct op_request *r = NULL;
+
+		CHECK_OK(op_request_new(&g.ledger, strdup("abc"), 3, 5, 2, &r));
+		g.sink->ops->submit(g.sink, r);
+		second->ops->submit(second, r);
+	}
+	CHECK_INT(second->ops->flush(second, UINT64_MAX), 0);
+	CHECK_INT(flush(&g, 10000), 0);
+	CHECK_INT(g.stats.samples_exported, 1000);
+	CHECK_INT(g.stats.samples_pending, 0);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 0);
+	CHECK_INT(g.stats.requests_sent, 200);
+	h.sink = second;
+	rig_down(&h);
+	rig_down(&g);
+}
+
+static void test_forked_child_touches_nothing(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	int status = 0;
+	struct rig g;
+	pid_t pid;
+
+	rig_up(&g, &s, &ok, 1);
+	hold(&g.fake, true);
+	submit(&g, "a", 3);
+	wait_for_send(&g.fake);
+	(void)fflush(NULL);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		(void)alarm(10);
+		g.sink->ops->forked(g.sink);
+		g.sink->ops->free(g.sink);
+		_exit(g.fake.closed || g.fake.cancelled);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_INT(status, 0);
+	hold(&g.fake, false);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.stats.samples_exported, 3);
+	rig_down(&g);
+}
+
+TEST_MAIN({ "requests_go_in_order", test_requests_go_in_order },
+	  { "unavailable_is_tried_again", test_unavailable_is_tried_again },
+	  { "errno_is_tried_again", test_errno_is_tried_again },
+	  { "server_s_delay_is_kept", test_server_s_delay_is_kept },
+	  { "refused_is_dropped_at_once", test_refused_is_dropped_at_once },
+	  { "patience_ends", test_patience_ends },
+	  { "too_long_a_delay_is_given_up", test_too_long_a_delay_is_given_up },
+	  { "oldest_is_dropped_first", test_oldest_is_dropped_first },
+	  { "waiting_for_a_try_is_droppable", test_waiting_for_a_try_is_droppable },
+	  { "partial_success_is_counted", test_partial_success_is_counted },
+	  { "free_cuts_a_send_short", test_free_cuts_a_send_short },
+	  { "free_ends_a_back_off", test_free_ends_a_back_off },
+	  { "shared_requests_add_up", test_shared_requests_add_up },
+	  { "forked_child_touches_nothing", test_forked_child_touches_nothing })
