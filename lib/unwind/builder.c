@@ -337,6 +337,18 @@ int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end)
 	return op_builder_row(b, b->function, (struct op_rule){ .cfa = OP_CFA_SIGNAL });
 }
 
+int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end)
+{
+	bool early = b->open && b->covered == start && start > b->function + 1;
+	int r;
+
+	r = op_builder_function(b, start, end);
+	if (r <= 0)
+		return r;
+	b->function -= early;
+	return op_builder_row(b, b->function, (struct op_rule){ .cfa = OP_CFA_SIGNAL });
+}
+
 int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
 {
 	if (pc >= b->covered)

@@ -60,6 +60,8 @@ int op_builder_function(struct op_builder *b, uint64_t start, uint64_t end);
 /* The same of a signal trampoline: it begins a byte early, where one is free, because
  * its address is looked up as return addresses are. */
 int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end);
+/* The same also where the byte is not free: where what covers it is padding. */
+int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end);
 /* @rule holds from @pc on in the current function. Pcs ascend. 0, -ENOSPC, -ENOMEM. */
 int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule);
 /* All functions were given: finish the segments. 0, -ENOSPC, -ENOMEM. */

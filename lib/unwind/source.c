@@ -10,13 +10,35 @@
 struct source {
 	struct op_builder *b;
 	op_arch_rule_fn rule;
+	struct op_source_go *go; /* NULL: there is no Go code, or it was read */
+	uint64_t go_start;
+	uint64_t go_end;
 };
+
+/* All Go code stands together: read it where its turn is. */
+static int read_go(struct source *s)
+{
+	int r;
+
+	if (!s->go)
+		return 0;
+	r = op_source_go_read(s->go, s->b);
+	s->go = op_source_go_free(s->go);
+	return r;
+}
 
 static int on_fde(void *data, const struct op_cfi_fde *fde)
 {
 	struct source *s = data;
 	int r;
 
+	if (fde->start >= s->go_start) {
+		r = read_go(s);
+		if (r < 0)
+			return r;
+		if (fde->start < s->go_end)
+			return 0;
+	}
 	if (!fde->signal)
 		return op_builder_function(s->b, fde->start, fde->end);
 	r = op_builder_signal(s->b, fde->start, fde->end);
@@ -55,13 +77,24 @@ static int read_cfi(struct source *s, struct op_elf *elf, enum op_cfi_kind kind)
 
 int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 {
-	struct source s = { .b = b };
+	struct source s = { .b = b, .go_start = UINT64_MAX };
+	bool has_go;
 	int r;
 
 	s.rule = op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
 						   : op_arch_x86_64_rule;
+	r = op_source_go_new(elf, log, &s.go);
+	if (r < 0)
+		return r;
+	has_go = r > 0;
+	if (has_go)
+		op_source_go_range(s.go, &s.go_start, &s.go_end);
 	r = read_cfi(&s, elf, OP_CFI_EH_FRAME);
-	if (r == 0)
+	/* Go writes .debug_frame, for debuggers only, of the same as its table. */
+	if (r == 0 && !has_go)
 		r = read_cfi(&s, elf, OP_CFI_DEBUG_FRAME);
+	if (r >= 0)
+		r = read_go(&s);
+	op_source_go_free(s.go);
 	return r < 0 ? r : 0;
 }

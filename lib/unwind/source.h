@@ -10,4 +10,19 @@
 /* Give @b the functions of @elf from all that the file has. 0, -ENOSPC, -ENOMEM, -errno. */
 int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log);
 
+/* ---- Go ---- */
+
+struct op_source_go;
+
+/* The Go code of @elf, which is borrowed. Returns 1 and *@ret; 0: it has none that can be
+ * read; -ENOMEM. */
+int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go **ret);
+struct op_source_go *op_source_go_free(struct op_source_go *go);
+OP_DEFINE_CLEANUP(struct op_source_go *, op_source_go_free)
+/* ELF addresses [*@ret_start, *@ret_end) of the Go code. */
+void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
+			uint64_t *ret_end);
+/* Give @b its functions. 0 or -errno. */
+int op_source_go_read(struct op_source_go *go, struct op_builder *b);
+
 #endif

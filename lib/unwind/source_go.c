@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Go code, by the tables its own runtime unwinds with: for each pc the bytes between SP
+ * and the frame's end (pcsp). That is exact in prologues, epilogues and assembly without
+ * a frame, where a walk by frame pointers would lose the caller.
+ *
+ * Frames: on x86-64 the caller's frame pointer stands under the return address. On
+ * aarch64 the link register is at SP and the frame pointer right below SP, so that they
+ * are a frame record all the same (Go 1.21; before it the record is not used here).
+ *
+ * Functions that set SP to something else (they switch stacks) are known by a flag. What
+ * crosses the switch is the frame pointer, so they have OP_RULE_FRAME.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "elf/gopclntab.h"
+#include "unwind/source.h"
+
+enum {
+	WORD = 8,
+	NAME_MAX_BYTES = 64,
+	VERSION_WITH_FLAGS =
+		118, /* tables of 1.16 may be of 1.17, which has them, or not */
+	PUSH_RBP = 0x55,
+};
+
+enum go_kind {
+	GO_PLAIN,    /* by SP deltas */
+	GO_TOP,	     /* nothing called it */
+	GO_SIGNAL,   /* the signal trampoline */
+	GO_SWITCHES, /* stacks */
+};
+
+struct op_source_go {
+	struct op_elf *elf;
+	struct op_gopclntab *table;
+	struct op_builder *b;
+	bool is_arm;
+	/* of the function being read */
+	const struct op_go_function *function;
+	bool switches;
+	bool saves_fp;
+	uint32_t ranges;
+};
+
+int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go **ret)
+{
+	_cleanup_(op_source_go_freep) struct op_source_go *go = NULL;
+	int r;
+
+	go = calloc(1, sizeof(*go));
+	if (!go)
+		return -ENOMEM;
+	go->elf = elf;
+	go->is_arm = op_elf_machine(elf) == EM_AARCH64;
+	r = op_gopclntab_open(elf, &go->table);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		if (r != -ENOENT)
+			op_log(log, OP_LOG_WARNING,
+			       "Go function table cannot be read (%s), ignoring it",
+			       strerror(-r));
+		return 0;
+	}
+	*ret = OP_TAKE_PTR(go);
+	return 1;
+}
+
+struct op_source_go *op_source_go_free(struct op_source_go *go)
+{
+	if (!go)
+		return NULL;
+	op_gopclntab_free(go->table);
+	free(go);
+	return NULL;
+}
+
+void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
+			uint64_t *ret_end)
+{
+	op_gopclntab_range(go->table, ret_start, ret_end);
+}
+
+/* ---- what a function is ---- */
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static enum go_kind kind_by_name(const char *name, uint32_t flags)
+{
+	static const char *const top[] = {
+		"runtime.goexit", "runtime.mstart", "runtime.rt0_go",
+		"runtime.mcall", /* it left its caller for the scheduler's stack */
+	};
+	static const char *const switches[] = {
+		"runtime.systemstack",	      "runtime.asmcgocall", "runtime.cgocallback",
+		"runtime.cgocallback_gofunc", "runtime.morestack",  "runtime.gogo",
+	};
+
+	/* The runtime's own walk ends at the handler; what was interrupted is behind it. */
+	if (strcmp(name, "runtime.sigtramp") == 0)
+		return GO_PLAIN;
+	if (has_prefix(name, "runtime.sigreturn"))
+		return GO_SIGNAL;
+	if (flags & OP_GO_TOP_FRAME || has_prefix(name, "_rt0_") ||
+	    is_one_of(name, top, OP_ARRAY_SIZE(top)))
+		return GO_TOP;
+	if (flags & OP_GO_SP_WRITE || is_one_of(name, switches, OP_ARRAY_SIZE(switches)))
+		return GO_SWITCHES;
+	return GO_PLAIN;
+}
+
+static enum go_kind kind_of(struct op_source_go *go, const struct op_go_function *f)
+{
+	char name[NAME_MAX_BYTES];
+
+	if (!f->flags && op_gopclntab_version(go->table) >= VERSION_WITH_FLAGS)
+		return GO_PLAIN;
+	if (op_gopclntab_name(go->table, f, name, sizeof(name)) < 0)
+		name[0] = '\0';
+	return kind_by_name(name, f->flags);
+}
+
+/* ---- SP deltas ---- */
+
+/* Does the frame that begins at @pc begin with the frame pointer? Of assembly only the
+ * code tells: `PUSHQ BP` ends there. */
+static bool pushes_fp(struct op_source_go *go, uint64_t pc)
+{
+	uint8_t byte = 0;
+
+	if (go->is_arm || !(go->function->flags & OP_GO_ASM))
+		return true;
+	return pc > go->function->entry &&
+	       op_elf_read_vaddr(go->elf, pc - 1, &byte, 1) == 0 && byte == PUSH_RBP;
+}
+
+static struct op_rule rule_of(const struct op_source_go *go, int32_t delta)
+{
+	struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = delta };
+
+	if (!go->is_arm) {
+		rule.cfa_off += WORD; /* the return address */
+		if (delta && go->saves_fp) {
+			rule.save = OP_SAVE_FP;
+			rule.save_off = -2 * WORD;
+		}
+	} else if (delta) {
+		if (delta > INT16_MAX - WORD)
+			return (struct op_rule){ .cfa = OP_CFA_INVALID };
+		rule.save = OP_SAVE_PAIR;
+		rule.save_off = (int16_t)(-delta - WORD);
+	}
+	return rule;
+}
+
+static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
+{
+	struct op_source_go *go = data;
+	uint32_t range = go->ranges++;
+	struct op_rule rule = { .cfa = OP_CFA_INVALID };
+
+	if (delta < 0 || delta > INT32_MAX - WORD || delta % WORD) {
+		go->b->table->inexpressible++;
+		return op_builder_row(go->b, start, rule);
+	}
+	if (range == 1)
+		go->saves_fp = pushes_fp(go, start);
+	/* Before its frame is made, SP is still what it was. */
+	if (go->switches && (range > 0 || end >= go->function->end))
+		rule = (struct op_rule){ .cfa = OP_CFA_FRAME };
+	else
+		rule = rule_of(go, delta);
+	return op_builder_row(go->b, start, rule);
+}
+
+static int read_deltas(struct op_source_go *go, const struct op_go_function *f)
+{
+	const struct op_rule invalid = { .cfa = OP_CFA_INVALID };
+	int r;
+
+	/* Until its first value is read. */
+	r = op_builder_row(go->b, f->entry, invalid);
+	if (r < 0)
+		return r;
+	go->ranges = 0;
+	go->saves_fp = true;
+	r = op_gopclntab_values(go->table, f, f->pcsp, on_value, go);
+	if (r != -EBADMSG)
+		return r;
+	go->b->table->bad_fdes++;
+	return 0;
+}
+
+static int on_function(void *data, const struct op_go_function *f)
+{
+	struct op_source_go *go = data;
+	enum go_kind kind = kind_of(go, f);
+	int r;
+
+	go->b->table->fdes++;
+	go->function = f;
+	go->switches = kind == GO_SWITCHES;
+	if (kind == GO_SIGNAL)
+		return op_builder_signal_forced(go->b, f->entry, f->end);
+	r = op_builder_function(go->b, f->entry, f->end);
+	if (r <= 0)
+		return r;
+	if (kind == GO_TOP)
+		return op_builder_row(go->b, f->entry,
+				      (struct op_rule){ .cfa = OP_CFA_STOP });
+	if (!f->pcsp)
+		return op_builder_row(go->b, f->entry,
+				      (struct op_rule){ .cfa = OP_CFA_FRAME });
+	r = read_deltas(go, f);
+	return r < 0 ? r : 0;
+}
+
+int op_source_go_read(struct op_source_go *go, struct op_builder *b)
+{
+	go->b = b;
+	return op_gopclntab_each(go->table, on_function, go);
+}
