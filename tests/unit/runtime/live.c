@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "unwind/table.h"
+
+#include "test.h"
+
+static int read_process(const struct op_memory *memory, uint64_t addr, void *buf,
+			size_t len)
+{
+	const struct live *live = op_container_of(memory, struct live, memory);
+	struct iovec to = { buf, len };
+	struct iovec from = { (void *)(uintptr_t)addr, len };
+	ssize_t n = process_vm_readv(live->pid, &to, 1, &from, 1, 0);
+
+	return n == (ssize_t)len ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+struct live *live_start(char *const *argv)
+{
+	struct live *live = calloc(1, sizeof(*live));
+	int in[2];
+	int out[2];
+
+	CHECK(live);
+	CHECK_OK(pipe2(in, O_CLOEXEC));
+	CHECK_OK(pipe2(out, O_CLOEXEC));
+	live->pid = fork();
+	CHECK_OK(live->pid);
+	if (live->pid == 0) {
+		(void)dup2(in[0], 0);
+		(void)dup2(out[1], 1);
+		(void)setenv("LC_ALL", "C.UTF-8", 1);
+		/* what a sanitizer sets for this process is not for that one */
+		(void)unsetenv("LD_PRELOAD");
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	live->to = in[1];
+	live->from = fdopen(out[0], "r");
+	CHECK(live->from);
+	live->memory.read = read_process;
+	return live;
+}
+
+static int make_slab(void *ctx, uint32_t index, void **ret)
+{
+	struct live *live = ctx;
+
+	CHECK(index < LIVE_SLABS_MAX);
+	*ret = live->slab[index] = calloc(1, OP_SLAB_BYTES);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static const struct op_arena_ops arena_ops = { .add_slab = make_slab };
+
+static struct op_elf *open_in_process(int pid, const char *path)
+{
+	struct op_elf *elf = NULL;
+	char name[600];
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
+	return op_elf_open_path(name, &elf) < 0 ? NULL : elf;
+}
+
+/* ELF address of file offset @off. */
+static uint64_t vaddr_of(struct op_elf *elf, uint64_t off)
+{
+	size_t len;
+	const struct op_elf_segment *s = op_elf_segments(elf, &len);
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (s[i].type == PT_LOAD && off >= (s[i].offset & ~UINT64_C(4095)) &&
+		    off < s[i].offset + s[i].filesz)
+			return s[i].vaddr - s[i].offset + off;
+	TEST_FAIL("offset 0x%" PRIx64 " is in no segment", off);
+}
+
+struct live_target {
+	struct op_runtime_target base;
+	struct live *live;
+};
+
+static int open_image(const struct op_runtime_target *target, const char *prefix,
+		      struct op_elf **ret, uint64_t *ret_bias)
+{
+	struct live *live = op_container_of(target, struct live_target, base)->live;
+	size_t i;
+
+	for (i = 0; i < live->files; i++) {
+		const char *base = strrchr(live->file[i].path, '/') + 1;
+
+		if (strncmp(base, prefix, strlen(prefix)) != 0)
+			continue;
+		*ret = open_in_process(live->pid, live->file[i].path);
+		*ret_bias = live->file[i].bias;
+		return *ret ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+struct mapping {
+	uint64_t start, end, offset;
+	size_t file; /* LIVE_FILES_MAX: none */
+};
+
+static size_t read_maps(struct live *live, struct mapping *ret, size_t max)
+{
+	char name[64];
+	char line[1024];
+	size_t len = 0;
+	FILE *f;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/maps", live->pid);
+	f = fopen(name, "re");
+	CHECK(f);
+	while (len < max && fgets(line, sizeof(line), f)) {
+		struct mapping m = { .file = LIVE_FILES_MAX };
+		char perms[8];
+		char path[512] = "";
+		size_t i;
+
+		CHECK(sscanf(line,
+			     "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s",
+			     &m.start, &m.end, perms, &m.offset, path) >= 4);
+		if (perms[2] != 'x' || m.start >> 63)
+			continue;
+		for (i = 0; path[0] == '/' && i < live->files; i++)
+			if (strcmp(live->file[i].path, path) == 0)
+				break;
+		if (path[0] == '/' && i == live->files) {
+			struct live_file *file = &live->file[i];
+
+			CHECK(i < LIVE_FILES_MAX);
+			memcpy(file->path, path, sizeof(path));
+			file->elf = open_in_process(live->pid, path);
+			if (file->elf) {
+				file->bias = m.start - vaddr_of(file->elf, m.offset);
+				live->files++;
+			}
+		}
+		if (path[0] == '/' && i < live->files)
+			m.file = i;
+		ret[len++] = m;
+	}
+	(void)fclose(f);
+	return len;
+}
+
+/* Attach the first runtime that is found; its struct's place in the arena goes to @ret. */
+static void attach(struct live *live, struct op_process *ret)
+{
+	const struct op_runtime_ops *const *all;
+	size_t len;
+	size_t i, k;
+
+	all = op_runtimes(&len);
+	for (i = 0; i < live->files && !live->instance; i++) {
+		struct live_file *file = &live->file[i];
+		struct live_target target = { .live = live };
+		void *bpf;
+
+		for (k = 0; k < len; k++) {
+			if (all[k]->probe(file->elf, file->path, NULL, &live->image,
+					  &live->loop) != 1)
+				continue;
+			live->ops = all[k];
+			live->loop_bias = file->bias;
+			(void)snprintf(live->runtime_path, sizeof(live->runtime_path),
+				       "%s", file->path);
+			target.base =
+				(struct op_runtime_target){ .pid = live->pid,
+							    .bias = file->bias,
+							    .memory = &live->memory,
+							    .open_image = open_image };
+			CHECK_OK(op_arena_alloc(live->arena, all[k]->bpf_size,
+						&ret->runtime[all[k]->id], &bpf));
+			memset(bpf, 0, all[k]->bpf_size);
+			CHECK_OK(all[k]->attach(live->image, &target.base, NULL, bpf,
+						&live->instance));
+			break;
+		}
+	}
+}
+
+static op_ref table_of(struct live *live, const struct mapping *m)
+{
+	struct live_file *file = &live->file[m->file];
+	bool runtime = live->ops && strcmp(file->path, live->runtime_path) == 0;
+	struct op_table_loop loop = { .runtime = runtime ? live->ops->id : 0 };
+	struct op_table *table;
+	uint64_t vaddr = vaddr_of(file->elf, m->offset);
+	op_ref ret = 0;
+	size_t i;
+
+	if (runtime) {
+		loop.count = live->loop.count;
+		memcpy(loop.range, live->loop.range, sizeof(loop.range));
+	}
+	CHECK_OK(op_table_new(file->elf, &loop, live->arena, live->rules, NULL, &table));
+	for (i = 0; i < table->segments_len; i++)
+		if (vaddr < table->segments[i].vaddr + table->segments[i].memsz && !ret &&
+		    vaddr + 4096 > table->segments[i].vaddr)
+			ret = table->segments[i].segment;
+	free(table); /* what it has in the arena stays */
+	return ret;
+}
+
+void live_open(struct live *live)
+{
+	static struct mapping maps[1024];
+	struct op_process process = { .generation = 1 };
+	struct op_mapping *mappings;
+	uint64_t *starts;
+	size_t len;
+	size_t i;
+	void *to;
+
+	live->rules_memory = calloc(OP_RULES_MAX, sizeof(*live->rules_memory));
+	CHECK(live->rules_memory);
+	CHECK_OK(op_arena_new(&arena_ops, live, LIVE_SLABS_MAX * (uint64_t)OP_SLAB_BYTES,
+			      &live->arena));
+	CHECK_OK(op_rules_new(live->rules_memory, OP_RULES_MAX, &live->rules));
+	len = read_maps(live, maps, OP_ARRAY_SIZE(maps));
+	attach(live, &process);
+	CHECK_OK(op_arena_alloc(live->arena, len * 8, &process.starts, &to));
+	starts = to;
+	CHECK_OK(op_arena_alloc(live->arena, len * sizeof(*mappings), &process.mappings,
+				&to));
+	mappings = to;
+	for (i = 0; i < len; i++) {
+		starts[i] = maps[i].start;
+		mappings[i] = (struct op_mapping){ .end = maps[i].end };
+		if (maps[i].file == LIVE_FILES_MAX)
+			continue;
+		mappings[i].bias = live->file[maps[i].file].bias;
+		mappings[i].segment = table_of(live, &maps[i]);
+	}
+	process.mapping_count = (uint32_t)len;
+	CHECK_OK(op_arena_alloc(live->arena, sizeof(process), &live->process, &to));
+	memcpy(to, &process, sizeof(process));
+}
+
+static void read_registers(int tid, struct op_registers *ret)
+{
+#if defined(__x86_64__)
+	struct user_regs_struct regs;
+	struct iovec iov = { &regs, sizeof(regs) };
+
+	CHECK_OK(ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov));
+	*ret = (struct op_registers){ .pc = regs.rip,
+				      .sp = regs.rsp,
+				      .fp = regs.rbp,
+				      .thread_pointer = regs.fs_base };
+	ret->reg[0] = regs.rax;
+	ret->reg[1] = regs.rdx;
+	ret->reg[2] = regs.rcx;
+	ret->reg[3] = regs.rbx;
+	ret->reg[4] = regs.rsi;
+	ret->reg[5] = regs.rdi;
+	ret->reg[8] = regs.r8;
+	ret->reg[9] = regs.r9;
+	ret->reg[10] = regs.r10;
+	ret->reg[11] = regs.r11;
+	ret->reg[12] = regs.r12;
+	ret->reg[13] = regs.r13;
+	ret->reg[14] = regs.r14;
+	ret->reg[15] = regs.r15;
+#else
+	(void)tid;
+	(void)ret;
+	SKIP("registers are read on x86-64 only");
+#endif
+}
+
+void live_walk(struct live *live, int tid, struct op_host_stack *ret)
+{
+	struct op_registers registers;
+	struct op_host_input input = { .arena = live->arena,
+				       .rules = live->rules_memory,
+				       .process = live->process,
+				       .registers = &registers,
+				       .memory = &live->memory };
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+		if (errno == EPERM)
+			SKIP("ptrace is not permitted");
+		TEST_FAIL("ptrace: %s", strerror(errno));
+	}
+	CHECK_OK(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+	CHECK(waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status));
+	read_registers(tid, &registers);
+	CHECK_OK(op_host_unwind(&input, ret));
+	CHECK_OK(ptrace(PTRACE_DETACH, tid, NULL, NULL));
+}
+
+bool live_in_loop(const struct live *live, uint64_t word)
+{
+	uint64_t kind = word >> OP_FRAME_KIND_SHIFT;
+	uint64_t pc = (word & OP_FRAME_ADDRESS_MASK) - live->loop_bias;
+	uint32_t i;
+
+	if (kind != OP_FRAME_NATIVE && kind != OP_FRAME_NATIVE_EXACT)
+		return false;
+	if (kind == OP_FRAME_NATIVE)
+		pc--;
+	for (i = 0; i < live->loop.count; i++)
+		if (pc >= live->loop.range[i][0] && pc < live->loop.range[i][1])
+			return true;
+	return false;
+}
+
+size_t live_threads(const struct live *live, int *ret, size_t max)
+{
+	char name[64];
+	struct dirent *e;
+	size_t len = 0;
+	DIR *d;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/task", live->pid);
+	d = opendir(name);
+	CHECK(d);
+	while (len < max && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			ret[len++] = atoi(e->d_name);
+	(void)closedir(d);
+	return len;
+}
+
+void live_free(struct live *live)
+{
+	uint32_t i;
+
+	(void)kill(live->pid, SIGKILL);
+	(void)waitpid(live->pid, NULL, 0);
+	close(live->to);
+	(void)fclose(live->from);
+	if (live->instance)
+		live->ops->detach(live->instance);
+	if (live->image)
+		live->ops->image_free(live->image);
+	for (i = 0; i < live->files; i++)
+		op_elf_free(live->file[i].elf);
+	op_rules_free(live->rules);
+	op_arena_free(live->arena);
+	for (i = 0; i < LIVE_SLABS_MAX; i++)
+		free(live->slab[i]);
+	free(live->rules_memory);
+	free(live);
+}

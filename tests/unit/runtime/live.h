@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process under test: started with pipes, stopped with ptrace, its stack walked by the
+ * sources of bpf/ compiled for the host over tables made as the library makes them.
+ */
+#ifndef TEST_LIVE_H
+#define TEST_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/runtime.h"
+#include "unwind/host.h"
+
+enum {
+	LIVE_FILES_MAX = 256,
+	LIVE_SLABS_MAX = 64,
+};
+
+struct live_file {
+	char path[512];
+	uint64_t start; /* of its first mapping: what its bias is told from */
+	uint64_t bias;
+	struct op_elf *elf;
+};
+
+struct live {
+	int pid;
+	int to;	    /* its stdin */
+	FILE *from; /* its stdout */
+	struct op_memory memory;
+	struct live_file file[LIVE_FILES_MAX];
+	size_t files;
+	const struct op_runtime_ops *ops;
+	void *image;
+	void *instance;
+	struct op_runtime_loop loop;
+	uint64_t loop_bias;
+	char runtime_path[512];
+	struct op_arena *arena;
+	struct op_rules *rules;
+	struct op_rule *rules_memory;
+	op_ref process;
+	void *slab[LIVE_SLABS_MAX];
+};
+
+/* Start @argv. */
+struct live *live_start(char *const *argv);
+/* Read its mappings and make its tables; what op_runtimes() finds in it is attached.
+ * Call when it has started up and does not change. */
+void live_open(struct live *live);
+/* Stop its thread @tid, walk its stack, let it go on. */
+void live_walk(struct live *live, int tid, struct op_host_stack *ret);
+/* Is @word a native frame in the interpreter's loop? */
+bool live_in_loop(const struct live *live, uint64_t word);
+/* Its threads; returns how many. */
+size_t live_threads(const struct live *live, int *ret, size_t max);
+/* End it and free all. */
+void live_free(struct live *live);
+
+#endif
