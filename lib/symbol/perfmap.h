@@ -16,5 +16,9 @@ struct op_perfmap *op_perfmap_free(struct op_perfmap *map);
 OP_DEFINE_CLEANUP(struct op_perfmap *, op_perfmap_free)
 /* The name at a process address, or NULL. Valid until the next call. */
 const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr);
+/* Lines left out for the limit of 262,144. */
+uint64_t op_perfmap_refused(const struct op_perfmap *map);
+/* User memory in use. */
+size_t op_perfmap_bytes(const struct op_perfmap *map);
 
 #endif

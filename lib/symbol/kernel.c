@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "elf/file.h"
+#include "symbol/kallsyms.h"
+
+enum {
+	NOTES_BYTES_MAX = 64 << 10,
+	/* Reading again may take this part of the time at most: 1 in 50. */
+	RELOAD_SHARE = 50,
+};
+
+static const uint64_t second_ns = UINT64_C(1000000000);
+
+struct op_kernel_symbols {
+	char *procfs;
+	char *sysfs;
+	struct op_log *log;
+	struct op_kallsyms table;
+	bool loaded; /* or tried to */
+	bool stale;
+	bool warned;
+	uint64_t next_load_ns;
+
+	/* the block whose names are at hand */
+	uint64_t names_base;
+	char *names;
+	size_t names_len;
+};
+
+int op_kernel_symbols_new(const char *procfs_root, const char *sysfs_root,
+			  struct op_log *log, struct op_kernel_symbols **ret)
+{
+	_cleanup_(op_kernel_symbols_freep) struct op_kernel_symbols *k = NULL;
+
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
+	k->log = log;
+	k->procfs = strdup(procfs_root ? procfs_root : "/proc");
+	k->sysfs = strdup(sysfs_root ? sysfs_root : "/sys");
+	if (!k->procfs || !k->sysfs)
+		return -ENOMEM;
+	*ret = OP_TAKE_PTR(k);
+	return 0;
+}
+
+struct op_kernel_symbols *op_kernel_symbols_free(struct op_kernel_symbols *k)
+{
+	if (!k)
+		return NULL;
+	op_kallsyms_deinit(&k->table);
+	free(k->names);
+	free(k->procfs);
+	free(k->sysfs);
+	free(k);
+	return NULL;
+}
+
+static void warn_once(struct op_kernel_symbols *k, const char *why)
+{
+	if (!k->warned)
+		op_log(k->log, OP_LOG_WARNING, "no kernel names: %s", why);
+	k->warned = true;
+}
+
+static int read_table(struct op_kernel_symbols *k, struct op_kallsyms *ret)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/kallsyms", k->procfs);
+	fd = op_open(path, O_RDONLY);
+	return fd < 0 ? fd : op_kallsyms_read(fd, ret);
+}
+
+static void load(struct op_kernel_symbols *k)
+{
+	uint64_t start = op_clock_monotonic_ns();
+	struct op_kallsyms table = { 0 };
+	uint64_t end;
+	int err;
+
+	err = read_table(k, &table);
+	end = op_clock_monotonic_ns();
+	k->loaded = true;
+	k->stale = false;
+	k->next_load_ns = end + OP_MAX((end - start) * RELOAD_SHARE, second_ns);
+	if (err) {
+		warn_once(k, strerror(-err));
+		return;
+	}
+	if (!table.symbols)
+		warn_once(
+			k,
+			"their addresses are hidden (kernel.kptr_restrict, lockdown or a "
+			"missing capability)");
+	free(k->names);
+	k->names = NULL;
+	k->names_len = 0;
+	op_kallsyms_deinit(&k->table);
+	k->table = table;
+}
+
+/* The name of symbol @number of @block, or NULL without memory. */
+static const char *find_name(struct op_kernel_symbols *k,
+			     const struct op_kallsyms_block *block, uint32_t number)
+{
+	const char *name;
+	const char *end;
+	uint32_t i;
+
+	if (!k->names || k->names_base != block->base) {
+		char *names;
+		size_t len;
+
+		if (op_kallsyms_names(&k->table, block, &names, &len))
+			return NULL;
+		free(k->names);
+		k->names = names;
+		k->names_len = len;
+		k->names_base = block->base;
+	}
+	name = k->names;
+	end = k->names + k->names_len;
+	for (i = block->first; i < number && name < end; i++)
+		name += strlen(name) + 1;
+	return name < end ? name : NULL;
+}
+
+static void read_build_id(const struct op_kernel_symbols *k, const char *module,
+			  char *ret, size_t size)
+{
+	struct op_build_ids ids = { 0 };
+	_cleanup_free_ char *notes = NULL;
+	char path[PATH_MAX];
+	ssize_t len;
+
+	if (strcmp(module, "vmlinux") == 0)
+		(void)snprintf(path, sizeof(path), "%s/kernel/notes", k->sysfs);
+	else
+		(void)snprintf(path, sizeof(path),
+			       "%s/module/%s/notes/.note.gnu.build-id", k->sysfs, module);
+	len = op_read_file(path, NOTES_BYTES_MAX, &notes);
+	if (len > 0)
+		op_elf_parse_notes(notes, (size_t)len, 4, &ids);
+	(void)snprintf(ret, size, "%s", ids.gnu);
+}
+
+static const char *find_build_id(const struct op_kernel_symbols *k,
+				 struct op_kallsyms_module *m)
+{
+	char id[65];
+
+	if (!m->build_id && !strchr(m->name, '/')) {
+		read_build_id(k, m->name, id, sizeof(id));
+		m->build_id = strdup(id);
+	}
+	return m->build_id ? m->build_id : "";
+}
+
+static int find(struct op_kernel_symbols *k, uint64_t addr, struct op_kernel_symbol *ret)
+{
+	const struct op_kallsyms_block *block;
+	struct op_kallsyms_module *m;
+	const char *name;
+	uint32_t number;
+
+	number = op_kallsyms_lookup(&k->table, addr, &block);
+	if (number == UINT32_MAX)
+		return 0;
+	name = find_name(k, block, number);
+	if (!name || !name[0])
+		return 0;
+	m = &k->table.modules.data[block->module];
+	*ret = (struct op_kernel_symbol){
+		.name = name,
+		.module = m->name,
+		.build_id = find_build_id(k, m),
+		.module_start = m->start,
+		.start = block->base + k->table.offsets.data[number],
+	};
+	return 1;
+}
+
+int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
+			   struct op_kernel_symbol *ret)
+{
+	int found;
+
+	if (!k->loaded)
+		load(k);
+	found = find(k, addr, ret);
+	if (!found && k->stale && op_clock_monotonic_ns() >= k->next_load_ns) {
+		load(k);
+		found = find(k, addr, ret);
+	}
+	return found;
+}
+
+void op_kernel_symbols_stale(struct op_kernel_symbols *k)
+{
+	k->stale = true;
+}
+
+size_t op_kernel_symbols_bytes(const struct op_kernel_symbols *k)
+{
+	return sizeof(*k) + op_kallsyms_bytes(&k->table) + k->names_len;
+}

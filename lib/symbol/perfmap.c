@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line is "START SIZE name" with hexadecimal numbers. Only places are kept, 16 bytes a
+ * line; a name is read from the file when asked for. A line that comes later holds, for
+ * just-in-time compilers use memory again.
+ */
+#include "symbol/perfmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/vec.h"
+
+enum {
+	PIECE_BYTES = 64 << 10,
+	/* 4 MiB of them; lines past it are counted and left out. */
+	ENTRIES_MAX = 1 << 18,
+	/* Read for one find, however fast the process writes; the rest at the next. */
+	READ_BYTES_MAX = 16 << 20,
+	NAME_BYTES_MAX = 1024,
+	/* Entries before an address that are looked at for one that reaches it. */
+	NESTING_MAX = 64,
+};
+
+#define FILE_BYTES_MAX (UINT64_C(1) << 30)
+
+struct entry {
+	uint64_t start;
+	uint32_t size;
+	uint32_t name; /* its offset in the file */
+};
+
+struct op_perfmap {
+	char *path;
+	int fd;
+	uint64_t read; /* the file up to here is in entries */
+	OP_VEC(struct entry) entries;
+	bool sorted;
+	uint64_t refused; /* lines */
+	char name[NAME_BYTES_MAX];
+};
+
+static int open_file(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	/* The process owns the file: no links, and nothing that would hold us. */
+	fd = op_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+		(void)close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+	const char *start;
+
+	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
+		p += 2;
+	for (start = p; p < end; p++) {
+		int digit = *p >= '0' && *p <= '9'   ? *p - '0'
+			    : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
+			    : *p >= 'A' && *p <= 'F' ? *p - 'A' + 10
+						     : -1;
+
+		if (digit < 0)
+			break;
+		if (value >> 60)
+			return NULL;
+		value = value << 4 | (uint64_t)digit;
+	}
+	if (p == start || p == end || *p != ' ')
+		return NULL;
+	while (p < end && *p == ' ')
+		p++;
+	*ret = value;
+	return p;
+}
+
+/* A line [@p, @end) that stands at @off in the file. */
+static int take_line(struct op_perfmap *map, const char *p, const char *end, uint64_t off)
+{
+	const char *line = p;
+	struct entry *e;
+	uint64_t start;
+	uint64_t size;
+
+	p = parse_hex(p, end, &start);
+	p = p ? parse_hex(p, end, &size) : NULL;
+	if (!p || p == end || !size || size > UINT32_MAX || start > UINT64_MAX - size)
+		return 0;
+	if (map->entries.len >= ENTRIES_MAX) {
+		map->refused++;
+		return 0;
+	}
+	e = op_vec_push(&map->entries);
+	if (!e)
+		return -ENOMEM;
+	*e = (struct entry){ start, (uint32_t)size,
+			     (uint32_t)(off + (uint64_t)(p - line)) };
+	map->sorted = false;
+	return 0;
+}
+
+/* Whole lines of a piece that begins at map->read. Returns the bytes taken, or -ENOMEM. */
+static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
+{
+	const char *start = piece;
+	const char *newline;
+
+	while ((newline = memchr(start, '\n', len - (size_t)(start - piece)))) {
+		int err = take_line(map, start, newline,
+				    map->read + (uint64_t)(start - piece));
+
+		if (err)
+			return err;
+		start = newline + 1;
+	}
+	/* A line that fills a whole piece is none of ours. */
+	if (start == piece && len == PIECE_BYTES)
+		return (ssize_t)len;
+	return start - piece;
+}
+
+static int read_more(struct op_perfmap *map, uint64_t size)
+{
+	_cleanup_free_ char *piece = NULL;
+
+	piece = malloc(PIECE_BYTES);
+	if (!piece)
+		return -ENOMEM;
+	size = OP_MIN(OP_MIN(size, FILE_BYTES_MAX), map->read + READ_BYTES_MAX);
+	while (map->read < size) {
+		ssize_t n = op_pread_full(map->fd, piece, PIECE_BYTES, map->read);
+
+		if (n > 0)
+			n = take_piece(map, piece, (size_t)n);
+		/* The last line may not be written to its end yet. */
+		if (n <= 0)
+			return (int)n;
+		map->read += (uint64_t)n;
+	}
+	return 0;
+}
+
+static void forget(struct op_perfmap *map)
+{
+	op_vec_clear(&map->entries);
+	map->read = 0;
+	map->sorted = true;
+}
+
+/* By address; at one address the last written is last. */
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a;
+	const struct entry *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* Of several at one address only the last written holds. */
+static void sort(struct op_perfmap *map)
+{
+	struct entry *e = map->entries.data;
+	size_t len = 0;
+	size_t i;
+
+	if (map->sorted)
+		return;
+	qsort(e, map->entries.len, sizeof(*e), compare_entries);
+	for (i = 0; i < map->entries.len; i++) {
+		if (len && e[len - 1].start == e[i].start)
+			len--;
+		e[len++] = e[i];
+	}
+	map->entries.len = len;
+	map->sorted = true;
+}
+
+/* Take in what was written since; a file that was made anew is read anew. */
+static int refresh(struct op_perfmap *map)
+{
+	struct stat now;
+	struct stat st;
+	int err;
+	int fd;
+
+	if (fstat(map->fd, &st) < 0)
+		return -errno;
+	if (stat(map->path, &now) == 0 &&
+	    (now.st_ino != st.st_ino || now.st_dev != st.st_dev)) {
+		fd = open_file(map->path);
+		if (fd >= 0) {
+			(void)close(map->fd);
+			map->fd = fd;
+			forget(map);
+			if (fstat(fd, &st) < 0)
+				return -errno;
+		}
+	}
+	if ((uint64_t)st.st_size < map->read)
+		forget(map);
+	if ((uint64_t)st.st_size == map->read)
+		return 0;
+	err = read_more(map, (uint64_t)st.st_size);
+	sort(map);
+	return err;
+}
+
+int op_perfmap_new(const char *path, struct op_perfmap **ret)
+{
+	_cleanup_(op_perfmap_freep) struct op_perfmap *map = NULL;
+	int err;
+
+	map = calloc(1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	map->sorted = true;
+	map->fd = open_file(path);
+	if (map->fd < 0)
+		return map->fd;
+	map->path = strdup(path);
+	if (!map->path)
+		return -ENOMEM;
+	err = refresh(map);
+	if (err)
+		return err;
+	*ret = OP_TAKE_PTR(map);
+	return 0;
+}
+
+struct op_perfmap *op_perfmap_free(struct op_perfmap *map)
+{
+	if (!map)
+		return NULL;
+	if (map->fd >= 0)
+		(void)close(map->fd);
+	op_vec_clear(&map->entries);
+	free(map->path);
+	free(map);
+	return NULL;
+}
+
+size_t op_perfmap_bytes(const struct op_perfmap *map)
+{
+	return sizeof(*map) + map->entries.cap * sizeof(*map->entries.data);
+}
+
+uint64_t op_perfmap_refused(const struct op_perfmap *map)
+{
+	return map->refused;
+}
+
+/* Of the entries that cover @addr the last written. */
+static const struct entry *lookup(const struct op_perfmap *map, uint64_t addr)
+{
+	const struct entry *e = map->entries.data;
+	const struct entry *found = NULL;
+	size_t low = 0;
+	size_t high = map->entries.len;
+	size_t i;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (e[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (i = low; i > 0 && low - i < NESTING_MAX; i--) {
+		if (addr - e[i - 1].start < e[i - 1].size &&
+		    (!found || e[i - 1].name > found->name))
+			found = &e[i - 1];
+	}
+	return found;
+}
+
+const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr)
+{
+	const struct entry *e;
+	char *newline;
+	ssize_t n;
+
+	/* Without memory for all of it, what was there before still holds. */
+	(void)refresh(map);
+	e = lookup(map, addr);
+	if (!e)
+		return NULL;
+	n = op_pread_full(map->fd, map->name, sizeof(map->name) - 1, e->name);
+	if (n <= 0)
+		return NULL;
+	map->name[n] = 0;
+	newline = strchr(map->name, '\n');
+	if (newline)
+		*newline = 0;
+	return map->name[0] ? map->name : NULL;
+}
