@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public API on this kernel: accounting, filters, rates, two handles, fork, cycles.
+ * Loads are children of this test that spin, so that what must be seen is known.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <otelprof/otelprof.h>
+
+#include "test.h"
+
+enum {
+	RATE_HZ = 199
+};
+
+struct got {
+	uint64_t samples;
+	uint64_t requests;
+	char *bytes; /* of all requests, for memmem() */
+	size_t len;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct got *got = userdata;
+
+	got->samples += samples;
+	got->requests++;
+	got->bytes = realloc(got->bytes, got->len + len);
+	memcpy(got->bytes + got->len, request, len);
+	got->len += len;
+	return 0;
+}
+
+static bool holds(const struct got *got, const char *text)
+{
+	return got->len && memmem(got->bytes, got->len, text, strlen(text));
+}
+
+/* A child of that command name that spins until it is killed, or this test ends. */
+static pid_t spin(const char *comm)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_NAME, comm);
+		for (;;)
+			__asm__ volatile("");
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
+static struct otelprof *make(struct got *got, uint64_t flags)
+{
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	config.sample_rate_hz = RATE_HZ;
+	config.flags = flags;
+	r = otelprof_init(&config, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
+	CHECK_OK(r);
+	if (got) {
+		otelprof_callback_config_init(&callback);
+		callback.fn = take;
+		callback.userdata = got;
+		CHECK_OK(otelprof_exporter_callback(p, &callback));
+	}
+	return p;
+}
+
+static void poll_for(struct otelprof *p, uint64_t ms)
+{
+	uint64_t until = now_ms() + ms;
+
+	while (now_ms() < until)
+		CHECK_OK(otelprof_poll(p, 50));
+}
+
+static struct otelprof_stats stats_of(struct otelprof *p)
+{
+	struct otelprof_stats s;
+
+	otelprof_stats_init(&s);
+	CHECK_OK(otelprof_get_stats(p, &s));
+	return s;
+}
+
+static uint64_t dropped(const struct otelprof_stats *s)
+{
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		sum += s->samples_dropped[i];
+	return sum;
+}
+
+static void check_closed(struct otelprof *p)
+{
+	struct otelprof_stats s = stats_of(p);
+
+	CHECK_INT(s.samples_pending, 0);
+	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped(&s));
+}
+
+static void test_every_sample_is_accounted_for(void)
+{
+	pid_t pid = spin("op-account");
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+	struct otelprof_stats s;
+	int i;
+
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(otelprof_start(p), -EALREADY);
+	for (i = 0; i < 3; i++) {
+		poll_for(p, 300);
+		CHECK_OK(otelprof_export(p));
+	}
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK_OK(otelprof_flush(p, 1000));
+	check_closed(p);
+	s = stats_of(p);
+	CHECK_INT(s.samples_exported, got.samples);
+	/* one spinning child: at the least half of one CPU's ticks */
+	CHECK(got.samples > RATE_HZ * 9 / 10 / 2);
+	CHECK(holds(&got, "op-account"));
+	end(pid);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+static void test_a_filter_takes_effect_at_once(void)
+{
+	pid_t wanted = spin("op-wanted");
+	pid_t other = spin("op-other");
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)wanted };
+	struct otelprof_filter filter;
+	struct otelprof_stats before;
+	struct otelprof_stats after;
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 400);
+	CHECK_OK(otelprof_export(p));
+	CHECK(holds(&got, "op-wanted"));
+	CHECK(holds(&got, "op-other"));
+
+	otelprof_filter_init(&filter);
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	poll_for(p, 200); /* what was in the ring */
+	CHECK_OK(otelprof_export(p));
+	got.len = 0;
+	before = stats_of(p);
+	poll_for(p, 600);
+	CHECK_OK(otelprof_export(p));
+	after = stats_of(p);
+	CHECK(holds(&got, "op-wanted"));
+	CHECK(!holds(&got, "op-other"));
+	CHECK(after.samples_filtered > before.samples_filtered);
+
+	CHECK_OK(otelprof_set_filter(p, NULL));
+	got.len = 0;
+	poll_for(p, 400);
+	CHECK_OK(otelprof_export(p));
+	CHECK(holds(&got, "op-other"));
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	check_closed(p);
+	end(wanted);
+	end(other);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+/* Do only samples of @comm pass the filter of one rule? */
+static void check_rule(const struct otelprof_filter_rule *rule, const char *comm)
+{
+	struct otelprof_filter filter;
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+
+	otelprof_filter_init(&filter);
+	filter.rules = rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 500);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK(holds(&got, comm));
+	CHECK(!holds(&got, "op-outside"));
+	check_closed(p);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+static void test_each_kind_of_rule(void)
+{
+	pid_t inside = spin("op-inside");
+	pid_t outside = spin("op-outside");
+	struct otelprof_filter_rule comm = { .size = sizeof(comm),
+					     .kind = OTELPROF_FILTER_COMM,
+					     .text = "op-inside" };
+	struct otelprof_filter_rule tree = { .size = sizeof(tree),
+					     .kind = OTELPROF_FILTER_PID_TREE,
+					     .number = (uint64_t)inside };
+	struct otelprof_filter_rule exclude = { .size = sizeof(exclude),
+						.kind = OTELPROF_FILTER_COMM,
+						.action = OTELPROF_FILTER_EXCLUDE,
+						.text = "op-outside" };
+	struct otelprof_filter_rule wrong = { .size = sizeof(wrong),
+					      .kind = OTELPROF_FILTER_CGROUP,
+					      .text = "/no/such/cgroup" };
+	struct otelprof_filter filter;
+	struct otelprof *p;
+
+	check_rule(&comm, "op-inside");
+	check_rule(&tree, "op-inside");
+	check_rule(&exclude, "op-inside");
+	otelprof_filter_init(&filter);
+	filter.rules = &wrong;
+	filter.rules_len = 1;
+	p = make(NULL, 0);
+	CHECK_INT(otelprof_set_filter(p, &filter), -ENOENT);
+	otelprof_free(p);
+	end(inside);
+	end(outside);
+}
+
+static void test_the_rate_changes(void)
+{
+	pid_t pid = spin("op-rate");
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)pid };
+	struct otelprof_filter filter;
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+	uint64_t slow;
+	uint64_t fast;
+
+	otelprof_filter_init(&filter);
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_rate(p, 20));
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 1000);
+	CHECK_OK(otelprof_set_rate(p, 500)); /* exports */
+	slow = got.samples;
+	poll_for(p, 1000);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	fast = got.samples - slow;
+	CHECK(slow <= 25);
+	CHECK(fast > 5 * slow);
+	CHECK_INT(otelprof_set_rate(p, 0), -EINVAL);
+	CHECK_INT(otelprof_set_rate(p, 1001), -EINVAL);
+	CHECK_INT(stats_of(p).sample_period_ns, 2000000);
+	check_closed(p);
+	end(pid);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+static void test_two_handles_in_one_process(void)
+{
+	pid_t pid = spin("op-two");
+	struct got a = { 0 };
+	struct got b = { 0 };
+	struct otelprof *pa = make(&a, 0);
+	struct otelprof *pb = make(&b, OTELPROF_NO_KERNEL_STACKS);
+	int i;
+
+	CHECK_OK(otelprof_start(pa));
+	CHECK_OK(otelprof_start(pb));
+	for (i = 0; i < 5; i++) {
+		poll_for(pa, 100);
+		poll_for(pb, 100);
+	}
+	CHECK_OK(otelprof_stop(pa));
+	CHECK_OK(otelprof_export(pa));
+	check_closed(pa);
+	otelprof_free(pa);
+	poll_for(pb, 200);
+	CHECK_OK(otelprof_stop(pb));
+	CHECK_OK(otelprof_export(pb));
+	check_closed(pb);
+	otelprof_free(pb);
+	CHECK(holds(&a, "op-two"));
+	CHECK(holds(&b, "op-two"));
+	end(pid);
+	free(a.bytes);
+	free(b.bytes);
+}
+
+static void test_the_child_of_a_fork_may_only_free(void)
+{
+	pid_t load = spin("op-fork");
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+	uint64_t before;
+	int status;
+	pid_t pid;
+
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 200);
+	CHECK_OK(otelprof_export(p));
+	before = got.samples;
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		struct otelprof_error_info info = { .size = sizeof(info) };
+
+		if (otelprof_poll(p, 0) != -OTELPROF_E_FORKED ||
+		    otelprof_export(p) != -OTELPROF_E_FORKED ||
+		    otelprof_last_error(p, &info) != 0 || !strstr(info.message, "fork"))
+			_exit(1);
+		otelprof_free(p);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), 0);
+	poll_for(p, 300);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK(got.samples > before);
+	check_closed(p);
+	otelprof_free(p);
+	end(load);
+	free(got.bytes);
+}
+
+static size_t open_descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void test_cycles_leak_no_descriptor(void)
+{
+	size_t before = 0;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		struct got got = { 0 };
+		struct otelprof *p = make(&got, 0);
+
+		CHECK_OK(otelprof_start(p));
+		poll_for(p, 30);
+		CHECK_OK(otelprof_stop(p));
+		CHECK_OK(otelprof_start(p));
+		poll_for(p, 30);
+		otelprof_free(p);
+		free(got.bytes);
+		if (i == 0)
+			before = open_descriptors();
+	}
+	CHECK_INT(open_descriptors(), before);
+}
+
+static void test_the_descriptor_wakes_a_foreign_loop(void)
+{
+	pid_t pid = spin("op-loop");
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, 0);
+	struct pollfd fd = { .events = POLLIN };
+	int woken = 0;
+	int i;
+
+	fd.fd = otelprof_get_fd(p);
+	CHECK(fd.fd > 2);
+	CHECK_OK(otelprof_start(p));
+	for (i = 0; i < 5; i++) {
+		CHECK(poll(&fd, 1, 2000) == 1);
+		woken++;
+		CHECK_OK(otelprof_poll(p, 0));
+	}
+	CHECK_INT(woken, 5);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK(holds(&got, "op-loop"));
+	end(pid);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+static void test_a_window_with_no_exporter_is_counted(void)
+{
+	pid_t pid = spin("op-nowhere");
+	struct otelprof *p = make(NULL, 0);
+	struct otelprof_stats s;
+
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 200);
+	CHECK_OK(otelprof_stop(p));
+	CHECK(otelprof_export(p) > 0);
+	s = stats_of(p);
+	CHECK(s.samples_dropped[OTELPROF_DROP_NOWHERE] > 0);
+	check_closed(p);
+	otelprof_free(p);
+	end(pid);
+}
+
+static void test_the_walker_of_old_kernels(void)
+{
+	pid_t pid = spin("op-tail");
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, OTELPROF_NO_BPF_LOOP);
+	struct otelprof_stats s;
+
+	CHECK_OK(otelprof_start(p));
+	poll_for(p, 400);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	s = stats_of(p);
+	CHECK(holds(&got, "op-tail"));
+	CHECK(s.stacks_complete > s.samples_taken / 2);
+	check_closed(p);
+	otelprof_free(p);
+	end(pid);
+	free(got.bytes);
+}
+
+TEST_MAIN({ "every_sample_is_accounted_for", test_every_sample_is_accounted_for },
+	  { "a_filter_takes_effect_at_once", test_a_filter_takes_effect_at_once },
+	  { "each_kind_of_rule", test_each_kind_of_rule },
+	  { "the_rate_changes", test_the_rate_changes },
+	  { "two_handles_in_one_process", test_two_handles_in_one_process },
+	  { "the_child_of_a_fork_may_only_free", test_the_child_of_a_fork_may_only_free },
+	  { "cycles_leak_no_descriptor", test_cycles_leak_no_descriptor },
+	  { "the_descriptor_wakes_a_foreign_loop",
+	    test_the_descriptor_wakes_a_foreign_loop },
+	  { "a_window_with_no_exporter_is_counted",
+	    test_a_window_with_no_exporter_is_counted },
+	  { "the_walker_of_old_kernels", test_the_walker_of_old_kernels })
