@@ -22,6 +22,12 @@ CONF
 fi
 ln -sf "ebpf-profiler-$version" "$dir/ebpf-profiler"
 
+if [ ! -x "$dir/tables" ] || [ "$here/tables/main.go" -nt "$dir/tables" ]; then
+	mkdir -p "$dir/peer/tables"
+	cp "$here/tables/main.go" "$dir/peer/tables/"
+	(cd "$dir/peer" && CGO_ENABLED=0 go build -mod=mod -o "$dir/tables" ./tables) >&2
+fi
+
 if [ ! -x "$dir/sink" ] || [ "$here/sink/main.go" -nt "$dir/sink" ]; then
 	rm -rf "$dir/sink-src"
 	cp -r "$here/sink" "$dir/sink-src"

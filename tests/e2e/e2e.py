@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What otelprof export sends, taken by others. Called by run.sh."""
+
+import argparse
+import glob
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import build
+import cells
+import check
+import otlp
+import run as truth
+
+CONFIG = """
+receivers:
+  otlp:
+    protocols:
+      grpc:
+        endpoint: 127.0.0.1:%(port)d
+exporters:
+  file:
+    path: %(dir)s/collector.otlp
+    format: proto
+  debug:
+    verbosity: basic
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    profiles:
+      receivers: [otlp]
+      exporters: [file, debug]
+"""
+
+# Reads framed requests with the published classes.
+CLASSES = """
+import sys
+from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as pb
+data = open(sys.argv[1], "rb").read()
+at = samples = 0
+while at < len(data):
+    size = int.from_bytes(data[at:at + 4], "big")
+    request = pb.ExportProfilesServiceRequest()
+    request.ParseFromString(data[at + 4:at + 4 + size])
+    whole = len(request.SerializeToString())
+    request.DiscardUnknownFields()
+    if len(request.SerializeToString()) != whole:
+        sys.exit("fields that the classes do not know")
+    for resource in request.resource_profiles:
+        for scope in resource.scope_profiles:
+            for profile in scope.profiles:
+                samples += sum(max(len(s.timestamps_unix_nano), sum(s.values))
+                               for s in profile.samples)
+    at += 4 + size
+print("samples", samples)
+"""
+
+
+class E2E(truth.Run):
+    def say(self, status, name, text, problems=()):
+        print("%s e2e %s: %s" % (status, name, text), flush=True)
+        for problem in problems:
+            print("    " + problem[:600], flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for_port(port, process, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return True
+        time.sleep(0.1)
+    return False
+
+
+def export(e2e, port, seconds=6):
+    """Profile the known-answer program into @port. Returns (pid, text, exit status)."""
+    path, why = build.build("c-gcc", e2e.args.dir)
+    if not path:
+        raise RuntimeError(why)
+    process = truth.start(path, truth.LONG)
+    try:
+        done = subprocess.run([e2e.args.otelprof, "export", "--endpoint",
+                               "http://127.0.0.1:%d" % port, "-F", "199", "--interval", "1",
+                               "-d", str(seconds)], capture_output=True, text=True,
+                              timeout=seconds + 60)
+    finally:
+        truth.stop([process])
+    return process.pid, done.stdout + done.stderr, done.returncode
+
+
+def judge_chain(e2e, name, capture, pid, text, status, *more):
+    result = check.Result()
+    result.need(status == 0, "otelprof export: exit %d" % status)
+    e2e.judge(name, result, check.check_chain(capture, CELL, pid),
+              check.check_accounting(text, capture), *more)
+
+
+CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None)
+
+
+def collector(e2e):
+    if not os.access(e2e.args.collector, os.X_OK):
+        return e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
+    port = free_port()
+    config = e2e.path("collector.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write(CONFIG % {"port": port, "dir": e2e.args.dir})
+    out = e2e.path("collector.otlp")
+    if os.path.exists(out):
+        os.unlink(out)
+    with open(e2e.path("collector.log"), "w", encoding="utf-8") as log:
+        server = subprocess.Popen([e2e.args.collector, "--config", config,
+                                   "--feature-gates=service.profilesSupport"],
+                                  stdout=log, stderr=log)
+        try:
+            if not wait_for_port(port, server):
+                return e2e.say("FAIL", "collector", "did not start: see %s" % log.name)
+            pid, text, status = export(e2e, port)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(30)
+    judge_chain(e2e, "collector", otlp.read_file(out), pid, text, status)
+
+
+def sink(e2e):
+    folder = truth.fresh_folder(e2e.path("sink"))
+    port = free_port()
+    with open(e2e.path("sink.log"), "w", encoding="utf-8") as log:
+        server = subprocess.Popen([e2e.args.otelprof, "sink", "--listen",
+                                   "127.0.0.1:%d" % port, "--dir", folder],
+                                  stdout=log, stderr=log)
+        try:
+            if not wait_for_port(port, server):
+                return e2e.say("FAIL", "sink", "did not start: see %s" % log.name)
+            pid, text, status = export(e2e, port)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            sink_status = server.wait(30)
+    capture = otlp.Capture()
+    framed = b""
+    for path in sorted(glob.glob(folder + "/*")):
+        with open(path, "rb") as f:
+            data = f.read()
+        otlp.read_request(data, capture)
+        framed += len(data).to_bytes(4, "big") + data
+    with open(e2e.path("sent.otlp"), "wb") as f:
+        f.write(framed)
+    result = check.Result()
+    result.need(sink_status == 0, "otelprof sink found all of it right (exit %d)" % sink_status)
+    judge_chain(e2e, "sink", capture, pid, text, status, result, check.check_rules(capture))
+
+
+def classes(e2e):
+    """After sink: the same bytes."""
+    sent = e2e.path("sent.otlp")
+    if not os.access(e2e.args.classes, os.X_OK):
+        return e2e.say("skip", "classes", "opentelemetry-proto is not installed")
+    if not os.path.exists(sent) or not os.path.getsize(sent):
+        return e2e.say("FAIL", "classes", "nothing was sent")
+    done = subprocess.run([e2e.args.classes, "-c", CLASSES, sent], capture_output=True, text=True)
+    there = sum(s.count for s in otlp.read_file(sent).samples)
+    result = check.Result()
+    result.need(done.returncode == 0, "opentelemetry-proto reads it %s" %
+                (done.stderr.strip().splitlines() or [""])[-1])
+    result.need(done.stdout.strip() == "samples %d" % there, "%d samples; it counts %s" %
+                (there, done.stdout.strip()))
+    e2e.judge("classes", result)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--collector", required=True)
+    parser.add_argument("--classes", required=True)
+    args = parser.parse_args()
+    args.dir = os.path.abspath(args.dir)
+    os.makedirs(args.dir, exist_ok=True)
+    e2e = E2E(args)
+    for cell in (collector, sink, classes):
+        try:
+            cell(e2e)
+        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
+            e2e.say("FAIL", cell.__name__, str(e))
+    if e2e.failed:
+        return 1
+    return 0 if e2e.passed else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())

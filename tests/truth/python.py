@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile tests/python/known.py under each CPython at hand: a cell a version.
+
+    python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [VERSION...]
+
+Interpreters: python3.N in PATH, pyenv's, and those named in OTELPROF_PYTHONS (paths with
+spaces between). --quick takes 3.11 alone. Prints lines like run.py's.
+"""
+
+import argparse
+import glob
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check
+import run
+from cells import Cell, chain
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(HERE, "..", "python", "known.py")
+VERSIONS = ["3.%d" % n for n in range(6, 15)]
+LEAVES = {"a": "leaf_50", "b": "leaf_30", "c": "leaf_20"}
+# The Python frames alone, by qualified name; below f24 the program's own, to its module.
+CELL = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain() +
+            r"(?:[\w.]+\n){0,6}<module>\n", LEAVES, only_type="cpython")
+
+
+def interpreters():
+    """version → path of a python of that version, the first that answers."""
+    paths = os.environ.get("OTELPROF_PYTHONS", "").split()
+    paths += ["/usr/bin/python" + v for v in VERSIONS]
+    paths += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
+    found = {}
+    for path in paths:
+        if not os.access(path, os.X_OK):
+            continue
+        done = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                              capture_output=True, text=True)
+        version = done.stdout.strip()
+        if version in VERSIONS and version not in found:
+            found[version] = path
+    return found
+
+
+def cell(judge, version, path):
+    process = subprocess.Popen([path, PROGRAM, "spin", "600"], stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    try:
+        got = judge.record("python-" + version, "-F", str(judge.args.hz), "-d",
+                           str(judge.args.seconds), "-p", str(process.pid))
+    finally:
+        process.kill()
+        process.wait()
+    if not got:
+        return
+    capture, text = got
+    result = check.check_chain(capture, CELL, process.pid)
+    ends = [s for s in capture.samples if s.frames and s.frames[-1].name == "_start" or
+            s.frames and "+0x" in s.frames[-1].name]
+    result.need(len(ends) >= 0.99 * len(capture.samples),
+                "%d of %d stacks go down to _start" % (len(ends), len(capture.samples)))
+    judge.judge("python-" + version, result, check.check_rules(capture),
+                check.check_accounting(text))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("versions", nargs="*")
+    args = parser.parse_args()
+    args.dir = os.path.abspath(args.dir)
+    os.makedirs(args.dir, exist_ok=True)
+    judge = run.Run(args)
+    found = interpreters()
+    for version in args.versions or (["3.11"] if args.quick else VERSIONS):
+        if version not in found:
+            judge.say("skip", "python-" + version, "no such interpreter here")
+        else:
+            cell(judge, version, found[version])
+    if judge.failed:
+        return 1
+    return 0 if judge.passed else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
