@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "otlp/reader.h"
+
 static volatile sig_atomic_t caught;
 
 static void on_signal(int number)
@@ -109,26 +111,6 @@ int usage_hint(const char *command)
 	return STATUS_USAGE;
 }
 
-/* Length of the well-formed UTF-8 character at @s, 0 where there is none. */
-static size_t utf8_len(const unsigned char *s, size_t left)
-{
-	size_t n, i;
-
-	if (*s < 0x80)
-		return 1;
-	n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-	if (*s < 0xc2 || *s > 0xf4 || left < n)
-		return 0;
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
-	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 void print_safe(FILE *f, const char *text, size_t len, int width)
 {
 	const unsigned char *s = (const unsigned char *)text, *end = s + len;
@@ -136,7 +118,7 @@ void print_safe(FILE *f, const char *text, size_t len, int width)
 	size_t n;
 
 	for (; s < end && (!width || column < width); s += n, column++) {
-		n = utf8_len(s, (size_t)(end - s));
+		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
 		if (!n || *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0)) {
 			n = n ? n : 1;
 			(void)fputc('?', f);
@@ -157,7 +139,7 @@ void print_json_string(FILE *f, const char *text, size_t len)
 
 	(void)fputc('"', f);
 	for (; s < end; s += n) {
-		n = utf8_len(s, (size_t)(end - s));
+		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
 		if (!n) {
 			n = 1;
 			(void)fputs("\\ufffd", f);

@@ -177,29 +177,14 @@ static void check_orphans(struct check *c)
 	}
 }
 
-/* RFC 3629: shortest form, no surrogates, at most U+10FFFF. */
 static bool utf8_ok(struct otlp_text t)
 {
-	static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-	const uint8_t *s = (const uint8_t *)t.data, *end = s + t.len;
-	uint32_t v;
-	int n, i;
+	const char *s = t.data, *end = s + t.len;
+	size_t n;
 
-	for (; s < end; s += n + 1) {
-		if (*s < 0x80) {
-			n = 0;
-			continue;
-		}
-		n = *s >= 0xf0 ? 3 : *s >= 0xe0 ? 2 : 1;
-		if (*s < 0xc2 || *s > 0xf4 || end - s <= n)
-			return false;
-		v = *s & (0x3fU >> n);
-		for (i = 1; i <= n; i++) {
-			if ((s[i] & 0xc0) != 0x80)
-				return false;
-			v = v << 6 | (s[i] & 0x3f);
-		}
-		if (v < least[n] || (v >= 0xd800 && v < 0xe000) || v > 0x10ffff)
+	for (; s < end; s += n) {
+		n = otlp_utf8_len(s, (size_t)(end - s));
+		if (!n)
 			return false;
 	}
 	return true;

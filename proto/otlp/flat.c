@@ -20,6 +20,29 @@ bool otlp_text_is(struct otlp_text t, const char *s)
 	return t.len == strlen(s) && (!t.len || memcmp(t.data, s, t.len) == 0);
 }
 
+size_t otlp_utf8_len(const char *text, size_t left)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n, i;
+
+	if (!left)
+		return 0;
+	if (*s < 0x80)
+		return 1;
+	n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+	if (*s < 0xc2 || *s > 0xf4 || left < n)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	/* Longer than needed, a surrogate, or past U+10FFFF. */
+	if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) ||
+	    (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
 struct otlp_text otlp_attribute_text(const struct otlp_profiles *p,
 				     const struct otlp_attribute *a)
 {

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# A file as a C array: embed.py INPUT OUTPUT HEADER NAME
+import sys
+
+source, target, header, name = sys.argv[1:]
+with open(source, 'rb') as f:
+    data = f.read()
+with open(target, 'w') as f:
+    f.write(f'#include "{header}"\n\nconst unsigned char {name}[] = {{\n')
+    for i in range(0, len(data), 16):
+        f.write('\t' + ' '.join(f'{b},' for b in data[i:i + 16]) + '\n')
+    f.write(f'}};\nconst size_t {name}_len = {len(data)};\n')

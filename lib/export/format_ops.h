@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One format a file. A new one goes here and into format.c. */
+#ifndef OP_EXPORT_FORMAT_OPS_H
+#define OP_EXPORT_FORMAT_OPS_H
+
+#include "export/format.h"
+
+extern const struct op_format_ops op_format_folded;
+extern const struct op_format_ops op_format_html;
+extern const struct op_format_ops op_format_pprof;
+
+#endif
