@@ -172,25 +172,26 @@ int op_start_time_of(const char *text, size_t len, uint64_t ticks_per_second,
 {
 	/* The command name may hold anything, a ')' too: the last one ends it. */
 	const char *pos = memrchr(text, ')', len);
-	uint64_t ticks;
+	const char *end = text + len;
+	uint64_t ticks = 0;
 	uint64_t ns;
-	char *end;
 	int field;
 
 	if (!pos || !ticks_per_second)
 		return -EBADMSG;
-	pos++;
 	for (field = STAT_STATE_FIELD; field <= STAT_START_FIELD; field++) {
-		pos = strchr(pos, ' ');
+		pos = memchr(pos, ' ', (size_t)(end - pos));
 		if (!pos)
 			return -EBADMSG;
 		pos++;
 	}
-	if (*pos < '0' || *pos > '9')
+	if (pos == end || *pos < '0' || *pos > '9')
 		return -EBADMSG;
-	errno = 0;
-	ticks = strtoull(pos, &end, 10);
-	if (errno || op_mul_overflow(ticks, UINT64_C(1000000000), &ns))
+	for (; pos < end && *pos >= '0' && *pos <= '9'; pos++)
+		if (op_mul_overflow(ticks, UINT64_C(10), &ticks) ||
+		    op_add_overflow(ticks, (uint64_t)(*pos - '0'), &ticks))
+			return -EBADMSG;
+	if (op_mul_overflow(ticks, UINT64_C(1000000000), &ns))
 		return -EBADMSG;
 	*ret = ns / ticks_per_second;
 	return 0;

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mappings against a model: an array with a page's owner and file offset for each page. */
+#include "process/layout.h"
+
+#include "base/hash.h"
+#include "process/executable.h"
+#include "test.h"
+#include "unwind/arena.h"
+
+enum {
+	PAGES = 256,
+	PAGE = 4096,
+	FILES = 5,
+	ROUNDS = 20000,
+};
+
+struct page {
+	int file;	 /* 0: not mapped, 1: no file, 2 and on: a file */
+	uint64_t offset; /* of a file */
+};
+
+struct world {
+	struct op_executables x;
+	struct op_executable *file[FILES + 2];
+	struct op_layout *layout;
+	struct page page[PAGES];
+};
+
+static void world_init(struct world *w)
+{
+	int i;
+
+	memset(w, 0, sizeof(*w));
+	op_executables_init(&w->x);
+	for (i = 2; i < FILES + 2; i++)
+		CHECK_OK(op_executable_get(&w->x, 8, 1, (uint64_t)i, "/a/file",
+					   &w->file[i]));
+	CHECK_OK(op_layout_new(&w->layout));
+}
+
+static void world_deinit(struct world *w)
+{
+	int i;
+
+	op_layout_put(w->layout, &w->x, 0);
+	for (i = 2; i < FILES + 2; i++) {
+		/* our reference is the last: none was lost or kept */
+		CHECK_INT(w->file[i]->refs, 1);
+		op_executable_put(&w->x, w->file[i]);
+	}
+	CHECK_INT(w->x.len, FILES);
+	op_executables_deinit(&w->x);
+	CHECK_INT(w->x.len, 0);
+}
+
+static void map(struct world *w, size_t first, size_t len, int file, uint64_t offset)
+{
+	struct op_vma vma = { .start = (first + 1) * PAGE,
+			      .end = (first + len + 1) * PAGE,
+			      .offset = file > 1 ? offset : 0,
+			      .exe = w->file[file] };
+	size_t i;
+
+	CHECK_OK(op_layout_own(&w->layout, &w->x, 0));
+	CHECK_OK(op_layout_insert(w->layout, &vma, &w->x));
+	for (i = 0; i < len; i++)
+		w->page[first + i] =
+			(struct page){ .file = file,
+				       .offset = file > 1 ? offset + i * PAGE : 0 };
+	CHECK(op_layout_has(w->layout, &vma));
+}
+
+static void check(const struct world *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->layout->len; i++) {
+		CHECK(w->layout->vma[i].start < w->layout->vma[i].end);
+		CHECK(!i || w->layout->vma[i - 1].end <= w->layout->vma[i].start);
+	}
+	for (i = 0; i < PAGES; i++) {
+		uint64_t addr = (i + 1) * PAGE + 5;
+		const struct op_vma *v = op_layout_find(w->layout, addr);
+
+		CHECK_INT(v != NULL, w->page[i].file != 0);
+		if (!v)
+			continue;
+		CHECK(v->exe == w->file[w->page[i].file]);
+		if (v->exe)
+			CHECK_INT(addr - v->start + v->offset, w->page[i].offset + 5);
+	}
+	CHECK(!op_layout_find(w->layout, 5));
+	CHECK(!op_layout_find(w->layout, (PAGES + 1) * PAGE));
+}
+
+static void test_random_mappings_follow_the_model(void)
+{
+	uint64_t random = 1;
+	struct world w;
+	int round;
+
+	world_init(&w);
+	for (round = 0; round < ROUNDS; round++) {
+		size_t first = op_hash_u64(++random) % PAGES;
+		size_t len = op_hash_u64(++random) % 24;
+		int file = 1 + (int)(op_hash_u64(++random) % (FILES + 1));
+
+		if (first + len > PAGES)
+			len = PAGES - first;
+		if (len)
+			map(&w, first, len, file, (op_hash_u64(++random) % 64) * PAGE);
+		if (round % 16 == 0)
+			check(&w);
+	}
+	check(&w);
+	world_deinit(&w);
+}
+
+/* A holder's change is not seen by the other holder. */
+static void test_copy_on_change(void)
+{
+	struct op_layout *other;
+	struct world w;
+
+	world_init(&w);
+	map(&w, 0, 4, 2, 0);
+	other = op_layout_ref(w.layout);
+	map(&w, 2, 4, 3, 0);
+	CHECK(other != w.layout);
+	CHECK_INT(other->len, 1);
+	CHECK(op_layout_find(other, 3 * PAGE)->exe == w.file[2]);
+	check(&w);
+	op_layout_put(other, &w.x, 0);
+	world_deinit(&w);
+}
+
+static void test_limit_of_mappings(void)
+{
+	struct world w;
+	struct op_vma vma = { 0 };
+	size_t i;
+
+	world_init(&w);
+	for (i = 0; i < OP_MAPPINGS_MAX; i++) {
+		vma = (struct op_vma){ .start = i * 3 * PAGE,
+				       .end = (i * 3 + 3) * PAGE,
+				       .exe = w.file[2 + i % 2] };
+		CHECK_OK(op_layout_insert(w.layout, &vma, &w.x));
+	}
+	vma.start = vma.end;
+	vma.end += PAGE;
+	vma.exe = w.file[4];
+	CHECK_INT(op_layout_insert(w.layout, &vma, &w.x), -E2BIG);
+	/* in the middle of one: it would make two more */
+	vma.start = PAGE;
+	vma.end = 2 * PAGE;
+	CHECK_INT(op_layout_insert(w.layout, &vma, &w.x), -E2BIG);
+	CHECK_INT(w.layout->len, OP_MAPPINGS_MAX);
+	CHECK_INT(w.layout->refused, 2);
+	/* in place of one is no more */
+	vma.start = 3 * PAGE;
+	vma.end = 6 * PAGE;
+	CHECK_OK(op_layout_insert(w.layout, &vma, &w.x));
+	CHECK(op_layout_find(w.layout, 4 * PAGE)->exe == w.file[4]);
+	world_deinit(&w);
+}
+
+static uint64_t slab_memory[OP_SLAB_BYTES / 8];
+
+static int add_slab(void *ctx, uint32_t index, void **ret)
+{
+	(void)ctx;
+	CHECK_INT(index, 0);
+	*ret = slab_memory;
+	return 0;
+}
+
+static void test_arena_block(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	const struct op_mapping *mapping;
+	struct op_arena_stats stats;
+	struct op_arena *arena;
+	const uint64_t *start;
+	struct world w;
+	size_t i;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	for (i = 0; i < 10; i++)
+		map(&w, i * 4, 2, 2, i * PAGE);
+	w.layout->vma[3].bias = 0x1234;
+	w.layout->vma[3].segment = 77;
+	w.layout->vma[3].flags = OP_MAPPING_VDSO;
+	CHECK_OK(op_layout_write(w.layout, arena));
+	start = op_arena_at(arena, w.layout->block);
+	mapping = (const struct op_mapping *)(start + 10);
+	for (i = 0; i < 10; i++) {
+		CHECK_INT(start[i], (i * 4 + 1) * PAGE);
+		CHECK_INT(mapping[i].end, (i * 4 + 3) * PAGE);
+	}
+	CHECK_INT(mapping[3].bias, 0x1234);
+	CHECK_INT(mapping[3].segment, 77);
+	CHECK_INT(mapping[3].flags, OP_MAPPING_VDSO);
+	/* what is written does not change: a change makes a copy that is not written */
+	map(&w, 100, 1, 3, 0);
+	CHECK_INT(w.layout->block, 0);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.used_bytes, 0);
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
+TEST_MAIN({ "model", test_random_mappings_follow_the_model },
+	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
+	  { "arena", test_arena_block })
