@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
 from check_table import FRAME, INVALID, SIGNAL, SP, STOP, read_dump
 
 PROGRAM = '''package main
