@@ -151,7 +151,6 @@ static int add_attribute(struct op_dictionary *d, uint32_t entry)
 {
 	const struct op_attribute *a = &d->w->attributes.data[entry];
 	otlp_KeyValueAndUnit m = otlp_KeyValueAndUnit_init_zero;
-	_cleanup_free_ char *value = NULL;
 	size_t bound = 2 * (OP_TAG_BYTES + OP_INT32_BYTES) + 2 * OP_FIELD_BYTES;
 	int r;
 

@@ -122,11 +122,16 @@ static bool function_equal(const void *elements, uint32_t i, const void *key)
 
 int op_window_function(struct op_window *w, const struct op_function *f, uint32_t *ret)
 {
-	uint32_t hash = op_window_hash(w, f, sizeof(*f), NULL, 0);
-	uint32_t number =
-		op_index_find(&w->index[OP_TABLE_FUNCTION], hash, w, f, function_equal);
+	static const struct op_function none;
+	uint32_t number;
+	uint32_t hash;
 	int r;
 
+	/* Without any name it is no function. */
+	if (!f->name && !f->system_name && !f->file)
+		f = &none;
+	hash = op_window_hash(w, f, sizeof(*f), NULL, 0);
+	number = op_index_find(&w->index[OP_TABLE_FUNCTION], hash, w, f, function_equal);
 	if (number == UINT32_MAX) {
 		assert(f->name < w->strings.len && f->system_name < w->strings.len &&
 		       f->file < w->strings.len);
@@ -265,13 +270,35 @@ static int location_add(struct op_window *w, const struct location_key *k, uint3
 	return 0;
 }
 
+/* A line of no function says nothing. */
+static uint32_t drop_empty_lines(struct op_location *l)
+{
+	uint32_t len = 0;
+	uint32_t i;
+
+	for (i = 0; i < l->lines_len; i++)
+		if (l->lines[i].function)
+			l->lines[len++] = l->lines[i];
+	return len;
+}
+
 int op_window_location(struct op_window *w, const struct op_location *l, uint32_t *ret)
 {
 	struct location_key key = { .location = l };
+	struct op_location dropped;
 	uint32_t number;
 	uint32_t hash;
+	uint32_t i;
 
 	assert(l->lines_len <= OP_LINES_MAX);
+	for (i = 0; i < l->lines_len; i++)
+		if (!l->lines[i].function)
+			break;
+	if (i < l->lines_len) {
+		dropped = *l;
+		dropped.lines_len = drop_empty_lines(&dropped);
+		key.location = &dropped;
+	}
 	op_window_clean_set(w, &l->attributes, &key.attributes);
 	hash = location_hash(w, &key);
 	number = op_index_find(&w->index[OP_TABLE_LOCATION], hash, w, &key,

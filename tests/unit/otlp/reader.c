@@ -93,6 +93,7 @@ static void function_text(struct reader *x, int32_t i, struct op_strbuf *text)
 	const otlp_Function *f = &x->d->function_table[ref(x, FUNCTION, i)];
 
 	CHECK(i > 0);
+	CHECK(f->name_strindex || f->system_name_strindex || f->filename_strindex);
 	op_strbuf_puts(text, str(x, f->name_strindex));
 	if (f->system_name_strindex)
 		op_strbuf_printf(text, "(%s)", str(x, f->system_name_strindex));

@@ -22,13 +22,11 @@ static uint32_t string(struct op_window *w, const char *s)
 	return n;
 }
 
-static uint32_t location(struct op_window *w, uint64_t address, uint32_t function)
+static uint32_t location(struct op_window *w, uint64_t address)
 {
-	struct op_location l = { .address = address };
+	const struct op_location l = { .address = address };
 	uint32_t n;
 
-	l.lines_len = 1;
-	l.lines[0].function = function;
 	CHECK_OK(op_window_location(w, &l, &n));
 	return n;
 }
@@ -111,6 +109,26 @@ static void test_whole_content(void)
 	}
 }
 
+/* No name, no function; no function, no line. */
+static void test_nameless_functions_are_none(void)
+{
+	_cleanup_(op_window_freep) struct op_window *w = make(0);
+	struct op_function f = { .start_line = 9 };
+	struct op_location l = { .address = 1, .lines_len = 3 };
+	uint32_t n = 99;
+
+	CHECK_OK(op_window_function(w, &f, &n));
+	CHECK_INT(n, 0);
+	f.file = string(w, "f.c");
+	CHECK_OK(op_window_function(w, &f, &l.lines[1].function));
+	CHECK(l.lines[1].function != 0);
+	l.lines[1].line = 4;
+	l.lines[2].line = 5;
+	CHECK_OK(op_window_location(w, &l, &n));
+	CHECK_INT(w->locations.data[n].lines.len, 1);
+	CHECK_INT(w->lines.data[w->locations.data[n].lines.first].line, 4);
+}
+
 static void test_set_has_a_key_once(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make(0);
@@ -142,8 +160,8 @@ static void test_samples_are_merged(void)
 	uint32_t list[2];
 	uint32_t i;
 
-	list[0] = location(w, 1, 0);
-	list[1] = location(w, 2, 0);
+	list[0] = location(w, 1);
+	list[1] = location(w, 2);
 	CHECK_OK(op_window_resource(w, &r, &s.resource));
 	CHECK_OK(op_window_stack(w, list, 2, &s.stack));
 	for (i = 0; i < 10; i++) {
@@ -252,7 +270,6 @@ static void test_limit_holds_and_reset_frees_room(void)
 {
 	const size_t limit = 1 << 20;
 	_cleanup_(op_window_freep) struct op_window *w = make(limit);
-	struct op_window_sample s = { 0 };
 	uint32_t epoch = op_window_epoch(w);
 	uint64_t first;
 	uint64_t next;
@@ -276,7 +293,6 @@ static void test_limit_holds_and_reset_frees_room(void)
 	}
 	/* Full is not broken: what is there can still be found. */
 	CHECK_INT(string(w, "thread.id"), OP_STRING_THREAD_ID);
-	(void)s;
 }
 
 static void test_memory_is_kept_by_reset(void)
@@ -286,12 +302,12 @@ static void test_memory_is_kept_by_reset(void)
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		(void)location(w, (uint64_t)i, 0);
+		(void)location(w, (uint64_t)i);
 	held = op_window_bytes(w);
 	op_window_reset(w);
 	CHECK_INT(op_window_bytes(w), held);
 	for (i = 0; i < 1000; i++)
-		(void)location(w, (uint64_t)i, 0);
+		(void)location(w, (uint64_t)i);
 	CHECK_INT(op_window_bytes(w), held);
 }
 
@@ -305,6 +321,7 @@ static void test_too_small_a_limit(void)
 }
 
 TEST_MAIN({ "zero_entries", test_zero_entries }, { "whole_content", test_whole_content },
+	  { "nameless_functions_are_none", test_nameless_functions_are_none },
 	  { "set_has_a_key_once", test_set_has_a_key_once },
 	  { "samples_are_merged", test_samples_are_merged },
 	  { "labels_do_not_repeat_keys", test_labels_do_not_repeat_keys },
