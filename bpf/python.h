@@ -9,8 +9,8 @@
  * An activation that has not yet made its frame the thread's, or has already taken it back,
  * must not be given its caller's. Since 3.10 something of an activation that stands in the
  * thread's chain is on the C stack, in that activation's own frame: a _PyCFrame (3.10 to
- * 3.12) or the hidden frame that ends its run (3.13 on). Its address tells. Before 3.10 the
- * pc tells (op_python.edge).
+ * 3.12) or the hidden frame that ends its run (3.13 on). Its address tells. Before, and in
+ * 3.10 where it can be had, the pc tells (op_python.edge).
  */
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
@@ -25,6 +25,10 @@ enum {
 	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0 */
 	OP_PY_RUN = 3,	  /* in a run: its first frame */
 	OP_PY_PUSHED = 4, /* words and frames that were there before the run */
+};
+
+enum {
+	OP_PY_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
 };
 
 /* A byte of the process's struct op_python. */
@@ -88,21 +92,23 @@ static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 a
 	return addr >= u->sp && addr < u->loop_cfa;
 }
 
-/* Is the leaf's pc where the loop has no frame of its own in the thread's chain? */
+/* Is u->pc where the loop has no frame of its own in the thread's chain? */
 static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref process,
 					      const __u64 *words)
 {
 	__u32 count = OP_PY_BYTE(words, edge_count);
 	__u32 off = __builtin_offsetof(struct op_python, edge);
+	__u64 pc = u->exact ? u->pc : u->pc - 1;
 	__u32 i;
 
-	if (!u->exact)
-		return false;
+	/* amid the pushes and pops of callee-saved registers */
+	if (u->exact && u->loop_cfa - u->sp <= OP_PY_SAVED_BYTES)
+		return true;
 	for (i = 0; i < OP_PYTHON_EDGES; i++, off += 16) {
 		if (i >= count)
 			break;
-		if (u->pc >= op_arena_u64(u, process, off) &&
-		    u->pc < op_arena_u64(u, process, off + 8))
+		if (pc >= op_arena_u64(u, process, off) &&
+		    pc < op_arena_u64(u, process, off + 8))
 			return true;
 	}
 	return false;

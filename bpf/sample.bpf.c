@@ -33,8 +33,9 @@ const volatile __u64 op_wakeup_bytes =
 enum {
 	OP_STEPS_MAX =
 		2 * OP_FRAMES_MAX + 16, /* a runtime's step beside each native one */
-	OP_TAIL_STEPS = 48,		/* of one program of the tail-call walker */
-	OP_TAIL_CALLS_MAX = 31,		/* the kernel allows 33 */
+	OP_PAGE_BYTES = 4096,
+	OP_TAIL_STEPS = 48,	/* of one program of the tail-call walker */
+	OP_TAIL_CALLS_MAX = 31, /* the kernel allows 33 */
 };
 
 static __always_inline void op_count(__u32 counter)
@@ -124,8 +125,10 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 {
 	struct op_unwind *u = &cpu->unwind;
 	__u32 at = u->words_user;
-	__u32 bytes = 0;
+	__u64 sp = cpu->registers.sp;
+	__u32 bytes;
 	__u8 *to;
+	int i;
 
 	op_platform_bound(at);
 	if (at > OP_KERNEL_FRAMES_MAX)
@@ -133,20 +136,18 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 	to = (__u8 *)&cpu->word[at];
 	bpf_probe_read_kernel(to, sizeof(cpu->registers), &cpu->registers);
 	to += sizeof(cpu->registers);
-	cpu->record.stack_bytes = 0;
 	u->words = u->words_user;
 	u->frames = 0;
-	/* The stack may end sooner than the copy: try ever less. */
-	if (bpf_probe_read_user(to, OP_STACK_COPY_BYTES, (void *)cpu->registers.sp) == 0)
-		bytes = OP_STACK_COPY_BYTES;
-	else if (bpf_probe_read_user(to, 4096, (void *)cpu->registers.sp) == 0)
-		bytes = 4096;
-	else {
-		/* up to the end of the page, which is there if sp is */
-		bytes = 4096 - (cpu->registers.sp & 4095);
-		bytes &= 4095;
-		if (bpf_probe_read_user(to, bytes, (void *)cpu->registers.sp))
-			bytes = 0;
+	/* The stack may end at any page: up to the first boundary, then page by page. */
+	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
+	if (bpf_probe_read_user(to, bytes, (void *)sp))
+		bytes = 0;
+	for (i = 0; bytes && i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES - 1; i++) {
+		op_platform_bound(bytes);
+		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
+		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)(sp + bytes)))
+			break;
+		bytes += OP_PAGE_BYTES;
 	}
 	cpu->record.stack_bytes = (__u16)bytes;
 }

@@ -60,8 +60,8 @@ struct op_python {
 	__u8 pointer_mask; /* low bits of the code pointer that are tags */
 	__u8 edge_count;
 	__u64 none; /* address of None */
-	/* Process addresses in the loop, [first, end): a leaf there has not yet made its
-	 * frame the thread's, or no more. */
+	/* Process addresses in the loop, [first, end): an activation there has not yet made
+	 * its frame the thread's, or no more. */
 	__u64 edge[OP_PYTHON_EDGES][2];
 };
 

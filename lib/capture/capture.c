@@ -29,8 +29,14 @@ static int on_ring_record(void *ctx, void *data, size_t size)
 {
 	struct op_capture *c = ctx;
 	struct consume *k = c->consume;
-	int r = op_processes_add_record(k->processes, data, size, k->window);
+	const struct op_record *record = data;
+	int r;
 
+	/* The events that explain it may have come after the side-band was last read. */
+	if (size >= sizeof(*record) && record->end == OP_END_UNKNOWN &&
+	    op_sideband_drain(c, k->processes))
+		op_processes_settle(k->processes, op_clock_monotonic_ns());
+	r = op_processes_add_record(k->processes, data, size, k->window);
 	k->work->records++;
 	if (r == -ENOSPC)
 		k->work->dropped_window++;
