@@ -15,6 +15,7 @@
 enum {
 	NAME_BYTES = 512,
 	ROOT_BYTES = 4096,
+	PLACES_MAX = 65536, /* of a process's code without a file */
 };
 
 /* An address found in a file. */
@@ -231,36 +232,68 @@ static int spot_location(struct op_processes *p, const struct op_frames_of *of,
 	return 0;
 }
 
-/* Memory with no file that can be read: JIT code, or a file that is out of reach. */
+/* A location that has no mapping, by @name. */
+static int nameless_location(struct op_processes *p, struct op_window *window,
+			     uint64_t address, const char *name, uint32_t *ret)
+{
+	struct op_location location = { .address = address, .lines_len = 1 };
+	int r;
+
+	r = op_frames_function(window, name, NULL, NULL, 0, &location.lines[0].function);
+	if (r == 0)
+		r = op_frames_type(p, window, OP_FRAME_TYPE_NATIVE, &location.attributes);
+	return r < 0 ? r : op_window_location(window, &location, ret);
+}
+
+/* Memory without a file: JIT code, by the process's own map of names. */
+static int anon_location(struct op_processes *p, const struct op_frames_of *of,
+			 const struct op_vma *v, uint64_t addr, uint32_t *ret)
+{
+	struct op_map64 *places = &of->program->places;
+	uint64_t epoch = op_window_epoch(of->window);
+	char unnamed[NAME_BYTES];
+	const char *name;
+	uint64_t cached;
+	int r;
+
+	if (op_map64_get(places, addr, &cached) && cached >> 32 == epoch) {
+		*ret = (uint32_t)cached;
+		return 0;
+	}
+	name = op_program_jit_name(p, of->program, addr);
+	if (!name) {
+		(void)snprintf(unnamed, sizeof(unnamed), "[anon]+0x%" PRIx64,
+			       addr - v->start);
+		name = unnamed;
+	}
+	r = nameless_location(p, of->window, addr, name, ret);
+	if (r < 0)
+		return r;
+	if (places->len >= PLACES_MAX)
+		op_map64_clear(places);
+	(void)op_map64_put(places, addr, epoch << 32 | *ret);
+	return 0;
+}
+
+/* Memory that is not known, or of a file that cannot be read. */
 static int plain_location(struct op_processes *p, const struct op_frames_of *of,
 			  const struct op_vma *v, uint64_t addr, uint32_t *ret)
 {
-	struct op_location location = { .lines_len = 1 };
-	const char *name = NULL;
-	char unnamed[NAME_BYTES];
-	int r;
+	char name[NAME_BYTES];
+	const char *slash;
+	uint64_t offset;
 
 	if (!v) {
-		location.address = addr;
-		(void)snprintf(unnamed, sizeof(unnamed), "[unmapped]+0x%" PRIx64, addr);
-	} else if (!v->exe) {
-		location.address = addr;
-		name = op_program_jit_name(p, of->program, addr);
-		(void)snprintf(unnamed, sizeof(unnamed), "[anon]+0x%" PRIx64,
-			       addr - v->start);
-	} else {
-		const char *slash = strrchr(v->exe->path, '/');
-
-		location.address = addr - v->start + v->offset;
-		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
-			       slash ? slash + 1 : v->exe->path, location.address);
+		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
+		return nameless_location(p, of->window, addr, name, ret);
 	}
-	r = op_frames_function(of->window, name ? name : unnamed, NULL, NULL, 0,
-			       &location.lines[0].function);
-	if (r == 0)
-		r = op_frames_type(p, of->window, OP_FRAME_TYPE_NATIVE,
-				   &location.attributes);
-	return r < 0 ? r : op_window_location(of->window, &location, ret);
+	if (!v->exe)
+		return anon_location(p, of, v, addr, ret);
+	slash = strrchr(v->exe->path, '/');
+	offset = addr - v->start + v->offset;
+	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
+		       slash ? slash + 1 : v->exe->path, offset);
+	return nameless_location(p, of->window, offset, name, ret);
 }
 
 int op_frames_native(struct op_processes *p, const struct op_frames_of *of, uint64_t pc,

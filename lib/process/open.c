@@ -38,32 +38,42 @@ static int reopen_regular(int path_fd)
 	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
+static int open_path_below(int root, const char *path, uint64_t flags)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | flags,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : op_fd_move_up(fd);
+}
+
 static int open_below(int root, const char *path)
 {
 	_cleanup_close_ int fd = -1;
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		return -errno;
-	return reopen_regular(fd);
+	fd = open_path_below(root, path, 0);
+	return fd < 0 ? fd : reopen_regular(fd);
 }
 
-int op_open_in_root(const char *procfs_root, uint32_t pid, const char *path)
+/* The root directory of a process. */
+static int open_root(const char *procfs_root, uint32_t pid)
 {
-	_cleanup_close_ int root = -1;
 	char name[PATH_MAX];
 
 	if (snprintf(name, sizeof(name), "%s/%u/root", procfs_root, pid) >=
 	    (int)sizeof(name))
 		return -ENAMETOOLONG;
-	root = op_open(name, O_PATH | O_DIRECTORY);
-	if (root < 0)
-		return root;
-	return open_below(root, path);
+	return op_open(name, O_PATH | O_DIRECTORY);
+}
+
+int op_open_dir_in_root(const char *procfs_root, uint32_t pid, const char *path)
+{
+	_cleanup_close_ int root = -1;
+
+	root = open_root(procfs_root, pid);
+	return root < 0 ? root : open_path_below(root, path, O_DIRECTORY);
 }
 
 /*
@@ -82,6 +92,20 @@ static bool is_same(int fd, const struct op_mapped_file *f)
 	return fstatfs(fd, &fs) == 0 &&
 	       (fs.f_type == (__typeof__(fs.f_type))BTRFS_SUPER_MAGIC ||
 		fs.f_type == (__typeof__(fs.f_type))OVERLAYFS_SUPER_MAGIC);
+}
+
+/* The file at @path below @root_fd, if it is @f. Takes @root_fd, which may be -errno. */
+static int open_same(int root_fd, const char *path, const struct op_mapped_file *f)
+{
+	_cleanup_close_ int root = root_fd;
+	_cleanup_close_ int fd = -1;
+
+	if (root < 0)
+		return root_fd;
+	fd = open_below(root, path);
+	if (fd >= 0 && !is_same(fd, f))
+		return -ESTALE;
+	return OP_TAKE_FD(fd);
 }
 
 static int open_by_mapping(const char *procfs_root, uint32_t pid,
@@ -103,7 +127,6 @@ int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped
 {
 	static const char deleted[] = " (deleted)";
 	_cleanup_close_ int fd = -1;
-	_cleanup_close_ int root = -1;
 	char path[PATH_MAX];
 	size_t len;
 
@@ -118,16 +141,8 @@ int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped
 	if (len > sizeof(deleted) &&
 	    strcmp(path + len - (sizeof(deleted) - 1), deleted) == 0)
 		path[len - (sizeof(deleted) - 1)] = 0;
-	fd = op_open_in_root(procfs_root, pid, path);
-	if (fd >= 0 && is_same(fd, f))
-		return OP_TAKE_FD(fd);
-	root = op_open("/", O_PATH | O_DIRECTORY);
-	if (root < 0)
-		return root;
+	fd = open_same(open_root(procfs_root, pid), path, f);
 	if (fd >= 0)
-		(void)close(fd);
-	fd = open_below(root, path);
-	if (fd >= 0 && !is_same(fd, f))
-		return -ESTALE;
-	return OP_TAKE_FD(fd);
+		return OP_TAKE_FD(fd);
+	return open_same(op_open("/", O_PATH | O_DIRECTORY), path, f);
 }

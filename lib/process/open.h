@@ -26,7 +26,7 @@ struct op_mapped_file {
  */
 int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped_file *f);
 
-/* Open the regular file at @path below the process's root. Returns a descriptor or -errno. */
-int op_open_in_root(const char *procfs_root, uint32_t pid, const char *path);
+/* The directory @path below the process's root, as O_PATH. Returns a descriptor or -errno. */
+int op_open_dir_in_root(const char *procfs_root, uint32_t pid, const char *path);
 
 #endif

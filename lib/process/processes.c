@@ -205,6 +205,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	op_program_put(p, proc->program);
 	proc->layout = layout;
 	proc->program = program;
+	proc->publish_after_ns = 0;
 	op_table_touch(p, proc);
 }
 

@@ -22,6 +22,7 @@
 enum {
 	CGROUP_FILE_MAX = 65536,
 	CGROUP_ROOT_ID = 1,
+	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
 	CONTAINERS_MAX =
 		65536, /* ids kept; past it they start afresh is not worth the care */
 };
@@ -36,7 +37,7 @@ int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret)
 	program->pid = pid;
 	program->proc_pid = pid;
 	program->since_ns = since_ns;
-	program->perfmap_fd = -1;
+	program->perfmap_dir = -1;
 	op_remote_init(&program->memory, (int)pid);
 	*ret = program;
 	return 0;
@@ -53,8 +54,11 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	if (!program || --program->refs)
 		return;
 	op_runtimes_detach(p, program);
+	if (program->perfmap)
+		p->perfmaps--;
 	(void)op_perfmap_free(program->perfmap);
-	op_closep(&program->perfmap_fd);
+	op_closep(&program->perfmap_dir);
+	op_map64_clear(&program->places);
 	free(program->first_file);
 	free(program->exe_path);
 	free(program->command_line);
@@ -226,24 +230,31 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	return 0;
 }
 
+/*
+ * The file is opened again by its path when another takes its place, so its directory is
+ * held: a link in the process's own root cannot lead out of it.
+ */
 static void open_perfmap(struct op_processes *p, struct op_program *program)
 {
 	char path[64];
 
 	program->perfmap_tried = true;
-	if (program->until_ns)
+	if (program->until_ns || p->perfmaps >= PERFMAPS_MAX)
 		return;
-	/* Named by the pid that the process itself sees. */
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map",
-		       op_namespace_pid_read(p->procfs_root, program->proc_pid));
-	program->perfmap_fd = op_open_in_root(p->procfs_root, program->proc_pid, path);
-	if (program->perfmap_fd < 0) {
-		program->perfmap_fd = -1;
+	program->perfmap_dir =
+		op_open_dir_in_root(p->procfs_root, program->proc_pid, "/tmp");
+	if (program->perfmap_dir < 0) {
+		program->perfmap_dir = -1;
 		return;
 	}
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", program->perfmap_fd);
+	/* Named by the pid that the process itself sees. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/perf-%u.map",
+		       program->perfmap_dir,
+		       op_namespace_pid_read(p->procfs_root, program->proc_pid));
 	if (op_perfmap_new(path, &program->perfmap) < 0)
-		op_closep(&program->perfmap_fd);
+		op_closep(&program->perfmap_dir);
+	else
+		p->perfmaps++;
 }
 
 const char *op_program_jit_name(struct op_processes *p, struct op_program *program,

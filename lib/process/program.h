@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "op_user_types.h"
 #include "process/remote.h"
 
@@ -48,7 +49,8 @@ struct op_program {
 	const char *container_id; /* owned by op_processes */
 	char *service_name;
 	struct op_perfmap *perfmap;
-	int perfmap_fd;
+	int perfmap_dir;	/* where it is, O_PATH */
+	struct op_map64 places; /* of code without a file: epoch << 32 | location */
 	bool perfmap_tried;
 	bool identified;
 	uint32_t epoch; /* of resource */

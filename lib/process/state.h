@@ -86,6 +86,7 @@ struct op_processes {
 	uint32_t *locations;		  /* scratch of a stack */
 	struct op_map64 cgroups;	  /* cgroup v2 id to a container id's number */
 	OP_VEC(char *) containers;
+	size_t perfmaps; /* open */
 	uint64_t unseen;
 	uint64_t now_ns; /* of the last settle or record */
 	size_t alive;

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include "base/hash.h"
+#include "base/io.h"
+#include "test.h"
+
+static int add_slab(void *ctx, uint32_t index, void **ret)
+{
+	struct world *w = ctx;
+
+	CHECK(index < WORLD_SLABS);
+	w->slabs[index] = calloc(1, OP_SLAB_BYTES);
+	CHECK(w->slabs[index]);
+	*ret = w->slabs[index];
+	return 0;
+}
+
+static int publish(void *ctx, uint32_t pid, struct op_process_key key)
+{
+	struct world *w = ctx;
+
+	if (w->publish_error)
+		return w->publish_error;
+	CHECK(key.generation != 0);
+	CHECK_OK(op_map64_put(&w->keys, pid,
+			      (uint64_t)key.process << 32 | key.generation));
+	w->published++;
+	return 0;
+}
+
+static int unpublish(void *ctx, uint32_t pid)
+{
+	struct world *w = ctx;
+
+	w->unpublished++;
+	return op_map64_remove(&w->keys, pid) ? 0 : -ENOENT;
+}
+
+void world_init(struct world *w, const struct world_options *options)
+{
+	const struct world_options none = { 0 };
+	const struct world_options *o = options ? options : &none;
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	const struct op_window_config window = { .period_ns = 10000000 };
+	struct op_processes_config config = {
+		.procfs_root = o->procfs_root ? o->procfs_root : "/proc",
+		.flags = o->flags,
+		.max_processes = o->max_processes,
+		.service_name = o->service_name,
+		.publish = publish,
+		.unpublish = unpublish,
+		.ctx = w,
+	};
+
+	memset(w, 0, sizeof(*w));
+	w->now_ns = op_clock_monotonic_ns();
+	CHECK_OK(op_arena_new(&ops, w, o->arena_bytes ? o->arena_bytes : 64 << 20,
+			      &w->arena));
+	w->rules_memory = calloc(OP_RULES_MAX, sizeof(*w->rules_memory));
+	CHECK(w->rules_memory);
+	CHECK_OK(op_rules_new(w->rules_memory, OP_RULES_MAX, &w->rules));
+	CHECK_OK(op_window_new(&window, &w->window));
+	config.arena = w->arena;
+	config.rules = w->rules;
+	config.rules_memory = w->rules_memory;
+	config.kernel = (struct op_kernel_symbols *)w; /* of the test's own making */
+	CHECK_OK(op_processes_new(&config, &w->p));
+}
+
+void world_deinit(struct world *w)
+{
+	struct op_arena_stats stats;
+	size_t i;
+
+	op_processes_free(w->p);
+	/* All that was taken from the arena was given back. */
+	op_arena_get_stats(w->arena, &stats);
+	CHECK_INT(stats.used_bytes, 0);
+	op_window_free(w->window);
+	op_rules_free(w->rules);
+	op_arena_free(w->arena);
+	op_map64_clear(&w->keys);
+	free(w->rules_memory);
+	for (i = 0; i < WORLD_SLABS; i++)
+		free(w->slabs[i]);
+}
+
+void world_settle(struct world *w, uint64_t ns)
+{
+	w->now_ns += ns;
+	op_processes_settle(w->p, w->now_ns);
+}
+
+const struct op_process *world_process(const struct world *w, uint32_t pid)
+{
+	const struct op_process *process;
+	uint64_t key;
+
+	if (!op_map64_get(&w->keys, pid, &key))
+		return NULL;
+	process = op_arena_at(w->arena, (op_ref)(key >> 32));
+	CHECK(process);
+	CHECK_INT(process->generation, (uint32_t)key);
+	return process;
+}
+
+uint32_t world_generation(const struct world *w, uint32_t pid)
+{
+	const struct op_process *process = world_process(w, pid);
+
+	return process ? process->generation : 0;
+}
+
+const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
+				       uint64_t *ret_start)
+{
+	const struct op_process *process = world_process(w, pid);
+	const struct op_mapping *mapping;
+	const uint64_t *start;
+	uint32_t i;
+
+	if (!process || !process->mapping_count)
+		return NULL;
+	start = op_arena_at(w->arena, process->starts);
+	mapping = op_arena_at(w->arena, process->mappings);
+	for (i = 0; i < process->mapping_count; i++) {
+		CHECK(!i || start[i] > start[i - 1]);
+		if (addr < start[i] || addr >= mapping[i].end)
+			continue;
+		if (ret_start)
+			*ret_start = start[i];
+		return &mapping[i];
+	}
+	return NULL;
+}
+
+static int add(struct world *w, const struct op_record *record, const uint64_t *kernel,
+	       const void *rest, size_t rest_len)
+{
+	size_t kernel_bytes = record->kernel_count * sizeof(*kernel);
+	size_t len = sizeof(*record) + kernel_bytes + rest_len;
+	uint8_t *bytes = malloc(len);
+	int r;
+
+	CHECK(bytes);
+	memcpy(bytes, record, sizeof(*record));
+	if (kernel_bytes)
+		memcpy(bytes + sizeof(*record), kernel, kernel_bytes);
+	if (rest_len)
+		memcpy(bytes + sizeof(*record) + kernel_bytes, rest, rest_len);
+	r = op_processes_add_record(w->p, bytes, len, w->window);
+	free(bytes);
+	return r;
+}
+
+static struct op_record record_of(struct world *w, uint32_t pid)
+{
+	return (struct op_record){ .time_ns = ++w->now_ns,
+				   .pid = pid,
+				   .tid = pid,
+				   .comm = "thread",
+				   .generation = world_generation(w, pid) };
+}
+
+int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t kernel_len,
+		 const uint64_t *words, size_t words_len, unsigned int end)
+{
+	struct op_record record = record_of(w, pid);
+
+	record.kernel_count = (uint16_t)kernel_len;
+	record.user_words = (uint16_t)words_len;
+	record.end = (uint16_t)end;
+	return add(w, &record, kernel, words, words_len * sizeof(*words));
+}
+
+int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
+		      uint64_t time_ns, const uint64_t *words, size_t words_len)
+{
+	struct op_record record = record_of(w, pid);
+
+	record.time_ns = time_ns;
+	record.generation = generation;
+	record.user_words = (uint16_t)words_len;
+	return add(w, &record, NULL, words, words_len * sizeof(*words));
+}
+
+int world_first_sample(struct world *w, uint32_t pid,
+		       const struct op_registers *registers, const void *stack,
+		       size_t stack_len)
+{
+	struct op_record record = record_of(w, pid);
+	uint8_t *rest = malloc(sizeof(*registers) + stack_len);
+	int r;
+
+	CHECK(rest);
+	memcpy(rest, registers, sizeof(*registers));
+	memcpy(rest + sizeof(*registers), stack, stack_len);
+	record.end = OP_END_UNKNOWN;
+	record.stack_bytes = (uint16_t)stack_len;
+	r = add(w, &record, NULL, rest, sizeof(*registers) + stack_len);
+	free(rest);
+	return r;
+}
+
+/* The identity whose newest sample is the newest of all. */
+const struct op_identity *world_last(const struct world *w)
+{
+	size_t i;
+
+	CHECK(w->window->taken.len > 0);
+	for (i = 0; i < w->window->identities.len; i++)
+		if (w->window->identities.data[i].last == w->window->taken.len - 1)
+			return &w->window->identities.data[i];
+	TEST_FAIL("the last sample has no identity");
+}
+
+const struct op_resource *world_resource(const struct world *w)
+{
+	return &w->window->resources.data[world_last(w)->resource];
+}
+
+size_t world_frames(const struct world *w)
+{
+	return w->window->stacks.data[world_last(w)->stack].len;
+}
+
+const struct op_location_entry *world_location(const struct world *w, size_t frame)
+{
+	struct op_span span = w->window->stacks.data[world_last(w)->stack];
+
+	CHECK(frame < span.len);
+	return &w->window->locations.data[op_window_numbers(w->window, span)[frame]];
+}
+
+const char *world_text(const struct world *w, uint32_t string)
+{
+	return op_window_chars(w->window, string);
+}
+
+const char *world_name(const struct world *w, size_t frame)
+{
+	const struct op_location_entry *l = world_location(w, frame);
+	uint32_t function;
+
+	if (!l->lines.len)
+		return "";
+	function = w->window->lines.data[l->lines.first].function;
+	return world_text(w, w->window->functions.data[function].name);
+}
+
+const char *world_file(const struct world *w, size_t frame)
+{
+	const struct op_location_entry *l = world_location(w, frame);
+
+	return world_text(w, w->window->mappings.data[l->mapping].file);
+}
+
+const char *world_type(const struct world *w, size_t frame)
+{
+	const struct op_location_entry *l = world_location(w, frame);
+	const struct op_attribute *a;
+
+	CHECK_INT(l->attributes.len, 1);
+	a = &w->window->attributes.data[op_window_numbers(w->window, l->attributes)[0]];
+	CHECK_STR(world_text(w, a->key), "profile.frame.type");
+	return world_text(w, a->string);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A handle of the process room with a pretended kernel: an arena in plain memory, and a
+ * table of what was published. Records are made here; samples are read from the window.
+ */
+#ifndef OP_TEST_PROCESS_WORLD_H
+#define OP_TEST_PROCESS_WORLD_H
+
+#include "process/processes.h"
+#include "profile/tables.h"
+
+enum {
+	WORLD_SLABS = 64,
+	WORLD_PIDS = 1 << 16,
+};
+
+struct world {
+	struct op_arena *arena;
+	struct op_rules *rules;
+	struct op_rule *rules_memory;
+	struct op_window *window;
+	struct op_processes *p;
+	void *slabs[WORLD_SLABS];
+	struct op_map64 keys; /* pid to process << 32 | generation */
+	uint64_t published;
+	uint64_t unpublished;
+	uint64_t now_ns;
+	int publish_error;
+};
+
+struct world_options {
+	const char *procfs_root;
+	uint64_t flags;
+	uint32_t max_processes;
+	uint64_t arena_bytes;
+	const char *service_name;
+};
+
+void world_init(struct world *w, const struct world_options *options);
+void world_deinit(struct world *w);
+/* Let time go by, then settle. */
+void world_settle(struct world *w, uint64_t ns);
+
+/* What the kernel knows: the process published for a pid, or NULL. */
+const struct op_process *world_process(const struct world *w, uint32_t pid);
+uint32_t world_generation(const struct world *w, uint32_t pid);
+/* The published mapping that holds @addr, or NULL. */
+const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
+				       uint64_t *ret_start);
+
+/* A sample with @words of user stack. Returns op_processes_add_record()'s value. */
+int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t kernel_len,
+		 const uint64_t *words, size_t words_len, unsigned int end);
+/* As above, of another generation than the kernel has now. */
+int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
+		      uint64_t time_ns, const uint64_t *words, size_t words_len);
+/* A first sample. */
+int world_first_sample(struct world *w, uint32_t pid,
+		       const struct op_registers *registers, const void *stack,
+		       size_t stack_len);
+
+/* The last sample taken. */
+const struct op_identity *world_last(const struct world *w);
+const struct op_resource *world_resource(const struct world *w);
+size_t world_frames(const struct world *w);
+const struct op_location_entry *world_location(const struct world *w, size_t frame);
+/* Name of the function of a frame; "" where it has no line. */
+const char *world_name(const struct world *w, size_t frame);
+const char *world_file(const struct world *w, size_t frame); /* of its mapping */
+const char *world_type(const struct world *w, size_t frame);
+const char *world_text(const struct world *w, uint32_t string);
+
+static inline uint64_t world_native(const void *pc)
+{
+	return (uint64_t)(uintptr_t)pc;
+}
+
+static inline uint64_t world_exact(const void *pc)
+{
+	return (uint64_t)(uintptr_t)pc | (uint64_t)OP_FRAME_NATIVE_EXACT
+						 << OP_FRAME_KIND_SHIFT;
+}
+
+#endif
