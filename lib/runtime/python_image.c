@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "runtime/cold.h"
 #include "runtime/exports.h"
+#include "runtime/python_edges.h"
 
 enum symbol {
 	LOOP,
@@ -167,6 +168,17 @@ int op_runtime_python_image(struct op_elf *elf, const char *path, struct op_log 
 	image.code_type = symbol[CODE_TYPE].value;
 	image.none = symbol[NONE].value;
 	find_loop(elf, symbol, log, ret_loop);
+	if (image.layout.flags & OP_PYTHON_ONE_FRAME) {
+		r = op_runtime_python_edges(elf, symbol[LOOP].value,
+					    symbol[LOOP].value + symbol[LOOP].size,
+					    image.edge);
+		if (r < 0)
+			return r;
+		/* better than 3.10's _PyCFrame, which is not changed at the same moment */
+		if (r > 0)
+			image.layout.flags &= (uint8_t)~OP_PYTHON_CFRAME;
+		image.edge_count = (uint32_t)r;
+	}
 	*ret = image;
 	return 1;
 }

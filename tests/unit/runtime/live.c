@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -42,6 +43,7 @@ struct live *live_start(char *const *argv)
 	if (live->pid == 0) {
 		(void)dup2(in[0], 0);
 		(void)dup2(out[1], 1);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)setenv("LC_ALL", "C.UTF-8", 1);
 		/* what a sanitizer sets for this process is not for that one */
 		(void)unsetenv("LD_PRELOAD");

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Before 3.11 nothing on the C stack tells whether an activation of the interpreter loop
+ * has made its frame the thread's. The code does: from the loop's entry to the store into
+ * tstate->frame it has not, and from the store of f->f_back to the return no more.
+ */
+#ifndef OP_RUNTIME_PYTHON_EDGES_H
+#define OP_RUNTIME_PYTHON_EDGES_H
+
+#include <stdint.h>
+
+#include "elf/file.h"
+
+#include "op_python.h"
+
+/*
+ * Find these places in the loop at ELF addresses [@start, @end) of an x86-64 file.
+ * Returns how many of @ret were filled, 0 where the code does not look as expected, or
+ * -errno.
+ */
+int op_runtime_python_edges(struct op_elf *elf, uint64_t start, uint64_t end,
+			    uint64_t ret[OP_PYTHON_EDGES][2]);
+
+#endif
