@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The public API over one canned request (request.h), so that the program can be tested on
+ * data that is known. Every export hands the request to the exporters once; the first one
+ * only, so that sums do not depend on time. FAKE_OTELPROF says what else it does:
+ *
+ *   none    no sample was taken         drop    all ten were lost in the ring
+ *   filter  all ten were filtered       init    otelprof_init() fails
+ *   poll    otelprof_poll() fails       missing the doctor misses a feature
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <otelprof/otelprof.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "export/format.h"
+#include "request.h"
+
+enum {
+	EVENTS = 10,
+	PERIOD_NS = 10000000,
+	RULES_TEXT_MAX = 512
+};
+
+struct otelprof {
+	struct rq_buf request;
+	struct otelprof_callback_config callback;
+	struct otelprof_file_config file;
+	const struct op_format_ops *format;
+	void *state;
+	struct otelprof_stats stats;
+	bool exported;
+	char message[256];
+	int error;
+};
+
+static bool acts(const char *what)
+{
+	const char *mode = getenv("FAKE_OTELPROF");
+
+	return mode && strcmp(mode, what) == 0;
+}
+
+const char *otelprof_version(void)
+{
+	return "0.1.0-fake";
+}
+
+const char *otelprof_strerror(int code)
+{
+	return strerror(-code);
+}
+
+int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
+{
+	if (!p && acts("init")) {
+		ret->code = -OTELPROF_E_CAPABILITY;
+		ret->message = "CAP_BPF is missing";
+		return 0;
+	}
+	if (!p || !p->error)
+		return -ENODATA;
+	ret->code = p->error;
+	ret->message = p->message;
+	ret->detail = NULL;
+	return 0;
+}
+
+int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
+{
+	struct otelprof *p;
+
+	if (acts("init"))
+		return -OTELPROF_E_CAPABILITY;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->request = rq_canned();
+	if (config->log)
+		config->log(config->log_userdata, OTELPROF_LOG_WARNING,
+			    "this is the fake");
+	*ret = p;
+	return 0;
+}
+
+struct otelprof *otelprof_free(struct otelprof *p)
+{
+	if (!p)
+		return NULL;
+	if (p->format)
+		p->format->close(p->state);
+	free((char *)p->file.path);
+	free(p->request.data);
+	free(p);
+	return NULL;
+}
+
+int otelprof_start(struct otelprof *p)
+{
+	(void)p;
+	return 0;
+}
+
+int otelprof_stop(struct otelprof *p)
+{
+	(void)p;
+	return 0;
+}
+
+int otelprof_get_fd(struct otelprof *p)
+{
+	(void)p;
+	return -ENOSYS;
+}
+
+int otelprof_poll(struct otelprof *p, int timeout_ms)
+{
+	struct timespec t = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+
+	if (acts("poll") && timeout_ms) {
+		p->error = -EIO;
+		(void)strcpy(p->message, "the ring is gone");
+		return -EIO;
+	}
+	return nanosleep(&t, NULL) < 0 ? -EINTR : 0;
+}
+
+static int deliver(struct otelprof *p)
+{
+	int r = 0;
+
+	if (p->callback.fn)
+		r = p->callback.fn(p->callback.userdata, p->request.data, p->request.len,
+				   EVENTS);
+	if (!r && p->format)
+		r = p->format->add(p->state, p->request.data, p->request.len);
+	return r;
+}
+
+int otelprof_export(struct otelprof *p)
+{
+	if (p->exported || acts("none"))
+		return 0;
+	p->exported = true;
+	p->stats.samples_taken = EVENTS;
+	if (acts("drop")) {
+		p->stats.samples_dropped[OTELPROF_DROP_RING] = EVENTS;
+		return 0;
+	}
+	if (acts("filter")) {
+		p->stats.samples_filtered = EVENTS;
+		return 0;
+	}
+	p->stats.samples_exported = EVENTS;
+	return deliver(p) ? -EIO : EVENTS;
+}
+
+int otelprof_flush(struct otelprof *p, int timeout_ms)
+{
+	uint32_t be;
+	int fd, r = 0;
+
+	(void)timeout_ms;
+	if (!p->file.path)
+		return 0;
+	fd = strcmp(p->file.path, "-") == 0
+		     ? dup(STDOUT_FILENO)
+		     : open(p->file.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	if (p->format) {
+		r = p->format->write(p->state, fd);
+	} else {
+		be = __builtin_bswap32((uint32_t)p->request.len);
+		if (write(fd, &be, 4) != 4 ||
+		    write(fd, p->request.data, p->request.len) < 0)
+			r = -EIO;
+	}
+	(void)close(fd);
+	return r;
+}
+
+/* What was asked for is told on stderr, for the test to see. */
+int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
+{
+	const struct otelprof_filter_rule *rule;
+	size_t i;
+
+	(void)p;
+	for (i = 0; i < filter->rules_len; i++) {
+		rule = &filter->rules[i];
+		(void)fprintf(stderr, "fake: rule %u %llu %s\n", rule->kind,
+			      rule->kind == OTELPROF_FILTER_PID_TREE
+				      ? 0ULL
+				      : (unsigned long long)rule->number,
+			      rule->text ? rule->text : "-");
+	}
+	return 0;
+}
+
+int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
+{
+	(void)p;
+	(void)sample_rate_hz;
+	return 0;
+}
+
+int otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config *config)
+{
+	size_t i;
+
+	(void)p;
+	(void)fprintf(stderr, "fake: endpoint %s compression %u\n",
+		      config->endpoint ? config->endpoint : "-", config->compression);
+	for (i = 0; i < config->headers_len; i++)
+		(void)fprintf(stderr, "fake: header %s=%s\n", config->headers[i].key,
+			      config->headers[i].value);
+	return 0;
+}
+
+int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config)
+{
+	p->file = *config;
+	p->file.path = strdup(config->path);
+	p->format = op_format_get(config->format);
+	return p->format ? p->format->open(&p->state) : 0;
+}
+
+int otelprof_exporter_callback(struct otelprof *p,
+			       const struct otelprof_callback_config *config)
+{
+	p->callback = *config;
+	return 0;
+}
+
+int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
+{
+	size_t size = ret->size;
+
+	*ret = p->stats;
+	ret->size = size;
+	ret->sample_period_ns = PERIOD_NS;
+	return 0;
+}
+
+const char *otelprof_drop_name(unsigned int reason)
+{
+	return reason == OTELPROF_DROP_RING ? "ring" : "other";
+}
+
+int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
+			   void *userdata)
+{
+	(void)p;
+	(void)fn;
+	(void)userdata;
+	return 0;
+}
+
+int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
+		    void *userdata)
+{
+	struct otelprof_doctor_row row = {
+		.size = sizeof(row),
+		.feature = "CPU sampling",
+		.needs = "CAP_PERFMON",
+		.found = "it is there",
+		.effect = "",
+	};
+	int missing = acts("missing") ? 1 : 0;
+
+	(void)config;
+	if (missing) {
+		row.state = OTELPROF_DOCTOR_MISSING;
+		row.found = "not there";
+		row.effect = "no samples";
+	}
+	fn(userdata, &row);
+	row = (struct otelprof_doctor_row){
+		.size = sizeof(row),
+		.feature = "kernel \"names\"",
+		.needs = "kernel.kptr_restrict < 2",
+		.found = "2",
+		.effect = "kernel frames have no names",
+		.state = OTELPROF_DOCTOR_LESS,
+	};
+	fn(userdata, &row);
+	return missing;
+}

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program on known data: it is linked with fake_otelprof.c (ten events of request.h).
+
+usage: test_cli.py PROGRAM
+"""
+import gzip
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = sys.argv[1] if len(sys.argv) > 1 else ''
+
+
+def run(*args, mode=None, **kwargs):
+    env = dict(os.environ, NO_COLOR='1')
+    env.pop('FAKE_OTELPROF', None)
+    if mode:
+        env['FAKE_OTELPROF'] = mode
+    return subprocess.run([PROGRAM, *args], env=env, capture_output=True, text=True,
+                          timeout=60, **kwargs)
+
+
+class Usage(unittest.TestCase):
+    def test_help_of_all(self):
+        r = run('--help')
+        self.assertEqual(r.returncode, 0)
+        for command in ('record', 'top', 'export', 'sink', 'doctor'):
+            self.assertRegex(r.stdout, rf'(?m)^  {command} ')
+            h = run(command, '--help')
+            self.assertEqual((h.returncode, h.stderr), (0, ''), command)
+            self.assertTrue(h.stdout.startswith(f'Usage: otelprof {command}'), command)
+            self.assertLessEqual(max(map(len, h.stdout.split('\n'))), 80, command)
+
+    def test_version(self):
+        r = run('--version')
+        self.assertEqual(r.returncode, 0)
+        self.assertRegex(r.stdout, r'^otelprof \d+\.\d+\.\d+ \(library 0\.1\.0-fake\)\n$')
+
+    def test_mistakes_are_status_2_with_a_hint(self):
+        for args in ([], ['frob'], ['record', '-F', '0'], ['record', '-F', '1001'],
+                     ['record', '-F', '9x'], ['record', '-d', '0'], ['record', '-d', 'inf'],
+                     ['record', '-d', '-1'], ['record', '--format', 'svg'],
+                     ['record', '-o', 'x.svg'], ['record', '--bogus'], ['record', '-p', '0'],
+                     ['record', '-p', '1', '--', 'true'], ['record', '--comm', ''],
+                     ['record', '--comm', 'sixteen-bytes-xx'], ['top', 'x'], ['top', '-n', '0'],
+                     ['export', '--header', 'novalue'], ['export', '--compression', 'zip'],
+                     ['export', '--interval', '0'], ['sink', '--count', '-1'],
+                     ['doctor', 'x'], ['record'] + ['-p', '1'] * 33):
+            with self.subTest(args=args):
+                r = run(*args)
+                self.assertEqual(r.returncode, 2)
+                self.assertEqual(r.stdout, '')
+                self.assertIn('--help', r.stderr)
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+
+    def record(self, name, *args, **kwargs):
+        path = os.path.join(self.dir.name, name)
+        r = run('record', '-d', '0.1', '-o', path, *args, **kwargs)
+        return r, path
+
+    def test_format_is_that_of_the_ending(self):
+        starts = {'a.html': b'<!DOCTYPE html>', 'a.pb.gz': b'\x1f\x8b', 'a.pprof': b'\x1f\x8b',
+                  'a.folded': b'evil;', 'a.txt': b'evil;', 'a.otlp': b'\0\0'}
+        for name, start in starts.items():
+            r, path = self.record(name)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn(f'10 samples in {path}', r.stderr)
+            with open(path, 'rb') as f:
+                self.assertTrue(f.read().startswith(start), name)
+
+    def test_otlp_framing(self):
+        _, path = self.record('a', '--format', 'otlp')
+        with open(path, 'rb') as f:
+            data = f.read()
+        self.assertEqual(struct.unpack('>I', data[:4])[0], len(data) - 4)
+
+    def test_pprof_is_whole_gzip(self):
+        _, path = self.record('a.pb.gz')
+        with gzip.open(path) as f:
+            self.assertIn(b'ksys_read', f.read())
+
+    def test_standard_output(self):
+        r = run('record', '-d', '0.1', '-o', '-', '--format', 'folded')
+        self.assertEqual(r.returncode, 0)
+        self.assertIn('web;main;handle;parse 3\n', r.stdout)
+        self.assertEqual(len(r.stdout.splitlines()), 4)
+
+    def test_default_file(self):
+        r = run('record', '-d', '0.1', cwd=self.dir.name)
+        self.assertEqual(r.returncode, 0)
+        self.assertEqual(os.listdir(self.dir.name), ['profile.html'])
+
+    def test_no_samples_is_1_with_the_reason(self):
+        reasons = {'none': 'the kernel gave none', 'drop': 'all 10 were dropped',
+                   'filter': 'idle', 'missing': None}
+        for mode, reason in reasons.items():
+            if reason:
+                r, _ = self.record('a.html', mode=mode)
+                self.assertEqual(r.returncode, 1, mode)
+                self.assertIn('no samples: ', r.stderr)
+                self.assertIn(reason, r.stderr)
+        r, _ = self.record('a.html', '-p', '1', mode='filter')
+        self.assertIn('nothing of what was chosen ran on a CPU (10 samples of others',
+                      r.stderr)
+
+    def test_library_failures_are_1_with_their_words(self):
+        r, _ = self.record('a.html', mode='init')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('cannot profile: CAP_BPF is missing', r.stderr)
+        r, _ = self.record('a.html', mode='poll')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('the ring is gone', r.stderr)
+        r = run('record', '-d', '0.1', '-o', '/nonexistent/x.html')
+        self.assertEqual(r.returncode, 1)
+
+    def test_choices_become_rules(self):
+        r, _ = self.record('a.html', '-p', '12', '--cgroup', '/sys/fs/cgroup/system.slice',
+                           '--comm', 'nginx', '--cgroup', '/a', '-p', '13')
+        rules = re.findall(r'fake: rule (.*)', r.stderr)
+        self.assertEqual(rules, ['1 12 -', '5 0 /system.slice', '3 0 nginx', '5 0 /a', '1 13 -'])
+
+    def test_command_is_run_and_its_status_returned(self):
+        out = os.path.join(self.dir.name, 'a.html')
+        for status in (0, 3):
+            r = run('record', '-o', out, '--', 'sh', '-c', f'echo hello; exit {status}')
+            self.assertEqual(r.returncode, status, r.stderr)
+            self.assertEqual(r.stdout, 'hello\n')
+            self.assertIn('fake: rule 2 0 -', r.stderr)
+        r = run('record', '-o', out, '--', 'sh', '-c', 'kill -9 $$')
+        self.assertEqual(r.returncode, 137)
+        r = run('record', '-o', out, '--', '/nonexistent/command')
+        self.assertEqual(r.returncode, 127)
+        self.assertIn('cannot run /nonexistent/command', r.stderr)
+
+    def test_command_is_ended_after_the_duration(self):
+        out = os.path.join(self.dir.name, 'a.html')
+        start = time.monotonic()
+        r = run('record', '-d', '0.3', '-o', out, '--', 'sleep', '50')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertTrue(os.path.exists(out))
+
+    def test_command_does_not_run_where_profiling_fails(self):
+        mark = os.path.join(self.dir.name, 'ran')
+        r = run('record', '-o', os.path.join(self.dir.name, 'a.html'), '--', 'touch', mark,
+                mode='init')
+        self.assertEqual(r.returncode, 1)
+        self.assertFalse(os.path.exists(mark))
+
+    def test_interrupt_ends_it_cleanly(self):
+        out = os.path.join(self.dir.name, 'a.folded')
+        for number in (signal.SIGINT, signal.SIGTERM):
+            p = subprocess.Popen([PROGRAM, 'record', '-d', '50', '-o', out],
+                                 stderr=subprocess.PIPE, text=True)
+            time.sleep(1.0)
+            p.send_signal(number)
+            _, err = p.communicate(timeout=20)
+            self.assertEqual(p.returncode, 0, err)
+            self.assertIn('10 samples', err)
+
+
+class Top(unittest.TestCase):
+    def test_json_is_the_known_table(self):
+        r = run('top', '-d', '0.1', '--json')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        t = json.loads(r.stdout)
+        self.assertEqual((t['version'], t['samples'], t['rate_hz']), (1, 10, 99))
+        self.assertEqual((t['taken'], t['exported'], t['filtered'], t['dropped']),
+                         (10, 10, 0, {}))
+        rows = [(f['pid'], f['function'], f['self'], f['total']) for f in t['functions']]
+        self.assertEqual(rows, [
+            (200, 'work', 4, 4), (100, 'parse', 3, 3), (100, 'ksys_read', 2, 2),
+            (300, 'a;b', 1, 1), (100, 'handle', 0, 5), (100, 'main', 0, 5),
+            (200, '<module>', 0, 4), (200, 'main', 0, 4),
+            (300, "</script><img src=x onerror=document.title='pwned'>", 0, 1)])
+        parse = t['functions'][1]
+        self.assertEqual({k: parse[k] for k in ('process', 'module', 'file', 'type',
+                                                'self_percent', 'total_percent')},
+                         {'process': 'web', 'module': 'web', 'file': 'parse.h',
+                          'type': 'native', 'self_percent': 30.0, 'total_percent': 30.0})
+        self.assertEqual(parse['container_id'], '0123456789abcdef' * 4)
+
+    def test_limit(self):
+        t = json.loads(run('top', '-d', '0.1', '--json', '-n', '2').stdout)
+        self.assertEqual([f['function'] for f in t['functions']], ['work', 'parse'])
+        self.assertEqual(t['functions_known'], 9)
+
+    def test_text_has_no_escapes_when_piped(self):
+        r = run('top', '-d', '0.1')
+        self.assertEqual(r.returncode, 0)
+        self.assertNotIn('\x1b', r.stdout)
+        self.assertRegex(r.stdout, r' 40\.00%  40\.00%     200 python +work\n'.replace(
+            'python +', 'python +.*'))
+
+    def test_no_samples(self):
+        r = run('top', '-d', '0.1', '--json', mode='none')
+        self.assertEqual(r.returncode, 1)
+        self.assertEqual(json.loads(r.stdout)['functions'], [])
+
+
+class Export(unittest.TestCase):
+    def test_options_reach_the_library(self):
+        r = run('export', '-d', '0.2', '--endpoint', 'http://a:1', '--endpoint', 'https://b',
+                '--header', 'X-Token=a=b', '--compression', 'none')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn('fake: endpoint http://a:1 compression 1\n', r.stderr)
+        self.assertIn('fake: endpoint https://b compression 1\n', r.stderr)
+        self.assertIn('fake: header x-token=a=b\n', r.stderr)
+
+    def test_accounting_is_the_last_line(self):
+        r = run('export', '-d', '0.2', mode='drop')
+        self.assertEqual(r.stderr.splitlines()[-1],
+                         'samples: taken 10 = exported 0 + filtered 0 + pending 0 + '
+                         'dropped 10 (ring 10)')
+        self.assertIn('fake: endpoint - compression 0\n', r.stderr)
+
+    def test_sigterm_ends_it_cleanly(self):
+        p = subprocess.Popen([PROGRAM, 'export'], stderr=subprocess.PIPE, text=True)
+        time.sleep(1.0)
+        p.terminate()
+        _, err = p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertTrue(err.splitlines()[-1].startswith('samples: taken 10 = exported 10'))
+
+
+class Doctor(unittest.TestCase):
+    def test_text(self):
+        r = run('doctor')
+        self.assertEqual(r.returncode, 0)
+        self.assertIn('ok       CPU sampling', r.stdout)
+        self.assertIn('less     kernel "names"', r.stdout)
+        self.assertIn('without it: kernel frames have no names', r.stdout)
+        r = run('doctor', mode='missing')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('MISSING  CPU sampling', r.stdout)
+
+    def test_json(self):
+        t = json.loads(run('doctor', '--json').stdout)
+        self.assertEqual(t['missing'], 0)
+        self.assertEqual([(x['state'], x['feature']) for x in t['rows']],
+                         [('ok', 'CPU sampling'), ('less', 'kernel "names"')])
+        r = run('doctor', '--json', mode='missing')
+        self.assertEqual(r.returncode, 1)
+        self.assertEqual(json.loads(r.stdout)['missing'], 1)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1], verbosity=1)
