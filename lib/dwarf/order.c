@@ -157,7 +157,7 @@ static int walk(struct op_cfi_order *order)
 	order->more = false;
 	while (off < order->cfi->section.size) {
 		struct op_cfi_entry entry = { .next = 0 };
-		struct op_cfi_place place;
+		struct op_cfi_place place = { 0 };
 		int r = op_cfi_read_entry(order->cfi, off, &entry);
 
 		if (r == 0)

@@ -165,6 +165,7 @@ static int give_row(struct machine *m)
 static int advance(struct machine *m, uint64_t delta)
 {
 	uint64_t bytes;
+	uint64_t pc;
 	int r;
 
 	if (!m->fde || op_mul_overflow(delta, m->cie->code_align, &bytes))
@@ -174,7 +175,10 @@ static int advance(struct machine *m, uint64_t delta)
 	r = give_row(m);
 	if (r < 0)
 		return r;
-	return op_add_overflow(m->pc, bytes, &m->pc) ? -EBADMSG : 0;
+	if (op_add_overflow(m->pc, bytes, &pc))
+		return -EBADMSG;
+	m->pc = pc;
+	return 0;
 }
 
 static int set_loc(struct machine *m)

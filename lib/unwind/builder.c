@@ -11,9 +11,13 @@
 
 enum {
 	PAGE_BYTES = 1 << OP_PAGE_SHIFT,
-	RUN_BYTES = 16,	      /* steps of a run: high 16 bits of cfa_off */
-	RUN_OFF_MAX = 0xffff, /* its first offset: the low 16 bits */
+	RUN_BYTES = 16, /* steps of a run: high 16 bits of cfa_off */
+	/* Its first offset: prologues and epilogues. Arguments pushed deep in a function
+	 * would make four times as many rules and save two rows in a hundred. */
+	RUN_OFF_MAX = 64,
 	STEP = 8,
+	/* With so many rules no new kinds of runs are made. */
+	RUN_RULES_MAX = OP_RULES_MAX / 4 * 3,
 };
 
 static const struct op_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
@@ -137,7 +141,8 @@ static int flush_run(struct op_builder *b)
 }
 
 /* Take the row into the run as a step of it, if it is one; or as more of the same. */
-static bool extend_run(struct op_builder_row *run, const struct op_builder_row *row)
+static bool extend_run(struct op_builder_row *run, const struct op_builder_row *row,
+		       bool may_step)
 {
 	uint64_t distance = row->pc - run->pc;
 	struct op_rule same = run->rule;
@@ -149,7 +154,8 @@ static bool extend_run(struct op_builder_row *run, const struct op_builder_row *
 	if (memcmp(&same, &row->rule, sizeof(same)) == 0)
 		return true;
 	same.cfa_off = row->rule.cfa_off;
-	if (row->rule.cfa != OP_CFA_SP || memcmp(&same, &row->rule, sizeof(same)) != 0)
+	if (!may_step || row->rule.cfa != OP_CFA_SP ||
+	    memcmp(&same, &row->rule, sizeof(same)) != 0)
 		return false;
 	if (op_sub_overflow(row->rule.cfa_off, run->now, &step))
 		return false;
@@ -175,7 +181,7 @@ static int flush_last(struct op_builder *b)
 	if (!b->last.set)
 		return 0;
 	b->last.set = false;
-	if (extend_run(&b->run, &b->last))
+	if (extend_run(&b->run, &b->last, op_rules_len(b->rules) < RUN_RULES_MAX))
 		return 0;
 	r = flush_run(b);
 	if (r < 0)

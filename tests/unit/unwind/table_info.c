@@ -57,7 +57,11 @@ int main(int argc, char **argv)
 		uint64_t start;
 		long peak = peak_kb();
 
-		CHECK_OK(op_elf_open_path(argv[i], &elf));
+		if (op_elf_open_path(argv[i], &elf) < 0) {
+			(void)fprintf(stderr, "%s: not an ELF file that is read here\n",
+				      argv[i]);
+			continue;
+		}
 		start = op_clock_monotonic_ns();
 		CHECK_OK(op_table_new(elf, NULL, arena, rules, NULL, &table));
 		if (is_query)

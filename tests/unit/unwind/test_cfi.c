@@ -292,6 +292,31 @@ static void test_pointers_of_other_encodings(void)
 	free(b.data);
 }
 
+/* Found by fuzz_cfi: the row at which it fails was given with the pc after the overflow. */
+static void test_pcs_do_not_wrap(void)
+{
+	struct bytes b = { .addr = 0x5000 };
+	static const uint8_t far_cie[] = { 0x0c, 7, 8, 0x90, 1 };
+	size_t cie = put_cie(&b, "zR", 0x00, 16, far_cie, sizeof(far_cie));
+	size_t at = b.len;
+	struct seen s;
+
+	put32(&b, 0);
+	put32(&b, (uint32_t)(b.len - cie));
+	put64(&b, UINT64_MAX - 0x100);
+	put64(&b, 0x100);
+	put8(&b, 0);
+	put(&b, "\x44\x03\0\x02", 4); /* advance by 4, by 0x200 */
+	end_record(&b, at);
+	read_all(&b, OP_CFI_EH_FRAME, EM_X86_64, &s);
+	CHECK_INT(s.stats.bad_fdes, 1);
+	CHECK_INT(s.rows, 2);
+	CHECK_INT(s.row[0].pc, UINT64_MAX - 0x100);
+	CHECK_INT(s.row[1].pc, UINT64_MAX - 0x100 + 4);
+	CHECK(!s.row[1].readable);
+	free(b.data);
+}
+
 struct counted {
 	uint64_t fdes;
 	uint64_t last;
@@ -339,4 +364,4 @@ TEST_MAIN({ "common", test_common_instructions },
 	  { "bad", test_a_bad_record_costs_its_own_addresses },
 	  { "nest", test_states_nest }, { "debug_frame", test_debug_frame_of_64_bits },
 	  { "pointers", test_pointers_of_other_encodings },
-	  { "many", test_many_in_several_rounds })
+	  { "wrap", test_pcs_do_not_wrap }, { "many", test_many_in_several_rounds })
