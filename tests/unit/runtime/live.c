@@ -76,7 +76,10 @@ static struct op_elf *open_in_process(int pid, const char *path)
 	char name[600];
 
 	(void)snprintf(name, sizeof(name), "/proc/%d/root%s", pid, path);
-	return op_elf_open_path(name, &elf) < 0 ? NULL : elf;
+	/* a path outside of its root is shown as this process sees it */
+	if (op_elf_open_path(name, &elf) < 0 && op_elf_open_path(path, &elf) < 0)
+		return NULL;
+	return elf;
 }
 
 /* ELF address of file offset @off. */
