@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told from files alone: exports, the cold part of a function, which file is CPython. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/cold.h"
+#include "runtime/exports.h"
+#include "runtime/runtime.h"
+
+#include "test.h"
+
+static char folder[] = "/tmp/otelprof-files-XXXXXX";
+
+static void remove_folder(void)
+{
+	char command[600];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
+	if (system(command))
+		(void)fprintf(stderr, "%s stays\n", folder);
+}
+
+/* Compile @source with @flags to folder/@name; false where there is no compiler. */
+static bool compile(const char *source, const char *flags, const char *name)
+{
+	char command[600];
+	char path[300];
+	FILE *f;
+
+	if (strcmp(folder + strlen(folder) - 6, "XXXXXX") == 0) {
+		CHECK(mkdtemp(folder));
+		(void)atexit(remove_folder);
+	}
+	(void)snprintf(path, sizeof(path), "%s/%s.c", folder, name);
+	f = fopen(path, "we");
+	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+	(void)snprintf(command, sizeof(command),
+		       "gcc -shared -fPIC -O2 %s -o %s/%s %s 2>/dev/null", flags, folder,
+		       name, path);
+	return system(command) == 0;
+}
+
+static struct op_elf *open_made(const char *name)
+{
+	struct op_elf *elf = NULL;
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	CHECK_OK(op_elf_open_path(path, &elf));
+	return elf;
+}
+
+static const char split[] =
+	"void bad(int, int) __attribute__((cold));\n"
+	"int other(int);\n"
+	"int f(int *a, int n) {\n"
+	"	int s = 0;\n"
+	"	for (int i = 0; i < n; i++) {\n"
+	"		if (__builtin_expect(a[i] == 7, 0)) { bad(i, s); s += other(s) * 3; }\n"
+	"		s += a[i] * s;\n"
+	"		if (__builtin_expect(a[i] == 9, 0)) { bad(s, i); s -= other(i) / 3; }\n"
+	"		s ^= other(s);\n"
+	"		if (__builtin_expect(s == 11, 0)) { bad(s, 1); s -= other(i + 2); }\n"
+	"	}\n"
+	"	return s;\n"
+	"}\n"
+	"int whole(int a) { return a * 3; }\n";
+
+/* The symbol of the part is the truth; the search does not use it. */
+static void test_cold_part(void)
+{
+	struct op_elf_symbol f, cold, whole;
+	struct op_elf *elf;
+	uint64_t got[2] = { 0 };
+
+	if (!compile(split, "", "split.so"))
+		SKIP("no gcc");
+	elf = open_made("split.so");
+	CHECK_INT(op_elf_find_symbol(elf, "f", &f), 1);
+	CHECK_INT(op_elf_find_symbol(elf, "f.cold", &cold), 1);
+	CHECK_INT(op_runtime_cold_part(elf, f.value, f.value + f.size, got), 1);
+	CHECK_INT(got[0], cold.value);
+	CHECK_INT(got[1], cold.value + cold.size);
+	CHECK_INT(op_elf_find_symbol(elf, "whole", &whole), 1);
+	CHECK_INT(op_runtime_cold_part(elf, whole.value, whole.value + whole.size, got),
+		  0);
+	op_elf_free(elf);
+}
+
+static void test_exports(void)
+{
+	struct op_elf *elf;
+
+	if (!compile(split, "-Wl,--hash-style=gnu", "exports.so"))
+		SKIP("no gcc");
+	elf = open_made("exports.so");
+	CHECK(op_runtime_may_export(elf, "f"));
+	CHECK(op_runtime_may_export(elf, "whole"));
+	/* one name may be taken for there by chance, not all of these */
+	CHECK(!op_runtime_may_export(elf, "_PyEval_EvalFrameDefault") ||
+	      !op_runtime_may_export(elf, "bad") || !op_runtime_may_export(elf, "other"));
+	op_elf_free(elf);
+}
+
+static int probe(const char *name, const char *as)
+{
+	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
+	struct op_elf *elf = open_made(name);
+	struct op_runtime_loop loop;
+	void *image = NULL;
+	int r = python->probe(elf, as, NULL, &image, &loop);
+
+	if (r == 1) {
+		struct op_elf_symbol f;
+
+		CHECK_INT(op_elf_find_symbol(elf, "_PyEval_EvalFrameDefault", &f), 1);
+		CHECK_INT(loop.range[0][0], f.value);
+		CHECK_INT(loop.range[0][1], f.value + f.size);
+		python->image_free(image);
+	}
+	op_elf_free(elf);
+	return r;
+}
+
+#define PYTHON                                                                           \
+	"int _PyEval_EvalFrameDefault(int a) { return a; }\n"                            \
+	"int PyGILState_GetThisThreadState(void) { return 0; }\n"
+
+static void test_which_is_python(void)
+{
+	if (!compile(PYTHON "const unsigned long Py_Version = 0x030b02f0;\n", "", "a.so"))
+		SKIP("no gcc");
+	CHECK(compile(PYTHON "const unsigned long Py_Version = 0x03630000;\n", "",
+		      "b.so"));
+	CHECK(compile(PYTHON "void PyThread_tss_get(void) {}\n", "", "c.so"));
+	CHECK(compile("int PyEval_EvalFrameEx(void) { return 0; }\n", "", "d.so"));
+	CHECK(compile("extern int _PyEval_EvalFrameDefault(int);\n"
+		      "int main(void) { return _PyEval_EvalFrameDefault(1); }\n",
+		      "", "e.so"));
+	CHECK(compile(PYTHON "const unsigned long Py_Version = 0x030d00f0;\n", "",
+		      "f.so"));
+	/* whatever its name */
+	CHECK_INT(probe("a.so", "/usr/bin/python3.11"), 1);
+	CHECK_INT(probe("a.so", "/opt/app/embedded"), 1);
+	CHECK_INT(probe("c.so", "/opt/app/embedded"), 1);
+	/* 3.99; 2.7; a program that links libpython; 3.13 without _Py_DebugOffsets */
+	CHECK_INT(probe("b.so", "/usr/lib/libpython3.99.so"), -ENOTSUP);
+	CHECK_INT(probe("d.so", "/usr/lib/libpython2.7.so"), -ENOTSUP);
+	CHECK_INT(probe("e.so", "/usr/bin/python3.11"), 0);
+	CHECK_INT(probe("f.so", "/usr/bin/python3.13"), -ENOTSUP);
+}
+
+static void test_registry(void)
+{
+	const struct op_runtime_ops *const *all;
+	size_t len = 0;
+	size_t i;
+
+	all = op_runtimes(&len);
+	CHECK(len >= 1);
+	for (i = 0; i < len; i++)
+		CHECK(op_runtime_get(all[i]->id) == all[i]);
+	CHECK(!op_runtime_get(OP_RUNTIME_NONE));
+	CHECK_STR(op_runtime_get(OP_RUNTIME_PYTHON)->frame_type, "cpython");
+}
+
+TEST_MAIN({ "cold_part", test_cold_part }, { "exports", test_exports },
+	  { "which_is_python", test_which_is_python }, { "registry", test_registry })

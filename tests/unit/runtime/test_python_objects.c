@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strings, code objects and published layouts, built byte by byte; hostile ones too. */
+#include <sys/types.h>
+
+#include "runtime/python_code.h"
+#include "runtime/python_layout.h"
+#include "runtime/python_text.h"
+
+#include "test.h"
+
+enum {
+	BASE = 0x10000,
+	BYTES = 65536,
+	TYPE = 0x5000,
+	/* where things are put */
+	CODE = BASE,
+	NAME = BASE + 0x1000,
+	FILE_NAME = BASE + 0x2000,
+	TABLE = BASE + 0x3000,
+};
+
+struct fake {
+	struct op_memory memory;
+	uint8_t bytes[BYTES];
+	int reads;
+	bool gone;
+};
+
+static struct fake fake;
+
+static int read_fake(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	fake.reads++;
+	if (fake.gone)
+		return -ESRCH;
+	if (addr < BASE || addr > BASE + BYTES || len > BASE + BYTES - addr)
+		return -EFAULT;
+	memcpy(buf, fake.bytes + (addr - BASE), len);
+	return 0;
+}
+
+static void put(uint64_t addr, const void *bytes, size_t len)
+{
+	CHECK(addr >= BASE && addr + len <= BASE + BYTES);
+	memcpy(fake.bytes + (addr - BASE), bytes, len);
+}
+
+static void put_u64(uint64_t addr, uint64_t v)
+{
+	put(addr, &v, sizeof(v));
+}
+
+/* A str: @kind bytes a character, @ascii or not (Include/cpython/unicodeobject.h). */
+static void put_str(const struct op_python_layout *l, uint64_t addr, uint32_t kind,
+		    bool ascii, const void *text, size_t chars)
+{
+	uint32_t state = kind << 2 | 1u << 5 | (ascii ? 1u << 6 : 0);
+
+	put_u64(addr + 16, chars);
+	put(addr + 32, &state, sizeof(state));
+	put(addr + (ascii ? l->unicode_ascii : l->unicode_compact), text, chars * kind);
+}
+
+static void put_code(const struct op_python_layout *l, const char *name, const char *file,
+		     uint32_t first_line)
+{
+	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 2 };
+
+	put_u64(CODE + 8, TYPE);
+	put(CODE + l->code_first_line, &first_line, sizeof(first_line));
+	put_u64(CODE + l->code_file, FILE_NAME);
+	put_u64(CODE + l->code_qualname, NAME);
+	put_u64(CODE + l->code_lines, TABLE);
+	put_str(l, NAME, 1, true, name, strlen(name));
+	put_str(l, FILE_NAME, 1, true, file, strlen(file));
+	put_u64(TABLE + 16, sizeof(table));
+	put(TABLE + 32, table, sizeof(table));
+}
+
+static const struct op_python_layout *begin(uint16_t version)
+{
+	const struct op_python_layout *l = op_runtime_python_layout(version);
+
+	memset(&fake, 0, sizeof(fake));
+	fake.memory.read = read_fake;
+	CHECK(l);
+	return l;
+}
+
+static void check_str(const struct op_python_layout *l, const char *want)
+{
+	struct op_strbuf s = { 0 };
+
+	CHECK_OK(op_runtime_python_str(&fake.memory, l, NAME, &s));
+	CHECK_STR(s.data, want);
+	op_strbuf_deinit(&s);
+}
+
+static void test_str_of_each_kind(void)
+{
+	static const uint16_t versions[] = { 0x0306, 0x030b, 0x030c, 0x030e };
+	static const uint8_t latin[] = { 'n', 'a', 0xef, 'v', 'e' };
+	static const uint16_t two[] = { 0x51fd, 'x', 0xd800 };
+	static const uint32_t four[] = { 0x1f40d, 0x110000 };
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		const struct op_python_layout *l = begin(versions[i]);
+
+		put_str(l, NAME, 1, true, "plain", 5);
+		check_str(l, "plain");
+		put_str(l, NAME, 1, false, latin, 5);
+		check_str(l, "na\xc3\xafve");
+		put_str(l, NAME, 2, false, two,
+			3); /* a surrogate alone is no character */
+		check_str(l, "\xe5\x87\xbdx\xef\xbf\xbd");
+		put_str(l, NAME, 4, false, four, 2);
+		check_str(l, "\xf0\x9f\x90\x8d\xef\xbf\xbd");
+		put_str(l, NAME, 1, true, "", 0);
+		check_str(l, "");
+	}
+}
+
+static void test_str_that_is_none(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	struct op_strbuf s = { 0 };
+	static char text[OP_PYTHON_TEXT_MAX + 10];
+
+	CHECK_INT(op_runtime_python_str(&fake.memory, l, NAME, &s), -EBADMSG);
+	put_str(l, NAME, 3, false, "", 0); /* no such kind */
+	CHECK_INT(op_runtime_python_str(&fake.memory, l, NAME, &s), -EBADMSG);
+	CHECK_INT(op_runtime_python_str(&fake.memory, l, 4096, &s), -EFAULT);
+	put_str(l, NAME, 1, true, "x", 1);
+	put_u64(NAME + 16, UINT64_C(1) << 40); /* longer than memory */
+	CHECK_INT(op_runtime_python_str(&fake.memory, l, NAME, &s), -EBADMSG);
+	op_strbuf_deinit(&s);
+	memset(&s, 0, sizeof(s));
+	memset(text, 'x', sizeof(text));
+	put_str(l, NAME, 1, true, text, sizeof(text));
+	CHECK_OK(op_runtime_python_str(&fake.memory, l, NAME, &s));
+	CHECK_INT(strlen(s.data), OP_PYTHON_TEXT_MAX);
+	op_strbuf_deinit(&s);
+}
+
+static const struct op_python_code *get(struct op_python_codes *codes, uint32_t check)
+{
+	const struct op_python_code *code = NULL;
+
+	CHECK_OK(op_runtime_python_codes_get(codes, CODE, check, &code));
+	return code;
+}
+
+static void test_codes_are_read_once_a_window(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	struct op_python_codes codes;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "first", "a.py", 3);
+	CHECK_STR(get(&codes, 1)->text, "first");
+	CHECK_STR(get(&codes, 1)->text + get(&codes, 1)->file, "a.py");
+	CHECK_INT(get(&codes, 1)->first_line, 3);
+	CHECK_INT(get(&codes, 1)->lines_len, 2);
+	fake.reads = 0;
+	CHECK_STR(get(&codes, 1)->text, "first");
+	CHECK_INT(fake.reads, 0);
+	codes.window++;
+	CHECK_STR(get(&codes, 1)->text, "first");
+	CHECK_INT(fake.reads, 1);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_reused_memory_is_read_anew(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	struct op_python_codes codes;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "first", "a.py", 3);
+	CHECK_STR(get(&codes, 1)->text, "first");
+	put_code(l, "second", "b.py", 4);
+	/* within the window a frame of other globals tells … */
+	CHECK_STR(get(&codes, 2)->text, "second");
+	put_code(l, "third", "b.py", 5);
+	/* … and any frame in the next */
+	codes.window++;
+	CHECK_STR(get(&codes, 2)->text, "third");
+	CHECK_INT(codes.changed, 2);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_process_that_is_gone(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	const struct op_python_code *code;
+	struct op_python_codes codes;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "first", "a.py", 3);
+	CHECK_STR(get(&codes, 1)->text, "first");
+	codes.window++;
+	fake.gone = true;
+	CHECK_STR(get(&codes, 1)->text, "first");
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE + 64, 1, &code), -ESRCH);
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, 2, &code), -ESRCH);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_what_is_no_code_object(void)
+{
+	const struct op_python_layout *l = begin(0x030b);
+	const struct op_python_code *code;
+	struct op_python_codes codes;
+
+	op_runtime_python_codes_init(&codes, &fake.memory, l, TYPE);
+	put_code(l, "first", "a.py", 3);
+	put_u64(CODE + 8, TYPE + 8);
+	CHECK_INT(op_runtime_python_codes_get(&codes, CODE, 1, &code), -EBADMSG);
+	op_runtime_python_codes_deinit(&codes);
+}
+
+static void test_published_layout(void)
+{
+	/* _Py_DebugOffsets of 3.13, with offsets that no row has */
+	static const uint64_t words[] = {
+		UINT64_C(0x7970677562656478),
+		0x030d05f0,
+		0, /* "xdebugpy" */
+		1,
+		2,
+		3, /* runtime_state */
+		1,
+		2,
+		3,
+		4,
+		5,
+		6,
+		7,
+		8,
+		9,
+		10,
+		11,
+		12,
+		13, /* interpreter_state */
+		300,
+		0,
+		8,
+		16,
+		64,
+		1,
+		2,
+		3,
+		4, /* thread_state */
+		88,
+		16,
+		8,
+		48,
+		80,
+		72, /* interpreter_frame */
+		240,
+		144,
+		152,
+		160,
+		168,
+		76,
+		1,
+		1,
+		1,
+		232, /* code_object */
+		16,
+		8, /* pyobject */
+		416,
+		24,
+		88,
+		168, /* type_object */
+		32,
+		24,
+		16,
+		40,
+		24,
+		16,
+		48,
+		32,
+		40, /* tuple, list, dict */
+		24,
+		16,
+		32,
+		16,
+		24, /* float, long */
+		40,
+		16,
+		32, /* bytes_object */
+		64,
+		32,
+		16,
+		40, /* unicode_object */
+	};
+	struct op_python_layout l = *op_runtime_python_layout(0x030d);
+	struct op_python_layout before = l;
+	uint64_t bad[sizeof(words) / 8];
+	struct op_python step = { 0 };
+
+	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), &l));
+	CHECK_INT(l.state_frame, 64);
+	CHECK_INT(l.frame_previous, 16);
+	CHECK_INT(l.frame_code, 8);
+	CHECK_INT(l.frame_place, 48);
+	CHECK_INT(l.frame_mark, 72);
+	CHECK_INT(l.code_file, 144);
+	CHECK_INT(l.code_qualname, 160);
+	CHECK_INT(l.code_lines, 168);
+	CHECK_INT(l.code_first_line, 76);
+	CHECK_INT(l.code_units, 232);
+	op_runtime_python_layout_step(&l, &step);
+	CHECK_INT(step.read_from, 8);
+	CHECK_INT(step.frame_code, 0);
+	CHECK(step.read_bytes >= 65 && step.read_bytes <= OP_PYTHON_READ_MAX);
+
+	l = before;
+	CHECK_INT(op_runtime_python_layout_published(words, sizeof(words) - 8, &l),
+		  -EBADMSG);
+	memcpy(bad, words, sizeof(bad));
+	bad[2] = 1;
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -ENOTSUP);
+	memcpy(bad, words, sizeof(bad));
+	bad[1] = 0x030e00f0;
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -EBADMSG);
+	memcpy(bad, words, sizeof(bad));
+	bad[28] = UINT64_C(1) << 40; /* the frame's size */
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -EBADMSG);
+	CHECK(memcmp(&l, &before, sizeof(l)) == 0);
+}
+
+TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
+	  { "str_that_is_none", test_str_that_is_none },
+	  { "codes_are_read_once_a_window", test_codes_are_read_once_a_window },
+	  { "reused_memory_is_read_anew", test_reused_memory_is_read_anew },
+	  { "process_that_is_gone", test_process_that_is_gone },
+	  { "what_is_no_code_object", test_what_is_no_code_object },
+	  { "published_layout", test_published_layout })
