@@ -113,7 +113,7 @@ def judge_chain(e2e, name, capture, pid, text, status, *more):
               check.check_accounting(text, capture), *more)
 
 
-CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None)
+CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=200)
 
 
 def collector(e2e):

@@ -43,6 +43,7 @@ class Cell:
     twin: str = ""  # another cell's program: the same code with its symbols
     known: str = r"f\d+|leaf_[abc]|main|_start|tiny\w*|dig\w*|truth_\w+"
     only_type: str = ""
+    others: str = ""  # whole stacks of threads that are not the chain's: not counted
     quick: bool = False  # part of every run
 
     def __post_init__(self):
@@ -73,11 +74,14 @@ CLANG = "clang-14 -O2 -fomit-frame-pointer {src} -o {out}"
 TINY = r"(?:(?:tiny_inner\n)?tiny\n|%s)" % CLOCK
 SHAPES = "".join("f%d_in\nf%d\n" % (n, n) if n in (4, 7, 11, 14, 18, 21) else "f%d\n" % n
                  for n in range(1, 25))
-PLT = r"(?:(?:plt_tiny(?:@plt)?|\[plt\][^\n]*|[\w-]+plt[\w-]*\+0x[0-9a-f]+)\n|%s)*" % CLOCK
+PLT = r"(?:(?:plt_tiny(?:@plt)?|\[plt\][^\n]*|[\w-]*plt[\w-]*\+0x[0-9a-f]+)\n|%s)*" % CLOCK
 SIGNAL = (chain(1, 12) + "on_signal\n(?:__restore_rt|%s)\n" % NO_NAME +
           r"(?:tiny\n|(?:__)?setitimer\n)?victim\n" + chain(13, 24))
 # Anything that is not of the chain: the C++ run time's unwinder above the leaf.
 RUNTIME = r"(?:(?!f\d+\n|leaf_)[^\n]+\n)*"
+THROW_LEAVES = {k: v + r"(?:\.cold|(?: \[clone \.cold\]))?" for k, v in LEAVES.items()}
+THROW = (RUNTIME + one_of(THROW_LEAVES) + chain() +
+         r"truth_run[^\n]*\n(?:truth_main[^\n]*\n)?main\n" + LIBC_START)
 CPP_LEAVES = {k: r"(?:void )?truth::leaf<%d>(?:\(job\*\))?" % n for n, k in enumerate("abc")}
 CPP = (CLOCK + one_of(CPP_LEAVES) +
        chain(name=r"truth::link<%d>::run(?:\(job\*\))?") +
@@ -89,6 +93,9 @@ GO_LEAVES = {k: "main.leaf_" + k for k in "abc"}
 GO = (r"(?:(?:internal/runtime/syscall[/\w]*\.Syscall6|syscall\.[rR]awSyscall\w*|main\.cpuNs)\n)*" +
       one_of(GO_LEAVES) + chain(name=r"main\.f%d") +
       r"main\.main\nruntime\.main\nruntime\.goexit(?:\.abi0)?\n")
+# The run time's own threads and goroutines.
+GO_OTHERS = (r"(?:(?!main\.)[^\n]+\n)*"
+             r"runtime\.(?:mstart|mcall|systemstack|goexit)(?:\.abi0)?\n(?:runtime\.clone\n)?")
 # No unwind tables in musl's own start-up code: the stack may end at main or below it.
 MUSL = c_pattern(above=CLOCK, root=r"main\n(?:[^\n]+\n)*")
 STRIP = GCC + " && strip -s {out}"
@@ -135,9 +142,10 @@ CELLS = {
                     known=".*truth.*", quick=True),
     "cpp-clang": Cell(CPP, CPP_LEAVES, "chain.cpp", CLANG.replace("clang", "clang++", 1),
                       needs=("clang++-14",), known=".*truth.*"),
-    "cpp-throw": c("throwing.cpp", GCC.replace("gcc", "g++"), by_address=False,
-                   pattern=c_pattern(above=RUNTIME,
-                                     run=r"truth_run[^\n]*\n(?:truth_main[^\n]*\n)?")),
+    # While the run time installs the landing pad's context, return address and saved
+    # registers on the stack are of two frames at once: no unwinder sees through that.
+    "cpp-throw": Cell(THROW, THROW_LEAVES, "throwing.cpp", GCC.replace("gcc", "g++"),
+                      by_address=False, exact=0.97),
     "rust": Cell(RUST, RUST_LEAVES, "chain.rs",
                  "rustc -O --crate-name chain {src} -o {out}", needs=("rustc",),
                  by_address=False, quick=True),
@@ -145,9 +153,9 @@ CELLS = {
                     "rustc -O -C symbol-mangling-version=v0 --crate-name chain {src} -o {out}",
                     needs=("rustc",), by_address=False),
     "go": Cell(GO, GO_LEAVES, "chain.go", "go build -o {out} {src}", needs=("go",),
-               by_address=False, quick=True),
+               by_address=False, quick=True, others=GO_OTHERS),
     "go-stripped": Cell(GO, GO_LEAVES, "chain.go", "go build -ldflags='-s -w' -o {out} {src}",
-                        needs=("go",), by_address=False),
+                        needs=("go",), by_address=False, others=GO_OTHERS),
     "storm": c("storm_child.c", GCC + " && gcc -O2 {programs}/storm.c -o {dir}/storm-driver",
                exact=0.95, quick=True, pattern=c_pattern(run="")),
 }

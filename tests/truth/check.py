@@ -96,11 +96,14 @@ def check_pattern(samples, cell, names_of, how, result):
     """Counts exact stacks and leaves; returns the share of each leaf."""
     pattern = re.compile(cell.pattern)
     leaf = re.compile(cell.leaf_anywhere, re.M)
+    others = re.compile(cell.others) if cell.others else None
     total = exact = 0
     leaves = {}
     wrong = {}
     for sample in samples:
         names = stack_names(sample, cell, names_of)
+        if others and others.fullmatch(names):
+            continue
         total += sample.count
         match = pattern.fullmatch(names)
         if match:

@@ -11,6 +11,7 @@ spaces between). --quick takes 3.11 alone. Prints lines like run.py's.
 import argparse
 import glob
 import os
+import re
 import subprocess
 import sys
 import time
@@ -24,9 +25,41 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "..", "python", "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 15)]
 LEAVES = {"a": "leaf_50", "b": "leaf_30", "c": "leaf_20"}
+
+
+def on_the_way():
+    """The chain from any link down: on the way to a leaf or back."""
+    pattern = ""
+    for n in range(1, 25):
+        pattern = "(?:%sf%d\n)?" % (pattern, n)
+    return pattern
+
+
 # The Python frames alone, by qualified name; below f24 the program's own, to its module.
 CELL = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain() +
-            r"(?:[\w.]+\n){0,6}<module>\n", LEAVES, only_type="cpython")
+            r"run_spin\n<module>\n", LEAVES, only_type="cpython",
+            # Between two leaves: few, and bounded below.
+            others=r"(?:%s|cpu\n|(?:Shares\.|<lambda>\n)?choose[^\n]*\n(?:Shares\.choose\n)?)"
+            r"run_spin\n<module>\n" % on_the_way())
+OTHERS_MOST = 0.025  # of the time, by stopwatch at most 1.5 %
+LOOP = "_PyEval_EvalFrameDefault"
+
+
+def is_mixed_right(sample):
+    """Is each activation of the interpreter's loop right below the frames it runs?"""
+    frames = sample.frames
+    loops = [i for i, f in enumerate(frames) if f.name.startswith(LOOP) and f.type == "native"]
+    return bool(loops) and all(i > 0 and frames[i - 1].type == "cpython" for i in loops)
+
+
+def check_mix(capture, result):
+    total = sum(s.count for s in capture.samples)
+    right = sum(s.count for s in capture.samples if is_mixed_right(s))
+    result.need(right >= 0.99 * total, "native and Python frames in true order in %d of %d" %
+                (right, total))
+    others = sum(s.count for s in capture.samples
+                 if re.fullmatch(CELL.others, check.stack_names(s, CELL, check.name_by_record)))
+    result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
 
 
 def interpreters():
@@ -63,6 +96,7 @@ def cell(judge, version, path):
             s.frames and "+0x" in s.frames[-1].name]
     result.need(len(ends) >= 0.99 * len(capture.samples),
                 "%d of %d stacks go down to _start" % (len(ends), len(capture.samples)))
+    check_mix(capture, result)
     judge.judge("python-" + version, result, check.check_rules(capture),
                 check.check_accounting(text))
 

@@ -57,7 +57,7 @@ class Run:
         out = self.path(name + ".otlp")
         if os.path.exists(out):
             os.unlink(out)
-        command = [self.args.otelprof, "record", "-o", out, "--format", "otlp", *options]
+        command = [self.args.otelprof, "record", "-v", "-o", out, "--format", "otlp", *options]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
@@ -143,7 +143,7 @@ def cell_storm(run, name):
     links = fresh_folder(run.path("storm-links"))
     children = run.path("storm.children")
     out = run.path(name + ".otlp")
-    command = [run.args.otelprof, "record", "-F", "99", "-d", "120", "-o", out,
+    command = [run.args.otelprof, "record", "-v", "-F", "99", "-d", "120", "-o", out,
                "--format", "otlp"]
     with open(run.path(name + ".log"), "w+", encoding="utf-8") as log:
         profiler = subprocess.Popen(command, stdout=log, stderr=log)

@@ -119,6 +119,20 @@ class Chain(unittest.TestCase):
             self.assertEqual(judge(builder, cell).ok, ok, depth)
 
 
+class Others(unittest.TestCase):
+    def test_other_threads_are_left_out_and_only_whole(self):
+        cell = replace(cells.CELLS["go"], min_samples=1)
+        go = ["main." + f for f in CHAIN] + ["main.main", "runtime.main", "runtime.goexit"]
+        for wrong, ok in ((["runtime.usleep", "runtime.sysmon", "runtime.mstart"], True),
+                          (["runtime.usleep", "runtime.sysmon"], False),
+                          (["main.f1", "runtime.mstart"], False)):
+            builder = Builder()
+            for leaf, count in (("a", 50), ("b", 30), ("c", 20)):
+                builder.add(["main.leaf_" + leaf] + go, count)
+            builder.add(wrong, 9)
+            self.assertEqual(judge(builder, cell).ok, ok, wrong)
+
+
 class Address(unittest.TestCase):
     """Names by the twin's symbols: what the record calls a frame does not matter."""
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/time.h>
 
-/* Longer cycles: the 100 µs before each signal are then 0.15 % of the time. */
-#define TRUTH_CYCLES 10
+/* Longer cycles: the 20 µs before each signal are then 0.2 % of the time. */
+#define TRUTH_CYCLES 2
 #include "chain.h"
 
 static struct job *volatile truth_job;
@@ -61,10 +61,10 @@ TRUTH_FN uint64_t tiny(uint64_t a)
 	return a + b + c + d;
 }
 
-/* Arms a 100 µs timer and calls tiny() until the handler has run. */
+/* Arms a 20 µs timer and calls tiny() until the handler has run. */
 TRUTH_FN void victim(struct job *j)
 {
-	struct itimerval timer = { { 0, 0 }, { 0, 100 } };
+	struct itimerval timer = { { 0, 0 }, { 0, 20 } };
 
 	truth_job = j;
 	truth_done = 0;
