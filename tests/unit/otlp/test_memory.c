@@ -52,6 +52,10 @@ void *__wrap_realloc(void *p, size_t size)
 		}                                                                        \
 	} while (0)
 
+enum {
+	SAMPLES = 60
+};
+
 static const struct op_window_config CONFIG = { .period_ns = 50000000 };
 
 static void fill(struct op_window *w, uint32_t i)
@@ -122,7 +126,7 @@ static bool run(long n, struct lines *ret)
 	left = n;
 	failed = false;
 	TWICE(op_window_new(&CONFIG, &w));
-	for (i = 0; i < 120; i++)
+	for (i = 0; i < SAMPLES; i++)
 		fill(w, i);
 	encode(w, ret);
 	left = -1;
@@ -135,7 +139,7 @@ static void test_every_allocation_fails_once(void)
 	long n;
 
 	CHECK(!run(-1, &want));
-	CHECK_INT(want.len, 120);
+	CHECK_INT(want.len, SAMPLES);
 	for (n = 0;; n++) {
 		struct lines got = { 0 };
 		bool again = run(n, &got);
