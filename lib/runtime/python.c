@@ -92,8 +92,8 @@ static int read_key(const struct op_python_image *image,
 	r = op_memory_read(target->memory, addr, &key, sizeof(key));
 	if (r == 0 && image->version >= TSS_SINCE)
 		r = op_memory_read(target->memory, addr - TSS_KEY, &made, sizeof(made));
-	if (r < 0)
-		return r;
+	if (r < 0) /* the loader has not yet relocated the table that led there */
+		return r == -EFAULT ? -EAGAIN : r;
 	/* before Py_Initialize(): 3.6 has -1, later ones say so */
 	if (!made || key < 0)
 		return -EAGAIN;
@@ -117,7 +117,7 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	if (r == 0)
 		r = op_runtime_thread_slot(target, key, &slot);
 	if (r < 0) {
-		if (r != -EAGAIN)
+		if (r != -EAGAIN && r != -ESRCH)
 			op_log(log, OP_LOG_WARNING,
 			       "process %d: the Python thread state is not found (%s); "
 			       "its frames stay native",

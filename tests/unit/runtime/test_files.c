@@ -150,6 +150,48 @@ static void test_which_is_python(void)
 	CHECK_INT(probe("f.so", "/usr/bin/python3.13"), -ENOTSUP);
 }
 
+static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	(void)addr;
+	/* lea 0x7ffffff0(%rip),%rdi; jmp: the accessor; all else is not mapped */
+	static const uint8_t code[] = { 0x48, 0x8d, 0x3d, 0xf0, 0xff, 0xff,
+					0x7f, 0xe9, 0,	  0x10, 0,    0 };
+
+	if (len > sizeof(code) || len < 6)
+		return -EFAULT;
+	memcpy(buf, code, len);
+	return 0;
+}
+
+/* Met between exec and the loader's relocations: it is Python, but not yet. */
+static void test_attach_too_early(void)
+{
+	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
+	struct op_memory memory = { read_nothing };
+	struct op_runtime_target target = { .pid = 1, .memory = &memory };
+	struct op_runtime_loop loop;
+	uint8_t bpf[256] = { 0 };
+	void *instance = NULL;
+	struct op_elf *elf;
+	void *image = NULL;
+
+	if (!compile("int _PyEval_EvalFrameDefault(int a) { return a; }\n"
+		     "__asm__(\".globl PyGILState_GetThisThreadState\\n\"\n"
+		     "	\".type PyGILState_GetThisThreadState,@function\\n\"\n"
+		     "	\"PyGILState_GetThisThreadState: .zero 12\\n\"\n"
+		     "	\".size PyGILState_GetThisThreadState,12\");\n"
+		     "const unsigned long Py_Version = 0x030b02f0;\n",
+		     "", "early.so"))
+		SKIP("no gcc");
+	elf = open_made("early.so");
+	CHECK_INT(python->probe(elf, "python3.11", NULL, &image, &loop), 1);
+	CHECK(sizeof(bpf) >= python->bpf_size);
+	CHECK_INT(python->attach(image, &target, NULL, bpf, &instance), -EAGAIN);
+	python->image_free(image);
+	op_elf_free(elf);
+}
+
 static void test_registry(void)
 {
 	const struct op_runtime_ops *const *all;
@@ -165,4 +207,5 @@ static void test_registry(void)
 }
 
 TEST_MAIN({ "cold_part", test_cold_part }, { "exports", test_exports },
-	  { "which_is_python", test_which_is_python }, { "registry", test_registry })
+	  { "which_is_python", test_which_is_python },
+	  { "attach_too_early", test_attach_too_early }, { "registry", test_registry })
