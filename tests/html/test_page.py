@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flame graph page in a browser, on the ten events of tests/cli/request.h.
+
+usage: test_page.py PROGRAM    (the one linked with fake_otelprof.c)
+
+What the page shows is read from its document after its script has run. Skipped (77)
+without chromium.
+"""
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from urllib.parse import quote
+
+PROGRAM = sys.argv[1]
+CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
+EVIL = "</script><img src=x onerror=document.title='pwned'>"
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.dir.cleanup)
+        cls.page = os.path.join(cls.dir.name, 'profile.html')
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', cls.page], check=True,
+                       stderr=subprocess.DEVNULL)
+
+    def document(self, state=''):
+        profile = tempfile.mkdtemp(dir=self.dir.name)
+        r = subprocess.run(
+            [CHROMIUM, '--headless', '--no-sandbox', '--disable-gpu', '--no-first-run',
+             '--disable-background-networking', '--user-data-dir=' + profile,
+             '--window-size=1200,700', '--dump-dom', f'file://{self.page}#{state}'],
+            capture_output=True, text=True, timeout=120)
+        self.assertIn('data-ready', r.stdout, r.stderr[-500:])
+        return r.stdout
+
+    def text_of(self, document, element):
+        m = re.search(rf'<(\w+)[^>]* id="{element}"[^>]*>(.*?)</\1>', document, re.S)
+        self.assertTrue(m, element)
+        return html.unescape(re.sub('<[^>]*>', ' ', m.group(2)))
+
+    def search(self, words, state=''):
+        return self.text_of(self.document(f'q={quote(words)}{state}'), 'matched')
+
+    def rows(self, state):
+        document = self.document('view=table' + state)
+        body = re.search(r'<tbody id="rows">(.*?)</tbody>', document, re.S).group(1)
+        return [[html.unescape(re.sub('<[^>]*>', '', c))
+                 for c in re.findall(r'<td[^>]*>(.*?)</td>', row, re.S)]
+                for row in re.findall(r'<tr>(.*?)</tr>', body, re.S)]
+
+    def test_names_stay_names(self):
+        document = self.document('view=table')
+        self.assertIn('<title>Flame graph', document)
+        self.assertNotIn('<img', document)
+        self.assertIn(EVIL, [r[4] for r in self.rows('')])
+
+    def test_nothing_comes_from_elsewhere(self):
+        with open(self.page) as f:
+            page = f.read()
+        self.assertEqual(re.findall(r'(?:src|href)="[^"]*"|@import|url\(', page), [])
+        self.assertEqual([u for u in re.findall(r'https?://[^\'" ]*', page)],
+                         ['http://www.w3.org/2000/svg'])
+
+    def test_summary_and_legend(self):
+        document = self.document()
+        self.assertIn('10 samples', self.text_of(document, 'summary'))
+        self.assertIn('100.0 ms of CPU', self.text_of(document, 'summary'))
+        legend = re.sub(r'\s+', ' ', self.text_of(document, 'legend'))
+        self.assertIn('native 40.00%', legend)
+        self.assertIn('Python 40.00%', legend)
+        self.assertIn('kernel 20.00%', legend)
+
+    def test_search_counts_a_stack_once(self):
+        # main stands on 9 of 10 stacks; handle and parse are on the same 5.
+        for words, share in (('^main$', '90.00%'), ('handle|parse', '50.00%'),
+                             ('KSYS', '0.00%'), ('ksys', '20.00%'), ('app\\.py', '40.00%'),
+                             ('vmlinux', '20.00%'), ('img src', '10.00%')):
+            with self.subTest(words=words):
+                self.assertEqual(self.search(words), 'matched ' + share)
+
+    def test_wrong_expression_is_told(self):
+        document = self.document('q=' + quote('('))
+        self.assertEqual(self.text_of(document, 'matched'), 'not a regular expression')
+
+    def test_process_filter(self):
+        self.assertEqual(self.search('ksys', '&process=web'), 'matched 40.00%')
+        rows = self.rows('&process=python')
+        self.assertEqual([(r[0], r[2], r[4]) for r in rows],
+                         [('4', '4', 'work'), ('0', '4', '<module>'), ('0', '4', 'main')])
+
+    def test_table(self):
+        rows = self.rows('')
+        self.assertEqual(rows[0], ['4', '40.00%', '4', '40.00%', 'work', 'Python', '',
+                                   'app.py:10'])
+        self.assertEqual([(r[0], r[2], r[4]) for r in rows[1:4]],
+                         [('3', '3', 'parse'), ('2', '2', 'ksys_read'), ('1', '1', 'a;b')])
+
+
+if __name__ == '__main__':
+    if not CHROMIUM:
+        print('SKIP: there is no chromium')
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=1)
