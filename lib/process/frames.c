@@ -93,6 +93,54 @@ static int kernel_mapping(struct op_window *window, const struct op_kernel_symbo
 	return op_window_mapping(window, &mapping, ret);
 }
 
+/* Keep the name of an address of the kernel proper; modules come and go. */
+static void keep_kernel_name(struct op_frames *f, uint64_t addr,
+			     const struct op_kernel_symbol *symbol)
+{
+	struct op_names *n = &f->kernel_names;
+	struct op_place *place;
+	struct op_name *name;
+
+	if (!*symbol->name || strcmp(symbol->module, "vmlinux") != 0)
+		return;
+	place = op_names_add(n, addr);
+	name = place ? op_vec_push(&n->names) : NULL;
+	if (!name)
+		return;
+	*name = (struct op_name){ .name = op_names_text(n, symbol->name),
+				  .file = op_names_text(n, symbol->build_id) };
+	if (name->name != SIZE_MAX && name->file != SIZE_MAX)
+		place->name = (uint32_t)n->names.len - 1;
+	f->kernel_start = symbol->module_start;
+}
+
+/* The symbol of a kernel address; its strings last until the next call. */
+static bool find_kernel(struct op_processes *p, uint64_t addr,
+			struct op_kernel_symbol *ret)
+{
+	struct op_frames *f = &p->frames;
+	const struct op_place *place = op_names_get(&f->kernel_names, addr);
+
+	if (!p->config.kernel)
+		return false;
+	if (place && place->name != OP_NAME_NONE) {
+		const struct op_name *name = &f->kernel_names.names.data[place->name];
+
+		*ret = (struct op_kernel_symbol){
+			.name = f->kernel_names.text.data + name->name,
+			.module = "vmlinux",
+			.build_id = f->kernel_names.text.data + name->file,
+			.module_start = f->kernel_start
+		};
+		return true;
+	}
+	if (op_kernel_symbols_find(p->config.kernel, addr, ret) <= 0)
+		return false;
+	if (!place)
+		keep_kernel_name(f, addr, ret);
+	return true;
+}
+
 static int kernel_location(struct op_processes *p, struct op_window *window,
 			   uint64_t addr, uint32_t *ret)
 {
@@ -105,8 +153,7 @@ static int kernel_location(struct op_processes *p, struct op_window *window,
 	r = op_frames_type(p, window, OP_FRAME_TYPE_KERNEL, &location.attributes);
 	if (r < 0)
 		return r;
-	if (!p->config.kernel ||
-	    op_kernel_symbols_find(p->config.kernel, addr, &symbol) <= 0)
+	if (!find_kernel(p, addr, &symbol))
 		/* Addresses are hidden here; they shall not go out by us. */
 		return named_location(window, "[kernel]", &location.attributes, ret);
 	if (symbol.module_start && addr >= symbol.module_start)
@@ -237,4 +284,5 @@ int op_frames_end(struct op_processes *p, struct op_window *window, unsigned int
 void op_frames_deinit(struct op_frames *f)
 {
 	op_map64_clear(&f->kernel);
+	op_names_clear(&f->kernel_names);
 }

@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
+#include "process/names.h"
 
 struct op_layout;
 struct op_processes;
@@ -36,6 +37,9 @@ struct op_frames {
 	uint32_t epoch;			   /* of types[] */
 	uint32_t types[OP_FRAME_TYPE_MAX]; /* attributes of the window */
 	struct op_map64 kernel;		   /* address to epoch << 32 | location */
+	/* Of the kernel proper, kept over windows; a name's file is its build id. */
+	struct op_names kernel_names;
+	uint64_t kernel_start; /* of its text */
 };
 
 /* Whose frames they are. */
