@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
@@ -32,8 +33,12 @@ enum {
 	RECONNECT_INITIAL_MS = 100,
 	RECONNECT_MAX_MS = 2000,
 	CONNECT_TIMEOUT_MS = 10000,
+	/* The part of a request's time that may go into a connection that failed before. */
+	CONNECT_PART = 2,
+	CONNECT_SLICE_MS = 100, /* how soon cancel() is seen meanwhile */
 	/* A connection that let so many deadlines pass in a row is made anew. */
 	DEADLINES_TO_RECONNECT = 2,
+	SHUTDOWN_WAIT_MS = 100,
 	ARGS_MAX = 9,
 	CALL_OPS = 6,
 };
@@ -95,9 +100,19 @@ static void start_grpc(void)
 	grpc_init();
 }
 
+/*
+ * A name being resolved may hold grpc a few milliseconds longer. A program that exits now
+ * would pull OpenSSL from under its threads, so they are waited for, but not long: another
+ * transport or the host program may be using grpc on.
+ */
 static void stop_grpc(void)
 {
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned int i;
+
 	grpc_shutdown();
+	for (i = 0; i < SHUTDOWN_WAIT_MS && grpc_is_initialized(); i++)
+		(void)nanosleep(&ms, NULL);
 	if (!grpc_is_initialized())
 		gpr_set_log_function(NULL);
 }
@@ -258,6 +273,12 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 	return 0;
 }
 
+static gpr_timespec deadline_in(uint32_t ms)
+{
+	return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+			    gpr_time_from_millis(ms, GPR_TIMESPAN));
+}
+
 /* The call that cancel() can reach. False where it was cancelled before. */
 static bool begin_call(struct transport *t, grpc_call *call)
 {
@@ -290,6 +311,40 @@ static void transport_cancel(void *transport)
 		(void)grpc_call_cancel(t->call, NULL);
 	(void)pthread_mutex_unlock(&t->lock);
 	restore_signals(&old);
+}
+
+static bool is_cancelled(struct transport *t)
+{
+	bool cancelled;
+
+	(void)pthread_mutex_lock(&t->lock);
+	cancelled = t->cancelled;
+	(void)pthread_mutex_unlock(&t->lock);
+	return cancelled;
+}
+
+/*
+ * After a failure grpc fails every call at once until the channel is connected again, and
+ * a connection only comes on while somebody waits on a completion queue. So wait for it
+ * here; where it does not come, the call that follows says why.
+ */
+static void await_channel(struct transport *t, uint32_t timeout_ms)
+{
+	uint32_t left = timeout_ms / CONNECT_PART;
+
+	while (left && !is_cancelled(t)) {
+		uint32_t slice = OP_MIN(left, (uint32_t)CONNECT_SLICE_MS);
+		grpc_connectivity_state state =
+			grpc_channel_check_connectivity_state(t->channel, 1);
+
+		if (state != GRPC_CHANNEL_TRANSIENT_FAILURE)
+			return;
+		grpc_channel_watch_connectivity_state(t->channel, state,
+						      deadline_in(slice), t->queue, t);
+		(void)grpc_completion_queue_next(
+			t->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+		left -= slice;
+	}
 }
 
 /* Start the whole call and wait for its end. Returns 0 or -errno. */
@@ -410,11 +465,8 @@ static void renew_channel(struct transport *t, int status)
 }
 
 static void init_exchange(struct transport *t, struct exchange *x, const void *request,
-			  size_t len, uint32_t timeout_ms)
+			  size_t len, gpr_timespec deadline)
 {
-	gpr_timespec deadline =
-		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-			     gpr_time_from_millis(timeout_ms, GPR_TIMESPAN));
 	/* A copy: a cancelled call may hold the bytes longer than the caller does. */
 	grpc_slice body = grpc_slice_from_copied_buffer(request, len);
 
@@ -431,11 +483,13 @@ static void init_exchange(struct transport *t, struct exchange *x, const void *r
 static int transport_send(void *transport, const void *request, size_t len,
 			  uint32_t timeout_ms, struct op_transport_result *ret)
 {
+	gpr_timespec deadline = deadline_in(timeout_ms);
 	struct transport *t = transport;
 	struct exchange x = { 0 };
 	int err = 0;
 
-	init_exchange(t, &x, request, len, timeout_ms);
+	await_channel(t, timeout_ms);
+	init_exchange(t, &x, request, len, deadline);
 	if (begin_call(t, x.call)) {
 		err = run_call(t, &x);
 		end_call(t);
