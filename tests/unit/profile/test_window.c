@@ -311,6 +311,97 @@ static void test_memory_is_kept_by_reset(void)
 	CHECK_INT(op_window_bytes(w), held);
 }
 
+/*
+ * Hashes are 32 bits: among so many entries about ten pairs share one. Entries that differ
+ * in one field only must stay two all the same, whichever field it is.
+ */
+enum {
+	COLLIDING = 300000,
+};
+
+#define CHECK_ALL_NEW(call, table)                                                       \
+	do {                                                                             \
+		size_t _before = w->table.len;                                           \
+		for (i = 0; i < COLLIDING; i++) {                                        \
+			CHECK_OK(call);                                                  \
+			CHECK_INT(n, _before + i);                                       \
+		}                                                                        \
+		for (i = 0; i < COLLIDING; i++) {                                        \
+			CHECK_OK(call);                                                  \
+			CHECK_INT(n, _before + i);                                       \
+		}                                                                        \
+	} while (0)
+
+static int add_text(struct op_window *w, uint32_t i, uint32_t *ret)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "s%u", i);
+	return op_window_string(w, text, strlen(text), ret);
+}
+
+static void test_colliding_tables(void)
+{
+	_cleanup_(op_window_freep) struct op_window *w = make(1 << 30);
+	struct op_attribute a = { .key = 1, .is_int = 1 };
+	struct op_function f = { .name = 1 };
+	struct op_window_mapping m = { .limit = 1 };
+	struct op_link link = { { 1 }, { 1 } };
+	struct op_resource r = { .pid = 1 };
+	uint32_t i;
+	uint32_t n;
+
+	CHECK_ALL_NEW(add_text(w, i, &n), strings);
+	CHECK_ALL_NEW((a.integer = i, op_window_attribute(w, &a, &n)), attributes);
+	CHECK_ALL_NEW((f.start_line = i, op_window_function(w, &f, &n)), functions);
+	CHECK_ALL_NEW((m.start = i, op_window_mapping(w, &m, &n)), mappings);
+	CHECK_ALL_NEW((memcpy(link.span_id, &i, 4), op_window_link(w, &link, &n)), links);
+	CHECK_ALL_NEW((r.start_time_ns = i, op_window_resource(w, &r, &n)), resources);
+}
+
+static void test_colliding_locations(void)
+{
+	_cleanup_(op_window_freep) struct op_window *w = make(1 << 30);
+	struct op_attribute a = { .key = 1, .is_int = 1 };
+	struct op_function f = { .name = 1 };
+	struct op_window_mapping m = { .limit = 1 };
+	struct op_location l = { .address = 1, .lines_len = 1 };
+	uint32_t i;
+	uint32_t n;
+
+	CHECK_OK(op_window_function(w, &f, &l.lines[0].function));
+	CHECK_ALL_NEW((m.start = i, op_window_mapping(w, &m, &n)), mappings);
+	CHECK_ALL_NEW((a.integer = i, op_window_attribute(w, &a, &n)), attributes);
+	CHECK_ALL_NEW((l.address = i + 2, op_window_location(w, &l, &n)), locations);
+	l.address = 1;
+	CHECK_ALL_NEW((l.lines[0].line = i + 1, op_window_location(w, &l, &n)),
+		      locations);
+	l.lines[0].line = 0;
+	CHECK_ALL_NEW((l.mapping = i + 1, op_window_location(w, &l, &n)), locations);
+	l.mapping = 0;
+	l.attributes.len = 1;
+	CHECK_ALL_NEW((l.attributes.index[0] = i + 1, op_window_location(w, &l, &n)),
+		      locations);
+	CHECK_ALL_NEW((n = i + 1, op_window_stack(w, &n, 1, &n)), stacks);
+}
+
+static void test_colliding_samples(void)
+{
+	_cleanup_(op_window_freep) struct op_window *w = make(1 << 30);
+	const struct op_resource r = { .pid = 1 };
+	struct op_window_sample s = { 0 };
+	uint32_t i;
+
+	CHECK_OK(op_window_resource(w, &r, &s.resource));
+	for (i = 0; i < 2 * COLLIDING; i++) {
+		s.tid = i % COLLIDING;
+		CHECK_OK(op_window_add(w, &s));
+	}
+	CHECK_INT(w->identities.len, COLLIDING);
+	for (i = 0; i < COLLIDING; i++)
+		CHECK_INT(w->identities.data[i].count, 2);
+}
+
 static void test_too_small_a_limit(void)
 {
 	const struct op_window_config config = { .limit_bytes = 100 };
@@ -328,4 +419,7 @@ TEST_MAIN({ "zero_entries", test_zero_entries }, { "whole_content", test_whole_c
 	  { "strings_are_utf8_and_bounded", test_strings_are_utf8_and_bounded },
 	  { "limit_holds_and_reset_frees_room", test_limit_holds_and_reset_frees_room },
 	  { "memory_is_kept_by_reset", test_memory_is_kept_by_reset },
+	  { "colliding_tables", test_colliding_tables },
+	  { "colliding_locations", test_colliding_locations },
+	  { "colliding_samples", test_colliding_samples },
 	  { "too_small_a_limit", test_too_small_a_limit })
