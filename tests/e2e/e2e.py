@@ -67,7 +67,7 @@ print("samples", samples)
 
 class E2E(truth.Run):
     def say(self, status, name, text, problems=()):
-        print("%s e2e %s: %s" % (status, name, text), flush=True)
+        print("%s e2e %s: %s" % (status, name, " ".join(text.split())), flush=True)
         for problem in problems:
             print("    " + problem[:600], flush=True)
         self.failed += status == "FAIL"

@@ -35,7 +35,7 @@ class Run:
         self.passed = 0
 
     def say(self, status, name, text, problems=()):
-        print("%s truth %s: %s" % (status, name, text), flush=True)
+        print("%s truth %s: %s" % (status, name, " ".join(text.split())), flush=True)
         for problem in problems:
             print("    " + problem[:600], flush=True)
         self.failed += status == "FAIL"

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The profiler on hosts and inputs that are not as they should be.
+
+    robust.py --otelprof PROGRAM --dir DIR [CELL...]
+
+Each cell ends in a working profiler with less, or in one sentence that says what is
+missing; never in a crash, and never in a sample that is not accounted for.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import build
+import cells
+import check
+import otlp
+import run as truth
+
+CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=50, exact=0.97)
+SIGNALLED = 128
+
+
+class Robust(truth.Run):
+    def say(self, status, name, text, problems=()):
+        print("%s robust %s: %s" % (status, name, " ".join(text.split())), flush=True)
+        for problem in problems:
+            print("    " + problem[:600], flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+
+def run(command, timeout=60):
+    """(exit status, what was printed); a crash is a status of 128 and more."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired as e:
+        return SIGNALLED + 14, "did not end: %s" % ((e.stderr or b"")[-300:])
+    status = done.returncode
+    return (SIGNALLED - status if status < 0 else status), done.stdout + done.stderr
+
+
+def in_namespace(setup, command):
+    """Run @command in a mount namespace of its own, after the shell code @setup."""
+    return ["unshare", "-m", "sh", "-c", setup + '\nexec "$@"', "sh", *command]
+
+
+def record_command(robust, out, pid, seconds=2):
+    return [robust.args.otelprof, "record", "-v", "-F", "199", "-d", str(seconds), "-p",
+            str(pid), "-o", out, "--format", "otlp"]
+
+
+def with_chain(robust, name, wrap, setup=""):
+    """Profile the chain under a changed host. It must work."""
+    path, why = build.build("c-gcc", robust.args.dir)
+    if not path:
+        return robust.say("skip", name, why)
+    out = robust.path("robust-%s.otlp" % name)
+    process = truth.start(path, truth.LONG)
+    try:
+        status, text = run(wrap(setup, record_command(robust, out, process.pid)))
+    finally:
+        truth.stop([process])
+    result = check.Result()
+    result.need(status == 0, "exit %d: %s" % (status, " ".join(text.split())[-200:]))
+    if status == 0:
+        robust.judge(name, result, check.check_chain(otlp.read_file(out), CELL, process.pid),
+                     check.check_accounting(text))
+    else:
+        robust.judge(name, result)
+
+
+def cell_no_mounts(robust, name):
+    with_chain(robust, name, in_namespace,
+               "umount -l /sys/kernel/tracing /sys/kernel/debug /sys/fs/bpf 2>/dev/null; true")
+
+
+def cell_no_kernel_names(robust, name):
+    """As kptr_restrict=2 shows it: every address is zero."""
+    zeros = robust.path("kallsyms")
+    with open("/proc/kallsyms", encoding="ascii") as f, \
+            open(zeros, "w", encoding="ascii") as g:
+        g.writelines("0" * 16 + line[16:] for line in f)
+    with_chain(robust, name, in_namespace, "mount --bind %s /proc/kallsyms" % zeros)
+
+
+def cell_no_sys_resource(robust, name):
+    if not shutil.which("setpriv"):
+        return robust.say("skip", name, "no setpriv")
+    with_chain(robust, name, lambda _, command: [
+        "setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource", *command])
+
+
+def cell_no_root(robust, name):
+    """Without any right: says so in a sentence."""
+    if not shutil.which("setpriv"):
+        return robust.say("skip", name, "no setpriv")
+    status, text = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
+                        robust.args.otelprof, "record", "-d", "1", "-o", "/dev/null",
+                        "--format", "otlp"])
+    result = check.Result()
+    result.need(status == 1, "exit %d" % status)
+    lines = text.strip().splitlines()
+    result.need(0 < len(lines) <= 3, "%d lines: %s" % (len(lines), text.strip()[:200]))
+    result.need(re.search(r"CAP_|root|perf_event_paranoid|permi", text), "it says what is missing")
+    robust.judge(name, result)
+
+
+def cell_kill_loop(robust, name):
+    """Targets die by SIGKILL all the time."""
+    path, why = build.build("c-gcc", robust.args.dir)
+    if not path:
+        return robust.say("skip", name, why)
+    out = robust.path("robust-kill.otlp")
+    profiler = subprocess.Popen([robust.args.otelprof, "record", "-v", "-F", "999", "-d", "4",
+                                 "-o", out, "--format", "otlp"], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    killed = 0
+    while profiler.poll() is None and killed < 200:
+        process = subprocess.Popen([path, truth.LONG], stdout=subprocess.DEVNULL)
+        time.sleep(0.004 * (killed % 8))
+        process.kill()
+        process.wait()
+        killed += 1
+    text = profiler.communicate(timeout=60)[0]
+    result = check.Result()
+    result.need(profiler.returncode == 0, "exit %d after %d kills: %s" %
+                (profiler.returncode, killed, text.strip().splitlines()[-1:]))
+    results = [result, check.check_accounting(text)]
+    if profiler.returncode == 0:
+        results.append(check.check_rules(otlp.read_file(out)))
+    robust.judge(name, *results)
+
+
+def cell_full_disk(robust, name):
+    """The file system of -o is full: said, and no sample goes uncounted."""
+    path, why = build.build("c-gcc", robust.args.dir)
+    if not path:
+        return robust.say("skip", name, why)
+    folder = robust.path("full")
+    os.makedirs(folder, exist_ok=True)
+    process = truth.start(path, truth.LONG)
+    try:
+        status, text = run(in_namespace(
+            "mount -t tmpfs -o size=4k tmpfs %s; head -c 4096 /dev/zero >%s/filler" %
+            (folder, folder), record_command(robust, folder + "/x.otlp", process.pid)))
+    finally:
+        truth.stop([process])
+    result = check.Result()
+    result.need(0 < status < SIGNALLED, "exit %d" % status)
+    result.need(re.search(r"[Nn]o space|ENOSPC", text), "it says why: %s" % text.strip()[-300:])
+    # Nothing was kept: then the sentence itself has the count.
+    lost = re.search(r"all (\d+) were dropped", text)
+    more = [] if lost and int(lost[1]) else [check.check_accounting(text)]
+    robust.judge(name, result, *more)
+
+
+def cell_dead_endpoint(robust, name):
+    """Nobody listens: ends in time, says so, and counts what was lost."""
+    started = time.monotonic()
+    status, text = run([robust.args.otelprof, "export", "--endpoint", "http://127.0.0.1:1",
+                        "-F", "99", "--interval", "1", "-d", "3"], timeout=90)
+    took = time.monotonic() - started
+    row = check.accounting(text) or {}
+    result = check.Result()
+    result.need(status < SIGNALLED, "exit %d" % status)
+    result.need(took < 45, "took %.0f s" % took)
+    result.need(row.get("exported") == 0 and row.get("dropped", 0) > 0,
+                "lost samples are counted: %s" % row)
+    result.need(re.search(r"127\.0\.0\.1:1|connect|UNAVAILABLE|unavailable", text),
+                "it says what is wrong: %s" % text.strip()[-300:])
+    robust.judge(name, result, check.check_accounting(text))
+
+
+def cell_no_sections(robust, name):
+    """A file cut behind its last segment, its section headers gone: unwound all the same."""
+    path, why = build.build("c-gcc", robust.args.dir)
+    if not path:
+        return robust.say("skip", name, why)
+    cut = robust.path("c-cut")
+    with open(path, "rb") as f:
+        data = f.read()
+    count = struct.unpack_from("<H", data, 56)[0]
+    end = 0
+    for i in range(count):  # program headers of 56 bytes: type, …, offset at 8, filesz at 32
+        at = struct.unpack_from("<Q", data, 32)[0] + i * 56
+        if struct.unpack_from("<I", data, at)[0] == 1:
+            end = max(end, struct.unpack_from("<Q", data, at + 8)[0] +
+                      struct.unpack_from("<Q", data, at + 32)[0])
+    write_program(cut, data[:end])
+    cell = cells.replace(CELL, by_name=False)
+    with_program(robust, name, cut, lambda capture, pid: check.check_chain(
+        capture, cell, pid, None, path, "c-cut"))
+
+
+def cell_bad_record(robust, name):
+    """Only f12's record of .eh_frame is garbled: stacks are right up to f12, then say so."""
+    path, why = build.build("c-gcc", robust.args.dir)
+    if not path:
+        return robust.say("skip", name, why)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    if not garble_record(path, data, "f12"):
+        return robust.say("FAIL", name, "the test found no record of f12")
+    garbled = robust.path("c-garbled")
+    write_program(garbled, bytes(data))
+
+    def judge(capture, pid):
+        wanted = re.compile(cells.CLOCK + cells.one_of(cells.LEAVES) + cells.chain(1, 12) +
+                            r"\[unwind error[^\n]*\]\n")
+        samples = check.select(capture, pid)
+        total = sum(s.count for s in samples)
+        right = sum(s.count for s in samples if wanted.fullmatch(
+            check.stack_names(s, CELL, check.name_by_record)))
+        result = check.Result()
+        result.need(total >= 50 and right >= 0.97 * total,
+                    "%d of %d stacks whole up to f12, and saying why they end" % (right, total))
+        return result
+    with_program(robust, name, garbled, judge)
+
+
+def garble_record(path, data, function):
+    """Fill the instructions of @function's FDE with an opcode that does not exist."""
+    sections = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True).stdout
+    match = re.search(r" \.eh_frame +PROGBITS +(\w+) (\w+) (\w+)", sections)
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True).stdout
+    address = int(re.search(r"(\w+) [tT] %s$" % function, symbols, re.M)[1], 16)
+    start, offset, size = (int(x, 16) for x in match.groups())
+    at = offset
+    while at < offset + size:
+        length, cie = struct.unpack_from("<Ii", data, at)
+        if length == 0:
+            break
+        if cie:
+            begin = struct.unpack_from("<i", data, at + 8)[0] + start + (at + 8 - offset)
+            if begin == address:
+                first = at + 17  # length, CIE, begin, range, augmentation length 0
+                data[first:at + 4 + length] = b"\x3f" * (at + 4 + length - first)
+                return True
+        at += 4 + length
+    return False
+
+
+def write_program(path, data):
+    if os.path.exists(path):
+        os.unlink(path)
+    with open(path, "wb") as f:
+        f.write(data)
+    os.chmod(path, 0o755)
+
+
+def with_program(robust, name, path, judge):
+    out = robust.path("robust-%s.otlp" % name)
+    process = truth.start(path, truth.LONG)
+    try:
+        status, text = run(record_command(robust, out, process.pid, 3))
+    finally:
+        truth.stop([process])
+    if status:
+        return robust.say("FAIL", name, "exit %d: %s" % (status, text.strip()[-300:]))
+    robust.judge(name, judge(otlp.read_file(out), process.pid), check.check_accounting(text))
+
+
+CELLS = {
+    "no-mounts": cell_no_mounts,
+    "no-kernel-names": cell_no_kernel_names,
+    "no-sys-resource": cell_no_sys_resource,
+    "no-root": cell_no_root,
+    "kill-loop": cell_kill_loop,
+    "full-disk": cell_full_disk,
+    "dead-endpoint": cell_dead_endpoint,
+    "no-sections": cell_no_sections,
+    "bad-record": cell_bad_record,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("cells", nargs="*")
+    args = parser.parse_args()
+    args.dir = os.path.abspath(args.dir)
+    os.makedirs(args.dir, exist_ok=True)
+    robust = Robust(args)
+    for name in args.cells or CELLS:
+        try:
+            CELLS[name](robust, name)
+        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
+            robust.say("FAIL", name, str(e))
+    if robust.failed:
+        return 1
+    return 0 if robust.passed else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
