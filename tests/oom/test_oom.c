@@ -15,7 +15,7 @@
 enum {
 	RATE_HZ = 499,
 	POLL_MS = 30,
-	FAIL_DENSE = 400, /* each of the first; then ever fewer */
+	FAIL_DENSE = 150, /* each of the first; then ever fewer */
 	RUNS_MAX = 2000,
 };
 
@@ -147,7 +147,7 @@ static void test_every_allocation_may_fail(void)
 				  otelprof_strerror(r));
 		if (++runs >= RUNS_MAX)
 			break;
-		if (n >= FAIL_DENSE && runs % 32 == 0)
+		if (n >= FAIL_DENSE && runs % 16 == 0)
 			step *= 2;
 		n += step;
 	}
