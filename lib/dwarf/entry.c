@@ -34,7 +34,6 @@ static int resolve_id(const struct op_cfi *cfi, bool is_64, struct op_cfi_entry 
 
 int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret)
 {
-	struct op_cfi_entry entry = { .off = off };
 	uint64_t left = cfi->section.size - off;
 	size_t have = (size_t)(left < HEADER_MAX ? left : HEADER_MAX);
 	const uint8_t *bytes;
@@ -43,6 +42,8 @@ int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret
 	bool is_64;
 	int error;
 
+	ret->off = off;
+	ret->next = 0;
 	if (off > cfi->section.size)
 		return -EBADMSG;
 	error = op_dwarf_section_at(&cfi->section, off, have, &bytes);
@@ -57,23 +58,20 @@ int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret
 		return -EBADMSG;
 	if (r.failed || !op_range_ok(op_reader_pos(&r), length, left))
 		return -EBADMSG;
-	entry.next = off + op_reader_pos(&r) + length;
-	entry.id_off = off + op_reader_pos(&r);
-	entry.empty = length == 0;
-	*ret = entry;
-	if (entry.empty)
+	ret->id_off = off + op_reader_pos(&r);
+	ret->next = ret->id_off + length;
+	ret->empty = length == 0;
+	if (ret->empty)
 		return 0;
 	/* The id of .eh_frame has 4 bytes, also after a long length (LSB 5.0, 10.6.1). */
 	is_64 = is_64 && cfi->kind == OP_CFI_DEBUG_FRAME;
-	entry.id = is_64 ? op_read_u64(&r) : op_read_u32(&r);
-	entry.body = off + op_reader_pos(&r);
-	if (r.failed || entry.body > entry.next ||
-	    entry.next - entry.body > OP_DWARF_WINDOW_MAX)
+	ret->id = is_64 ? op_read_u64(&r) : op_read_u32(&r);
+	ret->body = off + op_reader_pos(&r);
+	if (r.failed || ret->body > ret->next ||
+	    ret->next - ret->body > OP_DWARF_WINDOW_MAX)
 		return -E2BIG;
-	entry.body_len = (size_t)(entry.next - entry.body);
-	error = resolve_id(cfi, is_64, &entry);
-	*ret = entry;
-	return error < 0 ? -E2BIG : 0;
+	ret->body_len = (size_t)(ret->next - ret->body);
+	return resolve_id(cfi, is_64, ret) < 0 ? -E2BIG : 0;
 }
 
 uint64_t op_cfi_read_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)

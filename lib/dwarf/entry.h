@@ -72,7 +72,7 @@ struct op_cfi_parsed_fde {
 
 /*
  * The record at @off. Returns 0; -EBADMSG where it is broken so that the next cannot be
- * found; -E2BIG where it is too long to read (`next` is set then); -errno.
+ * found (`next` is 0 then); -E2BIG where it cannot be used but the next can; -errno.
  */
 int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret);
 

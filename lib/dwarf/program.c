@@ -58,8 +58,8 @@ struct machine {
 };
 
 /* Where the rule of @reg is kept in @state, or NULL: it is not followed. */
-static struct op_cfi_value *rule_of(const struct machine *m, struct op_cfi_state *state,
-				    uint64_t reg)
+static const struct op_cfi_value *rule_in(const struct machine *m,
+					  const struct op_cfi_state *state, uint64_t reg)
 {
 	if (reg == m->cie->ra_reg)
 		return &state->ra;
@@ -70,9 +70,20 @@ static struct op_cfi_value *rule_of(const struct machine *m, struct op_cfi_state
 	return NULL;
 }
 
+static struct op_cfi_value *rule_of(struct machine *m, uint64_t reg)
+{
+	if (reg == m->cie->ra_reg)
+		return &m->state.ra;
+	if (reg == m->cfi->fp_reg)
+		return &m->state.fp;
+	if (reg == m->cfi->sp_reg)
+		return &m->state.sp;
+	return NULL;
+}
+
 static void set(struct machine *m, uint64_t reg, struct op_cfi_value value)
 {
-	struct op_cfi_value *rule = rule_of(m, &m->state, reg);
+	struct op_cfi_value *rule = rule_of(m, reg);
 
 	if (!rule)
 		return;
@@ -99,11 +110,10 @@ static int64_t read_uleb_signed(struct op_reader *r)
 
 static void restore(struct machine *m, uint64_t reg)
 {
-	struct op_cfi_value *rule = rule_of(m, &m->state, reg);
-	struct op_cfi_state initial = m->cie->initial;
+	const struct op_cfi_value *initial = rule_in(m, &m->cie->initial, reg);
 
-	if (rule)
-		set(m, reg, *rule_of(m, &initial, reg));
+	if (initial)
+		set(m, reg, *initial);
 }
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
@@ -134,7 +144,7 @@ static void read_expression(struct machine *m, uint8_t op)
 	const uint8_t *bytes = op_read_bytes(m->r, len);
 	struct op_cfi_value v;
 
-	if (!bytes || (!of_cfa && !rule_of(m, &m->state, reg)))
+	if (!bytes || (!of_cfa && !rule_of(m, reg)))
 		return;
 	v = op_dwarf_expr_value(bytes, (size_t)len, !of_cfa);
 	if (of_cfa) {

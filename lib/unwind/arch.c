@@ -11,7 +11,7 @@ static bool fits16(int64_t v)
 }
 
 static bool reg_cfa(const struct op_cfi_value *cfa, uint16_t sp, uint16_t fp,
-		    struct op_rule *ret)
+		    struct op_arch_parts *ret)
 {
 	if (cfa->reg == sp || cfa->reg == fp) {
 		if (cfa->off < INT32_MIN || cfa->off > INT32_MAX)
@@ -28,7 +28,7 @@ static bool reg_cfa(const struct op_cfi_value *cfa, uint16_t sp, uint16_t fp,
 }
 
 bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
-		 struct op_rule *ret)
+		 struct op_arch_parts *ret)
 {
 	const struct op_cfi_value *cfa = &state->cfa;
 

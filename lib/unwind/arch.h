@@ -4,6 +4,7 @@
 #define OP_UNWIND_ARCH_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "dwarf/cfi.h"
 #include "op_user_types.h"
@@ -14,8 +15,28 @@ typedef bool (*op_arch_rule_fn)(const struct op_cfi_state *state, struct op_rule
 bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret);
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret);
 
+/* A rule in the making: wide fields, so that it is put together in registers. */
+struct op_arch_parts {
+	uint32_t cfa;
+	uint32_t save;
+	int32_t save_off;
+	int32_t cfa_off;
+};
+
+/* The parts as a rule, in one store: the rule is read as one word right after, which
+ * would wait for single bytes to reach the cache. (Hosts are little-endian.) */
+static inline struct op_rule op_arch_join(struct op_arch_parts parts)
+{
+	uint64_t word = parts.cfa | parts.save << 8 | (uint32_t)parts.save_off << 16 |
+			(uint64_t)(uint32_t)parts.cfa_off << 32;
+	struct op_rule rule;
+
+	memcpy(&rule, &word, sizeof(rule));
+	return rule;
+}
+
 /* The CFA of either ABI: @sp and @fp are their DWARF register numbers. */
 bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
-		 struct op_rule *ret);
+		 struct op_arch_parts *ret);
 
 #endif

@@ -16,16 +16,16 @@ static bool unchanged(const struct op_cfi_value *v, uint16_t reg)
 	       (v->how == OP_CFI_IS_REG && v->reg == reg && v->off == 0);
 }
 
-static bool save_at(struct op_rule *ret, enum op_save save, int64_t off)
+static bool save_at(struct op_arch_parts *ret, enum op_save save, int64_t off)
 {
 	if (off < INT16_MIN || off > INT16_MAX)
 		return false;
-	ret->save = (uint8_t)save;
-	ret->save_off = (int16_t)off;
+	ret->save = save;
+	ret->save_off = (int32_t)off;
 	return true;
 }
 
-static bool save(const struct op_cfi_state *state, struct op_rule *ret)
+static bool save(const struct op_cfi_state *state, struct op_arch_parts *ret)
 {
 	const struct op_cfi_value *fp = &state->fp;
 	const struct op_cfi_value *ra = &state->ra;
@@ -51,7 +51,7 @@ static bool save(const struct op_cfi_state *state, struct op_rule *ret)
 
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 {
-	struct op_rule rule = { 0 };
+	struct op_arch_parts rule = { 0 };
 
 	if (state->ra.how == OP_CFI_UNDEFINED) {
 		*ret = (struct op_rule){ .cfa = OP_CFA_STOP };
@@ -59,6 +59,6 @@ bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 	}
 	if (!save(state, &rule) || !op_arch_cfa(state, SP, FP, &rule))
 		return false;
-	*ret = rule;
+	*ret = op_arch_join(rule);
 	return true;
 }

@@ -9,7 +9,7 @@ enum {
 	PLT_OFF = 8,
 };
 
-static bool save_fp(const struct op_cfi_value *fp, struct op_rule *ret)
+static bool save_fp(const struct op_cfi_value *fp, struct op_arch_parts *ret)
 {
 	switch (fp->how) {
 	case OP_CFI_UNSET:
@@ -33,11 +33,11 @@ static bool save_fp(const struct op_cfi_value *fp, struct op_rule *ret)
 	}
 	if (fp->off < INT16_MIN || fp->off > INT16_MAX)
 		return false;
-	ret->save_off = (int16_t)fp->off;
+	ret->save_off = (int32_t)fp->off;
 	return true;
 }
 
-static bool find_ra(const struct op_cfi_value *ra, struct op_rule *ret)
+static bool find_ra(const struct op_cfi_value *ra, struct op_arch_parts *ret)
 {
 	if (ra->how == OP_CFI_AT_CFA)
 		return ra->off == RA_OFF;
@@ -46,13 +46,13 @@ static bool find_ra(const struct op_cfi_value *ra, struct op_rule *ret)
 	    ret->save != OP_SAVE_NONE)
 		return false;
 	ret->save = OP_SAVE_RA_REG;
-	ret->save_off = (int16_t)ra->reg;
+	ret->save_off = ra->reg;
 	return true;
 }
 
 bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 {
-	struct op_rule rule = { 0 };
+	struct op_arch_parts rule = { 0 };
 
 	if (state->ra.how == OP_CFI_UNDEFINED) {
 		*ret = (struct op_rule){ .cfa = OP_CFA_STOP };
@@ -67,6 +67,6 @@ bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 	} else if (!op_arch_cfa(state, SP, FP, &rule)) {
 		return false;
 	}
-	*ret = rule;
+	*ret = op_arch_join(rule);
 	return true;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/macros.h"
 
 enum {
@@ -115,7 +114,7 @@ static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
 	r = add_row(b, (uint16_t)(off % PAGE_BYTES), number);
 	if (r < 0)
 		return r;
-	if (memcmp(&rule, &after, sizeof(rule)) != 0)
+	if (rule.cfa != after.cfa)
 		number = op_rules_intern(b->rules, after);
 	b->in_force = number;
 	return 0;
@@ -145,21 +144,15 @@ static bool extend_run(struct op_builder_row *run, const struct op_builder_row *
 		       bool may_step)
 {
 	uint64_t distance = row->pc - run->pc;
-	struct op_rule same = run->rule;
-	int32_t step;
+	int64_t step = (int64_t)row->rule.cfa_off - run->now;
 
-	if (!run->set)
+	if (!run->set || row->rule.cfa != run->rule.cfa ||
+	    row->rule.save != run->rule.save || row->rule.save_off != run->rule.save_off)
 		return false;
-	same.cfa_off = run->now;
-	if (memcmp(&same, &row->rule, sizeof(same)) == 0)
+	if (!step)
 		return true;
-	same.cfa_off = row->rule.cfa_off;
-	if (!may_step || row->rule.cfa != OP_CFA_SP ||
-	    memcmp(&same, &row->rule, sizeof(same)) != 0)
-		return false;
-	if (op_sub_overflow(row->rule.cfa_off, run->now, &step))
-		return false;
-	if ((step != STEP && step != -STEP) || (run->step && run->step != step))
+	if (!may_step || row->rule.cfa != OP_CFA_SP || (step != STEP && step != -STEP) ||
+	    (run->step && run->step != step))
 		return false;
 	/* Not over the end of a page: the next one would begin amid the steps. */
 	if (!distance || distance > RUN_BYTES ||
@@ -168,7 +161,7 @@ static bool extend_run(struct op_builder_row *run, const struct op_builder_row *
 	if (run->rule.cfa_off < 0 || run->rule.cfa_off > RUN_OFF_MAX)
 		return false;
 	run->steps |= 1u << (distance - 1);
-	run->step = step;
+	run->step = (int32_t)step;
 	run->now = row->rule.cfa_off;
 	return true;
 }
