@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "export/env.h"
+#include "export/pem.h"
 #include "export/sink.h"
 
 /* The defaults that otelprof/export.h names. */
@@ -22,7 +23,6 @@ enum {
 };
 
 static const char default_endpoint[] = "http://localhost:4317";
-static const char pem_begin[] = "-----BEGIN ";
 
 static int read_insecure(const struct otelprof_grpc_config *config, struct op_log *log,
 			 bool *ret)
@@ -67,7 +67,8 @@ static int read_endpoint(struct op_settings *s, const struct otelprof_grpc_confi
 	return 0;
 }
 
-static int read_pem(struct op_env_value v, struct op_log *log, char **ret)
+static int read_pem(struct op_env_value v, bool (*check)(const char *pem),
+		    const char *kind, struct op_log *log, char **ret)
 {
 	_cleanup_free_ char *text = NULL;
 	ssize_t n;
@@ -78,9 +79,11 @@ static int read_pem(struct op_env_value v, struct op_log *log, char **ret)
 	if (n < 0)
 		return op_fail(log, (int)n, "%s: cannot read %s: %s", v.from, v.text,
 			       strerror((int)-n));
-	if (!strstr(text, pem_begin)) {
+	if (!check(text)) {
 		explicit_bzero(text, (size_t)n);
-		return op_fail(log, -EINVAL, "%s: %s is not a PEM file", v.from, v.text);
+		return op_fail(log, -EINVAL,
+			       "%s: %s has no %s in PEM form that can be read", v.from,
+			       v.text, kind);
 	}
 	*ret = OP_TAKE_PTR(text);
 	return 0;
@@ -109,13 +112,21 @@ static int read_certificates(struct op_settings *s,
 			       ca.text ? ca.from : cert.from, s->endpoint.target);
 		return 0;
 	}
-	err = read_pem(ca, log, &s->ca_pem);
+	err = read_pem(ca, op_pem_has_certificate, "certificate", log, &s->ca_pem);
 	if (err < 0)
 		return err;
-	err = read_pem(cert, log, &s->client_cert_pem);
+	err = read_pem(cert, op_pem_has_certificate, "certificate", log,
+		       &s->client_cert_pem);
 	if (err < 0)
 		return err;
-	return read_pem(key, log, &s->client_key_pem);
+	err = read_pem(key, op_pem_has_key, "unencrypted key", log, &s->client_key_pem);
+	if (err < 0)
+		return err;
+	if (cert.text && !op_pem_match(s->client_cert_pem, s->client_key_pem))
+		return op_fail(log, -EINVAL,
+			       "%s: %s is not the key of the certificate %s", key.from,
+			       key.text, cert.text);
+	return 0;
 }
 
 static int read_headers(struct op_settings *s, const struct otelprof_grpc_config *config,

@@ -22,3 +22,4 @@ ca other
 signed server 2
 signed expired -1
 signed client 2
+openssl pkey -in client.key -aes128 -passout pass:x -out locked.key

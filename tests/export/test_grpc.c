@@ -113,13 +113,30 @@ static void check_line(struct server *s, const char *word)
 			  word);
 }
 
-/* Nothing of grpc is there before the first gRPC exporter: must be the first test. */
-static void test_grpc_is_not_mapped_before(void)
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
 {
+	*(uint64_t *)userdata += samples;
+	return 0;
+}
+
+/* A program that takes the bytes itself never maps grpc: must be the first test. */
+static void test_callback_alone_maps_no_grpc(void)
+{
+	struct otelprof_callback_config c;
+	uint64_t taken = 0;
 	struct rig g;
 
 	rig_init(&g, "http://", "127.0.0.1", 1);
+	otelprof_callback_config_init(&c);
+	c.fn = take;
+	c.userdata = &taken;
+	CHECK_OK(op_exporters_add_callback(g.x, &c));
+	submit(&g, "abc", 7);
+	CHECK_INT(flush(&g, 1000), 0);
+	CHECK_INT(taken, 7);
+	CHECK(process_maps("libc.so"));
 	CHECK(!process_maps("libgrpc"));
+	CHECK(!process_maps("otelprof-grpc"));
 	CHECK_INT(count_threads(), 1);
 	rig_down(&g);
 }
@@ -173,6 +190,7 @@ static void test_request_arrives_whole(void)
 	CHECK_INT(g.stats.bytes_sent, 14);
 	CHECK_INT(g.lines.len, 0);
 	/* Threads of grpc and ours take none of the host's signals. */
+	CHECK(process_maps("libgrpc"));
 	CHECK(count_threads() > 1);
 	CHECK_INT(count_threads_taking(SIGINT), 0);
 	CHECK_INT(count_threads_taking(SIGTERM), 0);
@@ -510,7 +528,7 @@ static void test_forked_child_can_free(void)
 	server_stop(&s);
 }
 
-TEST_MAIN({ "grpc_is_not_mapped_before", test_grpc_is_not_mapped_before },
+TEST_MAIN({ "callback_alone_maps_no_grpc", test_callback_alone_maps_no_grpc },
 	  { "missing_module_is_an_error", test_missing_module_is_an_error },
 	  { "request_arrives_whole", test_request_arrives_whole },
 	  { "compression_is_as_asked", test_compression_is_as_asked },
