@@ -229,6 +229,8 @@ static __always_inline enum op_next op_step_python(struct op_unwind *u)
 
 	if (!process)
 		return op_python_leave(u, OP_ERROR_python_no_process);
+	if (u->late)
+		return op_python_leave(u, OP_ERROR_python_late);
 	words[0] = op_arena_u64(u, process, 8);
 	words[1] = op_arena_u64(u, process, 16);
 	if (!u->runtime_state[OP_PY_BEGUN]) {

@@ -59,6 +59,7 @@ struct op_unwind {
 	__u64 bias;
 	op_ref segment;
 	__u32 map_flags;
+	__u32 late; /* the process went on since: its heap is of another moment */
 
 	__u64 runtime_state[8]; /* of the runtime steps, zero at the start of a walk */
 	__u64 loop_cfa; /* of the native frame whose interpreter's frames are wanted */

@@ -89,6 +89,7 @@ static int unwind_once(struct op_processes *p, struct op_proc *proc,
 		.process = proc->current->process,
 		.registers = registers,
 		.memory = &copy->memory,
+		.late = true,
 	};
 
 	return op_host_unwind(&input, p->host_stack);

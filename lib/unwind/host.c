@@ -34,6 +34,7 @@ static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 	u->thread_pointer = r->thread_pointer;
 	u->exact = 1;
 	u->window_at = ~0ULL;
+	u->late = input->late;
 	u->max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
 	u->process = input->process;
 	words = op_arena_u64(u, input->process, 0);

@@ -7,6 +7,7 @@
 #ifndef OP_UNWIND_HOST_H
 #define OP_UNWIND_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,9 @@ struct op_host_input {
 	const struct op_registers *registers;
 	const struct op_memory *memory;
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
+	/* The process went on since the registers were taken: what an interpreter keeps on
+	 * its heap is of another moment, and its frames are left out. */
+	bool late;
 };
 
 struct op_host_stack {

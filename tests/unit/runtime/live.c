@@ -300,7 +300,8 @@ void live_walk(struct live *live, int tid, struct op_host_stack *ret)
 				       .rules = live->rules_memory,
 				       .process = live->process,
 				       .registers = &registers,
-				       .memory = &live->memory };
+				       .memory = &live->memory,
+				       .late = live->late };
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {

@@ -43,6 +43,7 @@ struct live {
 	struct op_rule *rules_memory;
 	op_ref process;
 	void *slab[LIVE_SLABS_MAX];
+	bool late; /* walk as if the process had gone on since */
 };
 
 /* Start @argv. */

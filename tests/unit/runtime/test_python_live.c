@@ -178,6 +178,11 @@ static void check_scenes(const char *python)
 			print_frames("got", &got);
 			TEST_FAIL("%s: %s: not the same", python, line);
 		}
+		live->late = true;
+		walk(live, live->pid, &got);
+		live->late = false;
+		CHECK_INT(got.len, 0); /* better none than those of another moment */
+		CHECK_INT(got.end, OP_ERROR_python_late);
 		live->ops->window_end(live->instance);
 		CHECK_INT(write(live->to, "\n", 1), 1);
 	}
