@@ -54,6 +54,7 @@ struct op_cfi_state {
 	struct op_cfi_value fp;
 	struct op_cfi_value ra;
 	struct op_cfi_value sp; /* UNSET: it is the CFA */
+	int64_t cfa_off; /* the last offset from a register: an expression keeps it */
 };
 
 struct op_cfi_fde {

@@ -125,6 +125,16 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
 		.reg = (uint16_t)reg,
 		.off = off,
 	};
+	m->state.cfa_off = off;
+	m->changed = true;
+}
+
+/* The offset alone. It has no meaning for an expression until a register is named. */
+static void set_cfa_off(struct machine *m, int64_t off)
+{
+	m->state.cfa_off = off;
+	if (m->state.cfa.how == OP_CFI_IS_REG)
+		m->state.cfa.off = off;
 	m->changed = true;
 }
 
@@ -289,16 +299,13 @@ static bool step_cfa(struct machine *m, uint8_t op)
 		read_expression(m, op);
 		return true;
 	case CFA_def_cfa_register:
+		set_cfa(m, op_read_uleb(r), m->state.cfa_off);
+		return true;
 	case CFA_def_cfa_offset:
+		set_cfa_off(m, read_uleb_signed(r));
+		return true;
 	case CFA_def_cfa_offset_sf:
-		if (m->state.cfa.how != OP_CFI_IS_REG) /* only then do they make sense */
-			r->failed = true;
-		if (op == CFA_def_cfa_register)
-			set_cfa(m, op_read_uleb(r), m->state.cfa.off);
-		else if (op == CFA_def_cfa_offset)
-			set_cfa(m, m->state.cfa.reg, read_uleb_signed(r));
-		else
-			set_cfa(m, m->state.cfa.reg, factored(m, op_read_sleb(r)));
+		set_cfa_off(m, factored(m, op_read_sleb(r)));
 		return true;
 	default:
 		return false;

@@ -317,6 +317,27 @@ static void test_pcs_do_not_wrap(void)
 	free(b.data);
 }
 
+/* As in libgcrypt: after an expression the CFA is by register again, and the offset is
+ * the last one that was said for a register, as in gcc's own unwinder. */
+static void test_offset_outlives_an_expression(void)
+{
+	struct bytes b = { .addr = 0x5000 };
+	size_t cie = put_x86_cie(&b);
+	struct seen s;
+
+	PUT_FDE(&b, cie, 0x1000, 0x100, 0x41, 0x0e, 56, 0x41, 0x0f, 3, 0x77, 16, 0x06,
+		0x41, 0x0d, RSP, 0x41, 0x0f, 3, 0x77, 16, 0x06, 0x41, 0x0e, 48, 0x41,
+		0x0d, RBP);
+	read_all(&b, OP_CFI_EH_FRAME, EM_X86_64, &s);
+	CHECK_INT(s.stats.bad_fdes, 0);
+	CHECK_INT(s.rows, 7);
+	check_value(&s.row[2].state.cfa, OP_CFI_AT_REG, RSP, 16, 0);
+	check_value(&s.row[3].state.cfa, OP_CFI_IS_REG, RSP, 56, 0);
+	check_value(&s.row[5].state.cfa, OP_CFI_AT_REG, RSP, 16, 0);
+	check_value(&s.row[6].state.cfa, OP_CFI_IS_REG, RBP, 48, 0);
+	free(b.data);
+}
+
 struct counted {
 	uint64_t fdes;
 	uint64_t last;
@@ -364,4 +385,5 @@ TEST_MAIN({ "common", test_common_instructions },
 	  { "bad", test_a_bad_record_costs_its_own_addresses },
 	  { "nest", test_states_nest }, { "debug_frame", test_debug_frame_of_64_bits },
 	  { "pointers", test_pointers_of_other_encodings },
+	  { "offset", test_offset_outlives_an_expression },
 	  { "wrap", test_pcs_do_not_wrap }, { "many", test_many_in_several_rounds })
