@@ -26,7 +26,7 @@ int op_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t elem_s
 #define op_vec_push(v) (op_vec_reserve(v, 1) ? NULL : &(v)->data[(v)->len++])
 
 #define op_vec_foreach(item, v)                                                          \
-	for ((item) = (v)->data; (item) < (v)->data + (v)->len; (item)++)
+	for ((item) = (v)->data; (v)->len && (item) < (v)->data + (v)->len; (item)++)
 
 /* Release the memory; the array is empty and usable again. */
 #define op_vec_clear(v)                                                                  \
