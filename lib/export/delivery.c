@@ -76,10 +76,11 @@ static void complain(struct op_delivery *d, const char *what, int status,
 	(void)strlcpy(d->words, result->message, sizeof(d->words));
 }
 
-static void note_delivered(struct op_delivery *d)
+/* It answered: the next request needs no patience. */
+static void note_answer(struct op_delivery *d)
 {
 	if (d->failing)
-		op_notes_add(d->sink.notes, OP_LOG_INFO, "export: %s: delivering again",
+		op_notes_add(d->sink.notes, OP_LOG_INFO, "export: %s: answers again",
 			     d->target);
 	d->failing = false;
 	d->queue_full = false;
@@ -93,7 +94,7 @@ static void delivered(struct op_delivery *d, struct entry *e,
 	int fate = OP_FATE_EXPORTED;
 	uint64_t profiles;
 
-	note_delivered(d);
+	note_answer(d);
 	if (result->rejected || result->message[0]) {
 		op_notes_add(
 			d->sink.notes,
@@ -116,8 +117,7 @@ static void delivered(struct op_delivery *d, struct entry *e,
 static void refused(struct op_delivery *d, struct entry *e,
 		    const struct op_transport_result *result)
 {
-	/* It answered: the next request needs no patience. */
-	note_delivered(d);
+	note_answer(d);
 	complain(d, "refused a request for good", result->grpc_status, result,
 		 op_retry_hint(result->grpc_status, result->message));
 	settle_entry(d, e, OTELPROF_DROP_REFUSED);

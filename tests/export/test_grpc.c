@@ -249,7 +249,7 @@ static void test_unavailable_is_tried_again(void)
 	check_line(&s, "call ok len=3 body=abc");
 	CHECK_INT(g.stats.samples_exported, 7);
 	CHECK(said(&g, "UNAVAILABLE: away; trying again"));
-	CHECK(said(&g, "delivering again"));
+	CHECK(said(&g, "answers again"));
 	rig_down(&g);
 	server_stop(&s);
 }
@@ -430,6 +430,29 @@ static void test_server_comes_and_goes(void)
 	server_stop(&s);
 }
 
+/* A server that dies with a call in its hands. */
+static void test_server_dies_in_a_call(void)
+{
+	const char *const steps[] = { "ok", NULL };
+	struct server s = start("hang", NULL, NULL, NULL);
+	int port = s.port;
+	struct rig g;
+
+	rig_init(&g, "http://", "127.0.0.1", port);
+	rig_add(&g);
+	submit(&g, "abc", 7);
+	check_line(&s, "call hang");
+	server_stop(&s);
+	s = server_start(port, NULL, steps);
+	/* Long before the call's own deadline of 5 s. */
+	CHECK_INT(flush(&g, 4000), 0);
+	check_line(&s, "call ok len=3 body=abc");
+	CHECK_INT(g.stats.samples_exported, 7);
+	CHECK(said(&g, "UNAVAILABLE"));
+	rig_down(&g);
+	server_stop(&s);
+}
+
 struct closer {
 	int fd;
 	unsigned int connections;
@@ -542,6 +565,7 @@ TEST_MAIN({ "callback_alone_maps_no_grpc", test_callback_alone_maps_no_grpc },
 	  { "free_cancels_a_hang", test_free_cancels_a_hang },
 	  { "nobody_listens_is_given_up", test_nobody_listens_is_given_up },
 	  { "server_comes_and_goes", test_server_comes_and_goes },
+	  { "server_dies_in_a_call", test_server_dies_in_a_call },
 	  { "closed_connection_is_given_up", test_closed_connection_is_given_up },
 	  { "two_exporters_are_apart", test_two_exporters_are_apart },
 	  { "forked_child_can_free", test_forked_child_can_free })

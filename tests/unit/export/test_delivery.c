@@ -235,7 +235,7 @@ static void test_unavailable_is_tried_again(void)
 	CHECK_STR(g.fake.bodies[4], "b");
 	CHECK_INT(g.stats.samples_exported, 7);
 	CHECK(said(&g, "UNAVAILABLE: because; trying again"));
-	CHECK(said(&g, "delivering again"));
+	CHECK(said(&g, "answers again"));
 	rig_down(&g);
 }
 

@@ -58,13 +58,19 @@ static void remove_dir(const struct dir *d)
 	CHECK(!rmdir(d->path));
 }
 
-static void add(struct op_exporters *x, const char *path)
+static void add_format(struct op_exporters *x, const char *path, uint32_t format)
 {
 	struct otelprof_file_config config;
 
 	otelprof_file_config_init(&config);
 	config.path = path;
+	config.format = format;
 	CHECK_OK(op_exporters_add_file(x, &config));
+}
+
+static void add(struct op_exporters *x, const char *path)
+{
+	add_format(x, path, OTELPROF_FORMAT_OTLP);
 }
 
 static void submit(struct op_exporters *x, const char *text, uint64_t samples)
@@ -220,6 +226,57 @@ static void test_pipe_is_written_straight(void)
 	remove_dir(&d);
 }
 
+static void test_dash_is_stdout(void)
+{
+	struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "stdout");
+	int kept = dup(1);
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	CHECK(kept >= 0 && fd >= 0 && !fflush(stdout) && dup2(fd, 1) == 1);
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, "-");
+	submit(x, "abc", 5);
+	submit(x, "de", 1);
+	op_exporters_free(x);
+	/* It is still open: the exporter closed its own copy alone. */
+	CHECK(fcntl(1, F_GETFD) >= 0);
+	CHECK(dup2(kept, 1) == 1 && !close(kept) && !close(fd));
+	check_content(path, FRAME_A FRAME_B, 13);
+	CHECK_INT(count_files(&d), 1);
+	remove_dir(&d);
+}
+
+/* Nothing at the path before the flush, a page after it; what is no request is dropped. */
+static void test_format_is_written_at_flush(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	_cleanup_free_ char *page = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "page.html");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add_format(x, path, OTELPROF_FORMAT_HTML);
+	submit(x, "\xff\xff\xff", 2);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 2);
+	/* The empty message is a request without profiles. */
+	submit(x, "", 5);
+	CHECK(access(path, F_OK) < 0);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_pending, 5);
+	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 5);
+	CHECK_INT(st.samples_pending, 0);
+	CHECK_INT(count_files(&d), 1);
+	CHECK(op_read_file(path, 1 << 24, &page) > 0);
+	CHECK(strstr(page, "</html>"));
+	remove_dir(&d);
+}
+
 /* /dev/full takes no byte: after one failure a stream stays broken. */
 static void test_full_stream_drops(void)
 {
@@ -344,6 +401,8 @@ TEST_MAIN({ "frames_appear_at_flush", test_frames_appear_at_flush },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
 	  { "bad_paths_are_refused", test_bad_paths_are_refused },
 	  { "pipe_is_written_straight", test_pipe_is_written_straight },
+	  { "dash_is_stdout", test_dash_is_stdout },
+	  { "format_is_written_at_flush", test_format_is_written_at_flush },
 	  { "full_stream_drops", test_full_stream_drops },
 	  { "failed_rename_is_counted", test_failed_rename_is_counted },
 	  { "forked_child_leaves_the_file", test_forked_child_leaves_the_file },
