@@ -50,6 +50,18 @@ static void executable_free(struct op_executables *x, struct op_executable *e)
 	free(e);
 }
 
+/* A copy without what the kernel adds to the path of a file that was removed. */
+static char *copy_path(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path);
+	size_t tail = sizeof(deleted) - 1;
+
+	if (len > tail && strcmp(path + len - tail, deleted) == 0)
+		len -= tail;
+	return strndup(path, len);
+}
+
 static int executable_new(struct op_executables *x, const char *path,
 			  struct op_executable **ret)
 {
@@ -62,7 +74,7 @@ static int executable_new(struct op_executables *x, const char *path,
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	e->path = strdup(path);
+	e->path = copy_path(path);
 	if (!e->path) {
 		free(e);
 		return -ENOMEM;
@@ -103,7 +115,7 @@ static void revive(struct op_executables *x, struct op_executable *e, const char
 		e->check = true;
 	}
 	if (strcmp(e->path, path) != 0) {
-		char *copy = strdup(path);
+		char *copy = copy_path(path);
 
 		if (copy) {
 			free(e->path);

@@ -125,24 +125,16 @@ static int open_by_mapping(const char *procfs_root, uint32_t pid,
 
 int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped_file *f)
 {
-	static const char deleted[] = " (deleted)";
 	_cleanup_close_ int fd = -1;
-	char path[PATH_MAX];
-	size_t len;
 
 	fd = open_by_mapping(procfs_root, pid, f);
 	if (fd >= 0 || fd == -ENOEXEC)
 		return OP_TAKE_FD(fd);
-	len = strlen(f->path);
-	if (f->path[0] != '/' || len >= sizeof(path))
+	if (f->path[0] != '/')
 		return -ENOENT;
-	memcpy(path, f->path, len + 1);
-	/* Of a file that was replaced: another inode, which the check below finds out. */
-	if (len > sizeof(deleted) &&
-	    strcmp(path + len - (sizeof(deleted) - 1), deleted) == 0)
-		path[len - (sizeof(deleted) - 1)] = 0;
-	fd = open_same(open_root(procfs_root, pid), path, f);
+	/* A file that was removed may have a successor there: another inode. */
+	fd = open_same(open_root(procfs_root, pid), f->path, f);
 	if (fd >= 0)
 		return OP_TAKE_FD(fd);
-	return open_same(op_open("/", O_PATH | O_DIRECTORY), path, f);
+	return open_same(op_open("/", O_PATH | O_DIRECTORY), f->path, f);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
+#include "process/evict.h"
 #include "process/publish.h"
 #include "process/runtimes.h"
 #include "process/scan.h"
@@ -74,6 +76,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	init_executables(p);
 	if (r < 0)
 		return r;
+	p->now_ns = op_clock_monotonic_ns();
 	p->stacks.seed = op_hash_seed();
 	p->host_stack = calloc(1, sizeof(*p->host_stack));
 	p->words = calloc(OP_RECORD_WORDS, sizeof(*p->words));
@@ -241,9 +244,10 @@ void op_processes_on_lost(struct op_processes *p)
 /* One marked process. */
 static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->rescan) {
-		int r = op_table_rescan(p, proc);
+	int r;
 
+	if (proc->rescan) {
+		r = op_table_rescan(p, proc);
 		if (r == -ENOMEM)
 			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		else if (r < 0)
@@ -255,7 +259,10 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 	proc->dirty = false;
 	if (proc->kernel)
 		return;
-	if (op_publish(p, proc, true) < 0) {
+	r = op_publish(p, proc, true);
+	if (r == -ENOSPC)
+		op_evict_table(p, NULL);
+	if (r < 0) {
 		proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		op_table_touch(p, proc);
 	}
@@ -302,6 +309,10 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 		return;
 	p->now_ns = OP_MAX(p->now_ns, now_ns);
 	p->executables.now_ns = p->now_ns;
+	/* First what gives memory back, then what takes some. */
+	op_publish_expire(p);
+	op_table_expire(p);
+	op_arena_reclaim(p->config.arena, p->now_ns);
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
@@ -309,9 +320,6 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
 	}
-	op_publish_expire(p);
-	op_table_expire(p);
-	op_arena_reclaim(p->config.arena, p->now_ns);
 }
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)

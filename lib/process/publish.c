@@ -183,7 +183,7 @@ static void generation_free(struct op_processes *p, struct op_generation *g)
 	if (!g)
 		return;
 	op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
-			 p->now_ns);
+			 g->committed ? p->now_ns : 0);
 	op_layout_put(g->layout, &p->executables, p->now_ns);
 	op_program_put(p, g->program);
 	free(g);

@@ -216,6 +216,12 @@ void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t
 	if (!ref)
 		return;
 	assert(arena->live > 0 && arena->used >= size);
+	if (!now_ns) {
+		spare_add(arena, (struct extent){ .start = ref, .len = granules(bytes) });
+		arena->live--;
+		arena->used -= size;
+		return;
+	}
 	assert(arena->queue.len < arena->queue.cap);
 	arena->queue.data[arena->queue.len++] = (struct waiting){
 		.extent = { .start = ref, .len = granules(bytes) },

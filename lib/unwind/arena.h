@@ -48,7 +48,7 @@ OP_DEFINE_CLEANUP(struct op_arena *, op_arena_free)
  */
 int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret);
 /* Release what op_arena_alloc() gave with the same @bytes. @ref 0 does nothing. @now_ns is
- * CLOCK_MONOTONIC. */
+ * CLOCK_MONOTONIC; 0: it was never published, and needs no grace. */
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
 /* Slab number @index, or NULL where it was not made. */
 const void *op_arena_slab(const struct op_arena *arena, uint32_t index);

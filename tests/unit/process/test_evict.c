@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An arena too small for the tables of this process's own libraries. */
+#include <link.h>
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+
+#include "process/maps.h"
+#include "test.h"
+#include "world.h"
+
+enum {
+	IMAGES_MAX = 64,
+	ROOM = 256 << 10, /* what is left of the arena: any one table fits, all do not */
+};
+
+static const uint64_t SECOND = 1000000000;
+
+struct images {
+	uint64_t pc[IMAGES_MAX]; /* in the middle of an executable mapping of a file */
+	size_t len;
+};
+
+static int keep(void *ctx, const struct op_mmap_event *e)
+{
+	struct images *x = ctx;
+
+	if (e->inode && x->len < IMAGES_MAX)
+		x->pc[x->len++] = e->start + (e->end - e->start) / 2;
+	return 0;
+}
+
+/* A first sample whose pc is @pc: its table is wanted. The stack has nothing. */
+static void want(struct world *w, uint64_t pc)
+{
+	struct op_registers registers = { .pc = pc, .sp = 0x7ffc00001000 };
+	uint64_t stack[16] = { 0 };
+
+	CHECK_OK(world_first_sample(w, (uint32_t)getpid(), &registers, stack,
+				    sizeof(stack)));
+	CHECK(world_frames(w) >= 1);
+}
+
+static bool has_table(struct world *w, uint64_t pc)
+{
+	const struct op_mapping *m = world_mapping(w, (uint32_t)getpid(), pc, NULL);
+
+	CHECK(m);
+	CHECK(!m->segment || !(m->flags & OP_MAPPING_LAZY));
+	return m->segment != 0;
+}
+
+static void next_window(struct world *w)
+{
+	op_processes_window_end(w->p);
+	op_window_reset(w->window);
+	world_settle(w, 10 * SECOND);
+}
+
+/* Fill the arena but for ROOM. */
+static op_ref fill(struct world *w)
+{
+	op_ref ref;
+	void *memory;
+
+	CHECK_OK(op_arena_alloc(w->arena, OP_SLAB_BYTES - ROOM, &ref, &memory));
+	return ref;
+}
+
+static uint64_t tables_failed(const struct world *w)
+{
+	struct op_processes_stats stats;
+
+	op_processes_get_stats(w->p, &stats);
+	return stats.tables_failed;
+}
+
+/* Each table is made when it is wanted, if need be after others were given up. */
+static void test_cold_tables_make_room(void)
+{
+	const struct world_options options = { .arena_bytes = OP_SLAB_BYTES };
+	struct images x = { 0 };
+	uint64_t failed = 0;
+	op_ref filler;
+	size_t made = 0;
+	struct world w;
+	size_t i;
+
+	CHECK(OPENSSL_version_major() > 0); /* one with a big table */
+	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
+	world_init(&w, &options);
+	filler = fill(&w);
+	for (i = 0; i < x.len; i++) {
+		int tries;
+
+		for (tries = 0; tries < 6; tries++) {
+			want(&w, x.pc[i]);
+			if (has_table(&w, x.pc[i]))
+				break;
+			next_window(&w);
+		}
+		made += has_table(&w, x.pc[i]);
+		next_window(&w);
+		next_window(&w);
+		next_window(&w);
+	}
+	failed = tables_failed(&w);
+	/* the arena did not hold all: something failed at first, or one cannot be made */
+	CHECK(failed > 0);
+	CHECK(made + 2 >= x.len);
+	for (made = 0, i = 0; i < x.len; i++)
+		made += has_table(&w, x.pc[i]);
+	CHECK(made < x.len);
+	op_arena_release(w.arena, filler, OP_SLAB_BYTES - ROOM, w.now_ns);
+	world_deinit(&w);
+}
+
+/* What is in use stays, though another does not fit; that one is walked by frame pointers
+ * and is not asked for at each sample. */
+static void test_hot_tables_stay(void)
+{
+	const struct world_options options = { .arena_bytes = OP_SLAB_BYTES };
+	const struct op_mapping *m;
+	struct images x = { 0 };
+	size_t refused = SIZE_MAX;
+	op_ref filler;
+	struct world w;
+	size_t i;
+	size_t j;
+
+	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
+	world_init(&w, &options);
+	filler = fill(&w);
+	for (i = 0; i < x.len; i++) {
+		for (j = 0; j <= i && refused == SIZE_MAX; j++)
+			want(&w, x.pc[j]);
+		if (refused == SIZE_MAX && !has_table(&w, x.pc[i]))
+			refused = i;
+	}
+	CHECK(refused != SIZE_MAX);
+	for (i = 0; i < refused; i++)
+		CHECK(has_table(&w, x.pc[i]));
+	m = world_mapping(&w, (uint32_t)getpid(), x.pc[refused], NULL);
+	CHECK_INT(m->flags & OP_MAPPING_LAZY, 0);
+	CHECK_INT(m->flags & OP_MAPPING_ANON, OP_MAPPING_ANON);
+	/* after a while it is asked for again */
+	world_settle(&w, 5 * SECOND);
+	m = world_mapping(&w, (uint32_t)getpid(), x.pc[refused], NULL);
+	CHECK_INT(m->flags & OP_MAPPING_LAZY, OP_MAPPING_LAZY);
+	op_arena_release(w.arena, filler, OP_SLAB_BYTES - ROOM, w.now_ns);
+	world_deinit(&w);
+}
+
+/* In the child of a fork nothing of the kernel's is touched. */
+static void test_forked(void)
+{
+	struct images x = { 0 };
+	uint64_t published;
+	uint64_t unpublished;
+	struct world w;
+
+	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
+	world_init(&w, NULL);
+	want(&w, x.pc[0]);
+	world_settle(&w, SECOND);
+	published = w.published;
+	unpublished = w.unpublished;
+	CHECK(published > 0);
+	op_processes_forked(w.p);
+	op_processes_on_fork(w.p, 0x7ffffff0, (uint32_t)getpid(), ++w.now_ns);
+	op_processes_on_exit(w.p, (uint32_t)getpid(), ++w.now_ns);
+	op_processes_on_lost(w.p);
+	world_settle(&w, SECOND);
+	CHECK_INT(w.published, published);
+	world_deinit(&w);
+	CHECK_INT(w.unpublished, unpublished);
+}
+
+TEST_MAIN({ "cold", test_cold_tables_make_room }, { "hot", test_hot_tables_stay },
+	  { "forked", test_forked })

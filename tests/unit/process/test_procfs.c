@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pretended /proc: who processes are, as it tells; and processes it hides. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "test.h"
+#include "world.h"
+
+#define ID "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999"
+
+static char root[] = "/tmp/op-proc-XXXXXX";
+
+static void make_root(void)
+{
+	(void)memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
+	CHECK(mkdtemp(root));
+}
+
+static void remove_root(void)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	CHECK(system(command) == 0);
+}
+
+static void make_dir(const char *name)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	CHECK(mkdir(path, 0755) == 0);
+}
+
+static void make_file(const char *name, const char *text, size_t len)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
+	f = fopen(path, "we");
+	CHECK(f && fwrite(text, 1, len, f) == len);
+	CHECK(fclose(f) == 0);
+}
+
+#define FILE_OF(name, text) make_file(name, text, sizeof(text) - 1)
+
+static const char maps[] =
+	"400000-401000 r-xp 00000000 08:01 77 /opt/app/server\n"
+	"7f0000000000-7f0000010000 rw-p 00000000 00:00 0\n"
+	"7f0000020000-7f0000030000 r-xp 00001000 08:01 78 /opt/app/lib.so (deleted)\n";
+
+static void make_server(void)
+{
+	make_dir("100");
+	FILE_OF("100/maps", maps);
+	FILE_OF("100/cgroup", "0::/system.slice/docker-" ID ".scope\n");
+	FILE_OF("100/environ", "A=b\0OTEL_SERVICE_NAME=shop\0");
+	FILE_OF("100/stat",
+		"100 (server) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 500 1 2");
+	FILE_OF("100/cmdline", "server\0--port\0"
+			       "80\0");
+	{
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s/100/exe", root);
+		CHECK(symlink("/opt/app/server (deleted)", path) == 0);
+	}
+}
+
+static void test_identity_by_procfs(void)
+{
+	const struct world_options options = { .procfs_root = root,
+					       .service_name = "fallback" };
+	const uint64_t words[] = { 0x400123 | (uint64_t)OP_FRAME_NATIVE_EXACT
+						      << OP_FRAME_KIND_SHIFT,
+				   0x7f0000020456 };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	CHECK(world_process(&w, 100));
+	CHECK_INT(world_process(&w, 100)->mapping_count, 2);
+	CHECK_OK(world_sample(&w, 100, NULL, 0, words, 2, OP_END_COMPLETE));
+	r = world_resource(&w);
+	CHECK_STR(world_text(&w, r->container_id), ID);
+	CHECK_STR(world_text(&w, r->executable_name), "server");
+	CHECK_STR(world_text(&w, r->executable_path), "/opt/app/server");
+	CHECK_STR(world_text(&w, r->service_name), "shop");
+	CHECK_INT(r->command_args, 0); /* not asked for */
+	CHECK(r->start_time_ns > 0);
+	/* the files are out of reach: named by module and file offset */
+	CHECK_STR(world_name(&w, 0), "server+0x123");
+	CHECK_STR(world_name(&w, 1), "lib.so+0x1455");
+	/* then they are walked by frame pointers, not copied at each sample */
+	world_settle(&w, 1);
+	world_settle(&w, UINT64_C(2100000000));
+	world_deinit(&w);
+	remove_root();
+}
+
+/* A process that ended before its first sample was read: by its cgroup and its fork. */
+static void test_identity_of_a_dead_process(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	const struct op_resource *r;
+	struct op_record record = { .cgroup = 4242, .end = OP_END_OFF };
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	record.time_ns = ++w.now_ns;
+	record.pid = record.tid = 100;
+	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
+	world_settle(&w, 1000);
+	op_processes_on_exit(w.p, 200, ++w.now_ns);
+	record.pid = record.tid = 200;
+	record.time_ns = w.now_ns - 1;
+	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	r = world_resource(&w);
+	CHECK_INT(r->pid, 200);
+	CHECK_STR(world_text(&w, r->container_id), ID);
+	CHECK_STR(world_text(&w, r->executable_name), "server");
+	CHECK(r->start_time_ns > 0);
+	world_deinit(&w);
+	remove_root();
+}
+
+static void test_kernel_thread(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	struct op_record record = { .end = OP_END_NO_USER, .comm = "kworker/0:1" };
+	struct world w;
+
+	make_root();
+	make_dir("2");
+	FILE_OF("2/maps", "");
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	CHECK(!world_process(&w, 2));
+	record.time_ns = ++w.now_ns;
+	record.pid = record.tid = 2;
+	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	CHECK_STR(world_text(&w, world_resource(&w)->executable_name), "[kworker/0:1]");
+	CHECK_INT(world_resource(&w)->executable_path, 0);
+	CHECK_INT(world_frames(&w), 0);
+	world_deinit(&w);
+	remove_root();
+}
+
+/* The leader is gone: a thread that lives on stands for the process. */
+static void test_leader_is_gone(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	struct world w;
+
+	make_root();
+	make_dir("300");
+	FILE_OF("300/maps", "");
+	make_dir("300/task");
+	make_dir("300/task/300");
+	make_dir("300/task/301");
+	make_dir("300/task/302");
+	make_dir("302");
+	FILE_OF("302/maps", maps);
+	FILE_OF("302/cgroup", "0::/docker/" ID "\n");
+	world_init(&w, &options);
+	CHECK_OK(world_sample(&w, 300, NULL, 0, NULL, 0, OP_END_OFF));
+	world_settle(&w, 0);
+	CHECK(world_process(&w, 300));
+	CHECK_INT(world_process(&w, 300)->mapping_count, 2);
+	CHECK_STR(world_text(&w, world_resource(&w)->container_id), ID);
+	world_deinit(&w);
+	remove_root();
+}
+
+/* hidepid, or a race: what is not there is left out, and nothing fails. */
+static void test_hidden_processes(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	struct op_registers registers = { .pc = 0x400123, .sp = 0x7ffc00001000 };
+	uint8_t stack[64] = { 0 };
+	struct world w;
+
+	make_root();
+	make_dir("1");
+	make_dir("7");
+	make_dir("not-a-pid");
+	make_dir("99999999999");
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	CHECK_OK(world_sample(&w, 7, NULL, 0, NULL, 0, OP_END_OFF));
+	CHECK_INT(world_resource(&w)->pid, 7);
+	CHECK_OK(world_first_sample(&w, 8, &registers, stack, sizeof(stack)));
+	CHECK_INT(world_resource(&w)->pid, 8);
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 0), "[unmapped]+0x400123");
+	CHECK_STR(world_name(&w, 1), "[unwind error: native_no_mapping]");
+	CHECK_OK(world_first_sample(&w, 7, &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "[unmapped]+0x400123");
+	world_deinit(&w);
+	remove_root();
+	/* and no /proc at all */
+	world_init(&w, &options);
+	CHECK(op_processes_scan(w.p) < 0);
+	CHECK_OK(world_sample(&w, 7, NULL, 0, NULL, 0, OP_END_OFF));
+	world_deinit(&w);
+}
+
+/* Any order of events, right or wrong: no memory error, and nothing is left behind. */
+static void test_random_events(void)
+{
+	const struct world_options options = { .procfs_root = root, .max_processes = 40 };
+	uint64_t random = 3;
+	struct world w;
+	int i;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	for (i = 0; i < 20000; i++) {
+		uint64_t r = op_hash_u64(++random);
+		uint32_t pid = 100 + (uint32_t)(r >> 8) % 60;
+		uint32_t other = 100 + (uint32_t)(r >> 20) % 60;
+		struct op_mmap_event e = { .pid = pid,
+					   .start = ((r >> 32) % 50 + 1) * 4096,
+					   .inode = r >> 40 & 7,
+					   .path = "/a/path" };
+		uint64_t words[3] = { e.start + 5, e.start + 9000, r };
+
+		e.end = e.start + (r >> 50) % 9 * 4096;
+		w.now_ns += r % 1000000;
+		switch (r % 8) {
+		case 0:
+			op_processes_on_fork(w.p, pid, other, w.now_ns);
+			break;
+		case 1:
+			op_processes_on_exec(w.p, pid, "x", w.now_ns);
+			break;
+		case 2:
+			op_processes_on_exit(w.p, pid, w.now_ns);
+			break;
+		case 3:
+		case 4:
+			op_processes_on_mmap(w.p, &e);
+			break;
+		case 5:
+			world_settle(&w, r >> 60 ? 1000 : UINT64_C(400000000));
+			break;
+		case 6:
+			(void)world_sample(&w, pid, NULL, 0, words, 2, OP_END_COMPLETE);
+			break;
+		default:
+			(void)world_late_sample(&w, pid, (uint32_t)(r >> 16) % 4000,
+						w.now_ns, words, 3);
+			if (r >> 59 == 0)
+				op_processes_on_lost(w.p);
+			if (r >> 58 == 1)
+				w.publish_error = w.publish_error ? 0 : -E2BIG;
+		}
+		if (i % 2000 == 0) {
+			op_processes_window_end(w.p);
+			op_window_reset(w.window);
+		}
+	}
+	world_deinit(&w);
+	remove_root();
+}
+
+TEST_MAIN({ "identity", test_identity_by_procfs },
+	  { "dead", test_identity_of_a_dead_process }, { "kernel", test_kernel_thread },
+	  { "leader", test_leader_is_gone }, { "hidden", test_hidden_processes },
+	  { "random", test_random_events })
