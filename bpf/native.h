@@ -15,24 +15,28 @@
 
 enum {
 	OP_MAPPINGS_STEPS = 14,	 /* 1 << 14 == OP_MAPPINGS_MAX */
-	OP_PAGE_ROWS_STEPS = 17, /* 1 << 16 == OP_PAGE_ROWS_MAX, and one */
+	OP_PAGE_ROWS_STEPS = 16, /* 1 << 16 == OP_PAGE_ROWS_MAX */
 	OP_PC_MIN = 4096,
 };
 
 _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches all");
 
 /*
- * 1 where a < b and c < d, else 0; all below 1 << 63. The searches below have no
- * branch: a mispredicted one costs more than the loads, and the verifier would follow each.
+ * One step of a binary search over `left` sorted items that begin at `found`: keeps the
+ * half that holds the last item below @limit. The searches do not branch on what they
+ * find: a mispredicted branch costs more than the loads, and the verifier would follow
+ * each. They touch nothing outside of the items.
  */
-static __always_inline __u64 op_both_below(__u64 a, __u64 b, __u64 c, __u64 d)
-{
-	__u64 both = (a - b) & (c - d);
-
-	both >>= 63;
-	op_platform_bound(both);
-	return both;
-}
+#define OP_SEARCH_STEP(found, left, item, limit)                                         \
+	({                                                                               \
+		__u64 half = (left) >> 1;                                                \
+		__u64 at = (found) + half;                                               \
+		__u64 below = ((__u64)(item) - (limit)) >> 63;                           \
+                                                                                         \
+		op_platform_bound(below);                                                \
+		(found) += half * below;                                                 \
+		(left) -= half;                                                          \
+	})
 
 /* Set u's mapping to the one that holds @pc. Returns 0, or an error. */
 static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
@@ -40,6 +44,7 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	const __u8 *slab;
 	__u32 count = u->mapping_count;
 	__u32 base = (u->starts << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	__u64 left = count;
 	__u64 found = 0;
 	__u64 last;
 	int i;
@@ -51,12 +56,8 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 		return OP_ERROR_native_no_mapping;
 	/* The last start that is not above pc: starts[0] is taken for granted, then checked
 	 * by the range test below. */
-	for (i = OP_MAPPINGS_STEPS - 1; i >= 0; i--) {
-		__u64 next = found + (1u << i);
-		__u64 start = op_slab_u64(slab, base, (__u32)next);
-
-		found += op_both_below(next, count, start, pc + 1) << i;
-	}
+	for (i = 0; i < OP_MAPPINGS_STEPS && left > 1; i++)
+		OP_SEARCH_STEP(found, left, op_slab_u64(slab, base, (__u32)at), pc + 1);
 	u->map_start = op_slab_u64(slab, base, (__u32)found);
 	slab = op_platform_slab(u, u->mappings >> OP_REF_SLAB_SHIFT);
 	if (!slab)
@@ -92,27 +93,27 @@ static __always_inline __u32 op_loop_runtime(const __u8 *slab, __u32 off, __u64 
 	return OP_RUNTIME_NONE;
 }
 
+static __always_inline __u32 op_slab_row(const __u8 *slab, __u32 base, __u32 i)
+{
+	return *(const __u32 *)(slab + ((base + i * 4) & (OP_SLAB_BYTES - 4)));
+}
+
 /* The row of page offset @pc in the rows of one page: pc | rule << 16. */
 static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32 count,
 					 __u32 pc)
 {
 	const __u8 *slab = op_platform_slab(u, rows >> OP_REF_SLAB_SHIFT);
 	__u32 base = (rows << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	__u64 left = count;
 	__u64 found = 0;
-	__u32 off;
 	int i;
 
 	if (!slab || !count)
 		return OP_RULE_INVALID;
-	for (i = OP_PAGE_ROWS_STEPS - 1; i >= 0; i--) {
-		__u64 next = found + (1u << i);
-
-		off = (base + (__u32)next * 4) & (OP_SLAB_BYTES - 4);
-		found += op_both_below(next, count, *(const __u16 *)(slab + off), pc + 1)
-			 << i;
-	}
-	off = (base + (__u32)found * 4) & (OP_SLAB_BYTES - 4);
-	return *(const __u32 *)(slab + off);
+	for (i = 0; i < OP_PAGE_ROWS_STEPS && left > 1; i++)
+		OP_SEARCH_STEP(found, left, op_slab_row(slab, base, (__u32)at) & 0xffff,
+			       pc + 1);
+	return op_slab_row(slab, base, (__u32)found);
 }
 
 /*
@@ -161,8 +162,9 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	return 0;
 }
 
-/* Go to the caller by the frame record at fp: {caller's fp, return address}. */
-static __always_inline enum op_next op_step_frame_record(struct op_unwind *u)
+/* Go to the caller by the frame record at fp, {caller's fp, return address}, which does not
+ * stand below @lowest. */
+static __always_inline enum op_next op_step_frame_record(struct op_unwind *u, __u64 lowest)
 {
 	__u64 fp = u->fp;
 	__u64 next_fp = 0;
@@ -170,7 +172,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u)
 
 	if (!fp)
 		return op_end(u, OP_END_COMPLETE);
-	if (fp < u->sp || (fp & 7))
+	if (fp < lowest || (fp & 7))
 		return op_end(u, OP_ERROR_native_frame_pointer);
 	if (op_read_stack(u, fp, &next_fp) || op_read_stack(u, fp + 8, &ra))
 		return op_end(u, OP_ERROR_native_frame_pointer);
@@ -240,8 +242,10 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		next = op_step_frame_record(u);
+		next = op_step_frame_record(u, u->sp);
 		break;
+	case OP_CFA_FRAME_SWITCH:
+		return op_step_frame_record(u, 0);
 	default:
 		next = op_arch_apply(u, &rule);
 		break;

@@ -7,6 +7,12 @@ enum {
 	OP_USER_CS = 0x33, /* __USER_CS: 64-bit code */
 };
 
+/* struct pt_regs as asm/ptrace.h gives it to user space. */
+struct op_x86_regs {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	__u64 orig_ax, ip, cs, flags, sp, ss;
+};
+
 static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);
@@ -46,26 +52,29 @@ static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 			to->sp = ctx->sp;
 	} else {
 		/* saved at the top of the task's kernel stack when it entered the kernel */
-		struct pt_regs *regs = op_task_registers(task);
+		/* one read: the order of the fields is the kernel's user interface */
+		struct op_x86_regs regs;
 
-		to->reg[0] = BPF_CORE_READ(regs, ax);
-		to->reg[1] = BPF_CORE_READ(regs, dx);
-		to->reg[2] = BPF_CORE_READ(regs, cx);
-		to->reg[3] = BPF_CORE_READ(regs, bx);
-		to->reg[4] = BPF_CORE_READ(regs, si);
-		to->reg[5] = BPF_CORE_READ(regs, di);
-		to->reg[8] = BPF_CORE_READ(regs, r8);
-		to->reg[9] = BPF_CORE_READ(regs, r9);
-		to->reg[10] = BPF_CORE_READ(regs, r10);
-		to->reg[11] = BPF_CORE_READ(regs, r11);
-		to->reg[12] = BPF_CORE_READ(regs, r12);
-		to->reg[13] = BPF_CORE_READ(regs, r13);
-		to->reg[14] = BPF_CORE_READ(regs, r14);
-		to->reg[15] = BPF_CORE_READ(regs, r15);
-		to->pc = BPF_CORE_READ(regs, ip);
-		to->fp = BPF_CORE_READ(regs, bp);
-		if ((BPF_CORE_READ(regs, cs) & 0xffff) == OP_USER_CS)
-			to->sp = BPF_CORE_READ(regs, sp);
+		if (bpf_probe_read_kernel(&regs, sizeof(regs), op_task_registers(task)))
+			return in_kernel;
+		to->reg[0] = regs.ax;
+		to->reg[1] = regs.dx;
+		to->reg[2] = regs.cx;
+		to->reg[3] = regs.bx;
+		to->reg[4] = regs.si;
+		to->reg[5] = regs.di;
+		to->reg[8] = regs.r8;
+		to->reg[9] = regs.r9;
+		to->reg[10] = regs.r10;
+		to->reg[11] = regs.r11;
+		to->reg[12] = regs.r12;
+		to->reg[13] = regs.r13;
+		to->reg[14] = regs.r14;
+		to->reg[15] = regs.r15;
+		to->pc = regs.ip;
+		to->fp = regs.bp;
+		if ((regs.cs & 0xffff) == OP_USER_CS)
+			to->sp = regs.sp;
 	}
 	to->lr = 0;
 	return in_kernel;

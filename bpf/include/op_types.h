@@ -12,11 +12,11 @@
 
 enum {
 	OP_COMM_BYTES = 16,
-	OP_FRAMES_MAX = 1024,	       /* user frames of a stack */
-	OP_KERNEL_FRAMES_MAX = 127,    /* kernel.perf_event_max_stack's default */
+	OP_FRAMES_MAX = 1024,	    /* user frames of a stack */
+	OP_KERNEL_FRAMES_MAX = 127, /* kernel.perf_event_max_stack's default */
 	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX,
-	OP_STACK_COPY_BYTES = 12288,   /* of the user stack of an unknown process */
-	OP_MAPPINGS_MAX = 16384,       /* executable mappings of one process */
+	OP_STACK_COPY_BYTES = 12288, /* of the user stack of an unknown process */
+	OP_MAPPINGS_MAX = 16384,     /* executable mappings of one process */
 	OP_CPUS_MAX = 4096,
 };
 
@@ -60,18 +60,21 @@ struct op_page {
 
 /* How the canonical frame address (CFA) is found. */
 enum op_cfa {
-	OP_CFA_INVALID = 0,  /* no rule, or one this unwinder does not know */
-	OP_CFA_STOP = 1,     /* the outermost frame: the stack is complete */
-	OP_CFA_SP = 2,	     /* sp + cfa_off */
-	OP_CFA_FP = 3,	     /* fp + cfa_off */
-	OP_CFA_DEREF_SP = 4, /* *(sp + low 16 bits of cfa_off) + high 16 bits, both signed */
-	OP_CFA_DEREF_FP = 5, /* *(fp + low 16 bits of cfa_off) + high 16 bits, both signed */
-	OP_CFA_PLT = 6,	     /* x86-64 .plt: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
+	OP_CFA_INVALID = 0, /* no rule, or one this unwinder does not know */
+	OP_CFA_STOP = 1,    /* the outermost frame: the stack is complete */
+	OP_CFA_SP = 2,	    /* sp + cfa_off */
+	OP_CFA_FP = 3,	    /* fp + cfa_off */
+	OP_CFA_DEREF_SP =
+		4, /* *(sp + low 16 bits of cfa_off) + high 16 bits, both signed */
+	OP_CFA_DEREF_FP =
+		5,	/* *(fp + low 16 bits of cfa_off) + high 16 bits, both signed */
+	OP_CFA_PLT = 6, /* x86-64 .plt: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
 	OP_CFA_SIGNAL = 7,   /* the kernel's signal frame at sp */
 	OP_CFA_REG = 8,	     /* leaf only: register (cfa_off & 255) + (cfa_off >> 8) */
 	OP_CFA_FRAME = 9,    /* a frame record at fp, whatever the pc: Go, JIT code */
 	OP_CFA_SP_PUSH = 10, /* sp + op_cfa_stepped(): a run of pushes in one row */
 	OP_CFA_SP_POP = 11,  /* the same of pops */
+	OP_CFA_FRAME_SWITCH = 12, /* a frame record at fp, maybe of another stack: Go */
 	OP_CFA_MAX,
 };
 
@@ -100,12 +103,12 @@ op_cfa_stepped(__u32 cfa, __s32 cfa_off, __u32 distance)
  * is at CFA - 8 and SAVE_PAIR, SAVE_RA do not occur.
  */
 enum op_save {
-	OP_SAVE_NONE = 0,    /* fp is unchanged (aarch64: the return address is in lr) */
-	OP_SAVE_FP = 1,	     /* fp at CFA + save_off (aarch64: return address in lr) */
+	OP_SAVE_NONE = 0,     /* fp is unchanged (aarch64: the return address is in lr) */
+	OP_SAVE_FP = 1,	      /* fp at CFA + save_off (aarch64: return address in lr) */
 	OP_SAVE_FP_AT_FP = 2, /* fp at fp + save_off: stacks realigned by gcc */
-	OP_SAVE_PAIR = 3,    /* aarch64: fp at CFA + save_off, return address 8 above it */
-	OP_SAVE_RA = 4,	     /* aarch64: return address at CFA + save_off, fp unchanged */
-	OP_SAVE_RA_REG = 5,  /* leaf only: return address in register save_off, sp = CFA */
+	OP_SAVE_PAIR = 3,   /* aarch64: fp at CFA + save_off, return address 8 above it */
+	OP_SAVE_RA = 4,	    /* aarch64: return address at CFA + save_off, fp unchanged */
+	OP_SAVE_RA_REG = 5, /* leaf only: return address in register save_off, sp = CFA */
 	OP_SAVE_MAX,
 };
 
@@ -130,19 +133,21 @@ enum {
 
 /* One executable segment (PT_LOAD with X) of an ELF file. */
 struct op_segment {
-	__u64 vaddr;	  /* ELF address of page 0, a multiple of 64 KiB */
-	op_ref pages;	  /* of struct op_page[page_count] */
+	__u64 vaddr;  /* ELF address of page 0, a multiple of 64 KiB */
+	op_ref pages; /* of struct op_page[page_count] */
 	__u32 page_count;
 	__u32 runtime;	  /* enum op_runtime whose interpreter loop stands here, or 0 */
 	__u32 loop_count; /* of loop[] */
-	__u64 loop[2][2]; /* ELF addresses [first, end) of the loop; the second is .cold */
+	__u64 loop[2]
+		  [2]; /* ELF addresses [first, end) of the loop; the second is .cold */
 };
 
 /* enum flags of struct op_mapping */
 enum {
 	OP_MAPPING_ANON = 1 << 0, /* no file: JIT code; walked by frame pointer */
 	OP_MAPPING_VDSO = 1 << 1,
-	OP_MAPPING_LAZY = 1 << 2, /* its table is not made yet: give registers and stack */
+	OP_MAPPING_LAZY =
+		1 << 2, /* its table is not made yet: give registers and stack */
 };
 
 /* An executable mapping of a process; its start stands in the table of starts. */
@@ -163,8 +168,8 @@ enum op_runtime {
 struct op_process {
 	__u32 generation;
 	__u32 mapping_count;
-	op_ref starts;	 /* of __u64[mapping_count], ascending */
-	op_ref mappings; /* of struct op_mapping[mapping_count] */
+	op_ref starts;			/* of __u64[mapping_count], ascending */
+	op_ref mappings;		/* of struct op_mapping[mapping_count] */
 	op_ref runtime[OP_RUNTIME_MAX]; /* of the runtime's own struct, or 0 */
 };
 
@@ -178,9 +183,10 @@ struct op_process_key {
 
 /* A word of a user stack: what kind of frame, and its address. */
 enum op_frame_kind {
-	OP_FRAME_NATIVE = 0,	    /* word: pc; a return address but for the leaf */
-	OP_FRAME_NATIVE_EXACT = 1,  /* word: pc that was interrupted: leaf, or below a signal */
-	OP_FRAME_PYTHON = 2,	    /* 2 words: see op_python.h */
+	OP_FRAME_NATIVE = 0, /* word: pc; a return address but for the leaf */
+	OP_FRAME_NATIVE_EXACT =
+		1,	     /* word: pc that was interrupted: leaf, or below a signal */
+	OP_FRAME_PYTHON = 2, /* 2 words: see op_python.h */
 };
 
 #define OP_FRAME_KIND_SHIFT   56
@@ -191,8 +197,9 @@ enum op_end {
 	OP_END_COMPLETE = 0,
 	OP_END_TRUNCATED = 1, /* max_frames: the leaf side is there */
 	OP_END_NO_USER = 2,   /* a kernel thread */
-	OP_END_UNKNOWN = 3,   /* process not known yet: registers and stack follow instead */
-	OP_END_OFF = 4,	      /* user stacks are turned off */
+	OP_END_UNKNOWN =
+		3,	/* process not known yet: registers and stack follow instead */
+	OP_END_OFF = 4, /* user stacks are turned off */
 	OP_END_MAX = 16,
 };
 
@@ -219,7 +226,7 @@ struct op_record {
 	__u16 kernel_count;
 	__u16 user_words;
 	__u16 user_frames;
-	__u16 end; /* enum op_end, or an error */
+	__u16 end;   /* enum op_end, or an error */
 	__u16 event; /* enum op_event */
 	__u16 stack_bytes;
 	__u32 reserved0;
@@ -239,11 +246,11 @@ struct op_registers {
 /* ---- counters: a slot per CPU and counter ---- */
 enum op_counter {
 	OP_COUNT_TAKEN = 0,
-	OP_COUNT_IDLE,	      /* filtered: the idle task */
-	OP_COUNT_FILTERED,    /* filtered: by rule */
-	OP_COUNT_RING_FULL,   /* dropped */
-	OP_COUNT_NESTED,      /* dropped: the CPU's state was in use */
-	OP_COUNT_OUTPUT,      /* records put in the ring */
+	OP_COUNT_IDLE,	    /* filtered: the idle task */
+	OP_COUNT_FILTERED,  /* filtered: by rule */
+	OP_COUNT_RING_FULL, /* dropped */
+	OP_COUNT_NESTED,    /* dropped: the CPU's state was in use */
+	OP_COUNT_OUTPUT,    /* records put in the ring */
 	OP_COUNT_COMPLETE,
 	OP_COUNT_TRUNCATED,
 	OP_COUNT_BROKEN,
@@ -282,6 +289,7 @@ _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 80, "layout");
 _Static_assert(sizeof(struct op_registers) == 296, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
-_Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX, "references reach all slabs");
+_Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,
+	       "references reach all slabs");
 
 #endif
