@@ -111,8 +111,9 @@ int usage_hint(const char *command)
 	return STATUS_USAGE;
 }
 
-void print_safe(FILE *f, const char *text, size_t len, int width)
+void print_safe(FILE *f, const char *text, size_t len, int columns)
 {
+	int width = abs(columns);
 	const unsigned char *s = (const unsigned char *)text, *end = s + len;
 	int column = 0;
 	size_t n;
@@ -128,7 +129,7 @@ void print_safe(FILE *f, const char *text, size_t len, int width)
 			(void)fwrite(s, 1, n, f);
 		}
 	}
-	for (; column < width; column++)
+	for (; column < columns; column++)
 		(void)fputc(' ', f);
 }
 

@@ -75,8 +75,9 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* May colour go to @f? A terminal that is not dumb, and no NO_COLOR. */
 bool colour_wanted(FILE *f);
-/* @text without control characters, cut to @width columns where @width > 0. */
-void print_safe(FILE *f, const char *text, size_t len, int width);
+/* @text without control characters; @columns > 0: cut and filled to as many, < 0: cut only,
+ * 0: whole. */
+void print_safe(FILE *f, const char *text, size_t len, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 
 /* First SIGINT or SIGTERM: signal_seen() tells which; the second one ends the program. */

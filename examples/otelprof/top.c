@@ -15,6 +15,9 @@ enum {
 	ROWS_MAX = 100000,
 	FLUSH_MS = 5000,
 	SCREEN_LINES_KEPT = 4, /* headings and the line of the cursor */
+	OTHER_COLUMNS = 56,
+	FUNCTION_COLUMNS_MIN = 24,
+	FUNCTION_COLUMNS_PIPE = 120,
 	OPTION_JSON = OPTION_OWN,
 	OPTION_ONCE,
 };
@@ -112,14 +115,15 @@ static size_t rows_to_show(const struct top *t)
 	return max < t->report.len ? max : t->report.len;
 }
 
+/* Columns left for the name of a function; a pipe gets lines that can be read. */
 static int function_width(bool live)
 {
 	struct winsize ws = { 0 };
 
-	/* What the other columns take is 54. */
-	if (live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_col > 54 + 20)
-		return ws.ws_col - 54;
-	return live ? 40 : 0;
+	if (live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 &&
+	    ws.ws_col > OTHER_COLUMNS + FUNCTION_COLUMNS_MIN)
+		return ws.ws_col - OTHER_COLUMNS;
+	return live ? FUNCTION_COLUMNS_MIN : FUNCTION_COLUMNS_PIPE;
 }
 
 static void print_row(const struct top *t, const struct report_row *row, int width)
@@ -133,7 +137,7 @@ static void print_row(const struct top *t, const struct report_row *row, int wid
 	(void)fputc(' ', stdout);
 	print_safe(stdout, module, strlen(module), 14);
 	(void)fputc(' ', stdout);
-	print_safe(stdout, row->function, strlen(row->function), width);
+	print_safe(stdout, row->function, strlen(row->function), -width);
 	(void)fputc('\n', stdout);
 }
 

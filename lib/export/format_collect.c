@@ -25,8 +25,9 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
 	c->seed = op_hash_seed();
 	empty = op_vec_push(&c->strings);
 	none = op_vec_push(&c->mappings);
-	/* So that text is never NULL. */
-	if (!empty || !none || op_vec_reserve(&c->text, 1))
+	/* What ranges point into is never NULL. */
+	if (!empty || !none || op_vec_reserve(&c->text, 1) ||
+	    op_vec_reserve(&c->lines, 1) || op_vec_reserve(&c->location_numbers, 1))
 		return -ENOMEM;
 	*empty = (struct op_collect_string){ 0 };
 	*none = (struct op_collect_mapping){ 0 };
@@ -290,7 +291,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 	struct op_collect_stack *s;
 
 	if (i != UINT32_MAX) {
-		c->stacks.data[i].value += value;
+		c->stacks.data[i].value = op_collect_sum(c->stacks.data[i].value, value);
 		c->location_numbers.len -= k->stack.locations_len;
 		return 0;
 	}

@@ -117,6 +117,12 @@ OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
  * part of it may have been added. */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 
+/* Values come from elsewhere: a sum wraps instead of being undefined. */
+static inline int64_t op_collect_sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* The bytes of a string; not NUL-terminated. Valid until the next op_collect_add(). */
 const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len);
 

@@ -102,7 +102,7 @@ static int print_lines(struct folded_line *lines, size_t len,
 	for (i = 0; i < len; i++) {
 		value = lines[i].value;
 		while (i + 1 < len && strcmp(lines[i].text, lines[i + 1].text) == 0)
-			value += lines[++i].value;
+			value = op_collect_sum(value, lines[++i].value);
 		op_strbuf_puts(out, lines[i].text);
 		op_strbuf_printf(out, " %" PRId64 "\n", value);
 	}

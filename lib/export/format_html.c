@@ -183,7 +183,7 @@ static void put_list(struct html *h, const struct html_path *p,
 	for (; p < end; last = p++) {
 		value = p->value;
 		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++)
-			value += p[1].value;
+			value = op_collect_sum(value, p[1].value);
 		for (i = last ? common_prefix(last, p) : 0; i < p->len; i++) {
 			if (what == 'f')
 				op_strbuf_printf(&h->out, "%s%u", sep,
@@ -205,13 +205,14 @@ static int64_t own_value(const struct html_path *p, const struct html_path *end)
 	int64_t sum = 0;
 
 	for (; p < end && !p->len; p++)
-		sum += p->value;
+		sum = op_collect_sum(sum, p->value);
 	return sum;
 }
 
 static void put_trees(struct html *h)
 {
-	const struct html_path *p = h->paths.data, *end = p + h->paths.len, *next;
+	const struct html_path *p = h->paths.data;
+	const struct html_path *end = p ? p + h->paths.len : NULL, *next;
 	const char *sep = "";
 
 	op_strbuf_puts(&h->out, ",\"trees\":[");

@@ -179,11 +179,10 @@ static void check_orphans(struct check *c)
 
 static bool utf8_ok(struct otlp_text t)
 {
-	const char *s = t.data, *end = s + t.len;
-	size_t n;
+	size_t at, n;
 
-	for (; s < end; s += n) {
-		n = otlp_utf8_len(s, (size_t)(end - s));
+	for (at = 0; at < t.len; at += n) {
+		n = otlp_utf8_len(t.data + at, t.len - at);
 		if (!n)
 			return false;
 	}

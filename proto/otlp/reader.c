@@ -667,17 +667,31 @@ static bool read_request(struct walk *w, pb_istream_t *s)
 	return !w->error;
 }
 
+#define RESERVE(w, table) (PUSH(w, table) && ((w)->out->table.len = 0, true))
+
+/* No table is NULL, so that an empty range of one is a valid pointer. */
+static bool reserve_tables(struct walk *w)
+{
+	return RESERVE(w, strings) && RESERVE(w, functions) && RESERVE(w, mappings) &&
+	       RESERVE(w, locations) && RESERVE(w, stacks) && RESERVE(w, attributes) &&
+	       RESERVE(w, links) && RESERVE(w, resources) && RESERVE(w, scopes) &&
+	       RESERVE(w, profiles) && RESERVE(w, samples) &&
+	       RESERVE(w, resource_attributes) && RESERVE(w, lines) && RESERVE(w, ints) &&
+	       RESERVE(w, values) && RESERVE(w, timestamps);
+}
+
 int otlp_read(const void *request, size_t len, struct otlp_profiles **ret,
 	      const char **ret_reason)
 {
 	struct otlp_profiles *p = calloc(1, sizeof(*p));
-	struct walk w = { .out = p, .pos = request };
+	/* An empty request may be NULL. */
+	struct walk w = { .out = p, .pos = len ? request : (const void *)"" };
 	pb_istream_t s = { .callback = move_cursor, .state = &w, .bytes_left = len };
 	uint32_t i;
 
 	if (!p)
 		return -ENOMEM;
-	if (!read_request(&w, &s)) {
+	if (!reserve_tables(&w) || !read_request(&w, &s)) {
 		if (ret_reason)
 			*ret_reason = w.reason;
 		(void)otlp_free(p);

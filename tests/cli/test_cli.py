@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-PROGRAM = sys.argv[1] if len(sys.argv) > 1 else ''
+PROGRAM = os.path.abspath(sys.argv[1])
 
 
 def run(*args, mode=None, **kwargs):

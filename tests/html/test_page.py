@@ -16,7 +16,7 @@ import tempfile
 import unittest
 from urllib.parse import quote
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
 EVIL = "</script><img src=x onerror=document.title='pwned'>"
 

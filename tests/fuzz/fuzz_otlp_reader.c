@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request from anywhere: read, checked, and written in every format of the exporter. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "export/format.h"
+#include "otelprof/export.h"
+#include "otlp/reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void on_violation(void *data, const char *sentence, uint64_t cases)
+{
+	uint64_t *sum = data;
+
+	*sum += cases + (uint64_t)sentence[0];
+}
+
+static void write_as(uint32_t format, const uint8_t *data, size_t size)
+{
+	const struct op_format_ops *ops = op_format_get(format);
+	void *state = NULL;
+	int fd;
+
+	if (!ops || ops->open(&state))
+		return;
+	(void)ops->add(state, data, size);
+	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (ops->write(state, fd))
+		abort();
+	(void)close(fd);
+	ops->close(state);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct otlp_profiles *p = NULL;
+	uint64_t sum = 0;
+
+	if (otlp_read(data, size, &p, NULL) == 0 && otlp_check(p, on_violation, &sum) < 0)
+		abort();
+	(void)otlp_free(p);
+	write_as(OTELPROF_FORMAT_FOLDED, data, size);
+	write_as(OTELPROF_FORMAT_HTML, data, size);
+	write_as(OTELPROF_FORMAT_PPROF, data, size);
+	return 0;
+}
