@@ -247,6 +247,28 @@ static void test_find_symbols(void)
 	op_elf_free(elf);
 }
 
+enum {
+	MANY_AT_ONCE = 250
+};
+
+/* Functions number @first and on are one byte each, in order from @start. */
+static void check_many(struct op_elf *elf, uint64_t start, int first)
+{
+	static char names[MANY_AT_ONCE][32];
+	static struct op_elf_symbol found[MANY_AT_ONCE];
+	const char *list[MANY_AT_ONCE];
+	int i;
+
+	for (i = 0; i < MANY_AT_ONCE; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "function_with_name_%d",
+			       first + i);
+		list[i] = names[i];
+	}
+	CHECK_INT(op_elf_find_symbols(elf, list, MANY_AT_ONCE, found), MANY_AT_ONCE);
+	for (i = 0; i < MANY_AT_ONCE; i++)
+		CHECK_INT(found[i].value, start + (uint64_t)(first + i));
+}
+
 /* A table longer than a piece, and a name across the border of two pieces. */
 static void test_find_across_pieces(void)
 {
@@ -259,19 +281,13 @@ static void test_find_across_pieces(void)
 	TOOLS_NEED("gcc");
 	TOOLS_RUN("i=0; while [ $i -lt 9000 ]; do echo \".globl function_with_name_$i\n"
 		  "function_with_name_$i: nop\"; i=$((i+1)); done > many.s; "
-		  "gcc -shared -nostdlib -o many.so many.s");
+		  "gcc -shared -nostdlib -s -o many.so many.s");
 	CHECK_OK(op_elf_open_path(tools_path("many.so"), &elf));
-	for (i = 0; i < 9000; i += 37) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "function_with_name_%d", i);
-		memset(&s, 0, sizeof(s));
-		CHECK_INT(op_elf_find_symbol(elf, name, &s), 1);
-		/* One byte each, in order. */
-		if (!i)
-			value = s.value;
-		CHECK_INT(s.value, value + (unsigned long)i);
-	}
+	CHECK_INT(op_elf_find_symbol(elf, "function_with_name_0", &s), 1);
+	value = s.value;
+	/* Every one, so that each border of two pieces is met. */
+	for (i = 0; i < 9000; i += MANY_AT_ONCE)
+		check_many(elf, value, i);
 	CHECK_INT(op_elf_find_symbol(elf, "function_with_name_9000", &s), 0);
 	op_elf_free(elf);
 	/* .dynsym again, found by the loader's means alone. */
@@ -288,7 +304,7 @@ static void test_find_across_pieces(void)
 	}
 	op_elf_free(elf);
 	text = tools_output(
-		"readelf -sW many.so | grep -w function_with_name_8999 | head -1");
+		"readelf --dyn-syms -W many.so | grep -w function_with_name_8999 | head -1");
 	CHECK(strstr(text, "function_with_name_8999"));
 	free(text);
 }

@@ -479,6 +479,8 @@ static void test_aarch64_mapping_symbols(void)
 		{ "function", T, 0, STB_GLOBAL, STT_FUNC, 1 },
 		{ "$d.7", T + 16, 0, STB_LOCAL, STT_NOTYPE, 1 },
 		{ "$x", T + 32, 0, STB_LOCAL, STT_NOTYPE, 1 },
+		{ "sized", T + 44, 4, STB_GLOBAL, STT_FUNC, 1 },
+		{ "$d.8", T + 48, 0, STB_LOCAL, STT_NOTYPE, 1 },
 	};
 	struct opened o;
 
@@ -486,10 +488,12 @@ static void test_aarch64_mapping_symbols(void)
 	b.machine = EM_AARCH64;
 	b.len = 0x200;
 	builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL, 64);
-	builder_symbols(&b, false, symbols, 4);
+	builder_symbols(&b, false, symbols, 6);
 	builder_finish(&b);
 	open_built(&o);
 	check_at(o.symbols, T + 40, "function", T);
+	check_at(o.symbols, T + 47, "sized", T + 44);
+	check_none(o.symbols, T + 48);
 	close_opened(&o);
 }
 
