@@ -33,6 +33,8 @@ struct otelprof {
 	uint64_t window_start_ns; /* Unix time */
 	uint64_t records;	  /* taken out of the ring */
 	uint64_t dropped[OTELPROF_DROPS];
+	uint32_t wanted[OTELPROF_FILTER_RULES]; /* processes that the filter names */
+	size_t wanted_len;
 	uint64_t emitted; /* samples of the window that is being encoded, so far */
 	uint32_t rate_hz;
 };

@@ -168,6 +168,31 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	return NULL;
 }
 
+/* Make the tables of the processes that the filter names, where they are known. */
+static void warm_wanted(struct otelprof *p)
+{
+	size_t i;
+
+	for (i = 0; p->scanned && i < p->wanted_len; i++)
+		(void)op_processes_warm(p->processes, p->wanted[i]);
+}
+
+/* Note the processes that @filter includes by number. */
+static void note_wanted(struct otelprof *p, const struct otelprof_filter *filter)
+{
+	size_t i;
+
+	p->wanted_len = 0;
+	for (i = 0; i < filter->rules_len; i++) {
+		const struct otelprof_filter_rule *rule = &filter->rules[i];
+
+		if (rule->action == OTELPROF_FILTER_INCLUDE &&
+		    (rule->kind == OTELPROF_FILTER_PID ||
+		     rule->kind == OTELPROF_FILTER_PID_TREE))
+			p->wanted[p->wanted_len++] = (uint32_t)rule->number;
+	}
+}
+
 int otelprof_start(struct otelprof *p)
 {
 	int r = op_handle_check(p);
@@ -186,6 +211,7 @@ int otelprof_start(struct otelprof *p)
 		op_processes_settle(p->processes, op_clock_monotonic_ns());
 		p->scanned = true;
 	}
+	warm_wanted(p);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = op_capture_start(p->capture);
 	if (r < 0)
@@ -326,7 +352,13 @@ int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter
 
 	if (r == 0)
 		r = op_config_filter(filter, &p->log, &checked);
-	return r < 0 ? r : op_capture_set_filter(p->capture, &checked);
+	if (r == 0)
+		r = op_capture_set_filter(p->capture, &checked);
+	if (r < 0)
+		return r;
+	note_wanted(p, &checked);
+	warm_wanted(p);
+	return 0;
 }
 
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)

@@ -82,6 +82,12 @@ OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
 /* Learn every process that runs now. Cheap: reads maps, opens no executable. */
 int op_processes_scan(struct op_processes *p);
 
+/*
+ * Make the tables of @pid now: someone waits for this process, and its first samples are
+ * to be whole however deep. Returns 0, -ESRCH where it is not known, or -errno.
+ */
+int op_processes_warm(struct op_processes *p, uint32_t pid);
+
 /* Events, in the order the kernel made them as far as that is known. */
 void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e);
 void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
