@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples and the quickstart's steps, live on this kernel.
+
+usage: test_examples.py OTELPROF MINIMAL EPOLL MODULE_DIR    77 where profiling cannot start
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OTELPROF, MINIMAL, EPOLL, MODULES = (os.path.abspath(a) for a in sys.argv[1:5])
+ENV = dict(os.environ, OTELPROF_MODULE_DIR=MODULES, NO_COLOR='1')
+
+
+def run(*args, **env):
+    return subprocess.run(args, env=dict(ENV, **env), capture_output=True, text=True,
+                          timeout=120)
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        # Something to see, also on an idle machine.
+        self.busy = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+        self.addCleanup(self.busy.wait)
+        self.addCleanup(self.busy.kill)
+
+    def sink(self):
+        p = subprocess.Popen([OTELPROF, 'sink', '--listen', '127.0.0.1:0'], env=ENV,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: p.poll() is None and p.kill())
+        return p, re.search(r':(\d+)$', p.stderr.readline()).group(1)
+
+    def end(self, p):
+        p.terminate()
+        out, err = p.communicate(timeout=30)
+        self.assertEqual(p.returncode, 0, out + err)
+        events = sum(int(n) for n in re.findall(r': (\d+) events', out))
+        self.assertRegex(out, r'requests, 0 broke a rule\n$')
+        return events
+
+    def test_minimal_delivers_what_it_says(self):
+        p, port = self.sink()
+        r = run(MINIMAL, OTEL_EXPORTER_OTLP_ENDPOINT=f'http://127.0.0.1:{port}')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        said = int(re.match(r'(\d+) samples\n$', r.stdout).group(1))
+        self.assertGreater(said, 0)
+        self.assertEqual(self.end(p), said)
+
+    def test_epoll(self):
+        r = run(EPOLL, '2')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertRegex(r.stdout, r'^request of \d+ bytes with \d+ samples\n')
+
+    def test_export_accounts_for_what_arrived(self):
+        p, port = self.sink()
+        r = run(OTELPROF, 'export', '-d', '2', '--interval', '0.5', '--endpoint',
+                f'http://127.0.0.1:{port}')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        taken, exported, filtered, pending, dropped = map(int, re.search(
+            r'taken (\d+) = exported (\d+) \+ filtered (\d+) \+ pending (\d+) \+ dropped (\d+)',
+            r.stderr).groups())
+        self.assertEqual(taken, exported + filtered + pending + dropped)
+        self.assertEqual(pending, 0)
+        self.assertEqual(self.end(p), exported)
+
+    def test_record_sees_the_chosen_process_alone(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'a.folded')
+            r = run(OTELPROF, 'record', '-d', '1', '-p', str(self.busy.pid), '-o', path)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            with open(path) as f:
+                names = {line.split(';')[0] for line in f}
+        self.assertEqual(names, {os.path.basename(os.readlink(f'/proc/{self.busy.pid}/exe'))})
+
+    def test_nothing_to_sample_is_1_with_the_reason(self):
+        with tempfile.TemporaryDirectory() as d:
+            r = run(OTELPROF, 'record', '-d', '0.5', '--comm', 'nobody-has-this', '-o',
+                    os.path.join(d, 'a.folded'))
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('no samples: nothing of what was chosen ran on a CPU', r.stderr)
+
+
+if __name__ == '__main__':
+    if run(OTELPROF, 'doctor').returncode:
+        print('SKIP: profiling cannot start here: see otelprof doctor')
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=1)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sink, by a gRPC client of a few HTTP/2 frames written here.
+
+usage: test_sink.py PROGRAM    (the one linked with fake_otelprof.c)
+"""
+import gzip
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+METHOD = '/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export'
+DATA, HEADERS, SETTINGS, GOAWAY = 0, 1, 4, 7
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+
+
+def frame(kind, flags, stream, payload=b''):
+    return struct.pack('>I', len(payload))[1:] + bytes([kind, flags]) + \
+        struct.pack('>I', stream) + payload
+
+
+def literal(name, value):
+    """A header without compression: RFC 7541, 6.2.2."""
+    out = b'\x00'
+    for text in (name.encode(), value.encode()):
+        assert len(text) < 127
+        out += bytes([len(text)]) + text
+    return out
+
+
+def read_exactly(s, n):
+    data = b''
+    while len(data) < n:
+        more = s.recv(n - len(data))
+        if not more:
+            raise EOFError
+        data += more
+    return data
+
+
+def call(port, message, compressed=False, method=METHOD):
+    """One unary call; waits until the server has ended the stream. Returns its DATA."""
+    headers = [(':method', 'POST'), (':scheme', 'http'), (':path', method),
+               (':authority', 'localhost'), ('content-type', 'application/grpc'),
+               ('te', 'trailers')]
+    if compressed:
+        headers.append(('grpc-encoding', 'gzip'))
+        message = gzip.compress(message)
+    body = bytes([compressed]) + struct.pack('>I', len(message)) + message
+    got = b''
+    with socket.create_connection(('127.0.0.1', port), timeout=20) as s:
+        s.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(SETTINGS, 0, 0) +
+                  frame(HEADERS, END_HEADERS, 1, b''.join(literal(*h) for h in headers)) +
+                  frame(DATA, END_STREAM, 1, body))
+        while True:
+            head = read_exactly(s, 9)
+            length = int.from_bytes(head[:3], 'big')
+            kind, flags = head[3], head[4]
+            payload = read_exactly(s, length)
+            if kind == SETTINGS and not flags & ACK:
+                s.sendall(frame(SETTINGS, ACK, 0))
+            elif kind == GOAWAY:
+                raise EOFError('GOAWAY')
+            elif kind == DATA:
+                got += payload
+            if kind in (DATA, HEADERS) and flags & END_STREAM:
+                return got
+
+
+class Sink(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.dir.cleanup)
+        path = os.path.join(cls.dir.name, 'x.otlp')
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], check=True,
+                       stderr=subprocess.DEVNULL)
+        with open(path, 'rb') as f:
+            cls.request = f.read()[4:]
+
+    def sink(self, *args):
+        p = subprocess.Popen([PROGRAM, 'sink', '--listen', '127.0.0.1:0', *args],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: p.poll() is None and p.kill())
+        port = int(re.search(r'listening on 127\.0\.0\.1:(\d+)$', p.stderr.readline()).group(1))
+        return p, port
+
+    def test_good_requests(self):
+        directory = os.path.join(self.dir.name, 'out')
+        p, port = self.sink('--count', '2', '--dir', directory)
+        # An ExportProfilesServiceResponse without a field: full success.
+        self.assertEqual(call(port, self.request), b'\0\0\0\0\0')
+        self.assertEqual(call(port, self.request, compressed=True), b'\0\0\0\0\0')
+        out, err = p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 0, out + err)
+        lines = out.splitlines()
+        self.assertTrue(lines[0].startswith('request 1: 10 events in 4 samples of 3 processes'))
+        self.assertTrue(lines[1].startswith('request 2: 10 events in 4 samples of 3 processes'))
+        self.assertEqual(lines[2:], ['2 requests, 0 broke a rule'])
+        for name in ('profiles-000001.otlp', 'profiles-000002.otlp'):
+            with open(os.path.join(directory, name), 'rb') as f:
+                self.assertEqual(f.read(), self.request)
+
+    def test_broken_rule_is_told_and_is_status_1(self):
+        p, port = self.sink('--once')
+        # Nothing at all is readable, and has none of the tables.
+        self.assertEqual(call(port, b''), b'\0\0\0\0\0')
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 1)
+        self.assertIn('broken: mapping_table: entry 0 must be there', out)
+
+    def test_not_readable_is_refused(self):
+        p, port = self.sink('--once')
+        self.assertEqual(call(port, self.request[:-1]), b'')
+        out, _ = p.communicate(timeout=20)
+        self.assertEqual(p.returncode, 1)
+        self.assertIn('not readable', out)
+
+    def test_other_methods_are_refused_and_not_counted(self):
+        p, port = self.sink()
+        self.assertEqual(call(port, b'', method='/x.Y/Z'), b'')
+        p.terminate()
+        out, err = p.communicate(timeout=20)
+        self.assertEqual((p.returncode, out), (0, '0 requests, 0 broke a rule\n'), err)
+
+    def test_address_in_use(self):
+        p, port = self.sink()
+        r = subprocess.run([PROGRAM, 'sink', '--listen', f'127.0.0.1:{port}'],
+                           capture_output=True, text=True, timeout=20)
+        self.assertEqual(r.returncode, 1)
+        self.assertIn(f'cannot listen on 127.0.0.1:{port}', r.stderr)
+        p.terminate()
+        p.communicate(timeout=20)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1], verbosity=1)
