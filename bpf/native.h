@@ -164,7 +164,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 
 /* Go to the caller by the frame record at fp, {caller's fp, return address}, which does not
  * stand below @lowest. */
-static __always_inline enum op_next op_step_frame_record(struct op_unwind *u, __u64 lowest)
+static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
+							 __u64 lowest)
 {
 	__u64 fp = u->fp;
 	__u64 next_fp = 0;

@@ -9,7 +9,7 @@
  * are a frame record all the same (Go 1.21; before it the record is not used here).
  *
  * Functions that set SP to something else (they switch stacks) are known by a flag. What
- * crosses the switch is the frame pointer, so they have OP_RULE_FRAME.
+ * crosses the switch is the frame pointer, so they go by that to whatever stack it is of.
  */
 #include <elf.h>
 #include <errno.h>
@@ -186,7 +186,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 		go->saves_fp = pushes_fp(go, start);
 	/* Before its frame is made, SP is still what it was. */
 	if (go->switches && (range > 0 || end >= go->function->end))
-		rule = (struct op_rule){ .cfa = OP_CFA_FRAME };
+		rule = (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH };
 	else
 		rule = rule_of(go, delta);
 	return op_builder_row(go->b, start, rule);

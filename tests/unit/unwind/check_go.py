@@ -17,7 +17,9 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from check_table import FRAME, INVALID, SIGNAL, SP, STOP, read_dump
+from check_table import INVALID, SIGNAL, SP, STOP, read_dump
+
+FRAME_SWITCH = 12
 
 PROGRAM = '''package main
 
@@ -83,7 +85,7 @@ def check(table_info, path):
             ok = cfa == STOP
         elif SIGNAL_NAME.match(name):
             ok = cfa == SIGNAL
-        elif cfa == FRAME:
+        elif cfa == FRAME_SWITCH:
             ok = bool(SWITCHES.match(name))
             listed.add(name)
         elif offset < (0 if m.is_arm else 8) or (m.is_arm and offset + 8 > SAVE_OFF_MAX):
