@@ -27,6 +27,9 @@ static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
 /* Runtimes that were not ready, and files that could not be had, are looked at again. */
 static const uint64_t ATTACH_CHECK_NS = UINT64_C(50000000);
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
+/* Between two scans for lost events, and between two looks at who is still there. */
+static const uint64_t LOST_SCAN_NS = UINT64_C(500000000);
+static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
 
 static int copy_config(struct op_processes *p, const struct op_processes_config *config)
 {
@@ -232,13 +235,33 @@ static void end_unseen(struct op_processes *p, struct op_proc *proc)
 		op_table_end(p, proc, 0);
 }
 
+static void end_gone(struct op_processes *p, struct op_proc *proc)
+{
+	if (!op_scan_exists(p, proc->pid))
+		op_table_end(p, proc, 0);
+}
+
 void op_processes_on_lost(struct op_processes *p)
 {
-	if (p->forked)
-		return;
-	op_table_each(p, forget_seen);
-	if (op_processes_scan(p) == 0)
-		op_table_each(p, end_unseen);
+	/* Each CPU tells of its own losses: one scan answers them all. */
+	p->lost = true;
+}
+
+static void look_around(struct op_processes *p)
+{
+	if (p->lost && p->now_ns >= p->lost_after_ns) {
+		p->lost = false;
+		p->lost_after_ns = p->now_ns + LOST_SCAN_NS;
+		op_table_each(p, forget_seen);
+		if (op_processes_scan(p) == 0)
+			op_table_each(p, end_unseen);
+	}
+	if (p->now_ns >= p->gone_after_ns) {
+		/* An exit that was not told leaves nothing behind for ever. */
+		if (p->gone_after_ns)
+			op_table_each(p, end_gone);
+		p->gone_after_ns = p->now_ns + GONE_CHECK_NS;
+	}
 }
 
 /* One marked process. */
@@ -313,6 +336,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_publish_expire(p);
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
+	look_around(p);
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
@@ -357,6 +381,7 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .unseen = p->unseen,
 					    .symbol_bytes = images->symbol_bytes,
 					    .tables_failed = images->tables_failed };
+	memcpy(ret->ends, p->ends, sizeof(ret->ends));
 	TAILQ_FOREACH(image, &images->lru, lru)
 	ret->symbol_bytes += op_names_bytes(&image->names);
 }

@@ -73,6 +73,8 @@ struct op_processes_stats {
 	uint64_t unseen; /* not tracked: max_processes */
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
+	/* first samples, walked here: how their stacks ended (enum op_end, or an error) */
+	uint64_t ends[OP_ERROR_LIMIT];
 };
 
 int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);
@@ -95,7 +97,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
 			  uint64_t time_ns);
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns);
-/* The kernel lost events: everything known may be stale. Rescans. */
+/* The kernel lost events: everything known may be stale. The next settle rescans, at most
+ * twice a second. */
 void op_processes_on_lost(struct op_processes *p);
 
 /* Publish what changed; give back what is no longer needed. Call after each batch of

@@ -156,6 +156,8 @@ static int first_stack(struct op_processes *p, struct op_proc *proc,
 			return e;
 		of->layout = proc->layout;
 	}
+	if (s->end < OP_ERROR_LIMIT)
+		p->ends[s->end]++;
 	return make_stack(p, of, r, s->word,
 			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, ret);
 }

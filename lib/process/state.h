@@ -82,6 +82,7 @@ struct op_processes {
 	struct op_frames frames;
 	struct op_stacks stacks;
 	struct op_host_stack *host_stack; /* scratch of first samples */
+	uint64_t ends[OP_ERROR_LIMIT];	  /* of first samples, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
 	struct op_map64 cgroups;	  /* cgroup v2 id to a container id's number */
@@ -97,6 +98,9 @@ struct op_processes {
 	bool attach_pending; /* a runtime said -EAGAIN */
 	uint64_t attach_after_ns;
 	uint64_t fallback_after_ns;
+	uint64_t lost_after_ns;
+	uint64_t gone_after_ns;
+	bool lost; /* events: a scan is due */
 	bool forked;
 };
 

@@ -667,6 +667,23 @@ static void test_lost_events(void)
 	world_deinit(&w);
 }
 
+/* An exit of which no event tells is noticed in the end. */
+static void test_untold_exit(void)
+{
+	uint32_t gone = 0x7ffffff0;
+	struct world w;
+
+	world_init(&w, NULL);
+	learn_self(&w);
+	op_processes_on_fork(w.p, gone, self(), ++w.now_ns);
+	world_settle(&w, 0);
+	CHECK(world_process(&w, gone));
+	world_settle(&w, 61 * SECOND);
+	CHECK(!world_process(&w, gone));
+	CHECK(world_process(&w, self()));
+	world_deinit(&w);
+}
+
 /* Records of any bytes: an error or a sample, and no memory error. */
 static void test_bad_records(void)
 {
@@ -720,4 +737,5 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
 	  { "retry", test_failed_publication_is_tried_again },
-	  { "lost", test_lost_events }, { "bad", test_bad_records })
+	  { "lost", test_lost_events }, { "untold", test_untold_exit },
+	  { "bad", test_bad_records })
