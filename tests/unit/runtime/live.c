@@ -261,6 +261,16 @@ void live_open(struct live *live)
 	memcpy(to, &process, sizeof(process));
 }
 
+int live_thread_slot(struct live *live, uint32_t key, struct op_thread_slot *ret)
+{
+	struct live_target target = {
+		{ .pid = live->pid, .memory = &live->memory, .open_image = open_image },
+		live
+	};
+
+	return op_runtime_thread_slot(&target.base, key, ret);
+}
+
 static void read_registers(int tid, struct op_registers *ret)
 {
 #if defined(__x86_64__)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "runtime/runtime.h"
+#include "runtime/thread_slot.h"
 #include "unwind/host.h"
 
 enum {
@@ -51,6 +52,8 @@ struct live *live_start(char *const *argv);
 /* Read its mappings and make its tables; what op_runtimes() finds in it is attached.
  * Call when it has started up and does not change. */
 void live_open(struct live *live);
+/* As op_runtime_thread_slot() of it. */
+int live_thread_slot(struct live *live, uint32_t key, struct op_thread_slot *ret);
 /* Stop its thread @tid, walk its stack, let it go on. */
 void live_walk(struct live *live, int tid, struct op_host_stack *ret);
 /* Is @word a native frame in the interpreter's loop? */

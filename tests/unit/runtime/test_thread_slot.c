@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of pthread keys, read from outside: a program sets them and says which. Under
+ * glibc and, where musl-gcc is, under musl. And a Python whose key is not among the first.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "pythons.h"
+
+#include "op_python.h"
+
+#include "test.h"
+
+static char folder[] = "/tmp/otelprof-slot-XXXXXX";
+
+static const char program[] =
+	"#include <pthread.h>\n#include <stdio.h>\n#include <stdint.h>\n"
+	"static void *run(void *a) {\n"
+	"	static pthread_key_t k[40];\n"
+	"	for (uintptr_t i = 0; i < 40; i++) {\n"
+	"		pthread_key_create(&k[i], 0);\n"
+	"		pthread_setspecific(k[i], (void *)(0x1000 + i));\n"
+	"	}\n"
+	"	for (uintptr_t i = 0; i < 40; i++)\n"
+	"		printf(\"%lx %u %lx\\n\", (unsigned long)__builtin_thread_pointer(),\n"
+	"			(unsigned)k[i], (unsigned long)(0x1000 + i));\n"
+	"	puts(\"done\"); fflush(stdout); getchar(); return a;\n"
+	"}\n"
+	"int main(void) {\n"
+	"	pthread_t t;\n"
+	"	pthread_create(&t, 0, run, 0);\n"
+	"	return pthread_join(t, 0);\n"
+	"}\n";
+
+/* Python's key comes after these. */
+static const char preload[] = "#include <pthread.h>\n"
+			      "__attribute__((constructor)) static void f(void) {\n"
+			      "	pthread_key_t k;\n"
+			      "	for (int i = 0; i < 50; i++) pthread_key_create(&k, 0);\n"
+			      "}\n";
+
+static void remove_folder(void)
+{
+	char command[600];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
+	if (system(command))
+		(void)fprintf(stderr, "%s stays\n", folder);
+}
+
+static bool make(const char *cc, const char *source, const char *name, char *ret,
+		 size_t size)
+{
+	char command[700];
+	char path[300];
+	FILE *f;
+
+	if (strcmp(folder + strlen(folder) - 6, "XXXXXX") == 0) {
+		CHECK(mkdtemp(folder));
+		(void)atexit(remove_folder);
+	}
+	(void)snprintf(path, sizeof(path), "%s/%s.c", folder, name);
+	(void)snprintf(ret, size, "%s/%s", folder, name);
+	f = fopen(path, "we");
+	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+	(void)snprintf(command, sizeof(command), "%s -O1 -pthread -o %s %s 2>/dev/null",
+		       cc, ret, path);
+	return system(command) == 0;
+}
+
+static void check_values(const char *path)
+{
+	char *argv[] = { (char *)path, NULL };
+	struct live *live = live_start(argv);
+	bool opened = false;
+	char line[128];
+	int checked = 0;
+
+	while (fgets(line, sizeof(line), live->from) && strcmp(line, "done\n") != 0) {
+		struct op_thread_slot slot;
+		unsigned long tp, value;
+		unsigned int key;
+		uint64_t at = 0;
+
+		CHECK_INT(sscanf(line, "%lx %u %lx", &tp, &key, &value), 3);
+		if (!opened)
+			live_open(live);
+		opened = true;
+		CHECK_OK(live_thread_slot(live, key, &slot));
+		CHECK_OK(op_memory_read(&live->memory, tp + (uint64_t)slot.at, &at, 8));
+		CHECK_OK(
+			op_memory_read(&live->memory, at + (uint64_t)slot.block, &at, 8));
+		CHECK_INT(at, value);
+		checked++;
+	}
+	CHECK_INT(checked, 40);
+	live_free(live);
+}
+
+static void test_glibc(void)
+{
+	char path[300];
+
+	if (!make("gcc", program, "glibc", path, sizeof(path)))
+		SKIP("no gcc");
+	check_values(path);
+}
+
+static void test_python_with_a_late_key(void)
+{
+	char variable[400] = "LD_PRELOAD=";
+	char *argv[] = { (char *)"/usr/bin/env", variable,	  NULL, (char *)KNOWN_PY,
+			 (char *)"hold",	 (char *)"plain", NULL };
+	static struct op_host_stack stack;
+	struct pythons pythons;
+	struct live *live;
+	char line[512];
+	uint32_t python = 0;
+	uint32_t i;
+
+	pythons_find(&pythons);
+	if (!pythons.len)
+		SKIP("no CPython here");
+	if (!make("gcc -shared -fPIC", preload, "keys.so", variable + strlen(variable),
+		  sizeof(variable) - strlen(variable)))
+		SKIP("no gcc");
+	argv[2] = pythons.path[0];
+	live = live_start(argv);
+	while (fgets(line, sizeof(line), live->from) && line[0] != '\n')
+		;
+	live_open(live);
+	live_walk(live, live->pid, &stack);
+	CHECK_INT(stack.end, OP_END_COMPLETE);
+	for (i = 0; i < stack.words; i++) {
+		if (stack.word[i] >> OP_FRAME_KIND_SHIFT != OP_FRAME_PYTHON)
+			continue;
+		python++;
+		i += OP_PYTHON_FRAME_WORDS - 1;
+	}
+	CHECK_INT(python, 4); /* hold, scene_plain, run_hold, <module> */
+	live_free(live);
+}
+
+static void test_musl(void)
+{
+	char path[300];
+
+	if (!make("musl-gcc", program, "musl", path, sizeof(path)))
+		SKIP("no musl-gcc");
+	check_values(path);
+}
+
+TEST_MAIN({ "glibc", test_glibc },
+	  { "python_with_a_late_key", test_python_with_a_late_key },
+	  { "musl", test_musl })
