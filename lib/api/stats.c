@@ -18,6 +18,17 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->stacks_broken = counters[OP_COUNT_BROKEN];
 }
 
+/* Stacks that were walked in user space end as those of the kernel do. */
+static void add_ends(const struct op_processes_stats *processes, struct otelprof_stats *s)
+{
+	uint32_t i;
+
+	s->stacks_complete += processes->ends[OP_END_COMPLETE];
+	s->stacks_truncated += processes->ends[OP_END_TRUNCATED];
+	for (i = OP_ERROR_FIRST; i < OP_ERROR_LIMIT; i++)
+		s->stacks_broken += processes->ends[i];
+}
+
 static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 {
 	struct op_processes_stats processes;
@@ -30,6 +41,7 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	op_arena_get_stats(p->arena, &arena);
 	for (i = 0; i < OTELPROF_DROPS; i++)
 		s->samples_dropped[i] += p->dropped[i] + exporters.samples_dropped[i];
+	add_ends(&processes, s);
 	s->samples_exported = exporters.samples_exported;
 	s->samples_pending += exporters.samples_pending + op_window_samples(p->window);
 	s->processes = processes.processes;
@@ -96,6 +108,7 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 #include "op_errors.def"
 #undef OP_ERROR
 	};
+	struct op_processes_stats processes;
 	uint64_t counters[OP_COUNTERS];
 	size_t i;
 	int r = op_handle_check(p);
@@ -107,9 +120,11 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 	r = op_capture_counters(p->capture, counters);
 	if (r < 0)
 		return r;
+	op_processes_get_stats(p->processes, &processes);
 	for (i = 0; i < OP_ARRAY_SIZE(errors); i++) {
 		uint64_t n =
-			counters[OP_COUNT_ERRORS + errors[i].number - OP_ERROR_FIRST];
+			counters[OP_COUNT_ERRORS + errors[i].number - OP_ERROR_FIRST] +
+			processes.ends[errors[i].number];
 
 		if (n)
 			fn(userdata, errors[i].name, errors[i].sentence, n);
