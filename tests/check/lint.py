@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules that a script can check, see docs/coding-style.md.
+
+    lint.py text ROOT          the files of the project
+    lint.py objects ARCHIVE    the library's objects, as nm(1) sees them
+
+A rule takes a path and a text and gives (line, message) pairs. tests/check/test_lint.py
+shows each one a text that breaks it.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
+
+LINES_MAX = 600
+ERROR_RANGE = range(32, 160)
+
+# Rooms in the order data flows; a room calls only those of a later place, its own place,
+# and base. runtime and symbol read executables, which stand before them.
+PLACES = {"capture": 0, "process": 1, "elf": 2, "dwarf": 2, "unwind": 2, "runtime": 3,
+          "symbol": 4, "profile": 5, "otlp": 6, "export": 7}
+ALSO = {("runtime", "elf"), ("symbol", "elf")}
+
+# (path, header) that break the order, and why they may.
+_TABLES = "the encoder's input is the window; its tables are read in place, not copied"
+ROOMS_ALLOWED = {
+    ("lib/otlp/dictionary.h", "profile/tables.h"): _TABLES,
+    ("lib/otlp/encode.h", "profile/window.h"): _TABLES,
+    ("lib/otlp/resource.c", "profile/tables.h"): _TABLES,
+    ("lib/otlp/resource.c", "profile/utf8.h"): "the same rule of what is text as in the window",
+}
+
+# Writable symbols: why each is there.
+DATA_ALLOWED = {
+    "init_log": "thread-local: why otelprof_init() failed, when there is no handle to ask",
+}
+
+PUBLIC_HOSTS = {"deb.debian.org", "snapshot.debian.org", "proxy.golang.org", "sum.golang.org",
+                "pypi.org", "registry.npmjs.org", "crates.io", "static.crates.io"}
+
+
+def suffix(path):
+    return pathlib.PurePath(path).suffix
+
+
+def room_of(path):
+    parts = pathlib.PurePath(path).parts
+    return parts[1] if len(parts) > 2 and parts[0] == "lib" else None
+
+
+def is_c(path):
+    return suffix(path) in C_SUFFIXES
+
+
+def find(pattern, text, message):
+    for match in re.finditer(pattern, text, re.M):
+        yield line_of(text, match.start()), message % match.group().strip()
+
+
+def spdx(path, text):
+    """Line 1 (of a script: the line after #!) names the licence of its folder."""
+    if suffix(path) not in C_SUFFIXES | {".py", ".sh", ".cpp", ".go", ".rs", ".S"}:
+        return
+    lines = text.split("\n")
+    first = 1 if lines[0].startswith("#!") else 0
+    want = "GPL-2.0-only OR BSD-2-Clause" if path.startswith("bpf/") else "Apache-2.0"
+    if not re.search(r"SPDX-License-Identifier: %s( \*/)?$" % re.escape(want),
+                     lines[first] if first < len(lines) else ""):
+        yield first + 1, "no SPDX-License-Identifier: " + want
+
+
+def comments(path, text):
+    """Comments in C are of the old form."""
+    if is_c(path):
+        yield from find(r"//", blank(text, {"block", "string", "char"}), "a %s comment")
+
+
+def output(path, text):
+    """The library does not print and does not end the process."""
+    if is_c(path) and room_of(path):
+        yield from find(r"(?<![\w.>])(v?printf|puts|putchar|perror|v?warnx?|v?errx?|psignal|"
+                        r"exit|_exit|_Exit|quick_exit|abort)\s*\(|\bstd(err|out)\b",
+                        code(text), "%s in the library")
+
+
+def close_on_exec(path, text):
+    """What opens a descriptor opens it close-on-exec."""
+    if not is_c(path) or not room_of(path):
+        return
+    plain = code(text)
+    yield from find(r"(?<![\w.>])(creat|pipe|dup2?|accept|epoll_create|inotify_init|popen|"
+                    r"mkstemp)\s*\(", plain, "%s has no close-on-exec")
+    for match in re.finditer(r"(?<![\w.>])(open|open64|openat|openat64|epoll_create1|eventfd|"
+                             r"timerfd_create|signalfd|inotify_init1|memfd_create|pipe2|dup3|"
+                             r"socket|socketpair|accept4|mkostemp)\s*\(", plain):
+        if "CLOEXEC" not in arguments(plain, match.end() - 1):
+            yield line_of(text, match.start()), match.group(1) + "() without CLOEXEC"
+    for match in re.finditer(r"(?<![\w.>])(fopen|fdopen|freopen)\s*\(", plain):
+        end = match.end() + len(arguments(plain, match.end() - 1))
+        if match.group(1) != "fdopen" and not re.search(r'"[^"]*e[^"]*"\s*$',
+                                                        text[match.end():end]):
+            yield line_of(text, match.start()), match.group(1) + '() without "e"'
+
+
+def rooms(path, text, exists=lambda path: True):
+    """A room includes headers of itself, of rooms to its right, and of base."""
+    room = room_of(path)
+    if not is_c(path) or room not in {*PLACES, "base"}:
+        return
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]+["<]((\w+)/[^">]+)[">]', text, re.M):
+        header, other = match.group(1), match.group(2)
+        if other not in {*PLACES, "api"} or other == room or not exists("lib/" + header):
+            continue
+        if room == "base" or other == "api" or (
+                PLACES[other] < PLACES[room] and (room, other) not in ALSO):
+            if (path, header) not in ROOMS_ALLOWED:
+                yield (line_of(text, match.start()),
+                       "%s stands before %s: %s" % (other, room, header))
+
+
+def marks(path, text):
+    """What is left to do is in no comment."""
+    yield from find(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b", text, "%s")
+
+
+def bpf_tests(path, text):
+    """The kernel programs know nothing of tests."""
+    if path.startswith("bpf/") and is_c(path):
+        yield from find(r"^[ \t]*#[ \t]*(include\b.*\btests?\b.*|(if|ifdef|ifndef|elif)\b.*TEST.*"
+                        r"|define\s+\w*TEST.*)", blank(text, {"block"}), "a test in bpf/: %s")
+
+
+def error_numbers(path, text):
+    """Each unwind error has a number and a name of its own, in order."""
+    if not path.endswith("op_errors.def"):
+        return
+    names, last = set(), -1
+    for match in re.finditer(r"^OP_ERROR\((\d+), (\w+),", text, re.M):
+        number, name, line = int(match.group(1)), match.group(2), line_of(text, match.start())
+        if number == last:
+            yield line, "the number %d is taken" % number
+        elif number < last:
+            yield line, "%d stands after %d" % (number, last)
+        if number not in ERROR_RANGE:
+            yield line, "%d is not %d to %d" % (number, ERROR_RANGE[0], ERROR_RANGE[-1])
+        if name in names:
+            yield line, "the name %s is taken" % name
+        names.add(name)
+        last = max(last, number)
+    if len(names) != text.count("\nOP_ERROR("):
+        yield 1, "a line that is not OP_ERROR(number, name, \"sentence\")"
+
+
+def machine(path, text):
+    """No path of one machine, no private host."""
+    yield from find(r"""(?<![\w})\]"'%*./<>-])/(work|root|home/\w+|build)/\w\S*""", text,
+                    "a path of one machine: %s")
+    yield from find(r"(?<![\w.-])[\w.-]+\.(internal|corp|intranet|lan|svc|cluster\.local)\b"
+                    r"(?=[:/\s\"'])", text, "a private host: %s")
+    for match in re.finditer(r"https?://(?:[^/@\s]*@)?([\w.-]+)", text):
+        host = match.group(1)
+        if re.search(r"artifactory|nexus|registry|mirror|goproxy|pypi|npm|crates", host) and \
+                host not in PUBLIC_HOSTS:
+            yield line_of(text, match.start()), "a private host: " + host
+
+
+RULES = [spdx, comments, output, close_on_exec, rooms, marks, bpf_tests, error_numbers, machine]
+
+
+def check_text(root):
+    """Messages for all files, and notes that are no failure."""
+    wrong, notes = [], []
+    for path in tracked(root):
+        try:
+            text = pathlib.Path(root, path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        if path.startswith("tests/fuzz/corpus/"):
+            continue
+        for rule in RULES:
+            more = {"exists": lambda name: pathlib.Path(root, name).exists()} \
+                if rule is rooms else {}
+            wrong += ["%s:%d: %s [%s]" % (path, line, message, rule.__name__)
+                      for line, message in rule(path, text, **more)]
+        lines = text.count("\n")
+        if lines > LINES_MAX and suffix(path) in C_SUFFIXES | {".py", ".sh"}:
+            notes.append("note: %s has %d lines" % (path, lines))
+    return wrong + list(unneeded(root)), notes
+
+
+def unneeded(root):
+    """What ROOMS_ALLOWED allows and nobody does."""
+    for path, header in ROOMS_ALLOWED:
+        file = pathlib.Path(root, path)
+        if not file.exists() or '"%s"' % header not in file.read_text():
+            yield "tests/check/lint.py: %s includes %s no more: forbid it" % (path, header)
+
+
+def parse_nm(text):
+    """(object, name, class, section) of each line of nm -A -f sysv."""
+    for line in text.split("\n"):
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) == 7:
+            where, name = fields[0].rsplit(":", 1)
+            yield where.rsplit("/", 1)[-1], name, fields[2], fields[6]
+
+
+def check_symbols(symbols):
+    """Nothing writable at file scope, and every name that others see says whose it is."""
+    for where, name, kind, section in symbols:
+        if name.startswith(("__odr_asan", ".L", "__gcov", "__llvm", "__sanitizer", "__sancov")):
+            continue # the compiler's
+        plain = re.sub(r"\.\d+$", "", name)
+        if re.match(r"\.(data|bss|tdata|tbss)\b(?!\.rel\.ro)", section) or section == "*COM*":
+            if plain not in DATA_ALLOWED:
+                yield "%s: %s is writable data at file scope (%s)" % (where, name, section)
+        if kind in "TWVDBRC" and not name.startswith(("op_", "otelprof_")):
+            yield "%s: %s is not static and begins with neither op_ nor otelprof_" % (where, name)
+
+
+def check_objects(archive):
+    out = subprocess.run(["nm", "-A", "-f", "sysv", "--defined-only", archive], check=True,
+                         capture_output=True, text=True).stdout
+    symbols = list(parse_nm(out))
+    if not any(name == "otelprof_init" for _, name, _, _ in symbols):
+        return ["nm finds no otelprof_init in " + archive], []
+    return sorted(check_symbols(symbols)), []
+
+
+def main(what, path):
+    wrong, notes = {"text": check_text, "objects": check_objects}[what](path)
+    print("\n".join(wrong + notes) or "the rules hold")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

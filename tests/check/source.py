@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks share: the files of the project, and C without its comments and strings."""
+import pathlib
+import re
+import subprocess
+
+SKIP = 77
+C_SUFFIXES = {".c", ".h", ".def"}
+
+_C_TOKEN = re.compile(r"""
+      (?P<block> /\* .*? (?: \*/ | \Z ) )
+    | (?P<line> // [^\n]* )
+    | (?P<string> " (?: \\. | [^"\\\n] )* " )
+    | (?P<char> ' (?: \\. | [^'\\\n] )* ' )
+    """, re.S | re.X)
+
+
+def tracked(root, *patterns):
+    """Paths of the project's files below @root, sorted; of a tarball, all that are there."""
+    out = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z",
+                          "--", *patterns], capture_output=True, text=True)
+    if out.returncode == 0:
+        names = [name for name in out.stdout.split("\0") if name]
+    else:
+        names = [str(path.relative_to(root)) for pattern in patterns or ["."]
+                 for path in pathlib.Path(root, pattern).rglob("*")]
+    return sorted(name for name in names if pathlib.Path(root, name).is_file())
+
+
+def blank(text, kinds):
+    """@text with each token of @kinds made blanks; lines and columns stay."""
+    def replace(match):
+        if match.lastgroup not in kinds:
+            return match.group()
+        return re.sub(r"[^\n]", " ", match.group())
+    return _C_TOKEN.sub(replace, text)
+
+
+def code(text):
+    """C without comments and without what stands in strings."""
+    return blank(text, {"block", "line", "string", "char"})
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def arguments(text, position):
+    """The text between the parenthesis at @position and its partner."""
+    depth = 0
+    for i in range(position, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if not depth:
+            return text[position + 1:i]
+    return text[position + 1:]

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of lint.py finds what breaks it, at its line, and leaves alone what does not."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import lint
+
+C = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+
+# rule: [(path, text, line of the wrong)]
+BAD = {
+    lint.spdx: [
+        ("lib/base/a.c", "int a;\n", 1),
+        ("lib/base/a.c", "\n" + C, 1),
+        ("lib/base/a.c", "/* SPDX-License-Identifier: MIT */\n", 1),
+        ("bpf/a.h", C, 1),
+        ("lib/base/a.c", "/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */\n", 1),
+        ("tests/a.py", "import os\n", 1),
+        ("tests/a.sh", "#!/bin/sh\nset -e\n", 2),
+        ("lib/base/empty.h", "", 1),
+    ],
+    lint.comments: [
+        ("lib/base/a.c", C + "int a; // one\n", 2),
+        ("bpf/a.h", "/* a */ // b\n", 1),
+        ("tests/unit/a.c", 'char *s = "/*"; // c\n', 1),
+    ],
+    lint.output: [
+        ("lib/base/a.c", C + 'f(void)\n{\n\tfprintf(stderr, "x");\n}\n', 4),
+        ("lib/base/a.c", '\tprintf("x");\n', 1),
+        ("lib/base/a.c", '\t(void)puts("x");\n', 1),
+        ("lib/base/a.c", '\tperror("x");\n', 1),
+        ("lib/elf/a.c", "\texit(1);\n", 1),
+        ("lib/elf/a.h", "\tabort ();\n", 1),
+        ("lib/elf/a.c", "\t_exit(1);\n", 1),
+        ("lib/export/grpc/a.c", "\tfputs(s, stdout);\n", 1),
+    ],
+    lint.close_on_exec: [
+        ("lib/base/a.c", "\tfd = open(path, O_RDONLY);\n", 1),
+        ("lib/base/a.c", "\n\tfd = openat(dir, f(path), O_RDONLY |\n\t\tO_NOFOLLOW);\n", 2),
+        ("lib/base/a.c", "\topen(path, O_RDONLY /* O_CLOEXEC */);\n", 1),
+        ("lib/base/a.c", '\tf = fopen(path, "r");\n', 1),
+        ("lib/base/a.c", "\tfd = dup(fd);\n", 1),
+        ("lib/base/a.c", "\tpipe(fds);\n", 1),
+        ("lib/base/a.c", "\tfd = socket(AF_UNIX, SOCK_STREAM, 0);\n", 1),
+        ("lib/base/a.c", "\tfd = epoll_create1(0);\n", 1),
+    ],
+    lint.rooms: [
+        ("lib/process/a.c", C + '#include "capture/capture.h"\n', 2),
+        ("lib/elf/a.h", '#include "process/maps.h"\n', 1),
+        ("lib/base/a.c", '#include "elf/file.h"\n', 1),
+        ("lib/symbol/a.c", '#include "dwarf/cfi.h"\n', 1),
+        ("lib/symbol/a.c", '#include "runtime/runtime.h"\n', 1),
+        ("lib/export/grpc/a.c", '# include "profile/window.h"\n', 1),
+        ("lib/capture/a.c", '#include "api/handle.h"\n', 1),
+        ("lib/capture/a.c", "#include <api/handle.h>\n", 1),
+    ],
+    lint.marks: [
+        ("lib/base/a.c", C + "/* TO" "DO: b */\n", 2),
+        ("docs/a.md", "FIX" "ME\n", 1),
+        ("tests/a.py", "# XX" "X\n", 1),
+        ("meson.build", "# a HA" "CK\n", 1),
+    ],
+    lint.bpf_tests: [
+        ("bpf/a.h", "#ifdef OP_TEST\n", 1),
+        ("bpf/a.h", "\n#if defined(TESTING)\n", 2),
+        ("bpf/a.h", '#include "../tests/harness.h"\n', 1),
+        ("bpf/a.h", '#include "test.h"\n', 1),
+        ("bpf/a.bpf.c", "# define TEST 1\n", 1),
+    ],
+    lint.error_numbers: [
+        ("bpf/include/op_errors.def",
+         '\nOP_ERROR(32, a, "A.")\nOP_ERROR(32, b, "B.")\n', 3),
+        ("bpf/include/op_errors.def",
+         '\nOP_ERROR(33, a, "A.")\nOP_ERROR(32, b, "B.")\n', 3),
+        ("bpf/include/op_errors.def",
+         '\nOP_ERROR(32, a, "A.")\nOP_ERROR(33, a, "B.")\n', 3),
+        ("bpf/include/op_errors.def", '\nOP_ERROR(7, a, "A.")\n', 2),
+        ("bpf/include/op_errors.def", '\nOP_ERROR(0x20, a, "A.")\n', 1),
+    ],
+    lint.machine: [
+        ("docs/a.md", "see /wo" "rk/main/README.md\n", 1),
+        ("tests/a.sh", "cd /ro" "ot/x\n", 1),
+        ("tests/a.sh", "\ncd /ho" "me/user/src\n", 2),
+        ("tests/a.sh", "X=https://pypi.reg" "istry.example/simple\n", 1),
+        ("tests/a.sh", "X=https://u:p@mir" "ror.example/simple\n", 1),
+        ("tests/a.sh", "X=http://artifacts.inter" "nal/x\n", 1),
+    ],
+}
+
+GOOD = {
+    lint.spdx: [
+        ("lib/base/a.c", C),
+        ("bpf/a.h", "/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */\n"),
+        ("tests/a.py", "#!/usr/bin/env python3\n# SPDX-License-Identifier: Apache-2.0\n"),
+        ("docs/a.md", "# A\n"),
+    ],
+    lint.comments: [
+        ("lib/base/a.c", '/* https://a */ char *s = "http://b"; char c = \'"\'; /* // */\n'),
+        ("tests/a.py", "a // b\n"),
+    ],
+    lint.output: [
+        ("lib/base/a.c", '\tsnprintf(s, n, "exit(1)"); /* printf("x") */\n'),
+        ("lib/base/a.c", "\tlog->abort(); x.exit(1); op_exit(1); STDOUT_FILENO;\n"),
+        ("lib/base/a.h", "__attribute__((format(printf, 1, 2)))\n"),
+        ("examples/a.c", '\tprintf("x");\n'),
+    ],
+    lint.close_on_exec: [
+        ("lib/base/a.c", "\tfd = openat(dir, path, flags | O_CLOEXEC, 0644);\n"),
+        ("lib/base/a.c", "\tops->open(x); op_open(path, 0); f.open(x); fd = op_dup(fd);\n"),
+        ("lib/base/a.c", '\tf = fopen(path, "re");\n\td = opendir(path);\n'),
+        ("lib/base/a.c", "\tfd = epoll_create1(EPOLL_CLOEXEC);\n"),
+        ("tests/a.c", "\tfd = open(path, O_RDONLY);\n"),
+    ],
+    lint.rooms: [
+        ("lib/process/a.c", '#include "process/b.h"\n#include "base/io.h"\n'),
+        ("lib/process/a.c", '#include "elf/file.h"\n#include "profile/window.h"\n'),
+        ("lib/dwarf/a.c", '#include "elf/file.h"\n#include "unwind/arena.h"\n'),
+        ("lib/symbol/a.c", '#include "elf/file.h"\n#include "op_user_types.h"\n'),
+        ("lib/api/a.c", '#include "capture/capture.h"\n#include "export/exporter.h"\n'),
+        ("lib/process/a.c", '#include "otelprof/config.h"\n/* #include "capture/b.h" */\n'),
+    ],
+    lint.marks: [("lib/base/a.c", '"/tmp/aXXXXXX" hackney TODOS\n')],
+    lint.bpf_tests: [
+        ("bpf/a.h", "#ifndef OP_A_H\n/*\n#ifdef OP_TEST\n*/\n#include <linux/types.h>\n"),
+        ("tests/a.h", "#ifdef OP_TEST\n"),
+    ],
+    lint.error_numbers: [
+        ("bpf/include/op_errors.def", '/* 32-63 */\nOP_ERROR(32, a, "A.")\nOP_ERROR(64, b, "B")\n'),
+    ],
+    lint.machine: [
+        ("docs/a.md", "/proc/PID/root/x, %s/root/y, HOME=/root, build/lib, /usr/lib/x\n"),
+        ("docs/a.md", "https://proxy.golang.org/x, https://pypi.org/simple, http://localhost:1\n"),
+        ("docs/a.md", "http://collector:4317, internal/x.h\n"),
+    ],
+}
+
+
+class Text(unittest.TestCase):
+    def test_every_rule_has_texts(self):
+        self.assertEqual(set(lint.RULES), set(BAD))
+        self.assertEqual(set(lint.RULES), set(GOOD))
+
+    def test_bad_is_found(self):
+        for rule, cases in BAD.items():
+            for path, text, line in cases:
+                with self.subTest(rule=rule.__name__, text=text):
+                    self.assertIn(line, [at for at, _ in rule(path, text)])
+
+    def test_good_is_left_alone(self):
+        for rule, cases in GOOD.items():
+            for path, text in cases:
+                with self.subTest(rule=rule.__name__, text=text):
+                    self.assertEqual([], list(rule(path, text)))
+
+    def test_allowed_headers_have_reasons(self):
+        self.assertTrue(all(lint.ROOMS_ALLOWED.values()))
+        self.assertTrue(all(lint.DATA_ALLOWED.values()))
+
+    def test_what_is_allowed_in_vain_is_found(self):
+        with tempfile.TemporaryDirectory() as where:
+            self.assertEqual(len(lint.ROOMS_ALLOWED), len(list(lint.unneeded(where))))
+
+    def test_a_header_of_no_room_is_no_room(self):
+        text = '#include "capture/b.h"\n'
+        self.assertEqual([], list(lint.rooms("lib/otlp/a.c", text, lambda name: False)))
+
+
+NM = """
+Symbols from lib.a[a.c.o]:
+
+Name                  Value           Class        Type         Size             Line  Section
+lib.a:dir/a.c.o:%-20s|0000000000000000|   %s  |            OBJECT|0000000000000008|     |%s
+"""
+
+
+def nm(name, kind, section):
+    return list(lint.check_symbols(lint.parse_nm(NM % (name, kind, section))))
+
+
+class Objects(unittest.TestCase):
+    def test_writable_data_is_found(self):
+        for kind, section in [("b", ".bss"), ("d", ".data"), ("b", ".tbss"), ("d", ".tdata"),
+                              ("d", ".data.rel"), ("d", ".data.counter"), ("C", "*COM*")]:
+            with self.subTest(section=section):
+                self.assertTrue(nm("op_count", kind, section))
+                self.assertTrue(nm("op_count.12", kind, section))
+
+    def test_constants_are_left_alone(self):
+        for section in [".rodata", ".data.rel.ro", ".data.rel.ro.local", ".rodata.str1.1"]:
+            with self.subTest(section=section):
+                self.assertEqual([], nm("names.0", "d", section))
+
+    def test_what_is_allowed_is_left_alone(self):
+        self.assertEqual([], nm("init_log", "b", ".tbss"))
+
+    def test_foreign_names_are_found(self):
+        self.assertTrue(nm("elf_open", "T", ".text"))
+        self.assertTrue(nm("names", "R", ".rodata"))
+        self.assertTrue(nm("open_op_x", "T", ".text"))
+
+    def test_own_names_are_left_alone(self):
+        self.assertEqual([], nm("op_elf_open", "T", ".text"))
+        self.assertEqual([], nm("otelprof_init", "T", ".text"))
+        self.assertEqual([], nm("elf_open", "t", ".text"))
+        self.assertEqual([], nm("op_names", "R", ".rodata"))
+
+    @unittest.skipUnless(shutil.which("cc") and shutil.which("ar"), "no compiler")
+    def test_a_real_archive(self):
+        source = """
+            struct s { const char *name; };
+            static const char text[] = "a";
+            static const struct s table[] = { { text } };
+            static int hidden;
+            int otelprof_init(void) { static int calls; return ++calls + ++hidden; }
+            const char *op_name(int i) { return table[i].name; }
+            void foreign(void) { }
+        """
+        with tempfile.TemporaryDirectory() as where:
+            path = pathlib.Path(where)
+            (path / "a.c").write_text(source)
+            subprocess.run(["cc", "-fPIC", "-c", "a.c"], cwd=path, check=True)
+            subprocess.run(["ar", "rc", "lib.a", "a.o"], cwd=path, check=True)
+            wrong, _ = lint.check_objects(str(path / "lib.a"))
+        self.assertEqual(["calls", "foreign", "hidden"],
+                         sorted(line.split()[1].split(".")[0] for line in wrong), wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()
