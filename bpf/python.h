@@ -20,11 +20,12 @@
 
 /* u->runtime_state */
 enum {
-	OP_PY_BEGUN = 0,  /* the thread state was read */
+	OP_PY_NONE = 0,	  /* op_python.none */
 	OP_PY_FRAME = 1,  /* the next frame, or 0 */
 	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0 */
 	OP_PY_RUN = 3,	  /* in a run: its first frame */
 	OP_PY_PUSHED = 4, /* words and frames that were there before the run */
+	OP_PY_WORDS = 5,  /* 2: words 1 and 2 of op_python; 0: the walk has not begun */
 };
 
 enum {
@@ -181,7 +182,7 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 }
 
 /* Show one frame. */
-static __always_inline enum op_next op_python_frame(struct op_unwind *u, op_ref process,
+static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 						    const __u64 *words)
 {
 	__u64 frame = u->runtime_state[OP_PY_FRAME];
@@ -189,6 +190,7 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u, op_ref 
 	__u64 pointer_mask = OP_PY_BYTE(words, pointer_mask);
 	__u32 len = OP_PY_BYTE(words, read_bytes);
 	__u64 previous;
+	__u64 function;
 	__u64 code;
 	bool marked;
 
@@ -207,11 +209,9 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u, op_ref 
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
 	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
-	if (code &&
-	    ((flags & OP_PYTHON_FUNCTION) == 0 ||
-	     (op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask) !=
-		     op_arena_u64(u, process,
-				  __builtin_offsetof(struct op_python, none))))
+	function = op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask;
+	if (code && ((flags & OP_PYTHON_FUNCTION) == 0 ||
+		     function != u->runtime_state[OP_PY_NONE]))
 		op_python_push(u, code, words);
 	u->runtime_state[OP_PY_FRAME] = previous;
 	if (marked || !previous)
@@ -219,31 +219,50 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u, op_ref 
 	return OP_NEXT_CONTINUE;
 }
 
+/* The struct op_python of u's process, or 0. */
+static __always_inline op_ref op_python_process(struct op_unwind *u)
+{
+	__u32 at = __builtin_offsetof(struct op_process, runtime) + OP_RUNTIME_PYTHON * 4;
+
+	return (op_ref)(op_arena_u64(u, u->process, at) >> (at % 8 * 8));
+}
+
+/* The first step of a walk. Returns 0 or an error. */
+static __always_inline __u32 op_python_first(struct op_unwind *u)
+{
+	op_ref process = op_python_process(u);
+	__u64 *words = &u->runtime_state[OP_PY_WORDS];
+
+	if (!process)
+		return OP_ERROR_python_no_process;
+	if (u->late)
+		return OP_ERROR_python_late;
+	words[0] = op_arena_u64(u, process, 8);
+	words[1] = op_arena_u64(u, process, 16);
+	u->runtime_state[OP_PY_NONE] =
+		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
+	return op_python_begin(u, process, words);
+}
+
 /* Push one Python frame of the interpreter loop at u->pc, or go on native. */
 static __always_inline enum op_next op_step_python(struct op_unwind *u)
 {
-	__u32 at = __builtin_offsetof(struct op_process, runtime) + OP_RUNTIME_PYTHON * 4;
-	op_ref process = (op_ref)(op_arena_u64(u, u->process, at) >> (at % 8 * 8));
 	__u64 words[2];
 	__u32 error;
 
-	if (!process)
-		return op_python_leave(u, OP_ERROR_python_no_process);
-	if (u->late)
-		return op_python_leave(u, OP_ERROR_python_late);
-	words[0] = op_arena_u64(u, process, 8);
-	words[1] = op_arena_u64(u, process, 16);
-	if (!u->runtime_state[OP_PY_BEGUN]) {
-		u->runtime_state[OP_PY_BEGUN] = 1;
-		error = op_python_begin(u, process, words);
+	if (u->runtime_state[OP_RUNTIME_ERROR])
+		return op_python_leave(u, 0);
+	if (!u->runtime_state[OP_PY_WORDS]) {
+		error = op_python_first(u);
 		if (error)
 			return op_python_leave(u, error);
 	}
-	if (!u->runtime_state[OP_PY_RUN]) {
-		if (!op_python_enter(u, process, words, &error))
-			return op_python_leave(u, error);
-	}
-	return op_python_frame(u, process, words);
+	words[0] = u->runtime_state[OP_PY_WORDS];
+	words[1] = u->runtime_state[OP_PY_WORDS + 1];
+	if (!u->runtime_state[OP_PY_RUN] &&
+	    !op_python_enter(u, op_python_process(u), words, &error))
+		return op_python_leave(u, error);
+	return op_python_frame(u, words);
 }
 
 #endif
