@@ -223,7 +223,9 @@ class Objects(unittest.TestCase):
             (path / "a.c").write_text(source)
             subprocess.run(["cc", "-fPIC", "-c", "a.c"], cwd=path, check=True)
             subprocess.run(["ar", "rc", "lib.a", "a.o"], cwd=path, check=True)
-            wrong, _ = lint.check_objects(str(path / "lib.a"))
+            wrong, _ = lint.check_objects(str(path / "lib.a"), "otelprof_init")
+            empty, _ = lint.check_objects(str(path / "lib.a"), "otelprof_start")
+        self.assertEqual(1, len(empty))
         self.assertEqual(["calls", "foreign", "hidden"],
                          sorted(line.split()[1].split(".")[0] for line in wrong), wrong)
 
