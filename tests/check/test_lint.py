@@ -84,7 +84,7 @@ BAD = {
         ("docs/a.md", "see /wo" "rk/main/README.md\n", 1),
         ("tests/a.sh", "cd /ro" "ot/x\n", 1),
         ("tests/a.sh", "\ncd /ho" "me/user/src\n", 2),
-        ("tests/a.sh", "X=https://pypi.reg" "istry.example/simple\n", 1),
+        ("tests/a.sh", "X=https://reg" "istry.example/simple\n", 1),
         ("tests/a.sh", "X=https://u:p@mir" "ror.example/simple\n", 1),
         ("tests/a.sh", "X=http://artifacts.inter" "nal/x\n", 1),
     ],
