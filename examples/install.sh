@@ -15,9 +15,10 @@ packages="
 	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev scdoc"
 tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
+	ca-certificates openssl python3-venv
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
 matrix="
-	qemu-system-x86 busybox-static debootstrap util-linux"
+	qemu-system-x86 busybox-static debootstrap util-linux chromium"
 
 case ${1:-} in
 tests) packages="$packages $tests" ;;

@@ -4,8 +4,8 @@
 
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [VERSION...]
 
-Interpreters: python3.N in PATH, pyenv's, and those named in OTELPROF_PYTHONS (paths with
-spaces between). --quick takes 3.11 alone. Prints lines like run.py's.
+Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
+between), and those in the Debian roots named in OTELPROF_CHROOTS. --quick takes 3.11 alone. Prints lines like run.py's.
 """
 
 import argparse
@@ -46,10 +46,15 @@ LOOP = "_PyEval_EvalFrameDefault"
 
 
 def is_mixed_right(sample):
-    """Is each activation of the interpreter's loop right below the frames it runs?"""
+    """Is each activation of the interpreter's loop right below the frames it runs? In a
+    stripped interpreter the loop may have no name."""
     frames = sample.frames
-    loops = [i for i, f in enumerate(frames) if f.name.startswith(LOOP) and f.type == "native"]
-    return bool(loops) and all(i > 0 and frames[i - 1].type == "cpython" for i in loops)
+    below = [b.name for a, b in zip(frames, frames[1:])
+             if a.type == "cpython" and b.type == "native"]
+    loops = sum(f.name.startswith(LOOP) and f.type == "native" for f in frames)
+    named = sum(name.startswith(LOOP) for name in below)
+    return bool(below) and named == loops and all(
+        name.startswith(LOOP) or "+0x" in name for name in below)
 
 
 def check_mix(capture, result):
@@ -63,24 +68,28 @@ def check_mix(capture, result):
 
 
 def interpreters():
-    """version → path of a python of that version, the first that answers."""
+    """version → the command of a python of that version, the first that answers."""
     paths = os.environ.get("OTELPROF_PYTHONS", "").split()
     paths += ["/usr/bin/python" + v for v in VERSIONS]
     paths += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
+    commands = [[path] for path in paths if os.access(path, os.X_OK)]
+    for root in os.environ.get("OTELPROF_CHROOTS", "").split():
+        commands += [["chroot", root, path[len(root):]]
+                     for path in glob.glob(root + "/usr/bin/python3.*[0-9]")]
     found = {}
-    for path in paths:
-        if not os.access(path, os.X_OK):
-            continue
-        done = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+    for command in commands:
+        done = subprocess.run([*command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
                               capture_output=True, text=True)
         version = done.stdout.strip()
         if version in VERSIONS and version not in found:
-            found[version] = path
+            found[version] = command
     return found
 
 
-def cell(judge, version, path):
-    process = subprocess.Popen([path, PROGRAM, "spin", "600"], stdout=subprocess.DEVNULL)
+def cell(judge, version, command):
+    with open(PROGRAM, encoding="utf-8") as f:  # by its text: a root does not have the file
+        process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
+                                   stdout=subprocess.DEVNULL)
     time.sleep(1)
     try:
         got = judge.record("python-" + version, "-F", str(judge.args.hz), "-d",
