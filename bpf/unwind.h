@@ -66,7 +66,7 @@ struct op_unwind {
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 
 	__u64 window_at; /* address of window[0]; ~0: empty */
-	__u8 window[OP_WINDOW_BYTES];
+	__u64 window[OP_WINDOW_BYTES / 8];
 	__u64 reg[OP_LEAF_REGS]; /* valid while exact */
 };
 
@@ -115,7 +115,7 @@ static __always_inline int op_read_stack(struct op_unwind *u, __u64 addr, __u64 
 {
 	__u64 off = addr - u->window_at;
 
-	if (off > OP_WINDOW_BYTES - 8) {
+	if (off > OP_WINDOW_BYTES - 8 || (off & 7)) {
 		__u64 start = addr - OP_WINDOW_BELOW;
 
 		u->window_at = ~0ULL;
@@ -124,10 +124,11 @@ static __always_inline int op_read_stack(struct op_unwind *u, __u64 addr, __u64 
 		u->window_at = start;
 		off = OP_WINDOW_BELOW;
 	}
+	off >>= 3;
 	op_platform_bound(off);
-	if (off > OP_WINDOW_BYTES - 8)
+	if (off >= OP_WINDOW_BYTES / 8)
 		return -1;
-	*ret = *(__u64 *)(u->window + off);
+	*ret = u->window[off];
 	return 0;
 }
 
