@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the checks share: the files of the project, and C without its comments and strings."""
+import fnmatch
+import os
 import pathlib
 import re
 import subprocess
@@ -22,9 +24,19 @@ def tracked(root, *patterns):
     if out.returncode == 0:
         names = [name for name in out.stdout.split("\0") if name]
     else:
-        names = [str(path.relative_to(root)) for pattern in patterns or ["."]
-                 for path in pathlib.Path(root, pattern).rglob("*")]
+        names = [name for name in walk(root)
+                 if not patterns or any(fnmatch.fnmatch(name, p) for p in patterns)]
     return sorted(name for name in names if pathlib.Path(root, name).is_file())
+
+
+def walk(root):
+    """All files but those of builds."""
+    for folder, folders, files in os.walk(root):
+        top = os.path.relpath(folder, root)
+        folders[:] = [name for name in folders if name != "__pycache__" and
+                      not (top == "." and name.startswith(("build", ".")))]
+        for name in files:
+            yield os.path.normpath(os.path.join(top, name))
 
 
 def blank(text, kinds):

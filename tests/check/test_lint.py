@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import lint
+import source
 
 C = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 
@@ -162,6 +163,15 @@ class Text(unittest.TestCase):
     def test_what_is_allowed_in_vain_is_found(self):
         with tempfile.TemporaryDirectory() as where:
             self.assertEqual(len(lint.ROOMS_ALLOWED), len(list(lint.unneeded(where))))
+
+    def test_a_tarball_is_walked(self):
+        with tempfile.TemporaryDirectory() as where:
+            for name in ["lib/elf/a.c", "lib/b.h", "build/c.c", "tests/__pycache__/d.c", "e.md"]:
+                path = pathlib.Path(where, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(C)
+            self.assertEqual(["e.md", "lib/b.h", "lib/elf/a.c"], source.tracked(where))
+            self.assertEqual(["lib/elf/a.c"], source.tracked(where, "lib/*.c"))
 
     def test_a_header_of_no_room_is_no_room(self):
         text = '#include "capture/b.h"\n'
