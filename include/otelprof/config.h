@@ -50,7 +50,7 @@ struct otelprof_config {
 	size_t size;			/* of this struct; otelprof_config_init() sets it */
 	uint64_t flags;			/* OTELPROF_NO_KERNEL_STACKS and so on */
 	uint64_t runtimes_off;		/* OTELPROF_RUNTIME_*: these get native frames only */
-	uint64_t memory_budget_bytes;	/* unwind tables and process tables in the kernel; 64 MiB */
+	uint64_t memory_budget_bytes;	/* kernel memory for tables; 64 MiB */
 	uint64_t symbol_budget_bytes;	/* names kept in user memory; 64 MiB */
 	uint32_t sample_rate_hz;	/* samples a second and CPU, 1 to 1000; 20 */
 	uint32_t max_frames;		/* frames of a user stack, 16 to 1024; 1024 */
@@ -63,7 +63,7 @@ struct otelprof_config {
 	const char *procfs_root;	/* "/proc" */
 	const char *sysfs_root;		/* "/sys" */
 	const char *layouts_dir;	/* extra runtime layouts; NULL: built-in ones only */
-	const char *service_name;	/* service.name of processes that name none; NULL: none */
+	const char *service_name;	/* of processes that name none; NULL: none */
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
 };
@@ -81,8 +81,8 @@ static inline void otelprof_config_init(struct otelprof_config *config)
 #define OTELPROF_FILTER_PID_TREE 2 /* number: a process and its descendants */
 #define OTELPROF_FILTER_COMM	 3 /* text: the thread's command name, whole, 15 bytes */
 #define OTELPROF_FILTER_UID	 4 /* number: real user id */
-#define OTELPROF_FILTER_CGROUP	 5 /* text: path below the cgroup v2 mount; and its children */
-#define OTELPROF_FILTER_MIN_AGE	 6 /* number: nanoseconds since the process began, at least */
+#define OTELPROF_FILTER_CGROUP	 5 /* text: path below cgroup v2's mount; children too */
+#define OTELPROF_FILTER_MIN_AGE	 6 /* number: least age of the process in nanoseconds */
 
 /* otelprof_filter_rule.action */
 #define OTELPROF_FILTER_INCLUDE 0
@@ -97,7 +97,7 @@ struct otelprof_filter_rule {
 	size_t size;	    /* of this struct, equal in all rules of one filter */
 	uint32_t kind;	    /* OTELPROF_FILTER_PID and so on */
 	uint32_t action;    /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
-	uint32_t keep_one_in; /* 0 or 1: every sample; N: one in N, the rest is "filtered" */
+	uint32_t keep_one_in; /* 0, 1: all; N: one in N, the rest is "filtered" */
 	uint32_t reserved0;
 	uint64_t number;
 	const char *text;

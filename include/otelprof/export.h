@@ -52,10 +52,10 @@ static inline void otelprof_grpc_config_init(struct otelprof_grpc_config *config
 }
 
 /* otelprof_file_config.format */
-#define OTELPROF_FORMAT_OTLP   0 /* requests, each after its length as 4 bytes, big endian */
-#define OTELPROF_FORMAT_PPROF  1 /* one gzip'ed pprof profile, written by otelprof_flush() */
-#define OTELPROF_FORMAT_FOLDED 2 /* "root;child;leaf count" lines, written by otelprof_flush() */
-#define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, written by otelprof_flush() */
+#define OTELPROF_FORMAT_OTLP   0 /* requests, each after its length: 4 bytes, big endian */
+#define OTELPROF_FORMAT_PPROF  1 /* one gzip'ed pprof profile, by otelprof_flush() */
+#define OTELPROF_FORMAT_FOLDED 2 /* "root;child;leaf count" lines, by otelprof_flush() */
+#define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, by otelprof_flush() */
 
 /* Profiles into a file, written under a temporary name and renamed when whole. */
 struct otelprof_file_config {

@@ -45,7 +45,7 @@ struct otelprof_stats {
 	uint64_t samples_dropped[OTELPROF_DROPS];
 	uint64_t stacks_complete;   /* reached the end of the stack */
 	uint64_t stacks_truncated;  /* cut at max_frames */
-	uint64_t stacks_broken;     /* ended by an unwind error: see otelprof_unwind_errors() */
+	uint64_t stacks_broken;     /* ended by an error, see otelprof_unwind_errors() */
 	uint64_t processes;	    /* known now */
 	uint64_t executables;	    /* known now */
 	uint64_t processes_unseen;  /* not tracked: max_processes was reached */
@@ -53,7 +53,7 @@ struct otelprof_stats {
 	uint64_t arena_bytes;	    /* kernel memory for tables, in use */
 	uint64_t arena_limit_bytes; /* memory_budget_bytes */
 	uint64_t symbol_bytes;	    /* user memory for names */
-	uint64_t bpf_run_ns;	    /* time in the sampling program, where the kernel counts it */
+	uint64_t bpf_run_ns;	    /* in the sampling program, where the kernel counts */
 	uint64_t bpf_run_count;
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	    /* before compression */
