@@ -4,7 +4,7 @@
 
     report.py meson SUITE TESTLOG    meson's testlog.json as such lines
     report.py summary RESULTS        a table for the terminal
-    report.py matrix RESULTS         docs/test-matrix.md
+    report.py matrix RESULTS COMMIT SUITES   docs/test-matrix.md
     report.py count RESULTS          the last line
 """
 
@@ -68,10 +68,11 @@ def summary(rows):
             print("%s %s %s: %s" % (status, suite, cell, text))
 
 
-def matrix(rows):
+def matrix(rows, commit, ran):
     print("# What passes where\n")
-    print("Written by `sh tests/run.sh --matrix --write-matrix` on Linux %s, %s; do not edit.\n"
-          % (platform.release(), platform.machine()))
+    print("Written by one run of `tests/run.sh --write-matrix` (suites: %s) at %s, on Linux %s, %s; "
+          "do not edit.\n" % (" ".join(ran.split()), commit, platform.release(),
+                              platform.machine()))
     print("| suite | passes | fails | not run |\n|---|---|---|---|")
     suites = by_suite(rows)
     for suite, cells in suites.items():
@@ -96,7 +97,7 @@ def main():
     if what == "summary":
         summary(rows)
     elif what == "matrix":
-        matrix(rows)
+        matrix(rows, args[1], args[2])
     else:
         count = tally([(status, cell, text) for status, _, cell, text in rows])
         print("%d passed, %d failed, %d skipped" % (count["ok"], count["FAIL"], count["skip"]))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chain in Rust; see chain.h for what is true of it by construction.
 use std::arch::asm;
-use std::hint::black_box;
 
 #[repr(C)]
 struct Timespec {
@@ -35,6 +34,13 @@ fn keep() {
     unsafe { asm!("", options(nostack)) };
 }
 
+/// The compiler has to think that `x` is read, so it has to exist. (std's black_box is
+/// younger than Debian 12's compiler.)
+#[inline(always)]
+fn read<T: ?Sized>(x: &T) {
+    unsafe { asm!("/* {0} */", in(reg) x as *const T as *const u8, options(nostack)) };
+}
+
 macro_rules! leaf {
     ($name:ident) => {
         #[inline(never)]
@@ -48,7 +54,7 @@ macro_rules! leaf {
                 j.spins += i;
             }
             // Else identical functions are folded into one.
-            black_box(stringify!($name));
+            read(stringify!($name));
             keep();
         }
     };
@@ -59,9 +65,9 @@ macro_rules! link {
         #[inline(never)]
         pub fn $name(j: &mut Job) {
             let room = [j.spins; 3];
-            black_box(&room);
+            read(&room);
             $next(j);
-            black_box(&room);
+            read(&room);
             keep();
         }
     };
