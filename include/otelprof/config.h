@@ -47,23 +47,23 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
 
 struct otelprof_config {
-	size_t size;			/* of this struct; otelprof_config_init() sets it */
-	uint64_t flags;			/* OTELPROF_NO_KERNEL_STACKS and so on */
-	uint64_t runtimes_off;		/* OTELPROF_RUNTIME_*: these get native frames only */
-	uint64_t memory_budget_bytes;	/* kernel memory for tables; 64 MiB */
-	uint64_t symbol_budget_bytes;	/* names kept in user memory; 64 MiB */
-	uint32_t sample_rate_hz;	/* samples a second and CPU, 1 to 1000; 20 */
-	uint32_t max_frames;		/* frames of a user stack, 16 to 1024; 1024 */
-	uint32_t max_processes;		/* processes known at once; 8192 */
-	uint32_t ring_bytes;		/* kernel to user buffer, a power of two; by CPU count */
-	uint32_t threads;		/* 0: all work is done inside otelprof_poll() */
-	uint32_t log_level;		/* lines up to this level are given to log; WARNING */
-	otelprof_log_fn log;		/* NULL: silent */
+	size_t size;	       /* of this struct; otelprof_config_init() sets it */
+	uint64_t flags;	       /* OTELPROF_NO_KERNEL_STACKS and so on */
+	uint64_t runtimes_off; /* OTELPROF_RUNTIME_*: these get native frames only */
+	uint64_t memory_budget_bytes; /* kernel memory for tables; 64 MiB */
+	uint64_t symbol_budget_bytes; /* names kept in user memory; 64 MiB */
+	uint32_t sample_rate_hz;      /* samples a second and CPU, 1 to 1000; 20 */
+	uint32_t max_frames;	      /* frames of a user stack, 16 to 1024; 1024 */
+	uint32_t max_processes;	      /* processes known at once; 8192 */
+	uint32_t ring_bytes; /* kernel to user buffer, a power of two; by CPU count */
+	uint32_t threads;    /* 0: all work is done inside otelprof_poll() */
+	uint32_t log_level;  /* lines up to this level are given to log; WARNING */
+	otelprof_log_fn log; /* NULL: silent */
 	void *log_userdata;
-	const char *procfs_root;	/* "/proc" */
-	const char *sysfs_root;		/* "/sys" */
-	const char *layouts_dir;	/* extra runtime layouts; NULL: built-in ones only */
-	const char *service_name;	/* of processes that name none; NULL: none */
+	const char *procfs_root;  /* "/proc" */
+	const char *sysfs_root;	  /* "/sys" */
+	const char *layouts_dir;  /* extra runtime layouts; NULL: built-in ones only */
+	const char *service_name; /* of processes that name none; NULL: none */
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
 };
@@ -94,9 +94,9 @@ static inline void otelprof_config_init(struct otelprof_config *config)
  * and included if it has none.
  */
 struct otelprof_filter_rule {
-	size_t size;	    /* of this struct, equal in all rules of one filter */
-	uint32_t kind;	    /* OTELPROF_FILTER_PID and so on */
-	uint32_t action;    /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
+	size_t size;	      /* of this struct, equal in all rules of one filter */
+	uint32_t kind;	      /* OTELPROF_FILTER_PID and so on */
+	uint32_t action;      /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
 	uint32_t keep_one_in; /* 0, 1: all; N: one in N, the rest is "filtered" */
 	uint32_t reserved0;
 	uint64_t number;

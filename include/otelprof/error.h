@@ -17,19 +17,19 @@ OTELPROF_BEGIN_DECLS
 struct otelprof;
 
 /* Library codes begin clear of errno (up to 4095) and of libbpf (4000 to 4013). */
-#define OTELPROF_E_BASE	      10000
+#define OTELPROF_E_BASE 10000
 /* The kernel lacks BTF (CONFIG_DEBUG_INFO_BTF), which every program here needs. */
-#define OTELPROF_E_NO_BTF      10001
+#define OTELPROF_E_NO_BTF 10001
 /* The kernel's verifier refused a program; the detail holds the end of its log. */
-#define OTELPROF_E_VERIFIER    10002
+#define OTELPROF_E_VERIFIER 10002
 /* A capability is missing; the detail names it. */
-#define OTELPROF_E_CAPABILITY  10003
+#define OTELPROF_E_CAPABILITY 10003
 /* A module of the library (such as the gRPC transport) could not be loaded. */
-#define OTELPROF_E_MODULE      10004
+#define OTELPROF_E_MODULE 10004
 /* The handle was made before fork() and is used in the child. */
-#define OTELPROF_E_FORKED      10005
+#define OTELPROF_E_FORKED 10005
 /* The back end refused the profiles for good; they are counted as dropped. */
-#define OTELPROF_E_REFUSED     10006
+#define OTELPROF_E_REFUSED 10006
 
 /**
  * Why the last call on a handle failed.
@@ -37,8 +37,8 @@ struct otelprof;
  * The strings are owned by the handle and valid until the next call on it.
  */
 struct otelprof_error_info {
-	size_t size;	     /* of this struct, set by the caller */
-	int32_t code;	     /* the negative number the call returned */
+	size_t size;  /* of this struct, set by the caller */
+	int32_t code; /* the negative number the call returned */
 	uint32_t reserved0;
 	const char *message; /* one sentence: what, where, and what to do about it */
 	const char *detail;  /* longer text such as a verifier log, or NULL */

@@ -29,20 +29,20 @@ struct otelprof;
  */
 struct otelprof_grpc_config {
 	size_t size;
-	const char *endpoint;	      /* "http://host:port", "https://…"; http://localhost:4317 */
+	const char *endpoint; /* "http://host:port", "https://…"; http://localhost:4317 */
 	const char *ca_file;	      /* PEM; NULL: the system's roots */
 	const char *client_cert_file; /* PEM, with client_key_file: mutual TLS */
 	const char *client_key_file;
 	const struct otelprof_attribute *headers; /* sent as metadata; keys lower case */
 	size_t headers_len;
-	uint32_t insecure;	      /* 1: no TLS for an endpoint without a scheme */
-	uint32_t compression;	      /* OTELPROF_COMPRESSION_* */
-	uint32_t timeout_ms;	      /* one export, all its tries apart; 10,000 */
-	uint32_t retry_initial_ms;    /* first back-off; 1,000 */
-	uint32_t retry_max_ms;	      /* longest back-off; 30,000 */
-	uint32_t retry_elapsed_ms;    /* give one request up after; 300,000 */
-	uint64_t queue_bytes;	      /* encoded requests waiting; 16 MiB; oldest dropped first */
-	uint64_t max_request_bytes;   /* before compression; 4,000,000 */
+	uint32_t insecure;	   /* 1: no TLS for an endpoint without a scheme */
+	uint32_t compression;	   /* OTELPROF_COMPRESSION_* */
+	uint32_t timeout_ms;	   /* one export, all its tries apart; 10,000 */
+	uint32_t retry_initial_ms; /* first back-off; 1,000 */
+	uint32_t retry_max_ms;	   /* longest back-off; 30,000 */
+	uint32_t retry_elapsed_ms; /* give one request up after; 300,000 */
+	uint64_t queue_bytes; /* encoded requests waiting; 16 MiB; oldest dropped first */
+	uint64_t max_request_bytes; /* before compression; 4,000,000 */
 };
 
 static inline void otelprof_grpc_config_init(struct otelprof_grpc_config *config)

@@ -3,7 +3,7 @@
 #define OTELPROF_MACROS_H
 
 #if defined(__GNUC__)
-#define OTELPROF_API	     __attribute__((visibility("default")))
+#define OTELPROF_API	    __attribute__((visibility("default")))
 #define OTELPROF_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define OTELPROF_API

@@ -24,40 +24,40 @@ struct otelprof;
 
 /* Why a sample was dropped: indices of otelprof_stats.samples_dropped. */
 #define OTELPROF_DROP_RING     0 /* the kernel's ring was full: poll was called too late */
-#define OTELPROF_DROP_WINDOW   1 /* the window's memory limit */
-#define OTELPROF_DROP_MEMORY   2 /* an allocation failed */
-#define OTELPROF_DROP_ENCODE   3 /* did not fit a request */
-#define OTELPROF_DROP_QUEUE    4 /* every exporter's queue was full */
-#define OTELPROF_DROP_REFUSED  5 /* refused for good by the back end */
-#define OTELPROF_DROP_GIVEN_UP 6 /* the retry time was over, or the program stopped */
-#define OTELPROF_DROP_EXPORTER 7 /* callback or file returned an error */
-#define OTELPROF_DROP_RECORD   8 /* a record that made no sense */
-#define OTELPROF_DROP_NOWHERE  9 /* a window closed with no exporter */
+#define OTELPROF_DROP_WINDOW   1  /* the window's memory limit */
+#define OTELPROF_DROP_MEMORY   2  /* an allocation failed */
+#define OTELPROF_DROP_ENCODE   3  /* did not fit a request */
+#define OTELPROF_DROP_QUEUE    4  /* every exporter's queue was full */
+#define OTELPROF_DROP_REFUSED  5  /* refused for good by the back end */
+#define OTELPROF_DROP_GIVEN_UP 6  /* the retry time was over, or the program stopped */
+#define OTELPROF_DROP_EXPORTER 7  /* callback or file returned an error */
+#define OTELPROF_DROP_RECORD   8  /* a record that made no sense */
+#define OTELPROF_DROP_NOWHERE  9  /* a window closed with no exporter */
 #define OTELPROF_DROP_NESTED   10 /* interrupted the program on its own CPU */
 #define OTELPROF_DROPS	       16
 
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
-	uint64_t samples_filtered;  /* by otelprof_set_filter(), and the idle task */
-	uint64_t samples_exported;  /* accepted by at least one exporter's destination */
-	uint64_t samples_pending;   /* in the ring, the open window or a queue */
+	uint64_t samples_filtered; /* by otelprof_set_filter(), and the idle task */
+	uint64_t samples_exported; /* accepted by at least one exporter's destination */
+	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped[OTELPROF_DROPS];
-	uint64_t stacks_complete;   /* reached the end of the stack */
-	uint64_t stacks_truncated;  /* cut at max_frames */
-	uint64_t stacks_broken;     /* ended by an error, see otelprof_unwind_errors() */
-	uint64_t processes;	    /* known now */
-	uint64_t executables;	    /* known now */
-	uint64_t processes_unseen;  /* not tracked: max_processes was reached */
-	uint64_t events_lost;	    /* process events the kernel dropped; a rescan follows */
-	uint64_t arena_bytes;	    /* kernel memory for tables, in use */
+	uint64_t stacks_complete;  /* reached the end of the stack */
+	uint64_t stacks_truncated; /* cut at max_frames */
+	uint64_t stacks_broken;	   /* ended by an error, see otelprof_unwind_errors() */
+	uint64_t processes;	   /* known now */
+	uint64_t executables;	   /* known now */
+	uint64_t processes_unseen; /* not tracked: max_processes was reached */
+	uint64_t events_lost; /* process events the kernel dropped; a rescan follows */
+	uint64_t arena_bytes; /* kernel memory for tables, in use */
 	uint64_t arena_limit_bytes; /* memory_budget_bytes */
 	uint64_t symbol_bytes;	    /* user memory for names */
 	uint64_t bpf_run_ns;	    /* in the sampling program, where the kernel counts */
 	uint64_t bpf_run_count;
 	uint64_t requests_sent;
-	uint64_t bytes_sent;	    /* before compression */
-	uint64_t sample_period_ns;  /* the true one now */
+	uint64_t bytes_sent;	   /* before compression */
+	uint64_t sample_period_ns; /* the true one now */
 };
 
 static inline void otelprof_stats_init(struct otelprof_stats *stats)
@@ -107,8 +107,8 @@ typedef void (*otelprof_doctor_fn)(void *userdata, const struct otelprof_doctor_
  * Needs no handle and attaches nothing. Returns the number of features MISSING, or a
  * negative errno. Any thread. Since 0.1.
  */
-OTELPROF_API int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
-				 void *userdata);
+OTELPROF_API int otelprof_doctor(const struct otelprof_config *config,
+				 otelprof_doctor_fn fn, void *userdata);
 
 OTELPROF_END_DECLS
 

@@ -169,7 +169,8 @@ uint32_t op_index_find(const struct op_index *x, uint32_t hash, const void *elem
 	if (!x->len)
 		return UINT32_MAX;
 	for (i = hash & x->mask; x->slots[i].number; i = (i + 1) & x->mask)
-		if (x->slots[i].hash == hash && equal(elements, x->slots[i].number - 1, key))
+		if (x->slots[i].hash == hash &&
+		    equal(elements, x->slots[i].number - 1, key))
 			return x->slots[i].number - 1;
 	return UINT32_MAX;
 }

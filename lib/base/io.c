@@ -42,7 +42,8 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off)
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
+		ssize_t n =
+			pread(fd, (char *)buf + done, len - done, (off_t)(off + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -24,9 +24,9 @@ struct op_log {
 	void (*fn)(void *userdata, int level, const char *message);
 	void *userdata;
 	int level;
-	int error;	     /* code of the last op_fail(), 0 for none */
-	char message[512];   /* its sentence */
-	char *detail;	     /* longer text or NULL; owned */
+	int error;	   /* code of the last op_fail(), 0 for none */
+	char message[512]; /* its sentence */
+	char *detail;	   /* longer text or NULL; owned */
 };
 
 /* Log one line. */

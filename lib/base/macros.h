@@ -15,7 +15,7 @@
 #define OP_ALIGN_DOWN(x, n) ((x) & ~((__typeof__(x))(n)-1))
 
 #define op_container_of(ptr, type, member)                                               \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+	((type *)((char *)(ptr)-offsetof(type, member)))
 
 #define _op_unused_	      __attribute__((unused))
 #define _op_must_check_	      __attribute__((warn_unused_result))

@@ -33,7 +33,7 @@ struct op_arena_stats {
 	uint64_t grace_bytes; /* freed, waiting */
 	uint64_t slab_bytes;  /* of slabs made */
 	uint64_t limit_bytes;
-	uint64_t failed;      /* allocations refused for the budget */
+	uint64_t failed; /* allocations refused for the budget */
 };
 
 /* @budget_bytes is rounded down to slabs, at least one. Copies @ops. */

@@ -17,8 +17,8 @@
 
 struct op_host_input {
 	const struct op_arena *arena;
-	const struct op_rule *rules;  /* OP_RULES_MAX */
-	op_ref process;		      /* of struct op_process */
+	const struct op_rule *rules; /* OP_RULES_MAX */
+	op_ref process;		     /* of struct op_process */
 	const struct op_registers *registers;
 	const struct op_memory *memory;
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */

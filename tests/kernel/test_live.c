@@ -4,8 +4,8 @@
  * Loads are children of this test that spin, so that what must be seen is known.
  */
 #include <dirent.h>
-#include <signal.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -5,7 +5,10 @@
 
 static void test_map64_against_a_plain_array(void)
 {
-	enum { KEYS = 512, STEPS = 200000 };
+	enum {
+		KEYS = 512,
+		STEPS = 200000
+	};
 	static uint64_t truth[KEYS];
 	static bool present[KEYS];
 	struct op_map64 m = { 0 };
@@ -46,7 +49,9 @@ static bool equal_int(const void *elements, uint32_t i, const void *key)
 
 static void test_index_finds_by_content(void)
 {
-	enum { N = 10000 };
+	enum {
+		N = 10000
+	};
 	static int elements[N];
 	struct op_index x = { 0 };
 	int i;
