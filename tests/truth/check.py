@@ -163,15 +163,15 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     cell = cells.CELLS["storm"]
     pattern = re.compile(cell.pattern)
     chain = re.compile(cell.leaf_anywhere, re.M)
-    names = set(children.values())
     found = set()
     total = exact = misnamed = 0
     for sample in select(capture):
         stack = stack_names(sample, cell, name_by_record)
-        of_child = bool(chain.search(stack))
-        if of_child and sample.exe != children.get(sample.pid):
-            misnamed += sample.count
-        if sample.exe not in names or sample.exe != children.get(sample.pid):
+        if sample.pid not in children:
+            continue  # somebody else's, maybe of another storm
+        if sample.exe != children[sample.pid]:
+            # Between fork and exec a child is rightly called by its parent's name.
+            misnamed += sample.count if chain.search(stack) else 0
             continue
         found.add(sample.exe)
         total += sample.count

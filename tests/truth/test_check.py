@@ -189,6 +189,14 @@ class Storm(unittest.TestCase):
     def test_name_of_a_sibling_fails(self):
         self.assertFalse(self.judge(exe="s001"))
 
+    def test_another_storm_does_not_count(self):
+        builder = Builder()
+        for i in range(300):
+            builder.add(self.FRAMES, 3, pid=1000 + i, exe="s%03d" % i)
+            builder.add(self.FRAMES, 3, pid=9000 + i, exe="s%03d" % i)
+        self.assertTrue(check.check_storm(capture_of(builder), self.CHILDREN, 99, 30).ok)
+        self.assertFalse(self.judge(seen=0))
+
     def test_broken_stacks_fail(self):
         self.assertFalse(self.judge(frames=self.FRAMES[:6]))
 
