@@ -6,6 +6,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "maps.h"
+#include "task.h"
 
 enum {
 	OP_ANCESTORS_MAX = 24, /* parents looked at for a PID tree */
@@ -39,15 +40,19 @@ struct op_subject {
 	const __u64 *comm; /* OP_COMM_BYTES */
 };
 
-/* Is the process @pid, or an ancestor, the process with tgid @root (of the root namespace)? */
+/* Is the process of @task, or an ancestor, process @root of the profiler's namespace? */
 static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 {
 	int i;
 
 	for (i = 0; i < OP_ANCESTORS_MAX; i++) {
 		__u32 tgid = BPF_CORE_READ(task, tgid);
+		__u32 pid = tgid;
 
-		if (tgid == root)
+		if (op_pid_level)
+			pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid),
+					op_pid_level);
+		if (pid == root)
 			return true;
 		if (tgid <= 1)
 			return false;

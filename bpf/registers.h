@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The current task, its user registers and its thread pointer. */
+/* The current task's user registers and thread pointer. */
 #ifndef OP_REGISTERS_H
 #define OP_REGISTERS_H
 
 #include <bpf/bpf_core_read.h>
-
-/* The current task. bpf_get_current_task() serves every kernel; its fields are read by
- * bpf_probe_read_kernel(), which BPF_CORE_READ does. */
-static __always_inline struct task_struct *op_current_task(void)
-{
-	return (struct task_struct *)bpf_get_current_task();
-}
 
 enum {
 	/* THREAD_SIZE of kernels before 5.15, which lack bpf_task_pt_regs() */

@@ -13,10 +13,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "exec.h"
 #include "filter.h"
 #include "maps.h"
 #include "registers.h"
 #include "step.h"
+#include "task.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -26,7 +28,6 @@ const volatile __u32 op_max_frames = OP_FRAMES_MAX;
 const volatile __u32 op_kernel_stacks = 1;
 const volatile __u32 op_user_stacks = 1;
 const volatile __u32 op_keep_idle = 0;
-const volatile __u32 op_pid_level = 0; /* depth of the profiler's PID namespace */
 const volatile __u64 op_wakeup_bytes =
 	65536; /* of the ring, waiting, that wake user space */
 
@@ -51,33 +52,6 @@ static __always_inline struct op_cpu *op_this_cpu(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&op_cpus, &zero);
-}
-
-/* The number of @pid in the PID namespace at depth @level, or 0. */
-static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
-{
-	struct upid *upid;
-
-	if (BPF_CORE_READ(pid, level) < level)
-		return 0;
-	upid = (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
-			       level * bpf_core_type_size(struct upid));
-	return (__u32)BPF_CORE_READ(upid, nr);
-}
-
-/* The ids of the current task in the profiler's PID namespace; false where it has none. */
-static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
-					__u32 *ret_tid)
-{
-	__u64 both = bpf_get_current_pid_tgid();
-
-	*ret_pid = (__u32)(both >> 32);
-	*ret_tid = (__u32)both;
-	if (!op_pid_level)
-		return true;
-	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), op_pid_level);
-	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), op_pid_level);
-	return *ret_pid != 0;
 }
 
 /* Send the record and release the CPU's state. */

@@ -114,7 +114,10 @@ struct op_capture *op_capture_free(struct op_capture *c)
 
 int op_capture_listen(struct op_capture *c)
 {
-	return c->listening ? 0 : op_perf_listen(c);
+	if (c->listening)
+		return 0;
+	op_loader_attach(c);
+	return op_perf_listen(c);
 }
 
 int op_capture_start(struct op_capture *c)

@@ -204,9 +204,26 @@ int op_loader_open(struct op_capture *c)
 	return 0;
 }
 
+void op_loader_attach(struct op_capture *c)
+{
+	libbpf_print_fn_t before = hush();
+
+	c->exec_link = bpf_program__attach(c->skel->progs.op_exec);
+	unhush(before);
+	if (!c->exec_link)
+		op_log(c->log, OP_LOG_DEBUG,
+		       "sched_process_exec cannot be followed (%s): samples just after an exec "
+		       "may lack user frames; ignoring",
+		       strerror(errno));
+}
+
 void op_loader_close(struct op_capture *c)
 {
 	size_t i;
+
+	if (c->exec_link)
+		(void)bpf_link__destroy(c->exec_link);
+	c->exec_link = NULL;
 
 	for (i = 0; i < c->slabs.len; i++)
 		(void)munmap(c->slabs.data[i], OP_SLAB_BYTES);
@@ -289,6 +306,7 @@ static int load_walker(struct op_capture *c, struct op_sample_bpf *skel)
 
 	set_rodata(c, skel);
 	(void)bpf_program__set_autoload(skel->progs.op_sample, false);
+	(void)bpf_program__set_autoload(skel->progs.op_exec, false);
 	(void)bpf_program__set_autoload(skel->progs.op_walk, c->bpf_loop);
 	(void)bpf_program__set_autoload(skel->progs.op_walk_tail, !c->bpf_loop);
 	bpf_object__for_each_map(map, skel->obj)

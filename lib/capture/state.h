@@ -43,6 +43,7 @@ struct op_capture {
 	struct op_rule *rules;
 	OP_VEC(void *) slabs;
 	struct ring_buffer *ring;
+	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
 	OP_VEC(struct op_cpu_events) cpus;
 	struct op_map64 headless; /* processes whose leader ended before its threads */
 	uint64_t runtimes;	  /* a bit a runtime whose step is loaded */
@@ -65,6 +66,8 @@ struct op_capture {
 /* loader.c */
 int op_loader_open(struct op_capture *c);
 void op_loader_close(struct op_capture *c);
+/* Attach the programs that help and are not needed. */
+void op_loader_attach(struct op_capture *c);
 
 /* perf.c */
 int op_perf_listen(struct op_capture *c);

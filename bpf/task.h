@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The current task, and its ids as the profiler's PID namespace counts them. */
+#ifndef OP_TASK_H
+#define OP_TASK_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* Depth of the profiler's PID namespace below the first. Set before loading. */
+const volatile __u32 op_pid_level = 0;
+
+/* The current task. bpf_get_current_task() serves every kernel; its fields are read by
+ * bpf_probe_read_kernel(), which BPF_CORE_READ does. */
+static __always_inline struct task_struct *op_current_task(void)
+{
+	return (struct task_struct *)bpf_get_current_task();
+}
+
+/* The number of @pid in the PID namespace at depth @level, or 0. */
+static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
+{
+	struct upid *upid;
+
+	if (BPF_CORE_READ(pid, level) < level)
+		return 0;
+	upid = (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
+			       level * bpf_core_type_size(struct upid));
+	return (__u32)BPF_CORE_READ(upid, nr);
+}
+
+/* The ids of the current task in the profiler's PID namespace; false where it has none. */
+static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
+					__u32 *ret_tid)
+{
+	__u64 both = bpf_get_current_pid_tgid();
+
+	*ret_pid = (__u32)(both >> 32);
+	*ret_tid = (__u32)both;
+	if (!op_pid_level)
+		return true;
+	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), op_pid_level);
+	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), op_pid_level);
+	return *ret_pid != 0;
+}
+
+#endif
