@@ -85,7 +85,8 @@ def matrix(rows, commit, ran):
                 continue
         print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
         for status, cell, text in cells:
-            print("| %s | %s | %s |" % (cell, WORDS[status], text.replace("|", "\\|")))
+            text = re.sub(r"/\S*/", "", text).replace("|", "\\|")  # no path of a machine
+            print("| %s | %s | %s |" % (cell, WORDS[status], text))
 
 
 def main():

@@ -69,7 +69,8 @@ def with_chain(robust, name, wrap, setup=""):
     finally:
         truth.stop([process])
     result = check.Result()
-    result.need(status == 0, "exit %d: %s" % (status, " ".join(text.split())[-200:]))
+    result.need(status == 0, "exit %d%s" % (status, ": " + " ".join(text.split())[-200:]
+                                            if status else ""))
     if status == 0:
         robust.judge(name, result, check.check_chain(otlp.read_file(out), CELL, process.pid),
                      check.check_accounting(text))
