@@ -24,7 +24,7 @@ OTELPROF_BEGIN_DECLS
 
 /**
  * A log line. @message has no newline and is valid during the call only. Called in the
- * thread that called the library, or in its delivery threads; must not call back.
+ * thread that called the library; must not call back.
  */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
@@ -62,7 +62,6 @@ struct otelprof_config {
 	void *log_userdata;
 	const char *procfs_root;  /* "/proc" */
 	const char *sysfs_root;	  /* "/sys" */
-	const char *layouts_dir;  /* extra runtime layouts; NULL: built-in ones only */
 	const char *service_name; /* of processes that name none; NULL: none */
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;

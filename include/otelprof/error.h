@@ -28,8 +28,6 @@ struct otelprof;
 #define OTELPROF_E_MODULE 10004
 /* The handle was made before fork() and is used in the child. */
 #define OTELPROF_E_FORKED 10005
-/* The back end refused the profiles for good; they are counted as dropped. */
-#define OTELPROF_E_REFUSED 10006
 
 /**
  * Why the last call on a handle failed.

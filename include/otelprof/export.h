@@ -73,7 +73,8 @@ static inline void otelprof_file_config_init(struct otelprof_file_config *config
 
 /**
  * Takes one encoded ExportProfilesServiceRequest of @len bytes and @samples samples.
- * @request is valid during the call. Called inside otelprof_export() or otelprof_poll().
+ * @request is valid during the call. Called inside otelprof_export() or
+ * otelprof_set_rate().
  * Returns 0, or a negative errno: the samples are then counted as dropped.
  */
 typedef int (*otelprof_request_fn)(void *userdata, const void *request, size_t len,

@@ -103,7 +103,7 @@ OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
  * unwinding; what a filter leaves out is counted in samples_filtered. NULL or no rules:
  * everything. Before or after otelprof_start().
  *
- * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup or process that does not exist; on
+ * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup that does not exist; on
  * failure the old filter stays. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
@@ -111,7 +111,8 @@ otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
 
 /**
  * Change the samples a second and CPU, 1 to 1000, at once. The open window is closed and
- * exported first, for a window has one period. Returns 0 or -EINVAL. Since 0.1.
+ * exported first, for a window has one period. Returns 0; -EINVAL; or the errno of the
+ * kernel or of the export. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 						       uint32_t sample_rate_hz);

@@ -6,7 +6,7 @@
  *                   + the sum of samples_dropped[]
  *
  * holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
- * otelprof_stop() and otelprof_flush().
+ * otelprof_stop(), otelprof_export() and otelprof_flush().
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H

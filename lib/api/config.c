@@ -20,13 +20,13 @@ enum {
 	PROCESSES_MAX = 1 << 20,
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_LIMIT = 1 << 30,
-	THREADS_MAX = 0,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
 };
 
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 7) - 1;
+static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 		   struct op_log *log, const char *what)
@@ -83,12 +83,19 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 
 	if (c->flags & ~FLAGS_KNOWN)
 		return op_fail(log, -E2BIG, "flags has bits this library does not know");
+	if (c->runtimes_off & ~RUNTIMES_KNOWN)
+		return op_fail(log, -E2BIG,
+			       "runtimes_off has bits this library does not know");
+	if (c->threads)
+		return op_fail(
+			log, -EINVAL,
+			"threads is %u; this version works in otelprof_poll() alone: 0",
+			c->threads);
 	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
 	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
-			MEMORY_BUDGET_MIN, (uint64_t)OP_SLABS_MAX << OP_SLAB_SHIFT) ||
-	    check_range(log, "threads", c->threads, 0, THREADS_MAX))
+			MEMORY_BUDGET_MIN, (uint64_t)OP_SLABS_MAX << OP_SLAB_SHIFT))
 		return -EINVAL;
 	if (c->ring_bytes && check_range(log, "ring_bytes", c->ring_bytes, RING_BYTES_MIN,
 					 RING_BYTES_LIMIT))
@@ -162,8 +169,7 @@ static int copy_attributes(struct otelprof_config *c)
 /* Replace every borrowed pointer of @c by a copy. On failure what is not a copy is NULL. */
 static int copy_strings(struct otelprof_config *c)
 {
-	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->layouts_dir,
-				   &c->service_name };
+	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->service_name };
 	size_t i;
 	int r = copy_attributes(c);
 
@@ -213,7 +219,6 @@ void op_config_deinit(struct otelprof_config *c)
 	free((void *)c->attributes);
 	free((void *)c->procfs_root);
 	free((void *)c->sysfs_root);
-	free((void *)c->layouts_dir);
 	free((void *)c->service_name);
 	memset(c, 0, sizeof(*c));
 }

@@ -21,8 +21,6 @@ const char *otelprof_strerror(int code)
 		return "A module of the library could not be loaded";
 	case OTELPROF_E_FORKED:
 		return "The handle belongs to the parent process";
-	case OTELPROF_E_REFUSED:
-		return "The back end refused the profiles";
 	default:
 		name = strerrordesc_np(code < 0 ? -code : code);
 		return name ? name : "Unknown error";

@@ -17,6 +17,7 @@
 
 enum {
 	NS_A_SECOND = 1000000000,
+	NS_A_MS = 1000000,
 	DRAIN_POLLS_MAX =
 		256, /* a stop empties at most this many times OP_RECORDS_A_POLL */
 };
@@ -270,15 +271,27 @@ int otelprof_get_fd(struct otelprof *p)
 
 int otelprof_poll(struct otelprof *p, int timeout_ms)
 {
+	uint64_t start = op_clock_monotonic_ns();
 	struct op_capture_work work;
 	int r = op_handle_check(p);
+	int left = timeout_ms;
 
 	if (r < 0)
 		return r;
-	r = poll_once(p, timeout_ms, &work);
-	if (r < 0)
-		return r;
-	return !work.idle;
+	for (;;) {
+		uint64_t waited_ms;
+
+		r = poll_once(p, left, &work);
+		if (r < 0 || !work.idle)
+			return r < 0 ? r : 1;
+		if (timeout_ms < 0)
+			continue;
+		/* a timer of ours woke us with nothing to do: go on waiting */
+		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		if (waited_ms >= (uint64_t)timeout_ms)
+			return 0;
+		left = timeout_ms - (int)waited_ms;
+	}
 }
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)

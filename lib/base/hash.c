@@ -45,6 +45,21 @@ uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed)
 	return op_hash_u64(h);
 }
 
+void op_hash_fnv128a(const void *bytes, size_t len, uint8_t ret[16])
+{
+	/* offset basis and prime of the FNV definition for 128 bits */
+	unsigned __int128 h = (unsigned __int128)UINT64_C(0x6c62272e07bb0142) << 64 |
+			      UINT64_C(0x62b821756295c58d);
+	const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
+	const uint8_t *p = bytes;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		h = (h ^ p[i]) * prime;
+	for (i = 0; i < 16; i++)
+		ret[i] = (uint8_t)(h >> (120 - 8 * i));
+}
+
 uint64_t op_hash_seed(void)
 {
 	uint64_t seed;

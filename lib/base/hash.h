@@ -17,6 +17,9 @@
 /* A well-mixed 64-bit hash of @len bytes. */
 uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed);
 
+/* FNV-1a with 128 bits, most significant byte first: ids that other tools compute too. */
+void op_hash_fnv128a(const void *bytes, size_t len, uint8_t ret[16]);
+
 /* A well-mixed hash of one number. */
 static inline uint64_t op_hash_u64(uint64_t x)
 {

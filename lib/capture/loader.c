@@ -59,8 +59,9 @@ static uint32_t ring_bytes(const struct op_capture *c)
 	uint32_t want = c->config.ring_bytes;
 	uint32_t bytes = RING_BYTES_MIN;
 
-	if (!want)
-		want = (uint32_t)libbpf_num_possible_cpus() * RING_BYTES_A_CPU;
+	if (want)
+		return want; /* checked: a power of two */
+	want = (uint32_t)libbpf_num_possible_cpus() * RING_BYTES_A_CPU;
 	while (bytes < want && bytes < (1u << 30))
 		bytes <<= 1;
 	return bytes;

@@ -71,11 +71,27 @@ static int named_location(struct op_window *window, const char *name,
 }
 
 /* The module's mapping: one from its start on; its length is not known. */
+/* The htlhash of a kernel image or module, whose file is not at hand, is by convention the
+ * FNV-128a of its GNU build id in hex. */
+static int kernel_htlhash(struct op_window *window, const char *build_id, uint32_t *ret)
+{
+	uint8_t hash[16];
+	char hex[2 * sizeof(hash) + 1];
+	size_t i;
+
+	op_hash_fnv128a(build_id, strlen(build_id), hash);
+	for (i = 0; i < sizeof(hash); i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+	return op_window_string_attribute(window, "process.executable.build_id.htlhash",
+					  hex, ret);
+}
+
 static int kernel_mapping(struct op_window *window, const struct op_kernel_symbol *symbol,
 			  uint32_t *ret)
 {
 	struct op_window_mapping mapping = { 0 };
-	uint32_t attribute;
+	uint32_t gnu;
+	uint32_t htlhash;
 	int r;
 
 	*ret = 0;
@@ -85,11 +101,15 @@ static int kernel_mapping(struct op_window *window, const struct op_kernel_symbo
 			     &mapping.file);
 	if (r == 0)
 		r = op_window_string_attribute(window, "process.executable.build_id.gnu",
-					       symbol->build_id, &attribute);
+					       symbol->build_id, &gnu);
+	if (r == 0)
+		r = kernel_htlhash(window, symbol->build_id, &htlhash);
 	if (r < 0)
 		return r;
-	mapping.attributes =
-		(struct op_attribute_set){ .len = 1, .index = { attribute } };
+	/* a set is ascending */
+	mapping.attributes = (struct op_attribute_set){
+		.len = 2, .index = { OP_MIN(gnu, htlhash), OP_MAX(gnu, htlhash) }
+	};
 	return op_window_mapping(window, &mapping, ret);
 }
 

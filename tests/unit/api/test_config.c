@@ -164,6 +164,16 @@ static void attributes_nowhere(struct otelprof_config *c)
 	c->attributes_len = 1;
 }
 
+static void a_thread(struct otelprof_config *c)
+{
+	c->threads = 1;
+}
+
+static void unknown_runtime(struct otelprof_config *c)
+{
+	c->runtimes_off = UINT64_C(1) << 63;
+}
+
 static void many_frames(struct otelprof_config *c)
 {
 	c->max_frames = 1025;
@@ -176,6 +186,8 @@ static void test_values_out_of_range_are_named(void)
 	refuse(unknown_flag, -E2BIG, "flags");
 	refuse(attributes_nowhere, -EINVAL, "attributes");
 	refuse(many_frames, -EINVAL, "max_frames");
+	refuse(a_thread, -EINVAL, "threads");
+	refuse(unknown_runtime, -E2BIG, "runtimes_off");
 }
 
 static void test_filters_are_checked(void)

@@ -91,6 +91,24 @@ static void test_bytes_of_every_length_differ(void)
 	}
 }
 
-TEST_MAIN({ "map64_against_a_plain_array", test_map64_against_a_plain_array },
+static void test_fnv128a(void)
+{
+	/* test vectors of draft-eastlake-fnv, appendix C */
+	static const uint8_t empty[16] = {
+		0x6c, 0x62, 0x27, 0x2e, 0x07, 0xbb, 0x01, 0x42,
+		0x62, 0xb8, 0x21, 0x75, 0x62, 0x95, 0xc5, 0x8d
+	};
+	static const uint8_t a[16] = { 0xd2, 0x28, 0xcb, 0x69, 0x6f, 0x1a, 0x8c, 0xaf,
+				       0x78, 0x91, 0x2b, 0x70, 0x4e, 0x4a, 0x89, 0x64 };
+	uint8_t h[16];
+
+	op_hash_fnv128a("", 0, h);
+	CHECK(memcmp(h, empty, sizeof(h)) == 0);
+	op_hash_fnv128a("a", 1, h);
+	CHECK(memcmp(h, a, sizeof(h)) == 0);
+}
+
+TEST_MAIN({ "fnv128a", test_fnv128a },
+	  { "map64_against_a_plain_array", test_map64_against_a_plain_array },
 	  { "index_finds_by_content", test_index_finds_by_content },
 	  { "bytes_of_every_length_differ", test_bytes_of_every_length_differ })
