@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,9 +18,10 @@
 
 enum {
 	VERIFIER_LOG_BYTES = 256 * 1024,
-	VERIFIER_LOG_SHOWN = 2000, /* of its end: the reason stands last */
-	RING_BYTES_MIN = 1 << 20,
+	VERIFIER_LOG_SHOWN = 2000,   /* of its end: the reason stands last */
+	RING_BYTES_MIN = 512 * 1024, /* forty first samples, with their stacks */
 	RING_BYTES_A_CPU = 64 * 1024,
+	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
 	STATUS_BYTES_MAX = 64 * 1024,
 };
 
@@ -61,7 +63,9 @@ static uint32_t ring_bytes(const struct op_capture *c)
 
 	if (want)
 		return want; /* checked: a power of two */
-	want = (uint32_t)libbpf_num_possible_cpus() * RING_BYTES_A_CPU;
+	want = OP_MAX((uint32_t)RING_BYTES_A_CPU,
+		      c->config.sample_rate_hz * RING_BYTES_A_HZ);
+	want *= (uint32_t)libbpf_num_possible_cpus();
 	while (bytes < want && bytes < (1u << 30))
 		bytes <<= 1;
 	return bytes;
@@ -115,6 +119,15 @@ static int load_failed(struct op_capture *c, const char *program, const char *ve
 	return r;
 }
 
+/* Loading parses the kernel's types, several MB that are free again and would stay with
+ * this process for good. */
+static void give_back_memory(void)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+}
+
 /* Load @skel's programs that are marked for it, with a log for the one that fails. */
 static int load(struct op_capture *c, struct op_sample_bpf *skel)
 {
@@ -129,8 +142,11 @@ static int load(struct op_capture *c, struct op_sample_bpf *skel)
 				     skel->obj) if (bpf_program__autoload(program))(void)
 		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
 	r = op_sample_bpf__load(skel);
-	if (r == 0)
+	if (r == 0) {
+		op_freep(&log);
+		give_back_memory();
 		return 0;
+	}
 	bpf_object__for_each_program(program,
 				     skel->obj) if (bpf_program__autoload(program) &&
 						    bpf_program__fd(program) < 0)

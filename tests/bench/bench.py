@@ -187,7 +187,7 @@ def measure(profiler, load, args):
             time.sleep(args.seconds)
             after = profiler.reading()
             rss, peak, maps = profiler.memory()
-            time.sleep(2.5)  # the last samples of the window are still on the way
+            time.sleep(7)  # the last samples of the window are still on the way
         finally:
             profiler.stop()
         requests = requests_of(profiler.file)
@@ -288,13 +288,13 @@ def profilers(args):
     made = [Profiler("peer", [os.path.join(args.tools, "launch"),
                               os.path.join(args.tools, "ebpf-profiler"),
                               "-collection-agent", "127.0.0.1:{port}", "-disable-tls",
-                              "-samples-per-second", str(args.hz), "-reporter-interval", "1s",
+                              "-samples-per-second", str(args.hz), "-reporter-interval", "5s",
                               "-reporter-jitter", "0"], args)]
     program = os.path.join(args.build, "examples", "otelprof", "otelprof")
     if os.path.exists(program):
         made.append(Profiler("product", [program, "export", "--endpoint",
                                          "http://127.0.0.1:{port}", "-F", str(args.hz),
-                                         "--interval", "1"], args))
+                                         "--interval", "5"], args))
     return [p for p in made if not args.only or p.name == args.only]
 
 
@@ -305,7 +305,7 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm", type=float, default=15)
-    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--hz", type=int, default=99)
     parser.add_argument("--only", choices=["peer", "product"])
     parser.add_argument("--json", help="write every round's figures here")

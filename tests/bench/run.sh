@@ -18,7 +18,7 @@ options=
 loads=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) options="--rounds 1 --warm 8 --seconds 4" ;;
+	--quick) options="--rounds 1 --warm 10 --seconds 10" ;;
 	--build)
 		build=$2
 		shift
