@@ -244,7 +244,7 @@ uint32_t op_kallsyms_lookup(const struct op_kallsyms *k, uint64_t addr,
 }
 
 int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_block *block,
-		      char **ret, size_t *ret_len)
+		      struct ZSTD_DCtx_s *context, char **ret, size_t *ret_len)
 {
 	const char *in = k->names.data + block->names;
 	unsigned long long size = ZSTD_getFrameContentSize(in, block->names_len);
@@ -256,7 +256,7 @@ int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_bloc
 	names = malloc(size + 1);
 	if (!names)
 		return -ENOMEM;
-	n = ZSTD_decompress(names, size, in, block->names_len);
+	n = ZSTD_decompressDCtx(context, names, size, in, block->names_len);
 	if (ZSTD_isError(n)) {
 		free(names);
 		return -ENOMEM;

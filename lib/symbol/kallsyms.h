@@ -23,6 +23,8 @@ enum {
 	OP_KALLSYMS_FUNCTION_MAX = 1 << 20,
 };
 
+struct ZSTD_DCtx_s;
+
 struct op_kallsyms_block {
 	uint64_t base;
 	uint32_t first; /* number of its first symbol */
@@ -53,9 +55,12 @@ void op_kallsyms_deinit(struct op_kallsyms *k);
 /* The number of the symbol that holds @addr, and its block, or UINT32_MAX. */
 uint32_t op_kallsyms_lookup(const struct op_kallsyms *k, uint64_t addr,
 			    const struct op_kallsyms_block **ret_block);
-/* The names of a block, one after the other, each ended by NUL. Caller frees. */
+/*
+ * The names of a block, one after the other, each ended by NUL. Caller frees. @context is
+ * ZSTD's, kept by the caller: making one costs more than the work.
+ */
 int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_block *block,
-		      char **ret, size_t *ret_len);
+		      struct ZSTD_DCtx_s *context, char **ret, size_t *ret_len);
 size_t op_kallsyms_bytes(const struct op_kallsyms *k);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "base/io.h"
 #include "base/macros.h"
@@ -21,6 +22,18 @@ enum {
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
+enum {
+	NAMES_BLOCKS = 24,	      /* what a busy kernel runs in */
+	NAMES_BLOCK_BYTES = 6 * 1024, /* about */
+};
+
+struct names {
+	uint64_t base; /* of the block */
+	uint64_t used;
+	char *text;
+	size_t len;
+};
+
 struct op_kernel_symbols {
 	char *procfs;
 	char *sysfs;
@@ -31,11 +44,21 @@ struct op_kernel_symbols {
 	bool warned;
 	uint64_t next_load_ns;
 
-	/* the block whose names are at hand */
-	uint64_t names_base;
-	char *names;
-	size_t names_len;
+	/* blocks whose names are at hand; the least recently used gives way */
+	struct names names[NAMES_BLOCKS];
+	uint64_t uses;
+	ZSTD_DCtx *context;
 };
+
+static void forget_names(struct op_kernel_symbols *k)
+{
+	size_t i;
+
+	for (i = 0; i < NAMES_BLOCKS; i++) {
+		free(k->names[i].text);
+		k->names[i] = (struct names){ 0 };
+	}
+}
 
 int op_kernel_symbols_new(const char *procfs_root, const char *sysfs_root,
 			  struct op_log *log, struct op_kernel_symbols **ret)
@@ -59,7 +82,8 @@ struct op_kernel_symbols *op_kernel_symbols_free(struct op_kernel_symbols *k)
 	if (!k)
 		return NULL;
 	op_kallsyms_deinit(&k->table);
-	free(k->names);
+	forget_names(k);
+	ZSTD_freeDCtx(k->context);
 	free(k->procfs);
 	free(k->sysfs);
 	free(k);
@@ -104,34 +128,54 @@ static void load(struct op_kernel_symbols *k)
 			k,
 			"their addresses are hidden (kernel.kptr_restrict, lockdown or a "
 			"missing capability)");
-	free(k->names);
-	k->names = NULL;
-	k->names_len = 0;
+	forget_names(k);
 	op_kallsyms_deinit(&k->table);
 	k->table = table;
+}
+
+/* The names of @block, or NULL without memory. */
+static const struct names *names_of(struct op_kernel_symbols *k,
+				    const struct op_kallsyms_block *block)
+{
+	struct names *oldest = &k->names[0];
+	char *text;
+	size_t len;
+	size_t i;
+
+	for (i = 0; i < NAMES_BLOCKS; i++) {
+		struct names *n = &k->names[i];
+
+		if (n->text && n->base == block->base) {
+			n->used = ++k->uses;
+			return n;
+		}
+		if (n->used < oldest->used)
+			oldest = n;
+	}
+	if (!k->context)
+		k->context = ZSTD_createDCtx();
+	if (!k->context || op_kallsyms_names(&k->table, block, k->context, &text, &len))
+		return NULL;
+	free(oldest->text);
+	*oldest = (struct names){
+		.base = block->base, .used = ++k->uses, .text = text, .len = len
+	};
+	return oldest;
 }
 
 /* The name of symbol @number of @block, or NULL without memory. */
 static const char *find_name(struct op_kernel_symbols *k,
 			     const struct op_kallsyms_block *block, uint32_t number)
 {
+	const struct names *names = names_of(k, block);
 	const char *name;
 	const char *end;
 	uint32_t i;
 
-	if (!k->names || k->names_base != block->base) {
-		char *names;
-		size_t len;
-
-		if (op_kallsyms_names(&k->table, block, &names, &len))
-			return NULL;
-		free(k->names);
-		k->names = names;
-		k->names_len = len;
-		k->names_base = block->base;
-	}
-	name = k->names;
-	end = k->names + k->names_len;
+	if (!names)
+		return NULL;
+	name = names->text;
+	end = names->text + names->len;
 	for (i = block->first; i < number && name < end; i++)
 		name += strlen(name) + 1;
 	return name < end ? name : NULL;
@@ -214,5 +258,6 @@ void op_kernel_symbols_stale(struct op_kernel_symbols *k)
 
 size_t op_kernel_symbols_bytes(const struct op_kernel_symbols *k)
 {
-	return sizeof(*k) + op_kallsyms_bytes(&k->table) + k->names_len;
+	return sizeof(*k) + op_kallsyms_bytes(&k->table) +
+	       NAMES_BLOCKS * NAMES_BLOCK_BYTES;
 }

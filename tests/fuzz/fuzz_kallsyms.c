@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/io.h"
 #include "symbol/kallsyms.h"
@@ -15,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_table(const struct op_kallsyms *k)
 {
 	const struct op_kallsyms_block *block;
+	ZSTD_DCtx *context = ZSTD_createDCtx();
 	uint64_t before = 0;
 
 	op_vec_foreach(block, &k->blocks) {
@@ -29,7 +31,7 @@ static void check_table(const struct op_kallsyms *k)
 		    block->module >= k->modules.len)
 			abort();
 		before = block->base;
-		if (op_kallsyms_names(k, block, &names, &len))
+		if (op_kallsyms_names(k, block, context, &names, &len))
 			abort();
 		for (i = 0; i < len; i++)
 			count += !names[i];
@@ -38,6 +40,7 @@ static void check_table(const struct op_kallsyms *k)
 		free(names);
 		(void)op_kallsyms_lookup(k, block->base, &found);
 	}
+	ZSTD_freeDCtx(context);
 }
 
 static void read_perfmap(const uint8_t *data, size_t size)
