@@ -258,6 +258,10 @@ void op_kernel_symbols_stale(struct op_kernel_symbols *k)
 
 size_t op_kernel_symbols_bytes(const struct op_kernel_symbols *k)
 {
-	return sizeof(*k) + op_kallsyms_bytes(&k->table) +
-	       NAMES_BLOCKS * NAMES_BLOCK_BYTES;
+	size_t bytes = sizeof(*k) + op_kallsyms_bytes(&k->table);
+	size_t i;
+
+	for (i = 0; i < NAMES_BLOCKS; i++)
+		bytes += k->names[i].len;
+	return bytes;
 }
