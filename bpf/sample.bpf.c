@@ -70,7 +70,7 @@ static __always_inline int op_send(struct op_cpu *cpu)
 	if (u->end == OP_END_UNKNOWN) {
 		bytes = sizeof(*r) + u->words_user * 8 + sizeof(struct op_registers) +
 			r->stack_bytes;
-		flags = 0;
+		flags = BPF_RB_FORCE_WAKEUP; /* to be walked while its process lives */
 		op_count(OP_COUNT_UNKNOWN);
 	} else if (u->end == OP_END_COMPLETE) {
 		op_count(OP_COUNT_COMPLETE);

@@ -93,7 +93,9 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		/* no hurry: the first sample of what is not known wakes us, and then all
+		 * that waits here is read before it */
+		.wakeup_watermark = OP_SIDEBAND_BYTES / 4,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
 	_cleanup_close_ int fd = -1;
