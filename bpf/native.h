@@ -243,11 +243,13 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
+		u->guessed = !u->segment;
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:
 		return op_step_frame_record(u, 0);
 	default:
+		u->guessed = 0;
 		next = op_arch_apply(u, &rule);
 		break;
 	}

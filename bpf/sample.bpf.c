@@ -129,9 +129,10 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 /* The walk ended, or never began: complete the record and send it. */
 static __always_inline int op_finish(struct op_cpu *cpu)
 {
-	/* A pc in no mapping may be in one that user space is about to hear of. */
+	/* A pc in no mapping may be in one that user space is about to hear of; but not
+	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
 	if (cpu->unwind.end == OP_END_UNKNOWN ||
-	    cpu->unwind.end == OP_ERROR_native_no_mapping) {
+	    (cpu->unwind.end == OP_ERROR_native_no_mapping && !cpu->unwind.guessed)) {
 		cpu->unwind.end = OP_END_UNKNOWN;
 		op_copy_stack(cpu);
 	}
@@ -210,6 +211,7 @@ static __always_inline __u32 op_prepare_walk(struct op_cpu *cpu, struct task_str
 	u->exact = 1;
 	u->step = OP_STEP_NATIVE;
 	u->runtime_done = 0;
+	u->guessed = 0;
 	u->map_start = u->map_end = 0;
 	u->window_at = ~0ULL;
 	u->max_frames = op_max_frames;

@@ -50,7 +50,7 @@ struct op_unwind {
 	__u32 words;	  /* of word[], kernel's included */
 	__u32 words_user; /* where the user's words begin */
 	__u16 end;
-	__u16 reserved0;
+	__u16 guessed; /* the last step went by frame pointer where there is no table */
 	op_ref process;
 
 	/* the mapping that held the last pc, and its segment */
