@@ -25,7 +25,7 @@ enum op_cfi_kind {
 enum {
 	OP_CFI_REMEMBER_MAX = 64, /* nested DW_CFA_remember_state */
 	OP_CFI_CIES_KEPT = 64,
-	OP_CFI_ORDER_MAX = 1 << 18,    /* FDEs sorted in one go (4 MiB) */
+	OP_CFI_ORDER_MAX = 1 << 17,    /* FDEs sorted in one go (2 MiB) */
 	OP_CFI_INFLATED_MAX = 1 << 22, /* bytes of a compressed .debug_frame */
 };
 
@@ -69,8 +69,8 @@ struct op_cfi_sink {
 	void *data;
 	/* An FDE begins; its rows are wanted where this returns 1. */
 	int (*fde)(void *data, const struct op_cfi_fde *fde);
-	/* From @pc on @state holds. Pcs of an FDE ascend. A NULL @state: the rest of the
-	 * FDE cannot be read. */
+	/* From @pc on @state holds. Pcs of an FDE do not descend; of several at one the last
+	 * counts. A NULL @state: the rest of the FDE cannot be read. */
 	int (*row)(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 		   const struct op_cfi_state *state);
 };
@@ -79,12 +79,13 @@ struct op_cfi_stats {
 	uint64_t fdes;	   /* met, the bad ones too */
 	uint64_t bad_fdes; /* of a bad CIE, or unreadable wholly or from some pc on */
 	uint64_t bad_cies;
+	int more_error; /* 0 or -errno: from there on the second one was left out */
 };
 
 struct op_cfi;
 
 /* The call frame information of @elf, which is borrowed. Returns 1 and *@ret; 0 where
- * there is none; or -errno. */
+ * there is none; or -errno. A file without a section .eh_frame may have its segment. */
 int op_cfi_new(struct op_elf *elf, enum op_cfi_kind kind, struct op_cfi **ret);
 /* The same of a section's bytes in memory, which are borrowed. @machine: EM_*. */
 int op_cfi_new_bytes(const void *bytes, size_t len, uint64_t addr, enum op_cfi_kind kind,
@@ -95,5 +96,10 @@ OP_DEFINE_CLEANUP(struct op_cfi *, op_cfi_free)
 /* Give all FDEs to @sink. Returns 0, -errno of reading, or what ended it. */
 int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
 		struct op_cfi_stats *ret_stats);
+/* As above, of two at once: the FDEs of @more (may be NULL) are given for those of their
+ * addresses that no FDE of @cfi has, in one piece or several. An error of reading @more
+ * is told in the stats and ends nothing. */
+int op_cfi_walk_both(struct op_cfi *cfi, struct op_cfi *more,
+		     const struct op_cfi_sink *sink, struct op_cfi_stats *ret_stats);
 
 #endif

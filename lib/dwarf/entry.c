@@ -273,6 +273,7 @@ int op_cfi_read_fde(struct op_cfi *cfi, const struct op_cfi_entry *entry,
 	fde.signal = cie->signal;
 	*ret = (struct op_cfi_parsed_fde){
 		.fde = fde,
+		.pc = fde.start,
 		.cie = cie,
 		.program = op_reader_init(r.pos, op_reader_left(&r)),
 		.program_addr = addr + op_reader_pos(&r),

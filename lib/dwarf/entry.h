@@ -46,6 +46,7 @@ struct op_cfi {
 	uint16_t sp_reg;
 	struct op_elf *elf; /* borrowed; NULL for bytes */
 	struct op_dwarf_section section;
+	bool has_terminator; /* the section's end is not known: a length of 0 ends it */
 	struct op_cie cies[OP_CFI_CIES_KEPT];
 	uint64_t bad_cies;
 };
@@ -64,7 +65,8 @@ struct op_cfi_entry {
 };
 
 struct op_cfi_parsed_fde {
-	struct op_cfi_fde fde;
+	struct op_cfi_fde fde; /* what is wanted of it */
+	uint64_t pc;	       /* where its program begins, at most fde.start */
 	const struct op_cie *cie;
 	struct op_reader program; /* valid until the section is read again */
 	uint64_t program_addr;	  /* ELF address of its first byte */

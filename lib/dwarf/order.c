@@ -1,37 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dwarf/order.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
-#include "base/macros.h"
 #include "base/vec.h"
-
-enum {
-	HDR_BYTES = 12, /* version, three encodings, eh_frame_ptr, fde_count */
-	HDR_VERSION = 1,
-	HDR_POINTER = OP_EH_PE_PCREL | OP_EH_PE_SDATA4,
-	HDR_COUNT = OP_EH_PE_UDATA4,
-	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
-	TABLE_ENTRY_BYTES = 8,
-};
+#include "dwarf/eh_hdr.h"
 
 /* ---- the search table ---- */
-
-static const struct op_elf_segment *find_hdr(struct op_elf *elf)
-{
-	size_t len = 0;
-	const struct op_elf_segment *s = op_elf_segments(elf, &len);
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		if (s[i].type == PT_GNU_EH_FRAME && s[i].filesz >= HDR_BYTES)
-			return &s[i];
-	}
-	return NULL;
-}
 
 /* Read entry @at of the table: the function's address and its FDE's offset. */
 static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_place *ret)
@@ -40,10 +16,10 @@ static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_pla
 	struct op_reader r;
 	int error;
 
-	error = op_dwarf_section_at(&order->table, at, TABLE_ENTRY_BYTES, &bytes);
+	error = op_dwarf_section_at(&order->table, at, OP_EH_HDR_ENTRY_BYTES, &bytes);
 	if (error < 0)
 		return error;
-	r = op_reader_init(bytes, TABLE_ENTRY_BYTES);
+	r = op_reader_init(bytes, OP_EH_HDR_ENTRY_BYTES);
 	ret->start = order->table_base + (uint64_t)op_read_s32(&r);
 	ret->off =
 		order->table_base + (uint64_t)op_read_s32(&r) - order->cfi->section.addr;
@@ -57,7 +33,7 @@ static bool table_is_sane(struct op_cfi_order *order)
 	struct op_cfi_place place;
 	uint64_t at;
 
-	for (at = 0; at < order->table.size; at += TABLE_ENTRY_BYTES) {
+	for (at = 0; at < order->table.size; at += OP_EH_HDR_ENTRY_BYTES) {
 		if (read_table(order, at, &place) < 0)
 			return false;
 		if (place.start < before.start || place.off >= order->cfi->section.size)
@@ -71,30 +47,14 @@ static bool table_is_sane(struct op_cfi_order *order)
 static bool open_table(struct op_cfi_order *order)
 {
 	struct op_elf *elf = order->cfi->elf;
-	const struct op_elf_segment *hdr;
-	uint8_t bytes[HDR_BYTES];
-	struct op_reader r;
-	uint64_t frame;
-	uint64_t count;
+	struct op_eh_hdr hdr;
 
-	if (!elf || order->cfi->kind != OP_CFI_EH_FRAME)
+	if (!elf || order->cfi->kind != OP_CFI_EH_FRAME || !op_eh_hdr_read(elf, &hdr) ||
+	    !hdr.count || hdr.frame != order->cfi->section.addr)
 		return false;
-	hdr = find_hdr(elf);
-	if (!hdr || op_elf_read(elf, hdr->offset, bytes, sizeof(bytes)) < 0)
-		return false;
-	r = op_reader_init(bytes, sizeof(bytes));
-	if (op_read_u8(&r) != HDR_VERSION || op_read_u8(&r) != HDR_POINTER ||
-	    op_read_u8(&r) != HDR_COUNT || op_read_u8(&r) != HDR_TABLE)
-		return false;
-	frame = hdr->vaddr + op_reader_pos(&r);
-	frame += (uint64_t)op_read_s32(&r);
-	count = op_read_u32(&r);
-	if (frame != order->cfi->section.addr || !count ||
-	    !op_range_ok(HDR_BYTES, count * TABLE_ENTRY_BYTES, hdr->filesz))
-		return false;
-	order->table_base = hdr->vaddr;
-	op_dwarf_section_init_range(&order->table, elf, hdr->offset + HDR_BYTES,
-				    count * TABLE_ENTRY_BYTES, hdr->vaddr + HDR_BYTES);
+	order->table_base = hdr.addr;
+	op_dwarf_section_init_range(&order->table, elf, hdr.table,
+				    hdr.count * OP_EH_HDR_ENTRY_BYTES, 0);
 	return table_is_sane(order);
 }
 
@@ -160,6 +120,8 @@ static int walk(struct op_cfi_order *order)
 		struct op_cfi_place place = { 0 };
 		int r = op_cfi_read_entry(order->cfi, off, &entry);
 
+		if (r == 0 && entry.empty && order->cfi->has_terminator)
+			break;
 		if (r == 0)
 			r = place_entry(order, &entry, &place);
 		if (r == -EBADMSG || r == -E2BIG) {
@@ -210,7 +172,7 @@ int op_cfi_order_next(struct op_cfi_order *order, uint64_t *ret)
 		r = read_table(order, order->table_at, &place);
 		if (r < 0)
 			return r;
-		order->table_at += TABLE_ENTRY_BYTES;
+		order->table_at += OP_EH_HDR_ENTRY_BYTES;
 		*ret = place.off;
 		return 1;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/checked.h"
+#include "base/macros.h"
 #include "dwarf/entry.h"
 #include "dwarf/expr.h"
 
@@ -173,12 +174,18 @@ static void read_expression(struct machine *m, uint8_t op)
 	set(m, reg, v);
 }
 
+/* Rows before what is wanted of the FDE hold at its start. */
+static int give(struct machine *m, const struct op_cfi_state *state)
+{
+	return m->sink->row(m->sink->data, m->fde, OP_MAX(m->pc, m->fde->start), state);
+}
+
 static int give_row(struct machine *m)
 {
 	if (!m->changed || m->pc >= m->fde->end)
 		return 0;
 	m->changed = false;
-	return m->sink->row(m->sink->data, m->fde, m->pc, &m->state);
+	return give(m, &m->state);
 }
 
 /* Go on to a later pc. */
@@ -411,7 +418,7 @@ int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
 	m.sink = sink;
 	m.r = &parsed->program;
 	m.addr = parsed->program_addr;
-	m.pc = parsed->fde.start;
+	m.pc = parsed->pc;
 	m.changed = true;
 	m.depth = 0;
 	m.state = parsed->cie->initial;
@@ -419,7 +426,7 @@ int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
 	if (error == 0)
 		return give_row(&m);
 	if (error == -EBADMSG && m.pc < m.fde->end) {
-		int r = sink->row(sink->data, m.fde, m.pc, NULL);
+		int r = give(&m, NULL);
 
 		if (r < 0)
 			return r;

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "dwarf/cfi.h"
 #include "unwind/arch.h"
@@ -56,23 +57,47 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 	return op_builder_row(s->b, pc, rule);
 }
 
-/* Returns 1 where the file has call frame information of that kind, 0, or -errno. */
-static int read_cfi(struct source *s, struct op_elf *elf, enum op_cfi_kind kind)
+/* The file's .debug_frame, which is left out where it cannot be had. 0 or -ENOMEM. */
+static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cfi **ret)
 {
-	_cleanup_(op_cfi_freep) struct op_cfi *cfi = NULL;
+	int r = op_cfi_new(elf, OP_CFI_DEBUG_FRAME, ret);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		op_log(log, OP_LOG_DEBUG,
+		       "unwind: .debug_frame cannot be read: %s, ignoring", strerror(-r));
+	return 0;
+}
+
+/*
+ * .eh_frame, and .debug_frame where that has nothing: code compiled without unwind tables
+ * still meets some, of the C library's start files.
+ */
+static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, struct op_log *log)
+{
+	_cleanup_(op_cfi_freep) struct op_cfi *debug = NULL;
+	_cleanup_(op_cfi_freep) struct op_cfi *eh = NULL;
 	const struct op_cfi_sink sink = { .data = s, .fde = on_fde, .row = on_row };
 	struct op_cfi_stats stats;
 	int r;
 
-	r = op_cfi_new(elf, kind, &cfi);
-	if (r <= 0)
-		return r;
-	r = op_cfi_walk(cfi, &sink, &stats);
+	r = op_cfi_new(elf, OP_CFI_EH_FRAME, &eh);
+	/* Go writes .debug_frame, for debuggers only, of the same as its table. */
+	if (r >= 0 && !has_go)
+		r = open_debug_frame(elf, log, &debug);
 	if (r < 0)
 		return r;
+	r = op_cfi_walk_both(eh, debug, &sink, &stats);
+	if (r < 0)
+		return r;
+	if (stats.more_error)
+		op_log(log, OP_LOG_DEBUG,
+		       "unwind: .debug_frame cannot be read: %s, ignoring",
+		       strerror(-stats.more_error));
 	s->b->table->fdes += stats.fdes;
 	s->b->table->bad_fdes += stats.bad_fdes;
-	return stats.fdes > 0;
+	return 0;
 }
 
 int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
@@ -89,10 +114,7 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 	has_go = r > 0;
 	if (has_go)
 		op_source_go_range(s.go, &s.go_start, &s.go_end);
-	r = read_cfi(&s, elf, OP_CFI_EH_FRAME);
-	/* Go writes .debug_frame, for debuggers only, of the same as its table. */
-	if (r == 0 && !has_go)
-		r = read_cfi(&s, elf, OP_CFI_DEBUG_FRAME);
+	r = read_cfi(&s, elf, has_go, log);
 	if (r >= 0)
 		r = read_go(&s);
 	op_source_go_free(s.go);
