@@ -137,6 +137,8 @@ int session_close(struct otelprof *p, int timeout_ms)
 	if (r < 0)
 		return fail_library(p, "cannot export", r);
 	r = otelprof_flush(p, timeout_ms);
+	if (r == -ETIMEDOUT)
+		(void)otelprof_abandon(p); /* the accounting tells how much */
 	if (r < 0)
 		return fail_library(p, "not everything was delivered", r);
 	return 0;

@@ -94,9 +94,18 @@ OTELPROF_API int otelprof_export(struct otelprof *p);
 /**
  * Wait until every exporter has delivered or given up what it was handed, at most
  * @timeout_ms; file exporters complete their file. Returns 0, or -ETIMEDOUT with the rest
- * still queued. Since 0.1.
+ * still queued: flush again, or end with otelprof_abandon(). Since 0.1.
  */
 OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
+
+/**
+ * Give up what gRPC exporters still have queued: it moves from samples_pending to
+ * OTELPROF_DROP_GIVEN_UP, so that the last otelprof_get_stats() tells what became of every
+ * sample. Cuts a send short; what they are handed later is given up at once. For the end,
+ * after otelprof_flush() and before otelprof_free(), which does the same unseen. Returns 0,
+ * also where nothing was queued. Since 0.1.
+ */
+OTELPROF_API int otelprof_abandon(struct otelprof *p);
 
 /**
  * Choose what is sampled, from the next sample on. Decided in the kernel before any

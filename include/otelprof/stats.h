@@ -6,7 +6,8 @@
  *                   + the sum of samples_dropped[]
  *
  * holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
- * otelprof_stop(), otelprof_export() and otelprof_flush().
+ * otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() where that
+ * one's time was over.
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H

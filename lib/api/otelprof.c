@@ -358,6 +358,15 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 	return r < 0 ? r : op_exporters_flush(p->exporters, timeout_ms);
 }
 
+int otelprof_abandon(struct otelprof *p)
+{
+	int r = op_handle_check(p);
+
+	if (r == 0)
+		op_exporters_abandon(p->exporters);
+	return r;
+}
+
 int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
 {
 	struct otelprof_filter checked;

@@ -39,6 +39,7 @@ struct op_delivery {
 	uint64_t queue_bytes;
 	pthread_t thread;
 	bool forked;
+	bool abandoned; /* the thread is gone; the owner's thread only */
 
 	pthread_mutex_t lock; /* of all below; taken before the ledger's and the notes' */
 	pthread_cond_t wake;  /* something to send, or stop */
@@ -230,8 +231,13 @@ static bool make_room(struct op_delivery *d, uint64_t len)
 static void delivery_submit(struct op_sink *s, struct op_request *r)
 {
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
-	struct entry *e = calloc(1, sizeof(*e));
+	struct entry *e;
 
+	if (d->abandoned) {
+		op_request_settle(s->ledger, r, OTELPROF_DROP_GIVEN_UP);
+		return;
+	}
+	e = calloc(1, sizeof(*e));
 	if (!e) {
 		op_request_settle(s->ledger, r, OTELPROF_DROP_MEMORY);
 		return;
@@ -268,17 +274,15 @@ static void delivery_forked(struct op_sink *s)
 	op_container_of(s, struct op_delivery, sink)->forked = true;
 }
 
-static void delivery_free(struct op_sink *s)
+/* A send that is cut short may have arrived; nobody knows, so it counts as given up. */
+static void delivery_abandon(struct op_sink *s)
 {
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
 	struct entry *e;
 
-	/*
-	 * In the child of a fork there is no thread to join, the lock may be held for ever,
-	 * the queue half changed and grpc unusable: all of it is left where it is.
-	 */
-	if (d->forked)
+	if (d->abandoned)
 		return;
+	d->abandoned = true;
 	(void)pthread_mutex_lock(&d->lock);
 	d->stop = true;
 	(void)pthread_cond_signal(&d->wake);
@@ -287,6 +291,19 @@ static void delivery_free(struct op_sink *s)
 	(void)pthread_join(d->thread, NULL);
 	while ((e = TAILQ_FIRST(&d->queue)))
 		settle_entry(d, e, OTELPROF_DROP_GIVEN_UP);
+}
+
+static void delivery_free(struct op_sink *s)
+{
+	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
+
+	/*
+	 * In the child of a fork there is no thread to join, the lock may be held for ever,
+	 * the queue half changed and grpc unusable: all of it is left where it is.
+	 */
+	if (d->forked)
+		return;
+	delivery_abandon(s);
 	d->ops->close(d->transport);
 	(void)pthread_cond_destroy(&d->idle);
 	(void)pthread_cond_destroy(&d->wake);
@@ -298,6 +315,7 @@ static void delivery_free(struct op_sink *s)
 static const struct op_sink_ops delivery_ops = {
 	.submit = delivery_submit,
 	.flush = delivery_flush,
+	.abandon = delivery_abandon,
 	.forked = delivery_forked,
 	.free = delivery_free,
 };

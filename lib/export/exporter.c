@@ -186,6 +186,17 @@ int op_exporters_flush(struct op_exporters *x, int timeout_ms)
 	return first;
 }
 
+void op_exporters_abandon(struct op_exporters *x)
+{
+	struct op_sink **s;
+
+	op_vec_foreach(s, &x->sinks) {
+		if ((*s)->ops->abandon)
+			(*s)->ops->abandon(*s);
+	}
+	op_notes_emit(&x->notes, x->log);
+}
+
 void op_exporters_forked(struct op_exporters *x)
 {
 	struct op_sink **s;

@@ -60,6 +60,11 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
  * samples are counted as dropped).
  */
 int op_exporters_flush(struct op_exporters *x, int timeout_ms);
+/*
+ * Give up all that waits for delivery: counted as OTELPROF_DROP_GIVEN_UP, as is what is
+ * handed later to the exporters that deliver.
+ */
+void op_exporters_abandon(struct op_exporters *x);
 /* In the child of a fork: forget threads and transports without touching them. */
 void op_exporters_forked(struct op_exporters *x);
 void op_exporters_get_stats(struct op_exporters *x, struct op_exporters_stats *ret);

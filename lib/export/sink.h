@@ -21,6 +21,8 @@ struct op_sink_ops {
 	void (*submit)(struct op_sink *s, struct op_request *r);
 	/* Until @deadline_ns (CLOCK_MONOTONIC). 0, -ETIMEDOUT, or what went wrong. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
+	/* Give up what waits and whatever comes later. NULL: nothing ever waits. */
+	void (*abandon)(struct op_sink *s);
 	/* In the child of a fork: only free() follows. May be NULL. */
 	void (*forked)(struct op_sink *s);
 	void (*free)(struct op_sink *s);

@@ -7,6 +7,7 @@
 static void test_every_call_has_an_address(void)
 {
 	const void *const calls[] = {
+		(const void *)otelprof_abandon,
 		(const void *)otelprof_doctor,
 		(const void *)otelprof_drop_name,
 		(const void *)otelprof_export,
@@ -49,6 +50,7 @@ static void test_a_null_handle_is_refused(void)
 	CHECK_INT(otelprof_poll(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_export(NULL), -EINVAL);
 	CHECK_INT(otelprof_flush(NULL, 0), -EINVAL);
+	CHECK_INT(otelprof_abandon(NULL), -EINVAL);
 	CHECK_INT(otelprof_get_fd(NULL), -EINVAL);
 	CHECK_INT(otelprof_get_stats(NULL, NULL), -EINVAL);
 	CHECK_INT(otelprof_init(NULL, NULL), -EINVAL);

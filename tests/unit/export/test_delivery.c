@@ -457,6 +457,35 @@ static void test_free_ends_a_back_off(void)
 	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
 }
 
+/* The end of a program whose back end is away: all is counted before the handle is gone. */
+static void test_abandoned_is_counted(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = quick();
+	struct rig g;
+
+	rig_up(&g, &s, &ok, 1);
+	submit(&g, "a", 1);
+	CHECK_INT(flush(&g, 5000), 0);
+	hold(&g.fake, true);
+	submit(&g, "b", 2);
+	wait_for_send(&g.fake);
+	submit(&g, "c", 4);
+	CHECK_INT(flush(&g, 20), -ETIMEDOUT);
+	CHECK_INT(g.stats.samples_pending, 6);
+	g.sink->ops->abandon(g.sink);
+	g.sink->ops->abandon(g.sink);
+	CHECK(g.fake.cancelled);
+	submit(&g, "d", 8); /* too late */
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.stats.samples_pending, 0);
+	CHECK_INT(g.stats.samples_exported, 1);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 2 + 4 + 8);
+	CHECK_INT(g.fake.sends, 2);
+	rig_down(&g);
+	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 2 + 4 + 8);
+}
+
 /* Two exporters share requests: one that answers and one that refuses. */
 static void test_shared_requests_add_up(void)
 {
@@ -534,5 +563,6 @@ TEST_MAIN({ "requests_go_in_order", test_requests_go_in_order },
 	  { "partial_success_is_counted", test_partial_success_is_counted },
 	  { "free_cuts_a_send_short", test_free_cuts_a_send_short },
 	  { "free_ends_a_back_off", test_free_ends_a_back_off },
+	  { "abandoned_is_counted", test_abandoned_is_counted },
 	  { "shared_requests_add_up", test_shared_requests_add_up },
 	  { "forked_child_touches_nothing", test_forked_child_touches_nothing })
