@@ -246,22 +246,25 @@ def work(n):
     return x
 
 
+TURNS = [0] # of the leaf that runs next: some milliseconds
+
+
 def leaf_50():
-    n = x = 20000
+    n = x = TURNS[0]
     while n:
         x = x * 3 + n & 0xffff
         n -= 1
 
 
 def leaf_30():
-    n = x = 20000
+    n = x = TURNS[0]
     while n:
         x = x * 3 + n & 0xffff
         n -= 1
 
 
 def leaf_20():
-    n = x = 20000
+    n = x = TURNS[0]
     while n:
         x = x * 3 + n & 0xffff
         n -= 1
@@ -270,7 +273,11 @@ def leaf_20():
 def run_spin(seconds):
     shares = Shares(seconds)
     chains = {50: make_chain(leaf_50), 30: make_chain(leaf_30), 20: make_chain(leaf_20)}
+    number = 1
     while time.monotonic() < shares.end:
+        # A length that changes cannot keep step with the sampling clock.
+        number = number * 1103515245 + 12345 & 0x7fffffff
+        TURNS[0] = 40000 + (number >> 8) % 40000
         part = shares.choose()
         before = cpu()
         chains[part]()
