@@ -25,7 +25,8 @@
 
 enum {
 	TEXT_BYTES = 256,
-	KALLSYMS_BYTES = 16 * 1024,
+	KALLSYMS_LINE_BYTES = 1024,
+	KALLSYMS_BYTES_MAX = 1 << 20, /* past the per-CPU symbols */
 	SYSCTL_BYTES_MAX = 4096,
 	MOUNTS_BYTES_MAX = 1 << 20,
 };
@@ -152,24 +153,45 @@ static void check_programs(struct doctor *d)
 	    ancestor == 1 ? "there" : "not there");
 }
 
+/*
+ * Has a function in the kallsyms at @path an address? On x86-64 kernels before 6.15 thousands of
+ * lines of per-CPU symbols come first, whose addresses are offsets from 0 even where
+ * nothing is hidden. 1, 0, or a negative errno where nothing can be read.
+ */
+static int shows_addresses(const char *path)
+{
+	_cleanup_close_ int fd = op_open(path, O_RDONLY);
+	_cleanup_fclose_ FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[KALLSYMS_LINE_BYTES];
+	size_t seen = 0;
+
+	if (!f)
+		return fd < 0 ? fd : -errno;
+	(void)OP_TAKE_FD(fd);
+	while (seen < KALLSYMS_BYTES_MAX && fgets(line, sizeof(line), f)) {
+		size_t digits = strspn(line, "0123456789abcdef");
+
+		seen += strlen(line);
+		if (line[digits] == ' ' && (line[digits + 1] | 0x20) == 't' &&
+		    strspn(line, "0") < digits)
+			return 1;
+	}
+	return seen ? 0 : -ENODATA;
+}
+
 static void check_kernel_names(struct doctor *d)
 {
-	_cleanup_close_ int fd = -1;
 	char path[TEXT_BYTES];
-	char text[KALLSYMS_BYTES] = "";
-	bool hidden;
-	ssize_t n;
+	int shown;
 
 	(void)snprintf(path, sizeof(path), "%s/kallsyms", d->config->procfs_root);
-	fd = op_open(path, O_RDONLY);
-	n = fd < 0 ? fd : read(fd, text, sizeof(text) - 1);
-	hidden = n <= 0 || strspn(text, "0") >= 16;
-	row(d, or_less(!hidden), "kernel names",
+	shown = shows_addresses(path);
+	row(d, or_less(shown > 0), "kernel names",
 	    "/proc/kallsyms with addresses: CAP_SYSLOG and kernel.kptr_restrict below 2",
 	    "kernel frames carry an address and no name", "%s",
-	    n <= 0   ? "not readable"
-	    : hidden ? "addresses are hidden"
-		     : "readable");
+	    shown < 0	? "not readable"
+	    : shown > 0 ? "readable"
+			: "addresses are hidden");
 }
 
 static void check_other_processes(struct doctor *d)
@@ -179,23 +201,28 @@ static void check_other_processes(struct doctor *d)
 	struct iovec local = { .iov_base = &byte, .iov_len = 1 };
 	struct iovec remote = { .iov_base = NULL, .iov_len = 1 };
 	_cleanup_closedir_ DIR *dir = NULL;
-	bool memory;
+	bool may_open =
+		has_capability(CAP_SYS_ADMIN) || has_capability(CAP_CHECKPOINT_RESTORE);
+	int list;
+	int memory;
 
 	(void)snprintf(path, sizeof(path), "%s/1/map_files", d->config->procfs_root);
 	dir = opendir(path);
-	row(d,
-	    or_less(dir && (has_capability(CAP_SYS_ADMIN) ||
-			    has_capability(CAP_CHECKPOINT_RESTORE))),
-	    "files of other processes",
+	list = dir ? 0 : errno;
+	row(d, or_less(dir && may_open), "files of other processes",
 	    "CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN",
 	    "executables are opened by path: deleted ones have no names and no tables",
-	    dir ? "/proc/1/map_files can be listed" : "/proc/1/map_files: %s",
-	    strerror(errno));
+	    !dir       ? "%s: %s"
+	    : may_open ? "%s can be opened"
+		       : "%s can be listed, not opened",
+	    path, strerror(list));
 	/* Address 0 is never mapped: EFAULT says that reading as such is permitted. */
-	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) >= 0 || errno == EFAULT;
-	row(d, or_less(memory), "memory of other processes", "CAP_SYS_PTRACE",
+	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
+	if (memory == EFAULT)
+		memory = 0;
+	row(d, or_less(!memory), "memory of other processes", "CAP_SYS_PTRACE",
 	    "frames of interpreted languages have no names in others' processes",
-	    memory ? "readable" : "%s", strerror(errno));
+	    memory ? "%s" : "readable", strerror(memory));
 }
 
 static void check_cgroups(struct doctor *d)

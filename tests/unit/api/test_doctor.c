@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the doctor over directories made here in place of /proc. */
+#include <otelprof/otelprof.h>
+
+#include "test.h"
+#include "tools.h"
+
+struct found {
+	uint32_t state;
+	char text[128];
+	bool seen;
+};
+
+static void on_row(void *userdata, const struct otelprof_doctor_row *row)
+{
+	struct found *found = userdata;
+
+	if (strcmp(row->feature, "kernel names") != 0)
+		return;
+	CHECK(!found->seen);
+	found->seen = true;
+	found->state = row->state;
+	(void)snprintf(found->text, sizeof(found->text), "%s", row->found);
+}
+
+/* What the row of kernel names says of proc/kallsyms. */
+static void check_names(uint32_t state, const char *text)
+{
+	struct otelprof_config config;
+	struct found found = { 0 };
+	char root[128];
+
+	(void)snprintf(root, sizeof(root), "%s/proc", tools_make_dir());
+	otelprof_config_init(&config);
+	config.procfs_root = root;
+	CHECK_OK(otelprof_doctor(&config, on_row, &found));
+	CHECK(found.seen);
+	CHECK_STR(found.text, text);
+	CHECK_INT(found.state, state);
+}
+
+/* Linux 6.15 and later, and aarch64: functions from the first line on. */
+static void test_functions_come_first(void)
+{
+	TOOLS_RUN("mkdir -p proc");
+	tools_write("proc/kallsyms", "ffffffff81000000 T _stext\n"
+				     "ffffffff81000040 t early_setup\n");
+	check_names(OTELPROF_DOCTOR_OK, "readable");
+}
+
+/* x86-64 before 6.15: per-CPU symbols first, offsets from 0; some of them are not 0. */
+static void test_per_cpu_symbols_come_first(void)
+{
+	TOOLS_RUN("mkdir -p proc && { for i in $(seq 0 2000); do "
+		  "printf '0000000000000000 A percpu_%%04d\n' $i; done; "
+		  "for i in $(seq 4096 6000); do printf '%%016x A percpu_%%04d\n' $i $i; "
+		  "done; echo 'ffffffff81000000 T _stext'; } > proc/kallsyms");
+	check_names(OTELPROF_DOCTOR_OK, "readable");
+}
+
+/* As kernel.kptr_restrict=2 shows it. */
+static void test_hidden_addresses(void)
+{
+	TOOLS_RUN("mkdir -p proc && { for i in $(seq 0 2000); do "
+		  "printf '0000000000000000 T function_%%04d\n' $i; done; } > "
+		  "proc/kallsyms");
+	check_names(OTELPROF_DOCTOR_LESS, "addresses are hidden");
+}
+
+static void test_no_kallsyms(void)
+{
+	TOOLS_RUN("mkdir -p proc && rm -f proc/kallsyms");
+	check_names(OTELPROF_DOCTOR_LESS, "not readable");
+	tools_write("proc/kallsyms", "");
+	check_names(OTELPROF_DOCTOR_LESS, "not readable");
+}
+
+TEST_MAIN({ "functions_come_first", test_functions_come_first },
+	  { "per_cpu_symbols_come_first", test_per_cpu_symbols_come_first },
+	  { "hidden_addresses", test_hidden_addresses },
+	  { "no_kallsyms", test_no_kallsyms })
