@@ -103,10 +103,26 @@ static int read_key(const struct op_python_image *image,
 	return 0;
 }
 
+/* An accessor of unknown code is the file's; all else is one process's, mostly its end. */
+static void note_no_state(struct op_python_image *image,
+			  const struct op_runtime_target *target, struct op_log *log,
+			  int why)
+{
+	bool news = why == -ENOTSUP && !image->warned;
+
+	if (why == -EAGAIN || why == -ESRCH)
+		return;
+	image->warned |= news;
+	op_log(log, news ? OP_LOG_WARNING : OP_LOG_DEBUG,
+	       "process %d: the Python thread state is not found (%s); its frames stay "
+	       "native",
+	       target->pid, strerror(-why));
+}
+
 static int python_attach(void *image_data, const struct op_runtime_target *target,
 			 struct op_log *log, void *bpf, void **ret_instance)
 {
-	const struct op_python_image *image = image_data;
+	struct op_python_image *image = image_data;
 	struct op_python *p = bpf;
 	struct python_instance *instance;
 	struct op_thread_slot slot;
@@ -117,11 +133,7 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	if (r == 0)
 		r = op_runtime_thread_slot(target, key, &slot);
 	if (r < 0) {
-		if (r != -EAGAIN && r != -ESRCH)
-			op_log(log, OP_LOG_WARNING,
-			       "process %d: the Python thread state is not found (%s); "
-			       "its frames stay native",
-			       target->pid, strerror(-r));
+		note_no_state(image, target, log, r);
 		return r;
 	}
 	instance = calloc(1, sizeof(*instance));

@@ -164,6 +164,38 @@ static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, siz
 	return 0;
 }
 
+/* An accessor of code that no compiler makes: hlt. */
+static int read_unknown(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	(void)addr;
+	memset(buf, 0xf4, len);
+	return 0;
+}
+
+/* The process ended. */
+static int read_fails(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	(void)addr;
+	(void)buf;
+	(void)len;
+	return -EIO;
+}
+
+static struct op_elf *make_early(void)
+{
+	if (!compile("int _PyEval_EvalFrameDefault(int a) { return a; }\n"
+		     "__asm__(\".globl PyGILState_GetThisThreadState\\n\"\n"
+		     "	\".type PyGILState_GetThisThreadState,@function\\n\"\n"
+		     "	\"PyGILState_GetThisThreadState: .zero 12\\n\"\n"
+		     "	\".size PyGILState_GetThisThreadState,12\");\n"
+		     "const unsigned long Py_Version = 0x030b02f0;\n",
+		     "", "early.so"))
+		SKIP("no gcc");
+	return open_made("early.so");
+}
+
 /* Met between exec and the loader's relocations: it is Python, but not yet. */
 static void test_attach_too_early(void)
 {
@@ -173,21 +205,44 @@ static void test_attach_too_early(void)
 	struct op_runtime_loop loop;
 	uint8_t bpf[256] = { 0 };
 	void *instance = NULL;
-	struct op_elf *elf;
+	struct op_elf *elf = make_early();
 	void *image = NULL;
 
-	if (!compile("int _PyEval_EvalFrameDefault(int a) { return a; }\n"
-		     "__asm__(\".globl PyGILState_GetThisThreadState\\n\"\n"
-		     "	\".type PyGILState_GetThisThreadState,@function\\n\"\n"
-		     "	\"PyGILState_GetThisThreadState: .zero 12\\n\"\n"
-		     "	\".size PyGILState_GetThisThreadState,12\");\n"
-		     "const unsigned long Py_Version = 0x030b02f0;\n",
-		     "", "early.so"))
-		SKIP("no gcc");
-	elf = open_made("early.so");
 	CHECK_INT(python->probe(elf, "python3.11", NULL, &image, &loop), 1);
 	CHECK(sizeof(bpf) >= python->bpf_size);
 	CHECK_INT(python->attach(image, &target, NULL, bpf, &instance), -EAGAIN);
+	python->image_free(image);
+	op_elf_free(elf);
+}
+
+static void count_warning(void *userdata, int level, const char *message)
+{
+	(void)message;
+	*(int *)userdata += level <= OP_LOG_WARNING;
+}
+
+/* Each short-lived process is no news; a file that cannot be read is, once. */
+static void test_no_state_is_said_once_per_file(void)
+{
+	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
+	int warnings = 0;
+	struct op_log log = { count_warning, &warnings, .level = OP_LOG_DEBUG };
+	struct op_memory unknown = { read_unknown };
+	struct op_memory gone = { read_fails };
+	struct op_runtime_target target = { .pid = 1, .memory = &gone };
+	struct op_runtime_loop loop;
+	uint8_t bpf[256] = { 0 };
+	void *instance = NULL;
+	struct op_elf *elf = make_early();
+	void *image = NULL;
+
+	CHECK_INT(python->probe(elf, "python3.11", NULL, &image, &loop), 1);
+	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -EIO);
+	CHECK_INT(warnings, 0);
+	target.memory = &unknown;
+	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -ENOTSUP);
+	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -ENOTSUP);
+	CHECK_INT(warnings, 1);
 	python->image_free(image);
 	op_elf_free(elf);
 }
@@ -208,4 +263,6 @@ static void test_registry(void)
 
 TEST_MAIN({ "cold_part", test_cold_part }, { "exports", test_exports },
 	  { "which_is_python", test_which_is_python },
-	  { "attach_too_early", test_attach_too_early }, { "registry", test_registry })
+	  { "attach_too_early", test_attach_too_early },
+	  { "no_state_is_said_once_per_file", test_no_state_is_said_once_per_file },
+	  { "registry", test_registry })
