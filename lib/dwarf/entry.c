@@ -119,6 +119,17 @@ uint64_t op_cfi_read_pointer(struct op_reader *r, uint8_t encoding, uint64_t add
 	return r->failed ? 0 : value;
 }
 
+/* As linkers write nearly all. */
+static inline uint64_t read_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)
+{
+	if (encoding == (OP_EH_PE_PCREL | OP_EH_PE_SDATA4)) {
+		uint64_t value = (uint64_t)op_read_s32(r);
+
+		return r->failed ? 0 : value + addr;
+	}
+	return op_cfi_read_pointer(r, encoding, addr);
+}
+
 /* A pointer that only has to be passed over. */
 static void skip_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)
 {
@@ -263,7 +274,7 @@ int op_cfi_read_fde(struct op_cfi *cfi, const struct op_cfi_entry *entry,
 	if (error < 0)
 		return error;
 	r = op_reader_init(bytes, entry->body_len);
-	fde.start = op_cfi_read_pointer(&r, cie->pointer, addr);
+	fde.start = read_pointer(&r, cie->pointer, addr);
 	range = op_cfi_read_pointer(&r, cie->pointer & OP_EH_PE_FORMAT,
 				    addr + op_reader_pos(&r));
 	if (cie->sized)

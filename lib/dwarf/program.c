@@ -49,14 +49,22 @@ struct machine {
 	const struct op_cie *cie;
 	const struct op_cfi_fde *fde;	/* NULL while a CIE's are run */
 	const struct op_cfi_sink *sink; /* NULL then */
-	struct op_reader *r;
-	uint64_t addr; /* ELF address of r->start */
+	struct op_reader r;
+	uint64_t addr; /* ELF address of r.start */
 	uint64_t pc;
 	bool changed; /* since the last row */
 	size_t depth;
 	struct op_cfi_state state;
 	struct op_cfi_state saved[OP_CFI_REMEMBER_MAX];
 };
+
+/* Nearly all numbers here have one byte. */
+static inline uint64_t read_uleb(struct op_reader *r)
+{
+	if (!r->failed && op_reader_left(r) && *r->pos < 0x80)
+		return *r->pos++;
+	return op_read_uleb(r);
+}
 
 /* Where the rule of @reg is kept in @state, or NULL: it is not followed. */
 static const struct op_cfi_value *rule_in(const struct machine *m,
@@ -94,15 +102,20 @@ static void set(struct machine *m, uint64_t reg, struct op_cfi_value value)
 
 static void set_off(struct machine *m, uint64_t reg, enum op_cfi_how how, int64_t off)
 {
+	struct op_cfi_value *rule = rule_of(m, reg);
+
+	if (!rule)
+		return;
 	if (op_mul_overflow(off, m->cie->data_align, &off))
-		m->r->failed = true;
-	set(m, reg, (struct op_cfi_value){ .how = (uint16_t)how, .off = off });
+		m->r.failed = true;
+	*rule = (struct op_cfi_value){ .how = (uint16_t)how, .off = off };
+	m->changed = true;
 }
 
 /* An operand without sign as a number with one. */
 static int64_t read_uleb_signed(struct op_reader *r)
 {
-	uint64_t v = op_read_uleb(r);
+	uint64_t v = read_uleb(r);
 
 	if (v > INT64_MAX)
 		r->failed = true;
@@ -120,7 +133,7 @@ static void restore(struct machine *m, uint64_t reg)
 static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
 {
 	if (reg > UINT16_MAX)
-		m->r->failed = true;
+		m->r.failed = true;
 	m->state.cfa = (struct op_cfi_value){
 		.how = OP_CFI_IS_REG,
 		.reg = (uint16_t)reg,
@@ -142,7 +155,7 @@ static void set_cfa_off(struct machine *m, int64_t off)
 static int64_t factored(struct machine *m, int64_t off)
 {
 	if (op_mul_overflow(off, m->cie->data_align, &off))
-		m->r->failed = true;
+		m->r.failed = true;
 	return off;
 }
 
@@ -150,9 +163,9 @@ static int64_t factored(struct machine *m, int64_t off)
 static void read_expression(struct machine *m, uint8_t op)
 {
 	bool of_cfa = op == CFA_def_cfa_expression;
-	uint64_t reg = of_cfa ? 0 : op_read_uleb(m->r);
-	uint64_t len = op_read_uleb(m->r);
-	const uint8_t *bytes = op_read_bytes(m->r, len);
+	uint64_t reg = of_cfa ? 0 : read_uleb(&m->r);
+	uint64_t len = read_uleb(&m->r);
+	const uint8_t *bytes = op_read_bytes(&m->r, len);
 	struct op_cfi_value v;
 
 	if (!bytes || (!of_cfa && !rule_of(m, reg)))
@@ -188,8 +201,8 @@ static int give_row(struct machine *m)
 	return give(m, &m->state);
 }
 
-/* Go on to a later pc. */
-static int advance(struct machine *m, uint64_t delta)
+/* Go on to a later pc. Returns 0, 1 at the end of the FDE, or what ends it early. */
+static inline int advance_inline(struct machine *m, uint64_t delta)
 {
 	uint64_t bytes;
 	uint64_t pc;
@@ -205,20 +218,27 @@ static int advance(struct machine *m, uint64_t delta)
 	if (op_add_overflow(m->pc, bytes, &pc))
 		return -EBADMSG;
 	m->pc = pc;
-	return 0;
+	return pc >= m->fde->end;
+}
+
+static int advance(struct machine *m, uint64_t delta)
+{
+	return advance_inline(m, delta);
 }
 
 static int set_loc(struct machine *m)
 {
-	uint64_t addr = m->addr + op_reader_pos(m->r);
-	uint64_t pc = op_cfi_read_pointer(m->r, m->cie->pointer, addr);
+	uint64_t addr = m->addr + op_reader_pos(&m->r);
+	uint64_t pc = op_cfi_read_pointer(&m->r, m->cie->pointer, addr);
 	int r;
 
-	if (!m->fde || m->r->failed || pc < m->pc)
+	if (!m->fde || m->r.failed || pc < m->pc)
 		return -EBADMSG;
 	r = pc > m->pc ? give_row(m) : 0;
+	if (r < 0)
+		return r;
 	m->pc = pc;
-	return r;
+	return pc >= m->fde->end;
 }
 
 static int remember(struct machine *m)
@@ -241,7 +261,7 @@ static int restore_state(struct machine *m)
 /* Instructions that say how a register was saved. Returns false where @op is none. */
 static bool step_register(struct machine *m, uint8_t op)
 {
-	struct op_reader *r = m->r;
+	struct op_reader *r = &m->r;
 	uint64_t reg;
 
 	switch (op) {
@@ -254,7 +274,7 @@ static bool step_register(struct machine *m, uint8_t op)
 		bool is_value = op == CFA_val_offset || op == CFA_val_offset_sf;
 		int64_t off;
 
-		reg = op_read_uleb(r);
+		reg = read_uleb(r);
 		off = is_signed ? op_read_sleb(r) : read_uleb_signed(r);
 		if (op == CFA_GNU_negative_offset_extended)
 			off = -off;
@@ -262,19 +282,19 @@ static bool step_register(struct machine *m, uint8_t op)
 		return true;
 	}
 	case CFA_restore_extended:
-		restore(m, op_read_uleb(r));
+		restore(m, read_uleb(r));
 		return true;
 	case CFA_undefined:
-		set(m, op_read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_UNDEFINED });
+		set(m, read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_UNDEFINED });
 		return true;
 	case CFA_same_value:
-		set(m, op_read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_SAME });
+		set(m, read_uleb(r), (struct op_cfi_value){ .how = OP_CFI_SAME });
 		return true;
 	case CFA_register: {
 		struct op_cfi_value v = { .how = OP_CFI_IS_REG };
 
-		reg = op_read_uleb(r);
-		v.reg = (uint16_t)op_read_uleb(r);
+		reg = read_uleb(r);
+		v.reg = (uint16_t)read_uleb(r);
 		set(m, reg, v);
 		return true;
 	}
@@ -290,26 +310,23 @@ static bool step_register(struct machine *m, uint8_t op)
 /* Instructions that say how the CFA is found. Returns false where @op is none. */
 static bool step_cfa(struct machine *m, uint8_t op)
 {
-	struct op_reader *r = m->r;
+	struct op_reader *r = &m->r;
 	uint64_t reg;
 
 	switch (op) {
 	case CFA_def_cfa:
-		reg = op_read_uleb(r);
+		reg = read_uleb(r);
 		set_cfa(m, reg, read_uleb_signed(r));
 		return true;
 	case CFA_def_cfa_sf:
-		reg = op_read_uleb(r);
+		reg = read_uleb(r);
 		set_cfa(m, reg, factored(m, op_read_sleb(r)));
 		return true;
 	case CFA_def_cfa_expression:
 		read_expression(m, op);
 		return true;
 	case CFA_def_cfa_register:
-		set_cfa(m, op_read_uleb(r), m->state.cfa_off);
-		return true;
-	case CFA_def_cfa_offset:
-		set_cfa_off(m, read_uleb_signed(r));
+		set_cfa(m, read_uleb(r), m->state.cfa_off);
 		return true;
 	case CFA_def_cfa_offset_sf:
 		set_cfa_off(m, factored(m, op_read_sleb(r)));
@@ -321,7 +338,7 @@ static bool step_cfa(struct machine *m, uint8_t op)
 
 static int step_other(struct machine *m, uint8_t op)
 {
-	struct op_reader *r = m->r;
+	struct op_reader *r = &m->r;
 
 	switch (op) {
 	case CFA_nop:
@@ -329,7 +346,7 @@ static int step_other(struct machine *m, uint8_t op)
 	case CFA_AARCH64_negate_ra_state_with_pc:
 		return 0; /* the pc of a signed return address is told by its value */
 	case CFA_GNU_args_size:
-		(void)op_read_uleb(r);
+		(void)read_uleb(r);
 		return 0;
 	case CFA_set_loc:
 		return set_loc(m);
@@ -350,36 +367,37 @@ static int step_other(struct machine *m, uint8_t op)
 	}
 }
 
-static int step(struct machine *m)
+static inline int step(struct machine *m, uint8_t op)
 {
-	uint8_t op = op_read_u8(m->r);
 	uint8_t low = op & CFA_LOW;
 
 	switch (op & CFA_HIGH) {
 	case CFA_advance_loc:
-		return advance(m, low);
+		return advance_inline(m, low);
 	case CFA_offset:
-		set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(m->r));
+		set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(&m->r));
 		return 0;
 	case CFA_restore:
 		restore(m, low);
 		return 0;
 	default:
+		if (op == CFA_def_cfa_offset) { /* the most frequent of the rest */
+			set_cfa_off(m, read_uleb_signed(&m->r));
+			return 0;
+		}
 		return step_other(m, op);
 	}
 }
 
 static int run(struct machine *m)
 {
-	while (op_reader_left(m->r)) {
-		int r = step(m);
+	while (op_reader_left(&m->r)) {
+		int r = step(m, *m->r.pos++);
 
-		if (r < 0)
-			return r;
-		if (m->r->failed)
+		if (m->r.failed)
 			return -EBADMSG;
-		if (m->fde && m->pc >= m->fde->end)
-			break;
+		if (r)
+			return r < 0 ? r : 0;
 	}
 	return 0;
 }
@@ -394,7 +412,7 @@ int op_cfi_run_cie(const struct op_cfi *cfi, struct op_cie *cie, struct op_reade
 	m.cie = cie;
 	m.fde = NULL;
 	m.sink = NULL;
-	m.r = r;
+	m.r = *r;
 	m.addr = addr;
 	m.pc = 0;
 	m.depth = 0;
@@ -416,7 +434,7 @@ int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
 	m.cie = parsed->cie;
 	m.fde = &parsed->fde;
 	m.sink = sink;
-	m.r = &parsed->program;
+	m.r = parsed->program;
 	m.addr = parsed->program_addr;
 	m.pc = parsed->pc;
 	m.changed = true;

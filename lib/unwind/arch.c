@@ -10,16 +10,8 @@ static bool fits16(int64_t v)
 	return v >= INT16_MIN && v <= INT16_MAX;
 }
 
-static bool reg_cfa(const struct op_cfi_value *cfa, uint16_t sp, uint16_t fp,
-		    struct op_arch_parts *ret)
+static bool reg_cfa(const struct op_cfi_value *cfa, struct op_arch_parts *ret)
 {
-	if (cfa->reg == sp || cfa->reg == fp) {
-		if (cfa->off < INT32_MIN || cfa->off > INT32_MAX)
-			return false;
-		ret->cfa = cfa->reg == sp ? OP_CFA_SP : OP_CFA_FP;
-		ret->cfa_off = (int32_t)cfa->off;
-		return true;
-	}
 	if (cfa->reg >= OP_LEAF_REGS || cfa->off < -REG_OFF_MAX || cfa->off > REG_OFF_MAX)
 		return false;
 	ret->cfa = OP_CFA_REG;
@@ -27,18 +19,16 @@ static bool reg_cfa(const struct op_cfi_value *cfa, uint16_t sp, uint16_t fp,
 	return true;
 }
 
-bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
-		 struct op_arch_parts *ret)
+bool op_arch_other_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
+		       struct op_arch_parts *ret)
 {
 	const struct op_cfi_value *cfa = &state->cfa;
 
-	/* The caller's sp is the CFA, or nothing here knows it. */
-	if (state->sp.how != OP_CFI_UNSET &&
-	    !(state->sp.how == OP_CFI_IS_CFA && state->sp.off == 0))
+	if (!op_arch_sp_is_cfa(&state->sp))
 		return false;
 	switch (cfa->how) {
 	case OP_CFI_IS_REG:
-		return reg_cfa(cfa, sp, fp, ret);
+		return cfa->reg != sp && cfa->reg != fp && reg_cfa(cfa, ret);
 	case OP_CFI_AT_REG:
 		if ((cfa->reg != sp && cfa->reg != fp) || !fits16(cfa->off) ||
 		    !fits16(cfa->add))

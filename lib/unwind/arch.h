@@ -35,8 +35,34 @@ static inline struct op_rule op_arch_join(struct op_arch_parts parts)
 	return rule;
 }
 
-/* The CFA of either ABI: @sp and @fp are their DWARF register numbers. */
-bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
-		 struct op_arch_parts *ret);
+/* op_arch_cfa() where it is not the offset from sp or fp that it nearly always is. */
+bool op_arch_other_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
+		       struct op_arch_parts *ret);
+
+/* The caller's sp is the CFA, or nothing here knows it. */
+static inline bool op_arch_sp_is_cfa(const struct op_cfi_value *sp)
+{
+	return sp->how == OP_CFI_UNSET || (sp->how == OP_CFI_IS_CFA && sp->off == 0);
+}
+
+/* The CFA of either ABI: @sp and @fp are their DWARF register numbers. Here as it is run
+ * for each row. */
+static inline bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
+			       struct op_arch_parts *ret)
+{
+	const struct op_cfi_value *cfa = &state->cfa;
+	struct op_arch_parts other = *ret; /* so that @ret need not be in memory */
+
+	if (cfa->how == OP_CFI_IS_REG && (cfa->reg == sp || cfa->reg == fp) &&
+	    cfa->off == (int32_t)cfa->off && op_arch_sp_is_cfa(&state->sp)) {
+		ret->cfa = cfa->reg == sp ? OP_CFA_SP : OP_CFA_FP;
+		ret->cfa_off = (int32_t)cfa->off;
+		return true;
+	}
+	if (!op_arch_other_cfa(state, sp, fp, &other))
+		return false;
+	*ret = other;
+	return true;
+}
 
 #endif

@@ -9,31 +9,36 @@ enum {
 	PLT_OFF = 8,
 };
 
+/* fp is not saved where its CFA offset is. */
+static bool save_fp_elsewhere(const struct op_cfi_value *fp, struct op_arch_parts *ret)
+{
+	if (fp->how == OP_CFI_IS_REG) /* rbp + 0 is a way to say "same" */
+		return fp->reg == FP && fp->off == 0;
+	if (fp->how != OP_CFI_AT_REG || fp->reg != FP || fp->add ||
+	    fp->off != (int16_t)fp->off)
+		return false;
+	ret->save = OP_SAVE_FP_AT_FP;
+	ret->save_off = (int32_t)fp->off;
+	return true;
+}
+
+/* Without branches between saved and not, which change from row to row. An fp that is
+ * undefined, as in the outermost frames, is one that nobody needs. */
 static bool save_fp(const struct op_cfi_value *fp, struct op_arch_parts *ret)
 {
-	switch (fp->how) {
-	case OP_CFI_UNSET:
-	case OP_CFI_SAME:
-	case OP_CFI_UNDEFINED: /* as the outermost frames say: nobody needs it */
-		ret->save = OP_SAVE_NONE;
+	struct op_arch_parts elsewhere = { 0 };
+
+	_Static_assert(OP_CFI_UNSET < OP_CFI_AT_CFA && OP_CFI_SAME < OP_CFI_AT_CFA &&
+			       OP_CFI_UNDEFINED < OP_CFI_AT_CFA,
+		       "those before it say that fp is not saved, and have no offset");
+	if (fp->how <= OP_CFI_AT_CFA && fp->off == (int16_t)fp->off) {
+		ret->save = fp->how == OP_CFI_AT_CFA ? OP_SAVE_FP : OP_SAVE_NONE;
+		ret->save_off = (int32_t)fp->off;
 		return true;
-	case OP_CFI_AT_CFA:
-		ret->save = OP_SAVE_FP;
-		break;
-	case OP_CFI_AT_REG:
-		if (fp->reg != FP || fp->add)
-			return false;
-		ret->save = OP_SAVE_FP_AT_FP;
-		break;
-	case OP_CFI_IS_REG: /* rbp + 0 is a way to say "same" */
-		ret->save = OP_SAVE_NONE;
-		return fp->reg == FP && fp->off == 0;
-	default:
-		return false;
 	}
-	if (fp->off < INT16_MIN || fp->off > INT16_MAX)
+	if (!save_fp_elsewhere(fp, &elsewhere))
 		return false;
-	ret->save_off = (int32_t)fp->off;
+	*ret = elsewhere;
 	return true;
 }
 

@@ -62,13 +62,14 @@ static int publish(struct op_builder *b, const void *from, size_t bytes, op_ref 
 	return 0;
 }
 
-static int add_row(struct op_builder *b, uint16_t pc, uint16_t rule)
+static int add_row(struct op_builder *b, uint16_t pc, struct op_rule rule)
 {
-	struct op_row *row = op_vec_push(&b->rows);
-
-	if (!row)
+	if (b->rows.len == b->rows.cap && op_vec_reserve(&b->rows, 1) < 0)
 		return -ENOMEM;
-	*row = (struct op_row){ .pc = pc, .rule = rule };
+	b->rows.data[b->rows.len++] = (struct op_row){
+		.pc = pc,
+		.rule = op_rules_intern(b->rules, rule),
+	};
 	return 0;
 }
 
@@ -98,7 +99,6 @@ static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
 	       struct op_rule after)
 {
 	uint64_t off = pc - b->base;
-	uint16_t number = op_rules_intern(b->rules, rule);
 	int r;
 
 	while (b->page < off >> OP_PAGE_SHIFT) {
@@ -111,81 +111,95 @@ static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
 		if (r < 0)
 			return r;
 	}
-	r = add_row(b, (uint16_t)(off % PAGE_BYTES), number);
-	if (r < 0)
-		return r;
-	if (rule.cfa != after.cfa)
-		number = op_rules_intern(b->rules, after);
-	b->in_force = number;
-	return 0;
+	b->in_force = after;
+	return add_row(b, (uint16_t)(off % PAGE_BYTES), rule);
 }
 
 /* ---- runs ---- */
 
 static int flush_run(struct op_builder *b)
 {
+	static const uint8_t kinds[] = { 0, OP_CFA_SP_POP, OP_CFA_SP_PUSH };
 	struct op_builder_row *run = &b->run;
 	struct op_rule rule = run->rule;
 	struct op_rule after = run->rule;
+	unsigned int kind = (run->step < 0) + 2u * (run->step > 0);
 
 	if (!run->set)
 		return 0;
 	run->set = false;
-	if (run->steps) {
-		rule.cfa = run->step > 0 ? OP_CFA_SP_PUSH : OP_CFA_SP_POP;
-		rule.cfa_off = (int32_t)(run->steps << 16 | (uint32_t)run->rule.cfa_off);
-		after.cfa_off = run->now;
-	}
+	/* Without steps these change nothing. */
+	rule.cfa = kind ? kinds[kind] : rule.cfa;
+	rule.cfa_off = (int32_t)(run->steps << 16 | (uint32_t)run->rule.cfa_off);
+	after.cfa_off = run->now;
 	return put(b, run->pc, rule, after);
 }
 
-/* Take the row into the run as a step of it, if it is one; or as more of the same. */
-static bool extend_run(struct op_builder_row *run, const struct op_builder_row *row,
-		       bool may_step)
+/* Are they the same but for the CFA's offset? Then their first halves are. */
+static bool same_kind(struct op_rule a, struct op_rule b)
 {
-	uint64_t distance = row->pc - run->pc;
-	int64_t step = (int64_t)row->rule.cfa_off - run->now;
+	uint32_t half_a;
+	uint32_t half_b;
 
-	if (!run->set || row->rule.cfa != run->rule.cfa ||
-	    row->rule.save != run->rule.save || row->rule.save_off != run->rule.save_off)
+	memcpy(&half_a, &a, sizeof(half_a));
+	memcpy(&half_b, &b, sizeof(half_b));
+	return half_a == half_b;
+}
+
+/* Take the row into the run as a step of it, if it is one; or as more of the same. */
+static bool extend_run(struct op_builder *b, uint64_t pc, struct op_rule rule)
+{
+	struct op_builder_row *run = &b->run;
+	uint64_t distance = pc - run->pc;
+	int64_t step = (int64_t)rule.cfa_off - run->now;
+
+	if (!run->set || !same_kind(rule, run->rule))
 		return false;
 	if (!step)
 		return true;
-	if (!may_step || row->rule.cfa != OP_CFA_SP || (step != STEP && step != -STEP) ||
+	if ((step != STEP && step != -STEP) || rule.cfa != OP_CFA_SP ||
 	    (run->step && run->step != step))
 		return false;
 	/* Not over the end of a page: the next one would begin amid the steps. */
-	if (!distance || distance > RUN_BYTES ||
-	    run->pc >> OP_PAGE_SHIFT != row->pc >> OP_PAGE_SHIFT)
+	if (!distance || distance > RUN_BYTES || (run->pc ^ pc) >> OP_PAGE_SHIFT)
 		return false;
-	if (run->rule.cfa_off < 0 || run->rule.cfa_off > RUN_OFF_MAX)
+	if (!b->may_step || run->rule.cfa_off < 0 || run->rule.cfa_off > RUN_OFF_MAX)
 		return false;
 	run->steps |= 1u << (distance - 1);
 	run->step = (int32_t)step;
-	run->now = row->rule.cfa_off;
+	run->now = rule.cfa_off;
 	return true;
 }
 
-/* Send on the row that was kept back. */
-static int flush_last(struct op_builder *b)
+/* A run begins with the row that was kept back. Out of line: most rows extend one. */
+static __attribute__((noinline)) int start_run(struct op_builder *b)
 {
-	int r;
+	int r = flush_run(b);
 
-	if (!b->last.set)
-		return 0;
-	b->last.set = false;
-	if (extend_run(&b->run, &b->last, op_rules_len(b->rules) < RUN_RULES_MAX))
-		return 0;
-	r = flush_run(b);
 	if (r < 0)
 		return r;
-	b->run = b->last;
-	b->run.set = true;
-	b->run.now = b->run.rule.cfa_off;
+	b->run = (struct op_builder_row){
+		.set = true,
+		.pc = b->last.pc,
+		.rule = b->last.rule,
+		.now = b->last.rule.cfa_off,
+	};
+	b->may_step = op_rules_len(b->rules) < RUN_RULES_MAX;
 	return 0;
 }
 
-static int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
+/* Send on the row that was kept back. */
+static inline int flush_last(struct op_builder *b)
+{
+	if (!b->last.set || extend_run(b, b->last.pc, b->last.rule)) {
+		b->last.set = false;
+		return 0;
+	}
+	b->last.set = false;
+	return start_run(b);
+}
+
+static inline int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
 {
 	if (!b->last.set || pc > b->last.pc) {
 		int r = flush_last(b);
@@ -193,8 +207,9 @@ static int add(struct op_builder *b, uint64_t pc, struct op_rule rule)
 		if (r < 0)
 			return r;
 		b->last.pc = pc;
+		b->last.set = true;
 	}
-	b->last = (struct op_builder_row){ .set = true, .pc = b->last.pc, .rule = rule };
+	b->last.rule = rule;
 	return 0;
 }
 
@@ -241,7 +256,7 @@ static int open_segment(struct op_builder *b)
 	b->page = 0;
 	b->base = base;
 	b->covered = s->vaddr;
-	b->in_force = OP_RULE_INVALID;
+	b->in_force = RULE_INVALID;
 	b->rows.len = 0;
 	b->open = true;
 	return 0;

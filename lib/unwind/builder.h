@@ -41,9 +41,14 @@ struct op_builder {
 	uint32_t page_count;
 	uint32_t page; /* being made */
 	OP_VEC(struct op_row) rows;
-	struct op_builder_row last; /* kept back */
+	struct {
+		bool set;
+		uint64_t pc;
+		struct op_rule rule;
+	} last; /* kept back */
 	struct op_builder_row run;
-	uint16_t in_force; /* rule at the end of what is in the page */
+	bool may_step;		 /* there are rules enough for another run */
+	struct op_rule in_force; /* at the end of what is in the page */
 };
 
 /* @table has its segments, in ascending order, with no pages yet. */
