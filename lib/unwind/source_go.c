@@ -26,6 +26,7 @@ enum {
 	VERSION_WITH_FLAGS =
 		118, /* tables of 1.16 may be of 1.17, which has them, or not */
 	PUSH_RBP = 0x55,
+	MOV_RBP_BYTES = 8, /* of the longest `MOVQ BP, n(SP)` */
 };
 
 enum go_kind {
@@ -141,16 +142,38 @@ static enum go_kind kind_of(struct op_source_go *go, const struct op_go_function
 
 /* ---- SP deltas ---- */
 
-/* Does the frame that begins at @pc begin with the frame pointer? Of assembly only the
- * code tells: `PUSHQ BP` ends there. */
-static bool pushes_fp(struct op_source_go *go, uint64_t pc)
+/* Is `MOVQ BP, @offset(SP)` at @pc? */
+static bool stores_fp(struct op_source_go *go, uint64_t pc, int32_t offset)
+{
+	static const uint8_t near[] = { 0x48, 0x89, 0x6c, 0x24 }; /* offset of 1 byte */
+	static const uint8_t far[] = { 0x48, 0x89, 0xac, 0x24 };  /* of 4 */
+	uint8_t code[MOV_RBP_BYTES] = { 0 };
+	uint32_t at = (uint32_t)offset;
+
+	if (op_elf_read_vaddr(go->elf, pc, code, sizeof(code)) < 0)
+		return false;
+	if (memcmp(code, near, sizeof(near)) == 0)
+		return offset <= INT8_MAX && code[4] == at;
+	return memcmp(code, far, sizeof(far)) == 0 && code[4] == (at & 0xff) &&
+	       code[5] == (at >> 8 & 0xff) && code[6] == (at >> 16 & 0xff) &&
+	       code[7] == at >> 24;
+}
+
+/*
+ * Does the frame of @delta bytes that begins at @pc begin with the frame pointer? Of
+ * assembly only the code tells: `PUSHQ BP` ends there, or, before Go 1.21, it is stored
+ * there. (That one instruction itself still has the caller's in the register.)
+ */
+static bool saves_fp(struct op_source_go *go, uint64_t pc, int32_t delta)
 {
 	uint8_t byte = 0;
 
 	if (go->is_arm || !(go->function->flags & OP_GO_ASM))
 		return true;
-	return pc > go->function->entry &&
-	       op_elf_read_vaddr(go->elf, pc - 1, &byte, 1) == 0 && byte == PUSH_RBP;
+	if (pc > go->function->entry &&
+	    op_elf_read_vaddr(go->elf, pc - 1, &byte, 1) == 0 && byte == PUSH_RBP)
+		return true;
+	return delta >= WORD && stores_fp(go, pc, delta - WORD);
 }
 
 static struct op_rule rule_of(const struct op_source_go *go, int32_t delta)
@@ -183,7 +206,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 		return op_builder_row(go->b, start, rule);
 	}
 	if (range == 1)
-		go->saves_fp = pushes_fp(go, start);
+		go->saves_fp = saves_fp(go, start, delta);
 	/* Before its frame is made, SP is still what it was. */
 	if (go->switches && (range > 0 || end >= go->function->end))
 		rule = (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH };
