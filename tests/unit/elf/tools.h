@@ -61,6 +61,28 @@ static inline bool tools_have(const char *name)
 			SKIP("%s is not installed", name);                               \
 	} while (0)
 
+/* The Go 1.x that is there; its tables' form depends on it. 0: none. */
+static inline int tools_go_minor(void)
+{
+	static int minor = -1;
+	FILE *f;
+
+	if (minor >= 0)
+		return minor;
+	f = popen("GOTOOLCHAIN=local go version 2>/dev/null", "re");
+	CHECK(f);
+	if (fscanf(f, "go version go1.%d", &minor) != 1)
+		minor = 0;
+	(void)pclose(f);
+	return minor;
+}
+
+#define TOOLS_NEED_GO(version)                                                           \
+	do {                                                                             \
+		if (tools_go_minor() < (version))                                        \
+			SKIP("Go 1.%d or later is not installed", version);              \
+	} while (0)
+
 /* The path of a file in the directory; a few stay valid. */
 static inline const char *tools_path(const char *name)
 {

@@ -328,7 +328,7 @@ static void test_rust(void)
 	TOOLS_NEED("rustc");
 	tools_write("a.rs",
 		    "mod inner { #[inline(never)] pub fn workhorse(n: usize) -> usize {\n"
-		    " std::hint::black_box(n) * 3 } }\n"
+		    " n.wrapping_mul(3) } }\n" /* black_box() is of Rust 1.66 */
 		    "fn main() { std::process::exit((inner::workhorse("
 		    "std::env::args().count()) == 0) as i32) }\n");
 	/* New compilers have v0 by default, old ones the legacy form. */
@@ -361,7 +361,8 @@ static void test_go(void)
 		CHECK_STR(found[n - 1].name, "main.big");
 		CHECK_STR(found[n - 1].frame_type, "go");
 		CHECK_INT(found[n - 1].start, f.start);
-		CHECK_INT(found[n - 1].start_line, 8);
+		/* Which Go's table has from 1.20 on. */
+		CHECK_INT(found[n - 1].start_line, tools_go_minor() >= 20 ? 8 : 0);
 		if (n == 2) {
 			inlined = true;
 			CHECK_STR(found[0].name, "main.small");
