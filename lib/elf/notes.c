@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Build ids: the GNU and Go notes, and the hash of head, tail and length. */
 #include <errno.h>
-#include <openssl/evp.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 	return 0;
 }
 
-static int hash_piece(struct op_elf *elf, EVP_MD_CTX *ctx, uint64_t off, size_t len)
+static int hash_piece(struct op_elf *elf, SHA2_CTX *ctx, uint64_t off, size_t len)
 {
 	uint8_t bytes[HASH_PIECE];
 	int err;
@@ -115,47 +115,36 @@ static int hash_piece(struct op_elf *elf, EVP_MD_CTX *ctx, uint64_t off, size_t 
 	err = op_elf_read(elf, off, bytes, len);
 	if (err)
 		return err;
-	return EVP_DigestUpdate(ctx, bytes, len) == 1 ? 0 : -ENOMEM;
+	SHA256Update(ctx, bytes, len);
+	return 0;
 }
 
-static int hash_into(struct op_elf *elf, EVP_MD_CTX *ctx, uint8_t ret[EVP_MAX_MD_SIZE])
+/*
+ * SHA-256 of the first and the last 4 KiB (all, twice, of a shorter file) and the length
+ * as a big-endian number (semantic convention process.executable.build_id.htlhash).
+ * libmd's: openssl's digests load its configuration and providers, 2 MB in every host.
+ */
+static int hash_file(struct op_elf *elf, struct op_build_ids *ids)
 {
 	size_t n = (size_t)OP_MIN(elf->size, (uint64_t)HASH_PIECE);
+	uint8_t digest[SHA256_DIGEST_LENGTH];
 	uint8_t length[8];
+	SHA2_CTX ctx;
 	size_t i;
 	int err;
 
-	if (EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1)
-		return -ENOMEM;
-	err = hash_piece(elf, ctx, 0, n);
+	SHA256Init(&ctx);
+	err = hash_piece(elf, &ctx, 0, n);
 	if (!err)
-		err = hash_piece(elf, ctx, elf->size - n, n);
+		err = hash_piece(elf, &ctx, elf->size - n, n);
 	if (err)
 		return err;
 	for (i = 0; i < sizeof(length); i++)
 		length[i] = (uint8_t)(elf->size >> (56 - 8 * i));
-	if (EVP_DigestUpdate(ctx, length, sizeof(length)) != 1 ||
-	    EVP_DigestFinal_ex(ctx, ret, NULL) != 1)
-		return -ENOMEM;
+	SHA256Update(&ctx, length, sizeof(length));
+	SHA256Final(digest, &ctx);
+	put_hex(digest, HASH_BYTES, ids->htlhash);
 	return 0;
-}
-
-/* SHA-256 of the first and the last 4 KiB (all, twice, of a shorter file) and the length
- * as a big-endian number (semantic convention process.executable.build_id.htlhash). */
-static int hash_file(struct op_elf *elf, struct op_build_ids *ids)
-{
-	uint8_t digest[EVP_MAX_MD_SIZE];
-	EVP_MD_CTX *ctx;
-	int err;
-
-	ctx = EVP_MD_CTX_new();
-	if (!ctx)
-		return -ENOMEM;
-	err = hash_into(elf, ctx, digest);
-	EVP_MD_CTX_free(ctx);
-	if (!err)
-		put_hex(digest, HASH_BYTES, ids->htlhash);
-	return err;
 }
 
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret)
