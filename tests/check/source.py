@@ -19,14 +19,23 @@ _C_TOKEN = re.compile(r"""
 
 def tracked(root, *patterns):
     """Paths of the project's files below @root, sorted; of a tarball, all that are there."""
-    out = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z",
-                          "--", *patterns], capture_output=True, text=True)
-    if out.returncode == 0:
-        names = [name for name in out.stdout.split("\0") if name]
-    else:
+    names = indexed(root, *patterns)
+    if names is None:
         names = [name for name in walk(root)
                  if not patterns or any(fnmatch.fnmatch(name, p) for p in patterns)]
     return sorted(name for name in names if pathlib.Path(root, name).is_file())
+
+
+def indexed(root, *patterns):
+    """Paths of those that git knows; None: there is no git, or no repository."""
+    try:
+        out = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(root), "ls-files",
+                              "-z", "--", *patterns], capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    if out.returncode != 0:
+        return None
+    return [name for name in out.stdout.split("\0") if name]
 
 
 def walk(root):

@@ -30,9 +30,8 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 cleanup() {
 	[ -z "$keep" ] || return 0
-	for mount in sys/kernel/tracing sys/fs/bpf sys proc dev; do
-		umount -l "$root/$mount" 2>/dev/null || true
-	done
+	# With all that is mounted below it.
+	umount -l "$root" 2>/dev/null || true
 	# Never across a mount that is still there.
 	rm -rf --one-file-system "$root"
 }
@@ -46,6 +45,10 @@ if [ ! -x "$root/bin/sh" ]; then
 	rm -f "$root.log"
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+# As the installer of Debian leaves it; debootstrap alone leaves none.
+[ -f "$root/etc/hosts" ] || printf '127.0.0.1\tlocalhost\n' >"$root/etc/hosts"
+# A mount of its own, as / is on a machine: unshare(1) makes / private.
+mount --bind "$root" "$root"
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mount -t sysfs sys "$root/sys"
