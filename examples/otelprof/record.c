@@ -162,18 +162,20 @@ static bool child_done(void *data)
 	return child_ended(data);
 }
 
-static int report(const struct record *rec, struct otelprof *p)
+/* @status: how the session itself ended. */
+static int report(const struct record *rec, struct otelprof *p, int status)
 {
 	struct otelprof_stats st;
 
 	otelprof_stats_init(&st);
 	(void)otelprof_get_stats(p, &st);
-	if (!st.samples_exported)
-		return fail_no_samples(p, &rec->o);
-	note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
+	if (!status && !st.samples_exported)
+		status = fail_no_samples(p, &rec->o);
+	else if (!status)
+		note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
 	if (dropped_sum(&st) || rec->o.verbose)
 		print_accounting(stderr, p);
-	return STATUS_OK;
+	return status;
 }
 
 static int profile(struct record *rec, struct otelprof *p)
@@ -193,7 +195,7 @@ static int profile(struct record *rec, struct otelprof *p)
 	r = session_run(p, &rec->o, WINDOW_S, true, rec->argv ? child_done : NULL,
 			&rec->child);
 	closed = session_close(p, FLUSH_MS);
-	return r ? r : closed ? closed : report(rec, p);
+	return report(rec, p, r ? r : closed);
 }
 
 int command_record(int argc, char **argv)

@@ -154,11 +154,25 @@ uint64_t dropped_sum(const struct otelprof_stats *st)
 	return sum;
 }
 
+/* " (ring 3, memory 1)", or nothing. */
+static void print_reasons(FILE *f, const struct otelprof_stats *st)
+{
+	const char *sep = " (";
+	unsigned int i;
+
+	for (i = 0; i < OTELPROF_DROPS; i++) {
+		if (!st->samples_dropped[i])
+			continue;
+		(void)fprintf(f, "%s%s %" PRIu64, sep, otelprof_drop_name(i),
+			      st->samples_dropped[i]);
+		sep = ", ";
+	}
+	(void)fputs(*sep == ',' ? ")" : "", f);
+}
+
 void print_accounting(FILE *f, struct otelprof *p)
 {
 	struct otelprof_stats st;
-	const char *sep = " (";
-	unsigned int i;
 
 	otelprof_stats_init(&st);
 	if (otelprof_get_stats(p, &st) < 0)
@@ -168,14 +182,8 @@ void print_accounting(FILE *f, struct otelprof *p)
 		      " + filtered %" PRIu64 " + pending %" PRIu64 " + dropped %" PRIu64,
 		      st.samples_taken, st.samples_exported, st.samples_filtered,
 		      st.samples_pending, dropped_sum(&st));
-	for (i = 0; i < OTELPROF_DROPS; i++) {
-		if (!st.samples_dropped[i])
-			continue;
-		(void)fprintf(f, "%s%s %" PRIu64, sep, otelprof_drop_name(i),
-			      st.samples_dropped[i]);
-		sep = ", ";
-	}
-	(void)fprintf(f, "%s\n", *sep == ',' ? ")" : "");
+	print_reasons(f, &st);
+	(void)fputc('\n', f);
 }
 
 static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
@@ -190,15 +198,21 @@ int fail_no_samples(struct otelprof *p, const struct options *o)
 {
 	struct otelprof_stats st;
 	char missing[256] = "";
-	uint64_t dropped;
+	char reasons[256] = "";
+	FILE *f;
 
 	otelprof_stats_init(&st);
 	(void)otelprof_get_stats(p, &st);
-	dropped = dropped_sum(&st);
-	if (dropped)
+	if (dropped_sum(&st)) {
+		f = fmemopen(reasons, sizeof(reasons), "w");
+		if (f) {
+			print_reasons(f, &st);
+			(void)fclose(f);
+		}
 		return fail("no samples: all %" PRIu64
-			    " were dropped; run 'otelprof doctor'",
-			    dropped);
+			    " were dropped%s; run 'otelprof doctor'",
+			    dropped_sum(&st), reasons);
+	}
 	if (st.samples_taken && o->rules_len)
 		return fail(
 			"no samples: nothing of what was chosen ran on a CPU (%" PRIu64

@@ -7,6 +7,7 @@
  *   none    no sample was taken         drop    all ten were lost in the ring
  *   filter  all ten were filtered       init    otelprof_init() fails
  *   poll    otelprof_poll() fails       missing the doctor misses a feature
+ *   some    three of 13 were lost       full    the file's disk is full: all were lost
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 
 enum {
 	EVENTS = 10,
+	LOST = 3,
 	PERIOD_NS = 10000000,
 	RULES_TEXT_MAX = 512
 };
@@ -156,6 +158,14 @@ int otelprof_export(struct otelprof *p)
 		p->stats.samples_filtered = EVENTS;
 		return 0;
 	}
+	if (acts("full")) {
+		p->stats.samples_dropped[OTELPROF_DROP_EXPORTER] = EVENTS;
+		return EVENTS;
+	}
+	if (acts("some")) {
+		p->stats.samples_taken += LOST;
+		p->stats.samples_dropped[OTELPROF_DROP_RING] = LOST;
+	}
 	p->stats.samples_exported = EVENTS;
 	return deliver(p) ? -EIO : EVENTS;
 }
@@ -166,6 +176,8 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 	int fd, r = 0;
 
 	(void)timeout_ms;
+	if (acts("full"))
+		return -ENOSPC;
 	if (!p->file.path)
 		return 0;
 	fd = strcmp(p->file.path, "-") == 0

@@ -102,8 +102,23 @@ class Record(unittest.TestCase):
         self.assertEqual(r.returncode, 0)
         self.assertEqual(os.listdir(self.dir.name), ['profile.html'])
 
+    def test_what_was_dropped_is_said_without_v(self):
+        r, _ = self.record('a.html', mode='some')
+        self.assertEqual(r.returncode, 0)
+        self.assertEqual(r.stderr.splitlines()[-1],
+                         'samples: taken 13 = exported 10 + filtered 0 + pending 0 + '
+                         'dropped 3 (ring 3)')
+        r, _ = self.record('a.html')
+        self.assertNotIn('taken', r.stderr)
+        r, _ = self.record('a.html', mode='full')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('No space left', r.stderr)
+        self.assertEqual(r.stderr.splitlines()[-1],
+                         'samples: taken 10 = exported 0 + filtered 0 + pending 0 + '
+                         'dropped 10 (other 10)')
+
     def test_no_samples_is_1_with_the_reason(self):
-        reasons = {'none': 'the kernel gave none', 'drop': 'all 10 were dropped',
+        reasons = {'none': 'the kernel gave none', 'drop': 'all 10 were dropped (ring 10)',
                    'filter': 'idle', 'missing': None}
         for mode, reason in reasons.items():
             if reason:
