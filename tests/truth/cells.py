@@ -90,7 +90,10 @@ RUST_LEAVES = {k: "chain::leaf_" + k for k in "abc"}
 RUST = (CLOCK + "(?:chain::cpu_ns\n)?" + one_of(RUST_LEAVES) + chain(name="chain::f%d") +
         r"chain::main\n(?:[^\n]+\n){1,12}main\n" + LIBC_START)
 GO_LEAVES = {k: "main.leaf_" + k for k in "abc"}
-GO = (r"(?:(?:internal/runtime/syscall[/\w]*\.Syscall6|syscall\.[rR]awSyscall\w*|main\.cpuNs)\n)*" +
+# The package moved in Go 1.24.
+GO_SYSCALL = (r"(?:internal/runtime|runtime/internal)/syscall[/\w]*\.Syscall6|"
+              r"syscall\.[rR]awSyscall\w*")
+GO = (r"(?:(?:" + GO_SYSCALL + r"|main\.cpuNs)\n)*" +
       one_of(GO_LEAVES) + chain(name=r"main\.f%d") +
       r"main\.main\nruntime\.main\nruntime\.goexit(?:\.abi0)?\n")
 # The run time's own threads and goroutines.
