@@ -16,7 +16,10 @@
 #include "test.h"
 
 enum {
-	RATE_HZ = 199
+	RATE_HZ = 199,
+	CROWD = 20,
+	CROWD_WANTED_A = 4, /* the two of them that the filter includes */
+	CROWD_WANTED_B = 13,
 };
 
 struct got {
@@ -202,6 +205,95 @@ static void test_a_filter_takes_effect_at_once(void)
 	check_closed(p);
 	end(wanted);
 	end(other);
+	otelprof_free(p);
+	free(got.bytes);
+}
+
+static const char *crowd_name(int i)
+{
+	static char name[16];
+
+	(void)snprintf(name, sizeof(name), "op-crowd-%02d.", i);
+	return name;
+}
+
+static bool is_wanted(int i)
+{
+	return i == CROWD_WANTED_A || i == CROWD_WANTED_B;
+}
+
+/* Let the filter pass the two of @pids that are wanted. */
+static void filter_the_crowd(struct otelprof *p, const pid_t *pids)
+{
+	struct otelprof_filter_rule rules[] = {
+		{ .size = sizeof(rules[0]),
+		  .kind = OTELPROF_FILTER_PID,
+		  .number = (uint64_t)pids[CROWD_WANTED_A] },
+		{ .size = sizeof(rules[0]),
+		  .kind = OTELPROF_FILTER_PID,
+		  .number = (uint64_t)pids[CROWD_WANTED_B] },
+	};
+	struct otelprof_filter filter;
+
+	otelprof_filter_init(&filter);
+	filter.rules = rules;
+	filter.rules_len = 2;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+}
+
+static void say_cost(const char *when, const struct otelprof_stats *a,
+		     const struct otelprof_stats *b)
+{
+	uint64_t runs = b->bpf_run_count - a->bpf_run_count;
+
+	if (!runs)
+		(void)printf("%s: not counted (kernel.bpf_stats_enabled=0)\n", when);
+	else
+		(void)printf("%s: %" PRIu64 " ns a tick (%" PRIu64 " ticks)\n", when,
+			     (b->bpf_run_ns - a->bpf_run_ns) / runs, runs);
+}
+
+/* Twenty run and all are seen; then a filter names two, and from then on only they are. */
+static void test_a_filter_set_while_twenty_run(void)
+{
+	struct otelprof_stats at[4];
+	struct got got = { 0 };
+	pid_t pids[CROWD];
+	struct otelprof *p;
+	uint64_t ticks;
+	int i;
+
+	for (i = 0; i < CROWD; i++)
+		pids[i] = spin(crowd_name(i));
+	p = make(&got, 0);
+	CHECK_OK(otelprof_start(p));
+	at[0] = stats_of(p);
+	poll_for(p, 1000);
+	at[1] = stats_of(p);
+	filter_the_crowd(p, pids);
+	CHECK_OK(otelprof_export(p));
+	for (i = 0; i < CROWD; i++)
+		CHECK(holds(&got, crowd_name(i)));
+
+	poll_for(p, 1000); /* the second in which it is set: what was in the ring */
+	CHECK_OK(otelprof_export(p));
+	got.len = 0;
+	at[2] = stats_of(p);
+	poll_for(p, 2000);
+	at[3] = stats_of(p);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	for (i = 0; i < CROWD; i++)
+		CHECK(holds(&got, crowd_name(i)) == is_wanted(i));
+	/* 18 of 20 at the same priority: nine tenths; half is far from chance */
+	ticks = at[3].samples_taken - at[2].samples_taken;
+	CHECK(ticks > 0);
+	CHECK((at[3].samples_filtered - at[2].samples_filtered) * 2 > ticks);
+	say_cost("no filter", &at[0], &at[1]);
+	say_cost("filter of two in twenty", &at[2], &at[3]);
+	check_closed(p);
+	for (i = 0; i < CROWD; i++)
+		end(pids[i]);
 	otelprof_free(p);
 	free(got.bytes);
 }
@@ -474,6 +566,7 @@ static void test_the_walker_of_old_kernels(void)
 
 TEST_MAIN({ "every_sample_is_accounted_for", test_every_sample_is_accounted_for },
 	  { "a_filter_takes_effect_at_once", test_a_filter_takes_effect_at_once },
+	  { "a_filter_set_while_twenty_run", test_a_filter_set_while_twenty_run },
 	  { "each_kind_of_rule", test_each_kind_of_rule },
 	  { "the_rate_changes", test_the_rate_changes },
 	  { "two_handles_in_one_process", test_two_handles_in_one_process },
