@@ -3,7 +3,8 @@
 
 #include "base/checked.h"
 
-uint64_t op_read_uleb(struct op_reader *r)
+/* The bits of a LEB128 number; *@ret_shift is how many there were, *@ret_last its last byte. */
+static uint64_t read_leb(struct op_reader *r, unsigned int *ret_shift, uint8_t *ret_last)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
@@ -15,24 +16,28 @@ uint64_t op_read_uleb(struct op_reader *r)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while ((byte & 0x80) && !r->failed);
+	*ret_shift = shift;
+	*ret_last = byte;
 	return r->failed ? 0 : value;
+}
+
+uint64_t op_read_uleb(struct op_reader *r)
+{
+	unsigned int shift;
+	uint8_t last;
+
+	return read_leb(r, &shift, &last);
 }
 
 int64_t op_read_sleb(struct op_reader *r)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
+	unsigned int shift;
+	uint8_t last;
+	uint64_t value = read_leb(r, &shift, &last);
 
-	do {
-		byte = op_read_u8(r);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !r->failed);
-	if (shift < 64 && (byte & 0x40))
+	if (!r->failed && shift < 64 && (last & 0x40))
 		value |= ~UINT64_C(0) << shift;
-	return r->failed ? 0 : (int64_t)value;
+	return (int64_t)value;
 }
 
 const char *op_read_cstr(struct op_reader *r)
