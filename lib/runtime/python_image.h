@@ -20,7 +20,7 @@ struct op_python_image {
 	uint64_t state_bytes;
 	uint64_t code_type; /* PyCode_Type; 0: unknown */
 	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
-	bool warned; /* of a state that cannot be found; once per file */
+	bool warned;	    /* of a state that cannot be found; once per file */
 	uint32_t edge_count;
 	uint64_t edge[OP_PYTHON_EDGES][2];
 };
