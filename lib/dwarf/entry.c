@@ -257,12 +257,13 @@ int op_cfi_get_cie(struct op_cfi *cfi, uint64_t off, const struct op_cie **ret)
 int op_cfi_read_fde(struct op_cfi *cfi, const struct op_cfi_entry *entry,
 		    struct op_cfi_parsed_fde *ret)
 {
-	struct op_cfi_fde fde = { .off = entry->off };
 	const struct op_cie *cie;
 	const uint8_t *bytes;
 	struct op_reader r;
 	uint64_t addr = cfi->section.addr + entry->body;
+	uint64_t start;
 	uint64_t range;
+	uint64_t end;
 	int error;
 
 	error = op_cfi_get_cie(cfi, entry->cie, &cie);
@@ -274,20 +275,21 @@ int op_cfi_read_fde(struct op_cfi *cfi, const struct op_cfi_entry *entry,
 	if (error < 0)
 		return error;
 	r = op_reader_init(bytes, entry->body_len);
-	fde.start = read_pointer(&r, cie->pointer, addr);
+	start = read_pointer(&r, cie->pointer, addr);
 	range = op_cfi_read_pointer(&r, cie->pointer & OP_EH_PE_FORMAT,
 				    addr + op_reader_pos(&r));
 	if (cie->sized)
 		op_read_skip(&r, op_read_uleb(&r));
-	if (r.failed || op_add_overflow(fde.start, range, &fde.end))
+	if (r.failed || op_add_overflow(start, range, &end))
 		return -EBADMSG;
-	fde.signal = cie->signal;
-	*ret = (struct op_cfi_parsed_fde){
-		.fde = fde,
-		.pc = fde.start,
-		.cie = cie,
-		.program = op_reader_init(r.pos, op_reader_left(&r)),
-		.program_addr = addr + op_reader_pos(&r),
-	};
+	/* Field by field: a copy of what was just stored would wait for the cache. */
+	ret->fde.start = start;
+	ret->fde.end = end;
+	ret->fde.off = entry->off;
+	ret->fde.signal = cie->signal;
+	ret->pc = start;
+	ret->cie = cie;
+	ret->program = op_reader_init(r.pos, op_reader_left(&r));
+	ret->program_addr = addr + op_reader_pos(&r);
 	return 0;
 }

@@ -73,7 +73,8 @@ static int add_row(struct op_builder *b, uint16_t pc, struct op_rule rule)
 	return 0;
 }
 
-static int finish_page(struct op_builder *b)
+/* Out of line: it is seldom called, from where each row passes. */
+static __attribute__((noinline)) int finish_page(struct op_builder *b)
 {
 	struct op_page *page = &b->pages[b->page];
 	int r;
@@ -117,22 +118,33 @@ static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
 
 /* ---- runs ---- */
 
+/* @rule with another CFA. In registers: stores of single fields that are read back as one
+ * word would wait for the cache. */
+static struct op_rule with_cfa(struct op_rule rule, uint8_t cfa, uint32_t cfa_off)
+{
+	uint64_t word;
+
+	memcpy(&word, &rule, sizeof(word));
+	word = (word & (UINT32_MAX - UINT8_MAX)) | cfa | (uint64_t)cfa_off << 32;
+	memcpy(&rule, &word, sizeof(rule));
+	return rule;
+}
+
 static int flush_run(struct op_builder *b)
 {
-	static const uint8_t kinds[] = { 0, OP_CFA_SP_POP, OP_CFA_SP_PUSH };
 	struct op_builder_row *run = &b->run;
 	struct op_rule rule = run->rule;
-	struct op_rule after = run->rule;
-	unsigned int kind = (run->step < 0) + 2u * (run->step > 0);
+	uint8_t cfa = rule.cfa;
 
 	if (!run->set)
 		return 0;
 	run->set = false;
+	if (run->step)
+		cfa = run->step > 0 ? OP_CFA_SP_PUSH : OP_CFA_SP_POP;
 	/* Without steps these change nothing. */
-	rule.cfa = kind ? kinds[kind] : rule.cfa;
-	rule.cfa_off = (int32_t)(run->steps << 16 | (uint32_t)run->rule.cfa_off);
-	after.cfa_off = run->now;
-	return put(b, run->pc, rule, after);
+	return put(b, run->pc,
+		   with_cfa(rule, cfa, run->steps << 16 | (uint32_t)rule.cfa_off),
+		   with_cfa(rule, rule.cfa, (uint32_t)run->now));
 }
 
 /* Are they the same but for the CFA's offset? Then their first halves are. */
@@ -178,12 +190,12 @@ static __attribute__((noinline)) int start_run(struct op_builder *b)
 
 	if (r < 0)
 		return r;
-	b->run = (struct op_builder_row){
-		.set = true,
-		.pc = b->last.pc,
-		.rule = b->last.rule,
-		.now = b->last.rule.cfa_off,
-	};
+	b->run.set = true;
+	b->run.pc = b->last.pc;
+	b->run.rule = b->last.rule;
+	b->run.now = b->last.rule.cfa_off;
+	b->run.steps = 0;
+	b->run.step = 0;
 	b->may_step = op_rules_len(b->rules) < RUN_RULES_MAX;
 	return 0;
 }
