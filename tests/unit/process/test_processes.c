@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -270,8 +271,13 @@ static struct snapshot snapshot;
 __attribute__((noinline, no_sanitize("address"))) static void copy_stack(uint64_t sp)
 {
 	const volatile uint8_t *from = (const volatile uint8_t *)(uintptr_t)sp;
+	/* The program's name stands in the stack's last page, behind the environment,
+	 * which may be an empty one. */
+	const uint64_t end = (getauxval(AT_EXECFN) | 4095) + 1;
 	size_t i;
 
+	if (snapshot.len > end - sp)
+		snapshot.len = (size_t)(end - sp);
 	for (i = 0; i < snapshot.len; i++)
 		snapshot.stack[i] = from[i];
 }
