@@ -125,7 +125,9 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
 {
 	op_closep(&e->clock_fd);
-	if (e->sideband)
+	/* A child of fork() does not inherit perf's buffers (VM_DONTCOPY): what is mapped
+	 * there now is not ours. */
+	if (e->sideband && !c->forked)
 		(void)munmap(e->sideband, c->page_size + OP_SIDEBAND_BYTES);
 	e->sideband = NULL;
 	op_closep(&e->sideband_fd);
