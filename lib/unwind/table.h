@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An executable's unwind table in the arena: from .eh_frame, .debug_frame (also of
- * .gnu_debugdata and of separate debug files) or .gopclntab, as pages of rows
- * (bpf/include/op_types.h). The file is read in pieces: memory use is bounded by
+ * An executable's unwind table in the arena: from .eh_frame and .debug_frame, or from
+ * .gopclntab, as pages of rows (bpf/include/op_types.h). The file is read in pieces: memory use is bounded by
  * OP_TABLE_WORK_BYTES whatever its size. A record that cannot be read costs its own
  * addresses, not the file.
  */
