@@ -226,6 +226,8 @@ static int poll_once(struct otelprof *p, int timeout_ms, struct op_capture_work 
 	struct op_capture_work work = { 0 };
 	int r = op_capture_poll(p->capture, p->processes, p->window, timeout_ms, &work);
 
+	if (work.kernel_symbols)
+		op_kernel_symbols_stale(p->kernel);
 	p->records += work.records;
 	p->dropped[OTELPROF_DROP_RECORD] += work.dropped_record;
 	p->dropped[OTELPROF_DROP_WINDOW] += work.dropped_window;

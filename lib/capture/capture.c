@@ -189,6 +189,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->consume = &consume;
 	n = ring_buffer__consume(c->ring);
 	c->consume = NULL;
+	work->kernel_symbols = c->kernel_symbols_stale;
+	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP;
 	work->idle = !sideband && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;

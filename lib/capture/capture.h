@@ -65,8 +65,9 @@ struct op_capture_work {
 	uint64_t dropped_record; /* made no sense */
 	uint64_t dropped_window; /* did not fit the window */
 	uint64_t dropped_memory;
-	bool more; /* stopped at its bound with more waiting */
-	bool idle; /* nothing was waiting */
+	bool more;	     /* stopped at its bound with more waiting */
+	bool idle;	     /* nothing was waiting */
+	bool kernel_symbols; /* came or went */
 };
 
 /* Wait up to @timeout_ms and bring a bounded amount of events and records to @processes and
