@@ -214,7 +214,7 @@ int op_frames_kernel(struct op_processes *p, struct op_window *window, uint64_t 
 	return 0;
 }
 
-/* Words of a frame that its runtime could not describe. */
+/* Words of a frame: they tell it from the others of its process. */
 static size_t words_of(enum op_frame_kind kind)
 {
 	switch (kind) {
@@ -232,18 +232,16 @@ static enum op_runtime runtime_of(unsigned int kind)
 	return kind == OP_FRAME_PYTHON ? OP_RUNTIME_PYTHON : OP_RUNTIME_NONE;
 }
 
-int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
-			  const uint64_t *words, size_t len, size_t *ret_words,
-			  uint32_t *ret)
+/* Describe the frame at @words. *@ret_words becomes their number, -errno: they say little. */
+static int interpreted_location(const struct op_frames_of *of,
+				const struct op_runtime_ops *ops, const uint64_t *words,
+				size_t len, int *ret_words, uint32_t *ret)
 {
-	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
-	const struct op_runtime_ops *ops = op_runtime_get(runtime_of(kind));
 	struct op_location location = { .lines_len = 1 };
 	struct op_runtime_frame frame = { .name = "", .file = "" };
 	const char *type = ops ? ops->frame_type : "native";
 	char unknown[64];
 	uint32_t attribute;
-	size_t words_len = words_of((enum op_frame_kind)kind);
 	int n = -ESRCH;
 	int r;
 
@@ -254,7 +252,7 @@ int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
 			       ops ? ops->name : "runtime's");
 		frame.name = unknown;
 	}
-	*ret_words = n > 0 ? (size_t)n : OP_MIN(words_len, len);
+	*ret_words = n;
 	location.lines[0].line = frame.line;
 	r = op_frames_function(of->window, frame.name, NULL, frame.file, frame.start_line,
 			       &location.lines[0].function);
@@ -265,8 +263,32 @@ int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
 		return r;
 	location.attributes =
 		(struct op_attribute_set){ .len = 1, .index = { attribute } };
-	(void)p;
 	return op_window_location(of->window, &location, ret);
+}
+
+int op_frames_interpreted(const struct op_frames_of *of, const uint64_t *words,
+			  size_t len, size_t *ret_words, uint32_t *ret)
+{
+	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
+	const struct op_runtime_ops *ops = op_runtime_get(runtime_of(kind));
+	struct op_memo *memo = ops ? op_runtimes_memo(of->program, ops->id) : NULL;
+	size_t usual = OP_MIN(words_of((enum op_frame_kind)kind), len);
+	uint32_t hash = memo ? op_memo_hash(memo, words, usual) : 0;
+	int n;
+	int r;
+
+	*ret_words = usual;
+	if (memo &&
+	    op_memo_find(memo, op_window_epoch(of->window), hash, words, usual, ret))
+		return 0;
+	r = interpreted_location(of, ops, words, len, &n, ret);
+	if (r < 0)
+		return r;
+	if (n > 0)
+		*ret_words = (size_t)n;
+	if (memo && n > 0 && (size_t)n == usual)
+		op_memo_add(memo, hash, words, usual, *ret);
+	return 0;
 }
 
 static const char *error_name(unsigned int end)

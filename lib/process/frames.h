@@ -55,9 +55,8 @@ int op_frames_native(struct op_processes *p, const struct op_frames_of *of, uint
 int op_frames_kernel(struct op_processes *p, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
 /* The frame that begins at @words: also how many words it has, at least 1. */
-int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
-			  const uint64_t *words, size_t len, size_t *ret_words,
-			  uint32_t *ret);
+int op_frames_interpreted(const struct op_frames_of *of, const uint64_t *words,
+			  size_t len, size_t *ret_words, uint32_t *ret);
 /* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
 int op_frames_end(struct op_processes *p, struct op_window *window, unsigned int end,
 		  uint32_t *ret);

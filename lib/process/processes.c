@@ -20,6 +20,7 @@
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
 	SYMBOL_BUDGET_DEFAULT = 64 << 20,
+	STACKS_WORDS_MAX = 1 << 20, /* 8 MiB of words a window; more are not kept */
 };
 
 /* A publication that failed is tried again after this time. */
@@ -80,7 +81,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	if (r < 0)
 		return r;
 	p->now_ns = op_clock_monotonic_ns();
-	p->stacks.seed = op_hash_seed();
+	op_memo_init(&p->stacks, STACKS_WORDS_MAX);
 	p->host_stack = calloc(1, sizeof(*p->host_stack));
 	p->words = calloc(OP_RECORD_WORDS, sizeof(*p->words));
 	p->locations = calloc(OP_RECORD_LOCATIONS, sizeof(*p->locations));
@@ -99,7 +100,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	op_table_clear(p);
 	op_executables_deinit(&p->executables);
 	op_frames_deinit(&p->frames);
-	op_stacks_deinit(&p->stacks);
+	op_memo_deinit(&p->stacks);
 	op_map64_clear(&p->cgroups);
 	op_vec_foreach(id, &p->containers)
 		free(*id);

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
+#include "process/memo.h"
 #include "process/remote.h"
 
 struct op_image;
@@ -24,6 +25,7 @@ struct op_window;
 struct op_program_runtime {
 	struct op_image *image; /* a reference */
 	void *instance;		/* NULL: not attached */
+	struct op_memo frames;	/* to locations, once attached */
 	op_ref ref;		/* of the runtime's struct in the arena */
 	uint64_t bias;
 	uint64_t retry_ns;

@@ -90,7 +90,7 @@ static int add_user(struct op_processes *p, const struct op_frames_of *of,
 			e = op_frames_native(p, of, address,
 					     kind == OP_FRAME_NATIVE_EXACT, location);
 		else
-			e = op_frames_interpreted(p, of, words + i, words_len - i, &used,
+			e = op_frames_interpreted(of, words + i, words_len - i, &used,
 						  location);
 		if (e < 0)
 			return e;
@@ -130,13 +130,13 @@ static int find_stack(struct op_processes *p, const struct op_frames_of *of,
 	/* User words mean something in one generation only. */
 	p->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
 	p->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
-	hash = op_stacks_hash(&p->stacks, p->words, KEY_WORDS + words);
-	if (op_stacks_find(&p->stacks, op_window_epoch(of->window), hash, p->words,
-			   KEY_WORDS + words, ret))
+	hash = op_memo_hash(&p->stacks, p->words, KEY_WORDS + words);
+	if (op_memo_find(&p->stacks, op_window_epoch(of->window), hash, p->words,
+			 KEY_WORDS + words, ret))
 		return 0;
 	e = make_stack(p, of, r, r->words + h->kernel_count, h->user_words, h->end, ret);
 	if (e == 0)
-		op_stacks_add(&p->stacks, hash, p->words, KEY_WORDS + words, *ret);
+		op_memo_add(&p->stacks, hash, p->words, KEY_WORDS + words, *ret);
 	return e;
 }
 

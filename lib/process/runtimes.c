@@ -16,6 +16,7 @@ static const uint64_t RETRY_NS = UINT64_C(50000000);
 enum {
 	RETRY_SHIFT_MAX = 8,
 	FAILURES_MAX = 16,
+	FRAME_WORDS_MAX = 1 << 15, /* 256 KiB a process; more are not kept */
 };
 
 /* The target given to a runtime's attach. */
@@ -100,6 +101,7 @@ static int attach(struct op_processes *p, struct op_program *program,
 	}
 	/* Written whole before a program can see it. */
 	memcpy(there, bpf, bytes);
+	op_memo_init(&r->frames, FRAME_WORDS_MAX);
 	r->instance = instance;
 	r->bias = v->bias;
 	r->image = image;
@@ -172,6 +174,7 @@ void op_runtimes_detach(struct op_processes *p, struct op_program *program)
 			continue;
 		ops = r->image->runtime;
 		ops->detach(r->instance);
+		op_memo_deinit(&r->frames);
 		op_arena_release(p->config.arena, r->ref,
 				 OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8),
 				 p->now_ns);
@@ -212,4 +215,12 @@ int op_runtimes_describe(struct op_program *program, enum op_runtime id,
 		return -EBADMSG;
 	*ret_type = ops->frame_type;
 	return n;
+}
+
+struct op_memo *op_runtimes_memo(struct op_program *program, enum op_runtime id)
+{
+	if (!program || !program->runtimes || id >= OP_RUNTIME_MAX ||
+	    !program->runtimes[id].instance)
+		return NULL;
+	return &program->runtimes[id].frames;
 }

@@ -11,6 +11,7 @@
 #include "process/image.h"
 
 struct op_layout;
+struct op_memo;
 struct op_processes;
 struct op_program;
 
@@ -34,5 +35,7 @@ void op_runtimes_window_end(struct op_program *program);
 int op_runtimes_describe(struct op_program *program, enum op_runtime id,
 			 const uint64_t *words, size_t len, struct op_runtime_frame *ret,
 			 const char **ret_type);
+/* What frames of the runtime were met in the open window, or NULL. */
+struct op_memo *op_runtimes_memo(struct op_program *program, enum op_runtime id);
 
 #endif

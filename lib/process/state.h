@@ -22,9 +22,9 @@
 #include "process/executable.h"
 #include "process/frames.h"
 #include "process/layout.h"
+#include "process/memo.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/stacks.h"
 #include "unwind/host.h"
 
 struct op_proc;
@@ -80,7 +80,7 @@ struct op_processes {
 	struct op_generation_list retired;
 	struct op_executables executables;
 	struct op_frames frames;
-	struct op_stacks stacks;
+	struct op_memo stacks;		  /* words of records */
 	struct op_host_stack *host_stack; /* scratch of first samples */
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of first samples, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
