@@ -15,7 +15,7 @@ packages="
 	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev scdoc"
 tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
-	ca-certificates openssl python3-venv
+	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
 matrix="
 	qemu-system-x86 busybox-static debootstrap util-linux chromium"

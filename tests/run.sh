@@ -8,7 +8,7 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python e2e vm: these alone
+#     SUITE           meson live python e2e k8s vm: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -27,7 +27,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | e2e | vm) suites="$suites $option" ;;
+	meson | live | python | e2e | k8s | vm) suites="$suites $option" ;;
 	*)
 		sed -n '3,15s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -36,7 +36,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python e2e"
+	[ -n "$quick" ] || suites="meson live python e2e k8s"
 	[ -z "$matrix" ] || suites="$suites vm"
 fi
 
@@ -171,6 +171,17 @@ run_e2e() {
 		result "skip e2e all: $why"
 	else
 		collect e2e sh tests/e2e/run.sh "$otelprof" "$out/e2e"
+	fi
+}
+
+# After e2e, which builds the Collector.
+run_k8s() {
+	say "Kubernetes"
+	why=$(why_not_live)
+	if [ -n "$why" ]; then
+		result "skip k8s all: $why"
+	else
+		collect k8s sh tests/k8s/run.sh "$otelprof" "$out/k8s"
 	fi
 }
 

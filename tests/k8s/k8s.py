@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests of examples/kubernetes on a real API server, and what they deploy in pods
+made by runc: whether the right profiles get the right names, with the rights they ask for.
+Called by run.sh.
+
+Prints "ok|FAIL|skip k8s CELL: what". Exits 1 if one failed, 77 if nothing could run.
+"""
+
+import argparse
+import copy
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import yaml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.join(HERE, "..", "..")
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import build
+import cells
+import check
+import otlp
+import run as truth
+import scene
+from cluster import Cluster, Refused
+from kubelet import HOST_IP, Kubelet, make_bridge
+
+EXAMPLES = os.path.join(TOP, "examples", "kubernetes")
+CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=30)
+AGENT, GATEWAY = "otelprof-agent", "otelprof-gateway"
+
+
+class K8s(truth.Run):
+    def say(self, status, name, text, problems=()):
+        print("%s k8s %s: %s" % (status, name, " ".join(text.split())), flush=True)
+        for problem in problems:
+            print("    " + problem[:600], flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+
+def manifests():
+    """What kustomization.yaml names, in its order."""
+    with open(os.path.join(EXAMPLES, "kustomization.yaml"), encoding="utf-8") as f:
+        names = yaml.safe_load(f)["resources"]
+    for name in names:
+        with open(os.path.join(EXAMPLES, name), encoding="utf-8") as f:
+            yield from yaml.safe_load_all(f)
+
+
+def find(kind, name):
+    return copy.deepcopy(next(d for d in manifests()
+                              if d["kind"] == kind and d["metadata"]["name"] == name))
+
+
+def pod_of(kind, name):
+    """The pod that a DaemonSet's or Deployment's controller would make."""
+    owner = find(kind, name)
+    template = owner["spec"]["template"]
+    return {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
+            "metadata": {"generateName": name + "-", "namespace": owner["metadata"]["namespace"],
+                         "labels": template["metadata"]["labels"]}}
+
+
+def cell_manifests(run, _):
+    """Every object is taken, each field known; Pod Security admits what it should."""
+    cluster = run.cluster
+    result = check.Result()
+    kinds = [cluster.apply(doc)["kind"] for doc in manifests()]
+    result.need(len(kinds) >= 10, "%d objects: %s" % (len(kinds), " ".join(sorted(set(kinds)))))
+    run.scene.account("otelprof")
+    for kind, name in (("DaemonSet", AGENT), ("Deployment", GATEWAY)):
+        cluster.create(pod_of(kind, name), dry_run=True)
+    # The agent needs the namespace's label, the gateway would do without.
+    for level, kind, name, admitted in (("restricted", "Deployment", GATEWAY, True),
+                                        ("baseline", "DaemonSet", AGENT, False)):
+        pod = pod_of(kind, name)
+        pod["metadata"]["namespace"] = pod["spec"]["serviceAccountName"] = level
+        label = {"pod-security.kubernetes.io/enforce": level}
+        for doc in ({"kind": "Namespace", "metadata": {"name": level, "labels": label}},
+                    {"kind": "ServiceAccount", "metadata": {"name": level, "namespace": level}}):
+            cluster.create({"apiVersion": "v1", **doc})
+        try:
+            cluster.create(pod, dry_run=True)
+            text = ""
+        except Refused as e:
+            text = str(e)
+        result.need(admitted == (not text) and ("PodSecurity" in text) == (not admitted),
+                    "%s in a namespace of level %s: %s" % (name, level,
+                                                           text[:200] or "admitted"))
+    run.judge("manifests", result)
+
+
+def kubeconfig(run):
+    """The agent's own account, for a Collector that is in no pod."""
+    cluster = run.cluster
+    path = run.path("kubeconfig")
+    with open(path, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+        yaml.safe_dump({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {
+                "server": "https://%s:%d" % (cluster.host, cluster.port),
+                "certificate-authority": cluster.ca}}],
+            "users": [{"name": "agent", "user": {"token": cluster.token("otelprof", AGENT)}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "agent"}}],
+        }, f)
+    return path
+
+
+class Collector:
+    """A Collector on the node, not in a pod."""
+
+    def __init__(self, run, name, program, config, port, **env):
+        self.out = run.path(name + ".otlp")
+        if os.path.exists(self.out):
+            os.unlink(self.out)
+        config["exporters"] = {"file": {"path": self.out, "format": "proto"}}
+        config["receivers"] = {"otlp": {"protocols": {"grpc": {
+            "endpoint": "%s:%d" % (HOST_IP, port)}}}}
+        pipeline = config["service"]["pipelines"]["profiles"]
+        pipeline.update(receivers=["otlp"], exporters=["file"])
+        config["service"]["telemetry"] = {"metrics": {"level": "none"}}
+        path = run.path(name + ".yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            yaml.safe_dump(config, f)
+        self.log = run.path(name + ".log")
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [program, "--config", path, "--feature-gates=service.profilesSupport"],
+                stdout=log, stderr=log, env={**os.environ, **env})
+        self.endpoint = "%s:%d" % (HOST_IP, port)
+        self.port = port
+
+    def wait(self, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            with socket.socket() as s:
+                if s.connect_ex((HOST_IP, self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise RuntimeError("the Collector did not start: see " + self.log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def cell_export(run, version):
+    """otelprof export → Collector: otlp, k8s_attributes as the agent has it, file."""
+    config = yaml.safe_load(find("ConfigMap", AGENT)["data"]["agent.yaml"])
+    config["processors"]["k8s_attributes"].update(auth_type="kubeConfig",
+                                                  wait_for_metadata=True)
+    name = "export-" + version
+    with Collector(run, name, run.collectors[version], config, 4317, K8S_NODE_NAME=scene.NODE,
+                   KUBECONFIG=kubeconfig(run)) as collector:
+        collector.wait()
+        done = subprocess.run([run.args.otelprof, "export", "--endpoint",
+                               "http://" + collector.endpoint, "-F", "199", "--interval", "1",
+                               "-d", "5"], capture_output=True, text=True, timeout=120)
+    capture = otlp.read_file(collector.out)
+    result = check.Result()
+    result.need(done.returncode == 0, "otelprof export: exit %d" % done.returncode)
+    run.judge(name, run.scene.judge(capture, CELL), result,
+              check.check_accounting(done.stdout + done.stderr, capture))
+
+
+def cell_rights(run, _):
+    """RBAC gives what the agent asks for, no more and no less."""
+    cluster = run.cluster
+    result = check.Result()
+    asked = cluster.audited()
+    refused = [row for row in asked if row[3] == 403]
+    used = {row[:2] for row in asked}
+    granted = {(verb, resource) for rule in find("ClusterRole", AGENT)["rules"]
+               for verb in rule["verbs"] for resource in rule["resources"]}
+    result.need(used == granted, "granted and used: %s%s" % (
+        sorted(granted), "" if used == granted else ", used %s" % sorted(used)))
+    result.need(not refused, "%d requests refused %s" % (len(refused), refused[:1]))
+    elsewhere = [row[2] for row in asked if "spec.nodeName%%3D%s" % scene.NODE not in row[2]]
+    result.need(not elsewhere, "pods of this node alone %s" % elsewhere[:1])
+    token = cluster.token("otelprof", AGENT)
+    for method, path in (("GET", "/api/v1/secrets"), ("GET", "/api/v1/namespaces"),
+                         ("GET", "/api/v1/nodes"),
+                         ("GET", "/api/v1/namespaces/otelprof/configmaps/" + AGENT),
+                         ("DELETE", "/api/v1/namespaces/bank/pods/ledger-0")):
+        try:
+            cluster.request(method, path, token=token)
+            result.need(False, "%s %s was permitted" % (method, path))
+        except Refused as e:
+            result.need(e.status == 403, "%s %s: %s" % (method, path, e))
+    run.judge("rights", result)
+
+
+CELLS = {"manifests": cell_manifests, "export": cell_export, "rights": cell_rights}
+
+
+def enter_namespaces():
+    """Networks and mounts of its own: what is left behind goes with the last process."""
+    if "OTELPROF_K8S_INSIDE" not in os.environ:
+        os.environ["OTELPROF_K8S_INSIDE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--net", "--propagation", "private",
+                              sys.executable, *sys.argv])
+
+
+def run_cells(run, names):
+    for name in names:
+        for version in run.collectors if name in PER_VERSION else [""]:
+            try:
+                CELLS[name](run, version)
+            except (OSError, RuntimeError, Refused, otlp.Malformed,
+                    subprocess.SubprocessError) as e:
+                run.say("FAIL", "-".join(filter(None, (name, version))), str(e))
+
+
+PER_VERSION = {"export", "receiver"}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--etcd", required=True)
+    parser.add_argument("--apiserver", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--collector", action="append", default=[], metavar="VERSION=PROGRAM")
+    parser.add_argument("cells", nargs="*")
+    args = parser.parse_args()
+    enter_namespaces()
+    args.dir = os.path.abspath(args.dir)
+    truth.fresh_folder(args.dir)
+    run = K8s(args)
+    run.collectors = dict(c.split("=", 1) for c in args.collector)
+    program, why = build.build("c-gcc", args.dir)
+    if not program:
+        raise SystemExit(why)
+    make_bridge()
+    with Cluster(args.etcd, args.apiserver, run.path("cluster"), HOST_IP) as run.cluster:
+        images = {"known-answer:1": (scene.rootfs(run.path("image-known"), program),
+                                     ["/bin/" + os.path.basename(program)])}
+        kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images)
+        run.scene = scene.Scene(run.cluster, kubelet)
+        try:
+            run.scene.prepare()
+            run.scene.workloads(program)
+            run_cells(run, args.cells or CELLS)
+        finally:
+            run.scene.stop()
+            kubelet.stop_all()
+    if run.failed:
+        return 1
+    return 0 if run.passed else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# examples/kubernetes against a real kube-apiserver, and its pods made by runc.
+#
+#     sh tests/k8s/run.sh OTELPROF DIR [CELL...]
+#
+# kube-apiserver and etcd are made once into $OTELPROF_CACHE; where they are not there the
+# suite is skipped, unless OTELPROF_K8S=1 or CI=true (then they are made: 5 CPU minutes with
+# Go 1.25 or later). The Collectors are those that tests/e2e/build-collector.sh has built.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
+version=${KUBE_VERSION:-1.35.4}
+apiserver=$cache/kube/$version/kube-apiserver
+etcd=$cache/kube/etcd/usr/bin/etcd
+otelprof=$1
+dir=$2
+shift 2
+
+skip() {
+	echo "skip k8s all: $*"
+	exit 77
+}
+
+have_go() {
+	command -v go >/dev/null &&
+		go version | grep -q -E 'go(1\.(2[5-9]|[3-9][0-9])|[2-9])'
+}
+
+[ "$(id -u)" -eq 0 ] || skip "not root"
+for program in runc ip openssl unshare; do
+	command -v "$program" >/dev/null || skip "no $program"
+done
+python3 -c 'import yaml' 2>/dev/null || skip "no python3-yaml"
+grep -qw overlay /proc/filesystems || skip "the kernel has no overlay file system"
+
+if [ "${OTELPROF_K8S:-}" = 1 ] || [ "${CI:-}" = true ]; then
+	[ -x "$etcd" ] || sh "$here/fetch-etcd.sh" >/dev/null || skip "etcd cannot be fetched"
+	if [ ! -x "$apiserver" ]; then
+		have_go || skip "kube-apiserver is not built, and there is no Go 1.25"
+		started=$(date +%s)
+		nice -n 10 sh "$here/build-apiserver.sh" >/dev/null 2>"$dir.build.log" || {
+			tail -n 20 "$dir.build.log"
+			echo "FAIL k8s apiserver: does not build"
+			exit 1
+		}
+		echo "kube-apiserver built in $(($(date +%s) - started)) s"
+	fi
+fi
+[ -x "$etcd" ] && [ -x "$apiserver" ] ||
+	skip "no kube-apiserver in the cache (OTELPROF_K8S=1 builds it)"
+
+set -- --etcd "$etcd" --apiserver "$apiserver" "$@"
+for collector in "$cache"/collector/*/otelcol-test; do
+	[ -x "$collector" ] || continue
+	set -- --collector "$(basename "$(dirname "$collector")")=$collector" "$@"
+done
+exec python3 "$here/k8s.py" --otelprof "$otelprof" --dir "$dir" "$@"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node that is profiled: known-answer programs in containers of two pods, one outside,
+and what Kubernetes calls each of them.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import check
+import otlp
+import run as truth
+
+NODE = "node-a"
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+def rootfs(folder, *programs):
+    """An image's file system, by the recipe's own script."""
+    script = os.path.join(HERE, "..", "..", "examples", "kubernetes", "rootfs.sh")
+    subprocess.run(["sh", script, folder, *programs], check=True, capture_output=True, text=True)
+    return folder
+
+
+def workload(name, namespace, *containers, **metadata):
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": namespace, **metadata},
+            "spec": {"serviceAccountName": "default", "automountServiceAccountToken": False,
+                     "containers": list(containers)}}
+
+
+def container(name, **more):
+    return {"name": name, "image": "known-answer:1", "args": [truth.LONG], **more}
+
+
+def owned(by, template_hash):
+    """As a Deployment's ReplicaSet makes its pods."""
+    return {"labels": {"pod-template-hash": template_hash},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                                 "name": "%s-%s" % (by, template_hash), "controller": True,
+                                 "uid": "8a0a3cf6-7a2b-4f6d-9b0e-0d4d9f0a4f11"}]}
+
+
+class Scene:
+    def __init__(self, cluster, kubelet):
+        self.cluster, self.kubelet = cluster, kubelet
+        self.names = {}  # container id → its k8s.* attributes
+        self.targets = {}  # pid → (what it is called here, its container or None)
+        self.processes = []
+
+    def prepare(self):
+        self.cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+        for namespace in ("shop", "bank"):
+            self.account(namespace)
+
+    def account(self, namespace):
+        """A namespace with what the controllers put there."""
+        try:
+            self.cluster.create({"apiVersion": "v1", "kind": "Namespace",
+                                 "metadata": {"name": namespace}})
+            self.cluster.create({"apiVersion": "v1", "kind": "ServiceAccount",
+                                 "metadata": {"name": "default", "namespace": namespace}})
+        except Exception as e:
+            if getattr(e, "status", 0) != 409:
+                raise
+        with open(self.cluster.ca, encoding="ascii") as f:
+            self.cluster.apply({**CONFIG_MAP, "data": {"ca.crt": f.read()}, "metadata": {
+                "name": "kube-root-ca.crt", "namespace": namespace}})
+
+    def start(self, pod, deployment=None):
+        """Returns the pod's containers; what they are called is in @names."""
+        pod, made = self.kubelet.start(pod)
+        for one in made:
+            meta = pod["metadata"]
+            self.names[one.id] = {
+                "k8s.namespace.name": meta["namespace"], "k8s.pod.name": meta["name"],
+                "k8s.pod.uid": meta["uid"], "k8s.container.name": one.name,
+                "k8s.node.name": NODE,
+                **({"k8s.deployment.name": deployment} if deployment else {})}
+        return made
+
+    def workloads(self, program):
+        """Two containers in one pod, a second pod, and a process in none."""
+        checkout = workload(
+            "checkout-7d4b9c6f5-x2v8q", "shop",
+            container("server", securityContext={"runAsUser": 1000},
+                      resources={"requests": {"cpu": "100m"}}),
+            container("sidecar"), **owned("checkout", "7d4b9c6f5"))
+        for one in self.start(checkout, "checkout"):
+            self.target(one)
+        self.late(workload("ledger-0", "bank", container("ledger")))
+        process = truth.start(program, truth.LONG)
+        self.processes.append(process)
+        self.targets[process.pid] = "no container", None
+
+    def late(self, pod):
+        for one in self.start(pod):
+            self.target(one)
+
+    def target(self, one, seconds=20):
+        end = time.monotonic() + seconds
+        while "ready" not in one.text():
+            if time.monotonic() > end or one.process.poll() is not None:
+                raise RuntimeError("%s did not start: %s" % (one.name, one.text()[-300:]))
+            time.sleep(0.05)
+        self.targets[one.pid] = "%s/%s" % (one.pod["metadata"]["name"], one.name), one.id
+
+    def stop(self):
+        truth.stop(self.processes)
+
+    # What comes out
+
+    def counts(self, capture):
+        out = dict.fromkeys(self.targets, 0)
+        for sample in check.select(capture):
+            if sample.pid in out:
+                out[sample.pid] += sample.count
+        return out
+
+    def judge(self, capture, cell):
+        """Each target's stacks and names; and nobody else's names on anything."""
+        result = check.Result()
+        for pid, (called, container_id) in self.targets.items():
+            stacks = check.check_chain(capture, cell, pid)
+            result.problems += ["%s: %s" % (called, p) for p in stacks.problems]
+            got = [k8s_of(s) for s in check.select(capture, pid)]
+            want = self.names.get(container_id, {})
+            wrong = [g for g in got if g != want]
+            result.need(not wrong, "%s: %d samples with its names%s" % (
+                called, len(got) - len(wrong),
+                ", %d with %s instead of %s" % (len(wrong), wrong[0], want) if wrong else ""))
+        for sample in capture.samples:
+            got = k8s_of(sample)
+            if got and got != self.names.get(sample.resource.get("container.id")):
+                result.need(False, "pid %s (%s) of container %s is called %s" % (
+                    sample.pid, sample.exe, sample.resource.get("container.id"), got))
+                break
+        return result
+
+
+def k8s_of(sample):
+    return {k: v for k, v in sample.resource.items() if k.startswith("k8s.")}
+
+
+def read_framed_so_far(path):
+    """A file that is still written to: whole requests only."""
+    try:
+        with open(path, "rb") as f:
+            data = f.read()
+    except FileNotFoundError:
+        return otlp.Capture()
+    at = 0
+    while at + 4 <= len(data):
+        size = 4 + int.from_bytes(data[at:at + 4], "big")
+        if at + size > len(data):
+            break
+        at += size
+    return otlp.read_framed(data[:at]) if at else otlp.Capture()
