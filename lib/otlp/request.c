@@ -77,7 +77,7 @@ static int profile_write(struct op_request *q)
 		.sample_type = q->type,
 		.time_unix_nano = q->start_ns,
 		.duration_nano = q->end_ns - q->start_ns,
-		.has_period_type = q->kind->period != OP_OTLP_PERIOD_NONE,
+		.has_period_type = true, /* empty where there is none: for Parca */
 		.period_type = q->period_type,
 		.profile_id = (pb_bytes_array_t *)&id,
 	};
@@ -198,6 +198,7 @@ static int profile_types(struct op_request *q)
 		r = op_dictionary_ref(d, OP_TABLE_STRING,
 				      op_dictionary_string(d, k->unit),
 				      &q->type.unit_strindex);
+	q->period_type = (otlp_ValueType)otlp_ValueType_init_zero;
 	if (r < 0 || k->period == OP_OTLP_PERIOD_NONE)
 		return r;
 	r = op_dictionary_ref(d, OP_TABLE_STRING, op_dictionary_string(d, k->period_type),

@@ -244,7 +244,10 @@ static void check_period(struct reader *x, const otlp_Profile *p, const char *ty
 		CHECK_INT(p->period, 50000000);
 	} else if (!strcmp(type, "off_cpu")) {
 		CHECK_STR(str(x, p->sample_type.unit_strindex), "nanoseconds");
-		CHECK(!p->has_period_type && !p->period);
+		/* Parca wants the message; Pyroscope wants nothing in it. */
+		CHECK(p->has_period_type && !p->period);
+		CHECK_INT(p->period_type.type_strindex, 0);
+		CHECK_INT(p->period_type.unit_strindex, 0);
 	} else {
 		(void)str(x, p->sample_type.unit_strindex);
 		CHECK(p->has_period_type && p->period > 0);
