@@ -10,6 +10,7 @@ Prints "ok|FAIL|skip k8s CELL: what". Exits 1 if one failed, 77 if nothing could
 import argparse
 import copy
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -203,7 +204,78 @@ def cell_rights(run, _):
     run.judge("rights", result)
 
 
-CELLS = {"manifests": cell_manifests, "export": cell_export, "rights": cell_rights}
+def record_as_agent(run, name, change=lambda context: None):
+    """otelprof record in the agent's place: its security context, mounts and account.
+
+    Returns (exit status, what it printed, capture)."""
+    pod = pod_of("DaemonSet", AGENT)
+    out = truth.fresh_folder(run.path(name))
+    spec = pod["spec"]["containers"][0]
+    spec.update(image="otelprof:1", args=["record", "-v", "-F", "199", "-d", "4", "-o",
+                                          "/out/x.otlp", "--format", "otlp"])
+    spec["volumeMounts"].append({"name": "out", "mountPath": "/out"})
+    pod["spec"]["volumes"].append({"name": "out", "hostPath": {"path": out}})
+    change(spec["securityContext"])
+    container = run.scene.start(pod)[0]
+    container.process.wait(120)
+    run.kubelet.stop(container)
+    return container.process.returncode, container.text(), \
+        scene.read_framed_so_far(out + "/x.otlp")
+
+
+def lost_without(run, name):
+    """Which targets' stacks are not right any more, whether kernel frames have names, and
+    what was said, where the agent has all its capabilities but @name."""
+    status, text, capture = record_as_agent(
+        run, "agent-no-" + name.lower(), lambda context: context["capabilities"]["add"].remove(name))
+    if status:
+        return None, None, text
+    lost = {called for pid, (called, _) in run.scene.targets.items()
+            if not check.check_chain(capture, CELL, pid).ok}
+    return lost, has_kernel_names(capture), text
+
+
+def has_kernel_names(capture):
+    names = [f.name for s in capture.samples for f in s.frames if check.is_kernel(f)]
+    return any(re.match("entry_SYSCALL|do_syscall|asm_", n) for n in names)
+
+
+def cell_capabilities(run, _):
+    """The DaemonSet's capabilities are enough, and none of them is idle."""
+    status, text, capture = record_as_agent(run, "agent-rights")
+    result = check.Result()
+    result.need(status == 0, "otelprof record in the agent's place: exit %d %s" % (
+        status, text[-300:] if status else ""))
+    result.need(has_kernel_names(capture), "kernel frames have names")
+    run.judge("capabilities", result, run.scene.judge(capture, CELL, named=False),
+              check.check_accounting(text, capture))
+
+
+def cell_capability(run, _):
+    """Without each one, what docs/kubernetes.md says is lost, and nothing else."""
+    called = {pid: c for pid, (c, _) in run.scene.targets.items()}
+    everybody = set(called.values())
+    private, deleted = (called[run.scene.pid_of(n)] for n in (scene.PRIVATE, scene.DELETED))
+    expected = {"BPF": None, "PERFMON": None, "SYS_PTRACE": everybody,
+                "CHECKPOINT_RESTORE": {deleted}, "DAC_READ_SEARCH": {private}, "SYSLOG": set()}
+    asked = find("DaemonSet", AGENT)["spec"]["template"]["spec"]["containers"][0][
+        "securityContext"]["capabilities"]["add"]
+    result = check.Result()
+    result.need(set(asked) == set(expected), "the DaemonSet asks for %s" % " ".join(asked))
+    for name, want in expected.items():
+        lost, kernel_names, text = lost_without(run, name)
+        if want is None:
+            result.need(lost is None and "CAP_" + name in text, "without %s: %s" % (
+                name, text.strip()[-160:]))
+            continue
+        result.need(lost == want, "without %s: wrong stacks of %s" % (name, lost or "none"))
+        result.need(kernel_names == (name != "SYSLOG"), "without %s: kernel names %s" % (
+            name, kernel_names))
+    run.judge("capability", result)
+
+
+CELLS = {"manifests": cell_manifests, "export": cell_export, "rights": cell_rights,
+         "capabilities": cell_capabilities, "capability": cell_capability}
 
 
 def enter_namespaces():
@@ -246,9 +318,14 @@ def main():
         raise SystemExit(why)
     make_bridge()
     with Cluster(args.etcd, args.apiserver, run.path("cluster"), HOST_IP) as run.cluster:
-        images = {"known-answer:1": (scene.rootfs(run.path("image-known"), program),
-                                     ["/bin/" + os.path.basename(program)])}
-        kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images)
+        entry = ["/bin/" + os.path.basename(program)]
+        images = {
+            "known-answer:1": (scene.rootfs(run.path("image-known"), program), entry),
+            "known-answer:private": (scene.private_rootfs(run.path("image-private"), program),
+                                     entry),
+            "otelprof:1": (scene.rootfs(run.path("image-otelprof"), args.otelprof),
+                           ["/bin/otelprof"])}
+        kubelet = run.kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images)
         run.scene = scene.Scene(run.cluster, kubelet)
         try:
             run.scene.prepare()

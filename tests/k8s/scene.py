@@ -15,6 +15,9 @@ import otlp
 import run as truth
 
 NODE = "node-a"
+USER = 1000
+# Containers whose program is hard to read: of their user alone; gone from its folder.
+PRIVATE, DELETED = "private", "deleted"
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
@@ -22,6 +25,14 @@ def rootfs(folder, *programs):
     """An image's file system, by the recipe's own script."""
     script = os.path.join(HERE, "..", "..", "examples", "kubernetes", "rootfs.sh")
     subprocess.run(["sh", script, folder, *programs], check=True, capture_output=True, text=True)
+    return folder
+
+
+def private_rootfs(folder, program):
+    rootfs(folder, program)
+    path = os.path.join(folder, "bin", os.path.basename(program))
+    os.chown(path, USER, USER)
+    os.chmod(path, 0o700)
     return folder
 
 
@@ -84,21 +95,24 @@ class Scene:
 
     def workloads(self, program):
         """Two containers in one pod, a second pod, and a process in none."""
+        user = {"runAsUser": USER}
         checkout = workload(
             "checkout-7d4b9c6f5-x2v8q", "shop",
-            container("server", securityContext={"runAsUser": 1000},
-                      resources={"requests": {"cpu": "100m"}}),
-            container("sidecar"), **owned("checkout", "7d4b9c6f5"))
+            container("server", securityContext=user, resources={"requests": {"cpu": "100m"}}),
+            container(PRIVATE, securityContext=user, image="known-answer:private"),
+            **owned("checkout", "7d4b9c6f5"))
         for one in self.start(checkout, "checkout"):
             self.target(one)
-        self.late(workload("ledger-0", "bank", container("ledger")))
+        ledger, = self.start(workload("ledger-0", "bank", container(DELETED)))
+        self.target(ledger)
+        os.unlink(os.path.join(ledger.bundle, "rootfs/bin", os.path.basename(program)))
         process = truth.start(program, truth.LONG)
         self.processes.append(process)
         self.targets[process.pid] = "no container", None
 
-    def late(self, pod):
-        for one in self.start(pod):
-            self.target(one)
+    def pid_of(self, container_name):
+        return next(pid for pid, (called, _) in self.targets.items()
+                    if called.endswith("/" + container_name))
 
     def target(self, one, seconds=20):
         end = time.monotonic() + seconds
@@ -120,19 +134,20 @@ class Scene:
                 out[sample.pid] += sample.count
         return out
 
-    def judge(self, capture, cell):
-        """Each target's stacks and names; and nobody else's names on anything."""
+    def judge(self, capture, cell, named=True):
+        """Each target's stacks and names; and nobody else's names on anything. Not @named:
+        no Collector has been at it, so that there is the container's id alone."""
         result = check.Result()
         for pid, (called, container_id) in self.targets.items():
             stacks = check.check_chain(capture, cell, pid)
             result.problems += ["%s: %s" % (called, p) for p in stacks.problems]
-            got = [k8s_of(s) for s in check.select(capture, pid)]
-            want = self.names.get(container_id, {})
+            got = [k8s_of(s, named) for s in check.select(capture, pid)]
+            want = self.names.get(container_id, {}) if named else {"container.id": container_id}
             wrong = [g for g in got if g != want]
             result.need(not wrong, "%s: %d samples with its names%s" % (
                 called, len(got) - len(wrong),
                 ", %d with %s instead of %s" % (len(wrong), wrong[0], want) if wrong else ""))
-        for sample in capture.samples:
+        for sample in capture.samples if named else ():
             got = k8s_of(sample)
             if got and got != self.names.get(sample.resource.get("container.id")):
                 result.need(False, "pid %s (%s) of container %s is called %s" % (
@@ -141,7 +156,9 @@ class Scene:
         return result
 
 
-def k8s_of(sample):
+def k8s_of(sample, named=True):
+    if not named:
+        return {"container.id": sample.resource.get("container.id")}
     return {k: v for k, v in sample.resource.items() if k.startswith("k8s.")}
 
 
