@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/config/configretry"
+)
+
+// What a failed Start does to the Collector.
+const (
+	errorPropagate = "propagate" // the Collector does not start
+	errorIgnore    = "ignore"    // it runs without profiles and says so in its status
+)
+
+// Limits of the library (lib/api/config.c), so that "validate" finds what Start would.
+const (
+	rateMaxHz         = 1000
+	framesMin         = 16
+	framesMax         = 1024
+	processesMax      = 1 << 20
+	ringBytesMin      = 64 << 10
+	ringBytesMax      = 1 << 30
+	memoryBudgetMin   = 1 << 20
+	memoryBudgetMax   = 1 << 30
+	requestBytesMin   = 64 << 10
+	requestBytesMax   = 64 << 20
+	reportIntervalMin = 100 * time.Millisecond
+)
+
+// Config is the configuration; docs/collector.md says what each key does.
+type Config struct {
+	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
+	ReportInterval time.Duration `mapstructure:"report_interval"`
+	ReportJitter   float64       `mapstructure:"report_jitter"`
+	StatsInterval  time.Duration `mapstructure:"stats_interval"`
+
+	MaxFrames         int    `mapstructure:"max_frames"`
+	MaxProcesses      int    `mapstructure:"max_processes"`
+	MemoryBudgetBytes uint64 `mapstructure:"memory_budget_bytes"`
+	SymbolBudgetBytes uint64 `mapstructure:"symbol_budget_bytes"`
+	RingBytes         uint32 `mapstructure:"ring_bytes"`
+
+	KernelStacks bool            `mapstructure:"kernel_stacks"`
+	UserStacks   bool            `mapstructure:"user_stacks"`
+	NativeNames  bool            `mapstructure:"native_names"`
+	IdleStacks   bool            `mapstructure:"idle_stacks"`
+	StartScan    bool            `mapstructure:"start_scan"`
+	Runtimes     map[string]bool `mapstructure:"runtimes"`
+
+	Filter []Rule `mapstructure:"filter"`
+
+	ServiceName string            `mapstructure:"service_name"`
+	Attributes  map[string]string `mapstructure:"attributes"`
+	CommandLine bool              `mapstructure:"command_line"`
+	Environment []string          `mapstructure:"environment"`
+
+	ProcfsRoot string `mapstructure:"procfs_root"`
+	SysfsRoot  string `mapstructure:"sysfs_root"`
+
+	// Sampling by chance: in each interval with a probability of threshold in 100.
+	ProbabilisticInterval  time.Duration `mapstructure:"probabilistic_interval"`
+	ProbabilisticThreshold int           `mapstructure:"probabilistic_threshold"`
+
+	MaxRequestBytes uint64                    `mapstructure:"max_request_bytes"`
+	QueueBytes      int                       `mapstructure:"queue_bytes"`
+	Retry           configretry.BackOffConfig `mapstructure:"retry_on_failure"`
+	ShutdownTimeout time.Duration             `mapstructure:"shutdown_timeout"`
+	ErrorMode       string                    `mapstructure:"error_mode"`
+
+	// notes are what Unmarshal accepted and has no effect; logged once by Start.
+	notes []string
+}
+
+func defaultConfig() *Config {
+	return &Config{
+		SampleRateHz:           20,
+		ReportInterval:         5 * time.Second,
+		ReportJitter:           0.2,
+		StatsInterval:          5 * time.Second,
+		MaxFrames:              framesMax,
+		MaxProcesses:           8192,
+		MemoryBudgetBytes:      64 << 20,
+		SymbolBudgetBytes:      64 << 20,
+		KernelStacks:           true,
+		UserStacks:             true,
+		NativeNames:            true,
+		StartScan:              true,
+		ProcfsRoot:             "/proc",
+		SysfsRoot:              "/sys",
+		ProbabilisticInterval:  time.Minute,
+		ProbabilisticThreshold: 100,
+		// Processors add attributes, and a server takes 4 MiB unless it was told otherwise.
+		MaxRequestBytes: 3_000_000,
+		QueueBytes:      16 << 20,
+		Retry:           configretry.NewDefaultBackOffConfig(),
+		ShutdownTimeout: 5 * time.Second,
+		ErrorMode:       errorPropagate,
+	}
+}
+
+// within is nil where min <= value <= max.
+func within[T int | uint32 | uint64 | float64](key string, value, min, max T) error {
+	if value >= min && value <= max {
+		return nil
+	}
+	return fmt.Errorf("%s is %v and must be %v to %v", key, value, min, max)
+}
+
+// positive is nil for a duration of at least min.
+func positive(key string, value, min time.Duration) error {
+	if value >= min {
+		return nil
+	}
+	return fmt.Errorf("%s is %v and must be at least %v", key, value, min)
+}
+
+// Validate finds what the library would refuse, before anything starts.
+func (c *Config) Validate() error {
+	errs := []error{
+		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
+		positive("report_interval", c.ReportInterval, reportIntervalMin),
+		within("report_jitter", c.ReportJitter, 0, 1),
+		positive("stats_interval", c.StatsInterval, reportIntervalMin),
+		within("max_frames", c.MaxFrames, framesMin, framesMax),
+		within("max_processes", c.MaxProcesses, 1, processesMax),
+		within("memory_budget_bytes", c.MemoryBudgetBytes, memoryBudgetMin, memoryBudgetMax),
+		within("max_request_bytes", c.MaxRequestBytes, requestBytesMin, requestBytesMax),
+		within("probabilistic_threshold", c.ProbabilisticThreshold, 1, 100),
+		c.validateRing(),
+		c.validateRuntimes(),
+		c.validateAttributes(),
+		c.validateEnvironment(),
+		validateRules(c.Filter),
+	}
+	if c.SymbolBudgetBytes == 0 {
+		errs = append(errs, errors.New("symbol_budget_bytes is 0 and must be more"))
+	}
+	if c.ProbabilisticInterval < time.Minute || c.ProbabilisticInterval > 5*time.Minute {
+		errs = append(errs, fmt.Errorf("probabilistic_interval is %v and must be 1m to 5m",
+			c.ProbabilisticInterval))
+	}
+	if c.QueueBytes < int(c.MaxRequestBytes) {
+		errs = append(errs, fmt.Errorf("queue_bytes is %d and must be at least "+
+			"max_request_bytes (%d)", c.QueueBytes, c.MaxRequestBytes))
+	}
+	if c.ShutdownTimeout < 0 {
+		errs = append(errs, fmt.Errorf("shutdown_timeout is %v and must not be negative",
+			c.ShutdownTimeout))
+	}
+	if c.ErrorMode != errorPropagate && c.ErrorMode != errorIgnore {
+		errs = append(errs, fmt.Errorf("error_mode is %q and must be %q or %q",
+			c.ErrorMode, errorPropagate, errorIgnore))
+	}
+	if !c.KernelStacks && !c.UserStacks {
+		errs = append(errs, errors.New("kernel_stacks and user_stacks are both off: "+
+			"nothing is left to profile"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validateRing() error {
+	if c.RingBytes == 0 {
+		return nil // by the number of CPUs
+	}
+	if c.RingBytes&(c.RingBytes-1) != 0 {
+		return fmt.Errorf("ring_bytes is %d and must be a power of two", c.RingBytes)
+	}
+	return within("ring_bytes", c.RingBytes, ringBytesMin, ringBytesMax)
+}
+
+func (c *Config) validateRuntimes() error {
+	for name := range c.Runtimes {
+		if !slices.Contains(runtimeNames(), name) {
+			return fmt.Errorf("runtimes::%s is not known; there are: %s", name,
+				strings.Join(runtimeNames(), ", "))
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateAttributes() error {
+	for key := range c.Attributes {
+		if key == "" {
+			return errors.New("attributes has an empty key")
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateEnvironment() error {
+	if len(c.Environment) > 0 {
+		return errors.New("environment (include_env_vars) is not there yet in libotelprof: " +
+			"remove it")
+	}
+	return nil
+}

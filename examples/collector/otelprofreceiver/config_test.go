@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/xconfmap"
+)
+
+// load reads a configuration as the Collector does.
+func load(t *testing.T, yaml string) (*Config, error) {
+	t.Helper()
+	retrieved, err := confmap.NewRetrievedFromYAML([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := retrieved.AsConf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewFactory().CreateDefaultConfig()
+	if err := conf.Unmarshal(&c); err != nil {
+		return nil, err
+	}
+	return c.(*Config), xconfmap.Validate(c)
+}
+
+func uid(n uint32) *uint32 { return &n }
+
+// Each key: a line of YAML, and what it must change in the default, or words of the error.
+var keys = []struct {
+	yaml  string
+	want  func(*Config)
+	wrong string
+}{
+	{yaml: "{}", want: func(*Config) {}},
+	{yaml: "sample_rate_hz: 99", want: func(c *Config) { c.SampleRateHz = 99 }},
+	{yaml: "sample_rate_hz: 0", wrong: "sample_rate_hz is 0 and must be 1 to 1000"},
+	{yaml: "sample_rate_hz: 1001", wrong: "sample_rate_hz is 1001"},
+	{yaml: "report_interval: 10s", want: func(c *Config) { c.ReportInterval = 10 * time.Second }},
+	{yaml: "report_interval: 0", wrong: "report_interval is 0s and must be at least 100ms"},
+	{yaml: "report_jitter: 0", want: func(c *Config) { c.ReportJitter = 0 }},
+	{yaml: "report_jitter: 1.5", wrong: "report_jitter is 1.5 and must be 0 to 1"},
+	{yaml: "report_jitter: .nan", wrong: "report_jitter is NaN"},
+	{yaml: "stats_interval: 1s", want: func(c *Config) { c.StatsInterval = time.Second }},
+	{yaml: "stats_interval: -1s", wrong: "stats_interval is -1s"},
+	{yaml: "max_frames: 64", want: func(c *Config) { c.MaxFrames = 64 }},
+	{yaml: "max_frames: 15", wrong: "max_frames is 15 and must be 16 to 1024"},
+	{yaml: "max_processes: 100", want: func(c *Config) { c.MaxProcesses = 100 }},
+	{yaml: "max_processes: 0", wrong: "max_processes is 0"},
+	{yaml: "memory_budget_bytes: 8388608",
+		want: func(c *Config) { c.MemoryBudgetBytes = 8 << 20 }},
+	{yaml: "memory_budget_bytes: 1", wrong: "memory_budget_bytes is 1"},
+	{yaml: "symbol_budget_bytes: 1048576",
+		want: func(c *Config) { c.SymbolBudgetBytes = 1 << 20 }},
+	{yaml: "symbol_budget_bytes: 0", wrong: "symbol_budget_bytes is 0"},
+	{yaml: "ring_bytes: 1048576", want: func(c *Config) { c.RingBytes = 1 << 20 }},
+	{yaml: "ring_bytes: 100000", wrong: "ring_bytes is 100000 and must be a power of two"},
+	{yaml: "ring_bytes: 4096", wrong: "ring_bytes is 4096 and must be 65536"},
+	{yaml: "kernel_stacks: false", want: func(c *Config) { c.KernelStacks = false }},
+	{yaml: "user_stacks: false", want: func(c *Config) { c.UserStacks = false }},
+	{yaml: "{user_stacks: false, kernel_stacks: false}", wrong: "are both off"},
+	{yaml: "native_names: false", want: func(c *Config) { c.NativeNames = false }},
+	{yaml: "idle_stacks: true", want: func(c *Config) { c.IdleStacks = true }},
+	{yaml: "start_scan: false", want: func(c *Config) { c.StartScan = false }},
+	{yaml: "runtimes: {python: false}",
+		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
+	{yaml: "runtimes: {cobol: true}", wrong: "runtimes::cobol is not known; there are: "},
+	{yaml: "filter: [{action: include, comm: nginx}, {action: exclude, uid: 0}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", Comm: "nginx"},
+				{Action: "exclude", UID: uid(0)}}
+		}},
+	{yaml: "filter: [{action: include, cgroup: /kubepods.slice, keep_one_in: 10}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", Cgroup: "/kubepods.slice", KeepOneIn: 10}}
+		}},
+	{yaml: "filter: [{action: include, pid_tree: 1}, {action: include, min_age: 5s}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", PIDTree: 1},
+				{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "filter: [{action: keep, pid: 1}]",
+		wrong: `filter: rule 1: action is "keep" and must be "include" or "exclude"`},
+	{yaml: "filter: [{action: include}]", wrong: "rule 1: has 0 conditions"},
+	{yaml: "filter: [{action: include, pid: 1, uid: 0}]", wrong: "has 2 conditions"},
+	{yaml: "filter: [{action: include, comm: a-name-that-is-long}]", wrong: "keeps 15 bytes"},
+	{yaml: "filter: [{action: exclude, all: true, keep_one_in: 2}]", wrong: "keep_one_in goes"},
+	{yaml: "filter: [{action: include, min_age: -5s}]", wrong: "min_age is -5s"},
+	{yaml: "service_name: edge", want: func(c *Config) { c.ServiceName = "edge" }},
+	{yaml: "attributes: {deployment.environment.name: prod}",
+		want: func(c *Config) {
+			c.Attributes = map[string]string{"deployment.environment.name": "prod"}
+		}},
+	{yaml: `attributes: {"": prod}`, wrong: "attributes has an empty key"},
+	{yaml: "command_line: true", want: func(c *Config) { c.CommandLine = true }},
+	{yaml: "environment: []", want: func(c *Config) { c.Environment = []string{} }},
+	{yaml: "environment: [POD_NAME]", wrong: "environment (include_env_vars) is not there yet"},
+	{yaml: "procfs_root: /host/proc", want: func(c *Config) { c.ProcfsRoot = "/host/proc" }},
+	{yaml: "sysfs_root: /host/sys", want: func(c *Config) { c.SysfsRoot = "/host/sys" }},
+	{yaml: "max_request_bytes: 1000000",
+		want: func(c *Config) { c.MaxRequestBytes = 1_000_000 }},
+	{yaml: "max_request_bytes: 100", wrong: "max_request_bytes is 100"},
+	{yaml: "queue_bytes: 4000000", want: func(c *Config) { c.QueueBytes = 4_000_000 }},
+	{yaml: "queue_bytes: 1000", wrong: "queue_bytes is 1000 and must be at least"},
+	{yaml: "retry_on_failure: {enabled: false}",
+		want: func(c *Config) { c.Retry.Enabled = false }},
+	{yaml: "retry_on_failure: {max_elapsed_time: 1s, initial_interval: 5s}",
+		wrong: "max_elapsed_time"},
+	{yaml: "shutdown_timeout: 1s", want: func(c *Config) { c.ShutdownTimeout = time.Second }},
+	{yaml: "shutdown_timeout: -1s", wrong: "shutdown_timeout is -1s"},
+	{yaml: "error_mode: ignore", want: func(c *Config) { c.ErrorMode = "ignore" }},
+	{yaml: "error_mode: IGNORE", want: func(c *Config) { c.ErrorMode = "ignore" }},
+	{yaml: "error_mode: never", wrong: `error_mode is "never" and must be "propagate"`},
+	{yaml: "sample_rate: 99", wrong: "sample_rate"}, // no such key
+
+	// those of the other receiver
+	{yaml: "samples_per_second: 99", want: func(c *Config) { c.SampleRateHz = 99 }},
+	{yaml: "{samples_per_second: 99, sample_rate_hz: 99}",
+		wrong: "samples_per_second and sample_rate_hz are one setting"},
+	{yaml: "reporter_interval: 10s",
+		want: func(c *Config) { c.ReportInterval = 10 * time.Second }},
+	{yaml: "reporter_jitter: 0", want: func(c *Config) { c.ReportJitter = 0 }},
+	{yaml: "monitor_interval: 1s", want: func(c *Config) { c.StatsInterval = time.Second }},
+	{yaml: "frame_cache_size: 16384", wrong: "use symbol_budget_bytes"},
+	{yaml: "probabilistic_interval: 2m",
+		want: func(c *Config) { c.ProbabilisticInterval = 2 * time.Minute }},
+	{yaml: "probabilistic_interval: 1s", wrong: "probabilistic_interval is 1s"},
+	{yaml: "probabilistic_threshold: 50",
+		want: func(c *Config) { c.ProbabilisticThreshold = 50 }},
+	{yaml: "probabilistic_threshold: 0", wrong: "probabilistic_threshold is 0"},
+	{yaml: "interpreters: {python: {disabled: true}, perl: {disabled: true}}",
+		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
+	{yaml: "interpreters: {cobol: {disabled: true}}", wrong: "interpreters::cobol is not known"},
+	{yaml: "interpreters: {go: {disabled: true}}", wrong: "Go's frames are native frames"},
+	{yaml: "interpreters: {go: {symbolization: {disabled: true}}}", wrong: "use native_names"},
+	{yaml: "interpreters: {go: {labels: {disabled: true}}}", want: func(*Config) {}},
+	{yaml: "interpreters: {go: {labels: {disabled: false}}}", wrong: "not there yet"},
+	{yaml: "interpreters: {ruby: {disabled: true, skip_native_resume: true}}",
+		wrong: "skip_native_resume: not there yet"},
+	{yaml: "tracers: all", want: func(*Config) {}},
+	{yaml: "tracers: python",
+		want: func(c *Config) { c.Runtimes = map[string]bool{"python": true} }},
+	{yaml: "tracers: go, native",
+		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
+	{yaml: "tracers: cobol", wrong: `tracers: "cobol" is not known`},
+	{yaml: "tracers: labels", wrong: "labels are not there yet"},
+	{yaml: "clock_sync_interval: 3m", want: func(*Config) {}},
+	{yaml: "clock_sync_interval: 1s", wrong: "use report_interval"},
+	{yaml: "send_error_frames: false", want: func(*Config) {}},
+	{yaml: "send_error_frames: true", wrong: "otelprof.unwind.errors"},
+	{yaml: "send_idle_frames: true", want: func(c *Config) { c.IdleStacks = true }},
+	{yaml: "filter_min_process_age: 5s",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "{filter_min_process_age: 5s, filter: [{action: exclude, uid: 0}]}",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "exclude", UID: uid(0)},
+				{Action: "include", MinAge: 5 * time.Second}}
+		}},
+	{yaml: "{filter_min_process_age: 5s, filter: [{action: include, uid: 0}]}",
+		wrong: "use min_age in a rule of filter"},
+	{yaml: "filter_min_process_age: -5s", wrong: "must not be negative"},
+	{yaml: "verbose_mode: false", want: func(*Config) {}},
+	{yaml: "verbose_mode: true", wrong: "service::telemetry::logs::level"},
+	{yaml: "off_cpu_threshold: 0", want: func(*Config) {}},
+	{yaml: "off_cpu_threshold: 0.1", wrong: "off_cpu_threshold: not there yet"},
+	{yaml: `include_env_vars: ""`, want: func(*Config) {}},
+	{yaml: "include_env_vars: POD_NAME, NODE", wrong: "(include_env_vars) is not there yet"},
+	{yaml: "load_probe: false", want: func(*Config) {}},
+	{yaml: "load_probe: true", wrong: "load_probe: not there yet"},
+	{yaml: "probe_links: []", want: func(*Config) {}},
+	{yaml: "probe_links: [kprobe:a]", wrong: "probe_links: not there yet"},
+	{yaml: "map_scale_factor: 0", want: func(*Config) {}},
+	{yaml: "map_scale_factor: 2", wrong: "use memory_budget_bytes and max_processes"},
+	{yaml: "bpf_verifier_log_level: 0", want: func(*Config) {}},
+	{yaml: "bpf_verifier_log_level: 1", wrong: "the verifier's words"},
+	{yaml: "no_kernel_version_check: true", want: func(*Config) {}},
+	{yaml: "max_grpc_retries: 5", wrong: "use retry_on_failure"},
+	{yaml: "max_rpc_msg_size: 33554432", want: func(c *Config) {
+		c.MaxRequestBytes = 32 << 20
+		c.QueueBytes = 32 << 20
+	}},
+	{yaml: "max_rpc_msg_size: -1", wrong: "max_rpc_msg_size is -1"},
+	{yaml: "bpf_fs_root: /sys/fs/bpf/", want: func(*Config) {}},
+	{yaml: "obi_process_ctx: true", wrong: "obi_process_ctx: not there yet"},
+	{yaml: "obi_process_ctx: false", want: func(*Config) {}},
+	{yaml: "pid_namespace_translation: true", wrong: "pid_namespace_translation: not there yet"},
+	{yaml: `pin_cpu_ids: "0-3"`, wrong: "pin_cpu_ids: not there yet"},
+	{yaml: `pin_cpu_ids: ""`, want: func(*Config) {}},
+	{yaml: "probes: []", want: func(*Config) {}},
+	{yaml: "probes: [{type: kprobe, symbol: vfs_open}]", wrong: "probes: not there yet"},
+	{yaml: "{probes: [{type: kprobe}], load_probe: true}", wrong: "load_probe: not there yet"},
+}
+
+func TestKeys(t *testing.T) {
+	for _, k := range keys {
+		t.Run(k.yaml, func(t *testing.T) {
+			got, err := load(t, k.yaml)
+			if k.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), k.wrong) {
+					t.Fatalf("the error is %v and must hold %q", err, k.wrong)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := defaultConfig()
+			k.want(want)
+			got.notes = nil
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// Every key of both receivers stands in the table above.
+func TestKeysAreAllTested(t *testing.T) {
+	all := legacyKeys()
+	own := reflect.TypeFor[Config]()
+	for i := range own.NumField() {
+		if key := own.Field(i).Tag.Get("mapstructure"); key != "" {
+			all = append(all, key)
+		}
+	}
+	for _, key := range all {
+		if !slices.ContainsFunc(keys, func(k struct {
+			yaml  string
+			want  func(*Config)
+			wrong string
+		}) bool {
+			return strings.Contains(" {"+k.yaml, " "+key+":") ||
+				strings.Contains(" {"+k.yaml, "{"+key+":")
+		}) {
+			t.Errorf("%s is not tested", key)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	if err := componenttest.CheckConfigStruct(NewFactory().CreateDefaultConfig()); err != nil {
+		t.Error(err)
+	}
+	if err := defaultConfig().Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTooManyRules(t *testing.T) {
+	rule := "{action: include, pid: 1}"
+	_, err := load(t, fmt.Sprintf("filter: [%s]", strings.Repeat(rule+", ", 32)+rule))
+	if err == nil || !strings.Contains(err.Error(), "33 rules and may have 32") {
+		t.Error(err)
+	}
+}
+
+func TestBelowMount(t *testing.T) {
+	for in, want := range map[string]string{
+		"/a.slice": "/a.slice", "/sys/fs/cgroup": "/", "/sys/fs/cgroup/a/b": "/a/b",
+		"/sys/fs/cgroups": "/sys/fs/cgroups",
+	} {
+		if got := belowMount(in); got != want {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}

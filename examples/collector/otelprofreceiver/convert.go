@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo
+
+package otelprofreceiver
+
+// #include <stdlib.h>
+// #include <otelprof/otelprof.h>
+import "C"
+
+import (
+	"maps"
+	"slices"
+	"unsafe"
+)
+
+// cMemory is memory of C that lives as long as one call.
+type cMemory struct {
+	blocks []unsafe.Pointer
+}
+
+func (m *cMemory) free() {
+	for _, block := range m.blocks {
+		C.free(block)
+	}
+	m.blocks = nil
+}
+
+// text is NULL for "".
+func (m *cMemory) text(s string) *C.char {
+	if s == "" {
+		return nil
+	}
+	return m.whole(s)
+}
+
+// whole is a string of C, of "" too.
+func (m *cMemory) whole(s string) *C.char {
+	c := C.CString(s)
+	m.blocks = append(m.blocks, unsafe.Pointer(c))
+	return c
+}
+
+// block is n zeroed elements; Go ends the process where C has no memory, as it does itself.
+func block[T any](m *cMemory, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var t T
+	p := C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(t)))
+	m.blocks = append(m.blocks, p)
+	return unsafe.Slice((*T)(p), n)
+}
+
+func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
+	c := &block[C.struct_otelprof_config](m, 1)[0]
+	C.otelprof_config_init(c)
+	flag := func(on bool, bit C.uint64_t) {
+		if on {
+			c.flags |= bit
+		}
+	}
+	flag(!config.KernelStacks, C.OTELPROF_NO_KERNEL_STACKS)
+	flag(!config.UserStacks, C.OTELPROF_NO_USER_STACKS)
+	flag(!config.NativeNames, C.OTELPROF_NO_NATIVE_NAMES)
+	flag(config.IdleStacks, C.OTELPROF_IDLE)
+	flag(config.CommandLine, C.OTELPROF_COMMAND_LINE)
+	flag(!config.StartScan, C.OTELPROF_NO_START_SCAN)
+	for name, on := range config.Runtimes {
+		if !on {
+			c.runtimes_off |= runtimes[name]
+		}
+	}
+	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)
+	c.symbol_budget_bytes = C.uint64_t(config.SymbolBudgetBytes)
+	c.sample_rate_hz = C.uint32_t(config.SampleRateHz)
+	c.max_frames = C.uint32_t(config.MaxFrames)
+	c.max_processes = C.uint32_t(config.MaxProcesses)
+	c.ring_bytes = C.uint32_t(config.RingBytes)
+	c.procfs_root = m.text(config.ProcfsRoot)
+	c.sysfs_root = m.text(config.SysfsRoot)
+	c.service_name = m.text(config.ServiceName)
+
+	attributes := block[C.struct_otelprof_attribute](m, len(config.Attributes))
+	for i, key := range slices.Sorted(maps.Keys(config.Attributes)) {
+		attributes[i].key = m.whole(key)
+		attributes[i].value = m.whole(config.Attributes[key])
+	}
+	c.attributes = unsafe.SliceData(attributes)
+	c.attributes_len = C.size_t(len(attributes))
+	return c
+}
+
+func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
+	filter := &block[C.struct_otelprof_filter](m, 1)[0]
+	C.otelprof_filter_init(filter)
+	to := block[C.struct_otelprof_filter_rule](m, len(rules))
+	for i := range rules {
+		kind, number, text, _ := rules[i].condition() // Validate has seen it
+		to[i].size = C.sizeof_struct_otelprof_filter_rule
+		to[i].kind = C.uint32_t(kind)
+		to[i].number = C.uint64_t(number)
+		to[i].text = m.text(text)
+		to[i].keep_one_in = C.uint32_t(rules[i].KeepOneIn)
+		if rules[i].Action == "exclude" {
+			to[i].action = C.OTELPROF_FILTER_EXCLUDE
+		}
+	}
+	filter.rules = unsafe.SliceData(to)
+	filter.rules_len = C.size_t(len(to))
+	return filter
+}
+
+func goStats(c *C.struct_otelprof_stats, unwinds map[string]uint64) stats {
+	s := stats{
+		taken:           uint64(c.samples_taken),
+		filtered:        uint64(c.samples_filtered),
+		exported:        uint64(c.samples_exported),
+		pending:         uint64(c.samples_pending),
+		dropped:         map[string]uint64{},
+		complete:        uint64(c.stacks_complete),
+		truncated:       uint64(c.stacks_truncated),
+		broken:          uint64(c.stacks_broken),
+		unwindErrors:    unwinds,
+		processes:       uint64(c.processes),
+		executables:     uint64(c.executables),
+		processesUnseen: uint64(c.processes_unseen),
+		eventsLost:      uint64(c.events_lost),
+		arenaBytes:      uint64(c.arena_bytes),
+		arenaLimitBytes: uint64(c.arena_limit_bytes),
+		symbolBytes:     uint64(c.symbol_bytes),
+		bpfRunNs:        uint64(c.bpf_run_ns),
+		bpfRuns:         uint64(c.bpf_run_count),
+		requests:        uint64(c.requests_sent),
+		requestBytes:    uint64(c.bytes_sent),
+	}
+	for reason := range c.samples_dropped {
+		name := C.otelprof_drop_name(C.uint(reason))
+		if name == nil {
+			break
+		}
+		s.dropped[C.GoString(name)] = uint64(c.samples_dropped[reason])
+	}
+	return s
+}
+
+func runtimeNames() []string {
+	return slices.Sorted(maps.Keys(runtimes))
+}

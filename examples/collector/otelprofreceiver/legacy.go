@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/confmap"
+)
+
+// The keys of the OpenTelemetry eBPF profiler's receiver (v0.0.202601 to v0.0.202633). Each
+// has the same meaning here, or is refused with the reason, unless its value asks for nothing.
+type legacyConfig struct {
+	ReporterInterval        *time.Duration               `mapstructure:"reporter_interval"`
+	ReporterJitter          *float64                     `mapstructure:"reporter_jitter"`
+	MonitorInterval         *time.Duration               `mapstructure:"monitor_interval"`
+	SamplesPerSecond        *int                         `mapstructure:"samples_per_second"`
+	FrameCacheSize          *uint                        `mapstructure:"frame_cache_size"`
+	Interpreters            map[string]legacyInterpreter `mapstructure:"interpreters"`
+	Tracers                 *string                      `mapstructure:"tracers"`
+	ClockSyncInterval       *time.Duration               `mapstructure:"clock_sync_interval"`
+	SendErrorFrames         *bool                        `mapstructure:"send_error_frames"`
+	SendIdleFrames          *bool                        `mapstructure:"send_idle_frames"`
+	FilterMinProcessAge     *time.Duration               `mapstructure:"filter_min_process_age"`
+	VerboseMode             *bool                        `mapstructure:"verbose_mode"`
+	OffCPUThreshold         *float64                     `mapstructure:"off_cpu_threshold"`
+	IncludeEnvVars          *string                      `mapstructure:"include_env_vars"`
+	LoadProbe               *bool                        `mapstructure:"load_probe"`
+	ProbeLinks              []string                     `mapstructure:"probe_links"`
+	MapScaleFactor          *uint                        `mapstructure:"map_scale_factor"`
+	BPFVerifierLogLevel     *uint                        `mapstructure:"bpf_verifier_log_level"`
+	NoKernelVersionCheck    *bool                        `mapstructure:"no_kernel_version_check"`
+	MaxGRPCRetries          *uint32                      `mapstructure:"max_grpc_retries"`
+	MaxRPCMsgSize           *int64                       `mapstructure:"max_rpc_msg_size"`
+	BPFFSRoot               *string                      `mapstructure:"bpf_fs_root"`
+	OBIProcessCtx           *bool                        `mapstructure:"obi_process_ctx"`
+	PIDNamespaceTranslation *bool                        `mapstructure:"pid_namespace_translation"`
+	PinCPUIDs               *string                      `mapstructure:"pin_cpu_ids"`
+	Probes                  []map[string]any             `mapstructure:"probes"`
+}
+
+type legacyInterpreter struct {
+	Disabled         bool          `mapstructure:"disabled"`
+	Labels           *legacySwitch `mapstructure:"labels"`
+	Symbolization    *legacySwitch `mapstructure:"symbolization"`
+	SkipNativeResume bool          `mapstructure:"skip_native_resume"`
+}
+
+type legacySwitch struct {
+	Disabled bool `mapstructure:"disabled"`
+}
+
+// legacyTwins names the key of ours that a key of theirs sets.
+var legacyTwins = map[string]string{
+	"reporter_interval":  "report_interval",
+	"reporter_jitter":    "report_jitter",
+	"monitor_interval":   "stats_interval",
+	"samples_per_second": "sample_rate_hz",
+	"interpreters":       "runtimes",
+	"tracers":            "runtimes",
+	"send_idle_frames":   "idle_stacks",
+	"include_env_vars":   "environment",
+	"max_rpc_msg_size":   "max_request_bytes",
+}
+
+// legacyRuntimes are the interpreters of the other receiver, and whether this one has them.
+var legacyRuntimes = []string{"python", "perl", "php", "hotspot", "ruby", "v8", "dotnet", "go",
+	"beam", "luajit"}
+
+// legacyKeys are the keys of legacyConfig.
+func legacyKeys() []string {
+	t := reflect.TypeFor[legacyConfig]()
+	keys := make([]string, t.NumField())
+	for i := range keys {
+		keys[i] = t.Field(i).Tag.Get("mapstructure")
+	}
+	return keys
+}
+
+// Unmarshal reads our keys, and theirs into ours.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	own, theirs := map[string]any{}, map[string]any{}
+	keys := legacyKeys()
+	for key, value := range conf.ToStringMap() {
+		if slices.Contains(keys, key) {
+			theirs[key] = value
+			continue
+		}
+		own[key] = value
+	}
+	for key, twin := range legacyTwins {
+		_, a := theirs[key]
+		if _, b := own[twin]; a && b {
+			return fmt.Errorf("%s and %s are one setting: keep %s", key, twin, twin)
+		}
+	}
+	type plain Config // has no Unmarshal, which would come back here
+	if err := confmap.NewFromStringMap(own).Unmarshal((*plain)(c)); err != nil {
+		return err
+	}
+	c.ErrorMode = strings.ToLower(c.ErrorMode)
+	legacy := legacyConfig{}
+	if err := confmap.NewFromStringMap(theirs).Unmarshal(&legacy); err != nil {
+		return err
+	}
+	return legacy.apply(c)
+}
+
+// set stores a value that was given.
+func set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+// given is whether a key was set to anything but the zero value.
+func given[T comparable](value *T) bool {
+	var zero T
+	return value != nil && *value != zero
+}
+
+func (l *legacyConfig) apply(c *Config) error {
+	set(&c.ReportInterval, l.ReporterInterval)
+	set(&c.ReportJitter, l.ReporterJitter)
+	set(&c.StatsInterval, l.MonitorInterval)
+	set(&c.SampleRateHz, l.SamplesPerSecond)
+	set(&c.IdleStacks, l.SendIdleFrames)
+	if l.MaxRPCMsgSize != nil {
+		if *l.MaxRPCMsgSize < 0 || *l.MaxRPCMsgSize > math.MaxInt {
+			return fmt.Errorf("max_rpc_msg_size is %d", *l.MaxRPCMsgSize)
+		}
+		c.MaxRequestBytes = uint64(*l.MaxRPCMsgSize)
+		c.QueueBytes = max(c.QueueBytes, int(*l.MaxRPCMsgSize))
+	}
+	if given(l.IncludeEnvVars) {
+		for name := range strings.SplitSeq(*l.IncludeEnvVars, ",") {
+			c.Environment = append(c.Environment, strings.TrimSpace(name))
+		}
+	}
+	return errors.Join(l.refused(), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c))
+}
+
+// refused says of each key that asks for what is not there what to do instead.
+func (l *legacyConfig) refused() error {
+	const notYet = "not there yet in this receiver: remove it"
+	var errs []error
+	refuse := func(key string, refused bool, why string) {
+		if refused {
+			errs = append(errs, fmt.Errorf("%s: %s", key, why))
+		}
+	}
+	refuse("frame_cache_size", l.FrameCacheSize != nil,
+		"names are kept within bytes here: use symbol_budget_bytes")
+	refuse("send_error_frames", given(l.SendErrorFrames),
+		"how stacks end is in the metric otelprof.unwind.errors: remove it")
+	refuse("verbose_mode", given(l.VerboseMode),
+		"the Collector's own level decides: use service::telemetry::logs::level")
+	refuse("off_cpu_threshold", given(l.OffCPUThreshold), notYet)
+	refuse("load_probe", given(l.LoadProbe), notYet)
+	refuse("probe_links", len(l.ProbeLinks) > 0, notYet)
+	refuse("probes", len(l.Probes) > 0, notYet)
+	refuse("map_scale_factor", given(l.MapScaleFactor),
+		"tables grow on demand here: use memory_budget_bytes and max_processes")
+	refuse("bpf_verifier_log_level", given(l.BPFVerifierLogLevel),
+		"the verifier's words are always part of the error: remove it")
+	refuse("max_grpc_retries", l.MaxGRPCRetries != nil,
+		"use retry_on_failure, and sending_queue of the exporter")
+	refuse("obi_process_ctx", given(l.OBIProcessCtx), notYet)
+	refuse("pid_namespace_translation", given(l.PIDNamespaceTranslation), notYet)
+	refuse("pin_cpu_ids", given(l.PinCPUIDs), notYet)
+	return errors.Join(errs...)
+}
+
+// clock holds clock_sync_interval: the clocks are compared once a report.
+func (l *legacyConfig) clock(c *Config) error {
+	if l.ClockSyncInterval != nil && *l.ClockSyncInterval < c.ReportInterval {
+		return fmt.Errorf("clock_sync_interval is %v: clocks are compared at each report: "+
+			"use report_interval (%v)", *l.ClockSyncInterval, c.ReportInterval)
+	}
+	if l.BPFFSRoot != nil {
+		c.notes = append(c.notes, "bpf_fs_root: nothing is kept in a BPF file system")
+	}
+	if l.NoKernelVersionCheck != nil {
+		c.notes = append(c.notes, "no_kernel_version_check: features are looked for, "+
+			"never the version")
+	}
+	return nil
+}
+
+// age turns filter_min_process_age into the last rule of the filter.
+func (l *legacyConfig) age(c *Config) error {
+	if !given(l.FilterMinProcessAge) {
+		return nil
+	}
+	if *l.FilterMinProcessAge < 0 {
+		return fmt.Errorf("filter_min_process_age is %v and must not be negative",
+			*l.FilterMinProcessAge)
+	}
+	for i := range c.Filter {
+		if c.Filter[i].Action != "exclude" {
+			return errors.New("filter_min_process_age does not go with a filter that " +
+				"includes: use min_age in a rule of filter")
+		}
+	}
+	c.Filter = append(c.Filter, Rule{Action: "include", MinAge: *l.FilterMinProcessAge})
+	return nil
+}
+
+// setRuntime switches one of their interpreters; explicit means that it was asked for by name.
+func (c *Config) setRuntime(key, name string, on, explicit bool) error {
+	switch {
+	case slices.Contains(runtimeNames(), name):
+		if c.Runtimes == nil {
+			c.Runtimes = map[string]bool{}
+		}
+		c.Runtimes[name] = on
+	case name == "go" && !on:
+		return fmt.Errorf("%s: Go's frames are native frames here: "+
+			"exclude the processes by filter, or set native_names to false", key)
+	case name != "go" && on && explicit:
+		return fmt.Errorf("%s: the runtime %s is not there yet in this receiver: remove it",
+			key, name)
+	}
+	return nil
+}
+
+func (l *legacyConfig) interpreters(c *Config) error {
+	var errs []error
+	for name, i := range l.Interpreters {
+		key := "interpreters::" + name
+		if !slices.Contains(legacyRuntimes, name) {
+			errs = append(errs, fmt.Errorf("%s is not known; there are: %s", key,
+				strings.Join(legacyRuntimes, ", ")))
+			continue
+		}
+		errs = append(errs, c.setRuntime(key+"::disabled", name, !i.Disabled, true))
+		if i.Labels != nil && !i.Labels.Disabled {
+			errs = append(errs, fmt.Errorf(
+				"%s::labels: not there yet in this receiver: remove it", key))
+		}
+		if i.Symbolization != nil && i.Symbolization.Disabled {
+			errs = append(errs, fmt.Errorf(
+				"%s::symbolization::disabled: use native_names: false", key))
+		}
+		if i.SkipNativeResume {
+			errs = append(errs, fmt.Errorf(
+				"%s::skip_native_resume: not there yet in this receiver: remove it", key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tracers is the list of older versions: "all", or the names of what is on.
+func (l *legacyConfig) tracers(c *Config) error {
+	if l.Tracers == nil {
+		return nil
+	}
+	names := strings.Split(strings.ToLower(*l.Tracers), ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	if slices.Contains(names, "all") {
+		return nil
+	}
+	var errs []error
+	for _, name := range names {
+		if name != "" && name != "labels" && name != "native" &&
+			!slices.Contains(legacyRuntimes, name) {
+			errs = append(errs, fmt.Errorf("tracers: %q is not known", name))
+		}
+	}
+	for _, name := range legacyRuntimes {
+		on := slices.Contains(names, name)
+		if name != "go" { // native here, and so on even where it is not listed
+			errs = append(errs, c.setRuntime("tracers", name, on, true))
+		}
+	}
+	if slices.Contains(names, "labels") {
+		errs = append(errs, errors.New("tracers: labels are not there yet in this receiver"))
+	}
+	return errors.Join(errs...)
+}

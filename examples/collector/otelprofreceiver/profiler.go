@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo
+
+package otelprofreceiver
+
+/*
+#cgo pkg-config: otelprof
+#include <stdint.h>
+#include <stdlib.h>
+#include <otelprof/otelprof.h>
+
+void otelprofGoLog(uintptr_t handle, int level, char *message);
+int otelprofGoRequest(uintptr_t handle, void *request, size_t len, uint64_t samples);
+void otelprofGoUnwindError(uintptr_t handle, char *name, uint64_t count);
+
+static void on_log(void *userdata, int level, const char *message)
+{
+	otelprofGoLog((uintptr_t)userdata, level, (char *)message);
+}
+
+static int on_request(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	return otelprofGoRequest((uintptr_t)userdata, (void *)request, len, samples);
+}
+
+static void on_unwind_error(void *userdata, const char *name, const char *sentence,
+			    uint64_t count)
+{
+	(void)sentence;
+	otelprofGoUnwindError((uintptr_t)userdata, (char *)name, count);
+}
+
+static void set_log(struct otelprof_config *config, uintptr_t handle)
+{
+	config->log = on_log;
+	config->log_userdata = (void *)handle;
+}
+
+static int add_callback(struct otelprof *p, uintptr_t handle, uint64_t max_request_bytes)
+{
+	struct otelprof_callback_config config;
+
+	otelprof_callback_config_init(&config);
+	config.fn = on_request;
+	config.userdata = (void *)handle;
+	config.max_request_bytes = max_request_bytes;
+	return otelprof_exporter_callback(p, &config);
+}
+
+static int unwind_errors(struct otelprof *p, uintptr_t handle)
+{
+	return otelprof_unwind_errors(p, on_unwind_error, (void *)handle);
+}
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime/cgo"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+)
+
+// runtimes are the language runtimes of the library that can be left out.
+var runtimes = map[string]C.uint64_t{
+	"python": C.OTELPROF_RUNTIME_PYTHON,
+}
+
+// profiler is a handle of the library. All its methods but wake belong to one goroutine.
+type profiler struct {
+	p       *C.struct_otelprof
+	self    cgo.Handle // what callbacks are given
+	fd      int        // of the library: readable when there is work
+	wakeFD  int        // an eventfd: readable when wake was called
+	logger  *zap.Logger
+	put     func(request) bool
+	unwinds map[string]uint64 // filled by unwindErrors
+}
+
+// openProfiler makes a handle whose requests go to put.
+func openProfiler(config *Config, put func(request) bool, logger *zap.Logger) (*profiler, error) {
+	wakeFD, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	p := &profiler{wakeFD: wakeFD, logger: logger, put: put}
+	p.self = cgo.NewHandle(p)
+	if err := p.init(config); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *profiler) init(config *Config) error {
+	memory := &cMemory{}
+	defer memory.free()
+	c := cConfig(config, memory)
+	c.log_level = logLevel(p.logger)
+	C.set_log(c, C.uintptr_t(p.self))
+	if r := C.otelprof_init(c, &p.p); r < 0 {
+		return p.failed("otelprof_init", r)
+	}
+	r := C.add_callback(p.p, C.uintptr_t(p.self), C.uint64_t(config.MaxRequestBytes))
+	if r < 0 {
+		return p.failed("otelprof_exporter_callback", r)
+	}
+	if r = C.otelprof_get_fd(p.p); r < 0 {
+		return p.failed("otelprof_get_fd", r)
+	}
+	p.fd = int(r)
+	return p.setFilter(config.Filter)
+}
+
+// close frees all that open made. The callbacks end before it returns.
+func (p *profiler) close() {
+	C.otelprof_free(p.p)
+	p.p = nil
+	p.self.Delete()
+	_ = unix.Close(p.wakeFD)
+}
+
+func (p *profiler) start() error {
+	if r := C.otelprof_start(p.p); r < 0 {
+		return p.failed("otelprof_start", r)
+	}
+	return nil
+}
+
+// stop ends sampling; what was sampled can be exported.
+func (p *profiler) stop() error {
+	if r := C.otelprof_stop(p.p); r < 0 {
+		return p.failed("otelprof_stop", r)
+	}
+	return nil
+}
+
+// setFilter takes rules that are valid.
+func (p *profiler) setFilter(rules []Rule) error {
+	memory := &cMemory{}
+	defer memory.free()
+	if r := C.otelprof_set_filter(p.p, cFilter(rules, memory)); r < 0 {
+		return p.failed("otelprof_set_filter", r)
+	}
+	return nil
+}
+
+// work waits up to timeout for work or wake and does a bounded part of it; more is whether
+// there may be more.
+func (p *profiler) work(timeout time.Duration) (more bool, err error) {
+	fds := []unix.PollFd{
+		{Fd: int32(p.fd), Events: unix.POLLIN},
+		{Fd: int32(p.wakeFD), Events: unix.POLLIN},
+	}
+	ms := 0
+	if timeout > 0 {
+		ms = int(timeout/time.Millisecond) + 1
+	}
+	_, err = unix.Poll(fds, ms)
+	if err == unix.EINTR { // Go's scheduler sends signals
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("poll: %w", err)
+	}
+	if fds[0].Revents == 0 {
+		return false, nil
+	}
+	r := C.otelprof_poll(p.p, 0)
+	if r < 0 && r != -C.int(unix.EINTR) {
+		return false, p.failed("otelprof_poll", r)
+	}
+	return r != 0, nil
+}
+
+// wake ends the waits of work, this one and all later. Any goroutine.
+func (p *profiler) wake() {
+	_, _ = unix.Write(p.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// export closes the window: its requests are put before it returns.
+func (p *profiler) export() error {
+	if r := C.otelprof_export(p.p); r < 0 {
+		return p.failed("otelprof_export", r)
+	}
+	return nil
+}
+
+func (p *profiler) stats() (stats, error) {
+	c := C.struct_otelprof_stats{}
+	C.otelprof_stats_init(&c)
+	if r := C.otelprof_get_stats(p.p, &c); r < 0 {
+		return stats{}, p.failed("otelprof_get_stats", r)
+	}
+	p.unwinds = map[string]uint64{}
+	if r := C.unwind_errors(p.p, C.uintptr_t(p.self)); r < 0 {
+		return stats{}, p.failed("otelprof_unwind_errors", r)
+	}
+	return goStats(&c, p.unwinds), nil
+}
+
+// failed is the library's sentence for a call that returned r, on the thread that called.
+func (p *profiler) failed(call string, r C.int) error {
+	info := C.struct_otelprof_error_info{}
+	info.size = C.sizeof_struct_otelprof_error_info
+	if C.otelprof_last_error(p.p, &info) < 0 || info.message == nil {
+		return fmt.Errorf("%s: %s", call, C.GoString(C.otelprof_strerror(r)))
+	}
+	if info.detail != nil {
+		p.logger.Error("libotelprof: detail", zap.String("text", C.GoString(info.detail)))
+	}
+	return fmt.Errorf("%s: %s", call, C.GoString(info.message))
+}
+
+// logLevel is the library's level for what logger would show.
+func logLevel(logger *zap.Logger) C.uint32_t {
+	switch {
+	case logger.Core().Enabled(zapcore.DebugLevel):
+		return C.OTELPROF_LOG_DEBUG
+	case logger.Core().Enabled(zapcore.InfoLevel):
+		return C.OTELPROF_LOG_INFO
+	default:
+		return C.OTELPROF_LOG_WARNING
+	}
+}
+
+func libraryVersion() string {
+	return C.GoString(C.otelprof_version())
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux || !cgo
+
+package otelprofreceiver
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// A Collector built without cgo has the receiver, and it says why it cannot start.
+
+type profiler struct{}
+
+func openProfiler(*Config, func(request) bool, *zap.Logger) (*profiler, error) {
+	return nil, errors.New("this Collector was built without libotelprof, which needs Linux " +
+		"and cgo: set dist::cgo_enabled to true in the builder's manifest")
+}
+
+func (*profiler) close()                 {}
+func (*profiler) start() error           { return nil }
+func (*profiler) stop() error            { return nil }
+func (*profiler) setFilter([]Rule) error { return nil }
+
+func (*profiler) work(time.Duration) (bool, error) { return false, nil }
+
+func (*profiler) wake()                 {}
+func (*profiler) export() error         { return nil }
+func (*profiler) stats() (stats, error) { return stats{}, nil }
+
+func libraryVersion() string { return "none" }
+
+func runtimeNames() []string { return []string{"python"} }

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
+	"go.opentelemetry.io/collector/receiver"
+	"go.uber.org/zap"
+)
+
+const (
+	errorPause  = time.Second // after a failed poll
+	drainRounds = 1000        // polls after the stop; each does bounded work
+)
+
+// profilesReceiver drives one profiler on a thread of its own; a second goroutine gives what
+// it makes to the pipeline, so that a slow pipeline does not fill the kernel's ring.
+type profilesReceiver struct {
+	config   *Config
+	settings receiver.Settings
+	next     xconsumer.Profiles
+
+	session *session // NULL where it does not run
+}
+
+// session is what lives from Start to Shutdown.
+type session struct {
+	config   *Config
+	logger   *zap.Logger
+	status   *status
+	queue    *queue
+	delivery *delivery
+	metrics  *metrics
+	profiler *profiler
+
+	stop  chan struct{} // closed by Shutdown
+	ended chan struct{} // closed by the thread that profiles
+
+	mu   sync.Mutex
+	last stats
+}
+
+// Start begins profiling; with error_mode "ignore" it does not fail.
+func (r *profilesReceiver) Start(_ context.Context, host component.Host) error {
+	if r.session != nil {
+		return errors.New("the receiver runs already")
+	}
+	for _, note := range r.config.notes {
+		r.settings.Logger.Info("a key has no effect here: " + note)
+	}
+	s := &session{
+		config: r.config,
+		logger: r.settings.Logger,
+		status: newStatus(host),
+		queue:  newQueue(r.config.QueueBytes),
+		stop:   make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
+	opened := make(chan error)
+	go s.run(opened)
+	err := <-opened
+	if err == nil {
+		s.metrics, err = newMetrics(r.settings.MeterProvider, s.snapshot)
+		if err != nil {
+			s.endProfiler()
+		}
+	}
+	if err != nil {
+		return r.startFailed(s, err)
+	}
+	s.delivery = startDelivery(s.queue, r.next, r.config.Retry, s.status, s.logger)
+	r.session = s
+	s.logger.Info("profiling", zap.String("libotelprof", libraryVersion()),
+		zap.Int("sample_rate_hz", r.config.SampleRateHz))
+	return nil
+}
+
+func (r *profilesReceiver) startFailed(s *session, err error) error {
+	err = fmt.Errorf("cannot profile: %w", err)
+	if r.config.ErrorMode == errorPropagate {
+		return err
+	}
+	s.logger.Error("the Collector goes on without profiles of this host", zap.Error(err))
+	s.status.set("profiler", err, true)
+	return nil
+}
+
+// Shutdown ends sampling and delivers what was sampled, until ctx or shutdown_timeout is over.
+func (r *profilesReceiver) Shutdown(ctx context.Context) error {
+	s := r.session
+	if s == nil {
+		return nil
+	}
+	r.session = nil
+	ctx, cancel := context.WithTimeout(ctx, r.config.ShutdownTimeout)
+	defer cancel()
+	s.endProfiler()
+	err := s.delivery.end(ctx)
+	s.sumUp()
+	return errors.Join(err, s.metrics.close())
+}
+
+// endProfiler stops and frees the profiler; what it had is in the queue then.
+func (s *session) endProfiler() {
+	close(s.stop)
+	s.profiler.wake()
+	<-s.ended
+	s.profiler.close()
+}
+
+// run is the thread of the profiler. It says once how opening went.
+func (s *session) run(opened chan<- error) {
+	runtime.LockOSThread() // a failed call's reason is kept by thread
+	defer runtime.UnlockOSThread()
+	defer close(s.ended)
+	p, err := openProfiler(s.config, s.queue.put, s.logger)
+	if err == nil {
+		err = p.start()
+		if err != nil {
+			p.close()
+		}
+	}
+	s.profiler = p
+	opened <- err
+	if err != nil {
+		return
+	}
+	s.loop()
+	s.drain()
+}
+
+func (s *session) stopped() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// jittered is d, up to jitter of it more or less, so that hosts do not report in step.
+func jittered(d time.Duration, jitter float64) time.Duration {
+	return max(time.Millisecond, time.Duration(float64(d)*(1+jitter*(2*rand.Float64()-1))))
+}
+
+func (s *session) loop() {
+	now := time.Now()
+	report := now.Add(jittered(s.config.ReportInterval, s.config.ReportJitter))
+	look, dice := now, now
+	for !s.stopped() {
+		if s.config.ProbabilisticThreshold < 100 && !now.Before(dice) {
+			s.note("filter", s.rollDice())
+			dice = now.Add(s.config.ProbabilisticInterval)
+		}
+		s.work(min(report.Sub(now), look.Sub(now)))
+		now = time.Now()
+		if !now.Before(report) {
+			s.note("export", s.profiler.export())
+			report = now.Add(jittered(s.config.ReportInterval, s.config.ReportJitter))
+		}
+		if !now.Before(look) {
+			s.note("stats", s.look())
+			look = now.Add(s.config.StatsInterval)
+		}
+	}
+}
+
+// work is one step of the library; after an error it waits a little.
+func (s *session) work(timeout time.Duration) {
+	_, err := s.profiler.work(timeout)
+	s.note("poll", err)
+	if err == nil {
+		return
+	}
+	select {
+	case <-s.stop:
+	case <-time.After(min(errorPause, max(timeout, 0))):
+	}
+}
+
+// rollDice samples, or does not, for one interval. Processes are followed all the time.
+func (s *session) rollDice() error {
+	if rand.IntN(100) < s.config.ProbabilisticThreshold {
+		return s.profiler.setFilter(s.config.Filter)
+	}
+	return s.profiler.setFilter([]Rule{{Action: "exclude", All: true}})
+}
+
+// drain takes what was sampled out of the library.
+func (s *session) drain() {
+	err := s.profiler.stop()
+	for range drainRounds {
+		more, workErr := s.profiler.work(0)
+		if !more || workErr != nil {
+			err = errors.Join(err, workErr)
+			break
+		}
+	}
+	if err = errors.Join(err, s.profiler.export(), s.look()); err != nil {
+		s.logger.Error("not all that was sampled could be taken out", zap.Error(err))
+	}
+}
+
+// note says in the status how a part does; an error that lasts is logged once.
+func (s *session) note(part string, err error) {
+	if s.status.set(part, err, false) {
+		s.logger.Error("profiling goes on after an error", zap.String("part", part),
+			zap.Error(err))
+	}
+}
+
+// look reads the library's counters, and those of the queue at the same moment: nothing is
+// put in between.
+func (s *session) look() error {
+	now, err := s.profiler.stats()
+	if err != nil {
+		return err
+	}
+	now.addQueue(s.queue.count())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = now
+	return nil
+}
+
+// snapshot is what look saw last.
+func (s *session) snapshot() stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// sumUp logs what became of all samples.
+func (s *session) sumUp() {
+	total := s.snapshot()
+	total.setQueue(s.queue.count())
+	dropped := maps.Clone(total.dropped)
+	maps.DeleteFunc(dropped, func(_ string, n uint64) bool { return n == 0 })
+	s.logger.Info("profiling ended",
+		zap.Uint64("samples_taken", total.taken),
+		zap.Uint64("samples_exported", total.exported),
+		zap.Uint64("samples_filtered", total.filtered),
+		zap.Uint64("samples_pending", total.pending),
+		zap.Any("samples_dropped", dropped))
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+// stats are the library's, and after addQueue those of library and queue as one:
+// taken = exported + filtered + pending + the sum of dropped, at every moment.
+type stats struct {
+	taken, filtered, exported, pending uint64
+
+	dropped map[string]uint64 // by reason
+
+	complete, truncated, broken uint64 // stacks, by how they end
+
+	unwindErrors map[string]uint64 // by name, those that happened
+
+	processes, executables, processesUnseen, eventsLost uint64
+
+	arenaBytes, arenaLimitBytes, symbolBytes uint64
+
+	bpfRunNs, bpfRuns uint64
+
+	requests, requestBytes uint64
+
+	queueBytes uint64
+
+	library counted // before the queue was added
+}
+
+// counted is what the library says of samples that passed its callback.
+type counted struct {
+	pending uint64
+	dropped map[string]uint64
+}
+
+// addQueue adds what became of what the library handed over.
+func (s *stats) addQueue(c counts) {
+	s.library = counted{pending: s.pending, dropped: s.dropped}
+	s.setQueue(c)
+}
+
+// setQueue is addQueue again, with newer counts of the queue.
+func (s *stats) setQueue(c counts) {
+	s.exported = c.delivered
+	s.pending = s.library.pending + c.pending
+	s.queueBytes = c.bytes
+	dropped := make(map[string]uint64, len(s.library.dropped))
+	for reason, n := range s.library.dropped {
+		dropped[reason] = n
+	}
+	for reason, n := range c.lost {
+		dropped[reason] += n
+	}
+	s.dropped = dropped
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package otelprofreceiver
+
+import (
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+)
+
+// status is what the receiver reports of itself: an error of any of its parts, else OK.
+// Only changes are reported.
+type status struct {
+	mu        sync.Mutex
+	host      component.Host
+	problems  map[string]error
+	permanent bool // no way back
+	last      componentstatus.Status
+}
+
+func newStatus(host component.Host) *status {
+	return &status{
+		host:     host,
+		problems: map[string]error{},
+		last:     componentstatus.StatusStarting,
+	}
+}
+
+// set notes how part does: nil for well. It is true where part did well before and does not
+// now.
+func (s *status) set(part string, err error, permanent bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.permanent {
+		return false
+	}
+	_, before := s.problems[part]
+	if err == nil {
+		delete(s.problems, part)
+	} else {
+		s.problems[part] = err
+	}
+	s.permanent = permanent && err != nil
+	s.report()
+	return err != nil && !before
+}
+
+func (s *status) report() {
+	event := componentstatus.NewEvent(componentstatus.StatusOK)
+	for _, err := range s.problems {
+		event = componentstatus.NewRecoverableErrorEvent(err)
+		if s.permanent {
+			event = componentstatus.NewPermanentErrorEvent(err)
+		}
+		break
+	}
+	if event.Status() != s.last {
+		s.last = event.Status()
+		componentstatus.ReportStatus(s.host, event)
+	}
+}
