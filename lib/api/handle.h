@@ -35,7 +35,8 @@ struct otelprof {
 	uint64_t dropped[OTELPROF_DROPS];
 	uint32_t wanted[OTELPROF_FILTER_RULES]; /* processes that the filter names */
 	size_t wanted_len;
-	uint64_t emitted; /* samples of the window that is being encoded, so far */
+	uint64_t map_failures; /* of the arena, already told */
+	uint64_t emitted;      /* samples of the window that is being encoded, so far */
 	uint32_t rate_hz;
 };
 

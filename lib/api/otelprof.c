@@ -327,6 +327,21 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 	return r;
 }
 
+/* Tables change at times only; between windows they are the kernel's alone. */
+static void rest_arena(struct otelprof *p)
+{
+	struct op_arena_stats stats;
+
+	op_arena_rest(p->arena);
+	op_arena_get_stats(p->arena, &stats);
+	if (stats.map_failures != p->map_failures)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "unwind tables could not be mapped %llu times: there is not enough "
+		       "memory, and stacks are cut short; ignoring",
+		       (unsigned long long)(stats.map_failures - p->map_failures));
+	p->map_failures = stats.map_failures;
+}
+
 int otelprof_export(struct otelprof *p)
 {
 	uint64_t now = op_clock_realtime_ns();
@@ -343,6 +358,7 @@ int otelprof_export(struct otelprof *p)
 	op_window_reset(p->window);
 	op_window_set_period(p->window, NS_A_SECOND / p->rate_hz);
 	op_processes_window_end(p->processes);
+	rest_arena(p);
 	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
 	p->window_start_ns = now;
 	if (r < 0)

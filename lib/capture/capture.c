@@ -77,7 +77,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 
 	if (!c)
 		return -ENOMEM;
-	c->epoll_fd = c->timer_fd = -1;
+	c->types_fd = c->epoll_fd = c->timer_fd = -1;
 	c->config = *config;
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;

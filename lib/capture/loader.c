@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, configuring and loading the kernel programs; the arena's slabs; counters. */
+/* Opening, configuring and loading the kernel programs; counters. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,9 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "capture/state.h"
+#include "capture/types.h"
 #include "otelprof/error.h"
 #include "sample.skel.h"
 
@@ -86,8 +88,7 @@ static void set_rodata(struct op_capture *c, struct op_sample_bpf *skel)
 	skel->rodata->op_keep_idle = !!(flags & OTELPROF_IDLE);
 	skel->rodata->op_pid_level = pid_namespace_level(c->config.procfs_root);
 	skel->rodata->op_wakeup_bytes = ring_bytes(c) / 4;
-	skel->rodata->op_cgroup_ancestors =
-		helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
+	skel->rodata->op_cgroup_ancestors = c->cgroup_ancestors;
 	skel->rodata->op_runtimes_on = c->runtimes;
 }
 
@@ -169,9 +170,37 @@ static int install_walker(struct op_capture *c, struct op_sample_bpf *skel)
 				   BPF_ANY);
 }
 
-static int open_and_load(struct op_capture *c)
+/* Open the programs, to be relocated by the small copy of the kernel's types if it is there. */
+static struct op_sample_bpf *open_programs(struct op_capture *c)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	char path[64];
+
+	if (c->types_fd >= 0) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->types_fd);
+		if (access(path, R_OK) == 0)
+			opts.btf_custom_path = path;
+	}
+	return op_sample_bpf__open_opts(&opts);
+}
+
+/* Without the copy libbpf reads all the kernel's types itself. */
+static void copy_types(struct op_capture *c, const char *types_path)
 {
 	struct op_sample_bpf *skel = op_sample_bpf__open();
+
+	if (!skel)
+		return;
+	c->types_fd = op_types_file(types_path, bpf_object__btf(skel->obj));
+	if (c->types_fd < 0)
+		op_log(c->log, OP_LOG_DEBUG, "%s cannot be copied (%s), ignoring",
+		       types_path, strerror(-c->types_fd));
+	op_sample_bpf__destroy(skel);
+}
+
+static int open_and_load(struct op_capture *c)
+{
+	struct op_sample_bpf *skel = open_programs(c);
 	int r;
 
 	if (!skel)
@@ -207,6 +236,8 @@ int op_loader_open(struct op_capture *c)
 	before = hush();
 	c->bpf_loop =
 		!(c->config.flags & OTELPROF_NO_BPF_LOOP) && helper_exists(BPF_FUNC_loop);
+	c->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
+	copy_types(c, path);
 	r = open_and_load(c);
 	unhush(before);
 	if (r < 0)
@@ -236,18 +267,15 @@ void op_loader_attach(struct op_capture *c)
 
 void op_loader_close(struct op_capture *c)
 {
-	size_t i;
-
 	if (c->exec_link)
 		(void)bpf_link__destroy(c->exec_link);
 	c->exec_link = NULL;
 
-	for (i = 0; i < c->slabs.len; i++)
-		(void)munmap(c->slabs.data[i], OP_SLAB_BYTES);
-	op_vec_clear(&c->slabs);
+	op_slabs_close(c);
 	if (c->rules)
 		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
 	c->rules = NULL;
+	op_closep(&c->types_fd);
 	op_sample_bpf__destroy(c->walker_skel);
 	op_sample_bpf__destroy(c->skel);
 	c->walker_skel = c->skel = NULL;
@@ -256,44 +284,6 @@ void op_loader_close(struct op_capture *c)
 struct op_rule *op_capture_rules(struct op_capture *c)
 {
 	return c->rules;
-}
-
-/* Make slab @index, map it, and let the programs see it. */
-static int add_slab(void *ctx, uint32_t index, void **ret)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	struct op_capture *c = ctx;
-	_cleanup_close_ int fd = -1;
-	void *memory;
-	int r;
-
-	if (c->forked)
-		return -OTELPROF_E_FORKED;
-	if (op_vec_reserve(&c->slabs, 1))
-		return -ENOMEM;
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "op_slab", sizeof(uint32_t),
-			    OP_SLAB_BYTES, 1, &opts);
-	if (fd < 0)
-		return fd;
-	memory = mmap(NULL, OP_SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	r = bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_slabs), &index, &fd,
-				BPF_ANY);
-	if (r < 0) {
-		(void)munmap(memory, OP_SLAB_BYTES);
-		return r;
-	}
-	c->slabs.data[c->slabs.len++] = memory;
-	*ret = memory;
-	return 0;
-}
-
-const struct op_arena_ops *op_capture_arena_ops(void)
-{
-	static const struct op_arena_ops ops = { .add_slab = add_slab };
-
-	return &ops;
 }
 
 int op_capture_publish(void *ctx, uint32_t pid, struct op_process_key key)
@@ -354,7 +344,7 @@ int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
 		return 0;
 	c->runtimes |= UINT64_C(1) << runtime;
 	before = hush();
-	skel = op_sample_bpf__open();
+	skel = open_programs(c);
 	if (skel)
 		r = load_walker(c, skel);
 	if (r < 0) {

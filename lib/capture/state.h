@@ -35,13 +35,19 @@ struct op_cpu_events {
 	struct perf_event_header next;
 };
 
+/* One of the arena's. */
+struct op_slab {
+	void *memory; /* NULL: not mapped */
+	int fd;	      /* of its map, -1: not kept */
+};
+
 struct op_capture {
 	struct op_capture_config config;
 	struct op_log *log;
 	struct op_sample_bpf *skel;
 	struct op_sample_bpf *walker_skel; /* with the steps of runtimes, once needed */
 	struct op_rule *rules;
-	OP_VEC(void *) slabs;
+	OP_VEC(struct op_slab) slabs;
 	struct ring_buffer *ring;
 	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
 	OP_VEC(struct op_cpu_events) cpus;
@@ -52,16 +58,21 @@ struct op_capture {
 	uint32_t rate_hz;
 	uint32_t filter_active;
 	uint32_t page_size;
-	bool bpf_loop;
+	bool bpf_loop;	       /* the kernel has bpf_loop() */
+	bool cgroup_ancestors; /* and bpf_get_current_ancestor_cgroup_id() */
 	bool listening;
 	bool sampling;
 	bool forked;
 	bool kernel_symbols_stale; /* a KSYMBOL event came */
+	int types_fd; /* of the kernel's types that the programs name, or negative */
 	int epoll_fd;
 	int timer_fd;
 	struct consume *consume; /* of the poll that is running, else NULL */
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
+
+/* slabs.c */
+void op_slabs_close(struct op_capture *c);
 
 /* loader.c */
 int op_loader_open(struct op_capture *c);

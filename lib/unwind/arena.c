@@ -34,7 +34,8 @@ struct waiting {
 struct op_arena {
 	struct op_arena_ops ops;
 	void *ctx;
-	void **slabs; /* of slabs_max */
+	void **slabs;	 /* of slabs_max; NULL: not mapped */
+	void *void_slab; /* in place of one that cannot be mapped */
 	uint32_t slabs_len;
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
@@ -44,6 +45,7 @@ struct op_arena {
 	uint64_t used;
 	uint64_t grace;
 	uint64_t failed;
+	uint64_t map_failures;
 };
 
 int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_bytes,
@@ -70,6 +72,7 @@ struct op_arena *op_arena_free(struct op_arena *arena)
 	if (!arena)
 		return NULL;
 	free(arena->slabs);
+	free(arena->void_slab);
 	op_vec_clear(&arena->spare);
 	op_vec_clear(&arena->queue);
 	free(arena);
@@ -181,6 +184,17 @@ static op_ref take(struct op_arena *arena, uint32_t len)
 	return 0;
 }
 
+/* The slab's memory, mapped if it rested, or NULL. */
+static void *slab(struct op_arena *arena, uint32_t index)
+{
+	if (!arena->slabs[index] &&
+	    arena->ops.map_slab(arena->ctx, index, &arena->slabs[index]) < 0) {
+		arena->slabs[index] = NULL;
+		arena->map_failures++;
+	}
+	return arena->slabs[index];
+}
+
 int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret)
 {
 	uint32_t len;
@@ -201,6 +215,10 @@ int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void *
 		r = reserve(arena); /* the slab took a place */
 		if (r < 0)
 			return r;
+	}
+	if (!slab(arena, ref >> OP_REF_SLAB_SHIFT)) {
+		spare_add(arena, (struct extent){ .start = ref, .len = len });
+		return -ENOMEM;
 	}
 	arena->live++;
 	arena->used += (uint64_t)len << OP_REF_SHIFT;
@@ -232,18 +250,33 @@ void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t
 	arena->grace += size;
 }
 
-const void *op_arena_slab(const struct op_arena *arena, uint32_t index)
+const void *op_arena_slab(struct op_arena *arena, uint32_t index)
 {
-	return index < arena->slabs_len ? arena->slabs[index] : NULL;
+	return index < arena->slabs_len ? slab(arena, index) : NULL;
 }
 
-void *op_arena_at(const struct op_arena *arena, op_ref ref)
+void *op_arena_at(struct op_arena *arena, op_ref ref)
 {
-	uint32_t slab = ref >> OP_REF_SLAB_SHIFT;
+	uint32_t index = ref >> OP_REF_SLAB_SHIFT;
+	char *start;
 
-	assert(ref && slab < arena->slabs_len);
-	return (char *)arena->slabs[slab] +
-	       ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
+	assert(ref && index < arena->slabs_len);
+	start = slab(arena, index) ?: arena->void_slab;
+	return start + ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
+}
+
+void op_arena_rest(struct op_arena *arena)
+{
+	uint32_t i;
+
+	if (!arena->ops.unmap_slab)
+		return;
+	/* Made before it may be needed; untouched it takes no memory. */
+	if (!arena->void_slab)
+		arena->void_slab = calloc(1, OP_SLAB_BYTES);
+	for (i = 0; arena->void_slab && i < arena->slabs_len; i++)
+		if (arena->slabs[i] && arena->ops.unmap_slab(arena->ctx, i) == 0)
+			arena->slabs[i] = NULL;
 }
 
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
@@ -267,11 +300,18 @@ void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
 
 void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret)
 {
+	uint64_t unmapped = 0;
+	uint32_t i;
+
+	for (i = 0; i < arena->slabs_len; i++)
+		unmapped += arena->slabs[i] ? 0 : OP_SLAB_BYTES;
 	*ret = (struct op_arena_stats){
 		.used_bytes = arena->used,
 		.grace_bytes = arena->grace,
 		.slab_bytes = (uint64_t)arena->slabs_len * OP_SLAB_BYTES,
 		.limit_bytes = (uint64_t)arena->slabs_max * OP_SLAB_BYTES,
 		.failed = arena->failed,
+		.unmapped_bytes = unmapped,
+		.map_failures = arena->map_failures,
 	};
 }

@@ -26,6 +26,10 @@ struct op_arena_ops {
 	/* Make slab number @index and map it: OP_SLAB_BYTES of zeroes in *@ret, which stay
 	 * until the arena is freed and are then released by the maker. 0 or -errno. */
 	int (*add_slab)(void *ctx, uint32_t index, void **ret);
+	/* Both or none. Take the mapping of slab @index away: 0, or -errno where it stays;
+	 * and map it again, with its content. */
+	int (*unmap_slab)(void *ctx, uint32_t index);
+	int (*map_slab)(void *ctx, uint32_t index, void **ret);
 };
 
 struct op_arena_stats {
@@ -33,7 +37,9 @@ struct op_arena_stats {
 	uint64_t grace_bytes; /* freed, waiting */
 	uint64_t slab_bytes;  /* of slabs made */
 	uint64_t limit_bytes;
-	uint64_t failed; /* allocations refused for the budget */
+	uint64_t failed;	 /* allocations refused for the budget */
+	uint64_t unmapped_bytes; /* of slabs, resting */
+	uint64_t map_failures;	 /* accesses to a slab that could not be mapped again */
 };
 
 /* @budget_bytes is rounded down to slabs, at least one. Copies @ops. */
@@ -50,10 +56,16 @@ int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void *
 /* Release what op_arena_alloc() gave with the same @bytes. @ref 0 does nothing. @now_ns is
  * CLOCK_MONOTONIC; 0: it was never published, and needs no grace. */
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
-/* Slab number @index, or NULL where it was not made. */
-const void *op_arena_slab(const struct op_arena *arena, uint32_t index);
-/* Where @ref is mapped. */
-void *op_arena_at(const struct op_arena *arena, op_ref ref);
+/* Slab number @index, or NULL where it was not made or cannot be mapped. */
+const void *op_arena_slab(struct op_arena *arena, uint32_t index);
+/*
+ * Where @ref is mapped, until op_arena_rest(). Where its slab cannot be mapped again:
+ * zeroes, and what is written there goes nowhere.
+ */
+void *op_arena_at(struct op_arena *arena, op_ref ref);
+/* Unmap all slabs until they are needed again: in between they are the kernel's alone, not
+ * in this process's RSS. Every address given out before is invalid. */
+void op_arena_rest(struct op_arena *arena);
 /* Let memory whose grace is over be given out again. */
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
 void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret);

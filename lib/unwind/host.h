@@ -16,7 +16,7 @@
 #include "unwind/arena.h"
 
 struct op_host_input {
-	const struct op_arena *arena;
+	struct op_arena *arena;
 	const struct op_rule *rules; /* OP_RULES_MAX */
 	op_ref process;		     /* of struct op_process */
 	const struct op_registers *registers;

@@ -41,7 +41,7 @@ static int find_segments(struct op_elf *elf, struct op_table *table)
 }
 
 /* Note the loop in the segments that have it. */
-static void set_loop(const struct op_table *table, const struct op_arena *arena,
+static void set_loop(const struct op_table *table, struct op_arena *arena,
 		     const struct op_table_loop *loop)
 {
 	size_t i;
@@ -140,7 +140,7 @@ static const struct op_row *find_row(const struct op_row *rows, uint32_t len, ui
 	return &rows[found];
 }
 
-int op_table_lookup(const struct op_table *table, const struct op_arena *arena,
+int op_table_lookup(const struct op_table *table, struct op_arena *arena,
 		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret)
 {
 	const struct op_table_segment *s = table->segments;

@@ -74,7 +74,7 @@ struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
  * and for nothing on a hot path. Runs of pushes and pops are resolved to OP_CFA_SP.
  * Returns 1 and *@ret, or 0 where no row covers it.
  */
-int op_table_lookup(const struct op_table *table, const struct op_arena *arena,
+int op_table_lookup(const struct op_table *table, struct op_arena *arena,
 		    const struct op_rule *rules, uint64_t vaddr, struct op_rule *ret);
 
 #endif

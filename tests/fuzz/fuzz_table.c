@@ -25,7 +25,7 @@ static int make_slab(void *ctx, uint32_t index, void **ret)
 }
 
 /* What the programs rely on: a page begins with a row of pc 0, rows ascend, rules exist. */
-static void check_segment(const struct op_arena *arena, const struct op_rules *rules,
+static void check_segment(struct op_arena *arena, const struct op_rules *rules,
 			  const struct op_table_segment *s)
 {
 	const struct op_segment *segment = op_arena_at(arena, s->segment);

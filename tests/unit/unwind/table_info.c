@@ -30,7 +30,7 @@ static long peak_kb(void)
 	return u.ru_maxrss;
 }
 
-static void query(const struct op_table *table, const struct op_arena *arena)
+static void query(const struct op_table *table, struct op_arena *arena)
 {
 	uint64_t at;
 

@@ -206,6 +206,79 @@ static void test_a_slab_that_cannot_be_made(void)
 	end(&m, arena);
 }
 
-TEST_MAIN({ "random", test_random_objects_keep_their_content },
+/* What the kernel keeps of a slab while it is not mapped. */
+static void *kept[OP_SLABS_MAX];
+static bool cannot_map;
+
+/* A use of the old address is a use after free. */
+static int rest_slab(void *ctx, uint32_t index)
+{
+	struct maker *m = ctx;
+
+	kept[index] = malloc(OP_SLAB_BYTES);
+	CHECK(kept[index]);
+	memcpy(kept[index], m->slabs[index], OP_SLAB_BYTES);
+	free(m->slabs[index]);
+	m->slabs[index] = NULL;
+	return 0;
+}
+
+static int wake_slab(void *ctx, uint32_t index, void **ret)
+{
+	struct maker *m = ctx;
+
+	if (cannot_map)
+		return -ENOMEM;
+	CHECK(!m->slabs[index] && kept[index]);
+	*ret = m->slabs[index] = kept[index];
+	kept[index] = NULL;
+	return 0;
+}
+
+static void test_slabs_rest(void)
+{
+	static const struct op_arena_ops resting = { .add_slab = make_slab,
+						     .unmap_slab = rest_slab,
+						     .map_slab = wake_slab };
+	struct maker m = { .fail_at = UINT32_MAX };
+	struct op_arena *arena = NULL;
+	struct op_arena_stats stats;
+	op_ref first;
+	op_ref second;
+	op_ref third;
+	void *at;
+
+	CHECK_OK(op_arena_new(&resting, &m, 4 * OP_SLAB_BYTES, &arena));
+	CHECK_OK(op_arena_alloc(arena, 100, &first, &at));
+	memset(at, 1, 100);
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &second, &at));
+	memset(at, 2, OP_SLAB_BYTES);
+	op_arena_rest(arena);
+	op_arena_rest(arena);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.unmapped_bytes, 2 * OP_SLAB_BYTES);
+	/* only what is needed is mapped again */
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, second), 2);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.unmapped_bytes, OP_SLAB_BYTES);
+	CHECK_OK(op_arena_alloc(arena, 100, &third, &at));
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, first), 1);
+
+	op_arena_rest(arena);
+	cannot_map = true;
+	CHECK_INT(op_arena_alloc(arena, 8, &third, &at), -ENOMEM);
+	CHECK(!op_arena_slab(arena, 0));
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, first), 0);
+	*(uint8_t *)op_arena_at(arena, first) = 9;
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.map_failures, 4);
+	cannot_map = false;
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, first), 1);
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, second), 2);
+	end(&m, arena);
+}
+
+TEST_MAIN({ "rest", test_slabs_rest },
+	  { "random", test_random_objects_keep_their_content },
 	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
 	  { "slab", test_a_slab_that_cannot_be_made })

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/types.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/macros.h"
+
+enum {
+	NESTING_MAX = 64, /* the kernel's own go to about ten */
+};
+
+struct copy {
+	const struct btf *from;
+	struct btf *to;
+	struct op_map64 ids; /* of types in @from to those in @to */
+};
+
+OP_DEFINE_CLEANUP(struct btf *, btf__free)
+
+static int copy_type(struct copy *c, uint32_t id, unsigned int nesting);
+
+static const char *name_of(const struct btf *btf, const struct btf_type *t)
+{
+	return btf__name_by_offset(btf, t->name_off);
+}
+
+/* Members that are bit fields keep their sizes; a union's all begin at 0. */
+static int copy_composite(struct copy *c, const struct btf_type *t, unsigned int nesting)
+{
+	const struct btf_member *m = btf_members(t);
+	uint16_t len = btf_vlen(t);
+	_cleanup_free_ int *types = calloc((size_t)len + 1, sizeof(*types));
+	uint16_t i;
+	int id;
+
+	if (!types)
+		return -ENOMEM;
+	/* Fields are added to the type that was added last: theirs come first. */
+	for (i = 0; i < len; i++) {
+		types[i] = copy_type(c, m[i].type, nesting + 1);
+		if (types[i] < 0)
+			return types[i];
+	}
+	if (btf_is_struct(t))
+		id = btf__add_struct(c->to, name_of(c->from, t), t->size);
+	else
+		id = btf__add_union(c->to, name_of(c->from, t), t->size);
+	for (i = 0; id > 0 && i < len; i++) {
+		int r = btf__add_field(c->to, btf__name_by_offset(c->from, m[i].name_off),
+				       types[i], btf_member_bit_offset(t, i),
+				       btf_member_bitfield_size(t, i));
+
+		if (r < 0)
+			return r;
+	}
+	return id;
+}
+
+static int copy_enum(struct copy *c, const struct btf_type *t)
+{
+	const struct btf_enum *e = btf_enum(t);
+	int id = btf__add_enum(c->to, name_of(c->from, t), t->size);
+	uint16_t i;
+
+	for (i = 0; id > 0 && i < btf_vlen(t); i++) {
+		int r = btf__add_enum_value(
+			c->to, btf__name_by_offset(c->from, e[i].name_off), e[i].val);
+
+		if (r < 0)
+			return r;
+	}
+	return id;
+}
+
+static int copy_array(struct copy *c, const struct btf_type *t, unsigned int nesting)
+{
+	const struct btf_array *a = btf_array(t);
+	int index = copy_type(c, a->index_type, nesting + 1);
+	int element = copy_type(c, a->type, nesting + 1);
+
+	if (index < 0 || element < 0)
+		return OP_MIN(index, element);
+	return btf__add_array(c->to, index, element, a->nelems);
+}
+
+static int copy_kind(struct copy *c, const struct btf_type *t, unsigned int nesting)
+{
+	if (btf_is_composite(t))
+		return copy_composite(c, t, nesting);
+	if (btf_is_array(t))
+		return copy_array(c, t, nesting);
+	if (btf_is_enum(t))
+		return copy_enum(c, t);
+	if (btf_is_int(t))
+		return btf__add_int(c->to, name_of(c->from, t), t->size,
+				    btf_int_encoding(t));
+	if (btf_is_float(t))
+		return btf__add_float(c->to, name_of(c->from, t), t->size);
+	/* A pointer; what else can be a member is as good as one: no field is read there. */
+	return btf__add_ptr(c->to, 0);
+}
+
+/* The number in the copy of type @id, without its modifiers, or -errno. */
+static int copy_type(struct copy *c, uint32_t id, unsigned int nesting)
+{
+	const struct btf_type *t = btf__type_by_id(c->from, id);
+	uint64_t known;
+	int r;
+
+	while (t && (btf_is_mod(t) || btf_is_typedef(t))) {
+		id = t->type;
+		t = btf__type_by_id(c->from, id);
+	}
+	if (!t || nesting > NESTING_MAX)
+		return -EBADMSG;
+	if (op_map64_get(&c->ids, id, &known))
+		return (int)known;
+	r = copy_kind(c, t, nesting);
+	if (r > 0 && op_map64_put(&c->ids, id, (uint64_t)r) < 0)
+		return -ENOMEM;
+	return r;
+}
+
+/* Of a name without its flavour, and of what it names. */
+static uint64_t key_of(const struct btf *btf, const struct btf_type *t)
+{
+	const char *name = name_of(btf, t);
+	const char *flavour = strstr(name, "___");
+
+	return op_hash_bytes(name, flavour ? (size_t)(flavour - name) : strlen(name),
+			     btf_kind(t));
+}
+
+static bool can_be_named(const struct btf_type *t)
+{
+	return t->name_off && (btf_is_composite(t) || btf_is_enum(t));
+}
+
+/* The keys of all that @programs names. */
+static int list_wanted(const struct btf *programs, struct op_map64 *ret)
+{
+	uint32_t id;
+
+	for (id = 1; id < btf__type_cnt(programs); id++) {
+		const struct btf_type *t = btf__type_by_id(programs, id);
+
+		if (can_be_named(t) && op_map64_put(ret, key_of(programs, t), id) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int op_types_copy(const struct btf *kernel, const struct btf *programs, struct btf **ret)
+{
+	_cleanup_(btf__freep) struct btf *to = btf__new_empty();
+	struct copy c = { .from = kernel, .to = to };
+	struct op_map64 wanted = { 0 };
+	uint64_t unused;
+	uint32_t id;
+	int r;
+
+	if (!to)
+		return -ENOMEM;
+	r = list_wanted(programs, &wanted);
+	for (id = 1; r >= 0 && id < btf__type_cnt(kernel); id++) {
+		const struct btf_type *t = btf__type_by_id(kernel, id);
+
+		if (can_be_named(t) && op_map64_get(&wanted, key_of(kernel, t), &unused))
+			r = copy_type(&c, id, 0);
+	}
+	op_map64_clear(&wanted);
+	op_map64_clear(&c.ids);
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(to);
+	return 0;
+}
+
+int op_types_file(const char *path, const struct btf *programs)
+{
+	_cleanup_(btf__freep) struct btf *kernel = btf__parse_raw(path);
+	_cleanup_(btf__freep) struct btf *few = NULL;
+	_cleanup_close_ int fd = -1;
+	const void *bytes;
+	uint32_t len;
+	int r;
+
+	if (!kernel)
+		return -errno;
+	r = op_types_copy(kernel, programs, &few);
+	if (r < 0)
+		return r;
+	bytes = btf__raw_data(few, &len);
+	if (!bytes)
+		return -ENOMEM;
+	fd = memfd_create("otelprof-types", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = op_write_full(fd, bytes, len);
+	return r < 0 ? r : OP_TAKE_FD(fd);
+}
