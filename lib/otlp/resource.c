@@ -6,6 +6,7 @@
 #include "otlp/resource.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -14,12 +15,14 @@
 #include "resource.pb.h"
 
 enum {
-	OWN_MAX = 6, /* attributes a process has of itself */
+	OWN_MAX = 9,	 /* attributes that are observed of a process */
+	CLAIMS_MAX = 64, /* that it says of itself: as many as the process room takes */
 };
 
 struct builder {
-	otlp_KeyValue list[OWN_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
+	otlp_KeyValue list[OWN_MAX + CLAIMS_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
 	size_t len;
+	uint32_t dropped;
 	otlp_AnyValue args[OP_COMMAND_ARGS_MAX];
 };
 
@@ -77,6 +80,67 @@ static void put_args(struct builder *b, const struct op_window *w, uint32_t stri
 		(otlp_ArrayValue){ .values_count = (pb_size_t)len, .values = b->args };
 }
 
+static void put_int(struct builder *b, const char *key, int64_t integer)
+{
+	otlp_AnyValue *value = &put(b, key)->value;
+
+	value->which_value = otlp_AnyValue_int_value_tag;
+	value->value.int_value = integer;
+}
+
+/* A value of op_resource.attributes: false where it has no such type. */
+static bool put_typed(otlp_AnyValue *value, char type, const char *text)
+{
+	uint64_t bits;
+
+	switch (type) {
+	case OP_VALUE_STRING:
+		put_text(value, text);
+		return true;
+	case OP_VALUE_INT:
+		value->which_value = otlp_AnyValue_int_value_tag;
+		value->value.int_value = strtoll(text, NULL, 10);
+		return true;
+	case OP_VALUE_BOOL:
+		value->which_value = otlp_AnyValue_bool_value_tag;
+		value->value.bool_value = *text == '1';
+		return true;
+	case OP_VALUE_DOUBLE:
+		bits = strtoull(text, NULL, 16);
+		value->which_value = otlp_AnyValue_double_value_tag;
+		memcpy(&value->value.double_value, &bits, sizeof(bits));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void put_claims(struct builder *b, const struct op_window *w, uint32_t string)
+{
+	const char *pos = op_window_chars(w, string);
+	const char *end = pos + w->strings.data[string].len;
+	size_t len = 0;
+
+	while (pos < end) {
+		const char *key = pos;
+		const char *value = key + strlen(key) + 1;
+
+		if (value >= end) /* cut by the window */
+			break;
+		pos = value + strlen(value) + 1;
+		if (has_key(b, key))
+			continue;
+		if (len == CLAIMS_MAX) {
+			b->dropped++;
+			continue;
+		}
+		if (put_typed(&put(b, key)->value, *value, value + 1))
+			len++;
+		else
+			b->len--;
+	}
+}
+
 static void put_options(struct builder *b, const struct op_otlp_options *options)
 {
 	size_t i;
@@ -100,21 +164,25 @@ int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
 {
 	_cleanup_free_ struct builder *b = malloc(sizeof(*b));
 	otlp_Resource m = otlp_Resource_init_zero;
-	otlp_KeyValue *pid;
 
 	if (!b)
 		return -ENOMEM;
 	b->len = 0;
-	pid = put(b, "process.pid");
-	pid->value.which_value = otlp_AnyValue_int_value_tag;
-	pid->value.value.int_value = r->pid;
+	b->dropped = r->attributes_dropped;
+	put_int(b, "process.pid", r->pid);
+	if (r->namespace_pid)
+		put_int(b, "process.vpid", r->namespace_pid);
 	put_string(b, w, "service.name", r->service_name);
 	put_string(b, w, "process.executable.name", r->executable_name);
 	put_string(b, w, "process.executable.path", r->executable_path);
 	put_string(b, w, "container.id", r->container_id);
+	put_string(b, w, "container.name", r->container_name);
+	put_string(b, w, "k8s.pod.uid", r->pod_uid);
 	put_args(b, w, r->command_args);
+	put_claims(b, w, r->attributes);
 	put_options(b, options);
 	m.attributes = b->list;
 	m.attributes_count = (pb_size_t)b->len;
+	m.dropped_attributes_count = b->dropped;
 	return op_bytes_any_message(bytes, field, &otlp_Resource_msg, &m);
 }

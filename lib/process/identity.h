@@ -9,21 +9,13 @@
 #include <sys/types.h>
 
 enum {
-	OP_SERVICE_NAME_MAX = 256,
-	OP_ENVIRON_MAX = 1 << 18,   /* bytes of /proc/PID/environ that are looked at */
 	OP_COMMAND_LINE_MAX = 4096, /* bytes of /proc/PID/cmdline that are kept */
 };
 
-/*
- * service.name out of @len bytes of an environment ("KEY=value" each with its NUL):
- * OTEL_SERVICE_NAME, else service.name of OTEL_RESOURCE_ATTRIBUTES (percent-decoded). No
- * other variable is looked at. Returns true and fills @ret, or false.
- */
-bool op_service_name_of(const char *environ, size_t len, char ret[OP_SERVICE_NAME_MAX]);
-
-/* Of a process; false where it names none or cannot be read. */
-bool op_service_name_read(const char *procfs_root, uint32_t pid,
-			  char ret[OP_SERVICE_NAME_MAX]);
+/* At most @limit bytes of /proc/PID/@name, with a NUL. Caller frees *@ret. Returns their
+ * number or -errno. */
+ssize_t op_proc_file_read(const char *procfs_root, uint32_t pid, const char *name,
+			  size_t limit, char **ret);
 
 /*
  * The executable's path as the process sees it, without " (deleted)". Caller frees *@ret.
@@ -31,11 +23,18 @@ bool op_service_name_read(const char *procfs_root, uint32_t pid,
  */
 int op_exe_path_read(const char *procfs_root, uint32_t pid, char **ret);
 
-/* When it was started, nanoseconds since boot (CLOCK_BOOTTIME). 0 or -errno. */
-int op_start_time_read(const char *procfs_root, uint32_t pid, uint64_t *ret);
+/* Of /proc/PID/stat. */
+struct op_stat {
+	uint64_t start_ns; /* of the process, since boot (CLOCK_BOOTTIME) */
+	/* Address past the program's code: tells one exec from another. 0 or 1: not told. */
+	uint64_t end_code;
+};
+
+/* 0 or -errno. */
+int op_stat_read(const char *procfs_root, uint32_t pid, struct op_stat *ret);
 /* As above, of the text of a /proc/PID/stat. 0 or -EBADMSG. */
-int op_start_time_of(const char *text, size_t len, uint64_t ticks_per_second,
-		     uint64_t *ret);
+int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
+	       struct op_stat *ret);
 
 /* The command line, a NUL between arguments. Caller frees *@ret. Its length or -errno. */
 ssize_t op_command_line_read(const char *procfs_root, uint32_t pid, char **ret);

@@ -93,22 +93,16 @@ int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret)
 }
 
 /* Take the whole lines off the front of @buf; what is left is moved there. */
-static int take_lines(char *buf, size_t *len, int *lines, op_maps_fn fn, void *ctx)
+static int take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx)
 {
 	char *pos = buf;
 	char *newline;
 
 	while ((newline = memchr(pos, '\n', (size_t)(buf + *len - pos)))) {
-		struct op_mmap_event e;
+		int r = fn(ctx, pos, (size_t)(newline - pos));
 
-		if (*lines < INT_MAX)
-			(*lines)++;
-		if (op_maps_parse_line(pos, (size_t)(newline - pos), &e) > 0) {
-			int r = fn(ctx, &e);
-
-			if (r)
-				return r;
-		}
+		if (r)
+			return r;
 		pos = newline + 1;
 	}
 	*len -= (size_t)(pos - buf);
@@ -116,12 +110,11 @@ static int take_lines(char *buf, size_t *len, int *lines, op_maps_fn fn, void *c
 	return 0;
 }
 
-int op_maps_read(const char *path, op_maps_fn fn, void *ctx)
+int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx)
 {
 	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *buf = NULL;
 	size_t len = 0;
-	int lines = 0;
 
 	fd = op_open(path, O_RDONLY);
 	if (fd < 0)
@@ -138,12 +131,36 @@ int op_maps_read(const char *path, op_maps_fn fn, void *ctx)
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return lines;
+			return 0;
 		len += (size_t)n;
-		r = take_lines(buf, &len, &lines, fn, ctx);
+		r = take_lines(buf, &len, fn, ctx);
 		if (r)
 			return r;
 		if (len == READ_BYTES)
 			return -EBADMSG;
 	}
+}
+
+struct executables {
+	op_maps_fn fn;
+	void *ctx;
+	int lines;
+};
+
+static int take_executable(void *ctx, char *line, size_t len)
+{
+	struct executables *x = ctx;
+	struct op_mmap_event e;
+
+	if (x->lines < INT_MAX)
+		x->lines++;
+	return op_maps_parse_line(line, len, &e) > 0 ? x->fn(x->ctx, &e) : 0;
+}
+
+int op_maps_read(const char *path, op_maps_fn fn, void *ctx)
+{
+	struct executables x = { .fn = fn, .ctx = ctx };
+	int r = op_maps_each_line(path, take_executable, &x);
+
+	return r ? r : x.lines;
 }

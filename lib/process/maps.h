@@ -29,4 +29,11 @@ int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret);
  */
 int op_maps_read(const char *path, op_maps_fn fn, void *ctx);
 
+/* One line of @len bytes, without its newline; it may be changed. A value other than 0 ends
+ * the reading and is returned. */
+typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
+
+/* Every line of the file, in its order. Returns 0, -errno, or what @fn returned. */
+int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "process/claims.h"
 #include "process/evict.h"
 #include "process/publish.h"
 #include "process/runtimes.h"
@@ -43,7 +44,11 @@ static int copy_config(struct op_processes *p, const struct op_processes_config 
 	if (!p->procfs_root)
 		return -ENOMEM;
 	p->config.procfs_root = p->procfs_root;
-	if (config->service_name && *config->service_name) {
+	p->sysfs_root = strdup(config->sysfs_root ? config->sysfs_root : "/sys");
+	if (!p->sysfs_root)
+		return -ENOMEM;
+	p->config.sysfs_root = p->sysfs_root;
+	if (config->service_name) {
 		p->service_name = strdup(config->service_name);
 		if (!p->service_name)
 			return -ENOMEM;
@@ -80,6 +85,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	init_executables(p);
 	if (r < 0)
 		return r;
+	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
 	p->now_ns = op_clock_monotonic_ns();
 	op_memo_init(&p->stacks, STACKS_WORDS_MAX);
 	p->host_stack = calloc(1, sizeof(*p->host_stack));
@@ -93,22 +99,18 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 
 struct op_processes *op_processes_free(struct op_processes *p)
 {
-	char **id;
-
 	if (!p)
 		return NULL;
 	op_table_clear(p);
 	op_executables_deinit(&p->executables);
 	op_frames_deinit(&p->frames);
 	op_memo_deinit(&p->stacks);
-	op_map64_clear(&p->cgroups);
-	op_vec_foreach(id, &p->containers)
-		free(*id);
-	op_vec_clear(&p->containers);
+	op_memberships_deinit(&p->memberships);
 	free(p->host_stack);
 	free(p->words);
 	free(p->locations);
 	free(p->procfs_root);
+	free(p->sysfs_root);
 	free(p->service_name);
 	free(p);
 	return NULL;
@@ -173,6 +175,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	from = op_table_find_alive(p, parent);
 	if (op_table_add(p, pid, time_ns, &proc) < 0)
 		return;
+	proc->program->born_ns = time_ns;
 	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
 	if (!from) {
 		proc->rescan = true;
@@ -186,6 +189,9 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 		proc->program->first_file = strdup(from->program->exe_path);
 	else if (from->program->first_file)
 		proc->program->first_file = strdup(from->program->first_file);
+	op_program_inherit(proc->program, from->program);
+	if (from->program->claims)
+		proc->program->claims = op_claims_ref(from->program->claims);
 }
 
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
@@ -206,7 +212,9 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 		op_layout_put(layout, &p->executables, p->now_ns);
 		return;
 	}
+	program->born_ns = proc->program->born_ns;
 	program->start_time_ns = proc->program->start_time_ns;
+	op_program_inherit(program, proc->program);
 	op_program_end(proc->program, time_ns);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);

@@ -39,11 +39,15 @@ struct op_processes_config {
 	const struct op_rule *rules_memory; /* what op_rules fills */
 	struct op_kernel_symbols *kernel;   /* NULL: no kernel names */
 	const char *procfs_root;
+	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
 	uint64_t flags;	       /* OTELPROF_* of the config */
 	uint64_t symbol_budget_bytes;
 	uint32_t max_processes;
-	const char *service_name;   /* NULL: none */
+	const char *
+		service_name; /* of those that say none; NULL: the executable's, "": none */
+	const char *const *environment; /* variables to read; borrowed until _free() */
+	size_t environment_len;
 	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; see _set_clock */
 	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);

@@ -6,25 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <otelprof/config.h>
-
 #include "base/io.h"
-#include "process/container.h"
+#include "process/claims.h"
 #include "process/identity.h"
 #include "process/open.h"
 #include "process/runtimes.h"
 #include "process/state.h"
+#include "process/who.h"
 #include "symbol/perfmap.h"
 
 enum {
-	CGROUP_FILE_MAX = 65536,
-	CGROUP_ROOT_ID = 1,
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
-	CONTAINERS_MAX =
-		65536, /* ids kept; past it they start afresh is not worth the care */
 };
 
 int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret)
@@ -62,114 +56,21 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	free(program->first_file);
 	free(program->exe_path);
 	free(program->command_line);
-	free(program->service_name);
+	(void)op_membership_put(program->membership);
+	(void)op_claims_put_ref(program->claims);
 	free(program);
+}
+
+void op_program_inherit(struct op_program *program, const struct op_program *from)
+{
+	if (from->membership)
+		program->membership = op_membership_ref(from->membership);
 }
 
 void op_program_end(struct op_program *program, uint64_t time_ns)
 {
 	program->until_ns = time_ns ? time_ns : 1;
 	program->memory.gone = true;
-}
-
-/* A string of the handle equal to @id, or NULL without memory. Ids are few. */
-static const char *keep_container(struct op_processes *p, const char *id, size_t *ret)
-{
-	char **slot;
-	size_t i;
-
-	for (i = p->containers.len; i-- > 0;) {
-		*ret = i;
-		if (strcmp(p->containers.data[i], id) == 0)
-			return p->containers.data[i];
-	}
-	if (p->containers.len >= CONTAINERS_MAX)
-		return NULL;
-	slot = op_vec_push(&p->containers);
-	if (!slot)
-		return NULL;
-	*slot = strdup(id);
-	if (!*slot) {
-		p->containers.len--;
-		return NULL;
-	}
-	*ret = p->containers.len - 1;
-	return *slot;
-}
-
-/*
- * The container by /proc/PID/cgroup; where the process is gone, by another process that
- * was met in the same cgroup.
- */
-static void identify_container(struct op_processes *p, struct op_program *program,
-			       uint64_t cgroup)
-{
-	_cleanup_free_ char *text = NULL;
-	char id[OP_CONTAINER_ID_MAX];
-	char path[PATH_MAX];
-	bool unified = false;
-	uint64_t known;
-	size_t number;
-	ssize_t len;
-
-	if (cgroup > CGROUP_ROOT_ID && op_map64_get(&p->cgroups, cgroup, &known)) {
-		program->container_id = p->containers.data[known];
-		return;
-	}
-	(void)snprintf(path, sizeof(path), "%s/%u/cgroup", p->procfs_root,
-		       program->proc_pid);
-	len = op_read_file(path, CGROUP_FILE_MAX, &text);
-	if (len <= 0 || !op_container_of_text(text, (size_t)len, id, &unified))
-		return;
-	program->container_id = keep_container(p, id, &number);
-	/* A cgroup of the unified hierarchy is of one container, if it names one. */
-	if (program->container_id && unified && cgroup > CGROUP_ROOT_ID)
-		(void)op_map64_put(&p->cgroups, cgroup, number);
-}
-
-/* When the process began, by /proc where no fork event told. */
-static void identify_start(struct op_processes *p, struct op_program *program)
-{
-	struct timespec boot = { 0 };
-	uint64_t since_boot;
-
-	if (program->start_time_ns ||
-	    op_start_time_read(p->procfs_root, program->proc_pid, &since_boot) < 0)
-		return;
-	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
-	program->start_time_ns =
-		op_clock_realtime_ns() -
-		((uint64_t)boot.tv_sec * UINT64_C(1000000000) + (uint64_t)boot.tv_nsec) +
-		since_boot;
-}
-
-static void identify(struct op_processes *p, struct op_program *program,
-		     const struct op_record *record)
-{
-	char service[OP_SERVICE_NAME_MAX];
-
-	program->identified = true;
-	memcpy(program->comm, record->comm, sizeof(program->comm));
-	program->comm[sizeof(program->comm) - 1] = 0;
-	if (program->until_ns) {
-		/* /proc tells of another program by now, or of none. */
-		identify_container(p, program, record->cgroup);
-		return;
-	}
-	identify_start(p, program);
-	identify_container(p, program, record->cgroup);
-	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
-		program->exe_path = NULL;
-	if (!program->exe_path && !program->first_file)
-		return;
-	if (op_service_name_read(p->procfs_root, program->proc_pid, service))
-		program->service_name = strdup(service);
-	if (p->config.flags & OTELPROF_COMMAND_LINE) {
-		ssize_t len = op_command_line_read(p->procfs_root, program->proc_pid,
-						   &program->command_line);
-
-		program->command_line_len = len > 0 ? (size_t)len : 0;
-	}
 }
 
 static int intern(struct op_window *window, const char *text, uint32_t *ret)
@@ -196,36 +97,99 @@ static int intern_name(const struct op_program *program, struct op_window *windo
 	return r < 0 ? r : intern(window, path, &resource->executable_path);
 }
 
-int op_program_resource(struct op_processes *p, struct op_program *program,
-			const struct op_record *record, struct op_window *window,
-			uint32_t *ret)
+/*
+ * service.name: what the process says; else what the configuration has for those that say
+ * nothing; else the executable's name, unless the configuration has "".
+ */
+static int intern_service(const struct op_processes *p, const struct op_program *program,
+			  struct op_window *window, struct op_resource *resource)
 {
-	struct op_resource resource = { .pid = program->pid };
-	const char *service;
+	const char *said = program->claims ? program->claims->service_name : "";
+
+	if (*said)
+		return intern(window, said, &resource->service_name);
+	if (p->service_name)
+		return intern(window, p->service_name, &resource->service_name);
+	/* A kernel thread has no executable, and is no service. */
+	if (resource->executable_path)
+		resource->service_name = resource->executable_name;
+	return 0;
+}
+
+static int intern_container(const struct op_program *program, struct op_window *window,
+			    struct op_resource *resource)
+{
+	const struct op_container *c;
 	int r;
 
-	if (program->epoch == op_window_epoch(window)) {
-		*ret = program->resource;
+	if (!program->membership)
 		return 0;
-	}
-	if (!program->identified)
-		identify(p, program, record);
-	resource.start_time_ns = program->start_time_ns;
-	service = program->service_name ? program->service_name : p->service_name;
+	c = &program->membership->container;
+	r = intern(window, c->id, &resource->container_id);
+	if (r == 0)
+		r = intern(window, c->name, &resource->container_name);
+	return r < 0 ? r : intern(window, c->pod_uid, &resource->pod_uid);
+}
+
+static int make_resource(struct op_processes *p, struct op_program *program,
+			 struct op_window *window, uint32_t *ret)
+{
+	struct op_resource resource = { .pid = program->pid,
+					.start_time_ns = program->start_time_ns };
+	const struct op_claims *claims = program->claims;
+	int r;
+
+	if (program->namespace_pid != program->pid)
+		resource.namespace_pid = program->namespace_pid;
+	if (claims)
+		resource.attributes_dropped = claims->dropped;
 	r = intern_name(program, window, &resource);
 	if (r == 0)
-		r = intern(window, program->container_id, &resource.container_id);
+		r = intern_container(program, window, &resource);
 	if (r == 0)
-		r = intern(window, service, &resource.service_name);
+		r = intern_service(p, program, window, &resource);
 	if (r == 0)
 		r = op_window_string(window,
 				     program->command_line ? program->command_line : "",
 				     program->command_line_len, &resource.command_args);
-	if (r == 0)
-		r = op_window_resource(window, &resource, &program->resource);
+	if (r == 0 && claims && claims->text.len)
+		r = op_window_string(window, claims->text.data, claims->text.len,
+				     &resource.attributes);
+	return r < 0 ? r : op_window_resource(window, &resource, ret);
+}
+
+/* Does the resource of this window hold for @record too? A process that moves between
+ * cgroups is looked at again once a window: its threads may be in several. */
+static bool resource_holds(const struct op_processes *p, const struct op_program *program,
+			   uint32_t epoch, const struct op_record *record)
+{
+	if (!program->identified && p->now_ns >= program->doubt_after_ns)
+		return false;
+	return program->epoch == epoch &&
+	       (program->cgroup == record->cgroup || program->moved_epoch == epoch);
+}
+
+int op_program_resource(struct op_processes *p, struct op_program *program,
+			const struct op_layout *layout, const struct op_record *record,
+			struct op_window *window, uint32_t *ret)
+{
+	uint32_t epoch = op_window_epoch(window);
+	int r;
+
+	if (resource_holds(p, program, epoch, record)) {
+		*ret = program->resource;
+		return 0;
+	}
+	if (program->identified && program->cgroup != record->cgroup)
+		program->moved_epoch = epoch;
+	if (!program->identified)
+		op_who_identify(p, program, record, layout);
+	else
+		op_who_refresh(p, program, record, layout);
+	r = make_resource(p, program, window, &program->resource);
 	if (r < 0)
 		return r;
-	program->epoch = op_window_epoch(window);
+	program->epoch = epoch;
 	*ret = program->resource;
 	return 0;
 }

@@ -16,7 +16,10 @@
 #include "process/memo.h"
 #include "process/remote.h"
 
+struct op_claims;
 struct op_image;
+struct op_layout;
+struct op_membership;
 struct op_perfmap;
 struct op_processes;
 struct op_window;
@@ -40,6 +43,7 @@ struct op_program {
 		proc_pid; /* its name below /proc: the pid, or a thread once the leader is gone */
 	uint64_t since_ns;	/* CLOCK_MONOTONIC of its exec or fork, 0: unknown */
 	uint64_t until_ns;	/* of the exec or exit that ended it, 0: not yet */
+	uint64_t born_ns;	/* CLOCK_MONOTONIC of the process's fork, 0: unknown */
 	uint64_t start_time_ns; /* of the process, Unix time; 0: unknown */
 	struct op_remote memory;
 	struct op_program_runtime
@@ -48,8 +52,16 @@ struct op_program {
 	char *exe_path;
 	char *command_line; /* a NUL between arguments */
 	size_t command_line_len;
-	const char *container_id; /* owned by op_processes */
-	char *service_name;
+	struct op_membership *membership; /* a reference, or NULL */
+	struct op_claims *claims;	  /* a reference, or NULL */
+	uint64_t cgroup;		  /* the last one it was met in */
+	uint64_t context_addr;		  /* of its process context, 0: none found */
+	uint64_t context_published_ns;	  /* of what claims have of it */
+	uint64_t context_after_ns;	  /* it is not looked for before */
+	uint64_t context_wait_ns;
+	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
+	uint64_t doubt_after_ns; /* it is not asked again before */
+	uint32_t namespace_pid;	 /* 0: not known */
 	struct op_perfmap *perfmap;
 	int perfmap_dir;	/* where it is, O_PATH */
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */
@@ -57,19 +69,23 @@ struct op_program {
 	bool identified;
 	uint32_t epoch; /* of resource */
 	uint32_t resource;
+	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */
 	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
 };
 
 int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret);
 struct op_program *op_program_ref(struct op_program *program);
 void op_program_put(struct op_processes *p, struct op_program *program);
+/* Of what it was forked or executed from: the cgroup, until it is looked at itself. */
+void op_program_inherit(struct op_program *program, const struct op_program *from);
 /* It runs no more: its memory cannot be read from now on. */
 void op_program_end(struct op_program *program, uint64_t time_ns);
 
-/* Its resource in @window; reads what is not known yet. 0, -ENOMEM or -ENOSPC. */
+/* Its resource in @window; reads what is not known yet. @layout: what it had mapped at
+ * @record, or NULL. 0, -ENOMEM or -ENOSPC. */
 int op_program_resource(struct op_processes *p, struct op_program *program,
-			const struct op_record *record, struct op_window *window,
-			uint32_t *ret);
+			const struct op_layout *layout, const struct op_record *record,
+			struct op_window *window, uint32_t *ret);
 
 /* The name of JIT code by the process's perf map, or NULL. Valid until the next call. */
 const char *op_program_jit_name(struct op_processes *p, struct op_program *program,

@@ -214,7 +214,8 @@ static int resource_of(struct op_processes *p, const struct op_frames_of *of,
 	struct op_resource resource = { .pid = r->header.pid };
 
 	if (of->program)
-		return op_program_resource(p, of->program, &r->header, of->window, ret);
+		return op_program_resource(p, of->program, of->layout, &r->header,
+					   of->window, ret);
 	return op_window_resource(of->window, &resource, ret);
 }
 

@@ -22,6 +22,7 @@
 #include "process/executable.h"
 #include "process/frames.h"
 #include "process/layout.h"
+#include "process/membership.h"
 #include "process/memo.h"
 #include "process/processes.h"
 #include "process/program.h"
@@ -73,7 +74,8 @@ TAILQ_HEAD(op_generation_list, op_generation);
 struct op_processes {
 	struct op_processes_config config;
 	char *procfs_root;
-	char *service_name;
+	char *sysfs_root;
+	char *service_name;	/* NULL: the executable's */
 	struct op_map64 by_pid; /* to struct op_proc * */
 	struct op_proc_list dirty;
 	struct op_proc_list ended;
@@ -85,8 +87,7 @@ struct op_processes {
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of first samples, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
-	struct op_map64 cgroups;	  /* cgroup v2 id to a container id's number */
-	OP_VEC(char *) containers;
+	struct op_memberships memberships;
 	size_t perfmaps; /* open */
 	uint64_t unseen;
 	uint64_t now_ns; /* of the last settle or record */

@@ -394,7 +394,9 @@ int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_
 		       r->executable_name < w->strings.len &&
 		       r->executable_path < w->strings.len &&
 		       r->service_name < w->strings.len &&
-		       r->command_args < w->strings.len);
+		       r->command_args < w->strings.len &&
+		       r->container_name < w->strings.len &&
+		       r->pod_uid < w->strings.len && r->attributes < w->strings.len);
 		number = (uint32_t)w->resources.len;
 		err = op_window_reserve(w, &w->resources, 1);
 		if (err >= 0)

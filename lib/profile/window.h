@@ -77,14 +77,30 @@ struct op_link {
 	uint8_t span_id[8];
 };
 
-/* Who ran: one OTLP resource. Strings; 0: absent. */
+/* Of an attribute in op_resource.attributes: how its text is to be read. */
+enum op_value_type {
+	OP_VALUE_STRING = 's',
+	OP_VALUE_INT = 'i',    /* decimal */
+	OP_VALUE_BOOL = 'b',   /* 0 or 1 */
+	OP_VALUE_DOUBLE = 'd', /* 16 hex digits: the bits of an IEEE 754 double */
+};
+
+/* Who ran: one OTLP resource. Strings; 0: absent. No padding: it is compared as bytes. */
 struct op_resource {
 	uint32_t pid;
+	uint32_t namespace_pid; /* as the process counts itself; 0: as pid */
 	uint32_t container_id;
+	uint32_t container_name;
+	uint32_t pod_uid;
 	uint32_t executable_name;
 	uint32_t executable_path;
 	uint32_t service_name;
-	uint32_t command_args;	/* one string: a NUL between arguments */
+	uint32_t command_args; /* one string: a NUL between arguments */
+	/* One string: for each a key with its NUL, its type (enum op_value_type) and text
+	 * with its NUL. */
+	uint32_t attributes;
+	uint32_t attributes_dropped; /* there were so many more */
+	uint32_t reserved0;
 	uint64_t start_time_ns; /* tells a reused pid apart */
 };
 

@@ -1,33 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of /proc/PID: cgroup paths, environments, stat. What is found has its shape. */
+/* Texts of /proc/PID: cgroup paths, mounts, environments, stat. What is found has its shape. */
 #include <stdint.h>
 #include <string.h>
 
 #include "process/container.h"
+#include "process/environment.h"
 #include "process/identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz-";
+
+static void check_container(const char *text, size_t size, const struct op_container *c)
+{
+	size_t id = strnlen(c->id, sizeof(c->id));
+	size_t uid = strnlen(c->pod_uid, sizeof(c->pod_uid));
+	size_t name = strnlen(c->name, sizeof(c->name));
+
+	if (!id && !uid && !name)
+		__builtin_trap();
+	if (id == sizeof(c->id) || uid == sizeof(c->pod_uid) || name == sizeof(c->name) ||
+	    (id && name))
+		__builtin_trap();
+	if (id &&
+	    (id < 25 || strspn(c->id, digits) != id || !memmem(text, size, c->id, id)))
+		__builtin_trap();
+	if (uid && ((uid != 32 && uid != 36) || strspn(c->pod_uid, digits) != uid))
+		__builtin_trap();
+}
+
+static void check_claims(const struct op_claims *c)
+{
+	size_t at = 0;
+	uint32_t n = 0;
+
+	if (c->len > OP_CLAIMS_MAX || c->text.len > OP_CLAIMS_BYTES_MAX ||
+	    strnlen(c->service_name, sizeof(c->service_name)) == sizeof(c->service_name))
+		__builtin_trap();
+	for (; at < c->text.len; n++) {
+		size_t key = strlen(c->text.data + at);
+
+		if (!key || key > OP_CLAIM_KEY_MAX)
+			__builtin_trap();
+		at += key + 1;
+		at += strlen(c->text.data + at) + 1;
+	}
+	if (at != c->text.len || n != c->len)
+		__builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	_cleanup_(op_claims_put_refp) struct op_claims *claims = op_claims_new();
 	const char *text = (const char *)data;
-	char service[OP_SERVICE_NAME_MAX];
-	char id[OP_CONTAINER_ID_MAX];
-	uint64_t ns;
+	struct op_container c;
+	struct op_stat st;
+	size_t len;
 	bool unified;
 
-	if (op_container_of_text(text, size, id, &unified)) {
-		size_t len = strnlen(id, sizeof(id));
-
-		if (len < 34 || len > 64 || strspn(id, "0123456789abcdef-") != len)
-			__builtin_trap();
-		/* it stands in the text */
-		if (!memmem(text, size, id, len))
-			__builtin_trap();
+	if (op_container_of_text(text, size, &c, &unified))
+		check_container(text, size, &c);
+	if (op_container_of_mountinfo(text, size, &c))
+		check_container(text, size, &c);
+	(void)op_container_hidden(text, size);
+	(void)op_container_unified_path(text, size, &len);
+	if (claims) {
+		op_environ_claims(text, size, claims);
+		op_environ_variable(text, size, "HOME", claims);
+		check_claims(claims);
 	}
-	if (op_service_name_of(text, size, service) &&
-	    (!service[0] || strnlen(service, sizeof(service)) == sizeof(service)))
-		__builtin_trap();
-	(void)op_start_time_of(text, size, 100, &ns);
+	(void)op_stat_of(text, size, 100, &st);
 	return 0;
 }

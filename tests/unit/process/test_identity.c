@@ -3,62 +3,33 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/environment.h"
 #include "test.h"
 
-#define SERVICE(text, ret) op_service_name_of(text, sizeof(text), ret)
-
-static void test_service_name(void)
-{
-	char name[OP_SERVICE_NAME_MAX] = "untouched";
-
-	CHECK(SERVICE("A=b\0OTEL_SERVICE_NAME=shop\0C=d", name));
-	CHECK_STR(name, "shop");
-	CHECK(SERVICE("OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=my%20cart,c=d", name));
-	CHECK_STR(name, "my cart");
-	/* the variable of its own has precedence, whatever the order */
-	CHECK(SERVICE("OTEL_SERVICE_NAME=one\0OTEL_RESOURCE_ATTRIBUTES=service.name=two",
-		      name));
-	CHECK_STR(name, "one");
-	CHECK(SERVICE("OTEL_RESOURCE_ATTRIBUTES=service.name=two\0OTEL_SERVICE_NAME=one",
-		      name));
-	CHECK_STR(name, "one");
-	CHECK(SERVICE("OTEL_RESOURCE_ATTRIBUTES=x=1, service.name=%C3%A9", name));
-	CHECK_STR(name, "\xc3\xa9");
-}
-
-static void test_no_service_name(void)
-{
-	char name[OP_SERVICE_NAME_MAX] = "untouched";
-
-	CHECK(!SERVICE("", name));
-	CHECK(!SERVICE("OTEL_SERVICE_NAME=\0X=y", name));
-	CHECK(!SERVICE("XOTEL_SERVICE_NAME=no", name));
-	CHECK(!SERVICE("OTEL_RESOURCE_ATTRIBUTES=my.service.name=no,service.namespace=no",
-		       name));
-	CHECK(!SERVICE("OTEL_RESOURCE_ATTRIBUTES=service.name=", name));
-	CHECK(!SERVICE("OTEL_RESOURCE_ATTRIBUTES=service.name=a%00b", name));
-	/* cut off by the limit of reading: not a whole value */
-	CHECK(!op_service_name_of("OTEL_SERVICE_NAME=sho", 21, name));
-	CHECK_STR(name, "untouched");
-}
-
-static void test_start_time_of_stat(void)
+static void test_stat(void)
 {
 	static const char stat[] =
-		"7 (a) S (b)) R 1 7 7 0 -1 4194304 100 0 0 0 1 2 3 4 20 0 1 0 4242 1 2";
-	uint64_t ns = 5;
+		"7 (a) S (b)) R 1 7 7 0 -1 4194304 100 0 0 0 1 2 3 4 20 0 1 0 4242 1 2 "
+		"18446744073709551615 94000 94500 140000 0";
+	struct op_stat st = { .start_ns = 5 };
 
-	CHECK_OK(op_start_time_of(stat, sizeof(stat) - 1, 100, &ns));
-	CHECK_INT(ns, 42420000000);
-	CHECK_INT(op_start_time_of(stat, 20, 100, &ns), -EBADMSG);
-	CHECK_INT(op_start_time_of("7 (a) R 1", 9, 100, &ns), -EBADMSG);
-	CHECK_INT(op_start_time_of("", 0, 100, &ns), -EBADMSG);
-	CHECK_INT(ns, 42420000000);
+	CHECK_OK(op_stat_of(stat, sizeof(stat) - 1, 100, &st));
+	CHECK_INT(st.start_ns, 42420000000);
+	CHECK_INT(st.end_code, 94500);
+	/* cut behind the start: the rest is not told */
+	CHECK_OK(op_stat_of(stat, (size_t)(strstr(stat, "4242 ") + 4 - stat), 100, &st));
+	CHECK_INT(st.start_ns, 42420000000);
+	CHECK_INT(st.end_code, 0);
+	CHECK_INT(op_stat_of(stat, 20, 100, &st), -EBADMSG);
+	CHECK_INT(op_stat_of("7 (a) R 1", 9, 100, &st), -EBADMSG);
+	CHECK_INT(op_stat_of("", 0, 100, &st), -EBADMSG);
+	CHECK_INT(st.start_ns, 42420000000);
 }
 
 /* A child with an environment, arguments and a time of birth that are known. */
@@ -68,10 +39,9 @@ static void test_live_child(void)
 	char *const envp[] = { (char *)"A=b", (char *)"OTEL_SERVICE_NAME=sleeper", NULL };
 	_cleanup_free_ char *command = NULL;
 	_cleanup_free_ char *exe = NULL;
-	char name[OP_SERVICE_NAME_MAX] = "";
 	struct timespec boot;
+	struct op_stat st;
 	uint64_t before;
-	uint64_t start;
 	int tries;
 	pid_t pid;
 
@@ -85,11 +55,15 @@ static void test_live_child(void)
 		_exit(127);
 	}
 	for (tries = 0; tries < 1000; tries++) {
-		if (op_service_name_read("/proc", (uint32_t)pid, name))
+		_cleanup_free_ char *environ = NULL;
+		ssize_t len = op_environ_read("/proc", (uint32_t)pid, &environ);
+
+		if (len == sizeof("A=b") + sizeof("OTEL_SERVICE_NAME=sleeper") &&
+		    memcmp(environ, "A=b", 4) == 0)
 			break;
 		(void)usleep(1000);
 	}
-	CHECK_STR(name, "sleeper");
+	CHECK(tries < 1000);
 	CHECK_INT(op_command_line_read("/proc", (uint32_t)pid, &command), 11);
 	CHECK(memcmp(command,
 		     "sleep\0"
@@ -98,8 +72,10 @@ static void test_live_child(void)
 		     11) == 0);
 	CHECK_OK(op_exe_path_read("/proc", (uint32_t)pid, &exe));
 	CHECK(strcmp(strrchr(exe, '/'), "/sleep") == 0 || strstr(exe, "coreutils"));
-	CHECK_OK(op_start_time_read("/proc", (uint32_t)pid, &start));
-	CHECK(start + 20000000 >= before && start < before + UINT64_C(5000000000));
+	CHECK_OK(op_stat_read("/proc", (uint32_t)pid, &st));
+	CHECK(st.start_ns + 20000000 >= before &&
+	      st.start_ns < before + UINT64_C(5000000000));
+	CHECK(st.end_code > 4096);
 	CHECK_INT(op_namespace_pid_read("/proc", (uint32_t)pid), pid);
 	CHECK(kill(pid, SIGKILL) == 0);
 	CHECK(waitpid(pid, NULL, 0) == pid);
@@ -107,18 +83,44 @@ static void test_live_child(void)
 
 static void test_gone_process(void)
 {
-	char name[OP_SERVICE_NAME_MAX];
 	char *text = NULL;
-	uint64_t start;
+	struct op_stat st;
 
-	CHECK(!op_service_name_read("/proc", 0x7fffffff, name));
+	CHECK_INT(op_environ_read("/proc", 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_exe_path_read("/proc", 0x7fffffff, &text), -ENOENT);
-	CHECK_INT(op_start_time_read("/proc", 0x7fffffff, &start), -ENOENT);
+	CHECK_INT(op_stat_read("/proc", 0x7fffffff, &st), -ENOENT);
 	CHECK_INT(op_command_line_read("/proc", 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_namespace_pid_read("/proc", 0x7fffffff), 0x7fffffff);
 	CHECK(!text);
 }
 
-TEST_MAIN({ "service", test_service_name }, { "no_service", test_no_service_name },
-	  { "stat", test_start_time_of_stat }, { "live", test_live_child },
-	  { "gone", test_gone_process })
+/* A file of more than one piece, up to its limit. */
+static void test_long_files(void)
+{
+	char dir[] = "/tmp/op-identity-XXXXXX";
+	char path[64];
+	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *cut = NULL;
+	FILE *f;
+	int i;
+
+	CHECK(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/1", dir);
+	CHECK(mkdir(path, 0755) == 0);
+	(void)snprintf(path, sizeof(path), "%s/1/long", dir);
+	f = fopen(path, "we");
+	CHECK(f);
+	for (i = 0; i < 5000; i++)
+		(void)fprintf(f, "%04d", i);
+	CHECK(fclose(f) == 0);
+	CHECK_INT(op_proc_file_read(dir, 1, "long", 1 << 20, &text), 20000);
+	CHECK(memcmp(text + 19996, "4999", 5) == 0);
+	CHECK_INT(op_proc_file_read(dir, 1, "long", 6000, &cut), 6000);
+	CHECK(memcmp(cut + 5996, "1499", 5) == 0);
+	CHECK(unlink(path) == 0);
+	*strrchr(path, '/') = 0;
+	CHECK(rmdir(path) == 0 && rmdir(dir) == 0);
+}
+
+TEST_MAIN({ "stat", test_stat }, { "live", test_live_child },
+	  { "gone", test_gone_process }, { "long_files", test_long_files })

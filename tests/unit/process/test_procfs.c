@@ -7,7 +7,9 @@
 #include "test.h"
 #include "world.h"
 
-#define ID "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999"
+#define ID  "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999"
+#define ID2 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID "1a2b3c4d-1a2b-1a2b-1a2b-1a2b3c4d5e6f"
 
 static char root[] = "/tmp/op-proc-XXXXXX";
 
@@ -51,14 +53,26 @@ static const char maps[] =
 	"7f0000000000-7f0000010000 rw-p 00000000 00:00 0\n"
 	"7f0000020000-7f0000030000 r-xp 00001000 08:01 78 /opt/app/lib.so (deleted)\n";
 
+/* /proc/PID/stat: started @start ticks after boot, code up to @end_code. */
+static void make_stat(const char *name, unsigned int start, uint64_t end_code)
+{
+	char text[256];
+	int len =
+		snprintf(text, sizeof(text),
+			 "100 (server) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 %u 1 2 99 "
+			 "4194304 %llu 0 0",
+			 start, (unsigned long long)end_code);
+
+	make_file(name, text, (size_t)len);
+}
+
 static void make_server(void)
 {
 	make_dir("100");
 	FILE_OF("100/maps", maps);
 	FILE_OF("100/cgroup", "0::/system.slice/docker-" ID ".scope\n");
 	FILE_OF("100/environ", "A=b\0OTEL_SERVICE_NAME=shop\0");
-	FILE_OF("100/stat",
-		"100 (server) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 500 1 2");
+	make_stat("100/stat", 500, 0x400800);
 	FILE_OF("100/cmdline", "server\0--port\0"
 			       "80\0");
 	{
@@ -133,6 +147,219 @@ static void test_identity_of_a_dead_process(void)
 	remove_root();
 }
 
+/* A sample of a process; its resource. */
+static const struct op_resource *sample_of(struct world *w, uint32_t pid, uint64_t cgroup)
+{
+	struct op_record record = { .cgroup = cgroup, .end = OP_END_OFF };
+
+	record.time_ns = ++w->now_ns;
+	record.pid = record.tid = pid;
+	CHECK_OK(op_processes_add_record(w->p, &record, sizeof(record), w->window));
+	return world_resource(w);
+}
+
+static const char *service_of(struct world *w, uint32_t pid)
+{
+	return world_text(w, sample_of(w, pid, 1)->service_name);
+}
+
+/* What a process says, then the configuration, then its executable. */
+static void test_service_name(void)
+{
+	struct world_options options = { .procfs_root = root };
+	struct world w;
+
+	make_root();
+	make_server();
+	make_dir("2");
+	FILE_OF("2/maps", "");
+	make_stat("2/stat", 1, 0);
+	make_dir("101");
+	FILE_OF("101/maps", maps);
+	make_stat("101/stat", 500, 0x400800);
+	{
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s/101/exe", root);
+		CHECK(symlink("/usr/bin/worker", path) == 0);
+	}
+	world_init(&w, &options);
+	CHECK_STR(service_of(&w, 100), "shop");
+	CHECK_STR(service_of(&w, 101), "worker");
+	CHECK_STR(service_of(&w, 2), ""); /* a kernel thread */
+	world_deinit(&w);
+	options.service_name = "fleet";
+	world_init(&w, &options);
+	CHECK_STR(service_of(&w, 100), "shop");
+	CHECK_STR(service_of(&w, 101), "fleet");
+	world_deinit(&w);
+	options.service_name = "";
+	world_init(&w, &options);
+	CHECK_STR(service_of(&w, 100), "shop");
+	CHECK_STR(service_of(&w, 101), "");
+	world_deinit(&w);
+	remove_root();
+}
+
+/*
+ * Between a sample and its reading the process executed another program: /proc tells of that
+ * one, and the sample must not be given its name.
+ */
+static void test_exec_between_sample_and_reading(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	make_stat("100/stat", 500, 0x55d000001000); /* not in its maps */
+	r = sample_of(&w, 100, 1);
+	CHECK_STR(world_text(&w, r->service_name), "");
+	CHECK_INT(r->executable_path, 0);
+	CHECK_STR(world_text(&w, r->container_id), ID); /* holds for both */
+	/* the event comes: from then on it is the new one */
+	op_processes_on_exec(w.p, 100, "new", ++w.now_ns);
+	world_settle(&w, 1000);
+	r = sample_of(&w, 100, 1);
+	CHECK_STR(world_text(&w, r->service_name), "shop");
+	world_deinit(&w);
+	/* no event comes: a program that moved its code; it is itself after all */
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	CHECK_INT(sample_of(&w, 100, 1)->executable_path, 0);
+	world_settle(&w, UINT64_C(1100000000));
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 1)->executable_path),
+		  "/opt/app/server");
+	world_deinit(&w);
+	remove_root();
+}
+
+/* The pid was given to another process meanwhile: nothing of that one is taken. */
+static void test_reused_pid(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	make_stat("100/stat", 4000000000u, 0x400800); /* later than now */
+	world_init(&w, &options);
+	op_processes_on_fork(w.p, 100, 1, ++w.now_ns);
+	r = sample_of(&w, 100, 1);
+	CHECK_INT(r->container_id, 0);
+	CHECK_INT(r->executable_path, 0);
+	CHECK_INT(r->service_name, 0);
+	world_deinit(&w);
+	remove_root();
+}
+
+/* A child that is gone before anybody looks is in its parent's container, and says what
+ * its parent says. After exec it says nothing. */
+static void test_children_inherit(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	(void)sample_of(&w, 100, 1);
+	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
+	op_processes_on_fork(w.p, 201, 100, ++w.now_ns);
+	op_processes_on_exec(w.p, 201, "other", ++w.now_ns);
+	world_settle(&w, 1000);
+	w.now_ns++;
+	op_processes_on_exit(w.p, 200, w.now_ns + 10);
+	op_processes_on_exit(w.p, 201, w.now_ns + 10);
+	r = sample_of(&w, 200, 1);
+	CHECK_STR(world_text(&w, r->container_id), ID);
+	CHECK_STR(world_text(&w, r->service_name), "shop");
+	CHECK_STR(world_text(&w, r->executable_name), "server");
+	r = sample_of(&w, 201, 1);
+	CHECK_STR(world_text(&w, r->container_id), ID);
+	CHECK_STR(world_text(&w, r->service_name), "");
+	CHECK_STR(world_text(&w, r->executable_name), "[]");
+	world_deinit(&w);
+	remove_root();
+}
+
+/* It moves to another control group: seen with the next sample. */
+static void test_moved_to_another_cgroup(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 7)->container_id), ID);
+	FILE_OF("100/cgroup", "0::/kubepods/pod" UID "/" ID2 "\n");
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 7)->container_id), ID);
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 8)->container_id), ID2);
+	CHECK_STR(world_text(&w, world_resource(&w)->pod_uid), UID);
+	world_deinit(&w);
+	remove_root();
+}
+
+/*
+ * A process was met in a cgroup and stands in another by the time it is looked at, as runc's
+ * do. The first one's id must not stand for the container of the second. (Its folder is not
+ * below /sys here: nothing can be learnt of cgroup 77.)
+ */
+static void test_no_cgroup_is_mistaken(void)
+{
+	const struct world_options options = { .procfs_root = root };
+	struct world w;
+
+	make_root();
+	make_server();
+	make_dir("101");
+	FILE_OF("101/maps", maps);
+	make_stat("101/stat", 500, 0x400800);
+	FILE_OF("101/cgroup", "0::/system.slice/containerd.service\n");
+	world_init(&w, &options);
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 77)->container_id), ID);
+	CHECK_INT(sample_of(&w, 101, 77)->container_id, 0);
+	world_deinit(&w);
+	remove_root();
+}
+
+/* Only what is asked for leaves the environment. */
+static void test_environment(void)
+{
+	static const char *const names[] = { "A", "NOT_SET" };
+	struct world_options options = { .procfs_root = root,
+					 .environment = names,
+					 .environment_len = 2 };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	FILE_OF("100/environ", "SECRET=x\0A=b\0OTEL_RESOURCE_ATTRIBUTES=team=red\0");
+	world_init(&w, &options);
+	r = sample_of(&w, 100, 1);
+	CHECK_INT(w.window->strings.data[r->attributes].len,
+		  sizeof("process.environment_variable.A\0sb\0team\0sred"));
+	CHECK(memcmp(world_text(&w, r->attributes),
+		     "process.environment_variable.A\0sb\0team\0sred", 42) == 0);
+	CHECK_STR(world_text(&w, r->service_name), "server");
+	world_deinit(&w);
+	options.environment_len = 0;
+	world_init(&w, &options);
+	r = sample_of(&w, 100, 1);
+	CHECK_STR(world_text(&w, r->attributes), "team");
+	world_deinit(&w);
+	remove_root();
+}
+
 static void test_kernel_thread(void)
 {
 	const struct world_options options = { .procfs_root = root };
@@ -171,6 +398,7 @@ static void test_leader_is_gone(void)
 	make_dir("300/task/302");
 	make_dir("302");
 	FILE_OF("302/maps", maps);
+	make_stat("302/stat", 500, 0x400800);
 	FILE_OF("302/cgroup", "0::/docker/" ID "\n");
 	world_init(&w, &options);
 	CHECK_OK(world_sample(&w, 300, NULL, 0, NULL, 0, OP_END_OFF));
@@ -280,4 +508,7 @@ static void test_random_events(void)
 TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "dead", test_identity_of_a_dead_process }, { "kernel", test_kernel_thread },
 	  { "leader", test_leader_is_gone }, { "hidden", test_hidden_processes },
-	  { "random", test_random_events })
+	  { "random", test_random_events }, { "service", test_service_name },
+	  { "exec", test_exec_between_sample_and_reading }, { "reused", test_reused_pid },
+	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
+	  { "mistaken", test_no_cgroup_is_mistaken }, { "environment", test_environment })

@@ -48,6 +48,8 @@ void world_init(struct world *w, const struct world_options *options)
 		.flags = o->flags,
 		.max_processes = o->max_processes,
 		.service_name = o->service_name,
+		.environment = o->environment,
+		.environment_len = o->environment_len,
 		.publish = publish,
 		.unpublish = unpublish,
 		.ctx = w,

@@ -34,6 +34,8 @@ struct world_options {
 	uint32_t max_processes;
 	uint64_t arena_bytes;
 	const char *service_name;
+	const char *const *environment;
+	size_t environment_len;
 };
 
 void world_init(struct world *w, const struct world_options *options);
