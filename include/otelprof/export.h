@@ -17,7 +17,7 @@ OTELPROF_BEGIN_DECLS
 
 struct otelprof;
 
-/* otelprof_grpc_config.compression */
+/* otelprof_grpc_config.compression, otelprof_http_config.compression */
 #define OTELPROF_COMPRESSION_DEFAULT 0 /* OTEL_EXPORTER_OTLP_COMPRESSION, else gzip */
 #define OTELPROF_COMPRESSION_NONE    1
 #define OTELPROF_COMPRESSION_GZIP    2
@@ -40,12 +40,48 @@ struct otelprof_grpc_config {
 	uint32_t timeout_ms;	   /* one export, all its tries apart; 10,000 */
 	uint32_t retry_initial_ms; /* first back-off; 1,000 */
 	uint32_t retry_max_ms;	   /* longest back-off; 30,000 */
-	uint32_t retry_elapsed_ms; /* give one request up after; 300,000 */
+	uint32_t retry_elapsed_ms; /* give one request up after; 300,000, no end with a
+				      spill_dir */
 	uint64_t queue_bytes; /* encoded requests waiting; 16 MiB; oldest dropped first */
 	uint64_t max_request_bytes; /* before compression; 4,000,000 */
+	const char *spill_dir; /* keep what waits in files there, for the next run too */
+	uint64_t spill_bytes;  /* of such files; 256 MiB; oldest dropped first */
 };
 
 static inline void otelprof_grpc_config_init(struct otelprof_grpc_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->size = sizeof(*config);
+}
+
+/**
+ * OTLP over HTTP, encoded as protobuf. A field left at zero takes the value of the
+ * environment variable OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the
+ * default named here. The library copies the struct and its strings.
+ */
+struct otelprof_http_config {
+	size_t size;
+	const char *endpoint; /* "https://host:port/base"; http://localhost:4318. Gets
+				 "/v1development/profiles" appended; the variable
+				 OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT alone does not */
+	const char *ca_file;  /* PEM; NULL: the system's roots */
+	const char *client_cert_file; /* PEM, with client_key_file: mutual TLS */
+	const char *client_key_file;
+	const struct otelprof_attribute *headers;
+	size_t headers_len;
+	uint32_t compression;	   /* OTELPROF_COMPRESSION_* */
+	uint32_t timeout_ms;	   /* one export, all its tries apart; 10,000 */
+	uint32_t retry_initial_ms; /* first back-off; 1,000 */
+	uint32_t retry_max_ms;	   /* longest back-off; 30,000 */
+	uint32_t retry_elapsed_ms; /* as of struct otelprof_grpc_config, like all below */
+	uint32_t reserved0;
+	uint64_t queue_bytes;
+	uint64_t max_request_bytes;
+	const char *spill_dir;
+	uint64_t spill_bytes;
+};
+
+static inline void otelprof_http_config_init(struct otelprof_http_config *config)
 {
 	memset(config, 0, sizeof(*config));
 	config->size = sizeof(*config);
@@ -97,12 +133,15 @@ static inline void otelprof_callback_config_init(struct otelprof_callback_config
  * Add an exporter. Before or after otelprof_start(); it stays until otelprof_free().
  *
  * Return 0; -EINVAL for a field out of its range (otelprof_last_error() names it);
- * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_grpc():
- * -OTELPROF_E_MODULE where the transport cannot be loaded; otelprof_exporter_file(): the
- * errno of creating the file. Same thread as the other calls on @p. Since 0.1.
+ * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_grpc() and
+ * otelprof_exporter_http(): -OTELPROF_E_MODULE where the transport cannot be loaded, -EBUSY
+ * where another exporter uses the spill_dir for this destination, the errno of making it;
+ * otelprof_exporter_file(): the errno of creating the file. Same thread as the other calls on @p. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config *config);
+OTELPROF_API OTELPROF_MUST_CHECK int
+otelprof_exporter_http(struct otelprof *p, const struct otelprof_http_config *config);
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config);
 OTELPROF_API OTELPROF_MUST_CHECK int

@@ -2,10 +2,10 @@
 /*
  * What the profiler did and what it lost. Counters only grow, from otelprof_init() on.
  *
- *   samples_taken = samples_exported + samples_filtered + samples_pending
- *                   + the sum of samples_dropped[]
+ *   samples_taken + samples_restored = samples_exported + samples_filtered
+ *                   + samples_pending + samples_spilled + the sum of samples_dropped[]
  *
- * holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
+ * (samples_restored and samples_spilled are 0 without a spill_dir) holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
  * otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() where that
  * one's time was over.
  */
@@ -35,6 +35,7 @@ struct otelprof;
 #define OTELPROF_DROP_RECORD   8  /* a record that made no sense */
 #define OTELPROF_DROP_NOWHERE  9  /* a window closed with no exporter */
 #define OTELPROF_DROP_NESTED   10 /* interrupted the program on its own CPU */
+#define OTELPROF_DROP_SPILL    11 /* in a file of a spill_dir that was damaged or lost */
 #define OTELPROF_DROPS	       16
 
 struct otelprof_stats {
@@ -59,6 +60,11 @@ struct otelprof_stats {
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	   /* before compression */
 	uint64_t sample_period_ns; /* the true one now */
+	uint64_t
+		samples_restored; /* of earlier runs, from a spill_dir; each exporter counts */
+	uint64_t samples_spilled; /* left in a spill_dir at the end, for the next run */
+	uint64_t requests_restored;
+	uint64_t spill_errors; /* files not written, not read, or damaged */
 };
 
 static inline void otelprof_stats_init(struct otelprof_stats *stats)

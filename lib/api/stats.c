@@ -52,6 +52,10 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	s->arena_limit_bytes = arena.limit_bytes;
 	s->requests_sent = exporters.requests_sent;
 	s->bytes_sent = exporters.bytes_sent;
+	s->samples_restored = exporters.samples_restored;
+	s->samples_spilled = exporters.samples_spilled;
+	s->requests_restored = exporters.requests_restored;
+	s->spill_errors = exporters.spill_errors;
 	s->sample_period_ns = UINT64_C(1000000000) / p->rate_hz;
 }
 
@@ -91,6 +95,7 @@ const char *otelprof_drop_name(unsigned int reason)
 		[OTELPROF_DROP_RECORD] = "record",
 		[OTELPROF_DROP_NOWHERE] = "nowhere",
 		[OTELPROF_DROP_NESTED] = "nested",
+		[OTELPROF_DROP_SPILL] = "spill",
 	};
 
 	return reason < OP_ARRAY_SIZE(names) ? names[reason] : NULL;

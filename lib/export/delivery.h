@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of requests and the thread that carries them to one destination, oldest first,
- * until it takes them, refuses them or the patience is over.
- *
- * The queue is bounded in bytes. The oldest request that is not on the wire at the moment
- * makes room; one that waits for its next try counts as waiting.
+ * The thread that carries the requests of a queue (export/queue.h) to one destination,
+ * oldest first, until it takes them, refuses them or the patience is over.
  */
 #ifndef OP_EXPORT_DELIVERY_H
 #define OP_EXPORT_DELIVERY_H
@@ -16,10 +13,10 @@
 #include "export/transport.h"
 
 /*
- * Start the thread. Copies what it needs of @settings. Takes ownership of @transport, on
- * success only.
+ * Start the thread. Copies what it needs of @settings. Takes ownership of its certificates
+ * and of @transport, on success only.
  */
-int op_delivery_new(const struct op_sink *base, const struct op_settings *settings,
+int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
 		    const struct op_transport_ops *ops, void *transport,
 		    struct op_sink **ret);
 

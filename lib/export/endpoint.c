@@ -13,9 +13,13 @@
 enum {
 	ENDPOINT_BYTES_MAX = 2048,
 	PORT_MAX = 65535,
+	HTTP_PORT = 80,
+	HTTPS_PORT = 443,
 };
 
 static const char schemes_sep[] = "://";
+/* OTLP 1.10. */
+static const char profiles_path[] = "/v1development/profiles";
 
 /* The part after "scheme://", or NULL where the scheme is none of ours. */
 static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
@@ -56,13 +60,13 @@ static size_t host_length(const char *s, size_t len)
 }
 
 /* The port after @s (":4317" or nothing), or 0 where it is none. */
-static unsigned int port_number(const char *s, size_t len)
+static unsigned int port_number(const char *s, size_t len, unsigned int none)
 {
 	unsigned int port = 0;
 	size_t i;
 
 	if (!len)
-		return OP_ENDPOINT_PORT;
+		return none;
 	if (s[0] != ':' || len < 2)
 		return 0;
 	for (i = 1; i < len; i++) {
@@ -75,24 +79,16 @@ static unsigned int port_number(const char *s, size_t len)
 	return port;
 }
 
-int op_endpoint_parse(const char *text, bool insecure, const char *what,
-		      struct op_log *log, struct op_endpoint *ret)
+/* The host and the port before any path, which *@ret_path is. @rest is after the scheme. */
+static int parse_target(const char *text, const char *rest, unsigned int default_port,
+			const char *what, struct op_log *log, struct op_endpoint *e,
+			const char **ret_path)
 {
-	struct op_endpoint e = { 0 };
-	const char *rest;
+	size_t len = strcspn(rest, "/?#");
 	unsigned int port;
 	size_t host;
-	size_t len;
 
-	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
-		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
-			       ENDPOINT_BYTES_MAX - 1);
-	rest = skip_scheme(text, insecure, &e.tls);
-	if (!rest)
-		return op_fail(log, -EINVAL, "%s: \"%s\" is not http:// or https://",
-			       what, text);
-	len = strcspn(rest, "/?#");
-	e.has_path = rest[len] && strcmp(rest + len, "/") != 0;
+	*ret_path = rest + len;
 	if (memchr(rest, '@', len))
 		return op_fail(
 			log, -EINVAL,
@@ -104,14 +100,135 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 			log, -EINVAL,
 			"%s: \"%s\" has no valid host (an IPv6 address goes in [])", what,
 			text);
-	port = port_number(rest + host, len - host);
+	port = port_number(rest + host, len - host, default_port);
 	if (!port)
 		return op_fail(log, -EINVAL,
 			       "%s: \"%s\" has no valid port (an IPv6 address "
 			       "goes in [])",
 			       what, text);
-	if (asprintf(&e.target, "%.*s:%u", (int)host, rest, port) < 0)
+	if (asprintf(&e->target, "%.*s:%u", (int)host, rest, port) < 0) {
+		e->target = NULL;
 		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check_length(const char *text, const char *what, struct op_log *log)
+{
+	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
+		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
+			       ENDPOINT_BYTES_MAX - 1);
+	return 0;
+}
+
+int op_endpoint_parse(const char *text, bool insecure, const char *what,
+		      struct op_log *log, struct op_endpoint *ret)
+{
+	struct op_endpoint e = { 0 };
+	const char *path;
+	const char *rest;
+	int err;
+
+	err = check_length(text, what, log);
+	if (err < 0)
+		return err;
+	rest = skip_scheme(text, insecure, &e.tls);
+	if (!rest)
+		return op_fail(log, -EINVAL, "%s: \"%s\" is not http:// or https://",
+			       what, text);
+	err = parse_target(text, rest, OP_ENDPOINT_PORT, what, log, &e, &path);
+	if (err < 0)
+		return err;
+	e.has_path = *path && strcmp(path, "/") != 0;
+	if (asprintf(&e.id, "grpc://%s", e.target) < 0) {
+		e.id = NULL;
+		op_endpoint_deinit(&e);
+		return -ENOMEM;
+	}
 	*ret = e;
 	return 0;
+}
+
+/* Printable ASCII, and nothing that ends a path or belongs to a browser. */
+static bool path_ok(const char *path)
+{
+	for (; *path; path++) {
+		if (*path <= ' ' || *path > '~' || strchr("#\"<>\\^`{|}", *path))
+			return false;
+	}
+	return true;
+}
+
+static bool has_suffix(const char *s, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return len >= n && !memcmp(s + len - n, suffix, n);
+}
+
+/* The URL and the id, from a target and the path of the text. */
+static int make_url(struct op_endpoint *e, const char *path, bool whole)
+{
+	const char *more = whole ? "" : profiles_path;
+	size_t len = strlen(path);
+
+	while (!whole && len && path[len - 1] == '/')
+		len--;
+	if (!whole && has_suffix(path, len, profiles_path))
+		more = "";
+	/* A URL without a path has the root's. */
+	if (whole && !len)
+		more = "/";
+	if (asprintf(&e->url, "%s://%s%.*s%s", e->tls ? "https" : "http", e->target,
+		     (int)len, path, more) < 0) {
+		e->url = NULL;
+		return -ENOMEM;
+	}
+	/* "http" with and without TLS. */
+	if (asprintf(&e->id, "http%s", strchr(e->url, ':')) < 0) {
+		e->id = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int op_endpoint_parse_http(const char *text, bool whole, const char *what,
+			   struct op_log *log, struct op_endpoint *ret)
+{
+	struct op_endpoint e = { 0 };
+	const char *path;
+	const char *rest;
+	int err;
+
+	err = check_length(text, what, log);
+	if (err < 0)
+		return err;
+	rest = skip_scheme(text, false, &e.tls);
+	if (!rest || rest == text)
+		return op_fail(log, -EINVAL,
+			       "%s: \"%s\" does not begin with http:// or https://", what,
+			       text);
+	err = parse_target(text, rest, e.tls ? HTTPS_PORT : HTTP_PORT, what, log, &e,
+			   &path);
+	if (err < 0)
+		return err;
+	if (!path_ok(path) || (!whole && strchr(path, '?')))
+		err = op_fail(log, -EINVAL,
+			      "%s: \"%s\" has a path that is none of a URL's", what,
+			      text);
+	else
+		err = make_url(&e, path, whole);
+	if (err < 0) {
+		op_endpoint_deinit(&e);
+		return err;
+	}
+	*ret = e;
+	return 0;
+}
+
+void op_endpoint_deinit(struct op_endpoint *e)
+{
+	op_freep(&e->target);
+	op_freep(&e->url);
+	op_freep(&e->id);
 }

@@ -2,6 +2,7 @@
 #include "export/env.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SPECIFIC(name) "OTEL_EXPORTER_OTLP_PROFILES_" name
 #define GENERAL(name)  "OTEL_EXPORTER_OTLP_" name
@@ -25,6 +26,7 @@ struct op_env_value op_env_get(enum op_env which)
 		[OP_ENV_CLIENT_CERTIFICATE] = NAMES("CLIENT_CERTIFICATE"),
 		[OP_ENV_CLIENT_KEY] = NAMES("CLIENT_KEY"),
 		[OP_ENV_INSECURE] = NAMES("INSECURE"),
+		[OP_ENV_PROTOCOL] = NAMES("PROTOCOL"),
 	};
 	unsigned int i;
 
@@ -35,6 +37,11 @@ struct op_env_value op_env_get(enum op_env which)
 			return (struct op_env_value){ text, names[which][i] };
 	}
 	return (struct op_env_value){ 0 };
+}
+
+bool op_env_is_specific(struct op_env_value v)
+{
+	return !strncmp(v.from, SPECIFIC(""), sizeof(SPECIFIC("")) - 1);
 }
 
 struct op_env_value op_env_or(const char *config, const char *field, enum op_env which)

@@ -7,6 +7,8 @@
 #ifndef OP_EXPORT_ENV_H
 #define OP_EXPORT_ENV_H
 
+#include <stdbool.h>
+
 enum op_env {
 	OP_ENV_ENDPOINT,
 	OP_ENV_HEADERS,
@@ -16,6 +18,7 @@ enum op_env {
 	OP_ENV_CLIENT_CERTIFICATE,
 	OP_ENV_CLIENT_KEY,
 	OP_ENV_INSECURE,
+	OP_ENV_PROTOCOL,
 	OP_ENV_MAX,
 };
 
@@ -27,6 +30,9 @@ struct op_env_value {
 
 /* The variable's value; of a program with raised privileges: always unset. */
 struct op_env_value op_env_get(enum op_env which);
+
+/* Is it from OTEL_EXPORTER_OTLP_PROFILES_*? */
+bool op_env_is_specific(struct op_env_value v);
 
 /* @config where it is set, else the variable. */
 struct op_env_value op_env_or(const char *config, const char *field, enum op_env which);

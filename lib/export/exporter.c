@@ -93,6 +93,22 @@ int op_exporters_add_grpc(struct op_exporters *x,
 	return 0;
 }
 
+int op_exporters_add_http(struct op_exporters *x,
+			  const struct otelprof_http_config *config)
+{
+	struct op_sink base = new_base(x);
+	struct op_sink *s = NULL;
+	int err;
+
+	if (op_vec_reserve(&x->sinks, 1))
+		return -ENOMEM;
+	err = op_sink_new_http(&base, config, &s);
+	if (err < 0)
+		return err;
+	push_sink(x, s);
+	return 0;
+}
+
 int op_exporters_add_file(struct op_exporters *x,
 			  const struct otelprof_file_config *config)
 {

@@ -31,6 +31,10 @@ struct op_exporters_stats {
 	uint64_t bytes_sent;
 	uint64_t
 		profiles_rejected; /* by partial success; their samples count as exported */
+	uint64_t requests_restored; /* of earlier lives, from a spill directory */
+	uint64_t samples_restored;
+	uint64_t samples_spilled; /* left there for the next life */
+	uint64_t spill_errors;	  /* files not written, not read, or damaged */
 };
 
 int op_exporters_new(struct op_log *log, struct op_exporters **ret);
@@ -40,6 +44,8 @@ OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
 /* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. */
 int op_exporters_add_grpc(struct op_exporters *x,
 			  const struct otelprof_grpc_config *config);
+int op_exporters_add_http(struct op_exporters *x,
+			  const struct otelprof_http_config *config);
 int op_exporters_add_file(struct op_exporters *x,
 			  const struct otelprof_file_config *config);
 int op_exporters_add_callback(struct op_exporters *x,

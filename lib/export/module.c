@@ -13,7 +13,6 @@
 #include "export/module_dir.h"
 #include "otelprof/error.h"
 
-static const char module_name[] = "libotelprof-grpc.so";
 static const char module_symbol[] = "op_transport_module";
 
 /* The directory of the library (or, linked statically, of the program). */
@@ -29,14 +28,14 @@ static char *own_dir(void)
 }
 
 /* Returns 0 with *@ret NULL where there is no such file; why goes to @reasons. */
-static int try_path(const char *dir, const char *sub, struct op_strbuf *reasons,
-		    const struct op_transport_ops **ret)
+static int try_path(const char *dir, const char *sub, const char *name,
+		    struct op_strbuf *reasons, const struct op_transport_ops **ret)
 {
 	_cleanup_free_ char *path = NULL;
 	const struct op_transport_ops *ops;
 	void *handle;
 
-	if (asprintf(&path, "%s%s/%s", dir, sub, module_name) < 0)
+	if (asprintf(&path, "%s%s/libotelprof-%s.so", dir, sub, name) < 0)
 		return -ENOMEM;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {
@@ -53,7 +52,8 @@ static int try_path(const char *dir, const char *sub, struct op_strbuf *reasons,
 	return 0;
 }
 
-static int try_all(struct op_strbuf *reasons, const struct op_transport_ops **ret)
+static int try_all(const char *name, struct op_strbuf *reasons,
+		   const struct op_transport_ops **ret)
 {
 	_cleanup_free_ char *own = own_dir();
 	const struct {
@@ -71,26 +71,27 @@ static int try_all(struct op_strbuf *reasons, const struct op_transport_ops **re
 	for (i = 0; i < OP_ARRAY_SIZE(places); i++) {
 		if (!places[i].dir || !*places[i].dir)
 			continue;
-		err = try_path(places[i].dir, places[i].sub, reasons, ret);
+		err = try_path(places[i].dir, places[i].sub, name, reasons, ret);
 		if (err < 0 || *ret)
 			return err;
 	}
 	return -OTELPROF_E_MODULE;
 }
 
-int op_module_load(struct op_log *log, const struct op_transport_ops **ret)
+int op_module_load(const char *name, struct op_log *log,
+		   const struct op_transport_ops **ret)
 {
 	const struct op_transport_ops *ops = NULL;
 	struct op_strbuf reasons = { 0 };
 	int err;
 
-	err = try_all(&reasons, &ops);
+	err = try_all(name, &reasons, &ops);
 	if (err < 0) {
 		(void)op_fail(
 			log, err,
-			"gRPC exporter: %s cannot be loaded; is the package with the "
-			"gRPC transport installed?",
-			module_name);
+			"%s exporter: libotelprof-%s.so cannot be loaded; is the package "
+			"with this transport installed?",
+			name, name);
 		op_fail_detail(log, reasons.data);
 	}
 	op_strbuf_deinit(&reasons);

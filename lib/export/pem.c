@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <stddef.h>
+#include <time.h>
 
 /* OpenSSL would ask the terminal for a pass phrase. */
 static int no_pass_phrase(char *buf, int size, int rwflag, void *userdata)
@@ -53,6 +54,20 @@ bool op_pem_has_key(const char *pem)
 
 	EVP_PKEY_free(key);
 	return key != NULL;
+}
+
+bool op_pem_expired(const char *pem, char *ret_date, size_t cap)
+{
+	X509 *x = read_certificate(pem);
+	bool expired = x && X509_cmp_current_time(X509_get0_notAfter(x)) < 0;
+	struct tm tm = { 0 };
+
+	ret_date[0] = 0;
+	if (expired && ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm))
+		(void)strftime(ret_date, cap, "%Y-%m-%d %H:%M UTC", &tm);
+	X509_free(x);
+	ERR_clear_error();
+	return expired;
 }
 
 bool op_pem_match(const char *cert_pem, const char *key_pem)

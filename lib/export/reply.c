@@ -15,6 +15,7 @@ enum {
 	REQUEST_RESOURCE_PROFILES = 1,
 	RESOURCE_SCOPE_PROFILES = 2,
 	SCOPE_PROFILES = 2,
+	STATUS_MESSAGE = 2,
 	STATUS_DETAILS = 3,
 	ANY_TYPE_URL = 1,
 	ANY_VALUE = 2,
@@ -136,6 +137,19 @@ int64_t op_reply_retry_delay_ms(const void *bytes, size_t len)
 			delay = parse_any(&f.bytes);
 	}
 	return delay;
+}
+
+void op_reply_status_message(const void *bytes, size_t len, char *ret, size_t cap)
+{
+	struct op_reader r = op_reader_init(bytes, len);
+	struct op_wire_field f;
+
+	ret[0] = 0;
+	while (op_wire_next(&r, &f)) {
+		if (op_wire_is_bytes(&f, STATUS_MESSAGE))
+			op_reply_copy_text(f.bytes.start, op_reader_left(&f.bytes), ret,
+					   cap);
+	}
 }
 
 static uint64_t count_scopes(struct op_reader *resource)

@@ -19,6 +19,9 @@ int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *
  */
 int64_t op_reply_retry_delay_ms(const void *bytes, size_t len);
 
+/* The words of a google.rpc.Status, cut to @cap; "" where it has none or is no such. */
+void op_reply_status_message(const void *bytes, size_t len, char *ret, size_t cap);
+
 /* Copy foreign text of @len bytes: cut, terminated, control characters made blanks. */
 void op_reply_copy_text(const void *text, size_t len, char *ret, size_t cap);
 

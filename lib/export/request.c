@@ -32,6 +32,13 @@ void op_ledger_rejected(struct op_ledger *l, uint64_t profiles)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+void op_ledger_spill_error(struct op_ledger *l, uint64_t files)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.spill_errors += files;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
 void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret)
 {
 	(void)pthread_mutex_lock(&l->lock);
@@ -65,6 +72,23 @@ int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t sample
 	return 0;
 }
 
+int op_request_restore(struct op_ledger *l, size_t len, uint64_t samples,
+		       struct op_request **ret)
+{
+	struct op_request *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct op_request){ .len = len, .samples = samples, .undecided = 1 };
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.requests_restored++;
+	l->stats.samples_restored += samples;
+	l->stats.samples_pending += samples;
+	(void)pthread_mutex_unlock(&l->lock);
+	*ret = r;
+	return 0;
+}
+
 static void read_locked(struct op_request *r)
 {
 	assert(r->readers);
@@ -74,16 +98,27 @@ static void read_locked(struct op_request *r)
 	r->bytes = NULL;
 }
 
-static void count_drop_locked(struct op_ledger *l, struct op_request *r, int reason)
+static void free_if_done(struct op_request *r)
+{
+	if (!r->undecided && !r->readers)
+		free(r);
+}
+
+/* The last exporter decided and none took it: kept by one of them, or lost. */
+static void count_loss_locked(struct op_ledger *l, struct op_request *r, int reason)
 {
 	l->stats.samples_pending -= r->samples;
-	l->stats.samples_dropped[reason] += r->samples;
+	if (r->spilled)
+		l->stats.samples_spilled += r->samples;
+	else
+		l->stats.samples_dropped[reason] += r->samples;
 }
 
 static void decide_locked(struct op_ledger *l, struct op_request *r, int fate)
 {
 	assert(r->undecided);
 	r->undecided--;
+	r->spilled |= fate == OP_FATE_SPILLED;
 	if (fate == OP_FATE_EXPORTED) {
 		l->stats.requests_sent++;
 		l->stats.bytes_sent += r->len;
@@ -92,19 +127,24 @@ static void decide_locked(struct op_ledger *l, struct op_request *r, int fate)
 			l->stats.samples_exported += r->samples;
 		}
 		r->exported = true;
-	} else if (!r->undecided && !r->exported) {
-		count_drop_locked(l, r, fate);
 	}
-	if (!r->undecided) {
-		assert(!r->readers);
-		free(r);
-	}
+	if (!r->undecided && !r->exported)
+		count_loss_locked(l, r, fate);
+}
+
+void op_request_hold(struct op_ledger *l, struct op_request *r)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	assert(r->readers);
+	r->readers++;
+	(void)pthread_mutex_unlock(&l->lock);
 }
 
 void op_request_read(struct op_ledger *l, struct op_request *r)
 {
 	(void)pthread_mutex_lock(&l->lock);
 	read_locked(r);
+	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
@@ -112,6 +152,7 @@ void op_request_decide(struct op_ledger *l, struct op_request *r, int fate)
 {
 	(void)pthread_mutex_lock(&l->lock);
 	decide_locked(l, r, fate);
+	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
@@ -120,5 +161,6 @@ void op_request_settle(struct op_ledger *l, struct op_request *r, int fate)
 	(void)pthread_mutex_lock(&l->lock);
 	read_locked(r);
 	decide_locked(l, r, fate);
+	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }

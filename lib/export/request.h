@@ -4,7 +4,7 @@
  * what became of its samples. Delivery threads and the owner's thread use both, so all
  * of it is guarded by the ledger's lock.
  *
- * The bytes are released when no exporter reads them any more, the request itself when
+ * The bytes are released when nobody reads them any more, the request itself when also
  * every exporter has decided. An exporter may finish reading long before it decides: a
  * file's samples are not exported before the file has its name.
  */
@@ -20,7 +20,8 @@
 
 /* What one exporter made of a request: accepted, or why not (OTELPROF_DROP_*). */
 enum {
-	OP_FATE_EXPORTED = -1
+	OP_FATE_EXPORTED = -1,
+	OP_FATE_SPILLED = -2, /* left in its spill directory for the next run */
 };
 
 struct op_ledger {
@@ -35,6 +36,7 @@ struct op_request {
 	uint32_t readers;   /* exporters that may still read the bytes */
 	uint32_t undecided; /* exporters that may still take the samples */
 	bool exported;
+	bool spilled;
 };
 
 int op_ledger_init(struct op_ledger *l);
@@ -43,6 +45,8 @@ void op_ledger_deinit(struct op_ledger *l);
 void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason);
 /* Count profiles a destination refused out of a request that it took. */
 void op_ledger_rejected(struct op_ledger *l, uint64_t profiles);
+/* Count files of a spill directory that could not be written, read or understood. */
+void op_ledger_spill_error(struct op_ledger *l, uint64_t files);
 void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret);
 
 /*
@@ -51,6 +55,14 @@ void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret);
  */
 int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t samples,
 		   uint32_t exporters, struct op_request **ret);
+/*
+ * A request of an earlier life, of one exporter, whose bytes are in a file: nobody reads
+ * them here. Counts its samples as restored and pending. Returns 0 or -ENOMEM.
+ */
+int op_request_restore(struct op_ledger *l, size_t len, uint64_t samples,
+		       struct op_request **ret);
+/* One more reader beside the exporter, until op_request_read(). */
+void op_request_hold(struct op_ledger *l, struct op_request *r);
 /* This exporter reads the bytes no more. */
 void op_request_read(struct op_ledger *l, struct op_request *r);
 /* This exporter has decided: OP_FATE_EXPORTED or a drop reason. @r is gone for it. */

@@ -61,23 +61,82 @@ const char *op_retry_status_name(int status)
 	return names[status];
 }
 
-const char *op_retry_hint(int status, const char *message)
+const char *op_retry_result_name(const struct op_transport_result *result)
 {
-	switch (status) {
+	static const struct {
+		int status;
+		const char *name;
+	} names[] = {
+#define OP_HTTP(number) { number, "HTTP " #number }
+		OP_HTTP(300), OP_HTTP(301), OP_HTTP(302), OP_HTTP(303), OP_HTTP(307),
+		OP_HTTP(308), OP_HTTP(400), OP_HTTP(401), OP_HTTP(402), OP_HTTP(403),
+		OP_HTTP(404), OP_HTTP(405), OP_HTTP(406), OP_HTTP(407), OP_HTTP(408),
+		OP_HTTP(411), OP_HTTP(413), OP_HTTP(414), OP_HTTP(415), OP_HTTP(422),
+		OP_HTTP(426), OP_HTTP(429), OP_HTTP(431), OP_HTTP(451), OP_HTTP(500),
+		OP_HTTP(501), OP_HTTP(502), OP_HTTP(503), OP_HTTP(504), OP_HTTP(505),
+#undef OP_HTTP
+	};
+	size_t i;
+
+	if (!result->http_status)
+		return op_retry_status_name(result->grpc_status);
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++) {
+		if (names[i].status == result->http_status)
+			return names[i].name;
+	}
+	return result->http_status < 500 ? "HTTP 4xx" : "HTTP 5xx";
+}
+
+static bool says(const struct op_transport_result *result, const char *words)
+{
+	return strstr(result->message, words) != NULL;
+}
+
+/*
+ * Before 0.148 the fields of Sample had other numbers (OTLP 1.9). gRPC tells so by INTERNAL,
+ * HTTP by 400, both with the words of Go's protobuf.
+ */
+static bool is_older_collector(const struct op_transport_result *result)
+{
+	return says(result, "unmarshal") || says(result, "wrong wireType") ||
+	       says(result, "illegal wireType") ||
+	       says(result, "cannot parse invalid wire");
+}
+
+const char *op_retry_hint(const struct op_transport_result *result)
+{
+	switch (result->grpc_status) {
 	case OP_GRPC_UNIMPLEMENTED:
-		return "it takes no profiles: a Collector needs a profiles pipeline and "
-		       "--feature-gates=service.profilesSupport";
+		return "it takes no profiles there: a Collector needs a profiles pipeline "
+		       "with this receiver, and --feature-gates=service.profilesSupport";
 	case OP_GRPC_INTERNAL:
-		/* Before 0.148 the fields of Sample had other numbers (OTLP 1.9). */
-		if (strstr(message, "unmarshal"))
+	case OP_GRPC_INVALID_ARGUMENT:
+		if (is_older_collector(result))
 			return "it does not understand OTLP 1.10: a Collector older than "
 			       "0.148 must be updated";
 		return NULL;
 	case OP_GRPC_RESOURCE_EXHAUSTED:
-		return "the request may be larger than it takes: see max_request_bytes";
+		if (says(result, "larger than max") || says(result, "too large") ||
+		    result->http_status == 413)
+			return "set max_request_bytes below that limit, or raise the "
+			       "server's (max_recv_msg_size_mib of a Collector's gRPC "
+			       "receiver, max_request_body_size of its HTTP one)";
+		return "it is out of something (a quota, memory) and does not say when "
+		       "to come again";
 	case OP_GRPC_UNAUTHENTICATED:
 	case OP_GRPC_PERMISSION_DENIED:
 		return "see headers and client_cert_file";
+	case OP_GRPC_FAILED_PRECONDITION:
+		return result->http_status
+			       ? "redirects are not followed: set endpoint to where it is"
+			       : NULL;
+	case OP_GRPC_UNAVAILABLE:
+		if (says(result, "http1.x server"))
+			return "it speaks HTTP/1: port 4318 is for OTLP/HTTP, 4317 for gRPC";
+		if (says(result, "HTTP/0.9"))
+			return "it does not speak HTTP/1: port 4317 is for gRPC, 4318 for "
+			       "OTLP/HTTP";
+		return NULL;
 	default:
 		return NULL;
 	}

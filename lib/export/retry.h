@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "export/transport.h"
+
 /* Status codes of gRPC (doc/statuscodes.md of grpc). */
 enum op_grpc_status {
 	OP_GRPC_OK = 0,
@@ -35,11 +37,14 @@ bool op_retry_allowed(int status, int64_t retry_delay_ms);
 /* "UNAVAILABLE"; "?" for a number that is none. Static. */
 const char *op_retry_status_name(int status);
 
+/* The same of a result: "UNAVAILABLE", "HTTP 503". Static. */
+const char *op_retry_result_name(const struct op_transport_result *result);
+
 /*
  * What a refusal most likely means to the user of a Collector, or NULL. Status and
  * message are all the protocol tells: it has no version to ask for.
  */
-const char *op_retry_hint(int status, const char *message);
+const char *op_retry_hint(const struct op_transport_result *result);
 
 /* Exponential back-off with jitter, of one destination. */
 struct op_backoff {

@@ -7,10 +7,9 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "export/env.h"
-#include "export/pem.h"
 #include "export/sink.h"
+#include "export/spill_file.h"
 
 /* The defaults that otelprof/export.h names. */
 enum {
@@ -19,10 +18,11 @@ enum {
 	DEFAULT_RETRY_MAX_MS = 30000,
 	DEFAULT_RETRY_ELAPSED_MS = 300000,
 	DEFAULT_QUEUE_BYTES = 16 << 20,
-	PEM_BYTES_MAX = 4 << 20,
+	DEFAULT_SPILL_BYTES = 256 << 20,
 };
 
 static const char default_endpoint[] = "http://localhost:4317";
+static const char default_http_endpoint[] = "http://localhost:4318";
 
 static int read_insecure(const struct otelprof_grpc_config *config, struct op_log *log,
 			 bool *ret)
@@ -45,8 +45,9 @@ static int read_insecure(const struct otelprof_grpc_config *config, struct op_lo
 	return 0;
 }
 
-static int read_endpoint(struct op_settings *s, const struct otelprof_grpc_config *config,
-			 struct op_log *log)
+static int read_grpc_endpoint(struct op_settings *s,
+			      const struct otelprof_grpc_config *config,
+			      struct op_log *log)
 {
 	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
 	bool insecure = false;
@@ -67,66 +68,24 @@ static int read_endpoint(struct op_settings *s, const struct otelprof_grpc_confi
 	return 0;
 }
 
-static int read_pem(struct op_env_value v, bool (*check)(const char *pem),
-		    const char *kind, struct op_log *log, char **ret)
+/* The signal's own variable is the whole URL; all else is a base that gets the path. */
+static int read_http_endpoint(struct op_settings *s,
+			      const struct otelprof_grpc_config *config,
+			      struct op_log *log)
 {
-	_cleanup_free_ char *text = NULL;
-	ssize_t n;
+	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
+	bool whole = v.text && op_env_is_specific(v);
 
 	if (!v.text)
-		return 0;
-	n = op_read_file(v.text, PEM_BYTES_MAX, &text);
-	if (n < 0)
-		return op_fail(log, (int)n, "%s: cannot read %s: %s", v.from, v.text,
-			       strerror((int)-n));
-	if (!check(text)) {
-		explicit_bzero(text, (size_t)n);
-		return op_fail(log, -EINVAL,
-			       "%s: %s has no %s in PEM form that can be read", v.from,
-			       v.text, kind);
-	}
-	*ret = OP_TAKE_PTR(text);
-	return 0;
+		v = (struct op_env_value){ default_http_endpoint, "endpoint" };
+	return op_endpoint_parse_http(v.text, whole, v.from, log, &s->endpoint);
 }
 
 static int read_certificates(struct op_settings *s,
 			     const struct otelprof_grpc_config *config,
 			     struct op_log *log)
 {
-	struct op_env_value ca =
-		op_env_or(config->ca_file, "ca_file", OP_ENV_CERTIFICATE);
-	struct op_env_value cert = op_env_or(config->client_cert_file, "client_cert_file",
-					     OP_ENV_CLIENT_CERTIFICATE);
-	struct op_env_value key =
-		op_env_or(config->client_key_file, "client_key_file", OP_ENV_CLIENT_KEY);
-	int err;
-
-	if (!cert.text != !key.text)
-		return op_fail(log, -EINVAL, "%s: the %s for it is not given",
-			       cert.text ? cert.from : key.from,
-			       cert.text ? "client key" : "client certificate");
-	if (!s->endpoint.tls) {
-		if (ca.text || cert.text)
-			op_log(log, OP_LOG_WARNING,
-			       "%s: %s is reached without TLS, ignoring the certificates",
-			       ca.text ? ca.from : cert.from, s->endpoint.target);
-		return 0;
-	}
-	err = read_pem(ca, op_pem_has_certificate, "certificate", log, &s->ca_pem);
-	if (err < 0)
-		return err;
-	err = read_pem(cert, op_pem_has_certificate, "certificate", log,
-		       &s->client_cert_pem);
-	if (err < 0)
-		return err;
-	err = read_pem(key, op_pem_has_key, "unencrypted key", log, &s->client_key_pem);
-	if (err < 0)
-		return err;
-	if (cert.text && !op_pem_match(s->client_cert_pem, s->client_key_pem))
-		return op_fail(log, -EINVAL,
-			       "%s: %s is not the key of the certificate %s", key.from,
-			       key.text, cert.text);
-	return 0;
+	return op_certs_init(&s->certs, config, s->endpoint.tls, s->endpoint.target, log);
 }
 
 static int read_headers(struct op_settings *s, const struct otelprof_grpc_config *config,
@@ -194,7 +153,10 @@ static int read_limits(struct op_settings *s, const struct otelprof_grpc_config 
 {
 	s->retry_initial_ms = config->retry_initial_ms ?: DEFAULT_RETRY_INITIAL_MS;
 	s->retry_max_ms = config->retry_max_ms ?: DEFAULT_RETRY_MAX_MS;
-	s->retry_elapsed_ms = config->retry_elapsed_ms ?: DEFAULT_RETRY_ELAPSED_MS;
+	s->retry_elapsed_ms = config->retry_elapsed_ms;
+	/* Files wait until the directory is full. */
+	if (!s->retry_elapsed_ms && !s->spill_dir)
+		s->retry_elapsed_ms = DEFAULT_RETRY_ELAPSED_MS;
 	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
 	s->max_request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
 	if (s->max_request > OP_REQUEST_BYTES_MAX)
@@ -213,14 +175,36 @@ static int read_limits(struct op_settings *s, const struct otelprof_grpc_config 
 	return 0;
 }
 
-int op_settings_init(struct op_settings *s, const struct otelprof_grpc_config *config,
-		     struct op_log *log)
+static int read_spill(struct op_settings *s, const struct otelprof_grpc_config *config,
+		      struct op_log *log)
 {
-	static int (*const steps[])(struct op_settings *,
-				    const struct otelprof_grpc_config *,
-				    struct op_log *) = {
-		read_endpoint,	  read_certificates, read_headers,
-		read_compression, read_timeout,	     read_limits,
+	uint64_t request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
+
+	s->spill_bytes = config->spill_bytes ?: DEFAULT_SPILL_BYTES;
+	if (!config->spill_dir || !*config->spill_dir)
+		return 0;
+	if (s->spill_bytes < request + OP_SPILL_HEADER_BYTES)
+		return op_fail(log, -EINVAL,
+			       "spill_bytes: %llu is less than one request may have: "
+			       "max_request_bytes is %llu",
+			       (unsigned long long)s->spill_bytes,
+			       (unsigned long long)request);
+	s->spill_dir = strdup(config->spill_dir);
+	return s->spill_dir ? 0 : -ENOMEM;
+}
+
+int op_settings_init(struct op_settings *s, enum op_protocol protocol,
+		     const struct otelprof_grpc_config *config, struct op_log *log)
+{
+	int (*const steps[])(struct op_settings *, const struct otelprof_grpc_config *,
+			     struct op_log *) = {
+		protocol == OP_PROTOCOL_HTTP ? read_http_endpoint : read_grpc_endpoint,
+		read_certificates,
+		read_headers,
+		read_compression,
+		read_timeout,
+		read_spill,
+		read_limits,
 	};
 	struct op_settings made = { 0 };
 	size_t i;
@@ -239,11 +223,8 @@ int op_settings_init(struct op_settings *s, const struct otelprof_grpc_config *c
 
 void op_settings_deinit(struct op_settings *s)
 {
-	if (s->client_key_pem)
-		explicit_bzero(s->client_key_pem, strlen(s->client_key_pem));
-	op_freep(&s->client_key_pem);
-	op_freep(&s->client_cert_pem);
-	op_freep(&s->ca_pem);
-	op_freep(&s->endpoint.target);
+	op_certs_deinit(&s->certs);
+	op_freep(&s->spill_dir);
+	op_endpoint_deinit(&s->endpoint);
 	op_headers_deinit(&s->headers);
 }

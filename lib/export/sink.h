@@ -44,5 +44,7 @@ int op_sink_new_file(const struct op_sink *base,
 		     const struct otelprof_file_config *config, struct op_sink **ret);
 int op_sink_new_grpc(const struct op_sink *base,
 		     const struct otelprof_grpc_config *config, struct op_sink **ret);
+int op_sink_new_http(const struct op_sink *base,
+		     const struct otelprof_http_config *config, struct op_sink **ret);
 
 #endif

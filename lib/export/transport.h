@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transport: carries one encoded request to one destination. The gRPC transport is a
- * module of its own (libotelprof-grpc.so), loaded by dlopen(3) when the first gRPC exporter
- * is made, so that a host which takes the bytes by callback never maps grpc. The module
- * exports one symbol, `op_transport_module`, a struct op_transport_ops.
+ * A transport: carries one encoded request to one destination. Each is a module of its own
+ * (libotelprof-grpc.so, libotelprof-http.so), loaded by dlopen(3) when the first exporter of
+ * its kind is made, so that a host which takes the bytes by callback never maps grpc or
+ * curl. A module exports one symbol, `op_transport_module`, a struct op_transport_ops.
  */
 #ifndef OP_EXPORT_TRANSPORT_H
 #define OP_EXPORT_TRANSPORT_H
@@ -15,7 +15,7 @@
 #include "base/log.h"
 
 enum {
-	OP_TRANSPORT_ABI = 1
+	OP_TRANSPORT_ABI = 2
 };
 
 struct op_transport_header {
@@ -23,13 +23,20 @@ struct op_transport_header {
 	const char *value;
 };
 
+/* Contents of PEM files. */
+struct op_transport_tls {
+	const char *ca_pem; /* NULL: the system's roots */
+	const char *client_cert_pem;
+	const char *client_key_pem;
+	const char *ca_file; /* for messages; NULL as above */
+};
+
 /* Everything a transport needs, after environment and defaults were applied. */
 struct op_transport_config {
 	const char *target; /* "host:port" */
+	const char *url;    /* whole, with the path where the protocol has one */
 	const char *user_agent;
-	const char *ca_pem; /* contents; NULL: the system's roots */
-	const char *client_cert_pem;
-	const char *client_key_pem;
+	struct op_transport_tls certs;
 	const struct op_transport_header *headers;
 	size_t headers_len;
 	bool tls;
@@ -38,7 +45,8 @@ struct op_transport_config {
 
 /* What became of one request. */
 struct op_transport_result {
-	int grpc_status;	/* 0: OK */
+	int grpc_status;	/* 0: OK; of HTTP: the one that means the same */
+	int http_status;	/* of a response that HTTP brought; else 0 */
 	uint64_t rejected;	/* partial success: profiles refused */
 	int64_t retry_delay_ms; /* RetryInfo; -1: none */
 	char message[512];	/* the server's or the transport's words */
@@ -52,6 +60,9 @@ struct op_transport_ops {
 	 * status), or -errno. Called from the exporter's delivery thread. */
 	int (*send)(void *transport, const void *request, size_t len, uint32_t timeout_ms,
 		    struct op_transport_result *ret);
+	/* Other certificates for connections to come. Between sends; 0 or -errno, and then
+	 * those it had are used on. */
+	int (*set_tls)(void *transport, const struct op_transport_tls *tls);
 	/* Make a send() that is waiting return soon, status CANCELLED. Any thread. */
 	void (*cancel)(void *transport);
 	void (*close)(void *transport);

@@ -14,6 +14,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_exporter_callback,
 		(const void *)otelprof_exporter_file,
 		(const void *)otelprof_exporter_grpc,
+		(const void *)otelprof_exporter_http,
 		(const void *)otelprof_flush,
 		(const void *)otelprof_free,
 		(const void *)otelprof_get_fd,
@@ -62,9 +63,9 @@ static void test_drop_reasons_have_names(void)
 {
 	unsigned int i;
 
-	for (i = 0; i <= OTELPROF_DROP_NESTED; i++)
+	for (i = 0; i <= OTELPROF_DROP_SPILL; i++)
 		CHECK(otelprof_drop_name(i));
-	CHECK(!otelprof_drop_name(OTELPROF_DROP_NESTED + 1));
+	CHECK(!otelprof_drop_name(OTELPROF_DROP_SPILL + 1));
 	CHECK(!otelprof_drop_name(UINT32_MAX));
 }
 

@@ -9,6 +9,7 @@
 #include "export/endpoint.h"
 #include "export/headers.h"
 #include "export/reply.h"
+#include "export/spill_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,7 +45,42 @@ static void fuzz_endpoint(const char *text)
 	if (op_endpoint_parse(text, false, "fuzz", NULL, &e) < 0)
 		return;
 	assert(strrchr(e.target, ':') && !strpbrk(e.target, "/@ ?#"));
-	free(e.target);
+	op_endpoint_deinit(&e);
+}
+
+static void fuzz_url(const char *text, bool whole)
+{
+	struct op_endpoint e = { 0 };
+
+	if (op_endpoint_parse_http(text, whole, "fuzz", NULL, &e) < 0)
+		return;
+	assert(!strncmp(e.url, e.tls ? "https://" : "http://", 7));
+	assert(!strpbrk(e.url, " \r\n"));
+	op_endpoint_deinit(&e);
+}
+
+/* A file of a spill directory, which anybody may have written. */
+static void fuzz_spill(const uint8_t *data, size_t size, const char *text)
+{
+	struct op_spill_header h = { 0 };
+	const char *why = NULL;
+	uint64_t time_ns = 0;
+	uint8_t again[OP_SPILL_HEADER_BYTES];
+	char name[OP_SPILL_NAME_BYTES];
+
+	if (op_spill_name_read(text, &time_ns)) {
+		op_spill_name(time_ns, 0, name);
+		assert(!strncmp(name, text, 20));
+	}
+	if (op_spill_decode(data, size, &h, &why) < 0) {
+		assert(why);
+		return;
+	}
+	assert(!why && h.len && h.samples <= UINT32_MAX);
+	op_spill_encode(&h, again);
+	assert(!memcmp(again, data, 40));
+	(void)op_spill_body_ok(&h, data + OP_SPILL_HEADER_BYTES,
+			       size - OP_SPILL_HEADER_BYTES);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -56,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = strndup((const char *)data + 1, size - 1);
 	if (!text)
 		return 0;
-	switch (data[0] % 5) {
+	switch (data[0] % 8) {
 	case 0:
 		fuzz_reply(data + 1, size - 1);
 		break;
@@ -68,6 +104,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		fuzz_headers(text);
+		break;
+	case 4:
+		fuzz_url(text, false);
+		break;
+	case 5:
+		fuzz_url(text, true);
+		break;
+	case 6:
+		fuzz_spill(data + 1, size - 1, text);
 		break;
 	default:
 		fuzz_endpoint(text);

@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "export/grpc/probe.h"
 #include "export/reply.h"
 #include "export/transport.h"
 
@@ -43,6 +44,9 @@ enum {
 	CALL_OPS = 6,
 };
 
+/* So that a host's name is not taken for a scheme. */
+static const char target_scheme[] = "dns:///";
+
 static const char method[] =
 	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
@@ -56,6 +60,9 @@ struct transport {
 	grpc_metadata *headers;
 	size_t headers_len;
 	unsigned int deadlines; /* passed in a row */
+	bool tls;
+	bool explained;		       /* why TLS fails, since it last worked */
+	struct op_transport_tls certs; /* owned copies */
 
 	pthread_mutex_t lock;
 	grpc_call *call; /* on the wire, or NULL */
@@ -151,17 +158,16 @@ static grpc_channel *make_channel(const struct transport *t)
 	return grpc_channel_create(t->target, t->creds, &all);
 }
 
-static grpc_channel_credentials *make_creds(const struct op_transport_config *config)
+/* grpc copies all of it. */
+static grpc_channel_credentials *make_creds(const struct op_transport_tls *certs)
 {
 	grpc_ssl_pem_key_cert_pair pair = {
-		.private_key = config->client_key_pem,
-		.cert_chain = config->client_cert_pem,
+		.private_key = certs->client_key_pem,
+		.cert_chain = certs->client_cert_pem,
 	};
 
-	if (!config->tls)
-		return grpc_insecure_credentials_create();
 	return grpc_ssl_credentials_create(
-		config->ca_pem, config->client_cert_pem ? &pair : NULL, NULL, NULL);
+		certs->ca_pem, certs->client_cert_pem ? &pair : NULL, NULL, NULL);
 }
 
 static int copy_headers(struct transport *t, const struct op_transport_config *config,
@@ -213,6 +219,40 @@ static void release_grpc(struct transport *t)
 		grpc_channel_credentials_release(t->creds);
 }
 
+static void wipe(const char *pem)
+{
+	if (pem)
+		explicit_bzero((char *)(uintptr_t)pem, strlen(pem));
+	free((char *)(uintptr_t)pem);
+}
+
+static void clear_certs(struct op_transport_tls *certs)
+{
+	wipe(certs->ca_pem);
+	wipe(certs->client_cert_pem);
+	wipe(certs->client_key_pem);
+	free((char *)(uintptr_t)certs->ca_file);
+	*certs = (struct op_transport_tls){ 0 };
+}
+
+static int copy_certs(struct op_transport_tls *to, const struct op_transport_tls *from)
+{
+	const char *const texts[] = { from->ca_pem, from->client_cert_pem,
+				      from->client_key_pem, from->ca_file };
+	const char **copies[] = { &to->ca_pem, &to->client_cert_pem, &to->client_key_pem,
+				  &to->ca_file };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(texts); i++) {
+		*copies[i] = texts[i] ? strdup(texts[i]) : NULL;
+		if (texts[i] && !*copies[i]) {
+			clear_certs(to);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static void transport_close(void *transport)
 {
 	struct transport *t = transport;
@@ -223,6 +263,7 @@ static void transport_close(void *transport)
 	stop_grpc();
 	restore_signals(&old);
 	(void)pthread_mutex_destroy(&t->lock);
+	clear_certs(&t->certs);
 	free(t->headers);
 	free(t->user_agent);
 	free(t->target);
@@ -235,9 +276,13 @@ static int open_grpc(struct transport *t, const struct op_transport_config *conf
 	int err;
 
 	err = copy_headers(t, config, log);
+	if (!err)
+		err = copy_certs(&t->certs, &config->certs);
 	if (err < 0)
 		return err;
-	t->creds = make_creds(config);
+	t->tls = config->tls;
+	t->creds = config->tls ? make_creds(&config->certs)
+			       : grpc_insecure_credentials_create();
 	if (!t->creds)
 		return op_fail(log, -EINVAL,
 			       "gRPC exporter: grpc takes no such certificate");
@@ -258,8 +303,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 	(void)pthread_mutex_init(&t->lock, NULL);
 	block_signals(&old);
 	start_grpc();
-	/* The scheme, so that a host's name is not taken for one. */
-	if (asprintf(&t->target, "dns:///%s", config->target) < 0)
+	if (asprintf(&t->target, "%s%s", target_scheme, config->target) < 0)
 		t->target = NULL;
 	t->user_agent = strdup(config->user_agent);
 	t->gzip = config->gzip;
@@ -445,11 +489,21 @@ static void release_exchange(struct exchange *x)
 	grpc_call_unref(x->call);
 }
 
+/* A new channel is a new connection. Returns 0 or -ENOMEM, and then the old one stays. */
+static int replace_channel(struct transport *t)
+{
+	grpc_channel *fresh = make_channel(t);
+
+	if (!fresh)
+		return -ENOMEM;
+	grpc_channel_destroy(t->channel);
+	t->channel = fresh;
+	return 0;
+}
+
 /* A connection whose other end is silent would stay so for the kernel's 15 minutes. */
 static void renew_channel(struct transport *t, int status)
 {
-	grpc_channel *fresh;
-
 	if (status != GRPC_STATUS_DEADLINE_EXCEEDED) {
 		t->deadlines = 0;
 		return;
@@ -457,11 +511,57 @@ static void renew_channel(struct transport *t, int status)
 	if (++t->deadlines < DEADLINES_TO_RECONNECT)
 		return;
 	t->deadlines = 0;
-	fresh = make_channel(t);
+	(void)replace_channel(t);
+}
+
+static int replace_creds(struct transport *t, const struct op_transport_tls *certs)
+{
+	grpc_channel_credentials *old = t->creds;
+	grpc_channel_credentials *fresh = make_creds(certs);
+	int err;
+
 	if (!fresh)
+		return -EINVAL;
+	t->creds = fresh;
+	err = replace_channel(t);
+	if (err < 0)
+		t->creds = old;
+	grpc_channel_credentials_release(err < 0 ? fresh : old);
+	return err;
+}
+
+static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
+{
+	struct transport *t = transport;
+	struct op_transport_tls copy = { 0 };
+	sigset_t signals;
+	int err;
+
+	err = copy_certs(&copy, certs);
+	if (err < 0)
+		return err;
+	block_signals(&signals);
+	err = replace_creds(t, certs);
+	restore_signals(&signals);
+	if (err < 0) {
+		clear_certs(&copy);
+		return err;
+	}
+	clear_certs(&t->certs);
+	t->certs = copy;
+	t->explained = false;
+	return 0;
+}
+
+/* In place of grpc's words for it, once until it works again. */
+static void explain_tls(struct transport *t, struct op_transport_result *result)
+{
+	if (result->grpc_status == GRPC_STATUS_OK)
+		t->explained = false;
+	if (!t->tls || t->explained || result->grpc_status != GRPC_STATUS_UNAVAILABLE)
 		return;
-	grpc_channel_destroy(t->channel);
-	t->channel = fresh;
+	t->explained = op_tls_probe(t->target + strlen(target_scheme), &t->certs,
+				    result->message, sizeof(result->message));
 }
 
 static void init_exchange(struct transport *t, struct exchange *x, const void *request,
@@ -495,6 +595,8 @@ static int transport_send(void *transport, const void *request, size_t len,
 		end_call(t);
 		if (!err)
 			read_result(&x, ret);
+		if (!err)
+			explain_tls(t, ret);
 	} else {
 		*ret = (struct op_transport_result){
 			.grpc_status = GRPC_STATUS_CANCELLED,
@@ -513,6 +615,7 @@ const struct op_transport_ops op_transport_module = {
 	.abi = OP_TRANSPORT_ABI,
 	.open = transport_open,
 	.send = transport_send,
+	.set_tls = transport_set_tls,
 	.cancel = transport_cancel,
 	.close = transport_close,
 };

@@ -39,14 +39,64 @@ static void test_table_is_the_spec(void)
 	CHECK_STR(op_retry_status_name(17), "?");
 }
 
+/* Words of real servers: grpc-go of Collectors 0.147 and 0.159, grpcio, Go's net/http. */
+static void check_hint(int status, int http, const char *message, const char *word)
+{
+	struct op_transport_result r = { .grpc_status = status, .http_status = http };
+	const char *hint;
+
+	(void)snprintf(r.message, sizeof(r.message), "%s", message);
+	hint = op_retry_hint(&r);
+	if (!word && hint)
+		TEST_FAIL("\"%s\" is explained: %s", message, hint);
+	if (word && (!hint || !strstr(hint, word)))
+		TEST_FAIL("\"%s\" gives \"%s\", not %s", message, hint ? hint : "nothing",
+			  word);
+}
+
 static void test_hints_tell_collectors_apart(void)
 {
-	CHECK(strstr(op_retry_hint(OP_GRPC_UNIMPLEMENTED, "unknown service"),
-		     "service.profilesSupport"));
-	CHECK(strstr(
-		op_retry_hint(OP_GRPC_INTERNAL, "grpc: error unmarshalling request: x"),
-		"0.148"));
-	CHECK(!op_retry_hint(OP_GRPC_INTERNAL, "oops"));
+	check_hint(OP_GRPC_UNIMPLEMENTED, 0,
+		   "unknown service opentelemetry.proto.collector.profiles."
+		   "v1development.ProfilesService",
+		   "service.profilesSupport");
+	check_hint(OP_GRPC_UNIMPLEMENTED, 0, "Method not found!", "profiles pipeline");
+	check_hint(OP_GRPC_UNIMPLEMENTED, 404, "404 page not found",
+		   "service.profilesSupport");
+	check_hint(
+		OP_GRPC_INTERNAL, 0,
+		"grpc: error unmarshalling request: proto: wrong wireType = 2 for field "
+		"LinkIndex",
+		"older than 0.148");
+	check_hint(OP_GRPC_INVALID_ARGUMENT, 400,
+		   "proto: wrong wireType = 2 for field LinkIndex", "older than 0.148");
+	check_hint(OP_GRPC_INTERNAL, 0, "oops", NULL);
+	check_hint(OP_GRPC_RESOURCE_EXHAUSTED, 0,
+		   "grpc: received message larger than max (5050059 vs. 4194304)",
+		   "max_request_bytes");
+	check_hint(
+		OP_GRPC_RESOURCE_EXHAUSTED, 0,
+		"grpc: received message after decompression larger than max (4194305 vs. "
+		"4194304)",
+		"max_request_bytes");
+	check_hint(OP_GRPC_RESOURCE_EXHAUSTED, 413, "", "max_request_bytes");
+	check_hint(OP_GRPC_RESOURCE_EXHAUSTED, 0, "quota of the day", "quota");
+	check_hint(OP_GRPC_UNAUTHENTICATED, 401, "", "headers");
+	check_hint(OP_GRPC_FAILED_PRECONDITION, 308, "to https://x", "redirects");
+	check_hint(OP_GRPC_UNAVAILABLE, 0, "connection refused", NULL);
+}
+
+static void test_results_have_names(void)
+{
+	struct op_transport_result r = { .grpc_status = OP_GRPC_UNAVAILABLE };
+
+	CHECK_STR(op_retry_result_name(&r), "UNAVAILABLE");
+	r.http_status = 503;
+	CHECK_STR(op_retry_result_name(&r), "HTTP 503");
+	r.http_status = 499;
+	CHECK_STR(op_retry_result_name(&r), "HTTP 4xx");
+	r.http_status = 599;
+	CHECK_STR(op_retry_result_name(&r), "HTTP 5xx");
 }
 
 static void test_backoff_grows_with_jitter(void)
@@ -171,6 +221,7 @@ static void test_profiles_are_counted(void)
 
 TEST_MAIN({ "table_is_the_spec", test_table_is_the_spec },
 	  { "hints_tell_collectors_apart", test_hints_tell_collectors_apart },
+	  { "results_have_names", test_results_have_names },
 	  { "backoff_grows_with_jitter", test_backoff_grows_with_jitter },
 	  { "backoff_honours_the_server", test_backoff_honours_the_server },
 	  { "retry_info_is_found", test_retry_info_is_found },

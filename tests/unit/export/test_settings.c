@@ -45,7 +45,7 @@ static struct op_settings from_env(void)
 	struct otelprof_grpc_config c = empty();
 	struct op_settings s;
 
-	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
 	return s;
 }
 
@@ -54,7 +54,7 @@ static void check_refused(const struct otelprof_grpc_config *c, int code,
 {
 	struct op_settings s;
 
-	CHECK_INT(op_settings_init(&s, c, &log_), code);
+	CHECK_INT(op_settings_init(&s, OP_PROTOCOL_GRPC, c, &log_), code);
 	if (!strstr(log_.message, word))
 		TEST_FAIL("\"%s\" does not name %s", log_.message, word);
 }
@@ -66,7 +66,7 @@ static void check_endpoint(const char *text, bool insecure, const char *target, 
 	CHECK_OK(op_endpoint_parse(text, insecure, "x", &log_, &e));
 	CHECK_STR(e.target, target);
 	CHECK_INT(e.tls, tls);
-	free(e.target);
+	op_endpoint_deinit(&e);
 }
 
 static void test_endpoints_are_read(void)
@@ -85,10 +85,10 @@ static void test_endpoints_are_read(void)
 	CHECK_OK(op_endpoint_parse("http://h:1/v1/x?y", false, "x", &log_, &e));
 	CHECK_STR(e.target, "h:1");
 	CHECK(e.has_path);
-	free(e.target);
+	op_endpoint_deinit(&e);
 	CHECK_OK(op_endpoint_parse("http://h:1/", false, "x", &log_, &e));
 	CHECK(!e.has_path);
-	free(e.target);
+	op_endpoint_deinit(&e);
 }
 
 static void test_bad_endpoints_are_refused(void)
@@ -132,14 +132,116 @@ static void test_defaults_are_the_header_s(void)
 	clear_env();
 	s = from_env();
 	CHECK_STR(s.endpoint.target, "localhost:4317");
-	CHECK(!s.endpoint.tls && s.gzip && !s.headers.len && !s.ca_pem);
+	CHECK(!s.endpoint.tls && s.gzip && !s.headers.len &&
+	      !s.certs.files[OP_CERT_CA].pem);
 	CHECK_INT(s.timeout_ms, 10000);
 	CHECK_INT(s.retry_initial_ms, 1000);
 	CHECK_INT(s.retry_max_ms, 30000);
 	CHECK_INT(s.retry_elapsed_ms, 300000);
 	CHECK_INT(s.queue_bytes, 16777216);
 	CHECK_INT(s.max_request, 4000000);
+	CHECK(!s.spill_dir);
+	CHECK_INT(s.spill_bytes, 268435456);
 	op_settings_deinit(&s);
+}
+
+static void check_url(const char *text, bool whole, const char *url, const char *id)
+{
+	struct op_endpoint e;
+
+	CHECK_OK(op_endpoint_parse_http(text, whole, "x", &log_, &e));
+	CHECK_STR(e.url, url);
+	CHECK_STR(e.id, id);
+	op_endpoint_deinit(&e);
+}
+
+#define PATH "/v1development/profiles"
+
+static void test_http_endpoints_are_read(void)
+{
+	check_url("http://h:4318", false, "http://h:4318" PATH, "http://h:4318" PATH);
+	check_url("http://h:4318/", false, "http://h:4318" PATH, "http://h:4318" PATH);
+	check_url("https://h/a/b//", false, "https://h:443/a/b" PATH,
+		  "http://h:443/a/b" PATH);
+	check_url("http://h" PATH, false, "http://h:80" PATH, "http://h:80" PATH);
+	check_url("http://[::1]:1/x", false, "http://[::1]:1/x" PATH,
+		  "http://[::1]:1/x" PATH);
+	/* Used as it is. */
+	check_url("https://h:1/take?tenant=a", true, "https://h:1/take?tenant=a",
+		  "http://h:1/take?tenant=a");
+	check_url("http://h:1", true, "http://h:1/", "http://h:1/");
+}
+
+static void test_bad_http_endpoints_are_refused(void)
+{
+	static const char *const bad[] = {
+		"",
+		"h:4318",
+		"ftp://h",
+		"http://",
+		"http://u:p@h/",
+		"http://h/ ",
+		"http://h/?a=b",
+		"http://h/#x",
+		"http://h:0/",
+		"http://h/\n",
+	};
+	struct op_endpoint e;
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(bad); i++) {
+		if (op_endpoint_parse_http(bad[i], false, "NAME", &log_, &e) != -EINVAL)
+			TEST_FAIL("\"%s\" was taken", bad[i]);
+		CHECK(!strncmp(log_.message, "NAME: ", 6));
+	}
+}
+
+/* The general variable is a base, the one of the signal a whole URL. */
+static void test_http_variables_follow_the_specification(void)
+{
+	struct otelprof_grpc_config c = empty();
+	struct op_settings s;
+
+	clear_env();
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_STR(s.endpoint.url, "http://localhost:4318" PATH);
+	op_settings_deinit(&s);
+	GENERAL("ENDPOINT", "https://general/base");
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_STR(s.endpoint.url, "https://general:443/base" PATH);
+	CHECK(s.endpoint.tls);
+	op_settings_deinit(&s);
+	SPECIFIC("ENDPOINT", "http://specific:1/mine");
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_STR(s.endpoint.url, "http://specific:1/mine");
+	op_settings_deinit(&s);
+	c.endpoint = "http://field";
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_STR(s.endpoint.url, "http://field:80" PATH);
+	op_settings_deinit(&s);
+	clear_env();
+}
+
+static void test_spill_settings_are_read(void)
+{
+	struct otelprof_grpc_config c = empty();
+	struct op_settings s;
+
+	clear_env();
+	c.spill_dir = "/x";
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_STR(s.spill_dir, "/x");
+	/* Files wait without end. */
+	CHECK_INT(s.retry_elapsed_ms, 0);
+	op_settings_deinit(&s);
+	c.retry_elapsed_ms = 7;
+	c.spill_bytes = 5000000;
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_INT(s.retry_elapsed_ms, 7);
+	CHECK_INT(s.spill_bytes, 5000000);
+	op_settings_deinit(&s);
+	c.spill_bytes = 4000000;
+	check_refused(&c, -EINVAL, "spill_bytes");
 }
 
 static void test_specific_wins_over_general(void)
@@ -194,7 +296,7 @@ static void test_config_wins_over_environment(void)
 	c.compression = OTELPROF_COMPRESSION_NONE;
 	c.headers = &header;
 	c.headers_len = 1;
-	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
 	CHECK_STR(s.endpoint.target, "config:2");
 	CHECK(!s.endpoint.tls && !s.gzip);
 	CHECK_INT(s.timeout_ms, 5);
@@ -349,6 +451,11 @@ static void test_bad_headers_are_refused(void)
 TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "bad_endpoints_are_refused", test_bad_endpoints_are_refused },
 	  { "defaults_are_the_header_s", test_defaults_are_the_header_s },
+	  { "http_endpoints_are_read", test_http_endpoints_are_read },
+	  { "bad_http_endpoints_are_refused", test_bad_http_endpoints_are_refused },
+	  { "http_variables_follow_the_specification",
+	    test_http_variables_follow_the_specification },
+	  { "spill_settings_are_read", test_spill_settings_are_read },
 	  { "specific_wins_over_general", test_specific_wins_over_general },
 	  { "config_wins_over_environment", test_config_wins_over_environment },
 	  { "insecure_is_for_no_scheme", test_insecure_is_for_no_scheme },

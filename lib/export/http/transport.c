@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP transport: a module of its own, and the only file that knows curl. It makes one
+ * POST at a time over one connection, which is kept for the next; curl starts a thread of its
+ * own while it looks a name up, with all signals blocked like those of its caller.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "export/reply.h"
+#include "export/retry.h"
+#include "export/tls_words.h"
+#include "export/transport.h"
+
+enum {
+	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10: what a client should take at most */
+	RESPONSE_BYTES_KEPT = 64
+			      << 10, /* of it: no Status or partial success is larger */
+	GZIP_WINDOW = 15 + 16,
+	GZIP_MEMORY = 8,
+	MS_PER_S = 1000,
+	/* Connections older than this are not used again: a silent end is found sooner. */
+	CONNECTION_AGE_S = 300,
+};
+
+struct transport {
+	CURLM *multi; /* for its wakeup, which cancel() needs */
+	CURL *easy;
+	char *url;
+	char *host; /* for messages */
+	char *ca_file;
+	struct curl_slist *headers;
+	bool tls;
+	bool gzip;
+	char error[CURL_ERROR_SIZE];
+
+	pthread_mutex_t lock;
+	bool cancelled; /* for good */
+};
+
+/* One response. */
+struct response {
+	char bytes[RESPONSE_BYTES_KEPT];
+	size_t len;
+	uint64_t total;
+	int64_t retry_after_ms; /* -1: none */
+	char location[128];
+};
+
+static int64_t read_retry_after(const char *text)
+{
+	char *end = NULL;
+	long long s = strtoll(text, &end, 10);
+	time_t at;
+
+	if (end != text)
+		return s >= 0 && s < INT64_MAX / MS_PER_S ? s * MS_PER_S : -1;
+	at = curl_getdate(text, NULL);
+	if (at < 0)
+		return -1;
+	s = (long long)at - time(NULL);
+	return s > 0 ? s * MS_PER_S : 0;
+}
+
+/* The value of header @line where its name is @name; into @ret, trimmed. */
+static bool header_value(const char *line, size_t len, const char *name, char *ret,
+			 size_t cap)
+{
+	size_t n = strlen(name);
+
+	if (len <= n || strncasecmp(line, name, n) != 0 || line[n] != ':')
+		return false;
+	line += n + 1;
+	len -= n + 1;
+	while (len && (*line == ' ' || *line == '\t')) {
+		line++;
+		len--;
+	}
+	while (len && strchr("\r\n \t", line[len - 1]))
+		len--;
+	op_reply_copy_text(line, len, ret, cap);
+	return true;
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *userdata)
+{
+	struct response *r = userdata;
+	char value[64];
+
+	/* A new status line: those before were of a response that did not count (100). */
+	if (n > 5 && !strncmp(line, "HTTP/", 5)) {
+		r->retry_after_ms = -1;
+		r->location[0] = 0;
+	} else if (header_value(line, n, "retry-after", value, sizeof(value))) {
+		r->retry_after_ms = read_retry_after(value);
+	} else {
+		(void)header_value(line, n, "location", r->location, sizeof(r->location));
+	}
+	return size * n;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *userdata)
+{
+	struct response *r = userdata;
+	size_t keep = OP_MIN(n, sizeof(r->bytes) - r->len);
+
+	memcpy(r->bytes + r->len, bytes, keep);
+	r->len += keep;
+	r->total += n;
+	return r->total > RESPONSE_BYTES_MAX ? 0 : size * n;
+}
+
+static bool is_cancelled(struct transport *t)
+{
+	bool cancelled;
+
+	(void)pthread_mutex_lock(&t->lock);
+	cancelled = t->cancelled;
+	(void)pthread_mutex_unlock(&t->lock);
+	return cancelled;
+}
+
+static void transport_cancel(void *transport)
+{
+	struct transport *t = transport;
+
+	(void)pthread_mutex_lock(&t->lock);
+	t->cancelled = true;
+	(void)curl_multi_wakeup(t->multi);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+static bool set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+	struct curl_blob blob = { .flags = CURL_BLOB_COPY };
+
+	if (!pem)
+		return true;
+	blob.data = (void *)(uintptr_t)pem;
+	blob.len = strlen(pem);
+	return !curl_easy_setopt(easy, option, &blob);
+}
+
+static bool set_certificates(CURL *easy, const struct op_transport_tls *certs)
+{
+	return set_blob(easy, CURLOPT_CAINFO_BLOB, certs->ca_pem) &&
+	       set_blob(easy, CURLOPT_SSLCERT_BLOB, certs->client_cert_pem) &&
+	       set_blob(easy, CURLOPT_SSLKEY_BLOB, certs->client_key_pem);
+}
+
+/* A handle with all that does not change from request to request. */
+static CURL *make_easy(struct transport *t, const char *user_agent,
+		       const struct op_transport_tls *certs)
+{
+	CURL *c = curl_easy_init();
+
+	if (!c)
+		return NULL;
+	/* No file (.netrc), signal, progress, redirect, or protocol but these. */
+	if (curl_easy_setopt(c, CURLOPT_URL, t->url) ||
+	    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) ||
+	    curl_easy_setopt(c, CURLOPT_POST, 1L) ||
+	    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) ||
+	    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") ||
+	    curl_easy_setopt(c, CURLOPT_USERAGENT, user_agent) ||
+	    curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) ||
+	    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->error) ||
+	    curl_easy_setopt(c, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S) ||
+	    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body) ||
+	    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) ||
+	    (t->tls && !set_certificates(c, certs))) {
+		curl_easy_cleanup(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int add_header(struct transport *t, const char *key, const char *value)
+{
+	_cleanup_free_ char *line = NULL;
+	struct curl_slist *longer;
+
+	/* curl's ways: "Key:" leaves a header of its own out, "Key;" sends an empty one. */
+	if (asprintf(&line, *value ? "%s: %s" : "%s:", key, value) < 0) {
+		line = NULL;
+		return -ENOMEM;
+	}
+	longer = curl_slist_append(t->headers, line);
+	explicit_bzero(line, strlen(line));
+	if (!longer)
+		return -ENOMEM;
+	t->headers = longer;
+	return 0;
+}
+
+static int make_headers(struct transport *t, const struct op_transport_config *config)
+{
+	size_t i;
+	int err;
+
+	err = add_header(t, "Content-Type", "application/x-protobuf");
+	/* No waiting for "100 Continue" with larger requests. */
+	if (!err)
+		err = add_header(t, "Expect", "");
+	if (!err && t->gzip)
+		err = add_header(t, "Content-Encoding", "gzip");
+	for (i = 0; !err && i < config->headers_len; i++)
+		err = add_header(t, config->headers[i].key, config->headers[i].value);
+	return err;
+}
+
+static void transport_close(void *transport)
+{
+	struct transport *t = transport;
+
+	curl_easy_cleanup(t->easy);
+	if (t->multi)
+		(void)curl_multi_cleanup(t->multi);
+	curl_slist_free_all(t->headers);
+	curl_global_cleanup();
+	(void)pthread_mutex_destroy(&t->lock);
+	free(t->ca_file);
+	free(t->host);
+	free(t->url);
+	free(t);
+}
+
+static int open_curl(struct transport *t, const struct op_transport_config *config,
+		     struct op_log *log)
+{
+	int err;
+
+	t->url = strdup(config->url);
+	t->host = strndup(config->target,
+			  (size_t)(strrchr(config->target, ':') - config->target));
+	t->ca_file = config->certs.ca_file ? strdup(config->certs.ca_file) : NULL;
+	if (!t->url || !t->host || (config->certs.ca_file && !t->ca_file))
+		return -ENOMEM;
+	t->tls = config->tls;
+	t->gzip = config->gzip;
+	err = make_headers(t, config);
+	if (err < 0)
+		return err;
+	t->multi = curl_multi_init();
+	t->easy = make_easy(t, config->user_agent, &config->certs);
+	if (!t->multi || !t->easy)
+		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
+	return 0;
+}
+
+static int transport_open(const struct op_transport_config *config, struct op_log *log,
+			  void **ret)
+{
+	struct transport *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		free(t);
+		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
+	}
+	(void)pthread_mutex_init(&t->lock, NULL);
+	err = open_curl(t, config, log);
+	if (err < 0) {
+		transport_close(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* Connections that are open have the old certificates: they go with their handles. */
+static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
+{
+	struct transport *t = transport;
+	CURL *fresh = curl_easy_duphandle(t->easy);
+	CURLM *multi = curl_multi_init();
+	CURLM *old = t->multi;
+
+	if (!fresh || !multi || !set_certificates(fresh, certs)) {
+		curl_easy_cleanup(fresh);
+		if (multi)
+			(void)curl_multi_cleanup(multi);
+		return -ENOMEM;
+	}
+	curl_easy_cleanup(t->easy);
+	t->easy = fresh;
+	(void)pthread_mutex_lock(&t->lock);
+	t->multi = multi;
+	(void)pthread_mutex_unlock(&t->lock);
+	(void)curl_multi_cleanup(old);
+	return 0;
+}
+
+/* Caller frees *@ret. */
+static int compress_body(const void *request, size_t len, void **ret, size_t *ret_len)
+{
+	z_stream z = { 0 };
+	_cleanup_free_ void *out = NULL;
+	size_t cap;
+	int r;
+
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	cap = deflateBound(&z, len);
+	out = malloc(cap);
+	if (!out) {
+		(void)deflateEnd(&z);
+		return -ENOMEM;
+	}
+	z.next_in = (Bytef *)(uintptr_t)request;
+	z.avail_in = (uInt)len;
+	z.next_out = out;
+	z.avail_out = (uInt)cap;
+	r = deflate(&z, Z_FINISH);
+	*ret_len = z.total_out;
+	(void)deflateEnd(&z);
+	if (r != Z_STREAM_END)
+		return -EIO;
+	*ret = OP_TAKE_PTR(out);
+	return 0;
+}
+
+/* Run the transfer to its end. The result of curl. */
+static CURLcode run(struct transport *t)
+{
+	CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+	int running = 1;
+	CURLMsg *m;
+	int left;
+
+	if (curl_multi_add_handle(t->multi, t->easy))
+		return CURLE_OUT_OF_MEMORY;
+	while (running && !is_cancelled(t)) {
+		if (curl_multi_perform(t->multi, &running))
+			break;
+		if (running)
+			(void)curl_multi_poll(t->multi, NULL, 0, MS_PER_S, NULL);
+	}
+	while ((m = curl_multi_info_read(t->multi, &left))) {
+		if (m->msg == CURLMSG_DONE)
+			code = m->data.result;
+	}
+	(void)curl_multi_remove_handle(t->multi, t->easy);
+	return code;
+}
+
+/* What a status means in gRPC's terms, for the rules of both to be one. */
+static int map_status(long http)
+{
+	if (http >= 200 && http < 300)
+		return OP_GRPC_OK;
+	switch (http) {
+	case 429:
+	case 502:
+	case 503:
+	case 504:
+		return OP_GRPC_UNAVAILABLE; /* the only ones to try again: OTLP 1.10 */
+	case 401:
+		return OP_GRPC_UNAUTHENTICATED;
+	case 403:
+		return OP_GRPC_PERMISSION_DENIED;
+	case 404:
+		return OP_GRPC_UNIMPLEMENTED;
+	case 413:
+		return OP_GRPC_RESOURCE_EXHAUSTED;
+	default:
+		break;
+	}
+	if (http < 400)
+		return OP_GRPC_FAILED_PRECONDITION;
+	return http < 500 ? OP_GRPC_INVALID_ARGUMENT : OP_GRPC_INTERNAL;
+}
+
+/* The body is a google.rpc.Status, but proxies and mistaken ports send pages. */
+static void read_refusal(const struct response *r, const char *content_type,
+			 struct op_transport_result *result)
+{
+	char words[sizeof(result->message)];
+
+	if (content_type && strstr(content_type, "protobuf"))
+		op_reply_status_message(r->bytes, r->len, words, sizeof(words));
+	else
+		op_reply_copy_text(r->bytes, r->len, words, sizeof(words));
+	(void)strlcpy(result->message, words[0] ? words : "no words of explanation",
+		      sizeof(result->message));
+	if (result->grpc_status == OP_GRPC_FAILED_PRECONDITION && r->location[0])
+		(void)snprintf(result->message, sizeof(result->message), "to %s",
+			       r->location);
+}
+
+static void read_response(struct transport *t, const struct response *r,
+			  struct op_transport_result *result)
+{
+	const char *content_type = NULL;
+	long http = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &http);
+	(void)curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &content_type);
+	result->http_status = (int)http;
+	result->grpc_status = map_status(http);
+	if (result->grpc_status != OP_GRPC_OK) {
+		read_refusal(r, content_type, result);
+		if (result->grpc_status == OP_GRPC_UNAVAILABLE)
+			result->retry_delay_ms = r->retry_after_ms;
+		return;
+	}
+	/* A reply we cannot read is still a reply: the request was taken. */
+	if (op_reply_parse(r->bytes, r->len, &result->rejected, result->message,
+			   sizeof(result->message)) < 0)
+		(void)strlcpy(result->message, "a response that is not OTLP",
+			      sizeof(result->message));
+}
+
+static void read_failure(struct transport *t, CURLcode code,
+			 struct op_transport_result *result)
+{
+	long verify = 0;
+
+	switch (code) {
+	case CURLE_ABORTED_BY_CALLBACK:
+		result->grpc_status = OP_GRPC_CANCELLED;
+		break;
+	case CURLE_OPERATION_TIMEDOUT:
+		result->grpc_status = OP_GRPC_DEADLINE_EXCEEDED;
+		break;
+	case CURLE_WRITE_ERROR:
+		/* Not to be tried again: OTLP 1.10. */
+		result->grpc_status = OP_GRPC_INTERNAL;
+		(void)strlcpy(result->message, "the response is larger than 4 MiB",
+			      sizeof(result->message));
+		return;
+	default:
+		result->grpc_status = OP_GRPC_UNAVAILABLE;
+		break;
+	}
+	(void)strlcpy(result->message, t->error[0] ? t->error : curl_easy_strerror(code),
+		      sizeof(result->message));
+	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		op_tls_words(verify ?: OP_TLS_WRONG_HOST, t->host, t->ca_file, t->error,
+			     result->message, sizeof(result->message));
+	else if (t->tls)
+		(void)op_tls_alert_words(t->error, t->host, result->message,
+					 sizeof(result->message));
+}
+
+static int transport_send(void *transport, const void *request, size_t len,
+			  uint32_t timeout_ms, struct op_transport_result *ret)
+{
+	_cleanup_free_ struct response *r = calloc(1, sizeof(*r));
+	struct op_transport_result result = { .retry_delay_ms = -1 };
+	struct transport *t = transport;
+	_cleanup_free_ void *small = NULL;
+	CURLcode code;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->retry_after_ms = -1;
+	if (t->gzip) {
+		err = compress_body(request, len, &small, &len);
+		if (err < 0)
+			return err;
+		request = small;
+	}
+	t->error[0] = 0;
+	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request) ||
+	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) ||
+	    curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms) ||
+	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, r) ||
+	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, r))
+		return -ENOMEM;
+	code = run(t);
+	if (code == CURLE_OK)
+		read_response(t, r, &result);
+	else
+		read_failure(t, code, &result);
+	*ret = result;
+	return 0;
+}
+
+extern const struct op_transport_ops op_transport_module;
+__attribute__((visibility("default")))
+const struct op_transport_ops op_transport_module = {
+	.abi = OP_TRANSPORT_ABI,
+	.open = transport_open,
+	.send = transport_send,
+	.set_tls = transport_set_tls,
+	.cancel = transport_cancel,
+	.close = transport_close,
+};
