@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What backends refuse, as they state it: backends.py WRITE, or backends.py FILE.bin...
+"""What backends refuse, as their sources state it: rules.py WRITE, or rules.py FILE.bin...
 
-The rules are written down from the backends' sources (docs/otlp.md names them). With the
-writer's path, its requests must pass and a spoilt copy for each rule must not.
+With the path of tests/otlp/write.c's program its requests must pass, and a copy spoilt for a
+rule must not. docs/backends has a page for each backend.
 """
 
 import glob
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "otlp"))
 import peers
 
 peers.enter_venv()
@@ -57,7 +58,8 @@ def pyroscope(request):
               d.string_table, d.attribute_table, d.stack_table)), "an empty table")
     need(d.string_table[0] == "", "string 0")
     for rp in request.resource_profiles:
-        need(len(rp.resource.attributes) <= 30, "more than 30 labels")
+        # 30 with __delta__, __name__, __otel__ and service_name
+        need(len(rp.resource.attributes) <= 26, "more than 30 labels")
         for a in rp.resource.attributes:
             need(len(a.key) <= 1024 and len(a.value.string_value) <= 2048, "a long label")
     for p in profiles(request):
@@ -94,11 +96,34 @@ def devfiler(request):
              "build_id.htlhash of mapping %s" % d.string_table[x.filename_strindex])
 
 
+def parca_dictionary(d):
+    for field, table in d.ListFields():
+        zero = type(table[0])()
+        need(table[0] == zero, "entry 0 of %s" % field.name)
+    need(len(d.ListFields()) == 7, "an empty table")
+    for a in d.attribute_table[1:]:
+        need(a.value.WhichOneof("value"), "an attribute without a value")
+
+
 def parca(request):
+    parca_dictionary(request.dictionary)
+    for rp in request.resource_profiles:
+        need(rp.HasField("resource"), "no resource")
+        keys = [a.key for a in rp.resource.attributes]
+        need(all(keys) and len(set(keys)) == len(keys), "keys of a resource")
+        need(all(a.value.WhichOneof("value") for a in rp.resource.attributes), "no value")
+        need(all(sp.HasField("scope") for sp in rp.scope_profiles), "no scope")
     for p in profiles(request):
+        need(p.HasField("sample_type") and p.HasField("period_type"), "no type")
+        need(p.period >= 0 and p.samples, "period or samples")
+        need(len(p.profile_id) in (0, 16) and (not p.profile_id or any(p.profile_id)), "id")
+        end = p.time_unix_nano + p.duration_nano
         for s in p.samples:
+            need(s.values or s.timestamps_unix_nano, "no value")
             need(not s.values or not s.timestamps_unix_nano
                  or len(s.values) == len(s.timestamps_unix_nano), "values per timestamp")
+            need(all(p.time_unix_nano <= t <= end for t in s.timestamps_unix_nano),
+                 "a timestamp outside of its profile")
 
 
 BACKENDS = [pyroscope, elastic, devfiler, parca]
@@ -138,8 +163,32 @@ def spoil_zero(r):
     del r.dictionary.mapping_table[:]
 
 
-SPOILT = [(pyroscope, spoil_period), (pyroscope, spoil_zero), (elastic, spoil_no_times),
-          (devfiler, spoil_frame_type), (devfiler, spoil_hash), (parca, spoil_times)]
+def spoil_period_type(r):
+    for p in profiles(r):
+        p.ClearField("period_type")
+
+
+def spoil_window(r):
+    for p in profiles(r):
+        p.duration_nano = 1
+
+
+def spoil_resource(r):
+    for rp in r.resource_profiles:
+        for a in rp.resource.attributes:
+            a.key_strindex, a.key = 1, ""  # as a reference
+
+
+def spoil_labels(r):
+    for rp in r.resource_profiles:
+        for i in range(30):
+            rp.resource.attributes.add(key="label%d" % i).value.string_value = "x"
+
+
+SPOILT = [(pyroscope, spoil_period), (pyroscope, spoil_zero), (pyroscope, spoil_labels),
+          (elastic, spoil_no_times), (devfiler, spoil_frame_type), (devfiler, spoil_hash),
+          (parca, spoil_times), (parca, spoil_zero), (parca, spoil_period_type),
+          (parca, spoil_window), (parca, spoil_resource)]
 
 
 def read(path):

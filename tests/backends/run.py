@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What backends make of our requests, by their own code where it builds.
+
+    run.py --otelprof PROGRAM --write OTLP_WRITE --dir DIR
+
+Two inputs: the requests of tests/otlp/write.c, whose samples the model says, and a recording of
+programs with known stacks. tests/backends/go has a program for each backend, which hands
+requests to the backend's code and prints what would be stored: as many of each stack, leaf
+first, as went in. The others are held against rules.py. See docs/backends.
+
+The programs are kept in $OTELPROF_CACHE and built where OTELPROF_E2E=1 or CI=true: about 3
+minutes of CPU time each from nothing. $OTELPROF_GO_SOURCES may name folders with the source
+trees of Go modules, which are taken before any download.
+"""
+
+import argparse
+import collections
+import glob
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "truth"), os.path.join(HERE, "..", "otlp")]
+import build
+import golang
+import otlp
+import peers
+import run as truth
+
+HZ = 199
+SECONDS = 10  # of a machine that may be busy
+PYTHON = os.path.join(HERE, "..", "python", "known.py")
+LEAVES = {"c-gcc": ["leaf_a", "leaf_b", "leaf_c"], "python": ["leaf_50", "leaf_30", "leaf_20"]}
+SHARES = [0.5, 0.3, 0.2]
+MIN_SAMPLES = 150
+POINTS = 0.16  # four standard deviations of as many samples
+MODEL_PERIOD = 50000000  # of write.c
+MODEL_SAMPLES = 1000
+
+
+class Input:
+    """Requests and what is in them: {(type, executable, stack): count or sum}."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.want = collections.Counter()
+        self.period = None
+
+    @property
+    def paths(self):
+        return sorted(glob.glob(os.path.join(self.folder, "request-*.bin")))
+
+
+def model_stack(places):
+    """Names of a stack, from the model's text of its locations."""
+    names = []
+    for place in places:
+        lines = re.fullmatch(r"\w+(?:\[.*?\])?(?: (.*?))? profile\.frame\.type=\w+", place)
+        if lines.group(1):
+            names += [re.match(r"function\d+", line).group() for line in
+                      lines.group(1).split("<")]
+    return tuple(names)
+
+
+def written(write, folder):
+    out = Input(truth.fresh_folder(folder))
+    out.period = MODEL_PERIOD
+    subprocess.run([write, out.folder, "6", str(MODEL_SAMPLES), "60000"], check=True)
+    with open(os.path.join(out.folder, "samples.txt"), encoding="ascii") as f:
+        for line in f:
+            kind, resource, *places, tail = line.rstrip("\n").split("; ")
+            value = re.search(r" value (-?\d+)$", tail)
+            exe = re.search(r" name=(\w+)", resource).group(1)
+            out.want[kind, exe, model_stack(places)] += int(value.group(1)) if value else 1
+    return out
+
+
+def start_programs(folder):
+    """{name: (process, path of the executable)}"""
+    path, why = build.build("c-gcc", folder)
+    if not path:
+        raise RuntimeError(why)
+    python = os.path.realpath("/usr/bin/python3")
+    programs = {"c-gcc": (truth.start(path, truth.LONG), path),
+                "python": (subprocess.Popen([python, PYTHON, "spin", truth.LONG],
+                                            stdout=subprocess.PIPE), python)}
+    time.sleep(1)  # Python says nothing when it is past its own start
+    return programs
+
+
+def recorded(args):
+    """(Input, {name: path of its executable}, the recording as tests/truth reads it)"""
+    out = Input(truth.fresh_folder(os.path.join(args.dir, "recorded")))
+    file = os.path.join(out.folder, "record.otlp")
+    programs = start_programs(args.dir)
+    try:
+        command = [args.otelprof, "record", "-o", file, "--format", "otlp", "-F", str(HZ), "-d",
+                   str(SECONDS)]
+        for process, _ in programs.values():
+            command += ["-p", str(process.pid)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    finally:
+        truth.stop([process for process, _ in programs.values()])
+    if done.returncode:
+        raise RuntimeError("otelprof record: " + done.stderr.strip().splitlines()[-1])
+    with open(file, "rb") as f:
+        data = f.read()
+    at = 0
+    while at < len(data):
+        end = at + 4 + int.from_bytes(data[at:at + 4], "big")
+        with open(os.path.join(out.folder, "request-%08d.bin" % at), "wb") as f:
+            f.write(data[at + 4:end])
+        at = end
+    capture = otlp.read_framed(data)
+    for s in capture.samples:
+        out.want["samples", s.exe, tuple(f.name for f in s.frames if f.name)] += s.count
+        out.period = s.period
+    return out, {name: path for name, (_, path) in programs.items()}, capture
+
+
+def build_id(path):
+    """As readelf says it."""
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True)
+    return re.search(r"Build ID: ([0-9a-f]+)", notes.stdout).group(1)
+
+
+def htlhash(path):
+    """The file's first and last 4,096 bytes and its length, as the conventions have it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    text = data[:4096] + data[-4096:] + len(data).to_bytes(8, "big")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def chain_problems(name, stacks):
+    """@stacks: {names: count} of a known program: its chain, in order, and its leaves' parts."""
+    chain = ["f%d" % n for n in range(1, 25)]
+    leaves = collections.Counter()
+    total = sum(stacks.values())
+    for stack, count in stacks.items():
+        found = [n for n in stack if n in chain or n in LEAVES[name]]
+        if found[1:] == chain and found[0] in LEAVES[name]:
+            leaves[found[0]] += count
+    whole = sum(leaves.values())
+    if total < MIN_SAMPLES:
+        yield "%s: %d samples" % (name, total)
+    if whole < 0.97 * total:
+        yield "%s: %d of %d stacks have the chain" % (name, whole, total)
+    for leaf, share in zip(LEAVES[name], SHARES):
+        if whole and abs(leaves[leaf] / whole - share) > POINTS:
+            yield "%s: %s is %.2f of its samples" % (name, leaf, leaves[leaf] / whole)
+
+
+class Backend:
+    """One program of tests/backends/go, and how its words translate."""
+
+    def __init__(self, name, kinds, exe, scaled=(), lenient=None):
+        self.name = name
+        self.kinds = kinds  # its name of a kind: ours
+        self.exe = exe  # its label of the executable's name
+        self.scaled = scaled  # kinds whose value is times the period
+        self.lenient = lenient  # (option that makes up for a fault of the backend, the fault)
+
+    def store(self, program, given, *options):
+        """({(type, executable, stack): value}, {file: build id}) of what it would store."""
+        done = subprocess.run([program, *options, *given.paths], capture_output=True, text=True,
+                              timeout=600)
+        if done.returncode:
+            raise RuntimeError("it refuses: " + done.stderr.strip()[-300:])
+        got = collections.Counter()
+        ids = {}
+        for line in done.stdout.splitlines():
+            row = json.loads(line)
+            kind = self.kinds.get(row["kind"], row["kind"])
+            value = row["value"]
+            if kind in self.scaled:
+                value, rest = divmod(value, given.period)
+                assert not rest, "a value that is no multiple of the period"
+            got[kind, row["labels"].get(self.exe), tuple(row["stack"])] += value
+            ids.update(row["build_ids"])
+        return got, ids
+
+
+BACKENDS = [
+    Backend("pyroscope", {"process_cpu:cpu:nanoseconds": "samples",
+                          "off_cpu:off_cpu:nanoseconds": "off_cpu"},
+            "process.executable.name", {"samples"}),
+    Backend("parca", {"otelprof:samples:count": "samples",
+                      "otelprof:off_cpu:nanoseconds": "off_cpu"},
+            "process_executable_name",
+            lenient=("-shift", "each frame has the name of the function before its own")),
+]
+
+
+def differences(want, got):
+    for key in sorted(set(want) | set(got), key=str):
+        if want[key] != got[key]:
+            yield "%s of %s: %d went in, %d came out: %s" % (
+                *key[:2], want[key], got[key], ";".join(key[2])[:200])
+
+
+def known_problems(got, ids, paths):
+    for name, path in paths.items():
+        exe = os.path.basename(path)
+        yield from chain_problems(name, {key[2]: n for key, n in got.items() if key[1] == exe})
+        found = [value for file, value in ids.items() if os.path.basename(file) == exe]
+        if found != [build_id(path)]:
+            yield "%s: build id %s, readelf says %s" % (name, found, build_id(path))
+
+
+class Suite:
+    def __init__(self):
+        self.failed = self.passed = 0
+
+    def say(self, status, name, text, problems=()):
+        print("%s backends %s: %s" % (status, name, " ".join(text.split())), flush=True)
+        for problem in problems[:6]:
+            print("    " + problem[:600], flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+    def judge(self, name, text, problems):
+        problems = list(problems)
+        self.say("FAIL" if problems else "ok", name, "wrong" if problems else text, problems)
+
+
+def stored_wrong(one, program, model, real, paths, *options):
+    problems = []
+    for given in (model, real):
+        got, ids = one.store(program, given, *options)
+        problems += differences(given.want, got)
+    return problems + list(known_problems(got, ids, paths))
+
+
+def backend(suite, one, model, real, paths):
+    program, cost = golang.program(one.name)
+    if not program:
+        return suite.say("skip", one.name, cost)
+    text = "%d made-up and %d recorded samples stored under their stacks; %s" % (
+        MODEL_SAMPLES, sum(real.want.values()), cost)
+    problems = stored_wrong(one, program, model, real, paths)
+    if problems and one.lenient:
+        option, fault = one.lenient
+        text += "; but " + fault
+        problems = stored_wrong(one, program, model, real, paths, option)
+    return suite.judge(one.name, text, problems)
+
+
+def rules(suite, real, paths, capture):
+    done = subprocess.run([sys.executable, os.path.join(HERE, "rules.py"), *real.paths],
+                          capture_output=True, text=True)
+    said = done.stdout.strip().splitlines() or [done.stderr.strip()[-300:]]
+    if done.returncode == 77:
+        return suite.say("skip", "rules", said[0])
+    problems = said if done.returncode else []
+    for name, path in paths.items():
+        found = {f.mapping_attributes.get("process.executable.build_id.htlhash")
+                 for s in capture.samples for f in s.frames
+                 if f.mapping == os.path.basename(path)}
+        if found != {htlhash(path)}:
+            problems.append("%s: htlhash %s, of the file %s" % (name, found, htlhash(path)))
+    return suite.judge("rules", "a recording of %d samples passes those of Pyroscope, Elastic, "
+                       "devfiler and Parca" % sum(real.want.values()), problems)
+
+
+def profcheck(suite, real):
+    try:
+        tool = peers.profcheck()
+    except SystemExit:
+        return suite.say("skip", "profcheck", "not obtainable, and PROFCHECK names no program")
+    problems = []
+    for path in real.paths:
+        done = subprocess.run([tool, "-check-dupes", "-check-orphans", path],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            problems.append(done.stdout.strip())
+    return suite.judge("profcheck", "%d requests of a recording" % len(real.paths), problems)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--write", required=True)
+    parser.add_argument("--dir", required=True)
+    args = parser.parse_args()
+    args.dir = os.path.abspath(args.dir)
+    suite = Suite()
+    try:
+        model = written(args.write, os.path.join(args.dir, "written"))
+        real, paths, capture = recorded(args)
+    except (OSError, RuntimeError, subprocess.SubprocessError, otlp.Malformed) as e:
+        suite.say("FAIL", "input", str(e))
+        return 1
+    rules(suite, real, paths, capture)
+    profcheck(suite, real)
+    for one in BACKENDS:
+        try:
+            backend(suite, one, model, real, paths)
+        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as e:
+            suite.say("FAIL", one.name, str(e))
+    return 1 if suite.failed else 0 if suite.passed else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
