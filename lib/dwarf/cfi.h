@@ -70,9 +70,10 @@ struct op_cfi_sink {
 	/* An FDE begins; its rows are wanted where this returns 1. */
 	int (*fde)(void *data, const struct op_cfi_fde *fde);
 	/* From @pc on @state holds. Pcs of an FDE do not descend; of several at one the last
-	 * counts. A NULL @state: the rest of the FDE cannot be read. */
+	 * counts. A NULL @state: the rest of the FDE cannot be read. @moved: it differs from
+	 * the FDE's row before in the CFA's offset alone. */
 	int (*row)(void *data, const struct op_cfi_fde *fde, uint64_t pc,
-		   const struct op_cfi_state *state);
+		   const struct op_cfi_state *state, bool moved);
 };
 
 struct op_cfi_stats {

@@ -44,6 +44,12 @@ enum {
 	CFA_GNU_negative_offset_extended = 0x2f,
 };
 
+/* What a new row is about. Most differ from the one before in the CFA's offset alone. */
+enum {
+	CHANGED_OFFSET = 1,
+	CHANGED_RULE = 2,
+};
+
 struct machine {
 	const struct op_cfi *cfi;
 	const struct op_cie *cie;
@@ -52,7 +58,8 @@ struct machine {
 	struct op_reader r;
 	uint64_t addr; /* ELF address of r.start */
 	uint64_t pc;
-	bool changed; /* since the last row */
+	uint32_t changed;  /* since the last row: CHANGED_* */
+	uint64_t followed; /* a bit a register below 64 whose rule is kept */
 	size_t depth;
 	struct op_cfi_state state;
 	struct op_cfi_state saved[OP_CFI_REMEMBER_MAX];
@@ -97,7 +104,7 @@ static void set(struct machine *m, uint64_t reg, struct op_cfi_value value)
 	if (!rule)
 		return;
 	*rule = value;
-	m->changed = true;
+	m->changed |= CHANGED_RULE;
 }
 
 static void set_off(struct machine *m, uint64_t reg, enum op_cfi_how how, int64_t off)
@@ -109,7 +116,7 @@ static void set_off(struct machine *m, uint64_t reg, enum op_cfi_how how, int64_
 	if (op_mul_overflow(off, m->cie->data_align, &off))
 		m->r.failed = true;
 	*rule = (struct op_cfi_value){ .how = (uint16_t)how, .off = off };
-	m->changed = true;
+	m->changed |= CHANGED_RULE;
 }
 
 /* An operand without sign as a number with one. */
@@ -140,7 +147,7 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
 		.off = off,
 	};
 	m->state.cfa_off = off;
-	m->changed = true;
+	m->changed |= CHANGED_RULE;
 }
 
 /* The offset alone. It has no meaning for an expression until a register is named. */
@@ -149,7 +156,7 @@ static void set_cfa_off(struct machine *m, int64_t off)
 	m->state.cfa_off = off;
 	if (m->state.cfa.how == OP_CFI_IS_REG)
 		m->state.cfa.off = off;
-	m->changed = true;
+	m->changed |= CHANGED_OFFSET;
 }
 
 static int64_t factored(struct machine *m, int64_t off)
@@ -173,7 +180,7 @@ static void read_expression(struct machine *m, uint8_t op)
 	v = op_dwarf_expr_value(bytes, (size_t)len, !of_cfa);
 	if (of_cfa) {
 		m->state.cfa = v;
-		m->changed = true;
+		m->changed |= CHANGED_RULE;
 		return;
 	}
 	if (op == CFA_expression) { /* the value is the address */
@@ -190,14 +197,17 @@ static void read_expression(struct machine *m, uint8_t op)
 /* Rows before what is wanted of the FDE hold at its start. */
 static int give(struct machine *m, const struct op_cfi_state *state)
 {
-	return m->sink->row(m->sink->data, m->fde, OP_MAX(m->pc, m->fde->start), state);
+	bool moved = state && m->changed == CHANGED_OFFSET;
+
+	m->changed = 0;
+	return m->sink->row(m->sink->data, m->fde, OP_MAX(m->pc, m->fde->start), state,
+			    moved);
 }
 
 static int give_row(struct machine *m)
 {
 	if (!m->changed || m->pc >= m->fde->end)
 		return 0;
-	m->changed = false;
 	return give(m, &m->state);
 }
 
@@ -254,7 +264,7 @@ static int restore_state(struct machine *m)
 	if (m->depth == 0)
 		return -EBADMSG;
 	m->state = m->saved[--m->depth];
-	m->changed = true;
+	m->changed |= CHANGED_RULE;
 	return 0;
 }
 
@@ -375,7 +385,10 @@ static inline int step(struct machine *m, uint8_t op)
 	case CFA_advance_loc:
 		return advance_inline(m, low);
 	case CFA_offset:
-		set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(&m->r));
+		if (m->followed >> low & 1)
+			set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(&m->r));
+		else /* most: saved registers that no caller is found by */
+			(void)read_uleb(&m->r);
 		return 0;
 	case CFA_restore:
 		restore(m, low);
@@ -385,12 +398,19 @@ static inline int step(struct machine *m, uint8_t op)
 			set_cfa_off(m, read_uleb_signed(&m->r));
 			return 0;
 		}
-		return step_other(m, op);
+		return op == CFA_nop ? 0 : step_other(m, op);
 	}
+}
+
+static uint64_t bit_of(uint64_t reg)
+{
+	return reg < 64 ? UINT64_C(1) << reg : 0;
 }
 
 static int run(struct machine *m)
 {
+	m->followed =
+		bit_of(m->cie->ra_reg) | bit_of(m->cfi->fp_reg) | bit_of(m->cfi->sp_reg);
 	while (op_reader_left(&m->r)) {
 		int r = step(m, *m->r.pos++);
 
@@ -437,7 +457,7 @@ int op_cfi_run_fde(const struct op_cfi *cfi, struct op_cfi_parsed_fde *parsed,
 	m.r = parsed->program;
 	m.addr = parsed->program_addr;
 	m.pc = parsed->pc;
-	m.changed = true;
+	m.changed = CHANGED_RULE;
 	m.depth = 0;
 	m.state = parsed->cie->initial;
 	error = run(&m);

@@ -11,6 +11,7 @@
 struct source {
 	struct op_builder *b;
 	op_arch_rule_fn rule;
+	struct op_rule last;	 /* of the row before */
 	struct op_source_go *go; /* NULL: there is no Go code, or it was read */
 	uint64_t go_start;
 	uint64_t go_end;
@@ -46,14 +47,30 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 	return r < 0 ? r : 0; /* its rows say the same in a language we need not read */
 }
 
+/* @rule at another offset of sp. As one word: it is read as one right after. */
+static struct op_rule moved_to(struct op_rule rule, int32_t cfa_off)
+{
+	uint64_t word;
+
+	memcpy(&word, &rule, sizeof(word));
+	word = (word & UINT32_MAX) | (uint64_t)(uint32_t)cfa_off << 32;
+	memcpy(&rule, &word, sizeof(rule));
+	return rule;
+}
+
 static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
-		  const struct op_cfi_state *state)
+		  const struct op_cfi_state *state, bool moved)
 {
 	struct source *s = data;
 	struct op_rule rule = { .cfa = OP_CFA_INVALID };
 
-	if (state && !s->rule(state, &rule))
+	/* The commonest row, of a push or a pop. */
+	if (moved && s->last.cfa == OP_CFA_SP &&
+	    state->cfa.off == (int32_t)state->cfa.off)
+		rule = moved_to(s->last, (int32_t)state->cfa.off);
+	else if (state && !s->rule(state, &rule))
 		s->b->table->inexpressible++;
+	s->last = rule;
 	return op_builder_row(s->b, pc, rule);
 }
 

@@ -12,6 +12,7 @@ struct last {
 	uint64_t start;
 	uint64_t pc;
 	op_arch_rule_fn rule;
+	struct op_rule row;
 };
 
 /* What lib/unwind relies on: FDEs ascend, and rows within them. */
@@ -26,16 +27,22 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 }
 
 static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
-		  const struct op_cfi_state *state)
+		  const struct op_cfi_state *state, bool moved)
 {
 	struct last *last = data;
-	struct op_rule rule;
+	struct op_rule rule = { .cfa = OP_CFA_INVALID };
+	struct op_rule expected = last->row;
 
 	if (pc < last->pc || pc >= fde->end)
 		abort();
 	last->pc = pc;
 	if (state && last->rule(state, &rule) && rule.cfa >= OP_CFA_MAX)
 		abort();
+	/* What a reader may do with a row that only moved gives what the row says. */
+	expected.cfa_off = rule.cfa_off;
+	if (moved && rule.cfa == OP_CFA_SP && memcmp(&rule, &expected, sizeof(rule)) != 0)
+		abort();
+	last->row = rule;
 	return 0;
 }
 

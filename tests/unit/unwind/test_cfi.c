@@ -36,16 +36,24 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 }
 
 static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
-		  const struct op_cfi_state *state)
+		  const struct op_cfi_state *state, bool moved)
 {
 	struct seen *s = data;
 	struct row *row = &s->row[s->rows];
+	struct op_cfi_state before;
 
 	CHECK(s->rows < ROWS_MAX);
 	CHECK(pc >= fde->start && pc < fde->end);
 	*row = (struct row){ .pc = pc, .readable = state };
 	if (state)
 		row->state = *state;
+	if (moved) {
+		CHECK(state && s->rows > 0);
+		before = row[-1].state;
+		before.cfa.off = state->cfa.off;
+		before.cfa_off = state->cfa_off;
+		CHECK(memcmp(&before, state, sizeof(before)) == 0);
+	}
 	s->rows++;
 	return 0;
 }
