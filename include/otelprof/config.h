@@ -42,6 +42,7 @@ struct otelprof_attribute {
 #define OTELPROF_COMMAND_LINE	  (UINT64_C(1) << 4) /* process.command_args: may be secret */
 #define OTELPROF_NO_START_SCAN	  (UINT64_C(1) << 5) /* learn of processes by events only */
 #define OTELPROF_NO_BPF_LOOP	  (UINT64_C(1) << 6) /* the programs of kernels before 5.17 */
+#define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 
 /* otelprof_config.runtimes_off: a bit a language runtime */
 #define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
@@ -60,12 +61,19 @@ struct otelprof_config {
 	uint32_t log_level;  /* lines up to this level are given to log; WARNING */
 	otelprof_log_fn log; /* NULL: silent */
 	void *log_userdata;
-	const char *procfs_root;  /* "/proc" */
-	const char *sysfs_root;	  /* "/sys" */
-	const char *service_name; /* of processes that name none; NULL: none */
+	const char *procfs_root; /* "/proc" */
+	const char *sysfs_root;	 /* "/sys" */
+	/* service.name of processes that name none; NULL: their executable's name, "": none */
+	const char *service_name;
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
+	/* Names of variables that go out as process.environment_variable.NAME; no other is
+	 * read but OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. May be secret. */
+	const char *const *environment;
+	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
 };
+
+#define OTELPROF_ENVIRONMENT_MAX 32
 
 /** Set every field of @config to its default. Any thread. Since 0.1. */
 static inline void otelprof_config_init(struct otelprof_config *config)

@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "op_user_types.h"
+#include "process/environment.h"
+#include "process/host.h"
 
 enum {
 	STRUCT_BYTES_MAX =
@@ -25,7 +27,7 @@ enum {
 
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
-static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 7) - 1;
+static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 8) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
@@ -77,6 +79,31 @@ static int check_range(struct op_log *log, const char *field, uint64_t value,
 		       (unsigned long long)max);
 }
 
+static int check_environment(const struct otelprof_config *c, struct op_log *log)
+{
+	size_t i;
+
+	if (c->environment_len && !c->environment)
+		return op_fail(log, -EINVAL,
+			       "environment is NULL with environment_len set");
+	if (c->environment_len > OTELPROF_ENVIRONMENT_MAX)
+		return op_fail(log, -EINVAL,
+			       "environment_len is %zu; at most %d variables are read",
+			       c->environment_len, OTELPROF_ENVIRONMENT_MAX);
+	for (i = 0; i < c->environment_len; i++) {
+		const char *name = c->environment[i];
+
+		if (!name || !*name || strchr(name, '=') ||
+		    strlen(name) > OP_VARIABLE_NAME_MAX)
+			return op_fail(
+				log, -EINVAL,
+				"environment: name %zu must have 1 to %d bytes and "
+				"no '='",
+				i, OP_VARIABLE_NAME_MAX);
+	}
+	return 0;
+}
+
 static int check(const struct otelprof_config *c, struct op_log *log)
 {
 	size_t i;
@@ -110,7 +137,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 		    !c->attributes[i].value)
 			return op_fail(log, -EINVAL,
 				       "attribute %zu has no key or no value", i);
-	return 0;
+	return check_environment(c, log);
 }
 
 static void set_defaults(struct otelprof_config *c)
@@ -166,6 +193,27 @@ static int copy_attributes(struct otelprof_config *c)
 	return 0;
 }
 
+static int copy_environment(struct otelprof_config *c)
+{
+	const char *const *from = c->environment;
+	const char **to;
+	size_t i;
+
+	c->environment = NULL;
+	if (!c->environment_len)
+		return 0;
+	to = calloc(c->environment_len, sizeof(*to));
+	c->environment = to;
+	if (!to)
+		return -ENOMEM;
+	for (i = 0; i < c->environment_len; i++) {
+		to[i] = strdup(from[i]);
+		if (!to[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Replace every borrowed pointer of @c by a copy. On failure what is not a copy is NULL. */
 static int copy_strings(struct otelprof_config *c)
 {
@@ -173,6 +221,10 @@ static int copy_strings(struct otelprof_config *c)
 	size_t i;
 	int r = copy_attributes(c);
 
+	if (r == 0)
+		r = copy_environment(c);
+	else
+		c->environment = NULL;
 	for (i = 0; i < OP_ARRAY_SIZE(strings); i++) {
 		if (r == 0)
 			r = copy_string(strings[i]);
@@ -208,6 +260,46 @@ int op_config_init(const struct otelprof_config *from, struct op_log *log,
 	return 0;
 }
 
+static int add_attribute(struct otelprof_config *c, const char *key, const char *value)
+{
+	struct otelprof_attribute new = { 0 };
+	struct otelprof_attribute *grown;
+	size_t i;
+
+	for (i = 0; i < c->attributes_len; i++)
+		if (strcmp(c->attributes[i].key, key) == 0)
+			return 0; /* the user knows better */
+	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->attributes = grown;
+	new.key = strdup(key);
+	new.value = strdup(value);
+	grown[c->attributes_len++] = new;
+	return new.key &&new.value ? 0 : -ENOMEM;
+}
+
+int op_config_add_host(struct otelprof_config *c)
+{
+	struct op_host host;
+	int r;
+
+	if (c->flags & OTELPROF_NO_HOST)
+		return 0;
+	op_host_read(c->procfs_root, &host);
+	r = *host.name ? add_attribute(c, "host.name", host.name) : 0;
+	if (r == 0 && *host.id)
+		r = add_attribute(c, "host.id", host.id);
+#if defined(__x86_64__)
+	if (r == 0)
+		r = add_attribute(c, "host.arch", "amd64");
+#elif defined(__aarch64__)
+	if (r == 0)
+		r = add_attribute(c, "host.arch", "arm64");
+#endif
+	return r == 0 ? add_attribute(c, "os.type", "linux") : r;
+}
+
 void op_config_deinit(struct otelprof_config *c)
 {
 	size_t i;
@@ -217,6 +309,9 @@ void op_config_deinit(struct otelprof_config *c)
 		free((void *)c->attributes[i].value);
 	}
 	free((void *)c->attributes);
+	for (i = 0; c->environment && i < c->environment_len; i++)
+		free((void *)c->environment[i]);
+	free((void *)c->environment);
 	free((void *)c->procfs_root);
 	free((void *)c->sysfs_root);
 	free((void *)c->service_name);

@@ -31,6 +31,9 @@ int op_config_give(void *to, const void *from, size_t from_size, size_t min_size
 /* Check, copy with all strings, and fill in defaults. Caller frees with op_config_deinit(). */
 int op_config_init(const struct otelprof_config *from, struct op_log *log,
 		   struct otelprof_config *ret);
+/* Add what is known of the host to the attributes, by semantic convention, where the user
+ * gave no such key and did not forbid it. 0 or -ENOMEM. */
+int op_config_add_host(struct otelprof_config *config);
 void op_config_deinit(struct otelprof_config *config);
 
 /* Check a filter; *@ret borrows @from's rules and strings. NULL: no rules. */

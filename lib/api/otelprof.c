@@ -61,7 +61,10 @@ static int make_rooms(struct otelprof *p)
 		.flags = config->flags,
 		.symbol_budget_bytes = config->symbol_budget_bytes,
 		.max_processes = config->max_processes,
+		.sysfs_root = config->sysfs_root,
 		.service_name = config->service_name,
+		.environment = config->environment,
+		.environment_len = config->environment_len,
 		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
 		.publish = op_capture_publish,
 		.unpublish = op_capture_unpublish,
@@ -130,7 +133,9 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
 		p->log.userdata = p->config.log_userdata;
 		p->log.level = (int)p->config.log_level;
 		p->rate_hz = p->config.sample_rate_hz;
-		r = make_rooms(p);
+		r = op_config_add_host(&p->config);
+		if (r == 0)
+			r = make_rooms(p);
 	}
 	if (r < 0) {
 		keep_init_error(p, r);

@@ -311,7 +311,7 @@ int op_context_read(const struct op_memory *memory, uint64_t addr,
 		    struct op_claims *claims, uint64_t *ret_published_ns)
 {
 	_cleanup_free_ uint8_t *buf = NULL;
-	struct op_context_header h;
+	struct op_context_header h = { 0 };
 	int tries;
 	int r = -EAGAIN;
 

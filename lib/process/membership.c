@@ -18,14 +18,27 @@ enum {
 /* Of the first PID namespace of a kernel: include/linux/proc_ns.h, PROC_PID_INIT_INO. */
 static const uint64_t FIRST_PID_NAMESPACE = UINT64_C(0xEFFFFFFC);
 
-/* The inode of /proc/PID/ns/@name; 0 where it cannot be had. */
-static uint64_t namespace_of(const char *procfs_root, uint32_t pid, const char *name)
+uint64_t op_namespace_inode(const char *procfs_root, const char *process,
+			    const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s/%u/ns/%s", procfs_root, pid, name);
+	(void)snprintf(path, sizeof(path), "%s/%s/ns/%s", procfs_root, process, name);
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
+}
+
+bool op_is_host_procfs(const char *procfs_root)
+{
+	return op_namespace_inode(procfs_root, "1", "pid") == FIRST_PID_NAMESPACE;
+}
+
+static bool is_in_mounts(const struct op_memberships *m, uint32_t pid)
+{
+	char process[16];
+
+	(void)snprintf(process, sizeof(process), "%u", pid);
+	return op_namespace_inode(m->procfs_root, process, "mnt") == m->host_mounts;
 }
 
 void op_memberships_init(struct op_memberships *m, const char *procfs_root,
@@ -34,8 +47,8 @@ void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 	*m = (struct op_memberships){ .procfs_root = procfs_root,
 				      .sysfs_root = sysfs_root };
 	/* Process 1 of another PID namespace may be in a container itself. */
-	if (namespace_of(procfs_root, 1, "pid") == FIRST_PID_NAMESPACE)
-		m->host_mounts = namespace_of(procfs_root, 1, "mnt");
+	if (op_is_host_procfs(procfs_root))
+		m->host_mounts = op_namespace_inode(procfs_root, "1", "mnt");
 }
 
 static void forget_cgroups(struct op_memberships *m)
@@ -75,7 +88,7 @@ static bool by_mounts(const struct op_memberships *m, uint32_t pid,
 	_cleanup_free_ char *text = NULL;
 	ssize_t len;
 
-	if (m->host_mounts && namespace_of(m->procfs_root, pid, "mnt") == m->host_mounts)
+	if (m->host_mounts && is_in_mounts(m, pid))
 		return false;
 	len = op_proc_file_read(m->procfs_root, pid, "mountinfo", MOUNTINFO_MAX, &text);
 	return len > 0 && op_container_of_mountinfo(text, (size_t)len, ret);

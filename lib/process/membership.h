@@ -30,6 +30,12 @@ struct op_memberships {
 	uint64_t host_mounts;	   /* inode of the host's mount namespace; 0: not known */
 };
 
+/* The inode of /proc/@process/ns/@name; 0 where it cannot be had. */
+uint64_t op_namespace_inode(const char *procfs_root, const char *process,
+			    const char *name);
+/* Is it of the host's own PID namespace, so that process 1 is the host's? */
+bool op_is_host_procfs(const char *procfs_root);
+
 /* Borrows both roots until op_memberships_deinit(). */
 void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 			 const char *sysfs_root);

@@ -110,6 +110,80 @@ static void test_defaults(void)
 	op_config_deinit(&c);
 }
 
+/* A program of version 0.1: its struct ends before what came later. */
+static void test_a_program_of_0_1(void)
+{
+	static const size_t end = offsetof(struct otelprof_config, environment);
+	struct otelprof_config from;
+	struct otelprof_config c;
+	void *old = malloc(end); /* what is behind it is not ours */
+
+	otelprof_config_init(&from);
+	from.size = end;
+	from.sample_rate_hz = 99;
+	CHECK(old);
+	memcpy(old, &from, end);
+	CHECK_INT(op_config_init(old, NULL, &c), 0);
+	CHECK_INT(c.sample_rate_hz, 99);
+	CHECK_INT(c.environment_len, 0);
+	CHECK(!c.environment);
+	op_config_deinit(&c);
+	free(old);
+}
+
+static void test_environment_is_copied(void)
+{
+	char name[] = "APP_MODE";
+	const char *const names[] = { name, "HOME" };
+	struct otelprof_config from;
+	struct otelprof_config c;
+
+	otelprof_config_init(&from);
+	from.environment = names;
+	from.environment_len = 2;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	name[0] = 'x';
+	CHECK_STR(c.environment[0], "APP_MODE");
+	CHECK_STR(c.environment[1], "HOME");
+	op_config_deinit(&c);
+}
+
+static const char *attribute_of(const struct otelprof_config *c, const char *key)
+{
+	const char *value = NULL;
+	size_t i;
+
+	for (i = 0; i < c->attributes_len; i++) {
+		if (strcmp(c->attributes[i].key, key) != 0)
+			continue;
+		CHECK(!value); /* once */
+		value = c->attributes[i].value;
+	}
+	return value;
+}
+
+static void test_host(void)
+{
+	struct otelprof_attribute mine = { "host.name", "mine" };
+	struct otelprof_config from;
+	struct otelprof_config c;
+
+	otelprof_config_init(&from);
+	from.attributes = &mine;
+	from.attributes_len = 1;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	CHECK_INT(op_config_add_host(&c), 0);
+	CHECK_STR(attribute_of(&c, "host.name"), "mine");
+	CHECK_STR(attribute_of(&c, "os.type"), "linux");
+	op_config_deinit(&c);
+	from.attributes_len = 0;
+	from.flags = OTELPROF_NO_HOST;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	CHECK_INT(op_config_add_host(&c), 0);
+	CHECK_INT(c.attributes_len, 0);
+	op_config_deinit(&c);
+}
+
 static void test_strings_are_copied(void)
 {
 	char name[] = "billing";
@@ -164,6 +238,27 @@ static void attributes_nowhere(struct otelprof_config *c)
 	c->attributes_len = 1;
 }
 
+static void environment_nowhere(struct otelprof_config *c)
+{
+	c->environment_len = 1;
+}
+
+static void environment_with_a_value(struct otelprof_config *c)
+{
+	static const char *const names[] = { "A=b" };
+
+	c->environment = names;
+	c->environment_len = 1;
+}
+
+static void much_environment(struct otelprof_config *c)
+{
+	static const char *const names[OTELPROF_ENVIRONMENT_MAX + 1] = { "A" };
+
+	c->environment = names;
+	c->environment_len = OTELPROF_ENVIRONMENT_MAX + 1;
+}
+
 static void a_thread(struct otelprof_config *c)
 {
 	c->threads = 1;
@@ -187,6 +282,9 @@ static void test_values_out_of_range_are_named(void)
 	refuse(attributes_nowhere, -EINVAL, "attributes");
 	refuse(many_frames, -EINVAL, "max_frames");
 	refuse(a_thread, -EINVAL, "threads");
+	refuse(environment_nowhere, -EINVAL, "environment");
+	refuse(environment_with_a_value, -EINVAL, "'='");
+	refuse(much_environment, -EINVAL, "environment_len is 33");
 	refuse(unknown_runtime, -E2BIG, "runtimes_off");
 }
 
@@ -224,7 +322,8 @@ TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	  { "wild_sizes_are_refused", test_wild_sizes_are_refused },
 	  { "given_structs_are_filled_as_far_as_they_reach",
 	    test_given_structs_are_filled_as_far_as_they_reach },
-	  { "defaults", test_defaults },
+	  { "defaults", test_defaults }, { "a_program_of_0_1", test_a_program_of_0_1 },
+	  { "environment_is_copied", test_environment_is_copied }, { "host", test_host },
 	  { "strings_are_copied", test_strings_are_copied },
 	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },
 	  { "filters_are_checked", test_filters_are_checked })
