@@ -9,6 +9,7 @@ Prints "ok|FAIL|skip k8s CELL: what". Exits 1 if one failed, 77 if nothing could
 
 import argparse
 import copy
+import json
 import os
 import re
 import signal
@@ -113,6 +114,16 @@ def kubeconfig(run):
     return path
 
 
+def wait_for_port(host, port, process, log, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as s:
+            if s.connect_ex((host, port)) == 0:
+                return
+        time.sleep(0.1)
+    raise RuntimeError("the Collector did not start: see " + log)
+
+
 class Collector:
     """A Collector on the node, not in a pod."""
 
@@ -137,14 +148,8 @@ class Collector:
         self.endpoint = "%s:%d" % (HOST_IP, port)
         self.port = port
 
-    def wait(self, seconds=30):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and self.process.poll() is None:
-            with socket.socket() as s:
-                if s.connect_ex((HOST_IP, self.port)) == 0:
-                    return
-            time.sleep(0.1)
-        raise RuntimeError("the Collector did not start: see " + self.log)
+    def wait(self):
+        wait_for_port(HOST_IP, self.port, self.process, self.log)
 
     def __enter__(self):
         return self
@@ -164,7 +169,7 @@ def cell_export(run, version):
     config["processors"]["k8s_attributes"].update(auth_type="kubeConfig",
                                                   wait_for_metadata=True)
     name = "export-" + version
-    with Collector(run, name, run.collectors[version], config, 4317, K8S_NODE_NAME=scene.NODE,
+    with Collector(run, name, run.collectors[version], config, 4317, NODE_NAME=scene.NODE,
                    KUBECONFIG=kubeconfig(run)) as collector:
         collector.wait()
         done = subprocess.run([run.args.otelprof, "export", "--endpoint",
@@ -220,14 +225,15 @@ def record_as_agent(run, name, change=lambda context: None):
     container.process.wait(120)
     run.kubelet.stop(container)
     return container.process.returncode, container.text(), \
-        scene.read_framed_so_far(out + "/x.otlp")
+        scene.Follower(out + "/x.otlp").read()
 
 
 def lost_without(run, name):
     """Which targets' stacks are not right any more, whether kernel frames have names, and
     what was said, where the agent has all its capabilities but @name."""
     status, text, capture = record_as_agent(
-        run, "agent-no-" + name.lower(), lambda context: context["capabilities"]["add"].remove(name))
+        run, "agent-no-" + name.lower(),
+        lambda context: context["capabilities"]["add"].remove(name))
     if status:
         return None, None, text
     lost = {called for pid, (called, _) in run.scene.targets.items()
@@ -274,8 +280,68 @@ def cell_capability(run, _):
     run.judge("capability", result)
 
 
-CELLS = {"manifests": cell_manifests, "export": cell_export, "rights": cell_rights,
-         "capabilities": cell_capabilities, "capability": cell_capability}
+def image_of(run, version):
+    """The image recipe's result with this Collector, or why there is none."""
+    program = run.collectors[version]
+    parts = subprocess.run([program, "components"], capture_output=True, text=True).stdout
+    if not re.search(r"name: otelprof$", parts, re.M):
+        return None, "this Collector was built without the otelprof receiver"
+    with open(os.path.join(EXAMPLES, "Containerfile"), encoding="utf-8") as f:
+        entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", f.read(), re.M)[1])
+    folder = scene.rootfs(run.path("image-" + version), program)
+    os.rename(os.path.join(folder, "bin", os.path.basename(program)), folder + entry[0])
+    return (folder, entry), None
+
+
+def start_gateway(run, backend):
+    pod = pod_of("Deployment", GATEWAY)
+    for item in pod["spec"]["containers"][0]["env"]:
+        item["value"] = {"BACKEND_ENDPOINT": backend, "BACKEND_INSECURE": "true"}.get(
+            item["name"], item["value"])
+    gateway = run.scene.start(pod)[0]
+    wait_for_port(run.kubelet.hosts[GATEWAY], 4317, gateway.process, gateway.log)
+    return gateway
+
+
+def cell_pods(run, version):
+    """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
+    name = "pods-" + version
+    run.kubelet.images["otelcol-profiling:latest"], why = image_of(run, version)
+    if why:
+        return run.say("skip", name, why)
+    config = {"service": {"pipelines": {"profiles": {}}}}
+    with Collector(run, name, run.collectors[version], config, 4320) as backend:
+        backend.wait()
+        gateway = start_gateway(run, backend.endpoint)
+        agent = run.scene.start(pod_of("DaemonSet", AGENT))[0]
+        run.scene.wait_for_samples(backend.out, run.scene.targets, CELL.min_samples)
+        # A pod that comes while the agent runs.
+        late = run.scene.start(scene.workload("late-" + version.replace(".", "-"), "bank",
+                                              scene.container("late")))[0]
+        late_pid = run.scene.target(late)
+        run.scene.wait_for_samples(backend.out, [late_pid], 1)
+        used = agent.memory_peak()
+        status = run.kubelet.stop(agent), run.kubelet.stop(gateway)
+        run.kubelet.stop(late)
+        run.scene.forget(late_pid)
+    capture = otlp.read_file(backend.out)
+    result = check.Result()
+    result.need(status == (0, 0), "agent and gateway ended with %d, %d: %s" % (
+        *status, agent.text()[-300:] if any(status) else ""))
+    result.notes.append("agent: at most %d MiB of memory" % (used >> 20))
+    names = [scene.k8s_of(s) for s in check.select(capture, late_pid)]
+    want = run.scene.names[late.id]
+    result.need(want in names and all(n.items() <= want.items() for n in names),
+                "late pod: %d of %d samples with all its names" % (names.count(want), len(names)))
+    # What the receiver says at its end is what arrived two Collectors later.
+    run.judge(name, result, check.check_accounting(agent.text(), capture),
+              run.scene.judge(capture, CELL))
+
+
+# rights comes last: it judges what all the others asked of the API server.
+CELLS = {"manifests": cell_manifests, "capabilities": cell_capabilities,
+         "capability": cell_capability, "export": cell_export, "pods": cell_pods,
+         "rights": cell_rights}
 
 
 def enter_namespaces():
@@ -296,7 +362,7 @@ def run_cells(run, names):
                 run.say("FAIL", "-".join(filter(None, (name, version))), str(e))
 
 
-PER_VERSION = {"export", "receiver"}
+PER_VERSION = {"export", "pods"}
 
 
 def main():
@@ -304,6 +370,7 @@ def main():
     parser.add_argument("--otelprof", required=True)
     parser.add_argument("--etcd", required=True)
     parser.add_argument("--apiserver", required=True)
+    parser.add_argument("--seccomp", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--collector", action="append", default=[], metavar="VERSION=PROGRAM")
     parser.add_argument("cells", nargs="*")
@@ -325,7 +392,8 @@ def main():
                                      entry),
             "otelprof:1": (scene.rootfs(run.path("image-otelprof"), args.otelprof),
                            ["/bin/otelprof"])}
-        kubelet = run.kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images)
+        kubelet = run.kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images,
+                                        args.seccomp)
         run.scene = scene.Scene(run.cluster, kubelet)
         try:
             run.scene.prepare()

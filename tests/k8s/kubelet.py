@@ -81,6 +81,17 @@ class Container:
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return f.read()
 
+    def memory_peak(self):
+        """Bytes, page cache and BPF maps included; 0 where the kernel does not tell."""
+        for path in ("/sys/fs/cgroup/memory%s/memory.max_usage_in_bytes",
+                     "/sys/fs/cgroup%s/memory.peak"):
+            try:
+                with open(path % self.cgroup, encoding="ascii") as f:
+                    return int(f.read())
+            except OSError:
+                pass
+        return 0
+
     @property
     def pid(self):
         """The process as the host sees it."""
@@ -89,9 +100,11 @@ class Container:
 
 
 class Kubelet:
-    def __init__(self, cluster, node, folder, images):
-        """@images: name → (root file system, entry point)."""
+    def __init__(self, cluster, node, folder, images, seccomp):
+        """@images: name → (root file system, entry point). @seccomp: the program of that
+        folder."""
         self.cluster, self.node, self.folder, self.images = cluster, node, folder, images
+        self.seccomp = seccomp
         self.runc = ["runc", "--root", os.path.join(folder, "runc")]
         self.containers = []
         self.hosts = {}
@@ -201,9 +214,8 @@ class Kubelet:
                 "resources": {"devices": [{"allow": False, "access": "rwm"}],
                               **({"memory": {"limit": memory_bytes(limit)}} if limit else {})},
                 "maskedPaths": MASKED, "readonlyPaths": READ_ONLY}}
-        profile = context.get("seccompProfile", {}).get("type")
-        if profile == "RuntimeDefault" and "seccomp" in self.images:
-            config["linux"]["seccomp"] = self.images["seccomp"](caps)
+        if context.get("seccompProfile", {}).get("type") == "RuntimeDefault":
+            config["linux"]["seccomp"] = json.loads(run(self.seccomp, *caps).stdout)
         return config
 
     # Its life

@@ -14,6 +14,7 @@ cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
 version=${KUBE_VERSION:-1.35.4}
 apiserver=$cache/kube/$version/kube-apiserver
 etcd=$cache/kube/etcd/usr/bin/etcd
+seccomp=$cache/kube/seccomp
 otelprof=$1
 dir=$2
 shift 2
@@ -37,6 +38,13 @@ grep -qw overlay /proc/filesystems || skip "the kernel has no overlay file syste
 
 if [ "${OTELPROF_K8S:-}" = 1 ] || [ "${CI:-}" = true ]; then
 	[ -x "$etcd" ] || sh "$here/fetch-etcd.sh" >/dev/null || skip "etcd cannot be fetched"
+	if [ ! -x "$seccomp" ] && have_go; then
+		src=$(mktemp -d)
+		cp "$here"/seccomp/* "$src"
+		(cd "$src" && CGO_ENABLED=0 go build -mod=mod -o "$seccomp" .) ||
+			skip "the seccomp profile's program does not build"
+		rm -rf "$src"
+	fi
 	if [ ! -x "$apiserver" ]; then
 		have_go || skip "kube-apiserver is not built, and there is no Go 1.25"
 		started=$(date +%s)
@@ -48,10 +56,10 @@ if [ "${OTELPROF_K8S:-}" = 1 ] || [ "${CI:-}" = true ]; then
 		echo "kube-apiserver built in $(($(date +%s) - started)) s"
 	fi
 fi
-[ -x "$etcd" ] && [ -x "$apiserver" ] ||
+[ -x "$etcd" ] && [ -x "$apiserver" ] && [ -x "$seccomp" ] ||
 	skip "no kube-apiserver in the cache (OTELPROF_K8S=1 builds it)"
 
-set -- --etcd "$etcd" --apiserver "$apiserver" "$@"
+set -- --etcd "$etcd" --apiserver "$apiserver" --seccomp "$seccomp" "$@"
 for collector in "$cache"/collector/*/otelcol-test; do
 	[ -x "$collector" ] || continue
 	set -- --collector "$(basename "$(dirname "$collector")")=$collector" "$@"

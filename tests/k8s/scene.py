@@ -120,19 +120,27 @@ class Scene:
             if time.monotonic() > end or one.process.poll() is not None:
                 raise RuntimeError("%s did not start: %s" % (one.name, one.text()[-300:]))
             time.sleep(0.05)
-        self.targets[one.pid] = "%s/%s" % (one.pod["metadata"]["name"], one.name), one.id
+        pid = one.pid
+        self.targets[pid] = "%s/%s" % (one.pod["metadata"]["name"], one.name), one.id
+        return pid
+
+    def forget(self, pid):
+        del self.targets[pid]
 
     def stop(self):
         truth.stop(self.processes)
 
     # What comes out
 
-    def counts(self, capture):
-        out = dict.fromkeys(self.targets, 0)
-        for sample in check.select(capture):
-            if sample.pid in out:
-                out[sample.pid] += sample.count
-        return out
+    def wait_for_samples(self, path, pids, least, seconds=90):
+        """Until each of @pids has @least samples in the file, or the time is over."""
+        follower = Follower(path)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            capture = follower.read()
+            if all(sum(s.count for s in check.select(capture, pid)) >= least for pid in pids):
+                return
+            time.sleep(1)
 
     def judge(self, capture, cell, named=True):
         """Each target's stacks and names; and nobody else's names on anything. Not @named:
@@ -162,17 +170,24 @@ def k8s_of(sample, named=True):
     return {k: v for k, v in sample.resource.items() if k.startswith("k8s.")}
 
 
-def read_framed_so_far(path):
-    """A file that is still written to: whole requests only."""
-    try:
-        with open(path, "rb") as f:
-            data = f.read()
-    except FileNotFoundError:
-        return otlp.Capture()
-    at = 0
-    while at + 4 <= len(data):
-        size = 4 + int.from_bytes(data[at:at + 4], "big")
-        if at + size > len(data):
-            break
-        at += size
-    return otlp.read_framed(data[:at]) if at else otlp.Capture()
+class Follower:
+    """A file of framed requests that is still written to: what is whole so far."""
+
+    def __init__(self, path):
+        self.path, self.at, self.capture = path, 0, otlp.Capture()
+
+    def read(self):
+        try:
+            with open(self.path, "rb") as f:
+                f.seek(self.at)
+                data = f.read()
+        except FileNotFoundError:
+            return self.capture
+        while len(data) >= 4:
+            size = 4 + int.from_bytes(data[:4], "big")
+            if len(data) < size:
+                break
+            otlp.read_request(data[4:size], self.capture)
+            self.at += size
+            data = data[size:]
+        return self.capture
