@@ -40,10 +40,6 @@ DATA_ALLOWED = {
     "init_log": "thread-local: why otelprof_init() failed, when there is no handle to ask",
 }
 
-PUBLIC_HOSTS = {"deb.debian.org", "snapshot.debian.org", "proxy.golang.org", "sum.golang.org",
-                "pypi.org", "registry.npmjs.org", "crates.io", "static.crates.io"}
-
-
 def suffix(path):
     return pathlib.PurePath(path).suffix
 
@@ -157,16 +153,16 @@ def error_numbers(path, text):
 
 
 def machine(path, text):
-    """No path of one machine, no private host."""
+    """No path of one machine, no private host, no registry."""
     yield from find(r"""(?<![\w})\]"'%*./<>-])/(work|root|home/\w+|build)/\w\S*""", text,
                     "a path of one machine: %s")
     yield from find(r"(?<![\w.-])[\w.-]+\.(internal|corp|intranet|lan|svc|cluster\.local)\b"
                     r"(?=[:/\s\"'])", text, "a private host: %s")
     for match in re.finditer(r"https?://(?:[^/@\s]*@)?([\w.-]+)", text):
         host = match.group(1)
-        if re.search(r"artifactory|nexus|registry|mirror|goproxy|pypi|npm|crates", host) and \
-                host not in PUBLIC_HOSTS:
-            yield line_of(text, match.start()), "a private host: " + host
+        if re.search(r"artifactory|nexus|registry|mirror|proxy\.|pypi|npm|crates|"
+                     r"deb\.|snapshot\.|maven", host):
+            yield line_of(text, match.start()), "a registry; its client knows it: " + host
 
 
 RULES = [spdx, comments, output, close_on_exec, rooms, marks, bpf_tests, error_numbers, machine]

@@ -88,6 +88,8 @@ BAD = {
         ("tests/a.sh", "X=https://reg" "istry.example/simple\n", 1),
         ("tests/a.sh", "X=https://u:p@mir" "ror.example/simple\n", 1),
         ("tests/a.sh", "X=http://artifacts.inter" "nal/x\n", 1),
+        ("docs/a.md", "from https://proxy.go" "lang.org/x\n", 1),
+        ("tests/a.sh", "\nmirror=http://deb.deb" "ian.org/debian\n", 2),
     ],
 }
 
@@ -133,7 +135,7 @@ GOOD = {
     ],
     lint.machine: [
         ("docs/a.md", "/proc/PID/root/x, %s/root/y, HOME=/root, build/lib, /usr/lib/x\n"),
-        ("docs/a.md", "https://proxy.golang.org/x, https://pypi.org/simple, http://localhost:1\n"),
+        ("docs/a.md", "https://otlp.example/v1development/profiles, http://localhost:1\n"),
         ("docs/a.md", "http://collector:4317, internal/x.h\n"),
     ],
 }

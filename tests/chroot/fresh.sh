@@ -26,7 +26,6 @@ if [ -z "$root" ]; then
 	root=$(mktemp -d)
 	rmdir "$root"
 fi
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 cleanup() {
 	[ -z "$keep" ] || return 0
@@ -38,7 +37,7 @@ cleanup() {
 trap cleanup EXIT
 
 if [ ! -x "$root/bin/sh" ]; then
-	debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1 || {
+	debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.log" 2>&1 || {
 		tail -n 20 "$root.log"
 		exit 1
 	}

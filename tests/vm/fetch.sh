@@ -8,7 +8,9 @@
 set -eu
 
 cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/kernels
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# Where this machine itself has its packages from.
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" |
+	grep -v security | head -n 1)}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 suite_of() {

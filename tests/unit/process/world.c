@@ -147,7 +147,7 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 
 	CHECK(bytes);
 	memcpy(bytes, record, sizeof(*record));
-	if (kernel_bytes)
+	if (kernel && kernel_bytes)
 		memcpy(bytes + sizeof(*record), kernel, kernel_bytes);
 	if (rest_len)
 		memcpy(bytes + sizeof(*record) + kernel_bytes, rest, rest_len);
