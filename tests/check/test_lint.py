@@ -88,8 +88,8 @@ BAD = {
         ("tests/a.sh", "X=https://reg" "istry.example/simple\n", 1),
         ("tests/a.sh", "X=https://u:p@mir" "ror.example/simple\n", 1),
         ("tests/a.sh", "X=http://artifacts.inter" "nal/x\n", 1),
-        ("docs/a.md", "from https://proxy.go" "lang.org/x\n", 1),
-        ("tests/a.sh", "\nmirror=http://deb.deb" "ian.org/debian\n", 2),
+        ("docs/a.md", "from https://pro" "xy.golang.org/x\n", 1),
+        ("tests/a.sh", "\nmirror=http://de" "b.debian.org/debian\n", 2),
     ],
 }
 
