@@ -282,6 +282,17 @@ CELLS = {
 }
 
 
+def run_cells(robust, known):
+    for name in robust.args.cells or known:
+        try:
+            known[name](robust, name)
+        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
+            robust.say("FAIL", name, str(e))
+    if robust.failed:
+        return 1
+    return 0 if robust.passed else 77
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--otelprof", required=True)
@@ -290,15 +301,7 @@ def main():
     args = parser.parse_args()
     args.dir = os.path.abspath(args.dir)
     os.makedirs(args.dir, exist_ok=True)
-    robust = Robust(args)
-    for name in args.cells or CELLS:
-        try:
-            CELLS[name](robust, name)
-        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
-            robust.say("FAIL", name, str(e))
-    if robust.failed:
-        return 1
-    return 0 if robust.passed else 77
+    return run_cells(Robust(args), CELLS)
 
 
 if __name__ == "__main__":
