@@ -8,7 +8,7 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python e2e k8s vm: these alone
+#     SUITE           meson live python e2e collector k8s vm backends valgrind: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -27,7 +27,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | e2e | k8s | vm) suites="$suites $option" ;;
+	meson | live | python | e2e | collector | k8s | vm | backends | valgrind) suites="$suites $option" ;;
 	*)
 		sed -n '3,15s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -36,7 +36,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python e2e k8s"
+	[ -n "$quick" ] || suites="meson live python e2e collector k8s backends valgrind"
 	[ -z "$matrix" ] || suites="$suites vm"
 fi
 
@@ -174,6 +174,16 @@ run_e2e() {
 	fi
 }
 
+run_collector() {
+	say "the receiver in Collectors"
+	why=$(why_not_live)
+	if [ -n "$why" ]; then
+		result "skip collector all: $why"
+	else
+		collect collector sh tests/collector/run.sh "$out/collector"
+	fi
+}
+
 # After e2e, which builds the Collector.
 run_k8s() {
 	say "Kubernetes"
@@ -183,6 +193,22 @@ run_k8s() {
 	else
 		collect k8s sh tests/k8s/run.sh "$otelprof" "$out/k8s"
 	fi
+}
+
+run_backends() {
+	say "what backends make of it"
+	why=$(why_not_live)
+	if [ -n "$why" ]; then
+		result "skip backends all: $why"
+	else
+		collect backends python3 tests/backends/run.py --otelprof "$otelprof" \
+			--write "$out/release/tests/otlp/otlp_write" --dir "$out/backends"
+	fi
+}
+
+run_valgrind() {
+	say "unit tests under valgrind"
+	collect valgrind sh tests/valgrind/run.sh "$out/valgrind"
 }
 
 run_vm() {

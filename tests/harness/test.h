@@ -65,6 +65,19 @@ struct test {
 		exit(77);                                                                \
 	} while (0)
 
+/* Is "program/@name" one of the words of $OTELPROF_TEST_WITHOUT? See tests/valgrind. */
+static inline int test_without(const char *program, const char *name)
+{
+	const char *words = getenv("OTELPROF_TEST_WITHOUT");
+	const char *base = strrchr(program, '/');
+	char word[256];
+	char all[4096];
+
+	(void)snprintf(word, sizeof(word), " %s/%s ", base ? base + 1 : program, name);
+	(void)snprintf(all, sizeof(all), " %s ", words ? words : "");
+	return strstr(all, word) != NULL;
+}
+
 static inline int test_run(const struct test *tests, size_t len, int argc, char **argv)
 {
 	size_t ran = 0;
@@ -73,6 +86,10 @@ static inline int test_run(const struct test *tests, size_t len, int argc, char 
 	for (i = 0; i < len; i++) {
 		if (argc > 1 && strcmp(argv[1], tests[i].name) != 0)
 			continue;
+		if (test_without(argv[0], tests[i].name)) {
+			(void)printf("without %s\n", tests[i].name);
+			continue;
+		}
 		(void)printf("%s\n", tests[i].name);
 		(void)fflush(stdout);
 		tests[i].fn();
