@@ -156,6 +156,7 @@ def machine(path, text):
     """No path of one machine, no private host, no registry."""
     yield from find(r"""(?<![\w})\]"'%*./<>-])/(work|root|home/\w+|build)/\w\S*""", text,
                     "a path of one machine: %s")
+    yield from find(r"/tmp/(live|briefs|bash_jobs)\b", text, "a path of one machine: %s")
     yield from find(r"(?<![\w.-])[\w.-]+\.(internal|corp|intranet|lan|svc|cluster\.local)\b"
                     r"(?=[:/\s\"'])", text, "a private host: %s")
     for match in re.finditer(r"https?://(?:[^/@\s]*@)?([\w.-]+)", text):
@@ -165,7 +166,25 @@ def machine(path, text):
             yield line_of(text, match.start()), "a registry; its client knows it: " + host
 
 
-RULES = [spdx, comments, output, close_on_exec, rooms, marks, bpf_tests, error_numbers, machine]
+def foreign(path, text):
+    """Every line is the project's own: no notice of another's rights, no other licence."""
+    if pathlib.PurePath(path).name == "COPYING":
+        return
+    yield from find(r"(?i)\bcopyr" r"ight\s*(\(c\)|\u00a9|[12]\d{3})|\ball rights res" r"erved\b|"
+                    r"\bpermission is her" r"eby granted\b|\blicen[sc]ed under the\b|"
+                    r"SPDX-FileCopyr" r"ightText", text, "another's notice: %s")
+    yield from find(r"^[^\w\n]*SPDX-License-Identifier: (?!Apache-2\.0|GPL-2\.0-only OR BSD-2-Clause)"
+                    r"\S+", text, "another licence: %s")
+
+
+def tools(path, text):
+    """What a change was written with is in no file."""
+    yield from find(r"(?i)\b(cla" r"ude|anth" r"ropic|chat" r"gpt|open" r"ai|copi" r"lot|"
+                    r"language mo" r"del|ai assis" r"tant)\b", text, "%s")
+
+
+RULES = [spdx, comments, output, close_on_exec, rooms, marks, bpf_tests, error_numbers, machine,
+         foreign, tools]
 
 
 def check_text(root):

@@ -90,6 +90,18 @@ BAD = {
         ("tests/a.sh", "X=http://artifacts.inter" "nal/x\n", 1),
         ("docs/a.md", "from https://pro" "xy.golang.org/x\n", 1),
         ("tests/a.sh", "\nmirror=http://de" "b.debian.org/debian\n", 2),
+        ("tests/a.py", "x = '/tmp/li" "ve/run'\n", 1),
+    ],
+    lint.foreign: [
+        ("lib/base/a.c", C + "/* Copyr" "ight (c) 2019 The Others */\n", 2),
+        ("tests/a.py", "# Copyr" "ight 2022-2026 The Others\n", 1),
+        ("tests/a.py", "# x\n# Licen" "sed under the Other License\n", 2),
+        ("tests/a.go", "// Permission is her" "eby granted, free of charge\n", 1),
+        ("bpf/a.h", "\n// SPDX-License" "-Identifier: GPL-2.0-or-later\n", 2),
+    ],
+    lint.tools: [
+        ("docs/a.md", "Written by Cla" "ude.\n", 1),
+        ("tests/a.py", "\n# as Copi" "lot says\n", 2),
     ],
 }
 
@@ -137,6 +149,14 @@ GOOD = {
         ("docs/a.md", "/proc/PID/root/x, %s/root/y, HOME=/root, build/lib, /usr/lib/x\n"),
         ("docs/a.md", "https://otlp.example/v1development/profiles, http://localhost:1\n"),
         ("docs/a.md", "http://collector:4317, internal/x.h\n"),
+    ],
+    lint.foreign: [
+        ("COPYING", "Copyr" "ight (c) the libotelprof authors.\n"),
+        ("bpf/a.h", "/* SPDX-License" "-Identifier: GPL-2.0-only OR BSD-2-Clause */\n"),
+        ("docs/a.md", "Apache-2.0; see COPYING. A copyright of nobody else stands here.\n"),
+    ],
+    lint.tools: [
+        ("docs/a.md", "A pilot copies; the included model\n"),
     ],
 }
 
