@@ -6,8 +6,16 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* Depth of the profiler's PID namespace below the first. Set before loading. */
-const volatile __u32 op_pid_level = 0;
+enum {
+	OP_PID_LEVELS_MAX = 32, /* MAX_PID_NS_LEVEL of the kernel */
+};
+
+/* The profiler's PID namespace by its inode; 0: the first one. Set before loading. */
+const volatile __u32 op_pid_namespace = 0;
+
+/* How deep below the first it is: its processes cannot see that, so it is learnt from the
+ * first task that is met in it. 0: not yet. */
+volatile __u32 op_pid_level;
 
 /* The current task. bpf_get_current_task() serves every kernel; its fields are read by
  * bpf_probe_read_kernel(), which BPF_CORE_READ does. */
@@ -16,7 +24,7 @@ static __always_inline struct task_struct *op_current_task(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
-/* The number of @pid in the PID namespace at depth @level, or 0. */
+/* The number of @pid at depth @level, if that is of the profiler's namespace; else 0. */
 static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 {
 	struct upid *upid;
@@ -25,7 +33,19 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 		return 0;
 	upid = (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
 			       level * bpf_core_type_size(struct upid));
+	if (BPF_CORE_READ(upid, ns, ns.inum) != op_pid_namespace)
+		return 0;
 	return (__u32)BPF_CORE_READ(upid, nr);
+}
+
+static __always_inline __u32 op_find_pid_level(struct pid *pid)
+{
+	__u32 level;
+
+	for (level = 1; level <= OP_PID_LEVELS_MAX; level++)
+		if (op_pid_at(pid, level))
+			return level;
+	return 0;
 }
 
 /* The ids of the current task in the profiler's PID namespace; false where it has none. */
@@ -33,13 +53,21 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 					__u32 *ret_tid)
 {
 	__u64 both = bpf_get_current_pid_tgid();
+	__u32 level;
 
 	*ret_pid = (__u32)(both >> 32);
 	*ret_tid = (__u32)both;
-	if (!op_pid_level)
+	if (!op_pid_namespace)
 		return true;
-	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), op_pid_level);
-	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), op_pid_level);
+	level = op_pid_level;
+	if (!level) {
+		level = op_find_pid_level(BPF_CORE_READ(task, thread_pid));
+		if (!level)
+			return false;
+		op_pid_level = level;
+	}
+	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), level);
+	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), level);
 	return *ret_pid != 0;
 }
 

@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "otelprof/stats.h"
+#include "process/membership.h"
 
 enum {
 	TEXT_BYTES = 256,
@@ -240,20 +241,18 @@ static void check_cgroups(struct doctor *d)
 
 static void check_pid_namespace(struct doctor *d)
 {
-	_cleanup_free_ char *text = NULL;
-	char path[TEXT_BYTES];
-	const char *p;
-	int levels = -1;
+	const char *root = d->config->procfs_root;
+	bool first = op_in_first_pid_namespace(root, "self");
+	uint64_t theirs = op_namespace_inode(root, "1", "pid");
+	bool same = !theirs || theirs == op_namespace_inode(root, "self", "pid");
 
-	(void)snprintf(path, sizeof(path), "%s/self/status", d->config->procfs_root);
-	if (op_read_file(path, SYSCTL_BYTES_MAX * 4, &text) >= 0 &&
-	    (p = strstr(text, "NSpid:")))
-		for (; *p && *p != '\n'; p++)
-			levels += *p == '\t';
-	row(d, or_less(levels <= 0), "all processes of the host",
+	row(d, or_less(first), "all processes of the host",
 	    "the host's PID namespace (hostPID in Kubernetes)",
 	    "only processes of this PID namespace and below are profiled",
-	    levels <= 0 ? "the first namespace" : "a namespace at depth %d", levels);
+	    first  ? "the first namespace"
+	    : same ? "another namespace"
+		   : "another namespace than that of %s",
+	    root);
 }
 
 static void check_bpf_statistics(struct doctor *d)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -24,7 +25,6 @@ enum {
 	RING_BYTES_MIN = 512 * 1024, /* forty first samples, with their stacks */
 	RING_BYTES_A_CPU = 64 * 1024,
 	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
-	STATUS_BYTES_MAX = 64 * 1024,
 };
 
 /* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we
@@ -39,23 +39,17 @@ static void unhush(libbpf_print_fn_t before)
 	(void)libbpf_set_print(before);
 }
 
-/* Depth of our PID namespace below the first: one less than the ids in NSpid. */
-static uint32_t pid_namespace_level(const char *procfs_root)
+/* The inode of our PID namespace, or 0 for the first one (include/linux/proc_ns.h). */
+static uint32_t pid_namespace(const char *procfs_root)
 {
+	static const uint32_t first = 0xEFFFFFFC;
 	char path[256];
-	_cleanup_free_ char *status = NULL;
-	uint32_t ids = 0;
-	const char *p;
+	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "%s/self/status", procfs_root);
-	if (op_read_file(path, STATUS_BYTES_MAX, &status) < 0)
+	(void)snprintf(path, sizeof(path), "%s/self/ns/pid", procfs_root);
+	if (stat(path, &st) < 0)
 		return 0;
-	p = strstr(status, "\nNSpid:");
-	if (!p)
-		return 0;
-	for (p += strlen("\nNSpid:"); *p && *p != '\n'; p++)
-		ids += *p == '\t';
-	return ids ? ids - 1 : 0;
+	return (uint32_t)st.st_ino == first ? 0 : (uint32_t)st.st_ino;
 }
 
 static uint32_t ring_bytes(const struct op_capture *c)
@@ -86,7 +80,7 @@ static void set_rodata(struct op_capture *c, struct op_sample_bpf *skel)
 	skel->rodata->op_kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
 	skel->rodata->op_user_stacks = !(flags & OTELPROF_NO_USER_STACKS);
 	skel->rodata->op_keep_idle = !!(flags & OTELPROF_IDLE);
-	skel->rodata->op_pid_level = pid_namespace_level(c->config.procfs_root);
+	skel->rodata->op_pid_namespace = pid_namespace(c->config.procfs_root);
 	skel->rodata->op_wakeup_bytes = ring_bytes(c) / 4;
 	skel->rodata->op_cgroup_ancestors = c->cgroup_ancestors;
 	skel->rodata->op_runtimes_on = c->runtimes;

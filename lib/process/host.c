@@ -71,7 +71,7 @@ void op_host_read(const char *procfs_root, struct op_host *ret)
 
 	*ret = (struct op_host){ 0 };
 	/* Process 1 of another PID namespace may be a container's. */
-	if (op_is_host_procfs(procfs_root)) {
+	if (op_in_first_pid_namespace(procfs_root, "1")) {
 		(void)snprintf(root, sizeof(root), "%s/1/root", procfs_root);
 		op_host_of_root(root, ret);
 		if (!in_first_uts_namespace(procfs_root, "1"))

@@ -28,9 +28,9 @@ uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
-bool op_is_host_procfs(const char *procfs_root)
+bool op_in_first_pid_namespace(const char *procfs_root, const char *process)
 {
-	return op_namespace_inode(procfs_root, "1", "pid") == FIRST_PID_NAMESPACE;
+	return op_namespace_inode(procfs_root, process, "pid") == FIRST_PID_NAMESPACE;
 }
 
 static bool is_in_mounts(const struct op_memberships *m, uint32_t pid)
@@ -47,7 +47,7 @@ void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 	*m = (struct op_memberships){ .procfs_root = procfs_root,
 				      .sysfs_root = sysfs_root };
 	/* Process 1 of another PID namespace may be in a container itself. */
-	if (op_is_host_procfs(procfs_root))
+	if (op_in_first_pid_namespace(procfs_root, "1"))
 		m->host_mounts = op_namespace_inode(procfs_root, "1", "mnt");
 }
 

@@ -33,8 +33,8 @@ struct op_memberships {
 /* The inode of /proc/@process/ns/@name; 0 where it cannot be had. */
 uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 			    const char *name);
-/* Is it of the host's own PID namespace, so that process 1 is the host's? */
-bool op_is_host_procfs(const char *procfs_root);
+/* Is @process in the host's own PID namespace? Where its process 1 is, that is the host's. */
+bool op_in_first_pid_namespace(const char *procfs_root, const char *process);
 
 /* Borrows both roots until op_memberships_deinit(). */
 void op_memberships_init(struct op_memberships *m, const char *procfs_root,

@@ -57,6 +57,19 @@ static int copy_config(struct op_processes *p, const struct op_processes_config 
 	return 0;
 }
 
+/* The kernel's events count processes as we do, /proc as its own process 1 does. */
+static void check_namespaces(const struct op_processes *p)
+{
+	uint64_t ours = op_namespace_inode(p->procfs_root, "self", "pid");
+	uint64_t theirs = op_namespace_inode(p->procfs_root, "1", "pid");
+
+	if (ours && theirs && ours != theirs)
+		op_log(p->config.log, OP_LOG_WARNING,
+		       "%s is of another PID namespace than this process, so that pids "
+		       "do not match: run in the host's (hostPID in Kubernetes)",
+		       p->procfs_root);
+}
+
 static void init_executables(struct op_processes *p)
 {
 	struct op_executables *x = &p->executables;
@@ -86,6 +99,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	if (r < 0)
 		return r;
 	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
+	check_namespaces(p);
 	p->now_ns = op_clock_monotonic_ns();
 	op_memo_init(&p->stacks, STACKS_WORDS_MAX);
 	p->host_stack = calloc(1, sizeof(*p->host_stack));
