@@ -20,6 +20,7 @@ enum {
 	CROWD = 20,
 	CROWD_WANTED_A = 4, /* the two of them that the filter includes */
 	CROWD_WANTED_B = 13,
+	BETWEEN_READINGS = 8, /* samples taken while the counters are read one by one */
 };
 
 struct got {
@@ -253,14 +254,34 @@ static void say_cost(const char *when, const struct otelprof_stats *a,
 			     (b->bpf_run_ns - a->bpf_run_ns) / runs, runs);
 }
 
+static uint64_t stacks_of(const struct otelprof_stats *s)
+{
+	return s->stacks_complete + s->stacks_truncated + s->stacks_broken;
+}
+
+/* From now on nothing passes. */
+static void filter_all(struct otelprof *p)
+{
+	struct otelprof_filter_rule nobody = { .size = sizeof(nobody),
+					       .kind = OTELPROF_FILTER_COMM,
+					       .text = "op-nobody" };
+	struct otelprof_filter filter;
+
+	otelprof_filter_init(&filter);
+	filter.rules = &nobody;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+}
+
 /* Twenty run and all are seen; then a filter names two, and from then on only they are. */
 static void test_a_filter_set_while_twenty_run(void)
 {
-	struct otelprof_stats at[4];
+	struct otelprof_stats at[6];
 	struct got got = { 0 };
 	pid_t pids[CROWD];
 	struct otelprof *p;
 	uint64_t ticks;
+	uint64_t kept;
 	int i;
 
 	for (i = 0; i < CROWD; i++)
@@ -281,6 +302,11 @@ static void test_a_filter_set_while_twenty_run(void)
 	at[2] = stats_of(p);
 	poll_for(p, 2000);
 	at[3] = stats_of(p);
+	filter_all(p);
+	poll_for(p, 200);
+	at[4] = stats_of(p);
+	poll_for(p, 1000);
+	at[5] = stats_of(p);
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	for (i = 0; i < CROWD; i++)
@@ -289,8 +315,14 @@ static void test_a_filter_set_while_twenty_run(void)
 	ticks = at[3].samples_taken - at[2].samples_taken;
 	CHECK(ticks > 0);
 	CHECK((at[3].samples_filtered - at[2].samples_filtered) * 2 > ticks);
+	/* what is filtered is not unwound: no more stacks ended than samples were kept */
+	kept = ticks - (at[3].samples_filtered - at[2].samples_filtered);
+	CHECK(stacks_of(&at[3]) - stacks_of(&at[2]) <= kept + BETWEEN_READINGS);
+	CHECK_INT(stacks_of(&at[5]), stacks_of(&at[4]));
+	CHECK(at[5].samples_filtered > at[4].samples_filtered);
 	say_cost("no filter", &at[0], &at[1]);
 	say_cost("filter of two in twenty", &at[2], &at[3]);
+	say_cost("filter of nobody", &at[4], &at[5]);
 	check_closed(p);
 	for (i = 0; i < CROWD; i++)
 		end(pids[i]);
