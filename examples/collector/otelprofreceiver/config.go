@@ -20,6 +20,8 @@ const (
 
 // Limits of the library (lib/api/config.c), so that "validate" finds what Start would.
 const (
+	environmentMax    = 32
+	variableNameMax   = 128
 	rateMaxHz         = 1000
 	framesMin         = 16
 	framesMax         = 1024
@@ -55,10 +57,11 @@ type Config struct {
 
 	Filter []Rule `mapstructure:"filter"`
 
-	ServiceName string            `mapstructure:"service_name"`
-	Attributes  map[string]string `mapstructure:"attributes"`
-	CommandLine bool              `mapstructure:"command_line"`
-	Environment []string          `mapstructure:"environment"`
+	ServiceName    *string           `mapstructure:"service_name"` // nil: the executable's name
+	HostAttributes bool              `mapstructure:"host_attributes"`
+	Attributes     map[string]string `mapstructure:"attributes"`
+	CommandLine    bool              `mapstructure:"command_line"`
+	Environment    []string          `mapstructure:"environment"`
 
 	ProcfsRoot string `mapstructure:"procfs_root"`
 	SysfsRoot  string `mapstructure:"sysfs_root"`
@@ -91,6 +94,7 @@ func defaultConfig() *Config {
 		UserStacks:             true,
 		NativeNames:            true,
 		StartScan:              true,
+		HostAttributes:         true,
 		ProcfsRoot:             "/proc",
 		SysfsRoot:              "/sys",
 		ProbabilisticInterval:  time.Minute,
@@ -194,9 +198,15 @@ func (c *Config) validateAttributes() error {
 }
 
 func (c *Config) validateEnvironment() error {
-	if len(c.Environment) > 0 {
-		return errors.New("environment (include_env_vars) is not there yet in libotelprof: " +
-			"remove it")
+	if len(c.Environment) > environmentMax {
+		return fmt.Errorf("environment has %d names and may have %d", len(c.Environment),
+			environmentMax)
+	}
+	for _, name := range c.Environment {
+		if name == "" || len(name) > variableNameMax || strings.ContainsAny(name, "=\x00") {
+			return fmt.Errorf("environment: %q is not the name of a variable of 1 to %d bytes",
+				name, variableNameMax)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package otelprofreceiver
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
-	"go.opentelemetry.io/collector/confmap/xconfmap"
 )
 
 // load reads a configuration as the Collector does.
@@ -30,10 +30,14 @@ func load(t *testing.T, yaml string) (*Config, error) {
 	if err := conf.Unmarshal(&c); err != nil {
 		return nil, err
 	}
-	return c.(*Config), xconfmap.Validate(c)
+	// The Collector validates the parts of a configuration, too.
+	got := c.(*Config)
+	return got, errors.Join(got.Validate(), got.Retry.Validate())
 }
 
 func uid(n uint32) *uint32 { return &n }
+
+func text(s string) *string { return &s }
 
 // Each key: a line of YAML, and what it must change in the default, or words of the error.
 var keys = []struct {
@@ -95,7 +99,9 @@ var keys = []struct {
 	{yaml: "filter: [{action: include, comm: a-name-that-is-long}]", wrong: "keeps 15 bytes"},
 	{yaml: "filter: [{action: exclude, all: true, keep_one_in: 2}]", wrong: "keep_one_in goes"},
 	{yaml: "filter: [{action: include, min_age: -5s}]", wrong: "min_age is -5s"},
-	{yaml: "service_name: edge", want: func(c *Config) { c.ServiceName = "edge" }},
+	{yaml: "service_name: edge", want: func(c *Config) { c.ServiceName = text("edge") }},
+	{yaml: `service_name: ""`, want: func(c *Config) { c.ServiceName = text("") }},
+	{yaml: "host_attributes: false", want: func(c *Config) { c.HostAttributes = false }},
 	{yaml: "attributes: {deployment.environment.name: prod}",
 		want: func(c *Config) {
 			c.Attributes = map[string]string{"deployment.environment.name": "prod"}
@@ -103,7 +109,11 @@ var keys = []struct {
 	{yaml: `attributes: {"": prod}`, wrong: "attributes has an empty key"},
 	{yaml: "command_line: true", want: func(c *Config) { c.CommandLine = true }},
 	{yaml: "environment: []", want: func(c *Config) { c.Environment = []string{} }},
-	{yaml: "environment: [POD_NAME]", wrong: "environment (include_env_vars) is not there yet"},
+	{yaml: "environment: [POD_NAME]",
+		want: func(c *Config) { c.Environment = []string{"POD_NAME"} }},
+	{yaml: "environment: [POD_NAME=x]", wrong: `environment: "POD_NAME=x" is not the name`},
+	{yaml: "environment: [" + strings.Repeat("A, ", 32) + "A]",
+		wrong: "environment has 33 names and may have 32"},
 	{yaml: "procfs_root: /host/proc", want: func(c *Config) { c.ProcfsRoot = "/host/proc" }},
 	{yaml: "sysfs_root: /host/sys", want: func(c *Config) { c.SysfsRoot = "/host/sys" }},
 	{yaml: "max_request_bytes: 1000000",
@@ -175,7 +185,9 @@ var keys = []struct {
 	{yaml: "off_cpu_threshold: 0", want: func(*Config) {}},
 	{yaml: "off_cpu_threshold: 0.1", wrong: "off_cpu_threshold: not there yet"},
 	{yaml: `include_env_vars: ""`, want: func(*Config) {}},
-	{yaml: "include_env_vars: POD_NAME, NODE", wrong: "(include_env_vars) is not there yet"},
+	{yaml: `include_env_vars: "POD_NAME, NODE"`,
+		want: func(c *Config) { c.Environment = []string{"POD_NAME", "NODE"} }},
+	{yaml: `include_env_vars: "A,,B"`, wrong: `environment: "" is not the name`},
 	{yaml: "load_probe: false", want: func(*Config) {}},
 	{yaml: "load_probe: true", wrong: "load_probe: not there yet"},
 	{yaml: "probe_links: []", want: func(*Config) {}},

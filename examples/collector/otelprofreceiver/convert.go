@@ -66,6 +66,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	flag(config.IdleStacks, C.OTELPROF_IDLE)
 	flag(config.CommandLine, C.OTELPROF_COMMAND_LINE)
 	flag(!config.StartScan, C.OTELPROF_NO_START_SCAN)
+	flag(!config.HostAttributes, C.OTELPROF_NO_HOST)
 	for name, on := range config.Runtimes {
 		if !on {
 			c.runtimes_off |= runtimes[name]
@@ -79,7 +80,9 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	c.ring_bytes = C.uint32_t(config.RingBytes)
 	c.procfs_root = m.text(config.ProcfsRoot)
 	c.sysfs_root = m.text(config.SysfsRoot)
-	c.service_name = m.text(config.ServiceName)
+	if config.ServiceName != nil {
+		c.service_name = m.whole(*config.ServiceName)
+	}
 
 	attributes := block[C.struct_otelprof_attribute](m, len(config.Attributes))
 	for i, key := range slices.Sorted(maps.Keys(config.Attributes)) {
@@ -88,6 +91,13 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	}
 	c.attributes = unsafe.SliceData(attributes)
 	c.attributes_len = C.size_t(len(attributes))
+
+	environment := block[*C.char](m, len(config.Environment))
+	for i, name := range config.Environment {
+		environment[i] = m.whole(name)
+	}
+	c.environment = unsafe.SliceData(environment)
+	c.environment_len = C.size_t(len(environment))
 	return c
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -244,12 +245,17 @@ func (s *session) snapshot() stats {
 func (s *session) sumUp() {
 	total := s.snapshot()
 	total.setQueue(s.queue.count())
-	dropped := maps.Clone(total.dropped)
-	maps.DeleteFunc(dropped, func(_ string, n uint64) bool { return n == 0 })
-	s.logger.Info("profiling ended",
-		zap.Uint64("samples_taken", total.taken),
-		zap.Uint64("samples_exported", total.exported),
-		zap.Uint64("samples_filtered", total.filtered),
-		zap.Uint64("samples_pending", total.pending),
-		zap.Any("samples_dropped", dropped))
+	lost, reasons := uint64(0), ""
+	for _, reason := range slices.Sorted(maps.Keys(total.dropped)) {
+		if n := total.dropped[reason]; n > 0 {
+			lost += n
+			reasons += fmt.Sprintf(", %s %d", reason, n)
+		}
+	}
+	pending := ""
+	if total.pending > 0 {
+		pending = fmt.Sprintf(" + pending %d", total.pending)
+	}
+	s.logger.Info(fmt.Sprintf("samples: taken %d = exported %d + filtered %d + dropped %d%s%s",
+		total.taken, total.exported, total.filtered, lost, pending, reasons))
 }
