@@ -16,6 +16,7 @@ trees of Go modules, which are taken before any download.
 
 import argparse
 import collections
+import concurrent.futures
 import glob
 import hashlib
 import json
@@ -173,14 +174,17 @@ class Backend:
                               timeout=600)
         if done.returncode:
             raise RuntimeError("it refuses: " + done.stderr.strip()[-300:])
+        return self.read(done.stdout, given.period)
+
+    def read(self, text, period):
         got = collections.Counter()
         ids = {}
-        for line in done.stdout.splitlines():
+        for line in text.splitlines():
             row = json.loads(line)
             kind = self.kinds.get(row["kind"], row["kind"])
             value = row["value"]
             if kind in self.scaled:
-                value, rest = divmod(value, given.period)
+                value, rest = divmod(value, period)
                 assert not rest, "a value that is no multiple of the period"
             got[kind, row["labels"].get(self.exe), tuple(row["stack"])] += value
             ids.update(row["build_ids"])
@@ -196,6 +200,8 @@ BACKENDS = [
             "process_executable_name",
             lenient=("-shift", "each frame has the name of the function before its own")),
 ]
+
+WIRES = {"pyroscope-grpc": []}
 
 
 def differences(want, got):
@@ -252,6 +258,37 @@ def backend(suite, one, model, real, paths):
     return suite.judge(one.name, text, problems)
 
 
+def wire(suite, args, one, name, options, period):
+    """otelprof export to a backend that listens."""
+    program, why = golang.program(one.name)
+    if not program:
+        return suite.say("skip", name, why)
+    programs = start_programs(args.dir)
+    server = subprocess.Popen([program, "-listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        address = server.stderr.readline().strip()
+        command = [args.otelprof, "export", "--endpoint", "http://" + address, *options, "-F",
+                   str(HZ), "--interval", "2", "-d", str(SECONDS)]
+        for process, _ in programs.values():
+            command += ["-p", str(process.pid)]
+        stored = concurrent.futures.ThreadPoolExecutor(1).submit(server.stdout.read)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    finally:
+        server.terminate()
+        truth.stop([process for process, _ in programs.values()])
+        server.wait(30)
+    said = done.stdout + done.stderr
+    exported = re.search(r"exported (\d+)", said)
+    if done.returncode or not exported:
+        return suite.say("FAIL", name, "otelprof export: " + said.strip()[-300:])
+    got, ids = one.read(stored.result(), period)
+    problems = list(known_problems(got, ids, {n: path for n, (_, path) in programs.items()}))
+    if sum(got.values()) != int(exported.group(1)):
+        problems.append("%s exported, %d stored" % (exported.group(1), sum(got.values())))
+    return suite.judge(name, "%d samples over the wire, all stored" % sum(got.values()), problems)
+
+
 def rules(suite, real, paths, capture):
     done = subprocess.run([sys.executable, os.path.join(HERE, "rules.py"), *real.paths],
                           capture_output=True, text=True)
@@ -304,6 +341,11 @@ def main():
             backend(suite, one, model, real, paths)
         except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as e:
             suite.say("FAIL", one.name, str(e))
+    for name, options in WIRES.items():
+        try:
+            wire(suite, args, BACKENDS[0], name, options, real.period)
+        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as e:
+            suite.say("FAIL", name, str(e))
     return 1 if suite.failed else 0 if suite.passed else 77
 
 

@@ -3,7 +3,8 @@
 // Command pyroscope gives requests to Pyroscope's OTLP handler and checks what comes out with
 // Pyroscope's validation, under the limits it ships with:
 //
-//	pyroscope REQUEST...
+//	pyroscope REQUEST...       files
+//	pyroscope -listen ADDRESS  what comes by gRPC or HTTP on one port, until SIGTERM
 //
 // Each sample that would be stored is one line of JSON. Only the age of a profile is not
 // checked: a request may have been recorded long ago.
@@ -13,13 +14,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 
 	"github.com/go-kit/log"
+	_ "github.com/grafana/dskit/grpcclient" // brings gRPC's gzip, as it does to Pyroscope
 	"github.com/grafana/dskit/server"
 	"github.com/grafana/dskit/user"
 	distributor "github.com/grafana/pyroscope/v2/pkg/distributor/model"
@@ -43,10 +50,13 @@ type sample struct {
 // store stands in for the distributor, which would send the series on.
 type store struct {
 	limits *validation.Overrides
+	lock   sync.Mutex
 	out    *json.Encoder
 }
 
 func (s *store) PushBatch(_ context.Context, req *distributor.PushRequest) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	for _, series := range req.Series {
 		if err := s.push(series); err != nil {
 			return err
@@ -99,15 +109,46 @@ func (s *store) write(p *pprof.Profile, out sample) error {
 	return nil
 }
 
-func run(paths []string) error {
+// listen serves as Pyroscope does: HTTP/1 and, without TLS, HTTP/2 with gRPC in it.
+func listen(address string, handler http.Handler) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := http.Server{Handler: handler, Protocols: protocols}
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	go func() {
+		<-stop.Done()
+		server.Close()
+	}()
+	fmt.Fprintln(os.Stderr, listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func run(address string, paths []string) error {
 	var limits validation.Limits
 	limits.RegisterFlags(flag.NewFlagSet("", flag.ContinueOnError)) // sets the defaults
 	overrides, err := validation.NewOverrides(limits, nil)
 	if err != nil {
 		return err
 	}
-	s := &store{overrides, json.NewEncoder(os.Stdout)}
-	handler := otlp.NewOTLPIngestHandler(server.Config{}, s, log.NewNopLogger(), overrides)
+	var config server.Config
+	config.RegisterFlags(flag.NewFlagSet("", flag.ContinueOnError))
+	s := &store{limits: overrides, out: json.NewEncoder(os.Stdout)}
+	ingest := otlp.NewOTLPIngestHandler(config, s, log.NewNopLogger(), overrides)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ingest.ServeHTTP(w, r.WithContext(user.InjectOrgID(r.Context(), tenant)))
+	})
+	if address != "" {
+		return listen(address, handler)
+	}
 	for _, path := range paths {
 		body, err := os.ReadFile(path)
 		if err != nil {
@@ -116,7 +157,7 @@ func run(paths []string) error {
 		post := httptest.NewRequest(http.MethodPost, "/v1development/profiles", bytes.NewReader(body))
 		post.Header.Set("Content-Type", "application/x-protobuf")
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, post.WithContext(user.InjectOrgID(post.Context(), tenant)))
+		handler.ServeHTTP(answer, post)
 		if answer.Code != http.StatusOK {
 			return fmt.Errorf("%s: HTTP %d: %s", path, answer.Code, answer.Body)
 		}
@@ -125,7 +166,9 @@ func run(paths []string) error {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	address := flag.String("listen", "", "serve at this `address`")
+	flag.Parse()
+	if err := run(*address, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
