@@ -15,6 +15,7 @@ import subprocess
 
 BRIDGE, HOST_IP, POD_IP = "node0", "10.217.0.1", "10.217.0.%d"
 TOKEN_SECONDS = 3607
+MIRROR = "kubernetes.io/config.mirror"
 
 # A container's, unless the pod says otherwise (containerd's defaults).
 DEFAULT_CAPABILITIES = """CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP
@@ -58,13 +59,18 @@ def capabilities(context):
     return sorted({"CAP_" + c for c in kept + asked.get("add", [])})
 
 
+def pod_uid(pod):
+    """As it stands in paths: for a static pod, the hash of its manifest."""
+    return pod["metadata"].get("annotations", {}).get(MIRROR) or pod["metadata"]["uid"]
+
+
 def pod_slice(pod):
     """The systemd cgroup driver's: dashes are levels there, so the uid has none."""
     containers = pod["spec"]["containers"]
     asked = [c.get("resources") for c in containers if c.get("resources")]
     qos = "burstable" if asked else "besteffort"
     return "/kubepods.slice/kubepods-%s.slice/kubepods-%s-pod%s.slice" % (
-        qos, qos, pod["metadata"]["uid"].replace("-", "_"))
+        qos, qos, pod_uid(pod).replace("-", "_"))
 
 
 class Container:
@@ -220,15 +226,17 @@ class Kubelet:
 
     # Its life
 
-    def start(self, pod, name=None):
-        """Create @pod at the API server, start its containers, report them running."""
+    def start(self, pod, reported=True):
+        """Create @pod at the API server, start its containers, and report them running."""
         pod["spec"]["nodeName"] = self.node
         pod = self.cluster.create(pod)
-        name = name or pod["metadata"]["name"]
+        name = pod["metadata"]["name"]
         network, ip = self.network()
         if pod["metadata"].get("labels", {}).get("app.kubernetes.io/name"):
             self.hosts[pod["metadata"]["labels"]["app.kubernetes.io/name"]] = ip
         made = [self.run(pod, spec, name, network) for spec in pod["spec"]["containers"]]
+        if not reported:
+            return pod, made
         self.cluster.set_status(
             {"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"]},
             {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "containerStatuses": [

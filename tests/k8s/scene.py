@@ -4,6 +4,7 @@ and what Kubernetes calls each of them.
 """
 
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import check
 import otlp
 import run as truth
+from kubelet import MIRROR, pod_uid
 
 NODE = "node-a"
 USER = 1000
@@ -41,6 +43,14 @@ def workload(name, namespace, *containers, **metadata):
             "metadata": {"name": name, "namespace": namespace, **metadata},
             "spec": {"serviceAccountName": "default", "automountServiceAccountToken": False,
                      "containers": list(containers)}}
+
+
+def static_workload(*args):
+    """A pod of the kubelet's own, and what it shows the API server of it."""
+    pod = workload(*args)
+    pod["metadata"]["annotations"] = {MIRROR: secrets.token_hex(16)}
+    del pod["spec"]["serviceAccountName"]  # admission: such pods have none
+    return pod
 
 
 def container(name, **more):
@@ -81,20 +91,23 @@ class Scene:
             self.cluster.apply({**CONFIG_MAP, "data": {"ca.crt": f.read()}, "metadata": {
                 "name": "kube-root-ca.crt", "namespace": namespace}})
 
-    def start(self, pod, deployment=None):
+    def start(self, pod, deployment=None, reported=True):
         """Returns the pod's containers; what they are called is in @names."""
-        pod, made = self.kubelet.start(pod)
+        pod, made = self.kubelet.start(pod, reported)
+        meta = pod["metadata"]
         for one in made:
-            meta = pod["metadata"]
-            self.names[one.id] = {
-                "k8s.namespace.name": meta["namespace"], "k8s.pod.name": meta["name"],
-                "k8s.pod.uid": meta["uid"], "k8s.container.name": one.name,
-                "k8s.node.name": NODE,
-                **({"k8s.deployment.name": deployment} if deployment else {})}
+            # The path's uid, which the profiler reads; a static pod's is another one.
+            names = self.names[one.id] = {"k8s.pod.uid": pod_uid(pod)}
+            if reported:
+                names.update({"k8s.namespace.name": meta["namespace"], "k8s.node.name": NODE,
+                              "k8s.pod.name": meta["name"], "k8s.container.name": one.name})
+            if deployment:
+                names["k8s.deployment.name"] = deployment
         return made
 
     def workloads(self, program):
-        """Two containers in one pod, a second pod, and a process in none."""
+        """Two containers in one pod, a second pod, a static one, one whose containers the API
+        server has not heard of yet, and a process in none."""
         user = {"runAsUser": USER}
         checkout = workload(
             "checkout-7d4b9c6f5-x2v8q", "shop",
@@ -106,6 +119,10 @@ class Scene:
         ledger, = self.start(workload("ledger-0", "bank", container(DELETED)))
         self.target(ledger)
         os.unlink(os.path.join(ledger.bundle, "rootfs/bin", os.path.basename(program)))
+        fresh, = self.start(workload("fresh-0", "bank", container("fresh")), reported=False)
+        self.target(fresh)
+        static, = self.start(static_workload("scheduler-" + NODE, "bank", container("static")))
+        self.target(static)
         process = truth.start(program, truth.LONG)
         self.processes.append(process)
         self.targets[process.pid] = "no container", None
@@ -132,13 +149,17 @@ class Scene:
 
     # What comes out
 
+    def enough(self, capture, least, pids=None):
+        """Has each of @pids, or of all targets, @least samples in it?"""
+        return all(sum(s.count for s in check.select(capture, pid)) >= least
+                   for pid in pids or self.targets)
+
     def wait_for_samples(self, path, pids, least, seconds=90):
         """Until each of @pids has @least samples in the file, or the time is over."""
         follower = Follower(path)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            capture = follower.read()
-            if all(sum(s.count for s in check.select(capture, pid)) >= least for pid in pids):
+            if self.enough(follower.read(), least, pids):
                 return
             time.sleep(1)
 
@@ -157,9 +178,13 @@ class Scene:
                 ", %d with %s instead of %s" % (len(wrong), wrong[0], want) if wrong else ""))
         for sample in capture.samples if named else ():
             got = k8s_of(sample)
-            if got and got != self.names.get(sample.resource.get("container.id")):
+            container_id = sample.resource.get("container.id")
+            # Containers of others on this machine have no pod in this cluster.
+            want = [self.names[container_id]] if container_id in self.names else [
+                {}, {"k8s.pod.uid": got.get("k8s.pod.uid")}]
+            if got not in want and sample.pid not in self.targets:
                 result.need(False, "pid %s (%s) of container %s is called %s" % (
-                    sample.pid, sample.exe, sample.resource.get("container.id"), got))
+                    sample.pid, sample.exe, container_id, got))
                 break
         return result
 
