@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof export: a daemon in the foreground that sends profiles over gRPC. */
+/* otelprof export: a daemon in the foreground that sends profiles over gRPC or HTTP. */
 #include "common.h"
 
 #include <ctype.h>
@@ -18,6 +18,14 @@ enum {
 	OPTION_KEY,
 	OPTION_INSECURE,
 	OPTION_COMPRESSION,
+	OPTION_PROTOCOL,
+	OPTION_SPILL_DIR,
+	OPTION_SPILL_SIZE,
+	OPTION_RETRY,
+	MIB_SHIFT = 20,
+	SPILL_MAX_MIB = 1 << 20,
+	MS_PER_S = 1000,
+	RETRY_MAX_S = 4 * 1000 * 1000, /* what fits 32 bits of milliseconds */
 };
 #define DEFAULT_INTERVAL_S 5.0
 
@@ -30,23 +38,30 @@ struct export
 	struct otelprof_attribute headers[HEADERS_MAX];
 	size_t headers_len;
 	struct otelprof_grpc_config grpc;
+	bool protocol_given;
+	bool http;
 };
 
 static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof export [OPTIONS]\n\n"
-		"Profiles this host and sends OpenTelemetry Profiles over gRPC until SIGTERM or\n"
-		"Ctrl-C; then sends what is left and tells what became of every sample.\n\n"
+		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
+		"then sends what is left and tells what became of every sample.\n\n"
 		"      --endpoint URL   http://host:port or https://host:port; may be repeated\n"
-		"                       (OTEL_EXPORTER_OTLP_ENDPOINT, else http://localhost:4317)\n"
+		"                       (OTEL_EXPORTER_OTLP_ENDPOINT, else localhost)\n"
+		"      --protocol W     grpc (port 4317, default) or http/protobuf (port 4318)\n"
 		"      --header K=V     send this header; may be repeated\n"
 		"      --interval S     seconds between exports (5)\n"
 		"      --ca FILE        trust the certificates in this PEM file\n"
 		"      --cert FILE      client certificate, with --key: mutual TLS\n"
 		"      --key FILE       its private key\n"
 		"      --insecure       no TLS for an endpoint without a scheme\n"
-		"      --compression W  gzip (default) or none\n",
+		"      --compression W  gzip (default) or none\n"
+		"      --spill-dir DIR  keep what waits in files there, for the next run too\n"
+		"      --spill-size M   MiB of such files (256)\n"
+		"      --retry-for S    give a request up after S seconds of tries (300; with\n"
+		"                       --spill-dir: never)\n",
 		f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
@@ -95,6 +110,49 @@ static int set_compression(struct export *e, const char *arg)
 	return 0;
 }
 
+static int set_protocol(struct export *e, const char *from, const char *arg)
+{
+	if (strcmp(arg, "http/protobuf") == 0) {
+		e->http = true;
+	} else if (strcmp(arg, "grpc") != 0) {
+		(void)fail("%s takes grpc or http/protobuf, not \"%s\"", from, arg);
+		return usage_hint("export");
+	}
+	e->protocol_given = true;
+	return 0;
+}
+
+/* OTEL_EXPORTER_OTLP_PROTOCOL; without it gRPC, as profiles began with that. */
+static int protocol_of_environment(struct export *e)
+{
+	static const char *const names[] = { "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL",
+					     "OTEL_EXPORTER_OTLP_PROTOCOL" };
+	size_t i;
+
+	for (i = 0; i < 2 && !e->protocol_given; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return set_protocol(e, names[i], value);
+	}
+	return 0;
+}
+
+static int take_limit(struct export *e, int c, const char *arg)
+{
+	long long n = 0;
+	int r;
+
+	if (c == OPTION_SPILL_SIZE) {
+		r = parse_number("export", "--spill-size", arg, 1, SPILL_MAX_MIB, &n);
+		e->grpc.spill_bytes = (uint64_t)n << MIB_SHIFT;
+	} else {
+		r = parse_number("export", "--retry-for", arg, 1, RETRY_MAX_S, &n);
+		e->grpc.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
+	}
+	return r;
+}
+
 static int take(struct export *e, int c, char *arg)
 {
 	switch (c) {
@@ -118,6 +176,14 @@ static int take(struct export *e, int c, char *arg)
 		return 0;
 	case OPTION_COMPRESSION:
 		return set_compression(e, arg);
+	case OPTION_PROTOCOL:
+		return set_protocol(e, "--protocol", arg);
+	case OPTION_SPILL_DIR:
+		e->grpc.spill_dir = arg;
+		return 0;
+	case OPTION_SPILL_SIZE:
+	case OPTION_RETRY:
+		return take_limit(e, c, arg);
 	default:
 		return options_take(&e->o, c, arg);
 	}
@@ -135,6 +201,10 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		{ "key", required_argument, NULL, OPTION_KEY },
 		{ "insecure", no_argument, NULL, OPTION_INSECURE },
 		{ "compression", required_argument, NULL, OPTION_COMPRESSION },
+		{ "protocol", required_argument, NULL, OPTION_PROTOCOL },
+		{ "spill-dir", required_argument, NULL, OPTION_SPILL_DIR },
+		{ "spill-size", required_argument, NULL, OPTION_SPILL_SIZE },
+		{ "retry-for", required_argument, NULL, OPTION_RETRY },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -150,7 +220,26 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		(void)fail("export takes no \"%s\"", argv[optind]);
 		return usage_hint("export");
 	}
-	return r;
+	return r ? r : protocol_of_environment(e);
+}
+
+/* The same fields in the other struct. */
+static int add_http(const struct otelprof_grpc_config *from, struct otelprof *p)
+{
+	struct otelprof_http_config http;
+
+	otelprof_http_config_init(&http);
+	http.endpoint = from->endpoint;
+	http.ca_file = from->ca_file;
+	http.client_cert_file = from->client_cert_file;
+	http.client_key_file = from->client_key_file;
+	http.headers = from->headers;
+	http.headers_len = from->headers_len;
+	http.compression = from->compression;
+	http.retry_elapsed_ms = from->retry_elapsed_ms;
+	http.spill_dir = from->spill_dir;
+	http.spill_bytes = from->spill_bytes;
+	return otelprof_exporter_http(p, &http);
 }
 
 static int add_exporters(struct export *e, struct otelprof *p)
@@ -163,12 +252,11 @@ static int add_exporters(struct export *e, struct otelprof *p)
 	/* None given: the library takes it from the environment. */
 	for (i = 0; i < (e->endpoints_len ? e->endpoints_len : 1); i++) {
 		e->grpc.endpoint = e->endpoints[i];
-		r = otelprof_exporter_grpc(p, &e->grpc);
+		r = e->http ? add_http(&e->grpc, p) : otelprof_exporter_grpc(p, &e->grpc);
 		if (r < 0)
-			return fail_library(p,
-					    e->endpoints[i] ? e->endpoints[i]
-							    : "cannot export over gRPC",
-					    r);
+			return fail_library(
+				p, e->endpoints[i] ? e->endpoints[i] : "cannot export",
+				r);
 	}
 	return 0;
 }

@@ -183,6 +183,11 @@ void print_accounting(FILE *f, struct otelprof *p)
 		      st.samples_taken, st.samples_exported, st.samples_filtered,
 		      st.samples_pending, dropped_sum(&st));
 	print_reasons(f, &st);
+	if (st.samples_restored || st.samples_spilled)
+		(void)fprintf(f,
+			      " + left for the next run %" PRIu64
+			      "; of earlier runs %" PRIu64,
+			      st.samples_spilled, st.samples_restored);
 	(void)fputc('\n', f);
 }
 

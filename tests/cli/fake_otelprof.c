@@ -235,9 +235,22 @@ int otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config
 	(void)p;
 	(void)fprintf(stderr, "fake: endpoint %s compression %u\n",
 		      config->endpoint ? config->endpoint : "-", config->compression);
+	if (config->spill_dir)
+		(void)fprintf(stderr, "fake: spill %s %llu retry %u\n", config->spill_dir,
+			      (unsigned long long)config->spill_bytes,
+			      config->retry_elapsed_ms);
 	for (i = 0; i < config->headers_len; i++)
 		(void)fprintf(stderr, "fake: header %s=%s\n", config->headers[i].key,
 			      config->headers[i].value);
+	return 0;
+}
+
+int otelprof_exporter_http(struct otelprof *p, const struct otelprof_http_config *config)
+{
+	(void)p;
+	(void)fprintf(stderr, "fake: http %s compression %u spill %s\n",
+		      config->endpoint ? config->endpoint : "-", config->compression,
+		      config->spill_dir ? config->spill_dir : "-");
 	return 0;
 }
 

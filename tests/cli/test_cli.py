@@ -51,6 +51,8 @@ class Usage(unittest.TestCase):
                      ['record', '-p', '1', '--', 'true'], ['record', '--comm', ''],
                      ['record', '--comm', 'sixteen-bytes-xx'], ['top', 'x'], ['top', '-n', '0'],
                      ['export', '--header', 'novalue'], ['export', '--compression', 'zip'],
+                     ['export', '--protocol', 'http/json'], ['export', '--spill-size', '0'],
+                     ['export', '--retry-for', 'x'],
                      ['export', '--interval', '0'], ['sink', '--count', '-1'],
                      ['doctor', 'x'], ['record'] + ['-p', '1'] * 33):
             with self.subTest(args=args):
@@ -233,6 +235,27 @@ class Export(unittest.TestCase):
         self.assertIn('fake: endpoint http://a:1 compression 1\n', r.stderr)
         self.assertIn('fake: endpoint https://b compression 1\n', r.stderr)
         self.assertIn('fake: header x-token=a=b\n', r.stderr)
+
+    def test_protocol(self):
+        http = 'fake: http http://a:1 compression 0 spill -\n'
+        r = run('export', '-d', '0.2', '--endpoint', 'http://a:1', '--protocol', 'http/protobuf')
+        self.assertIn(http, r.stderr)
+        for name in ('OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL'):
+            os.environ[name] = 'http/protobuf'
+            try:
+                r = run('export', '-d', '0.2', '--endpoint', 'http://a:1')
+                self.assertIn(http, r.stderr)
+                r = run('export', '-d', '0.2', '--protocol', 'grpc')
+                self.assertIn('fake: endpoint - compression 0\n', r.stderr)
+            finally:
+                del os.environ[name]
+
+    def test_spill(self):
+        r = run('export', '-d', '0.2', '--spill-dir', '/x', '--spill-size', '3',
+                '--retry-for', '7')
+        self.assertIn('fake: spill /x 3145728 retry 7000\n', r.stderr)
+        r = run('export', '-d', '0.2', '--spill-dir', '/x', '--protocol', 'http/protobuf')
+        self.assertIn('fake: http - compression 0 spill /x\n', r.stderr)
 
     def test_accounting_is_the_last_line(self):
         r = run('export', '-d', '0.2', mode='drop')

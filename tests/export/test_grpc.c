@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gRPC exporter against a real server: every answer, accounted to the sample. */
-#include "test.h"
+#include "rig.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -10,108 +10,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "export/exporter.h"
 #include "otelprof/error.h"
-#include "process.h"
-
-enum {
-	LINES_MAX = 64,
-	LINE_BYTES = 512,
-	QUEUE_BYTES = 1 << 20,
-};
-
-/* What the library logged. */
-struct lines {
-	size_t len;
-	char text[LINES_MAX][LINE_BYTES];
-};
-
-/* A handle's exporters with one gRPC exporter to 127.0.0.1. */
-struct rig {
-	struct lines lines;
-	struct op_log log;
-	struct op_exporters *x;
-	struct op_exporters_stats stats;
-	char endpoint[64];
-	struct otelprof_grpc_config config;
-};
-
-static void keep_line(void *userdata, int level, const char *message)
-{
-	struct lines *l = userdata;
-
-	if (l->len < LINES_MAX)
-		(void)snprintf(l->text[l->len++], LINE_BYTES, "%s", message);
-}
-
-static bool said(const struct rig *g, const char *word)
-{
-	size_t i;
-
-	for (i = 0; i < g->lines.len; i++) {
-		if (strstr(g->lines.text[i], word))
-			return true;
-	}
-	return false;
-}
-
-static void rig_init(struct rig *g, const char *scheme, const char *host, int port)
-{
-	memset(g, 0, sizeof(*g));
-	g->log = (struct op_log){ .fn = keep_line, .userdata = &g->lines, .level = 6 };
-	CHECK_OK(op_exporters_new(&g->log, &g->x));
-	otelprof_grpc_config_init(&g->config);
-	(void)snprintf(g->endpoint, sizeof(g->endpoint), "%s%s:%d", scheme, host, port);
-	g->config.endpoint = g->endpoint;
-	g->config.timeout_ms = 5000;
-	g->config.retry_initial_ms = 10;
-	g->config.retry_max_ms = 100;
-	g->config.retry_elapsed_ms = 10000;
-	g->config.queue_bytes = QUEUE_BYTES;
-}
-
-static void rig_add(struct rig *g)
-{
-	CHECK_OK(op_exporters_add_grpc(g->x, &g->config));
-}
-
-static void submit(struct rig *g, const char *text, uint64_t samples)
-{
-	char *bytes = strdup(text);
-
-	CHECK(bytes);
-	CHECK_OK(op_exporters_submit(g->x, bytes, strlen(text), samples));
-}
-
-static int flush(struct rig *g, int ms)
-{
-	int err = op_exporters_flush(g->x, ms);
-
-	op_exporters_get_stats(g->x, &g->stats);
-	return err;
-}
-
-static void rig_down(struct rig *g)
-{
-	g->x = op_exporters_free(g->x);
-	op_log_deinit(&g->log);
-}
-
-static struct server start(const char *a, const char *b, const char *c, const char *d)
-{
-	const char *const steps[] = { a, b, c, d, NULL };
-
-	return server_start(0, NULL, steps);
-}
-
-static void check_line(struct server *s, const char *word)
-{
-	const char *line = server_line(s);
-
-	if (!line || !strstr(line, word))
-		TEST_FAIL("the server said \"%s\", not %s", line ? line : "(nothing)",
-			  word);
-}
 
 static int take(void *userdata, const void *request, size_t len, uint64_t samples)
 {
