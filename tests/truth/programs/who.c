@@ -7,8 +7,8 @@
  *     who context FIRST NEXT S  publish a process context (OTEP 4719) of service FIRST after a
  *                               fifth of S seconds, another one of service NEXT at half time;
  *                               burn CPU all the while
- *     who idle MS               burn MS ms in 2 s, for ever
- *     who fleet COUNT MS FILE   for each I < COUNT run "who idle MS" as OTEL_SERVICE_NAME=svc-I
+ *     who idle US               burn US microseconds in 2 s, for ever
+ *     who fleet COUNT US FILE   for each I < COUNT run "who idle US" as OTEL_SERVICE_NAME=svc-I
  *                               after joining the cgroup whose folder is line I of FILE (from
  *                               the start again where it ends); print "PID I"
  */
@@ -39,7 +39,7 @@ static void spin_for(clockid_t clock, uint64_t ns)
 	uint64_t end = clock_ns(clock) + ns;
 
 	do {
-		for (int i = 0; i < 20000; i++)
+		for (int i = 0; i < 5000; i++)
 			spins++;
 	} while (clock_ns(clock) < end);
 }
@@ -134,7 +134,7 @@ static int run_context(char **argv)
 	return 0;
 }
 
-static void run_idle(int ms)
+static void run_idle(int us)
 {
 	struct timespec rest = { .tv_sec = 2 };
 
@@ -144,7 +144,7 @@ static void run_idle(int ms)
 	for (;;) {
 		rest.tv_sec = 1;
 		rest.tv_nsec = 990000000;
-		phase_0((uint64_t)ms * 1000000u);
+		phase_0((uint64_t)us * 1000u);
 		(void)nanosleep(&rest, NULL);
 	}
 }
