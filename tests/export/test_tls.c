@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS and mutual TLS, with certificates made for this run. */
-#include "test.h"
+#include "rig.h"
 
 #include <unistd.h>
-
-#include "export/exporter.h"
-#include "process.h"
 
 static char dir[] = "/tmp/otelprof-tls-XXXXXX";
 
@@ -38,13 +35,42 @@ static void remove_certificates(void)
 	CHECK_INT(system(command), 0);
 }
 
-static char last_line[512];
+/* Which transport a test is of, and the server that speaks it. */
+static bool http;
 
-static void keep_line(void *userdata, int level, const char *message)
+static void use_http(bool yes)
 {
-	if (level <= OP_LOG_WARNING && strstr(message, "trying again"))
-		(void)snprintf(last_line, sizeof(last_line), "%s", message);
+	static char grpc_server[512];
+
+	if (!grpc_server[0])
+		(void)snprintf(grpc_server, sizeof(grpc_server), "%s",
+			       getenv("OTELPROF_TEST_SERVER"));
+	http = yes;
+	CHECK(!setenv("OTELPROF_TEST_SERVER",
+		      yes ? getenv("OTELPROF_TEST_HTTP_SERVER") : grpc_server, 1));
 }
+
+static void add(struct rig *g)
+{
+	if (http)
+		rig_add_http(g);
+	else
+		rig_add(g);
+}
+
+static void set_client(struct rig *g, const char *name)
+{
+	static char key[64];
+	static char cert[64];
+
+	(void)snprintf(cert, sizeof(cert), "%s/%s.pem", dir, name);
+	(void)snprintf(key, sizeof(key), "%s/%s.key", dir, name);
+	g->config.client_cert_file = cert;
+	g->config.client_key_file = key;
+}
+
+/* What the last deliver() logged. */
+static struct rig last;
 
 /*
  * Deliver one request. @ca, @client: names of files or NULL. Returns true where it was
@@ -55,39 +81,35 @@ static bool deliver(const struct tls_files *server, const char *scheme, const ch
 {
 	static const char *const steps[] = { "ok", NULL };
 	struct server s = server_start(0, server, steps);
-	struct op_log log = { .fn = keep_line, .level = OP_LOG_WARNING };
-	struct otelprof_grpc_config c;
-	struct op_exporters_stats st;
-	struct op_exporters *x = NULL;
-	char endpoint[64];
-	char key[64];
-	char cert[64];
 
-	last_line[0] = 0;
-	CHECK_OK(op_exporters_new(&log, &x));
-	otelprof_grpc_config_init(&c);
-	(void)snprintf(endpoint, sizeof(endpoint), "%slocalhost:%d", scheme, s.port);
-	c.endpoint = endpoint;
-	c.retry_initial_ms = 50;
-	c.retry_elapsed_ms = 500;
-	c.timeout_ms = 2000;
-	c.ca_file = ca ? in_dir(ca) : NULL;
-	if (client) {
-		(void)snprintf(cert, sizeof(cert), "%s/%s.pem", dir, client);
-		(void)snprintf(key, sizeof(key), "%s/%s.key", dir, client);
-		c.client_cert_file = cert;
-		c.client_key_file = key;
-	}
-	CHECK_OK(op_exporters_add_grpc(x, &c));
-	CHECK_OK(op_exporters_submit(x, strdup("abc"), 3, 7));
-	CHECK_INT(op_exporters_flush(x, 30000), 0);
-	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_exported + st.samples_dropped[OTELPROF_DROP_GIVEN_UP], 7);
-	CHECK_INT(st.samples_pending, 0);
-	op_exporters_free(x);
-	op_log_deinit(&log);
+	rig_init(&last, scheme, "localhost", s.port);
+	last.config.retry_initial_ms = 50;
+	last.config.retry_elapsed_ms = 500;
+	last.config.timeout_ms = 2000;
+	last.config.ca_file = ca ? in_dir(ca) : NULL;
+	if (client)
+		set_client(&last, client);
+	add(&last);
+	submit(&last, "abc", 7);
+	CHECK_INT(flush(&last, 30000), 0);
+	CHECK_INT(last.stats.samples_exported +
+			  last.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP],
+		  7);
+	CHECK_INT(last.stats.samples_pending, 0);
+	rig_down(&last);
 	server_stop(&s);
-	return st.samples_exported == 7;
+	return last.stats.samples_exported == 7;
+}
+
+static void check_said(const char *word)
+{
+	size_t i;
+
+	if (said(&last, word))
+		return;
+	for (i = 0; i < last.lines.len; i++)
+		(void)fprintf(stderr, "it said: %s\n", last.lines.text[i]);
+	TEST_FAIL("nothing says \"%s\" (%s)", word, http ? "http" : "grpc");
 }
 
 /* Files that TLS cannot use are refused at once, with their names. */
@@ -132,35 +154,141 @@ static void check_bad_files(void)
 		      "unencrypted key");
 }
 
-static void test_tls(void)
+static struct tls_files files_of(const char *name, const char *client_ca)
 {
-	struct tls_files good;
-	struct tls_files mutual;
-	struct tls_files expired;
+	char pem[64];
+	char key[64];
 
-	make_certificates();
-	good = (struct tls_files){ in_dir("server.pem"), in_dir("server.key"), NULL };
-	mutual = (struct tls_files){ good.cert, good.key, in_dir("ca.pem") };
-	expired =
-		(struct tls_files){ in_dir("expired.pem"), in_dir("expired.key"), NULL };
+	(void)snprintf(pem, sizeof(pem), "%s.pem", name);
+	(void)snprintf(key, sizeof(key), "%s.key", name);
+	return (struct tls_files){ in_dir(pem), in_dir(key),
+				   client_ca ? in_dir(client_ca) : NULL };
+}
+
+static void check_transport(void)
+{
+	struct tls_files good = files_of("server", NULL);
+	struct tls_files mutual = files_of("server", "ca.pem");
+	struct tls_files expired = files_of("expired", NULL);
+	struct tls_files misnamed = files_of("misnamed", NULL);
 
 	CHECK(deliver(&good, "https://", "ca.pem", NULL));
-	/* Without a scheme: TLS. */
-	CHECK(deliver(&good, "", "ca.pem", NULL));
 	CHECK(deliver(&mutual, "https://", "ca.pem", "client"));
 	/* Nobody we know signed it; the system's roots neither. */
 	CHECK(!deliver(&good, "https://", "other.pem", NULL));
-	CHECK(strstr(last_line, "certificate"));
+	check_said("the certificate of localhost is not signed by an authority in");
+	check_said("/other.pem");
 	CHECK(!deliver(&good, "https://", NULL, NULL));
+	check_said("is not signed by an authority that this host trusts");
 	CHECK(!deliver(&expired, "https://", "ca.pem", NULL));
-	CHECK(strstr(last_line, "certificate"));
+	check_said("the certificate of localhost has expired");
+	CHECK(!deliver(&misnamed, "https://", "ca.pem", NULL));
+	check_said("the certificate is not for localhost");
 	/* The server wants to know who we are. */
 	CHECK(!deliver(&mutual, "https://", "ca.pem", NULL));
+	check_said("localhost wants a client certificate");
+	CHECK(!deliver(&mutual, "https://", "ca.pem", "late"));
+	check_said("was valid until");
 	/* One side speaks TLS and the other does not. */
 	CHECK(!deliver(&good, "http://", NULL, NULL));
 	CHECK(!deliver(NULL, "https://", "ca.pem", NULL));
+	check_said("does not speak TLS");
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	char command[300];
+
+	(void)snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s",
+		       in_dir(from), in_dir(to), in_dir(to), in_dir(to));
+	CHECK_INT(system(command), 0);
+}
+
+/*
+ * The authority of the clients changes: with new files, and no restart, it goes on. What is
+ * there in between, the new certificate beside the old key, is not used.
+ */
+static void check_reload(void)
+{
+	static const char *const steps[] = { "ok", NULL };
+	struct tls_files old = files_of("server", "ca.pem");
+	struct tls_files fresh = files_of("server", "other.pem");
+	struct server s = server_start(0, &old, steps);
+	int port = s.port;
+	struct rig g;
+
+	copy_file("client.pem", "mine.pem");
+	copy_file("client.key", "mine.key");
+	rig_init(&g, "https://", "localhost", port);
+	g.config.retry_elapsed_ms = 60000;
+	g.config.timeout_ms = 2000;
+	g.config.ca_file = in_dir("ca.pem");
+	set_client(&g, "mine");
+	add(&g);
+	submit(&g, "abc", 1);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "body=abc");
+
+	copy_file("stranger.pem", "mine.pem");
+	submit(&g, "def", 2);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "body=def");
+	CHECK(said(&g, "mine.key is not the key of the certificate"));
+	CHECK(said(&g, "the certificates read before stay in use"));
+
+	server_stop(&s);
+	s = server_start(port, &fresh, steps);
+	submit(&g, "ghi", 4);
+	CHECK_INT(flush(&g, 500), -ETIMEDOUT);
+	copy_file("stranger.key", "mine.key");
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "body=ghi");
+	CHECK(said(&g, "the certificates were read again"));
+	CHECK_INT(g.stats.samples_exported, 7);
+	rig_down(&g);
+	server_stop(&s);
+}
+
+static void test_make_certificates(void)
+{
+	make_certificates();
+}
+
+static void test_grpc(void)
+{
+	struct tls_files good = files_of("server", NULL);
+
+	use_http(false);
+	/* Without a scheme: TLS. */
+	CHECK(deliver(&good, "", "ca.pem", NULL));
+	check_transport();
 	check_bad_files();
+}
+
+static void test_http(void)
+{
+	if (!getenv("OTELPROF_TEST_HTTP_SERVER"))
+		return;
+	use_http(true);
+	check_transport();
+}
+
+static void test_certificates_are_read_again(void)
+{
+	use_http(false);
+	check_reload();
+	if (!getenv("OTELPROF_TEST_HTTP_SERVER"))
+		return;
+	use_http(true);
+	check_reload();
+}
+
+static void test_clean_up(void)
+{
 	remove_certificates();
 }
 
-TEST_MAIN({ "tls", test_tls })
+TEST_MAIN({ "make_certificates", test_make_certificates }, { "grpc", test_grpc },
+	  { "http", test_http },
+	  { "certificates_are_read_again", test_certificates_are_read_again },
+	  { "clean_up", test_clean_up })

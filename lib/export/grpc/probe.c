@@ -119,6 +119,13 @@ static void introduce(SSL_CTX *ctx, const struct op_transport_tls *certs)
 	BIO_free(key);
 }
 
+/* The server asks for a certificate and there is none. */
+static int on_asked(SSL *tls, X509 **x, EVP_PKEY **key)
+{
+	*(bool *)SSL_get_app_data(tls) = true;
+	return 0;
+}
+
 static SSL *make_tls(const char *host, const struct op_transport_tls *certs, int fd)
 {
 	static const unsigned char alpn[] = { 2, 'h', '2' };
@@ -129,6 +136,8 @@ static SSL *make_tls(const char *host, const struct op_transport_tls *certs, int
 	if (ctx && trust(ctx, certs->ca_pem)) {
 		if (certs->client_cert_pem)
 			introduce(ctx, certs);
+		else
+			SSL_CTX_set_client_cert_cb(ctx, on_asked);
 		tls = SSL_new(ctx);
 	}
 	SSL_CTX_free(ctx);
@@ -163,13 +172,21 @@ static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
 		    size_t cap)
 {
 	char errors[2 * ERROR_BYTES];
+	bool asked = false;
+	bool closed;
 	char first;
 	long verify;
+	int r;
 
 	ERR_clear_error();
+	(void)SSL_set_app_data(tls, &asked);
+	r = SSL_connect(tls);
 	/* With TLS 1.3 a server looks at the client's certificate after the handshake. */
-	if (SSL_connect(tls) == 1 && SSL_read(tls, &first, 1) > 0)
+	if (r == 1)
+		r = SSL_read(tls, &first, 1);
+	if (r > 0)
 		return false;
+	closed = SSL_get_error(tls, r) != SSL_ERROR_WANT_READ;
 	read_errors(errors, sizeof(errors));
 	verify = SSL_get_verify_result(tls);
 	if (verify != X509_V_OK) {
@@ -177,7 +194,11 @@ static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
 			     ret, cap);
 		return true;
 	}
-	return op_tls_alert_words(errors, host, ret, cap);
+	if (op_tls_alert_words(errors, host, ret, cap))
+		return true;
+	/* Some servers just hang up, such as those of grpc itself. */
+	return asked && closed &&
+	       op_tls_alert_words("alert certificate required", host, ret, cap);
 }
 
 bool op_tls_probe(const char *target, const struct op_transport_tls *certs, char *ret,

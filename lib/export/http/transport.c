@@ -449,8 +449,9 @@ static void read_failure(struct transport *t, CURLcode code,
 		      sizeof(result->message));
 	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		op_tls_words(verify ?: OP_TLS_WRONG_HOST, t->host, t->ca_file, t->error,
-			     result->message, sizeof(result->message));
+		/* Up to 1 (unspecified): not the chain, so curl's look at the name. */
+		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host, t->ca_file,
+			     t->error, result->message, sizeof(result->message));
 	else if (t->tls)
 		(void)op_tls_alert_words(t->error, t->host, result->message,
 					 sizeof(result->message));
