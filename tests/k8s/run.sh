@@ -5,8 +5,9 @@
 #     sh tests/k8s/run.sh OTELPROF DIR [CELL...]
 #
 # kube-apiserver and etcd are made once into $OTELPROF_CACHE; where they are not there the
-# suite is skipped, unless OTELPROF_K8S=1 or CI=true (then they are made: 5 CPU minutes with
-# Go 1.25 or later). The Collectors are those that tests/e2e/build-collector.sh has built.
+# suite is skipped, unless OTELPROF_K8S=1 or CI=true (then they are made, in 5 CPU minutes,
+# with Go 1.25 or later). So are the Collectors, by tests/e2e/build-collector.sh; those that
+# are there are brought up to date.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +37,9 @@ done
 python3 -c 'import yaml' 2>/dev/null || skip "no python3-yaml"
 grep -qw overlay /proc/filesystems || skip "the kernel has no overlay file system"
 
+make=
 if [ "${OTELPROF_K8S:-}" = 1 ] || [ "${CI:-}" = true ]; then
+	make=yes
 	[ -x "$etcd" ] || sh "$here/fetch-etcd.sh" >/dev/null || skip "etcd cannot be fetched"
 	if [ ! -x "$seccomp" ] && have_go; then
 		src=$(mktemp -d)
@@ -60,8 +63,13 @@ fi
 	skip "no kube-apiserver in the cache (OTELPROF_K8S=1 builds it)"
 
 set -- --etcd "$etcd" --apiserver "$apiserver" --seccomp "$seccomp" "$@"
-for collector in "$cache"/collector/*/otelcol-test; do
-	[ -x "$collector" ] || continue
-	set -- --collector "$(basename "$(dirname "$collector")")=$collector" "$@"
+for version in ${COLLECTOR_VERSIONS:-0.159.0 0.164.0}; do
+	have_go || break
+	[ -n "$make" ] || [ -x "$cache/collector/$version/otelcol-test" ] || continue
+	collector=$(nice -n 10 sh "$here/../e2e/build-collector.sh" "$version") || {
+		echo "FAIL k8s collector-$version: does not build"
+		exit 1
+	}
+	set -- --collector "$version=$collector" "$@"
 done
 exec python3 "$here/k8s.py" --otelprof "$otelprof" --dir "$dir" "$@"
