@@ -275,7 +275,7 @@ def validate(run, collector):
     result = check.Result()
     environment = dict(os.environ, GATEWAY="localhost:4317", BACKEND="http://localhost:4317",
                        NODE_NAME="node")
-    for name in ("agent.yaml", "gateway.yaml"):
+    for name in ("agent.yaml", "gateway.yaml", "try.yaml"):
         done = subprocess.run([collector, "validate", GATE, "--config",
                                os.path.join(run.args.configs, name)], env=environment,
                               capture_output=True, text=True, timeout=60)

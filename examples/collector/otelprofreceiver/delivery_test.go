@@ -78,10 +78,14 @@ func (h *host) saw() []componentstatus.Status {
 	return append([]componentstatus.Status(nil), h.events...)
 }
 
-// An encoded request, by hand: one resource with the attribute "k" in place, and an empty
-// dictionary. ResourceProfiles{resource{attributes{key "k", value{string "v"}}}}
-var encoded = []byte{0x0a, 0x0c, 0x0a, 0x0a, 0x0a, 0x08, 0x0a, 0x01, 'k',
-	0x12, 0x03, 0x0a, 0x01, 'v', 0x12, 0x00}
+// An encoded request, by hand: one resource with the attribute k=v, its key in place, and a
+// dictionary whose string table has its first, empty entry.
+var encoded = []byte{
+	0x0a, 0x0c, // resource_profiles
+	0x0a, 0x0a, // resource
+	0x0a, 0x08, 0x0a, 0x01, 'k', 0x12, 0x03, 0x0a, 0x01, 'v', // attributes
+	0x12, 0x02, 0x2a, 0x00, // dictionary
+}
 
 var quick = configretry.BackOffConfig{Enabled: true, InitialInterval: time.Millisecond,
 	Multiplier: 1, MaxInterval: time.Millisecond, MaxElapsedTime: time.Minute}
