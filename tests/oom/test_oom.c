@@ -5,11 +5,11 @@
  * Every run ends with 0 or a negative code, leaks nothing (under ASan), and a run that
  * got as far as sampling closes its accounts.
  */
-#include <stdbool.h>
 #include <time.h>
 
 #include <otelprof/otelprof.h>
 
+#include "fail_alloc.h"
 #include "test.h"
 
 enum {
@@ -18,48 +18,6 @@ enum {
 	FAIL_DENSE = 150, /* each of the first; then ever fewer */
 	RUNS_MAX = 2000,
 };
-
-/* Allocations left until one fails; negative: none does. */
-static long left = -1;
-static bool failed;
-
-static bool fails(void)
-{
-	if (left < 0 || left-- > 0)
-		return false;
-	failed = true;
-	left = -1;
-	return true;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-char *__wrap_strdup(const char *s);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return fails() ? NULL : __real_strdup(s);
-}
 
 static int take(void *userdata, const void *request, size_t len, uint64_t samples)
 {
@@ -101,12 +59,12 @@ static int live(long n)
 	int started;
 
 	failed = false;
-	left = n;
+	fail_after = n;
 	otelprof_config_init(&config);
 	config.sample_rate_hz = RATE_HZ;
 	r = otelprof_init(&config, &p);
 	if (r < 0) {
-		left = -1;
+		fail_after = -1;
 		CHECK(!p);
 		return r;
 	}
@@ -121,7 +79,7 @@ static int live(long n)
 	(void)otelprof_export(p);
 	(void)otelprof_stop(p);
 	(void)otelprof_export(p);
-	left = -1;
+	fail_after = -1;
 	if (started == 0)
 		check_closed(p);
 	otelprof_free(p);

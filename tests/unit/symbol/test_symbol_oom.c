@@ -7,61 +7,13 @@
 #include <fcntl.h>
 
 #include "elf/gopclntab.h"
+#include "fail_alloc.h"
 #include "go_builder.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel.h"
 #include "symbol/perfmap.h"
 #include "symbol/symbols.h"
 #include "tools.h"
-
-/* Allocations that still succeed; negative: all do. */
-static long left = -1;
-static bool failed;
-
-static bool fails(void)
-{
-	if (left < 0 || left-- > 0)
-		return false;
-	failed = true;
-	left = -1;
-	return true;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return fails() ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-	return fails() ? NULL : __real_strndup(s, n);
-}
 
 /* Run @fn, which returns 0 or the error it met, until nothing fails any more. */
 static void sweep(int (*fn)(void))
@@ -75,9 +27,9 @@ static void sweep(int (*fn)(void))
 		int err;
 
 		failed = false;
-		left = n;
+		fail_after = n;
 		err = fn();
-		left = -1;
+		fail_after = -1;
 		CHECK(err <= 0);
 		if (err)
 			CHECK(failed);

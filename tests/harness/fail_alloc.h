@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An allocation that fails when it is told to. For programs linked with the arguments
+ * wrap_alloc (tests/meson.build), which lead the library's calls here; other libraries' own
+ * calls stay as they are. __real_malloc() never fails.
+ */
+#ifndef FAIL_ALLOC_H
+#define FAIL_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static long fail_after = -1; /* allocations until one fails; negative: none does */
+static bool failed;	     /* one did, since the test set this to false */
+
+static inline bool fails_now(void)
+{
+	if (fail_after < 0 || fail_after-- > 0)
+		return false;
+	failed = true;
+	return true;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+char *__real_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+char *__wrap_strdup(const char *s);
+char *__wrap_strndup(const char *s, size_t n);
+
+void *__wrap_malloc(size_t size)
+{
+	return fails_now() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails_now() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails_now() ? NULL : __real_realloc(p, size);
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return fails_now() ? NULL : __real_strdup(s);
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return fails_now() ? NULL : __real_strndup(s, n);
+}
+
+#endif
