@@ -59,7 +59,7 @@ fi
 go_tests() {
 	start=$(date +%s)
 	# shellcheck disable=SC2086
-	if (cd "$2" && go vet . && OTELPROF_LIVE=1 nice go test $3 . -v) >"$dir/$1.log" 2>&1; then
+	if (cd "$2" && go vet ./... && OTELPROF_LIVE=1 nice go test $3 ./... -v) >"$dir/$1.log" 2>&1; then
 		say ok "$1" "$(grep -c '^--- PASS' "$dir/$1.log") passed, $(($(date +%s) - start)) s $(
 			sed -n 's/.*: \(before .*\)/(\1)/p' "$dir/$1.log")"
 	else

@@ -21,7 +21,12 @@ var componentType = component.MustNewType("otelprof")
 
 // NewFactory makes the factory of the receiver "otelprof", for a pipeline of profiles.
 func NewFactory() receiver.Factory {
-	return xreceiver.NewFactory(componentType,
+	return NewFactoryAs(componentType)
+}
+
+// NewFactoryAs is NewFactory for a receiver of another name.
+func NewFactoryAs(name component.Type) receiver.Factory {
+	return xreceiver.NewFactory(name,
 		func() component.Config { return defaultConfig() },
 		xreceiver.WithProfiles(createProfiles, stability))
 }

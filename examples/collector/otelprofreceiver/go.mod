@@ -11,6 +11,7 @@ require (
 	go.opentelemetry.io/collector/confmap v1.54.0
 	go.opentelemetry.io/collector/consumer v1.54.0
 	go.opentelemetry.io/collector/consumer/consumererror v0.148.0
+	go.opentelemetry.io/collector/consumer/consumertest v0.148.0
 	go.opentelemetry.io/collector/consumer/xconsumer v0.148.0
 	go.opentelemetry.io/collector/pdata/pprofile v0.148.0
 	go.opentelemetry.io/collector/receiver v1.54.0

@@ -309,3 +309,51 @@ func TestManyCycles(t *testing.T) {
 		t.Error("maps of the kernel are still mapped, and so alive")
 	}
 }
+
+// By chance of 50 in 100 the dice decide which intervals are sampled.
+func TestDiceDecide(t *testing.T) {
+	needLive(t)
+	config := defaultConfig()
+	config.SampleRateHz = 499
+	config.ProbabilisticThreshold = 50
+	config.IdleStacks = true // idle CPUs would count as filtered
+	p, err := openProfiler(config, func(request) bool { return true },
+		componenttest.NewNopTelemetrySettings().Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	s := &session{config: config, profiler: p}
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	// sampled is how many samples were kept, of those that a busy CPU makes.
+	sampled := func(die int) (kept, left uint64) {
+		if err := s.rolled(die); err != nil {
+			t.Fatal(err)
+		}
+		before, err := p.stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end := before; ; {
+			burn(50 * time.Millisecond)
+			if end, err = p.stats(); err != nil {
+				t.Fatal(err)
+			}
+			if end.taken-before.taken >= 50 {
+				left = end.filtered - before.filtered
+				return end.taken - before.taken - left, left
+			}
+		}
+	}
+	if kept, left := sampled(49); kept == 0 || left > kept {
+		t.Errorf("a die of 49: %d kept, %d filtered", kept, left)
+	}
+	if kept, left := sampled(50); kept > 5 { // of the moment of the change
+		t.Errorf("a die of 50: %d kept, %d filtered", kept, left)
+	}
+	if kept, left := sampled(0); kept == 0 || left > kept {
+		t.Errorf("a die of 0: %d kept, %d filtered", kept, left)
+	}
+}

@@ -160,7 +160,7 @@ func (s *session) loop() {
 	look, dice := now, now
 	for !s.stopped() {
 		if s.config.ProbabilisticThreshold < 100 && !now.Before(dice) {
-			s.note("filter", s.rollDice())
+			s.note("filter", s.rolled(rand.IntN(100)))
 			dice = now.Add(s.config.ProbabilisticInterval)
 		}
 		s.work(min(report.Sub(now), look.Sub(now)))
@@ -189,9 +189,10 @@ func (s *session) work(timeout time.Duration) {
 	}
 }
 
-// rollDice samples, or does not, for one interval. Processes are followed all the time.
-func (s *session) rollDice() error {
-	if rand.IntN(100) < s.config.ProbabilisticThreshold {
+// rolled samples for one interval, or does not, by a die of 100 sides. Processes are followed
+// all the time.
+func (s *session) rolled(die int) error {
+	if die < s.config.ProbabilisticThreshold {
 		return s.profiler.setFilter(s.config.Filter)
 	}
 	return s.profiler.setFilter([]Rule{{Action: "exclude", All: true}})

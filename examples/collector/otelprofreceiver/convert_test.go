@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && cgo
+
+package otelprofreceiver
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// goText is a string of C, "NULL" for a pointer to nothing.
+func goText[T any](c *T) string {
+	if c == nil {
+		return "NULL"
+	}
+	text := ""
+	for p := unsafe.Pointer(c); *(*byte)(p) != 0; p = unsafe.Add(p, 1) {
+		text += string(*(*byte)(p))
+	}
+	return text
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v and must be %v", what, got, want)
+	}
+}
+
+// Every key reaches the field that is its own. Bits and kinds are those of config.h, by hand.
+func TestConfigInC(t *testing.T) {
+	m := &cMemory{}
+	defer m.free()
+	config := &Config{
+		SampleRateHz: 1, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
+		SymbolBudgetBytes: 5, RingBytes: 6, ServiceName: text("name"),
+		ProcfsRoot: "/p", SysfsRoot: "/s", Attributes: map[string]string{"b": "", "a": "x"},
+		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
+	}
+	c := cConfig(config, m)
+	equal(t, "sample_rate_hz", c.sample_rate_hz, 1)
+	equal(t, "max_frames", c.max_frames, 2)
+	equal(t, "max_processes", c.max_processes, 3)
+	equal(t, "memory_budget_bytes", c.memory_budget_bytes, 4)
+	equal(t, "symbol_budget_bytes", c.symbol_budget_bytes, 5)
+	equal(t, "ring_bytes", c.ring_bytes, 6)
+	equal(t, "service_name", goText(c.service_name), "name")
+	equal(t, "procfs_root", goText(c.procfs_root), "/p")
+	equal(t, "sysfs_root", goText(c.sysfs_root), "/s")
+	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
+	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
+
+	attributes := unsafe.Slice(c.attributes, c.attributes_len)
+	equal(t, "attributes", len(attributes), 2)
+	equal(t, "attribute 0", goText(attributes[0].key)+"="+goText(attributes[0].value), "a=x")
+	equal(t, "attribute 1", goText(attributes[1].key)+"="+goText(attributes[1].value), "b=")
+	environment := unsafe.Slice(c.environment, c.environment_len)
+	equal(t, "environment", len(environment), 2)
+	equal(t, "environment 1", goText(environment[1]), "F")
+
+	equal(t, "service_name, unset", goText(cConfig(&Config{}, m).service_name), "NULL")
+	equal(t, "service_name, empty",
+		goText(cConfig(&Config{ServiceName: text("")}, m).service_name), "")
+	for _, flag := range []struct {
+		bit    uint
+		config Config
+	}{
+		{0, Config{UserStacks: true, NativeNames: true, StartScan: true, HostAttributes: true}},
+		{1, Config{KernelStacks: true, NativeNames: true, StartScan: true, HostAttributes: true}},
+		{2, Config{KernelStacks: true, UserStacks: true, StartScan: true, HostAttributes: true}},
+		{3, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
+			HostAttributes: true, IdleStacks: true}},
+		{4, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
+			HostAttributes: true, CommandLine: true}},
+		{5, Config{KernelStacks: true, UserStacks: true, NativeNames: true,
+			HostAttributes: true}},
+		{7, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true}},
+	} {
+		equal(t, "flags", uint64(cConfig(&flag.config, m).flags), 1<<flag.bit)
+	}
+	equal(t, "flags of the default", cConfig(defaultConfig(), m).flags, 0)
+}
+
+func TestFilterInC(t *testing.T) {
+	m := &cMemory{}
+	defer m.free()
+	filter := cFilter([]Rule{
+		{Action: "exclude", All: true},
+		{Action: "include", PID: 11},
+		{Action: "include", PIDTree: 12},
+		{Action: "exclude", Comm: "name"},
+		{Action: "include", UID: uid(0)},
+		{Action: "include", Cgroup: "/sys/fs/cgroup/a", KeepOneIn: 7},
+		{Action: "include", MinAge: 3 * time.Second},
+	}, m)
+	rules := unsafe.Slice(filter.rules, filter.rules_len)
+	equal(t, "rules", len(rules), 7)
+	for kind, want := range []struct {
+		action, keep uint32
+		number       uint64
+		text         string
+	}{
+		{1, 0, 0, "NULL"}, {0, 0, 11, "NULL"}, {0, 0, 12, "NULL"}, {1, 0, 0, "name"},
+		{0, 0, 0, "NULL"}, {0, 7, 0, "/a"}, {0, 0, 3_000_000_000, "NULL"},
+	} {
+		r := &rules[kind]
+		equal(t, "kind", uint32(r.kind), uint32(kind))
+		equal(t, "action", uint32(r.action), want.action)
+		equal(t, "keep_one_in", uint32(r.keep_one_in), want.keep)
+		equal(t, "number", uint64(r.number), want.number)
+		equal(t, "text", goText(r.text), want.text)
+		equal(t, "size", uintptr(r.size), unsafe.Sizeof(*r))
+	}
+	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
+}
