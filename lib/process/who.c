@@ -105,6 +105,8 @@ static void read_claims(struct op_processes *p, struct op_program *program)
 	for (i = 0; len > 0 && i < p->config.environment_len; i++)
 		op_environ_variable(environ, (size_t)len, p->config.environment[i],
 				    claims);
+	if (len <= 0 && !program->context_addr && program->claims)
+		return; /* a child that is going: what its parent says */
 	program->context_published_ns = 0;
 	if (program->context_addr)
 		(void)op_context_read(&program->memory.memory, program->context_addr,

@@ -268,6 +268,40 @@ def cell_exec(identity, name):
     identity.judge(name, result)
 
 
+def cell_short(identity, name):
+    """Processes of 10 ms in a container, many gone before they are looked at: all are in it,
+    and the ones beside them, of the same file, are not."""
+    who = compile_who(identity.args.dir)
+    folder = truth.fresh_folder(identity.path("short-links"))
+    for link in ("inside", "outside"):
+        os.link(who, os.path.join(folder, link))
+    groups = Cgroups()
+    cid, uid = random_id(), str(uuid.uuid4())
+    loop = 'sleep 1.5; while :; do "$0" phase x 0 0 10; done'
+    drivers = []
+    try:
+        group = groups.make(pod_path(uid, cid))
+        for link, join in (("inside", lambda: (os.setsid(), Cgroups.join(group))),
+                           ("outside", os.setsid)):
+            drivers.append(subprocess.Popen(["sh", "-c", loop, os.path.join(folder, link)],
+                                            preexec_fn=join))
+        capture, _ = identity.profile(name, {"hz": 999, "seconds": 6})
+    finally:
+        for driver in drivers:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+        groups.remove()
+    result = check.Result()
+    for link, wanted in (("inside", (cid, uid)), ("outside", (None, None))):
+        samples = [s for s in capture.samples if s.exe == link]
+        pids = {s.pid for s in samples}
+        wrong = [s for s in samples if (s.resource.get("container.id"),
+                                        s.resource.get("k8s.pod.uid")) != wanted]
+        result.need(len(pids) >= 20, "%d processes %s" % (len(pids), link))
+        result.need(not wrong, "%d of %d samples elsewhere" % (len(wrong), len(samples)))
+    identity.judge(name, result)
+
+
 def cell_pid_namespace(identity, name):
     """In a PID namespace of its own: known by the number that we see, and by its own."""
     program = chain(identity)
@@ -510,6 +544,7 @@ CELLS = {
     "containers": cell_containers,
     "moved": cell_moved,
     "exec": cell_exec,
+    "short": cell_short,
     "pid-namespace": cell_pid_namespace,
     "sidecar": cell_sidecar,
     "procfs-root": cell_procfs_root,
