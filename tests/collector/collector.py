@@ -5,7 +5,7 @@
     collector.py --dir DIR --configs DIR COLLECTOR...
 
 Each Collector profiles a program of known stacks into a file and into the OTLP receivers of
-Collectors that are as new or newer, whose files are read too.
+Collectors that are as new or newer, whose files are read too; then into one that comes late.
 """
 
 import argparse
@@ -62,6 +62,17 @@ OTLP = """
     tls: {insecure: true}
     sending_queue: {queue_size: 1000}
 """
+
+# Nothing stands between the receiver and the gateway that would keep what fails.
+DIRECT = """
+  otlp_grpc/%(name)s:
+    endpoint: 127.0.0.1:%(port)d
+    tls: {insecure: true}
+    sending_queue: {enabled: false}
+    retry_on_failure: {enabled: false}
+"""
+RETRY = """
+    retry_on_failure: {initial_interval: 100ms, max_interval: 500ms}"""
 
 GATEWAY = """
 receivers:
@@ -199,6 +210,14 @@ def check_maps(pid):
     return result
 
 
+def start_target(path):
+    os.environ["OTELPROF_TEST"] = ATTRIBUTES["process.environment_variable.OTELPROF_TEST"]
+    try:
+        return truth.start(path, truth.LONG)
+    finally:
+        del os.environ["OTELPROF_TEST"]
+
+
 def cpu_seconds(pid):
     with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
         fields = f.read().rsplit(")", 1)[1].split()
@@ -223,9 +242,7 @@ def pipeline(run, agent):
     path, why = build.build("c-gcc", run.args.dir)
     if not path:
         return run.say("skip", "receiver-" + version, why)
-    os.environ["OTELPROF_TEST"] = "its own"
-    target = truth.start(path, truth.LONG)
-    del os.environ["OTELPROF_TEST"]
+    target = start_target(path)
     servers, outs = [], {}
     try:
         exporters, names = "", []
@@ -270,6 +287,47 @@ def pipeline(run, agent):
         run.judge(name, *results)
 
 
+def outage(run, collector):
+    """The gateway is not there at first: the receiver keeps what fails and tries again."""
+    name = "outage-" + version_of(collector)
+    path, why = build.build("c-gcc", run.args.dir)
+    if not path:
+        return run.say("skip", name, why)
+    target = start_target(path)
+    port, metrics = e2e.free_port(), e2e.free_port()
+    out = run.fresh(name + ".otlp")
+    servers = []
+    try:
+        config = AGENT.replace("\n    sample_rate_hz", RETRY + "\n    sample_rate_hz")
+        config = re.sub(r"  file:\n.*\n.*\n", "", config).replace("[file, ", "[")
+        agent = Server(run, collector, name, config % {
+            "pid": target.pid, "metrics": metrics,
+            "exporters": DIRECT % {"name": name, "port": port}, "names": "otlp_grpc/" + name})
+        servers.append(agent)
+        if not e2e.wait_for_port(metrics, agent.process, 60) or \
+                not wait_for_work(target.pid, agent.process):
+            return run.say("FAIL", name, "did not work: " + agent.log)
+        servers.append(Server(run, collector, name + "-gateway",
+                              GATEWAY % {"port": port, "out": out}))
+        if not e2e.wait_for_port(port, servers[1].process, 60) or \
+                not wait_for_work(target.pid, agent.process):
+            return run.say("FAIL", name, "the gateway did not start: " + servers[1].log)
+        text = agent.end()
+    finally:
+        for server in servers:
+            server.end()
+        truth.stop([target])
+    capture = otlp.read_file(out)
+    result = check.Result()
+    result.need(not re.search(r", (queue|refused|given_up|exporter) \d", text),
+                "the receiver lost nothing: %s" % check.accounting(text))
+    spans = [t for sample in capture.samples for t in sample.timestamps]
+    result.need(spans and max(spans) - min(spans) > 1.5 * WORK_S * 1e9,
+                "samples from before the gateway was there too")
+    run.judge(name, result, check.check_accounting(text, capture),
+              check_resource(capture, target.pid))
+
+
 def validate(run, collector):
     """The configurations of the example are good."""
     result = check.Result()
@@ -300,7 +358,7 @@ def main():
     args = parser.parse_args()
     run = Collectors(args)
     for collector in args.collectors:
-        for cell in (validate, pipeline):
+        for cell in (validate, pipeline, outage):
             try:
                 cell(run, collector)
             except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
