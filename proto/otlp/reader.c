@@ -4,184 +4,134 @@
 
 #include "walk.h"
 
+#define LAST(w, table) (&(w)->out->table.data[(w)->out->table.len - 1])
+
 static bool read_resource_attribute(struct walk *w, pb_istream_t *s)
 {
+	static const struct field_rule rules[] = {
+		FIELD(1, struct otlp_attribute, key),
+		{ 2, FIELD_ANY, 0, NULL },
+		FIELD(3, struct otlp_attribute, key_ref),
+	};
 	struct otlp_attribute *a = PUSH(w, resource_attributes);
-	struct field f;
 
 	if (!a)
 		return false;
 	a->raw = rest(w, s);
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_text(w, s, &f, &a->key);
-		else if (f.number == 2)
-			(void)get_any(w, s, &f, a);
-		else if (f.number == 3)
-			(void)get_i32(w, s, &f, &a->key_ref);
-		else
-			(void)skip(w, s, &f);
-	}
-	return !w->error;
+	return READ_FIELDS(w, s, rules, a);
 }
 
 static bool read_sample(struct walk *w, pb_istream_t *s)
 {
-	struct otlp_profiles *p = w->out;
+	static const struct field_rule rules[] = {
+		FIELD(1, struct otlp_sample, stack),
+		FIELD(2, struct otlp_sample, attributes),
+		FIELD(3, struct otlp_sample, link),
+		FIELD_AS(4, struct otlp_sample, values, FIELD_VALUES),
+		FIELD_AS(5, struct otlp_sample, timestamps, FIELD_TIMESTAMPS),
+	};
 	struct otlp_sample *e = PUSH(w, samples);
-	struct field f;
 
-	if (!e)
-		return false;
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_i32(w, s, &f, &e->stack);
-		else if (f.number == 2)
-			(void)get_ints(w, s, &f, &e->attributes);
-		else if (f.number == 3)
-			(void)get_i32(w, s, &f, &e->link);
-		else if (f.number == 4)
-			(void)get_list(w, s, &f, add_value, PB_WT_VARINT, &p->values.len,
-				       &e->values);
-		else if (f.number == 5)
-			(void)get_list(w, s, &f, add_timestamp, PB_WT_64BIT,
-				       &p->timestamps.len, &e->timestamps);
-		else
-			(void)skip(w, s, &f);
-	}
-	return !w->error;
+	return e && READ_FIELDS(w, s, rules, e);
 }
 
-static bool get_value_type(struct walk *w, pb_istream_t *s, const struct field *outer,
-			   int32_t *ret_type, int32_t *ret_unit)
+static bool read_sample_type(struct walk *w, pb_istream_t *s)
 {
-	pb_istream_t sub;
-	struct field f;
+	static const struct field_rule rules[] = {
+		FIELD(1, struct otlp_profile, sample_type),
+		FIELD(2, struct otlp_profile, sample_unit),
+	};
 
-	if (!open_sub(w, s, outer, &sub))
-		return false;
-	while (next_field(w, &sub, &f)) {
-		if (f.number == 1)
-			(void)get_i32(w, &sub, &f, ret_type);
-		else if (f.number == 2)
-			(void)get_i32(w, &sub, &f, ret_unit);
-		else
-			(void)skip(w, &sub, &f);
-	}
-	return !w->error;
+	return READ_FIELDS(w, s, rules, LAST(w, profiles));
 }
 
-static bool read_profile_field(struct walk *w, pb_istream_t *s, const struct field *f,
-			       struct otlp_profile *e)
+static bool read_period_type(struct walk *w, pb_istream_t *s)
 {
-	switch (f->number) {
-	case 1:
-		return get_value_type(w, s, f, &e->sample_type, &e->sample_unit);
-	case 2:
-		return get_message(w, s, f, read_sample);
-	case 3:
-		return get_fixed64(w, s, f, &e->time_ns);
-	case 4:
-		return get_u64(w, s, f, &e->duration_ns);
-	case 5:
-		return get_value_type(w, s, f, &e->period_type, &e->period_unit);
-	case 6:
-		return get_i64(w, s, f, &e->period);
-	case 7:
-		return get_text(w, s, f, &e->profile_id);
-	case 11:
-		return get_ints(w, s, f, &e->attributes);
-	default:
-		return skip(w, s, f);
-	}
+	static const struct field_rule rules[] = {
+		FIELD(1, struct otlp_profile, period_type),
+		FIELD(2, struct otlp_profile, period_unit),
+	};
+
+	return READ_FIELDS(w, s, rules, LAST(w, profiles));
 }
 
 static bool read_profile(struct walk *w, pb_istream_t *s)
 {
+	static const struct field_rule rules[] = {
+		MESSAGE(1, read_sample_type),
+		MESSAGE(2, read_sample),
+		FIELD_AS(3, struct otlp_profile, time_ns, FIELD_FIXED64),
+		FIELD(4, struct otlp_profile, duration_ns),
+		MESSAGE(5, read_period_type),
+		FIELD(6, struct otlp_profile, period),
+		FIELD(7, struct otlp_profile, profile_id),
+		FIELD(11, struct otlp_profile, attributes),
+	};
 	struct otlp_profile *e = PUSH(w, profiles);
-	struct field f;
 
 	if (!e)
 		return false;
 	e->scope = w->out->scopes.len - 1;
 	e->samples.first = w->out->samples.len;
-	while (next_field(w, s, &f))
-		(void)read_profile_field(w, s, &f, e);
+	if (!READ_FIELDS(w, s, rules, e))
+		return false;
 	e->samples.len = w->out->samples.len - e->samples.first;
-	return !w->error;
+	return true;
 }
 
 static bool read_scope_names(struct walk *w, pb_istream_t *s)
 {
-	struct otlp_scope *e = &w->out->scopes.data[w->out->scopes.len - 1];
-	struct field f;
+	static const struct field_rule rules[] = {
+		FIELD(1, struct otlp_scope, name),
+		FIELD(2, struct otlp_scope, version),
+	};
 
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_text(w, s, &f, &e->name);
-		else if (f.number == 2)
-			(void)get_text(w, s, &f, &e->version);
-		else
-			(void)skip(w, s, &f);
-	}
-	return !w->error;
+	return READ_FIELDS(w, s, rules, LAST(w, scopes));
 }
 
 static bool read_scope(struct walk *w, pb_istream_t *s)
 {
+	static const struct field_rule rules[] = {
+		MESSAGE(1, read_scope_names),
+		MESSAGE(2, read_profile),
+	};
 	struct otlp_scope *e = PUSH(w, scopes);
-	struct field f;
 
 	if (!e)
 		return false;
 	e->resource = w->out->resources.len - 1;
 	e->profiles.first = w->out->profiles.len;
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_message(w, s, &f, read_scope_names);
-		else if (f.number == 2)
-			(void)get_message(w, s, &f, read_profile);
-		else
-			(void)skip(w, s, &f);
-	}
+	if (!READ_FIELDS(w, s, rules, e))
+		return false;
 	e->profiles.len = w->out->profiles.len - e->profiles.first;
-	return !w->error;
+	return true;
 }
 
 static bool read_attributes_of_resource(struct walk *w, pb_istream_t *s)
 {
-	struct field f;
+	static const struct field_rule rules[] = { MESSAGE(1, read_resource_attribute) };
 
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_message(w, s, &f, read_resource_attribute);
-		else
-			(void)skip(w, s, &f);
-	}
-	return !w->error;
+	return READ_FIELDS(w, s, rules, w->out);
 }
 
 static bool read_resource(struct walk *w, pb_istream_t *s)
 {
+	static const struct field_rule rules[] = {
+		MESSAGE(1, read_attributes_of_resource),
+		MESSAGE(2, read_scope),
+	};
 	struct otlp_resource *e = PUSH(w, resources);
-	struct field f;
 
 	if (!e)
 		return false;
 	e->pid = -1;
 	e->attributes.first = w->out->resource_attributes.len;
 	e->scopes.first = w->out->scopes.len;
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_message(w, s, &f, read_attributes_of_resource);
-		else if (f.number == 2)
-			(void)get_message(w, s, &f, read_scope);
-		else
-			(void)skip(w, s, &f);
-	}
+	if (!READ_FIELDS(w, s, rules, e))
+		return false;
 	e->attributes.len = w->out->resource_attributes.len - e->attributes.first;
 	e->scopes.len = w->out->scopes.len - e->scopes.first;
-	return !w->error;
+	return true;
 }
 
 /* The attributes that say who a resource is; the dictionary may follow the resources. */
@@ -209,17 +159,12 @@ static void resolve_resource(const struct otlp_profiles *p, struct otlp_resource
 
 static bool read_request(struct walk *w, pb_istream_t *s)
 {
-	struct field f;
+	static const struct field_rule rules[] = {
+		MESSAGE(1, read_resource),
+		MESSAGE(2, otlp_read_dictionary),
+	};
 
-	while (next_field(w, s, &f)) {
-		if (f.number == 1)
-			(void)get_message(w, s, &f, read_resource);
-		else if (f.number == 2)
-			(void)get_message(w, s, &f, otlp_read_dictionary);
-		else
-			(void)skip(w, s, &f);
-	}
-	return !w->error;
+	return READ_FIELDS(w, s, rules, w->out);
 }
 
 #define RESERVE(w, table) (PUSH(w, table) && ((w)->out->table.len = 0, true))

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pb_decode.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,6 +279,99 @@ static inline bool get_any(struct walk *w, pb_istream_t *s, const struct field *
 
 	return open_sub(w, s, f, &sub) && read_any(w, &sub, a);
 }
+
+/* A message's fields as a table. Where a field goes says its C type, which says how it is read. */
+enum field_kind {
+	FIELD_I32,
+	FIELD_I64,
+	FIELD_U64,
+	FIELD_FIXED64,
+	FIELD_TEXT,
+	FIELD_INTS,
+	FIELD_VALUES,
+	FIELD_TIMESTAMPS,
+	FIELD_ANY,
+	FIELD_MESSAGE,
+};
+
+struct field_rule {
+	uint32_t number;
+	enum field_kind kind;
+	size_t offset;
+	read_fn read;
+};
+
+#define FIELD(number, type, member)                                                      \
+	{                                                                                \
+		number,                                                                  \
+			_Generic(((type *)0)->member, int32_t                            \
+				 : FIELD_I32, int64_t                                    \
+				 : FIELD_I64, uint64_t                                   \
+				 : FIELD_U64, struct otlp_text                           \
+				 : FIELD_TEXT, struct otlp_range                         \
+				 : FIELD_INTS),                                          \
+			offsetof(type, member), NULL                                     \
+	}
+#define FIELD_AS(number, type, member, kind)                                             \
+	{                                                                                \
+		number, kind, offsetof(type, member), NULL                               \
+	}
+#define MESSAGE(number, fn)                                                              \
+	{                                                                                \
+		number, FIELD_MESSAGE, 0, fn                                             \
+	}
+
+static inline bool read_field(struct walk *w, pb_istream_t *s, const struct field *f,
+			      const struct field_rule *rule, void *to)
+{
+	struct otlp_profiles *p = w->out;
+
+	switch (rule->kind) {
+	case FIELD_I32:
+		return get_i32(w, s, f, to);
+	case FIELD_I64:
+		return get_i64(w, s, f, to);
+	case FIELD_U64:
+		return get_u64(w, s, f, to);
+	case FIELD_FIXED64:
+		return get_fixed64(w, s, f, to);
+	case FIELD_TEXT:
+		return get_text(w, s, f, to);
+	case FIELD_INTS:
+		return get_ints(w, s, f, to);
+	case FIELD_VALUES:
+		return get_list(w, s, f, add_value, PB_WT_VARINT, &p->values.len, to);
+	case FIELD_TIMESTAMPS:
+		return get_list(w, s, f, add_timestamp, PB_WT_64BIT, &p->timestamps.len,
+				to);
+	case FIELD_ANY:
+		return get_any(w, s, f, to);
+	default:
+		return get_message(w, s, f, rule->read);
+	}
+}
+
+/* Read a message into @to, the last entry of its table; fields without a rule are skipped. */
+static inline bool read_fields(struct walk *w, pb_istream_t *s,
+			       const struct field_rule *rules, size_t len, void *to)
+{
+	struct field f;
+	size_t i;
+
+	while (next_field(w, s, &f)) {
+		for (i = 0; i < len && rules[i].number != f.number; i++)
+			;
+		if (i < len)
+			(void)read_field(w, s, &f, &rules[i],
+					 (char *)to + rules[i].offset);
+		else
+			(void)skip(w, s, &f);
+	}
+	return !w->error;
+}
+
+#define READ_FIELDS(w, s, rules, to)                                                     \
+	read_fields(w, s, rules, sizeof(rules) / sizeof(*(rules)), to)
 
 /* dictionary.c: ProfilesDictionary. */
 bool otlp_read_dictionary(struct walk *w, pb_istream_t *s);
