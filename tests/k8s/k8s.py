@@ -27,6 +27,7 @@ import build
 import cells
 import check
 import otlp
+import python
 import run as truth
 import scene
 from cluster import Cluster, Refused
@@ -35,6 +36,10 @@ from kubelet import HOST_IP, Kubelet, make_bridge
 EXAMPLES = os.path.join(TOP, "examples", "kubernetes")
 # So few samples that one at the edge of a function is a large share.
 CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=20, exact=0.9)
+# The first samples of a Python have native frames alone ("python_late").
+PYTHON_CELL = cells.replace(python.CELL, leaf_points=None, min_samples=20, exact=0.9,
+                            others="(?:%s)?" % python.CELL.others)
+PYTHON = "/usr/bin/python3.11"
 AGENT, GATEWAY = "otelprof-agent", "otelprof-gateway"
 
 
@@ -185,7 +190,7 @@ def cell_export(run, version):
     capture = otlp.read_file(collector.out)
     result = check.Result()
     result.need(status == 0, "otelprof export: exit %d" % status)
-    run.judge(name, run.scene.judge(capture, CELL), result, check.check_accounting(text, capture))
+    run.judge(name, run.scene.judge(capture), result, check.check_accounting(text, capture))
 
 
 def cell_rights(run, _):
@@ -252,7 +257,7 @@ def lost_without(run, name):
     if status:
         return None, None, text
     lost = {called for pid, (called, _) in run.scene.targets.items()
-            if not check.check_chain(capture, CELL, pid).ok}
+            if not run.scene.check_stacks(capture, pid).ok}
     return lost, has_kernel_names(capture), text
 
 
@@ -268,7 +273,7 @@ def cell_capabilities(run, _):
     result.need(status == 0, "otelprof record in the agent's place: exit %d %s" % (
         status, text[-300:] if status else ""))
     result.need(has_kernel_names(capture), "kernel frames have names")
-    run.judge("capabilities", result, run.scene.judge(capture, CELL, named=False),
+    run.judge("capabilities", result, run.scene.judge(capture, named=False),
               check.check_accounting(text, capture))
 
 
@@ -350,13 +355,21 @@ def cell_pods(run, version):
                 "late pod: %d of %d samples with all its names" % (names.count(want), len(names)))
     # What the receiver says at its end is what arrived two Collectors later.
     run.judge(name, result, check.check_accounting(agent.text(), capture),
-              run.scene.judge(capture, CELL))
+              run.scene.judge(capture))
 
 
 # rights comes last: it judges what all the others asked of the API server.
 CELLS = {"manifests": cell_manifests, "capabilities": cell_capabilities,
          "capability": cell_capability, "export": cell_export, "pods": cell_pods,
          "rights": cell_rights}
+
+
+def python_image(run):
+    """Where there is no such Python, one target less."""
+    if not os.path.exists(PYTHON):
+        return {}
+    folder = scene.python_rootfs(run.path("image-python"), PYTHON)
+    return {scene.PYTHON_IMAGE: (folder, ["/bin/" + os.path.basename(PYTHON)])}
 
 
 def enter_namespaces():
@@ -407,15 +420,18 @@ def main():
             "known-answer:1": (scene.rootfs(run.path("image-known"), program), entry),
             "known-answer:private": (scene.private_rootfs(run.path("image-private"), program),
                                      entry),
+            **python_image(run),
             "otelprof:1": (scene.rootfs(run.path("image-otelprof"), args.otelprof),
                            ["/bin/otelprof"])}
         kubelet = run.kubelet = Kubelet(run.cluster, scene.NODE, run.path("pods"), images,
                                         args.seccomp)
-        run.scene = scene.Scene(run.cluster, kubelet)
+        run.scene = scene.Scene(run.cluster, kubelet, CELL, PYTHON_CELL)
         try:
             run.scene.prepare()
             run.scene.workloads(program)
-            run_cells(run, args.cells or CELLS)
+            # The others need what the first applies.
+            run_cells(run, [n for n in CELLS if n == "manifests" or not args.cells or
+                            n in args.cells])
         finally:
             run.scene.stop()
             kubelet.stop_all()

@@ -100,9 +100,11 @@ class Container:
 
     @property
     def pid(self):
-        """The process as the host sees it."""
-        state = run(*self.kubelet.runc, "state", self.id).stdout
-        return json.loads(state)["pid"]
+        """The process as the host sees it; 0 while it is not there."""
+        state = subprocess.run([*self.kubelet.runc, "state", self.id], capture_output=True,
+                               text=True, check=False).stdout
+        state = json.loads(state or "{}")
+        return state["pid"] if state.get("status") == "running" else 0
 
 
 class Kubelet:

@@ -5,6 +5,7 @@ and what Kubernetes calls each of them.
 
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ NODE = "node-a"
 USER = 1000
 # Containers whose program is hard to read: of their user alone; gone from its folder.
 PRIVATE, DELETED = "private", "deleted"
+PYTHON_IMAGE = "known-python:1"
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
@@ -35,6 +37,16 @@ def private_rootfs(folder, program):
     path = os.path.join(folder, "bin", os.path.basename(program))
     os.chown(path, USER, USER)
     os.chmod(path, 0o700)
+    return folder
+
+
+def python_rootfs(folder, python):
+    """An image with an interpreter, its library and known.py."""
+    library = "/usr/lib/" + os.path.basename(python)
+    rootfs(folder, python)
+    shutil.copytree(library, folder + library, symlinks=True, ignore=shutil.ignore_patterns(
+        "__pycache__", "test", "config-*", "dist-packages", "sitecustomize.py"))
+    shutil.copy(os.path.join(HERE, "..", "python", "known.py"), folder)
     return folder
 
 
@@ -66,8 +78,11 @@ def owned(by, template_hash):
 
 
 class Scene:
-    def __init__(self, cluster, kubelet):
+    def __init__(self, cluster, kubelet, cell, python_cell):
+        """@cell: what the stacks of the known-answer program are; @python_cell: of known.py."""
         self.cluster, self.kubelet = cluster, kubelet
+        self.cell, self.python_cell = cell, python_cell
+        self.cells = {}  # pid → its cell, where it is not @cell
         self.names = {}  # container id → its k8s.* attributes
         self.targets = {}  # pid → (what it is called here, its container or None)
         self.processes = []
@@ -123,6 +138,12 @@ class Scene:
         self.target(fresh)
         static, = self.start(static_workload("scheduler-" + NODE, "bank", container("static")))
         self.target(static)
+        if PYTHON_IMAGE in self.kubelet.images:
+            script = {"name": "python", "image": PYTHON_IMAGE,
+                      "env": [{"name": "PYTHONHOME", "value": "/usr"}],
+                      "args": ["/known.py", "spin", truth.LONG]}
+            python, = self.start(workload("report-0", "shop", script))
+            self.cells[self.target(python, said="")] = self.python_cell
         process = truth.start(program, truth.LONG)
         self.processes.append(process)
         self.targets[process.pid] = "no container", None
@@ -131,9 +152,10 @@ class Scene:
         return next(pid for pid, (called, _) in self.targets.items()
                     if called.endswith("/" + container_name))
 
-    def target(self, one, seconds=20):
+    def target(self, one, said="ready", seconds=20):
+        """Wait until the container @said that, and count its process among the targets."""
         end = time.monotonic() + seconds
-        while "ready" not in one.text():
+        while said not in one.text() or not one.pid:
             if time.monotonic() > end or one.process.poll() is not None:
                 raise RuntimeError("%s did not start: %s" % (one.name, one.text()[-300:]))
             time.sleep(0.05)
@@ -163,12 +185,15 @@ class Scene:
                 return
             time.sleep(1)
 
-    def judge(self, capture, cell, named=True):
+    def check_stacks(self, capture, pid):
+        return check.check_chain(capture, self.cells.get(pid, self.cell), pid)
+
+    def judge(self, capture, named=True):
         """Each target's stacks and names; and nobody else's names on anything. Not @named:
         no Collector has been at it, so that there is the container's id alone."""
         result = check.Result()
         for pid, (called, container_id) in self.targets.items():
-            stacks = check.check_chain(capture, cell, pid)
+            stacks = self.check_stacks(capture, pid)
             result.problems += ["%s: %s" % (called, p) for p in stacks.problems]
             got = [k8s_of(s, named) for s in check.select(capture, pid)]
             want = self.names.get(container_id, {}) if named else {"container.id": container_id}
