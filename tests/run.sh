@@ -148,6 +148,8 @@ run_live() {
 	# shellcheck disable=SC2086
 	collect truth python3 tests/truth/run.py --otelprof "$otelprof" --dir "$out/truth" $option
 	collect robust python3 tests/truth/robust.py --otelprof "$otelprof" --dir "$out/truth"
+	collect changing python3 tests/truth/changing.py --otelprof "$otelprof" \
+		--dir "$out/truth"
 	collect identity python3 tests/truth/identity.py --otelprof "$otelprof" \
 		--dir "$out/truth"
 }
