@@ -201,7 +201,7 @@ BACKENDS = [
             lenient=("-shift", "each frame has the name of the function before its own")),
 ]
 
-WIRES = {"pyroscope-grpc": []}
+WIRES = {"pyroscope-grpc": [], "pyroscope-http": ["--protocol", "http/protobuf"]}
 
 
 def differences(want, got):
