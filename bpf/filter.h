@@ -50,8 +50,8 @@ static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 		__u32 pid = tgid;
 
 		if (op_pid_namespace)
-			pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid),
-					op_pid_level);
+			pid = op_ancestor_pid(
+				BPF_CORE_READ(task, group_leader, thread_pid));
 		if (pid == root)
 			return true;
 		if (tgid <= 1)

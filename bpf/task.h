@@ -24,18 +24,33 @@ static __always_inline struct task_struct *op_current_task(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
+static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)
+{
+	return (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
+			       level * bpf_core_type_size(struct upid));
+}
+
 /* The number of @pid at depth @level, if that is of the profiler's namespace; else 0. */
 static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 {
-	struct upid *upid;
+	struct upid *upid = op_upid_at(pid, level);
 
-	if (BPF_CORE_READ(pid, level) < level)
-		return 0;
-	upid = (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
-			       level * bpf_core_type_size(struct upid));
-	if (BPF_CORE_READ(upid, ns, ns.inum) != op_pid_namespace)
+	if (BPF_CORE_READ(pid, level) < level ||
+	    BPF_CORE_READ(upid, ns, ns.inum) != op_pid_namespace)
 		return 0;
 	return (__u32)BPF_CORE_READ(upid, nr);
+}
+
+/*
+ * As above, of an ancestor of a task in that namespace: no other one of this depth has any.
+ * Without a branch, which the loop over ancestors would multiply for the verifier.
+ */
+static __always_inline __u32 op_ancestor_pid(struct pid *pid)
+{
+	__u32 level = op_pid_level;
+	__s32 deeper = (__s32)(BPF_CORE_READ(pid, level) - level);
+
+	return (__u32)BPF_CORE_READ(op_upid_at(pid, level), nr) & ~(__u32)(deeper >> 31);
 }
 
 static __always_inline __u32 op_find_pid_level(struct pid *pid)

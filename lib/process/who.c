@@ -68,6 +68,19 @@ static bool same_program(const struct op_stat *stat, const struct op_layout *lay
 	return !files;
 }
 
+/* Its first file by what was mapped, where no event told: the executable lies lowest. */
+static void note_first_file(struct op_program *program, const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; !program->first_file && layout && i < layout->len; i++) {
+		const struct op_executable *exe = layout->vma[i].exe;
+
+		if (exe && exe->path && exe->path[0] == '/')
+			program->first_file = strdup(exe->path);
+	}
+}
+
 static void identify_container(struct op_processes *p, struct op_program *program,
 			       uint64_t cgroup, bool alive)
 {
@@ -153,6 +166,7 @@ void op_who_identify(struct op_processes *p, struct op_program *program,
 	identify_container(p, program, record->cgroup, there);
 	if (!there || program->until_ns) {
 		/* /proc tells of another program by now, or of none. */
+		note_first_file(program, layout);
 		program->identified = true;
 		return;
 	}
@@ -160,6 +174,7 @@ void op_who_identify(struct op_processes *p, struct op_program *program,
 		program->start_time_ns =
 			op_clock_realtime_ns() - boottime_ns() + stat.start_ns;
 	if (!same_program(&stat, layout)) {
+		note_first_file(program, layout);
 		if (!program->doubted_ns)
 			program->doubted_ns = p->now_ns;
 		program->doubt_after_ns = p->now_ns + DOUBT_AGAIN_NS;

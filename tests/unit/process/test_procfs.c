@@ -213,13 +213,15 @@ static void test_exec_between_sample_and_reading(void)
 
 	make_root();
 	make_server();
+	FILE_OF("100/maps", "400000-401000 r-xp 00000000 08:01 77 /opt/app/other\n"
+			    "7f0000020000-7f0000030000 r-xp 0 08:01 78 /lib/libc.so\n");
 	world_init(&w, &options);
 	CHECK_OK(op_processes_scan(w.p));
 	world_settle(&w, 0);
 	make_stat("100/stat", 500, 0x55d000001000); /* not in its maps */
 	r = sample_of(&w, 100, 1);
-	CHECK_STR(world_text(&w, r->service_name), "");
-	CHECK_INT(r->executable_path, 0);
+	CHECK_STR(world_text(&w, r->service_name), "other");
+	CHECK_STR(world_text(&w, r->executable_path), "/opt/app/other"); /* by its maps */
 	CHECK_STR(world_text(&w, r->container_id), ID); /* holds for both */
 	/* the event comes: from then on it is the new one */
 	op_processes_on_exec(w.p, 100, "new", ++w.now_ns);
@@ -230,7 +232,8 @@ static void test_exec_between_sample_and_reading(void)
 	/* no event comes: a program that moved its code; it is itself after all */
 	world_init(&w, &options);
 	CHECK_OK(op_processes_scan(w.p));
-	CHECK_INT(sample_of(&w, 100, 1)->executable_path, 0);
+	CHECK_STR(world_text(&w, sample_of(&w, 100, 1)->executable_path),
+		  "/opt/app/other");
 	world_settle(&w, UINT64_C(1100000000));
 	CHECK_STR(world_text(&w, sample_of(&w, 100, 1)->executable_path),
 		  "/opt/app/server");
