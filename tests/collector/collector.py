@@ -14,7 +14,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -92,10 +91,6 @@ service:
       receivers: [otlp]
       exporters: [file]
 """
-
-
-WORK_S = 3  # of CPU time of the target: some 600 samples
-WORK_WAIT_S = 120
 
 
 def version_of(program):
@@ -218,22 +213,6 @@ def start_target(path):
         del os.environ["OTELPROF_TEST"]
 
 
-def cpu_seconds(pid):
-    with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for_work(pid, process):
-    """Until @pid has worked for WORK_S while @process ran."""
-    start, end = cpu_seconds(pid), time.monotonic() + WORK_WAIT_S
-    while time.monotonic() < end and process.poll() is None:
-        if cpu_seconds(pid) - start >= WORK_S:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def pipeline(run, agent):
     """@agent profiles into a file and into gateways."""
     version = version_of(agent)
@@ -265,7 +244,7 @@ def pipeline(run, agent):
         servers.append(server)
         if not e2e.wait_for_port(port, server.process, 60):
             return run.say("FAIL", name, "did not start: " + server.log)
-        if not wait_for_work(target.pid, server.process):
+        if not e2e.wait_for_work(target.pid, server.process):
             return run.say("FAIL", name, "ended, or its target never ran: " + server.log)
         with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=10) as r:
             metrics = r.read().decode()
@@ -305,12 +284,12 @@ def outage(run, collector):
             "exporters": DIRECT % {"name": name, "port": port}, "names": "otlp_grpc/" + name})
         servers.append(agent)
         if not e2e.wait_for_port(metrics, agent.process, 60) or \
-                not wait_for_work(target.pid, agent.process):
+                not e2e.wait_for_work(target.pid, agent.process):
             return run.say("FAIL", name, "did not work: " + agent.log)
         servers.append(Server(run, collector, name + "-gateway",
                               GATEWAY % {"port": port, "out": out}))
         if not e2e.wait_for_port(port, servers[1].process, 60) or \
-                not wait_for_work(target.pid, agent.process):
+                not e2e.wait_for_work(target.pid, agent.process):
             return run.say("FAIL", name, "the gateway did not start: " + servers[1].log)
         text = agent.end()
     finally:
@@ -322,7 +301,7 @@ def outage(run, collector):
     result.need(not re.search(r", (queue|refused|given_up|exporter) \d", text),
                 "the receiver lost nothing: %s" % check.accounting(text))
     spans = [t for sample in capture.samples for t in sample.timestamps]
-    result.need(spans and max(spans) - min(spans) > 1.5 * WORK_S * 1e9,
+    result.need(spans and max(spans) - min(spans) > 1.5 * e2e.WORK_S * 1e9,
                 "samples from before the gateway was there too")
     run.judge(name, result, check.check_accounting(text, capture),
               check_resource(capture, target.pid))

@@ -19,6 +19,9 @@ import check
 import otlp
 import run as truth
 
+WORK_S = 3  # of CPU time of the known-answer program: some 600 samples
+WORK_WAIT_S = 120
+
 CONFIG = """
 receivers:
   otlp:
@@ -90,20 +93,39 @@ def wait_for_port(port, process, seconds=30):
     return False
 
 
-def export(e2e, port, seconds=6):
+def cpu_seconds(pid):
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_work(pid, process):
+    """Until @pid has worked for WORK_S while @process ran."""
+    start, end = cpu_seconds(pid), time.monotonic() + WORK_WAIT_S
+    while time.monotonic() < end and process.poll() is None:
+        if cpu_seconds(pid) - start >= WORK_S:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def export(e2e, port):
     """Profile the known-answer program into @port. Returns (pid, text, exit status)."""
     path, why = build.build("c-gcc", e2e.args.dir)
     if not path:
         raise RuntimeError(why)
-    process = truth.start(path, truth.LONG)
+    target = truth.start(path, truth.LONG)
+    profiler = subprocess.Popen([e2e.args.otelprof, "export", "--endpoint",
+                                 "http://127.0.0.1:%d" % port, "-F", "199", "--interval", "1"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        done = subprocess.run([e2e.args.otelprof, "export", "--endpoint",
-                               "http://127.0.0.1:%d" % port, "-F", "199", "--interval", "1",
-                               "-d", str(seconds)], capture_output=True, text=True,
-                              timeout=seconds + 60)
+        wait_for_work(target.pid, profiler)
+        profiler.send_signal(signal.SIGTERM)
+        text, _ = profiler.communicate(timeout=60)
     finally:
-        truth.stop([process])
-    return process.pid, done.stdout + done.stderr, done.returncode
+        profiler.kill()
+        truth.stop([target])
+    return target.pid, text, profiler.returncode
 
 
 def judge_chain(e2e, name, capture, pid, text, status, *more):
@@ -117,8 +139,15 @@ CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=200)
 
 
 def collector(e2e):
-    if not os.access(e2e.args.collector, os.X_OK):
+    """Into the OTLP receiver of each Collector that was built."""
+    if not e2e.args.collector:
         return e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
+    for program in e2e.args.collector:
+        into_collector(e2e, program)
+
+
+def into_collector(e2e, program):
+    name = "collector-" + os.path.basename(os.path.dirname(program))
     port = free_port()
     config = e2e.path("collector.yaml")
     with open(config, "w", encoding="utf-8") as f:
@@ -126,18 +155,18 @@ def collector(e2e):
     out = e2e.path("collector.otlp")
     if os.path.exists(out):
         os.unlink(out)
-    with open(e2e.path("collector.log"), "w", encoding="utf-8") as log:
-        server = subprocess.Popen([e2e.args.collector, "--config", config,
+    with open(e2e.path(name + ".log"), "w", encoding="utf-8") as log:
+        server = subprocess.Popen([program, "--config", config,
                                    "--feature-gates=service.profilesSupport"],
                                   stdout=log, stderr=log)
         try:
             if not wait_for_port(port, server):
-                return e2e.say("FAIL", "collector", "did not start: see %s" % log.name)
+                return e2e.say("FAIL", name, "did not start: see %s" % log.name)
             pid, text, status = export(e2e, port)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(30)
-    judge_chain(e2e, "collector", otlp.read_file(out), pid, text, status)
+    judge_chain(e2e, name, otlp.read_file(out), pid, text, status)
 
 
 def sink(e2e):
@@ -189,7 +218,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--otelprof", required=True)
     parser.add_argument("--dir", required=True)
-    parser.add_argument("--collector", required=True)
+    parser.add_argument("--collector", action="append", default=[])
     parser.add_argument("--classes", required=True)
     args = parser.parse_args()
     args.dir = os.path.abspath(args.dir)

@@ -6,8 +6,8 @@
 #     sh tests/e2e/run.sh OTELPROF DIR
 #
 # The Collector and the classes are built or fetched once into $OTELPROF_CACHE; what is not
-# there is left out and said, unless OTELPROF_E2E=1 or CI=true (then it is made: about 3
-# minutes on 2 cores, 8 with a cold module cache).
+# there is left out and said, unless OTELPROF_E2E=1 or CI=true (then it is made: see
+# build-collector.sh). Collectors of other versions that are there are used too.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,5 +33,10 @@ if [ ! -x "$venv/bin/python" ] && [ -n "$make" ]; then
 		"$venv/bin/pip" -q install "opentelemetry-proto>=1.41" ||
 		rm -rf "$venv"
 fi
-exec python3 "$here/e2e.py" --otelprof "$1" --dir "$2" --collector "$collector" \
-	--classes "$venv/bin/python"
+otelprof=$1
+dir=$2
+set -- # the Collectors
+for program in "$cache"/collector/*/otelcol-test; do
+	[ ! -x "$program" ] || set -- "$@" --collector "$program"
+done
+exec python3 "$here/e2e.py" --otelprof "$otelprof" --dir "$dir" --classes "$venv/bin/python" "$@"
