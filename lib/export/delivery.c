@@ -16,7 +16,9 @@
 #include "export/thread.h"
 
 enum {
-	WORDS_BYTES = 512
+	WORDS_BYTES = 512,
+	/* Different complaints in a row; the rest of them at debug level. */
+	COMPLAINTS_MAX = 5,
 };
 
 struct op_delivery {
@@ -37,6 +39,7 @@ struct op_delivery {
 	uint64_t not_before_ns; /* no try before this time */
 	bool stop;
 	bool failing;		 /* said so, and not delivered since */
+	unsigned int complaints; /* since then */
 	char words[WORDS_BYTES]; /* last complaint of the server, not to be repeated */
 };
 
@@ -60,6 +63,7 @@ static void note_answer(struct op_delivery *d)
 		op_notes_add(d->sink.notes, OP_LOG_INFO, "export: %s: answers again",
 			     d->target);
 	d->failing = false;
+	d->complaints = 0;
 	d->queue.full = false;
 	d->not_before_ns = 0;
 	op_backoff_reset(&d->backoff);
@@ -98,21 +102,33 @@ static void refused(struct op_delivery *d, struct op_queue_entry *e,
 	op_queue_settle(&d->queue, e, OTELPROF_DROP_REFUSED);
 }
 
+/* Once, and again where the reason is another one. */
+static void complain_of_try(struct op_delivery *d,
+			    const struct op_transport_result *result)
+{
+	const char *hint = op_retry_hint(result);
+	bool fresh = !d->failing || (strcmp(d->words, result->message) != 0 &&
+				     d->complaints < COMPLAINTS_MAX);
+
+	op_notes_add(d->sink.notes, fresh ? OP_LOG_WARNING : OP_LOG_DEBUG,
+		     "export: %s: %s: %s; %s%strying again", d->target,
+		     op_retry_result_name(result), result->message, hint ? hint : "",
+		     hint ? "; " : "");
+	d->complaints += fresh;
+	(void)strlcpy(d->words, result->message, sizeof(d->words));
+}
+
 static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 		      const struct op_transport_result *result)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	uint64_t wait = op_backoff_next(&d->backoff, result->retry_delay_ms) *
 			OP_THREAD_NS_PER_MS;
-	const char *hint = op_retry_hint(result);
 	uint64_t give_up = UINT64_MAX;
 
 	if (d->retry_elapsed_ns)
 		give_up = e->first_try_ns + d->retry_elapsed_ns;
-	op_notes_add(d->sink.notes, d->failing ? OP_LOG_DEBUG : OP_LOG_WARNING,
-		     "export: %s: %s: %s; %s%strying again", d->target,
-		     op_retry_result_name(result), result->message, hint ? hint : "",
-		     hint ? "; " : "");
+	complain_of_try(d, result);
 	d->failing = true;
 	d->not_before_ns = now + wait;
 	/* One last try at the end, unless the server wants more time than there is. */

@@ -24,8 +24,8 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "export/grpc/probe.h"
 #include "export/reply.h"
+#include "export/tls_probe.h"
 #include "export/transport.h"
 
 enum {
@@ -61,7 +61,6 @@ struct transport {
 	size_t headers_len;
 	unsigned int deadlines; /* passed in a row */
 	bool tls;
-	bool explained;		       /* why TLS fails, since it last worked */
 	struct op_transport_tls certs; /* owned copies */
 
 	pthread_mutex_t lock;
@@ -219,40 +218,6 @@ static void release_grpc(struct transport *t)
 		grpc_channel_credentials_release(t->creds);
 }
 
-static void wipe(const char *pem)
-{
-	if (pem)
-		explicit_bzero((char *)(uintptr_t)pem, strlen(pem));
-	free((char *)(uintptr_t)pem);
-}
-
-static void clear_certs(struct op_transport_tls *certs)
-{
-	wipe(certs->ca_pem);
-	wipe(certs->client_cert_pem);
-	wipe(certs->client_key_pem);
-	free((char *)(uintptr_t)certs->ca_file);
-	*certs = (struct op_transport_tls){ 0 };
-}
-
-static int copy_certs(struct op_transport_tls *to, const struct op_transport_tls *from)
-{
-	const char *const texts[] = { from->ca_pem, from->client_cert_pem,
-				      from->client_key_pem, from->ca_file };
-	const char **copies[] = { &to->ca_pem, &to->client_cert_pem, &to->client_key_pem,
-				  &to->ca_file };
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(texts); i++) {
-		*copies[i] = texts[i] ? strdup(texts[i]) : NULL;
-		if (texts[i] && !*copies[i]) {
-			clear_certs(to);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
 static void transport_close(void *transport)
 {
 	struct transport *t = transport;
@@ -263,7 +228,7 @@ static void transport_close(void *transport)
 	stop_grpc();
 	restore_signals(&old);
 	(void)pthread_mutex_destroy(&t->lock);
-	clear_certs(&t->certs);
+	op_tls_clear(&t->certs);
 	free(t->headers);
 	free(t->user_agent);
 	free(t->target);
@@ -277,7 +242,7 @@ static int open_grpc(struct transport *t, const struct op_transport_config *conf
 
 	err = copy_headers(t, config, log);
 	if (!err)
-		err = copy_certs(&t->certs, &config->certs);
+		err = op_tls_copy(&t->certs, &config->certs);
 	if (err < 0)
 		return err;
 	t->tls = config->tls;
@@ -537,31 +502,27 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	sigset_t signals;
 	int err;
 
-	err = copy_certs(&copy, certs);
+	err = op_tls_copy(&copy, certs);
 	if (err < 0)
 		return err;
 	block_signals(&signals);
 	err = replace_creds(t, certs);
 	restore_signals(&signals);
 	if (err < 0) {
-		clear_certs(&copy);
+		op_tls_clear(&copy);
 		return err;
 	}
-	clear_certs(&t->certs);
+	op_tls_clear(&t->certs);
 	t->certs = copy;
-	t->explained = false;
 	return 0;
 }
 
-/* In place of grpc's words for it, once until it works again. */
+/* In place of grpc's words for it, where there are better ones. */
 static void explain_tls(struct transport *t, struct op_transport_result *result)
 {
-	if (result->grpc_status == GRPC_STATUS_OK)
-		t->explained = false;
-	if (!t->tls || t->explained || result->grpc_status != GRPC_STATUS_UNAVAILABLE)
-		return;
-	t->explained = op_tls_probe(t->target + strlen(target_scheme), &t->certs,
-				    result->message, sizeof(result->message));
+	if (t->tls && result->grpc_status == GRPC_STATUS_UNAVAILABLE && !is_cancelled(t))
+		(void)op_tls_probe(t->target + strlen(target_scheme), &t->certs,
+				   result->message, sizeof(result->message));
 }
 
 static void init_exchange(struct transport *t, struct exchange *x, const void *request,

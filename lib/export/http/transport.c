@@ -18,6 +18,7 @@
 #include "base/macros.h"
 #include "export/reply.h"
 #include "export/retry.h"
+#include "export/tls_probe.h"
 #include "export/tls_words.h"
 #include "export/transport.h"
 
@@ -36,8 +37,9 @@ struct transport {
 	CURLM *multi; /* for its wakeup, which cancel() needs */
 	CURL *easy;
 	char *url;
-	char *host; /* for messages */
-	char *ca_file;
+	char *target;
+	char *host;		       /* for messages */
+	struct op_transport_tls certs; /* owned copies */
 	struct curl_slist *headers;
 	bool tls;
 	bool gzip;
@@ -228,7 +230,8 @@ static void transport_close(void *transport)
 	curl_slist_free_all(t->headers);
 	curl_global_cleanup();
 	(void)pthread_mutex_destroy(&t->lock);
-	free(t->ca_file);
+	op_tls_clear(&t->certs);
+	free(t->target);
 	free(t->host);
 	free(t->url);
 	free(t);
@@ -242,8 +245,8 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	t->url = strdup(config->url);
 	t->host = strndup(config->target,
 			  (size_t)(strrchr(config->target, ':') - config->target));
-	t->ca_file = config->certs.ca_file ? strdup(config->certs.ca_file) : NULL;
-	if (!t->url || !t->host || (config->certs.ca_file && !t->ca_file))
+	t->target = strdup(config->target);
+	if (!t->url || !t->host || !t->target || op_tls_copy(&t->certs, &config->certs))
 		return -ENOMEM;
 	t->tls = config->tls;
 	t->gzip = config->gzip;
@@ -286,13 +289,17 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	CURL *fresh = curl_easy_duphandle(t->easy);
 	CURLM *multi = curl_multi_init();
 	CURLM *old = t->multi;
+	struct op_transport_tls copy = { 0 };
 
-	if (!fresh || !multi || !set_certificates(fresh, certs)) {
+	if (!fresh || !multi || !set_certificates(fresh, certs) ||
+	    op_tls_copy(&copy, certs)) {
 		curl_easy_cleanup(fresh);
 		if (multi)
 			(void)curl_multi_cleanup(multi);
 		return -ENOMEM;
 	}
+	op_tls_clear(&t->certs);
+	t->certs = copy;
 	curl_easy_cleanup(t->easy);
 	t->easy = fresh;
 	(void)pthread_mutex_lock(&t->lock);
@@ -423,11 +430,29 @@ static void read_response(struct transport *t, const struct response *r,
 			      sizeof(result->message));
 }
 
+/* A failure of TLS in better words than curl's, where there are any. */
+static void explain_tls(struct transport *t, CURLcode code,
+			struct op_transport_result *result)
+{
+	char *words = result->message;
+	size_t cap = sizeof(result->message);
+	long verify = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		/* Up to 1 (unspecified): not the chain, so curl's look at the name. */
+		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
+			     t->certs.ca_file, t->error, words, cap);
+	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
+		 !op_tls_alert_words(t->error, t->host, words, cap))
+		(void)op_tls_probe(t->target, &t->certs, words, cap);
+}
+
 static void read_failure(struct transport *t, CURLcode code,
 			 struct op_transport_result *result)
 {
-	long verify = 0;
-
+	(void)strlcpy(result->message, t->error[0] ? t->error : curl_easy_strerror(code),
+		      sizeof(result->message));
 	switch (code) {
 	case CURLE_ABORTED_BY_CALLBACK:
 		result->grpc_status = OP_GRPC_CANCELLED;
@@ -440,21 +465,13 @@ static void read_failure(struct transport *t, CURLcode code,
 		result->grpc_status = OP_GRPC_INTERNAL;
 		(void)strlcpy(result->message, "the response is larger than 4 MiB",
 			      sizeof(result->message));
-		return;
+		break;
 	default:
 		result->grpc_status = OP_GRPC_UNAVAILABLE;
+		if (t->tls)
+			explain_tls(t, code, result);
 		break;
 	}
-	(void)strlcpy(result->message, t->error[0] ? t->error : curl_easy_strerror(code),
-		      sizeof(result->message));
-	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
-	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		/* Up to 1 (unspecified): not the chain, so curl's look at the name. */
-		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host, t->ca_file,
-			     t->error, result->message, sizeof(result->message));
-	else if (t->tls)
-		(void)op_tls_alert_words(t->error, t->host, result->message,
-					 sizeof(result->message));
 }
 
 static int transport_send(void *transport, const void *request, size_t len,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/grpc/probe.h"
+#include "export/tls_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/tls_words.h"
 
 enum {
@@ -128,7 +129,7 @@ static int on_asked(SSL *tls, X509 **x, EVP_PKEY **key)
 
 static SSL *make_tls(const char *host, const struct op_transport_tls *certs, int fd)
 {
-	static const unsigned char alpn[] = { 2, 'h', '2' };
+	static const unsigned char alpn[] = "\2h2\10http/1.1";
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	SSL *tls = NULL;
 	X509_VERIFY_PARAM *p;
@@ -149,7 +150,7 @@ static SSL *make_tls(const char *host, const struct op_transport_tls *certs, int
 		(void)SSL_set_tlsext_host_name(tls, host);
 		(void)X509_VERIFY_PARAM_set1_host(p, host, 0);
 	}
-	(void)SSL_set_alpn_protos(tls, alpn, sizeof(alpn));
+	(void)SSL_set_alpn_protos(tls, alpn, sizeof(alpn) - 1);
 	(void)SSL_set_fd(tls, fd);
 	return tls;
 }
@@ -219,4 +220,38 @@ bool op_tls_probe(const char *target, const struct op_transport_tls *certs, char
 	SSL_free(tls);
 	ERR_clear_error();
 	return found;
+}
+
+static void wipe(const char *pem)
+{
+	if (pem)
+		explicit_bzero((char *)(uintptr_t)pem, strlen(pem));
+	free((char *)(uintptr_t)pem);
+}
+
+void op_tls_clear(struct op_transport_tls *certs)
+{
+	wipe(certs->ca_pem);
+	wipe(certs->client_cert_pem);
+	wipe(certs->client_key_pem);
+	free((char *)(uintptr_t)certs->ca_file);
+	*certs = (struct op_transport_tls){ 0 };
+}
+
+int op_tls_copy(struct op_transport_tls *to, const struct op_transport_tls *from)
+{
+	const char *const texts[] = { from->ca_pem, from->client_cert_pem,
+				      from->client_key_pem, from->ca_file };
+	const char **copies[] = { &to->ca_pem, &to->client_cert_pem, &to->client_key_pem,
+				  &to->ca_file };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(texts); i++) {
+		*copies[i] = texts[i] ? strdup(texts[i]) : NULL;
+		if (texts[i] && !*copies[i]) {
+			op_tls_clear(to);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Out of memory in the exporters alone: a life of one with a spill directory, to a place
+ * where nobody listens, is run over and over with the n-th allocation failing. Every run ends
+ * with 0 or a negative code, leaks nothing (under ASan) and closes its accounts; what a run
+ * left in the directory is for the next one.
+ */
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "fail_alloc.h"
+#include "test.h"
+
+#include "export/exporter.h"
+#include "otelprof/error.h"
+
+enum {
+	LIVES_MAX = 500,
+	REQUESTS = 3,
+	SAMPLES = 5,
+};
+
+static char dir[] = "/tmp/otelprof-oom-XXXXXX";
+
+static int add(struct op_exporters *x, bool http)
+{
+	struct otelprof_grpc_config g;
+	struct otelprof_http_config h;
+
+	otelprof_grpc_config_init(&g);
+	otelprof_http_config_init(&h);
+	g.endpoint = h.endpoint = "http://127.0.0.1:1";
+	g.spill_dir = h.spill_dir = dir;
+	/* Room for a few files: they are there for the lives to come. */
+	g.max_request_bytes = h.max_request_bytes = 100;
+	g.spill_bytes = h.spill_bytes = 400;
+	return http ? op_exporters_add_http(x, &h) : op_exporters_add_grpc(x, &g);
+}
+
+static void submit(struct op_exporters *x)
+{
+	/* Not one of the allocations that fail: it is the caller's. */
+	char *bytes = __real_strdup("request");
+
+	CHECK(bytes);
+	(void)op_exporters_submit(x, bytes, strlen(bytes), SAMPLES);
+}
+
+static void check_closed(struct op_exporters *x, uint64_t submitted)
+{
+	struct op_exporters_stats s;
+	uint64_t dropped = 0;
+	size_t i;
+
+	op_exporters_get_stats(x, &s);
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		dropped += s.samples_dropped[i];
+	CHECK_INT(s.samples_pending, 0);
+	CHECK_INT(s.samples_exported, 0);
+	CHECK_INT(submitted + s.samples_restored, s.samples_spilled + dropped);
+}
+
+static int live(long n, bool http)
+{
+	struct op_exporters *x = NULL;
+	struct op_log log = { 0 };
+	int i;
+	int r;
+
+	failed = false;
+	fail_after = n;
+	r = op_exporters_new(&log, &x);
+	if (r == 0) {
+		r = add(x, http);
+		for (i = 0; i < REQUESTS; i++)
+			submit(x);
+		(void)op_exporters_flush(x, 0);
+		op_exporters_abandon(x);
+		fail_after = -1;
+		check_closed(x, REQUESTS * SAMPLES);
+		op_exporters_free(x);
+	}
+	fail_after = -1;
+	op_log_deinit(&log);
+	return r;
+}
+
+static void sweep(bool http)
+{
+	long n;
+	int r = live(-1, http);
+
+	if (r == -OTELPROF_E_MODULE)
+		SKIP("the module is not built");
+	CHECK_INT(r, 0);
+	for (n = 0; n < LIVES_MAX; n++) {
+		r = live(n, http);
+		if (!failed)
+			break;
+		if (r < 0 && r != -ENOMEM && r != -OTELPROF_E_MODULE)
+			TEST_FAIL("allocation %ld failed and the call said %d", n, r);
+	}
+	printf("%ld lives\n", n);
+	CHECK(n > 10 && n < LIVES_MAX);
+}
+
+static void test_every_allocation_may_fail(void)
+{
+	char command[64];
+
+	CHECK(mkdtemp(dir));
+	sweep(true);
+	sweep(false);
+	(void)snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK_INT(system(command), 0);
+}
+
+TEST_MAIN({ "every_allocation_may_fail", test_every_allocation_may_fail })
