@@ -5,9 +5,12 @@
 package otelprofreceiver
 
 import (
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
+
+	"go.uber.org/zap"
 )
 
 // goText is a string of C, "NULL" for a pointer to nothing.
@@ -114,4 +117,72 @@ func TestFilterInC(t *testing.T) {
 		equal(t, "size", uintptr(r.size), unsafe.Sizeof(*r))
 	}
 	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
+}
+
+// What Validate refuses is what the library refuses, to the number.
+func TestLimitsAreTheLibrarys(t *testing.T) {
+	for key, wrong := range map[string][]func(*Config){
+		"sample_rate_hz": {func(c *Config) { c.SampleRateHz = rateMaxHz + 1 }},
+		"max_frames": {func(c *Config) { c.MaxFrames = framesMin - 1 },
+			func(c *Config) { c.MaxFrames = framesMax + 1 }},
+		"max_processes": {func(c *Config) { c.MaxProcesses = processesMax + 1 }},
+		"memory_budget_bytes": {func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMin - 1 },
+			func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMax + 1 }},
+		"ring_bytes": {func(c *Config) { c.RingBytes = ringBytesMin / 2 },
+			func(c *Config) { c.RingBytes = ringBytesMax * 2 },
+			func(c *Config) { c.RingBytes = ringBytesMin + 1 }},
+		"environment": {
+			func(c *Config) { c.Environment = make([]string, environmentMax+1) },
+			func(c *Config) { c.Environment = []string{"A=B"} },
+			func(c *Config) {
+				c.Environment = []string{strings.Repeat("A", variableNameMax+1)}
+			}},
+	} {
+		for _, change := range wrong {
+			config := defaultConfig()
+			change(config)
+			if err := config.Validate(); err == nil || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: Validate: %v", key, err)
+			}
+			p, err := openProfiler(config, nil, zap.NewNop())
+			if err == nil {
+				p.close()
+			}
+			if err == nil || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: the library: %v", key, err)
+			}
+		}
+	}
+}
+
+// What Validate takes at its limits the library takes, too.
+func TestLimitsAreTaken(t *testing.T) {
+	needLive(t)
+	for _, change := range []func(*Config){
+		func(c *Config) {
+			c.SampleRateHz, c.MaxFrames, c.MemoryBudgetBytes = 1, framesMin, memoryBudgetMin
+			c.MaxProcesses, c.RingBytes, c.MaxRequestBytes = 1, ringBytesMin, requestBytesMin
+		},
+		func(c *Config) {
+			c.SampleRateHz, c.MaxFrames, c.MemoryBudgetBytes = rateMaxHz, framesMax, memoryBudgetMax
+			c.MaxRequestBytes, c.QueueBytes = requestBytesMax, requestBytesMax
+			c.Environment = []string{strings.Repeat("A", variableNameMax)}
+			c.Filter = make([]Rule, rulesMax)
+			for i := range c.Filter {
+				c.Filter[i] = Rule{Action: "include", Comm: strings.Repeat("c", commMax)}
+			}
+		},
+	} {
+		config := defaultConfig()
+		change(config)
+		if err := config.Validate(); err != nil {
+			t.Error(err)
+		}
+		p, err := openProfiler(config, nil, zap.NewNop())
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		p.close()
+	}
 }
