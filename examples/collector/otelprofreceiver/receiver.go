@@ -31,7 +31,7 @@ type profilesReceiver struct {
 	settings receiver.Settings
 	next     xconsumer.Profiles
 
-	session *session // NULL where it does not run
+	session *session // nil where it does not run
 }
 
 // session is what lives from Start to Shutdown.
