@@ -190,6 +190,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	if (op_table_add(p, pid, time_ns, &proc) < 0)
 		return;
 	proc->program->born_ns = time_ns;
+	proc->program->parent = parent;
 	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
 	if (!from) {
 		proc->rescan = true;
@@ -227,6 +228,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 		return;
 	}
 	program->born_ns = proc->program->born_ns;
+	program->parent = proc->program->parent;
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
 	op_program_end(proc->program, time_ns);

@@ -62,6 +62,7 @@ struct op_program {
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */
 	uint32_t namespace_pid;	 /* 0: not known */
+	uint32_t parent;	 /* pid of who forked it, 0: not known */
 	struct op_perfmap *perfmap;
 	int perfmap_dir;	/* where it is, O_PATH */
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */

@@ -94,6 +94,17 @@ static void identify_container(struct op_processes *p, struct op_program *progra
 	program->membership = new;
 }
 
+/* Of one that is gone: its parent may live on in that cgroup, and teach what it is. */
+static void ask_parent(struct op_processes *p, struct op_program *program,
+		       uint64_t cgroup)
+{
+	if (program->membership || !program->parent)
+		return;
+	(void)op_membership_put(
+		op_membership_find(&p->memberships, program->parent, cgroup));
+	program->membership = op_membership_find(&p->memberships, 0, cgroup);
+}
+
 /* When the context may be looked for again. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
@@ -166,6 +177,8 @@ void op_who_identify(struct op_processes *p, struct op_program *program,
 	identify_container(p, program, record->cgroup, there);
 	if (!there || program->until_ns) {
 		/* /proc tells of another program by now, or of none. */
+		if (!there)
+			ask_parent(p, program, record->cgroup);
 		note_first_file(program, layout);
 		program->identified = true;
 		return;

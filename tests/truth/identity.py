@@ -298,7 +298,9 @@ def cell_short(identity, name):
         wrong = [s for s in samples if (s.resource.get("container.id"),
                                         s.resource.get("k8s.pod.uid")) != wanted]
         result.need(len(pids) >= 20, "%d processes %s" % (len(pids), link))
-        result.need(not wrong, "%d of %d samples elsewhere" % (len(wrong), len(samples)))
+        result.need(not wrong, "%d of %d samples elsewhere%s" % (
+            len(wrong), len(samples), ": %s" % [(s.resource, s.timestamps[0], s.frames[0].name)
+                                                for s in wrong[:2]] if wrong else ""))
     identity.judge(name, result)
 
 

@@ -334,6 +334,40 @@ static void test_no_cgroup_is_mistaken(void)
 	remove_root();
 }
 
+/* Of one that is gone, whose cgroup's folder is there: by its parent, which was never met;
+ * then by what was learnt. The id of a cgroup is its folder's inode. */
+static void test_cgroup_of_the_dead(void)
+{
+	const struct world_options options = { .procfs_root = root, .sysfs_root = root };
+	char path[256];
+	struct world w;
+	struct stat st;
+
+	make_root();
+	make_server();
+	FILE_OF("100/cgroup", "0::/docker/" ID "\n");
+	make_dir("fs");
+	make_dir("fs/cgroup");
+	make_dir("fs/cgroup/docker");
+	make_dir("fs/cgroup/docker/" ID);
+	(void)snprintf(path, sizeof(path), "%s/fs/cgroup/docker/" ID, root);
+	CHECK(stat(path, &st) == 0);
+	world_init(&w, &options);
+	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
+	op_processes_on_fork(w.p, 201, 100, ++w.now_ns);
+	op_processes_on_fork(w.p, 202, 7, ++w.now_ns);
+	world_settle(&w, 1000);
+	op_processes_on_exit(w.p, 200, w.now_ns + 10);
+	op_processes_on_exit(w.p, 201, w.now_ns + 10);
+	op_processes_on_exit(w.p, 202, w.now_ns + 10);
+	/* another cgroup than its parent's: nothing is known of it */
+	CHECK_INT(sample_of(&w, 200, st.st_ino + 1)->container_id, 0);
+	CHECK_STR(world_text(&w, sample_of(&w, 201, st.st_ino)->container_id), ID);
+	CHECK_STR(world_text(&w, sample_of(&w, 202, st.st_ino)->container_id), ID);
+	world_deinit(&w);
+	remove_root();
+}
+
 /* Only what is asked for leaves the environment. */
 static void test_environment(void)
 {
@@ -514,4 +548,5 @@ TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "random", test_random_events }, { "service", test_service_name },
 	  { "exec", test_exec_between_sample_and_reading }, { "reused", test_reused_pid },
 	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
-	  { "mistaken", test_no_cgroup_is_mistaken }, { "environment", test_environment })
+	  { "mistaken", test_no_cgroup_is_mistaken },
+	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment })

@@ -47,6 +47,7 @@ void world_init(struct world *w, const struct world_options *options)
 		.procfs_root = o->procfs_root ? o->procfs_root : "/proc",
 		.flags = o->flags,
 		.max_processes = o->max_processes,
+		.sysfs_root = o->sysfs_root,
 		.service_name = o->service_name,
 		.environment = o->environment,
 		.environment_len = o->environment_len,

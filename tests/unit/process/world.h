@@ -30,6 +30,7 @@ struct world {
 
 struct world_options {
 	const char *procfs_root;
+	const char *sysfs_root;
 	uint64_t flags;
 	uint32_t max_processes;
 	uint64_t arena_bytes;
