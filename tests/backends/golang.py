@@ -12,29 +12,14 @@ import peers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD_SECONDS = 1800
-FOLDERS_DEEP = 3  # of $OTELPROF_GO_SOURCES: how far down a go.mod is looked for
 # What go says where a module cannot be had, or needs a newer go.
 NOT_THERE = re.compile(r"Forbidden|Not Found|no such host|not available|connection refused|"
                        r"dial tcp|i/o timeout|module lookup disabled|requires go >=|"
                        r"toolchain not available")
 
 
-def sources():
-    """{module: folder} of what $OTELPROF_GO_SOURCES holds."""
-    found = {}
-    for root in os.environ.get("OTELPROF_GO_SOURCES", "").split(":"):
-        for folder, folders, files in os.walk(root) if root else []:
-            if os.path.relpath(folder, root).count(os.sep) >= FOLDERS_DEEP - 1:
-                folders.clear()
-            if "go.mod" in files:
-                with open(os.path.join(folder, "go.mod"), encoding="utf-8") as f:
-                    module = re.search(r"^module (\S+)", f.read(), re.M)
-                found[module.group(1)] = os.path.abspath(folder)
-    return found
-
-
-def digest(folder, replaced):
-    h = hashlib.sha256(repr(sorted(replaced.items())).encode())
+def digest(folder):
+    h = hashlib.sha256()
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), "rb") as f:
             h.update(f.read())
@@ -44,8 +29,7 @@ def digest(folder, replaced):
 def program(name):
     """(path, what it cost), or (None, why not)."""
     folder = os.path.join(HERE, "go", name)
-    replaced = sources()
-    where = os.path.join(peers.cache(), "backends", "%s-%s" % (name, digest(folder, replaced)))
+    where = os.path.join(peers.cache(), "backends", "%s-%s" % (name, digest(folder)))
     path = os.path.join(where, name)
     if os.access(path, os.X_OK):
         return path, "built before"
@@ -57,9 +41,6 @@ def program(name):
     os.makedirs(where, exist_ok=True)
     modfile = os.path.join(where, "go.mod")  # go adds to it; the tree's stays as it is
     shutil.copy(os.path.join(folder, "go.mod"), modfile)
-    with open(modfile, "a", encoding="utf-8") as f:
-        for module, at in replaced.items():
-            f.write("\nreplace %s => %s\n" % (module, at))
     begin = time.monotonic()
     done = subprocess.run(["nice", go, "build", "-mod=mod", "-modfile=" + modfile, "-o", path, "."],
                           cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -68,6 +49,6 @@ def program(name):
     if done.returncode:
         shutil.rmtree(where)
         if NOT_THERE.search(done.stdout):
-            return None, "its modules cannot be had here (OTELPROF_GO_SOURCES can name them)"
+            return None, "its modules cannot be had here"
         raise RuntimeError("go build: " + done.stdout.strip()[-300:])
     return path, "built in %d s" % (time.monotonic() - begin)

@@ -10,8 +10,7 @@ requests to the backend's code and prints what would be stored: as many of each 
 first, as went in. The others are held against rules.py. See docs/backends.
 
 The programs are kept in $OTELPROF_CACHE and built where OTELPROF_E2E=1 or CI=true: about 3
-minutes of CPU time each from nothing. $OTELPROF_GO_SOURCES may name folders with the source
-trees of Go modules, which are taken before any download.
+minutes of CPU time each from nothing. What a module proxy does not give is left out and said.
 """
 
 import argparse
