@@ -8,7 +8,8 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python e2e collector k8s vm backends valgrind: these alone
+#     SUITE           meson live python e2e delivery collector k8s vm backends
+#                     valgrind: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -27,16 +28,16 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | e2e | collector | k8s | vm | backends | valgrind) suites="$suites $option" ;;
+	meson | live | python | e2e | delivery | collector | k8s | vm | backends | valgrind) suites="$suites $option" ;;
 	*)
-		sed -n '3,15s/^# \{0,1\}//p' "$0"
+		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
 		;;
 	esac
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python e2e collector k8s backends valgrind"
+	[ -n "$quick" ] || suites="meson live python e2e delivery collector k8s backends valgrind"
 	[ -z "$matrix" ] || suites="$suites vm"
 fi
 
@@ -175,6 +176,16 @@ run_e2e() {
 		result "skip e2e all: $why"
 	else
 		collect e2e sh tests/e2e/run.sh "$otelprof" "$out/e2e"
+	fi
+}
+
+# After e2e, which builds the Collector.
+run_delivery() {
+	say "outages"
+	if build release --buildtype=release; then
+		collect delivery sh tests/export/run.sh "$out/release"
+	else
+		result "FAIL delivery all: the release build fails"
 	fi
 }
 

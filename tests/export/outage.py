@@ -130,10 +130,10 @@ class Judge:
     def need(self, ok, text):
         if not ok:
             self.failed += 1
-            print("  FAIL", text, flush=True)
+            print("    wrong:", text, flush=True)
 
     def say(self, name, text):
-        print("outage %s: %s" % (name, text), flush=True)
+        print("    %s: %s" % (name, text), flush=True)
 
 
 def totals(name, judge, submitted, taken, rejected, end, dropped, lines):
@@ -257,9 +257,16 @@ def run_kill(args, judge, directory):
             else:
                 server.start()
             up = not up
-    if not up:
-        server.start()
+    # The last one dies while the server is away, so that something is waiting.
+    if up:
+        server.kill()
+    sender = Sender(args, server.url(), spill, 100 + kills, every_ms=5)
+    wait_for(lambda: len(files(spill)) > 10)
+    sender.kill()
+    submitted.update(sender.submitted)
+    kills += 1
     waiting = len(files(spill))
+    server.start()
     sender = Sender(args, server.url(), spill, 99999, every_ms=5)
     time.sleep(1)
     sender.finish(120)
@@ -290,8 +297,7 @@ def wait_for(condition, seconds=60):
 
 def run_live(args, judge, directory):
     if not args.otelprof or os.geteuid():
-        judge.say("live", "SKIP: needs --otelprof and root")
-        return
+        return "needs --otelprof and root"
     server = Server(args, os.path.join(directory, "live-record"))
     spill = os.path.join(directory, "live")
     server.start()
@@ -355,17 +361,25 @@ def main():
     args.live_kills = 8 if args.real_time else 3
     if args.protocol == "grpc" and subprocess.run(
             [args.python, "-c", "import grpc"], capture_output=True).returncode:
-        print("SKIP: no grpcio in", args.python)
+        print("skip delivery grpc: no grpcio in", args.python)
         return SKIPPED
     judge = Judge()
     with tempfile.TemporaryDirectory(prefix="otelprof-outage-") as directory:
-        scenes = [run_memory, run_bound, run_spill, run_kill, run_live]
-        for scene in scenes:
-            if not args.only or scene.__name__ == "run_" + args.only:
-                scene(args, judge, directory)
-    print("FAIL" if judge.failed else "ok", flush=True)
-    return 1 if judge.failed else 0
+        failed = 0
+        for name, scene in SCENES.items():
+            if args.only and args.only != name:
+                continue
+            judge.failed = 0
+            skipped = scene(args, judge, directory)
+            status = "skip" if skipped else "FAIL" if judge.failed else "ok"
+            print("%s delivery %s-%s: %s" % (status, name, args.protocol, skipped or
+                  "away for %d s" % args.away), flush=True)
+            failed += judge.failed
+    return 1 if failed else 0
 
+
+SCENES = {"memory": run_memory, "bound": run_bound, "spill": run_spill, "kill": run_kill,
+          "live": run_live}
 
 if __name__ == "__main__":
     sys.exit(main())
