@@ -76,6 +76,10 @@ void op_host_read(const char *procfs_root, struct op_host *ret)
 		op_host_of_root(root, ret);
 		if (!in_first_uts_namespace(procfs_root, "1"))
 			ret->name[0] = 0;
+	} else if (op_in_first_mount_namespace(procfs_root)) {
+		/* Its process 1 is out of reach, but its files are ours. */
+		op_host_of_root("", ret);
+		ret->name[0] = 0;
 	}
 	/* What the kernel has is newer than the file, and needs no rights. */
 	if (in_first_uts_namespace(procfs_root, "self") && uname(&uts) == 0)

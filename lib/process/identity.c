@@ -109,7 +109,7 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 	const char *end = text + len;
 	struct op_stat stat = { 0 };
 	uint64_t ticks;
-	uint64_t ns;
+	uint64_t ns = 0;
 	int field;
 
 	if (!pos || !ticks_per_second)

@@ -15,8 +15,10 @@ enum {
 	CGROUP_ROOT_ID = 1,
 };
 
-/* Of the first PID namespace of a kernel: include/linux/proc_ns.h, PROC_PID_INIT_INO. */
+/* Of the first namespaces of a kernel: include/linux/proc_ns.h, PROC_PID_INIT_INO; the one
+ * for mounts since 6.18, include/uapi/linux/nsfs.h, MNT_NS_INIT_INO. */
 static const uint64_t FIRST_PID_NAMESPACE = UINT64_C(0xEFFFFFFC);
+static const uint64_t FIRST_MOUNT_NAMESPACE = UINT64_C(0xEFFFFFF8);
 
 uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 			    const char *name)
@@ -31,6 +33,11 @@ uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 bool op_in_first_pid_namespace(const char *procfs_root, const char *process)
 {
 	return op_namespace_inode(procfs_root, process, "pid") == FIRST_PID_NAMESPACE;
+}
+
+bool op_in_first_mount_namespace(const char *procfs_root)
+{
+	return op_namespace_inode(procfs_root, "self", "mnt") == FIRST_MOUNT_NAMESPACE;
 }
 
 static bool is_in_mounts(const struct op_memberships *m, uint32_t pid)
@@ -49,6 +56,8 @@ void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 	/* Process 1 of another PID namespace may be in a container itself. */
 	if (op_in_first_pid_namespace(procfs_root, "1"))
 		m->host_mounts = op_namespace_inode(procfs_root, "1", "mnt");
+	else if (op_in_first_mount_namespace(procfs_root))
+		m->host_mounts = FIRST_MOUNT_NAMESPACE;
 }
 
 static void forget_cgroups(struct op_memberships *m)

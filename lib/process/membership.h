@@ -35,6 +35,8 @@ uint64_t op_namespace_inode(const char *procfs_root, const char *process,
 			    const char *name);
 /* Is @process in the host's own PID namespace? Where its process 1 is, that is the host's. */
 bool op_in_first_pid_namespace(const char *procfs_root, const char *process);
+/* Are we certainly in the host's own mount namespace? Older kernels do not tell. */
+bool op_in_first_mount_namespace(const char *procfs_root);
 
 /* Borrows both roots until op_memberships_deinit(). */
 void op_memberships_init(struct op_memberships *m, const char *procfs_root,

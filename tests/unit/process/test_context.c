@@ -72,21 +72,17 @@ static void make_message(void)
 	field(&message, 1, resource.data, resource.len);
 }
 
+/* "service|key=stext;…" */
 static const char *shown(const struct op_claims *c)
 {
-	static char out[4096];
-	size_t len = 0;
-	size_t at = 0;
+	static char out[OP_SERVICE_NAME_MAX + OP_CLAIMS_BYTES_MAX + 1];
+	size_t len = (size_t)snprintf(out, sizeof(out), "%s|", c->service_name);
+	unsigned int nuls = 0;
+	size_t i;
 
-	len = (size_t)snprintf(out, sizeof(out), "%s|", c->service_name);
-	while (at < c->text.len) {
-		const char *key = c->text.data + at;
-		const char *value = key + strlen(key) + 1;
-
-		len += (size_t)snprintf(out + len, sizeof(out) - len, "%s=%s;", key,
-					value);
-		at += strlen(key) + strlen(value) + 2;
-	}
+	for (i = 0; i < c->text.len; i++)
+		out[len++] = c->text.data[i] ? c->text.data[i] : nuls++ % 2 ? ';' : '=';
+	out[len] = 0;
 	return out;
 }
 
