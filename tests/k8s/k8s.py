@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 
 import yaml
 
@@ -323,6 +324,22 @@ def start_gateway(run, backend):
     return gateway
 
 
+def check_metrics(run):
+    """The agent's port "metrics" tells what the profiler did."""
+    result = check.Result()
+    port = next(p["containerPort"] for p in pod_of("DaemonSet", AGENT)["spec"]["containers"][0][
+        "ports"] if p["name"] == "metrics")
+    url = "http://%s:%d/metrics" % (run.kubelet.hosts[AGENT], port)
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        text = answer.read().decode()
+    with open(run.path("agent.metrics"), "w", encoding="utf-8") as f:
+        f.write(text)
+    taken = re.search(r"^otelprof_samples_taken\S* (\S+)$", text, re.M)
+    result.need(taken and float(taken[1]) > 0, "port %d tells of %s samples" % (
+        port, taken[1] if taken else "no"))
+    return result
+
+
 def cell_pods(run, version):
     """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
     name = "pods-" + version
@@ -340,6 +357,7 @@ def cell_pods(run, version):
                                               scene.container("late")))[0]
         late_pid = run.scene.target(late)
         run.scene.wait_for_samples(backend.out, [late_pid], 1)
+        metrics = check_metrics(run)
         used = agent.memory_peak()
         status = run.kubelet.stop(agent), run.kubelet.stop(gateway)
         run.kubelet.stop(late)
@@ -354,7 +372,7 @@ def cell_pods(run, version):
     result.need(want in names and all(n.items() <= want.items() for n in names),
                 "late pod: %d of %d samples with all its names" % (names.count(want), len(names)))
     # What the receiver says at its end is what arrived two Collectors later.
-    run.judge(name, result, check.check_accounting(agent.text(), capture),
+    run.judge(name, result, metrics, check.check_accounting(agent.text(), capture),
               run.scene.judge(capture))
 
 

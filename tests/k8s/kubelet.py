@@ -73,6 +73,21 @@ def pod_slice(pod):
         qos, qos, pod_uid(pod).replace("-", "_"))
 
 
+def remove_groups(path):
+    """@path and the groups above it in each hierarchy, as far as they are empty: runc removes
+    the container's own alone."""
+    with open("/proc/self/mountinfo", encoding="ascii") as f:
+        mounts = [line.split()[4] for line in f if " - cgroup" in line]
+    for mount in mounts:
+        group = mount + path
+        while group != mount:
+            try:
+                os.rmdir(group)
+            except OSError:
+                break  # not in this hierarchy, or used by others
+            group = os.path.dirname(group)
+
+
 class Container:
     def __init__(self, kubelet, pod, spec, name):
         self.kubelet, self.pod, self.spec = kubelet, pod, spec
@@ -286,3 +301,5 @@ class Kubelet:
                 self.stop(container, 10)
         for name in self.networks:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        for slice_path in {pod_slice(c.pod) for c in self.containers}:
+            remove_groups(slice_path)
