@@ -7,8 +7,8 @@
 #
 # VERSION is 0.159.0 (the default) or another that stands below. The library is built from
 # this tree and installed beside the program, which finds it there. Nothing is built again
-# that has not changed. Costs 2 minutes of 2 cores with a cold cache of Go's builds for the
-# first version (4 where the modules are not there either), 1.5 for the next.
+# that has not changed. With nothing cached the first version costs about 4 minutes of CPU
+# time and the next 2; a change of the receiver 20 s.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
