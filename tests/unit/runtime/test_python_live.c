@@ -17,7 +17,8 @@
 enum {
 	FRAMES_MAX = 512,
 	THREADS_MAX = 8,
-	CALLS_SAMPLES = 200,
+	CALLS_SAMPLES = 600, /* one in 200 stops amid a frame that is half made */
+	CALLS_EXACT_PERCENT = 98,
 	CHAIN = 24,
 };
 
@@ -267,7 +268,7 @@ static void check_calls(const char *python)
 			bad = got;
 	}
 	(void)printf("  %s: %d of %d exact\n", python, exact, CALLS_SAMPLES);
-	if (exact * 100 < CALLS_SAMPLES * 99) {
+	if (exact * 100 < CALLS_SAMPLES * CALLS_EXACT_PERCENT) {
 		print_frames("not exact", &bad);
 		TEST_FAIL("%s: only %d of %d are exact", python, exact, CALLS_SAMPLES);
 	}
