@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/macros.h"
 #include "base/vec.h"
@@ -72,7 +73,8 @@ struct op_arena *op_arena_free(struct op_arena *arena)
 	if (!arena)
 		return NULL;
 	free(arena->slabs);
-	free(arena->void_slab);
+	if (arena->void_slab)
+		(void)munmap(arena->void_slab, OP_SLAB_BYTES);
 	op_vec_clear(&arena->spare);
 	op_vec_clear(&arena->queue);
 	free(arena);
@@ -265,15 +267,24 @@ void *op_arena_at(struct op_arena *arena, op_ref ref)
 	return start + ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
 }
 
+/* Made before it may be needed; untouched it takes no memory, which of malloc's could not
+ * be said. */
+static void *map_void_slab(void)
+{
+	void *memory = mmap(NULL, OP_SLAB_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 void op_arena_rest(struct op_arena *arena)
 {
 	uint32_t i;
 
 	if (!arena->ops.unmap_slab)
 		return;
-	/* Made before it may be needed; untouched it takes no memory. */
 	if (!arena->void_slab)
-		arena->void_slab = calloc(1, OP_SLAB_BYTES);
+		arena->void_slab = map_void_slab();
 	for (i = 0; arena->void_slab && i < arena->slabs_len; i++)
 		if (arena->slabs[i] && arena->ops.unmap_slab(arena->ctx, i) == 0)
 			arena->slabs[i] = NULL;
