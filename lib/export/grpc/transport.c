@@ -40,7 +40,7 @@ enum {
 	/* A connection that let so many deadlines pass in a row is made anew. */
 	DEADLINES_TO_RECONNECT = 2,
 	SHUTDOWN_WAIT_MS = 100,
-	ARGS_MAX = 9,
+	ARGS_MAX = 10,
 	CALL_OPS = 6,
 };
 
@@ -136,6 +136,8 @@ static grpc_channel *make_channel(const struct transport *t)
 {
 	grpc_arg args[ARGS_MAX] = {
 		int_arg(GRPC_ARG_ENABLE_RETRIES, 0), /* the delivery thread does it */
+		/* Pings that measure a bandwidth which a request in seconds has no use for. */
+		int_arg(GRPC_ARG_HTTP2_BDP_PROBE, 0),
 		int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
 		int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RESPONSE_BYTES_MAX),
 		int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_INITIAL_MS),
