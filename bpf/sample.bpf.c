@@ -35,7 +35,6 @@ enum {
 	OP_STEPS_MAX =
 		2 * OP_FRAMES_MAX + 16, /* a runtime's step beside each native one */
 	OP_PAGE_BYTES = 4096,
-	OP_LATE_WAKEUPS = 2,	/* of op_wakeup_bytes: the ring is half full */
 	OP_TAIL_STEPS = 48,	/* of one program of the tail-call walker */
 	OP_TAIL_CALLS_MAX = 31, /* the kernel allows 33 */
 };
@@ -101,10 +100,9 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 	struct op_unwind *u = &cpu->unwind;
 	__u32 at = u->words_user;
 	__u64 sp = cpu->registers.sp;
-	__u32 pages = OP_STACK_COPY_BYTES / OP_PAGE_BYTES - 1;
 	__u32 bytes;
 	__u8 *to;
-	__u32 i;
+	int i;
 
 	op_platform_bound(at);
 	if (at > OP_KERNEL_FRAMES_MAX)
@@ -118,12 +116,7 @@ static __always_inline void op_copy_stack(struct op_cpu *cpu)
 	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
 	if (bpf_probe_read_user(to, bytes, (void *)sp))
 		bytes = 0;
-	/* Where user space is late, short stacks leave room for more samples. */
-	if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
-	    OP_LATE_WAKEUPS * op_wakeup_bytes)
-		pages = 0;
-	for (i = 0; bytes && i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES - 1 && i < pages;
-	     i++) {
+	for (i = 0; bytes && i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES - 1; i++) {
 		op_platform_bound(bytes);
 		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
 		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)(sp + bytes)))

@@ -20,8 +20,6 @@ enum {
 	CROWD = 20,
 	CROWD_WANTED_A = 4, /* the two of them that the filter includes */
 	CROWD_WANTED_B = 13,
-	LATE = 4,
-	LATE_KEPT_LEAST = 60,
 	BETWEEN_READINGS = 8, /* samples taken while the counters are read one by one */
 };
 
@@ -354,44 +352,6 @@ static void check_rule(const struct otelprof_filter_rule *rule, const char *comm
 	free(got.bytes);
 }
 
-/*
- * Nobody polls for a second, and no process is known: each sample comes with its stack. The
- * ring has room for about 42 of 12 KiB; half of it is kept for short ones.
- */
-static void test_a_late_host_keeps_more_samples(void)
-{
-	struct otelprof_filter_rule late = { .size = sizeof(late),
-					     .kind = OTELPROF_FILTER_COMM,
-					     .text = "op-late" };
-	struct otelprof_filter filter;
-	struct otelprof_stats stats;
-	struct got got = { 0 };
-	struct otelprof *p = make(&got, OTELPROF_NO_START_SCAN);
-	pid_t pids[LATE];
-	int i;
-
-	for (i = 0; i < LATE; i++)
-		pids[i] = spin("op-late");
-	otelprof_filter_init(&filter);
-	filter.rules = &late;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
-	CHECK_OK(otelprof_start(p));
-	(void)usleep(1500000);
-	CHECK_OK(otelprof_stop(p));
-	CHECK_OK(otelprof_export(p));
-	stats = stats_of(p);
-	(void)printf("%" PRIu64 " of %" PRIu64 " samples had room\n",
-		     stats.samples_exported,
-		     stats.samples_taken - stats.samples_filtered);
-	CHECK(stats.samples_exported >= LATE_KEPT_LEAST);
-	check_closed(p);
-	for (i = 0; i < LATE; i++)
-		end(pids[i]);
-	otelprof_free(p);
-	free(got.bytes);
-}
-
 static void test_each_kind_of_rule(void)
 {
 	pid_t inside = spin("op-inside");
@@ -639,7 +599,6 @@ static void test_the_walker_of_old_kernels(void)
 TEST_MAIN({ "every_sample_is_accounted_for", test_every_sample_is_accounted_for },
 	  { "a_filter_takes_effect_at_once", test_a_filter_takes_effect_at_once },
 	  { "a_filter_set_while_twenty_run", test_a_filter_set_while_twenty_run },
-	  { "a_late_host_keeps_more_samples", test_a_late_host_keeps_more_samples },
 	  { "each_kind_of_rule", test_each_kind_of_rule },
 	  { "the_rate_changes", test_the_rate_changes },
 	  { "two_handles_in_one_process", test_two_handles_in_one_process },
