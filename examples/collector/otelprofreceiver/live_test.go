@@ -51,6 +51,19 @@ func create(t *testing.T, config *Config, settings receiver.Settings, next *pipe
 	return r
 }
 
+// burnElsewhere starts a process that uses CPU time until the test ends.
+func burnElsewhere(t *testing.T) {
+	t.Helper()
+	other := exec.Command("sh", "-c", "while :; do :; done")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	})
+}
+
 // burn uses CPU time of this process.
 func burn(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -76,6 +89,7 @@ func TestProfilesItself(t *testing.T) {
 	if err := r.Start(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
+	burnElsewhere(t) // or nothing might be there to filter
 	burn(time.Second)
 	values := collect(t, reader)
 	if err := r.Shutdown(context.Background()); err != nil {
