@@ -13,6 +13,7 @@
 
 enum {
 	NS_A_MS = 1000000,
+	MS_A_SECOND = 1000,
 	RING_STOP = -ECANCELED, /* from the record callback: enough for one poll */
 	EPOLL_EVENTS = 16,
 };
@@ -23,6 +24,7 @@ struct consume {
 	struct op_window *window;
 	struct op_capture_work *work;
 	uint64_t left;
+	bool unknown; /* a record of a process that the kernel does not know */
 };
 
 static int on_ring_record(void *ctx, void *data, size_t size)
@@ -33,9 +35,11 @@ static int on_ring_record(void *ctx, void *data, size_t size)
 	int r;
 
 	/* The events that explain it may have come after the side-band was last read. */
-	if (size >= sizeof(*record) && record->end == OP_END_UNKNOWN &&
-	    op_sideband_drain(c, k->processes))
-		op_processes_settle(k->processes, op_clock_monotonic_ns());
+	if (size >= sizeof(*record) && record->end == OP_END_UNKNOWN) {
+		k->unknown = true;
+		if (op_sideband_drain(c, k->processes))
+			op_processes_settle(k->processes, op_clock_monotonic_ns());
+	}
 	r = op_processes_add_record(k->processes, data, size, k->window);
 	k->work->records++;
 	if (r == -ENOSPC)
@@ -47,13 +51,22 @@ static int on_ring_record(void *ctx, void *data, size_t size)
 	return --k->left ? 0 : RING_STOP;
 }
 
+static int set_timer(struct op_capture *c, uint32_t ms)
+{
+	struct timespec span = { .tv_sec = ms / MS_A_SECOND,
+				 .tv_nsec = (long)(ms % MS_A_SECOND) * NS_A_MS };
+	struct itimerspec every = { .it_interval = span, .it_value = span };
+
+	if (ms != c->timer_ms && timerfd_settime(c->timer_fd, 0, &every, NULL) < 0)
+		return -errno;
+	c->timer_ms = ms;
+	return 0;
+}
+
 static int open_epoll(struct op_capture *c)
 {
-	struct itimerspec every = {
-		.it_interval = { .tv_nsec = OP_TIMER_MS * NS_A_MS },
-		.it_value = { .tv_nsec = OP_TIMER_MS * NS_A_MS },
-	};
 	struct epoll_event event = { .events = EPOLLIN };
+	int r;
 
 	c->epoll_fd = op_fd_move_up(epoll_create1(EPOLL_CLOEXEC));
 	c->timer_fd = op_fd_move_up(
@@ -61,8 +74,10 @@ static int open_epoll(struct op_capture *c)
 	if (c->epoll_fd < 0 || c->timer_fd < 0)
 		return -EMFILE;
 	event.data.fd = c->timer_fd;
-	if (timerfd_settime(c->timer_fd, 0, &every, NULL) < 0 ||
-	    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event) < 0)
+	r = set_timer(c, OP_TIMER_MS);
+	if (r < 0)
+		return r;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event) < 0)
 		return -errno;
 	event.data.fd = ring_buffer__epoll_fd(c->ring);
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) < 0)
@@ -77,7 +92,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 
 	if (!c)
 		return -ENOMEM;
-	c->types_fd = c->epoll_fd = c->timer_fd = -1;
+	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
 	c->config = *config;
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;
@@ -104,6 +119,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_perf_close(c);
 	if (c->ring)
 		ring_buffer__free(c->ring);
+	op_closep(&c->online_fd);
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
@@ -165,6 +181,18 @@ static void on_timer(struct op_capture *c)
 	}
 }
 
+/* Look again soon where something is @fresh. A timer that cannot be set goes on as it is. */
+static void pace(struct op_capture *c, bool fresh)
+{
+	uint64_t now = op_clock_monotonic_ns();
+
+	if (fresh)
+		c->news_ns = now;
+	(void)set_timer(c, now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * NS_A_MS
+				   ? OP_TIMER_MS
+				   : OP_TIMER_QUIET_MS);
+}
+
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		    struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work)
@@ -189,6 +217,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->consume = &consume;
 	n = ring_buffer__consume(c->ring);
 	c->consume = NULL;
+	pace(c, op_processes_take_news(processes) || sideband || consume.unknown);
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP;

@@ -16,7 +16,11 @@ struct consume;
 enum {
 	OP_SIDEBAND_BYTES = 64 * 1024,	    /* of records, a CPU; a power of two pages */
 	OP_SIDEBAND_RECORD_MAX = 64 * 1024, /* perf_event_header.size is 16 bits */
-	OP_TIMER_MS = 200,		    /* at least this often the ring is emptied */
+	/* At least this often the ring is emptied: while something is new, since names of what
+	 * is short-lived are read late or never; and where nothing was for a while. */
+	OP_TIMER_MS = 200,
+	OP_TIMER_QUIET_MS = 1000,
+	OP_QUIET_AFTER_MS = 2000,
 	OP_CPUS_CHECK_MS = 1000,
 	OP_RECORDS_A_POLL = 4096,
 };
@@ -55,6 +59,8 @@ struct op_capture {
 	uint64_t runtimes;	  /* a bit a runtime whose step is loaded */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
+	uint64_t news_ns;	  /* when something was new */
+	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t filter_active;
 	uint32_t page_size;
@@ -67,6 +73,7 @@ struct op_capture {
 	int types_fd; /* of the kernel's types that the programs name, or negative */
 	int epoll_fd;
 	int timer_fd;
+	int online_fd;		 /* the list of CPUs, or -1 */
 	struct consume *consume; /* of the poll that is running, else NULL */
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };

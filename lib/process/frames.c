@@ -233,7 +233,7 @@ static enum op_runtime runtime_of(unsigned int kind)
 }
 
 /* Describe the frame at @words. *@ret_words becomes their number, -errno: they say little. */
-static int interpreted_location(const struct op_frames_of *of,
+static int interpreted_location(struct op_processes *p, const struct op_frames_of *of,
 				const struct op_runtime_ops *ops, const uint64_t *words,
 				size_t len, int *ret_words, uint32_t *ret)
 {
@@ -252,6 +252,7 @@ static int interpreted_location(const struct op_frames_of *of,
 			       ops ? ops->name : "runtime's");
 		frame.name = unknown;
 	}
+	p->news = p->news || frame.fresh;
 	*ret_words = n;
 	location.lines[0].line = frame.line;
 	r = op_frames_function(of->window, frame.name, NULL, frame.file, frame.start_line,
@@ -266,29 +267,32 @@ static int interpreted_location(const struct op_frames_of *of,
 	return op_window_location(of->window, &location, ret);
 }
 
-int op_frames_interpreted(const struct op_frames_of *of, const uint64_t *words,
-			  size_t len, size_t *ret_words, uint32_t *ret)
+int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
+			  const uint64_t *words, size_t len, size_t *ret_words,
+			  uint32_t *ret)
 {
 	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
 	const struct op_runtime_ops *ops = op_runtime_get(runtime_of(kind));
 	struct op_memo *memo = ops ? op_runtimes_memo(of->program, ops->id) : NULL;
 	size_t usual = OP_MIN(words_of((enum op_frame_kind)kind), len);
-	uint32_t hash = memo ? op_memo_hash(memo, words, usual) : 0;
+	struct op_memo_key key;
 	int n;
 	int r;
 
 	*ret_words = usual;
-	if (memo &&
-	    op_memo_find(memo, op_window_epoch(of->window), hash, words, usual, ret))
-		return 0;
-	r = interpreted_location(of, ops, words, len, &n, ret);
+	if (memo) {
+		key = op_memo_key(memo, words, usual);
+		if (op_memo_find(memo, op_window_epoch(of->window), &key, ret))
+			return 0;
+	}
+	r = interpreted_location(p, of, ops, words, len, &n, ret);
 	if (r < 0)
 		return r;
 	if (n > 0)
-		*ret_words = (size_t)n;
+		*ret_words = OP_MIN((size_t)n, len);
 	if (memo && n > 0 && (size_t)n == usual)
-		op_memo_add(memo, hash, words, usual, *ret);
-	return 0;
+		op_memo_add(memo, &key, *ret);
+	return n > 0 ? 0 : OP_FRAMES_UNKNOWN;
 }
 
 static const char *error_name(unsigned int end)

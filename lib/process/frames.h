@@ -42,6 +42,10 @@ struct op_frames {
 	uint64_t kernel_start; /* of its text */
 };
 
+enum {
+	OP_FRAMES_UNKNOWN = 1
+};
+
 /* Whose frames they are. */
 struct op_frames_of {
 	struct op_program *program; /* NULL: not tracked */
@@ -49,14 +53,16 @@ struct op_frames_of {
 	struct op_window *window;
 };
 
-/* Each gives one location number. 0, -ENOMEM or -ENOSPC. */
+/* Each gives one location number. 0, -ENOMEM or -ENOSPC. An interpreted one that could not
+ * be described, and may be the next time: OP_FRAMES_UNKNOWN. */
 int op_frames_native(struct op_processes *p, const struct op_frames_of *of, uint64_t pc,
 		     bool exact, uint32_t *ret);
 int op_frames_kernel(struct op_processes *p, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
 /* The frame that begins at @words: also how many words it has, at least 1. */
-int op_frames_interpreted(const struct op_frames_of *of, const uint64_t *words,
-			  size_t len, size_t *ret_words, uint32_t *ret);
+int op_frames_interpreted(struct op_processes *p, const struct op_frames_of *of,
+			  const uint64_t *words, size_t len, size_t *ret_words,
+			  uint32_t *ret);
 /* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
 int op_frames_end(struct op_processes *p, struct op_window *window, unsigned int end,
 		  uint32_t *ret);

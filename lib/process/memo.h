@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What words stand for in the open window: those of a whole record for a stack, those of
- * an interpreted frame for a location. Compared word by word on a hash hit.
+ * an interpreted frame for a location. The words themselves are not kept but 128 bits of
+ * two seeded hashes of them: a million stacks of a window share them by a chance of 1e-27.
  */
 #ifndef OP_PROCESS_MEMO_H
 #define OP_PROCESS_MEMO_H
@@ -13,29 +14,31 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
+struct op_memo_key {
+	uint64_t hash[2];
+};
+
 struct op_memo_entry {
-	size_t first; /* in words */
-	uint32_t len;
+	struct op_memo_key key;
 	uint32_t number; /* of the window */
 };
 
 struct op_memo {
-	uint64_t seed;
-	size_t words_max; /* of all runs together; more are not kept */
+	uint64_t seed[2];
+	size_t limit; /* entries; more are not kept */
 	uint32_t epoch;
 	struct op_index index;
 	OP_VEC(struct op_memo_entry) entries;
-	OP_VEC(uint64_t) words;
 };
 
-void op_memo_init(struct op_memo *m, size_t words_max);
-uint32_t op_memo_hash(const struct op_memo *m, const uint64_t *words, size_t len);
-/* Returns true and their number where the words were met under @epoch. */
-bool op_memo_find(struct op_memo *m, uint32_t epoch, uint32_t hash, const uint64_t *words,
-		  size_t len, uint32_t *ret);
-/* Keep what the words stand for; past a limit or without memory it is left out. */
-void op_memo_add(struct op_memo *m, uint32_t hash, const uint64_t *words, size_t len,
-		 uint32_t number);
+void op_memo_init(struct op_memo *m, size_t limit);
+struct op_memo_key op_memo_key(const struct op_memo *m, const uint64_t *words,
+			       size_t len);
+/* Returns true and their number where the words of @key were met under @epoch. */
+bool op_memo_find(struct op_memo *m, uint32_t epoch, const struct op_memo_key *key,
+		  uint32_t *ret);
+/* Keep what they stand for; past the limit or without memory it is left out. */
+void op_memo_add(struct op_memo *m, const struct op_memo_key *key, uint32_t number);
 void op_memo_reset(struct op_memo *m, uint32_t epoch);
 void op_memo_deinit(struct op_memo *m);
 

@@ -21,7 +21,7 @@
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
 	SYMBOL_BUDGET_DEFAULT = 64 << 20,
-	STACKS_WORDS_MAX = 1 << 20, /* 8 MiB of words a window; more are not kept */
+	STACKS_MAX = 1 << 18, /* of a window, 8 MiB of keys; more are not kept */
 };
 
 /* A publication that failed is tried again after this time. */
@@ -101,7 +101,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
 	check_namespaces(p);
 	p->now_ns = op_clock_monotonic_ns();
-	op_memo_init(&p->stacks, STACKS_WORDS_MAX);
+	op_memo_init(&p->stacks, STACKS_MAX);
 	p->host_stack = calloc(1, sizeof(*p->host_stack));
 	p->words = calloc(OP_RECORD_WORDS, sizeof(*p->words));
 	p->locations = calloc(OP_RECORD_LOCATIONS, sizeof(*p->locations));
@@ -119,6 +119,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	op_executables_deinit(&p->executables);
 	op_frames_deinit(&p->frames);
 	op_memo_deinit(&p->stacks);
+	op_callers_deinit(p->callers);
 	op_memberships_deinit(&p->memberships);
 	free(p->host_stack);
 	free(p->words);
@@ -369,6 +370,14 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
 	}
+}
+
+bool op_processes_take_news(struct op_processes *p)
+{
+	bool news = p->news || p->attach_pending || !TAILQ_EMPTY(&p->dirty);
+
+	p->news = false;
+	return news;
 }
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)

@@ -108,6 +108,8 @@ void op_processes_on_lost(struct op_processes *p);
 /* Publish what changed; give back what is no longer needed. Call after each batch of
  * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
+/* Was code of a process met for the first time since the last call, or does work wait? */
+bool op_processes_take_news(struct op_processes *p);
 
 /*
  * One record of the ring into @window. Returns 0; -EBADMSG for a record that makes no

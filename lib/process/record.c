@@ -72,49 +72,71 @@ static int add_kernel(struct op_processes *p, struct op_window *window,
 	return 0;
 }
 
+/* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
+static int add_frame(struct op_processes *p, const struct op_frames_of *of,
+		     const uint64_t *words, size_t len, size_t *ret_used, uint32_t *ret)
+{
+	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
+
+	*ret_used = 1;
+	if (kind == OP_FRAME_NATIVE || kind == OP_FRAME_NATIVE_EXACT)
+		return op_frames_native(p, of, words[0] & OP_FRAME_ADDRESS_MASK,
+					kind == OP_FRAME_NATIVE_EXACT, ret);
+	return op_frames_interpreted(p, of, words, len, ret_used, ret);
+}
+
 static int add_user(struct op_processes *p, const struct op_frames_of *of,
-		    const uint64_t *words, size_t words_len, unsigned int end,
+		    const uint64_t *words, size_t left, struct op_callers *callers,
 		    size_t *len)
 {
-	uint32_t *location;
-	size_t i = 0;
-	int e;
+	bool unknown = false;
+	size_t used;
+	int e = 0;
 
-	while (i < words_len) {
-		unsigned int kind = (unsigned int)(words[i] >> OP_FRAME_KIND_SHIFT);
-		uint64_t address = words[i] & OP_FRAME_ADDRESS_MASK;
-		size_t used = 1;
+	for (; left; words += used, left -= used) {
+		uint32_t *location = &p->locations[*len];
+		size_t known = callers ? op_callers_rest(callers, left, location) : 0;
 
-		location = &p->locations[*len];
-		if (kind == OP_FRAME_NATIVE || kind == OP_FRAME_NATIVE_EXACT)
-			e = op_frames_native(p, of, address,
-					     kind == OP_FRAME_NATIVE_EXACT, location);
-		else
-			e = op_frames_interpreted(of, words + i, words_len - i, &used,
-						  location);
+		*len += known;
+		if (known)
+			break;
+		e = add_frame(p, of, words, left, &used, location);
 		if (e < 0)
-			return e;
-		i += used;
+			break;
+		unknown = unknown || e == OP_FRAMES_UNKNOWN;
+		if (callers)
+			op_callers_keep(callers, left, used, *location);
 		(*len)++;
 	}
-	location = &p->locations[*len];
-	e = op_frames_end(p, of->window, end, location);
+	if (callers && (unknown || e < 0))
+		op_callers_forget(callers);
+	return e < 0 ? e : 0;
+}
+
+static int add_end(struct op_processes *p, struct op_window *window, unsigned int end,
+		   size_t *len)
+{
+	uint32_t *location = &p->locations[*len];
+	int e = op_frames_end(p, window, end, location);
+
 	if (e == 0 && *location)
 		(*len)++;
 	return e;
 }
 
-/* The stack of @of's frames: kernel, then user. */
+/* The stack of @of's frames: kernel, then user. @callers may be NULL. */
 static int make_stack(struct op_processes *p, const struct op_frames_of *of,
 		      const struct record *r, const uint64_t *user, size_t user_len,
-		      unsigned int end, uint32_t *ret)
+		      unsigned int end, struct op_callers *callers, uint32_t *ret)
 {
 	size_t len = 0;
 	int e;
 
 	e = add_kernel(p, of->window, r, &len);
 	if (e == 0)
-		e = add_user(p, of, user, user_len, end, &len);
+		e = add_user(p, of, user, user_len, callers, &len);
+	if (e == 0)
+		e = add_end(p, of->window, end, &len);
 	return e < 0 ? e : op_window_stack(of->window, p->locations, len, ret);
 }
 
@@ -123,20 +145,26 @@ static int find_stack(struct op_processes *p, const struct op_frames_of *of,
 		      struct record *r, uint32_t generation, uint32_t *ret)
 {
 	const struct op_record *h = &r->header;
-	size_t words = (size_t)h->kernel_count + h->user_words;
-	uint32_t hash;
+	const struct op_callers_owner owner = { .epoch = op_window_epoch(of->window),
+						.generation = generation,
+						.tid = h->tid };
+	const uint64_t *user = r->words + h->kernel_count;
+	struct op_callers *callers = NULL;
+	struct op_memo_key key;
 	int e;
 
 	/* User words mean something in one generation only. */
 	p->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
 	p->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
-	hash = op_memo_hash(&p->stacks, p->words, KEY_WORDS + words);
-	if (op_memo_find(&p->stacks, op_window_epoch(of->window), hash, p->words,
-			 KEY_WORDS + words, ret))
+	key = op_memo_key(&p->stacks, p->words,
+			  (size_t)KEY_WORDS + h->kernel_count + h->user_words);
+	if (op_memo_find(&p->stacks, owner.epoch, &key, ret))
 		return 0;
-	e = make_stack(p, of, r, r->words + h->kernel_count, h->user_words, h->end, ret);
+	if (generation && h->user_words)
+		callers = op_callers_begin(p->callers, &owner, user, h->user_words);
+	e = make_stack(p, of, r, user, h->user_words, h->end, callers, ret);
 	if (e == 0)
-		op_memo_add(&p->stacks, hash, p->words, KEY_WORDS + words, *ret);
+		op_memo_add(&p->stacks, &key, *ret);
 	return e;
 }
 
@@ -159,7 +187,8 @@ static int first_stack(struct op_processes *p, struct op_proc *proc,
 	if (s->end < OP_ERROR_LIMIT)
 		p->ends[s->end]++;
 	return make_stack(p, of, r, s->word,
-			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, ret);
+			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL,
+			  ret);
 }
 
 /* Which program of the process ran at @time_ns? Newest first; the newest where unknown. */

@@ -16,7 +16,7 @@ static const uint64_t RETRY_NS = UINT64_C(50000000);
 enum {
 	RETRY_SHIFT_MAX = 8,
 	FAILURES_MAX = 16,
-	FRAME_WORDS_MAX = 1 << 15, /* 256 KiB a process; more are not kept */
+	FRAMES_MAX = 1 << 13, /* a process, 256 KiB of keys; more are not kept */
 };
 
 /* The target given to a runtime's attach. */
@@ -101,7 +101,7 @@ static int attach(struct op_processes *p, struct op_program *program,
 	}
 	/* Written whole before a program can see it. */
 	memcpy(there, bpf, bytes);
-	op_memo_init(&r->frames, FRAME_WORDS_MAX);
+	op_memo_init(&r->frames, FRAMES_MAX);
 	r->instance = instance;
 	r->bias = v->bias;
 	r->image = image;

@@ -19,6 +19,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "process/callers.h"
 #include "process/executable.h"
 #include "process/frames.h"
 #include "process/layout.h"
@@ -82,7 +83,8 @@ struct op_processes {
 	struct op_generation_list retired;
 	struct op_executables executables;
 	struct op_frames frames;
-	struct op_memo stacks;		  /* words of records */
+	struct op_memo stacks; /* words of records */
+	struct op_callers callers[OP_CALLERS_SLOTS];
 	struct op_host_stack *host_stack; /* scratch of first samples */
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of first samples, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
@@ -102,6 +104,7 @@ struct op_processes {
 	uint64_t lost_after_ns;
 	uint64_t gone_after_ns;
 	bool lost; /* events: a scan is due */
+	bool news; /* op_processes_take_news() */
 	bool forked;
 };
 

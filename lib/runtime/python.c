@@ -183,6 +183,7 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 	struct python_instance *instance = data;
 	const struct op_python_layout *layout = &instance->image->layout;
 	const struct op_python_code *code;
+	uint64_t reads = instance->codes.reads;
 	uint32_t place;
 	uint64_t addr;
 	int r;
@@ -201,12 +202,15 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 		 * functions stay different */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
 			       "python@0x%" PRIx64, addr);
-		*ret = (struct op_runtime_frame){ .name = instance->unknown, .file = "" };
+		*ret = (struct op_runtime_frame){ .name = instance->unknown,
+						  .file = "",
+						  .fresh = true };
 		return OP_PYTHON_FRAME_WORDS;
 	}
 	*ret = (struct op_runtime_frame){ .name = code->text,
 					  .file = code->text + code->file,
-					  .start_line = code->first_line };
+					  .start_line = code->first_line,
+					  .fresh = instance->codes.reads != reads };
 	if (place != OP_PYTHON_NO_PLACE)
 		ret->line = op_runtime_python_line(
 			layout->lines, code->text + code->lines, code->lines_len,

@@ -42,6 +42,7 @@ struct op_runtime_frame {
 	const char *file;    /* "" where unknown */
 	uint32_t line;	     /* 0: unknown */
 	uint32_t start_line; /* 0: unknown */
+	bool fresh; /* met for the first time, or gone: what is met next should be read soon */
 };
 
 struct op_runtime_ops {

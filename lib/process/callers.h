@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locations of the last stack of a few threads. A thread's next stack mostly differs near
+ * its leaf alone: from the first caller on that both have, nothing is looked up again.
+ */
+#ifndef OP_PROCESS_CALLERS_H
+#define OP_PROCESS_CALLERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum {
+	OP_CALLERS_SLOTS = 16
+};
+
+/* In what words mean the same: numbers of a window, a generation, a thread. */
+struct op_callers_owner {
+	uint32_t epoch;
+	uint32_t generation; /* never 0 */
+	uint32_t tid;
+};
+
+/* Of one thread, outermost word first, so that what is shared stays in its place. */
+struct op_callers {
+	struct op_callers_owner owner;
+	OP_VEC(uint64_t) words;
+	OP_VEC(uint32_t)
+	locations;     /* of the frame that begins with the word; 0: none does */
+	size_t shared; /* outermost words that are those of the stack before */
+};
+
+/* Begin @owner's stack of @words, leaf first. Returns its thread's, or NULL without memory. */
+struct op_callers *op_callers_begin(struct op_callers slots[OP_CALLERS_SLOTS],
+				    const struct op_callers_owner *owner,
+				    const uint64_t *words, size_t len);
+/* The locations of the last @left words, if they are known: to @ret, how many. */
+size_t op_callers_rest(const struct op_callers *c, size_t left, uint32_t *ret);
+/* The frame of the first @used of the last @left words has this location. */
+void op_callers_keep(struct op_callers *c, size_t left, size_t used, uint32_t location);
+/* Nothing is known of this thread's stacks: not all locations were kept. */
+void op_callers_forget(struct op_callers *c);
+void op_callers_deinit(struct op_callers slots[OP_CALLERS_SLOTS]);
+
+#endif
