@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-	POLL_MS = 100, /* a signal that slips in before the wait is seen after this */
+	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
 	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
 };
 #define PROGRESS_S 0.2
@@ -76,7 +76,7 @@ static double jittered(double window)
 	return window * (0.9 + 0.2 * (double)arc4random_uniform(1001) / 1000.0);
 }
 
-/* One poll; the progress of long work. Returns 0 or the library's error. */
+/* One poll, of at most @left_s. Returns 0 or the library's error. */
 static int poll_once(struct otelprof *p, double left_s)
 {
 	int ms = left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1 : POLL_MS;
@@ -95,7 +95,9 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	int r;
 
 	while (now < end && !signal_seen() && !(done && done(data))) {
-		r = poll_once(p, end - now);
+		double next = end < next_export ? end : next_export;
+
+		r = poll_once(p, (show && next_show < next ? next_show : next) - now);
 		if (r < 0)
 			return fail_library(p, "profiling failed", r);
 		now = now_seconds();
