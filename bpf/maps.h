@@ -77,4 +77,11 @@ struct {
 	__type(value, __u32);
 } op_walkers SEC(".maps");
 
+static __always_inline struct op_cpu *op_this_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&op_cpus, &zero);
+}
+
 #endif

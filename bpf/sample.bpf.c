@@ -47,13 +47,6 @@ static __always_inline void op_count(__u32 counter)
 		*value += 1;
 }
 
-static __always_inline struct op_cpu *op_this_cpu(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&op_cpus, &zero);
-}
-
 /* Send the record and release the CPU's state. */
 static __always_inline int op_send(struct op_cpu *cpu)
 {
@@ -238,7 +231,6 @@ SEC("perf_event")
 int op_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = op_current_task();
-	struct op_subject subject = { .task = task };
 	struct op_cpu *cpu = op_this_cpu();
 	struct op_record *r;
 	long kernel_bytes = 0;
@@ -257,22 +249,18 @@ int op_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	r = &cpu->record;
-	subject.now_ns = bpf_ktime_get_ns();
-	subject.uid = (__u32)bpf_get_current_uid_gid();
-	subject.comm = (const __u64 *)r->comm;
+	r->time_ns = bpf_ktime_get_ns();
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	if (!op_task_ids(task, &r->pid, &r->tid)) {
 		op_count(OP_COUNT_FILTERED);
 		return 0;
 	}
-	subject.pid = r->pid;
-	if (!op_filter_keeps(&subject)) {
+	if (!op_filter_keeps()) {
 		op_count(OP_COUNT_FILTERED);
 		return 0;
 	}
 	cpu->busy = 1;
 	cpu->tail_calls = 0;
-	r->time_ns = subject.now_ns;
 	r->value = 0;
 	r->cgroup = bpf_get_current_cgroup_id();
 	r->cpu = bpf_get_smp_processor_id();
