@@ -27,7 +27,7 @@ struct consume {
 	bool unknown; /* a record of a process that the kernel does not know */
 };
 
-static int on_ring_record(void *ctx, void *data, size_t size)
+static int on_ring_record(void *ctx, const void *data, size_t size)
 {
 	struct op_capture *c = ctx;
 	struct consume *k = c->consume;
@@ -79,7 +79,7 @@ static int open_epoll(struct op_capture *c)
 		return r;
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event) < 0)
 		return -errno;
-	event.data.fd = ring_buffer__epoll_fd(c->ring);
+	event.data.fd = bpf_map__fd(c->skel->maps.op_ring);
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) < 0)
 		return -errno;
 	return 0;
@@ -100,11 +100,11 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	r = op_loader_open(c);
 	if (r < 0)
 		return r;
-	c->ring = ring_buffer__new(bpf_map__fd(c->skel->maps.op_ring), on_ring_record, c,
-				   NULL);
-	if (!c->ring)
-		return op_fail(c->log, -errno, "the ring buffer cannot be mapped: %s",
-			       strerror(errno));
+	r = op_ring_open(&c->ring, bpf_map__fd(c->skel->maps.op_ring),
+			 bpf_map__max_entries(c->skel->maps.op_ring));
+	if (r < 0)
+		return op_fail(c->log, r, "the ring buffer cannot be mapped: %s",
+			       strerror(-r));
 	r = open_epoll(c);
 	if (r < 0)
 		return r;
@@ -117,8 +117,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	if (!c)
 		return NULL;
 	op_perf_close(c);
-	if (c->ring)
-		ring_buffer__free(c->ring);
+	op_ring_close(&c->ring);
 	op_closep(&c->online_fd);
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
@@ -215,7 +214,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
 	c->consume = &consume;
-	n = ring_buffer__consume(c->ring);
+	n = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
 	pace(c, op_processes_take_news(processes) || sideband || consume.unknown);
 	work->kernel_symbols = c->kernel_symbols_stale;

@@ -137,11 +137,8 @@ static int load(struct op_capture *c, struct op_sample_bpf *skel)
 				     skel->obj) if (bpf_program__autoload(program))(void)
 		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
 	r = op_sample_bpf__load(skel);
-	if (r == 0) {
-		op_freep(&log);
-		give_back_memory();
+	if (r == 0)
 		return 0;
-	}
 	bpf_object__for_each_program(program,
 				     skel->obj) if (bpf_program__autoload(program) &&
 						    bpf_program__fd(program) < 0)
@@ -233,6 +230,7 @@ int op_loader_open(struct op_capture *c)
 	c->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
 	copy_types(c, path);
 	r = open_and_load(c);
+	give_back_memory();
 	unhush(before);
 	if (r < 0)
 		return r;
@@ -270,9 +268,8 @@ void op_loader_close(struct op_capture *c)
 		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
 	c->rules = NULL;
 	op_closep(&c->types_fd);
-	op_sample_bpf__destroy(c->walker_skel);
 	op_sample_bpf__destroy(c->skel);
-	c->walker_skel = c->skel = NULL;
+	c->skel = NULL;
 }
 
 struct op_rule *op_capture_rules(struct op_capture *c)
@@ -341,13 +338,10 @@ int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
 	skel = open_programs(c);
 	if (skel)
 		r = load_walker(c, skel);
-	if (r < 0) {
-		op_sample_bpf__destroy(skel);
+	if (r < 0)
 		c->runtimes &= ~(UINT64_C(1) << runtime);
-	} else {
-		op_sample_bpf__destroy(c->walker_skel);
-		c->walker_skel = skel;
-	}
+	op_sample_bpf__destroy(skel); /* what it loaded is held by the map of walkers */
+	give_back_memory();
 	unhush(before);
 	return r;
 }

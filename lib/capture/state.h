@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "capture/capture.h"
+#include "capture/ring.h"
 
 struct op_sample_bpf;
 struct consume;
@@ -49,10 +50,9 @@ struct op_capture {
 	struct op_capture_config config;
 	struct op_log *log;
 	struct op_sample_bpf *skel;
-	struct op_sample_bpf *walker_skel; /* with the steps of runtimes, once needed */
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
-	struct ring_buffer *ring;
+	struct op_ring ring;
 	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
 	OP_VEC(struct op_cpu_events) cpus;
 	struct op_map64 headless; /* processes whose leader ended before its threads */
