@@ -3,6 +3,7 @@
 #include "common.h"
 
 #include <ctype.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,14 @@ static int run(struct export *e, struct otelprof *p)
 	return r ? r : closed;
 }
 
+/* A heap for each of gRPC's threads would hold memory that each needs for moments only. */
+static void use_one_heap(void)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 int command_export(int argc, char **argv)
 {
 	struct export e = {
@@ -294,6 +303,7 @@ int command_export(int argc, char **argv)
 	if (r || helped)
 		return r;
 	signals_catch();
+	use_one_heap();
 	r = session_open(&e.o, &p);
 	if (!r)
 		r = run(&e, p);
