@@ -146,12 +146,15 @@ class Profiler:
                 pass  # the thread has just ended
         return time.time_ns(), run, cpu
 
-    def memory(self):
+    def resident(self):
+        """(RSS, its peak), KiB."""
         with open("/proc/%d/status" % self.process.pid, encoding="ascii") as f:
             status = dict(line.split(":", 1) for line in f)
-        maps = sum(row.get("bytes_memlock", 0) for number, row in ids("map").items()
+        return int(status["VmRSS"].split()[0]), int(status["VmHWM"].split()[0])
+
+    def map_bytes(self):
+        return sum(row.get("bytes_memlock", 0) for number, row in ids("map").items()
                    if number not in self.maps)
-        return (int(status["VmRSS"].split()[0]), int(status["VmHWM"].split()[0]), maps)
 
 
 def free_port():
@@ -184,15 +187,21 @@ def measure(profiler, load, args):
         try:
             time.sleep(args.warm)
             before = profiler.reading()
-            time.sleep(args.seconds)
+            rss = []
+            end = time.monotonic() + args.seconds
+            while time.monotonic() < end:
+                time.sleep(1)
+                now, peak = profiler.resident()
+                rss.append(now)
             after = profiler.reading()
-            rss, peak, maps = profiler.memory()
+            maps = profiler.map_bytes()
             time.sleep(7)  # the last samples of the window are still on the way
         finally:
             profiler.stop()
         requests = requests_of(profiler.file)
     return figures(profiler, load, requests, before, after) | {
-        "RSS, MB": rss / 1024, "RSS peak, MB": peak / 1024, "maps, MB": maps / 2**20}
+        "RSS, MB": statistics.median(rss) / 1024, "RSS peak, MB": peak / 1024,
+        "maps, MB": maps / 2**20}
 
 
 def figures(profiler, load, requests, before, after):
