@@ -95,9 +95,11 @@ static __attribute__((noinline)) int finish_page(struct op_builder *b)
 	return 0;
 }
 
-/* Put a row in its page. @after: the rule that holds when its steps are done. */
-static int put(struct op_builder *b, uint64_t pc, struct op_rule rule,
-	       struct op_rule after)
+/* Put a row in its page. @after: the rule that holds when its steps are done. Out of line,
+ * so that the rules come whole in registers: put together late from halves that were spilled
+ * they wait for the cache. */
+static __attribute__((noinline)) int put(struct op_builder *b, uint64_t pc,
+					 struct op_rule rule, struct op_rule after)
 {
 	uint64_t off = pc - b->base;
 	int r;
