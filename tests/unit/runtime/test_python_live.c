@@ -34,6 +34,7 @@ struct frames {
 	size_t natives[FRAMES_MAX]; /* native frames rootward of it, loops not counted */
 	size_t loops[FRAMES_MAX];
 	size_t len;
+	size_t fresh; /* said to be met for the first time */
 	uint16_t end;
 };
 
@@ -92,6 +93,7 @@ static void walk(struct live *live, int tid, struct frames *ret)
 		(void)snprintf(f->file, sizeof(f->file), "%s", d.file);
 		f->line = d.line;
 		f->first_line = d.start_line;
+		ret->fresh += d.fresh;
 		ret->len++;
 	}
 }
@@ -161,6 +163,7 @@ static void check_scenes(const char *python)
 	static struct frames got;
 	char line[256];
 	int scenes = 0;
+	size_t fresh = 0;
 
 	for (;;) {
 		read_line(live, line, sizeof(line));
@@ -179,6 +182,9 @@ static void check_scenes(const char *python)
 			print_frames("got", &got);
 			TEST_FAIL("%s: %s: not the same", python, line);
 		}
+		fresh += got.fresh;
+		find_holder(live, &got);
+		CHECK_INT(got.fresh, 0);
 		live->late = true;
 		walk(live, live->pid, &got);
 		live->late = false;
@@ -188,6 +194,7 @@ static void check_scenes(const char *python)
 		CHECK_INT(write(live->to, "\n", 1), 1);
 	}
 	CHECK(scenes >= 17);
+	CHECK(fresh >= 17); /* most scenes have functions of their own */
 	(void)printf("  %s: %d scenes\n", python, scenes);
 	live_free(live);
 }
