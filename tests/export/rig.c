@@ -35,7 +35,7 @@ void rig_init(struct rig *g, const char *scheme, const char *host, int port)
 	g->config.queue_bytes = QUEUE_BYTES;
 }
 
-void rig_add(struct rig *g)
+void rig_add_grpc(struct rig *g)
 {
 	CHECK_OK(op_exporters_add_grpc(g->x, &g->config));
 }

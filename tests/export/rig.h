@@ -33,7 +33,7 @@ struct rig {
 bool said(const struct rig *g, const char *word);
 void rig_init(struct rig *g, const char *scheme, const char *host, int port);
 /* Add a gRPC exporter with the fields of the rig; the same over HTTP. */
-void rig_add(struct rig *g);
+void rig_add_grpc(struct rig *g);
 void rig_add_http(struct rig *g);
 void submit(struct rig *g, const char *text, uint64_t samples);
 /* Also reads the statistics. */

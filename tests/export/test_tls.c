@@ -55,7 +55,7 @@ static void add(struct rig *g)
 	if (http)
 		rig_add_http(g);
 	else
-		rig_add(g);
+		rig_add_grpc(g);
 }
 
 static void set_client(struct rig *g, const char *name)
