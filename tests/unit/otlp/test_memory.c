@@ -3,43 +3,10 @@
  * Every allocation of filling and of encoding a window fails once. A call that fails says
  * -ENOMEM and can be made again: what comes out in the end is always the same.
  */
+#include "fail_alloc.h"
 #include "model.h"
 #include "otlp/encode.h"
 #include "reader.h"
-
-/* Allocations left until one fails; negative: none does. */
-static long left = -1;
-static bool failed;
-
-static bool fails(void)
-{
-	if (left < 0 || left-- > 0)
-		return false;
-	failed = true;
-	return true;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
 
 /* Once more where the first time failed as it should. */
 #define TWICE(call)                                                                      \
@@ -88,12 +55,12 @@ static void fill(struct op_window *w, uint32_t i)
 static int take(void *data, void *bytes, size_t len, uint64_t samples)
 {
 	struct lines *lines = data;
-	long paused = left;
+	long paused = fail_after;
 
-	left = -1; /* the reader's allocations do not fail */
+	fail_after = -1; /* the reader's allocations do not fail */
 	reader_check(bytes, len, "v", lines);
 	free(bytes);
-	left = paused;
+	fail_after = paused;
 	return 0;
 }
 
@@ -109,7 +76,7 @@ static void encode(const struct op_window *w, struct lines *ret)
 		CHECK_INT(r, -ENOMEM);
 		CHECK_INT(left_out, 99);
 		lines_clear(ret);
-		left = -1;
+		fail_after = -1;
 		CHECK_OK(op_otlp_encode_kinds(w, &model_kinds, &options, take, ret,
 					      &left_out));
 	}
@@ -123,13 +90,13 @@ static bool run(long n, struct lines *ret)
 	_cleanup_(op_window_freep) struct op_window *w = NULL;
 	uint32_t i;
 
-	left = n;
+	fail_after = n;
 	failed = false;
 	TWICE(op_window_new(&CONFIG, &w));
 	for (i = 0; i < SAMPLES; i++)
 		fill(w, i);
 	encode(w, ret);
-	left = -1;
+	fail_after = -1;
 	return failed;
 }
 
