@@ -1,38 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS and mutual TLS, with certificates made for this run. */
 #include "rig.h"
+#include "tools.h"
 
-#include <unistd.h>
-
-static char dir[] = "/tmp/otelprof-tls-XXXXXX";
-
-static const char *in_dir(const char *name)
+static void test_make_certificates(void)
 {
-	static char path[16][128];
-	static unsigned int next;
-	char *p = path[next++ % 16];
-
-	(void)snprintf(p, sizeof(path[0]), "%s/%s", dir, name);
-	return p;
-}
-
-static void make_certificates(void)
-{
-	char command[512];
-
-	CHECK(mkdtemp(dir));
-	(void)snprintf(command, sizeof(command), "%s %s >%s/log 2>&1",
-		       getenv("OTELPROF_TEST_CERTS"), dir, dir);
-	if (system(command) != 0)
-		SKIP("openssl cannot make certificates: see %s/log", dir);
-}
-
-static void remove_certificates(void)
-{
-	char command[64];
-
-	(void)snprintf(command, sizeof(command), "rm -r %s", dir);
-	CHECK_INT(system(command), 0);
+	if (tools_try("%s . >log 2>&1", getenv("OTELPROF_TEST_CERTS")) != 0) {
+		(void)tools_try("cat log >&2");
+		SKIP("openssl cannot make certificates");
+	}
 }
 
 /* Which transport a test is of, and the server that speaks it. */
@@ -60,11 +36,11 @@ static void add(struct rig *g)
 
 static void set_client(struct rig *g, const char *name)
 {
-	static char key[64];
-	static char cert[64];
+	static char key[128];
+	static char cert[128];
 
-	(void)snprintf(cert, sizeof(cert), "%s/%s.pem", dir, name);
-	(void)snprintf(key, sizeof(key), "%s/%s.key", dir, name);
+	(void)snprintf(cert, sizeof(cert), "%s/%s.pem", tools_dir, name);
+	(void)snprintf(key, sizeof(key), "%s/%s.key", tools_dir, name);
 	g->config.client_cert_file = cert;
 	g->config.client_key_file = key;
 }
@@ -83,7 +59,7 @@ static void deliver(struct server *s, const struct tls_files *server, const char
 	last.config.retry_initial_ms = 50;
 	last.config.retry_elapsed_ms = 60000;
 	last.config.timeout_ms = 2000;
-	last.config.ca_file = ca ? in_dir(ca) : NULL;
+	last.config.ca_file = ca ? tools_path(ca) : NULL;
 	if (client)
 		set_client(&last, client);
 	add(&last);
@@ -146,24 +122,18 @@ static void check_refused(const char *ca, const char *cert, const char *key,
 	op_log_deinit(&log);
 }
 
-static void write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
-}
-
 static void check_bad_files(void)
 {
-	write_file(in_dir("junk.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n"
-				       "-----END CERTIFICATE-----\n");
-	check_refused(in_dir("junk.pem"), NULL, NULL, "junk.pem has no certificate");
-	check_refused(in_dir("ca.key"), NULL, NULL, "ca.key has no certificate");
-	check_refused(NULL, in_dir("client.pem"), in_dir("ca.pem"), "ca.pem has no");
-	check_refused(NULL, in_dir("client.pem"), in_dir("other.key"),
+	tools_write("junk.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n"
+				"-----END CERTIFICATE-----\n");
+	check_refused(tools_path("junk.pem"), NULL, NULL, "junk.pem has no certificate");
+	check_refused(tools_path("ca.key"), NULL, NULL, "ca.key has no certificate");
+	check_refused(NULL, tools_path("client.pem"), tools_path("ca.pem"),
+		      "ca.pem has no");
+	check_refused(NULL, tools_path("client.pem"), tools_path("other.key"),
 		      "other.key is not the key of the certificate");
 	/* No terminal is asked for the pass phrase. */
-	check_refused(NULL, in_dir("client.pem"), in_dir("locked.key"),
+	check_refused(NULL, tools_path("client.pem"), tools_path("locked.key"),
 		      "unencrypted key");
 }
 
@@ -174,8 +144,8 @@ static struct tls_files files_of(const char *name, const char *client_ca)
 
 	(void)snprintf(pem, sizeof(pem), "%s.pem", name);
 	(void)snprintf(key, sizeof(key), "%s.key", name);
-	return (struct tls_files){ in_dir(pem), in_dir(key),
-				   client_ca ? in_dir(client_ca) : NULL };
+	return (struct tls_files){ tools_path(pem), tools_path(key),
+				   client_ca ? tools_path(client_ca) : NULL };
 }
 
 static void check_transport(void)
@@ -208,11 +178,7 @@ static void check_transport(void)
 
 static void copy_file(const char *from, const char *to)
 {
-	char command[300];
-
-	(void)snprintf(command, sizeof(command), "cp %s %s.new && mv %s.new %s",
-		       in_dir(from), in_dir(to), in_dir(to), in_dir(to));
-	CHECK_INT(system(command), 0);
+	TOOLS_RUN("cp %s %s.new && mv %s.new %s", from, to, to, to);
 }
 
 /*
@@ -233,7 +199,7 @@ static void check_reload(void)
 	rig_init(&g, "https://", "localhost", port);
 	g.config.retry_elapsed_ms = 60000;
 	g.config.timeout_ms = 2000;
-	g.config.ca_file = in_dir("ca.pem");
+	g.config.ca_file = tools_path("ca.pem");
 	set_client(&g, "mine");
 	add(&g);
 	submit(&g, "abc", 1);
@@ -258,11 +224,6 @@ static void check_reload(void)
 	CHECK_INT(g.stats.samples_exported, 7);
 	rig_down(&g);
 	server_stop(&s);
-}
-
-static void test_make_certificates(void)
-{
-	make_certificates();
 }
 
 static void test_grpc(void)
@@ -294,12 +255,6 @@ static void test_certificates_are_read_again(void)
 	check_reload();
 }
 
-static void test_clean_up(void)
-{
-	remove_certificates();
-}
-
 TEST_MAIN({ "make_certificates", test_make_certificates }, { "grpc", test_grpc },
 	  { "http", test_http },
-	  { "certificates_are_read_again", test_certificates_are_read_again },
-	  { "clean_up", test_clean_up })
+	  { "certificates_are_read_again", test_certificates_are_read_again })

@@ -1,45 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/host.h"
 
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "process/membership.h"
-#include "test.h"
+#include "tools.h"
 
 #define ID "0123456789abcdef0123456789abcdef"
 
-static char root[] = "/tmp/op-host-XXXXXX";
-
-static void make(const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	f = fopen(path, "we");
-	CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
 static void make_root(void)
 {
-	char command[256];
-
-	(void)memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
-	CHECK(mkdtemp(root));
-	(void)snprintf(command, sizeof(command), "mkdir -p %s/etc %s/var/lib/dbus", root,
-		       root);
-	CHECK(system(command) == 0);
-}
-
-static void remove_root(void)
-{
-	char command[256];
-
-	(void)snprintf(command, sizeof(command), "rm -r %s", root);
-	CHECK(system(command) == 0);
+	TOOLS_RUN("rm -rf * && mkdir -p etc var/lib/dbus");
 }
 
 static void test_files(void)
@@ -47,32 +18,31 @@ static void test_files(void)
 	struct op_host h;
 
 	make_root();
-	op_host_of_root(root, &h);
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.name, "");
 	CHECK_STR(h.id, "");
-	make("etc/hostname", "# made by hand\nnode-1 \n");
-	make("etc/machine-id", ID "\n");
-	op_host_of_root(root, &h);
+	tools_write("etc/hostname", "# made by hand\nnode-1 \n");
+	tools_write("etc/machine-id", ID "\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.name, "node-1");
 	CHECK_STR(h.id, ID);
 	/* machine-id(5): before the first boot is done */
-	make("etc/machine-id", "uninitialized\n");
-	op_host_of_root(root, &h);
+	tools_write("etc/machine-id", "uninitialized\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.id, "");
-	make("etc/machine-id", "");
-	make("var/lib/dbus/machine-id", ID "\n");
-	op_host_of_root(root, &h);
+	tools_write("etc/machine-id", "");
+	tools_write("var/lib/dbus/machine-id", ID "\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.id, ID);
-	make("var/lib/dbus/machine-id", ID "0\n");
-	op_host_of_root(root, &h);
+	tools_write("var/lib/dbus/machine-id", ID "0\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.id, "");
-	make("var/lib/dbus/machine-id", "00000000000000000000000000000000\n");
-	op_host_of_root(root, &h);
+	tools_write("var/lib/dbus/machine-id", "00000000000000000000000000000000\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.id, "");
-	make("etc/hostname", "#\n");
-	op_host_of_root(root, &h);
+	tools_write("etc/hostname", "#\n");
+	op_host_of_root(tools_dir, &h);
 	CHECK_STR(h.name, "");
-	remove_root();
 }
 
 /* Of a /proc that is not the host's nothing is taken. */
@@ -81,10 +51,9 @@ static void test_no_host(void)
 	struct op_host h;
 
 	make_root();
-	op_host_read(root, &h);
+	op_host_read(tools_dir, &h);
 	CHECK_STR(h.name, "");
 	CHECK_STR(h.id, "");
-	remove_root();
 }
 
 static void test_this_host(void)

@@ -1,52 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pretended /proc: who processes are, as it tells; and processes it hides. */
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
-#include "test.h"
+#include "tools.h"
 #include "world.h"
 
 #define ID  "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999"
 #define ID2 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define UID "1a2b3c4d-1a2b-1a2b-1a2b-1a2b3c4d5e6f"
 
-static char root[] = "/tmp/op-proc-XXXXXX";
-
+/* The pretended /proc of a test: tools_dir. */
 static void make_root(void)
 {
-	(void)memcpy(root + sizeof(root) - 7, "XXXXXX", 6);
-	CHECK(mkdtemp(root));
-}
-
-static void remove_root(void)
-{
-	char command[128];
-
-	(void)snprintf(command, sizeof(command), "rm -r %s", root);
-	CHECK(system(command) == 0);
+	TOOLS_RUN("rm -rf *");
 }
 
 static void make_dir(const char *name)
 {
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	CHECK(mkdir(path, 0755) == 0);
+	CHECK(mkdir(tools_path(name), 0755) == 0);
 }
 
-static void make_file(const char *name, const char *text, size_t len)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	f = fopen(path, "we");
-	CHECK(f && fwrite(text, 1, len, f) == len);
-	CHECK(fclose(f) == 0);
-}
-
-#define FILE_OF(name, text) make_file(name, text, sizeof(text) - 1)
+#define FILE_OF(name, text) tools_write_bytes(name, text, sizeof(text) - 1)
 
 static const char maps[] =
 	"400000-401000 r-xp 00000000 08:01 77 /opt/app/server\n"
@@ -63,7 +38,7 @@ static void make_stat(const char *name, unsigned int start, uint64_t end_code)
 			 "4194304 %llu 0 0",
 			 start, (unsigned long long)end_code);
 
-	make_file(name, text, (size_t)len);
+	tools_write_bytes(name, text, (size_t)len);
 }
 
 static void make_server(void)
@@ -75,17 +50,12 @@ static void make_server(void)
 	make_stat("100/stat", 500, 0x400800);
 	FILE_OF("100/cmdline", "server\0--port\0"
 			       "80\0");
-	{
-		char path[256];
-
-		(void)snprintf(path, sizeof(path), "%s/100/exe", root);
-		CHECK(symlink("/opt/app/server (deleted)", path) == 0);
-	}
+	CHECK(symlink("/opt/app/server (deleted)", tools_path("100/exe")) == 0);
 }
 
 static void test_identity_by_procfs(void)
 {
-	const struct world_options options = { .procfs_root = root,
+	const struct world_options options = { .procfs_root = tools_dir,
 					       .service_name = "fallback" };
 	const uint64_t words[] = { 0x400123 | (uint64_t)OP_FRAME_NATIVE_EXACT
 						      << OP_FRAME_KIND_SHIFT,
@@ -115,13 +85,12 @@ static void test_identity_by_procfs(void)
 	world_settle(&w, 1);
 	world_settle(&w, UINT64_C(2100000000));
 	world_deinit(&w);
-	remove_root();
 }
 
 /* A process that ended before its first sample was read: by its cgroup and its fork. */
 static void test_identity_of_a_dead_process(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	const struct op_resource *r;
 	struct op_record record = { .cgroup = 4242, .end = OP_END_OFF };
 	struct world w;
@@ -144,7 +113,6 @@ static void test_identity_of_a_dead_process(void)
 	CHECK_STR(world_text(&w, r->executable_name), "server");
 	CHECK(r->start_time_ns > 0);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* A sample of a process; its resource. */
@@ -166,7 +134,7 @@ static const char *service_of(struct world *w, uint32_t pid)
 /* What a process says, then the configuration, then its executable. */
 static void test_service_name(void)
 {
-	struct world_options options = { .procfs_root = root };
+	struct world_options options = { .procfs_root = tools_dir };
 	struct world w;
 
 	make_root();
@@ -177,12 +145,7 @@ static void test_service_name(void)
 	make_dir("101");
 	FILE_OF("101/maps", maps);
 	make_stat("101/stat", 500, 0x400800);
-	{
-		char path[256];
-
-		(void)snprintf(path, sizeof(path), "%s/101/exe", root);
-		CHECK(symlink("/usr/bin/worker", path) == 0);
-	}
+	CHECK(symlink("/usr/bin/worker", tools_path("101/exe")) == 0);
 	world_init(&w, &options);
 	CHECK_STR(service_of(&w, 100), "shop");
 	CHECK_STR(service_of(&w, 101), "worker");
@@ -198,7 +161,6 @@ static void test_service_name(void)
 	CHECK_STR(service_of(&w, 100), "shop");
 	CHECK_STR(service_of(&w, 101), "");
 	world_deinit(&w);
-	remove_root();
 }
 
 /*
@@ -207,7 +169,7 @@ static void test_service_name(void)
  */
 static void test_exec_between_sample_and_reading(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	const struct op_resource *r;
 	struct world w;
 
@@ -238,13 +200,12 @@ static void test_exec_between_sample_and_reading(void)
 	CHECK_STR(world_text(&w, sample_of(&w, 100, 1)->executable_path),
 		  "/opt/app/server");
 	world_deinit(&w);
-	remove_root();
 }
 
 /* The pid was given to another process meanwhile: nothing of that one is taken. */
 static void test_reused_pid(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	const struct op_resource *r;
 	struct world w;
 
@@ -258,14 +219,13 @@ static void test_reused_pid(void)
 	CHECK_INT(r->executable_path, 0);
 	CHECK_INT(r->service_name, 0);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* A child that is gone before anybody looks is in its parent's container, and says what
  * its parent says. After exec it says nothing. */
 static void test_children_inherit(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	const struct op_resource *r;
 	struct world w;
 
@@ -290,13 +250,12 @@ static void test_children_inherit(void)
 	CHECK_STR(world_text(&w, r->service_name), "");
 	CHECK_STR(world_text(&w, r->executable_name), "[]");
 	world_deinit(&w);
-	remove_root();
 }
 
 /* It moves to another control group: seen with the next sample. */
 static void test_moved_to_another_cgroup(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	struct world w;
 
 	make_root();
@@ -308,7 +267,6 @@ static void test_moved_to_another_cgroup(void)
 	CHECK_STR(world_text(&w, sample_of(&w, 100, 8)->container_id), ID2);
 	CHECK_STR(world_text(&w, world_resource(&w)->pod_uid), UID);
 	world_deinit(&w);
-	remove_root();
 }
 
 /*
@@ -318,7 +276,7 @@ static void test_moved_to_another_cgroup(void)
  */
 static void test_no_cgroup_is_mistaken(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	struct world w;
 
 	make_root();
@@ -331,15 +289,14 @@ static void test_no_cgroup_is_mistaken(void)
 	CHECK_STR(world_text(&w, sample_of(&w, 100, 77)->container_id), ID);
 	CHECK_INT(sample_of(&w, 101, 77)->container_id, 0);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* Of one that is gone, whose cgroup's folder is there: by its parent, which was never met;
  * then by what was learnt. The id of a cgroup is its folder's inode. */
 static void test_cgroup_of_the_dead(void)
 {
-	const struct world_options options = { .procfs_root = root, .sysfs_root = root };
-	char path[256];
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .sysfs_root = tools_dir };
 	struct world w;
 	struct stat st;
 
@@ -350,8 +307,7 @@ static void test_cgroup_of_the_dead(void)
 	make_dir("fs/cgroup");
 	make_dir("fs/cgroup/docker");
 	make_dir("fs/cgroup/docker/" ID);
-	(void)snprintf(path, sizeof(path), "%s/fs/cgroup/docker/" ID, root);
-	CHECK(stat(path, &st) == 0);
+	CHECK(stat(tools_path("fs/cgroup/docker/" ID), &st) == 0);
 	world_init(&w, &options);
 	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
 	op_processes_on_fork(w.p, 201, 100, ++w.now_ns);
@@ -365,14 +321,13 @@ static void test_cgroup_of_the_dead(void)
 	CHECK_STR(world_text(&w, sample_of(&w, 201, st.st_ino)->container_id), ID);
 	CHECK_STR(world_text(&w, sample_of(&w, 202, st.st_ino)->container_id), ID);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* Only what is asked for leaves the environment. */
 static void test_environment(void)
 {
 	static const char *const names[] = { "A", "NOT_SET" };
-	struct world_options options = { .procfs_root = root,
+	struct world_options options = { .procfs_root = tools_dir,
 					 .environment = names,
 					 .environment_len = 2 };
 	const struct op_resource *r;
@@ -394,12 +349,11 @@ static void test_environment(void)
 	r = sample_of(&w, 100, 1);
 	CHECK_STR(world_text(&w, r->attributes), "team");
 	world_deinit(&w);
-	remove_root();
 }
 
 static void test_kernel_thread(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	struct op_record record = { .end = OP_END_NO_USER, .comm = "kworker/0:1" };
 	struct world w;
 
@@ -417,13 +371,12 @@ static void test_kernel_thread(void)
 	CHECK_INT(world_resource(&w)->executable_path, 0);
 	CHECK_INT(world_frames(&w), 0);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* The leader is gone: a thread that lives on stands for the process. */
 static void test_leader_is_gone(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
 	struct world w;
 
 	make_root();
@@ -444,13 +397,13 @@ static void test_leader_is_gone(void)
 	CHECK_INT(world_process(&w, 300)->mapping_count, 2);
 	CHECK_STR(world_text(&w, world_resource(&w)->container_id), ID);
 	world_deinit(&w);
-	remove_root();
 }
 
 /* hidepid, or a race: what is not there is left out, and nothing fails. */
 static void test_hidden_processes(void)
 {
-	const struct world_options options = { .procfs_root = root };
+	const struct world_options options = { .procfs_root = tools_dir };
+	const struct world_options nowhere = { .procfs_root = "/nonexistent" };
 	struct op_registers registers = { .pc = 0x400123, .sp = 0x7ffc00001000 };
 	uint8_t stack[64] = { 0 };
 	struct world w;
@@ -473,9 +426,8 @@ static void test_hidden_processes(void)
 	CHECK_OK(world_first_sample(&w, 7, &registers, stack, sizeof(stack)));
 	CHECK_STR(world_name(&w, 0), "[unmapped]+0x400123");
 	world_deinit(&w);
-	remove_root();
 	/* and no /proc at all */
-	world_init(&w, &options);
+	world_init(&w, &nowhere);
 	CHECK(op_processes_scan(w.p) < 0);
 	CHECK_OK(world_sample(&w, 7, NULL, 0, NULL, 0, OP_END_OFF));
 	world_deinit(&w);
@@ -484,7 +436,8 @@ static void test_hidden_processes(void)
 /* Any order of events, right or wrong: no memory error, and nothing is left behind. */
 static void test_random_events(void)
 {
-	const struct world_options options = { .procfs_root = root, .max_processes = 40 };
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .max_processes = 40 };
 	uint64_t random = 3;
 	struct world w;
 	int i;
@@ -539,7 +492,6 @@ static void test_random_events(void)
 		}
 	}
 	world_deinit(&w);
-	remove_root();
 }
 
 TEST_MAIN({ "identity", test_identity_by_procfs },

@@ -1,52 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told from files alone: exports, the cold part of a function, which file is CPython. */
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "runtime/cold.h"
 #include "runtime/exports.h"
 #include "runtime/runtime.h"
 
-#include "test.h"
+#include "tools.h"
 
-static char folder[] = "/tmp/otelprof-files-XXXXXX";
-
-static void remove_folder(void)
-{
-	char command[600];
-
-	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
-	if (system(command))
-		(void)fprintf(stderr, "%s stays\n", folder);
-}
-
-/* Compile @source with @flags to folder/@name; false where there is no compiler. */
 static bool compile(const char *source, const char *flags, const char *name)
 {
-	char command[600];
-	char path[300];
-	FILE *f;
+	char cc[128];
 
-	if (strcmp(folder + strlen(folder) - 6, "XXXXXX") == 0) {
-		CHECK(mkdtemp(folder));
-		(void)atexit(remove_folder);
-	}
-	(void)snprintf(path, sizeof(path), "%s/%s.c", folder, name);
-	f = fopen(path, "we");
-	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
-	(void)snprintf(command, sizeof(command),
-		       "gcc -shared -fPIC -O2 %s -o %s/%s %s 2>/dev/null", flags, folder,
-		       name, path);
-	return system(command) == 0;
+	(void)snprintf(cc, sizeof(cc), "gcc -shared -fPIC -O2 %s", flags);
+	return tools_compile(cc, source, name);
 }
 
 static struct op_elf *open_made(const char *name)
 {
 	struct op_elf *elf = NULL;
-	char path[300];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	CHECK_OK(op_elf_open_path(path, &elf));
+	CHECK_OK(op_elf_open_path(tools_path(name), &elf));
 	return elf;
 }
 

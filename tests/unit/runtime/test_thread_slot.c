@@ -3,17 +3,12 @@
  * Values of pthread keys, read from outside: a program sets them and says which. Under
  * glibc and, where musl-gcc is, under musl. And a Python whose key is not among the first.
  */
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "live.h"
 #include "pythons.h"
 
 #include "op_python.h"
 
-#include "test.h"
-
-static char folder[] = "/tmp/otelprof-slot-XXXXXX";
+#include "tools.h"
 
 static const char program[] =
 	"#include <pthread.h>\n#include <stdio.h>\n#include <stdint.h>\n"
@@ -40,35 +35,6 @@ static const char preload[] = "#include <pthread.h>\n"
 			      "	pthread_key_t k;\n"
 			      "	for (int i = 0; i < 50; i++) pthread_key_create(&k, 0);\n"
 			      "}\n";
-
-static void remove_folder(void)
-{
-	char command[600];
-
-	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
-	if (system(command))
-		(void)fprintf(stderr, "%s stays\n", folder);
-}
-
-static bool make(const char *cc, const char *source, const char *name, char *ret,
-		 size_t size)
-{
-	char command[700];
-	char path[300];
-	FILE *f;
-
-	if (strcmp(folder + strlen(folder) - 6, "XXXXXX") == 0) {
-		CHECK(mkdtemp(folder));
-		(void)atexit(remove_folder);
-	}
-	(void)snprintf(path, sizeof(path), "%s/%s.c", folder, name);
-	(void)snprintf(ret, size, "%s/%s", folder, name);
-	f = fopen(path, "we");
-	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
-	(void)snprintf(command, sizeof(command), "%s -O1 -pthread -o %s %s 2>/dev/null",
-		       cc, ret, path);
-	return system(command) == 0;
-}
 
 static void check_values(const char *path)
 {
@@ -101,16 +67,14 @@ static void check_values(const char *path)
 
 static void test_glibc(void)
 {
-	char path[300];
-
-	if (!make("gcc", program, "glibc", path, sizeof(path)))
+	if (!tools_compile("gcc -O1 -pthread", program, "glibc"))
 		SKIP("no gcc");
-	check_values(path);
+	check_values(tools_path("glibc"));
 }
 
 static void test_python_with_a_late_key(void)
 {
-	char variable[400] = "LD_PRELOAD=";
+	char variable[600];
 	char *argv[] = { (char *)"/usr/bin/env", variable,	  NULL, (char *)KNOWN_PY,
 			 (char *)"hold",	 (char *)"plain", NULL };
 	static struct op_host_stack stack;
@@ -123,9 +87,10 @@ static void test_python_with_a_late_key(void)
 	pythons_find(&pythons);
 	if (!pythons.len)
 		SKIP("no CPython here");
-	if (!make("gcc -shared -fPIC", preload, "keys.so", variable + strlen(variable),
-		  sizeof(variable) - strlen(variable)))
+	if (!tools_compile("gcc -shared -fPIC -O1 -pthread", preload, "keys.so"))
 		SKIP("no gcc");
+	(void)snprintf(variable, sizeof(variable), "LD_PRELOAD=%s",
+		       tools_path("keys.so"));
 	argv[2] = pythons.path[0];
 	live = live_start(argv);
 	while (fgets(line, sizeof(line), live->from) && line[0] != '\n')
@@ -145,11 +110,9 @@ static void test_python_with_a_late_key(void)
 
 static void test_musl(void)
 {
-	char path[300];
-
-	if (!make("musl-gcc", program, "musl", path, sizeof(path)))
+	if (!tools_compile("musl-gcc -O1 -pthread", program, "musl"))
 		SKIP("no musl-gcc");
-	check_values(path);
+	check_values(tools_path("musl"));
 }
 
 TEST_MAIN({ "glibc", test_glibc },

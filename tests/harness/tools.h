@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compilers and binutils, run by a test in a directory of its own. */
+/* A directory for a test alone: its files, and compilers and binutils run in it. */
 #ifndef OP_TEST_TOOLS_H
 #define OP_TEST_TOOLS_H
 
@@ -86,21 +86,36 @@ static inline int tools_go_minor(void)
 /* The path of a file in the directory; a few stay valid. */
 static inline const char *tools_path(const char *name)
 {
-	static char paths[4][512];
+	static char paths[16][512];
 	static unsigned int next;
-	char *path = paths[next++ % 4];
+	char *path = paths[next++ % 16];
 
 	(void)snprintf(path, sizeof(paths[0]), "%s/%s", tools_make_dir(), name);
 	return path;
 }
 
-static inline void tools_write(const char *name, const char *text)
+static inline void tools_write_bytes(const char *name, const void *bytes, size_t len)
 {
 	FILE *f = fopen(tools_path(name), "we");
 
 	CHECK(f);
-	CHECK(fwrite(text, 1, strlen(text), f) == strlen(text));
+	CHECK(fwrite(bytes, 1, len, f) == len);
 	CHECK(fclose(f) == 0);
+}
+
+static inline void tools_write(const char *name, const char *text)
+{
+	tools_write_bytes(name, text, strlen(text));
+}
+
+/* Compile @source to file @name; false where that compiler is not there. */
+static inline bool tools_compile(const char *cc, const char *source, const char *name)
+{
+	char file[64];
+
+	(void)snprintf(file, sizeof(file), "%s.c", name);
+	tools_write(file, source);
+	return tools_try("%s -o %s %s 2>/dev/null", cc, name, file) == 0;
 }
 
 /* What a command prints. Caller frees. */
