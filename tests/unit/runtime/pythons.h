@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test.h"
+
 enum {
 	PYTHONS_MAX = 32,
 };
@@ -61,6 +63,19 @@ static inline void pythons_find(struct pythons *p)
 			       "%s/.pyenv/versions/3.*/bin/python3", home);
 		pythons_glob(p, pattern);
 	}
+}
+
+/* @check each, or skip the test where there is none. */
+static inline void pythons_check(void (*check)(const char *python))
+{
+	struct pythons pythons;
+	size_t i;
+
+	pythons_find(&pythons);
+	if (!pythons.len)
+		SKIP("no CPython here");
+	for (i = 0; i < pythons.len; i++)
+		check(pythons.path[i]);
 }
 
 #endif

@@ -104,14 +104,7 @@ static void check_python(const char *python)
 
 static void test_as_python_does(void)
 {
-	struct pythons pythons;
-	size_t i;
-
-	pythons_find(&pythons);
-	if (!pythons.len)
-		SKIP("no CPython here");
-	for (i = 0; i < pythons.len; i++)
-		check_python(pythons.path[i]);
+	pythons_check(check_python);
 }
 
 static void test_tables_that_end_early(void)

@@ -204,14 +204,7 @@ static void check_scenes(const char *python)
 
 static void test_scenes(void)
 {
-	struct pythons pythons;
-	size_t i;
-
-	pythons_find(&pythons);
-	if (!pythons.len)
-		SKIP("no CPython here");
-	for (i = 0; i < pythons.len; i++)
-		check_scenes(pythons.path[i]);
+	pythons_check(check_scenes);
 }
 
 /*
@@ -287,14 +280,7 @@ static void check_calls(const char *python)
 
 static void test_calls(void)
 {
-	struct pythons pythons;
-	size_t i;
-
-	pythons_find(&pythons);
-	if (!pythons.len)
-		SKIP("no CPython here");
-	for (i = 0; i < pythons.len; i++)
-		check_calls(pythons.path[i]);
+	pythons_check(check_calls);
 }
 
 TEST_MAIN({ "scenes", test_scenes }, { "calls", test_calls })
