@@ -3,38 +3,8 @@
 #ifndef TRUTH_LINKS_H
 #define TRUTH_LINKS_H
 
-#include "chain.h"
+#include "lower.h"
 
-#ifndef TRUTH_SCOPE
-#define TRUTH_SCOPE
-#endif
-
-TRUTH_SCOPE TRUTH_LEAF(leaf_a)
-TRUTH_SCOPE TRUTH_LEAF(leaf_b)
-TRUTH_SCOPE TRUTH_LEAF(leaf_c)
-
-TRUTH_SCOPE TRUTH_FN void f1(struct job *j)
-{
-	if (j->leaf == LEAF_A)
-		leaf_a(j);
-	else if (j->leaf == LEAF_B)
-		leaf_b(j);
-	else
-		leaf_c(j);
-	KEEP();
-}
-
-TRUTH_SCOPE TRUTH_LINK(f2, f1)
-TRUTH_SCOPE TRUTH_WIDE(f3, f2)
-TRUTH_SCOPE TRUTH_LINK(f4, f3)
-TRUTH_SCOPE TRUTH_WIDE(f5, f4)
-TRUTH_SCOPE TRUTH_LINK(f6, f5)
-TRUTH_SCOPE TRUTH_WIDE(f7, f6)
-TRUTH_SCOPE TRUTH_LINK(f8, f7)
-TRUTH_SCOPE TRUTH_WIDE(f9, f8)
-TRUTH_SCOPE TRUTH_LINK(f10, f9)
-TRUTH_SCOPE TRUTH_WIDE(f11, f10)
-TRUTH_SCOPE TRUTH_LINK(f12, f11)
 TRUTH_SCOPE TRUTH_WIDE(f13, f12)
 TRUTH_SCOPE TRUTH_LINK(f14, f13)
 TRUTH_SCOPE TRUTH_WIDE(f15, f14)

@@ -8,7 +8,7 @@
 #include <alloca.h>
 #include <string.h>
 
-#include "chain.h"
+#include "leaves.h"
 
 static volatile unsigned int truth_size = 100;
 
@@ -53,21 +53,6 @@ static volatile unsigned int truth_size = 100;
 		name##_in(j, 1, 2, 3, 4, 5, 6, (long)j->spins);                          \
 		KEEP();                                                                  \
 	}
-
-TRUTH_LEAF(leaf_a)
-TRUTH_LEAF(leaf_b)
-TRUTH_LEAF(leaf_c)
-
-TRUTH_FN void f1(struct job *j)
-{
-	if (j->leaf == LEAF_A)
-		leaf_a(j);
-	else if (j->leaf == LEAF_B)
-		leaf_b(j);
-	else
-		leaf_c(j);
-	KEEP();
-}
 
 LINK_VLA(f2, f1)
 LINK_ALLOCA(f3, f2)

@@ -10,38 +10,11 @@
 
 /* Longer cycles: the 20 µs before each signal are then 0.2 % of the time. */
 #define TRUTH_CYCLES 2
-#include "chain.h"
+#include "lower.h"
 
 static struct job *volatile truth_job;
 static volatile sig_atomic_t truth_done;
 static volatile uint64_t truth_sink;
-
-TRUTH_LEAF(leaf_a)
-TRUTH_LEAF(leaf_b)
-TRUTH_LEAF(leaf_c)
-
-TRUTH_FN void f1(struct job *j)
-{
-	if (j->leaf == LEAF_A)
-		leaf_a(j);
-	else if (j->leaf == LEAF_B)
-		leaf_b(j);
-	else
-		leaf_c(j);
-	KEEP();
-}
-
-TRUTH_LINK(f2, f1)
-TRUTH_LINK_FAT(f3, f2)
-TRUTH_LINK(f4, f3)
-TRUTH_LINK_FAT(f5, f4)
-TRUTH_LINK(f6, f5)
-TRUTH_LINK_FAT(f7, f6)
-TRUTH_LINK(f8, f7)
-TRUTH_LINK_FAT(f9, f8)
-TRUTH_LINK(f10, f9)
-TRUTH_LINK_FAT(f11, f10)
-TRUTH_LINK(f12, f11)
 
 TRUTH_FN void on_signal(int number)
 {

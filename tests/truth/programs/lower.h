@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The leaves and the links f12 … f1, some plain and some wide. */
+#ifndef TRUTH_LOWER_H
+#define TRUTH_LOWER_H
+
+#include "leaves.h"
+
+TRUTH_SCOPE TRUTH_LINK(f2, f1)
+TRUTH_SCOPE TRUTH_WIDE(f3, f2)
+TRUTH_SCOPE TRUTH_LINK(f4, f3)
+TRUTH_SCOPE TRUTH_WIDE(f5, f4)
+TRUTH_SCOPE TRUTH_LINK(f6, f5)
+TRUTH_SCOPE TRUTH_WIDE(f7, f6)
+TRUTH_SCOPE TRUTH_LINK(f8, f7)
+TRUTH_SCOPE TRUTH_WIDE(f9, f8)
+TRUTH_SCOPE TRUTH_LINK(f10, f9)
+TRUTH_SCOPE TRUTH_WIDE(f11, f10)
+TRUTH_SCOPE TRUTH_LINK(f12, f11)
+
+#endif
