@@ -73,6 +73,13 @@ uint64_t op_hash_seed(void)
 	return seed;
 }
 
+uint64_t op_random_next(uint64_t *state)
+{
+	/* op_hash_u64() makes 0 of 0: the sum leads away from it. */
+	*state = op_hash_u64(*state + K0);
+	return *state;
+}
+
 /* The slot of @key, or the free slot where it would go. There is always a free slot. */
 static size_t map64_slot(const struct op_map64 *m, uint64_t key)
 {

@@ -33,6 +33,9 @@ static inline uint64_t op_hash_u64(uint64_t x)
 
 /* A random seed of this process. */
 uint64_t op_hash_seed(void);
+/* The next of a sequence of well-mixed numbers, which is *@state from now on. Where it begins
+ * (op_hash_seed()) tells all that follow: not for secrets. */
+uint64_t op_random_next(uint64_t *state);
 
 struct op_map64 {
 	uint64_t *keys;

@@ -145,8 +145,9 @@ const char *op_retry_hint(const struct op_transport_result *result)
 /* A number in [0, @limit). */
 static uint64_t random_below(struct op_backoff *b, uint64_t limit)
 {
-	b->random = op_hash_u64(b->random + UINT64_C(0x9e3779b97f4a7c15));
-	return limit ? b->random % limit : 0;
+	uint64_t random = op_random_next(&b->random);
+
+	return limit ? random % limit : 0;
 }
 
 uint64_t op_backoff_next(struct op_backoff *b, int64_t retry_delay_ms)

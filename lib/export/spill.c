@@ -244,8 +244,7 @@ static void next_name(struct op_spill *s, char ret[OP_SPILL_NAME_BYTES])
 	uint64_t now = op_clock_realtime_ns();
 
 	s->last_ns = OP_MAX(now, s->last_ns + 1);
-	s->random = op_hash_u64(s->random + UINT64_C(0x9e3779b97f4a7c15));
-	op_spill_name(s->last_ns, s->random, ret);
+	op_spill_name(s->last_ns, op_random_next(&s->random), ret);
 }
 
 static int write_file(int fd, const struct op_spill_header *h, const void *request)
