@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "base/macros.h"
 #include "base/vec.h"
 
@@ -118,14 +119,6 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 	return 0;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* In place. False where a % is not followed by two hex digits, or makes a NUL. */
 static bool percent_decode(char *s)
 {
@@ -139,8 +132,8 @@ static bool percent_decode(char *s)
 			*out++ = *s++;
 			continue;
 		}
-		hi = hex_value(s[1]);
-		lo = hi < 0 ? -1 : hex_value(s[2]);
+		hi = op_hex_digit(s[1]);
+		lo = hi < 0 ? -1 : op_hex_digit(s[2]);
 		if (lo < 0 || (hi == 0 && lo == 0))
 			return false;
 		*out++ = (char)(hi * 16 + lo);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "process/identity.h"
 #include "profile/window.h"
 
@@ -33,17 +34,6 @@ static const char *find(const char *text, size_t len, const char *name)
 		pos = nul + 1;
 	}
 	return NULL;
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
 }
 
 /* A piece of a text. */
@@ -81,8 +71,8 @@ static bool split_pair(struct part pair, struct part *ret_key, struct part *ret_
 		(struct part){ equals + 1, (size_t)(pair.text + pair.len - equals - 1) });
 	for (i = 0; i < pair.len; i++)
 		if (pair.text[i] == '%' &&
-		    (pair.len - i < 3 || hex_digit(pair.text[i + 1]) < 0 ||
-		     hex_digit(pair.text[i + 2]) < 0))
+		    (pair.len - i < 3 || op_hex_digit(pair.text[i + 1]) < 0 ||
+		     op_hex_digit(pair.text[i + 2]) < 0))
 			return false;
 	return ret_key->len > 0;
 }
@@ -97,8 +87,8 @@ static void percent_decode(struct part *p)
 		char c = p->text[i];
 
 		if (c == '%' && p->len - i > 2) {
-			c = (char)(hex_digit(p->text[i + 1]) << 4 |
-				   hex_digit(p->text[i + 2]));
+			c = (char)(op_hex_digit(p->text[i + 1]) << 4 |
+				   op_hex_digit(p->text[i + 2]));
 			i += 2;
 		}
 		p->text[out++] = c;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
@@ -68,10 +69,7 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
 	for (start = p; p < end; p++) {
-		int digit = *p >= '0' && *p <= '9'   ? *p - '0'
-			    : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
-			    : *p >= 'A' && *p <= 'F' ? *p - 'A' + 10
-						     : -1;
+		int digit = op_hex_digit(*p);
 
 		if (digit < 0)
 			break;
