@@ -132,6 +132,11 @@ uint64_t op_clock_realtime_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t op_clock_boottime_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
 int64_t op_clock_monotonic_offset_ns(void)
 {
 	uint64_t best_gap = UINT64_MAX;

@@ -31,6 +31,8 @@ int op_write_full(int fd, const void *buf, size_t len);
 
 uint64_t op_clock_monotonic_ns(void);
 uint64_t op_clock_realtime_ns(void);
+/* Like the monotonic clock, but with the time asleep. */
+uint64_t op_clock_boottime_ns(void);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now, from the tightest of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 

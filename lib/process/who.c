@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <otelprof/config.h>
 
@@ -29,19 +28,11 @@ static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
 /* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
 static const uint64_t SAME_START_NS = UINT64_C(100000000);
 
-static uint64_t boottime_ns(void)
-{
-	struct timespec boot = { 0 };
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
-	return (uint64_t)boot.tv_sec * UINT64_C(1000000000) + (uint64_t)boot.tv_nsec;
-}
-
 /* Is what /proc has under the program's pid still the same process? Another one of that pid
  * began later. (No wall clock, which may be set; time asleep makes the sum only smaller.) */
 static bool same_process(const struct op_program *program, const struct op_stat *stat)
 {
-	uint64_t asleep = boottime_ns() - op_clock_monotonic_ns();
+	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
 
 	/* A thread that stands for its process began later too. */
 	return !program->born_ns || program->proc_pid != program->pid ||
@@ -185,7 +176,7 @@ void op_who_identify(struct op_processes *p, struct op_program *program,
 	}
 	if (!program->start_time_ns)
 		program->start_time_ns =
-			op_clock_realtime_ns() - boottime_ns() + stat.start_ns;
+			op_clock_realtime_ns() - op_clock_boottime_ns() + stat.start_ns;
 	if (!same_program(&stat, layout)) {
 		note_first_file(program, layout);
 		if (!program->doubted_ns)
