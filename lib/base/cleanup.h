@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
@@ -44,6 +45,16 @@ static inline void op_freep(void *p)
 {
 	free(*(void **)p);
 	*(void **)p = NULL;
+}
+
+/* The same of a string that is a secret: none of it stays behind in freed memory. */
+static inline void op_wipep(void *p)
+{
+	char *secret = *(void **)p;
+
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	op_freep(p);
 }
 
 static inline void op_closep(int *fd)

@@ -25,19 +25,12 @@ static const struct {
 	[OP_CERT_KEY] = { op_pem_has_key, "unencrypted key" },
 };
 
-static void wipe(char **pem)
-{
-	if (*pem)
-		explicit_bzero(*pem, strlen(*pem));
-	op_freep(pem);
-}
-
 static void clear_pems(struct op_certs *c)
 {
 	size_t i;
 
 	for (i = 0; i < OP_CERT_KINDS; i++)
-		wipe(&c->files[i].pem);
+		op_wipep(&c->files[i].pem);
 }
 
 static int read_stamp(const char *path, struct op_cert_stamp *ret)

@@ -195,10 +195,8 @@ void op_headers_deinit(struct op_headers *h)
 	size_t i;
 
 	for (i = 0; i < h->len; i++) {
-		/* They may be secrets: leave none behind in freed memory. */
-		explicit_bzero((char *)h->data[i].value, strlen(h->data[i].value));
-		free((char *)h->data[i].value);
-		free((char *)h->data[i].key);
+		op_wipep(&h->data[i].value); /* may be secrets */
+		op_freep(&h->data[i].key);
 	}
 	op_vec_clear(h);
 }

@@ -222,20 +222,12 @@ bool op_tls_probe(const char *target, const struct op_transport_tls *certs, char
 	return found;
 }
 
-static void wipe(const char *pem)
-{
-	if (pem)
-		explicit_bzero((char *)(uintptr_t)pem, strlen(pem));
-	free((char *)(uintptr_t)pem);
-}
-
 void op_tls_clear(struct op_transport_tls *certs)
 {
-	wipe(certs->ca_pem);
-	wipe(certs->client_cert_pem);
-	wipe(certs->client_key_pem);
-	free((char *)(uintptr_t)certs->ca_file);
-	*certs = (struct op_transport_tls){ 0 };
+	op_wipep(&certs->ca_pem);
+	op_wipep(&certs->client_cert_pem);
+	op_wipep(&certs->client_key_pem);
+	op_freep(&certs->ca_file);
 }
 
 int op_tls_copy(struct op_transport_tls *to, const struct op_transport_tls *from)

@@ -188,7 +188,7 @@ static CURL *make_easy(struct transport *t, const char *user_agent,
 
 static int add_header(struct transport *t, const char *key, const char *value)
 {
-	_cleanup_free_ char *line = NULL;
+	_cleanup_(op_wipep) char *line = NULL;
 	struct curl_slist *longer;
 
 	/* curl's ways: "Key:" leaves a header of its own out, "Key;" sends an empty one. */
@@ -197,7 +197,6 @@ static int add_header(struct transport *t, const char *key, const char *value)
 		return -ENOMEM;
 	}
 	longer = curl_slist_append(t->headers, line);
-	explicit_bzero(line, strlen(line));
 	if (!longer)
 		return -ENOMEM;
 	t->headers = longer;
