@@ -79,15 +79,32 @@ static unsigned int port_number(const char *s, size_t len, unsigned int none)
 	return port;
 }
 
-/* The host and the port before any path, which *@ret_path is. @rest is after the scheme. */
-static int parse_target(const char *text, const char *rest, unsigned int default_port,
+/* How an endpoint of a protocol begins. */
+struct protocol {
+	bool needs_scheme;
+	const char *scheme_rule;
+	unsigned int port;
+	unsigned int tls_port;
+};
+
+/* TLS, host and port, which stand before any path; *@ret_path is that. */
+static int parse_target(const char *text, const struct protocol *p, bool insecure,
 			const char *what, struct op_log *log, struct op_endpoint *e,
 			const char **ret_path)
 {
-	size_t len = strcspn(rest, "/?#");
+	const char *rest;
 	unsigned int port;
 	size_t host;
+	size_t len;
 
+	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
+		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
+			       ENDPOINT_BYTES_MAX - 1);
+	rest = skip_scheme(text, insecure, &e->tls);
+	if (!rest || (p->needs_scheme && rest == text))
+		return op_fail(log, -EINVAL, "%s: \"%s\" %s http:// or https://", what,
+			       text, p->scheme_rule);
+	len = strcspn(rest, "/?#");
 	*ret_path = rest + len;
 	if (memchr(rest, '@', len))
 		return op_fail(
@@ -100,7 +117,7 @@ static int parse_target(const char *text, const char *rest, unsigned int default
 			log, -EINVAL,
 			"%s: \"%s\" has no valid host (an IPv6 address goes in [])", what,
 			text);
-	port = port_number(rest + host, len - host, default_port);
+	port = port_number(rest + host, len - host, e->tls ? p->tls_port : p->port);
 	if (!port)
 		return op_fail(log, -EINVAL,
 			       "%s: \"%s\" has no valid port (an IPv6 address "
@@ -113,30 +130,17 @@ static int parse_target(const char *text, const char *rest, unsigned int default
 	return 0;
 }
 
-static int check_length(const char *text, const char *what, struct op_log *log)
-{
-	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
-		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
-			       ENDPOINT_BYTES_MAX - 1);
-	return 0;
-}
-
 int op_endpoint_parse(const char *text, bool insecure, const char *what,
 		      struct op_log *log, struct op_endpoint *ret)
 {
+	static const struct protocol grpc = { .scheme_rule = "is not",
+					      .port = OP_ENDPOINT_PORT,
+					      .tls_port = OP_ENDPOINT_PORT };
 	struct op_endpoint e = { 0 };
 	const char *path;
-	const char *rest;
 	int err;
 
-	err = check_length(text, what, log);
-	if (err < 0)
-		return err;
-	rest = skip_scheme(text, insecure, &e.tls);
-	if (!rest)
-		return op_fail(log, -EINVAL, "%s: \"%s\" is not http:// or https://",
-			       what, text);
-	err = parse_target(text, rest, OP_ENDPOINT_PORT, what, log, &e, &path);
+	err = parse_target(text, &grpc, insecure, what, log, &e, &path);
 	if (err < 0)
 		return err;
 	e.has_path = *path && strcmp(path, "/") != 0;
@@ -195,21 +199,15 @@ static int make_url(struct op_endpoint *e, const char *path, bool whole)
 int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 			   struct op_log *log, struct op_endpoint *ret)
 {
+	static const struct protocol http = { .needs_scheme = true,
+					      .scheme_rule = "does not begin with",
+					      .port = HTTP_PORT,
+					      .tls_port = HTTPS_PORT };
 	struct op_endpoint e = { 0 };
 	const char *path;
-	const char *rest;
 	int err;
 
-	err = check_length(text, what, log);
-	if (err < 0)
-		return err;
-	rest = skip_scheme(text, false, &e.tls);
-	if (!rest || rest == text)
-		return op_fail(log, -EINVAL,
-			       "%s: \"%s\" does not begin with http:// or https://", what,
-			       text);
-	err = parse_target(text, rest, e.tls ? HTTPS_PORT : HTTP_PORT, what, log, &e,
-			   &path);
+	err = parse_target(text, &http, false, what, log, &e, &path);
 	if (err < 0)
 		return err;
 	if (!path_ok(path) || (!whole && strchr(path, '?')))
