@@ -70,7 +70,6 @@ static int named_location(struct op_window *window, const char *name,
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
-/* The module's mapping: one from its start on; its length is not known. */
 /* The htlhash of a kernel image or module, whose file is not at hand, is by convention the
  * FNV-128a of its GNU build id in hex. */
 static int kernel_htlhash(struct op_window *window, const char *build_id, uint32_t *ret)
@@ -86,6 +85,7 @@ static int kernel_htlhash(struct op_window *window, const char *build_id, uint32
 					  hex, ret);
 }
 
+/* The module's mapping: one from its start on; its length is not known. */
 static int kernel_mapping(struct op_window *window, const struct op_kernel_symbol *symbol,
 			  uint32_t *ret)
 {
