@@ -175,6 +175,20 @@ bool op_map64_remove(struct op_map64 *m, uint64_t key)
 	return true;
 }
 
+bool op_map64_next(const struct op_map64 *m, size_t *at, uint64_t *ret)
+{
+	size_t i;
+
+	while (m->used && *at <= m->mask) {
+		i = (*at)++;
+		if (m->used[i]) {
+			*ret = m->values[i];
+			return true;
+		}
+	}
+	return false;
+}
+
 void op_map64_clear(struct op_map64 *m)
 {
 	free(m->keys);

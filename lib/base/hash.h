@@ -51,6 +51,8 @@ bool op_map64_get(const struct op_map64 *m, uint64_t key, uint64_t *ret);
 int op_map64_put(struct op_map64 *m, uint64_t key, uint64_t value);
 /* Returns true where it was there. */
 bool op_map64_remove(struct op_map64 *m, uint64_t key);
+/* Walk its values, in no order: @at is 0 at first. Returns false behind the last one. */
+bool op_map64_next(const struct op_map64 *m, size_t *at, uint64_t *ret);
 /* Empty it and release its memory. */
 void op_map64_clear(struct op_map64 *m);
 

@@ -25,14 +25,12 @@ static bool layout_uses(const struct op_layout *layout, const struct op_image *i
  */
 static void detach_table(struct op_processes *p, const struct op_image *image)
 {
-	size_t i;
+	uint64_t value;
+	size_t at = 0;
 
-	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
-		struct op_proc *proc;
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
 
-		if (!p->by_pid.used[i])
-			continue;
-		proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
 		if (proc->ended_ns || !proc->current ||
 		    !layout_uses(proc->current->layout, image))
 			continue;

@@ -62,12 +62,11 @@ void op_memberships_init(struct op_memberships *m, const char *procfs_root,
 
 static void forget_cgroups(struct op_memberships *m)
 {
-	size_t i;
+	uint64_t value;
+	size_t at = 0;
 
-	for (i = 0; m->by_cgroup.used && i <= m->by_cgroup.mask; i++)
-		if (m->by_cgroup.used[i])
-			(void)op_membership_put((struct op_membership *)(uintptr_t)
-							m->by_cgroup.values[i]);
+	while (op_map64_next(&m->by_cgroup, &at, &value))
+		(void)op_membership_put((struct op_membership *)(uintptr_t)value);
 	op_map64_clear(&m->by_cgroup);
 }
 

@@ -126,13 +126,12 @@ void op_table_expire(struct op_processes *p)
 
 void op_table_clear(struct op_processes *p)
 {
-	size_t i;
+	uint64_t value;
+	size_t at = 0;
 
-	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
-		struct op_proc *proc = NULL;
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
 
-		if (p->by_pid.used[i])
-			proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
 		while (proc) {
 			struct op_proc *next = proc->same_pid;
 
@@ -149,14 +148,12 @@ void op_table_clear(struct op_processes *p)
 void op_table_each(struct op_processes *p,
 		   void (*fn)(struct op_processes *p, struct op_proc *proc))
 {
-	size_t i;
+	uint64_t value;
+	size_t at = 0;
 
-	for (i = 0; p->by_pid.used && i <= p->by_pid.mask; i++) {
-		struct op_proc *proc;
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
 
-		if (!p->by_pid.used[i])
-			continue;
-		proc = (struct op_proc *)(uintptr_t)p->by_pid.values[i];
 		if (!proc->ended_ns)
 			fn(p, proc);
 	}

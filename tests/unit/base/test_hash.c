@@ -13,7 +13,10 @@ static void test_map64_against_a_plain_array(void)
 	static bool present[KEYS];
 	struct op_map64 m = { 0 };
 	uint32_t x = 1;
+	uint64_t sum = 0;
+	uint64_t value;
 	size_t len = 0;
+	size_t at;
 	int i;
 
 	for (i = 0; i < STEPS; i++) {
@@ -38,7 +41,15 @@ static void test_map64_against_a_plain_array(void)
 			CHECK_INT(got, truth[key]);
 		CHECK_INT(m.len, len);
 	}
+	for (i = 0; i < KEYS; i++)
+		sum += present[i] ? truth[i] : 0;
+	for (at = 0; op_map64_next(&m, &at, &value); len--)
+		sum -= value;
+	CHECK_INT(len, 0);
+	CHECK_INT(sum, 0);
 	op_map64_clear(&m);
+	at = 0;
+	CHECK(!op_map64_next(&m, &at, &value));
 	CHECK(!op_map64_get(&m, 1, &(uint64_t){ 0 }));
 }
 
