@@ -71,74 +71,55 @@ static struct op_sink new_base(struct op_exporters *x)
 	};
 }
 
-/* Append @s, whose room was reserved before it was made. */
-static void push_sink(struct op_exporters *x, struct op_sink *s)
+/* Where the next sink goes: there is room for it before it is made. NULL: no memory. */
+static struct op_sink **next_place(struct op_exporters *x)
 {
-	x->sinks.data[x->sinks.len++] = s;
+	return op_vec_reserve(&x->sinks, 1) ? NULL : &x->sinks.data[x->sinks.len];
+}
+
+/* Keep what was made there, unless @err says that nothing was. */
+static int keep(struct op_exporters *x, int err)
+{
+	if (err < 0)
+		return err;
+	x->sinks.len++;
+	return 0;
 }
 
 int op_exporters_add_grpc(struct op_exporters *x,
 			  const struct otelprof_grpc_config *config)
 {
 	struct op_sink base = new_base(x);
-	struct op_sink *s = NULL;
-	int err;
+	struct op_sink **place = next_place(x);
 
-	if (op_vec_reserve(&x->sinks, 1))
-		return -ENOMEM;
-	err = op_sink_new_grpc(&base, config, &s);
-	if (err < 0)
-		return err;
-	push_sink(x, s);
-	return 0;
+	return place ? keep(x, op_sink_new_grpc(&base, config, place)) : -ENOMEM;
 }
 
 int op_exporters_add_http(struct op_exporters *x,
 			  const struct otelprof_http_config *config)
 {
 	struct op_sink base = new_base(x);
-	struct op_sink *s = NULL;
-	int err;
+	struct op_sink **place = next_place(x);
 
-	if (op_vec_reserve(&x->sinks, 1))
-		return -ENOMEM;
-	err = op_sink_new_http(&base, config, &s);
-	if (err < 0)
-		return err;
-	push_sink(x, s);
-	return 0;
+	return place ? keep(x, op_sink_new_http(&base, config, place)) : -ENOMEM;
 }
 
 int op_exporters_add_file(struct op_exporters *x,
 			  const struct otelprof_file_config *config)
 {
 	struct op_sink base = new_base(x);
-	struct op_sink *s = NULL;
-	int err;
+	struct op_sink **place = next_place(x);
 
-	if (op_vec_reserve(&x->sinks, 1))
-		return -ENOMEM;
-	err = op_sink_new_file(&base, config, &s);
-	if (err < 0)
-		return err;
-	push_sink(x, s);
-	return 0;
+	return place ? keep(x, op_sink_new_file(&base, config, place)) : -ENOMEM;
 }
 
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config)
 {
 	struct op_sink base = new_base(x);
-	struct op_sink *s = NULL;
-	int err;
+	struct op_sink **place = next_place(x);
 
-	if (op_vec_reserve(&x->sinks, 1))
-		return -ENOMEM;
-	err = op_sink_new_callback(&base, config, &s);
-	if (err < 0)
-		return err;
-	push_sink(x, s);
-	return 0;
+	return place ? keep(x, op_sink_new_callback(&base, config, place)) : -ENOMEM;
 }
 
 size_t op_exporters_len(const struct op_exporters *x)
