@@ -27,10 +27,10 @@ enum {
 struct op_file {
 	struct op_sink sink;
 	struct op_output out;
-	const struct op_format_ops *format; /* NULL: OTLP */
-	void *state;			    /* of the format */
-	uint64_t whole_len;	/* OTLP: bytes of whole requests being written */
-	uint64_t published_len; /* OTLP: bytes behind the path */
+	const struct op_format *format; /* NULL: OTLP */
+	struct op_collect *collect;	/* for the format */
+	uint64_t whole_len;		/* OTLP: bytes of whole requests being written */
+	uint64_t published_len;		/* OTLP: bytes behind the path */
 	OP_VEC(struct op_request *) waiting; /* written, not published */
 	bool broken;			     /* a stream that got half a request */
 	bool forked;
@@ -124,7 +124,7 @@ static int stream_frame(struct op_file *f, const struct op_request *r)
 static int take(struct op_file *f, const struct op_request *r)
 {
 	if (f->format)
-		return f->format->add(f->state, r->bytes, r->len);
+		return op_collect_add(f->collect, r->bytes, r->len);
 	if (f->out.stream)
 		return stream_frame(f, r);
 	return append_frame(f, r);
@@ -160,11 +160,11 @@ static int write_format(struct op_file *f)
 	int err;
 
 	if (f->out.stream)
-		return f->format->write(f->state, f->out.fd);
+		return f->format->write(f->collect, f->out.fd);
 	err = op_output_open(&f->out);
 	if (err < 0)
 		return err;
-	err = f->format->write(f->state, f->out.fd);
+	err = f->format->write(f->collect, f->out.fd);
 	if (err < 0)
 		op_output_discard(&f->out);
 	return err;
@@ -218,8 +218,7 @@ static void file_free(struct op_sink *s)
 		(void)file_flush(s, 0);
 		op_output_deinit(&f->out);
 	}
-	if (f->format)
-		f->format->close(f->state);
+	(void)op_collect_free(f->collect);
 	op_vec_clear(&f->waiting);
 	free(f);
 }
@@ -239,7 +238,7 @@ static int open_format(struct op_file *f, uint32_t format)
 	if (!f->format)
 		return op_fail(f->sink.log, -EINVAL,
 			       "file exporter: there is no format %u", format);
-	return f->format->open(&f->state);
+	return op_collect_new(f->format->detail, &f->collect);
 }
 
 int op_sink_new_file(const struct op_sink *base,
@@ -261,8 +260,7 @@ int op_sink_new_file(const struct op_sink *base,
 		return err;
 	err = op_output_init(&f->out, config->path);
 	if (err < 0) {
-		if (f->format)
-			f->format->close(f->state);
+		(void)op_collect_free(f->collect);
 		return op_fail(base->log, err, "file exporter: cannot create %s: %s",
 			       config->path, strerror(-err));
 	}

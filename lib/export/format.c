@@ -5,9 +5,9 @@
 #include "base/macros.h"
 #include "export/format_ops.h"
 
-const struct op_format_ops *op_format_get(uint32_t format)
+const struct op_format *op_format_get(uint32_t format)
 {
-	static const struct op_format_ops *const all[] = {
+	static const struct op_format *const all[] = {
 		&op_format_pprof,
 		&op_format_folded,
 		&op_format_html,

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Formats a file exporter can write. A format takes encoded requests one after another,
- * keeps what it needs of them, and writes the whole at the end.
- */
+/* Formats a file exporter can write: the whole of what was collected of its requests. */
 #ifndef OP_EXPORT_FORMAT_H
 #define OP_EXPORT_FORMAT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-struct op_format_ops {
+#include "export/format_collect.h"
+
+struct op_format {
 	uint32_t format; /* OTELPROF_FORMAT_* */
-	int (*open)(void **ret);
-	/* Take one ExportProfilesServiceRequest; borrows @request during the call. */
-	int (*add)(void *state, const void *request, size_t len);
+	enum op_collect_detail detail;
 	/* Write everything added so far to @fd, from its start. May be called again later. */
-	int (*write)(void *state, int fd);
-	void (*close)(void *state);
+	int (*write)(const struct op_collect *c, int fd);
 };
 
 /* The format with that number, or NULL (also for OTELPROF_FORMAT_OTLP: plain framing). */
-const struct op_format_ops *op_format_get(uint32_t format);
+const struct op_format *op_format_get(uint32_t format);
 
 #endif

@@ -22,26 +22,6 @@ struct folded_line {
 	int64_t value;
 };
 
-static int folded_open(void **ret)
-{
-	struct op_collect *c = NULL;
-	int r = op_collect_new(OP_COLLECT_FUNCTIONS, &c);
-
-	if (!r)
-		*ret = c;
-	return r;
-}
-
-static int folded_add(void *state, const void *request, size_t len)
-{
-	return op_collect_add(state, request, len);
-}
-
-static void folded_close(void *state)
-{
-	(void)op_collect_free(state);
-}
-
 /* A name with the characters that have a meaning here replaced. */
 static void put_name(struct op_strbuf *out, const char *s, size_t len)
 {
@@ -109,9 +89,8 @@ static int print_lines(struct folded_line *lines, size_t len,
 	return out->failed ? -ENOMEM : 0;
 }
 
-static int folded_write(void *state, int fd)
+static int folded_write(const struct op_collect *c, int fd)
 {
-	const struct op_collect *c = state;
 	_cleanup_(op_strbuf_deinit) struct op_strbuf texts = { 0 };
 	_cleanup_(op_strbuf_deinit) struct op_strbuf out = { 0 };
 	_cleanup_free_ struct folded_line *lines = NULL;
@@ -137,10 +116,8 @@ static int folded_write(void *state, int fd)
 	return r ? r : op_write_full(fd, out.data, out.len);
 }
 
-const struct op_format_ops op_format_folded = {
+const struct op_format op_format_folded = {
 	.format = OTELPROF_FORMAT_FOLDED,
-	.open = folded_open,
-	.add = folded_add,
+	.detail = OP_COLLECT_FUNCTIONS,
 	.write = folded_write,
-	.close = folded_close,
 };

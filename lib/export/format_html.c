@@ -254,24 +254,9 @@ static int put_page(struct html *h)
 	return h->out.failed ? -ENOMEM : 0;
 }
 
-static int html_open(void **ret)
+static int html_write(const struct op_collect *c, int fd)
 {
-	struct op_collect *c = NULL;
-	int r = op_collect_new(OP_COLLECT_FUNCTIONS, &c);
-
-	if (!r)
-		*ret = c;
-	return r;
-}
-
-static int html_add(void *state, const void *request, size_t len)
-{
-	return op_collect_add(state, request, len);
-}
-
-static int html_write(void *state, int fd)
-{
-	struct html h = { .c = state };
+	struct html h = { .c = c };
 	int r = put_page(&h);
 
 	if (!r)
@@ -282,15 +267,8 @@ static int html_write(void *state, int fd)
 	return r;
 }
 
-static void html_close(void *state)
-{
-	(void)op_collect_free(state);
-}
-
-const struct op_format_ops op_format_html = {
+const struct op_format op_format_html = {
 	.format = OTELPROF_FORMAT_HTML,
-	.open = html_open,
-	.add = html_add,
+	.detail = OP_COLLECT_FUNCTIONS,
 	.write = html_write,
-	.close = html_close,
 };

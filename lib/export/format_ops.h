@@ -5,8 +5,8 @@
 
 #include "export/format.h"
 
-extern const struct op_format_ops op_format_folded;
-extern const struct op_format_ops op_format_html;
-extern const struct op_format_ops op_format_pprof;
+extern const struct op_format op_format_folded;
+extern const struct op_format op_format_html;
+extern const struct op_format op_format_pprof;
 
 #endif

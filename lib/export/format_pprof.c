@@ -334,24 +334,9 @@ static int write_gzip(int fd, const struct op_strbuf *bytes)
 	return r;
 }
 
-static int pprof_open(void **ret)
+static int pprof_write(const struct op_collect *c, int fd)
 {
-	struct op_collect *c = NULL;
-	int r = op_collect_new(OP_COLLECT_LOCATIONS, &c);
-
-	if (!r)
-		*ret = c;
-	return r;
-}
-
-static int pprof_add(void *state, const void *request, size_t len)
-{
-	return op_collect_add(state, request, len);
-}
-
-static int pprof_write(void *state, int fd)
-{
-	struct pprof p = { .c = state };
+	struct pprof p = { .c = c };
 	int r = encode(&p);
 
 	if (!r)
@@ -362,15 +347,8 @@ static int pprof_write(void *state, int fd)
 	return r;
 }
 
-static void pprof_close(void *state)
-{
-	(void)op_collect_free(state);
-}
-
-const struct op_format_ops op_format_pprof = {
+const struct op_format op_format_pprof = {
 	.format = OTELPROF_FORMAT_PPROF,
-	.open = pprof_open,
-	.add = pprof_add,
+	.detail = OP_COLLECT_LOCATIONS,
 	.write = pprof_write,
-	.close = pprof_close,
 };

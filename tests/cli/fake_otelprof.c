@@ -33,8 +33,8 @@ struct otelprof {
 	struct rq_buf request;
 	struct otelprof_callback_config callback;
 	struct otelprof_file_config file;
-	const struct op_format_ops *format;
-	void *state;
+	const struct op_format *format;
+	struct op_collect *collect;
 	struct otelprof_stats stats;
 	bool exported;
 	char message[256];
@@ -94,8 +94,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 {
 	if (!p)
 		return NULL;
-	if (p->format)
-		p->format->close(p->state);
+	(void)op_collect_free(p->collect);
 	free((char *)p->file.path);
 	free(p->request.data);
 	free(p);
@@ -140,7 +139,7 @@ static int deliver(struct otelprof *p)
 		r = p->callback.fn(p->callback.userdata, p->request.data, p->request.len,
 				   EVENTS);
 	if (!r && p->format)
-		r = p->format->add(p->state, p->request.data, p->request.len);
+		r = op_collect_add(p->collect, p->request.data, p->request.len);
 	return r;
 }
 
@@ -186,7 +185,7 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 	if (fd < 0)
 		return -errno;
 	if (p->format) {
-		r = p->format->write(p->state, fd);
+		r = p->format->write(p->collect, fd);
 	} else {
 		be = __builtin_bswap32((uint32_t)p->request.len);
 		if (write(fd, &be, 4) != 4 ||
@@ -259,7 +258,7 @@ int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config
 	p->file = *config;
 	p->file.path = strdup(config->path);
 	p->format = op_format_get(config->format);
-	return p->format ? p->format->open(&p->state) : 0;
+	return p->format ? op_collect_new(p->format->detail, &p->collect) : 0;
 }
 
 int otelprof_exporter_callback(struct otelprof *p,

@@ -19,18 +19,18 @@ static void on_violation(void *data, const char *sentence, uint64_t cases)
 
 static void write_as(uint32_t format, const uint8_t *data, size_t size)
 {
-	const struct op_format_ops *ops = op_format_get(format);
-	void *state = NULL;
+	const struct op_format *f = op_format_get(format);
+	struct op_collect *c = NULL;
 	int fd;
 
-	if (!ops || ops->open(&state))
+	if (!f || op_collect_new(f->detail, &c))
 		return;
-	(void)ops->add(state, data, size);
+	(void)op_collect_add(c, data, size);
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (ops->write(state, fd))
+	if (f->write(c, fd))
 		abort();
 	(void)close(fd);
-	ops->close(state);
+	(void)op_collect_free(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,18 +19,18 @@ enum {
 /* What @format makes of @request, given @times times. Caller frees. */
 static char *make(uint32_t format, const struct rq_buf *request, int times, char *path)
 {
-	const struct op_format_ops *ops = op_format_get(format);
+	const struct op_format *f = op_format_get(format);
 	char *text = NULL;
-	void *state = NULL;
+	struct op_collect *c = NULL;
 	int fd = mkstemp(path);
 
 	CHECK(fd >= 0);
-	CHECK(ops);
-	CHECK_OK(ops->open(&state));
+	CHECK(f);
+	CHECK_OK(op_collect_new(f->detail, &c));
 	for (; times; times--)
-		CHECK_OK(ops->add(state, request->data, request->len));
-	CHECK_OK(ops->write(state, fd));
-	ops->close(state);
+		CHECK_OK(op_collect_add(c, request->data, request->len));
+	CHECK_OK(f->write(c, fd));
+	(void)op_collect_free(c);
 	CHECK_OK(op_read_fd(fd, OUTPUT_MAX, &text));
 	(void)close(fd);
 	return text;
@@ -136,15 +136,15 @@ static void test_damaged_request_is_refused(void)
 	static const uint32_t formats[] = { OTELPROF_FORMAT_FOLDED, OTELPROF_FORMAT_HTML,
 					    OTELPROF_FORMAT_PPROF };
 	struct rq_buf request = rq_canned();
-	const struct op_format_ops *ops;
-	void *state = NULL;
+	const struct op_format *f;
+	struct op_collect *c = NULL;
 	size_t i;
 
 	for (i = 0; i < 3; i++) {
-		ops = op_format_get(formats[i]);
-		CHECK_OK(ops->open(&state));
-		CHECK_INT(ops->add(state, request.data, request.len - 1), -EBADMSG);
-		ops->close(state);
+		f = op_format_get(formats[i]);
+		CHECK_OK(op_collect_new(f->detail, &c));
+		CHECK_INT(op_collect_add(c, request.data, request.len - 1), -EBADMSG);
+		(void)op_collect_free(c);
 	}
 	free(request.data);
 }
