@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gRPC transport: a module of its own, and the only file that knows grpc's core API,
+ * The gRPC transport: a module of its own, in the only folder that knows grpc's core API,
  * which changes in small ways from release to release (written against 1.51).
  *
  * grpc starts threads of its own when the first transport is opened and ends them when the
@@ -8,11 +8,8 @@
  * may make one blocks all signals around it.
  */
 #include <errno.h>
-#include <grpc/byte_buffer.h>
-#include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
-#include <grpc/support/alloc.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
 #include <pthread.h>
@@ -24,7 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "export/reply.h"
+#include "export/grpc/exchange.h"
 #include "export/tls_probe.h"
 #include "export/transport.h"
 
@@ -41,14 +38,10 @@ enum {
 	DEADLINES_TO_RECONNECT = 2,
 	SHUTDOWN_WAIT_MS = 100,
 	ARGS_MAX = 10,
-	CALL_OPS = 6,
 };
 
 /* So that a host's name is not taken for a scheme. */
 static const char target_scheme[] = "dns:///";
-
-static const char method[] =
-	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
 struct transport {
 	char *target;
@@ -66,18 +59,6 @@ struct transport {
 	pthread_mutex_t lock;
 	grpc_call *call; /* on the wire, or NULL */
 	bool cancelled;	 /* for good */
-};
-
-/* All that one call makes. */
-struct exchange {
-	grpc_call *call;
-	grpc_byte_buffer *request;
-	grpc_byte_buffer *response;
-	grpc_metadata_array initial;
-	grpc_metadata_array trailing;
-	grpc_status_code status;
-	grpc_slice details;
-	const char *error;
 };
 
 static void block_signals(sigset_t *ret_old)
@@ -358,104 +339,6 @@ static void await_channel(struct transport *t, uint32_t timeout_ms)
 	}
 }
 
-/* Start the whole call and wait for its end. Returns 0 or -errno. */
-static int run_call(struct transport *t, struct exchange *x)
-{
-	grpc_op ops[CALL_OPS] = {
-		{ .op = GRPC_OP_SEND_INITIAL_METADATA,
-		  .data.send_initial_metadata = { .count = t->headers_len,
-						  .metadata = t->headers } },
-		{ .op = GRPC_OP_SEND_MESSAGE, .data.send_message = { x->request } },
-		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
-		{ .op = GRPC_OP_RECV_INITIAL_METADATA,
-		  .data.recv_initial_metadata = { &x->initial } },
-		{ .op = GRPC_OP_RECV_MESSAGE, .data.recv_message = { &x->response } },
-		{ .op = GRPC_OP_RECV_STATUS_ON_CLIENT,
-		  .data.recv_status_on_client = { .trailing_metadata = &x->trailing,
-						  .status = &x->status,
-						  .status_details = &x->details,
-						  .error_string = &x->error } },
-	};
-
-	if (grpc_call_start_batch(x->call, ops, CALL_OPS, x, NULL) != GRPC_CALL_OK)
-		return -EIO;
-	/* The deadline is the call's: the batch always ends. */
-	(void)grpc_completion_queue_next(t->queue, gpr_inf_future(GPR_CLOCK_REALTIME),
-					 NULL);
-	return 0;
-}
-
-/* The bytes of @buffer, contiguous. Its slice is the caller's. */
-static bool read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret)
-{
-	grpc_byte_buffer_reader reader;
-
-	if (!buffer || !grpc_byte_buffer_reader_init(&reader, buffer))
-		return false;
-	*ret = grpc_byte_buffer_reader_readall(&reader);
-	grpc_byte_buffer_reader_destroy(&reader);
-	return true;
-}
-
-static void read_response(struct exchange *x, struct op_transport_result *result)
-{
-	grpc_slice s;
-
-	if (!read_buffer(x->response, &s))
-		return;
-	/* A reply we cannot read is still a reply: the request was taken. */
-	if (op_reply_parse(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
-			   &result->rejected, result->message,
-			   sizeof(result->message)) < 0)
-		(void)snprintf(result->message, sizeof(result->message),
-			       "a response that is not OTLP");
-	grpc_slice_unref(s);
-}
-
-static int64_t find_retry_delay(const grpc_metadata_array *trailing)
-{
-	size_t i;
-
-	for (i = 0; i < trailing->count; i++) {
-		const grpc_metadata *m = &trailing->metadata[i];
-
-		if (!grpc_slice_str_cmp(m->key, "grpc-status-details-bin"))
-			return op_reply_retry_delay_ms(GRPC_SLICE_START_PTR(m->value),
-						       GRPC_SLICE_LENGTH(m->value));
-	}
-	return -1;
-}
-
-static void read_result(struct exchange *x, struct op_transport_result *ret)
-{
-	struct op_transport_result result = {
-		.grpc_status = (int)x->status,
-		.retry_delay_ms = -1,
-	};
-
-	if (x->status == GRPC_STATUS_OK) {
-		read_response(x, &result);
-	} else {
-		op_reply_copy_text(GRPC_SLICE_START_PTR(x->details),
-				   GRPC_SLICE_LENGTH(x->details), result.message,
-				   sizeof(result.message));
-		result.retry_delay_ms = find_retry_delay(&x->trailing);
-	}
-	*ret = result;
-}
-
-static void release_exchange(struct exchange *x)
-{
-	grpc_byte_buffer_destroy(x->request);
-	if (x->response)
-		grpc_byte_buffer_destroy(x->response);
-	grpc_metadata_array_destroy(&x->initial);
-	grpc_metadata_array_destroy(&x->trailing);
-	grpc_slice_unref(x->details);
-	gpr_free((void *)(uintptr_t)x->error);
-	grpc_call_unref(x->call);
-}
-
 /* A new channel is a new connection. Returns 0 or -ENOMEM, and then the old one stays. */
 static int replace_channel(struct transport *t)
 {
@@ -510,13 +393,10 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	block_signals(&signals);
 	err = replace_creds(t, certs);
 	restore_signals(&signals);
-	if (err < 0) {
-		op_tls_clear(&copy);
-		return err;
-	}
-	op_tls_clear(&t->certs);
-	t->certs = copy;
-	return 0;
+	op_tls_clear(err < 0 ? &copy : &t->certs);
+	if (!err)
+		t->certs = copy;
+	return err;
 }
 
 /* In place of grpc's words for it, where there are better ones. */
@@ -527,46 +407,30 @@ static void explain_tls(struct transport *t, struct op_transport_result *result)
 				   result->message, sizeof(result->message));
 }
 
-static void init_exchange(struct transport *t, struct exchange *x, const void *request,
-			  size_t len, gpr_timespec deadline)
-{
-	/* A copy: a cancelled call may hold the bytes longer than the caller does. */
-	grpc_slice body = grpc_slice_from_copied_buffer(request, len);
-
-	grpc_metadata_array_init(&x->initial);
-	grpc_metadata_array_init(&x->trailing);
-	x->details = grpc_empty_slice();
-	x->request = grpc_raw_byte_buffer_create(&body, 1);
-	grpc_slice_unref(body);
-	x->call = grpc_channel_create_call(
-		t->channel, NULL, GRPC_PROPAGATE_DEFAULTS, t->queue,
-		grpc_slice_from_static_string(method), NULL, deadline, NULL);
-}
-
 static int transport_send(void *transport, const void *request, size_t len,
 			  uint32_t timeout_ms, struct op_transport_result *ret)
 {
 	gpr_timespec deadline = deadline_in(timeout_ms);
 	struct transport *t = transport;
-	struct exchange x = { 0 };
+	struct op_exchange x;
 	int err = 0;
 
 	await_channel(t, timeout_ms);
-	init_exchange(t, &x, request, len, deadline);
+	op_exchange_init(&x, t->channel, t->queue, deadline, request, len);
 	if (begin_call(t, x.call)) {
-		err = run_call(t, &x);
+		err = op_exchange_run(&x, t->headers, t->headers_len);
 		end_call(t);
-		if (!err)
-			read_result(&x, ret);
-		if (!err)
+		if (!err) {
+			op_exchange_read(&x, ret);
 			explain_tls(t, ret);
+		}
 	} else {
 		*ret = (struct op_transport_result){
 			.grpc_status = GRPC_STATUS_CANCELLED,
 			.retry_delay_ms = -1,
 		};
 	}
-	release_exchange(&x);
+	op_exchange_deinit(&x);
 	if (!err)
 		renew_channel(t, ret->grpc_status);
 	return err;
