@@ -31,6 +31,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import otlp
+from ports import free_port
 
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
@@ -155,13 +156,6 @@ class Profiler:
     def map_bytes(self):
         return sum(row.get("bytes_memlock", 0) for number, row in ids("map").items()
                    if number not in self.maps)
-
-
-def free_port():
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def requests_of(path):

@@ -24,6 +24,7 @@ import check
 import e2e
 import otlp
 import run as truth
+from ports import free_port, wait_for_port
 
 GATE = "--feature-gates=service.profilesSupport"
 ATTRIBUTES = {"deployment.environment.name": "test", "empty": "",
@@ -112,6 +113,9 @@ class Server:
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([program, "--config", path, GATE], stdout=log,
                                             stderr=log)
+
+    def wait(self, port):
+        wait_for_port(port, self.process, self.log, 60)
 
     def end(self):
         """Ask it to end. Returns what it printed."""
@@ -227,23 +231,21 @@ def pipeline(run, agent):
         exporters, names = "", []
         for gateway in gateways:
             name = "wire-%s-%s" % (version, version_of(gateway))
-            port = e2e.free_port()
+            port = free_port()
             outs[name] = run.fresh(name + ".otlp")
             servers.append(Server(run, gateway, name,
                                   GATEWAY % {"port": port, "out": outs[name]}))
-            if not e2e.wait_for_port(port, servers[-1].process, 60):
-                return run.say("FAIL", name, "the gateway did not start: " + servers[-1].log)
+            servers[-1].wait(port)
             exporters += OTLP % {"name": name, "port": port}
             names.append("otlp_grpc/" + name)
         name = "receiver-" + version
         outs[name] = run.fresh(name + ".otlp")
-        port = e2e.free_port()
+        port = free_port()
         server = Server(run, agent, name, AGENT % {
             "pid": target.pid, "out": outs[name], "metrics": port, "exporters": exporters,
             "names": ", ".join(names)})
         servers.append(server)
-        if not e2e.wait_for_port(port, server.process, 60):
-            return run.say("FAIL", name, "did not start: " + server.log)
+        server.wait(port)
         if not e2e.wait_for_work(target.pid, server.process):
             return run.say("FAIL", name, "ended, or its target never ran: " + server.log)
         with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=10) as r:
@@ -273,7 +275,7 @@ def outage(run, collector):
     if not path:
         return run.say("skip", name, why)
     target = start_target(path)
-    port, metrics = e2e.free_port(), e2e.free_port()
+    port, metrics = free_port(), free_port()
     out = run.fresh(name + ".otlp")
     servers = []
     try:
@@ -283,14 +285,14 @@ def outage(run, collector):
             "pid": target.pid, "metrics": metrics,
             "exporters": DIRECT % {"name": name, "port": port}, "names": "otlp_grpc/" + name})
         servers.append(agent)
-        if not e2e.wait_for_port(metrics, agent.process, 60) or \
-                not e2e.wait_for_work(target.pid, agent.process):
+        agent.wait(metrics)
+        if not e2e.wait_for_work(target.pid, agent.process):
             return run.say("FAIL", name, "did not work: " + agent.log)
         servers.append(Server(run, collector, name + "-gateway",
                               GATEWAY % {"port": port, "out": out}))
-        if not e2e.wait_for_port(port, servers[1].process, 60) or \
-                not e2e.wait_for_work(target.pid, agent.process):
-            return run.say("FAIL", name, "the gateway did not start: " + servers[1].log)
+        servers[1].wait(port)
+        if not e2e.wait_for_work(target.pid, agent.process):
+            return run.say("FAIL", name, "did not go on working: " + agent.log)
         text = agent.end()
     finally:
         for server in servers:

@@ -6,7 +6,6 @@ import argparse
 import glob
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import cells
 import check
 import otlp
 import run as truth
+from ports import free_port, wait_for_port
 
 WORK_S = 3  # of CPU time of the known-answer program: some 600 samples
 WORK_WAIT_S = 120
@@ -75,22 +75,6 @@ class E2E(truth.Run):
             print("    " + problem[:600], flush=True)
         self.failed += status == "FAIL"
         self.passed += status == "ok"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_for_port(port, process, seconds=30):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return True
-        time.sleep(0.1)
-    return False
 
 
 def cpu_seconds(pid):
@@ -160,8 +144,7 @@ def into_collector(e2e, program):
                                    "--feature-gates=service.profilesSupport"],
                                   stdout=log, stderr=log)
         try:
-            if not wait_for_port(port, server):
-                return e2e.say("FAIL", name, "did not start: see %s" % log.name)
+            wait_for_port(port, server, log.name)
             pid, text, status = export(e2e, port)
         finally:
             server.send_signal(signal.SIGTERM)
@@ -177,8 +160,7 @@ def sink(e2e):
                                    "127.0.0.1:%d" % port, "--dir", folder],
                                   stdout=log, stderr=log)
         try:
-            if not wait_for_port(port, server):
-                return e2e.say("FAIL", "sink", "did not start: see %s" % log.name)
+            wait_for_port(port, server, log.name)
             pid, text, status = export(e2e, port)
         finally:
             server.send_signal(signal.SIGTERM)

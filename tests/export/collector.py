@@ -10,11 +10,14 @@ for by profile_id in the file that the Collector writes.
 """
 import argparse
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+from ports import free_port, wait_for_port
 
 CONFIG = """
 receivers:
@@ -30,12 +33,6 @@ service:
   pipelines:
     %(pipeline)s: {receivers: [otlp], exporters: [%(exporter)s]}
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Scenes:
@@ -63,17 +60,7 @@ class Scenes:
                                          self.path("config.yaml")] + gates,
                                         stdout=self.log, stderr=self.log)
         for port in self.ports.values():
-            self.wait(port)
-
-    def wait(self, port):
-        end = time.monotonic() + 30
-        while time.monotonic() < end and self.process.poll() is None:
-            with socket.socket() as s:
-                if s.connect_ex(("127.0.0.1", port)) == 0:
-                    return
-            time.sleep(0.1)
-        raise RuntimeError("the Collector does not listen: " +
-                           open(self.path("collector.log")).read()[-600:])
+            wait_for_port(port, self.process, self.log.name)
 
     def stop(self):
         self.process.terminate()

@@ -13,12 +13,13 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
+
+from ports import free_port
 
 READY_SECONDS = 120
 STOP_SECONDS = 30
@@ -40,12 +41,6 @@ class Refused(Exception):
     def __init__(self, status, message):
         super().__init__("%d: %s" % (status, message))
         self.status = status
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Cluster:

@@ -13,10 +13,8 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import yaml
@@ -33,6 +31,7 @@ import run as truth
 import scene
 from cluster import Cluster, Refused
 from kubelet import HOST_IP, Kubelet, make_bridge
+from ports import wait_for_port
 
 EXAMPLES = os.path.join(TOP, "examples", "kubernetes")
 # So few samples that one at the edge of a function is a large share.
@@ -121,16 +120,6 @@ def kubeconfig(run):
     return path
 
 
-def wait_for_port(host, port, process, log, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as s:
-            if s.connect_ex((host, port)) == 0:
-                return
-        time.sleep(0.1)
-    raise RuntimeError("the Collector did not start: see " + log)
-
-
 class Collector:
     """A Collector on the node, not in a pod."""
 
@@ -156,7 +145,7 @@ class Collector:
         self.port = port
 
     def wait(self):
-        wait_for_port(HOST_IP, self.port, self.process, self.log)
+        wait_for_port(self.port, self.process, self.log, 60, HOST_IP)
 
     def __enter__(self):
         return self
@@ -320,7 +309,7 @@ def start_gateway(run, backend):
         item["value"] = {"BACKEND_ENDPOINT": backend, "BACKEND_INSECURE": "true"}.get(
             item["name"], item["value"])
     gateway = run.scene.start(pod)[0]
-    wait_for_port(run.kubelet.hosts[GATEWAY], 4317, gateway.process, gateway.log)
+    wait_for_port(4317, gateway.process, gateway.log, 60, run.kubelet.hosts[GATEWAY])
     return gateway
 
 
