@@ -13,7 +13,6 @@ The programs are kept in $OTELPROF_CACHE and built where OTELPROF_E2E=1 or CI=tr
 minutes of CPU time each from nothing. What a module proxy does not give is left out and said.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import glob
@@ -24,14 +23,16 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "truth"), os.path.join(HERE, "..", "otlp")]
 import build
+import check
 import golang
 import otlp
 import peers
-import run as truth
+import suite
 
 HZ = 199
 SECONDS = 10  # of a machine that may be busy
@@ -69,7 +70,7 @@ def model_stack(places):
 
 
 def written(write, folder):
-    out = Input(truth.fresh_folder(folder))
+    out = Input(suite.fresh_folder(folder))
     out.period = MODEL_PERIOD
     subprocess.run([write, out.folder, "6", str(MODEL_SAMPLES), "60000"], check=True)
     with open(os.path.join(out.folder, "samples.txt"), encoding="ascii") as f:
@@ -87,8 +88,8 @@ def start_programs(folder):
     if not path:
         raise RuntimeError(why)
     python = os.path.realpath("/usr/bin/python3")
-    programs = {"c-gcc": (truth.start(path, truth.LONG), path),
-                "python": (subprocess.Popen([python, PYTHON, "spin", truth.LONG],
+    programs = {"c-gcc": (suite.start(path, suite.LONG), path),
+                "python": (subprocess.Popen([python, PYTHON, "spin", suite.LONG],
                                             stdout=subprocess.PIPE), python)}
     time.sleep(1)  # Python says nothing when it is past its own start
     return programs
@@ -96,7 +97,7 @@ def start_programs(folder):
 
 def recorded(args):
     """(Input, {name: path of its executable}, the recording as tests/truth reads it)"""
-    out = Input(truth.fresh_folder(os.path.join(args.dir, "recorded")))
+    out = Input(suite.fresh_folder(os.path.join(args.dir, "recorded")))
     file = os.path.join(out.folder, "record.otlp")
     programs = start_programs(args.dir)
     try:
@@ -106,7 +107,7 @@ def recorded(args):
             command += ["-p", str(process.pid)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     finally:
-        truth.stop([process for process, _ in programs.values()])
+        suite.stop([process for process, _ in programs.values()])
     if done.returncode:
         raise RuntimeError("otelprof record: " + done.stderr.strip().splitlines()[-1])
     with open(file, "rb") as f:
@@ -219,55 +220,46 @@ def known_problems(got, ids, paths):
             yield "%s: build id %s, readelf says %s" % (name, found, build_id(path))
 
 
-class Suite:
-    def __init__(self):
-        self.failed = self.passed = 0
+class Backends(suite.Run):
+    suite = "backends"
 
-    def say(self, status, name, text, problems=()):
-        print("%s backends %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems[:6]:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
-
-    def judge(self, name, text, problems):
-        problems = list(problems)
-        self.say("FAIL" if problems else "ok", name, "wrong" if problems else text, problems)
+    def judge_text(self, name, text, problems):
+        self.judge(name, check.Result(problems[:6], [text]))
 
 
-def stored_wrong(one, program, model, real, paths, *options):
+def stored_wrong(run, one, program, *options):
     problems = []
-    for given in (model, real):
+    for given in (run.model, run.real):
         got, ids = one.store(program, given, *options)
         problems += differences(given.want, got)
-    return problems + list(known_problems(got, ids, paths))
+    return problems + list(known_problems(got, ids, run.paths))
 
 
-def backend(suite, one, model, real, paths):
-    program, cost = golang.program(one.name)
+def backend(run, name, one):
+    program, cost = golang.program(name)
     if not program:
-        return suite.say("skip", one.name, cost)
+        raise suite.Skip(cost)
     text = "%d made-up and %d recorded samples stored under their stacks; %s" % (
-        MODEL_SAMPLES, sum(real.want.values()), cost)
-    problems = stored_wrong(one, program, model, real, paths)
+        MODEL_SAMPLES, sum(run.real.want.values()), cost)
+    problems = stored_wrong(run, one, program)
     if problems and one.lenient:
         option, fault = one.lenient
         text += "; but " + fault
-        problems = stored_wrong(one, program, model, real, paths, option)
-    return suite.judge(one.name, text, problems)
+        problems = stored_wrong(run, one, program, option)
+    run.judge_text(name, text, problems)
 
 
-def wire(suite, args, one, name, options, period):
+def wire(run, name, one, options):
     """otelprof export to a backend that listens."""
     program, why = golang.program(one.name)
     if not program:
-        return suite.say("skip", name, why)
-    programs = start_programs(args.dir)
+        raise suite.Skip(why)
+    programs = start_programs(run.args.dir)
     server = subprocess.Popen([program, "-listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     try:
         address = server.stderr.readline().strip()
-        command = [args.otelprof, "export", "--endpoint", "http://" + address, *options, "-F",
+        command = [run.args.otelprof, "export", "--endpoint", "http://" + address, *options, "-F",
                    str(HZ), "--interval", "2", "-d", str(SECONDS)]
         for process, _ in programs.values():
             command += ["-p", str(process.pid)]
@@ -275,77 +267,65 @@ def wire(suite, args, one, name, options, period):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     finally:
         server.terminate()
-        truth.stop([process for process, _ in programs.values()])
+        suite.stop([process for process, _ in programs.values()])
         server.wait(30)
     said = done.stdout + done.stderr
     exported = re.search(r"exported (\d+)", said)
     if done.returncode or not exported:
-        return suite.say("FAIL", name, "otelprof export: " + said.strip()[-300:])
-    got, ids = one.read(stored.result(), period)
+        raise RuntimeError("otelprof export: " + said.strip()[-300:])
+    got, ids = one.read(stored.result(), run.real.period)
     problems = list(known_problems(got, ids, {n: path for n, (_, path) in programs.items()}))
     if sum(got.values()) != int(exported.group(1)):
         problems.append("%s exported, %d stored" % (exported.group(1), sum(got.values())))
-    return suite.judge(name, "%d samples over the wire, all stored" % sum(got.values()), problems)
+    run.judge_text(name, "%d samples over the wire, all stored" % sum(got.values()), problems)
 
 
-def rules(suite, real, paths, capture):
-    done = subprocess.run([sys.executable, os.path.join(HERE, "rules.py"), *real.paths],
+def rules(run, name):
+    done = subprocess.run([sys.executable, os.path.join(HERE, "rules.py"), *run.real.paths],
                           capture_output=True, text=True)
     said = done.stdout.strip().splitlines() or [done.stderr.strip()[-300:]]
     if done.returncode == 77:
-        return suite.say("skip", "rules", said[0])
+        raise suite.Skip(said[0])
     problems = said if done.returncode else []
-    for name, path in paths.items():
+    for program, path in run.paths.items():
         found = {f.mapping_attributes.get("process.executable.build_id.htlhash")
-                 for s in capture.samples for f in s.frames
+                 for s in run.capture.samples for f in s.frames
                  if f.mapping == os.path.basename(path)}
         if found != {htlhash(path)}:
-            problems.append("%s: htlhash %s, of the file %s" % (name, found, htlhash(path)))
-    return suite.judge("rules", "a recording of %d samples passes those of Pyroscope, Elastic, "
-                       "devfiler and Parca" % sum(real.want.values()), problems)
+            problems.append("%s: htlhash %s, of the file %s" % (program, found, htlhash(path)))
+    run.judge_text(name, "a recording of %d samples passes those of Pyroscope, Elastic, "
+                   "devfiler and Parca" % sum(run.real.want.values()), problems)
 
 
-def profcheck(suite, real):
+def profcheck(run, name):
     try:
         tool = peers.profcheck()
     except SystemExit:
-        return suite.say("skip", "profcheck", "not obtainable, and PROFCHECK names no program")
+        raise suite.Skip("not obtainable, and PROFCHECK names no program") from None
     problems = []
-    for path in real.paths:
+    for path in run.real.paths:
         done = subprocess.run([tool, "-check-dupes", "-check-orphans", path],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             problems.append(done.stdout.strip())
-    return suite.judge("profcheck", "%d requests of a recording" % len(real.paths), problems)
+    run.judge_text(name, "%d requests of a recording" % len(run.real.paths), problems)
+
+
+def inputs(run, _):
+    run.model = written(run.args.write, run.path("written"))
+    run.real, run.paths, run.capture = recorded(run.args)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--write", required=True)
-    parser.add_argument("--dir", required=True)
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    suite = Suite()
-    try:
-        model = written(args.write, os.path.join(args.dir, "written"))
-        real, paths, capture = recorded(args)
-    except (OSError, RuntimeError, subprocess.SubprocessError, otlp.Malformed) as e:
-        suite.say("FAIL", "input", str(e))
-        return 1
-    rules(suite, real, paths, capture)
-    profcheck(suite, real)
-    for one in BACKENDS:
-        try:
-            backend(suite, one, model, real, paths)
-        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as e:
-            suite.say("FAIL", one.name, str(e))
-    for name, options in WIRES.items():
-        try:
-            wire(suite, args, BACKENDS[0], name, options, real.period)
-        except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as e:
-            suite.say("FAIL", name, str(e))
-    return 1 if suite.failed else 0 if suite.passed else 77
+    run = Backends(suite.parser("otelprof", "write").parse_args())
+    run.cell("input", inputs)
+    if run.failed:
+        return run.status()
+    return run.cells({
+        "rules": rules, "profcheck": profcheck,
+        **{one.name: partial(backend, one=one) for one in BACKENDS},
+        **{name: partial(wire, one=BACKENDS[0], options=options)
+           for name, options in WIRES.items()}})
 
 
 if __name__ == "__main__":

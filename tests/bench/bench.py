@@ -31,6 +31,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import otlp
+import suite
 from ports import free_port
 
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -124,12 +125,7 @@ class Profiler:
              "exec \"$@\"", "sh", *command], stdout=self.log, stderr=self.log)
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        suite.end(self.process, 20)
         self.sink.send_signal(signal.SIGTERM)
         self.sink.wait()
         self.log.close()

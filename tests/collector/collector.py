@@ -2,28 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines of Collectors that are built with the receiver. Called by run.sh.
 
-    collector.py --dir DIR --configs DIR COLLECTOR...
+    collector.py --dir DIR --configs DIR --collector PROGRAM... [CELL...]
 
 Each Collector profiles a program of known stacks into a file and into the OTLP receivers of
 Collectors that are as new or newer, whose files are read too; then into one that comes late.
 """
 
-import argparse
 import os
 import re
-import signal
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "truth"), os.path.join(HERE, "..", "e2e")]
-import build
 import cells
 import check
-import e2e
 import otlp
-import run as truth
+import suite
+from e2e import WORK_S, version_of, wait_for_work
 from ports import free_port, wait_for_port
 
 GATE = "--feature-gates=service.profilesSupport"
@@ -94,10 +92,6 @@ service:
 """
 
 
-def version_of(program):
-    return os.path.basename(os.path.dirname(program))
-
-
 def key_of(version):
     return [int(n) for n in version.split(".")]
 
@@ -119,30 +113,13 @@ class Server:
 
     def end(self):
         """Ask it to end. Returns what it printed."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        suite.end(self.process)
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return f.read()
 
 
-class Collectors(e2e.E2E):
-    def say(self, status, name, text, problems=()):
-        print("%s collector %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
-
-    def fresh(self, name):
-        path = self.path(name)
-        if os.path.exists(path):
-            os.unlink(path)
-        return path
+class Collectors(suite.Run):
+    suite = "collector"
 
 
 def check_resource(capture, pid):
@@ -210,22 +187,15 @@ def check_maps(pid):
 
 
 def start_target(path):
-    os.environ["OTELPROF_TEST"] = ATTRIBUTES["process.environment_variable.OTELPROF_TEST"]
-    try:
-        return truth.start(path, truth.LONG)
-    finally:
-        del os.environ["OTELPROF_TEST"]
+    own = ATTRIBUTES["process.environment_variable.OTELPROF_TEST"]
+    return suite.start(path, suite.LONG, env={**os.environ, "OTELPROF_TEST": own})
 
 
-def pipeline(run, agent):
-    """@agent profiles into a file and into gateways."""
-    version = version_of(agent)
-    gateways = [g for g in run.args.collectors
-                if key_of(version_of(g)) >= key_of(version)]
-    path, why = build.build("c-gcc", run.args.dir)
-    if not path:
-        return run.say("skip", "receiver-" + version, why)
-    target = start_target(path)
+def pipeline(run, _, collector):
+    """@collector profiles into a file and into gateways."""
+    version = version_of(collector)
+    gateways = [g for g in run.args.collector if key_of(version_of(g)) >= key_of(version)]
+    target = start_target(run.program("c-gcc"))
     servers, outs = [], {}
     try:
         exporters, names = "", []
@@ -241,13 +211,13 @@ def pipeline(run, agent):
         name = "receiver-" + version
         outs[name] = run.fresh(name + ".otlp")
         port = free_port()
-        server = Server(run, agent, name, AGENT % {
+        server = Server(run, collector, name, AGENT % {
             "pid": target.pid, "out": outs[name], "metrics": port, "exporters": exporters,
             "names": ", ".join(names)})
         servers.append(server)
         server.wait(port)
-        if not e2e.wait_for_work(target.pid, server.process):
-            return run.say("FAIL", name, "ended, or its target never ran: " + server.log)
+        if not wait_for_work(target.pid, server.process):
+            raise RuntimeError("ended, or its target never ran: " + server.log)
         with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=10) as r:
             metrics = r.read().decode()
         with open(run.path(name + ".metrics"), "w", encoding="utf-8") as f:
@@ -257,7 +227,7 @@ def pipeline(run, agent):
     finally:
         for server in servers:
             server.end()
-        truth.stop([target])
+        suite.stop([target])
     for name, out in outs.items():
         capture = otlp.read_file(out)
         results = [check.check_chain(capture, CELL, target.pid),
@@ -268,13 +238,9 @@ def pipeline(run, agent):
         run.judge(name, *results)
 
 
-def outage(run, collector):
+def outage(run, name, collector):
     """The gateway is not there at first: the receiver keeps what fails and tries again."""
-    name = "outage-" + version_of(collector)
-    path, why = build.build("c-gcc", run.args.dir)
-    if not path:
-        return run.say("skip", name, why)
-    target = start_target(path)
+    target = start_target(run.program("c-gcc"))
     port, metrics = free_port(), free_port()
     out = run.fresh(name + ".otlp")
     servers = []
@@ -286,39 +252,39 @@ def outage(run, collector):
             "exporters": DIRECT % {"name": name, "port": port}, "names": "otlp_grpc/" + name})
         servers.append(agent)
         agent.wait(metrics)
-        if not e2e.wait_for_work(target.pid, agent.process):
-            return run.say("FAIL", name, "did not work: " + agent.log)
+        if not wait_for_work(target.pid, agent.process):
+            raise RuntimeError("did not work: " + agent.log)
         servers.append(Server(run, collector, name + "-gateway",
                               GATEWAY % {"port": port, "out": out}))
         servers[1].wait(port)
-        if not e2e.wait_for_work(target.pid, agent.process):
-            return run.say("FAIL", name, "did not go on working: " + agent.log)
+        if not wait_for_work(target.pid, agent.process):
+            raise RuntimeError("did not go on working: " + agent.log)
         text = agent.end()
     finally:
         for server in servers:
             server.end()
-        truth.stop([target])
+        suite.stop([target])
     capture = otlp.read_file(out)
     result = check.Result()
     result.need(not re.search(r", (queue|refused|given_up|exporter) \d", text),
                 "the receiver lost nothing: %s" % check.accounting(text))
     spans = [t for sample in capture.samples for t in sample.timestamps]
-    result.need(spans and max(spans) - min(spans) > 1.5 * e2e.WORK_S * 1e9,
+    result.need(spans and max(spans) - min(spans) > 1.5 * WORK_S * 1e9,
                 "samples from before the gateway was there too")
     run.judge(name, result, check.check_accounting(text, capture),
               check_resource(capture, target.pid))
 
 
-def validate(run, collector):
+def validate(run, name, collector):
     """The configurations of the example are good."""
     result = check.Result()
     environment = dict(os.environ, GATEWAY="localhost:4317", BACKEND="http://localhost:4317",
                        NODE_NAME="node")
-    for name in ("agent.yaml", "gateway.yaml", "try.yaml"):
+    for file in ("agent.yaml", "gateway.yaml", "try.yaml"):
         done = subprocess.run([collector, "validate", GATE, "--config",
-                               os.path.join(run.args.configs, name)], env=environment,
+                               os.path.join(run.args.configs, file)], env=environment,
                               capture_output=True, text=True, timeout=60)
-        result.need(done.returncode == 0, "%s is valid %s" % (name, done.stderr.strip()[-300:]))
+        result.need(done.returncode == 0, "%s is valid %s" % (file, done.stderr.strip()[-300:]))
     config = run.path("wrong.yaml")
     with open(config, "w", encoding="utf-8") as f:
         f.write((AGENT % {"pid": 1, "out": "x", "metrics": 1, "exporters": "", "names": ""})
@@ -328,25 +294,16 @@ def validate(run, collector):
     said = "sample_rate_hz is 0 and must be 1 to 1000" in done.stderr + done.stdout
     result.need(done.returncode != 0 and said, "a rate of 0 is refused in words %s" %
                 (done.stderr + done.stdout)[-300:])
-    run.judge("validate-" + version_of(collector), result)
+    run.judge(name, result)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--configs", required=True)
-    parser.add_argument("collectors", nargs="+")
-    args = parser.parse_args()
-    run = Collectors(args)
-    for collector in args.collectors:
-        for cell in (validate, pipeline, outage):
-            try:
-                cell(run, collector)
-            except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
-                run.say("FAIL", "%s-%s" % (cell.__name__, version_of(collector)), str(e))
-    if run.failed:
-        return 1
-    return 0 if run.passed else 77
+    parser = suite.parser("configs")
+    parser.add_argument("--collector", action="append", default=[])
+    run = Collectors(parser.parse_args())
+    return run.cells({"%s-%s" % (cell.__name__, version_of(collector)):
+                      partial(cell, collector=collector)
+                      for collector in run.args.collector for cell in (validate, pipeline, outage)})
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ for version in $versions; do
 	start=$(date +%s)
 	if program=$(nice sh "$top/tests/e2e/build-collector.sh" "$version"); then
 		say ok "build-$version" "$(($(date +%s) - start)) s"
-		collectors="$collectors $program"
+		collectors="$collectors --collector $program"
 	else
 		say FAIL "build-$version" "does not build"
 	fi

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What otelprof export sends, taken by others. Called by run.sh."""
 
-import argparse
 import glob
 import os
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
@@ -16,7 +16,7 @@ import build
 import cells
 import check
 import otlp
-import run as truth
+import suite
 from ports import free_port, wait_for_port
 
 WORK_S = 3  # of CPU time of the known-answer program: some 600 samples
@@ -68,13 +68,12 @@ print("samples", samples)
 """
 
 
-class E2E(truth.Run):
-    def say(self, status, name, text, problems=()):
-        print("%s e2e %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
+class E2E(suite.Run):
+    suite = "e2e"
+
+
+def version_of(collector):
+    return os.path.basename(os.path.dirname(collector))
 
 
 def cpu_seconds(pid):
@@ -98,7 +97,7 @@ def export(e2e, port):
     path, why = build.build("c-gcc", e2e.args.dir)
     if not path:
         raise RuntimeError(why)
-    target = truth.start(path, truth.LONG)
+    target = suite.start(path, suite.LONG)
     profiler = subprocess.Popen([e2e.args.otelprof, "export", "--endpoint",
                                  "http://127.0.0.1:%d" % port, "-F", "199", "--interval", "1"],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -108,7 +107,7 @@ def export(e2e, port):
         text, _ = profiler.communicate(timeout=60)
     finally:
         profiler.kill()
-        truth.stop([target])
+        suite.stop([target])
     return target.pid, text, profiler.returncode
 
 
@@ -122,23 +121,13 @@ def judge_chain(e2e, name, capture, pid, text, status, *more):
 CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=200)
 
 
-def collector(e2e):
-    """Into the OTLP receiver of each Collector that was built."""
-    if not e2e.args.collector:
-        return e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
-    for program in e2e.args.collector:
-        into_collector(e2e, program)
-
-
-def into_collector(e2e, program):
-    name = "collector-" + os.path.basename(os.path.dirname(program))
+def into_collector(e2e, name, program):
+    """Into the OTLP receiver of a Collector."""
     port = free_port()
     config = e2e.path("collector.yaml")
     with open(config, "w", encoding="utf-8") as f:
         f.write(CONFIG % {"port": port, "dir": e2e.args.dir})
-    out = e2e.path("collector.otlp")
-    if os.path.exists(out):
-        os.unlink(out)
+    out = e2e.fresh("collector.otlp")
     with open(e2e.path(name + ".log"), "w", encoding="utf-8") as log:
         server = subprocess.Popen([program, "--config", config,
                                    "--feature-gates=service.profilesSupport"],
@@ -152,8 +141,8 @@ def into_collector(e2e, program):
     judge_chain(e2e, name, otlp.read_file(out), pid, text, status)
 
 
-def sink(e2e):
-    folder = truth.fresh_folder(e2e.path("sink"))
+def sink(e2e, name):
+    folder = suite.fresh_folder(e2e.path("sink"))
     port = free_port()
     with open(e2e.path("sink.log"), "w", encoding="utf-8") as log:
         server = subprocess.Popen([e2e.args.otelprof, "sink", "--listen",
@@ -176,16 +165,16 @@ def sink(e2e):
         f.write(framed)
     result = check.Result()
     result.need(sink_status == 0, "otelprof sink found all of it right (exit %d)" % sink_status)
-    judge_chain(e2e, "sink", capture, pid, text, status, result, check.check_rules(capture))
+    judge_chain(e2e, name, capture, pid, text, status, result, check.check_rules(capture))
 
 
-def classes(e2e):
+def classes(e2e, name):
     """After sink: the same bytes."""
     sent = e2e.path("sent.otlp")
     if not os.access(e2e.args.classes, os.X_OK):
-        return e2e.say("skip", "classes", "opentelemetry-proto is not installed")
+        raise suite.Skip("opentelemetry-proto is not installed")
     if not os.path.exists(sent) or not os.path.getsize(sent):
-        return e2e.say("FAIL", "classes", "nothing was sent")
+        raise RuntimeError("nothing was sent")
     done = subprocess.run([e2e.args.classes, "-c", CLASSES, sent], capture_output=True, text=True)
     there = sum(s.count for s in otlp.read_file(sent).samples)
     result = check.Result()
@@ -193,27 +182,18 @@ def classes(e2e):
                 (done.stderr.strip().splitlines() or [""])[-1])
     result.need(done.stdout.strip() == "samples %d" % there, "%d samples; it counts %s" %
                 (there, done.stdout.strip()))
-    e2e.judge("classes", result)
+    e2e.judge(name, result)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--dir", required=True)
+    parser = suite.parser("otelprof", "classes")
     parser.add_argument("--collector", action="append", default=[])
-    parser.add_argument("--classes", required=True)
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    os.makedirs(args.dir, exist_ok=True)
-    e2e = E2E(args)
-    for cell in (collector, sink, classes):
-        try:
-            cell(e2e)
-        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
-            e2e.say("FAIL", cell.__name__, str(e))
-    if e2e.failed:
-        return 1
-    return 0 if e2e.passed else 77
+    e2e = E2E(parser.parse_args())
+    if not e2e.args.collector:
+        e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
+    known = {"collector-" + version_of(program): partial(into_collector, program=program)
+             for program in e2e.args.collector}
+    return e2e.cells({**known, "sink": sink, "classes": classes})
 
 
 if __name__ == "__main__":

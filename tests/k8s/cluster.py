@@ -12,13 +12,13 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 
+import suite
 from ports import free_port
 
 READY_SECONDS = 120
@@ -75,12 +75,7 @@ class Cluster:
 
     def __exit__(self, *_):
         for process in reversed(self.processes):
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            suite.end(process, STOP_SECONDS)
         self.processes = []
 
     def spawn(self, name, *command):

@@ -7,12 +7,10 @@ Called by run.sh.
 Prints "ok|FAIL|skip k8s CELL: what". Exits 1 if one failed, 77 if nothing could run.
 """
 
-import argparse
 import copy
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import urllib.request
@@ -27,8 +25,8 @@ import cells
 import check
 import otlp
 import python
-import run as truth
 import scene
+import suite
 from cluster import Cluster, Refused
 from kubelet import HOST_IP, Kubelet, make_bridge
 from ports import wait_for_port
@@ -43,13 +41,8 @@ PYTHON = "/usr/bin/python3.11"
 AGENT, GATEWAY = "otelprof-agent", "otelprof-gateway"
 
 
-class K8s(truth.Run):
-    def say(self, status, name, text, problems=()):
-        print("%s k8s %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
+class K8s(suite.Run):
+    suite = "k8s"
 
 
 def manifests():
@@ -124,9 +117,7 @@ class Collector:
     """A Collector on the node, not in a pod."""
 
     def __init__(self, run, name, program, config, port, **env):
-        self.out = run.path(name + ".otlp")
-        if os.path.exists(self.out):
-            os.unlink(self.out)
+        self.out = run.fresh(name + ".otlp")
         config["exporters"] = {"file": {"path": self.out, "format": "proto"}}
         config["receivers"] = {"otlp": {"protocols": {"grpc": {
             "endpoint": "%s:%d" % (HOST_IP, port)}}}}
@@ -151,20 +142,14 @@ class Collector:
         return self
 
     def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        suite.end(self.process, 30)
 
 
-def cell_export(run, version):
+def cell_export(run, name, version):
     """otelprof export → Collector: otlp, k8s_attributes as the agent has it, file."""
     config = yaml.safe_load(find("ConfigMap", AGENT)["data"]["agent.yaml"])
     config["processors"]["k8s_attributes"].update(auth_type="kubeConfig",
                                                   wait_for_metadata=True)
-    name = "export-" + version
     with Collector(run, name, run.collectors[version], config, 4317, NODE_NAME=scene.NODE,
                    KUBECONFIG=kubeconfig(run)) as collector:
         collector.wait()
@@ -173,8 +158,7 @@ def cell_export(run, version):
                 [run.args.otelprof, "export", "--endpoint", "http://" + collector.endpoint,
                  "-F", "199", "--interval", "1"], stdout=log, stderr=log)
             run.scene.wait_for_samples(collector.out, run.scene.targets, CELL.min_samples)
-            profiler.send_signal(signal.SIGTERM)
-            status = truth.wait_or_kill(profiler)
+            status = suite.end(profiler)
             log.seek(0)
             text = log.read()
     capture = otlp.read_file(collector.out)
@@ -183,7 +167,7 @@ def cell_export(run, version):
     run.judge(name, run.scene.judge(capture), result, check.check_accounting(text, capture))
 
 
-def cell_rights(run, _):
+def cell_rights(run, name):
     """RBAC gives what the agent asks for, no more and no less."""
     cluster = run.cluster
     result = check.Result()
@@ -207,7 +191,7 @@ def cell_rights(run, _):
             result.need(False, "%s %s was permitted" % (method, path))
         except Refused as e:
             result.need(e.status == 403, "%s %s: %s" % (method, path, e))
-    run.judge("rights", result)
+    run.judge(name, result)
 
 
 def record_as_agent(run, name, change=lambda context: None):
@@ -224,7 +208,7 @@ def record_as_agent(run, name, change=lambda context: None):
 
 def record_once(run, name, change, seconds):
     pod = pod_of("DaemonSet", AGENT)
-    out = truth.fresh_folder(run.path(name))
+    out = suite.fresh_folder(run.path(name))
     spec = pod["spec"]["containers"][0]
     spec.update(image="otelprof:1", args=["record", "-v", "-F", "199", "-d", str(seconds),
                                           "-o", "/out/x.otlp", "--format", "otlp"])
@@ -256,14 +240,14 @@ def has_kernel_names(capture):
     return any(re.match("entry_SYSCALL|do_syscall|asm_", n) for n in names)
 
 
-def cell_capabilities(run, _):
+def cell_capabilities(run, name):
     """The DaemonSet's capabilities are enough, and none of them is idle."""
     status, text, capture = record_as_agent(run, "agent-rights")
     result = check.Result()
     result.need(status == 0, "otelprof record in the agent's place: exit %d %s" % (
         status, text[-300:] if status else ""))
     result.need(has_kernel_names(capture), "kernel frames have names")
-    run.judge("capabilities", result, run.scene.judge(capture, named=False),
+    run.judge(name, result, run.scene.judge(capture, named=False),
               check.check_accounting(text, capture))
 
 
@@ -329,12 +313,11 @@ def check_metrics(run):
     return result
 
 
-def cell_pods(run, version):
+def cell_pods(run, name, version):
     """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
-    name = "pods-" + version
     run.kubelet.images["otelcol-profiling:latest"], why = image_of(run, version)
     if why:
-        return run.say("skip", name, why)
+        raise suite.Skip(why)
     config = {"service": {"pipelines": {"profiles": {}}}}
     with Collector(run, name, run.collectors[version], config, 4320) as backend:
         backend.wait()
@@ -389,32 +372,24 @@ def enter_namespaces():
 
 def run_cells(run, names):
     for name in names:
-        if name in PER_VERSION and not run.collectors:
+        if name not in PER_VERSION:
+            run.cell(name, CELLS[name])
+        elif not run.collectors:
             run.say("skip", name, "no Collector in the cache (OTELPROF_K8S=1 builds them)")
-        for version in run.collectors if name in PER_VERSION else [""]:
-            try:
-                CELLS[name](run, version)
-            except (OSError, RuntimeError, Refused, otlp.Malformed,
-                    subprocess.SubprocessError) as e:
-                run.say("FAIL", "-".join(filter(None, (name, version))), str(e))
+        else:
+            for version in run.collectors:
+                run.cell("%s-%s" % (name, version), CELLS[name], version)
 
 
 PER_VERSION = {"export", "pods"}
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--etcd", required=True)
-    parser.add_argument("--apiserver", required=True)
-    parser.add_argument("--seccomp", required=True)
-    parser.add_argument("--dir", required=True)
+    parser = suite.parser("otelprof", "etcd", "apiserver", "seccomp")
     parser.add_argument("--collector", action="append", default=[], metavar="VERSION=PROGRAM")
-    parser.add_argument("cells", nargs="*")
     args = parser.parse_args()
     enter_namespaces()
-    args.dir = os.path.abspath(args.dir)
-    truth.fresh_folder(args.dir)
+    suite.fresh_folder(args.dir)
     run = K8s(args)
     run.collectors = dict(c.split("=", 1) for c in args.collector)
     program, why = build.build("c-gcc", args.dir)
@@ -442,9 +417,7 @@ def main():
         finally:
             run.scene.stop()
             kubelet.stop_all()
-    if run.failed:
-        return 1
-    return 0 if run.passed else 77
+    return run.status()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import check
 import otlp
-import run as truth
+import suite
 from kubelet import MIRROR, pod_uid
 
 NODE = "node-a"
@@ -66,7 +66,7 @@ def static_workload(*args):
 
 
 def container(name, **more):
-    return {"name": name, "image": "known-answer:1", "args": [truth.LONG], **more}
+    return {"name": name, "image": "known-answer:1", "args": [suite.LONG], **more}
 
 
 def owned(by, template_hash):
@@ -141,10 +141,10 @@ class Scene:
         if PYTHON_IMAGE in self.kubelet.images:
             script = {"name": "python", "image": PYTHON_IMAGE,
                       "env": [{"name": "PYTHONHOME", "value": "/usr"}],
-                      "args": ["/known.py", "spin", truth.LONG]}
+                      "args": ["/known.py", "spin", suite.LONG]}
             python, = self.start(workload("report-0", "shop", script))
             self.cells[self.target(python, said="")] = self.python_cell
-        process = truth.start(program, truth.LONG)
+        process = suite.start(program, suite.LONG)
         self.processes.append(process)
         self.targets[process.pid] = "no container", None
 
@@ -167,7 +167,7 @@ class Scene:
         del self.targets[pid]
 
     def stop(self):
-        truth.stop(self.processes)
+        suite.stop(self.processes)
 
     # What comes out
 

@@ -9,7 +9,6 @@ one keeps its names and its frames. One that is overwritten or cut in place take
 processes down; the profiler goes on and accounts for every sample.
 """
 
-import argparse
 import os
 import random
 import re
@@ -21,6 +20,7 @@ import time
 import check
 import otlp
 import robust
+import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 5
@@ -30,8 +30,7 @@ SECOND = re.compile(r"spin\nsecond_inner\nsecond_mid\nsecond_work\nplugin_work\n
 
 def make(folder):
     """The two libraries and the program that runs libplugin.so beside it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
+    suite.fresh_folder(folder)
     source = os.path.join(HERE, "programs", "plugin%s.c")
     library = ["gcc", "-O2", "-fomit-frame-pointer", "-shared", "-fPIC",
                "-Wl,-soname,libplugin.so", source % ""]
@@ -52,12 +51,6 @@ def place(folder, name):
 def host(folder):
     return subprocess.Popen([folder + "/host"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def stop(processes):
-    for process in processes:
-        process.kill()
-        process.wait()
 
 
 def profile(robust_run, out):
@@ -90,7 +83,7 @@ def cell_replaced(run, name):
         processes.append(host(folder))
         text = profiler.communicate(timeout=60)[0]
     finally:
-        stop(processes)
+        suite.stop(processes)
     result = check.Result()
     result.need(profiler.returncode == 0, "exit %d" % profiler.returncode)
     if profiler.returncode == 0:
@@ -125,7 +118,7 @@ def cell_spoiled(run, name):
         time.sleep(random.random() * 0.05)
         spoil(folder, ("cut", "overwrite")[rounds % 2])
         time.sleep(0.01)
-        stop([process])
+        suite.stop([process])
         rounds += 1
     text = profiler.communicate(timeout=60)[0]
     result = check.Result()
@@ -140,16 +133,5 @@ def cell_spoiled(run, name):
 CELLS = {"library-replaced": cell_replaced, "library-spoiled": cell_spoiled}
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("cells", nargs="*")
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    os.makedirs(args.dir, exist_ok=True)
-    return robust.run_cells(robust.Robust(args), CELLS)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(robust.Robust(suite.parser("otelprof").parse_args()).cells(CELLS))

@@ -9,7 +9,6 @@ set: which process was put into which control group, namespace and environment. 
 has 2,000 processes in 200 containers and prints what they cost. Needs root.
 """
 
-import argparse
 import json
 import os
 import re
@@ -21,11 +20,10 @@ import sys
 import time
 import uuid
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import build
 import check
 import otlp
-import run as truth
+import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMAND_LINE = 1 << 4
@@ -36,13 +34,8 @@ PHASES = 4
 EXEC_RUNS = 60
 
 
-class Identity(truth.Run):
-    def say(self, status, name, text, problems=()):
-        print("%s identity %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
+class Identity(suite.Run):
+    suite = "identity"
 
     def library(self):
         return os.path.join(os.path.dirname(os.path.abspath(self.args.otelprof)),
@@ -76,11 +69,11 @@ class Cgroups:
         found = [m[1] for m in mounts if m[2] == "cgroup2"]
         found += [m[1] for m in mounts if m[2] == "cgroup"]
         if not found:
-            raise Skip("no cgroup mount")
+            raise suite.Skip("no cgroup mount")
         self.mount = found[0]
 
     def make(self, path):
-        """The folder of @path, relative to the mount. Raises Skip where that may not be."""
+        """The folder of @path, relative to the mount. Raises suite.Skip where that may not be."""
         here = self.mount
         for part in path.strip("/").split("/"):
             here = os.path.join(here, part)
@@ -89,7 +82,7 @@ class Cgroups:
             try:
                 os.mkdir(here)
             except OSError as e:
-                raise Skip("no control group can be made: %s" % e) from e
+                raise suite.Skip("no control group can be made: %s" % e) from e
             self.made.append(here)
         return here
 
@@ -108,10 +101,6 @@ class Cgroups:
                     time.sleep(0.1)  # its last process is on its way out
 
 
-class Skip(Exception):
-    pass
-
-
 def pod_path(uid, container_id):
     """As the kubelet's systemd driver and containerd name it."""
     return ("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/"
@@ -127,13 +116,7 @@ def start(command, folder=None, env=None, wrap=()):
     def enter():
         if folder:
             Cgroups.join(folder)
-    process = subprocess.Popen([*wrap, *command], stdout=subprocess.PIPE, text=True,
-                               preexec_fn=enter, env={**os.environ, **(env or {})})
-    line = process.stdout.readline()
-    if not line.startswith("ready"):
-        process.kill()
-        raise RuntimeError("%s did not become ready" % command[0])
-    return process
+    return suite.start(*wrap, *command, preexec_fn=enter, env={**os.environ, **(env or {})})
 
 
 def compile_who(folder):
@@ -145,13 +128,6 @@ def compile_who(folder):
         if done.returncode:
             raise RuntimeError(done.stderr)
     return out
-
-
-def chain(identity):
-    path, why = build.build("c-gcc", identity.args.dir)
-    if not path:
-        raise Skip(why)
-    return path
 
 
 def resources(capture, pid):
@@ -183,17 +159,17 @@ def expect(result, capture, pid, what, **wanted):
 
 def cell_containers(identity, name):
     """One binary in two containers, one without: the stacks are equal, the resources not."""
-    program = chain(identity)
+    program = identity.program("c-gcc")
     groups = Cgroups()
     ids = [random_id(), random_id()]
     uids = [str(uuid.uuid4()), str(uuid.uuid4())]
     processes = []
     try:
         folders = [groups.make(pod_path(u, i)) for u, i in zip(uids, ids)] + [None]
-        processes = [start([program, truth.LONG], folder) for folder in folders]
+        processes = [start([program, suite.LONG], folder) for folder in folders]
         capture, _ = identity.profile(name, {"pids": [p.pid for p in processes]})
     finally:
-        truth.stop(processes)
+        suite.stop(processes)
         groups.remove()
     result = check.Result()
     for process, cid, uid in zip(processes, [*ids, None], [*uids, None]):
@@ -205,22 +181,22 @@ def cell_containers(identity, name):
 
 def cell_moved(identity, name):
     """A process goes into a container while it is profiled, with no event that tells."""
-    program = chain(identity)
+    program = identity.program("c-gcc")
     groups = Cgroups()
     if "cgroup2" not in open("/proc/mounts", encoding="utf-8").read():
-        raise Skip("no cgroup v2, whose ids samples carry")
+        raise suite.Skip("no cgroup v2, whose ids samples carry")
     cid = random_id()
     process = None
     try:
         folder = groups.make("docker/" + cid)
-        process = start([program, truth.LONG])
+        process = start([program, suite.LONG])
         mover = subprocess.Popen(["sh", "-c", 'sleep 3; echo %d >"%s/cgroup.procs"' %
                                   (process.pid, folder)])
         capture, _ = identity.profile(name, {"pids": [process.pid], "seconds": 6})
         mover.wait()
     finally:
         if process:
-            truth.stop([process])
+            suite.stop([process])
         groups.remove()
     result = check.Result()
     found, _ = resources(capture, process.pid)
@@ -236,7 +212,7 @@ def cell_exec(identity, name):
     """Each process is four programs, one after the other, of 40 ms. No sample has the name,
     the arguments or the service of another one than its stack is of."""
     who = compile_who(identity.args.dir)
-    folder = truth.fresh_folder(identity.path("exec-links"))
+    folder = suite.fresh_folder(identity.path("exec-links"))
     for k in range(PHASES):
         os.link(who, os.path.join(folder, "p%d" % k))
     driver = subprocess.Popen(
@@ -272,7 +248,7 @@ def cell_short(identity, name):
     """Processes of 10 ms in a container, many gone before they are looked at: all are in it,
     and the ones beside them, of the same file, are not."""
     who = compile_who(identity.args.dir)
-    folder = truth.fresh_folder(identity.path("short-links"))
+    folder = suite.fresh_folder(identity.path("short-links"))
     for link in ("inside", "outside"):
         os.link(who, os.path.join(folder, link))
     groups = Cgroups()
@@ -306,8 +282,8 @@ def cell_short(identity, name):
 
 def cell_pid_namespace(identity, name):
     """In a PID namespace of its own: known by the number that we see, and by its own."""
-    program = chain(identity)
-    process = start([program, truth.LONG], wrap=["unshare", "-p", "-f", "--kill-child"])
+    program = identity.program("c-gcc")
+    process = start([program, suite.LONG], wrap=["unshare", "-p", "-f", "--kill-child"])
     child = 0
     try:
         with open("/proc/%d/task/%d/children" % (process.pid, process.pid),
@@ -317,7 +293,7 @@ def cell_pid_namespace(identity, name):
     finally:
         if child:
             os.kill(child, signal.SIGKILL)
-        truth.stop([process])
+        suite.stop([process])
     result = check.Result()
     expect(result, capture, child, "from outside", process_pid=child, process_vpid=1,
            process_executable_name="c-gcc", service_name="c-gcc")
@@ -339,17 +315,17 @@ exit $status
 def cell_sidecar(identity, name):
     """Profiler and target share a PID namespace that is not the host's: pids are theirs, and
     of the others on the host nothing is seen."""
-    program = chain(identity)
-    outside = start([program, truth.LONG])
+    program = identity.program("c-gcc")
+    outside = start([program, suite.LONG])
     out = identity.path("identity-sidecar.otlp")
     command = [sys.executable, os.path.join(HERE, "library.py"), identity.library(), out,
                json.dumps({"seconds": 3})]
     try:
         done = subprocess.run(
-            ["unshare", "-p", "-f", "-m", "--mount-proc", "sh", "-c", SIDECAR % truth.LONG,
+            ["unshare", "-p", "-f", "-m", "--mount-proc", "sh", "-c", SIDECAR % suite.LONG,
              program, *command], capture_output=True, text=True, timeout=60)
     finally:
-        truth.stop([outside])
+        suite.stop([outside])
     result = check.Result()
     if done.returncode or '"error"' in done.stdout:
         result.problems.append("exit %d: %s" % (done.returncode,
@@ -370,9 +346,9 @@ def cell_sidecar(identity, name):
 def cell_procfs_root(identity, name):
     """/proc of the host at another place and read only, as a DaemonSet mounts it; in /proc
     itself there is nothing of the target."""
-    program = chain(identity)
-    root = truth.fresh_folder(identity.path("host-proc"))
-    process = start([program, truth.LONG], env={"OTEL_SERVICE_NAME": "by-another-root"})
+    program = identity.program("c-gcc")
+    root = suite.fresh_folder(identity.path("host-proc"))
+    process = start([program, suite.LONG], env={"OTEL_SERVICE_NAME": "by-another-root"})
     setup = ("mount --bind /proc {0} && mount -o remount,ro,bind {0} && "
              "mount -t tmpfs none /proc/{1} && mount --bind {0}/sys /proc/sys").format(
                  root, process.pid)
@@ -380,7 +356,7 @@ def cell_procfs_root(identity, name):
         capture, _ = identity.profile(name, {"pids": [process.pid], "procfs_root": root},
                                       setup, ["-m"])
     finally:
-        truth.stop([process])
+        suite.stop([process])
     result = check.Result()
     expect(result, capture, process.pid, "by another root", service_name="by-another-root",
            process_executable_path=program)
@@ -390,9 +366,9 @@ def cell_procfs_root(identity, name):
 def cell_hidden(identity, name):
     """The profiler is in a cgroup namespace and sees "/" for its own container: the files
     that Docker mounts over /etc/hostname tell which. Of a pod they tell the pod alone."""
-    program = chain(identity)
+    program = identity.program("c-gcc")
     cid, sandbox, uid = random_id(), random_id(), str(uuid.uuid4())
-    top = truth.fresh_folder(identity.path("var"))
+    top = suite.fresh_folder(identity.path("var"))
     docker = os.path.join(top, "docker/containers", cid)
     pod = os.path.join(top, "kubelet/pods", uid)
     box = os.path.join(top, "cri/sandboxes", sandbox)
@@ -410,12 +386,12 @@ def cell_hidden(identity, name):
                        []):
             setup = "".join("mount --bind %s %s && " % pair
                             for pair in zip(mounts[::2], mounts[1::2]))
-            processes.append(start([program, truth.LONG], folder, wrap=[
+            processes.append(start([program, suite.LONG], folder, wrap=[
                 "unshare", "-m", "sh", "-c", setup + 'exec "$@"', "sh"]))
         setup = 'echo 0 >"%s/cgroup.procs" && exec unshare -C "$@"' % folder
         capture, _ = identity.profile(name, {"pids": [p.pid for p in processes]}, setup, ["-m"])
     finally:
-        truth.stop(processes)
+        suite.stop(processes)
         groups.remove()
     result = check.Result()
     expect(result, capture, processes[0].pid, "Docker's", container_id=cid, k8s_pod_uid=None)
@@ -435,7 +411,7 @@ def cell_context(identity, name):
         capture, _ = identity.profile(name, {"pids": [process.pid], "seconds": 9,
                                              "window": 0.5})
     finally:
-        truth.stop([process])
+        suite.stop([process])
     samples = sorted((s for s in capture.samples if s.pid == process.pid),
                      key=lambda s: min(s.timestamps))
     order = []
@@ -453,8 +429,8 @@ def cell_context(identity, name):
 
 def cell_asked_for(identity, name):
     """Command line and environment only where asked for, and only what is asked for."""
-    program = chain(identity)
-    process = start([program, truth.LONG], env={"APP_MODE": "blue", "APP_SECRET": "hush"})
+    program = identity.program("c-gcc")
+    process = start([program, suite.LONG], env={"APP_MODE": "blue", "APP_SECRET": "hush"})
     pids = {"pids": [process.pid]}
     try:
         without, _ = identity.profile(name, pids)
@@ -462,13 +438,13 @@ def cell_asked_for(identity, name):
                                            "environment": ["APP_MODE", "NOT_SET"],
                                            "service_name": ""})
     finally:
-        truth.stop([process])
+        suite.stop([process])
     result = check.Result()
     resource = expect(result, without, process.pid, "not asked", process_command__args=None,
                       service_name="c-gcc", os_type="linux", host_name=socket.gethostname())
     result.need(not any("environment" in k for k in resource), "no variable")
     resource = expect(result, asked, process.pid, "asked",
-                      process_command__args=[program, truth.LONG], service_name=None,
+                      process_command__args=[program, suite.LONG], service_name=None,
                       host_name=None, host_id=None, host_arch=None, os_type=None)
     variables = {k: v for k, v in resource.items() if "environment" in k}
     result.need(variables == {"process.environment_variable.APP_MODE": "blue"},
@@ -503,7 +479,7 @@ def cell_many(identity, name):
         capture, figures = identity.profile(name, {"hz": 999, "seconds": 20, "window": 5.0})
     finally:
         if process:
-            truth.stop([process])
+            suite.stop([process])
         groups.remove()
     result = check.Result()
     number_of = dict(map(int, line.split()) for line in lines)
@@ -559,28 +535,11 @@ CELLS = {
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("cells", nargs="*")
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    os.makedirs(args.dir, exist_ok=True)
-    identity = Identity(args)
+    identity = Identity(suite.parser("otelprof").parse_args())
     if os.geteuid() != 0 or not shutil.which("unshare"):
         identity.say("skip", "all", "not root, or no unshare")
-        return 77
-    for name in args.cells or CELLS:
-        try:
-            CELLS[name](identity, name)
-        except Skip as e:
-            identity.say("skip", name, str(e))
-        except (OSError, RuntimeError, ValueError, otlp.Malformed,
-                subprocess.SubprocessError) as e:
-            identity.say("FAIL", name, "%s: %s" % (type(e).__name__, e))
-    if identity.failed:
-        return 1
-    return 0 if identity.passed else 77
+        return identity.status()
+    return identity.cells(CELLS)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths
 between), and those in the Debian roots named in OTELPROF_CHROOTS. --quick takes 3.11 alone. Prints lines like run.py's.
 """
 
-import argparse
 import glob
 import os
 import re
@@ -16,9 +15,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check
-import run
+import suite
 from cells import Cell, chain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -86,51 +84,37 @@ def interpreters():
     return found
 
 
-def cell(judge, version, command):
+def cell(run, name, command):
+    if not command:
+        raise suite.Skip("no such interpreter here")
     with open(PROGRAM, encoding="utf-8") as f:  # by its text: a root does not have the file
         process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
                                    stdout=subprocess.DEVNULL)
     time.sleep(1)
     try:
-        got = judge.record("python-" + version, "-F", str(judge.args.hz), "-d",
-                           str(judge.args.seconds), "-p", str(process.pid))
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
+                                   "-p", str(process.pid))
     finally:
-        process.kill()
-        process.wait()
-    if not got:
-        return
-    capture, text = got
+        suite.stop([process])
     result = check.check_chain(capture, CELL, process.pid)
     ends = [s for s in capture.samples if s.frames and s.frames[-1].name == "_start" or
             s.frames and "+0x" in s.frames[-1].name]
     result.need(len(ends) >= 0.99 * len(capture.samples),
                 "%d of %d stacks go down to _start" % (len(ends), len(capture.samples)))
     check_mix(capture, result)
-    judge.judge("python-" + version, result, check.check_rules(capture),
-                check.check_accounting(text))
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--dir", required=True)
+    parser = suite.parser("otelprof")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
-    parser.add_argument("versions", nargs="*")
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    os.makedirs(args.dir, exist_ok=True)
-    judge = run.Run(args)
+    run = suite.Run(parser.parse_args())
     found = interpreters()
-    for version in args.versions or (["3.11"] if args.quick else VERSIONS):
-        if version not in found:
-            judge.say("skip", "python-" + version, "no such interpreter here")
-        else:
-            cell(judge, version, found[version])
-    if judge.failed:
-        return 1
-    return 0 if judge.passed else 77
+    for version in run.args.cells or (["3.11"] if run.args.quick else VERSIONS):
+        run.cell("python-" + version, cell, found.get(version))
+    return run.status()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Each cell ends in a working profiler with less, or in one sentence that says wha
 missing; never in a crash, and never in a sample that is not accounted for.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -17,24 +16,17 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import build
 import cells
 import check
 import otlp
-import run as truth
+import suite
 
 CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=50, exact=0.97)
 SIGNALLED = 128
 
 
-class Robust(truth.Run):
-    def say(self, status, name, text, problems=()):
-        print("%s robust %s: %s" % (status, name, " ".join(text.split())), flush=True)
-        for problem in problems:
-            print("    " + problem[:600], flush=True)
-        self.failed += status == "FAIL"
-        self.passed += status == "ok"
+class Robust(suite.Run):
+    suite = "robust"
 
 
 def run(command, timeout=60):
@@ -59,15 +51,13 @@ def record_command(robust, out, pid, seconds=2):
 
 def with_chain(robust, name, wrap, setup=""):
     """Profile the chain under a changed host. It must work."""
-    path, why = build.build("c-gcc", robust.args.dir)
-    if not path:
-        return robust.say("skip", name, why)
+    path = robust.program("c-gcc")
     out = robust.path("robust-%s.otlp" % name)
-    process = truth.start(path, truth.LONG)
+    process = suite.start(path, suite.LONG)
     try:
         status, text = run(wrap(setup, record_command(robust, out, process.pid)))
     finally:
-        truth.stop([process])
+        suite.stop([process])
     result = check.Result()
     result.need(status == 0, "exit %d%s" % (status, ": " + " ".join(text.split())[-200:]
                                             if status else ""))
@@ -94,7 +84,7 @@ def cell_no_kernel_names(robust, name):
 
 def cell_no_sys_resource(robust, name):
     if not shutil.which("setpriv"):
-        return robust.say("skip", name, "no setpriv")
+        raise suite.Skip("no setpriv")
     with_chain(robust, name, lambda _, command: [
         "setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource", *command])
 
@@ -102,7 +92,7 @@ def cell_no_sys_resource(robust, name):
 def cell_no_root(robust, name):
     """Without any right: says so in a sentence."""
     if not shutil.which("setpriv"):
-        return robust.say("skip", name, "no setpriv")
+        raise suite.Skip("no setpriv")
     status, text = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                         robust.args.otelprof, "record", "-d", "1", "-o", "/dev/null",
                         "--format", "otlp"])
@@ -116,16 +106,14 @@ def cell_no_root(robust, name):
 
 def cell_kill_loop(robust, name):
     """Targets die by SIGKILL all the time."""
-    path, why = build.build("c-gcc", robust.args.dir)
-    if not path:
-        return robust.say("skip", name, why)
+    path = robust.program("c-gcc")
     out = robust.path("robust-kill.otlp")
     profiler = subprocess.Popen([robust.args.otelprof, "record", "-v", "-F", "999", "-d", "4",
                                  "-o", out, "--format", "otlp"], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     killed = 0
     while profiler.poll() is None and killed < 200:
-        process = subprocess.Popen([path, truth.LONG], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([path, suite.LONG], stdout=subprocess.DEVNULL)
         time.sleep(0.004 * (killed % 8))
         process.kill()
         process.wait()
@@ -142,18 +130,16 @@ def cell_kill_loop(robust, name):
 
 def cell_full_disk(robust, name):
     """The file system of -o is full: said, and no sample goes uncounted."""
-    path, why = build.build("c-gcc", robust.args.dir)
-    if not path:
-        return robust.say("skip", name, why)
+    path = robust.program("c-gcc")
     folder = robust.path("full")
     os.makedirs(folder, exist_ok=True)
-    process = truth.start(path, truth.LONG)
+    process = suite.start(path, suite.LONG)
     try:
         status, text = run(in_namespace(
             "mount -t tmpfs -o size=4k tmpfs %s; head -c 4096 /dev/zero >%s/filler" %
             (folder, folder), record_command(robust, folder + "/x.otlp", process.pid)))
     finally:
-        truth.stop([process])
+        suite.stop([process])
     result = check.Result()
     result.need(0 < status < SIGNALLED, "exit %d" % status)
     result.need(re.search(r"[Nn]o space|ENOSPC", text), "it says why: %s" % text.strip()[-300:])
@@ -182,10 +168,8 @@ def cell_dead_endpoint(robust, name):
 
 def cell_no_sections(robust, name):
     """A file cut behind its last segment, its section headers gone: unwound all the same."""
-    path, why = build.build("c-gcc", robust.args.dir)
-    if not path:
-        return robust.say("skip", name, why)
-    cut = robust.path("c-cut")
+    path = robust.program("c-gcc")
+    cut = robust.fresh("c-cut")
     with open(path, "rb") as f:
         data = f.read()
     count = struct.unpack_from("<H", data, 56)[0]
@@ -203,14 +187,12 @@ def cell_no_sections(robust, name):
 
 def cell_bad_record(robust, name):
     """Only f12's record of .eh_frame is garbled: stacks are right up to f12, then say so."""
-    path, why = build.build("c-gcc", robust.args.dir)
-    if not path:
-        return robust.say("skip", name, why)
+    path = robust.program("c-gcc")
     with open(path, "rb") as f:
         data = bytearray(f.read())
     if not garble_record(path, data, "f12"):
-        return robust.say("FAIL", name, "the test found no record of f12")
-    garbled = robust.path("c-garbled")
+        raise RuntimeError("the test found no record of f12")
+    garbled = robust.fresh("c-garbled")
     write_program(garbled, bytes(data))
 
     def judge(capture, pid):
@@ -250,8 +232,6 @@ def garble_record(path, data, function):
 
 
 def write_program(path, data):
-    if os.path.exists(path):
-        os.unlink(path)
     with open(path, "wb") as f:
         f.write(data)
     os.chmod(path, 0o755)
@@ -259,13 +239,13 @@ def write_program(path, data):
 
 def with_program(robust, name, path, judge):
     out = robust.path("robust-%s.otlp" % name)
-    process = truth.start(path, truth.LONG)
+    process = suite.start(path, suite.LONG)
     try:
         status, text = run(record_command(robust, out, process.pid, 3))
     finally:
-        truth.stop([process])
+        suite.stop([process])
     if status:
-        return robust.say("FAIL", name, "exit %d: %s" % (status, text.strip()[-300:]))
+        raise RuntimeError("exit %d: %s" % (status, text.strip()[-300:]))
     robust.judge(name, judge(otlp.read_file(out), process.pid), check.check_accounting(text))
 
 
@@ -282,27 +262,5 @@ CELLS = {
 }
 
 
-def run_cells(robust, known):
-    for name in robust.args.cells or known:
-        try:
-            known[name](robust, name)
-        except (OSError, RuntimeError, otlp.Malformed, subprocess.SubprocessError) as e:
-            robust.say("FAIL", name, str(e))
-    if robust.failed:
-        return 1
-    return 0 if robust.passed else 77
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--otelprof", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("cells", nargs="*")
-    args = parser.parse_args()
-    args.dir = os.path.abspath(args.dir)
-    os.makedirs(args.dir, exist_ok=True)
-    return run_cells(Robust(args), CELLS)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(Robust(suite.parser("otelprof").parse_args()).cells(CELLS))

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What live suites share: their options, their cells one after the other, and the programs
+they profile.
+
+A cell is a function (run, name, ...). It prints its results by run.say() or run.judge(); what
+it raises is its result too, a Skip or a failure.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import traceback
+
+import build
+import otlp
+
+LONG = "600"  # seconds of CPU time: longer than any recording
+
+
+class Skip(Exception):
+    """Why a cell cannot run here."""
+
+
+def parser(*required):
+    """Options: --dir DIR, those of @required, and the cells to run."""
+    made = argparse.ArgumentParser()
+    made.add_argument("--dir", required=True, type=folder)
+    for name in required:
+        made.add_argument("--" + name, required=True)
+    made.add_argument("cells", nargs="*")
+    return made
+
+
+def folder(path):
+    os.makedirs(path, exist_ok=True)
+    return os.path.abspath(path)
+
+
+def fresh_folder(path):
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+class Run:
+    suite = "truth"  # in the results
+
+    def __init__(self, args):
+        self.args = args
+        self.failed = 0
+        self.passed = 0
+
+    def say(self, status, name, text, problems=()):
+        print("%s %s %s: %s" % (status, self.suite, name, " ".join(text.split())), flush=True)
+        for problem in problems:
+            print("    " + problem[:600], flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+    def judge(self, name, *results):
+        problems = [p for r in results for p in r.problems]
+        notes = [n for r in results for n in r.notes]
+        if problems:
+            self.say("FAIL", name, "wrong", problems)
+        else:
+            self.say("ok", name, "; ".join(notes[:3]))
+
+    def cell(self, name, function, *args):
+        try:
+            function(self, name, *args)
+        except Skip as e:
+            self.say("skip", name, str(e))
+        except Exception as e:
+            self.say("FAIL", name, "%s: %s" % (type(e).__name__, e),
+                     ["%s:%d: %s" % (at.filename, at.lineno, at.line)
+                      for at in traceback.extract_tb(e.__traceback__)[1:]])
+
+    def cells(self, known, default=None):
+        """Run those of @known, {name: function}, that were asked for, or @default, or all.
+        Returns the status."""
+        for name in self.args.cells or default or known:
+            self.cell(name, known[name])
+        return self.status()
+
+    def status(self):
+        """To exit with: 1 if something failed, 77 if nothing could run."""
+        return 1 if self.failed else 0 if self.passed else 77
+
+    def path(self, name):
+        return os.path.join(self.args.dir, name)
+
+    def fresh(self, name):
+        """The path of a file that is not there any more."""
+        path = self.path(name)
+        if os.path.exists(path):
+            os.unlink(path)
+        return path
+
+    def program(self, name):
+        """The path of a known-answer program, which is built."""
+        path, why = build.build(name, self.args.dir)
+        if not path:
+            raise Skip(why)
+        return path
+
+    def record(self, name, *options):
+        """Run "otelprof record". Returns (capture, text)."""
+        out = self.fresh(name + ".otlp")
+        done = subprocess.run([self.args.otelprof, "record", "-v", "-o", out, "--format", "otlp",
+                               *options], capture_output=True, text=True, timeout=300)
+        text = done.stdout + done.stderr
+        if done.returncode:
+            raise RuntimeError("otelprof record: exit %d: %s" % (
+                done.returncode, " ".join(text.strip().splitlines()[-6:])))
+        return otlp.read_file(out), text
+
+
+def start(*command, **options):
+    """Start a program and wait for its "ready PID". @options: Popen's."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+    if not process.stdout.readline().startswith("ready"):
+        stop([process])
+        raise RuntimeError("%s did not become ready" % " ".join(command))
+    return process
+
+
+def stop(processes):
+    for process in processes:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+def end(process, seconds=60, sign=signal.SIGTERM):
+    """Ask @process to end, and see to it. Returns its status."""
+    process.send_signal(sign)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
