@@ -20,11 +20,13 @@ top=$PWD
 out=${OTELPROF_BUILD:-$top/build-tests}
 cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
 must=${OTELPROF_MUST:-meson live}
-matrix= quick= install=yes write= suites=
+matrix= quick= quick_cells=--quick install=yes write= suites=
+release= # builds or fails, once that was tried
+unset why
 
 for option; do
 	case $option in
-	--matrix) matrix=yes ;;
+	--matrix) matrix=yes quick_cells= ;;
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
@@ -96,6 +98,19 @@ meson_suites() {
 	grep -E "^(FAIL|skip) $2 " "$results" || true
 }
 
+# Build the release, once a run: an old one would be tested in place of the tree. Where it does
+# not build, suite $1 has failed.
+have_release() {
+	if [ -z "$release" ]; then
+		release=fails
+		! build release --buildtype=release || release=builds
+	fi
+	[ "$release" = builds ] || {
+		result "FAIL $1 all: the release build fails"
+		return 1
+	}
+}
+
 run_meson() {
 	say "sanitizer build and its suites"
 	if build dev --native-file tests/dev.ini; then
@@ -105,120 +120,79 @@ run_meson() {
 	fi
 	[ -z "$quick" ] || return 0
 	say "release build and its suites"
-	if build release --buildtype=release; then
-		meson_suites release release
-	else
-		result "FAIL release build: does not build"
-	fi
+	! have_release release || meson_suites release release
 }
 
 otelprof=$out/release/examples/otelprof/otelprof
 
-# Whether live tests can run here; otherwise the reason.
+# Nothing where otelprof can profile, otherwise why not.
 why_not_live() {
-	# Always: an old binary would be tested in place of the tree.
-	build release --buildtype=release >"$out/why.log" 2>&1 || {
-		echo "the release build fails"
-		return
-	}
 	[ "$(id -u)" -eq 0 ] || {
 		echo "not root"
 		return
 	}
-	"$otelprof" doctor >"$out/doctor.log" 2>&1 || {
+	"$otelprof" doctor >"$out/doctor.log" 2>&1 ||
 		echo "otelprof doctor: $(grep -i -m 1 missing "$out/doctor.log" || echo failed)"
-	}
+}
+
+# Run suite $1, titled $2, by the rest of the arguments where otelprof can profile.
+live() {
+	suite=$1
+	say "$2"
+	shift 2
+	have_release "$suite" || return 0
+	: "${why=$(why_not_live)}" # asked once a run
+	if [ -n "$why" ]; then
+		result "skip $suite all: $why"
+	else
+		collect "$suite" "$@"
+	fi
+}
+
+# Suite $1, titled $2, by tests/truth/$3 with more options.
+truth() {
+	suite=$1
+	title=$2
+	program=tests/truth/$3
+	shift 3
+	live "$suite" "$title" python3 "$program" --otelprof "$otelprof" --dir "$out/truth" "$@"
 }
 
 run_live() {
-	say "known-answer programs"
-	why=$(why_not_live)
-	case $why in
-	'') ;;
-	the*)
-		result "FAIL live all: $why"
-		return
-		;;
-	*)
-		result "skip live all: $why"
-		return
-		;;
-	esac
-	option=--quick
-	[ -z "$matrix" ] || option=
 	# shellcheck disable=SC2086
-	collect truth python3 tests/truth/run.py --otelprof "$otelprof" --dir "$out/truth" $option
-	collect robust python3 tests/truth/robust.py --otelprof "$otelprof" --dir "$out/truth"
-	collect changing python3 tests/truth/changing.py --otelprof "$otelprof" \
-		--dir "$out/truth"
-	collect identity python3 tests/truth/identity.py --otelprof "$otelprof" \
-		--dir "$out/truth"
+	truth truth "known-answer programs" run.py $quick_cells
+	truth robust "a host that is not as it should be" robust.py
+	truth changing "files that change" changing.py
+	truth identity "whose samples they are" identity.py
 }
 
 run_python() {
-	say "Python"
-	why=$(why_not_live)
-	if [ -n "$why" ]; then
-		result "skip python all: $why"
-	else
-		option=--quick
-		[ -z "$matrix" ] || option=
-		# shellcheck disable=SC2086
-		collect python python3 tests/truth/python.py --otelprof "$otelprof" \
-			--dir "$out/truth" $option
-	fi
+	# shellcheck disable=SC2086
+	truth python "Python" python.py $quick_cells
 }
 
 run_e2e() {
-	say "a real Collector"
-	why=$(why_not_live)
-	if [ -n "$why" ]; then
-		result "skip e2e all: $why"
-	else
-		collect e2e sh tests/e2e/run.sh "$otelprof" "$out/e2e"
-	fi
+	live e2e "a real Collector" sh tests/e2e/run.sh "$otelprof" "$out/e2e"
 }
 
 # After e2e, which builds the Collector.
 run_delivery() {
 	say "outages"
-	if build release --buildtype=release; then
-		collect delivery sh tests/export/run.sh "$out/release"
-	else
-		result "FAIL delivery all: the release build fails"
-	fi
+	! have_release delivery || collect delivery sh tests/export/run.sh "$out/release"
 }
 
 run_collector() {
-	say "the receiver in Collectors"
-	why=$(why_not_live)
-	if [ -n "$why" ]; then
-		result "skip collector all: $why"
-	else
-		collect collector sh tests/collector/run.sh "$out/collector"
-	fi
+	live collector "the receiver in Collectors" sh tests/collector/run.sh "$out/collector"
 }
 
 # After e2e, which builds the Collector.
 run_k8s() {
-	say "Kubernetes"
-	why=$(why_not_live)
-	if [ -n "$why" ]; then
-		result "skip k8s all: $why"
-	else
-		collect k8s sh tests/k8s/run.sh "$otelprof" "$out/k8s"
-	fi
+	live k8s "Kubernetes" sh tests/k8s/run.sh "$otelprof" "$out/k8s"
 }
 
 run_backends() {
-	say "what backends make of it"
-	why=$(why_not_live)
-	if [ -n "$why" ]; then
-		result "skip backends all: $why"
-	else
-		collect backends python3 tests/backends/run.py --otelprof "$otelprof" \
-			--write "$out/release/tests/otlp/otlp_write" --dir "$out/backends"
-	fi
+	live backends "what backends make of it" python3 tests/backends/run.py \
+		--otelprof "$otelprof" --write "$out/release/tests/otlp/otlp_write" --dir "$out/backends"
 }
 
 run_valgrind() {
@@ -228,10 +202,7 @@ run_valgrind() {
 
 run_vm() {
 	say "kernels"
-	build release --buildtype=release || {
-		result "FAIL vm all: the release build fails"
-		return
-	}
+	have_release vm || return 0
 	python3 tests/truth/build.py "$out/truth" c-gcc >/dev/null
 	collect vm python3 tests/vm/vm.py --build "$out/release" --truth "$out/truth" \
 		--logs "$out/vm"
