@@ -19,6 +19,7 @@ A profile may come twice (at least once is the promise); a loss that is not coun
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -355,7 +356,9 @@ def main():
     args.away = 600 if args.real_time else 30
     args.trouble = 10 if args.real_time else 1.5
     args.live_kills = 8 if args.real_time else 3
-    if args.protocol == "grpc" and subprocess.run(
+    if args.protocol == "http":
+        args.python = sys.executable
+    elif not shutil.which(args.python) or subprocess.run(
             [args.python, "-c", "import grpc"], capture_output=True).returncode:
         print("skip delivery grpc: no grpcio in", args.python)
         return SKIPPED

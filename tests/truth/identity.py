@@ -352,14 +352,19 @@ def cell_procfs_root(identity, name):
     setup = ("mount --bind /proc {0} && mount -o remount,ro,bind {0} && "
              "mount -t tmpfs none /proc/{1} && mount --bind {0}/sys /proc/sys").format(
                  root, process.pid)
+    # From another mount namespace the kernel's path is another one where / is no mount of
+    # the machine's (chroot).
+    path = subprocess.run(["unshare", "-m", "readlink", "/proc/%d/exe" % process.pid],
+                          capture_output=True, text=True, check=True).stdout.strip()
     try:
         capture, _ = identity.profile(name, {"pids": [process.pid], "procfs_root": root},
                                       setup, ["-m"])
     finally:
         suite.stop([process])
     result = check.Result()
+    result.need(path.endswith(program), "the kernel calls it %s" % path)
     expect(result, capture, process.pid, "by another root", service_name="by-another-root",
-           process_executable_path=program)
+           process_executable_path=path)
     identity.judge(name, result)
 
 
