@@ -134,8 +134,8 @@ static bool same(const struct frames *truth, const struct frames *got)
 	return true;
 }
 
-/* The thread that waits in hold(). */
-static void find_holder(struct live *live, struct frames *ret)
+/* The thread that waits in hold(), or the last one, and its frames. */
+static int find_holder(struct live *live, struct frames *ret)
 {
 	int tid[THREADS_MAX];
 	size_t len = live_threads(live, tid, THREADS_MAX);
@@ -151,10 +151,11 @@ static void find_holder(struct live *live, struct frames *ret)
 			/* it said its frames, and may not have gone to wait yet */
 			if (ret->len && strcmp(ret->frame[0].name, "hold") == 0 &&
 			    ret->natives[0] == 0)
-				return;
+				return tid[i];
 		}
 		(void)usleep(10000);
 	}
+	return len ? tid[len - 1] : live->pid;
 }
 
 static void check_scenes(const char *python)
@@ -167,6 +168,7 @@ static void check_scenes(const char *python)
 	char line[256];
 	int scenes = 0;
 	size_t fresh = 0;
+	int holder;
 
 	for (;;) {
 		read_line(live, line, sizeof(line));
@@ -179,14 +181,14 @@ static void check_scenes(const char *python)
 			if (!live->instance)
 				TEST_FAIL("%s: no Python was found", python);
 		}
-		find_holder(live, &got);
+		holder = find_holder(live, &got);
 		if (!same(&truth, &got)) {
 			print_frames("truth", &truth);
 			print_frames("got", &got);
 			TEST_FAIL("%s: %s: not the same", python, line);
 		}
 		fresh += got.fresh;
-		find_holder(live, &got);
+		walk(live, holder, &got);
 		CHECK_INT(got.fresh, 0);
 		live->late = true;
 		walk(live, live->pid, &got);
