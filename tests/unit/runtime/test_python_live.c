@@ -18,7 +18,7 @@ enum {
 	FRAMES_MAX = 512,
 	THREADS_MAX = 8,
 	CALLS_SAMPLES = 600, /* one in 200 stops amid a frame that is half made */
-	CALLS_EXACT_PERCENT = 98,
+	CALLS_EXACT_PERCENT = 99,
 	CHAIN = 24,
 };
 
