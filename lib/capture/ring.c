@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -52,12 +51,10 @@ void op_ring_close(struct op_ring *ring)
 static const void *in_one_piece(const struct op_ring *ring, unsigned long at, size_t len)
 {
 	size_t offset = at & (ring->bytes - 1);
-	size_t first = ring->bytes - offset;
 
-	if (len <= first)
+	if (len <= ring->bytes - offset)
 		return ring->data + offset;
-	memcpy(ring->scratch, ring->data + offset, first);
-	memcpy(ring->scratch + first, ring->data, len - first);
+	op_ring_copy(ring->data, ring->bytes, at, ring->scratch, len);
 	return ring->scratch;
 }
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	OP_RING_RECORD_MAX = 64 * 1024, /* bytes; ours have at most a third of it */
@@ -23,6 +24,17 @@ struct op_ring {
 	size_t page_size;
 	uint8_t *scratch; /* OP_RING_RECORD_MAX, for a record that wraps */
 };
+
+/* Copy @len bytes at position @at of a ring's @bytes of @data, a power of two. */
+static inline void op_ring_copy(const uint8_t *data, size_t bytes, uint64_t at, void *to,
+				size_t len)
+{
+	size_t offset = at & (bytes - 1);
+	size_t first = len < bytes - offset ? len : bytes - offset;
+
+	memcpy(to, data + offset, first);
+	memcpy((uint8_t *)to + first, data, len - first);
+}
 
 /*
  * One record; valid until the call returns. @len is 0 for one that is too long. A result

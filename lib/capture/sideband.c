@@ -136,11 +136,7 @@ static void on_record(struct op_capture *c, struct op_processes *processes,
 /* Copy @len bytes at position @at of a ring of OP_SIDEBAND_BYTES. */
 static void copy_out(const uint8_t *ring, uint64_t at, void *to, size_t len)
 {
-	size_t off = at & (OP_SIDEBAND_BYTES - 1);
-	size_t first = len < OP_SIDEBAND_BYTES - off ? len : OP_SIDEBAND_BYTES - off;
-
-	memcpy(to, ring + off, first);
-	memcpy((uint8_t *)to + first, ring, len - first);
+	op_ring_copy(ring, OP_SIDEBAND_BYTES, at, to, len);
 }
 
 /* Look at the next record of @e: its header and time. False where none is whole. */
