@@ -54,16 +54,24 @@ void check_tried_again(const char *const *steps, uint32_t timeout_ms, uint32_t l
 	server_stop(&s);
 }
 
-void check_refused(const char *step, const char *word)
+/* Two requests, of 7 and 11 samples, the first of which is answered by @step. */
+static struct server send_two(struct rig *g, const char *step)
 {
 	struct server s = start(step, "ok", NULL, NULL);
-	struct rig g;
 
-	rig_up(&g, s.port);
-	submit(&g, "abc", 7);
-	submit(&g, "def", 11);
-	CHECK_INT(flush(&g, 20000), 0);
+	rig_up(g, s.port);
+	submit(g, "abc", 7);
+	submit(g, "def", 11);
+	CHECK_INT(flush(g, 20000), 0);
 	check_line(&s, "body=abc");
+	return s;
+}
+
+void check_refused(const char *step, const char *word)
+{
+	struct rig g;
+	struct server s = send_two(&g, step);
+
 	check_line(&s, "call ok len=3 body=def");
 	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 7);
 	CHECK_INT(g.stats.samples_exported, 11);
@@ -182,14 +190,9 @@ void test_compression_is_as_asked(void)
 
 void test_partial_success_is_not_sent_again(void)
 {
-	struct server s = start("partial:3:too old", "ok", NULL, NULL);
 	struct rig g;
+	struct server s = send_two(&g, "partial:3:too old");
 
-	rig_up(&g, s.port);
-	submit(&g, "abc", 7);
-	submit(&g, "def", 11);
-	CHECK_INT(flush(&g, 20000), 0);
-	check_line(&s, "body=abc");
 	check_line(&s, "body=def");
 	CHECK_INT(g.stats.profiles_rejected, 3);
 	CHECK_INT(g.stats.samples_exported, 18);
