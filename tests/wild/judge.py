@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of the stacks of a program: how many end early and why, how many frames have
+no name, how deep they are."""
+
+import collections
+import os
+import re
+import statistics
+
+ADDRESS = re.compile(r"(\+0x[0-9a-f]+|^0x[0-9a-f]+|^)$")
+ERROR = re.compile(r"\[unwind error: (\w+)\]$")
+
+
+def end_of(frames):
+    """Why the stack ends early, "" where it does not; and the frames without that mark."""
+    if not frames:
+        return "", frames
+    last = frames[-1]
+    if last.type == "abort-marker":  # the peer's; its number is the address
+        return "abort %d" % last.address, frames[:-1]
+    if last.name == "[truncated]":
+        return "truncated", frames[:-1]
+    error = ERROR.match(last.name)
+    if error:
+        return error[1], frames[:-1]
+    return "", frames
+
+
+class Verdict:
+    """Of one profiler on one program."""
+
+    def __init__(self):
+        self.samples = 0
+        self.bad = 0
+        self.reasons = collections.Counter()
+        self.where = collections.Counter()  # (reason, executable, last frames)
+        self.roots = collections.Counter()  # outermost frames of stacks that end well
+        self.frames = 0
+        self.unnamed = 0
+        self.depths = []
+
+    def add(self, sample):
+        reason, frames = end_of(sample.frames)
+        user = [f for f in frames if f.type != "kernel"]
+        self.samples += sample.count
+        self.depths += [len(user)] * sample.count
+        self.frames += len(user) * sample.count
+        self.unnamed += sample.count * sum(bool(ADDRESS.search(f.name)) for f in user)
+        if reason:
+            self.bad += sample.count
+            self.reasons[reason] += sample.count
+            self.where[reason, sample.exe, trail(user)] += sample.count
+        elif user:
+            self.roots[sample.exe, trail(user[-1:])] += sample.count
+
+    @property
+    def bad_share(self):
+        return 100 * self.bad / self.samples if self.samples else 0.0
+
+    @property
+    def unnamed_share(self):
+        return 100 * self.unnamed / self.frames if self.frames else 0.0
+
+    @property
+    def depth(self):
+        return int(statistics.median(self.depths)) if self.depths else 0
+
+    def why(self):
+        """The reasons, most frequent first, as "32 truncated, 1 native_no_rule"."""
+        return ", ".join("%d %s" % (n, r) for r, n in self.reasons.most_common(4))
+
+
+def trail(frames):
+    """The outermost frames of a stack in words."""
+    return " < ".join(word(f) for f in reversed(frames[-3:])) or "(no frame)"
+
+
+def word(frame):
+    at = "%s+%#x" % (os.path.basename(frame.mapping), frame.address)
+    return at if not frame.name or frame.name == at else "%s (%s)" % (frame.name, at)

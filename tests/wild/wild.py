@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs under load, and what both profilers make of them. Called by run.sh.
+
+Each program runs in a control group of its own. `otelprof record --cgroup` records it from
+before its first exec to its end. The peer runs from the beginning to the end of everything,
+because it needs 15 s to warm up; a sample of it counts for the program whose time it was
+taken in and one of whose processes it was taken from.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.join(HERE, "..", "..")
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+sys.path.insert(0, HERE)
+import judge
+import measure
+import otlp
+import suite
+from programs import PROGRAMS
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--otelprof", required=True)
+    parser.add_argument("--tools", help="what tests/bench/build-peer.sh printed")
+    parser.add_argument("--peer")
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--hz", type=int, default=99)
+    parser.add_argument("--why", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--dir", type=suite.folder)
+    parser.add_argument("programs", nargs="*")
+    args = parser.parse_args()
+    args.otelprof = os.path.abspath(args.otelprof)
+    cache = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
+    args.dir = args.dir or suite.folder(os.path.join(cache, "wild"))
+    return args
+
+
+def chosen(args):
+    known = {p.name: p for p in PROGRAMS}
+    unknown = [name for name in args.programs if name not in known]
+    if unknown:
+        sys.exit("wild.py: no such program: %s (see --list)" % " ".join(unknown))
+    return [known[name] for name in args.programs] or PROGRAMS
+
+
+def prepare(program, args):
+    """Make the program's input, once. Returns its folder; raises suite.Skip."""
+    for need in program.needs.split():
+        if not (os.path.exists(need) if "/" in need else shutil.which(need)):
+            raise suite.Skip("no %s" % need)
+    folder = suite.folder(os.path.join(args.dir, program.name))
+    stamp = os.path.join(folder, "made")
+    made = measure.read(stamp)
+    if made != program.make:
+        done = subprocess.run(["sh", "-ec", program.make], cwd=folder, env=environment(folder),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            raise suite.Skip("its input is not made: %s" % done.stderr.strip()[-200:])
+        with open(stamp, "w", encoding="utf-8") as f:
+            f.write(program.make)
+    return folder
+
+
+def environment(folder):
+    return {**os.environ, "DIR": folder, "SRC": os.path.join(HERE, "sources"),
+            "TOP": os.path.abspath(TOP), "LC_ALL": "C.UTF-8"}
+
+
+def run(program, args, peer):
+    """Profile one program. Returns its row: {profiler: Verdict}."""
+    folder = prepare(program, args)
+    with measure.Group(program.name) as group:
+        load = measure.Load(group, program.load, folder, environment(folder))
+        if program.warm:
+            load.start()
+            time.sleep(program.warm)
+        record = measure.Record(args, group, os.path.join(folder, "ours.otlp"))
+        if not program.warm:
+            load.start()
+        time.sleep(args.seconds)
+        ended = load.ended()
+        capture = record.finish()
+        load.stop()
+    if ended:
+        raise RuntimeError("the load ended by itself: %s" % load.complaint())
+    verdict = judge.Verdict()
+    for sample in capture.samples:
+        if measure.counts(program, sample):
+            verdict.add(sample)
+    if not verdict.samples:
+        raise RuntimeError("no samples; the load said: %s" % load.complaint())
+    return verdict
+
+
+def show(name, verdict):
+    print("%-14s %7d %6.2f %8.1f %5d  %s" % (name, verdict.samples, verdict.bad_share,
+                                            verdict.unnamed_share, verdict.depth,
+                                            verdict.why()), flush=True)
+
+
+def explain(verdict):
+    for (reason, exe, frames), count in verdict.where.most_common(12):
+        print("    %5d %s in %s: %s" % (count, reason, exe, frames))
+    for (exe, frame), count in verdict.roots.most_common(6):
+        print("    %5d ends well in %s: %s" % (count, exe, frame))
+
+
+def main():
+    args = options()
+    if args.list:
+        print("\n".join(p.name for p in PROGRAMS))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *unused: sys.exit(1))
+    print("%-14s %7s %6s %8s %5s  %s" % ("program", "samples", "bad %", "unnamed %", "depth",
+                                        "stacks that end early"), flush=True)
+    failed = 0
+    for program in chosen(args):
+        try:
+            verdict = run(program, args, None)
+        except suite.Skip as e:
+            print("skip wild %s: %s" % (program.name, e), flush=True)
+            continue
+        except (RuntimeError, OSError, otlp.Malformed) as e:
+            print("FAIL wild %s: %s" % (program.name, e), flush=True)
+            failed += 1
+            continue
+        show(program.name, verdict)
+        if args.why:
+            explain(verdict)
+        failed += verdict.bad_share > program.bound
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
