@@ -14,13 +14,25 @@ enum {
 	OP_ARM64_REGS_LEN = 33, /* x0 to x30, sp, pc */
 	OP_ARM64_FP = 29,
 	OP_ARM64_LR = 30,
+	OP_ARM64_ADDRESS_BITS = 48, /* where the kernel does not tell: of nearly all */
 };
 
-/* A return address as a code address: without its pointer authentication code, which
- * stands above the 48 bits (52 with LVA) of a user address. */
-static __always_inline __u64 op_arch_code_address(__u64 ra)
+/*
+ * The bits of a code address, of a process whose addresses end at @task_size: a power of
+ * two, between 36 and 52 bits by the kernel's configuration and the CPU.
+ */
+static __always_inline __u64 op_arch_code_mask(__u64 task_size)
 {
-	return ra & ((1ULL << 52) - 1);
+	if (!task_size || (task_size & (task_size - 1)))
+		return (1ULL << OP_ARM64_ADDRESS_BITS) - 1;
+	return task_size - 1;
+}
+
+/* A return address as a code address: without its pointer authentication code, which
+ * stands in the bits above those of the process's addresses. */
+static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
+{
+	return ra & op_arch_code_mask(u->task_size);
 }
 
 /* Go to what a signal interrupted: its registers were saved by the kernel at sp. */
@@ -79,7 +91,7 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 			return op_end(u, OP_ERROR_native_leaf_rule);
 		break;
 	}
-	ra = op_arch_code_address(ra);
+	ra = op_arch_code_address(u, ra);
 	u->sp = cfa;
 	u->fp = fp;
 	if (!ra)

@@ -31,7 +31,7 @@ enum {
 };
 
 /* A return address as a code address. */
-static __always_inline __u64 op_arch_code_address(__u64 ra)
+static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {
 	return ra;
 }

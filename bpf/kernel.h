@@ -62,7 +62,9 @@ struct pid {
 	struct upid numbers[1];
 };
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long task_size;
+};
 
 #if defined(__TARGET_ARCH_x86)
 struct thread_struct {

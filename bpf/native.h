@@ -177,7 +177,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 		return op_end(u, OP_ERROR_native_frame_pointer);
 	if (op_read_stack(u, fp, &next_fp) || op_read_stack(u, fp + 8, &ra))
 		return op_end(u, OP_ERROR_native_frame_pointer);
-	ra = op_arch_code_address(ra);
+	ra = op_arch_code_address(u, ra);
 	if (!ra)
 		return op_end(u, OP_END_COMPLETE);
 	u->sp = fp + 16;

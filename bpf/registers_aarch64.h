@@ -46,6 +46,7 @@ static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 	}
 	if (pstate & OP_PSR_MODE32)
 		to->sp = 0;
+	to->task_size = BPF_CORE_READ(task, mm, task_size);
 	return in_kernel;
 }
 

@@ -209,6 +209,7 @@ static __always_inline __u32 op_prepare_walk(struct op_cpu *cpu, struct task_str
 	u->window_at = ~0ULL;
 	u->max_frames = op_max_frames;
 	u->thread_pointer = cpu->registers.thread_pointer;
+	u->task_size = cpu->registers.task_size;
 	__builtin_memset(u->runtime_state, 0, sizeof(u->runtime_state));
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);

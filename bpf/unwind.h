@@ -35,6 +35,7 @@ struct op_unwind {
 	__u64 fp;
 	__u64 lr;
 	__u64 thread_pointer; /* of the thread; 0: unknown */
+	__u64 task_size;      /* where the process's addresses end; 0: unknown */
 	__u64 end_pc;
 	__u64 platform; /* the host's context; unused in the kernel */
 

@@ -240,6 +240,7 @@ struct op_registers {
 	__u64 fp;
 	__u64 lr;
 	__u64 thread_pointer; /* base of the thread's static TLS */
+	__u64 task_size;      /* aarch64: where the process's addresses end; 0: unknown */
 	__u64 reg[OP_LEAF_REGS];
 };
 
@@ -287,7 +288,7 @@ _Static_assert(sizeof(struct op_mapping) == 24, "layout");
 _Static_assert(sizeof(struct op_process) == 80, "layout");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 80, "layout");
-_Static_assert(sizeof(struct op_registers) == 296, "layout");
+_Static_assert(sizeof(struct op_registers) == 304, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
 _Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,
 	       "references reach all slabs");

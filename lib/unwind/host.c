@@ -32,6 +32,7 @@ static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 	u->lr = r->lr;
 	memcpy(u->reg, r->reg, sizeof(u->reg));
 	u->thread_pointer = r->thread_pointer;
+	u->task_size = r->task_size;
 	u->exact = 1;
 	u->window_at = ~0ULL;
 	u->late = input->late;
