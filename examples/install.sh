@@ -18,7 +18,7 @@ tests="
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
 matrix="
-	qemu-system-x86 busybox-static debootstrap util-linux chromium"
+	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs debootstrap util-linux chromium"
 
 case ${1:-} in
 tests) packages="$packages $tests" ;;

@@ -11,7 +11,7 @@ LEAVES = {"a": "leaf_a", "b": "leaf_b", "c": "leaf_c"}
 
 # libc's own functions: a static function of a stripped library has no name.
 NO_NAME = r"libc\.so\.6\+0x[0-9a-f]+"
-VDSO = r"(?:__vdso_\w+|\[?(?:linux-)?vdso[^\n+]*\+0x[0-9a-f]+)"
+VDSO = r"(?:__(?:vdso|kernel)_\w+|\[?(?:linux-)?vdso[^\n+]*\+0x[0-9a-f]+)"
 CLOCK = r"(?:(?:%s|(?:__GI_)?(?:__)?clock_gettime)\n)*" % VDSO
 LIBC_START = (r"(?:%s|__libc_start_call_main)\n__libc_start_main[\w.@]*\n_start\n" % NO_NAME)
 RUN = r"(?:truth_run[\w.]*\n)(?:truth_main[\w.]*\n)?"

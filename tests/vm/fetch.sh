@@ -1,17 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fetch the Debian kernels of the matrix into the cache. The packages are downloaded with
-# apt, which checks the archive's signatures, in an apt root of our own: nothing of the
-# host's configuration is used or changed. Prints "VERSION IMAGE" for each kernel.
+# Fetch the Debian kernels of the matrix into the cache. Prints "VERSION FOLDER" for each
+# kernel; in the folder are vmlinuz and the modules that a disk needs, in the order in which
+# they are loaded.
 #
-#     tests/vm/fetch.sh [VERSION...]        default: 5.10 6.1 6.12 7.2
+#     tests/vm/fetch.sh [--arm64] [VERSION...]        default: 5.10 6.1 6.12 7.2
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/kernels
-# Where this machine itself has its packages from.
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Origin: Debian" |
-	grep -v security | head -n 1)}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+mkdir -p "$cache"
+# shellcheck source=tests/vm/apt.sh
+. "$here/apt.sh"
+
+arch=amd64
+if [ "${1:-}" = --arm64 ]; then
+	arch=arm64
+	shift
+fi
 
 suite_of() {
 	case $1 in
@@ -22,77 +28,64 @@ suite_of() {
 	esac
 }
 
-# The newest package with kernel $1 in an apt root: from 6.19 on linux-binary-* has the
-# image and linux-image-* only depends on it.
+# The newest package with kernel $1 in the apt root: from 6.19 on linux-binary-* has the
+# image, linux-modules-* the modules, and linux-image-* only depends on them.
 package_of() {
 	version=$(printf '%s' "$1" | sed 's/\./\\./g')
 	for kind in binary image; do
 		apt_ apt-cache pkgnames "linux-$kind-$1" |
-			grep -E "^linux-$kind-$version[.0-9]*[-+][-+.a-z0-9]*cloud-amd64$" |
+			grep -E "^linux-$kind-$version[.0-9]*[-+][-+.a-z0-9]*cloud-$arch$" |
 			sort -V | tail -n 1
 	done | head -n 1
 }
 
-apt_() {
-	program=$1
-	shift
-	APT_CONFIG=$root/apt.conf "$program" "$@"
+# Copy into $2 the modules of tree $1 that ext4 on a virtio disk needs, with a number in
+# front that says when; what is not there is part of the kernel.
+modules() {
+	mkdir -p "$2"
+	number=10
+	for module in virtio virtio_ring virtio_mmio virtio_pci_modern_dev virtio_pci_legacy_dev \
+		virtio_pci virtio_blk crc16 crc32c_generic libcrc32c mbcache jbd2 ext4; do
+		number=$((number + 1))
+		file=$(find "$1" -name "$module.ko" -o -name "$module.ko.xz")
+		[ -z "$file" ] || cp "$file" "$2/$number-$(basename "$file")"
+	done
+	for file in "$2"/*.xz; do
+		[ ! -e "$file" ] || xz -d "$file"
+	done
 }
 
-setup_root() {
-	root=$cache/apt/$1
-	mkdir -p "$root/lists/partial" "$root/archives/partial"
-	[ -s "$root/status" ] || : >"$root/status"
-	printf 'deb [signed-by=%s arch=amd64] %s %s main\n' "$keyring" "$mirror" "$1" \
-		>"$root/sources.list"
-	cat >"$root/apt.conf" <<CONF
-Dir::State "$root";
-Dir::State::status "$root/status";
-Dir::State::lists "$root/lists";
-Dir::Cache "$root";
-Dir::Cache::archives "$root/archives";
-Dir::Etc::sourcelist "$root/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
-APT::Get::AllowUnauthenticated "false";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Check-Valid-Until "false";
-CONF
-	if [ -z "$(ls "$root/lists" | grep _Packages || true)" ]; then
-		apt_ apt-get -qq update >&2
-	fi
-}
-
-# Print "VERSION IMAGE" of kernel $1. Runs in a shell of its own, where set -e holds.
+# Print "VERSION FOLDER" of kernel $1. Runs in a shell of its own, where set -e holds.
 fetch() (
 	set -eu
-	image=$cache/$1/vmlinuz
-	if [ ! -s "$image" ]; then
-		setup_root "$(suite_of "$1")"
+	folder=$cache/$arch-$1
+	if [ ! -s "$folder/vmlinuz" ]; then
+		apt_root "$(suite_of "$1")" "$arch"
 		package=$(package_of "$1")
 		if [ -z "$package" ]; then
 			echo "no cloud kernel $1 in $(suite_of "$1")" >&2
 			exit 1
 		fi
-		tmp=$cache/$1.tmp
+		tmp=$cache/$arch-$1.tmp
 		rm -rf "$tmp"
 		mkdir -p "$tmp/root"
 		cd "$tmp"
-		apt_ apt-get -qq download "$package" >&2
-		dpkg-deb -x ./*.deb root
+		more=$(apt_ apt-cache pkgnames "linux-modules-${package#linux-*-}" | head -n 1)
+		# shellcheck disable=SC2086
+		apt_ apt-get -qq download $package $more >&2
+		for deb in ./*.deb; do
+			dpkg-deb -x "$deb" root
+		done
 		mv "$(find root -name 'vmlinuz*' -type f | head -n 1)" vmlinuz
+		modules root modules
 		echo "$package" >package
-		rm -rf root ./*.deb "${cache:?}/$1"
-		mv "$tmp" "$cache/$1"
+		rm -rf root ./*.deb "$folder"
+		mv "$tmp" "$folder"
 	fi
-	echo "$1 $image"
+	echo "$1 $folder"
 )
 
 [ $# -gt 0 ] || set -- 5.10 6.1 6.12 7.2
-mkdir -p "$cache"
 status=0
 for version in "$@"; do
 	set +e

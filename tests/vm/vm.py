@@ -1,105 +1,125 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Boot Debian kernels under qemu and check a recording made in each.
+"""Boot Debian kernels under qemu and check what otelprof records in each.
 
-    tests/vm/vm.py [--build DIR] [--truth DIR] [--trivial] [VERSION...]
+    tests/vm/vm.py --dir DIR [--build DIR] [--arch x86_64|aarch64] [--cpu CPU]
+                   [--seconds S] [--cells CELL,…] [VERSION...]
 
-Prints one line a kernel, "ok|FAIL|skip KERNEL: what", and exits 0 (all passed), 1 (one
-failed) or 77 (nothing could run). --trivial boots with no payload. The guest is emulated
-(tcg), so it runs on any machine; a load on the host makes it slow, never wrong: time-outs
-are generous and of samples only a fraction is asked for.
+Prints "ok|FAIL|skip SUITE VERSION/CELL: what" for each program, where SUITE is vm or
+vm-arm64, and writes loads.md into DIR: what each kernel program costs to load. Exits 0 (all
+passed), 1 (one failed) or 77 (nothing could run). For aarch64 otelprof and the programs are
+built by this script, with the cross compiler. The guest is emulated (tcg), so it runs on any
+machine; a load on the host makes it slow, never wrong: time-outs are generous, and of samples
+only a fraction is asked for.
 """
 
 import argparse
-import base64
-import gzip
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 import time
+from dataclasses import replace
+
+import guest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.join(HERE, "..", "..")
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
-CACHE = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
+
+import build as truth
+import cells as known
+import check
+import otlp
+import python as known_python
+
 VERSIONS = ["5.10", "6.1", "6.12", "7.2"]
-BOOT_SECONDS = 600
-# qemu 7.2's emulation corrupts the flags register now and then while a kernel patches its
-# own code in early boot. A guest that dies before its first process is started again.
-BOOTS = 4
+BOOT_SECONDS = 900  # and for each cell
+CELL_SECONDS = 90
+QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
+         "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python"]
+PAC = "-O2 -fomit-frame-pointer -mbranch-protection="
+AARCH64 = {
+    # return addresses signed with key A or B, in leaf functions too
+    "c-pac": replace(known.CELLS["c-gcc"], command="gcc %spac-ret {src} -o {out}" % PAC),
+    "c-pac-leaf": replace(known.CELLS["c-gcc"],
+                          command="gcc %spac-ret+leaf+b-key {src} -o {out}" % PAC),
+    "cpp-pac": replace(known.CELLS["cpp-gcc"],
+                       command="g++ %sstandard {src} -o {out}" % PAC),
+}
+# What an emulated guest gives: fewer samples, and shares by a clock that stands still at times.
+SEEN = {"leaf_points": None, "min_samples": 100}
 
 
-class Cpio:
-    """A cpio archive in the "newc" format, as the kernel unpacks it."""
+class Setup:
+    """What all kernels of one architecture have in common."""
 
-    def __init__(self):
-        self.parts = []
-        self.names = set()
+    def __init__(self, args):
+        self.arch = args.arch
+        self.how = guest.ARCHES[args.arch]
+        self.suite = "vm" if args.arch == "x86_64" else "vm-" + self.how.debian
+        self.seconds = args.seconds
+        self.dir = os.path.abspath(args.dir)
+        self.cells = {**known.CELLS, **(AARCH64 if args.arch == "aarch64" else {})}
+        self.names = args.cells.split(",") if args.cells else QUICK + (
+            list(AARCH64) if args.arch == "aarch64" else [])
+        self.programs = os.path.join(self.dir, "truth-" + self.how.debian)
+        self.build = os.path.abspath(args.build) if args.build else None
+        self.skipped = []
+        os.makedirs(self.dir, exist_ok=True)
 
-    def add(self, name, mode, data=b"", device=(0, 0)):
-        name = name.lstrip("/")
-        if name in self.names:
-            return
-        parent = os.path.dirname(name)
-        if parent:
-            self.add(parent, stat.S_IFDIR | 0o755)
-        self.names.add(name)
-        fields = [len(self.names), mode, 0, 0, 1, 0, len(data), 0, 0, *device,
-                  len(name) + 1, 0]
-        head = b"070701" + b"".join(b"%08x" % f for f in fields) + name.encode() + b"\0"
-        self.parts += [pad(head), pad(data)]
+    def prepare(self):
+        """Everything but the kernel. Raises CalledProcessError."""
+        out = subprocess.run(["sh", os.path.join(HERE, "sysroot.sh"), self.how.debian],
+                             check=True, stdout=subprocess.PIPE, text=True)
+        self.sysroot, rust = out.stdout.split()
+        if self.arch == "aarch64":
+            self.cross(rust)
+        truth.cells.CELLS.update(self.cells)
+        disk = guest.Disk(self.arch, self.sysroot, os.path.join(self.dir, "disk"))
+        self.fill(disk)
+        self.image = os.path.join(self.dir, "disk-%s.ext4" % self.how.debian)
+        disk.image(self.image)
 
-    def add_file(self, name, path, mode=0o755):
-        with open(path, "rb") as f:
-            self.add(name, stat.S_IFREG | mode, f.read())
+    def cross(self, rust):
+        tools = os.path.join(self.dir, "tools")
+        subprocess.run(["sh", os.path.join(HERE, "tools.sh"), tools, self.sysroot, rust],
+                       check=True)
+        self.build = os.path.join(self.dir, "build-arm64")
+        if not os.path.exists(os.path.join(self.build, "build.ninja")):
+            subprocess.run(["meson", "setup", self.build, TOP, "--buildtype=release",
+                            "--cross-file", os.path.join(tools, "cross.ini"), "-Dtests=false",
+                            "-Dgrpc=disabled", "-Dhttp=disabled"],
+                           check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["ninja", "-C", self.build, "-j2"], check=True,
+                       stdout=subprocess.DEVNULL)
+        os.environ["PATH"] = os.path.join(tools, "bin") + ":" + os.environ["PATH"]
 
-    def finish(self):
-        self.add("TRAILER!!!", 0)
-        return gzip.compress(b"".join(self.parts), 1)
-
-
-def pad(data):
-    return data + b"\0" * (-len(data) % 4)
-
-
-def libraries(path):
-    """What the dynamic linker would load for @path, itself included."""
-    out = subprocess.run(["ldd", path], capture_output=True, text=True).stdout
-    return re.findall(r"(/\S+) \(0x", out)
-
-
-def add_program(cpio, name, path):
-    cpio.add_file(name, path)
-    for library in libraries(path):
-        cpio.add_file(library, os.path.realpath(library))
-
-
-def make_initramfs(payload):
-    cpio = Cpio()
-    cpio.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
-    for name in ("proc", "sys", "tmp", "sbin", "usr/bin", "usr/sbin"):
-        cpio.add(name, stat.S_IFDIR | 0o755)
-    add_program(cpio, "bin/busybox", shutil.which("busybox"))
-    cpio.add_file("init", os.path.join(HERE, "init.sh"))
-    if payload:
-        cpio.add_file("payload.sh", os.path.join(HERE, "payload.sh"))
-        for name, path in payload:
-            add_program(cpio, name, path)
-    return cpio.finish()
-
-
-def payload_of(build, truth):
-    """(name in the guest, file) of each program and of libraries opened at run time."""
-    program = find_file(build, "otelprof")
-    library = find_file(build, "libotelprof.so.0") or find_file(build, "libotelprof.so")
-    if not program or not library:
-        return None
-    payload = [("bin/otelprof", program), ("truth/chain", os.path.join(truth, "c-gcc"))]
-    payload.append(("lib/" + os.path.basename(library), library))
-    return payload
+    def fill(self, disk):
+        """otelprof, Python and the known-answer programs, and the list of cells."""
+        disk.add(find_file(self.build, "otelprof"), "usr/bin/otelprof")
+        library = find_file(self.build, "libotelprof.so.0")
+        disk.add(library, os.path.join(disk.libraries, os.path.basename(library)))
+        disk.add(os.path.join(self.sysroot, "usr/bin/python3.11"), "usr/bin/python3.11")
+        disk.add_folder(os.path.join(self.sysroot, "usr/lib/python3.11"), "usr/lib/python3.11",
+                        ("__pycache__", "/test/", "/idlelib/", "/ensurepip/"))
+        disk.add(os.path.join(HERE, "..", "python", "known.py"), "truth/known.py")
+        lines = []
+        for name in self.names:
+            if name == "python":
+                lines.append("python 10 %d python3.11 /truth/known.py spin 600" % self.seconds)
+                continue
+            path, why = truth.build(name, self.programs)
+            if not path:
+                self.skipped.append((name, why))
+                continue
+            lines.append("%s 2 %d /truth/%s 600" % (name, self.seconds, name))
+        loads = os.path.join(self.programs, "loads.so")
+        subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", os.path.join(HERE, "loads.c"),
+                        "-o", loads, "-ldl"], check=True)
+        disk.add_folder(self.programs, "truth")
+        disk.write("cells", "\n".join(lines) + "\n")
 
 
 def find_file(top, name):
@@ -107,115 +127,154 @@ def find_file(top, name):
         path = os.path.join(folder, name)
         if name in names and os.path.isfile(path):
             return path
-    return None
+    raise FileNotFoundError("no %s in %s" % (name, top))
 
 
-def boot(image, initramfs):
-    """Run one guest, up to its first process more than once. Returns its console."""
-    for _ in range(BOOTS):
-        console = boot_once(image, initramfs)
-        if "\nVM: kernel " in console:
-            break
-    return console
+def read(*path):
+    try:
+        with open(os.path.join(*path), encoding="utf-8", errors="replace") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
 
 
-def boot_once(image, initramfs):
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "initramfs")
-        with open(path, "wb") as f:
-            f.write(initramfs)
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max,la57=off",
-                   "-m", "1024", "-smp", "1", "-nographic", "-no-reboot", "-nodefaults",
-                   "-serial", "stdio", "-kernel", image, "-initrd", path, "-append",
-                   "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nokaslr"]
+def check_cell(setup, name, out):
+    """check.Result of cell @name, whose recording is in folder @out."""
+    text = read(out, name + ".txt")
+    result = check.Result()
+    status = re.search(r"^exit (\d+)", text, re.M)
+    if not status or status.group(1) != "0":
+        result.need(False, "otelprof record: %s: %s" % (
+            status.group(0) if status else "did not end",
+            " ".join(text.strip().splitlines()[-5:])[-700:]))
+        return result
+    capture = otlp.read_file(os.path.join(out, name + ".otlp"))
+    if name == "python":
+        cell = replace(known_python.CELL, **SEEN)
+        result = check.check_chain(capture, cell, None, "python3.11")
+        known_python.check_mix(capture, result)
+    else:
+        cell = replace(setup.cells[name], **SEEN)
+        twin = cell.twin or name
+        path = os.path.join(setup.programs, twin) if cell.by_address else None
+        result = check.check_chain(capture, cell, None, name, path, name)
+    for more in (check.check_rules(capture), check.check_accounting(text)):
+        result.problems += more.problems
+    return result
+
+
+def loads_of(out):
+    """[(program, instructions, milliseconds)] and [refusal], as loads.c wrote them."""
+    loaded, refused = {}, []
+    for line in read(out, "loads.tsv").splitlines():
+        words = line.split()
+        if line.startswith("load "):
+            loaded.setdefault(words[1], (int(words[2]), float(words[3])))
+        elif line.startswith("refused "):
+            refused.append([line])
+        elif refused:
+            refused[-1].append(line.strip())
+    # libbpf tries a refused program again for its log
+    refused = [r for r in refused if r[0].split()[1] not in loaded]
+    return loaded, ["\n".join(r) for r in refused]
+
+
+def write_loads(path, arch, table):
+    """The table of docs/kernel-support.md."""
+    programs = sorted({p for loaded in table.values() for p in loaded})
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("| %s | %s |\n|---|%s\n" % (arch, " | ".join(table), "---|" * len(table)))
+        for program in programs:
+            row = ["%s, %.0f" % (format(v[0], ","), v[1]) if v else "–"
+                   for v in (loaded.get(program) for loaded in table.values())]
+            f.write("| `%s` | %s |\n" % (program, " | ".join(row)))
+
+
+class Report:
+    def __init__(self, suite):
+        self.suite = suite
+        self.failed = self.passed = 0
+
+    def say(self, status, name, text, problems=()):
+        print("%s %s %s: %s" % (status, self.suite, name, " ".join(text.split())), flush=True)
+        for problem in problems:
+            print("    " + "\n    ".join(problem.splitlines()[-25:]), flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+
+def run_kernel(setup, report, version, kernel, cpu):
+    """Boot @version, check everything. Returns what its programs cost to load."""
+    started = time.monotonic()
+    name = "%s-%s" % (setup.how.debian, version)
+    image = os.path.join(setup.dir, name + ".ext4")
+    shutil.copy(setup.image, image)
+    console = guest.boot(setup.arch, kernel, guest.make_initramfs(setup.sysroot, kernel), image,
+                         cpu, os.path.join(setup.dir, name + ".console"),
+                         BOOT_SECONDS + CELL_SECONDS * len(setup.names))
+    out = guest.results(image, os.path.join(setup.dir, name))
+    os.unlink(image)
+    release = re.search(r"^VM: kernel (\S+)", console, re.M)
+    if not release:
+        report.say("FAIL", version + "/boot", "the kernel did not boot",
+                   [console[-2000:]])
+        return {}
+    loaded, refused = loads_of(out)
+    what = "%s, %s, %.0f s" % (release.group(1), "BTF" if "VM: btf yes" in console else
+                               "no BTF", time.monotonic() - started)
+    report.say("FAIL" if refused or not loaded or "VM: end" not in console else "ok",
+               version + "/load", "%d programs loaded, %d refused (%s)" %
+               (len(loaded), len(refused), what),
+               refused or ([] if loaded else [read(out, "loads.txt"), read(out, "doctor.txt")]))
+    for cell in setup.names:
+        if cell in dict(setup.skipped):
+            report.say("skip", version + "/" + cell, dict(setup.skipped)[cell])
+            continue
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=BOOT_SECONDS,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            out = done.stdout
-        except subprocess.TimeoutExpired as e:
-            out = (e.stdout or b"") + b"\nVM: time out\n"
-    return out.decode("utf-8", "replace").replace("\r", "")
-
-
-def marked(console, name):
-    """The bytes the guest sent between the marks of @name, or None."""
-    match = re.search(r"^VM: begin %s\n(.*?)^VM: end %s$" % (re.escape(name), re.escape(name)),
-                      console, re.S | re.M)
-    return gzip.decompress(base64.b64decode(match.group(1))) if match else None
-
-
-def check_trivial(console, version):
-    if not re.search(r"^VM: kernel %s\b" % re.escape(version), console, re.M):
-        return "the kernel did not boot"
-    if "\nVM: end\n" not in console:
-        return "did not reach the end"
-    return None if "VM: btf yes" in console else "no BTF"
-
-
-def check_recording(console, version):
-    """What is wrong with the recording, or None."""
-    import cells
-    import check
-    import otlp
-
-    wrong = check_trivial(console, version)
-    if wrong:
-        return wrong
-    if "VM: record 0" not in console:
-        return "otelprof record failed"
-    data = marked(console, "cpu.otlp")
-    if not data:
-        return "no recording came over the console"
-    capture = otlp.read_framed(data)
-    # A loaded guest gives 60 to 100 % of the samples; what there is has to be right.
-    result = check.check_chain(capture, cells.VM_CELL, comm="chain")
-    return None if result.ok else "; ".join(result.problems)
+            result = check_cell(setup, cell, out)
+        except Exception as e:  # a broken recording is a result too
+            report.say("FAIL", version + "/" + cell, "%s: %s" % (type(e).__name__, e))
+            continue
+        report.say("ok" if result.ok else "FAIL", version + "/" + cell,
+                   "; ".join(result.notes[:3]) if result.ok else "wrong", result.problems)
+    return loaded
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--truth", default="")
-    parser.add_argument("--trivial", action="store_true")
-    parser.add_argument("--logs", default="")
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--build", default="")
+    parser.add_argument("--arch", choices=list(guest.ARCHES), default="x86_64")
+    parser.add_argument("--cpu", default="")
+    parser.add_argument("--seconds", type=int, default=6)
+    parser.add_argument("--cells", default="")
     parser.add_argument("versions", nargs="*", default=VERSIONS)
     args = parser.parse_args()
-
-    for program in ("qemu-system-x86_64", "busybox"):
-        if not shutil.which(program):
-            print("skip vm: no %s" % program)
-            return 77
-    payload = None if args.trivial else payload_of(args.build, args.truth)
-    if not args.trivial and not payload:
-        print("skip vm: no otelprof in %s" % args.build)
+    setup = Setup(args)
+    report = Report(setup.suite)
+    tools = [setup.how.qemu, "mke2fs", "debugfs", "readelf"]
+    tools += ["aarch64-linux-gnu-gcc", "meson"] if args.arch == "aarch64" else []
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        report.say("skip", "all", "no " + " ".join(missing))
         return 77
-    fetched = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *args.versions],
+    try:
+        setup.prepare()
+    except (subprocess.CalledProcessError, FileNotFoundError) as e:
+        report.say("FAIL", "all", "cannot be prepared: %s" % e)
+        return 1
+    flag = ["--arm64"] if args.arch == "aarch64" else []
+    fetched = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *flag, *args.versions],
                              stdout=subprocess.PIPE, text=True)
-    images = dict(line.split(" ", 1) for line in fetched.stdout.splitlines())
-    initramfs = make_initramfs(payload)
-    failed = 0
+    kernels = dict(line.split(" ", 1) for line in fetched.stdout.splitlines())
+    table = {}
     for version in args.versions:
-        if version not in images:
-            print("FAIL vm %s: could not be fetched" % version, flush=True)
-            failed += 1
-            continue
-        started = time.monotonic()
-        console = boot(images[version], initramfs)
-        if args.logs:
-            os.makedirs(args.logs, exist_ok=True)
-            with open(os.path.join(args.logs, "vm-%s.log" % version), "w") as f:
-                f.write(console)
-        check = check_trivial if args.trivial else check_recording
-        wrong = check(console, version)
-        release = re.search(r"^VM: kernel (\S+)", console, re.M)
-        print("%s vm %s: %s (%s, %.0f s)" % (
-            "FAIL" if wrong else "ok", version, wrong or "passed",
-            release.group(1) if release else "no kernel", time.monotonic() - started),
-            flush=True)
-        if wrong:
-            failed += 1
-            print("    " + "\n    ".join(console.splitlines()[-40:]))
-    return 1 if failed else 0
+        if version in kernels:
+            table[version] = run_kernel(setup, report, version, kernels[version], args.cpu)
+        else:
+            report.say("FAIL", version + "/boot", "could not be fetched")
+    write_loads(os.path.join(setup.dir, "loads-%s.md" % setup.how.debian), args.arch, table)
+    return 1 if report.failed else 0 if report.passed else 77
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+# First process of the guest on its disk: mounts what the profiler needs, tells what the
+# profiler says of this kernel and what its programs cost to load, records each known-answer
+# program of /cells, and powers off. Results go to /out; the console tells how far it is.
+/bin/busybox --install -s /bin
+export PATH=/bin:/usr/bin PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=/truth
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t bpf bpf /sys/fs/bpf
+mkdir -p /out
+cd /out || poweroff -f
+echo
+echo "VM: kernel $(uname -r)"
+[ -r /sys/kernel/btf/vmlinux ] && echo "VM: btf yes" || echo "VM: btf no"
+
+# Run program $2… and record it for $1 seconds; the result is $name.otlp.
+record() {
+	seconds=$1
+	shift
+	"$@" >"$name.program" 2>&1 &
+	program=$!
+	sleep "${delay:-2}"
+	otelprof record -v -F 99 -d "$seconds" -p $program -o "$name.otlp" --format otlp \
+		>"$name.txt" 2>&1
+	echo "exit $?" >>"$name.txt"
+	kill -9 $program
+	wait $program 2>/dev/null
+	cat "/proc/uptime" >>"$name.txt"
+	sync
+	echo "VM: cell $name $(tail -n 2 "$name.txt" | head -n 1)"
+}
+
+otelprof doctor >doctor.txt 2>&1
+echo "VM: doctor $?"
+name=loads delay=8
+export OTELPROF_LOADS=/out/loads.tsv LD_PRELOAD=/truth/loads.so
+record 4 python3.11 /truth/known.py spin 600
+unset OTELPROF_LOADS LD_PRELOAD
+
+# a line a cell: NAME DELAY SECONDS COMMAND…
+while read -r name delay seconds command; do
+	# shellcheck disable=SC2086
+	record "$seconds" $command
+done </cells
+echo "VM: end"
+sync
+poweroff -f
