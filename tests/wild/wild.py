@@ -17,14 +17,18 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.join(HERE, "..", "..")
+TOP = os.path.abspath(os.path.join(HERE, "..", ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 sys.path.insert(0, HERE)
+import installed
 import judge
+import made
 import measure
 import otlp
 import suite
-from programs import PROGRAMS
+from ports import free_port
+
+PROGRAMS = installed.PROGRAMS + made.PROGRAMS
 
 
 def options():
@@ -73,7 +77,7 @@ def prepare(program, args):
 
 def environment(folder):
     return {**os.environ, "DIR": folder, "SRC": os.path.join(HERE, "sources"),
-            "TOP": os.path.abspath(TOP), "LC_ALL": "C.UTF-8"}
+            "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8"}
 
 
 def run(program, args, peer):

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs made of tests/wild/sources: what compilers' options and control flow do to stacks."""
+
+from program import ASSEMBLY, Program
+
+C = "$SRC/calls.c $SRC/evaluate.c"
+
+PROGRAMS = [
+    Program("lto", needs="gcc", make="gcc -O2 -flto -o work %s" % C, load="exec ./work"),
+    # Hot and cold parts of a function stand apart.
+    Program("pgo", needs="gcc",
+            make="gcc -O2 -flto -fprofile-generate -o work.gen %s; ROUNDS=60 ./work.gen; "
+                 "gcc -O3 -flto -fprofile-use -Wno-missing-profile -o work %s; "
+                 "! test -e work.gen-calls.gcda || gcc -O3 -flto -fprofile-use=work.gen-calls.gcda "
+                 "-Wno-missing-profile -o work %s" % (C, C, C),
+            load="exec ./work"),
+    Program("size-clang", needs="clang-14", make="clang-14 -Oz -s -o work %s" % C,
+            load="exec ./work"),
+    Program("debug-O0", needs="gcc", make="gcc -O0 -g -o work %s" % C, load="exec ./work"),
+    Program("musl-pie", needs="musl-gcc", make="musl-gcc -O2 -static-pie -o work %s" % C,
+            load="exec ./work"),
+    Program("static", needs="gcc", make="gcc -O2 -static -s -o work %s" % C,
+            load="exec ./work"),
+    Program("split-stack", needs="gcc ld.gold",
+            make="gcc -O2 -fsplit-stack -fuse-ld=gold -o work %s -pthread" % C,
+            load="exec ./work"),
+    Program("gccgo", needs="gccgo-12", make="gccgo-12 -O2 -o work $SRC/routines.go",
+            load="exec ./work"),
+    Program("coroutines", needs="g++",
+            make="g++ -std=c++20 -O2 -o work $SRC/coroutines.cpp", load="exec ./work"),
+    Program("altstack", needs="gcc", make="gcc -O2 -pthread -o work $SRC/altstack.c -lrt",
+            load="exec ./work"),
+    Program("jumps", needs="gcc", make="gcc -O2 -o work $SRC/jumps.c", load="exec ./work"),
+    Program("plugins", needs="gcc",
+            make="gcc -O2 -o work $SRC/plugins.c -ldl; for n in 1 2 3 4; do "
+                 "gcc -O2 -shared -fPIC -DSTEP=$n -o plugin$n.so $SRC/plugin.c; done",
+            load="exec ./work"),
+    Program("no-cfi", needs="gcc", bound=ASSEMBLY,
+            make="gcc -O2 -o work $SRC/no-cfi.c $SRC/no-cfi.S", load="exec ./work"),
+]

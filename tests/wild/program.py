@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program of the suite is: what it needs, how its input is made, what keeps it busy.
+
+All of it is shell. @make runs once in the program's own folder, outside of the recording;
+@load runs there in a control group while the profilers record, and is killed with all its
+children at the end. $DIR is that folder, $SRC is tests/wild/sources, $TOP the project, $PORT
+a free port of the loopback. Inputs are the same in every run.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Program:
+    name: str
+    load: str
+    needs: str = ""  # commands or files, any of which missing skips the program
+    make: str = ""
+    exe: str = ""  # a pattern: only processes of these executables are judged
+    bound: float = 1.0  # per cent of stacks that may end early
+    warm: float = 0  # seconds of load before the recording, for what starts slowly
+
+
+ASSEMBLY = 10.0  # the bound of what is for the most part assembly written by hand
+
+
+def forever(command):
+    """Again and again, until it fails, which the suite reports."""
+    return "while %s; do :; done" % command
+
+
+# 16 MB of text that compresses about as well as text does.
+TEXT = "seq 1 1500000 | awk '{ print $1 * 7919 % 1000003, \"word\" $1 % 977 }' >text; "
