@@ -3,7 +3,7 @@
 #ifndef OP_PLATFORM_H
 #define OP_PLATFORM_H
 
-#include "maps.h"
+#include "bpf/platform/maps.h"
 
 /* Hide how @x came about, so that the compiler keeps the bounds check that follows and the
  * verifier sees it on the very register used. */

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "op_user_types.h"
-#include "process/environment.h"
-#include "process/host.h"
+#include "resource/environment.h"
+#include "resource/host.h"
 
 enum {
 	STRUCT_BYTES_MAX =

@@ -22,7 +22,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "otelprof/stats.h"
-#include "process/membership.h"
+#include "resource/membership.h"
 
 enum {
 	TEXT_BYTES = 256,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of a handle, shared by the files of this room. */
+/* The insides of a handle, shared by the files of this folder. */
 #ifndef OP_API_HANDLE_H
 #define OP_API_HANDLE_H
 
@@ -13,6 +13,7 @@
 #include "otelprof/otelprof.h"
 #include "process/processes.h"
 #include "profile/window.h"
+#include "sample/sampler.h"
 #include "symbol/kernel.h"
 #include "unwind/arena.h"
 #include "unwind/rules.h"
@@ -28,6 +29,7 @@ struct otelprof {
 	struct op_rules *rules;
 	struct op_kernel_symbols *kernel;
 	struct op_processes *processes;
+	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */

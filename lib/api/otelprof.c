@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a handle: makes the rooms and joins them. Records flow from capture through
+ * The life of a handle: makes the parts and joins them  . Records flow from capture through
  * processes into the window; otelprof_export() encodes the window and hands the requests
  * to the exporters.
  */
@@ -90,10 +90,15 @@ static int make_rooms(struct otelprof *p)
 		return r;
 	processes.arena = p->arena;
 	processes.rules = p->rules;
-	processes.rules_memory = op_capture_rules(p->capture);
-	processes.kernel = p->kernel;
 	processes.ctx = p->capture;
 	r = op_processes_new(&processes, &p->processes);
+	if (r < 0)
+		return r;
+	r = op_sampler_new(
+		&(struct op_sampler_config){ .processes = p->processes,
+					     .kernel = p->kernel,
+					     .rules = op_capture_rules(p->capture) },
+		&p->sampler);
 	if (r < 0)
 		return r;
 	r = op_window_new(&window, &p->window);
@@ -163,6 +168,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	}
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
+	op_sampler_free(p->sampler);
 	op_processes_free(p->processes);
 	op_kernel_symbols_free(p->kernel);
 	op_rules_free(p->rules);
@@ -229,7 +235,8 @@ int otelprof_start(struct otelprof *p)
 static int poll_once(struct otelprof *p, int timeout_ms, struct op_capture_work *ret)
 {
 	struct op_capture_work work = { 0 };
-	int r = op_capture_poll(p->capture, p->processes, p->window, timeout_ms, &work);
+	int r = op_capture_poll(p->capture, p->processes, p->sampler, p->window,
+				timeout_ms, &work);
 
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);

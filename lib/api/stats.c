@@ -19,14 +19,14 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 }
 
 /* Stacks that were walked in user space end as those of the kernel do. */
-static void add_ends(const struct op_processes_stats *processes, struct otelprof_stats *s)
+static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 {
 	uint32_t i;
 
-	s->stacks_complete += processes->ends[OP_END_COMPLETE];
-	s->stacks_truncated += processes->ends[OP_END_TRUNCATED];
+	s->stacks_complete += ends[OP_END_COMPLETE];
+	s->stacks_truncated += ends[OP_END_TRUNCATED];
 	for (i = OP_ERROR_FIRST; i < OP_ERROR_LIMIT; i++)
-		s->stacks_broken += processes->ends[i];
+		s->stacks_broken += ends[i];
 }
 
 static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
@@ -41,7 +41,7 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	op_arena_get_stats(p->arena, &arena);
 	for (i = 0; i < OTELPROF_DROPS; i++)
 		s->samples_dropped[i] += p->dropped[i] + exporters.samples_dropped[i];
-	add_ends(&processes, s);
+	add_ends(op_sampler_ends(p->sampler), s);
 	s->samples_exported = exporters.samples_exported;
 	s->samples_pending += exporters.samples_pending + op_window_samples(p->window);
 	s->processes = processes.processes;
@@ -129,7 +129,7 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 	for (i = 0; i < OP_ARRAY_SIZE(errors); i++) {
 		uint64_t n =
 			counters[OP_COUNT_ERRORS + errors[i].number - OP_ERROR_FIRST] +
-			processes.ends[errors[i].number];
+			op_sampler_ends(p->sampler)[errors[i].number];
 
 		if (n)
 			fn(userdata, errors[i].name, errors[i].sentence, n);

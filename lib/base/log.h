@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log and the last error of one handle. Every room that can fail for a reason worth a
+ * The log and the last error of one handle. Every folder that can fail for a reason worth a
  * sentence takes a `struct op_log *`; NULL is allowed everywhere and means silence.
  *
  * Library code logs at DEBUG what it does and at WARNING what it goes on without; a

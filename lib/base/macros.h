@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small things every room uses. */
+/* Small things every folder uses. */
 #ifndef OP_BASE_MACROS_H
 #define OP_BASE_MACROS_H
 

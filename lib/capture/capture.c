@@ -9,7 +9,7 @@
 
 #include "base/io.h"
 #include "capture/state.h"
-#include "sample.skel.h"
+#include "cpu.skel.h"
 
 enum {
 	NS_A_MS = 1000000,
@@ -21,6 +21,7 @@ enum {
 /* What the record callback works with during one consumption. */
 struct consume {
 	struct op_processes *processes;
+	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_capture_work *work;
 	uint64_t left;
@@ -40,7 +41,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 		if (op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
-	r = op_processes_add_record(k->processes, data, size, k->window);
+	r = op_sampler_add_record(k->sampler, data, size, k->window);
 	k->work->records++;
 	if (r == -ENOSPC)
 		k->work->dropped_window++;
@@ -122,7 +123,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
-	op_map64_clear(&c->headless);
+	op_map64_clear(&c->leader_exited);
 	free(c);
 	return NULL;
 }
@@ -193,10 +194,11 @@ static void pace(struct op_capture *c, bool fresh)
 }
 
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
-		    struct op_window *window, int timeout_ms,
+		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work)
 {
 	struct consume consume = { .processes = processes,
+				   .sampler = sampler,
 				   .window = window,
 				   .work = work,
 				   .left = OP_RECORDS_A_POLL };
@@ -216,7 +218,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->consume = &consume;
 	n = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
-	pace(c, op_processes_take_news(processes) || sideband || consume.unknown);
+	pace(c, op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
+			sideband || consume.unknown);
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP;

@@ -21,6 +21,7 @@
 #include "otelprof/config.h"
 #include "process/processes.h"
 #include "profile/window.h"
+#include "sample/sampler.h"
 #include "unwind/arena.h"
 
 struct op_capture;
@@ -73,7 +74,7 @@ struct op_capture_work {
 /* Wait up to @timeout_ms and bring a bounded amount of events and records to @processes and
  * @window; adds to *@work. Returns 0 or -errno. */
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
-		    struct op_window *window, int timeout_ms,
+		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work);
 
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);

@@ -9,7 +9,7 @@
 
 #include "base/io.h"
 #include "capture/state.h"
-#include "sample.skel.h"
+#include "cpu.skel.h"
 
 enum {
 	MOUNTINFO_BYTES_MAX = 1 << 20

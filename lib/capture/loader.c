@@ -16,8 +16,8 @@
 #include "base/macros.h"
 #include "capture/state.h"
 #include "capture/types.h"
+#include "cpu.skel.h"
 #include "otelprof/error.h"
-#include "sample.skel.h"
 
 enum {
 	VERIFIER_LOG_BYTES = 256 * 1024,
@@ -72,7 +72,7 @@ static bool helper_exists(enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, id, NULL) == 1;
 }
 
-static void set_rodata(struct op_capture *c, struct op_sample_bpf *skel)
+static void set_rodata(struct op_capture *c, struct op_cpu_bpf *skel)
 {
 	uint64_t flags = c->config.flags;
 
@@ -124,7 +124,7 @@ static void give_back_memory(void)
 }
 
 /* Load @skel's programs that are marked for it, with a log for the one that fails. */
-static int load(struct op_capture *c, struct op_sample_bpf *skel)
+static int load(struct op_capture *c, struct op_cpu_bpf *skel)
 {
 	struct bpf_program *program;
 	_cleanup_free_ char *log = calloc(1, VERIFIER_LOG_BYTES);
@@ -136,7 +136,7 @@ static int load(struct op_capture *c, struct op_sample_bpf *skel)
 	bpf_object__for_each_program(program,
 				     skel->obj) if (bpf_program__autoload(program))(void)
 		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
-	r = op_sample_bpf__load(skel);
+	r = op_cpu_bpf__load(skel);
 	if (r == 0)
 		return 0;
 	bpf_object__for_each_program(program,
@@ -150,7 +150,7 @@ static int load(struct op_capture *c, struct op_sample_bpf *skel)
 }
 
 /* Put @skel's walker where the entry program jumps to. */
-static int install_walker(struct op_capture *c, struct op_sample_bpf *skel)
+static int install_walker(struct op_capture *c, struct op_cpu_bpf *skel)
 {
 	struct bpf_program *walker =
 		c->bpf_loop ? skel->progs.op_walk : skel->progs.op_walk_tail;
@@ -162,7 +162,7 @@ static int install_walker(struct op_capture *c, struct op_sample_bpf *skel)
 }
 
 /* Open the programs, to be relocated by the small copy of the kernel's types if it is there. */
-static struct op_sample_bpf *open_programs(struct op_capture *c)
+static struct op_cpu_bpf *open_programs(struct op_capture *c)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	char path[64];
@@ -172,13 +172,13 @@ static struct op_sample_bpf *open_programs(struct op_capture *c)
 		if (access(path, R_OK) == 0)
 			opts.btf_custom_path = path;
 	}
-	return op_sample_bpf__open_opts(&opts);
+	return op_cpu_bpf__open_opts(&opts);
 }
 
 /* Without the copy libbpf reads all the kernel's types itself. */
 static void copy_types(struct op_capture *c, const char *types_path)
 {
-	struct op_sample_bpf *skel = op_sample_bpf__open();
+	struct op_cpu_bpf *skel = op_cpu_bpf__open();
 
 	if (!skel)
 		return;
@@ -186,12 +186,12 @@ static void copy_types(struct op_capture *c, const char *types_path)
 	if (c->types_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG, "%s cannot be copied (%s), ignoring",
 		       types_path, strerror(-c->types_fd));
-	op_sample_bpf__destroy(skel);
+	op_cpu_bpf__destroy(skel);
 }
 
 static int open_and_load(struct op_capture *c)
 {
-	struct op_sample_bpf *skel = open_programs(c);
+	struct op_cpu_bpf *skel = open_programs(c);
 	int r;
 
 	if (!skel)
@@ -268,7 +268,7 @@ void op_loader_close(struct op_capture *c)
 		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
 	c->rules = NULL;
 	op_closep(&c->types_fd);
-	op_sample_bpf__destroy(c->skel);
+	op_cpu_bpf__destroy(c->skel);
 	c->skel = NULL;
 }
 
@@ -297,7 +297,7 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 }
 
 /* Load a walker with all runtimes needed so far, over the maps that are there. */
-static int load_walker(struct op_capture *c, struct op_sample_bpf *skel)
+static int load_walker(struct op_capture *c, struct op_cpu_bpf *skel)
 {
 	struct bpf_map *map;
 	int r;
@@ -325,7 +325,7 @@ static int load_walker(struct op_capture *c, struct op_sample_bpf *skel)
 int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
 {
 	struct op_capture *c = ctx;
-	struct op_sample_bpf *skel;
+	struct op_cpu_bpf *skel;
 	libbpf_print_fn_t before;
 	int r = -ENOMEM;
 
@@ -340,7 +340,7 @@ int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
 		r = load_walker(c, skel);
 	if (r < 0)
 		c->runtimes &= ~(UINT64_C(1) << runtime);
-	op_sample_bpf__destroy(skel); /* what it loaded is held by the map of walkers */
+	op_cpu_bpf__destroy(skel); /* what it loaded is held by the map of walkers */
 	give_back_memory();
 	unhush(before);
 	return r;

@@ -20,8 +20,8 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "capture/state.h"
+#include "cpu.skel.h"
 #include "otelprof/error.h"
-#include "sample.skel.h"
 
 enum {
 	NS_A_SECOND = 1000000000,

@@ -43,13 +43,14 @@ static void on_exit_record(struct op_capture *c, struct op_processes *processes,
 
 	if (pid == tid) {
 		if (thread_count(c, pid) > 1) {
-			(void)op_map64_put(&c->headless, pid, 1);
+			(void)op_map64_put(&c->leader_exited, pid, 1);
 			return;
 		}
 	} else {
-		if (!op_map64_get(&c->headless, pid, &unused) || thread_count(c, pid) > 1)
+		if (!op_map64_get(&c->leader_exited, pid, &unused) ||
+		    thread_count(c, pid) > 1)
 			return;
-		(void)op_map64_remove(&c->headless, pid);
+		(void)op_map64_remove(&c->leader_exited, pid);
 	}
 	op_processes_on_exit(processes, pid, time_ns);
 }

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "capture/state.h"
+#include "cpu.skel.h"
 #include "otelprof/error.h"
-#include "sample.skel.h"
 
 enum {
 	SLAB_FDS_MAX =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of a capture, shared by the files of this room. */
+/* The insides of a capture, shared by the files of this folder. */
 #ifndef OP_CAPTURE_STATE_H
 #define OP_CAPTURE_STATE_H
 
@@ -11,7 +11,7 @@
 #include "capture/capture.h"
 #include "capture/ring.h"
 
-struct op_sample_bpf;
+struct op_cpu_bpf;
 struct consume;
 
 enum {
@@ -49,14 +49,15 @@ struct op_slab {
 struct op_capture {
 	struct op_capture_config config;
 	struct op_log *log;
-	struct op_sample_bpf *skel;
+	struct op_cpu_bpf *skel;
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
 	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
 	OP_VEC(struct op_cpu_events) cpus;
-	struct op_map64 headless; /* processes whose leader ended before its threads */
-	uint64_t runtimes;	  /* a bit a runtime whose step is loaded */
+	struct op_map64
+		leader_exited; /* processes whose leader ended before its threads */
+	uint64_t runtimes;     /* a bit a runtime whose step is loaded */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something was new */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this room share. */
+/* What the files of this folder share. */
 #ifndef OP_ELF_PRIVATE_H
 #define OP_ELF_PRIVATE_H
 

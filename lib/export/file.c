@@ -16,9 +16,9 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/vec.h"
-#include "export/format.h"
 #include "export/output.h"
 #include "export/sink.h"
+#include "format/format.h"
 
 enum {
 	FRAME_HEADER_BYTES = 4

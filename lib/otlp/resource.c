@@ -15,12 +15,13 @@
 #include "resource.pb.h"
 
 enum {
-	OWN_MAX = 9,	 /* attributes that are observed of a process */
-	CLAIMS_MAX = 64, /* that it says of itself: as many as the process room takes */
+	OWN_MAX = 9, /* attributes that are observed of a process */
+	ATTRIBUTES_SAID_MAX =
+		64, /* that it says of itself: as many as lib/resource takes */
 };
 
 struct builder {
-	otlp_KeyValue list[OWN_MAX + CLAIMS_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
+	otlp_KeyValue list[OWN_MAX + ATTRIBUTES_SAID_MAX + OP_RESOURCE_ATTRIBUTES_MAX];
 	size_t len;
 	uint32_t dropped;
 	otlp_AnyValue args[OP_COMMAND_ARGS_MAX];
@@ -115,7 +116,7 @@ static bool put_typed(otlp_AnyValue *value, char type, const char *text)
 	}
 }
 
-static void put_claims(struct builder *b, const struct op_window *w, uint32_t string)
+static void put_attributes(struct builder *b, const struct op_window *w, uint32_t string)
 {
 	const char *pos = op_window_chars(w, string);
 	const char *end = pos + w->strings.data[string].len;
@@ -130,7 +131,7 @@ static void put_claims(struct builder *b, const struct op_window *w, uint32_t st
 		pos = value + strlen(value) + 1;
 		if (has_key(b, key))
 			continue;
-		if (len == CLAIMS_MAX) {
+		if (len == ATTRIBUTES_SAID_MAX) {
 			b->dropped++;
 			continue;
 		}
@@ -179,7 +180,7 @@ int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
 	put_string(b, w, "container.name", r->container_name);
 	put_string(b, w, "k8s.pod.uid", r->pod_uid);
 	put_args(b, w, r->command_args);
-	put_claims(b, w, r->attributes);
+	put_attributes(b, w, r->attributes);
 	put_options(b, options);
 	m.attributes = b->list;
 	m.attributes_count = (pb_size_t)b->len;

@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 #include "base/vec.h"
-#include "process/executable.h"
+#include "image/executable.h"
 #include "unwind/arena.h"
 
 int op_layout_new(struct op_layout **ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The room's public calls. Events change what is known of a process and mark it; settle
+ * The public calls of this folder. Events change what is known of a process and mark it; settle
  * publishes the marked ones, so that a burst of events costs one publication.
  */
 #include "process/processes.h"
@@ -10,18 +10,17 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "process/claims.h"
 #include "process/evict.h"
 #include "process/publish.h"
 #include "process/runtimes.h"
 #include "process/scan.h"
 #include "process/state.h"
 #include "process/table.h"
+#include "resource/attributes.h"
 
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
 	SYMBOL_BUDGET_DEFAULT = 64 << 20,
-	STACKS_MAX = 1 << 18, /* of a window, 8 MiB of keys; more are not kept */
 };
 
 /* A publication that failed is tried again after this time. */
@@ -101,12 +100,6 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
 	check_namespaces(p);
 	p->now_ns = op_clock_monotonic_ns();
-	op_memo_init(&p->stacks, STACKS_MAX);
-	p->host_stack = calloc(1, sizeof(*p->host_stack));
-	p->words = calloc(OP_RECORD_WORDS, sizeof(*p->words));
-	p->locations = calloc(OP_RECORD_LOCATIONS, sizeof(*p->locations));
-	if (!p->host_stack || !p->words || !p->locations)
-		return -ENOMEM;
 	*ret = OP_TAKE_PTR(p);
 	return 0;
 }
@@ -117,13 +110,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 		return NULL;
 	op_table_clear(p);
 	op_executables_deinit(&p->executables);
-	op_frames_deinit(&p->frames);
-	op_memo_deinit(&p->stacks);
-	op_callers_deinit(p->callers);
 	op_memberships_deinit(&p->memberships);
-	free(p->host_stack);
-	free(p->words);
-	free(p->locations);
 	free(p->procfs_root);
 	free(p->sysfs_root);
 	free(p->service_name);
@@ -206,8 +193,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	else if (from->program->first_file)
 		proc->program->first_file = strdup(from->program->first_file);
 	op_program_inherit(proc->program, from->program);
-	if (from->program->claims)
-		proc->program->claims = op_claims_ref(from->program->claims);
+	if (from->program->attributes)
+		proc->program->attributes = op_attributes_ref(from->program->attributes);
 }
 
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
@@ -372,12 +359,9 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	}
 }
 
-bool op_processes_take_news(struct op_processes *p)
+bool op_processes_waiting(const struct op_processes *p)
 {
-	bool news = p->news || p->attach_pending || !TAILQ_EMPTY(&p->dirty);
-
-	p->news = false;
-	return news;
+	return p->attach_pending || !TAILQ_EMPTY(&p->dirty);
 }
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)
@@ -415,7 +399,6 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .unseen = p->unseen,
 					    .symbol_bytes = images->symbol_bytes,
 					    .tables_failed = images->tables_failed };
-	memcpy(ret->ends, p->ends, sizeof(ret->ends));
 	TAILQ_FOREACH(image, &images->lru, lru)
 	ret->symbol_bytes += op_names_bytes(&image->names);
 }

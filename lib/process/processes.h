@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "op_user_types.h"
 #include "profile/window.h"
-#include "symbol/kernel.h"
+#include "target/maps.h"
 #include "unwind/arena.h"
 #include "unwind/rules.h"
 
@@ -36,8 +36,6 @@ struct op_processes_config {
 	struct op_log *log;
 	struct op_arena *arena;
 	struct op_rules *rules;
-	const struct op_rule *rules_memory; /* what op_rules fills */
-	struct op_kernel_symbols *kernel;   /* NULL: no kernel names */
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
@@ -58,27 +56,12 @@ struct op_processes_config {
 	void *ctx;
 };
 
-/* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
-struct op_mmap_event {
-	uint32_t pid;
-	uint32_t tid;
-	uint64_t start;
-	uint64_t end;
-	uint64_t offset; /* in the file */
-	uint32_t dev_major;
-	uint32_t dev_minor;
-	uint64_t inode;	  /* 0: no file */
-	const char *path; /* as the kernel names it; borrowed */
-};
-
 struct op_processes_stats {
 	uint64_t processes;
 	uint64_t executables;
 	uint64_t unseen; /* not tracked: max_processes */
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
-	/* first samples, walked here: how their stacks ended (enum op_end, or an error) */
-	uint64_t ends[OP_ERROR_LIMIT];
 };
 
 int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);
@@ -108,15 +91,8 @@ void op_processes_on_lost(struct op_processes *p);
 /* Publish what changed; give back what is no longer needed. Call after each batch of
  * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
-/* Was code of a process met for the first time since the last call, or does work wait? */
-bool op_processes_take_news(struct op_processes *p);
-
-/*
- * One record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
- * sense; -ENOSPC or -ENOMEM where the window could not take it.
- */
-int op_processes_add_record(struct op_processes *p, const void *record, size_t len,
-			    struct op_window *window);
+/* Does work wait for its time? */
+bool op_processes_waiting(const struct op_processes *p);
 
 /* A window was closed. */
 void op_processes_window_end(struct op_processes *p);

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "process/claims.h"
-#include "process/identity.h"
-#include "process/open.h"
+#include "process/identify.h"
 #include "process/runtimes.h"
 #include "process/state.h"
-#include "process/who.h"
+#include "resource/attributes.h"
+#include "resource/identity.h"
 #include "symbol/perfmap.h"
+#include "target/open.h"
 
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
@@ -57,7 +57,7 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	free(program->exe_path);
 	free(program->command_line);
 	(void)op_membership_put(program->membership);
-	(void)op_claims_put_ref(program->claims);
+	(void)op_attributes_put_ref(program->attributes);
 	free(program);
 }
 
@@ -104,7 +104,7 @@ static int intern_name(const struct op_program *program, struct op_window *windo
 static int intern_service(const struct op_processes *p, const struct op_program *program,
 			  struct op_window *window, struct op_resource *resource)
 {
-	const char *said = program->claims ? program->claims->service_name : "";
+	const char *said = program->attributes ? program->attributes->service_name : "";
 
 	if (*said)
 		return intern(window, said, &resource->service_name);
@@ -136,13 +136,13 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 {
 	struct op_resource resource = { .pid = program->pid,
 					.start_time_ns = program->start_time_ns };
-	const struct op_claims *claims = program->claims;
+	const struct op_attributes *attributes = program->attributes;
 	int r;
 
 	if (program->namespace_pid != program->pid)
 		resource.namespace_pid = program->namespace_pid;
-	if (claims)
-		resource.attributes_dropped = claims->dropped;
+	if (attributes)
+		resource.attributes_dropped = attributes->dropped;
 	r = intern_name(program, window, &resource);
 	if (r == 0)
 		r = intern_container(program, window, &resource);
@@ -152,8 +152,8 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 		r = op_window_string(window,
 				     program->command_line ? program->command_line : "",
 				     program->command_line_len, &resource.command_args);
-	if (r == 0 && claims && claims->text.len)
-		r = op_window_string(window, claims->text.data, claims->text.len,
+	if (r == 0 && attributes && attributes->text.len)
+		r = op_window_string(window, attributes->text.data, attributes->text.len,
 				     &resource.attributes);
 	return r < 0 ? r : op_window_resource(window, &resource, ret);
 }
@@ -183,9 +183,9 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	if (program->identified && program->cgroup != record->cgroup)
 		program->moved_epoch = epoch;
 	if (!program->identified)
-		op_who_identify(p, program, record, layout);
+		op_identify_identify(p, program, record, layout);
 	else
-		op_who_refresh(p, program, record, layout);
+		op_identify_refresh(p, program, record, layout);
 	r = make_resource(p, program, window, &program->resource);
 	if (r < 0)
 		return r;

@@ -13,10 +13,10 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
-#include "process/memo.h"
-#include "process/remote.h"
+#include "profile/cache.h"
+#include "target/remote.h"
 
-struct op_claims;
+struct op_attributes;
 struct op_image;
 struct op_layout;
 struct op_membership;
@@ -28,7 +28,7 @@ struct op_window;
 struct op_program_runtime {
 	struct op_image *image; /* a reference */
 	void *instance;		/* NULL: not attached */
-	struct op_memo frames;	/* to locations, once attached */
+	struct op_cache frames; /* to locations, once attached */
 	op_ref ref;		/* of the runtime's struct in the arena */
 	uint64_t bias;
 	uint64_t retry_ns;
@@ -53,10 +53,10 @@ struct op_program {
 	char *command_line; /* a NUL between arguments */
 	size_t command_line_len;
 	struct op_membership *membership; /* a reference, or NULL */
-	struct op_claims *claims;	  /* a reference, or NULL */
+	struct op_attributes *attributes; /* a reference, or NULL */
 	uint64_t cgroup;		  /* the last one it was met in */
 	uint64_t context_addr;		  /* of its process context, 0: none found */
-	uint64_t context_published_ns;	  /* of what claims have of it */
+	uint64_t context_published_ns;	  /* of what attributes have of it */
 	uint64_t context_after_ns;	  /* it is not looked for before */
 	uint64_t context_wait_ns;
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */

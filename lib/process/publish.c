@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "process/evict.h"
-#include "process/open.h"
 #include "process/runtimes.h"
 #include "process/state.h"
+#include "target/open.h"
 
 /* Time between two generations of one process, by the mapping: 50 mappings are 1 ms. */
 static const uint64_t GAP_NS_PER_MAPPING = 20000;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "process/open.h"
 #include "process/publish.h"
 #include "process/state.h"
+#include "target/open.h"
 
 /* Back-off of a runtime that has not started up: 50 ms, 100 ms, … 12.8 s. */
 static const uint64_t RETRY_NS = UINT64_C(50000000);
@@ -101,7 +101,7 @@ static int attach(struct op_processes *p, struct op_program *program,
 	}
 	/* Written whole before a program can see it. */
 	memcpy(there, bpf, bytes);
-	op_memo_init(&r->frames, FRAMES_MAX);
+	op_cache_init(&r->frames, FRAMES_MAX);
 	r->instance = instance;
 	r->bias = v->bias;
 	r->image = image;
@@ -174,7 +174,7 @@ void op_runtimes_detach(struct op_processes *p, struct op_program *program)
 			continue;
 		ops = r->image->runtime;
 		ops->detach(r->instance);
-		op_memo_deinit(&r->frames);
+		op_cache_deinit(&r->frames);
 		op_arena_release(p->config.arena, r->ref,
 				 OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8),
 				 p->now_ns);
@@ -217,7 +217,7 @@ int op_runtimes_describe(struct op_program *program, enum op_runtime id,
 	return n;
 }
 
-struct op_memo *op_runtimes_memo(struct op_program *program, enum op_runtime id)
+struct op_cache *op_runtimes_memo(struct op_program *program, enum op_runtime id)
 {
 	if (!program || !program->runtimes || id >= OP_RUNTIME_MAX ||
 	    !program->runtimes[id].instance)

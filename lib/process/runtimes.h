@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "image/image.h"
 #include "op_user_types.h"
-#include "process/image.h"
 
 struct op_layout;
-struct op_memo;
+struct op_cache;
 struct op_processes;
 struct op_program;
 
@@ -36,6 +36,6 @@ int op_runtimes_describe(struct op_program *program, enum op_runtime id,
 			 const uint64_t *words, size_t len, struct op_runtime_frame *ret,
 			 const char **ret_type);
 /* What frames of the runtime were met in the open window, or NULL. */
-struct op_memo *op_runtimes_memo(struct op_program *program, enum op_runtime id);
+struct op_cache *op_runtimes_memo(struct op_program *program, enum op_runtime id);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process/maps.h"
+#include "target/maps.h"
 
 struct op_processes;
 struct op_program;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects of this room and who holds whom:
+ * The objects of this folder and who holds whom:
  *
  *   op_processes ── by_pid ──> op_proc (alive, or ended and kept for late records)
  *     op_proc ──> op_layout      what is mapped where; shared after fork, copied on change
@@ -19,15 +19,12 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "process/callers.h"
-#include "process/executable.h"
-#include "process/frames.h"
+#include "image/executable.h"
 #include "process/layout.h"
-#include "process/membership.h"
-#include "process/memo.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "unwind/host.h"
+#include "profile/cache.h"
+#include "resource/membership.h"
 
 struct op_proc;
 
@@ -62,13 +59,6 @@ struct op_proc {
 	bool seen;   /* in the scan that runs */
 };
 
-enum {
-	/* A key, the kernel frames and the user words of any record. */
-	OP_RECORD_WORDS = 2 + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
-	/* Its locations: a frame a word at most, and one that says how it ended. */
-	OP_RECORD_LOCATIONS = OP_RECORD_WORDS + 1,
-};
-
 TAILQ_HEAD(op_proc_list, op_proc);
 TAILQ_HEAD(op_generation_list, op_generation);
 
@@ -82,13 +72,6 @@ struct op_processes {
 	struct op_proc_list ended;
 	struct op_generation_list retired;
 	struct op_executables executables;
-	struct op_frames frames;
-	struct op_memo stacks; /* words of records */
-	struct op_callers callers[OP_CALLERS_SLOTS];
-	struct op_host_stack *host_stack; /* scratch of first samples */
-	uint64_t ends[OP_ERROR_LIMIT];	  /* of first samples, by how they ended */
-	uint64_t *words;		  /* scratch of a record */
-	uint32_t *locations;		  /* scratch of a stack */
 	struct op_memberships memberships;
 	size_t perfmaps; /* open */
 	uint64_t unseen;
@@ -104,7 +87,6 @@ struct op_processes {
 	uint64_t lost_after_ns;
 	uint64_t gone_after_ns;
 	bool lost; /* events: a scan is due */
-	bool news; /* op_processes_take_news() */
 	bool forked;
 };
 

@@ -125,7 +125,7 @@ static inline const uint32_t *op_window_numbers(const struct op_window *w,
 /* The number of a string that is there, or UINT32_MAX. */
 uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t len);
 
-/* ---- for the files of this room ---- */
+/* ---- for the files of this folder ---- */
 
 /* Room for @more elements under the limit. 0, -ENOMEM or -ENOSPC. */
 int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, size_t more,

@@ -3,7 +3,7 @@
 #include "runtime/runtime.h"
 
 #include "base/macros.h"
-#include "runtime/python.h"
+#include "runtime/python/python.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
 	&op_runtime_python,

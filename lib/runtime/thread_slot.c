@@ -7,7 +7,7 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "runtime/decode.h"
+#include "decode/decode.h"
 
 enum {
 	/* glibc: specific[32] blocks of 32 {seq, data} (nptl/descr.h, the same in all

@@ -19,7 +19,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#include "step.h"
+#include "bpf/walk/step.h"
 
 static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 {

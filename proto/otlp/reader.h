@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements of one table; a request that claims more is refused. */
+/* Elements of one table; a request that attributes more is refused. */
 #define OTLP_TABLE_MAX (UINT32_C(1) << 22)
 
 struct otlp_text {

@@ -17,15 +17,16 @@ from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 LINES_MAX = 600
 ERROR_RANGE = range(32, 160)
 
-# Rooms in the order data flows; a room calls only those of a later place, its own place,
+# Folders in the order data flows; a folder calls only those of a later place, its own place,
 # and base. runtime and symbol read executables, which stand before them.
-PLACES = {"capture": 0, "process": 1, "elf": 2, "dwarf": 2, "unwind": 2, "runtime": 3,
-          "symbol": 4, "profile": 5, "otlp": 6, "export": 7}
-ALSO = {("runtime", "elf"), ("symbol", "elf")}
+PLACES = {"capture": 0, "sample": 1, "process": 2, "resource": 3, "image": 3, "target": 4,
+          "elf": 5, "dwarf": 5, "unwind": 5, "runtime": 6, "decode": 7, "symbol": 7,
+          "profile": 8, "otlp": 9, "delivery": 10, "transport": 11, "export": 12, "format": 13}
+ALSO = {("runtime", "elf"), ("symbol", "elf"), ("format", "otlp")}
 
 # (path, header) that break the order, and why they may.
 _TABLES = "the encoder's input is the window; its tables are read in place, not copied"
-ROOMS_ALLOWED = {
+FOLDERS_ALLOWED = {
     ("lib/otlp/dictionary.h", "profile/tables.h"): _TABLES,
     ("lib/otlp/encode.h", "profile/window.h"): _TABLES,
     ("lib/otlp/resource.c", "profile/tables.h"): _TABLES,
@@ -44,7 +45,7 @@ def suffix(path):
     return pathlib.PurePath(path).suffix
 
 
-def room_of(path):
+def folder_of(path):
     parts = pathlib.PurePath(path).parts
     return parts[1] if len(parts) > 2 and parts[0] == "lib" else None
 
@@ -78,7 +79,7 @@ def comments(path, text):
 
 def output(path, text):
     """The library does not print and does not end the process."""
-    if is_c(path) and room_of(path):
+    if is_c(path) and folder_of(path):
         yield from find(r"(?<![\w.>])(v?printf|puts|putchar|perror|v?warnx?|v?errx?|psignal|"
                         r"exit|_exit|_Exit|quick_exit|abort)\s*\(|\bstd(err|out)\b",
                         code(text), "%s in the library")
@@ -86,7 +87,7 @@ def output(path, text):
 
 def close_on_exec(path, text):
     """What opens a descriptor opens it close-on-exec."""
-    if not is_c(path) or not room_of(path):
+    if not is_c(path) or not folder_of(path):
         return
     plain = code(text)
     yield from find(r"(?<![\w.>])(creat|pipe|dup2?|accept|epoll_create|inotify_init|popen|"
@@ -103,20 +104,20 @@ def close_on_exec(path, text):
             yield line_of(text, match.start()), match.group(1) + '() without "e"'
 
 
-def rooms(path, text, exists=lambda path: True):
-    """A room includes headers of itself, of rooms to its right, and of base."""
-    room = room_of(path)
-    if not is_c(path) or room not in {*PLACES, "base"}:
+def folders(path, text, exists=lambda path: True):
+    """A folder includes headers of itself, of folders to its right, and of base."""
+    folder = folder_of(path)
+    if not is_c(path) or folder not in {*PLACES, "base"}:
         return
     for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]+["<]((\w+)/[^">]+)[">]', text, re.M):
         header, other = match.group(1), match.group(2)
-        if other not in {*PLACES, "api"} or other == room or not exists("lib/" + header):
+        if other not in {*PLACES, "api"} or other == folder or not exists("lib/" + header):
             continue
-        if room == "base" or other == "api" or (
-                PLACES[other] < PLACES[room] and (room, other) not in ALSO):
-            if (path, header) not in ROOMS_ALLOWED:
+        if folder == "base" or other == "api" or (
+                PLACES[other] < PLACES[folder] and (folder, other) not in ALSO):
+            if (path, header) not in FOLDERS_ALLOWED:
                 yield (line_of(text, match.start()),
-                       "%s stands before %s: %s" % (other, room, header))
+                       "%s stands before %s: %s" % (other, folder, header))
 
 
 def marks(path, text):
@@ -183,7 +184,7 @@ def tools(path, text):
                     r"language mo" r"del|ai assis" r"tant)\b", text, "%s")
 
 
-RULES = [spdx, comments, output, close_on_exec, rooms, marks, bpf_tests, error_numbers, machine,
+RULES = [spdx, comments, output, close_on_exec, folders, marks, bpf_tests, error_numbers, machine,
          foreign, tools]
 
 
@@ -199,7 +200,7 @@ def check_text(root):
             continue
         for rule in RULES:
             more = {"exists": lambda name: pathlib.Path(root, name).exists()} \
-                if rule is rooms else {}
+                if rule is folders else {}
             wrong += ["%s:%d: %s [%s]" % (path, line, message, rule.__name__)
                       for line, message in rule(path, text, **more)]
         lines = text.count("\n")
@@ -209,8 +210,8 @@ def check_text(root):
 
 
 def unneeded(root):
-    """What ROOMS_ALLOWED allows and nobody does."""
-    for path, header in ROOMS_ALLOWED:
+    """What FOLDERS_ALLOWED allows and nobody does."""
+    for path, header in FOLDERS_ALLOWED:
         file = pathlib.Path(root, path)
         if not file.exists() or '"%s"' % header not in file.read_text():
             yield "tests/check/lint.py: %s includes %s no more: forbid it" % (path, header)

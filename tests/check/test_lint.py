@@ -36,7 +36,7 @@ BAD = {
         ("lib/elf/a.c", "\texit(1);\n", 1),
         ("lib/elf/a.h", "\tabort ();\n", 1),
         ("lib/elf/a.c", "\t_exit(1);\n", 1),
-        ("lib/export/grpc/a.c", "\tfputs(s, stdout);\n", 1),
+        ("lib/transport/grpc/a.c", "\tfputs(s, stdout);\n", 1),
     ],
     lint.close_on_exec: [
         ("lib/base/a.c", "\tfd = open(path, O_RDONLY);\n", 1),
@@ -48,13 +48,13 @@ BAD = {
         ("lib/base/a.c", "\tfd = socket(AF_UNIX, SOCK_STREAM, 0);\n", 1),
         ("lib/base/a.c", "\tfd = epoll_create1(0);\n", 1),
     ],
-    lint.rooms: [
+    lint.folders: [
         ("lib/process/a.c", C + '#include "capture/capture.h"\n', 2),
-        ("lib/elf/a.h", '#include "process/maps.h"\n', 1),
+        ("lib/elf/a.h", '#include "target/maps.h"\n', 1),
         ("lib/base/a.c", '#include "elf/file.h"\n', 1),
         ("lib/symbol/a.c", '#include "dwarf/cfi.h"\n', 1),
         ("lib/symbol/a.c", '#include "runtime/runtime.h"\n', 1),
-        ("lib/export/grpc/a.c", '# include "profile/window.h"\n', 1),
+        ("lib/transport/grpc/a.c", '# include "profile/window.h"\n', 1),
         ("lib/capture/a.c", '#include "api/handle.h"\n', 1),
         ("lib/capture/a.c", "#include <api/handle.h>\n", 1),
     ],
@@ -129,7 +129,7 @@ GOOD = {
         ("lib/base/a.c", "\tfd = epoll_create1(EPOLL_CLOEXEC);\n"),
         ("tests/a.c", "\tfd = open(path, O_RDONLY);\n"),
     ],
-    lint.rooms: [
+    lint.folders: [
         ("lib/process/a.c", '#include "process/b.h"\n#include "base/io.h"\n'),
         ("lib/process/a.c", '#include "elf/file.h"\n#include "profile/window.h"\n'),
         ("lib/dwarf/a.c", '#include "elf/file.h"\n#include "unwind/arena.h"\n'),
@@ -179,12 +179,12 @@ class Text(unittest.TestCase):
                     self.assertEqual([], list(rule(path, text)))
 
     def test_allowed_headers_have_reasons(self):
-        self.assertTrue(all(lint.ROOMS_ALLOWED.values()))
+        self.assertTrue(all(lint.FOLDERS_ALLOWED.values()))
         self.assertTrue(all(lint.DATA_ALLOWED.values()))
 
     def test_what_is_allowed_in_vain_is_found(self):
         with tempfile.TemporaryDirectory() as where:
-            self.assertEqual(len(lint.ROOMS_ALLOWED), len(list(lint.unneeded(where))))
+            self.assertEqual(len(lint.FOLDERS_ALLOWED), len(list(lint.unneeded(where))))
 
     def test_a_tarball_is_walked(self):
         with tempfile.TemporaryDirectory() as where:
@@ -195,9 +195,9 @@ class Text(unittest.TestCase):
             self.assertEqual(["e.md", "lib/b.h", "lib/elf/a.c"], source.tracked(where))
             self.assertEqual(["lib/elf/a.c"], source.tracked(where, "lib/*.c"))
 
-    def test_a_header_of_no_room_is_no_room(self):
+    def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'
-        self.assertEqual([], list(lint.rooms("lib/otlp/a.c", text, lambda name: False)))
+        self.assertEqual([], list(lint.folders("lib/otlp/a.c", text, lambda name: False)))
 
 
 NM = """

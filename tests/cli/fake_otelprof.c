@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export/format.h"
+#include "format/format.h"
 #include "request.h"
 
 enum {

@@ -34,8 +34,8 @@ def main(source, build, clang):
                         "-Werror", "-Wno-unused-parameter",
                         "-Wno-missing-field-initializers", "-fno-strict-aliasing",
                         *("-I%s" % d for d in (source / "lib", build / "lib",
-                                               build / "lib/export", source / "bpf/include",
-                                               source / "bpf", source / "lib/unwind/host",
+                                               build / "lib/format", source, source / "bpf/include",
+                                               source / "lib/unwind/host",
                                                source / "include", build / "include",
                                                source / "proto", build / "proto",
                                                source / "proto/otlp", build / "proto/otlp",
@@ -46,10 +46,10 @@ def main(source, build, clang):
                         "-c", str(file), "-o", str(out / "x.o")])
             if done.returncode:
                 wrong.append(done.stderr[:2000])
-        programs = sorted((source / "bpf").glob("*.bpf.c"))
+        programs = sorted((source / "bpf").rglob("*.bpf.c"))
         for file in programs:
             done = run([clang, "-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3",
-                        "-D__TARGET_ARCH_arm64", "-I", str(source / "bpf"),
+                        "-D__TARGET_ARCH_arm64", "-I", str(source),
                         "-I", str(source / "bpf/include"),
                         "-I", str(source / "bpf/platform"),
                         "-c", str(file), "-o", str(out / "x.o")])

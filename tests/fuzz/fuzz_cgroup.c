@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "process/container.h"
-#include "process/environment.h"
-#include "process/identity.h"
+#include "resource/container.h"
+#include "resource/environment.h"
+#include "resource/identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,18 +29,19 @@ static void check_container(const char *text, size_t size, const struct op_conta
 		__builtin_trap();
 }
 
-static void check_claims(const struct op_claims *c)
+static void check_claims(const struct op_attributes *c)
 {
 	size_t at = 0;
 	uint32_t n = 0;
 
-	if (c->len > OP_CLAIMS_MAX || c->text.len > OP_CLAIMS_BYTES_MAX ||
+	if (c->len > OP_RESOURCE_ATTRIBUTES_MAX ||
+	    c->text.len > OP_RESOURCE_ATTRIBUTES_BYTES_MAX ||
 	    strnlen(c->service_name, sizeof(c->service_name)) == sizeof(c->service_name))
 		__builtin_trap();
 	for (; at < c->text.len; n++) {
 		size_t key = strlen(c->text.data + at);
 
-		if (!key || key > OP_CLAIM_KEY_MAX)
+		if (!key || key > OP_RESOURCE_KEY_MAX)
 			__builtin_trap();
 		at += key + 1;
 		at += strlen(c->text.data + at) + 1;
@@ -51,7 +52,8 @@ static void check_claims(const struct op_claims *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(op_claims_put_refp) struct op_claims *claims = op_claims_new();
+	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
+		op_attributes_new();
 	const char *text = (const char *)data;
 	struct op_container c;
 	struct op_stat st;
@@ -64,10 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_container(text, size, &c);
 	(void)op_container_hidden(text, size);
 	(void)op_container_unified_path(text, size, &len);
-	if (claims) {
-		op_environ_claims(text, size, claims);
-		op_environ_variable(text, size, "HOME", claims);
-		check_claims(claims);
+	if (attributes) {
+		op_environ_attributes(text, size, attributes);
+		op_environ_variable(text, size, "HOME", attributes);
+		check_claims(attributes);
 	}
 	(void)op_stat_of(text, size, 100, &st);
 	return 0;

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "process/context.h"
+#include "resource/context.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The input as memory at address 0. */
 struct there {
-	struct op_memory memory;
+	struct op_cachery memory;
 	const uint8_t *data;
 	size_t size;
 };
 
-static int read_there(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+static int read_there(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
 {
 	const struct there *t = op_container_of(m, struct there, memory);
 
@@ -25,12 +25,13 @@ static int read_there(const struct op_memory *m, uint64_t addr, void *buf, size_
 	return 0;
 }
 
-static void check(const struct op_claims *c)
+static void check(const struct op_attributes *c)
 {
 	size_t at = 0;
 	uint32_t n = 0;
 
-	if (c->len > OP_CLAIMS_MAX || c->text.len > OP_CLAIMS_BYTES_MAX)
+	if (c->len > OP_RESOURCE_ATTRIBUTES_MAX ||
+	    c->text.len > OP_RESOURCE_ATTRIBUTES_BYTES_MAX)
 		__builtin_trap();
 	for (; at < c->text.len; n++) {
 		at += strlen(c->text.data + at) + 1;
@@ -44,17 +45,18 @@ static void check(const struct op_claims *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_(op_claims_put_refp) struct op_claims *claims = op_claims_new();
+	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
+		op_attributes_new();
 	struct there t = { .memory.read = read_there, .data = data, .size = size };
 	uint64_t number;
 
-	if (!claims)
+	if (!attributes)
 		return 0;
-	(void)op_context_read(&t.memory, 0, claims, &number);
+	(void)op_context_read(&t.memory, 0, attributes, &number);
 	if (size > OP_CONTEXT_HEADER_BYTES)
 		(void)op_context_payload(data + OP_CONTEXT_HEADER_BYTES,
-					 size - OP_CONTEXT_HEADER_BYTES, claims);
-	check(claims);
+					 size - OP_CONTEXT_HEADER_BYTES, attributes);
+	check(attributes);
 	(void)op_context_of_line((const char *)data, size, &number);
 	return 0;
 }

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "export/endpoint.h"
-#include "export/headers.h"
-#include "export/reply.h"
-#include "export/spill_file.h"
+#include "delivery/spill_file.h"
+#include "transport/endpoint.h"
+#include "transport/headers.h"
+#include "transport/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

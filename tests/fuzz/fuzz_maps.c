@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "process/maps.h"
+#include "target/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

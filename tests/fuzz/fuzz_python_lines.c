@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/reader.h"
-#include "runtime/python_lines.h"
+#include "runtime/python/lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

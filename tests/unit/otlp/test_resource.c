@@ -154,7 +154,7 @@ static void test_limits(void)
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = { { "observed", test_observed },
-					     { "claims", test_claims },
+					     { "attributes", test_claims },
 					     { "limits", test_limits } };
 	const struct op_window_config config = { 0 };
 	int r;

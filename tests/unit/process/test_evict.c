@@ -5,7 +5,7 @@
 
 #include <openssl/crypto.h>
 
-#include "process/maps.h"
+#include "target/maps.h"
 #include "test.h"
 #include "world.h"
 

@@ -3,7 +3,7 @@
 #include "process/layout.h"
 
 #include "base/hash.h"
-#include "process/executable.h"
+#include "image/executable.h"
 #include "test.h"
 #include "unwind/arena.h"
 

@@ -13,9 +13,9 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
-#include "process/maps.h"
 #include "symbol/kernel.h"
 #include "symbol/perfmap.h"
+#include "target/maps.h"
 #include "test.h"
 #include "world.h"
 
@@ -701,18 +701,18 @@ static void test_bad_records(void)
 
 	world_init(&w, NULL);
 	learn_self(&w);
-	CHECK_INT(op_processes_add_record(w.p, &record, sizeof(record) - 1, w.window),
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record) - 1, w.window),
 		  -EBADMSG);
 	record.user_words = 1;
-	CHECK_INT(op_processes_add_record(w.p, &record, sizeof(record), w.window),
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
 		  -EBADMSG);
 	record.user_words = 0;
 	record.event = OP_EVENT_MAX;
-	CHECK_INT(op_processes_add_record(w.p, &record, sizeof(record), w.window),
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
 		  -EBADMSG);
 	record.event = 0;
 	record.end = OP_END_UNKNOWN;
-	CHECK_INT(op_processes_add_record(w.p, &record, sizeof(record), w.window),
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
 		  -EBADMSG);
 	for (i = 0; i < 3000; i++) {
 		size_t j;
@@ -726,8 +726,8 @@ static void test_bad_records(void)
 		record.end = i % 8 ? bytes[3] : OP_END_UNKNOWN;
 		record.stack_bytes = bytes[4];
 		memcpy(bytes, &record, sizeof(record));
-		(void)op_processes_add_record(w.p, bytes, sizeof(bytes) - bytes[590],
-					      w.window);
+		(void)op_sampler_add_record(w.sampler, bytes, sizeof(bytes) - bytes[590],
+					    w.window);
 	}
 	world_deinit(&w);
 }

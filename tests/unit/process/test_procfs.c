@@ -100,13 +100,13 @@ static void test_identity_of_a_dead_process(void)
 	world_init(&w, &options);
 	record.time_ns = ++w.now_ns;
 	record.pid = record.tid = 100;
-	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	CHECK_OK(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window));
 	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
 	world_settle(&w, 1000);
 	op_processes_on_exit(w.p, 200, ++w.now_ns);
 	record.pid = record.tid = 200;
 	record.time_ns = w.now_ns - 1;
-	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	CHECK_OK(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window));
 	r = world_resource(&w);
 	CHECK_INT(r->pid, 200);
 	CHECK_STR(world_text(&w, r->container_id), ID);
@@ -122,7 +122,7 @@ static const struct op_resource *sample_of(struct world *w, uint32_t pid, uint64
 
 	record.time_ns = ++w->now_ns;
 	record.pid = record.tid = pid;
-	CHECK_OK(op_processes_add_record(w->p, &record, sizeof(record), w->window));
+	CHECK_OK(op_sampler_add_record(w->sampler, &record, sizeof(record), w->window));
 	return world_resource(w);
 }
 
@@ -366,7 +366,7 @@ static void test_kernel_thread(void)
 	CHECK(!world_process(&w, 2));
 	record.time_ns = ++w.now_ns;
 	record.pid = record.tid = 2;
-	CHECK_OK(op_processes_add_record(w.p, &record, sizeof(record), w.window));
+	CHECK_OK(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window));
 	CHECK_STR(world_text(&w, world_resource(&w)->executable_name), "[kworker/0:1]");
 	CHECK_INT(world_resource(&w)->executable_path, 0);
 	CHECK_INT(world_frames(&w), 0);

@@ -42,6 +42,7 @@ void world_init(struct world *w, const struct world_options *options)
 	const struct world_options none = { 0 };
 	const struct world_options *o = options ? options : &none;
 	const struct op_arena_ops ops = { .add_slab = add_slab };
+	struct op_sampler_config sampler = { 0 };
 	const struct op_window_config window = { .period_ns = 10000000 };
 	struct op_processes_config config = {
 		.procfs_root = o->procfs_root ? o->procfs_root : "/proc",
@@ -66,9 +67,11 @@ void world_init(struct world *w, const struct world_options *options)
 	CHECK_OK(op_window_new(&window, &w->window));
 	config.arena = w->arena;
 	config.rules = w->rules;
-	config.rules_memory = w->rules_memory;
-	config.kernel = (struct op_kernel_symbols *)w; /* of the test's own making */
 	CHECK_OK(op_processes_new(&config, &w->p));
+	sampler.processes = w->p;
+	sampler.rules = w->rules_memory;
+	sampler.kernel = (struct op_kernel_symbols *)w; /* of the test's own making */
+	CHECK_OK(op_sampler_new(&sampler, &w->sampler));
 }
 
 void world_deinit(struct world *w)
@@ -76,6 +79,7 @@ void world_deinit(struct world *w)
 	struct op_arena_stats stats;
 	size_t i;
 
+	op_sampler_free(w->sampler);
 	op_processes_free(w->p);
 	/* All that was taken from the arena was given back. */
 	op_arena_get_stats(w->arena, &stats);
@@ -152,7 +156,7 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 		memcpy(bytes + sizeof(*record), kernel, kernel_bytes);
 	if (rest_len)
 		memcpy(bytes + sizeof(*record) + kernel_bytes, rest, rest_len);
-	r = op_processes_add_record(w->p, bytes, len, w->window);
+	r = op_sampler_add_record(w->sampler, bytes, len, w->window);
 	free(bytes);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A handle of the process room with a pretended kernel: an arena in plain memory, and a
+ * A handle of lib/process with a pretended kernel: an arena in plain memory, and a
  * table of what was published. Records are made here; samples are read from the window.
  */
 #ifndef OP_TEST_PROCESS_WORLD_H
@@ -8,6 +8,7 @@
 
 #include "process/processes.h"
 #include "profile/tables.h"
+#include "sample/sampler.h"
 
 enum {
 	WORLD_SLABS = 64,
@@ -20,6 +21,7 @@ struct world {
 	struct op_rule *rules_memory;
 	struct op_window *window;
 	struct op_processes *p;
+	struct op_sampler *sampler;
 	void *slabs[WORLD_SLABS];
 	struct op_map64 keys; /* pid to process << 32 | generation */
 	uint64_t published;
@@ -51,7 +53,7 @@ uint32_t world_generation(const struct world *w, uint32_t pid);
 const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
 				       uint64_t *ret_start);
 
-/* A sample with @words of user stack. Returns op_processes_add_record()'s value. */
+/* A sample with @words of user stack. Returns op_sampler_add_record()'s value. */
 int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t kernel_len,
 		 const uint64_t *words, size_t words_len, unsigned int end);
 /* As above, of another generation than the kernel has now. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Line tables against the decoders of the interpreters themselves (tests/python/lines.py). */
-#include "runtime/python_lines.h"
+#include "runtime/python/lines.h"
 
 #include <unistd.h>
 

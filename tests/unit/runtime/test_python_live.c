@@ -8,7 +8,7 @@
 
 #include "live.h"
 #include "pythons.h"
-#include "runtime/python_image.h"
+#include "runtime/python/image.h"
 
 #include "op_python.h"
 

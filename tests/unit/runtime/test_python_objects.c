@@ -2,9 +2,9 @@
 /* Strings, code objects and published layouts, built byte by byte; hostile ones too. */
 #include <sys/types.h>
 
-#include "runtime/python_code.h"
-#include "runtime/python_layout.h"
-#include "runtime/python_text.h"
+#include "runtime/python/code.h"
+#include "runtime/python/layout.h"
+#include "runtime/python/text.h"
 
 #include "test.h"
 
@@ -20,7 +20,7 @@ enum {
 };
 
 struct fake {
-	struct op_memory memory;
+	struct op_cachery memory;
 	uint8_t bytes[BYTES];
 	int reads;
 	bool gone;
@@ -28,7 +28,7 @@ struct fake {
 
 static struct fake fake;
 
-static int read_fake(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+static int read_fake(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
 {
 	(void)m;
 	fake.reads++;

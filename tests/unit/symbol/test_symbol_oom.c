@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: everything these rooms do, with the n-th allocation failing, for every n
+ * Out of memory: everything these folders do, with the n-th allocation failing, for every n
  * until none fails. A call gives a result or a negative code, and leaks nothing (which
  * the sanitizer sees). Linked with --wrap for the allocation functions.
  */

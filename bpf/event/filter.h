@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Is this sample wanted? Decided before anything is unwound. */
+#ifndef OP_FILTER_H
+#define OP_FILTER_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/event/task.h"
+#include "bpf/platform/maps.h"
+#include "bpf/walk/unwind.h"
+
+enum {
+	OP_ANCESTORS_MAX = 24, /* parents looked at for a PID tree */
+
+	/* OTELPROF_FILTER_* of the public header */
+	OP_FILTER_ALL = 0,
+	OP_FILTER_PID,
+	OP_FILTER_PID_TREE,
+	OP_FILTER_COMM,
+	OP_FILTER_UID,
+	OP_FILTER_CGROUP,
+	OP_FILTER_MIN_AGE,
+
+	OP_FILTER_INCLUDE = 0,
+	OP_FILTER_EXCLUDE = 1,
+};
+
+/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)? Without it
+ * a cgroup rule matches the cgroup itself and not its children. */
+const volatile __u32 op_cgroup_ancestors = 0;
+
+/* Which of op_filters is in force. */
+volatile __u32 op_filter_active = 0;
+
+/* What a rule says of a sample. */
+enum op_verdict {
+	OP_VERDICT_NONE = 0, /* it is not meant */
+	OP_VERDICT_KEEP,
+	OP_VERDICT_DROP,
+};
+
+/* Is the process of @task, or an ancestor, process @root of the profiler's namespace? */
+static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
+{
+	int i;
+
+	for (i = 0; i < OP_ANCESTORS_MAX; i++) {
+		__u32 tgid = BPF_CORE_READ(task, tgid);
+		__u32 pid = tgid;
+
+		if (op_pid_namespace)
+			pid = op_ancestor_pid(
+				BPF_CORE_READ(task, group_leader, thread_pid));
+		if (pid == root)
+			return true;
+		if (tgid <= 1)
+			return false;
+		task = BPF_CORE_READ(task, real_parent);
+	}
+	return false;
+}
+
+/* The record has pid, command name and time already. */
+static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
+					    const struct op_record *r)
+{
+	const __u64 *wanted = (const __u64 *)rule->comm;
+	const __u64 *comm = (const __u64 *)r->comm;
+	struct task_struct *task = op_current_task();
+
+	switch (rule->kind) {
+	case OP_FILTER_ALL:
+		return true;
+	case OP_FILTER_PID:
+		return r->pid == rule->number;
+	case OP_FILTER_PID_TREE:
+		return op_in_pid_tree(task, (__u32)rule->number);
+	case OP_FILTER_COMM:
+		return comm[0] == wanted[0] && comm[1] == wanted[1];
+	case OP_FILTER_UID:
+		return (__u32)bpf_get_current_uid_gid() == rule->number;
+	case OP_FILTER_CGROUP: /* reserved0: depth of the wanted cgroup */
+		if (op_cgroup_ancestors)
+			return bpf_get_current_ancestor_cgroup_id((int)rule->reserved0) ==
+			       rule->number;
+		return bpf_get_current_cgroup_id() == rule->number;
+	case OP_FILTER_MIN_AGE:
+		return r->time_ns - BPF_CORE_READ(task, group_leader, start_time) >=
+		       rule->number;
+	default:
+		return false;
+	}
+}
+
+/*
+ * What rule @i of filter @active says of this CPU's sample: enum op_verdict. Global, so that
+ * the verifier looks at it once and not once for each rule: 1 ms of loading in place of 40.
+ */
+__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i);
+__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i)
+{
+	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
+	struct op_cpu *cpu = op_this_cpu();
+	const struct op_filter_rule *rule;
+
+	if (!filter || !cpu || i >= OP_FILTER_RULES)
+		return OP_VERDICT_NONE;
+	rule = &filter->rules[i];
+	if (!op_rule_matches(rule, &cpu->record))
+		return OP_VERDICT_NONE;
+	if (rule->action != OP_FILTER_INCLUDE)
+		return OP_VERDICT_DROP;
+	if (rule->keep_one_in > 1 && bpf_get_prandom_u32() % rule->keep_one_in)
+		return OP_VERDICT_DROP;
+	return OP_VERDICT_KEEP;
+}
+
+/* Does the filter keep this CPU's sample? */
+static __always_inline bool op_filter_keeps(void)
+{
+	__u32 active = op_filter_active & 1;
+	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
+	__u32 count = filter ? filter->count : 0;
+	__u32 i;
+
+	if (!count)
+		return true;
+	for (i = 0; i < OP_FILTER_RULES && i < count; i++) {
+		int verdict = op_rule_verdict(active, i);
+
+		if (verdict != OP_VERDICT_NONE)
+			return verdict == OP_VERDICT_KEEP;
+	}
+	return filter->default_action == OP_FILTER_INCLUDE;
+}
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The CPython step. A C activation of the interpreter loop runs one Python frame (3.10 and
+ * before) or a run of them, from the thread's innermost frame to the one that the
+ * activation was entered with. A step pushes one of them; at the run's end the walk goes on
+ * with the loop's own native frame, and the next activation continues where this one
+ * ended. So native and Python frames stand in their true order.
+ *
+ * An activation that has not yet made its frame the thread's, or has already taken it back,
+ * must not be given its caller's. Since 3.10 something of an activation that stands in the
+ * thread's chain is on the C stack, in that activation's own frame: a _PyCFrame (3.10 to
+ * 3.12) or the hidden frame that ends its run (3.13 on). Its address tells. Before, and in
+ * 3.10 where it can be had, the pc tells (op_python.edge).
+ */
+#ifndef OP_PYTHON_STEP_H
+#define OP_PYTHON_STEP_H
+
+#include "bpf/walk/unwind.h"
+#include "op_python.h"
+
+/* u->runtime_state */
+enum {
+	OP_PY_NONE = 0,	  /* op_python.none */
+	OP_PY_FRAME = 1,  /* the next frame, or 0 */
+	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0 */
+	OP_PY_RUN = 3,	  /* in a run: its first frame */
+	OP_PY_PUSHED = 4, /* words and frames that were there before the run */
+	OP_PY_WORDS = 5,  /* 2: words 1 and 2 of op_python; 0: the walk has not begun */
+};
+
+enum {
+	OP_PY_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
+};
+
+/* A byte of the process's struct op_python. */
+#define OP_PY_BYTE(words, member)                                                        \
+	((__u8)((words)[__builtin_offsetof(struct op_python, member) / 8 - 1] >>         \
+		(__builtin_offsetof(struct op_python, member) % 8 * 8)))
+
+/* Go on with the loop's native frame. */
+static __always_inline enum op_next op_python_leave(struct op_unwind *u, __u32 error)
+{
+	if (error) {
+		u->runtime_state[OP_RUNTIME_ERROR] = error;
+		u->runtime_state[OP_PY_FRAME] = 0;
+		u->runtime_state[OP_PY_CFRAME] = 0;
+	}
+	u->runtime_state[OP_PY_RUN] = 0;
+	u->step = OP_STEP_NATIVE;
+	u->runtime_done = 1;
+	return OP_NEXT_CONTINUE;
+}
+
+static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
+{
+	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
+}
+
+/* Read the thread state. Returns 0 or an error. */
+static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
+					     const __u64 *words)
+{
+	__u64 at = op_arena_u64(u, process, 0);
+	__u8 flags = OP_PY_BYTE(words, flags);
+	__u64 state = u->thread_pointer + (__s64)(__s32)at;
+
+	if (!u->thread_pointer)
+		return OP_ERROR_python_no_state;
+	if ((flags & OP_PYTHON_STATE_INDIRECT) != 0) {
+		if (op_python_read(u, state, &state))
+			return OP_ERROR_python_read_state;
+		if (!state)
+			return OP_ERROR_python_no_state;
+		state += (__s64)((__s64)at >> 32);
+	}
+	if (op_python_read(u, state, &state))
+		return OP_ERROR_python_read_state;
+	if (!state)
+		return OP_ERROR_python_no_state;
+	if ((flags & OP_PYTHON_CFRAME) != 0 &&
+	    op_python_read(u, state + OP_PY_BYTE(words, state_cframe),
+			   &u->runtime_state[OP_PY_CFRAME]))
+		return OP_ERROR_python_read_state;
+	if ((flags & OP_PYTHON_CFRAME_FRAME) == 0 &&
+	    op_python_read(u, state + OP_PY_BYTE(words, state_frame),
+			   &u->runtime_state[OP_PY_FRAME]))
+		return OP_ERROR_python_read_state;
+	return 0;
+}
+
+static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 addr)
+{
+	return addr >= u->sp && addr < u->loop_cfa;
+}
+
+/* Is u->pc where the loop has no frame of its own in the thread's chain? */
+static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref process,
+					      const __u64 *words)
+{
+	__u32 count = OP_PY_BYTE(words, edge_count);
+	__u32 off = __builtin_offsetof(struct op_python, edge);
+	__u64 pc = u->exact ? u->pc : u->pc - 1;
+	__u32 i;
+
+	/* amid the pushes and pops of callee-saved registers */
+	if (u->exact && u->loop_cfa - u->sp <= OP_PY_SAVED_BYTES)
+		return true;
+	for (i = 0; i < OP_PYTHON_EDGES; i++, off += 16) {
+		if (i >= count)
+			break;
+		if (pc >= op_arena_u64(u, process, off) &&
+		    pc < op_arena_u64(u, process, off + 8))
+			return true;
+	}
+	return false;
+}
+
+/* A run begins. Returns false where this activation has no frames; *@ret_error says
+ * whether for an error. */
+static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
+					    const __u64 *words, __u32 *ret_error)
+{
+	__u64 cframe = u->runtime_state[OP_PY_CFRAME];
+	__u8 flags = OP_PY_BYTE(words, flags);
+
+	*ret_error = 0;
+	if ((flags & OP_PYTHON_CFRAME) != 0) {
+		if (!op_python_in_loop_frame(u, cframe))
+			return false;
+		if (op_python_read(u, cframe + OP_PY_BYTE(words, cframe_previous),
+				   &u->runtime_state[OP_PY_CFRAME]) ||
+		    ((flags & OP_PYTHON_CFRAME_FRAME) != 0 &&
+		     op_python_read(u, cframe + OP_PY_BYTE(words, cframe_frame),
+				    &u->runtime_state[OP_PY_FRAME]))) {
+			*ret_error = OP_ERROR_python_read_state;
+			return false;
+		}
+	} else if (op_python_at_edge(u, process, words)) {
+		return false;
+	}
+	u->runtime_state[OP_PY_RUN] = u->runtime_state[OP_PY_FRAME];
+	u->runtime_state[OP_PY_PUSHED] = (__u64)u->words << 32 | u->frames;
+	return u->runtime_state[OP_PY_FRAME] != 0;
+}
+
+static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+/* Push the frame in runtime_bytes. */
+static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
+					   const __u64 *words)
+{
+	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
+	__u64 globals = op_python_field(u, OP_PY_BYTE(words, frame_globals));
+
+	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_RELATIVE) != 0) {
+		place -= code;
+		if (place > OP_PYTHON_NO_PLACE)
+			place = OP_PYTHON_NO_PLACE;
+	}
+	op_push_word(u, op_frame_word(OP_FRAME_PYTHON, code));
+	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
+	u->frames++;
+}
+
+/* The hidden frame that ends a run: was the run this activation's? Otherwise its frames
+ * are taken back, and wait for the activation that has them. */
+static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64 frame,
+						      __u8 flags, __u64 previous)
+{
+	__u64 pushed = u->runtime_state[OP_PY_PUSHED];
+
+	u->runtime_state[OP_PY_FRAME] = previous;
+	if ((flags & OP_PYTHON_CFRAME) == 0 && !op_python_in_loop_frame(u, frame)) {
+		u->runtime_state[OP_PY_FRAME] = u->runtime_state[OP_PY_RUN];
+		u->words = (__u32)(pushed >> 32);
+		u->frames = (__u32)pushed;
+	}
+	return op_python_leave(u, 0);
+}
+
+/* Show one frame. */
+static __always_inline enum op_next op_python_frame(struct op_unwind *u,
+						    const __u64 *words)
+{
+	__u64 frame = u->runtime_state[OP_PY_FRAME];
+	__u8 flags = OP_PY_BYTE(words, flags);
+	__u64 pointer_mask = OP_PY_BYTE(words, pointer_mask);
+	__u32 len = OP_PY_BYTE(words, read_bytes);
+	__u64 previous;
+	__u64 function;
+	__u64 code;
+	bool marked;
+
+	op_platform_bound(len);
+	if (len > OP_RUNTIME_BYTES)
+		len = OP_RUNTIME_BYTES;
+	if (op_platform_read(u, u->runtime_bytes, len,
+			     frame + OP_PY_BYTE(words, read_from)))
+		return op_python_leave(u, OP_ERROR_python_read_frame);
+	previous = op_python_field(u, OP_PY_BYTE(words, frame_previous));
+	marked = (flags & OP_PYTHON_ONE_FRAME) != 0 ||
+		 u->runtime_bytes[OP_PY_BYTE(words, frame_mark) &
+				  (OP_RUNTIME_BYTES - 1)] == OP_PY_BYTE(words, mark);
+	if (marked && (flags & OP_PYTHON_MARK_HIDDEN) != 0)
+		return op_python_end_run(u, frame, flags, previous);
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
+	function = op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask;
+	if (code && ((flags & OP_PYTHON_FUNCTION) == 0 ||
+		     function != u->runtime_state[OP_PY_NONE]))
+		op_python_push(u, code, words);
+	u->runtime_state[OP_PY_FRAME] = previous;
+	if (marked || !previous)
+		return op_python_leave(u, 0);
+	return OP_NEXT_CONTINUE;
+}
+
+/* The struct op_python of u's process, or 0. */
+static __always_inline op_ref op_python_process(struct op_unwind *u)
+{
+	__u32 at = __builtin_offsetof(struct op_process, runtime) + OP_RUNTIME_PYTHON * 4;
+
+	return (op_ref)(op_arena_u64(u, u->process, at) >> (at % 8 * 8));
+}
+
+/* The first step of a walk. Returns 0 or an error. */
+static __always_inline __u32 op_python_first(struct op_unwind *u)
+{
+	op_ref process = op_python_process(u);
+	__u64 *words = &u->runtime_state[OP_PY_WORDS];
+
+	if (!process)
+		return OP_ERROR_python_no_process;
+	if (u->late)
+		return OP_ERROR_python_late;
+	words[0] = op_arena_u64(u, process, 8);
+	words[1] = op_arena_u64(u, process, 16);
+	u->runtime_state[OP_PY_NONE] =
+		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
+	return op_python_begin(u, process, words);
+}
+
+/* Push one Python frame of the interpreter loop at u->pc, or go on native. */
+static __always_inline enum op_next op_step_python(struct op_unwind *u)
+{
+	__u64 words[2];
+	__u32 error;
+
+	if (u->runtime_state[OP_RUNTIME_ERROR])
+		return op_python_leave(u, 0);
+	if (!u->runtime_state[OP_PY_WORDS]) {
+		error = op_python_first(u);
+		if (error)
+			return op_python_leave(u, error);
+	}
+	words[0] = u->runtime_state[OP_PY_WORDS];
+	words[1] = u->runtime_state[OP_PY_WORDS + 1];
+	if (!u->runtime_state[OP_PY_RUN] &&
+	    !op_python_enter(u, op_python_process(u), words, &error))
+		return op_python_leave(u, error);
+	return op_python_frame(u, words);
+}
+
+#endif

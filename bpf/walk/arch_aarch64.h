@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the native step needs of aarch64 (AAPCS64; Linux signal frames). */
+#ifndef OP_ARCH_H
+#define OP_ARCH_H
+
+#include "bpf/walk/cfa.h"
+
+#define OP_ARCH_USER_END (1ULL << 56)
+
+enum {
+	/* In a signal handler's frame sp points to struct rt_sigframe: siginfo of 128 bytes,
+	 * then struct ucontext, whose uc_mcontext begins at 176 with fault_address. */
+	OP_ARM64_REGS = 128 + 176 + 8,
+	OP_ARM64_REGS_LEN = 33, /* x0 to x30, sp, pc */
+	OP_ARM64_FP = 29,
+	OP_ARM64_LR = 30,
+	OP_ARM64_ADDRESS_BITS = 48, /* where the kernel does not tell: of nearly all */
+};
+
+/*
+ * The bits of a code address, of a process whose addresses end at @task_size: a power of
+ * two, between 36 and 52 bits by the kernel's configuration and the CPU.
+ */
+static __always_inline __u64 op_arch_code_mask(__u64 task_size)
+{
+	if (!task_size || (task_size & (task_size - 1)))
+		return (1ULL << OP_ARM64_ADDRESS_BITS) - 1;
+	return task_size - 1;
+}
+
+/* A return address as a code address: without its pointer authentication code, which
+ * stands in the bits above those of the process's addresses. */
+static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
+{
+	return ra & op_arch_code_mask(u->task_size);
+}
+
+/* Go to what a signal interrupted: its registers were saved by the kernel at sp. */
+static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
+{
+	__u64 at = u->sp + OP_ARM64_REGS;
+	__u64 last[4]; /* x29, x30, sp, pc */
+
+	if (op_platform_read(u, u->reg, OP_ARM64_FP * 8, at) ||
+	    op_platform_read(u, last, sizeof(last), at + OP_ARM64_FP * 8))
+		return op_end(u, OP_ERROR_native_read_signal);
+	u->fp = last[0];
+	u->lr = last[1];
+	u->sp = last[2];
+	u->pc = last[3];
+	u->exact = 1;
+	u->window_at = ~0ULL; /* the interrupted stack may be another one */
+	return OP_NEXT_CONTINUE;
+}
+
+/* Go to the caller by @rule. */
+static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
+						  const struct op_rule *rule)
+{
+	__u64 cfa = 0;
+	__u64 fp = u->fp;
+	__u64 ra = u->lr;
+	__u64 at;
+	__u32 error = op_find_cfa(u, rule, &cfa);
+
+	if (error)
+		return op_end(u, error);
+	at = cfa + (__s64)rule->save_off;
+	switch (rule->save) {
+	case OP_SAVE_PAIR:
+		if (op_read_stack(u, at, &fp))
+			return op_end(u, OP_ERROR_native_read_fp);
+		if (op_read_stack(u, at + 8, &ra))
+			return op_end(u, OP_ERROR_native_read_ra);
+		break;
+	case OP_SAVE_RA:
+		if (op_read_stack(u, at, &ra))
+			return op_end(u, OP_ERROR_native_read_ra);
+		break;
+	case OP_SAVE_FP:
+	case OP_SAVE_FP_AT_FP:
+		if (rule->save == OP_SAVE_FP_AT_FP)
+			at = u->fp + (__s64)rule->save_off;
+		if (op_read_stack(u, at, &fp))
+			return op_end(u, OP_ERROR_native_read_fp);
+		if (!u->exact) /* only a leaf's return address is in lr */
+			return op_end(u, OP_ERROR_native_leaf_rule);
+		break;
+	default:
+		if (!u->exact)
+			return op_end(u, OP_ERROR_native_leaf_rule);
+		break;
+	}
+	ra = op_arch_code_address(u, ra);
+	u->sp = cfa;
+	u->fp = fp;
+	if (!ra)
+		return op_end(u, OP_END_COMPLETE);
+	u->pc = ra;
+	u->exact = 0;
+	return OP_NEXT_CONTINUE;
+}
+
+#endif

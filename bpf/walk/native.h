@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The native step: find the mapping and the rule of a pc, and go to the caller's frame. */
+#ifndef OP_NATIVE_H
+#define OP_NATIVE_H
+
+#include "bpf/walk/unwind.h"
+
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/walk/arch_x86_64.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "bpf/walk/arch_aarch64.h"
+#else
+#error "no such architecture"
+#endif
+
+enum {
+	OP_MAPPINGS_STEPS = 14,	 /* 1 << 14 == OP_MAPPINGS_MAX */
+	OP_PAGE_ROWS_STEPS = 16, /* 1 << 16 == OP_PAGE_ROWS_MAX */
+	OP_PC_MIN = 4096,
+};
+
+_Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches all");
+
+/*
+ * One step of a binary search over `left` sorted items that begin at `found`: keeps the
+ * half that holds the last item below @limit. The searches do not branch on what they
+ * find: a mispredicted branch costs more than the loads, and the verifier would follow
+ * each. They touch nothing outside of the items.
+ */
+#define OP_SEARCH_STEP(found, left, item, limit)                                         \
+	({                                                                               \
+		__u64 half = (left) >> 1;                                                \
+		__u64 at = (found) + half;                                               \
+		__u64 below = ((__u64)(item) - (limit)) >> 63;                           \
+                                                                                         \
+		op_platform_bound(below);                                                \
+		(found) += half * below;                                                 \
+		(left) -= half;                                                          \
+	})
+
+/* Set u's mapping to the one that holds @pc. Returns 0, or an error. */
+static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
+{
+	const __u8 *slab;
+	__u32 count = u->mapping_count;
+	__u32 base = (u->starts << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	__u64 left = count;
+	__u64 found = 0;
+	__u64 last;
+	int i;
+
+	if (pc >= u->map_start && pc < u->map_end)
+		return 0;
+	slab = op_platform_slab(u, u->starts >> OP_REF_SLAB_SHIFT);
+	if (!slab || !count)
+		return OP_ERROR_native_no_mapping;
+	/* The last start that is not above pc: starts[0] is taken for granted, then checked
+	 * by the range test below. */
+	for (i = 0; i < OP_MAPPINGS_STEPS && left > 1; i++)
+		OP_SEARCH_STEP(found, left, op_slab_u64(slab, base, (__u32)at), pc + 1);
+	u->map_start = op_slab_u64(slab, base, (__u32)found);
+	slab = op_platform_slab(u, u->mappings >> OP_REF_SLAB_SHIFT);
+	if (!slab)
+		return OP_ERROR_native_bad_slab;
+	base = (u->mappings << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	found *= sizeof(struct op_mapping) / 8;
+	u->map_end = op_slab_u64(slab, base, (__u32)found);
+	u->bias = op_slab_u64(slab, base, (__u32)found + 1);
+	last = op_slab_u64(slab, base, (__u32)found + 2); /* segment | flags << 32 */
+	u->segment = (op_ref)last;
+	u->map_flags = (__u32)(last >> 32);
+	if (pc < u->map_start || pc >= u->map_end) {
+		u->map_start = u->map_end = 0;
+		return OP_ERROR_native_no_mapping;
+	}
+	return 0;
+}
+
+/* The runtime whose interpreter loop stands at ELF address @vaddr of the segment at byte
+ * @off of @slab, or OP_RUNTIME_NONE. */
+static __always_inline __u32 op_loop_runtime(const __u8 *slab, __u32 off, __u64 vaddr)
+{
+	__u64 word = op_slab_u64(slab, off, 2);
+	__u32 runtime = (__u32)word;
+
+	if (!runtime || runtime >= OP_RUNTIME_MAX)
+		return OP_RUNTIME_NONE;
+	if (vaddr >= op_slab_u64(slab, off, 3) && vaddr < op_slab_u64(slab, off, 4))
+		return runtime;
+	if ((__u32)(word >> 32) > 1 && vaddr >= op_slab_u64(slab, off, 5) &&
+	    vaddr < op_slab_u64(slab, off, 6))
+		return runtime;
+	return OP_RUNTIME_NONE;
+}
+
+static __always_inline __u32 op_slab_row(const __u8 *slab, __u32 base, __u32 i)
+{
+	return *(const __u32 *)(slab + ((base + i * 4) & (OP_SLAB_BYTES - 4)));
+}
+
+/* The row of page offset @pc in the rows of one page: pc | rule << 16. */
+static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32 count,
+					 __u32 pc)
+{
+	const __u8 *slab = op_platform_slab(u, rows >> OP_REF_SLAB_SHIFT);
+	__u32 base = (rows << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
+	__u64 left = count;
+	__u64 found = 0;
+	int i;
+
+	if (!slab || !count)
+		return OP_RULE_INVALID;
+	for (i = 0; i < OP_PAGE_ROWS_STEPS && left > 1; i++)
+		OP_SEARCH_STEP(found, left, op_slab_row(slab, base, (__u32)at) & 0xffff,
+			       pc + 1);
+	return op_slab_row(slab, base, (__u32)found);
+}
+
+/*
+ * The unwind rule of process address @pc in u's mapping, and the runtime whose loop
+ * stands there. Returns 0, or an error.
+ */
+static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
+					  struct op_rule *ret, __u32 *ret_runtime)
+{
+	const __u8 *slab;
+	const struct op_rule *rule;
+	__u64 vaddr = pc - u->bias;
+	__u64 pages;
+	__u64 page;
+	__u64 entry;
+	__u32 row;
+	__u32 off;
+
+	*ret_runtime = OP_RUNTIME_NONE;
+	*ret = (struct op_rule){ .cfa = OP_CFA_FRAME };
+	if (!u->segment)
+		return 0;
+	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
+	if (!slab)
+		return OP_ERROR_native_bad_slab;
+	off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	*ret_runtime = op_loop_runtime(slab, off, vaddr);
+	pages = op_slab_u64(slab, off, 1); /* pages | page_count << 32 */
+	page = (vaddr - op_slab_u64(slab, off, 0)) >> OP_PAGE_SHIFT;
+	if (!(pages >> 32))
+		return 0;
+	if (page >= pages >> 32)
+		return OP_ERROR_native_no_rule;
+	entry = op_arena_u64(u, (op_ref)pages, (__u32)page * sizeof(struct op_page));
+	off = (__u32)vaddr & ((1u << OP_PAGE_SHIFT) - 1);
+	row = op_find_row(u, (op_ref)entry, (__u32)(entry >> 32), off);
+	rule = op_platform_rule(u, row >> 16);
+	if (!rule)
+		return OP_ERROR_native_bad_table;
+	*ret = *rule;
+	if (ret->cfa == OP_CFA_SP_PUSH || ret->cfa == OP_CFA_SP_POP) {
+		ret->cfa_off =
+			op_cfa_stepped(ret->cfa, ret->cfa_off, off - (row & 0xffff));
+		ret->cfa = OP_CFA_SP;
+	}
+	return 0;
+}
+
+/* Go to the caller by the frame record at fp, {caller's fp, return address}, which does not
+ * stand below @lowest. */
+static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
+							 __u64 lowest)
+{
+	__u64 fp = u->fp;
+	__u64 next_fp = 0;
+	__u64 ra = 0;
+
+	if (!fp)
+		return op_end(u, OP_END_COMPLETE);
+	if (fp < lowest || (fp & 7))
+		return op_end(u, OP_ERROR_native_frame_pointer);
+	if (op_read_stack(u, fp, &next_fp) || op_read_stack(u, fp + 8, &ra))
+		return op_end(u, OP_ERROR_native_frame_pointer);
+	ra = op_arch_code_address(u, ra);
+	if (!ra)
+		return op_end(u, OP_END_COMPLETE);
+	u->sp = fp + 16;
+	u->fp = next_fp;
+	u->pc = ra;
+	u->exact = 0;
+	return OP_NEXT_CONTINUE;
+}
+
+/*
+ * The end of the loop's own stack frame, which begins at sp. Elsewhere than in the loop's
+ * body (pushes, pops) nothing of its frame is made yet: then it is empty.
+ */
+static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_rule *rule)
+{
+	switch (rule->cfa) {
+	case OP_CFA_SP:
+		return u->sp + (__s64)rule->cfa_off;
+	case OP_CFA_FP:
+		return u->fp + (__s64)rule->cfa_off;
+	case OP_CFA_FRAME:
+		return u->fp + 16;
+	default:
+		return u->exact ? u->sp : ~0ULL;
+	}
+}
+
+/* Advance by one native frame: push the pc and go to the caller. */
+static __always_inline enum op_next op_step_native(struct op_unwind *u)
+{
+	struct op_rule rule;
+	__u64 look = u->exact ? u->pc : u->pc - 1;
+	__u64 sp = u->sp + (u->exact ? 0 : 1); /* the least the caller's may be */
+	enum op_next next;
+	__u32 runtime;
+	__u32 error;
+
+	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
+		return op_end(u, OP_ERROR_native_bad_pc);
+	error = op_find_mapping(u, look);
+	if (error)
+		return op_end(u, error);
+	if (u->map_flags & OP_MAPPING_LAZY)
+		return op_end(u, OP_END_UNKNOWN);
+	error = op_find_rule(u, look, &rule, &runtime);
+	if (error)
+		return op_end(u, error);
+	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {
+		u->loop_cfa = op_loop_cfa(u, &rule);
+		u->step = runtime;
+		return OP_NEXT_CONTINUE;
+	}
+	u->runtime_done = 0;
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	op_push_word(u, op_frame_word(u->exact ? OP_FRAME_NATIVE_EXACT : OP_FRAME_NATIVE,
+				      u->pc));
+	u->frames++;
+
+	switch (rule.cfa) {
+	case OP_CFA_STOP:
+		return op_end(u, OP_END_COMPLETE);
+	case OP_CFA_SIGNAL:
+		return op_arch_signal_frame(u);
+	case OP_CFA_FRAME:
+		u->guessed = !u->segment;
+		next = op_step_frame_record(u, u->sp);
+		break;
+	case OP_CFA_FRAME_SWITCH:
+		return op_step_frame_record(u, 0);
+	default:
+		u->guessed = 0;
+		next = op_arch_apply(u, &rule);
+		break;
+	}
+	if (next == OP_NEXT_CONTINUE && u->sp < sp)
+		return op_end(u, OP_ERROR_native_stuck);
+	return next;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The current task's user registers and thread pointer. */
+#ifndef OP_REGISTERS_H
+#define OP_REGISTERS_H
+
+#include <bpf/bpf_core_read.h>
+
+enum {
+	/* THREAD_SIZE of kernels before 5.15, which lack bpf_task_pt_regs() */
+	OP_THREAD_BYTES = 16384,
+};
+
+/* The user registers of the current task, saved when it entered the kernel. */
+static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
+{
+	char *end;
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
+				       BPF_FUNC_task_pt_regs___probe))
+		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	end = (char *)BPF_CORE_READ(task, stack) + OP_THREAD_BYTES;
+	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
+}
+
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/walk/registers_x86_64.h"
+#else
+#include "bpf/walk/registers_aarch64.h"
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The registry of steps: one more runtime is one more include and one more case. */
+#ifndef OP_STEP_H
+#define OP_STEP_H
+
+#include "bpf/runtime/python.h"
+#include "bpf/walk/native.h"
+
+/* Advance the walk by one step. @runtimes: a bit a runtime whose step is wanted; a constant
+ * in the kernel, so that the verifier drops the others. */
+static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+{
+	switch (u->step) {
+	case OP_STEP_NATIVE:
+		return op_step_native(u);
+	case OP_RUNTIME_PYTHON:
+		if (runtimes & (1ULL << OP_RUNTIME_PYTHON))
+			return op_step_python(u);
+		break;
+	}
+	/* a runtime whose step is not loaded: its frames stay native */
+	u->step = OP_STEP_NATIVE;
+	u->runtime_done = 1;
+	return OP_NEXT_CONTINUE;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a tiny accessor function of a runtime or libc computes, told from its machine code.
+ * The decoder follows the straight path through a function of a few dozen instructions and
+ * keeps for each register what is known of it. It answers one of two questions: what is the
+ * first argument of the first function called (or jumped to), and what is returned.
+ *
+ * Only used where nothing published tells the same.
+ */
+#ifndef OP_DECODE_DECODE_H
+#define OP_DECODE_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+
+enum op_decode_kind {
+	OP_DECODE_UNKNOWN = 0,
+	OP_DECODE_CONST,     /* the number `at` */
+	OP_DECODE_MEMORY,    /* 4 bytes read at address `at` */
+	OP_DECODE_TP,	     /* the thread pointer + `at` */
+	OP_DECODE_TP_MEMORY, /* 8 bytes read at thread pointer + `at` */
+	OP_DECODE_ARGUMENT,  /* the function's own first argument */
+	/* 8 bytes read at (8 bytes read at thread pointer + at) + argument * scale */
+	OP_DECODE_TP_INDEXED,
+};
+
+struct op_decode_value {
+	enum op_decode_kind kind;
+	uint32_t scale;
+	uint64_t at;
+};
+
+enum {
+	OP_DECODE_BYTES = 256, /* of code that are looked at, at most */
+	OP_DECODE_STEPS = 64,  /* instructions */
+};
+
+enum op_decode_want {
+	OP_DECODE_CALL,	  /* the first argument at the first call */
+	OP_DECODE_RETURN, /* the result */
+};
+
+struct op_decode_input {
+	const uint8_t *code;
+	size_t len;
+	uint64_t addr;			 /* process address of code[0] */
+	const struct op_cachery *memory; /* for pointers that the code loads */
+	enum op_decode_want want;
+};
+
+/* Returns 0 with *@ret (of kind UNKNOWN where it cannot be told), or -ENOTSUP for code
+ * that is not understood. */
+int op_runtime_decode_x86_64(const struct op_decode_input *in,
+			     struct op_decode_value *ret);
+int op_runtime_decode_aarch64(const struct op_decode_input *in,
+			      struct op_decode_value *ret);
+
+/* What a load of @bytes at address @at gives. */
+struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,
+					      struct op_decode_value at, uint32_t bytes);
+
+#endif

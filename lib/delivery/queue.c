@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "delivery/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "delivery/thread.h"
+
+static struct op_queue_entry *entry_of(struct op_spool_item *item)
+{
+	return op_container_of(item, struct op_queue_entry, item);
+}
+
+static bool has_file(const struct op_queue_entry *e)
+{
+	return e->item.state == OP_SPOOL_WAITING || e->item.state == OP_SPOOL_WRITING ||
+	       e->item.state == OP_SPOOL_WRITTEN;
+}
+
+static uint64_t file_bytes(const struct op_request *r)
+{
+	return r->len + OP_SPILL_HEADER_BYTES;
+}
+
+static void leave_memory(struct op_queue *q, struct op_queue_entry *e)
+{
+	if (!e->in_memory)
+		return;
+	e->in_memory = false;
+	q->memory_bytes -= e->item.request->len;
+	op_request_read(q->ledger, e->item.request);
+}
+
+static void leave_disk(struct op_queue *q, const struct op_queue_entry *e)
+{
+	q->file_bytes -= file_bytes(e->item.request);
+	q->files--;
+}
+
+static void free_item(struct op_spool_item *item)
+{
+	free(entry_of(item));
+}
+
+void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate)
+{
+	bool file = has_file(e);
+
+	TAILQ_REMOVE(&q->entries, e, link);
+	leave_memory(q, e);
+	if (file)
+		leave_disk(q, e);
+	op_request_decide(q->ledger, e->item.request, fate);
+	if (file && fate != OP_FATE_SPILLED)
+		op_spool_forget(q->spool, &e->item);
+	else
+		free(e);
+	if (TAILQ_EMPTY(&q->entries))
+		(void)pthread_cond_broadcast(&q->idle);
+}
+
+static void say_full(struct op_queue *q, const char *what, uint64_t limit)
+{
+	if (!q->full)
+		op_notes_add(
+			q->notes, OP_LOG_WARNING,
+			"export: %s: the %s is full (%llu bytes): dropping the oldest "
+			"requests",
+			q->target, what, (unsigned long long)limit);
+	q->full = true;
+}
+
+/* Drop the oldest until @len more bytes of memory fit. False where they never will. */
+static bool make_memory(struct op_queue *q, uint64_t len)
+{
+	const uint64_t limit = q->limits.memory_bytes;
+	struct op_queue_entry *e;
+	struct op_queue_entry *next;
+
+	/* Where it can never fit, the others are not sacrificed for it. */
+	if (len > limit)
+		return false;
+	for (e = TAILQ_FIRST(&q->entries); e && q->memory_bytes + len > limit; e = next) {
+		next = TAILQ_NEXT(e, link);
+		if (e->sending || !e->in_memory)
+			continue;
+		if (e->item.state == OP_SPOOL_WRITTEN) {
+			leave_memory(q, e);
+			continue;
+		}
+		op_queue_settle(q, e, OTELPROF_DROP_QUEUE);
+		say_full(q, "queue", limit);
+	}
+	return q->memory_bytes + len <= limit;
+}
+
+/* The same for the files. */
+static bool make_files(struct op_queue *q, uint64_t len)
+{
+	const uint64_t limit = q->limits.file_bytes;
+	struct op_queue_entry *e;
+	struct op_queue_entry *next;
+
+	if (len > limit)
+		return false;
+	for (e = TAILQ_FIRST(&q->entries);
+	     e && (q->file_bytes + len > limit || q->files >= OP_SPILL_FILES_MAX);
+	     e = next) {
+		next = TAILQ_NEXT(e, link);
+		if (e->sending || !has_file(e))
+			continue;
+		op_queue_settle(q, e, OTELPROF_DROP_QUEUE);
+		say_full(q, "spill directory", limit);
+	}
+	return q->file_bytes + len <= limit && q->files < OP_SPILL_FILES_MAX;
+}
+
+static void note_disk(struct op_queue *q, int err)
+{
+	const char *path = op_spill_path(op_spool_spill(q->spool));
+
+	if (err < 0) {
+		op_ledger_spill_error(q->ledger, 1);
+		op_notes_add(q->notes, q->disk_failing ? OP_LOG_DEBUG : OP_LOG_WARNING,
+			     "export: %s: cannot write to %s: %s; what waits stays in "
+			     "memory, up to queue_bytes",
+			     q->target, path, strerror(-err));
+	} else if (q->disk_failing) {
+		op_notes_add(q->notes, OP_LOG_INFO, "export: %s: %s can be written again",
+			     q->target, path);
+	}
+	q->disk_failing = err < 0;
+}
+
+/* Of the spool's thread, the lock held. */
+static void on_written(void *owner, struct op_spool_item *item, int err)
+{
+	struct op_queue *q = owner;
+	struct op_queue_entry *e = entry_of(item);
+
+	note_disk(q, err);
+	if (err < 0)
+		leave_disk(q, e);
+	else if (e != TAILQ_FIRST(&q->entries) && !e->sending)
+		leave_memory(q, e);
+}
+
+static const struct op_spool_ops spool_ops = {
+	.written = on_written,
+	.free = free_item,
+};
+
+static struct op_queue_entry *new_entry(struct op_request *r)
+{
+	struct op_queue_entry *e = calloc(1, sizeof(*e));
+
+	if (e)
+		e->item.request = r;
+	return e;
+}
+
+void op_queue_add(struct op_queue *q, struct op_request *r)
+{
+	struct op_queue_entry *e = new_entry(r);
+	bool file;
+
+	if (!e) {
+		op_request_settle(q->ledger, r, OTELPROF_DROP_MEMORY);
+		return;
+	}
+	(void)pthread_mutex_lock(&q->lock);
+	file = q->spool && make_files(q, file_bytes(r));
+	if (!make_memory(q, r->len)) {
+		op_request_settle(q->ledger, r, OTELPROF_DROP_QUEUE);
+		say_full(q, "queue", q->limits.memory_bytes);
+		free(e);
+	} else {
+		TAILQ_INSERT_TAIL(&q->entries, e, link);
+		e->in_memory = true;
+		q->memory_bytes += r->len;
+		(void)pthread_cond_signal(&q->wake);
+		if (file) {
+			q->file_bytes += file_bytes(r);
+			q->files++;
+			op_spool_put(q->spool, &e->item);
+		}
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+int op_queue_send(struct op_queue *q, struct op_queue_entry *e, const void **ret)
+{
+	size_t len = 0;
+	int err;
+
+	e->sending = true;
+	if (e->in_memory) {
+		*ret = e->item.request->bytes;
+		return 0;
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+	err = op_spill_get(op_spool_spill(q->spool), e->item.name, &e->loaded, &len);
+	(void)pthread_mutex_lock(&q->lock);
+	if (!err && len != e->item.request->len)
+		err = -EBADMSG;
+	*ret = e->loaded;
+	return err;
+}
+
+void op_queue_sent(struct op_queue_entry *e)
+{
+	e->sending = false;
+	op_freep(&e->loaded);
+}
+
+static int restore_one(struct op_queue *q, const struct op_spill_found *f)
+{
+	_cleanup_free_ struct op_queue_entry *e = new_entry(NULL);
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	err = op_request_restore(q->ledger, f->len, f->samples, &e->item.request);
+	if (err < 0)
+		return err;
+	(void)make_files(q, file_bytes(e->item.request));
+	(void)strlcpy(e->item.name, f->name, sizeof(e->item.name));
+	e->item.state = OP_SPOOL_WRITTEN;
+	q->file_bytes += file_bytes(e->item.request);
+	q->files++;
+	TAILQ_INSERT_TAIL(&q->entries, e, link);
+	(void)OP_TAKE_PTR(e);
+	return 0;
+}
+
+int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
+		       const struct op_spill_list *list)
+{
+	const struct op_spill_found *f;
+	uint64_t samples = 0;
+	int err;
+
+	err = op_spool_new(spill, q->ledger, &q->lock, &spool_ops, q, &q->spool);
+	if (err < 0)
+		return err;
+	op_ledger_spill_error(q->ledger, list->bad);
+	(void)pthread_mutex_lock(&q->lock);
+	op_vec_foreach(f, &list->files) {
+		/* Without memory the rest is there for the next life. */
+		if (restore_one(q, f) < 0)
+			break;
+		samples += f->samples;
+	}
+	(void)pthread_mutex_unlock(&q->lock);
+	if (list->files.len)
+		op_notes_add(
+			q->notes, OP_LOG_INFO,
+			"export: %s: %zu requests with %llu samples were waiting in %s",
+			q->target, list->files.len, (unsigned long long)samples,
+			op_spill_path(spill));
+	return 0;
+}
+
+/* One more chance for those that could not be written, now that there is no other. */
+static void write_again(struct op_queue *q)
+{
+	struct op_queue_entry *e;
+
+	TAILQ_FOREACH(e, &q->entries, link)
+	{
+		if (!e->in_memory || e->item.state != OP_SPOOL_FAILED ||
+		    q->file_bytes + file_bytes(e->item.request) > q->limits.file_bytes)
+			continue;
+		q->file_bytes += file_bytes(e->item.request);
+		q->files++;
+		op_spool_put(q->spool, &e->item);
+	}
+}
+
+void op_queue_end(struct op_queue *q)
+{
+	struct op_queue_entry *e;
+
+	if (q->spool) {
+		(void)pthread_mutex_lock(&q->lock);
+		write_again(q);
+		(void)pthread_mutex_unlock(&q->lock);
+		op_spool_finish(q->spool);
+	}
+	(void)pthread_mutex_lock(&q->lock);
+	while ((e = TAILQ_FIRST(&q->entries)))
+		op_queue_settle(q, e,
+				e->item.state == OP_SPOOL_WRITTEN
+					? OP_FATE_SPILLED
+					: OTELPROF_DROP_GIVEN_UP);
+	(void)pthread_mutex_unlock(&q->lock);
+}
+
+void op_queue_forked(struct op_queue *q)
+{
+	if (q->spool)
+		op_spool_forked(q->spool);
+}
+
+int op_queue_init(struct op_queue *q, struct op_ledger *ledger, struct op_notes *notes,
+		  const char *target, struct op_queue_limits limits)
+{
+	int err;
+
+	*q = (struct op_queue){
+		.ledger = ledger,
+		.notes = notes,
+		.target = target,
+		.limits = limits,
+	};
+	TAILQ_INIT(&q->entries);
+	err = -pthread_mutex_init(&q->lock, NULL);
+	err = err ?: op_thread_cond_init(&q->wake);
+	return err ?: op_thread_cond_init(&q->idle);
+}
+
+void op_queue_deinit(struct op_queue *q)
+{
+	q->spool = op_spool_free(q->spool);
+	(void)pthread_cond_destroy(&q->idle);
+	(void)pthread_cond_destroy(&q->wake);
+	(void)pthread_mutex_destroy(&q->lock);
+}

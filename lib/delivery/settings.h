@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an OTLP exporter runs with: the caller's struct over the environment over defaults. */
+#ifndef OP_DELIVERY_SETTINGS_H
+#define OP_DELIVERY_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "otelprof/export.h"
+#include "transport/endpoint.h"
+#include "transport/headers.h"
+#include "transport/tls/certs.h"
+
+struct op_settings {
+	struct op_endpoint endpoint;
+	struct op_headers headers;
+	struct op_certs certs;
+	char *spill_dir; /* NULL: none */
+	uint64_t spill_bytes;
+	bool gzip;
+	uint32_t timeout_ms;
+	uint32_t retry_initial_ms;
+	uint32_t retry_max_ms;
+	uint32_t retry_elapsed_ms; /* 0: no end */
+	uint64_t queue_bytes;
+	uint64_t max_request;
+};
+
+/*
+ * @config also holds the fields of a struct otelprof_http_config, where @protocol says so.
+ * Returns 0; -EINVAL, with the field or variable named; the errno of a file; -ENOMEM.
+ */
+int op_settings_init(struct op_settings *s, enum op_protocol protocol,
+		     const struct otelprof_grpc_config *config, struct op_log *log);
+void op_settings_deinit(struct op_settings *s);
+
+#endif

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/collect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "otlp/reader.h"
+
+enum {
+	FRAME_NAME_MAX = 8192, /* bytes of a name made here: "module+0x12" */
+	LINES_MAX = 256,       /* inlined functions of one location */
+};
+
+int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
+{
+	_cleanup_(op_collect_freep) struct op_collect *c = calloc(1, sizeof(*c));
+	struct op_collect_string *empty;
+	struct op_collect_mapping *none;
+
+	if (!c)
+		return -ENOMEM;
+	c->detail = detail;
+	c->seed = op_hash_seed();
+	empty = op_vec_push(&c->strings);
+	none = op_vec_push(&c->mappings);
+	/* What ranges point into is never NULL. */
+	if (!empty || !none || op_vec_reserve(&c->text, 1) ||
+	    op_vec_reserve(&c->lines, 1) || op_vec_reserve(&c->location_numbers, 1))
+		return -ENOMEM;
+	*empty = (struct op_collect_string){ 0 };
+	*none = (struct op_collect_mapping){ 0 };
+	*ret = OP_TAKE_PTR(c);
+	return 0;
+}
+
+struct op_collect *op_collect_free(struct op_collect *c)
+{
+	if (!c)
+		return NULL;
+	op_vec_clear(&c->text);
+	op_vec_clear(&c->strings);
+	op_vec_clear(&c->functions);
+	op_vec_clear(&c->mappings);
+	op_vec_clear(&c->lines);
+	op_vec_clear(&c->locations);
+	op_vec_clear(&c->processes);
+	op_vec_clear(&c->kinds);
+	op_vec_clear(&c->location_numbers);
+	op_vec_clear(&c->stacks);
+	op_index_clear(&c->string_index);
+	op_index_clear(&c->function_index);
+	op_index_clear(&c->mapping_index);
+	op_index_clear(&c->location_index);
+	op_index_clear(&c->process_index);
+	op_index_clear(&c->stack_index);
+	free(c);
+	return NULL;
+}
+
+const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len)
+{
+	*ret_len = c->strings.data[string].len;
+	return c->text.data + c->strings.data[string].offset;
+}
+
+static uint32_t hash_of(const struct op_collect *c, const void *bytes, size_t len)
+{
+	return (uint32_t)op_hash_bytes(bytes, len, c->seed);
+}
+
+static bool string_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct op_collect *c = elements;
+	const struct otlp_text *t = key;
+	const struct op_collect_string *s = &c->strings.data[i];
+
+	return s->len == t->len && memcmp(c->text.data + s->offset, t->data, t->len) == 0;
+}
+
+static int add_string(struct op_collect *c, struct otlp_text t, uint32_t *ret)
+{
+	struct op_collect_string *s;
+	uint32_t hash, i;
+
+	if (!t.len) {
+		*ret = 0;
+		return 0;
+	}
+	hash = hash_of(c, t.data, t.len);
+	i = op_index_find(&c->string_index, hash, c, &t, string_equal);
+	if (i != UINT32_MAX) {
+		*ret = i;
+		return 0;
+	}
+	if (op_vec_reserve(&c->text, t.len))
+		return -ENOMEM;
+	s = op_vec_push(&c->strings);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct op_collect_string){ c->text.len, t.len };
+	memcpy(c->text.data + c->text.len, t.data, t.len);
+	c->text.len += t.len;
+	*ret = (uint32_t)c->strings.len - 1;
+	return op_index_add(&c->string_index, hash, *ret);
+}
+
+/* Functions, mappings and processes: equal where all bytes are; none has padding. */
+_Static_assert(sizeof(struct op_collect_function) == 24, "no padding");
+_Static_assert(sizeof(struct op_collect_mapping) == 32, "no padding");
+_Static_assert(sizeof(struct op_collect_process) == 24, "no padding");
+
+#define DEFINE_ADD(name, plural)                                                         \
+	static bool name##_equal(const void *elements, uint32_t i, const void *key)      \
+	{                                                                                \
+		const struct op_collect *c = elements;                                   \
+                                                                                         \
+		return memcmp(&c->plural.data[i], key, sizeof(*c->plural.data)) == 0;    \
+	}                                                                                \
+                                                                                         \
+	static int add_##name(struct op_collect *c, const struct op_collect_##name *key, \
+			      uint32_t *ret)                                             \
+	{                                                                                \
+		uint32_t hash = hash_of(c, key, sizeof(*key));                           \
+		uint32_t i =                                                             \
+			op_index_find(&c->name##_index, hash, c, key, name##_equal);     \
+		struct op_collect_##name *e;                                             \
+                                                                                         \
+		if (i == UINT32_MAX) {                                                   \
+			e = op_vec_push(&c->plural);                                     \
+			if (!e)                                                          \
+				return -ENOMEM;                                          \
+			*e = *key;                                                       \
+			i = (uint32_t)c->plural.len - 1;                                 \
+			if (op_index_add(&c->name##_index, hash, i))                     \
+				return -ENOMEM;                                          \
+		}                                                                        \
+		*ret = i;                                                                \
+		return 0;                                                                \
+	}
+DEFINE_ADD(function, functions)
+DEFINE_ADD(mapping, mappings)
+DEFINE_ADD(process, processes)
+
+static uint32_t line_number(int64_t line)
+{
+	return line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
+}
+
+static int collect_function(struct op_collect *c, const struct otlp_frame *f,
+			    uint32_t *ret)
+{
+	struct op_collect_function fn = { .start_line = line_number(f->start_line) };
+	char made[FRAME_NAME_MAX];
+	struct otlp_text name = f->function;
+	int r;
+
+	if (!name.len) {
+		name.data = otlp_frame_name(f, made, sizeof(made));
+		name.len = strlen(made);
+	}
+	r = add_string(c, name, &fn.name);
+	if (!r)
+		r = add_string(c, f->system_name, &fn.system_name);
+	if (!r)
+		r = add_string(c, f->file, &fn.file);
+	if (!r)
+		r = add_string(c, f->type, &fn.type);
+	if (!r)
+		r = add_string(c, f->module, &fn.module);
+	return r ? r : add_function(c, &fn, ret);
+}
+
+static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
+			   uint32_t *ret)
+{
+	struct op_collect_mapping m = { 0 };
+	int r;
+
+	*ret = 0;
+	if (!f->mapping || c->detail == OP_COLLECT_FUNCTIONS)
+		return 0;
+	m.start = f->mapping->start;
+	m.limit = f->mapping->limit;
+	m.offset = f->mapping->offset;
+	r = add_string(c, f->module, &m.file);
+	if (!r)
+		r = add_string(c, f->build_id, &m.build_id);
+	return r ? r : add_mapping(c, &m, ret);
+}
+
+struct location_key {
+	struct op_collect_location location;
+	const struct op_collect_line *lines;
+};
+
+static bool location_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct op_collect *c = elements;
+	const struct location_key *k = key;
+	const struct op_collect_location *l = &c->locations.data[i];
+
+	return l->address == k->location.address && l->mapping == k->location.mapping &&
+	       l->lines_len == k->location.lines_len &&
+	       memcmp(c->lines.data + l->lines, k->lines,
+		      l->lines_len * sizeof(*k->lines)) == 0;
+}
+
+static int add_location(struct op_collect *c, struct location_key *k, uint32_t *ret)
+{
+	uint32_t hash = hash_of(c, k->lines, k->location.lines_len * sizeof(*k->lines)) ^
+			(uint32_t)op_hash_u64(k->location.address + k->location.mapping);
+	uint32_t i = op_index_find(&c->location_index, hash, c, k, location_equal);
+	struct op_collect_location *l;
+
+	if (i != UINT32_MAX) {
+		*ret = i;
+		return 0;
+	}
+	if (op_vec_reserve(&c->lines, k->location.lines_len))
+		return -ENOMEM;
+	l = op_vec_push(&c->locations);
+	if (!l)
+		return -ENOMEM;
+	*l = k->location;
+	l->lines = (uint32_t)c->lines.len;
+	memcpy(c->lines.data + c->lines.len, k->lines, l->lines_len * sizeof(*k->lines));
+	c->lines.len += l->lines_len;
+	*ret = (uint32_t)c->locations.len - 1;
+	return op_index_add(&c->location_index, hash, *ret);
+}
+
+/* One location of @frames: its inlined functions and the one they are in. */
+static int collect_location(struct op_collect *c, const struct otlp_frame *frames,
+			    size_t len, size_t *ret_taken, uint32_t *ret)
+{
+	struct op_collect_line lines[LINES_MAX] = { 0 };
+	struct location_key k = { .lines = lines };
+	size_t n = 0, i = 0;
+	int r = 0;
+
+	do {
+		if (n == LINES_MAX)
+			break;
+		r = collect_function(c, &frames[i], &lines[n].function);
+		if (c->detail == OP_COLLECT_LOCATIONS)
+			lines[n].line = line_number(frames[i].line);
+		n++;
+	} while (!r && frames[i].inlined && ++i < len);
+	while (i < len && frames[i].inlined)
+		i++;
+	if (i == len)
+		i--;
+	k.location.lines_len = (uint32_t)n;
+	if (!r)
+		r = collect_mapping(c, &frames[i], &k.location.mapping);
+	if (c->detail == OP_COLLECT_LOCATIONS)
+		k.location.address = frames[i].address;
+	*ret_taken = i + 1;
+	return r ? r : add_location(c, &k, ret);
+}
+
+struct stack_key {
+	struct op_collect_stack stack;
+	const uint32_t *numbers;
+};
+
+static bool stack_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct op_collect *c = elements;
+	const struct stack_key *k = key;
+	const struct op_collect_stack *s = &c->stacks.data[i];
+
+	return s->kind == k->stack.kind && s->process == k->stack.process &&
+	       s->thread_name == k->stack.thread_name &&
+	       s->thread_id == k->stack.thread_id &&
+	       s->locations_len == k->stack.locations_len &&
+	       memcmp(c->location_numbers.data + s->locations, k->numbers,
+		      s->locations_len * sizeof(*k->numbers)) == 0;
+}
+
+/* @k's numbers stand at the end of location_numbers; they stay if the stack is new. */
+static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
+{
+	uint32_t hash =
+		hash_of(c, k->numbers, k->stack.locations_len * sizeof(uint32_t)) ^
+		(uint32_t)op_hash_u64((uint64_t)k->stack.thread_id << 32 ^
+				      (uint64_t)k->stack.process << 8 ^ k->stack.kind);
+	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
+	struct op_collect_stack *s;
+
+	if (i != UINT32_MAX) {
+		c->stacks.data[i].value = op_collect_sum(c->stacks.data[i].value, value);
+		c->location_numbers.len -= k->stack.locations_len;
+		return 0;
+	}
+	if (c->stacks.len == OP_COLLECT_STACKS_MAX)
+		return -ENOSPC;
+	s = op_vec_push(&c->stacks);
+	if (!s)
+		return -ENOMEM;
+	*s = k->stack;
+	s->value = value;
+	return op_index_add(&c->stack_index, hash, (uint32_t)c->stacks.len - 1);
+}
+
+static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
+			uint32_t *ret)
+{
+	struct op_collect_kind k = { .period = v->profile->period };
+	struct op_collect_kind *e;
+	int r = add_string(c, v->type, &k.type);
+
+	if (!r)
+		r = add_string(c, v->unit, &k.unit);
+	if (!r)
+		r = add_string(c, v->period_type, &k.period_type);
+	if (!r)
+		r = add_string(c, v->period_unit, &k.period_unit);
+	if (r)
+		return r;
+	op_vec_foreach(e, &c->kinds) {
+		if (e->type == k.type && e->unit == k.unit && e->period == k.period &&
+		    e->period_type == k.period_type && e->period_unit == k.period_unit) {
+			*ret = (uint32_t)(e - c->kinds.data);
+			return 0;
+		}
+	}
+	e = op_vec_push(&c->kinds);
+	if (!e)
+		return -ENOMEM;
+	*e = k;
+	*ret = (uint32_t)c->kinds.len - 1;
+	return 0;
+}
+
+static int collect_process(struct op_collect *c, const struct otlp_sample_view *v,
+			   uint32_t *ret)
+{
+	const struct otlp_resource *res = v->resource;
+	struct op_collect_process p = { .pid = res->pid };
+	struct otlp_text name =
+		res->executable_name.len ? res->executable_name : v->thread_name;
+	int r = add_string(c, name, &p.name);
+
+	if (!r)
+		r = add_string(c, res->executable_path, &p.path);
+	if (!r)
+		r = add_string(c, res->container_id, &p.container_id);
+	if (!r)
+		r = add_string(c, res->service_name, &p.service_name);
+	return r ? r : add_process(c, &p, ret);
+}
+
+static void widen_time(struct op_collect *c, const struct otlp_profile *p)
+{
+	if (!c->start_ns || p->time_ns < c->start_ns)
+		c->start_ns = p->time_ns;
+	c->end_ns = OP_MAX(c->end_ns, p->time_ns + p->duration_ns);
+}
+
+static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v,
+			  struct stack_key *k)
+{
+	size_t i, taken;
+	uint32_t *number;
+	uint32_t n = 0;
+	int r;
+
+	k->stack.locations = (uint32_t)c->location_numbers.len;
+	for (i = 0; i < v->frames_len; i += taken) {
+		r = collect_location(c, v->frames + i, v->frames_len - i, &taken, &n);
+		if (r)
+			return r;
+		number = op_vec_push(&c->location_numbers);
+		if (!number)
+			return -ENOMEM;
+		*number = n;
+		k->stack.locations_len++;
+	}
+	k->numbers = c->location_numbers.data + k->stack.locations;
+	return 0;
+}
+
+static int add_sample(void *data, const struct otlp_sample_view *v)
+{
+	struct op_collect *c = data;
+	struct stack_key k = { .stack = { .thread_id = -1 } };
+	int r = collect_kind(c, v, &k.stack.kind);
+
+	widen_time(c, v->profile);
+	if (!r)
+		r = collect_process(c, v, &k.stack.process);
+	if (!r && c->detail == OP_COLLECT_LOCATIONS) {
+		k.stack.thread_id = v->thread_id;
+		r = add_string(c, v->thread_name, &k.stack.thread_name);
+	}
+	if (!r)
+		r = collect_frames(c, v, &k);
+	return r ? r : add_stack(c, &k, v->value);
+}
+
+int op_collect_add(struct op_collect *c, const void *request, size_t len)
+{
+	struct otlp_profiles *p = NULL;
+	int r = otlp_read(request, len, &p, NULL);
+
+	if (!r)
+		r = otlp_each_sample(p, add_sample, c);
+	(void)otlp_free(p);
+	return r;
+}
+
+int op_collect_path(const struct op_collect *c, const struct op_collect_stack *s,
+		    struct op_collect_path *path)
+{
+	const struct op_collect_location *l;
+	uint32_t i, j, *e;
+
+	path->len = 0;
+	for (i = s->locations_len; i; i--) {
+		l = &c->locations.data[c->location_numbers.data[s->locations + i - 1]];
+		for (j = l->lines_len; j; j--) {
+			e = op_vec_push(path);
+			if (!e)
+				return -ENOMEM;
+			*e = c->lines.data[l->lines + j - 1].function;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One page with a flame graph: flamegraph.html with the data in it as JSON. Names come
+ * from other processes, so nothing in the data can end the script element or be read as
+ * markup: every '<', '>' and '&' is escaped, and the page shows names as text only.
+ *
+ * For each kind and process the stacks are a tree in preorder: function, depth and own
+ * value of each node, three lists of numbers.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/strbuf.h"
+#include "format/collect.h"
+#include "format/flamegraph.h"
+#include "format/ops.h"
+#include "otelprof/export.h"
+#include "otelprof/version.h"
+#include "otlp/reader.h"
+
+static const char marker[] = "@PROFILE@";
+
+/* A stack as a path of functions, root first, in one pool. */
+struct html_path {
+	size_t first;
+	size_t len;
+	int64_t value;
+	const uint32_t *pool; /* set before sorting */
+	uint32_t kind;
+	uint32_t process;
+};
+
+struct html {
+	const struct op_collect *c;
+	struct op_strbuf out;
+	OP_VEC(uint32_t) pool;
+	OP_VEC(struct html_path) paths;
+};
+
+/* U+2028 and U+2029 end a line in old JavaScript. */
+static bool line_separator(const unsigned char *s, size_t n)
+{
+	return n == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9);
+}
+
+static void put_string(struct op_strbuf *out, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text, *end = s + len;
+	size_t n;
+
+	op_strbuf_add(out, "\"", 1);
+	for (; s < end; s += n) {
+		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
+		if (!n || line_separator(s, n)) {
+			n = n ? n : 1;
+			op_strbuf_puts(out, "\\ufffd");
+		} else if (*s < 0x20 || *s == 0x7f || strchr("\"\\<>&'`", *s)) {
+			op_strbuf_printf(out, "\\u%04x", *s);
+		} else {
+			op_strbuf_add(out, s, n);
+		}
+	}
+	op_strbuf_add(out, "\"", 1);
+}
+
+static void put_strings(struct html *h)
+{
+	const char *text;
+	size_t len;
+	uint32_t i;
+
+	op_strbuf_puts(&h->out, "\"strings\":[");
+	for (i = 0; i < h->c->strings.len; i++) {
+		text = op_collect_text(h->c, i, &len);
+		if (i)
+			op_strbuf_add(&h->out, ",", 1);
+		put_string(&h->out, text, len);
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
+static void put_tables(struct html *h)
+{
+	const struct op_collect *c = h->c;
+	const struct op_collect_function *f;
+	const struct op_collect_process *p;
+	const struct op_collect_kind *k;
+
+	op_strbuf_puts(&h->out, ",\"functions\":[");
+	op_vec_foreach(f, &c->functions)
+		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%u]",
+				 f == c->functions.data ? "" : ",", f->name, f->file,
+				 f->start_line, f->type, f->module);
+	op_strbuf_puts(&h->out, "],\"processes\":[");
+	op_vec_foreach(p, &c->processes)
+		op_strbuf_printf(&h->out, "%s[%" PRId64 ",%u,%u,%u,%u]",
+				 p == c->processes.data ? "" : ",", p->pid, p->name,
+				 p->path, p->container_id, p->service_name);
+	op_strbuf_puts(&h->out, "],\"kinds\":[");
+	op_vec_foreach(k, &c->kinds)
+		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%" PRId64 "]",
+				 k == c->kinds.data ? "" : ",", k->type, k->unit,
+				 k->period_type, k->period_unit, k->period);
+	op_strbuf_printf(&h->out, "],\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
+			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
+	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct html_path *x = a, *y = b;
+	size_t n = OP_MIN(x->len, y->len), i;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	for (i = 0; i < n; i++) {
+		if (x->pool[x->first + i] != y->pool[y->first + i])
+			return x->pool[x->first + i] < y->pool[y->first + i] ? -1 : 1;
+	}
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+static int make_paths(struct html *h)
+{
+	_cleanup_free_ uint32_t *data = NULL;
+	struct op_collect_path path = { 0 };
+	const struct op_collect_stack *s;
+	struct html_path *p;
+	int r;
+
+	op_vec_foreach(s, &h->c->stacks) {
+		r = op_collect_path(h->c, s, &path);
+		data = path.data;
+		if (r || op_vec_reserve(&h->pool, path.len + 1))
+			return -ENOMEM;
+		p = op_vec_push(&h->paths);
+		if (!p)
+			return -ENOMEM;
+		*p = (struct html_path){ .first = h->pool.len,
+					 .len = path.len,
+					 .value = s->value,
+					 .kind = s->kind,
+					 .process = s->process };
+		if (path.len)
+			memcpy(h->pool.data + h->pool.len, path.data,
+			       path.len * sizeof(*path.data));
+		h->pool.len += path.len;
+	}
+	op_vec_foreach(p, &h->paths)
+		p->pool = h->pool.data;
+	if (h->paths.len)
+		qsort(h->paths.data, h->paths.len, sizeof(*h->paths.data), compare_paths);
+	return 0;
+}
+
+static size_t common_prefix(const struct html_path *x, const struct html_path *y)
+{
+	size_t n = OP_MIN(x->len, y->len), i;
+
+	for (i = 0; i < n && x->pool[x->first + i] == y->pool[y->first + i]; i++)
+		;
+	return i;
+}
+
+/* One list of a tree's nodes. The paths are sorted, so a node is new where a path leaves
+ * the one before it; equal paths stand side by side. */
+static void put_list(struct html *h, const struct html_path *p,
+		     const struct html_path *end, const char *name, char what)
+{
+	const struct html_path *last = NULL;
+	const char *sep = "";
+	int64_t value;
+	size_t i;
+
+	op_strbuf_printf(&h->out, ",\"%s\":[", name);
+	for (; p < end; last = p++) {
+		value = p->value;
+		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++)
+			value = op_collect_sum(value, p[1].value);
+		for (i = last ? common_prefix(last, p) : 0; i < p->len; i++) {
+			if (what == 'f')
+				op_strbuf_printf(&h->out, "%s%u", sep,
+						 p->pool[p->first + i]);
+			else if (what == 'd')
+				op_strbuf_printf(&h->out, "%s%zu", sep, i);
+			else
+				op_strbuf_printf(&h->out, "%s%" PRId64, sep,
+						 i + 1 == p->len ? value : 0);
+			sep = ",";
+		}
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
+/* The samples without a frame are the tree's own. */
+static int64_t own_value(const struct html_path *p, const struct html_path *end)
+{
+	int64_t sum = 0;
+
+	for (; p < end && !p->len; p++)
+		sum = op_collect_sum(sum, p->value);
+	return sum;
+}
+
+static void put_trees(struct html *h)
+{
+	const struct html_path *p = h->paths.data;
+	const struct html_path *end = p ? p + h->paths.len : NULL, *next;
+	const char *sep = "";
+
+	op_strbuf_puts(&h->out, ",\"trees\":[");
+	for (; p < end; p = next) {
+		for (next = p;
+		     next < end && next->kind == p->kind && next->process == p->process;
+		     next++)
+			;
+		op_strbuf_printf(&h->out, "%s{\"k\":%u,\"p\":%u,\"o\":%" PRId64, sep,
+				 p->kind, p->process, own_value(p, next));
+		put_list(h, p, next, "f", 'f');
+		put_list(h, p, next, "d", 'd');
+		put_list(h, p, next, "s", 's');
+		op_strbuf_puts(&h->out, "}");
+		sep = ",\n";
+	}
+	op_strbuf_puts(&h->out, "]}");
+}
+
+static int put_page(struct html *h)
+{
+	const char *page = (const char *)op_flamegraph_page;
+	const char *at = memmem(page, op_flamegraph_page_len, marker, sizeof(marker) - 1);
+	const char *rest;
+	int r;
+
+	if (!at)
+		return -EINVAL;
+	rest = at + sizeof(marker) - 1;
+	r = make_paths(h);
+	if (r)
+		return r;
+	op_strbuf_add(&h->out, page, (size_t)(at - page));
+	op_strbuf_puts(&h->out, "{");
+	put_strings(h);
+	put_tables(h);
+	put_trees(h);
+	op_strbuf_add(&h->out, rest, op_flamegraph_page_len - (size_t)(rest - page));
+	return h->out.failed ? -ENOMEM : 0;
+}
+
+static int html_write(const struct op_collect *c, int fd)
+{
+	struct html h = { .c = c };
+	int r = put_page(&h);
+
+	if (!r)
+		r = op_write_full(fd, h.out.data, h.out.len);
+	op_strbuf_deinit(&h.out);
+	op_vec_clear(&h.pool);
+	op_vec_clear(&h.paths);
+	return r;
+}
+
+const struct op_format op_format_html = {
+	.format = OTELPROF_FORMAT_HTML,
+	.detail = OP_COLLECT_FUNCTIONS,
+	.write = html_write,
+};

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/executable.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "image/vdso.h"
+#include "target/open.h"
+
+static const uint64_t OPEN_RETRY_NS = UINT64_C(1000000000);
+
+enum {
+	OPEN_RETRY_SHIFT_MAX = 6, /* back-off: 1 s, 2 s, … 64 s */
+};
+
+static size_t bucket_of(uint32_t dev_major, uint32_t dev_minor, uint64_t inode)
+{
+	uint64_t dev = (uint64_t)dev_major << 32 | dev_minor;
+
+	return op_hash_u64(op_hash_u64(dev) ^ inode) % OP_EXECUTABLE_BUCKETS;
+}
+
+static void forget_image(struct op_executables *x, struct op_executable *e)
+{
+	op_image_put(&x->images, e->image, x->now_ns);
+	e->image = NULL;
+	e->state = OP_EXECUTABLE_NEW;
+	e->failures = 0;
+	e->retry_ns = 0;
+}
+
+static void executable_free(struct op_executables *x, struct op_executable *e)
+{
+	struct op_executable **at =
+		&x->buckets[bucket_of(e->dev_major, e->dev_minor, e->inode)];
+
+	if (!e->vdso) {
+		while (*at != e)
+			at = &(*at)->next;
+		*at = e->next;
+	}
+	forget_image(x, e);
+	x->len--;
+	free(e->path);
+	free(e);
+}
+
+/* A copy without what the kernel adds to the path of a file that was removed. */
+static char *copy_path(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path);
+	size_t tail = sizeof(deleted) - 1;
+
+	if (len > tail && strcmp(path + len - tail, deleted) == 0)
+		len -= tail;
+	return strndup(path, len);
+}
+
+static int executable_new(struct op_executables *x, const char *path,
+			  struct op_executable **ret)
+{
+	struct op_executable *e;
+
+	if (x->len >= OP_EXECUTABLES_MAX) {
+		x->refused++;
+		return -ENFILE;
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->path = copy_path(path);
+	if (!e->path) {
+		free(e);
+		return -ENOMEM;
+	}
+	e->refs = 1;
+	x->len++;
+	*ret = e;
+	return 0;
+}
+
+struct op_executable *op_executable_ref(struct op_executable *e)
+{
+	e->refs++;
+	return e;
+}
+
+void op_executable_put(struct op_executables *x, struct op_executable *e)
+{
+	if (!e || --e->refs)
+		return;
+	TAILQ_INSERT_TAIL(&x->idle, e, idle);
+	x->idle_len++;
+	while (x->idle_len > OP_EXECUTABLES_IDLE_MAX) {
+		struct op_executable *oldest = TAILQ_FIRST(&x->idle);
+
+		TAILQ_REMOVE(&x->idle, oldest, idle);
+		x->idle_len--;
+		executable_free(x, oldest);
+	}
+}
+
+/* Somebody maps the file @e was known by; it may be another since. */
+static void revive(struct op_executables *x, struct op_executable *e, const char *path)
+{
+	if (!e->refs) {
+		TAILQ_REMOVE(&x->idle, e, idle);
+		x->idle_len--;
+		e->check = true;
+	}
+	if (strcmp(e->path, path) != 0) {
+		char *copy = copy_path(path);
+
+		if (copy) {
+			free(e->path);
+			e->path = copy;
+		}
+	}
+	e->refs++;
+}
+
+int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
+		      uint64_t inode, const char *path, struct op_executable **ret)
+{
+	size_t bucket = bucket_of(dev_major, dev_minor, inode);
+	struct op_executable *e;
+	int r;
+
+	for (e = x->buckets[bucket]; e; e = e->next) {
+		if (e->inode != inode || e->dev_major != dev_major ||
+		    e->dev_minor != dev_minor)
+			continue;
+		revive(x, e, path);
+		*ret = e;
+		return 0;
+	}
+	r = executable_new(x, path, &e);
+	if (r < 0)
+		return r;
+	e->dev_major = dev_major;
+	e->dev_minor = dev_minor;
+	e->inode = inode;
+	e->next = x->buckets[bucket];
+	x->buckets[bucket] = e;
+	*ret = e;
+	return 0;
+}
+
+int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret)
+{
+	if (!x->vdso) {
+		/* This reference is the table's own. */
+		int r = executable_new(x, "[vdso]", &x->vdso);
+
+		if (r < 0)
+			return r;
+		x->vdso->vdso = true;
+	}
+	*ret = op_executable_ref(x->vdso);
+	return 0;
+}
+
+static struct op_file_stamp stamp_of(const struct stat *st)
+{
+	return (struct op_file_stamp){
+		.size = (uint64_t)st->st_size,
+		.mtime_ns =
+			st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
+		.ctime_ns =
+			st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
+	};
+}
+
+/*
+ * Did the content stay? Only an inode that may have been given to another file is held to
+ * its ctime, which a rename or an unlink changes, too.
+ */
+static bool is_unchanged(const struct op_executable *e, const struct op_file_stamp *now)
+{
+	return e->stamp.size == now->size && e->stamp.mtime_ns == now->mtime_ns &&
+	       (!e->check || e->stamp.ctime_ns == now->ctime_ns);
+}
+
+static int open_elf(struct op_executables *x, struct op_executable *e,
+		    const struct op_executable_place *place, struct op_elf **ret,
+		    struct op_file_stamp *ret_stamp)
+{
+	struct op_mapped_file file = {
+		.start = place->start,
+		.end = place->end,
+		.dev_major = e->dev_major,
+		.dev_minor = e->dev_minor,
+		.inode = e->inode,
+		.path = e->path,
+	};
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	(void)x;
+	if (e->vdso)
+		return op_vdso_open(ret);
+	fd = op_open_mapped(place->procfs_root, place->pid, &file);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret_stamp = stamp_of(&st);
+	r = op_elf_open(fd, ret);
+	if (r == 0)
+		fd = -1;
+	return r;
+}
+
+static void note_failure(struct op_executables *x, struct op_executable *e, int error)
+{
+	bool foreign = error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
+
+	/* What is published of a file stays, whatever became of the file since. */
+	if (foreign && (!e->image || e->check)) {
+		forget_image(x, e);
+		e->state = OP_EXECUTABLE_FOREIGN;
+		e->check = false;
+		return;
+	}
+	if (!e->failures)
+		op_log(x->images.log, OP_LOG_DEBUG, "Cannot open %s: %s", e->path,
+		       strerror(-error));
+	e->retry_ns =
+		x->now_ns + (OPEN_RETRY_NS << OP_MIN(e->failures, OPEN_RETRY_SHIFT_MAX));
+	e->failures++;
+	x->open_failed++;
+}
+
+/* Take what was opened: the same file again, the first time, or another one since. */
+static int take_elf(struct op_executables *x, struct op_executable *e, struct op_elf *elf,
+		    const struct op_file_stamp *stamp)
+{
+	struct op_image *image;
+	int r;
+
+	if (e->image && (e->vdso || is_unchanged(e, stamp))) {
+		op_image_reopen(&x->images, e->image, elf);
+		return 0;
+	}
+	if (e->image && !e->check) {
+		(void)op_elf_free(elf);
+		return -ESTALE; /* written to while it is mapped */
+	}
+	r = op_image_new(&x->images, elf, e->path, &image);
+	if (r < 0) {
+		(void)op_elf_free(elf);
+		return r;
+	}
+	forget_image(x, e);
+	e->image = image;
+	return 0;
+}
+
+int op_executable_open(struct op_executables *x, struct op_executable *e,
+		       const struct op_executable_place *place, bool need_file)
+{
+	struct op_file_stamp stamp = { 0 };
+	struct op_elf *elf = NULL;
+	int r;
+
+	if (e->state == OP_EXECUTABLE_FOREIGN && !e->check)
+		return -ENOEXEC;
+	if (e->image && !e->check && (e->image->elf || !need_file))
+		return 0;
+	if (x->now_ns < e->retry_ns)
+		return -EAGAIN;
+	r = open_elf(x, e, place, &elf, &stamp);
+	if (r == 0)
+		r = take_elf(x, e, elf, &stamp);
+	if (r < 0) {
+		note_failure(x, e, r);
+		return r;
+	}
+	e->stamp = stamp;
+	e->check = false;
+	e->state = OP_EXECUTABLE_READY;
+	e->failures = 0;
+	e->retry_ns = 0;
+	return 0;
+}
+
+void op_executables_init(struct op_executables *x)
+{
+	TAILQ_INIT(&x->idle);
+	op_images_init(&x->images);
+}
+
+void op_executables_deinit(struct op_executables *x)
+{
+	struct op_executable *e;
+
+	if (x->vdso)
+		executable_free(x, x->vdso);
+	x->vdso = NULL;
+	while ((e = TAILQ_FIRST(&x->idle))) {
+		TAILQ_REMOVE(&x->idle, e, idle);
+		executable_free(x, e);
+	}
+	x->idle_len = 0;
+	op_images_deinit(&x->images);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable files as mappings name them: by device and inode. Counted by the mappings;
+ * one that nobody maps is kept a while, since the next process is likely to run the same
+ * file. While a file is mapped its inode is not given to another; one that comes back
+ * after nobody mapped it may be another file, and is compared when it is next needed.
+ */
+#ifndef OP_IMAGE_EXECUTABLE_H
+#define OP_IMAGE_EXECUTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "image/image.h"
+
+enum {
+	OP_EXECUTABLE_BUCKETS = 2048,
+	OP_EXECUTABLES_IDLE_MAX = 256, /* nobody maps them; more are forgotten */
+	OP_EXECUTABLES_MAX = 65536,    /* more are walked as memory without a file */
+};
+
+/* What tells a file from a later one of the same inode. */
+struct op_file_stamp {
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns;
+};
+
+enum op_executable_state {
+	OP_EXECUTABLE_NEW = 0,	   /* not opened yet, or could not be */
+	OP_EXECUTABLE_READY = 1,   /* has an image */
+	OP_EXECUTABLE_FOREIGN = 2, /* no ELF file of this machine */
+};
+
+struct op_executable {
+	TAILQ_ENTRY(op_executable) idle;
+	struct op_executable *next; /* of the bucket */
+	uint32_t refs;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t state; /* enum op_executable_state */
+	uint64_t inode;
+	char *path;
+	struct op_image *image;
+	struct op_file_stamp stamp;
+	bool check; /* compare the stamp before use */
+	bool vdso;
+	uint32_t failures;
+	uint64_t retry_ns; /* could not be opened: not before */
+};
+
+TAILQ_HEAD(op_executable_list, op_executable);
+
+struct op_executables {
+	struct op_images images;
+	struct op_arena *arena;
+	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];
+	struct op_executable_list idle; /* longest idle first */
+	struct op_executable *vdso;
+	size_t len;
+	size_t idle_len;
+	uint64_t now_ns;
+	uint64_t open_failed;
+	uint64_t refused; /* OP_EXECUTABLES_MAX */
+};
+
+/* Where a mapping of the file can be found, to open it. */
+struct op_executable_place {
+	const char *procfs_root;
+	uint32_t pid; /* or a thread of it */
+	uint64_t start;
+	uint64_t end;
+};
+
+/* The file, new or known; *@ret is a reference. 0, -ENOMEM, -ENFILE at the limit. */
+int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
+		      uint64_t inode, const char *path, struct op_executable **ret);
+/* The kernel's vDSO; as above. */
+int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret);
+struct op_executable *op_executable_ref(struct op_executable *e);
+void op_executable_put(struct op_executables *x, struct op_executable *e);
+
+/*
+ * Open it where that was not done: after it e->image is there. With @need_file the image's
+ * file is open, too. Returns 0; -ENOEXEC, -ENOTSUP for what is no ELF file of this
+ * machine; -EAGAIN where it failed a while ago; -errno.
+ */
+int op_executable_open(struct op_executables *x, struct op_executable *e,
+		       const struct op_executable_place *place, bool need_file);
+
+void op_executables_init(struct op_executables *x);
+/* Forget all; nobody holds one. */
+void op_executables_deinit(struct op_executables *x);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+/* A table that could not be made is not tried again at once. */
+static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
+
+static uint64_t ids_key(const struct op_build_ids *ids)
+{
+	uint64_t h = op_hash_bytes(ids->gnu, strlen(ids->gnu), 0);
+
+	return op_hash_bytes(ids->htlhash, strlen(ids->htlhash), h);
+}
+
+static void take_segments(struct op_image *image, const struct op_elf *elf)
+{
+	size_t len;
+	const struct op_elf_segment *s = op_elf_segments(elf, &len);
+	size_t i;
+
+	for (i = 0; i < len && image->segments_len < OP_TABLE_SEGMENTS_MAX; i++) {
+		if (s[i].type != PT_LOAD || !(s[i].flags & PF_X))
+			continue;
+		image->segments[image->segments_len++] =
+			(struct op_image_segment){ .vaddr = s[i].vaddr,
+						   .memsz = s[i].memsz,
+						   .offset = s[i].offset,
+						   .filesz = s[i].filesz };
+	}
+}
+
+/* Which runtime is it? At most one. */
+static void probe(struct op_images *x, struct op_image *image, const char *path)
+{
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (x->runtimes_off & (UINT64_C(1) << ops[i]->id))
+			continue;
+		if (ops[i]->probe(image->elf, path, x->log, &image->runtime_image,
+				  &image->loop) <= 0)
+			continue;
+		image->runtime = ops[i];
+		return;
+	}
+}
+
+/* An image of the same content, or NULL. */
+static struct op_image *find(const struct op_images *x, uint64_t key,
+			     const struct op_build_ids *ids)
+{
+	struct op_image *image;
+	uint64_t value;
+
+	if (!op_map64_get(&x->by_key, key, &value))
+		return NULL;
+	image = (struct op_image *)(uintptr_t)value;
+	if (strcmp(image->ids.gnu, ids->gnu) != 0 ||
+	    strcmp(image->ids.htlhash, ids->htlhash) != 0)
+		return NULL;
+	return image;
+}
+
+static void close_file(struct op_images *x, struct op_image *image)
+{
+	if (!image->elf)
+		return;
+	/* The names are read from the file. */
+	x->symbol_bytes -= image->symbols_bytes;
+	image->symbols_bytes = 0;
+	image->symbols_failed = false;
+	image->symbols = op_symbols_free(image->symbols);
+	image->elf = op_elf_free(image->elf);
+	x->open--;
+}
+
+/* Keep to OP_IMAGES_OPEN_MAX; @keep stays. Images in memory (the vDSO) stay too. */
+static void limit_open(struct op_images *x, const struct op_image *keep)
+{
+	struct op_image *image;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+	{
+		if (x->open <= OP_IMAGES_OPEN_MAX)
+			return;
+		if (image == keep || !image->elf || op_elf_fd(image->elf) < 0)
+			continue;
+		close_file(x, image);
+		x->closed++;
+	}
+}
+
+void op_image_reopen(struct op_images *x, struct op_image *image, struct op_elf *elf)
+{
+	if (image->elf) {
+		(void)op_elf_free(elf);
+		return;
+	}
+	image->elf = elf;
+	x->open++;
+	limit_open(x, image);
+}
+
+static void image_free(struct op_images *x, struct op_image *image)
+{
+	if (!image)
+		return;
+	close_file(x, image);
+	if (image->runtime && image->runtime_image)
+		image->runtime->image_free(image->runtime_image);
+	op_names_clear(&image->names);
+	free(image->file);
+	free(image);
+}
+
+int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
+		 struct op_image **ret)
+{
+	const char *slash = strrchr(path, '/');
+	struct op_build_ids ids = { 0 };
+	struct op_image *image;
+	uint64_t key;
+	int r;
+
+	r = op_elf_build_ids(elf, &ids);
+	if (r < 0)
+		return r;
+	key = ids_key(&ids);
+	image = find(x, key, &ids);
+	if (image) {
+		image->refs++;
+		op_image_reopen(x, image, elf);
+		*ret = image;
+		return 0;
+	}
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image->refs = 1;
+	image->key = key;
+	image->ids = ids;
+	image->used_window = x->window;
+	image->file = strdup(slash && slash[1] ? slash + 1 : path);
+	if (!image->file || op_map64_put(&x->by_key, key, (uintptr_t)image) < 0) {
+		image_free(x, image);
+		return -ENOMEM;
+	}
+	take_segments(image, elf);
+	TAILQ_INSERT_TAIL(&x->lru, image, lru);
+	op_image_reopen(x, image, elf);
+	probe(x, image, path);
+	*ret = image;
+	return 0;
+}
+
+void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
+{
+	uint64_t value;
+
+	if (!image || --image->refs)
+		return;
+	if (op_map64_get(&x->by_key, image->key, &value) && value == (uintptr_t)image)
+		(void)op_map64_remove(&x->by_key, image->key);
+	TAILQ_REMOVE(&x->lru, image, lru);
+	image->table = op_table_free(image->table, x->arena, now_ns);
+	image_free(x, image);
+}
+
+void op_image_touch(struct op_images *x, struct op_image *image)
+{
+	if (image->used_window == x->window)
+		return;
+	image->used_window = x->window;
+	TAILQ_REMOVE(&x->lru, image, lru);
+	TAILQ_INSERT_TAIL(&x->lru, image, lru);
+}
+
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns)
+{
+	struct op_table_loop loop = { 0 };
+	int r;
+
+	if (image->table)
+		return 0;
+	if (now_ns < image->table_retry_ns)
+		return -EAGAIN;
+	if (image->runtime && with_loop) {
+		loop.runtime = image->runtime->id;
+		loop.count = OP_MIN(image->loop.count, 2u);
+		memcpy(loop.range, image->loop.range, sizeof(loop.range));
+	}
+	r = op_table_new(image->elf, loop.runtime ? &loop : NULL, x->arena, x->rules,
+			 x->log, &image->table);
+	if (r < 0) {
+		/* What was begun was never seen by a program: it can be used at once. */
+		op_arena_reclaim(x->arena, now_ns);
+		image->table_retry_ns = now_ns + TABLE_RETRY_NS;
+		x->tables_failed++;
+		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
+		       strerror(-r));
+	}
+	return r;
+}
+
+op_ref op_image_segment_ref(const struct op_image *image, size_t i)
+{
+	size_t j;
+
+	if (!image->table || i >= image->segments_len)
+		return 0;
+	for (j = 0; j < image->table->segments_len; j++)
+		if (image->table->segments[j].vaddr == image->segments[i].vaddr)
+			return image->table->segments[j].segment;
+	return 0;
+}
+
+/* Bytes that two ranges have in common. */
+static uint64_t overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
+{
+	uint64_t a_end = a + a_len < a ? UINT64_MAX : a + a_len;
+	uint64_t b_end = b + b_len < b ? UINT64_MAX : b + b_len;
+	uint64_t first = OP_MAX(a, b);
+	uint64_t end = OP_MIN(a_end, b_end);
+
+	return end > first ? end - first : 0;
+}
+
+size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint64_t len)
+{
+	size_t best = SIZE_MAX;
+	uint64_t most = 0;
+	size_t i;
+
+	/* Two segments may share a page of the file: the one with more of it here. */
+	for (i = 0; i < image->segments_len; i++) {
+		uint64_t common = overlap(offset, len, image->segments[i].offset,
+					  image->segments[i].filesz);
+
+		if (common <= most)
+			continue;
+		most = common;
+		best = i;
+	}
+	return best;
+}
+
+/* Drop the names of the least recently used images until @need more bytes fit. */
+static void make_room(struct op_images *x, uint64_t need, const struct op_image *keep)
+{
+	struct op_image *image;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+	{
+		if (x->symbol_bytes + need <= x->symbol_budget_bytes)
+			return;
+		if (image == keep || !image->symbols)
+			continue;
+		x->symbol_bytes -= image->symbols_bytes;
+		image->symbols_bytes = 0;
+		image->symbols = op_symbols_free(image->symbols);
+	}
+}
+
+void op_image_load_symbols(struct op_images *x, struct op_image *image, const char *root,
+			   const char *path)
+{
+	struct op_symbols_options options = {
+		.root = root,
+		.path = path,
+		.limit_bytes = x->symbol_budget_bytes / 2,
+	};
+
+	if (image->symbols || image->symbols_failed || !image->elf)
+		return;
+	if (op_symbols_new(image->elf, &options, x->log, &image->symbols) < 0) {
+		image->symbols_failed = true;
+		return;
+	}
+	image->symbols_bytes = op_symbols_bytes(image->symbols);
+	make_room(x, image->symbols_bytes, image);
+	x->symbol_bytes += image->symbols_bytes;
+}
+
+struct op_image *op_images_coldest(struct op_images *x)
+{
+	struct op_image *image;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+	{
+		if (image->used_window + 1 >= x->window)
+			return NULL;
+		if (image->table)
+			return image;
+	}
+	return NULL;
+}
+
+void op_images_init(struct op_images *x)
+{
+	TAILQ_INIT(&x->lru);
+	x->window = 2; /* images begin in it: used_window + 1 does not reach it soon */
+}
+
+void op_images_deinit(struct op_images *x)
+{
+	op_map64_clear(&x->by_key);
+}

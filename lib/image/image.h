@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The content of an executable file: its unwind table, its names, the runtime it is. Files
+ * of equal content (build ids and htlhash) share one image. All of it is made when first
+ * needed and can be given up again: the table when the arena is full, descriptor and names
+ * past their limits, least recently used first.
+ */
+#ifndef OP_IMAGE_IMAGE_H
+#define OP_IMAGE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "elf/file.h"
+#include "image/names.h"
+#include "runtime/runtime.h"
+#include "symbol/symbols.h"
+#include "unwind/arena.h"
+#include "unwind/rules.h"
+#include "unwind/table.h"
+
+enum {
+	OP_IMAGES_OPEN_MAX = 256, /* descriptors; more are closed, least recently used */
+};
+
+/* An executable PT_LOAD. */
+struct op_image_segment {
+	uint64_t vaddr;
+	uint64_t memsz;
+	uint64_t offset;
+	uint64_t filesz;
+};
+
+struct op_image {
+	TAILQ_ENTRY(op_image) lru; /* of all, least recently used first */
+	uint32_t refs;
+	uint64_t key;
+	struct op_build_ids ids;
+	char *file; /* base name */
+	struct op_image_segment segments[OP_TABLE_SEGMENTS_MAX];
+	size_t segments_len;
+	struct op_elf *elf; /* NULL: closed */
+	struct op_table *table;
+	uint64_t table_retry_ns; /* it failed: not before */
+	struct op_symbols *symbols;
+	size_t symbols_bytes;
+	bool symbols_failed;
+	const struct op_runtime_ops *runtime; /* NULL: none */
+	void *runtime_image;
+	struct op_runtime_loop loop;
+	uint64_t used_window; /* the last window with a frame of it */
+	struct op_names names;
+	uint32_t epoch;				 /* of mapping[] */
+	uint32_t mapping[OP_TABLE_SEGMENTS_MAX]; /* of the segments, in the window */
+};
+
+TAILQ_HEAD(op_image_list, op_image);
+
+struct op_images {
+	struct op_log *log;
+	struct op_arena *arena;
+	struct op_rules *rules;
+	uint64_t runtimes_off;
+	uint64_t symbol_budget_bytes;
+	struct op_map64 by_key; /* to struct op_image * */
+	struct op_image_list lru;
+	size_t open;	 /* with a descriptor or an image in memory */
+	uint64_t closed; /* to keep OP_IMAGES_OPEN_MAX */
+	uint64_t symbol_bytes;
+	uint64_t window;
+	uint64_t tables_failed;
+};
+
+/* Takes @elf on success. The image of the same content where there is one. */
+int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
+		 struct op_image **ret);
+void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns);
+
+/* Frames of it were met: not the next to be given up. */
+void op_image_touch(struct op_images *x, struct op_image *image);
+
+/* Give @image its file back after it was closed. Takes @elf. */
+void op_image_reopen(struct op_images *x, struct op_image *image, struct op_elf *elf);
+
+/*
+ * Make the table, with the interpreter's loop marked where @with_loop; the file is open.
+ * Returns 0, -errno, or -EAGAIN where it failed a while ago.
+ */
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns);
+/* The arena's segment number @i of the image, 0: no table. */
+op_ref op_image_segment_ref(const struct op_image *image, size_t i);
+/* The executable segment which the file range [@offset, @offset + @len) maps, or SIZE_MAX. */
+size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint64_t len);
+
+/* Load the names; the file is open. Bounded by the budget. */
+void op_image_load_symbols(struct op_images *x, struct op_image *image, const char *root,
+			   const char *path);
+
+/*
+ * The least recently used image whose table was not needed in this window nor in the last,
+ * or NULL.
+ */
+struct op_image *op_images_coldest(struct op_images *x);
+
+void op_images_init(struct op_images *x);
+void op_images_deinit(struct op_images *x);
+
+#endif

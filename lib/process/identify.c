@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/identify.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <otelprof/config.h>
+
+#include "base/io.h"
+#include "process/state.h"
+#include "resource/context.h"
+#include "resource/environment.h"
+#include "resource/identity.h"
+
+enum {
+	CONTEXT_WAIT_FACTOR = 4,
+};
+
+/* An SDK publishes its context when it starts, some time after exec: looked for with the
+ * first sample, then after 1 s, 4 s and so on. */
+static const uint64_t CONTEXT_WAIT_FIRST_NS = UINT64_C(1000000000);
+static const uint64_t CONTEXT_WAIT_MAX_NS = UINT64_C(256000000000);
+/* The exec that explains a program that is not where its code should be is heard of by
+ * then; if none was, the program moved its code (UPX does). */
+static const uint64_t DOUBT_NS = UINT64_C(1000000000);
+static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
+/* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
+static const uint64_t SAME_START_NS = UINT64_C(100000000);
+
+/* Is what /proc has under the program's pid still the same process? Another one of that pid
+ * began later. (No wall clock, which may be set; time asleep makes the sum only smaller.) */
+static bool same_process(const struct op_program *program, const struct op_stat *stat)
+{
+	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
+
+	/* A thread that stands for its process began later too. */
+	return !program->born_ns || program->proc_pid != program->pid ||
+	       stat->start_ns < asleep + program->born_ns + SAME_START_NS;
+}
+
+/* Does the code that /proc tells of lie in what the program had mapped? True where that
+ * cannot be told. */
+static bool same_program(const struct op_stat *stat, const struct op_layout *layout)
+{
+	bool files = false;
+	size_t i;
+
+	if (!layout || stat->end_code <= 1)
+		return true;
+	for (i = 0; i < layout->len; i++) {
+		const struct op_vma *vma = &layout->vma[i];
+
+		/* end_code is the first byte behind */
+		if (stat->end_code > vma->start && stat->end_code <= vma->end)
+			return true;
+		files = files || vma->exe;
+	}
+	return !files;
+}
+
+/* Its first file by what was mapped, where no event told: the executable lies lowest. */
+static void note_first_file(struct op_program *program, const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; !program->first_file && layout && i < layout->len; i++) {
+		const struct op_executable *exe = layout->vma[i].exe;
+
+		if (exe && exe->path && exe->path[0] == '/')
+			program->first_file = strdup(exe->path);
+	}
+}
+
+static void identify_container(struct op_processes *p, struct op_program *program,
+			       uint64_t cgroup, bool alive)
+{
+	struct op_membership *new = op_membership_find(
+		&p->memberships, alive ? program->proc_pid : 0, cgroup);
+
+	program->cgroup = cgroup;
+	if (!new && !alive)
+		return; /* that of its parent, if any */
+	(void)op_membership_put(program->membership);
+	program->membership = new;
+}
+
+/* Of one that is gone: its parent may live on in that cgroup, and teach what it is. */
+static void ask_parent(struct op_processes *p, struct op_program *program,
+		       uint64_t cgroup)
+{
+	if (program->membership || !program->parent)
+		return;
+	(void)op_membership_put(
+		op_membership_find(&p->memberships, program->parent, cgroup));
+	program->membership = op_membership_find(&p->memberships, 0, cgroup);
+}
+
+/* When the context may be looked for again. */
+static void wait_for_context(struct op_processes *p, struct op_program *program)
+{
+	uint64_t wait = program->context_wait_ns;
+
+	program->context_after_ns = p->now_ns + OP_MAX(wait, CONTEXT_WAIT_FIRST_NS);
+	wait = wait ? wait * CONTEXT_WAIT_FACTOR : CONTEXT_WAIT_FIRST_NS;
+	program->context_wait_ns = OP_MIN(wait, CONTEXT_WAIT_MAX_NS);
+}
+
+/* What it says of itself: of a key the first one stands. */
+static void read_attributes(struct op_processes *p, struct op_program *program)
+{
+	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
+		op_attributes_new();
+	_cleanup_free_ char *environ = NULL;
+	ssize_t len;
+	size_t i;
+
+	if (!attributes)
+		return;
+	len = op_environ_read(p->procfs_root, program->proc_pid, &environ);
+	for (i = 0; len > 0 && i < p->config.environment_len; i++)
+		op_environ_variable(environ, (size_t)len, p->config.environment[i],
+				    attributes);
+	if (len <= 0 && !program->context_addr && program->attributes)
+		return; /* a child that is going: what its parent says */
+	program->context_published_ns = 0;
+	if (program->context_addr)
+		(void)op_context_read(&program->memory.memory, program->context_addr,
+				      attributes, &program->context_published_ns);
+	if (len > 0)
+		op_environ_attributes(environ, (size_t)len, attributes);
+	(void)op_attributes_put_ref(program->attributes);
+	program->attributes = OP_TAKE_PTR(attributes);
+}
+
+static void find_context(struct op_processes *p, struct op_program *program)
+{
+	if (op_context_find(p->procfs_root, program->proc_pid, &program->context_addr) <
+	    0)
+		program->context_addr = 0;
+}
+
+static void read_command_line(struct op_processes *p, struct op_program *program)
+{
+	ssize_t len;
+
+	free(program->command_line);
+	program->command_line = NULL;
+	len = op_command_line_read(p->procfs_root, program->proc_pid,
+				   &program->command_line);
+	program->command_line_len = len > 0 ? (size_t)len : 0;
+}
+
+static void note_comm(struct op_program *program, const struct op_record *record)
+{
+	memcpy(program->comm, record->comm, sizeof(program->comm));
+	program->comm[sizeof(program->comm) - 1] = 0;
+}
+
+void op_identify_identify(struct op_processes *p, struct op_program *program,
+			  const struct op_record *record, const struct op_layout *layout)
+{
+	struct op_stat stat;
+	bool there;
+
+	note_comm(program, record);
+	there = op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+		same_process(program, &stat);
+	identify_container(p, program, record->cgroup, there);
+	if (!there || program->until_ns) {
+		/* /proc tells of another program by now, or of none. */
+		if (!there)
+			ask_parent(p, program, record->cgroup);
+		note_first_file(program, layout);
+		program->identified = true;
+		return;
+	}
+	if (!program->start_time_ns)
+		program->start_time_ns =
+			op_clock_realtime_ns() - op_clock_boottime_ns() + stat.start_ns;
+	if (!same_program(&stat, layout)) {
+		note_first_file(program, layout);
+		if (!program->doubted_ns)
+			program->doubted_ns = p->now_ns;
+		program->doubt_after_ns = p->now_ns + DOUBT_AGAIN_NS;
+		if (p->now_ns - program->doubted_ns < DOUBT_NS)
+			return;
+	}
+	program->identified = true;
+	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
+		program->exe_path = NULL;
+	if (!program->exe_path && !program->first_file)
+		return; /* a kernel thread */
+	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
+	find_context(p, program);
+	wait_for_context(p, program);
+	read_attributes(p, program);
+	if (p->config.flags & OTELPROF_COMMAND_LINE)
+		read_command_line(p, program);
+}
+
+/* Has the context gone, come or changed? */
+static bool context_changed(struct op_processes *p, struct op_program *program)
+{
+	struct op_context_header h;
+	int r;
+
+	if (program->context_addr) {
+		r = op_context_header_read(&program->memory.memory, program->context_addr,
+					   &h);
+		if (r >= 0)
+			return h.published_ns != program->context_published_ns;
+		if (r == -EAGAIN)
+			return false; /* next time */
+		program->context_addr = 0;
+		return true;
+	}
+	if (p->now_ns < program->context_after_ns)
+		return false;
+	wait_for_context(p, program);
+	find_context(p, program);
+	return program->context_addr != 0;
+}
+
+void op_identify_refresh(struct op_processes *p, struct op_program *program,
+			 const struct op_record *record, const struct op_layout *layout)
+{
+	struct op_stat stat;
+
+	if (program->until_ns)
+		return;
+	if (program->cgroup != record->cgroup)
+		identify_container(p, program, record->cgroup, true);
+	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
+		return;
+	if (context_changed(p, program) &&
+	    op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+	    same_program(&stat, layout))
+		read_attributes(p, program);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A CPython executable file: its version, its layout and where its functions are. */
+#ifndef OP_RUNTIME_PYTHON_IMAGE_H
+#define OP_RUNTIME_PYTHON_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "elf/file.h"
+#include "runtime/python/layout.h"
+#include "runtime/runtime.h"
+
+/* Addresses are the ELF file's. */
+struct op_python_image {
+	uint16_t version; /* 0x030b */
+	uint16_t machine;
+	struct op_python_layout layout;
+	uint64_t state_function; /* PyGILState_GetThisThreadState */
+	uint64_t state_bytes;
+	uint64_t code_type; /* PyCode_Type; 0: unknown */
+	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
+	bool warned;	    /* of a state that cannot be found; once per file */
+	uint32_t edge_count;
+	uint64_t edge[OP_PYTHON_EDGES][2];
+};
+
+/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+int op_runtime_python_image(struct op_elf *elf, const char *path, struct op_log *log,
+			    struct op_python_image *ret,
+			    struct op_runtime_loop *ret_loop);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of CPython: what is known of a file, of a process, of a frame. */
+#include "runtime/python/python.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "decode/decode.h"
+#include "runtime/python/code.h"
+#include "runtime/python/image.h"
+#include "runtime/python/lines.h"
+#include "runtime/thread_slot.h"
+
+#include "op_python.h"
+
+enum {
+	/* Py_tss_t, the key's type from 3.7 on: int _is_initialized, pthread_key_t _key */
+	TSS_KEY = 4,
+	TSS_SINCE = 0x0307,
+	KEYS_MAX = 1024, /* PTHREAD_KEYS_MAX */
+};
+
+struct python_instance {
+	const struct op_python_image *image;
+	struct op_python_codes codes;
+	char unknown[32]; /* the name of a frame whose code object cannot be read */
+};
+
+static int python_probe(struct op_elf *elf, const char *path, struct op_log *log,
+			void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_python_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_python_image(elf, path, log, image, ret_loop);
+	if (r == 1)
+		*ret_image = OP_TAKE_PTR(image);
+	return r;
+}
+
+static void python_image_free(void *image)
+{
+	free(image);
+}
+
+/* Address of the pthread key under which threads keep their PyThreadState. */
+static int find_key_address(const struct op_python_image *image,
+			    const struct op_runtime_target *target, uint64_t *ret)
+{
+	uint8_t code[OP_DECODE_BYTES];
+	struct op_decode_value value;
+	struct op_decode_input in = { .code = code,
+				      .len = OP_MIN(image->state_bytes, sizeof(code)),
+				      .addr = image->state_function + target->bias,
+				      .memory = target->memory,
+				      .want = OP_DECODE_CALL };
+	int r = op_cachery_read(target->memory, in.addr, code, in.len);
+
+	if (r < 0)
+		return r;
+	r = image->machine == EM_AARCH64 ? op_runtime_decode_aarch64(&in, &value)
+					 : op_runtime_decode_x86_64(&in, &value);
+	if (r < 0)
+		return r;
+	if (value.kind == OP_DECODE_MEMORY)
+		*ret = value.at;
+	else if (value.kind == OP_DECODE_CONST && image->version >= TSS_SINCE)
+		*ret = value.at + TSS_KEY;
+	else
+		return -ENOTSUP;
+	return 0;
+}
+
+static int read_key(const struct op_python_image *image,
+		    const struct op_runtime_target *target, uint32_t *ret)
+{
+	uint64_t addr;
+	int32_t made = 1;
+	int32_t key;
+	int r = find_key_address(image, target, &addr);
+
+	if (r < 0)
+		return r;
+	r = op_cachery_read(target->memory, addr, &key, sizeof(key));
+	if (r == 0 && image->version >= TSS_SINCE)
+		r = op_cachery_read(target->memory, addr - TSS_KEY, &made, sizeof(made));
+	if (r < 0) /* the loader has not yet relocated the table that led there */
+		return r == -EFAULT ? -EAGAIN : r;
+	/* before Py_Initialize(): 3.6 has -1, later ones say so */
+	if (!made || key < 0)
+		return -EAGAIN;
+	if (made != 1 || key >= KEYS_MAX)
+		return -EBADMSG;
+	*ret = (uint32_t)key;
+	return 0;
+}
+
+/* An accessor of unknown code is the file's; all else is one process's, mostly its end. */
+static void note_no_state(struct op_python_image *image,
+			  const struct op_runtime_target *target, struct op_log *log,
+			  int why)
+{
+	bool news = why == -ENOTSUP && !image->warned;
+
+	if (why == -EAGAIN || why == -ESRCH)
+		return;
+	image->warned |= news;
+	op_log(log, news ? OP_LOG_WARNING : OP_LOG_DEBUG,
+	       "process %d: the Python thread state is not found (%s); its frames stay "
+	       "native",
+	       target->pid, strerror(-why));
+}
+
+static int python_attach(void *image_data, const struct op_runtime_target *target,
+			 struct op_log *log, void *bpf, void **ret_instance)
+{
+	struct op_python_image *image = image_data;
+	struct op_python *p = bpf;
+	struct python_instance *instance;
+	struct op_thread_slot slot;
+	uint32_t key;
+	uint32_t i;
+	int r = read_key(image, target, &key);
+
+	if (r == 0)
+		r = op_runtime_thread_slot(target, key, &slot);
+	if (r < 0) {
+		note_no_state(image, target, log, r);
+		return r;
+	}
+	instance = calloc(1, sizeof(*instance));
+	if (!instance)
+		return -ENOMEM;
+	instance->image = image;
+	op_runtime_python_codes_init(&instance->codes, target->memory, &image->layout,
+				     image->code_type ? image->code_type + target->bias
+						      : 0);
+	op_runtime_python_layout_step(&image->layout, p);
+	p->state_at = slot.at;
+	p->state_block = slot.block;
+	p->flags |= OP_PYTHON_STATE_INDIRECT;
+	p->none = image->none ? image->none + target->bias : 0;
+	p->edge_count = (uint8_t)image->edge_count;
+	for (i = 0; i < image->edge_count; i++) {
+		p->edge[i][0] = image->edge[i][0] + target->bias;
+		p->edge[i][1] = image->edge[i][1] + target->bias;
+	}
+	*ret_instance = instance;
+	return 0;
+}
+
+static void python_detach(void *data)
+{
+	struct python_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_python_codes_deinit(&instance->codes);
+	free(instance);
+}
+
+/* The byte of the bytecode that @place (op_python.h) means; below 0: not begun. */
+static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
+{
+	if (layout->flags & OP_PYTHON_RELATIVE)
+		return (int64_t)place - layout->code_units;
+	if (layout->lines == OP_PYTHON_LINETABLE) /* f_lasti counts code units in 3.10 */
+		return (int64_t)(int32_t)place * 2;
+	return (int32_t)place;
+}
+
+static int python_describe(void *data, const uint64_t *words, size_t len,
+			   struct op_runtime_frame *ret)
+{
+	struct python_instance *instance = data;
+	const struct op_python_layout *layout = &instance->image->layout;
+	const struct op_python_code *code;
+	uint64_t reads = instance->codes.reads;
+	uint32_t place;
+	uint64_t addr;
+	int r;
+
+	if (len < OP_PYTHON_FRAME_WORDS ||
+	    words[0] >> OP_FRAME_KIND_SHIFT != OP_FRAME_PYTHON)
+		return -EBADMSG;
+	addr = words[0] & OP_FRAME_ADDRESS_MASK;
+	place = (uint32_t)words[1];
+	r = op_runtime_python_codes_get(&instance->codes, addr,
+					(uint32_t)(words[1] >> 32), &code);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		/* gone before it was read: a name all the same, so that different
+		 * functions stay different */
+		(void)snprintf(instance->unknown, sizeof(instance->unknown),
+			       "python@0x%" PRIx64, addr);
+		*ret = (struct op_runtime_frame){ .name = instance->unknown,
+						  .file = "",
+						  .fresh = true };
+		return OP_PYTHON_FRAME_WORDS;
+	}
+	*ret = (struct op_runtime_frame){ .name = code->text,
+					  .file = code->text + code->file,
+					  .start_line = code->first_line,
+					  .fresh = instance->codes.reads != reads };
+	if (place != OP_PYTHON_NO_PLACE)
+		ret->line = op_runtime_python_line(
+			layout->lines, code->text + code->lines, code->lines_len,
+			code->first_line, bytecode_at(layout, place));
+	return OP_PYTHON_FRAME_WORDS;
+}
+
+static void python_window_end(void *data)
+{
+	struct python_instance *instance = data;
+
+	instance->codes.window++;
+}
+
+const struct op_runtime_ops op_runtime_python = {
+	.id = OP_RUNTIME_PYTHON,
+	.name = "python",
+	.frame_type = "cpython",
+	.bpf_size = sizeof(struct op_python),
+	.probe = python_probe,
+	.image_free = python_image_free,
+	.attach = python_attach,
+	.detach = python_detach,
+	.describe = python_describe,
+	.window_end = python_window_end,
+};

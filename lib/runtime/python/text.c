@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/python/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/macros.h"
+#include "base/reader.h"
+
+enum {
+	HEAD_BYTES = 48, /* of a str or bytes: all that comes before its text is in it */
+	CHUNK_CHARS = 256,
+	KIND_SHIFT =
+		2, /* in PyASCIIObject.state: interned 2, kind 3, compact 1, ascii 1 */
+	KIND_MASK = 7, /* bytes of a character: 1, 2 or 4 */
+	STATE_COMPACT = 1 << 5,
+	STATE_ASCII = 1 << 6,
+	REPLACEMENT = 0xfffd,
+	UNICODE_MAX = 0x10ffff,
+};
+
+/* Append @c in UTF-8. A NUL or what is no character becomes U+FFFD: the text goes on as
+ * a C string and as UTF-8. */
+static void add_char(struct op_strbuf *to, uint32_t c)
+{
+	char out[4];
+	size_t n;
+
+	if (!c || c > UNICODE_MAX || (c >= 0xd800 && c <= 0xdfff))
+		c = REPLACEMENT;
+	if (c < 0x80) {
+		out[0] = (char)c;
+		n = 1;
+	} else if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 63));
+		n = 2;
+	} else if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 63));
+		out[2] = (char)(0x80 | (c & 63));
+		n = 3;
+	} else {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 63));
+		out[2] = (char)(0x80 | (c >> 6 & 63));
+		out[3] = (char)(0x80 | (c & 63));
+		n = 4;
+	}
+	op_strbuf_add(to, out, n);
+}
+
+static void add_chars(struct op_strbuf *to, const void *bytes, size_t chars,
+		      uint32_t kind)
+{
+	struct op_reader r = op_reader_init(bytes, chars * kind);
+	size_t i;
+
+	for (i = 0; i < chars; i++)
+		add_char(to, kind == 1	 ? op_read_u8(&r)
+			     : kind == 2 ? op_read_u16(&r)
+					 : op_read_u32(&r));
+}
+
+static int read_chars(const struct op_cachery *memory, uint64_t addr, uint64_t length,
+		      uint32_t kind, struct op_strbuf *to)
+{
+	uint8_t chunk[CHUNK_CHARS * 4];
+
+	while (length) {
+		size_t n = OP_MIN(length, (uint64_t)CHUNK_CHARS);
+		int r = op_cachery_read(memory, addr, chunk, n * kind);
+
+		if (r < 0)
+			return r;
+		add_chars(to, chunk, n, kind);
+		addr += n * kind;
+		length -= n;
+	}
+	op_strbuf_add(to, "", 1);
+	return to->failed ? -ENOMEM : 0;
+}
+
+int op_runtime_python_str(const struct op_cachery *memory,
+			  const struct op_python_layout *layout, uint64_t addr,
+			  struct op_strbuf *to)
+{
+	uint8_t head[HEAD_BYTES];
+	struct op_reader r = op_reader_init(head, sizeof(head));
+	uint64_t length;
+	uint32_t state;
+	uint32_t kind;
+	int ret = op_cachery_read(memory, addr, head,
+				  OP_MIN((size_t)layout->unicode_ascii, sizeof(head)));
+
+	if (ret < 0)
+		return ret;
+	op_reader_seek(&r, layout->unicode_length);
+	length = op_read_u64(&r);
+	op_reader_seek(&r, layout->unicode_state);
+	state = op_read_u32(&r);
+	kind = state >> KIND_SHIFT & KIND_MASK;
+	if (r.failed || !(state & STATE_COMPACT) ||
+	    (kind != 1 && kind != 2 && kind != 4) || length > UINT32_MAX)
+		return -EBADMSG;
+	addr += state & STATE_ASCII ? layout->unicode_ascii : layout->unicode_compact;
+	return read_chars(memory, addr, OP_MIN(length, (uint64_t)OP_PYTHON_TEXT_MAX),
+			  kind, to);
+}
+
+int op_runtime_python_bytes(const struct op_cachery *memory,
+			    const struct op_python_layout *layout, uint64_t addr,
+			    struct op_strbuf *to)
+{
+	uint64_t length = 0;
+	uint8_t chunk[1024];
+	int ret = op_cachery_read(memory, addr + layout->bytes_length, &length, 8);
+
+	if (ret < 0)
+		return ret;
+	if (length > UINT32_MAX)
+		return -EBADMSG;
+	addr += layout->bytes_text;
+	for (length = OP_MIN(length, (uint64_t)OP_PYTHON_BYTES_MAX); length;) {
+		size_t n = OP_MIN(length, sizeof(chunk));
+
+		ret = op_cachery_read(memory, addr, chunk, n);
+		if (ret < 0)
+			return ret;
+		op_strbuf_add(to, chunk, n);
+		addr += n;
+		length -= n;
+	}
+	return to->failed ? -ENOMEM : 0;
+}

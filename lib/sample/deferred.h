@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * First samples: a record with registers and a copy of the stack's top, taken where the
+ * kernel had no table. The tables on its way are made, then it is unwound here.
+ */
+#ifndef OP_SAMPLE_DEFERRED_H
+#define OP_SAMPLE_DEFERRED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
+struct op_proc;
+struct op_sampler;
+
+/*
+ * Unwind into sampler->host_stack and publish what was made for it. Always gives a stack, at
+ * least of the interrupted pc. Returns 0 or -ENOMEM.
+ */
+int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
+		       const struct op_registers *registers, const void *stack,
+		       size_t stack_len);
+/* The stack of a process that is not known: the pc alone. */
+void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Words of a stack to locations of the window.
+ *
+ * A native location's address is the ELF address that its name was looked up with: of the
+ * instruction itself for the leaf, and of the last byte of the call for a caller (return
+ * address - 1), so that consumers who symbolize find the call without correcting it. The
+ * mapping is the executable segment in ELF addresses. Kernel addresses count from the
+ * start of their module: the machine's secret offset does not go out.
+ */
+#ifndef OP_SAMPLE_FRAMES_H
+#define OP_SAMPLE_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "image/names.h"
+#include "op_user_types.h"
+
+struct op_layout;
+struct op_sampler;
+struct op_program;
+struct op_window;
+
+/* Values of profile.frame.type that this folder gives; runtimes name their own. */
+enum op_frame_type {
+	OP_FRAME_TYPE_NATIVE = 0,
+	OP_FRAME_TYPE_KERNEL,
+	OP_FRAME_TYPE_RUST,
+	OP_FRAME_TYPE_GO,
+	OP_FRAME_TYPE_MAX,
+};
+
+struct op_frames {
+	uint32_t epoch;			   /* of types[] */
+	uint32_t types[OP_FRAME_TYPE_MAX]; /* attributes of the window */
+	struct op_map64 kernel;		   /* address to epoch << 32 | location */
+	/* Of the kernel proper, kept over windows; a name's file is its build id. */
+	struct op_names kernel_names;
+	uint64_t kernel_start; /* of its text */
+};
+
+enum {
+	OP_FRAMES_UNKNOWN = 1
+};
+
+/* Whose frames they are. */
+struct op_frames_of {
+	struct op_program *program; /* NULL: not tracked */
+	struct op_layout *layout;   /* NULL: not tracked */
+	struct op_window *window;
+};
+
+/* Each gives one location number. 0, -ENOMEM or -ENOSPC. An interpreted one that could not
+ * be described, and may be the next time: OP_FRAMES_UNKNOWN. */
+int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
+		     uint64_t pc, bool exact, uint32_t *ret);
+int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
+		     bool exact, uint32_t *ret);
+/* The frame that begins at @words: also how many words it has, at least 1. */
+int op_frames_interpreted(struct op_sampler *sampler, const struct op_frames_of *of,
+			  const uint64_t *words, size_t len, size_t *ret_words,
+			  uint32_t *ret);
+/* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
+int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
+		  uint32_t *ret);
+
+void op_frames_deinit(struct op_frames *f);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Native frames: an address in a mapping to a function of its file. */
+#include "sample/native.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <otelprof/config.h>
+
+#include "process/publish.h"
+#include "process/state.h"
+#include "sample/state.h"
+
+enum {
+	NAME_BYTES = 512,
+	ROOT_BYTES = 4096,
+	PLACES_MAX = 65536, /* of a process's code without a file */
+};
+
+/* An address found in a file. */
+struct spot {
+	struct op_image *image;
+	const struct op_vma *vma;
+	size_t segment;
+	uint64_t vaddr; /* ELF address */
+};
+
+static enum op_frame_type type_of(const char *name)
+{
+	if (name && strcmp(name, "rust") == 0)
+		return OP_FRAME_TYPE_RUST;
+	if (name && strcmp(name, "go") == 0)
+		return OP_FRAME_TYPE_GO;
+	return OP_FRAME_TYPE_NATIVE;
+}
+
+/* Add an attribute that is there. */
+static int add_id(struct op_window *window, const char *key, const char *id,
+		  struct op_attribute_set *set)
+{
+	uint32_t attribute;
+	uint32_t at;
+	int r;
+
+	if (!*id)
+		return 0;
+	r = op_window_string_attribute(window, key, id, &attribute);
+	if (r < 0)
+		return r;
+	for (at = set->len++; at > 0 && set->index[at - 1] > attribute; at--)
+		set->index[at] = set->index[at - 1];
+	set->index[at] = attribute;
+	return 0;
+}
+
+static int mapping_of(struct op_window *window, const struct spot *spot, uint32_t *ret)
+{
+	struct op_image *image = spot->image;
+	struct op_window_mapping mapping = { 0 };
+	const struct op_image_segment *s;
+	int r;
+
+	if (image->epoch != op_window_epoch(window)) {
+		memset(image->mapping, 0, sizeof(image->mapping));
+		image->epoch = op_window_epoch(window);
+	}
+	*ret = image->mapping[spot->segment];
+	if (*ret)
+		return 0;
+	s = &image->segments[spot->segment];
+	mapping.start = s->vaddr;
+	mapping.limit = s->vaddr + s->memsz;
+	mapping.offset = s->offset;
+	r = op_window_string(window, image->file, strlen(image->file), &mapping.file);
+	if (r == 0)
+		r = add_id(window, "process.executable.build_id.gnu", image->ids.gnu,
+			   &mapping.attributes);
+	if (r == 0)
+		r = add_id(window, "process.executable.build_id.go", image->ids.go,
+			   &mapping.attributes);
+	if (r == 0)
+		r = add_id(window, "process.executable.build_id.htlhash",
+			   image->ids.htlhash, &mapping.attributes);
+	if (r == 0 && mapping.attributes.len)
+		r = op_window_mapping(window, &mapping, &image->mapping[spot->segment]);
+	if (r < 0)
+		return r;
+	*ret = image->mapping[spot->segment];
+	return 0;
+}
+
+/* Keep what was found of a function. Returns its number or OP_NAME_NONE. */
+static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol)
+{
+	struct op_name name = { .start_line = symbol->start_line,
+				.frame_type = type_of(symbol->frame_type) };
+	struct op_name *slot;
+	uint64_t known;
+
+	if (op_map64_get(&n->by_start, symbol->start, &known) &&
+	    strcmp(n->text.data + n->names.data[known].name, symbol->name) == 0)
+		return (uint32_t)known;
+	name.name = op_names_text(n, symbol->name);
+	name.system_name =
+		op_names_text(n, symbol->system_name ? symbol->system_name : "");
+	name.file = op_names_text(n, symbol->file ? symbol->file : "");
+	if (name.name == SIZE_MAX || name.system_name == SIZE_MAX ||
+	    name.file == SIZE_MAX)
+		return OP_NAME_NONE;
+	slot = op_vec_push(&n->names);
+	if (!slot)
+		return OP_NAME_NONE;
+	*slot = name;
+	(void)op_map64_put(&n->by_start, symbol->start, n->names.len - 1);
+	return (uint32_t)(n->names.len - 1);
+}
+
+/* Look the address up in the file's symbols, which are loaded when that is the first. */
+static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const struct spot *spot, struct op_place *place)
+{
+	struct op_symbol symbol = { 0 };
+	char root[ROOT_BYTES];
+
+	if (sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)
+		return;
+	if (!spot->image->symbols) {
+		if (op_publish_open(sampler->processes, of->program, spot->vma, true) <
+			    0 ||
+		    spot->vma->exe->image != spot->image)
+			return;
+		(void)snprintf(root, sizeof(root), "%s/%u/root",
+			       sampler->processes->procfs_root, of->program->proc_pid);
+		op_image_load_symbols(&sampler->processes->executables.images,
+				      spot->image, root, spot->vma->exe->path);
+	}
+	if (!spot->image->symbols ||
+	    op_symbols_find(spot->image->symbols, spot->vaddr, &symbol) <= 0 ||
+	    !symbol.name)
+		return;
+	place->line = symbol.line;
+	place->name = keep_name(&spot->image->names, &symbol);
+}
+
+/* The function of a place in the window, by its number or anew. */
+static int function_of(struct op_window *window, const struct spot *spot,
+		       const struct op_place *place, enum op_frame_type *ret_type,
+		       uint32_t *ret)
+{
+	struct op_names *n = &spot->image->names;
+	const char *text = n->text.data;
+	struct op_name *name;
+	char unnamed[NAME_BYTES];
+	int r;
+
+	if (place->name == OP_NAME_NONE) {
+		*ret_type = OP_FRAME_TYPE_NATIVE;
+		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
+			       spot->image->file, spot->vaddr);
+		return op_frames_function(window, unnamed, NULL, NULL, 0, ret);
+	}
+	name = &n->names.data[place->name];
+	*ret_type = (enum op_frame_type)name->frame_type;
+	if (name->epoch != op_window_epoch(window)) {
+		r = op_frames_function(window, text + name->name,
+				       text + name->system_name, text + name->file,
+				       name->start_line, &name->number);
+		if (r < 0)
+			return r;
+		name->epoch = op_window_epoch(window);
+	}
+	*ret = name->number;
+	return 0;
+}
+
+static int place_location(struct op_sampler *sampler, struct op_window *window,
+			  const struct spot *spot, const struct op_place *place,
+			  uint32_t *ret)
+{
+	struct op_location location = { .address = spot->vaddr };
+	enum op_frame_type type = OP_FRAME_TYPE_NATIVE;
+	int r;
+
+	r = mapping_of(window, spot, &location.mapping);
+	if (r < 0)
+		return r;
+	if (!(sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)) {
+		location.lines_len = 1;
+		location.lines[0].line = place->line;
+		r = function_of(window, spot, place, &type, &location.lines[0].function);
+		if (r < 0)
+			return r;
+	}
+	r = op_frames_type(sampler, window, type, &location.attributes);
+	return r < 0 ? r : op_window_location(window, &location, ret);
+}
+
+static int spot_location(struct op_sampler *sampler, const struct op_frames_of *of,
+			 const struct spot *spot, uint32_t *ret)
+{
+	struct op_names *n = &spot->image->names;
+	struct op_place *place = op_names_get(n, spot->vaddr);
+	struct op_place fresh = { .name = OP_NAME_NONE };
+	uint32_t epoch = op_window_epoch(of->window);
+	uint32_t location;
+	int r;
+
+	op_image_touch(&sampler->processes->executables.images, spot->image);
+	if (place && place->epoch == epoch) {
+		*ret = place->location;
+		return 0;
+	}
+	if (place)
+		fresh = *place;
+	/* What had no name may get one: the file could not be read then. */
+	if (fresh.name == OP_NAME_NONE)
+		find_name(sampler, of, spot, &fresh);
+	r = place_location(sampler, of->window, spot, &fresh, &location);
+	if (r < 0)
+		return r;
+	*ret = location;
+	fresh.epoch = epoch;
+	fresh.location = location;
+	if (!place)
+		place = op_names_add(n, spot->vaddr);
+	/* Adding may have begun afresh: then the name's number is of no use. */
+	if (place) {
+		if (fresh.name != OP_NAME_NONE && fresh.name >= n->names.len)
+			fresh.name = OP_NAME_NONE;
+		*place = fresh;
+	}
+	return 0;
+}
+
+/* A location that has no mapping, by @name. */
+static int nameless_location(struct op_sampler *sampler, struct op_window *window,
+			     uint64_t address, const char *name, uint32_t *ret)
+{
+	struct op_location location = { .address = address, .lines_len = 1 };
+	int r;
+
+	r = op_frames_function(window, name, NULL, NULL, 0, &location.lines[0].function);
+	if (r == 0)
+		r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE,
+				   &location.attributes);
+	return r < 0 ? r : op_window_location(window, &location, ret);
+}
+
+/* Memory without a file: JIT code, by the process's own map of names. */
+static int anon_location(struct op_sampler *sampler, const struct op_frames_of *of,
+			 const struct op_vma *v, uint64_t addr, uint32_t *ret)
+{
+	struct op_map64 *places = &of->program->places;
+	uint64_t epoch = op_window_epoch(of->window);
+	char unnamed[NAME_BYTES];
+	const char *name;
+	uint64_t cached;
+	int r;
+
+	if (op_map64_get(places, addr, &cached) && cached >> 32 == epoch) {
+		*ret = (uint32_t)cached;
+		return 0;
+	}
+	name = op_program_jit_name(sampler->processes, of->program, addr);
+	if (!name) {
+		(void)snprintf(unnamed, sizeof(unnamed), "[anon]+0x%" PRIx64,
+			       addr - v->start);
+		name = unnamed;
+	}
+	r = nameless_location(sampler, of->window, addr, name, ret);
+	if (r < 0)
+		return r;
+	if (places->len >= PLACES_MAX)
+		op_map64_clear(places);
+	(void)op_map64_put(places, addr, epoch << 32 | *ret);
+	return 0;
+}
+
+/* Memory that is not known, or of a file that cannot be read. */
+static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
+			  const struct op_vma *v, uint64_t addr, uint32_t *ret)
+{
+	char name[NAME_BYTES];
+	const char *slash;
+	uint64_t offset;
+
+	if (!v) {
+		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
+		return nameless_location(sampler, of->window, addr, name, ret);
+	}
+	if (!v->exe)
+		return anon_location(sampler, of, v, addr, ret);
+	slash = strrchr(v->exe->path, '/');
+	offset = addr - v->start + v->offset;
+	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
+		       slash ? slash + 1 : v->exe->path, offset);
+	return nameless_location(sampler, of->window, offset, name, ret);
+}
+
+int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
+		     uint64_t pc, bool exact, uint32_t *ret)
+{
+	uint64_t addr = exact || !pc ? pc : pc - 1;
+	const struct op_image_segment *s;
+	struct op_vma *v = NULL;
+	struct spot spot;
+	size_t i;
+
+	if (of->layout && of->program)
+		v = op_layout_find(of->layout, addr);
+	if (!v || !v->exe ||
+	    op_publish_open(sampler->processes, of->program, v, false) < 0)
+		return plain_location(sampler, of, v, addr, ret);
+	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
+	if (i == SIZE_MAX)
+		return plain_location(sampler, of, v, addr, ret);
+	s = &v->exe->image->segments[i];
+	spot = (struct spot){ .image = v->exe->image,
+			      .vma = v,
+			      .segment = i,
+			      .vaddr = addr - v->start + v->offset - s->offset +
+				       s->vaddr };
+	return spot_location(sampler, of, &spot, ret);
+}

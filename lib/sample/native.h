@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces that kernel and native frames are made of. */
+#ifndef OP_SAMPLE_NATIVE_H
+#define OP_SAMPLE_NATIVE_H
+
+#include "profile/window.h"
+#include "sample/frames.h"
+
+/* The attributes of a location of that type. 0, -ENOMEM or -ENOSPC. */
+int op_frames_type(struct op_sampler *sampler, struct op_window *window,
+		   enum op_frame_type type, struct op_attribute_set *ret);
+/* A function; NULL and "" are absent. 0, -ENOMEM or -ENOSPC. */
+int op_frames_function(struct op_window *window, const char *name,
+		       const char *system_name, const char *file, uint32_t start_line,
+		       uint32_t *ret);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A record of the kernel's ring to a sample of the window. */
+#include <errno.h>
+#include <string.h>
+
+#include "process/publish.h"
+#include "process/state.h"
+#include "process/table.h"
+#include "sample/deferred.h"
+#include "sample/state.h"
+
+/* A record, taken apart. */
+struct record {
+	struct op_record header;
+	struct op_registers registers; /* OP_END_UNKNOWN */
+	const uint8_t *stack;	       /* header.stack_bytes */
+	uint64_t *words; /* kernel_count, then user_words; sampler->words + KEY_WORDS */
+};
+
+enum {
+	KEY_WORDS = 2, /* before the words of a stack: what else tells stacks apart */
+};
+
+_Static_assert(OP_RECORD_WORDS >= KEY_WORDS + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
+	       "the scratch holds a key and any record");
+
+/* Returns 0, or -EBADMSG for a record that is not as long as it says. */
+static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
+		      struct record *ret)
+{
+	const uint8_t *pos = bytes;
+	size_t words;
+	size_t left = len;
+
+	if (left < sizeof(ret->header))
+		return -EBADMSG;
+	memcpy(&ret->header, pos, sizeof(ret->header));
+	pos += sizeof(ret->header);
+	left -= sizeof(ret->header);
+	words = (size_t)ret->header.kernel_count + ret->header.user_words;
+	if (ret->header.kernel_count > OP_KERNEL_FRAMES_MAX ||
+	    ret->header.user_words > OP_USER_WORDS_MAX ||
+	    words * sizeof(uint64_t) > left || ret->header.event >= OP_EVENT_MAX)
+		return -EBADMSG;
+	ret->words = sampler->words + KEY_WORDS;
+	memcpy(ret->words, pos, words * sizeof(uint64_t));
+	pos += words * sizeof(uint64_t);
+	left -= words * sizeof(uint64_t);
+	ret->stack = NULL;
+	if (ret->header.end != OP_END_UNKNOWN)
+		return 0;
+	if (left < sizeof(ret->registers) ||
+	    left - sizeof(ret->registers) < ret->header.stack_bytes)
+		return -EBADMSG;
+	memcpy(&ret->registers, pos, sizeof(ret->registers));
+	ret->stack = pos + sizeof(ret->registers);
+	return 0;
+}
+
+static int add_kernel(struct op_sampler *sampler, struct op_window *window,
+		      const struct record *r, size_t *len)
+{
+	size_t i;
+
+	for (i = 0; i < r->header.kernel_count; i++) {
+		int e = op_frames_kernel(sampler, window, r->words[i], i == 0,
+					 &sampler->locations[*len]);
+
+		if (e < 0)
+			return e;
+		(*len)++;
+	}
+	return 0;
+}
+
+/* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
+static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
+		     const uint64_t *words, size_t len, size_t *ret_used, uint32_t *ret)
+{
+	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
+
+	*ret_used = 1;
+	if (kind == OP_FRAME_NATIVE || kind == OP_FRAME_NATIVE_EXACT)
+		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
+					kind == OP_FRAME_NATIVE_EXACT, ret);
+	return op_frames_interpreted(sampler, of, words, len, ret_used, ret);
+}
+
+static int add_user(struct op_sampler *sampler, const struct op_frames_of *of,
+		    const uint64_t *words, size_t left, struct op_thread_cache *callers,
+		    size_t *len)
+{
+	bool unknown = false;
+	size_t used;
+	int e = 0;
+
+	for (; left; words += used, left -= used) {
+		uint32_t *location = &sampler->locations[*len];
+		size_t known =
+			callers ? op_thread_cache_rest(callers, left, location) : 0;
+
+		*len += known;
+		if (known)
+			break;
+		e = add_frame(sampler, of, words, left, &used, location);
+		if (e < 0)
+			break;
+		unknown = unknown || e == OP_FRAMES_UNKNOWN;
+		if (callers)
+			op_thread_cache_keep(callers, left, used, *location);
+		(*len)++;
+	}
+	if (callers && (unknown || e < 0))
+		op_thread_cache_forget(callers);
+	return e < 0 ? e : 0;
+}
+
+static int add_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
+		   size_t *len)
+{
+	uint32_t *location = &sampler->locations[*len];
+	int e = op_frames_end(sampler, window, end, location);
+
+	if (e == 0 && *location)
+		(*len)++;
+	return e;
+}
+
+/* The stack of @of's frames: kernel, then user. @callers may be NULL. */
+static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const struct record *r, const uint64_t *user, size_t user_len,
+		      unsigned int end, struct op_thread_cache *callers, uint32_t *ret)
+{
+	size_t len = 0;
+	int e;
+
+	e = add_kernel(sampler, of->window, r, &len);
+	if (e == 0)
+		e = add_user(sampler, of, user, user_len, callers, &len);
+	if (e == 0)
+		e = add_end(sampler, of->window, end, &len);
+	return e < 0 ? e : op_window_stack(of->window, sampler->locations, len, ret);
+}
+
+/* As make_stack() of the record's own words, by the cache. */
+static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
+		      struct record *r, uint32_t generation, uint32_t *ret)
+{
+	const struct op_record *h = &r->header;
+	const struct op_thread_cache_owner owner = { .epoch = op_window_epoch(of->window),
+						     .generation = generation,
+						     .tid = h->tid };
+	const uint64_t *user = r->words + h->kernel_count;
+	struct op_thread_cache *callers = NULL;
+	struct op_cache_key key;
+	int e;
+
+	/* User words mean something in one generation only. */
+	sampler->words[0] = h->user_words ? (uint64_t)generation << 32 | h->pid : 0;
+	sampler->words[1] = (uint64_t)h->kernel_count << 16 | h->end;
+	key = op_cache_key(&sampler->stacks, sampler->words,
+			   (size_t)KEY_WORDS + h->kernel_count + h->user_words);
+	if (op_cache_find(&sampler->stacks, owner.epoch, &key, ret))
+		return 0;
+	if (generation && h->user_words)
+		callers = op_thread_cache_begin(sampler->threads, &owner, user,
+						h->user_words);
+	e = make_stack(sampler, of, r, user, h->user_words, h->end, callers, ret);
+	if (e == 0)
+		op_cache_add(&sampler->stacks, &key, *ret);
+	return e;
+}
+
+/* A record with registers and stack: of the process as it is now, if it is that still. */
+static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
+		       struct op_frames_of *of, const struct record *r, uint32_t *ret)
+{
+	const struct op_host_stack *s = sampler->host_stack;
+	int e;
+
+	if (!proc || proc->program != of->program || of->program->until_ns) {
+		op_deferred_leaf(sampler, &r->registers);
+	} else {
+		e = op_deferred_unwind(sampler, proc, &r->registers, r->stack,
+				       r->header.stack_bytes);
+		if (e < 0)
+			return e;
+		of->layout = proc->layout;
+	}
+	if (s->end < OP_ERROR_LIMIT)
+		sampler->ends[s->end]++;
+	return make_stack(sampler, of, r, s->word,
+			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL,
+			  ret);
+}
+
+/* Which program of the process ran at @time_ns? Newest first; the newest where unknown. */
+static void program_at(const struct op_proc *proc, uint64_t time_ns,
+		       struct op_frames_of *of)
+{
+	const struct op_generation *g;
+
+	while (proc->same_pid && proc->born_ns > time_ns)
+		proc = proc->same_pid;
+	of->program = proc->program;
+	of->layout = proc->layout;
+	for (g = proc->older; g; g = g->older) {
+		if (of->program->since_ns <= time_ns)
+			return;
+		of->program = g->program;
+		of->layout = g->layout;
+	}
+}
+
+/*
+ * Find the generation the record was made with. A program that had ended before the sample
+ * was taken (an exec not yet seen in the kernel's table) gives no true frames: none then.
+ */
+static void locate(const struct op_proc *proc, struct record *r, struct op_frames_of *of,
+		   uint32_t *ret_generation)
+{
+	struct op_record *h = &r->header;
+	const struct op_generation *g;
+
+	*ret_generation = 0;
+	if (!proc)
+		return;
+	g = h->generation ? op_publish_find(proc, h->generation) : NULL;
+	if (g && (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
+		of->program = g->program;
+		of->layout = g->layout;
+		*ret_generation = g->number;
+		return;
+	}
+	program_at(proc, h->time_ns, of);
+	if (h->user_words) {
+		h->user_words = 0;
+		h->end = OP_ERROR_native_no_mapping;
+	}
+}
+
+/* Its resource; of a process that is not tracked, the pid alone. */
+static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const struct record *r, uint32_t *ret)
+{
+	struct op_resource resource = { .pid = r->header.pid };
+
+	if (of->program)
+		return op_program_resource(sampler->processes, of->program, of->layout,
+					   &r->header, of->window, ret);
+	return op_window_resource(of->window, &resource, ret);
+}
+
+static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const struct record *r, uint32_t stack)
+{
+	const struct op_record *h = &r->header;
+	struct op_window_sample sample = {
+		.event = h->event,
+		.stack = stack,
+		.tid = h->tid,
+		.cpu = h->cpu,
+		.time_ns = h->time_ns +
+			   (uint64_t)sampler->processes->config.realtime_offset_ns,
+		.value = (int64_t)h->value,
+	};
+	int e;
+
+	e = resource_of(sampler, of, r, &sample.resource);
+	if (e == 0)
+		e = op_window_string(of->window, h->comm,
+				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
+	return e < 0 ? e : op_window_add(of->window, &sample);
+}
+
+int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
+			  struct op_window *window)
+{
+	struct op_frames_of of = { .window = window };
+	struct op_proc *proc;
+	struct record r;
+	uint32_t generation;
+	uint32_t stack;
+	int e;
+
+	e = take_apart(sampler, record, len, &r);
+	if (e < 0)
+		return e;
+	if (sampler->processes->forked)
+		return -ECHILD;
+	sampler->processes->now_ns = OP_MAX(sampler->processes->now_ns, r.header.time_ns);
+	proc = op_table_of_record(sampler->processes, &r.header);
+	locate(proc, &r, &of, &generation);
+	if (r.header.end == OP_END_UNKNOWN)
+		e = first_stack(sampler, proc, &of, &r, &stack);
+	else
+		e = find_stack(sampler, &of, &r, generation, &stack);
+	return e < 0 ? e : add_sample(sampler, &of, &r, stack);
+}

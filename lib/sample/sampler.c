@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/macros.h"
+#include "sample/state.h"
+
+enum {
+	STACKS_MAX = 1 << 18, /* of a window, 8 MiB of keys; more are not kept */
+};
+
+int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **ret)
+{
+	_cleanup_(op_sampler_freep) struct op_sampler *sampler = NULL;
+
+	sampler = calloc(1, sizeof(*sampler));
+	if (!sampler)
+		return -ENOMEM;
+	sampler->config = *config;
+	sampler->processes = config->processes;
+	op_cache_init(&sampler->stacks, STACKS_MAX);
+	sampler->host_stack = calloc(1, sizeof(*sampler->host_stack));
+	sampler->words = calloc(OP_RECORD_WORDS, sizeof(*sampler->words));
+	sampler->locations = calloc(OP_RECORD_LOCATIONS, sizeof(*sampler->locations));
+	if (!sampler->host_stack || !sampler->words || !sampler->locations)
+		return -ENOMEM;
+	*ret = OP_TAKE_PTR(sampler);
+	return 0;
+}
+
+struct op_sampler *op_sampler_free(struct op_sampler *sampler)
+{
+	if (!sampler)
+		return NULL;
+	op_frames_deinit(&sampler->frames);
+	op_cache_deinit(&sampler->stacks);
+	op_thread_cache_deinit(sampler->threads);
+	free(sampler->host_stack);
+	free(sampler->words);
+	free(sampler->locations);
+	free(sampler);
+	return NULL;
+}
+
+bool op_sampler_take_news(struct op_sampler *sampler)
+{
+	bool news = sampler->news;
+
+	sampler->news = false;
+	return news;
+}
+
+const uint64_t *op_sampler_ends(const struct op_sampler *sampler)
+{
+	return sampler->ends;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a sample becomes frames: takes the records that the kernel programs make, finds the
+ * process and its mappings of that moment, walks what was deferred, and puts the named stack
+ * into a window.
+ */
+#ifndef OP_SAMPLE_SAMPLER_H
+#define OP_SAMPLE_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "op_user_types.h"
+#include "symbol/kernel.h"
+
+struct op_processes;
+struct op_sampler;
+struct op_window;
+
+struct op_sampler_config {
+	struct op_processes *processes;	  /* borrowed until op_sampler_free() */
+	struct op_kernel_symbols *kernel; /* borrowed; NULL: no kernel names */
+	const struct op_rule *rules; /* OP_RULES_MAX, what op_rules fills; borrowed */
+};
+
+int op_sampler_new(const struct op_sampler_config *config, struct op_sampler **ret);
+struct op_sampler *op_sampler_free(struct op_sampler *sampler);
+OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
+
+/*
+ * Put one record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
+ * sense; -ENOSPC or -ENOMEM where the window could not take it.
+ */
+int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
+			  struct op_window *window);
+
+/* Was code met for the first time since the last call, so that more of it may follow? */
+bool op_sampler_take_news(struct op_sampler *sampler);
+
+/* How the stacks ended that were walked here: OP_ERROR_LIMIT counts, by enum op_end or
+ * error. Borrowed. */
+const uint64_t *op_sampler_ends(const struct op_sampler *sampler);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The insides of a sampler, shared by the files of this folder. */
+#ifndef OP_SAMPLE_STATE_H
+#define OP_SAMPLE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/cache.h"
+#include "sample/frames.h"
+#include "sample/sampler.h"
+#include "sample/thread_cache.h"
+#include "unwind/host.h"
+
+enum {
+	/* A key, the kernel frames and the user words of any record. */
+	OP_RECORD_WORDS = 2 + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
+	/* Its locations: a frame a word at most, and one that says how it ended. */
+	OP_RECORD_LOCATIONS = OP_RECORD_WORDS + 1,
+};
+
+struct op_sampler {
+	struct op_sampler_config config;
+	struct op_processes *processes;
+	struct op_frames frames;
+	struct op_cache stacks; /* words of records */
+	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
+	struct op_host_stack *host_stack; /* scratch of deferred walks */
+	uint64_t ends[OP_ERROR_LIMIT];	  /* of deferred walks, by how they ended */
+	uint64_t *words;		  /* scratch of a record */
+	uint32_t *locations;		  /* scratch of a stack */
+	bool news;			  /* op_sampler_take_news() */
+};
+
+#endif

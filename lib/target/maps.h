@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/PID/maps: its executable mappings. */
+#ifndef OP_TARGET_MAPS_H
+#define OP_TARGET_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	/* A line: addresses and numbers, then a path where each byte may be an escape of 4. */
+	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
+};
+
+/* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
+struct op_mmap_event {
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; /* in the file */
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;	  /* 0: no file */
+	const char *path; /* as the kernel names it; borrowed */
+};
+
+/* A value other than 0 ends the reading and is returned. */
+typedef int (*op_maps_fn)(void *ctx, const struct op_mmap_event *e);
+
+/*
+ * Parse one line of @len bytes, without its newline. The path of *@ret borrows @line,
+ * which is changed. Returns 1 for an executable mapping, 0 for another, -EBADMSG for text
+ * that is no line of maps.
+ */
+int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret);
+
+/*
+ * Call @fn for each executable mapping in the file, in its order. Lines that cannot be
+ * read are left out. Returns the number of lines of any kind (0 for a kernel thread or a
+ * zombie), -errno, or what @fn returned.
+ */
+int op_maps_read(const char *path, op_maps_fn fn, void *ctx);
+
+/* One line of @len bytes, without its newline; it may be changed. A value other than 0 ends
+ * the reading and is returned. */
+typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
+
+/* Every line of the file, in its order. Returns 0, -errno, or what @fn returned. */
+int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
+
+#endif

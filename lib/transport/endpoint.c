@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/endpoint.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+
+enum {
+	ENDPOINT_BYTES_MAX = 2048,
+	PORT_MAX = 65535,
+	HTTP_PORT = 80,
+	HTTPS_PORT = 443,
+};
+
+static const char schemes_sep[] = "://";
+/* OTLP 1.10. */
+static const char profiles_path[] = "/v1development/profiles";
+
+/* The part after "scheme://", or NULL where the scheme is none of ours. */
+static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
+{
+	const char *sep = strstr(text, schemes_sep);
+	const char *rest = sep ? sep + sizeof(schemes_sep) - 1 : text;
+
+	*ret_tls = !insecure;
+	if (!sep)
+		return rest;
+	if (!strncasecmp(text, "https", (size_t)(sep - text)) && sep - text == 5)
+		*ret_tls = true;
+	else if (!strncasecmp(text, "http", (size_t)(sep - text)) && sep - text == 4)
+		*ret_tls = false;
+	else
+		return NULL;
+	return rest;
+}
+
+/* Length of the host with its brackets, or 0 where it is none. */
+static size_t host_length(const char *s, size_t len)
+{
+	bool literal = len && s[0] == '[';
+	size_t i;
+
+	for (i = literal; i < len; i++) {
+		if (literal && s[i] == ']')
+			return i > 1 ? i + 1 : 0;
+		if (!literal && s[i] == ':')
+			return i;
+		if (isalnum((unsigned char)s[i]) || strchr("-._", s[i]))
+			continue;
+		/* IPv6: colons, and a zone ("%eth0", "%25eth0"). */
+		if (!literal || !strchr(":%", s[i]))
+			return 0;
+	}
+	return literal ? 0 : len;
+}
+
+/* The port after @s (":4317" or nothing), or 0 where it is none. */
+static unsigned int port_number(const char *s, size_t len, unsigned int none)
+{
+	unsigned int port = 0;
+	size_t i;
+
+	if (!len)
+		return none;
+	if (s[0] != ':' || len < 2)
+		return 0;
+	for (i = 1; i < len; i++) {
+		if (!isdigit((unsigned char)s[i]))
+			return 0;
+		port = port * 10 + (unsigned int)(s[i] - '0');
+		if (port > PORT_MAX)
+			return 0;
+	}
+	return port;
+}
+
+/* How an endpoint of a protocol begins. */
+struct protocol {
+	bool needs_scheme;
+	const char *scheme_rule;
+	unsigned int port;
+	unsigned int tls_port;
+};
+
+/* TLS, host and port, which stand before any path; *@ret_path is that. */
+static int parse_target(const char *text, const struct protocol *p, bool insecure,
+			const char *what, struct op_log *log, struct op_endpoint *e,
+			const char **ret_path)
+{
+	const char *rest;
+	unsigned int port;
+	size_t host;
+	size_t len;
+
+	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
+		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
+			       ENDPOINT_BYTES_MAX - 1);
+	rest = skip_scheme(text, insecure, &e->tls);
+	if (!rest || (p->needs_scheme && rest == text))
+		return op_fail(log, -EINVAL, "%s: \"%s\" %s http:// or https://", what,
+			       text, p->scheme_rule);
+	len = strcspn(rest, "/?#");
+	*ret_path = rest + len;
+	if (memchr(rest, '@', len))
+		return op_fail(
+			log, -EINVAL,
+			"%s: a user name in an endpoint is not supported; use headers",
+			what);
+	host = host_length(rest, len);
+	if (!host)
+		return op_fail(
+			log, -EINVAL,
+			"%s: \"%s\" has no valid host (an IPv6 address goes in [])", what,
+			text);
+	port = port_number(rest + host, len - host, e->tls ? p->tls_port : p->port);
+	if (!port)
+		return op_fail(log, -EINVAL,
+			       "%s: \"%s\" has no valid port (an IPv6 address "
+			       "goes in [])",
+			       what, text);
+	if (asprintf(&e->target, "%.*s:%u", (int)host, rest, port) < 0) {
+		e->target = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int op_endpoint_parse(const char *text, bool insecure, const char *what,
+		      struct op_log *log, struct op_endpoint *ret)
+{
+	static const struct protocol grpc = { .scheme_rule = "is not",
+					      .port = OP_ENDPOINT_PORT,
+					      .tls_port = OP_ENDPOINT_PORT };
+	struct op_endpoint e = { 0 };
+	const char *path;
+	int err;
+
+	err = parse_target(text, &grpc, insecure, what, log, &e, &path);
+	if (err < 0)
+		return err;
+	e.has_path = *path && strcmp(path, "/") != 0;
+	if (asprintf(&e.id, "grpc://%s", e.target) < 0) {
+		e.id = NULL;
+		op_endpoint_deinit(&e);
+		return -ENOMEM;
+	}
+	*ret = e;
+	return 0;
+}
+
+/* Printable ASCII, and nothing that ends a path or belongs to a browser. */
+static bool path_ok(const char *path)
+{
+	for (; *path; path++) {
+		if (*path <= ' ' || *path > '~' || strchr("#\"<>\\^`{|}", *path))
+			return false;
+	}
+	return true;
+}
+
+static bool has_suffix(const char *s, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return len >= n && !memcmp(s + len - n, suffix, n);
+}
+
+/* The URL and the id, from a target and the path of the text. */
+static int make_url(struct op_endpoint *e, const char *path, bool whole)
+{
+	const char *more = whole ? "" : profiles_path;
+	size_t len = strlen(path);
+
+	while (!whole && len && path[len - 1] == '/')
+		len--;
+	if (!whole && has_suffix(path, len, profiles_path))
+		more = "";
+	/* A URL without a path has the root's. */
+	if (whole && !len)
+		more = "/";
+	if (asprintf(&e->url, "%s://%s%.*s%s", e->tls ? "https" : "http", e->target,
+		     (int)len, path, more) < 0) {
+		e->url = NULL;
+		return -ENOMEM;
+	}
+	/* "http" with and without TLS. */
+	if (asprintf(&e->id, "http%s", strchr(e->url, ':')) < 0) {
+		e->id = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int op_endpoint_parse_http(const char *text, bool whole, const char *what,
+			   struct op_log *log, struct op_endpoint *ret)
+{
+	static const struct protocol http = { .needs_scheme = true,
+					      .scheme_rule = "does not begin with",
+					      .port = HTTP_PORT,
+					      .tls_port = HTTPS_PORT };
+	struct op_endpoint e = { 0 };
+	const char *path;
+	int err;
+
+	err = parse_target(text, &http, false, what, log, &e, &path);
+	if (err < 0)
+		return err;
+	if (!path_ok(path) || (!whole && strchr(path, '?')))
+		err = op_fail(log, -EINVAL,
+			      "%s: \"%s\" has a path that is none of a URL's", what,
+			      text);
+	else
+		err = make_url(&e, path, whole);
+	if (err < 0) {
+		op_endpoint_deinit(&e);
+		return err;
+	}
+	*ret = e;
+	return 0;
+}
+
+void op_endpoint_deinit(struct op_endpoint *e)
+{
+	op_freep(&e->target);
+	op_freep(&e->url);
+	op_freep(&e->id);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where an exporter goes: "https://host:port" and its shorter forms. */
+#ifndef OP_TRANSPORT_ENDPOINT_H
+#define OP_TRANSPORT_ENDPOINT_H
+
+#include <stdbool.h>
+
+#include "base/log.h"
+
+enum {
+	OP_ENDPOINT_PORT = 4317
+};
+
+enum op_protocol {
+	OP_PROTOCOL_GRPC,
+	OP_PROTOCOL_HTTP,
+};
+
+struct op_endpoint {
+	char *target; /* "host:port", "[::1]:4317" */
+	char *url;    /* of HTTP: whole */
+	char *id;     /* what tells destinations apart, with TLS or without */
+	bool tls;
+	bool has_path; /* the text had one: gRPC ignores it */
+};
+
+/*
+ * Read "http://…", "https://…" or "host:port" (TLS unless @insecure). @what names the
+ * field or variable in the error. Returns 0, -EINVAL or -ENOMEM. Caller calls
+ * op_endpoint_deinit().
+ */
+int op_endpoint_parse(const char *text, bool insecure, const char *what,
+		      struct op_log *log, struct op_endpoint *ret);
+
+/*
+ * Read "http://host[:port][/base]" or "https://…". Where @whole it is the URL to use;
+ * otherwise "/v1development/profiles" is appended, unless it is there. Ports are those of
+ * the schemes where none is given.
+ */
+int op_endpoint_parse_http(const char *text, bool whole, const char *what,
+			   struct op_log *log, struct op_endpoint *ret);
+void op_endpoint_deinit(struct op_endpoint *e);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call of gRPC: all that it makes, and the result that its end is. */
+#ifndef OP_TRANSPORT_GRPC_EXCHANGE_H
+#define OP_TRANSPORT_GRPC_EXCHANGE_H
+
+#include <grpc/grpc.h>
+#include <stddef.h>
+
+#include "transport/transport.h"
+
+struct op_exchange {
+	grpc_completion_queue *queue;
+	grpc_call *call;
+	grpc_byte_buffer *request;
+	grpc_byte_buffer *response;
+	grpc_metadata_array initial;
+	grpc_metadata_array trailing;
+	grpc_status_code status;
+	grpc_slice details;
+	const char *error;
+};
+
+void op_exchange_init(struct op_exchange *x, grpc_channel *channel,
+		      grpc_completion_queue *queue, gpr_timespec deadline,
+		      const void *request, size_t len);
+void op_exchange_deinit(struct op_exchange *x);
+
+/* Start the whole call and wait for its end. Returns 0 or -errno. */
+int op_exchange_run(struct op_exchange *x, grpc_metadata *headers, size_t headers_len);
+
+/* What came of a call that has run. */
+void op_exchange_read(const struct op_exchange *x, struct op_transport_result *ret);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One response of HTTP: what is kept of it as it comes, and the result that it means. */
+#ifndef OP_TRANSPORT_HTTP_RESPONSE_H
+#define OP_TRANSPORT_HTTP_RESPONSE_H
+
+#include <curl/curl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "transport/transport.h"
+
+enum {
+	/* Of its bytes: no Status or partial success is larger. */
+	OP_RESPONSE_BYTES_KEPT = 64 << 10
+};
+
+struct op_response {
+	char bytes[OP_RESPONSE_BYTES_KEPT];
+	size_t len;
+	uint64_t total;
+	int64_t retry_after_ms; /* -1: none */
+	char location[128];
+};
+
+/* For CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION; @response is a struct op_response. */
+size_t op_response_header(char *line, size_t size, size_t n, void *response);
+size_t op_response_body(char *bytes, size_t size, size_t n, void *response);
+
+/* What came of the transfer of @easy, which is over. */
+void op_response_read(const struct op_response *r, CURL *easy,
+		      struct op_transport_result *result);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The HTTP transport: a module of its own, in the only folder that knows curl. It makes one
+ * POST at a time over one connection, which is kept for the next; curl starts a thread of its
+ * own while it looks a name up, with all signals blocked like those of its caller.
+ */
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "transport/http/response.h"
+#include "transport/retry.h"
+#include "transport/tls/probe.h"
+#include "transport/tls/words.h"
+#include "transport/transport.h"
+
+enum {
+	GZIP_WINDOW = 15 + 16,
+	GZIP_MEMORY = 8,
+	MS_PER_S = 1000,
+	/* Connections older than this are not used again: a silent end is found sooner. */
+	CONNECTION_AGE_S = 300,
+};
+
+struct transport {
+	CURLM *multi; /* for its wakeup, which cancel() needs */
+	CURL *easy;
+	char *url;
+	char *target;
+	char *host;		       /* for messages */
+	struct op_transport_tls certs; /* owned copies */
+	struct curl_slist *headers;
+	bool tls;
+	bool gzip;
+	char error[CURL_ERROR_SIZE];
+
+	pthread_mutex_t lock;
+	bool cancelled; /* for good */
+};
+
+static bool is_cancelled(struct transport *t)
+{
+	bool cancelled;
+
+	(void)pthread_mutex_lock(&t->lock);
+	cancelled = t->cancelled;
+	(void)pthread_mutex_unlock(&t->lock);
+	return cancelled;
+}
+
+static void transport_cancel(void *transport)
+{
+	struct transport *t = transport;
+
+	(void)pthread_mutex_lock(&t->lock);
+	t->cancelled = true;
+	(void)curl_multi_wakeup(t->multi);
+	(void)pthread_mutex_unlock(&t->lock);
+}
+
+static bool set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+	struct curl_blob blob = { .flags = CURL_BLOB_COPY };
+
+	if (!pem)
+		return true;
+	blob.data = (void *)(uintptr_t)pem;
+	blob.len = strlen(pem);
+	return !curl_easy_setopt(easy, option, &blob);
+}
+
+static bool set_certificates(CURL *easy, const struct op_transport_tls *certs)
+{
+	return set_blob(easy, CURLOPT_CAINFO_BLOB, certs->ca_pem) &&
+	       set_blob(easy, CURLOPT_SSLCERT_BLOB, certs->client_cert_pem) &&
+	       set_blob(easy, CURLOPT_SSLKEY_BLOB, certs->client_key_pem);
+}
+
+/* A handle with all that does not change from request to request. */
+static CURL *make_easy(struct transport *t, const char *user_agent,
+		       const struct op_transport_tls *certs)
+{
+	CURL *c = curl_easy_init();
+
+	if (!c)
+		return NULL;
+	/* No file (.netrc), signal, progress, redirect, or protocol but these. */
+	if (curl_easy_setopt(c, CURLOPT_URL, t->url) ||
+	    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) ||
+	    curl_easy_setopt(c, CURLOPT_POST, 1L) ||
+	    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) ||
+	    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") ||
+	    curl_easy_setopt(c, CURLOPT_USERAGENT, user_agent) ||
+	    curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) ||
+	    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->error) ||
+	    curl_easy_setopt(c, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S) ||
+	    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, op_response_body) ||
+	    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, op_response_header) ||
+	    (t->tls && !set_certificates(c, certs))) {
+		curl_easy_cleanup(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int add_header(struct transport *t, const char *key, const char *value)
+{
+	_cleanup_(op_wipep) char *line = NULL;
+	struct curl_slist *longer;
+
+	/* curl's ways: "Key:" leaves a header of its own out, "Key;" sends an empty one. */
+	if (asprintf(&line, *value ? "%s: %s" : "%s:", key, value) < 0) {
+		line = NULL;
+		return -ENOMEM;
+	}
+	longer = curl_slist_append(t->headers, line);
+	if (!longer)
+		return -ENOMEM;
+	t->headers = longer;
+	return 0;
+}
+
+static int make_headers(struct transport *t, const struct op_transport_config *config)
+{
+	size_t i;
+	int err;
+
+	err = add_header(t, "Content-Type", "application/x-protobuf");
+	/* No waiting for "100 Continue" with larger requests. */
+	if (!err)
+		err = add_header(t, "Expect", "");
+	if (!err && t->gzip)
+		err = add_header(t, "Content-Encoding", "gzip");
+	for (i = 0; !err && i < config->headers_len; i++)
+		err = add_header(t, config->headers[i].key, config->headers[i].value);
+	return err;
+}
+
+static void transport_close(void *transport)
+{
+	struct transport *t = transport;
+
+	curl_easy_cleanup(t->easy);
+	if (t->multi)
+		(void)curl_multi_cleanup(t->multi);
+	curl_slist_free_all(t->headers);
+	curl_global_cleanup();
+	(void)pthread_mutex_destroy(&t->lock);
+	op_tls_clear(&t->certs);
+	free(t->target);
+	free(t->host);
+	free(t->url);
+	free(t);
+}
+
+static int open_curl(struct transport *t, const struct op_transport_config *config,
+		     struct op_log *log)
+{
+	int err;
+
+	t->url = strdup(config->url);
+	t->host = strndup(config->target,
+			  (size_t)(strrchr(config->target, ':') - config->target));
+	t->target = strdup(config->target);
+	if (!t->url || !t->host || !t->target || op_tls_copy(&t->certs, &config->certs))
+		return -ENOMEM;
+	t->tls = config->tls;
+	t->gzip = config->gzip;
+	err = make_headers(t, config);
+	if (err < 0)
+		return err;
+	t->multi = curl_multi_init();
+	t->easy = make_easy(t, config->user_agent, &config->certs);
+	if (!t->multi || !t->easy)
+		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
+	return 0;
+}
+
+static int transport_open(const struct op_transport_config *config, struct op_log *log,
+			  void **ret)
+{
+	struct transport *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		free(t);
+		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
+	}
+	(void)pthread_mutex_init(&t->lock, NULL);
+	err = open_curl(t, config, log);
+	if (err < 0) {
+		transport_close(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+/* Connections that are open have the old certificates: they go with their handles. */
+static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
+{
+	struct transport *t = transport;
+	CURL *fresh = curl_easy_duphandle(t->easy);
+	CURLM *multi = curl_multi_init();
+	CURLM *old = t->multi;
+	struct op_transport_tls copy = { 0 };
+
+	if (!fresh || !multi || !set_certificates(fresh, certs) ||
+	    op_tls_copy(&copy, certs)) {
+		curl_easy_cleanup(fresh);
+		if (multi)
+			(void)curl_multi_cleanup(multi);
+		return -ENOMEM;
+	}
+	op_tls_clear(&t->certs);
+	t->certs = copy;
+	curl_easy_cleanup(t->easy);
+	t->easy = fresh;
+	(void)pthread_mutex_lock(&t->lock);
+	t->multi = multi;
+	(void)pthread_mutex_unlock(&t->lock);
+	(void)curl_multi_cleanup(old);
+	return 0;
+}
+
+/* Caller frees *@ret. */
+static int compress_body(const void *request, size_t len, void **ret, size_t *ret_len)
+{
+	z_stream z = { 0 };
+	_cleanup_free_ void *out = NULL;
+	size_t cap;
+	int r;
+
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	cap = deflateBound(&z, len);
+	out = malloc(cap);
+	if (!out) {
+		(void)deflateEnd(&z);
+		return -ENOMEM;
+	}
+	z.next_in = (Bytef *)(uintptr_t)request;
+	z.avail_in = (uInt)len;
+	z.next_out = out;
+	z.avail_out = (uInt)cap;
+	r = deflate(&z, Z_FINISH);
+	*ret_len = z.total_out;
+	(void)deflateEnd(&z);
+	if (r != Z_STREAM_END)
+		return -EIO;
+	*ret = OP_TAKE_PTR(out);
+	return 0;
+}
+
+/* Run the transfer to its end. The result of curl. */
+static CURLcode run(struct transport *t)
+{
+	CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+	int running = 1;
+	CURLMsg *m;
+	int left;
+
+	if (curl_multi_add_handle(t->multi, t->easy))
+		return CURLE_OUT_OF_MEMORY;
+	while (running && !is_cancelled(t)) {
+		if (curl_multi_perform(t->multi, &running))
+			break;
+		if (running)
+			(void)curl_multi_poll(t->multi, NULL, 0, MS_PER_S, NULL);
+	}
+	while ((m = curl_multi_info_read(t->multi, &left))) {
+		if (m->msg == CURLMSG_DONE)
+			code = m->data.result;
+	}
+	(void)curl_multi_remove_handle(t->multi, t->easy);
+	return code;
+}
+
+/* A failure of TLS in better words than curl's, where there are any. */
+static void explain_tls(struct transport *t, CURLcode code,
+			struct op_transport_result *result)
+{
+	char *words = result->message;
+	size_t cap = sizeof(result->message);
+	long verify = 0;
+
+	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		/* Up to 1 (unspecified): not the chain, so curl's look at the name. */
+		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
+			     t->certs.ca_file, t->error, words, cap);
+	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
+		 !op_tls_alert_words(t->error, t->host, words, cap))
+		(void)op_tls_probe(t->target, &t->certs, words, cap);
+}
+
+static void read_failure(struct transport *t, CURLcode code,
+			 struct op_transport_result *result)
+{
+	(void)strlcpy(result->message, t->error[0] ? t->error : curl_easy_strerror(code),
+		      sizeof(result->message));
+	switch (code) {
+	case CURLE_ABORTED_BY_CALLBACK:
+		result->grpc_status = OP_GRPC_CANCELLED;
+		break;
+	case CURLE_OPERATION_TIMEDOUT:
+		result->grpc_status = OP_GRPC_DEADLINE_EXCEEDED;
+		break;
+	case CURLE_WRITE_ERROR:
+		/* Not to be tried again: OTLP 1.10. */
+		result->grpc_status = OP_GRPC_INTERNAL;
+		(void)strlcpy(result->message, "the response is larger than 4 MiB",
+			      sizeof(result->message));
+		break;
+	default:
+		result->grpc_status = OP_GRPC_UNAVAILABLE;
+		if (t->tls)
+			explain_tls(t, code, result);
+		break;
+	}
+}
+
+static int transport_send(void *transport, const void *request, size_t len,
+			  uint32_t timeout_ms, struct op_transport_result *ret)
+{
+	_cleanup_free_ struct op_response *r = calloc(1, sizeof(*r));
+	struct op_transport_result result = { .retry_delay_ms = -1 };
+	struct transport *t = transport;
+	_cleanup_free_ void *small = NULL;
+	CURLcode code;
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->retry_after_ms = -1;
+	if (t->gzip) {
+		err = compress_body(request, len, &small, &len);
+		if (err < 0)
+			return err;
+		request = small;
+	}
+	t->error[0] = 0;
+	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request) ||
+	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) ||
+	    curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms) ||
+	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, r) ||
+	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, r))
+		return -ENOMEM;
+	code = run(t);
+	if (code == CURLE_OK)
+		op_response_read(r, t->easy, &result);
+	else
+		read_failure(t, code, &result);
+	*ret = result;
+	return 0;
+}
+
+extern const struct op_transport_ops op_transport_module;
+__attribute__((visibility("default")))
+const struct op_transport_ops op_transport_module = {
+	.abi = OP_TRANSPORT_ABI,
+	.open = transport_open,
+	.send = transport_send,
+	.set_tls = transport_set_tls,
+	.cancel = transport_cancel,
+	.close = transport_close,
+};

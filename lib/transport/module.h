@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds and loads a transport module. */
+#ifndef OP_TRANSPORT_MODULE_H
+#define OP_TRANSPORT_MODULE_H
+
+#include "base/log.h"
+#include "transport/transport.h"
+
+/*
+ * @name: "grpc" of libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR, the directory the library was configured for, and beside
+ * the library itself. What is loaded stays to the end of the process: its threads and exit
+ * handlers cannot be unmapped. Returns 0 or -OTELPROF_E_MODULE.
+ */
+int op_module_load(const char *name, struct op_log *log,
+		   const struct op_transport_ops **ret);
+
+#endif
