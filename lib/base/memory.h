@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct op_cachery {
+struct op_memory {
 	/* Read @len bytes at @addr, all or nothing. Returns 0 or -errno. */
-	int (*read)(const struct op_cachery *m, uint64_t addr, void *buf, size_t len);
+	int (*read)(const struct op_memory *m, uint64_t addr, void *buf, size_t len);
 };
 
-static inline int op_cachery_read(const struct op_cachery *m, uint64_t addr, void *buf,
-				  size_t len)
+static inline int op_memory_read(const struct op_memory *m, uint64_t addr, void *buf,
+				 size_t len)
 {
 	return m->read(m, addr, buf, len);
 }

@@ -45,8 +45,8 @@ enum op_decode_want {
 struct op_decode_input {
 	const uint8_t *code;
 	size_t len;
-	uint64_t addr;			 /* process address of code[0] */
-	const struct op_cachery *memory; /* for pointers that the code loads */
+	uint64_t addr;			/* process address of code[0] */
+	const struct op_memory *memory; /* for pointers that the code loads */
 	enum op_decode_want want;
 };
 

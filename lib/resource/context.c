@@ -111,11 +111,11 @@ int op_context_header_of(const void *bytes, struct op_context_header *ret)
 	return 0;
 }
 
-int op_context_header_read(const struct op_cachery *memory, uint64_t addr,
+int op_context_header_read(const struct op_memory *memory, uint64_t addr,
 			   struct op_context_header *ret)
 {
 	uint8_t bytes[OP_CONTEXT_HEADER_BYTES];
-	int r = op_cachery_read(memory, addr, bytes, sizeof(bytes));
+	int r = op_memory_read(memory, addr, bytes, sizeof(bytes));
 
 	return r < 0 ? r : op_context_header_of(bytes, ret);
 }
@@ -284,7 +284,7 @@ int op_context_payload(const void *bytes, size_t len, struct op_attributes *attr
 }
 
 /* One try. */
-static int read_once(const struct op_cachery *memory, uint64_t addr, uint8_t **buf,
+static int read_once(const struct op_memory *memory, uint64_t addr, uint8_t **buf,
 		     struct op_context_header *ret)
 {
 	struct op_context_header after;
@@ -300,7 +300,7 @@ static int read_once(const struct op_cachery *memory, uint64_t addr, uint8_t **b
 	if (!grown)
 		return -ENOMEM;
 	*buf = grown;
-	r = h.payload_bytes ? op_cachery_read(memory, h.payload, *buf, h.payload_bytes)
+	r = h.payload_bytes ? op_memory_read(memory, h.payload, *buf, h.payload_bytes)
 			    : 0;
 	if (op_context_header_read(memory, addr, &after) < 0 ||
 	    after.published_ns != h.published_ns)
@@ -309,7 +309,7 @@ static int read_once(const struct op_cachery *memory, uint64_t addr, uint8_t **b
 	return r;
 }
 
-int op_context_read(const struct op_cachery *memory, uint64_t addr,
+int op_context_read(const struct op_memory *memory, uint64_t addr,
 		    struct op_attributes *attributes, uint64_t *ret_published_ns)
 {
 	_cleanup_free_ uint8_t *buf = NULL;

@@ -38,7 +38,7 @@ int op_context_find(const char *procfs_root, uint32_t pid, uint64_t *ret);
 
 /* Read a header of OP_CONTEXT_HEADER_BYTES. 0, -EAGAIN while it is being changed, -EBADMSG. */
 int op_context_header_of(const void *bytes, struct op_context_header *ret);
-int op_context_header_read(const struct op_cachery *memory, uint64_t addr,
+int op_context_header_read(const struct op_memory *memory, uint64_t addr,
 			   struct op_context_header *ret);
 
 /*
@@ -53,7 +53,7 @@ int op_context_payload(const void *bytes, size_t len, struct op_attributes *attr
  * -EAGAIN where it kept changing; -EBADMSG; -EFBIG past OP_CONTEXT_PAYLOAD_MAX; -errno of
  * the reading. @attributes is changed on success only.
  */
-int op_context_read(const struct op_cachery *memory, uint64_t addr,
+int op_context_read(const struct op_memory *memory, uint64_t addr,
 		    struct op_attributes *attributes, uint64_t *ret_published_ns);
 
 #endif

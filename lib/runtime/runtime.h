@@ -29,7 +29,7 @@ struct op_runtime_loop {
 struct op_runtime_target {
 	int pid;
 	uint64_t bias; /* of the runtime's executable: process address - ELF address */
-	const struct op_cachery *memory;
+	const struct op_memory *memory;
 	/* Open the process's mapped file whose base name begins with @prefix ("libc.so",
 	 * "ld-musl-"). Caller frees *@ret. Returns 0, -ENOENT or -errno. */
 	int (*open_image)(const struct op_runtime_target *target, const char *prefix,

@@ -25,17 +25,15 @@ static const uint64_t STACK_BELOW = 4096;
 
 /* The memory of a process as it was: the copied stack, and what does not move. */
 struct copy {
-	struct op_cachery memory;
-	const struct op_cachery
-		*live; /* heap objects of interpreters; they may move on */
+	struct op_memory memory;
+	const struct op_memory *live; /* heap objects of interpreters; they may move on */
 	const uint8_t *bytes;
 	uint64_t sp;
 	size_t len;
 	bool *ran_out; /* a read above the copy */
 };
 
-static int copy_read(const struct op_cachery *memory, uint64_t addr, void *buf,
-		     size_t len)
+static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
 {
 	const struct copy *c = op_container_of(memory, struct copy, memory);
 	uint64_t low = c->sp > STACK_BELOW ? c->sp - STACK_BELOW : 0;
@@ -51,7 +49,7 @@ static int copy_read(const struct op_cachery *memory, uint64_t addr, void *buf,
 		*c->ran_out = true;
 		return -EFAULT;
 	}
-	return op_cachery_read(c->live, addr, buf, len);
+	return op_memory_read(c->live, addr, buf, len);
 }
 
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers)

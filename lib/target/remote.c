@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/macros.h"
 
-static int remote_read(const struct op_cachery *memory, uint64_t addr, void *buf,
+static int remote_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		       size_t len)
 {
 	const struct op_remote *m = op_container_of(memory, struct op_remote, memory);

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 struct op_remote {
-	struct op_cachery memory;
+	struct op_memory memory;
 	int pid;
 	bool gone; /* ended or another program by now: nothing can be read any more */
 };

@@ -20,7 +20,7 @@ struct op_host_input {
 	const struct op_rule *rules; /* OP_RULES_MAX */
 	op_ref process;		     /* of struct op_process */
 	const struct op_registers *registers;
-	const struct op_cachery *memory;
+	const struct op_memory *memory;
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
 	/* The process went on since the registers were taken: what an interpreter keeps on
 	 * its heap is of another moment, and its frames are left out. */

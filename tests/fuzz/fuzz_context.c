@@ -10,12 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The input as memory at address 0. */
 struct there {
-	struct op_cachery memory;
+	struct op_memory memory;
 	const uint8_t *data;
 	size_t size;
 };
 
-static int read_there(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_there(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	const struct there *t = op_container_of(m, struct there, memory);
 

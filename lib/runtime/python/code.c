@@ -24,7 +24,7 @@ struct head {
 };
 
 void op_runtime_python_codes_init(struct op_python_codes *codes,
-				  const struct op_cachery *memory,
+				  const struct op_memory *memory,
 				  const struct op_python_layout *layout,
 				  uint64_t code_type)
 {
@@ -68,7 +68,7 @@ static int read_head(const struct op_python_codes *codes, uint64_t addr, struct 
 
 	if (l->code_bytes > sizeof(bytes))
 		return -EBADMSG;
-	error = op_cachery_read(codes->memory, addr, bytes, l->code_bytes);
+	error = op_memory_read(codes->memory, addr, bytes, l->code_bytes);
 	if (error < 0)
 		return error;
 	h.file = u64_at(bytes, l->code_bytes, l->code_file);

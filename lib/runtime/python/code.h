@@ -32,7 +32,7 @@ struct op_python_code {
 };
 
 struct op_python_codes {
-	const struct op_cachery *memory;
+	const struct op_memory *memory;
 	const struct op_python_layout *layout;
 	uint64_t code_type; /* address of PyCode_Type; 0: not checked */
 	struct op_map64 by_addr;
@@ -45,7 +45,7 @@ struct op_python_codes {
 
 /* Borrows @memory and @layout. */
 void op_runtime_python_codes_init(struct op_python_codes *codes,
-				  const struct op_cachery *memory,
+				  const struct op_memory *memory,
 				  const struct op_python_layout *layout,
 				  uint64_t code_type);
 void op_runtime_python_codes_deinit(struct op_python_codes *codes);

@@ -62,7 +62,7 @@ static int find_key_address(const struct op_python_image *image,
 				      .addr = image->state_function + target->bias,
 				      .memory = target->memory,
 				      .want = OP_DECODE_CALL };
-	int r = op_cachery_read(target->memory, in.addr, code, in.len);
+	int r = op_memory_read(target->memory, in.addr, code, in.len);
 
 	if (r < 0)
 		return r;
@@ -89,9 +89,9 @@ static int read_key(const struct op_python_image *image,
 
 	if (r < 0)
 		return r;
-	r = op_cachery_read(target->memory, addr, &key, sizeof(key));
+	r = op_memory_read(target->memory, addr, &key, sizeof(key));
 	if (r == 0 && image->version >= TSS_SINCE)
-		r = op_cachery_read(target->memory, addr - TSS_KEY, &made, sizeof(made));
+		r = op_memory_read(target->memory, addr - TSS_KEY, &made, sizeof(made));
 	if (r < 0) /* the loader has not yet relocated the table that led there */
 		return r == -EFAULT ? -EAGAIN : r;
 	/* before Py_Initialize(): 3.6 has -1, later ones say so */

@@ -62,14 +62,14 @@ static void add_chars(struct op_strbuf *to, const void *bytes, size_t chars,
 					 : op_read_u32(&r));
 }
 
-static int read_chars(const struct op_cachery *memory, uint64_t addr, uint64_t length,
+static int read_chars(const struct op_memory *memory, uint64_t addr, uint64_t length,
 		      uint32_t kind, struct op_strbuf *to)
 {
 	uint8_t chunk[CHUNK_CHARS * 4];
 
 	while (length) {
 		size_t n = OP_MIN(length, (uint64_t)CHUNK_CHARS);
-		int r = op_cachery_read(memory, addr, chunk, n * kind);
+		int r = op_memory_read(memory, addr, chunk, n * kind);
 
 		if (r < 0)
 			return r;
@@ -81,7 +81,7 @@ static int read_chars(const struct op_cachery *memory, uint64_t addr, uint64_t l
 	return to->failed ? -ENOMEM : 0;
 }
 
-int op_runtime_python_str(const struct op_cachery *memory,
+int op_runtime_python_str(const struct op_memory *memory,
 			  const struct op_python_layout *layout, uint64_t addr,
 			  struct op_strbuf *to)
 {
@@ -90,8 +90,8 @@ int op_runtime_python_str(const struct op_cachery *memory,
 	uint64_t length;
 	uint32_t state;
 	uint32_t kind;
-	int ret = op_cachery_read(memory, addr, head,
-				  OP_MIN((size_t)layout->unicode_ascii, sizeof(head)));
+	int ret = op_memory_read(memory, addr, head,
+				 OP_MIN((size_t)layout->unicode_ascii, sizeof(head)));
 
 	if (ret < 0)
 		return ret;
@@ -108,13 +108,13 @@ int op_runtime_python_str(const struct op_cachery *memory,
 			  kind, to);
 }
 
-int op_runtime_python_bytes(const struct op_cachery *memory,
+int op_runtime_python_bytes(const struct op_memory *memory,
 			    const struct op_python_layout *layout, uint64_t addr,
 			    struct op_strbuf *to)
 {
 	uint64_t length = 0;
 	uint8_t chunk[1024];
-	int ret = op_cachery_read(memory, addr + layout->bytes_length, &length, 8);
+	int ret = op_memory_read(memory, addr + layout->bytes_length, &length, 8);
 
 	if (ret < 0)
 		return ret;
@@ -124,7 +124,7 @@ int op_runtime_python_bytes(const struct op_cachery *memory,
 	for (length = OP_MIN(length, (uint64_t)OP_PYTHON_BYTES_MAX); length;) {
 		size_t n = OP_MIN(length, sizeof(chunk));
 
-		ret = op_cachery_read(memory, addr, chunk, n);
+		ret = op_memory_read(memory, addr, chunk, n);
 		if (ret < 0)
 			return ret;
 		op_strbuf_add(to, chunk, n);

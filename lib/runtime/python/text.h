@@ -17,11 +17,11 @@ enum {
 
 /* Append the str object at @addr, in UTF-8, and a NUL. Returns 0; -EBADMSG where it is no
  * str; the error of reading; -ENOMEM. */
-int op_runtime_python_str(const struct op_cachery *memory,
+int op_runtime_python_str(const struct op_memory *memory,
 			  const struct op_python_layout *layout, uint64_t addr,
 			  struct op_strbuf *to);
 /* Append the content of the bytes object at @addr. */
-int op_runtime_python_bytes(const struct op_cachery *memory,
+int op_runtime_python_bytes(const struct op_memory *memory,
 			    const struct op_python_layout *layout, uint64_t addr,
 			    struct op_strbuf *to);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform of the unwinder's steps, on the host: the arena and a struct op_cachery. */
+/* The platform of the unwinder's steps, on the host: the arena and a struct op_memory. */
 #ifndef OP_PLATFORM_H
 #define OP_PLATFORM_H
 
@@ -40,7 +40,7 @@ static inline const struct op_rule *op_platform_rule(struct op_unwind *u, __u32 
 
 static inline long op_platform_read(struct op_unwind *u, void *to, __u32 len, __u64 addr)
 {
-	return op_cachery_read(op_host_context(u)->input->memory, addr, to, len);
+	return op_memory_read(op_host_context(u)->input->memory, addr, to, len);
 }
 
 static inline __u64 *op_platform_words(struct op_unwind *u)

@@ -16,7 +16,7 @@ enum {
 };
 
 /* Memory with one word: the slot of the global offset table, which holds RUNTIME_AT. */
-static int read_slot(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_slot(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	uint64_t word = RUNTIME_AT;
 
@@ -27,7 +27,7 @@ static int read_slot(const struct op_cachery *m, uint64_t addr, void *buf, size_
 	return 0;
 }
 
-static const struct op_cachery memory = { read_slot };
+static const struct op_memory memory = { read_slot };
 
 typedef int (*decode_fn)(const struct op_decode_input *in, struct op_decode_value *ret);
 

@@ -215,13 +215,13 @@ struct header {
 
 /* Memory of a pretended process: a header at address 4096 and a payload at 8192. */
 struct there {
-	struct op_cachery memory;
+	struct op_memory memory;
 	struct header header;
 	unsigned int reads;
 	unsigned int change_for; /* reads after which nothing changes any more */
 };
 
-static int read_there(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_there(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	struct there *t = op_container_of(m, struct there, memory);
 

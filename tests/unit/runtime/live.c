@@ -18,7 +18,7 @@
 
 #include "test.h"
 
-static int read_process(const struct op_cachery *memory, uint64_t addr, void *buf,
+static int read_process(const struct op_memory *memory, uint64_t addr, void *buf,
 			size_t len)
 {
 	const struct live *live = op_container_of(memory, struct live, memory);

@@ -30,7 +30,7 @@ struct live {
 	int pid;
 	int to;	    /* its stdin */
 	FILE *from; /* its stdout */
-	struct op_cachery memory;
+	struct op_memory memory;
 	struct live_file file[LIVE_FILES_MAX];
 	size_t files;
 	const struct op_runtime_ops *ops;

@@ -122,7 +122,7 @@ static void test_which_is_python(void)
 	CHECK_INT(probe("f.so", "/usr/bin/python3.13"), -ENOTSUP);
 }
 
-static int read_nothing(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	(void)m;
 	(void)addr;
@@ -137,7 +137,7 @@ static int read_nothing(const struct op_cachery *m, uint64_t addr, void *buf, si
 }
 
 /* An accessor of code that no compiler makes: hlt. */
-static int read_unknown(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_unknown(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	(void)m;
 	(void)addr;
@@ -146,7 +146,7 @@ static int read_unknown(const struct op_cachery *m, uint64_t addr, void *buf, si
 }
 
 /* The process ended. */
-static int read_fails(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_fails(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	(void)m;
 	(void)addr;
@@ -172,7 +172,7 @@ static struct op_elf *make_early(void)
 static void test_attach_too_early(void)
 {
 	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
-	struct op_cachery memory = { read_nothing };
+	struct op_memory memory = { read_nothing };
 	struct op_runtime_target target = { .pid = 1, .memory = &memory };
 	struct op_runtime_loop loop;
 	uint8_t bpf[256] = { 0 };
@@ -199,8 +199,8 @@ static void test_no_state_is_said_once_per_file(void)
 	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
 	int warnings = 0;
 	struct op_log log = { count_warning, &warnings, .level = OP_LOG_DEBUG };
-	struct op_cachery unknown = { read_unknown };
-	struct op_cachery gone = { read_fails };
+	struct op_memory unknown = { read_unknown };
+	struct op_memory gone = { read_fails };
 	struct op_runtime_target target = { .pid = 1, .memory = &gone };
 	struct op_runtime_loop loop;
 	uint8_t bpf[256] = { 0 };

@@ -20,7 +20,7 @@ enum {
 };
 
 struct fake {
-	struct op_cachery memory;
+	struct op_memory memory;
 	uint8_t bytes[BYTES];
 	int reads;
 	bool gone;
@@ -28,7 +28,7 @@ struct fake {
 
 static struct fake fake;
 
-static int read_fake(const struct op_cachery *m, uint64_t addr, void *buf, size_t len)
+static int read_fake(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
 	(void)m;
 	fake.reads++;

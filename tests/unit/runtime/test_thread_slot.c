@@ -55,9 +55,9 @@ static void check_values(const char *path)
 			live_open(live);
 		opened = true;
 		CHECK_OK(live_thread_slot(live, key, &slot));
-		CHECK_OK(op_cachery_read(&live->memory, tp + (uint64_t)slot.at, &at, 8));
-		CHECK_OK(op_cachery_read(&live->memory, at + (uint64_t)slot.block, &at,
-					 8));
+		CHECK_OK(op_memory_read(&live->memory, tp + (uint64_t)slot.at, &at, 8));
+		CHECK_OK(
+			op_memory_read(&live->memory, at + (uint64_t)slot.block, &at, 8));
 		CHECK_INT(at, value);
 		checked++;
 	}
