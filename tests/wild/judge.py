@@ -3,6 +3,7 @@
 no name, how deep they are."""
 
 import collections
+import math
 import os
 import re
 import statistics
@@ -64,6 +65,14 @@ class Verdict:
     @property
     def depth(self):
         return int(statistics.median(self.depths)) if self.depths else 0
+
+    def above(self, other):
+        """Whether more end early than of @other's, by more than chance does."""
+        if not other.samples:
+            return False
+        both = (self.bad + other.bad) / (self.samples + other.samples)
+        chance = 100 * math.sqrt(both * (1 - both) * (1 / self.samples + 1 / other.samples))
+        return self.bad_share - other.bad_share > max(2 * chance, 0.3)
 
     def why(self):
         """The reasons, most frequent first, as "32 truncated, 1 native_no_rule"."""

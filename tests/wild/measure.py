@@ -2,10 +2,11 @@
 """A load in a control group, and the profilers beside it."""
 
 import os
-import re
 import signal
+import struct
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,6 +14,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import otlp
 import suite
 from identity import Cgroups
+from ports import free_port
+
+WARM_SECONDS = 15  # before that the peer has no stacks
 
 
 def read(path):
@@ -32,10 +36,20 @@ class Group:
 
     def __enter__(self):
         self.folder = self.cgroups.make(self.path)
+        self.seen = set()  # processes, but for those of a few milliseconds
+        self.done = threading.Event()
+        self.watcher = threading.Thread(target=self.watch)
+        self.watcher.start()
         return self
+
+    def watch(self):
+        while not self.done.wait(0.02):
+            self.seen.update(self.pids())
 
     def __exit__(self, *unused):
         self.kill()
+        self.done.set()
+        self.watcher.join()
         self.cgroups.remove()
 
     def pids(self):
@@ -105,5 +119,58 @@ class Record:
         return otlp.read_file(self.out)
 
 
-def counts(program, sample):
-    return not program.exe or re.fullmatch(program.exe, sample.exe)
+class Peer:
+    """The OpenTelemetry eBPF profiler, from the beginning to the end."""
+
+    def __init__(self, args):
+        self.file = os.path.join(args.dir, "peer.otlp")
+        self.at = 0
+        port = free_port()
+        sink = os.path.join(args.tools, "sink")
+        self.sink = subprocess.Popen([sink, "127.0.0.1:%d" % port, self.file],
+                                     stdout=subprocess.PIPE)
+        self.sink.stdout.readline()
+        with open(self.file + ".said", "w", encoding="utf-8") as said:
+            # It needs tracefs, which it gets in a mount namespace of its own.
+            self.process = subprocess.Popen(
+                ["unshare", "-m", "sh", "-c", "mount -t tracefs tracefs /sys/kernel/tracing; "
+                 "exec \"$@\"", "sh", os.path.join(args.tools, "launch"),
+                 args.peer or os.path.join(args.tools, "ebpf-profiler"), "-collection-agent",
+                 "127.0.0.1:%d" % port, "-disable-tls", "-samples-per-second", str(args.hz),
+                 "-reporter-interval", "1s", "-reporter-jitter", "0", "-send-error-frames"],
+                stdout=said, stderr=said)
+        time.sleep(WARM_SECONDS)
+        if not self.read():
+            self.stop()
+            raise RuntimeError("the peer sends nothing: %s" % " ".join(
+                (read(self.file + ".said") or "").split())[-300:])
+
+    def read(self):
+        """The samples that came since the last call."""
+        capture = otlp.Capture()
+        with open(self.file, "rb") as f:
+            f.seek(self.at)
+            data = f.read()
+        at = 0
+        while at + 4 <= len(data):
+            length = struct.unpack(">I", data[at:at + 4])[0]
+            if at + 4 + length > len(data):
+                break  # still being written
+            otlp.read_request(data[at + 4:at + 4 + length], capture)
+            at += 4 + length
+        self.at += at
+        return capture.samples
+
+    def samples(self, start_ns, end_ns, pids):
+        """Those taken in that time of these processes."""
+        time.sleep(2.5)  # the last are still on the way
+        for sample in self.read():
+            inside = sum(start_ns <= t < end_ns for t in sample.timestamps)
+            if inside and sample.pid in pids:
+                sample.count = inside
+                yield sample
+
+    def stop(self):
+        suite.end(self.process, 20)
+        suite.end(self.sink, 20)
+        self.sink.stdout.close()

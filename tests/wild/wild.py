@@ -10,6 +10,7 @@ taken in and one of whose processes it was taken from.
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -81,7 +82,8 @@ def environment(folder):
 
 
 def run(program, args, peer):
-    """Profile one program. Returns its row: {profiler: Verdict}."""
+    """Profile one program. Returns the verdicts on this project's profiler and the peer's
+    (None without)."""
     folder = prepare(program, args)
     with measure.Group(program.name) as group:
         load = measure.Load(group, program.load, folder, environment(folder))
@@ -89,27 +91,51 @@ def run(program, args, peer):
             load.start()
             time.sleep(program.warm)
         record = measure.Record(args, group, os.path.join(folder, "ours.otlp"))
+        start_ns = time.time_ns()
         if not program.warm:
             load.start()
         time.sleep(args.seconds)
+        end_ns = time.time_ns()
         ended = load.ended()
-        capture = record.finish()
+        ours = record.finish().samples
         load.stop()
     if ended:
         raise RuntimeError("the load ended by itself: %s" % load.complaint())
-    verdict = judge.Verdict()
-    for sample in capture.samples:
-        if measure.counts(program, sample):
-            verdict.add(sample)
+    verdict = judged(program, ours)
     if not verdict.samples:
         raise RuntimeError("no samples; the load said: %s" % load.complaint())
+    if not peer:
+        return verdict, None
+    pids = group.seen | {s.pid for s in ours}
+    return verdict, judged(program, peer.samples(start_ns, end_ns, pids))
+
+
+def judged(program, samples):
+    verdict = judge.Verdict()
+    for sample in samples:
+        if not program.exe or re.fullmatch(program.exe, sample.exe):
+            verdict.add(sample)
     return verdict
 
 
-def show(name, verdict):
-    print("%-14s %7d %6.2f %8.1f %5d  %s" % (name, verdict.samples, verdict.bad_share,
-                                            verdict.unnamed_share, verdict.depth,
-                                            verdict.why()), flush=True)
+HEAD = "%-14s | %6s %6s %6s %5s | %6s %6s %6s %5s | %s" % (
+    "program", "stacks", "bad %", "addr %", "depth", "peer's", "bad %", "addr %", "depth",
+    "why ours end early")
+
+
+def show(program, ours, peer):
+    """Print the row. Returns what is wrong with it, "" where nothing is."""
+    wrong = []
+    if ours.bad_share > program.bound:
+        wrong.append("above %g %%" % program.bound)
+    if peer and ours.above(peer):
+        wrong.append("above the peer")
+    columns = ["%6d %6.2f %6.1f %5d" % (v.samples, v.bad_share, v.unnamed_share, v.depth)
+               if v and v.samples else "%6s %6s %6s %5s" % ("-", "-", "-", "-")
+               for v in (ours, peer)]
+    print("%-14s | %s | %s | %s%s" % (program.name, *columns, ours.why(), "".join(
+        "  <- " + w for w in wrong)), flush=True)
+    return wrong
 
 
 def explain(verdict):
@@ -125,12 +151,20 @@ def main():
         print("\n".join(p.name for p in PROGRAMS))
         return 0
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(1))
-    print("%-14s %7s %6s %8s %5s  %s" % ("program", "samples", "bad %", "unnamed %", "depth",
-                                        "stacks that end early"), flush=True)
+    peer = measure.Peer(args) if args.tools else None
+    try:
+        return table(args, peer)
+    finally:
+        if peer:
+            peer.stop()
+
+
+def table(args, peer):
+    print(HEAD, flush=True)
     failed = 0
     for program in chosen(args):
         try:
-            verdict = run(program, args, None)
+            ours, peers = run(program, args, peer)
         except suite.Skip as e:
             print("skip wild %s: %s" % (program.name, e), flush=True)
             continue
@@ -138,10 +172,11 @@ def main():
             print("FAIL wild %s: %s" % (program.name, e), flush=True)
             failed += 1
             continue
-        show(program.name, verdict)
+        failed += bool(show(program, ours, peers))
         if args.why:
-            explain(verdict)
-        failed += verdict.bad_share > program.bound
+            explain(ours)
+            if peers:
+                print("    the peer: %s" % (peers.why() or "nothing ends early"))
     return 1 if failed else 0
 
 
