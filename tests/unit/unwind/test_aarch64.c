@@ -7,7 +7,7 @@
 
 #include "unwind/host.h"
 
-#include "native.h"
+#include "bpf/walk/native.h"
 
 #include "base/macros.h"
 
