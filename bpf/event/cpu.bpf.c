@@ -201,16 +201,10 @@ static __always_inline __u32 op_prepare_walk(struct op_cpu *cpu, struct task_str
 	u->fp = cpu->registers.fp;
 	u->lr = cpu->registers.lr;
 	bpf_probe_read_kernel(u->reg, sizeof(u->reg), cpu->registers.reg);
-	u->exact = 1;
-	u->step = OP_STEP_NATIVE;
-	u->runtime_done = 0;
-	u->guessed = 0;
-	u->map_start = u->map_end = 0;
-	u->window_at = ~0ULL;
 	u->max_frames = op_max_frames;
 	u->thread_pointer = cpu->registers.thread_pointer;
 	u->task_size = cpu->registers.task_size;
-	__builtin_memset(u->runtime_state, 0, sizeof(u->runtime_state));
+	op_walk_begin(u);
 
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key)

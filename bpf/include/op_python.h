@@ -3,7 +3,7 @@
  * CPython: what the step needs of a process, and the words of its frames.
  *
  * A frame has two words:
- *   word 0  OP_FRAME_PYTHON and the code object's address
+ *   word 0  the code object's address
  *   word 1  low half: where it runs. 3.11 and later: instruction pointer - code object;
  *           before: f_lasti. OP_PYTHON_NO_PLACE where that does not fit.
  *           high half: bits 4 to 35 of the address of the frame's globals, by which a code

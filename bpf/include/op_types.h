@@ -148,12 +148,17 @@ enum {
 	OP_MAPPING_VDSO = 1 << 1,
 	OP_MAPPING_LAZY =
 		1 << 2, /* its table is not made yet: give registers and stack */
+	OP_MAPPING_CODE = 1 << 3, /* code that a runtime made: its step walks it */
+	/* Which of the process's runtimes: an index into op_process.instance, 0: none. With
+	 * OP_MAPPING_CODE the one that made the code, else the one whose loop is in the file. */
+	OP_MAPPING_INSTANCE_SHIFT = 8,
+	OP_MAPPING_INSTANCE_MASK = 7,
 };
 
 /* An executable mapping of a process; its start stands in the table of starts. */
 struct op_mapping {
 	__u64 end;
-	__u64 bias;	/* process address - bias = ELF address */
+	__u64 bias; /* process address - bias = ELF address; CODE: what the runtime says */
 	op_ref segment; /* of struct op_segment; 0: frame pointers */
 	__u32 flags;
 };
@@ -164,13 +169,23 @@ enum op_runtime {
 	OP_RUNTIME_MAX = 16,
 };
 
+enum {
+	OP_INSTANCES_MAX = OP_MAPPING_INSTANCE_MASK + 1, /* number 0 stays empty */
+};
+
+/* One runtime that runs in a process. Two of one kind are two instances. */
+struct op_instance {
+	__u32 runtime; /* enum op_runtime, 0: none */
+	op_ref ref;    /* of the runtime's own struct */
+};
+
 /* What the programs know of a process. Found by `op_processes`: pid -> struct op_process_key. */
 struct op_process {
 	__u32 generation;
 	__u32 mapping_count;
-	op_ref starts;			/* of __u64[mapping_count], ascending */
-	op_ref mappings;		/* of struct op_mapping[mapping_count] */
-	op_ref runtime[OP_RUNTIME_MAX]; /* of the runtime's own struct, or 0 */
+	op_ref starts;	 /* of __u64[mapping_count], ascending */
+	op_ref mappings; /* of struct op_mapping[mapping_count] */
+	struct op_instance instance[OP_INSTANCES_MAX];
 };
 
 /* Value of the process map: one word, so that a change is seen whole. */
@@ -181,16 +196,46 @@ struct op_process_key {
 
 /* ---- records ---- */
 
-/* A word of a user stack: what kind of frame, and its address. */
+/*
+ * The first word of a frame: its kind in the top byte, and an address. A native frame has
+ * one word. A runtime's has one to eight: the kind is then the number of the instance and
+ * how many words follow the first. What they mean is the runtime's (op_python.h).
+ */
 enum op_frame_kind {
-	OP_FRAME_NATIVE = 0, /* word: pc; a return address but for the leaf */
-	OP_FRAME_NATIVE_EXACT =
-		1,	     /* word: pc that was interrupted: leaf, or below a signal */
-	OP_FRAME_PYTHON = 2, /* 2 words: see op_python.h */
+	OP_FRAME_NATIVE = 0,	   /* the address is a return address */
+	OP_FRAME_NATIVE_EXACT = 1, /* it was interrupted: leaf, or below a signal */
+	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
 };
 
 #define OP_FRAME_KIND_SHIFT   56
 #define OP_FRAME_ADDRESS_MASK ((1ULL << OP_FRAME_KIND_SHIFT) - 1)
+
+enum {
+	OP_FRAME_WORDS_MAX = 8,
+	OP_FRAME_INSTANCE_SHIFT = 3, /* of a kind */
+	OP_FRAME_WORDS_MASK = OP_FRAME_WORDS_MAX - 1,
+};
+
+/* The kind of a runtime's frame of @words words. */
+static inline __attribute__((always_inline)) __u32 op_frame_kind_of(__u32 instance,
+								    __u32 words)
+{
+	return instance << OP_FRAME_INSTANCE_SHIFT | ((words - 1) & OP_FRAME_WORDS_MASK);
+}
+
+/* How many words the frame has that begins with @word. */
+static inline __attribute__((always_inline)) __u32 op_frame_words(__u64 word)
+{
+	__u32 kind = (__u32)(word >> OP_FRAME_KIND_SHIFT);
+
+	return kind < OP_FRAME_NATIVE_KINDS ? 1 : (kind & OP_FRAME_WORDS_MASK) + 1;
+}
+
+/* The instance whose frame begins with @word, 0: native. */
+static inline __attribute__((always_inline)) __u32 op_frame_instance(__u64 word)
+{
+	return (__u32)(word >> (OP_FRAME_KIND_SHIFT + OP_FRAME_INSTANCE_SHIFT));
+}
 
 /* Why a user stack ends where it ends. Above OP_END_MAX: an error of op_errors.def. */
 enum op_end {

@@ -18,7 +18,7 @@
 #include "bpf/walk/unwind.h"
 #include "op_python.h"
 
-/* u->runtime_state */
+/* op_state(u)->word */
 enum {
 	OP_PY_NONE = 0,	  /* op_python.none */
 	OP_PY_FRAME = 1,  /* the next frame, or 0 */
@@ -41,14 +41,12 @@ enum {
 static __always_inline enum op_next op_python_leave(struct op_unwind *u, __u32 error)
 {
 	if (error) {
-		u->runtime_state[OP_RUNTIME_ERROR] = error;
-		u->runtime_state[OP_PY_FRAME] = 0;
-		u->runtime_state[OP_PY_CFRAME] = 0;
+		op_state(u)->error = error;
+		op_state(u)->word[OP_PY_FRAME] = 0;
+		op_state(u)->word[OP_PY_CFRAME] = 0;
 	}
-	u->runtime_state[OP_PY_RUN] = 0;
-	u->step = OP_STEP_NATIVE;
-	u->runtime_done = 1;
-	return OP_NEXT_CONTINUE;
+	op_state(u)->word[OP_PY_RUN] = 0;
+	return op_leave_runtime(u, 1);
 }
 
 static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
@@ -79,11 +77,11 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 		return OP_ERROR_python_no_state;
 	if ((flags & OP_PYTHON_CFRAME) != 0 &&
 	    op_python_read(u, state + OP_PY_BYTE(words, state_cframe),
-			   &u->runtime_state[OP_PY_CFRAME]))
+			   &op_state(u)->word[OP_PY_CFRAME]))
 		return OP_ERROR_python_read_state;
 	if ((flags & OP_PYTHON_CFRAME_FRAME) == 0 &&
 	    op_python_read(u, state + OP_PY_BYTE(words, state_frame),
-			   &u->runtime_state[OP_PY_FRAME]))
+			   &op_state(u)->word[OP_PY_FRAME]))
 		return OP_ERROR_python_read_state;
 	return 0;
 }
@@ -120,7 +118,7 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref proces
 static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 					    const __u64 *words, __u32 *ret_error)
 {
-	__u64 cframe = u->runtime_state[OP_PY_CFRAME];
+	__u64 cframe = op_state(u)->word[OP_PY_CFRAME];
 	__u8 flags = OP_PY_BYTE(words, flags);
 
 	*ret_error = 0;
@@ -128,19 +126,19 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 		if (!op_python_in_loop_frame(u, cframe))
 			return false;
 		if (op_python_read(u, cframe + OP_PY_BYTE(words, cframe_previous),
-				   &u->runtime_state[OP_PY_CFRAME]) ||
+				   &op_state(u)->word[OP_PY_CFRAME]) ||
 		    ((flags & OP_PYTHON_CFRAME_FRAME) != 0 &&
 		     op_python_read(u, cframe + OP_PY_BYTE(words, cframe_frame),
-				    &u->runtime_state[OP_PY_FRAME]))) {
+				    &op_state(u)->word[OP_PY_FRAME]))) {
 			*ret_error = OP_ERROR_python_read_state;
 			return false;
 		}
 	} else if (op_python_at_edge(u, process, words)) {
 		return false;
 	}
-	u->runtime_state[OP_PY_RUN] = u->runtime_state[OP_PY_FRAME];
-	u->runtime_state[OP_PY_PUSHED] = (__u64)u->words << 32 | u->frames;
-	return u->runtime_state[OP_PY_FRAME] != 0;
+	op_state(u)->word[OP_PY_RUN] = op_state(u)->word[OP_PY_FRAME];
+	op_state(u)->word[OP_PY_PUSHED] = (__u64)u->words << 32 | u->frames;
+	return op_state(u)->word[OP_PY_FRAME] != 0;
 }
 
 static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
@@ -160,7 +158,7 @@ static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
 		if (place > OP_PYTHON_NO_PLACE)
 			place = OP_PYTHON_NO_PLACE;
 	}
-	op_push_word(u, op_frame_word(OP_FRAME_PYTHON, code));
+	op_push_word(u, op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code));
 	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
 	u->frames++;
 }
@@ -170,11 +168,11 @@ static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
 static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64 frame,
 						      __u8 flags, __u64 previous)
 {
-	__u64 pushed = u->runtime_state[OP_PY_PUSHED];
+	__u64 pushed = op_state(u)->word[OP_PY_PUSHED];
 
-	u->runtime_state[OP_PY_FRAME] = previous;
+	op_state(u)->word[OP_PY_FRAME] = previous;
 	if ((flags & OP_PYTHON_CFRAME) == 0 && !op_python_in_loop_frame(u, frame)) {
-		u->runtime_state[OP_PY_FRAME] = u->runtime_state[OP_PY_RUN];
+		op_state(u)->word[OP_PY_FRAME] = op_state(u)->word[OP_PY_RUN];
 		u->words = (__u32)(pushed >> 32);
 		u->frames = (__u32)pushed;
 	}
@@ -185,7 +183,7 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 						    const __u64 *words)
 {
-	__u64 frame = u->runtime_state[OP_PY_FRAME];
+	__u64 frame = op_state(u)->word[OP_PY_FRAME];
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 pointer_mask = OP_PY_BYTE(words, pointer_mask);
 	__u32 len = OP_PY_BYTE(words, read_bytes);
@@ -211,35 +209,27 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 	code = op_python_field(u, OP_PY_BYTE(words, frame_code)) & ~pointer_mask;
 	function = op_python_field(u, OP_PY_BYTE(words, frame_function)) & ~pointer_mask;
 	if (code && ((flags & OP_PYTHON_FUNCTION) == 0 ||
-		     function != u->runtime_state[OP_PY_NONE]))
+		     function != op_state(u)->word[OP_PY_NONE]))
 		op_python_push(u, code, words);
-	u->runtime_state[OP_PY_FRAME] = previous;
+	op_state(u)->word[OP_PY_FRAME] = previous;
 	if (marked || !previous)
 		return op_python_leave(u, 0);
 	return OP_NEXT_CONTINUE;
 }
 
-/* The struct op_python of u's process, or 0. */
-static __always_inline op_ref op_python_process(struct op_unwind *u)
-{
-	__u32 at = __builtin_offsetof(struct op_process, runtime) + OP_RUNTIME_PYTHON * 4;
-
-	return (op_ref)(op_arena_u64(u, u->process, at) >> (at % 8 * 8));
-}
-
 /* The first step of a walk. Returns 0 or an error. */
 static __always_inline __u32 op_python_first(struct op_unwind *u)
 {
-	op_ref process = op_python_process(u);
-	__u64 *words = &u->runtime_state[OP_PY_WORDS];
+	op_ref process = op_state(u)->ref;
+	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
 
 	if (!process)
 		return OP_ERROR_python_no_process;
-	if (u->late)
+	if (u->heap_moved)
 		return OP_ERROR_python_late;
 	words[0] = op_arena_u64(u, process, 8);
 	words[1] = op_arena_u64(u, process, 16);
-	u->runtime_state[OP_PY_NONE] =
+	op_state(u)->word[OP_PY_NONE] =
 		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
 	return op_python_begin(u, process, words);
 }
@@ -250,17 +240,17 @@ static __always_inline enum op_next op_step_python(struct op_unwind *u)
 	__u64 words[2];
 	__u32 error;
 
-	if (u->runtime_state[OP_RUNTIME_ERROR])
+	if (op_state(u)->error)
 		return op_python_leave(u, 0);
-	if (!u->runtime_state[OP_PY_WORDS]) {
+	if (!op_state(u)->word[OP_PY_WORDS]) {
 		error = op_python_first(u);
 		if (error)
 			return op_python_leave(u, error);
 	}
-	words[0] = u->runtime_state[OP_PY_WORDS];
-	words[1] = u->runtime_state[OP_PY_WORDS + 1];
-	if (!u->runtime_state[OP_PY_RUN] &&
-	    !op_python_enter(u, op_python_process(u), words, &error))
+	words[0] = op_state(u)->word[OP_PY_WORDS];
+	words[1] = op_state(u)->word[OP_PY_WORDS + 1];
+	if (!op_state(u)->word[OP_PY_RUN] &&
+	    !op_python_enter(u, op_state(u)->ref, words, &error))
 		return op_python_leave(u, error);
 	return op_python_frame(u, words);
 }

@@ -212,6 +212,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u64 look = u->exact ? u->pc : u->pc - 1;
 	__u64 sp = u->sp + (u->exact ? 0 : 1); /* the least the caller's may be */
 	enum op_next next;
+	__u32 instance;
 	__u32 runtime;
 	__u32 error;
 
@@ -222,13 +223,15 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_end(u, error);
 	if (u->map_flags & OP_MAPPING_LAZY)
 		return op_end(u, OP_END_UNKNOWN);
+	instance = u->map_flags >> OP_MAPPING_INSTANCE_SHIFT & OP_MAPPING_INSTANCE_MASK;
+	if ((u->map_flags & OP_MAPPING_CODE) && !u->runtime_done)
+		return op_enter_runtime(u, instance);
 	error = op_find_rule(u, look, &rule, &runtime);
 	if (error)
 		return op_end(u, error);
 	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {
 		u->loop_cfa = op_loop_cfa(u, &rule);
-		u->step = runtime;
-		return OP_NEXT_CONTINUE;
+		return op_enter_runtime(u, instance);
 	}
 	u->runtime_done = 0;
 	if (!op_frame_room(u))

@@ -19,9 +19,7 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		break;
 	}
 	/* a runtime whose step is not loaded: its frames stay native */
-	u->step = OP_STEP_NATIVE;
-	u->runtime_done = 1;
-	return OP_NEXT_CONTINUE;
+	return op_leave_runtime(u, 1);
 }
 
 #endif

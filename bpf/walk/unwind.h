@@ -18,9 +18,18 @@ enum {
 	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
-	OP_RUNTIME_BYTES = 128,
-	OP_RUNTIME_ERROR =
-		7, /* of runtime_state: why a runtime's frames are missing, or 0 */
+	OP_RUNTIME_BYTES = 256,
+	OP_RUNTIME_WORDS = 8,	  /* of state, for each runtime on the stack */
+	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk; a power of two */
+};
+
+/* What one runtime keeps from step to step. All zero at its first step of a walk. */
+struct op_runtime_state {
+	__u64 word[OP_RUNTIME_WORDS];
+	__u32 instance; /* whose it is; 0: free */
+	__u32 error;	/* why its frames are missing from here on, or 0 */
+	op_ref ref;	/* of the runtime's own struct */
+	__u32 runtime;	/* enum op_runtime */
 };
 
 /* What a step returns. */
@@ -60,9 +69,11 @@ struct op_unwind {
 	__u64 bias;
 	op_ref segment;
 	__u32 map_flags;
-	__u32 late; /* the process went on since: its heap is of another moment */
+	__u32 heap_moved; /* the process went on since: code is as it was, the heap is not */
 
-	__u64 runtime_state[8]; /* of the runtime steps, zero at the start of a walk */
+	__u32 state_at; /* whose step runs: an index into state */
+	__u32 error;	/* of a runtime that has no state, or 0 */
+	struct op_runtime_state state[OP_RUNTIMES_ON_STACK];
 	__u64 loop_cfa; /* of the native frame whose interpreter's frames are wanted */
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 
@@ -83,12 +94,50 @@ struct op_cpu {
 
 #include <op_platform.h>
 
+/* Make @u ready for the first step of a walk; its registers and process are set apart. */
+static __always_inline void op_walk_begin(struct op_unwind *u)
+{
+	int i;
+
+	u->exact = 1;
+	u->step = OP_STEP_NATIVE;
+	u->runtime_done = 0;
+	u->guessed = 0;
+	u->error = 0;
+	u->state_at = 0;
+	u->map_start = u->map_end = 0;
+	u->window_at = ~0ULL;
+	for (i = 0; i < OP_RUNTIMES_ON_STACK; i++)
+		u->state[i].instance = 0;
+}
+
+/* The state of the runtime whose step runs. */
+static __always_inline struct op_runtime_state *op_state(struct op_unwind *u)
+{
+	__u32 at = u->state_at;
+
+	op_platform_bound(at);
+	return &u->state[at & (OP_RUNTIMES_ON_STACK - 1)];
+}
+
+/* Why the stack is not whole though it has its outermost frame, or OP_END_COMPLETE. */
+static __always_inline __u32 op_missing_frames(struct op_unwind *u)
+{
+	__u32 error = u->error;
+	int i;
+
+	for (i = OP_RUNTIMES_ON_STACK - 1; i >= 0; i--)
+		if (u->state[i].instance && u->state[i].error)
+			error = u->state[i].error;
+	return error;
+}
+
 /* End the walk: @why is an enum op_end or an error. A stack that is whole but for a
  * runtime's frames says so. */
 static __always_inline enum op_next op_end(struct op_unwind *u, __u32 why)
 {
 	if (why == OP_END_COMPLETE)
-		why = (__u32)u->runtime_state[OP_RUNTIME_ERROR];
+		why = op_missing_frames(u);
 	u->end = (__u16)why;
 	u->end_pc = u->pc;
 	return OP_NEXT_END;
@@ -151,9 +200,57 @@ static __always_inline bool op_frame_room(struct op_unwind *u)
 	return u->frames < u->max_frames;
 }
 
-static __always_inline __u64 op_frame_word(enum op_frame_kind kind, __u64 address)
+static __always_inline __u64 op_frame_word(__u32 kind, __u64 address)
 {
 	return ((__u64)kind << OP_FRAME_KIND_SHIFT) | (address & OP_FRAME_ADDRESS_MASK);
+}
+
+/* The first word of a frame of @words words of the runtime whose step runs. */
+static __always_inline __u64 op_runtime_word(struct op_unwind *u, __u32 words,
+					     __u64 address)
+{
+	return op_frame_word(op_frame_kind_of(op_state(u)->instance, words), address);
+}
+
+/* Go on native: at the loop's own frame, or at the pc that the step has set. */
+static __always_inline enum op_next op_leave_runtime(struct op_unwind *u, __u32 done)
+{
+	u->step = OP_STEP_NATIVE;
+	u->runtime_done = done;
+	return OP_NEXT_CONTINUE;
+}
+
+/*
+ * Let the step of instance @instance go on from here. Where the walk has no state left for
+ * it, or the process no such instance, the frame stays native and the stack says why.
+ */
+static __always_inline enum op_next op_enter_runtime(struct op_unwind *u, __u32 instance)
+{
+	__u64 words;
+	__u32 i;
+
+	for (i = 0; i < OP_RUNTIMES_ON_STACK; i++)
+		if (!u->state[i].instance || u->state[i].instance == instance)
+			break;
+	if (!instance || i == OP_RUNTIMES_ON_STACK) {
+		if (!u->error)
+			u->error = instance ? OP_ERROR_runtime_too_many
+					    : OP_ERROR_runtime_not_attached;
+		return op_leave_runtime(u, 1);
+	}
+	op_platform_bound(i);
+	i &= OP_RUNTIMES_ON_STACK - 1;
+	u->state_at = i;
+	if (!u->state[i].instance) {
+		words = op_arena_u64(u, u->process,
+				     __builtin_offsetof(struct op_process, instance) +
+					     instance * sizeof(struct op_instance));
+		u->state[i] = (struct op_runtime_state){ .instance = instance,
+							 .runtime = (__u32)words,
+							 .ref = (op_ref)(words >> 32) };
+	}
+	u->step = u->state[i].runtime;
+	return u->step ? OP_NEXT_CONTINUE : op_leave_runtime(u, 1);
 }
 
 #endif

@@ -181,16 +181,19 @@ static void on_timer(struct op_capture *c)
 	}
 }
 
-/* Look again soon where something is @fresh. A timer that cannot be set goes on as it is. */
-static void pace(struct op_capture *c, bool fresh)
+/* Look again soon where something is @fresh, and at @next_ns (0: none). A timer that cannot be set goes on as it is. */
+static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 {
 	uint64_t now = op_clock_monotonic_ns();
+	uint64_t ms;
 
 	if (fresh)
 		c->news_ns = now;
-	(void)set_timer(c, now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * NS_A_MS
-				   ? OP_TIMER_MS
-				   : OP_TIMER_QUIET_MS);
+	ms = now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * NS_A_MS ? OP_TIMER_MS
+								      : OP_TIMER_QUIET_MS;
+	if (next_ns)
+		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
+	(void)set_timer(c, (uint32_t)ms);
 }
 
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
@@ -218,8 +221,10 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->consume = &consume;
 	n = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
-	pace(c, op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
-			sideband || consume.unknown);
+	pace(c,
+	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
+		     sideband || consume.unknown,
+	     op_processes_next_ns(processes));
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP;

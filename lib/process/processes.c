@@ -25,8 +25,7 @@ enum {
 
 /* A publication that failed is tried again after this time. */
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
-/* Runtimes that were not ready, and files that could not be had, are looked at again. */
-static const uint64_t ATTACH_CHECK_NS = UINT64_C(50000000);
+/* Files that could not be had are looked at again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
 /* Between two scans for lost events, and between two looks at who is still there. */
 static const uint64_t LOST_SCAN_NS = UINT64_C(500000000);
@@ -306,14 +305,8 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 
 static void touch_pending(struct op_processes *p, struct op_proc *proc)
 {
-	size_t i;
-
-	for (i = 0; proc->program->runtimes && i < OP_RUNTIME_MAX; i++) {
-		const struct op_program_runtime *r = &proc->program->runtimes[i];
-
-		if (r->failures && !r->instance && !r->given_up)
-			op_table_touch(p, proc);
-	}
+	if (op_runtimes_waiting(&proc->program->runtimes))
+		op_table_touch(p, proc);
 }
 
 static void touch_fallback(struct op_processes *p, struct op_proc *proc)
@@ -324,9 +317,9 @@ static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 
 static void touch_waiting(struct op_processes *p)
 {
-	if (p->attach_pending && p->now_ns >= p->attach_after_ns) {
-		p->attach_pending = false;
-		p->attach_after_ns = p->now_ns + ATTACH_CHECK_NS;
+	if (p->attach_after_ns && p->now_ns >= p->attach_after_ns) {
+		p->attach_after_ns =
+			0; /* those that wait on say so when they are tried */
 		op_table_each(p, touch_pending);
 	}
 	if (p->now_ns >= p->fallback_after_ns) {
@@ -361,13 +354,18 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 
 bool op_processes_waiting(const struct op_processes *p)
 {
-	return p->attach_pending || !TAILQ_EMPTY(&p->dirty);
+	return p->attach_after_ns || !TAILQ_EMPTY(&p->dirty);
+}
+
+uint64_t op_processes_next_ns(const struct op_processes *p)
+{
+	return p->attach_after_ns;
 }
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	(void)p;
-	op_runtimes_window_end(proc->program);
+	op_runtimes_window_end(&proc->program->runtimes);
 	/* A perf map may have appeared. */
 	if (!proc->program->perfmap)
 		proc->program->perfmap_tried = false;

@@ -93,6 +93,8 @@ void op_processes_on_lost(struct op_processes *p);
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 /* Does work wait for its time? */
 bool op_processes_waiting(const struct op_processes *p);
+/* When op_processes_settle() is to be called again at the latest; 0: any time. */
+uint64_t op_processes_next_ns(const struct op_processes *p);
 
 /* A window was closed. */
 void op_processes_window_end(struct op_processes *p);

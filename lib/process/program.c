@@ -10,7 +10,6 @@
 
 #include "base/io.h"
 #include "process/identify.h"
-#include "process/runtimes.h"
 #include "process/state.h"
 #include "resource/attributes.h"
 #include "resource/identity.h"
@@ -47,7 +46,8 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 {
 	if (!program || --program->refs)
 		return;
-	op_runtimes_detach(p, program);
+	op_runtimes_detach(&program->runtimes, p->config.arena, &p->executables.images,
+			   p->now_ns);
 	if (program->perfmap)
 		p->perfmaps--;
 	(void)op_perfmap_free(program->perfmap);

@@ -13,28 +13,14 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
-#include "profile/cache.h"
+#include "process/runtimes.h"
 #include "target/remote.h"
 
 struct op_attributes;
-struct op_image;
-struct op_layout;
 struct op_membership;
 struct op_perfmap;
 struct op_processes;
 struct op_window;
-
-/* A runtime that runs in it. */
-struct op_program_runtime {
-	struct op_image *image; /* a reference */
-	void *instance;		/* NULL: not attached */
-	struct op_cache frames; /* to locations, once attached */
-	op_ref ref;		/* of the runtime's struct in the arena */
-	uint64_t bias;
-	uint64_t retry_ns;
-	uint32_t failures;
-	bool given_up;
-};
 
 struct op_program {
 	uint32_t refs;
@@ -46,8 +32,7 @@ struct op_program {
 	uint64_t born_ns;	/* CLOCK_MONOTONIC of the process's fork, 0: unknown */
 	uint64_t start_time_ns; /* of the process, Unix time; 0: unknown */
 	struct op_remote memory;
-	struct op_program_runtime
-		*runtimes; /* [OP_RUNTIME_MAX], or NULL while there is none */
+	struct op_runtimes runtimes;
 	char *first_file; /* path of the first mapping: the executable's, for want of better */
 	char *exe_path;
 	char *command_line; /* a NUL between arguments */

@@ -66,6 +66,25 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	return 0;
 }
 
+/* Is the kernel's step of that runtime there? Asks for it the first time. */
+static bool runtime_wanted(struct op_processes *p, enum op_runtime id)
+{
+	uint32_t bit = UINT32_C(1) << id;
+
+	if (p->runtimes_wanted & bit)
+		return true;
+	if (p->runtimes_refused & bit)
+		return false;
+	if (p->config.need_runtime && p->config.need_runtime(p->config.ctx, id) < 0) {
+		p->runtimes_refused |= bit;
+		op_log(p->config.log, OP_LOG_WARNING,
+		       "The unwinder of runtime %d cannot be loaded, ignoring", (int)id);
+		return false;
+	}
+	p->runtimes_wanted |= bit;
+	return true;
+}
+
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
 			  const struct op_vma *v)
 {
@@ -85,15 +104,21 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	if (r < 0)
 		return r;
 	image = v->exe->image;
-	loop = image->runtime && op_runtimes_wanted(p, image->runtime->id);
+	loop = image->runtime && runtime_wanted(p, image->runtime->id);
 	r = op_image_make_table(&p->executables.images, image, loop, p->now_ns);
 	if (r == -ENOSPC)
 		op_evict_table(p, image);
 	return r;
 }
 
-/* How a mapping is to be published now. */
-static struct op_vma resolve(const struct op_processes *p, const struct op_vma *v)
+/* Whose files a runtime opens. */
+struct opening {
+	struct op_processes *p;
+	const struct op_program *program;
+};
+
+/* How a mapping is to be published now, its runtime apart. */
+static struct op_vma resolve_file(const struct op_processes *p, const struct op_vma *v)
 {
 	struct op_vma now = *v;
 	const struct op_executable *e = v->exe;
@@ -126,7 +151,17 @@ static struct op_vma resolve(const struct op_processes *p, const struct op_vma *
 	return now;
 }
 
-/* Bring the layout to what is known of its executables. 0 or -errno. */
+/* How a mapping of @proc is to be published now. */
+static struct op_vma resolve(const struct op_processes *p, const struct op_proc *proc,
+			     const struct op_vma *v)
+{
+	struct op_vma now = resolve_file(p, v);
+
+	op_runtimes_mark(&proc->program->runtimes, &now);
+	return now;
+}
+
+/* Bring the layout to what is known of its executables and runtimes. 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
 	bool changed = false;
@@ -135,7 +170,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 
 	for (i = 0; i < proc->layout->len && !changed; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
-		struct op_vma now = resolve(p, v);
+		struct op_vma now = resolve(p, proc, v);
 
 		changed = now.segment != v->segment || now.bias != v->bias ||
 			  now.flags != v->flags;
@@ -146,7 +181,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 			return r;
 		proc->layout->fallback = false;
 		for (i = 0; i < proc->layout->len; i++) {
-			proc->layout->vma[i] = resolve(p, &proc->layout->vma[i]);
+			proc->layout->vma[i] = resolve(p, proc, &proc->layout->vma[i]);
 			if (proc->layout->vma[i].flags & OP_MAPPING_ANON &&
 			    proc->layout->vma[i].exe &&
 			    proc->layout->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)
@@ -156,26 +191,18 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 	return op_layout_write(proc->layout, p->config.arena);
 }
 
-static void fill_runtimes(const struct op_program *program, struct op_process *there)
-{
-	size_t i;
-
-	for (i = 0; program->runtimes && i < OP_RUNTIME_MAX; i++)
-		there->runtime[i] = program->runtimes[i].ref;
-}
-
 /* Is the current generation what a new one would be? */
 static bool is_current(const struct op_processes *p, const struct op_proc *proc)
 {
 	const struct op_generation *g = proc->current;
 	const struct op_process *there;
-	struct op_process now = { 0 };
+	struct op_instance now[OP_INSTANCES_MAX];
 
 	if (!g || g->layout != proc->layout || g->program != proc->program)
 		return false;
 	there = op_arena_at(p->config.arena, g->process);
-	fill_runtimes(proc->program, &now);
-	return there && memcmp(there->runtime, now.runtime, sizeof(now.runtime)) == 0;
+	op_runtimes_fill(&proc->program->runtimes, now);
+	return there && memcmp(there->instance, now, sizeof(now)) == 0;
 }
 
 static void generation_free(struct op_processes *p, struct op_generation *g)
@@ -219,7 +246,7 @@ static int generation_new(struct op_processes *p, struct op_proc *proc,
 		there->mappings =
 			proc->layout->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
 	}
-	fill_runtimes(proc->program, there);
+	op_runtimes_fill(&proc->program->runtimes, there->instance);
 	*ret = g;
 	return 0;
 }
@@ -258,6 +285,79 @@ static int commit(struct op_processes *p, struct op_proc *proc, struct op_genera
 	return 0;
 }
 
+/* Does a file of @path look like one of the runtimes that are wanted? */
+static bool looks_like_runtime(const struct op_processes *p, const char *path)
+{
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id) &&
+		    op_runtime_looks_like(ops[i], path))
+			return true;
+	return false;
+}
+
+/*
+ * Make the tables of the runtimes that @proc has mapped: the first sample in an interpreter
+ * is to find it attached. Files that do not look like one wait for their first sample.
+ */
+static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
+{
+	size_t i;
+
+	for (i = 0; i < proc->layout->len; i++) {
+		const struct op_vma *v = &proc->layout->vma[i];
+		struct op_executable *e = v->exe;
+
+		if (!e || e->vdso || e->state == OP_EXECUTABLE_FOREIGN)
+			continue;
+		if (e->image ? !e->image->runtime : !looks_like_runtime(p, e->path))
+			continue;
+		if (e->image && !e->check && e->image->table)
+			continue;
+		if (op_publish_open(p, proc->program, v, false) == 0 && e->image->runtime)
+			(void)op_publish_make_table(p, proc->program, v);
+	}
+}
+
+static int open_file(void *ctx, const struct op_vma *v, struct op_elf **ret,
+		     uint64_t *ret_bias)
+{
+	const struct opening *o = ctx;
+
+	return op_publish_open_file(o->p, o->program, v, ret, ret_bias);
+}
+
+/* Attach the runtimes of @proc, whose layout is up to date. True where that changed it. */
+static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_program *program = proc->program;
+	struct opening opening = { .p = p, .program = program };
+	struct op_runtimes_context context = {
+		.arena = p->config.arena,
+		.images = &p->executables.images,
+		.log = p->config.log,
+		.now_ns = p->now_ns,
+		.refused = p->runtimes_refused,
+		.pid = program->pid,
+		.memory = &program->memory.memory,
+		.layout = proc->layout,
+		.open_file = open_file,
+		.ctx = &opening,
+	};
+	bool changed;
+
+	if (program->until_ns)
+		return false;
+	changed = op_runtimes_attach(&program->runtimes, &context);
+	if (context.ret_retry_ns &&
+	    (!p->attach_after_ns || context.ret_retry_ns < p->attach_after_ns))
+		p->attach_after_ns = context.ret_retry_ns;
+	return changed;
+}
+
 int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 {
 	struct op_generation *g = NULL;
@@ -270,10 +370,12 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 		op_unpublish(p, proc);
 		return 0;
 	}
+	prepare_runtimes(p, proc);
 	r = refresh(p, proc);
+	if (r == 0 && attach_runtimes(p, proc))
+		r = refresh(p, proc);
 	if (r < 0)
 		return r;
-	(void)op_runtimes_attach(p, proc->program, proc->layout);
 	if (is_current(p, proc))
 		return committed ? commit(p, proc, proc->current) : 0;
 	r = generation_new(p, proc, &g);

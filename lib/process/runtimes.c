@@ -5,45 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
-#include "process/publish.h"
-#include "process/state.h"
-#include "target/open.h"
+#include "image/executable.h"
 
-/* Back-off of a runtime that has not started up: 50 ms, 100 ms, … 12.8 s. */
-static const uint64_t RETRY_NS = UINT64_C(50000000);
+/* Between two tries of a runtime that has not started up: 2 ms, 4 ms, ... 8.2 s. An
+ * interpreter starts up in some 10 ms, and its first samples are to have their frames. */
+static const uint64_t RETRY_NS = UINT64_C(2000000);
 
 enum {
-	RETRY_SHIFT_MAX = 8,
-	FAILURES_MAX = 16,
+	RETRY_SHIFT_MAX = 12,
+	FAILURES_MAX = 20,
 	FRAMES_MAX = 1 << 13, /* a process, 256 KiB of keys; more are not kept */
 };
 
-/* The target given to a runtime's attach. */
+/* The target given to a runtime. */
 struct target {
 	struct op_runtime_target base;
-	struct op_processes *p;
-	const struct op_program *program;
-	const struct op_layout *layout;
+	const struct op_runtimes_context *context;
 };
-
-bool op_runtimes_wanted(struct op_processes *p, enum op_runtime id)
-{
-	uint32_t bit = UINT32_C(1) << id;
-
-	if (p->runtimes_wanted & bit)
-		return true;
-	if (p->runtimes_refused & bit)
-		return false;
-	if (p->config.need_runtime && p->config.need_runtime(p->config.ctx, id) < 0) {
-		p->runtimes_refused |= bit;
-		op_log(p->config.log, OP_LOG_WARNING,
-		       "The unwinder of runtime %d cannot be loaded, ignoring", (int)id);
-		return false;
-	}
-	p->runtimes_wanted |= bit;
-	return true;
-}
 
 static bool base_name_begins(const char *path, const char *prefix)
 {
@@ -56,171 +36,305 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 		      struct op_elf **ret, uint64_t *ret_bias)
 {
 	const struct target *t = op_container_of(base, struct target, base);
+	const struct op_layout *layout = t->context->layout;
 	size_t i;
 
-	for (i = 0; i < t->layout->len; i++) {
-		const struct op_vma *v = &t->layout->vma[i];
+	for (i = 0; i < layout->len; i++) {
+		const struct op_vma *v = &layout->vma[i];
 
 		if (!v->exe || v->exe->vdso || !base_name_begins(v->exe->path, prefix))
 			continue;
-		return op_publish_open_file(t->p, t->program, v, ret, ret_bias);
+		return t->context->open_file(t->context->ctx, v, ret, ret_bias);
 	}
 	return -ENOENT;
 }
 
-static int attach(struct op_processes *p, struct op_program *program,
-		  const struct op_layout *layout, const struct op_vma *v,
-		  struct op_program_runtime *r)
+static struct target target_of(const struct op_runtimes_context *context, uint64_t bias)
 {
-	struct op_image *image = v->exe->image;
-	const struct op_runtime_ops *ops = image->runtime;
-	struct target t = {
-		.base = { .pid = (int)program->pid,
-			  .bias = v->bias,
-			  .memory = &program->memory.memory,
-			  .open_image = open_image },
-		.p = p,
-		.program = program,
-		.layout = layout,
-	};
-	size_t bytes = OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8);
-	_cleanup_free_ void *bpf = calloc(1, bytes);
-	void *instance = NULL;
-	void *there;
-	int e;
+	return (struct target){ .base = { .pid = (int)context->pid,
+					  .bias = bias,
+					  .memory = context->memory,
+					  .open_image = open_image },
+				.context = context };
+}
 
-	if (!bpf)
-		return -ENOMEM;
-	e = ops->attach(image->runtime_image, &t.base, p->config.log, bpf, &instance);
-	if (e < 0)
-		return e;
-	e = op_arena_alloc(p->config.arena, bytes, &r->ref, &there);
-	if (e < 0) {
-		ops->detach(instance);
-		return e;
-	}
+static size_t bpf_bytes(const struct op_runtime_ops *ops)
+{
+	return OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8);
+}
+
+/* Write @i's struct into the arena, beside the old one. 0 or -errno. */
+static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
+		     uint64_t now_ns)
+{
+	void *there;
+	op_ref ref;
+	int r = op_arena_alloc(arena, bpf_bytes(i->ops), &ref, &there);
+
+	if (r < 0)
+		return r;
 	/* Written whole before a program can see it. */
-	memcpy(there, bpf, bytes);
-	op_cache_init(&r->frames, FRAMES_MAX);
-	r->instance = instance;
-	r->bias = v->bias;
-	r->image = image;
-	image->refs++;
+	memcpy(there, i->bpf, bpf_bytes(i->ops));
+	op_arena_release(arena, i->ref, bpf_bytes(i->ops), now_ns);
+	i->ref = ref;
 	return 0;
 }
 
-/* One runtime of the layout. */
-static bool attach_one(struct op_processes *p, struct op_program *program,
-		       const struct op_layout *layout, const struct op_vma *v)
+/* What anonymous code the layout has: changes where some comes or goes. */
+static uint64_t anonymous_code(const struct op_layout *layout)
 {
-	struct op_program_runtime *r;
-	int e;
-
-	if (!program->runtimes)
-		program->runtimes = calloc(OP_RUNTIME_MAX, sizeof(*program->runtimes));
-	if (!program->runtimes)
-		return false;
-	r = &program->runtimes[v->exe->image->runtime->id];
-	if (r->instance || r->given_up)
-		return false;
-	if (p->now_ns < r->retry_ns) {
-		p->attach_pending = true;
-		return false;
-	}
-	e = attach(p, program, layout, v, r);
-	if (e == 0)
-		return true;
-	r->retry_ns = p->now_ns + (RETRY_NS << OP_MIN(r->failures, RETRY_SHIFT_MAX));
-	r->failures++;
-	/* "Not started up" may last; anything else is tried a few times. */
-	if (e != -EAGAIN && r->failures >= FAILURES_MAX)
-		r->given_up = true;
-	else
-		p->attach_pending = true;
-	op_log(p->config.log, OP_LOG_DEBUG, "Runtime %s of process %u: %s",
-	       v->exe->image->runtime->name, program->pid, strerror(-e));
-	return false;
-}
-
-bool op_runtimes_attach(struct op_processes *p, struct op_program *program,
-			const struct op_layout *layout)
-{
-	bool changed = false;
+	uint64_t sum = 1;
 	size_t i;
 
-	if (program->until_ns)
-		return false;
 	for (i = 0; i < layout->len; i++) {
 		const struct op_vma *v = &layout->vma[i];
 
-		if (!v->segment || !v->exe || !v->exe->image || !v->exe->image->runtime)
-			continue;
-		if (p->runtimes_refused & (UINT32_C(1) << v->exe->image->runtime->id))
-			continue;
-		changed |= attach_one(p, program, layout, v);
+		if (!v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN)
+			sum = (sum ^ v->start) * UINT64_C(0x9e3779b97f4a7c15) + v->end;
+	}
+	return sum;
+}
+
+static void try_again(struct op_runtime_instance *i, struct op_runtimes_context *context)
+{
+	i->retry_ns =
+		context->now_ns + (RETRY_NS << OP_MIN(i->failures, RETRY_SHIFT_MAX));
+	i->failures++;
+	if (!context->ret_retry_ns || i->retry_ns < context->ret_retry_ns)
+		context->ret_retry_ns = i->retry_ns;
+}
+
+/* Ask an attached runtime where its code is. Returns true where something changed. */
+static bool update(struct op_runtime_instance *i, struct op_runtimes_context *context)
+{
+	struct target t = target_of(context, i->bias);
+	struct op_runtime_code code = { 0 };
+	bool moved;
+	int r;
+
+	r = i->ops->update(i->instance, &t.base, i->bpf, &code);
+	i->update_again = r == -EAGAIN;
+	if (r == -EAGAIN)
+		try_again(i, context);
+	else if (r < 0)
+		return false;
+	else
+		i->failures = 0;
+	code.len = OP_MIN(code.len, (size_t)OP_RUNTIME_RANGES_MAX);
+	moved = code.len != i->code.len ||
+		memcmp(code.range, i->code.range, code.len * sizeof(*code.range)) != 0;
+	i->code = code;
+	if (r == 1 && write_bpf(i, context->arena, context->now_ns) < 0)
+		return moved;
+	return moved || r == 1;
+}
+
+static int attach(struct op_runtime_instance *i, struct op_runtimes_context *context)
+{
+	struct target t = target_of(context, i->bias);
+	_cleanup_free_ uint8_t *bpf = calloc(1, bpf_bytes(i->ops));
+	void *instance = NULL;
+	int r;
+
+	if (!bpf)
+		return -ENOMEM;
+	r = i->ops->attach(i->image->runtime_image, &t.base, context->log, bpf,
+			   &instance);
+	if (r < 0)
+		return r;
+	i->bpf = OP_TAKE_PTR(bpf);
+	r = write_bpf(i, context->arena, context->now_ns);
+	if (r < 0) {
+		i->ops->detach(instance);
+		free(i->bpf);
+		i->bpf = NULL;
+		return r;
+	}
+	i->instance = instance;
+	i->failures = 0;
+	op_cache_init(&i->frames, FRAMES_MAX);
+	return 0;
+}
+
+/* One instance: attach it, or look for its code. Returns true where something changed. */
+static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context)
+{
+	uint64_t code = anonymous_code(context->layout);
+	bool changed = false;
+	int r;
+
+	if (i->given_up)
+		return false;
+	if (context->now_ns < i->retry_ns && (!i->instance || i->update_again)) {
+		if (!context->ret_retry_ns || i->retry_ns < context->ret_retry_ns)
+			context->ret_retry_ns = i->retry_ns;
+		return false;
+	}
+	if (!i->instance) {
+		r = attach(i, context);
+		if (r < 0) {
+			try_again(i, context);
+			/* "Not started up" may last; anything else is tried a few times. */
+			i->given_up = r != -EAGAIN && i->failures >= FAILURES_MAX;
+			op_log(context->log, OP_LOG_DEBUG, "Runtime %s of process %u: %s",
+			       i->ops->name, context->pid, strerror(-r));
+			return false;
+		}
+		changed = true;
+	}
+	if (i->ops->update && (changed || i->update_again || code != i->seen_code)) {
+		i->seen_code = code;
+		changed |= update(i, context);
 	}
 	return changed;
 }
 
-void op_runtimes_detach(struct op_processes *p, struct op_program *program)
+/* The instance of @image at @bias, new where there is none; NULL: no more numbers. */
+static struct op_runtime_instance *instance_of(struct op_runtimes *r,
+					       struct op_image *image, uint64_t bias)
 {
+	struct op_runtime_instance *free_one = NULL;
 	size_t i;
 
-	for (i = 0; program->runtimes && i < OP_RUNTIME_MAX; i++) {
-		struct op_program_runtime *r = &program->runtimes[i];
-		const struct op_runtime_ops *ops;
+	for (i = 1; i < OP_INSTANCES_MAX; i++) {
+		struct op_runtime_instance *slot = &r->slot[i];
 
-		if (!r->instance)
-			continue;
-		ops = r->image->runtime;
-		ops->detach(r->instance);
-		op_cache_deinit(&r->frames);
-		op_arena_release(p->config.arena, r->ref,
-				 OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8),
-				 p->now_ns);
-		op_image_put(&p->executables.images, r->image, p->now_ns);
+		if (slot->image == image && slot->bias == bias)
+			return slot;
+		if (!slot->image && !free_one)
+			free_one = slot;
 	}
-	free(program->runtimes);
-	program->runtimes = NULL;
-}
-
-void op_runtimes_window_end(struct op_program *program)
-{
-	size_t i;
-
-	for (i = 0; program->runtimes && i < OP_RUNTIME_MAX; i++) {
-		struct op_program_runtime *r = &program->runtimes[i];
-
-		if (r->instance && r->image->runtime->window_end)
-			r->image->runtime->window_end(r->instance);
-	}
-}
-
-int op_runtimes_describe(struct op_program *program, enum op_runtime id,
-			 const uint64_t *words, size_t len, struct op_runtime_frame *ret,
-			 const char **ret_type)
-{
-	const struct op_program_runtime *r;
-	const struct op_runtime_ops *ops;
-	int n;
-
-	if (!program || !program->runtimes || id >= OP_RUNTIME_MAX)
-		return -ESRCH;
-	r = &program->runtimes[id];
-	if (!r->instance)
-		return -ESRCH;
-	ops = r->image->runtime;
-	n = ops->describe(r->instance, words, len, ret);
-	if (n == 0 || (n > 0 && (size_t)n > len))
-		return -EBADMSG;
-	*ret_type = ops->frame_type;
-	return n;
-}
-
-struct op_cache *op_runtimes_memo(struct op_program *program, enum op_runtime id)
-{
-	if (!program || !program->runtimes || id >= OP_RUNTIME_MAX ||
-	    !program->runtimes[id].instance)
+	if (!free_one)
 		return NULL;
-	return &program->runtimes[id].frames;
+	*free_one = (struct op_runtime_instance){ .image = image,
+						  .ops = image->runtime,
+						  .bias = bias };
+	image->refs++;
+	return free_one;
+}
+
+bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context)
+{
+	const struct op_layout *layout = context->layout;
+	bool changed = false;
+	size_t i;
+
+	for (i = 0; i < layout->len; i++) {
+		const struct op_vma *v = &layout->vma[i];
+		struct op_image *image = v->exe ? v->exe->image : NULL;
+		struct op_runtime_instance *slot;
+
+		if (!v->segment || !image || !image->runtime ||
+		    (context->refused & UINT32_C(1) << image->runtime->id))
+			continue;
+		if (!r->slot)
+			r->slot = calloc(OP_INSTANCES_MAX, sizeof(*r->slot));
+		slot = r->slot ? instance_of(r, image, v->bias) : NULL;
+		if (slot)
+			changed |= work_on(slot, context);
+	}
+	return changed;
+}
+
+void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
+			struct op_images *images, uint64_t now_ns)
+{
+	size_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		struct op_runtime_instance *slot = &r->slot[i];
+
+		if (!slot->image)
+			continue;
+		if (slot->instance) {
+			slot->ops->detach(slot->instance);
+			op_cache_deinit(&slot->frames);
+			op_arena_release(arena, slot->ref, bpf_bytes(slot->ops), now_ns);
+			free(slot->bpf);
+		}
+		op_image_put(images, slot->image, now_ns);
+	}
+	free(r->slot);
+	r->slot = NULL;
+}
+
+bool op_runtimes_waiting(const struct op_runtimes *r)
+{
+	size_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		const struct op_runtime_instance *slot = &r->slot[i];
+
+		if (slot->image && !slot->given_up &&
+		    (!slot->instance || slot->update_again))
+			return true;
+	}
+	return false;
+}
+
+/* The range of @i's code that @v lies in, or NULL. */
+static const struct op_runtime_range *range_of(const struct op_runtime_instance *i,
+					       const struct op_vma *v)
+{
+	size_t k;
+
+	for (k = 0; k < i->code.len; k++)
+		if (v->start < i->code.range[k].end && v->end > i->code.range[k].start)
+			return &i->code.range[k];
+	return NULL;
+}
+
+void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v)
+{
+	bool anonymous = !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+	uint32_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		const struct op_runtime_instance *slot = &r->slot[i];
+		const struct op_runtime_range *range;
+
+		if (!slot->instance)
+			continue;
+		range = anonymous ? range_of(slot, v) : NULL;
+		if (range) {
+			v->flags |= OP_MAPPING_CODE | i << OP_MAPPING_INSTANCE_SHIFT;
+			v->bias = range->value;
+			return;
+		}
+		if (!anonymous && v->exe->image == slot->image && v->bias == slot->bias) {
+			v->flags |= i << OP_MAPPING_INSTANCE_SHIFT;
+			return;
+		}
+	}
+}
+
+void op_runtimes_fill(const struct op_runtimes *r,
+		      struct op_instance ret[OP_INSTANCES_MAX])
+{
+	size_t i;
+
+	memset(ret, 0, OP_INSTANCES_MAX * sizeof(*ret));
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++)
+		if (r->slot[i].instance)
+			ret[i] = (struct op_instance){ .runtime = r->slot[i].ops->id,
+						       .ref = r->slot[i].ref };
+}
+
+void op_runtimes_window_end(struct op_runtimes *r)
+{
+	size_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		struct op_runtime_instance *slot = &r->slot[i];
+
+		if (slot->instance && slot->ops->window_end)
+			slot->ops->window_end(slot->instance);
+	}
+}
+
+struct op_runtime_instance *op_runtimes_get(const struct op_runtimes *r, uint32_t number)
+{
+	if (!r->slot || number >= OP_INSTANCES_MAX || !r->slot[number].instance)
+		return NULL;
+	return &r->slot[number];
 }

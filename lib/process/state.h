@@ -81,8 +81,7 @@ struct op_processes {
 	uint32_t next_generation;
 	uint32_t runtimes_wanted; /* bits of enum op_runtime: need_runtime said yes */
 	uint32_t runtimes_refused;
-	bool attach_pending; /* a runtime said -EAGAIN */
-	uint64_t attach_after_ns;
+	uint64_t attach_after_ns; /* a runtime waits for another try then; 0: none does */
 	uint64_t fallback_after_ns;
 	uint64_t lost_after_ns;
 	uint64_t gone_after_ns;

@@ -2,6 +2,8 @@
 /* The registry: one more runtime is one more include and one more line. */
 #include "runtime/runtime.h"
 
+#include <string.h>
+
 #include "base/macros.h"
 #include "runtime/python/python.h"
 
@@ -23,4 +25,16 @@ const struct op_runtime_ops *const *op_runtimes(size_t *ret_len)
 {
 	*ret_len = OP_ARRAY_SIZE(runtimes);
 	return runtimes;
+}
+
+bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	const char *const *name;
+
+	for (name = ops->file_names; name && *name; name++)
+		if (strncmp(base, *name, strlen(*name)) == 0)
+			return true;
+	return false;
 }

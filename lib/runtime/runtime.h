@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Language runtimes. Each is one struct op_runtime_ops in one file pair, one BPF file and
- * one line of the registry (runtime.c). See docs/adding-a-runtime.md.
+ * Language runtimes. Each is one struct op_runtime_ops in one folder, one BPF file and one
+ * line of the registry (runtime.c). See docs/adding-a-runtime.md.
  *
  *   probe    once per executable file: is this the runtime, which version, where is its
  *            interpreter loop?
- *   attach   once per process: make the runtime's struct for the BPF step
- *   describe a frame's words to a function, file and line
+ *   attach   once per process and mapped file: make the runtime's struct for the BPF step
+ *   update   when what the process has mapped changes: where is the code it made?
+ *   describe a frame's words to functions, files and lines
+ *
+ * A step gets control in two ways: at an interpreter loop, whose range probe() gives, or in
+ * code that the runtime made (a JIT, a template interpreter), whose ranges update() gives.
  */
 #ifndef OP_RUNTIME_RUNTIME_H
 #define OP_RUNTIME_RUNTIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,13 +41,40 @@ struct op_runtime_target {
 			  struct op_elf **ret, uint64_t *ret_bias);
 };
 
-/* A frame for a human. Strings are valid until the next call on the instance. */
-struct op_runtime_frame {
+/* A function on the stack, for a human. */
+struct op_runtime_function {
 	const char *name;
 	const char *file;    /* "" where unknown */
 	uint32_t line;	     /* 0: unknown */
 	uint32_t start_line; /* 0: unknown */
+};
+
+enum {
+	OP_RUNTIME_INLINED_MAX = 16, /* functions of one frame; more are not shown */
+	OP_RUNTIME_RANGES_MAX = 16,
+};
+
+/*
+ * A frame: one function, or the inlined ones of compiled code, innermost first. Strings are
+ * valid until the next call on the instance.
+ */
+struct op_runtime_frame {
+	struct op_runtime_function function[OP_RUNTIME_INLINED_MAX];
+	size_t len;
 	bool fresh; /* met for the first time, or gone: what is met next should be read soon */
+};
+
+/* Code that the runtime made, [start, end) in the process. */
+struct op_runtime_range {
+	uint64_t start;
+	uint64_t end;
+	uint64_t value; /* given to the step as u->bias */
+};
+
+/* What update() says. */
+struct op_runtime_code {
+	struct op_runtime_range range[OP_RUNTIME_RANGES_MAX];
+	size_t len;
 };
 
 struct op_runtime_ops {
@@ -50,6 +82,11 @@ struct op_runtime_ops {
 	const char *name;	/* "python" */
 	const char *frame_type; /* profile.frame.type: "cpython" */
 	size_t bpf_size;	/* of the runtime's struct in the arena */
+	/*
+	 * How base names of its executable files begin, up to a NULL: such a file is probed
+	 * when it is mapped. Any other is probed when a sample first falls into it.
+	 */
+	const char *const *file_names;
 
 	/*
 	 * Returns 1 with *@ret_image and *@ret_loop where @elf is this runtime; 0 where it is
@@ -70,9 +107,18 @@ struct op_runtime_ops {
 	void (*detach)(void *instance);
 
 	/*
-	 * Describe the frame whose words begin at @words. Returns how many words it has
-	 * (1 or more) with *@ret filled as far as is known, or -errno. Called soon after the
-	 * sample, so that what the words point to is likely to be there still.
+	 * Say where the code is that the runtime made, and fill @bpf anew (it holds what the
+	 * last call left). Called after attach() and when the process's anonymous executable
+	 * mappings changed. Returns 1 where @bpf changed, 0, -EAGAIN where it is to be asked
+	 * again soon (*@ret counts), or -errno (the last answer stays). NULL: it makes none.
+	 */
+	int (*update)(void *instance, const struct op_runtime_target *target, void *bpf,
+		      struct op_runtime_code *ret);
+
+	/*
+	 * Describe the frame of @len words (op_frame_words()). Returns 0 with *@ret filled as
+	 * far as is known, or -errno. Called soon after the sample, so that what the words
+	 * point to is likely to be there still.
 	 */
 	int (*describe)(void *instance, const uint64_t *words, size_t len,
 			struct op_runtime_frame *ret);
@@ -84,5 +130,8 @@ struct op_runtime_ops {
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len of them. */
 const struct op_runtime_ops *const *op_runtimes(size_t *ret_len);
+
+/* Does a file of that path look like one of @ops, so that it is worth a probe? */
+bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path);
 
 #endif

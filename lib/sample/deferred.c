@@ -90,7 +90,7 @@ static int unwind_once(struct op_sampler *sampler, struct op_proc *proc,
 		.process = proc->current->process,
 		.registers = registers,
 		.memory = &copy->memory,
-		.late = true,
+		.heap_moved = true,
 	};
 
 	return op_host_unwind(&input, sampler->host_stack);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "process/program.h"
 #include "process/runtimes.h"
 #include "profile/window.h"
 #include "sample/native.h"
@@ -216,52 +217,54 @@ int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint6
 	return 0;
 }
 
-/* Words of a frame: they tell it from the others of its process. */
-static size_t words_of(enum op_frame_kind kind)
+/* The functions of @frame, innermost first, as the lines of @location. */
+static int add_functions(struct op_window *window, const struct op_runtime_frame *frame,
+			 struct op_location *location)
 {
-	switch (kind) {
-	case OP_FRAME_PYTHON:
-		return 2;
-	case OP_FRAME_NATIVE:
-	case OP_FRAME_NATIVE_EXACT:
-		break;
+	size_t i;
+
+	location->lines_len = OP_MIN(frame->len, (size_t)OP_LINES_MAX);
+	for (i = 0; i < location->lines_len; i++) {
+		const struct op_runtime_function *f = &frame->function[i];
+		int r = op_frames_function(window, f->name, NULL, f->file, f->start_line,
+					   &location->lines[i].function);
+
+		if (r < 0)
+			return r;
+		location->lines[i].line = f->line;
 	}
-	return 1;
+	return 0;
 }
 
-static enum op_runtime runtime_of(unsigned int kind)
+/* Describe the frame of @len words. *@ret_known: by its runtime. 0 or -errno. */
+static int runtime_location(struct op_sampler *sampler, const struct op_frames_of *of,
+			    const struct op_runtime_instance *instance,
+			    const uint64_t *words, size_t len, bool *ret_known,
+			    uint32_t *ret)
 {
-	return kind == OP_FRAME_PYTHON ? OP_RUNTIME_PYTHON : OP_RUNTIME_NONE;
-}
-
-/* Describe the frame at @words. *@ret_words becomes their number, -errno: they say little. */
-static int interpreted_location(struct op_sampler *sampler, const struct op_frames_of *of,
-				const struct op_runtime_ops *ops, const uint64_t *words,
-				size_t len, int *ret_words, uint32_t *ret)
-{
-	struct op_location location = { .lines_len = 1 };
-	struct op_runtime_frame frame = { .name = "", .file = "" };
-	const char *type = ops ? ops->frame_type : "native";
+	struct op_runtime_frame frame = { 0 };
+	struct op_location location = { 0 };
 	char unknown[64];
 	uint32_t attribute;
-	int n = -ESRCH;
-	int r;
+	int r = -ESRCH;
 
-	if (ops)
-		n = op_runtimes_describe(of->program, ops->id, words, len, &frame, &type);
-	if (n <= 0 || !frame.name || !*frame.name) {
+	if (instance)
+		r = instance->ops->describe(instance->instance, words, len, &frame);
+	*ret_known =
+		r == 0 && frame.len && frame.function[0].name && *frame.function[0].name;
+	if (!*ret_known) {
 		(void)snprintf(unknown, sizeof(unknown), "[unknown %s function]",
-			       ops ? ops->name : "runtime's");
-		frame.name = unknown;
+			       instance ? instance->ops->name : "runtime's");
+		frame.function[0] =
+			(struct op_runtime_function){ .name = unknown, .file = "" };
+		frame.len = 1;
 	}
 	sampler->news = sampler->news || frame.fresh;
-	*ret_words = n;
-	location.lines[0].line = frame.line;
-	r = op_frames_function(of->window, frame.name, NULL, frame.file, frame.start_line,
-			       &location.lines[0].function);
+	r = add_functions(of->window, &frame, &location);
 	if (r == 0)
-		r = op_window_string_attribute(of->window, frame_type_key, type,
-					       &attribute);
+		r = op_window_string_attribute(
+			of->window, frame_type_key,
+			instance ? instance->ops->frame_type : "native", &attribute);
 	if (r < 0)
 		return r;
 	location.attributes =
@@ -269,32 +272,29 @@ static int interpreted_location(struct op_sampler *sampler, const struct op_fram
 	return op_window_location(of->window, &location, ret);
 }
 
-int op_frames_interpreted(struct op_sampler *sampler, const struct op_frames_of *of,
-			  const uint64_t *words, size_t len, size_t *ret_words,
-			  uint32_t *ret)
+int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const uint64_t *words, size_t len, uint32_t *ret)
 {
-	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
-	const struct op_runtime_ops *ops = op_runtime_get(runtime_of(kind));
-	struct op_cache *cache = ops ? op_runtimes_memo(of->program, ops->id) : NULL;
-	size_t usual = OP_MIN(words_of((enum op_frame_kind)kind), len);
+	struct op_runtime_instance *instance =
+		of->program ? op_runtimes_get(&of->program->runtimes,
+					      op_frame_instance(words[0]))
+			    : NULL;
+	struct op_cache *cache = instance ? &instance->frames : NULL;
 	struct op_cache_key key;
-	int n;
+	bool known;
 	int r;
 
-	*ret_words = usual;
 	if (cache) {
-		key = op_cache_key(cache, words, usual);
+		key = op_cache_key(cache, words, len);
 		if (op_cache_find(cache, op_window_epoch(of->window), &key, ret))
 			return 0;
 	}
-	r = interpreted_location(sampler, of, ops, words, len, &n, ret);
+	r = runtime_location(sampler, of, instance, words, len, &known, ret);
 	if (r < 0)
 		return r;
-	if (n > 0)
-		*ret_words = OP_MIN((size_t)n, len);
-	if (cache && n > 0 && (size_t)n == usual)
+	if (cache && known)
 		op_cache_add(cache, &key, *ret);
-	return n > 0 ? 0 : OP_FRAMES_UNKNOWN;
+	return known ? 0 : OP_FRAMES_UNKNOWN;
 }
 
 static const char *error_name(unsigned int end)

@@ -53,16 +53,15 @@ struct op_frames_of {
 	struct op_window *window;
 };
 
-/* Each gives one location number. 0, -ENOMEM or -ENOSPC. An interpreted one that could not
+/* Each gives one location number. 0, -ENOMEM or -ENOSPC. A runtime's that could not
  * be described, and may be the next time: OP_FRAMES_UNKNOWN. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, bool exact, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
-/* The frame that begins at @words: also how many words it has, at least 1. */
-int op_frames_interpreted(struct op_sampler *sampler, const struct op_frames_of *of,
-			  const uint64_t *words, size_t len, size_t *ret_words,
-			  uint32_t *ret);
+/* A runtime's frame of @len words. */
+int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const uint64_t *words, size_t len, uint32_t *ret);
 /* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
 int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
 		  uint32_t *ret);

@@ -79,11 +79,11 @@ static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
 {
 	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
 
-	*ret_used = 1;
-	if (kind == OP_FRAME_NATIVE || kind == OP_FRAME_NATIVE_EXACT)
+	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);
+	if (kind < OP_FRAME_NATIVE_KINDS)
 		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
 					kind == OP_FRAME_NATIVE_EXACT, ret);
-	return op_frames_interpreted(sampler, of, words, len, ret_used, ret);
+	return op_frames_runtime(sampler, of, words, *ret_used, ret);
 }
 
 static int add_user(struct op_sampler *sampler, const struct op_frames_of *of,

@@ -33,9 +33,8 @@ static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 	memcpy(u->reg, r->reg, sizeof(u->reg));
 	u->thread_pointer = r->thread_pointer;
 	u->task_size = r->task_size;
-	u->exact = 1;
-	u->window_at = ~0ULL;
-	u->late = input->late;
+	op_walk_begin(u);
+	u->heap_moved = input->heap_moved;
 	u->max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
 	u->process = input->process;
 	words = op_arena_u64(u, input->process, 0);

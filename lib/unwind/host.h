@@ -24,7 +24,7 @@ struct op_host_input {
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
 	/* The process went on since the registers were taken: what an interpreter keeps on
 	 * its heap is of another moment, and its frames are left out. */
-	bool late;
+	bool heap_moved;
 };
 
 struct op_host_stack {

@@ -188,8 +188,7 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 	uint64_t addr;
 	int r;
 
-	if (len < OP_PYTHON_FRAME_WORDS ||
-	    words[0] >> OP_FRAME_KIND_SHIFT != OP_FRAME_PYTHON)
+	if (len != OP_PYTHON_FRAME_WORDS)
 		return -EBADMSG;
 	addr = words[0] & OP_FRAME_ADDRESS_MASK;
 	place = (uint32_t)words[1];
@@ -202,20 +201,23 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 		 * functions stay different */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
 			       "python@0x%" PRIx64, addr);
-		*ret = (struct op_runtime_frame){ .name = instance->unknown,
-						  .file = "",
-						  .fresh = true };
-		return OP_PYTHON_FRAME_WORDS;
+		ret->function[0] =
+			(struct op_runtime_function){ .name = instance->unknown,
+						      .file = "" };
+		ret->len = 1;
+		ret->fresh = true;
+		return 0;
 	}
-	*ret = (struct op_runtime_frame){ .name = code->text,
-					  .file = code->text + code->file,
-					  .start_line = code->first_line,
-					  .fresh = instance->codes.reads != reads };
+	ret->function[0] = (struct op_runtime_function){ .name = code->text,
+							 .file = code->text + code->file,
+							 .start_line = code->first_line };
+	ret->len = 1;
+	ret->fresh = instance->codes.reads != reads;
 	if (place != OP_PYTHON_NO_PLACE)
-		ret->line = op_runtime_python_line(
+		ret->function[0].line = op_runtime_python_line(
 			layout->lines, code->text + code->lines, code->lines_len,
 			code->first_line, bytecode_at(layout, place));
-	return OP_PYTHON_FRAME_WORDS;
+	return 0;
 }
 
 static void python_window_end(void *data)
@@ -225,11 +227,14 @@ static void python_window_end(void *data)
 	instance->codes.window++;
 }
 
+static const char *const python_file_names[] = { "python", "libpython", NULL };
+
 const struct op_runtime_ops op_runtime_python = {
 	.id = OP_RUNTIME_PYTHON,
 	.name = "python",
 	.frame_type = "cpython",
 	.bpf_size = sizeof(struct op_python),
+	.file_names = python_file_names,
 	.probe = python_probe,
 	.image_free = python_image_free,
 	.attach = python_attach,

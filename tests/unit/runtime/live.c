@@ -193,13 +193,31 @@ static void attach(struct live *live, struct op_process *ret)
 							    .bias = file->bias,
 							    .memory = &live->memory,
 							    .open_image = open_image };
+			ret->instance[1].runtime = all[k]->id;
 			CHECK_OK(op_arena_alloc(live->arena, all[k]->bpf_size,
-						&ret->runtime[all[k]->id], &bpf));
+						&ret->instance[1].ref, &bpf));
 			memset(bpf, 0, all[k]->bpf_size);
 			CHECK_OK(all[k]->attach(live->image, &target.base, NULL, bpf,
 						&live->instance));
+			if (all[k]->update)
+				CHECK(all[k]->update(live->instance, &target.base, bpf,
+						     &live->code) >= 0);
 			break;
 		}
+	}
+}
+
+/* Of memory without a file: is it code that the runtime made? */
+static void mark_code(const struct live *live, struct op_mapping *m, uint64_t start)
+{
+	size_t i;
+
+	for (i = 0; i < live->code.len; i++) {
+		if (start >= live->code.range[i].end ||
+		    m->end <= live->code.range[i].start)
+			continue;
+		m->flags = OP_MAPPING_CODE | 1 << OP_MAPPING_INSTANCE_SHIFT;
+		m->bias = live->code.range[i].value;
 	}
 }
 
@@ -251,10 +269,13 @@ void live_open(struct live *live)
 	for (i = 0; i < len; i++) {
 		starts[i] = maps[i].start;
 		mappings[i] = (struct op_mapping){ .end = maps[i].end };
+		mark_code(live, &mappings[i], starts[i]);
 		if (maps[i].file == LIVE_FILES_MAX)
 			continue;
 		mappings[i].bias = live->file[maps[i].file].bias;
 		mappings[i].segment = table_of(live, &maps[i]);
+		if (strcmp(live->file[maps[i].file].path, live->runtime_path) == 0)
+			mappings[i].flags = 1 << OP_MAPPING_INSTANCE_SHIFT;
 	}
 	process.mapping_count = (uint32_t)len;
 	CHECK_OK(op_arena_alloc(live->arena, sizeof(process), &live->process, &to));
@@ -311,7 +332,7 @@ void live_walk(struct live *live, int tid, struct op_host_stack *ret)
 				       .process = live->process,
 				       .registers = &registers,
 				       .memory = &live->memory,
-				       .late = live->late };
+				       .heap_moved = live->heap_moved };
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {

@@ -44,7 +44,8 @@ struct live {
 	struct op_rule *rules_memory;
 	op_ref process;
 	void *slab[LIVE_SLABS_MAX];
-	bool late; /* walk as if the process had gone on since */
+	struct op_runtime_code code;
+	bool heap_moved; /* walk as if the process had gone on since */
 };
 
 /* Start @argv. */

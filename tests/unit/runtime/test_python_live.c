@@ -75,7 +75,7 @@ static void walk(struct live *live, int tid, struct frames *ret)
 		struct op_runtime_frame d;
 		struct frame *f = &ret->frame[ret->len];
 
-		if (stack.word[i] >> OP_FRAME_KIND_SHIFT != OP_FRAME_PYTHON) {
+		if (!op_frame_instance(stack.word[i])) {
 			size_t *count = live_in_loop(live, stack.word[i]) ? ret->loops
 									  : ret->natives;
 
@@ -84,15 +84,16 @@ static void walk(struct live *live, int tid, struct frames *ret)
 			i++;
 			continue;
 		}
-		CHECK_INT(live->ops->describe(live->instance, &stack.word[i],
-					      stack.words - i, &d),
-			  OP_PYTHON_FRAME_WORDS);
+		CHECK_INT(op_frame_words(stack.word[i]), OP_PYTHON_FRAME_WORDS);
+		CHECK_OK(live->ops->describe(live->instance, &stack.word[i],
+					     OP_PYTHON_FRAME_WORDS, &d));
+		CHECK_INT(d.len, 1);
 		i += OP_PYTHON_FRAME_WORDS;
 		CHECK(ret->len < FRAMES_MAX);
-		(void)snprintf(f->name, sizeof(f->name), "%s", d.name);
-		(void)snprintf(f->file, sizeof(f->file), "%s", d.file);
-		f->line = d.line;
-		f->first_line = d.start_line;
+		(void)snprintf(f->name, sizeof(f->name), "%s", d.function[0].name);
+		(void)snprintf(f->file, sizeof(f->file), "%s", d.function[0].file);
+		f->line = d.function[0].line;
+		f->first_line = d.function[0].start_line;
 		ret->fresh += d.fresh;
 		ret->len++;
 	}
@@ -190,9 +191,9 @@ static void check_scenes(const char *python)
 		fresh += got.fresh;
 		walk(live, holder, &got);
 		CHECK_INT(got.fresh, 0);
-		live->late = true;
+		live->heap_moved = true;
 		walk(live, live->pid, &got);
-		live->late = false;
+		live->heap_moved = false;
 		CHECK_INT(got.len, 0); /* better none than those of another moment */
 		CHECK_INT(got.end, OP_ERROR_python_late);
 		live->ops->window_end(live->instance);

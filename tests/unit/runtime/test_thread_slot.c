@@ -99,7 +99,7 @@ static void test_python_with_a_late_key(void)
 	live_walk(live, live->pid, &stack);
 	CHECK_INT(stack.end, OP_END_COMPLETE);
 	for (i = 0; i < stack.words; i++) {
-		if (stack.word[i] >> OP_FRAME_KIND_SHIFT != OP_FRAME_PYTHON)
+		if (!op_frame_instance(stack.word[i]))
 			continue;
 		python++;
 		i += OP_PYTHON_FRAME_WORDS - 1;

@@ -48,7 +48,8 @@ static void *thread(void *unused)
 	struct sigaction act = { .sa_sigaction = on_signal,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART };
 	struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
+				  .sigev_signo = SIGALRM };
 	stack_t stack = { .ss_size = 65536 };
 	timer_t timer;
 
