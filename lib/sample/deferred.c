@@ -13,11 +13,13 @@
 enum {
 	/* Tables made for one record: executables on one stack that no sample met before. */
 	ROUNDS_MAX = 64,
+	STILL_BYTES = 4096, /* compared at a time */
 };
 
 /*
- * How far above sp memory counts as stack (the default limit of a stack). The stack has
- * moved on since the copy was made: what is not in the copy is not read at all.
+ * How far above sp memory counts as stack (the default limit of a stack). The stack may
+ * have moved on since the copy was made: what is not in the copy is read only where it
+ * has been seen that it did not (still_there()).
  */
 static const uint64_t STACK_SPAN = UINT64_C(8) << 20;
 /* Below sp: the red zone, and what a leaf without a frame may touch. */
@@ -30,7 +32,8 @@ struct copy {
 	const uint8_t *bytes;
 	uint64_t sp;
 	size_t len;
-	bool *ran_out; /* a read above the copy */
+	bool beyond;   /* the stack above the copy is read as it is now */
+	bool *ran_out; /* a read above the copy, which failed */
 };
 
 static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
@@ -45,7 +48,7 @@ static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, s
 	}
 	if (op_add_overflow(c->sp, STACK_SPAN, &high))
 		high = UINT64_MAX;
-	if (addr >= low && addr < high) {
+	if (addr >= low && addr < high && !(c->beyond && addr >= c->sp)) {
 		*c->ran_out = true;
 		return -EFAULT;
 	}
@@ -81,67 +84,138 @@ static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 	return true;
 }
 
-static int unwind_once(struct op_sampler *sampler, struct op_proc *proc,
-		       const struct op_registers *registers, const struct copy *copy)
+/* A walk of one record. */
+struct walk {
+	struct op_sampler *sampler;
+	struct op_proc *proc;
+	const struct op_deferred *deferred;
+	struct copy copy;
+	bool ran_out;
+};
+
+static int unwind_once(struct walk *w)
 {
 	struct op_host_input input = {
-		.arena = sampler->processes->config.arena,
-		.rules = sampler->config.rules,
-		.process = proc->current->process,
-		.registers = registers,
-		.memory = &copy->memory,
+		.arena = w->sampler->processes->config.arena,
+		.rules = w->sampler->config.rules,
+		.process = w->proc->current->process,
+		.registers = w->deferred->registers,
+		.memory = &w->copy.memory,
 		.heap_moved = true,
 	};
 
-	return op_host_unwind(&input, sampler->host_stack);
+	w->ran_out = false;
+	return op_host_unwind(&input, w->sampler->host_stack);
+}
+
+/* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
+static int unwind(struct walk *w, uint64_t pc)
+{
+	int round;
+	int r = 0;
+
+	for (round = 0; round < ROUNDS_MAX; round++) {
+		bool made = make_for(w->sampler, w->proc, pc);
+
+		r = op_publish(w->sampler->processes, w->proc, false);
+		if (r == 0 && !w->proc->current)
+			r = -ENOENT; /* nothing is mapped, as far as is known */
+		if (r < 0 || (round && !made))
+			break;
+		r = unwind_once(w);
+		if (r < 0 || w->sampler->host_stack->end != OP_END_UNKNOWN)
+			break;
+		pc = w->sampler->host_stack->end_pc;
+	}
+	return r;
+}
+
+/* Did the walk end because the copy did? */
+static bool is_cut(const struct walk *w)
+{
+	return w->ran_out && w->sampler->host_stack->end >= OP_END_MAX;
+}
+
+/*
+ * Does the outermost frame that the copy has stand where it stood? The stack's memory from
+ * the return address into it up to the copy's end is compared with what is there now: the
+ * thread has not left that frame, or what it left is not written over.
+ */
+static bool still_there(const struct walk *w, uint64_t end_sp)
+{
+	const struct copy *c = &w->copy;
+	uint8_t now[STILL_BYTES];
+	size_t from;
+	size_t len;
+
+	if (end_sp < c->sp + sizeof(uint64_t) || end_sp - c->sp > c->len)
+		return false;
+	from = (size_t)(end_sp - c->sp) - sizeof(uint64_t);
+	for (; from < c->len; from += len) {
+		len = OP_MIN(sizeof(now), c->len - from);
+		if (op_cachery_read(c->live, c->sp + from, now, len) < 0 ||
+		    memcmp(now, c->bytes + from, len) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* The stack goes on above the copy: read it as it is now, if it is as it was. */
+static int finish_live(struct walk *w)
+{
+	uint64_t end_sp = w->sampler->host_stack->end_sp;
+	int r;
+
+	if (!still_there(w, end_sp))
+		return 0;
+	w->copy.beyond = true;
+	r = unwind(w, 0);
+	if (r == 0 && still_there(w, end_sp))
+		return 0;
+	/* It moved while it was read. */
+	w->copy.beyond = false;
+	return r == -ENOMEM ? r : unwind(w, 0);
 }
 
 /* Say "cut", not "unreadable", where the stack goes on above the copy. */
-static void finish(struct op_host_stack *s, bool ran_out)
+static void finish(const struct walk *w)
 {
+	struct op_host_stack *s = w->sampler->host_stack;
+
 	if (s->end == OP_END_UNKNOWN)
 		s->end = OP_ERROR_native_no_mapping;
-	else if (ran_out && s->end >= OP_END_MAX)
+	else if (is_cut(w))
 		s->end = OP_END_TRUNCATED;
 }
 
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
-		       const struct op_registers *registers, const void *stack,
-		       size_t stack_len)
+		       const struct op_deferred *deferred)
 {
-	bool ran_out = false;
-	struct copy copy = {
-		.memory.read = copy_read,
-		.live = &proc->program->memory.memory,
-		.bytes = stack,
-		.sp = registers->sp,
-		.len = stack_len,
-		.ran_out = &ran_out,
+	struct walk w = {
+		.sampler = sampler,
+		.proc = proc,
+		.deferred = deferred,
+		.copy = { .memory.read = copy_read,
+			  .live = &proc->program->memory.memory,
+			  .bytes = deferred->stack,
+			  .sp = deferred->registers->sp,
+			  .len = deferred->stack_len },
 	};
-	uint64_t pc = registers->pc;
-	int round;
-	int r = 0;
+	int r;
 
+	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
-	for (round = 0; round < ROUNDS_MAX; round++) {
-		bool made = make_for(sampler, proc, pc);
-
-		r = op_publish(sampler->processes, proc, false);
-		if (r == 0 && !proc->current)
-			r = -ENOENT; /* nothing is mapped, as far as is known */
-		if (r < 0 || (round && !made))
-			break;
-		ran_out = false;
-		r = unwind_once(sampler, proc, registers, &copy);
-		if (r < 0 || sampler->host_stack->end != OP_END_UNKNOWN)
-			break;
-		pc = sampler->host_stack->end_pc;
-	}
+	/* What the kernel missed may stand above the copy's end: it comes first. */
+	if (deferred->end_pc)
+		(void)make_for(sampler, proc, deferred->end_pc);
+	r = unwind(&w, deferred->registers->pc);
+	if (r == 0 && is_cut(&w))
+		r = finish_live(&w);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || !sampler->host_stack->words)
-		op_deferred_leaf(sampler, registers);
-	finish(sampler->host_stack, ran_out);
+		op_deferred_leaf(sampler, deferred->registers);
+	finish(&w);
 	/* The kernel may hold on to a generation that was replaced here. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);

@@ -14,13 +14,21 @@
 struct op_proc;
 struct op_sampler;
 
+/* What such a record tells. */
+struct op_deferred {
+	const struct op_registers *registers;
+	const void *stack; /* from registers->sp */
+	size_t stack_len;
+	uint64_t
+		end_pc; /* where the kernel's walk met what it had no table for; 0: nowhere */
+};
+
 /*
  * Unwind into sampler->host_stack and publish what was made for it. Always gives a stack, at
  * least of the interrupted pc. Returns 0 or -ENOMEM.
  */
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
-		       const struct op_registers *registers, const void *stack,
-		       size_t stack_len);
+		       const struct op_deferred *deferred);
 /* The stack of a process that is not known: the pc alone. */
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers);
 

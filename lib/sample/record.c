@@ -176,13 +176,16 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 		       struct op_frames_of *of, const struct record *r, uint32_t *ret)
 {
 	const struct op_host_stack *s = sampler->host_stack;
+	const struct op_deferred deferred = { .registers = &r->registers,
+					      .stack = r->stack,
+					      .stack_len = r->header.stack_bytes,
+					      .end_pc = r->header.end_pc };
 	int e;
 
 	if (!proc || proc->program != of->program || of->program->until_ns) {
 		op_deferred_leaf(sampler, &r->registers);
 	} else {
-		e = op_deferred_unwind(sampler, proc, &r->registers, r->stack,
-				       r->header.stack_bytes);
+		e = op_deferred_unwind(sampler, proc, &deferred);
 		if (e < 0)
 			return e;
 		of->layout = proc->layout;

@@ -62,6 +62,7 @@ int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
 	ret->frames = u->frames;
 	ret->end = u->end;
 	ret->end_pc = u->end_pc;
+	ret->end_sp = u->sp;
 	memcpy(ret->word, words,
 	       OP_MIN(u->words, (uint32_t)OP_USER_WORDS_MAX) * sizeof(*words));
 	return 0;

@@ -32,6 +32,7 @@ struct op_host_stack {
 	uint32_t frames;
 	uint16_t end; /* enum op_end, or an error */
 	uint64_t end_pc;
+	uint64_t end_sp; /* of the last frame */
 	uint64_t word[OP_USER_WORDS_MAX];
 };
 

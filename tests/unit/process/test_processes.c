@@ -397,6 +397,92 @@ static void test_short_copy_is_truncated(void)
 	world_deinit(&w);
 }
 
+/* The kernel's walk met a mapping without a table, far above the leaf: that table is made
+ * although the copy does not reach so far. */
+static void test_missing_table_above_the_copy(void)
+{
+	const uint64_t missing = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+	const struct op_mapping *m;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 64;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	m = world_mapping(&w, self(), missing, NULL);
+	CHECK(m && m->flags & OP_MAPPING_LAZY);
+	CHECK_OK(world_missed_sample(&w, self(), &snapshot.registers, snapshot.stack,
+				     snapshot.len, missing));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	m = world_mapping(&w, self(), missing, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	world_deinit(&w);
+}
+
+/* The sample is taken in the frame that calls this, and comes while that frame stands. */
+KEEP_FRAME static int sample_here(struct world *w, volatile uint8_t *change)
+{
+	int x = level_one(0);
+
+	if (change)
+		change[0] = (uint8_t)~change[0];
+	CHECK_OK(world_first_sample(w, self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	return x;
+}
+
+/* A frame of 64 KiB, in which the copy of the stack ends. */
+KEEP_FRAME static int deep_frame(struct world *w, bool moved)
+{
+	volatile uint8_t big[64 << 10];
+	int x;
+
+	big[0] = 1;
+	big[sizeof(big) - 1] = 2;
+	x = sample_here(w, moved ? big : NULL);
+	return x + big[0];
+}
+
+KEEP_FRAME static int outer_frame(struct world *w, bool moved)
+{
+	int x = deep_frame(w, moved);
+
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static size_t find_frame(const struct world *w, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < world_frames(w); i++)
+		if (strcmp(world_name(w, i), name) == 0)
+			return i;
+	return SIZE_MAX;
+}
+
+static void test_stack_above_the_copy(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	world_init(&w, NULL);
+	CHECK(outer_frame(&w, false));
+	CHECK(find_frame(&w, "deep_frame") == 5);
+	CHECK(find_frame(&w, "outer_frame") == 6);
+	CHECK(find_frame(&w, "main") != SIZE_MAX);
+	CHECK(!strstr(world_name(&w, world_frames(&w) - 1), "["));
+	/* It is not what it was: what stands there now is no frame of that moment. */
+	CHECK(outer_frame(&w, true));
+	CHECK(find_frame(&w, "deep_frame") == 5);
+	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
+	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	world_deinit(&w);
+}
+
 /* ---- life cycle ---- */
 
 static pid_t start_child(const char *path)
@@ -737,6 +823,8 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "no_names", test_names_can_be_left_to_the_back_end },
 	  { "kernel", test_kernel_frames }, { "ends", test_ends_are_told },
 	  { "anon", test_code_without_a_file }, { "first", test_first_sample_is_unwound },
+	  { "missing-table", test_missing_table_above_the_copy },
+	  { "above-the-copy", test_stack_above_the_copy },
 	  { "short", test_short_copy_is_truncated }, { "fork", test_fork_inherits },
 	  { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },

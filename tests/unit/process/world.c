@@ -192,9 +192,9 @@ int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 	return add(w, &record, NULL, words, words_len * sizeof(*words));
 }
 
-int world_first_sample(struct world *w, uint32_t pid,
-		       const struct op_registers *registers, const void *stack,
-		       size_t stack_len)
+int world_missed_sample(struct world *w, uint32_t pid,
+			const struct op_registers *registers, const void *stack,
+			size_t stack_len, uint64_t end_pc)
 {
 	struct op_record record = record_of(w, pid);
 	uint8_t *rest = malloc(sizeof(*registers) + stack_len);
@@ -204,10 +204,18 @@ int world_first_sample(struct world *w, uint32_t pid,
 	memcpy(rest, registers, sizeof(*registers));
 	memcpy(rest + sizeof(*registers), stack, stack_len);
 	record.end = OP_END_UNKNOWN;
+	record.end_pc = end_pc;
 	record.stack_bytes = (uint16_t)stack_len;
 	r = add(w, &record, NULL, rest, sizeof(*registers) + stack_len);
 	free(rest);
 	return r;
+}
+
+int world_first_sample(struct world *w, uint32_t pid,
+		       const struct op_registers *registers, const void *stack,
+		       size_t stack_len)
+{
+	return world_missed_sample(w, pid, registers, stack, stack_len, 0);
 }
 
 /* The identity whose newest sample is the newest of all. */

@@ -63,6 +63,10 @@ int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 int world_first_sample(struct world *w, uint32_t pid,
 		       const struct op_registers *registers, const void *stack,
 		       size_t stack_len);
+/* As above; the kernel's walk had got to @end_pc. */
+int world_missed_sample(struct world *w, uint32_t pid,
+			const struct op_registers *registers, const void *stack,
+			size_t stack_len, uint64_t end_pc);
 
 /* The last sample taken. */
 const struct op_identity *world_last(const struct world *w);
