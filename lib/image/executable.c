@@ -280,7 +280,8 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 	if (r == 0)
 		r = take_elf(x, e, elf, &stamp);
 	if (r < 0) {
-		note_failure(x, e, r);
+		if (!place->gone)
+			note_failure(x, e, r);
 		return r;
 	}
 	e->stamp = stamp;

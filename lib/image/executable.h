@@ -72,6 +72,7 @@ struct op_executable_place {
 	uint32_t pid; /* or a thread of it */
 	uint64_t start;
 	uint64_t end;
+	bool gone; /* the process runs no more: that it fails says nothing of the file */
 };
 
 /* The file, new or known; *@ret is a reference. 0, -ENOMEM, -ENFILE at the limit. */

@@ -218,6 +218,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	program->parent = proc->program->parent;
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
+	op_publish_keep(p, proc);
 	op_program_end(proc->program, time_ns);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);

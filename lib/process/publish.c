@@ -20,7 +20,8 @@ static struct op_executable_place place_of(const struct op_processes *p,
 	return (struct op_executable_place){ .procfs_root = p->procfs_root,
 					     .pid = program->proc_pid,
 					     .start = v->start,
-					     .end = v->end };
+					     .end = v->end,
+					     .gone = program->until_ns != 0 };
 }
 
 int op_publish_open(struct op_processes *p, const struct op_program *program,
@@ -251,6 +252,14 @@ static int generation_new(struct op_processes *p, struct op_proc *proc,
 	return 0;
 }
 
+static void keep(struct op_processes *p, struct op_proc *proc, struct op_generation *g)
+{
+	g->replaced_ns = p->now_ns;
+	g->older = proc->older;
+	proc->older = g;
+	TAILQ_INSERT_TAIL(&p->retired, g, link);
+}
+
 /* The current generation is replaced: keep it for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
@@ -264,10 +273,7 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 		generation_free(p, g);
 		return;
 	}
-	g->replaced_ns = p->now_ns;
-	g->older = proc->older;
-	proc->older = g;
-	TAILQ_INSERT_TAIL(&p->retired, g, link);
+	keep(p, proc, g);
 }
 
 static int commit(struct op_processes *p, struct op_proc *proc, struct op_generation *g)
@@ -399,10 +405,52 @@ void op_unpublish(struct op_processes *p, struct op_proc *proc)
 	bool told = proc->current && proc->current->committed;
 
 	for (g = proc->older; g && !told; g = g->older)
-		told = true;
+		told = g->committed;
 	if (told && !p->forked)
 		(void)p->config.unpublish(p->config.ctx, proc->pid);
 	retire(p, proc);
+}
+
+void op_publish_keep(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_generation *g;
+
+	retire(p, proc);
+	g = proc->older;
+	if (g && g->program == proc->program && g->layout == proc->layout)
+		return;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return; /* its late records go without */
+	g->proc = proc;
+	g->layout = op_layout_ref(proc->layout);
+	g->program = op_program_ref(proc->program);
+	keep(p, proc, g);
+}
+
+int op_publish_past(struct op_processes *p, struct op_program *program,
+		    struct op_layout *layout, struct op_proc **ret)
+{
+	struct op_proc *past = calloc(1, sizeof(*past));
+
+	(void)p;
+	if (!past)
+		return -ENOMEM;
+	past->pid = program->pid;
+	past->program = op_program_ref(program);
+	past->layout = op_layout_ref(layout);
+	*ret = past;
+	return 0;
+}
+
+void op_publish_past_free(struct op_processes *p, struct op_proc *past)
+{
+	if (!past)
+		return;
+	op_publish_drop(p, past);
+	op_layout_put(past->layout, &p->executables, p->now_ns);
+	op_program_put(p, past->program);
+	free(past);
 }
 
 static void remove_generation(struct op_processes *p, struct op_generation *g)

@@ -13,6 +13,7 @@
 #include "elf/file.h"
 
 struct op_generation;
+struct op_layout;
 struct op_proc;
 struct op_processes;
 struct op_program;
@@ -26,6 +27,16 @@ struct op_vma;
 int op_publish(struct op_processes *p, struct op_proc *proc, bool commit);
 /* The process ended or is tracked no more: tell the kernel, retire its generation. */
 void op_unpublish(struct op_processes *p, struct op_proc *proc);
+/* It becomes another program, or what it has mapped another set: records of what it was are
+ * still to come, whether that was published or not. */
+void op_publish_keep(struct op_processes *p, struct op_proc *proc);
+/*
+ * What ran once, with what it had mapped, as a process that the kernel is not told of: to
+ * be published to the host's unwinder alone. 0 or -ENOMEM.
+ */
+int op_publish_past(struct op_processes *p, struct op_program *program,
+		    struct op_layout *layout, struct op_proc **ret);
+void op_publish_past_free(struct op_processes *p, struct op_proc *past);
 /* Let go of generations whose time is over. */
 void op_publish_expire(struct op_processes *p);
 /* Let go of all generations of @proc. */

@@ -28,15 +28,15 @@
 
 struct op_proc;
 
-/* A process as it was published once. */
+/* A process as it was once: as it was published, or before that could be. */
 struct op_generation {
 	TAILQ_ENTRY(op_generation) link; /* in op_processes.retired, once replaced */
 	struct op_generation *older;	 /* of the same process */
 	struct op_proc *proc;
 	struct op_layout *layout;
 	struct op_program *program;
-	op_ref process;	      /* of struct op_process */
-	uint32_t number;      /* never 0, one of its kind in the handle */
+	op_ref process;	      /* of struct op_process; 0: it was not published */
+	uint32_t number;      /* one of its kind in the handle; 0: it was not published */
 	bool committed;	      /* the kernel was told */
 	uint64_t replaced_ns; /* 0: current */
 };

@@ -74,14 +74,15 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
 static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
 	const struct op_vma *v = op_layout_find(proc->layout, pc);
+	int r;
 
 	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
 		v = op_layout_find(proc->layout, pc - 1);
 	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
 		return false;
-	/* A failure makes it a mapping of frame pointers for a while. */
-	(void)op_publish_make_table(sampler->processes, proc->program, v);
-	return true;
+	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
+	r = op_publish_make_table(sampler->processes, proc->program, v);
+	return r >= 0 || !proc->program->until_ns;
 }
 
 /* A walk of one record. */
@@ -153,7 +154,7 @@ static bool still_there(const struct walk *w, uint64_t end_sp)
 	from = (size_t)(end_sp - c->sp) - sizeof(uint64_t);
 	for (; from < c->len; from += len) {
 		len = OP_MIN(sizeof(now), c->len - from);
-		if (op_cachery_read(c->live, c->sp + from, now, len) < 0 ||
+		if (op_memory_read(c->live, c->sp + from, now, len) < 0 ||
 		    memcmp(now, c->bytes + from, len) != 0)
 			return false;
 	}
@@ -216,6 +217,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	if (r < 0 || !sampler->host_stack->words)
 		op_deferred_leaf(sampler, deferred->registers);
 	finish(&w);
+	if (proc->program->until_ns)
+		return 0;
 	/* The kernel may hold on to a generation that was replaced here. */
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);

@@ -24,8 +24,9 @@ struct op_deferred {
 };
 
 /*
- * Unwind into sampler->host_stack and publish what was made for it. Always gives a stack, at
- * least of the interrupted pc. Returns 0 or -ENOMEM.
+ * Unwind into sampler->host_stack and publish what was made for it. @proc is one that runs,
+ * or of op_publish_past(). Always gives a stack, at least of the interrupted pc. Returns 0
+ * or -ENOMEM.
  */
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred);

@@ -171,25 +171,25 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return e;
 }
 
-/* A record with registers and stack: of the process as it is now, if it is that still. */
-static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
-		       struct op_frames_of *of, const struct record *r, uint32_t *ret)
+/* Walk and name a record with registers and stack, of @proc as it is. */
+static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
+			  struct op_frames_of *of, const struct record *r, uint32_t *ret)
 {
-	const struct op_host_stack *s = sampler->host_stack;
 	const struct op_deferred deferred = { .registers = &r->registers,
 					      .stack = r->stack,
 					      .stack_len = r->header.stack_bytes,
 					      .end_pc = r->header.end_pc };
-	int e;
+	const struct op_host_stack *s = sampler->host_stack;
+	int e = 0;
 
-	if (!proc || proc->program != of->program || of->program->until_ns) {
-		op_deferred_leaf(sampler, &r->registers);
-	} else {
+	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
-		if (e < 0)
-			return e;
 		of->layout = proc->layout;
+	} else {
+		op_deferred_leaf(sampler, &r->registers);
 	}
+	if (e < 0)
+		return e;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
 	return make_stack(sampler, of, r, s->word,
@@ -197,22 +197,69 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  ret);
 }
 
-/* Which program of the process ran at @time_ns? Newest first; the newest where unknown. */
+/* A record with registers and stack: of the process as it is now, or as it was then. */
+static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
+		       struct op_frames_of *of, const struct record *r, uint32_t *ret)
+{
+	struct op_layout *layout = of->layout;
+	struct op_proc *past = NULL;
+	int e;
+
+	if (!proc || (proc->program == of->program && !of->program->until_ns))
+		return deferred_stack(sampler, proc, of, r, ret);
+	e = op_publish_past(sampler->processes, of->program, of->layout, &past);
+	if (e < 0)
+		return e;
+	e = deferred_stack(sampler, past, of, r, ret);
+	of->layout = layout; /* the past one's ends here */
+	op_publish_past_free(sampler->processes, past);
+	return e;
+}
+
+/*
+ * Which program of the process ran at @time_ns? Newest first; the newest where unknown.
+ * *@ret_before: what it was executed from, or NULL.
+ */
 static void program_at(const struct op_proc *proc, uint64_t time_ns,
-		       struct op_frames_of *of)
+		       struct op_frames_of *of, const struct op_layout **ret_before)
 {
 	const struct op_generation *g;
 
+	*ret_before = NULL;
 	while (proc->same_pid && proc->born_ns > time_ns)
 		proc = proc->same_pid;
 	of->program = proc->program;
 	of->layout = proc->layout;
 	for (g = proc->older; g; g = g->older) {
-		if (of->program->since_ns <= time_ns)
+		if (of->program->since_ns > time_ns) {
+			of->program = g->program;
+			of->layout = g->layout;
+		} else if (g->program != of->program) {
+			*ret_before = g->layout;
 			return;
-		of->program = g->program;
-		of->layout = g->layout;
+		}
 	}
+}
+
+/*
+ * Did the sample interrupt execve(2) itself? The old program's stack is gone by then, and
+ * the registers are not yet the new one's.
+ */
+static bool in_exec(const struct record *r, const struct op_frames_of *of,
+		    const struct op_layout *before)
+{
+	const struct op_record *h = &r->header;
+	uint64_t pc;
+
+	if (!h->kernel_count || !before)
+		return false;
+	if (h->end == OP_END_UNKNOWN)
+		pc = r->registers.pc;
+	else if (h->user_words)
+		pc = r->words[h->kernel_count] & OP_FRAME_ADDRESS_MASK;
+	else
+		return false;
+	return op_layout_find(before, pc) && !op_layout_find(of->layout, pc);
 }
 
 /*
@@ -223,20 +270,25 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 		   uint32_t *ret_generation)
 {
 	struct op_record *h = &r->header;
+	const struct op_layout *before;
 	const struct op_generation *g;
 
 	*ret_generation = 0;
 	if (!proc)
 		return;
 	g = h->generation ? op_publish_find(proc, h->generation) : NULL;
-	if (g && (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
+	if (h->end != OP_END_UNKNOWN && g &&
+	    (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
 		of->program = g->program;
 		of->layout = g->layout;
 		*ret_generation = g->number;
 		return;
 	}
-	program_at(proc, h->time_ns, of);
-	if (h->user_words) {
+	program_at(proc, h->time_ns, of, &before);
+	if (in_exec(r, of, before)) {
+		h->user_words = 0;
+		h->end = OP_END_NO_USER;
+	} else if (h->user_words) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;
 	}

@@ -636,6 +636,67 @@ static void test_exec_changes_everything(void)
 	world_deinit(&w);
 }
 
+/* A child that was forked, and has executed something else before its first sample is read:
+ * of each program the stack is that of its own mappings. */
+static void test_first_sample_before_exec(void)
+{
+	uint32_t child = 0x7ffffff0; /* no such process: nothing is read of it */
+	const uint64_t pc = (uint64_t)(uintptr_t)known_function;
+	uint64_t fork_ns;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	learn_self(&w);
+	fork_ns = ++w.now_ns;
+	op_processes_on_fork(w.p, child, self(), fork_ns);
+	op_processes_on_exec(w.p, child, "other", fork_ns + 1000);
+	op_processes_on_exit(w.p, child, fork_ns + 3000);
+	w.now_ns += 5000;
+	world_settle(&w, 0);
+	/* in the image of its parent */
+	w.now_ns = fork_ns + 500;
+	CHECK_OK(world_first_sample(&w, child, &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_first_sample_before_exec");
+	CHECK_INT(world_resource(&w)->pid, child);
+	/* in its own, of which nothing was told: no frame of the other */
+	w.now_ns = fork_ns + 2000;
+	CHECK_OK(world_first_sample(&w, child, &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	CHECK_INT(world_frames(&w), 2);
+	CHECK_STR(world_name(&w, 1), "[unwind error: native_no_mapping]");
+	/* in the kernel's execve: there is no user stack */
+	w.now_ns = fork_ns + 2000;
+	CHECK_OK(world_exec_sample(&w, child, KERNEL + 8, pc));
+	CHECK_INT(world_frames(&w), 1);
+	CHECK_STR(world_name(&w, 0), "first_page");
+	world_deinit(&w);
+}
+
+/* The process is gone when its first sample is read. */
+static void test_first_sample_before_exit(void)
+{
+	uint32_t child = 0x7ffffff0;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	learn_self(&w);
+	op_processes_on_fork(w.p, child, self(), ++w.now_ns);
+	op_processes_on_exit(w.p, child, w.now_ns + 1000);
+	world_settle(&w, 2000);
+	w.now_ns -= 1500;
+	CHECK_OK(world_first_sample(&w, child, &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_first_sample_before_exit");
+	world_deinit(&w);
+}
+
 static void test_exit_keeps_for_late_records(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
@@ -829,6 +890,8 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },
 	  { "exit", test_exit_keeps_for_late_records },
+	  { "before-exec", test_first_sample_before_exec },
+	  { "before-exit", test_first_sample_before_exit },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
 	  { "retry", test_failed_publication_is_tried_again },
 	  { "lost", test_lost_events }, { "untold", test_untold_exit },

@@ -218,6 +218,16 @@ int world_first_sample(struct world *w, uint32_t pid,
 	return world_missed_sample(w, pid, registers, stack, stack_len, 0);
 }
 
+int world_exec_sample(struct world *w, uint32_t pid, uint64_t kernel, uint64_t user)
+{
+	const struct op_registers registers = { .pc = user, .sp = 4096 };
+	struct op_record record = record_of(w, pid);
+
+	record.kernel_count = 1;
+	record.end = OP_END_UNKNOWN;
+	return add(w, &record, &kernel, &registers, sizeof(registers));
+}
+
 /* The identity whose newest sample is the newest of all. */
 const struct op_identity *world_last(const struct world *w)
 {

@@ -68,6 +68,9 @@ int world_missed_sample(struct world *w, uint32_t pid,
 			const struct op_registers *registers, const void *stack,
 			size_t stack_len, uint64_t end_pc);
 
+/* As world_first_sample(), in the kernel at @kernel, with no stack to copy. */
+int world_exec_sample(struct world *w, uint32_t pid, uint64_t kernel, uint64_t user);
+
 /* The last sample taken. */
 const struct op_identity *world_last(const struct world *w);
 const struct op_resource *world_resource(const struct world *w);
