@@ -14,6 +14,7 @@ enum {
 	HDR_POINTER = OP_EH_PE_PCREL | OP_EH_PE_SDATA4,
 	HDR_COUNT = OP_EH_PE_UDATA4,
 	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
+	FDE_BYTES = 16, /* length, CIE pointer, first address, number of addresses */
 };
 
 static const struct op_elf_segment *find_hdr(struct op_elf *elf)
@@ -77,4 +78,83 @@ bool op_eh_hdr_find_frame(struct op_elf *elf, const struct op_eh_hdr *hdr,
 	*ret_offset = offset;
 	*ret_size = OP_MIN(s[i].filesz - in, op_elf_size(elf) - offset);
 	return true;
+}
+
+/* Entry @i of the table: where a function begins, and its FDE. */
+static int read_entry(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t i,
+		      uint64_t *ret_start, uint64_t *ret_fde)
+{
+	uint8_t bytes[OP_EH_HDR_ENTRY_BYTES];
+	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	int e;
+
+	e = op_elf_read(elf, hdr->table + i * OP_EH_HDR_ENTRY_BYTES, bytes,
+			sizeof(bytes));
+	if (e < 0)
+		return e;
+	*ret_start = hdr->addr + (uint64_t)op_read_s32(&r);
+	*ret_fde = hdr->addr + (uint64_t)op_read_s32(&r);
+	return 0;
+}
+
+/* How many addresses the FDE at @fde has, if it is written as compilers do for code below
+ * 2 GiB: 4 bytes each, the first counted from where it stands. 0: it is not. */
+static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t fde,
+			  uint64_t start)
+{
+	uint8_t bytes[FDE_BYTES];
+	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	uint64_t offset;
+	uint64_t size;
+
+	if (!op_eh_hdr_find_frame(elf, hdr, &offset, &size) || fde < hdr->frame ||
+	    !op_range_ok(fde - hdr->frame, sizeof(bytes), size) ||
+	    op_elf_read(elf, offset + (fde - hdr->frame), bytes, sizeof(bytes)) < 0)
+		return 0;
+	op_read_skip(&r, 8);
+	if (fde + 8 + (uint64_t)op_read_s32(&r) != start)
+		return 0;
+	return op_read_u32(&r);
+}
+
+int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end)
+{
+	struct op_eh_hdr hdr;
+	uint64_t low = 0;
+	uint64_t high;
+	uint64_t start;
+	uint64_t next;
+	uint64_t range;
+	uint64_t fde;
+	int r = 0;
+
+	if (!op_eh_hdr_read(elf, &hdr))
+		return 0;
+	/* The last entry that does not begin above @vaddr is low - 1. */
+	for (high = hdr.count; r == 0 && low < high;) {
+		uint64_t mid = low + (high - low) / 2;
+
+		r = read_entry(elf, &hdr, mid, &start, &fde);
+		if (r == 0 && start <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (r < 0 || !low)
+		return r;
+	r = read_entry(elf, &hdr, low - 1, &start, &fde);
+	if (r < 0)
+		return r;
+	range = fde_range(elf, &hdr, fde, start);
+	next = UINT64_MAX;
+	if (!range && low < hdr.count)
+		r = read_entry(elf, &hdr, low, &next, &fde);
+	if (range && op_add_overflow(start, range, &next))
+		return 0;
+	if (r < 0 || vaddr < start || vaddr >= next || next == UINT64_MAX)
+		return r;
+	*ret_start = start;
+	*ret_end = next;
+	return 1;
 }

@@ -9,6 +9,7 @@
 
 #include <otelprof/config.h>
 
+#include "dwarf/eh_hdr.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "sample/state.h"
@@ -117,6 +118,46 @@ static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol)
 	return (uint32_t)(n->names.len - 1);
 }
 
+/*
+ * A function without a name is called by where it begins, whatever address of it is met, and
+ * the one at the entry point as every C library calls it.
+ */
+static void name_by_start(const struct spot *spot, struct op_place *place)
+{
+	struct op_symbol symbol = { .frame_type = "native" };
+	struct op_image *image = spot->image;
+	uint64_t entry = image->elf ? op_elf_entry(image->elf) : 0;
+	char name[NAME_BYTES];
+	uint64_t end;
+
+	if (!image->elf)
+		return;
+	if (op_eh_hdr_function(image->elf, spot->vaddr, &symbol.start, &end) <= 0) {
+		if (!entry || spot->vaddr < entry ||
+		    spot->vaddr - entry >= OP_TABLE_ENTRY_BYTES)
+			return;
+		symbol.start = entry;
+	}
+	if (symbol.start == entry)
+		(void)snprintf(name, sizeof(name), "_start");
+	else
+		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, image->file,
+			       symbol.start);
+	symbol.name = name;
+	place->name = keep_name(&image->names, &symbol);
+}
+
+/* Does another function begin between @symbol, whose end is not told, and the address? */
+static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
+{
+	uint64_t start;
+	uint64_t end;
+
+	return symbol->guessed && spot->image->elf &&
+	       op_eh_hdr_function(spot->image->elf, spot->vaddr, &start, &end) > 0 &&
+	       start > symbol->start;
+}
+
 /* Look the address up in the file's symbols, which are loaded when that is the first. */
 static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct spot *spot, struct op_place *place)
@@ -138,8 +179,10 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	}
 	if (!spot->image->symbols ||
 	    op_symbols_find(spot->image->symbols, spot->vaddr, &symbol) <= 0 ||
-	    !symbol.name)
+	    !symbol.name || is_behind(spot, &symbol)) {
+		name_by_start(spot, place);
 		return;
+	}
 	place->line = symbol.line;
 	place->name = keep_name(&spot->image->names, &symbol);
 }

@@ -251,7 +251,12 @@ static bool in_exec(const struct record *r, const struct op_frames_of *of,
 	const struct op_record *h = &r->header;
 	uint64_t pc;
 
-	if (!h->kernel_count || !before)
+	if (!h->kernel_count)
+		return false;
+	/* The memory goes a moment before the exec is told of. */
+	if (h->end == OP_END_UNKNOWN && !h->stack_bytes && of->program->until_ns)
+		return true;
+	if (!before)
 		return false;
 	if (h->end == OP_END_UNKNOWN)
 		pc = r->registers.pc;

@@ -131,7 +131,7 @@ static int take_symbol(void *data, const struct op_elf_symbol *s, uint32_t name)
 		return -ENOMEM;
 	raw->addr = (uint32_t)addr;
 	raw->size = (uint32_t)OP_MIN(OP_MIN(s->size, range->end - s->value),
-				     (uint64_t)UINT32_MAX);
+				     (uint64_t)OP_SYMBOL_SIZE_MAX);
 	raw->name = name | (uint32_t)(s->bind == STB_WEAK) << OP_NAME_WEAK_SHIFT |
 		    (uint32_t)b->source << OP_NAME_SOURCE_SHIFT;
 	raw->class = (s->size ? 0 : CLASS_NO_SIZE) | (local ? CLASS_LOCAL : 0) |
@@ -209,7 +209,8 @@ static bool is_function(struct op_index_builder *b, struct pass *pass,
 	return true;
 }
 
-/* Functions without a size reach to the next one, or to the end of their section. */
+/* Functions without a size reach to the next one, or to the end of their section; not far,
+ * for what follows may have lost its names (static functions of assembly). */
 static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index)
 {
 	uint64_t base = b->code.data[0].start;
@@ -223,7 +224,10 @@ static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index
 		if (i + 1 < index->len && index->entries[i + 1].addr != e->addr)
 			next = index->entries[i + 1].addr;
 		if (!e->size && range)
-			e->size = (uint32_t)(OP_MIN(next, range->end - base) - e->addr);
+			e->size = (uint32_t)OP_MIN(OP_MIN(next, range->end - base) -
+							   e->addr,
+						   (uint64_t)OP_SYMBOL_GUESS_MAX) |
+				  OP_SYMBOL_SIZE_GUESSED;
 	}
 }
 
@@ -302,7 +306,7 @@ size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
 		*ret_first = low - 1;
 		while (*ret_first > 0 && index->entries[*ret_first - 1].addr == e->addr)
 			--*ret_first;
-		if (addr - e->addr < e->size)
+		if (addr - e->addr < (e->size & OP_SYMBOL_SIZE_MAX))
 			return end;
 	}
 	*ret_first = 0;

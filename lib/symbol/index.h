@@ -3,7 +3,7 @@
  * The functions of one file by address: 12 bytes each, names left where they are.
  *
  * A function covers [addr, addr + size). One without a size (assembly) covers up to the
- * next one or the end of its section; inside a function that has a size it is a label and
+ * next one or the end of its section, at most OP_SYMBOL_GUESS_MAX; inside a function that has a size it is a label and
  * left out. Of several symbols at an address, those of the best class stay, and which of
  * them is meant is decided by their names when asked.
  */
@@ -33,13 +33,20 @@ enum {
 	OP_NAME_SOURCE_SHIFT = 30,
 	OP_NAME_OFFSET_MAX = (1 << OP_NAME_OFFSET_BITS) - 1,
 
+	/* Of op_symbol_entry.size. */
+	OP_SYMBOL_SIZE_MAX = INT32_MAX,
+	/* Code without a size and without a next symbol is believed to be so long. */
+	OP_SYMBOL_GUESS_MAX = 4096,
+
 	/* Functions around one address that are looked at. */
 	OP_SYMBOL_NESTING_MAX = 64,
 };
 
+#define OP_SYMBOL_SIZE_GUESSED (UINT32_C(1) << 31)
+
 struct op_symbol_entry {
 	uint32_t addr; /* from the index's base */
-	uint32_t size;
+	uint32_t size; /* up to OP_SYMBOL_SIZE_MAX; or OP_SYMBOL_SIZE_GUESSED with it */
 	uint32_t name; /* offset, weak, source */
 };
 

@@ -310,6 +310,7 @@ static int find_native(struct op_symbols *s, uint64_t vaddr, struct op_symbol *r
 		.system_name = s->readable ? s->raw : "",
 		.file = "",
 		.start = s->index.base + s->index.entries[first].addr,
+		.guessed = s->index.entries[first].size & OP_SYMBOL_SIZE_GUESSED,
 		.frame_type = mangling == OP_MANGLING_RUST ? "rust" : "native",
 	};
 	return 1;

@@ -7,6 +7,7 @@
 #ifndef OP_SYMBOL_SYMBOLS_H
 #define OP_SYMBOL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct op_symbol {
 	const char *system_name; /* as it stands in the file; "" where it equals name */
 	const char *file;	 /* source file, or "" */
 	uint64_t start;		 /* ELF address of the function */
+	bool guessed;		 /* its end is not told: the address may be behind it */
 	uint32_t line;		 /* of the address, 0: unknown */
 	uint32_t start_line;	 /* of the function, 0: unknown */
 	const char *frame_type;	 /* "native", "rust", "go" */

@@ -6,6 +6,8 @@
  */
 #include "symbol/symbols.h"
 
+#include "dwarf/eh_hdr.h"
+
 #include "builder.h"
 #include "tools.h"
 
@@ -127,6 +129,57 @@ static void test_stripped_has_dynamic_names(void)
 		CHECK_INT(op_symbols_find(o.symbols, op_elf_entry(o.elf), &found), 0);
 		close_opened(&o);
 	}
+}
+
+/* Without names a function is known by where it begins, from any address in it. */
+static void test_stripped_has_starts(void)
+{
+	static const char *const names[] = { "loud", "main", "quiet" };
+	uint64_t start;
+	uint64_t end;
+	struct opened o;
+	size_t i;
+
+	compile("", "full");
+	TOOLS_RUN("strip -o stripped full");
+	open_options(&o, "stripped", NULL);
+	for (i = 0; i < 3; i++) {
+		struct function f = from_nm("full", names[i]);
+		uint64_t at;
+
+		check_none(o.symbols, f.start);
+		for (at = f.start; at < f.start + f.size; at++) {
+			CHECK_INT(op_eh_hdr_function(o.elf, at, &start, &end), 1);
+			CHECK_INT(start, f.start);
+			CHECK_INT(end, f.start + f.size);
+		}
+	}
+	CHECK_INT(op_eh_hdr_function(o.elf, op_elf_entry(o.elf), &start, &end), 1);
+	CHECK_INT(start, op_elf_entry(o.elf));
+	CHECK_INT(op_eh_hdr_function(o.elf, 0, &start, &end), 0);
+	CHECK_INT(op_eh_hdr_function(o.elf, UINT64_MAX, &start, &end), 0);
+	close_opened(&o);
+}
+
+/* A label without a size names what follows it closely, and no code far behind it. */
+static void test_label_ends(void)
+{
+	struct op_symbol found;
+	struct function f;
+	struct opened o;
+	char *text;
+
+	tools_write("s.s", ".text\n.globl label\nlabel: .skip 65536, 0x90\nret\n");
+	TOOLS_RUN("gcc -shared -o label.so s.s");
+	open_options(&o, "label.so", NULL);
+	text = tools_output("nm label.so | grep ' label$'");
+	f.start = strtoul(text, NULL, 16);
+	free(text);
+	check_at(o.symbols, f.start + 100, "label", f.start);
+	CHECK_INT(op_symbols_find(o.symbols, f.start, &found), 1);
+	CHECK(found.guessed);
+	check_none(o.symbols, f.start + 32768);
+	close_opened(&o);
 }
 
 /* Stays valid, as tools_path() does not. */
@@ -530,7 +583,8 @@ TEST_MAIN({ "aliases_and_nesting", test_aliases_and_nesting },
 	  { "every_function_of_nm", test_every_function_of_nm },
 	  { "plain_static_pie", test_plain_static_pie },
 	  { "stripped_has_dynamic_names", test_stripped_has_dynamic_names },
-	  { "debuglink", test_debuglink },
+	  { "stripped_has_starts", test_stripped_has_starts },
+	  { "label_ends", test_label_ends }, { "debuglink", test_debuglink },
 	  { "build_id_directory", test_build_id_directory },
 	  { "mini_debug_info", test_mini_debug_info }, { "assembly", test_assembly },
 	  { "memory_limit", test_memory_limit }, { "cxx", test_cxx },
