@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of Debian's packages."""
 
-from program import ASSEMBLY, TEXT, Program, forever
+from program import NO_UNWIND_DATA, TEXT, Program, forever
 
 MEDIA = [
     Program("convert", needs="convert", bound=0.5,
             load=forever("convert -seed 1 -size 600x600 plasma:fractal -blur 0x8 "
                          "-resize 180% -emboss 2 -colorspace Lab out.png")),
-    Program("ffmpeg", needs="ffmpeg", bound=ASSEMBLY,
+    Program("ffmpeg", needs="ffmpeg", bound=NO_UNWIND_DATA,
             load=forever("ffmpeg -v error -f lavfi -i testsrc2=size=640x360:rate=30 -t 60 "
                          "-c:v libx264 -threads 2 -f null -")),
-    Program("x265", needs="x265 ffmpeg", bound=ASSEMBLY,
+    Program("x265", needs="x265 ffmpeg", bound=NO_UNWIND_DATA,
             make="ffmpeg -v error -y -f lavfi -i testsrc2=size=640x360:rate=30 -t 2 "
                  "-pix_fmt yuv420p in.y4m",
             load=forever("x265 --log-level error --preset medium in.y4m -o out.hevc")),
@@ -62,8 +62,10 @@ BUILDS = [
             load=forever("g++ -O2 -g -c -o big.o big.cc")),
     Program("clang", needs="clang-14", make=C_SOURCE,
             load=forever("clang-14 -O2 -c -o big.o big.c")),
+    # By rustup's proxies where they are, which start the tool they stand for.
     Program("rust", needs="cargo", make="sh $SRC/rust-source.sh 60",
-            load=forever("rm -rf target; cargo build -q --release --offline")),
+            load="PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH; "
+                 + forever("rm -rf target; cargo build -q --release --offline")),
     Program("go-build", needs="go",
             load="export GOCACHE=$DIR/cache GOFLAGS=-mod=mod GOTOOLCHAIN=local; "
                  + forever("rm -rf $DIR/cache; go build -o /dev/null net/http")),
@@ -104,7 +106,7 @@ LANGUAGES = [
             load=forever("perl -ne 'for my $w (split) { $n{$w}++ while $w =~ /[0-9]/g } END { "
                          "print join(\",\", (sort { $n{$a} <=> $n{$b} } keys %n)[0..9]) }' "
                          "text >/dev/null")),
-    Program("openssl", needs="openssl", bound=ASSEMBLY,
+    Program("openssl", needs="openssl", bound=NO_UNWIND_DATA,
             load=forever("openssl speed -seconds 1 -bytes 16384 sha256 aes-256-cbc rsa2048 "
                          "ecdsap256 ed25519")),
     Program("dot", needs="dot",

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs made of tests/wild/sources: what compilers' options and control flow do to stacks."""
 
-from program import ASSEMBLY, Program
+from program import NO_UNWIND_DATA, Program
 
 C = "$SRC/calls.c $SRC/evaluate.c"
+
+# Its compiler wrapper knows no -static-pie.
+MUSL_STATIC_PIE = (
+    "musl-gcc -O2 -fPIE -c %s; libc=$(dirname $(musl-gcc -print-file-name=rcrt1.o)); "
+    "musl-gcc -static -nostartfiles -Wl,-pie,--no-dynamic-linker,-z,text -o work "
+    "$libc/rcrt1.o $libc/crti.o calls.o evaluate.o $libc/crtn.o" % C)
 
 PROGRAMS = [
     Program("lto", needs="gcc", make="gcc -O2 -flto -o work %s" % C, load="exec ./work"),
@@ -17,7 +23,10 @@ PROGRAMS = [
     Program("size-clang", needs="clang-14", make="clang-14 -Oz -s -o work %s" % C,
             load="exec ./work"),
     Program("debug-O0", needs="gcc", make="gcc -O0 -g -o work %s" % C, load="exec ./work"),
-    Program("musl-pie", needs="musl-gcc", make="musl-gcc -O2 -static-pie -o work %s" % C,
+    # Debian's musl has no unwind data at all.
+    Program("musl", needs="musl-gcc", bound=NO_UNWIND_DATA,
+            make="musl-gcc -O2 -o work %s" % C, load="exec ./work"),
+    Program("musl-static-pie", needs="musl-gcc", bound=NO_UNWIND_DATA, make=MUSL_STATIC_PIE,
             load="exec ./work"),
     Program("static", needs="gcc", make="gcc -O2 -static -s -o work %s" % C,
             load="exec ./work"),
@@ -35,6 +44,6 @@ PROGRAMS = [
             make="gcc -O2 -o work $SRC/plugins.c -ldl; for n in 1 2 3 4; do "
                  "gcc -O2 -shared -fPIC -DSTEP=$n -o plugin$n.so $SRC/plugin.c; done",
             load="exec ./work"),
-    Program("no-cfi", needs="gcc", bound=ASSEMBLY,
+    Program("no-cfi", needs="gcc", bound=NO_UNWIND_DATA,
             make="gcc -O2 -o work $SRC/no-cfi.c $SRC/no-cfi.S", load="exec ./work"),
 ]

@@ -21,7 +21,8 @@ class Program:
     warm: float = 0  # seconds of load before the recording, for what starts slowly
 
 
-ASSEMBLY = 10.0  # the bound of what is for the most part assembly written by hand
+# The bound of programs that are for the most part assembly by hand, or code compiled without.
+NO_UNWIND_DATA = 10.0
 
 
 def forever(command):

@@ -77,8 +77,10 @@ def prepare(program, args):
 
 
 def environment(folder):
+    """Debian's programs come before others of their names."""
     return {**os.environ, "DIR": folder, "SRC": os.path.join(HERE, "sources"),
-            "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8"}
+            "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ["PATH"]}
 
 
 def run(program, args, peer):
