@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the stacks of a program: how many end early and why, how many frames have
-no name, how deep they are."""
+"""What is said of the stacks of a program: how many end early and why, how many end well at
+a frame that no stack begins with, how many frames have no name, how deep they are."""
 
 import collections
+import functools
 import math
 import os
 import re
 import statistics
+import struct
 
 ADDRESS = re.compile(r"(\+0x[0-9a-f]+|^0x[0-9a-f]+|^)$")
 ERROR = re.compile(r"\[unwind error: (\w+)\]$")
+
+
+# What a stack begins with: of a process, a thread, a context with its own stack, a goroutine.
+# A goroutine that changes to the scheduler's stack in these is not followed by Go itself.
+BEGIN = re.compile(r"_start|_dl_start_user|__?clone3?|clone3?|__start_context|"
+                   r"runtime\.(goexit|kickoff|rt0_go|mstart|morestack|mcall)(\.abi0)?|"
+                   r"_rt0_amd64_linux")
+ENTRY_BYTES = 64  # of the code at an executable's entry point
+begins = set()  # (file, address) of frames that were such by their names
 
 
 def end_of(frames):
@@ -27,15 +38,40 @@ def end_of(frames):
     return "", frames
 
 
+@functools.lru_cache(maxsize=None)
+def entry_point(path):
+    """Of an ELF file, by its header; None where it cannot be read."""
+    try:
+        with open(path, "rb") as f:
+            head = f.read(32)
+    except OSError:
+        return None
+    return struct.unpack("<Q", head[24:32])[0] if head[:4] == b"\x7fELF" else None
+
+
+def may_begin(sample, frame):
+    """Whether a stack may begin with @frame. The peer gives no names: what begins stacks
+    there was found to do so in ours."""
+    at = os.path.basename(frame.mapping), frame.address
+    entry = entry_point(sample.resource.get("process.executable.path", ""))
+    if BEGIN.fullmatch(frame.name) or (entry is not None and at[0] == os.path.basename(
+            sample.resource["process.executable.path"]) and
+            entry <= frame.address < entry + ENTRY_BYTES):
+        begins.add(at)
+    return at in begins
+
+
 class Verdict:
     """Of one profiler on one program."""
 
-    def __init__(self):
+    def __init__(self, begin=""):
+        self.begin = begin  # a pattern of words: what else a stack of the program begins with
         self.samples = 0
         self.bad = 0
+        self.odd = 0
         self.reasons = collections.Counter()
         self.where = collections.Counter()  # (reason, executable, last frames)
-        self.roots = collections.Counter()  # outermost frames of stacks that end well
+        self.roots = collections.Counter()  # (does it begin stacks, executable, outermost frame)
         self.frames = 0
         self.unnamed = 0
         self.depths = []
@@ -52,11 +88,19 @@ class Verdict:
             self.reasons[reason] += sample.count
             self.where[reason, sample.exe, trail(user)] += sample.count
         elif user:
-            self.roots[sample.exe, trail(user[-1:])] += sample.count
+            outermost = word(user[-1])
+            good = may_begin(sample, user[-1]) or bool(
+                self.begin and re.fullmatch(self.begin, outermost))
+            self.roots[good, sample.exe, outermost] += sample.count
+            self.odd += 0 if good else sample.count
 
     @property
     def bad_share(self):
         return 100 * self.bad / self.samples if self.samples else 0.0
+
+    @property
+    def odd_share(self):
+        return 100 * self.odd / self.samples if self.samples else 0.0
 
     @property
     def unnamed_share(self):

@@ -10,7 +10,7 @@
 #     --no-peer        this project's profiler alone
 #     --seconds N      of each program (default 8)
 #     --hz N           samples a second and CPU (default 99)
-#     --why            list where stacks end early: reason, file, frame
+#     --why            list where stacks end early or oddly: reason, file, frames
 #     --list           the programs that are known
 #     --dir DIR        for inputs and recordings (default: OTELPROF_CACHE/wild)
 #

@@ -113,38 +113,47 @@ def run(program, args, peer):
 
 
 def judged(program, samples):
-    verdict = judge.Verdict()
+    verdict = judge.Verdict(program.begin)
     for sample in samples:
         if not program.exe or re.fullmatch(program.exe, sample.exe):
             verdict.add(sample)
     return verdict
 
 
-HEAD = "%-14s | %6s %6s %6s %5s | %6s %6s %6s %5s | %s" % (
-    "program", "stacks", "bad %", "addr %", "depth", "peer's", "bad %", "addr %", "depth",
-    "why ours end early")
+COLUMNS = "%6s %6s %6s %6s %5s"
+HEAD = "%-15s | %s | %s | %s" % ("program", COLUMNS % ("stacks", "bad %", "odd %", "addr %",
+                                                       "depth"),
+                                 COLUMNS % ("peer's", "bad %", "odd %", "addr %", "depth"),
+                                 "why ours end early")
+
+
+def columns(verdict):
+    if not verdict or not verdict.samples:
+        return COLUMNS % (("-",) * 5)
+    return COLUMNS % (verdict.samples, "%.2f" % verdict.bad_share, "%.2f" % verdict.odd_share,
+                      "%.1f" % verdict.unnamed_share, verdict.depth)
 
 
 def show(program, ours, peer):
-    """Print the row. Returns what is wrong with it, "" where nothing is."""
+    """Print the row. Returns what is wrong with it."""
     wrong = []
     if ours.bad_share > program.bound:
         wrong.append("above %g %%" % program.bound)
+    if ours.odd_share > program.bound:
+        wrong.append("odd above %g %%" % program.bound)
     if peer and ours.above(peer):
         wrong.append("above the peer")
-    columns = ["%6d %6.2f %6.1f %5d" % (v.samples, v.bad_share, v.unnamed_share, v.depth)
-               if v and v.samples else "%6s %6s %6s %5s" % ("-", "-", "-", "-")
-               for v in (ours, peer)]
-    print("%-14s | %s | %s | %s%s" % (program.name, *columns, ours.why(), "".join(
-        "  <- " + w for w in wrong)), flush=True)
+    print("%-15s | %s | %s | %s%s" % (program.name, columns(ours), columns(peer), ours.why(),
+                                      "".join("  <- " + w for w in wrong)), flush=True)
     return wrong
 
 
 def explain(verdict):
     for (reason, exe, frames), count in verdict.where.most_common(12):
         print("    %5d %s in %s: %s" % (count, reason, exe, frames))
-    for (exe, frame), count in verdict.roots.most_common(6):
-        print("    %5d ends well in %s: %s" % (count, exe, frame))
+    for (good, exe, frame), count in verdict.roots.most_common():
+        if not good:
+            print("    %5d odd in %s: %s" % (count, exe, frame))
 
 
 def main():
