@@ -5,6 +5,7 @@
 #     sh examples/install.sh           to build and run
 #     sh examples/install.sh tests     and for tests/run.sh
 #     sh examples/install.sh matrix    and for tests/run.sh --matrix
+#     sh examples/install.sh wild      to build, and for tests/wild/run.sh
 #
 # Nothing is done where all of them are there already.
 set -eu
@@ -17,12 +18,18 @@ tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
+wild="
+	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
+	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
+	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
+	util-linux wrk x265 xz-utils zstd"
 matrix="
 	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs debootstrap util-linux chromium"
 
 case ${1:-} in
 tests) packages="$packages $tests" ;;
 matrix) packages="$packages $tests $matrix" ;;
+wild) packages="$packages $wild" ;;
 esac
 
 # A tool that is there from another source (such as a newer Go) is not installed again.
@@ -31,6 +38,7 @@ for package in $packages; do
 	case $package in
 	golang-go) ! command -v go >/dev/null || continue ;;
 	rustc) ! command -v rustc >/dev/null || continue ;;
+	cargo) ! command -v cargo >/dev/null || continue ;;
 	esac
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$status" = installed ] || missing="$missing $package"
@@ -42,6 +50,13 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
+# Servers of these packages are not to be started.
+policy=/usr/sbin/policy-rc.d
+if [ "${1:-}" = wild ] && [ ! -e $policy ]; then
+	trap 'rm -f $policy' EXIT
+	printf '#!/bin/sh\nexit 101\n' >$policy
+	chmod 755 $policy
+fi
 apt-get -qq update
 # shellcheck disable=SC2086
 apt-get -qq install -y --no-install-recommends $missing >/dev/null

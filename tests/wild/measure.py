@@ -111,6 +111,13 @@ class Record:
                  "--format", "otlp", "--cgroup", group.path], stdout=log, stderr=log)
         time.sleep(0.5)  # it samples after less than half of that
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+
     def finish(self):
         status = suite.end(self.process, 60, signal.SIGINT)
         if status:
