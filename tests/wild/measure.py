@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A load in a control group, and the profilers beside it."""
 
+import hashlib
 import os
 import signal
 import struct
@@ -25,6 +26,15 @@ def read(path):
             return f.read()
     except OSError:
         return None
+
+
+def digest(folder):
+    """Of the contents of the files in @folder."""
+    text = hashlib.sha256()
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as f:
+            text.update(name.encode() + b"\0" + f.read())
+    return text.hexdigest()
 
 
 class Group:

@@ -29,6 +29,7 @@ import otlp
 import suite
 from ports import free_port
 
+SOURCES = os.path.join(HERE, "sources")
 PROGRAMS = installed.PROGRAMS + made.PROGRAMS
 
 
@@ -65,20 +66,20 @@ def prepare(program, args):
             raise suite.Skip("no %s" % need)
     folder = suite.folder(os.path.join(args.dir, program.name))
     stamp = os.path.join(folder, "made")
-    made = measure.read(stamp)
-    if made != program.make:
+    wanted = program.make + (measure.digest(SOURCES) if "$SRC" in program.make else "")
+    if measure.read(stamp) != wanted:
         done = subprocess.run(["sh", "-ec", program.make], cwd=folder, env=environment(folder),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             raise suite.Skip("its input is not made: %s" % done.stderr.strip()[-200:])
         with open(stamp, "w", encoding="utf-8") as f:
-            f.write(program.make)
+            f.write(wanted)
     return folder
 
 
 def environment(folder):
     """Debian's programs come before others of their names."""
-    return {**os.environ, "DIR": folder, "SRC": os.path.join(HERE, "sources"),
+    return {**os.environ, "DIR": folder, "SRC": SOURCES,
             "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ["PATH"]}
 
