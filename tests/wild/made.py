@@ -15,10 +15,8 @@ PROGRAMS = [
     Program("lto", needs="gcc", make="gcc -O2 -flto -o work %s" % C, load="exec ./work"),
     # Hot and cold parts of a function stand apart.
     Program("pgo", needs="gcc",
-            make="gcc -O2 -flto -fprofile-generate -o work.gen %s; ROUNDS=60 ./work.gen; "
-                 "gcc -O3 -flto -fprofile-use -Wno-missing-profile -o work %s; "
-                 "! test -e work.gen-calls.gcda || gcc -O3 -flto -fprofile-use=work.gen-calls.gcda "
-                 "-Wno-missing-profile -o work %s" % (C, C, C),
+            make="gcc -O2 -flto -fprofile-generate -o work %s; ROUNDS=60 ./work; "
+                 "gcc -O3 -flto -fprofile-use -o work %s" % (C, C),
             load="exec ./work"),
     Program("size-clang", needs="clang-14", make="clang-14 -Oz -s -o work %s" % C,
             load="exec ./work"),

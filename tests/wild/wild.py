@@ -78,8 +78,10 @@ def prepare(program, args):
 
 
 def environment(folder):
-    """Debian's programs come before others of their names."""
-    return {**os.environ, "DIR": folder, "SRC": SOURCES,
+    """Debian's programs come before others of their names; what a killed program leaves in
+    its temporary folder is gone with the next run."""
+    temporary = suite.fresh_folder(os.path.join(folder, "tmp"))
+    return {**os.environ, "DIR": folder, "TMPDIR": temporary, "SRC": SOURCES,
             "TOP": TOP, "PORT": str(free_port()), "LC_ALL": "C.UTF-8",
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:" + os.environ["PATH"]}
 
@@ -149,12 +151,14 @@ def show(program, ours, peer):
     return wrong
 
 
-def explain(verdict):
+def explain(verdict, peers):
     for (reason, exe, frames), count in verdict.where.most_common(12):
         print("    %5d %s in %s: %s" % (count, reason, exe, frames))
     for (good, exe, frame), count in verdict.roots.most_common():
         if not good:
             print("    %5d odd in %s: %s" % (count, exe, frame))
+    if peers:
+        print("          the peer: %s" % (peers.why() or "nothing ends early"))
 
 
 def main():
@@ -183,7 +187,7 @@ def table(args, peer):
             status = "FAIL" if wrong else "ok"
             text = "; ".join([text, *wrong])
             if args.why:
-                explain(ours)
+                explain(ours, peers)
         except suite.Skip as e:
             status, text = "skip", str(e)
         except (RuntimeError, OSError, otlp.Malformed) as e:
