@@ -5,9 +5,23 @@
 
 #include "base/checked.h"
 #include "base/macros.h"
+#include "base/reader.h"
 #include "elf/gopclntab_private.h"
 #include "elf/private.h"
 #include "elf/stream.h"
+
+bool op_gopclntab_is_header(const void *bytes)
+{
+	struct op_reader r = op_reader_init(bytes, 8);
+	uint32_t magic = op_read_u32(&r);
+	uint16_t zero = op_read_u16(&r);
+	uint8_t quantum = op_read_u8(&r);
+	uint8_t pointer = op_read_u8(&r);
+
+	return (magic == 0xfffffffb || magic == 0xfffffffa || magic == 0xfffffff0 ||
+		magic == 0xfffffff1) &&
+	       !zero && (quantum == 1 || quantum == 4) && pointer == 8;
+}
 
 enum {
 	SCAN_STREAM_BYTES = 64 << 10,

@@ -19,19 +19,6 @@ enum {
 	STREAM_BYTES = 16 << 10,
 };
 
-bool op_gopclntab_is_header(const void *bytes)
-{
-	struct op_reader r = op_reader_init(bytes, 8);
-	uint32_t magic = op_read_u32(&r);
-	uint16_t zero = op_read_u16(&r);
-	uint8_t quantum = op_read_u8(&r);
-	uint8_t pointer = op_read_u8(&r);
-
-	return (magic == 0xfffffffb || magic == 0xfffffffa || magic == 0xfffffff0 ||
-		magic == 0xfffffff1) &&
-	       !zero && (quantum == 1 || quantum == 4) && pointer == 8;
-}
-
 static int set_version(struct op_gopclntab *t, uint32_t magic)
 {
 	switch (magic) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/evict.h"
 
+#include <errno.h>
+
 #include "process/publish.h"
 #include "process/state.h"
 
@@ -58,4 +60,14 @@ void op_evict_table(struct op_processes *p, const struct op_image *keep)
 		       "The arena is full: gave up the table of %s", image->file);
 		(void)op_table_free(table, p->config.arena, p->now_ns);
 	}
+}
+
+int op_evict_make_table(struct op_processes *p, const struct op_program *program,
+			const struct op_vma *v)
+{
+	int r = op_publish_make_table(p, program, v);
+
+	if (r == -ENOSPC)
+		op_evict_table(p, v->exe->image);
+	return r;
 }

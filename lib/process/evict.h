@@ -5,6 +5,8 @@
 
 struct op_image;
 struct op_processes;
+struct op_program;
+struct op_vma;
 
 /*
  * Give up the tables used least recently, but for @keep, as far as one table is likely to
@@ -12,5 +14,12 @@ struct op_processes;
  * out again after the arena's grace, so the caller tries again later.
  */
 void op_evict_table(struct op_processes *p, const struct op_image *keep);
+
+/*
+ * As op_publish_make_table(). Where the arena is full, tables that nobody needed lately go,
+ * so that a later try finds space.
+ */
+int op_evict_make_table(struct op_processes *p, const struct op_program *program,
+			const struct op_vma *v);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/evict.h"
 #include "process/runtimes.h"
 #include "process/state.h"
 #include "target/open.h"
@@ -106,10 +105,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 		return r;
 	image = v->exe->image;
 	loop = image->runtime && runtime_wanted(p, image->runtime->id);
-	r = op_image_make_table(&p->executables.images, image, loop, p->now_ns);
-	if (r == -ENOSPC)
-		op_evict_table(p, image);
-	return r;
+	return op_image_make_table(&p->executables.images, image, loop, p->now_ns);
 }
 
 /* Whose files a runtime opens. */

@@ -2,6 +2,7 @@
 /* Making a process's tables before its first sample: it was asked for by number. */
 #include <errno.h>
 
+#include "process/evict.h"
 #include "process/layout.h"
 #include "process/processes.h"
 #include "process/publish.h"
@@ -20,7 +21,7 @@ int op_processes_warm(struct op_processes *p, uint32_t pid)
 
 		/* one that fails is walked by frame pointers, as at a first sample */
 		if (v->exe && (v->flags & OP_MAPPING_LAZY))
-			(void)op_publish_make_table(p, proc->program, v);
+			(void)op_evict_make_table(p, proc->program, v);
 	}
 	return op_publish(p, proc, true);
 }

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/macros.h"
+#include "process/evict.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "sample/state.h"
@@ -81,7 +82,7 @@ static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
 		return false;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
-	r = op_publish_make_table(sampler->processes, proc->program, v);
+	r = op_evict_make_table(sampler->processes, proc->program, v);
 	return r >= 0 || !proc->program->until_ns;
 }
 

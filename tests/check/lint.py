@@ -15,6 +15,7 @@ import sys
 from source import C_SUFFIXES, arguments, blank, code, line_of, tracked
 
 LINES_MAX = 600
+FILES_MAX = 20  # .c and .h files of a folder of lib/ or bpf/
 ERROR_RANGE = range(32, 160)
 
 # Folders in the order data flows; a folder calls only those of a later place, its own place,
@@ -206,7 +207,19 @@ def check_text(root):
         lines = text.count("\n")
         if lines > LINES_MAX and suffix(path) in C_SUFFIXES | {".py", ".sh"}:
             notes.append("note: %s has %d lines" % (path, lines))
-    return wrong + list(unneeded(root)), notes
+    return wrong + list(crowded(tracked(root))) + list(unneeded(root)), notes
+
+
+def crowded(paths):
+    """No folder has more source files than a reader takes in."""
+    folders = {}
+    for path in paths:
+        if is_c(path) and path.startswith(("lib/", "bpf/")):
+            folder = str(pathlib.PurePath(path).parent)
+            folders[folder] = folders.get(folder, 0) + 1
+    for folder, count in sorted(folders.items()):
+        if count > FILES_MAX:
+            yield "%s has %d source files, more than %d" % (folder, count, FILES_MAX)
 
 
 def unneeded(root):
@@ -239,13 +252,46 @@ def check_symbols(symbols):
             yield "%s: %s is not static and begins with neither op_ nor otelprof_" % (where, name)
 
 
+def circles(symbols, wanted):
+    """Groups of objects each of which calls, in the end, itself: @symbols are (object, name)
+    pairs of what is defined, @wanted of what is called elsewhere."""
+    home = {name: where for where, name in symbols}
+    calls = {}
+    for where, name in wanted:
+        if home.get(name, where) != where:
+            calls.setdefault(where, {})[home[name]] = name
+    reach = {}
+    for start in calls:
+        seen, todo = set(), [start]
+        while todo:
+            new = set(calls.get(todo.pop(), ())) - seen
+            seen |= new
+            todo += new
+        reach[start] = seen
+    for a in sorted(calls):
+        for b in sorted(calls[a]):
+            if a < b and a in reach.get(b, ()):
+                yield "%s and %s call each other in a circle (%s)" % (a, b, calls[a][b])
+
+
+def check_circles(file, nm):
+    out = subprocess.run([nm, "-A", "-f", "posix", file], check=True, capture_output=True,
+                         text=True).stdout
+    pairs = re.findall(r"\[([^\]]+)\]: (\S+) (\w)", out)
+    return list(circles([(where, name) for where, name, kind in pairs if kind in "TDRBVW"],
+                        [(where, name) for where, name, kind in pairs if kind == "U"]))
+
+
 def check_objects(file, wanted, nm="nm"):
     out = subprocess.run([nm, "-A", "-f", "sysv", "--defined-only", file], check=True,
                          capture_output=True, text=True).stdout
     symbols = list(parse_nm(out))
     if not any(name == wanted for _, name, _, _ in symbols):
         return ["nm finds no %s in %s" % (wanted, file)], []
-    return sorted(check_symbols(symbols)), []
+    wrong = sorted(check_symbols(symbols))
+    if file.endswith(".a"):
+        wrong += check_circles(file, nm)
+    return wrong, []
 
 
 def main(what, *args):

@@ -195,6 +195,21 @@ class Text(unittest.TestCase):
             self.assertEqual(["e.md", "lib/b.h", "lib/elf/a.c"], source.tracked(where))
             self.assertEqual(["lib/elf/a.c"], source.tracked(where, "lib/*.c"))
 
+    def test_circles_of_objects(self):
+        defined = [("a.o", "op_a"), ("b.o", "op_b"), ("c.o", "op_c")]
+        self.assertEqual([], list(lint.circles(defined, [("a.o", "op_b"), ("b.o", "op_c"),
+                                                         ("c.o", "malloc")])))
+        self.assertEqual(["a.o and b.o call each other in a circle (op_b)"],
+                         list(lint.circles(defined, [("a.o", "op_b"), ("b.o", "op_a")])))
+        self.assertTrue(list(lint.circles(defined, [("a.o", "op_b"), ("b.o", "op_c"),
+                                                    ("c.o", "op_a")])))
+
+    def test_a_crowded_folder(self):
+        files = ["lib/x/%d.c" % n for n in range(20)]
+        self.assertEqual([], list(lint.crowded(files + ["lib/y/a.c", "tests/x/a.c"])))
+        self.assertEqual(["lib/x has 21 source files, more than 20"],
+                         list(lint.crowded(files + ["lib/x/a.h"])))
+
     def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'
         self.assertEqual([], list(lint.folders("lib/otlp/a.c", text, lambda name: False)))
