@@ -125,6 +125,14 @@ static void revive(struct op_executables *x, struct op_executable *e, const char
 	e->refs++;
 }
 
+/* Shared memory, as the kernel names it: no file to be opened, and code only where the process
+ * made some. */
+static bool is_shared_memory(const char *path)
+{
+	return strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
+	       strncmp(path, "/SYSV", strlen("/SYSV")) == 0;
+}
+
 int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
 		      uint64_t inode, const char *path, struct op_executable **ret)
 {
@@ -146,6 +154,8 @@ int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev
 	e->dev_major = dev_major;
 	e->dev_minor = dev_minor;
 	e->inode = inode;
+	if (is_shared_memory(path))
+		e->state = OP_EXECUTABLE_FOREIGN;
 	e->next = x->buckets[bucket];
 	x->buckets[bucket] = e;
 	*ret = e;

@@ -49,12 +49,38 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 	return -ENOENT;
 }
 
+static bool is_made(const struct op_vma *v)
+{
+	return !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+}
+
+static int code_mapping(const struct op_runtime_target *base, size_t i,
+			struct op_runtime_mapping *ret)
+{
+	const struct target *t = op_container_of(base, struct target, base);
+	const struct op_layout *layout = t->context->layout;
+	size_t k;
+
+	for (k = 0; k < layout->len; k++) {
+		const struct op_vma *v = &layout->vma[k];
+
+		if (!is_made(v) || i--)
+			continue;
+		*ret = (struct op_runtime_mapping){ .start = v->start,
+						    .end = v->end,
+						    .path = v->exe ? v->exe->path : "" };
+		return 0;
+	}
+	return -ENOENT;
+}
+
 static struct target target_of(const struct op_runtimes_context *context, uint64_t bias)
 {
 	return (struct target){ .base = { .pid = (int)context->pid,
 					  .bias = bias,
 					  .memory = context->memory,
-					  .open_image = open_image },
+					  .open_image = open_image,
+					  .code_mapping = code_mapping },
 				.context = context };
 }
 
@@ -89,7 +115,7 @@ static uint64_t anonymous_code(const struct op_layout *layout)
 	for (i = 0; i < layout->len; i++) {
 		const struct op_vma *v = &layout->vma[i];
 
-		if (!v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN)
+		if (is_made(v))
 			sum = (sum ^ v->start) * UINT64_C(0x9e3779b97f4a7c15) + v->end;
 	}
 	return sum;
@@ -286,7 +312,7 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 
 void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v)
 {
-	bool anonymous = !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+	bool anonymous = is_made(v);
 	uint32_t i;
 
 	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {

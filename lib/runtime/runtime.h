@@ -30,6 +30,13 @@ struct op_runtime_loop {
 	uint64_t range[2][2];
 };
 
+/* An executable mapping of no ELF file: code that the process made. */
+struct op_runtime_mapping {
+	uint64_t start;
+	uint64_t end;
+	const char *path; /* as the kernel names it, or "". Borrowed. */
+};
+
 /* The process an executable was met in. Borrowed during the call. */
 struct op_runtime_target {
 	int pid;
@@ -39,6 +46,10 @@ struct op_runtime_target {
 	 * "ld-musl-"). Caller frees *@ret. Returns 0, -ENOENT or -errno. */
 	int (*open_image)(const struct op_runtime_target *target, const char *prefix,
 			  struct op_elf **ret, uint64_t *ret_bias);
+	/* Number @i of the process's executable mappings that are of no ELF file, by address.
+	 * Returns 0, or -ENOENT behind the last. */
+	int (*code_mapping)(const struct op_runtime_target *target, size_t i,
+			    struct op_runtime_mapping *ret);
 };
 
 /* A function on the stack, for a human. */
