@@ -166,6 +166,7 @@ struct op_mapping {
 enum op_runtime {
 	OP_RUNTIME_NONE = 0,
 	OP_RUNTIME_PYTHON = 1,
+	OP_RUNTIME_PHP = 2,
 	OP_RUNTIME_MAX = 16,
 };
 

@@ -3,6 +3,7 @@
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
+#include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
 
@@ -16,6 +17,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_PYTHON:
 		if (runtimes & (1ULL << OP_RUNTIME_PYTHON))
 			return op_step_python(u);
+		break;
+	case OP_RUNTIME_PHP:
+		if (runtimes & (1ULL << OP_RUNTIME_PHP))
+			return op_step_php(u);
 		break;
 	}
 	/* a runtime whose step is not loaded: its frames stay native */

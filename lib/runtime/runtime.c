@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "runtime/php/php.h"
 #include "runtime/python/python.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
 	&op_runtime_python,
+	&op_runtime_php,
 };
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The PHP step. All frames of a process stand in one chain, innermost first. A C activation
+ * of the loop runs the frames from the one at hand to the next that C code called; a step
+ * pushes one of them. At the run's end the walk goes on with the loop's own native frame, and
+ * the next activation continues where this one ended. So native and PHP frames stand in their
+ * true order.
+ *
+ * Frames of internal functions, which have no activation, stand in the run of the activation
+ * that called them; C code may have called them too, so that mark ends a run only in a frame
+ * of PHP code. Frames without a function are placeholders (generators, calls from amid an
+ * instruction) and are left out.
+ *
+ * A fiber has a C stack of its own. Where the walk comes to its first function it goes on in
+ * the stack that resumed it.
+ */
+#ifndef OP_PHP_STEP_H
+#define OP_PHP_STEP_H
+
+#include "bpf/walk/unwind.h"
+#include "op_php.h"
+
+/* op_state(u)->word */
+enum {
+	OP_PHP_NEXT = 0, /* the next frame, or 0 */
+	OP_PHP_BEGUN =
+		1, /* word 2 of op_php, with a bit that is always set; 0: not begun */
+	OP_PHP_RUN = 2,	   /* where in a run: enum op_php_run */
+	OP_PHP_FIBER = 3,  /* the fiber whose stack is walked, or 0 */
+	OP_PHP_FIRST = 4,  /* the run's first frame */
+	OP_PHP_PUSHED = 5, /* words and frames that were there before the run */
+};
+
+enum op_php_run {
+	OP_PHP_RUN_NONE = 0,
+	OP_PHP_RUN_INTERNAL = 1, /* only internal functions so far */
+	OP_PHP_RUN_CODE = 2,	 /* PHP code: what called it is PHP code too */
+};
+
+enum {
+	OP_PHP_BEGUN_BIT = 63, /* in reserved0 of struct op_php */
+};
+
+/* What a suspended C stack has at its top (boost.context's jump_fcontext). */
+enum {
+#if defined(__TARGET_ARCH_arm64)
+	OP_PHP_SWITCH_FP = 0x90,
+	OP_PHP_SWITCH_PC = 0xa0,
+	OP_PHP_SWITCH_BYTES = 0xb0,
+#else
+	OP_PHP_SWITCH_FP = 0x38,
+	OP_PHP_SWITCH_PC = 0x40,
+	OP_PHP_SWITCH_BYTES = 0x48,
+#endif
+	OP_PHP_CONTEXT_KIND = 8, /* in zend_fiber_context, behind its handle */
+};
+
+/* A byte of word 2 of the process's struct op_php. */
+#define OP_PHP_BYTE(word, member)                                                        \
+	((__u8)((word) >> (__builtin_offsetof(struct op_php, member) % 8 * 8)))
+
+/* Word @off of the process's struct op_php. */
+static __always_inline __u64 op_php_word(struct op_unwind *u, __u32 off)
+{
+	return op_arena_u64(u, op_state(u)->ref, off);
+}
+
+static __always_inline bool op_php_in_jit(struct op_unwind *u)
+{
+	return (u->map_flags & OP_MAPPING_CODE) != 0;
+}
+
+/* The pc of the loop's native frame. JIT code has none of its own: it runs in the loop's. */
+static __always_inline __u64 op_php_loop_pc(struct op_unwind *u)
+{
+	return op_php_in_jit(u) ? op_php_word(u, __builtin_offsetof(struct op_php, body))
+				: u->pc;
+}
+
+/* Go on with the loop's native frame. */
+static __always_inline enum op_next op_php_leave(struct op_unwind *u, __u32 error)
+{
+	if (error) {
+		op_state(u)->error = error;
+		op_state(u)->word[OP_PHP_NEXT] = 0;
+	}
+	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_NONE;
+	if (op_php_in_jit(u)) {
+		u->pc = op_php_loop_pc(u);
+		u->exact = 0;
+		if (!u->pc)
+			return op_end(u, OP_ERROR_php_no_body);
+	}
+	return op_leave_runtime(u, 1);
+}
+
+/* The walk's first activation: find the innermost frame. Returns 0 or an error. */
+static __always_inline __u32 op_php_begin(struct op_unwind *u)
+{
+	__u64 current = op_php_word(u, __builtin_offsetof(struct op_php, current));
+	__u64 fiber = op_php_word(u, __builtin_offsetof(struct op_php, fiber));
+
+	if (!current)
+		return OP_ERROR_php_no_process;
+	if (u->heap_moved)
+		return OP_ERROR_php_late;
+	if (op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8, current))
+		return OP_ERROR_php_read_state;
+	if (fiber && op_platform_read(u, &op_state(u)->word[OP_PHP_FIBER], 8, fiber))
+		return OP_ERROR_php_read_state;
+	op_state(u)->word[OP_PHP_BEGUN] =
+		op_php_word(u, __builtin_offsetof(struct op_php, flags)) |
+		1ULL << OP_PHP_BEGUN_BIT;
+	return 0;
+}
+
+static __always_inline __u64 op_php_field(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_PHP_READ_MAX - 8)));
+}
+
+/* Read the frame at @frame into runtime_bytes. */
+static __always_inline int op_php_read(struct op_unwind *u, __u64 frame, __u64 word)
+{
+	__u32 len = OP_PHP_BYTE(word, frame_previous) + 8;
+
+	op_platform_bound(len);
+	if (len > OP_PHP_READ_MAX)
+		len = OP_PHP_READ_MAX;
+	return op_platform_read(u, u->runtime_bytes, len, frame) ? -1 : 0;
+}
+
+/* How the frame in runtime_bytes was called: OP_PHP_CALL_*. */
+static __always_inline __u64 op_php_call(struct op_unwind *u, __u64 word)
+{
+	return op_php_field(u, OP_PHP_BYTE(word, frame_info)) >> OP_PHP_INFO_SHIFT &
+	       OP_PHP_INFO_MASK;
+}
+
+static __always_inline __u64 op_php_register(struct op_unwind *u, __u32 number)
+{
+	op_platform_bound(number);
+	return u->reg[number & (OP_LEAF_REGS - 1)];
+}
+
+/* Was @frame called by @next? Reads it. */
+static __always_inline bool op_php_called(struct op_unwind *u, __u64 word, __u64 frame,
+					  __u64 next)
+{
+	return !op_php_read(u, frame, word) &&
+	       op_php_field(u, OP_PHP_BYTE(word, frame_previous)) == next;
+}
+
+/*
+ * Is the interrupted activation about to return, with its frames no longer in the chain?
+ * While it has any, its register holds the innermost (@next), or what that called or was
+ * called by: the chain and the register do not change at the same moment.
+ */
+static __always_inline bool op_php_returns(struct op_unwind *u, __u64 word, __u64 next)
+{
+	__u64 frame = op_php_register(u, OP_PHP_BYTE(word, frame_register));
+
+	if (!u->exact || !(OP_PHP_BYTE(word, flags) & OP_PHP_REGISTERS) || frame == next)
+		return false;
+	if (op_php_called(u, word, frame, next))
+		return (op_php_call(u, word) & OP_PHP_CALL_TOP) != 0;
+	if (op_php_called(u, word, next, frame))
+		return false;
+	/* its first instructions, where the frame is still the argument */
+	return op_php_register(u, OP_PHP_BYTE(word, argument_register)) != next;
+}
+
+/* The instruction of the frame in runtime_bytes, which is @frame. What it says itself is of
+ * the last time it was stored; where the loop was interrupted, its register tells. */
+static __always_inline __u64 op_php_opline(struct op_unwind *u, __u64 word, __u64 frame)
+{
+	if (u->exact && (OP_PHP_BYTE(word, flags) & OP_PHP_REGISTERS) != 0 &&
+	    op_php_register(u, OP_PHP_BYTE(word, frame_register)) == frame)
+		return op_php_register(u, OP_PHP_BYTE(word, opline_register));
+	return op_php_field(u, OP_PHP_BYTE(word, frame_opline));
+}
+
+/* Which of the C functions of enum OP_PHP_BEGINS_* began the activation at hand, or
+ * OP_PHP_BEGINNERS. Its return address is at the end of its stack frame. */
+static __always_inline __u32 op_php_beginner(struct op_unwind *u)
+{
+	__u64 ra = 0;
+	__u32 i;
+
+	if (op_read_stack(u, u->loop_cfa - 8, &ra))
+		return OP_PHP_BEGINNERS;
+	for (i = 0; i < OP_PHP_BEGINNERS; i++) {
+		__u32 off = __builtin_offsetof(struct op_php, beginner) + i * 16;
+
+		if (ra > op_php_word(u, off) && ra <= op_php_word(u, off + 8))
+			break;
+	}
+	return i;
+}
+
+/*
+ * The run that began with a fiber's first function has ended: push the loop's native frame,
+ * and go to the stack that resumed the fiber. What is between is the fiber's start.
+ */
+static __always_inline enum op_next op_php_resumer(struct op_unwind *u, __u64 fiber)
+{
+	__u64 word = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
+	__u64 own = fiber + (__u16)word;
+	__u64 caller = 0;
+	__u64 bottom = op_state(u)->word[OP_PHP_NEXT];
+	__u64 kind = 0;
+	__u64 context[2] = { 0, 0 };
+	__u64 saved[2];
+
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	if (op_platform_read(u, &caller, 8, fiber + (__u16)(word >> 16)) ||
+	    op_platform_read(u, &kind, 8, own + OP_PHP_CONTEXT_KIND) ||
+	    op_platform_read(u, context, sizeof(context), caller) ||
+	    op_platform_read(u, &saved[0], 8, context[0] + OP_PHP_SWITCH_FP) ||
+	    op_platform_read(u, &saved[1], 8, context[0] + OP_PHP_SWITCH_PC) ||
+	    op_php_read(u, bottom, op_state(u)->word[OP_PHP_BEGUN]))
+		return op_php_leave(u, OP_ERROR_php_read_fiber);
+	op_push_word(u,
+		     op_frame_word(u->exact && !op_php_in_jit(u) ? OP_FRAME_NATIVE_EXACT
+								 : OP_FRAME_NATIVE,
+				   op_php_loop_pc(u)));
+	u->frames++;
+	op_state(u)->word[OP_PHP_NEXT] = op_php_field(
+		u, OP_PHP_BYTE(op_state(u)->word[OP_PHP_BEGUN], frame_previous));
+	op_state(u)->word[OP_PHP_FIBER] = context[1] == kind ? caller - (__u16)word : 0;
+	u->fp = saved[0];
+	u->pc = saved[1];
+	u->sp = context[0] + OP_PHP_SWITCH_BYTES;
+	u->exact = 0;
+	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_NONE;
+	return op_leave_runtime(u, 0);
+}
+
+/* A run has ended that is this activation's. */
+static __always_inline enum op_next op_php_end_run(struct op_unwind *u)
+{
+	__u64 fiber = op_state(u)->word[OP_PHP_FIBER];
+	__u64 word = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
+	__u64 bottom = 0;
+
+	if (fiber && !op_platform_read(u, &bottom, 8, fiber + (__u16)(word >> 32)) &&
+	    bottom && bottom == op_state(u)->word[OP_PHP_NEXT])
+		return op_php_resumer(u, fiber);
+	return op_php_leave(u, 0);
+}
+
+/*
+ * The frame just pushed was called by C code: does the run end here? What began the
+ * activation tells whether the run can be its own, because the chain and the activations do
+ * not change at the same moment.
+ */
+static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
+{
+	__u32 beginner = op_php_beginner(u);
+	__u64 pushed = op_state(u)->word[OP_PHP_PUSHED];
+	bool is_code = (call & OP_PHP_CALL_CODE) != 0;
+
+	/* What C code called is about to begin, or has just ended, and has no activation: it
+	 * is above this one's frames. */
+	if (beginner == OP_PHP_BEGINS_CODE && !is_code) {
+		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
+		return OP_NEXT_CONTINUE;
+	}
+	/* This activation has no frames any more; these wait for theirs. */
+	if (is_code &&
+	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
+		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
+		u->words = (__u32)(pushed >> 32);
+		u->frames = (__u32)pushed;
+		return op_php_leave(u, 0);
+	}
+	return op_php_end_run(u);
+}
+
+/* By which the string at @addr is told from one that may be there later. */
+static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
+{
+	__u64 head[2]; /* hash, length */
+
+	if (!addr || op_platform_read(u, head, sizeof(head), addr + OP_PHP_STRING_HASH))
+		return 0;
+	return op_php_string_guard(head[0], head[1]);
+}
+
+/* Push the frame of a function that may be freed soon. */
+static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
+					    __u64 opline, __u64 call)
+{
+	__u64 word =
+		op_php_word(u, __builtin_offsetof(struct op_php, fiber_context)) >> 48;
+	__u64 head[3];		  /* type, name, class */
+	__u64 file[2] = { 0, 0 }; /* and the first and last line */
+	__u32 line = 0;
+
+	if (op_platform_read(u, head, sizeof(head), function))
+		return -1;
+	if ((__u8)head[0] != OP_PHP_TYPE_INTERNAL) {
+		if (op_platform_read(u, file, sizeof(file), function + (__u8)word))
+			return -1;
+		if ((__u8)head[0] == OP_PHP_TYPE_EVAL)
+			call |= OP_PHP_CALL_EVAL;
+		if (op_platform_read(u, &line, sizeof(line), opline + (word >> 8)) ||
+		    line < (__u32)file[1] || line > file[1] >> 32)
+			line = 0;
+	}
+	op_push_word(u, op_runtime_word(u, OP_PHP_COPY_WORDS, head[1]));
+	op_push_word(u, (head[2] & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);
+	op_push_word(u, (file[0] & OP_PHP_OPLINE_MASK) | op_php_guard(u, file[0])
+								 << OP_PHP_CALL_SHIFT);
+	op_push_word(u, line | file[1] << 32);
+	return 0;
+}
+
+/* Show the next frame. */
+static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
+{
+	__u64 frame = op_state(u)->word[OP_PHP_NEXT];
+	__u64 function;
+	__u64 opline;
+	__u64 info;
+	__u64 call;
+	__u64 type = 0;
+
+	if (op_php_read(u, frame, word))
+		return op_php_leave(u, OP_ERROR_php_read_frame);
+	function = op_php_field(u, OP_PHP_BYTE(word, frame_function));
+	info = op_php_field(u, OP_PHP_BYTE(word, frame_info));
+	call = op_php_call(u, word);
+	if (function && op_state(u)->word[OP_PHP_RUN] != OP_PHP_RUN_CODE &&
+	    op_platform_read(u, &type, 1, function))
+		return op_php_leave(u, OP_ERROR_php_read_frame);
+	if (function && !op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	op_state(u)->word[OP_PHP_NEXT] =
+		op_php_field(u, OP_PHP_BYTE(word, frame_previous));
+	if (!function)
+		return OP_NEXT_CONTINUE;
+	opline = type == OP_PHP_TYPE_INTERNAL ? 0 : op_php_opline(u, word, frame);
+	if (!(info & OP_PHP_INFO_COPY)) {
+		op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
+		op_push_word(u,
+			     (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);
+	} else if (op_php_push_copy(u, function, opline, call)) {
+		return op_php_leave(u, OP_ERROR_php_read_frame);
+	}
+	u->frames++;
+	if (type == OP_PHP_TYPE_INTERNAL) {
+		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
+		return OP_NEXT_CONTINUE;
+	}
+	op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_CODE;
+	return call & OP_PHP_CALL_TOP ? op_php_top(u, call) : OP_NEXT_CONTINUE;
+}
+
+/* A run begins, or this activation has no frames. */
+static __always_inline bool op_php_enter(struct op_unwind *u, __u64 word)
+{
+	__u64 next = op_state(u)->word[OP_PHP_NEXT];
+	__u64 cfa;
+
+	if (op_php_in_jit(u)) {
+		cfa = op_php_word(u, __builtin_offsetof(struct op_php, body_cfa));
+		u->loop_cfa = (__u32)cfa +
+			      (OP_PHP_BYTE(word, flags) & OP_PHP_BODY_FP ? u->fp : u->sp);
+	}
+	op_state(u)->word[OP_PHP_FIRST] = next;
+	op_state(u)->word[OP_PHP_PUSHED] = (__u64)u->words << 32 | u->frames;
+	return next && !op_php_returns(u, word, next);
+}
+
+/* Push one PHP frame of the loop at u->pc, or go on native. */
+static __always_inline enum op_next op_step_php(struct op_unwind *u)
+{
+	__u64 word;
+	__u32 error;
+
+	if (op_state(u)->error)
+		return op_php_leave(u, 0);
+	if (!op_state(u)->word[OP_PHP_BEGUN]) {
+		error = op_php_begin(u);
+		if (error)
+			return op_php_leave(u, error);
+	}
+	word = op_state(u)->word[OP_PHP_BEGUN];
+	if (op_state(u)->word[OP_PHP_RUN] == OP_PHP_RUN_NONE
+		    ? !op_php_enter(u, word)
+		    : !op_state(u)->word[OP_PHP_NEXT])
+		return op_php_leave(u, 0);
+	return op_php_frame(u, word);
+}
+
+#endif

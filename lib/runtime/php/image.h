@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A PHP executable file: its version, its layout and where its functions are. */
+#ifndef OP_RUNTIME_PHP_IMAGE_H
+#define OP_RUNTIME_PHP_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "elf/file.h"
+#include "runtime/php/layout.h"
+#include "runtime/runtime.h"
+
+#include "op_php.h"
+
+/* Addresses are the ELF file's. */
+struct op_php_image {
+	const struct op_php_layout *layout;
+	uint16_t machine;
+	bool registers;	   /* the loop keeps its frame in a register: a "hybrid" VM */
+	uint64_t executor; /* executor_globals */
+	uint64_t body;	   /* an address in the loop's body; 0: not found */
+	bool body_fp;	   /* its CFA counts from the frame pointer, not from sp */
+	uint32_t body_cfa; /* bytes */
+	uint64_t beginner[OP_PHP_BEGINNERS][2]; /* as of struct op_php */
+};
+
+/* As probe() of struct op_runtime_ops, with the image in *@ret. */
+int op_runtime_php_image(struct op_elf *elf, const char *path, struct op_log *log,
+			 struct op_php_image *ret, struct op_runtime_loop *ret_loop);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where PHP keeps what: a row per minor version. Its binary interface does not change within
+ * one (ZEND_MODULE_API_NO), and nothing publishes it. Not thread-safe (ZTS) builds only.
+ */
+#ifndef OP_RUNTIME_PHP_LAYOUT_H
+#define OP_RUNTIME_PHP_LAYOUT_H
+
+#include <stdint.h>
+
+/* Offsets in bytes. */
+struct op_php_layout {
+	uint16_t version; /* 0x0804: 8.4 */
+	uint16_t current; /* in zend_executor_globals: current_execute_data */
+
+	uint8_t function_bytes; /* of zend_op_array, all that is read */
+	uint8_t last;		/* instructions of it */
+	uint8_t opcodes;
+	uint8_t filename;
+	uint8_t line_start;	/* last line: 4 further */
+	uint16_t active_fiber;	/* in zend_executor_globals; 0: not known, or none */
+	uint16_t fiber_context; /* in zend_fiber */
+	uint16_t fiber_caller;
+	uint16_t fiber_bottom;
+};
+
+/* What has been the same since 7.0. */
+enum {
+	OP_PHP_FRAME_OPLINE = 0, /* zend_execute_data */
+	OP_PHP_FRAME_FUNCTION = 24,
+	OP_PHP_FRAME_INFO = 40,
+	OP_PHP_FRAME_PREVIOUS = 48,
+	OP_PHP_FUNCTION_TYPE = 0, /* zend_function */
+	OP_PHP_FUNCTION_NAME = 8,
+	OP_PHP_FUNCTION_SCOPE = 16,
+	OP_PHP_FUNCTION_COMMON = 24, /* bytes of it that all types have */
+	OP_PHP_CLASS_NAME = 8,	     /* zend_class_entry */
+	OP_PHP_OP_BYTES = 32,	     /* zend_op */
+	OP_PHP_OP_LINE = 24,
+	OP_PHP_STRING_TYPE = 4, /* zend_string */
+	OP_PHP_STRING_LENGTH = 16,
+	OP_PHP_STRING_TEXT = 24,
+	OP_PHP_FUNCTION_BYTES_MAX = 184,
+};
+
+/* zend_function.type */
+enum op_php_type {
+	OP_PHP_FUNCTION_INTERNAL = 1,
+	OP_PHP_FUNCTION_USER = 2,
+	OP_PHP_FUNCTION_EVAL = 4,
+};
+
+/* The row of that version (0x0804), or NULL. */
+const struct op_php_layout *op_runtime_php_layout(uint16_t version);
+
+#endif

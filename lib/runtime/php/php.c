@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of PHP: what is known of a file, of a process, of a frame. */
+#include "runtime/php/php.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "runtime/php/function.h"
+#include "runtime/php/image.h"
+
+#include "op_php.h"
+
+/* DWARF's numbers of ZEND_VM_FP_GLOBAL_REG, ZEND_VM_IP_GLOBAL_REG and the first argument's
+ * register. */
+struct registers {
+	uint8_t frame;
+	uint8_t opline;
+	uint8_t argument;
+};
+
+static const struct registers x86_64 = { 14, 15, 5 }; /* r14, r15, rdi */
+static const struct registers aarch64 = { 27, 28, 0 };
+
+struct php_instance {
+	struct op_php_functions functions;
+	char unknown[32]; /* the name of a frame whose function cannot be read */
+};
+
+static int php_probe(struct op_elf *elf, const char *path, struct op_log *log,
+		     void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_php_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_php_image(elf, path, log, image, ret_loop);
+	if (r == 1)
+		*ret_image = OP_TAKE_PTR(image);
+	return r;
+}
+
+static void php_image_free(void *image)
+{
+	free(image);
+}
+
+static int php_attach(void *image_data, const struct op_runtime_target *target,
+		      struct op_log *log, void *bpf, void **ret_instance)
+{
+	const struct op_php_image *image = image_data;
+	const struct op_php_layout *layout = image->layout;
+	const struct registers *registers =
+		image->machine == EM_AARCH64 ? &aarch64 : &x86_64;
+	struct php_instance *instance = calloc(1, sizeof(*instance));
+	struct op_php *php = bpf;
+	uint32_t i;
+
+	(void)log;
+	if (!instance)
+		return -ENOMEM;
+	op_runtime_php_functions_init(&instance->functions, target->memory, layout);
+	*php = (struct op_php){
+		.current = image->executor + layout->current + target->bias,
+		.body = image->body ? image->body + target->bias : 0,
+		.flags = (uint8_t)((image->registers ? OP_PHP_REGISTERS : 0) |
+				   (image->body_fp ? OP_PHP_BODY_FP : 0)),
+		.body_cfa = image->body_cfa,
+		.frame_opline = OP_PHP_FRAME_OPLINE,
+		.frame_function = OP_PHP_FRAME_FUNCTION,
+		.frame_info = OP_PHP_FRAME_INFO,
+		.frame_previous = OP_PHP_FRAME_PREVIOUS,
+		.frame_register = registers->frame,
+		.opline_register = registers->opline,
+		.argument_register = registers->argument,
+		.function_file = layout->filename,
+		.op_line = OP_PHP_OP_LINE,
+		.fiber_context = layout->fiber_context,
+		.fiber_caller = layout->fiber_caller,
+		.fiber_bottom = layout->fiber_bottom,
+	};
+	/* where a return address stands is known of x86-64 only */
+	for (i = 0; i < OP_PHP_BEGINNERS && image->machine == EM_X86_64; i++) {
+		if (!image->beginner[i][0])
+			continue;
+		php->beginner[i][0] = image->beginner[i][0] + target->bias;
+		php->beginner[i][1] = image->beginner[i][1] + target->bias;
+	}
+	if (layout->active_fiber)
+		php->fiber = image->executor + layout->active_fiber + target->bias;
+	*ret_instance = instance;
+	return 0;
+}
+
+/* Is that OPcache's shared memory? Of its ways to have some (opcache.preferred_memory_model)
+ * the first is what all use. */
+static bool is_shared_memory(const char *path)
+{
+	static const char *const names[] = { "/dev/zero", "/SYSV",
+					     "/dev/shm/ZendAccelerator" };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
+		if (strncmp(path, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* JIT code is what of OPcache's shared memory is executable. */
+static int php_update(void *data, const struct op_runtime_target *target, void *bpf,
+		      struct op_runtime_code *ret)
+{
+	struct op_runtime_mapping m;
+	size_t i;
+
+	(void)data;
+	(void)bpf;
+	for (i = 0; target->code_mapping && ret->len < OP_RUNTIME_RANGES_MAX &&
+		    target->code_mapping(target, i, &m) == 0;
+	     i++)
+		if (is_shared_memory(m.path))
+			ret->range[ret->len++] =
+				(struct op_runtime_range){ .start = m.start,
+							   .end = m.end };
+	return 0;
+}
+
+static void php_detach(void *data)
+{
+	struct php_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_php_functions_deinit(&instance->functions);
+	free(instance);
+}
+
+/* As PHP's own backtraces call it. */
+static const char *name_of(const struct op_php_function *f, uint32_t call)
+{
+	if (f->name[0])
+		return f->name;
+	if (f->type == OP_PHP_FUNCTION_EVAL)
+		return "eval";
+	return call & OP_PHP_CALL_TOP ? "{main}" : "include";
+}
+
+/* The function of a frame of @len words; *@ret_line becomes the line or 0. */
+static int find_function(struct php_instance *instance, const uint64_t *words, size_t len,
+			 const struct op_php_function **ret, uint32_t *ret_line)
+{
+	struct op_php_functions *functions = &instance->functions;
+	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
+	uint64_t low = words[1] & OP_PHP_OPLINE_MASK;
+	struct op_php_names names;
+	int r;
+
+	if (len == OP_PHP_FRAME_WORDS) {
+		r = op_runtime_php_functions_get(functions, addr, low, ret);
+		if (r == 0)
+			*ret_line = op_runtime_php_line(*ret, low);
+		return r;
+	}
+	names = (struct op_php_names){
+		.name = addr,
+		.scope = low,
+		.file = words[2] & OP_PHP_OPLINE_MASK,
+		.file_guard = words[2] >> OP_PHP_CALL_SHIFT,
+		.first_line = words[3] >> 32,
+		.is_eval = words[1] >> OP_PHP_CALL_SHIFT & OP_PHP_CALL_EVAL,
+	};
+	*ret_line = (uint32_t)words[3];
+	return op_runtime_php_functions_by_names(functions, &names, ret);
+}
+
+static int php_describe(void *data, const uint64_t *words, size_t len,
+			struct op_runtime_frame *ret)
+{
+	struct php_instance *instance = data;
+	const struct op_php_function *f;
+	uint64_t reads = instance->functions.reads;
+	uint32_t line = 0;
+	int r;
+
+	if (len != OP_PHP_FRAME_WORDS && len != OP_PHP_COPY_WORDS)
+		return -EBADMSG;
+	r = find_function(instance, words, len, &f, &line);
+	if (r == -ENOMEM)
+		return r;
+	ret->len = 1;
+	if (r < 0) {
+		/* gone before it was read: a name all the same, so that different
+		 * functions stay different */
+		(void)snprintf(instance->unknown, sizeof(instance->unknown),
+			       "php@0x%" PRIx64,
+			       (uint64_t)(words[0] & OP_FRAME_ADDRESS_MASK));
+		ret->function[0] =
+			(struct op_runtime_function){ .name = instance->unknown,
+						      .file = "" };
+		ret->fresh = true;
+		return 0;
+	}
+	ret->function[0] = (struct op_runtime_function){
+		.name = name_of(f, (uint32_t)(words[1] >> OP_PHP_CALL_SHIFT)),
+		.file = f->file,
+		.line = line,
+		.start_line = f->first_line,
+	};
+	ret->fresh = instance->functions.reads != reads;
+	return 0;
+}
+
+static void php_window_end(void *data)
+{
+	struct php_instance *instance = data;
+
+	instance->functions.window++;
+}
+
+static const char *const php_file_names[] = { "php", "libphp", NULL };
+
+const struct op_runtime_ops op_runtime_php = {
+	.id = OP_RUNTIME_PHP,
+	.name = "php",
+	.frame_type = "php",
+	.bpf_size = sizeof(struct op_php),
+	.file_names = php_file_names,
+	.probe = php_probe,
+	.image_free = php_image_free,
+	.attach = php_attach,
+	.detach = php_detach,
+	.update = php_update,
+	.describe = php_describe,
+	.window_end = php_window_end,
+};

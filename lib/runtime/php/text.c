@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/php/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/reader.h"
+#include "runtime/php/function.h"
+#include "runtime/php/layout.h"
+
+#include "op_user_types.h"
+
+#include "op_php.h"
+
+enum {
+	TYPE_STRING = 6,
+	TYPE_MASK =
+		0xf, /* of the type's word; flags and the collector's bits are above */
+	CHUNK_BYTES = 256,
+};
+
+int op_runtime_php_string(const struct op_memory *memory, uint64_t addr, int guard,
+			  struct op_strbuf *to)
+{
+	uint8_t bytes[CHUNK_BYTES];
+	struct op_reader r = op_reader_init(bytes, OP_PHP_STRING_TEXT);
+	uint64_t length;
+	uint64_t hash;
+	int error = op_memory_read(memory, addr, bytes, OP_PHP_STRING_TEXT);
+
+	if (error < 0)
+		return error;
+	op_reader_seek(&r, OP_PHP_STRING_TYPE);
+	if ((op_read_u32(&r) & TYPE_MASK) != TYPE_STRING)
+		return -EBADMSG;
+	op_reader_seek(&r, OP_PHP_STRING_HASH);
+	hash = op_read_u64(&r);
+	length = op_read_u64(&r);
+	if (length > UINT32_MAX ||
+	    (guard >= 0 && op_php_string_guard(hash, length) != (uint64_t)guard))
+		return -EBADMSG;
+	addr += OP_PHP_STRING_TEXT;
+	for (length = OP_MIN(length, (uint64_t)OP_PHP_TEXT_MAX); length;) {
+		size_t n = OP_MIN(length, sizeof(bytes));
+		const uint8_t *end;
+
+		error = op_memory_read(memory, addr, bytes, n);
+		if (error < 0)
+			return error;
+		end = memchr(bytes, 0, n);
+		op_strbuf_add(to, bytes, end ? (size_t)(end - bytes) : n);
+		if (end)
+			break;
+		addr += n;
+		length -= n;
+	}
+	return to->failed ? -ENOMEM : 0;
+}
