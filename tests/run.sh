@@ -8,7 +8,7 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python e2e delivery collector k8s vm backends
+#     SUITE           meson live python php e2e delivery collector k8s vm backends
 #                     valgrind wild: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
+	meson | live | python | php | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -39,7 +39,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python e2e delivery collector k8s backends valgrind"
+	[ -n "$quick" ] || suites="meson live python php e2e delivery collector k8s backends valgrind"
 	[ -z "$matrix" ] || suites="$suites vm wild"
 fi
 
@@ -169,6 +169,11 @@ run_live() {
 run_python() {
 	# shellcheck disable=SC2086
 	truth python "Python" python.py $quick_cells
+}
+
+run_php() {
+	# shellcheck disable=SC2086
+	live php "PHP" python3 tests/php/php.py --otelprof "$otelprof" --dir "$out/php" $quick_cells
 }
 
 run_e2e() {
