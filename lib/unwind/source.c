@@ -15,6 +15,7 @@ struct source {
 	struct op_source_go *go; /* NULL: there is no Go code, or it was read */
 	uint64_t go_start;
 	uint64_t go_end;
+	struct op_source_plt plt; /* end 0: there is none, or it was read */
 };
 
 /* All Go code stands together: read it where its turn is. */
@@ -29,18 +30,38 @@ static int read_go(struct source *s)
 	return r;
 }
 
+static int read_plt(struct source *s)
+{
+	int r = op_source_plt_read(&s->plt, s->b);
+
+	s->plt.end = 0;
+	return r;
+}
+
+/* What is not described by frame information and begins at @pc or before, in its turn. */
+static int read_others(struct source *s, uint64_t pc)
+{
+	int r = 0;
+
+	if (s->plt.end && s->plt.start <= pc && s->plt.start < s->go_start)
+		r = read_plt(s);
+	if (r >= 0 && s->go_start <= pc)
+		r = read_go(s);
+	if (r >= 0 && s->plt.end && s->plt.start <= pc)
+		r = read_plt(s);
+	return r;
+}
+
 static int on_fde(void *data, const struct op_cfi_fde *fde)
 {
 	struct source *s = data;
 	int r;
 
-	if (fde->start >= s->go_start) {
-		r = read_go(s);
-		if (r < 0)
-			return r;
-		if (fde->start < s->go_end)
-			return 0;
-	}
+	r = read_others(s, fde->start);
+	if (r < 0)
+		return r;
+	if (fde->start >= s->go_start && fde->start < s->go_end)
+		return 0;
 	if (!fde->signal)
 		return op_builder_function(s->b, fde->start, fde->end);
 	r = op_builder_signal(s->b, fde->start, fde->end);
@@ -131,9 +152,10 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 	has_go = r > 0;
 	if (has_go)
 		op_source_go_range(s.go, &s.go_start, &s.go_end);
+	(void)op_source_plt_find(elf, &s.plt);
 	r = read_cfi(&s, elf, has_go, log);
 	if (r >= 0)
-		r = read_go(&s);
+		r = read_others(&s, UINT64_MAX);
 	op_source_go_free(s.go);
 	return r < 0 ? r : 0;
 }

@@ -25,4 +25,18 @@ void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 /* Give @b its functions. 0 or -errno. */
 int op_source_go_read(struct op_source_go *go, struct op_builder *b);
 
+/* ---- the procedure linkage table, where it has no frame information ---- */
+
+struct op_source_plt {
+	uint64_t start; /* ELF addresses */
+	uint64_t end;	/* 0: it was read */
+	uint64_t
+		pushed; /* from here on the first entry has pushed lr; 0: there is none */
+};
+
+/* Returns whether @elf has one. */
+bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
+/* Give @b its rows. 0 or -errno. */
+int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
+
 #endif
