@@ -75,7 +75,7 @@ TINY = r"(?:(?:tiny_inner\n)?tiny\n|%s)" % CLOCK
 SHAPES = "".join("f%d_in\nf%d\n" % (n, n) if n in (4, 7, 11, 14, 18, 21) else "f%d\n" % n
                  for n in range(1, 25))
 PLT = r"(?:(?:plt_tiny(?:@plt)?|\[plt\][^\n]*|[\w-]*plt[\w-]*\+0x[0-9a-f]+)\n|%s)*" % CLOCK
-SIGNAL = (chain(1, 12) + "on_signal\n(?:__restore_rt|%s)\n" % NO_NAME +
+SIGNAL = (chain(1, 12) + "on_signal\n(?:__restore_rt|__kernel_rt_sigreturn|%s)\n" % NO_NAME +
           r"(?:tiny\n|(?:__)?setitimer\n)?victim\n" + chain(13, 24))
 # Anything that is not of the chain: the C++ run time's unwinder above the leaf.
 RUNTIME = r"(?:(?!f\d+\n|leaf_)[^\n]+\n)*"

@@ -24,6 +24,7 @@ suite_of() {
 	5.10) echo bullseye ;;
 	6.1) echo bookworm ;;
 	6.12) echo trixie ;;
+	6.1[3-9]) echo trixie-backports ;;
 	*) echo sid ;;
 	esac
 }

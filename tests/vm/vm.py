@@ -114,11 +114,13 @@ class Setup:
             if not path:
                 self.skipped.append((name, why))
                 continue
-            lines.append("%s 2 %d /truth/%s 600" % (name, self.seconds, name))
+            lines.append("%s 2 %d %s 600" % (name, self.seconds, path))
         loads = os.path.join(self.programs, "loads.so")
         subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", os.path.join(HERE, "loads.c"),
                         "-o", loads, "-ldl"], check=True)
-        disk.add_folder(self.programs, "truth")
+        # where they were built: some know where their library is
+        disk.add_folder(self.programs, self.programs.lstrip("/"))
+        disk.add(loads, "truth/loads.so")
         disk.write("cells", "\n".join(lines) + "\n")
 
 
