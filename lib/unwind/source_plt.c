@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The procedure linkage table of aarch64, for which linkers write no frame information. An
- * entry is four to six instructions that jump and touch neither sp nor lr. The first, which
- * calls the dynamic linker, pushes x16 and lr first (ABI for the Arm 64-bit Architecture, "Procedure linkage table").
+ * entry is four to six instructions that jump and touch neither sp nor lr. The first one,
+ * which calls the dynamic linker, pushes x16 and lr.
  */
 #include <elf.h>
 
