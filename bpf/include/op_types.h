@@ -203,8 +203,10 @@ struct op_process_key {
  * how many words follow the first. What they mean is the runtime's (op_python.h).
  */
 enum op_frame_kind {
-	OP_FRAME_NATIVE = 0,	   /* the address is a return address */
-	OP_FRAME_NATIVE_EXACT = 1, /* it was interrupted: leaf, or below a signal */
+	OP_FRAME_NATIVE = 0, /* the address is a return address */
+	/* No call stands before it: the leaf, what a signal interrupted, the code that a
+	 * handler returns to. */
+	OP_FRAME_NATIVE_EXACT = 1,
 	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
 };
 

@@ -236,7 +236,11 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	u->runtime_done = 0;
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	op_push_word(u, op_frame_word(u->exact ? OP_FRAME_NATIVE_EXACT : OP_FRAME_NATIVE,
+	/* A handler returns to the beginning of the kernel's return code: in front of it
+	 * stands no call, but another function. */
+	op_push_word(u, op_frame_word(u->exact || rule.cfa == OP_CFA_SIGNAL
+					      ? OP_FRAME_NATIVE_EXACT
+					      : OP_FRAME_NATIVE,
 				      u->pc));
 	u->frames++;
 
