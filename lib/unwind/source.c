@@ -156,6 +156,8 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 	r = read_cfi(&s, elf, has_go, log);
 	if (r >= 0)
 		r = read_others(&s, UINT64_MAX);
+	if (r >= 0)
+		r = op_source_vdso_read(elf, b);
 	op_source_go_free(s.go);
 	return r < 0 ? r : 0;
 }

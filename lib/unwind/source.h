@@ -39,4 +39,10 @@ bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
 /* Give @b its rows. 0 or -errno. */
 int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 
+/* ---- the vDSO ---- */
+
+/* Give @b what frame information leaves out, where @elf is aarch64's vDSO. After all other
+ * sources. 0, -ENOSPC, -ENOMEM. */
+int op_source_vdso_read(struct op_elf *elf, struct op_builder *b);
+
 #endif
