@@ -98,7 +98,7 @@ GO = (r"(?:(?:" + GO_SYSCALL + r"|main\.cpuNs)\n)*" +
       r"main\.main\nruntime\.main\nruntime\.goexit(?:\.abi0)?\n")
 # The run time's own threads and goroutines.
 GO_OTHERS = (r"(?:(?!main\.)[^\n]+\n)*"
-             r"runtime\.(?:mstart|mcall|systemstack|goexit)(?:\.abi0)?\n(?:runtime\.clone\n)?")
+             r"runtime\.(?:mstart|mcall|systemstack|morestack|goexit)(?:\.abi0)?\n(?:runtime\.clone\n)?")
 # No unwind tables in musl's own start-up code: the stack may end at main or below it.
 MUSL = c_pattern(above=CLOCK, root=r"main\n(?:[^\n]+\n)*")
 STRIP = GCC + " && strip -s {out}"
