@@ -174,12 +174,14 @@ def check_cell(setup, name, out):
 
 
 def loads_of(out):
-    """[(program, instructions, milliseconds)] and [refusal], as loads.c wrote them."""
+    """{program: (instructions, milliseconds)} and [refusal], as loads.c wrote them."""
     loaded, refused = {}, []
     for line in read(out, "loads.tsv").splitlines():
         words = line.split()
         if line.startswith("load "):
-            loaded.setdefault(words[1], (int(words[2]), float(words[3])))
+            # A walker is loaded again when the first process of a runtime is met.
+            name = words[1] + " with Python" * (words[1] in loaded)
+            loaded[name] = (int(words[2]), float(words[3]))
         elif line.startswith("refused "):
             refused.append([line])
         elif refused:
@@ -190,14 +192,14 @@ def loads_of(out):
 
 
 def write_loads(path, arch, table):
-    """The table of docs/kernel-support.md."""
+    """Instructions and milliseconds: the table of docs/kernel-support.md."""
     programs = sorted({p for loaded in table.values() for p in loaded})
     with open(path, "w", encoding="utf-8") as f:
         f.write("| %s | %s |\n|---|%s\n" % (arch, " | ".join(table), "---|" * len(table)))
         for program in programs:
             row = ["%s, %.0f" % (format(v[0], ","), v[1]) if v else "–"
                    for v in (loaded.get(program) for loaded in table.values())]
-            f.write("| `%s` | %s |\n" % (program, " | ".join(row)))
+            f.write("| %s | %s |\n" % (program, " | ".join(row)))
 
 
 class Report:
