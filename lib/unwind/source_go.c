@@ -27,6 +27,9 @@ enum {
 		118, /* tables of 1.16 may be of 1.17, which has them, or not */
 	PUSH_RBP = 0x55,
 	MOV_RBP_BYTES = 8, /* of the longest `MOVQ BP, n(SP)` */
+	/* What the runtime puts between a goroutine and a call it injects, on aarch64: the
+	 * link register, and padding (sigctxt.pushCall). */
+	INJECTED_BYTES = 16,
 };
 
 enum go_kind {
@@ -34,6 +37,7 @@ enum go_kind {
 	GO_TOP,	     /* nothing called it */
 	GO_SIGNAL,   /* the signal trampoline */
 	GO_SWITCHES, /* stacks */
+	GO_INJECTED, /* a signal made it look called, at any instruction */
 };
 
 struct op_source_go {
@@ -45,6 +49,7 @@ struct op_source_go {
 	const struct op_go_function *function;
 	bool switches;
 	bool saves_fp;
+	int32_t below; /* bytes between its frame and its caller's */
 	uint32_t ranges;
 };
 
@@ -121,6 +126,8 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 		return GO_PLAIN;
 	if (has_prefix(name, "runtime.sigreturn"))
 		return GO_SIGNAL;
+	if (strcmp(name, "runtime.asyncPreempt") == 0)
+		return GO_INJECTED;
 	if (flags & OP_GO_TOP_FRAME || has_prefix(name, "_rt0_") ||
 	    is_one_of(name, top, OP_ARRAY_SIZE(top)))
 		return GO_TOP;
@@ -186,11 +193,14 @@ static struct op_rule rule_of(const struct op_source_go *go, int32_t delta)
 			rule.save = OP_SAVE_FP;
 			rule.save_off = -2 * WORD;
 		}
-	} else if (delta) {
-		if (delta > INT16_MAX - WORD)
+		return rule;
+	}
+	rule.cfa_off += go->below;
+	if (delta) {
+		if (delta > INT16_MAX - WORD - INJECTED_BYTES)
 			return (struct op_rule){ .cfa = OP_CFA_INVALID };
 		rule.save = OP_SAVE_PAIR;
-		rule.save_off = (int16_t)(-delta - WORD);
+		rule.save_off = (int16_t)(-go->below - delta - WORD);
 	}
 	return rule;
 }
@@ -242,6 +252,7 @@ static int on_function(void *data, const struct op_go_function *f)
 	go->b->table->fdes++;
 	go->function = f;
 	go->switches = kind == GO_SWITCHES;
+	go->below = go->is_arm && kind == GO_INJECTED ? INJECTED_BYTES : 0;
 	if (kind == GO_SIGNAL)
 		return op_builder_signal_forced(go->b, f->entry, f->end);
 	r = op_builder_function(go->b, f->entry, f->end);
