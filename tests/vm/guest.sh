@@ -33,6 +33,7 @@ record() {
 	echo "VM: cell $name $(tail -n 2 "$name.txt" | head -n 1)"
 }
 
+/truth/bits >bits.txt
 otelprof doctor >doctor.txt 2>&1
 echo "VM: doctor $?"
 name=loads delay=8

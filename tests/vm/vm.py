@@ -124,11 +124,15 @@ class Setup:
                 continue
             lines.append("%s 2 %d %s 600" % (name, self.seconds, path))
         loads = os.path.join(self.programs, "loads.so")
+        bits = os.path.join(self.programs, "bits")
         subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", os.path.join(HERE, "loads.c"),
                         "-o", loads, "-ldl"], check=True)
+        subprocess.run(["gcc", "-O2", "-Wall", os.path.join(HERE, "bits.c"), "-o", bits],
+                       check=True)
         # where they were built: some know where their library is
         disk.add_folder(self.programs, self.programs.lstrip("/"))
         disk.add(loads, "truth/loads.so")
+        disk.add(bits, "truth/bits")
         disk.write("cells", "\n".join(lines) + "\n")
 
 
@@ -193,7 +197,7 @@ def loads_of(out):
 
 def write_loads(path, arch, table):
     """Instructions and milliseconds: the table of docs/kernel-support.md."""
-    programs = sorted({p for loaded in table.values() for p in loaded})
+    programs = sorted({p for loaded in table.values() for p in loaded} - {"op_probe"})
     with open(path, "w", encoding="utf-8") as f:
         f.write("| %s | %s |\n|---|%s\n" % (arch, " | ".join(table), "---|" * len(table)))
         for program in programs:
@@ -232,8 +236,9 @@ def run_kernel(setup, report, version, kernel, cpu):
                    [console[-2000:]])
         return {}
     loaded, refused = loads_of(out)
-    what = "%s, %s, %.0f s" % (release.group(1), "BTF" if "VM: btf yes" in console else
-                               "no BTF", time.monotonic() - started)
+    what = "%s, %s, addresses of %s bits, %.0f s" % (
+        release.group(1), "BTF" if "VM: btf yes" in console else "no BTF",
+        read(out, "bits.txt").strip() or "unknown", time.monotonic() - started)
     report.say("FAIL" if refused or not loaded or "VM: end" not in console else "ok",
                version + "/load", "%d programs loaded, %d refused (%s)" %
                (len(loaded), len(refused), what),
