@@ -16,7 +16,7 @@
 enum {
 	INSTRUCTION = 4,
 	CODE_BYTES_MAX = 65536, /* two pages today */
-	SIGNAL_BYTES = 8,
+	SIGNAL_BYTES = 12, /* two instructions, and where the pc stands during the call */
 };
 
 /* Where the frame of a function is at an instruction. */

@@ -38,7 +38,7 @@ static const struct {
 	{ NOP, NULL },
 	{ 0xd2801168, &SIGNAL },
 	{ 0xd4000001, &SIGNAL },
-	{ NOP, &LEAF },
+	{ NOP, &SIGNAL },
 	/* a function with a frame, which ends at two places */
 	{ NOP, &LEAF },
 	{ PUSH_128, &LEAF },
