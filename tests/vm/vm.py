@@ -53,6 +53,9 @@ SEEN = {"leaf_points": None, "min_samples": 100}
 # There a signal takes long to come: the stack that waits for it is no handler's.
 WAITING = (r"(?:tiny\n|(?:__)?setitimer\n)?victim\n" + known.chain(13, 24) + known.RUN +
            "main\n" + known.LIBC_START)
+# And Go's preemption takes its share: by a signal, then a call that its handler injects.
+PREEMPTED = (r"(?:(?:(?!main\.)[^\n]+\n)*(?:runtime\.sigtramp[^\n]*\n(?:__kernel_rt_sigreturn|"
+             r"runtime\.sigreturn[^\n]*)|runtime\.asyncPreempt[^\n]*)\n)?")
 # While a landing pad is installed the stack is of two frames at once (see tests/truth/cells.py):
 # on aarch64 libgcc copies 97 registers for it, one after the other.
 THROWING = {"x86_64": 0.97, "aarch64": 0.90}
@@ -69,6 +72,8 @@ class Setup:
         self.dir = os.path.abspath(args.dir)
         self.cells = {**known.CELLS, **(AARCH64 if args.arch == "aarch64" else {})}
         self.cells["signals"] = replace(self.cells["signals"], others=WAITING)
+        self.cells["go"] = replace(self.cells["go"],
+                                   pattern=PREEMPTED + self.cells["go"].pattern)
         self.cells["cpp-throw"] = replace(self.cells["cpp-throw"], exact=THROWING[args.arch])
         self.names = args.cells.split(",") if args.cells else QUICK + (
             list(AARCH64) if args.arch == "aarch64" else [])
