@@ -324,7 +324,7 @@ static void read_registers(int tid, struct op_registers *ret)
 #endif
 }
 
-void live_walk(struct live *live, int tid, struct op_host_stack *ret)
+void live_walk_stopped(struct live *live, int tid, struct op_host_stack *ret)
 {
 	struct op_registers registers;
 	struct op_host_input input = { .arena = live->arena,
@@ -333,6 +333,13 @@ void live_walk(struct live *live, int tid, struct op_host_stack *ret)
 				       .registers = &registers,
 				       .memory = &live->memory,
 				       .heap_moved = live->heap_moved };
+
+	read_registers(tid, &registers);
+	CHECK_OK(op_host_unwind(&input, ret));
+}
+
+void live_stop(int tid)
+{
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
@@ -342,8 +349,12 @@ void live_walk(struct live *live, int tid, struct op_host_stack *ret)
 	}
 	CHECK_OK(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
 	CHECK(waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status));
-	read_registers(tid, &registers);
-	CHECK_OK(op_host_unwind(&input, ret));
+}
+
+void live_walk(struct live *live, int tid, struct op_host_stack *ret)
+{
+	live_stop(tid);
+	live_walk_stopped(live, tid, ret);
 	CHECK_OK(ptrace(PTRACE_DETACH, tid, NULL, NULL));
 }
 

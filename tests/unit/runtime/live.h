@@ -57,6 +57,10 @@ void live_open(struct live *live);
 int live_thread_slot(struct live *live, uint32_t key, struct op_thread_slot *ret);
 /* Stop its thread @tid, walk its stack, let it go on. */
 void live_walk(struct live *live, int tid, struct op_host_stack *ret);
+/* Stop its thread @tid by ptrace, for the caller to go on with. */
+void live_stop(int tid);
+/* Walk the stack of a thread that is stopped. */
+void live_walk_stopped(struct live *live, int tid, struct op_host_stack *ret);
 /* Is @word a native frame in the interpreter's loop? */
 bool live_in_loop(const struct live *live, uint64_t word);
 /* Its threads; returns how many. */
