@@ -3,6 +3,7 @@
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
+#include "bpf/runtime/hotspot.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
@@ -21,6 +22,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_PHP:
 		if (runtimes & (1ULL << OP_RUNTIME_PHP))
 			return op_step_php(u);
+		break;
+	case OP_RUNTIME_HOTSPOT:
+		if (runtimes & (1ULL << OP_RUNTIME_HOTSPOT))
+			return op_step_hotspot(u);
 		break;
 	}
 	/* a runtime whose step is not loaded: its frames stay native */

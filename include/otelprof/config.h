@@ -45,7 +45,8 @@ struct otelprof_attribute {
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 
 /* otelprof_config.runtimes_off: a bit a language runtime */
-#define OTELPROF_RUNTIME_PYTHON (UINT64_C(1) << 1)
+#define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
+#define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "runtime/hotspot/hotspot.h"
 #include "runtime/php/php.h"
 #include "runtime/python/python.h"
 
 static const struct op_runtime_ops *const runtimes[] = {
 	&op_runtime_python,
 	&op_runtime_php,
+	&op_runtime_hotspot,
 };
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)

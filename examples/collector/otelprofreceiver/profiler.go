@@ -67,7 +67,8 @@ import (
 
 // runtimes are the language runtimes of the library that can be left out.
 var runtimes = map[string]C.uint64_t{
-	"python": C.OTELPROF_RUNTIME_PYTHON,
+	"hotspot": C.OTELPROF_RUNTIME_HOTSPOT,
+	"python":  C.OTELPROF_RUNTIME_PYTHON,
 }
 
 // profiler is a handle of the library. All its methods but wake belong to one goroutine.

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * HotSpot: what the step needs of a process, and the words of its frames.
+ *
+ * A frame has two words. Word 0: OP_FRAME_HOTSPOT and an address; word 1: what that is
+ * (enum op_hotspot_kind) in the highest 4 bits, and where in it.
+ */
+#ifndef OP_HOTSPOT_H
+#define OP_HOTSPOT_H
+
+enum {
+	OP_HOTSPOT_FRAME_WORDS = 2,
+	OP_HOTSPOT_KIND_SHIFT = 60,
+	OP_HOTSPOT_HEAPS = 3,	/* code heaps */
+	OP_HOTSPOT_RULES = 480, /* of an interpreter */
+	OP_HOTSPOT_RULES_STEPS = 9,
+};
+
+/* What word 0 names, and what the low bits of word 1 are. */
+enum op_hotspot_kind {
+	OP_HOTSPOT_METHOD = 0, /* a Method; the address of the bytecode that runs, or 0 */
+	OP_HOTSPOT_ENTERED = 1, /* a Method at its begin */
+	OP_HOTSPOT_CODELET = 2, /* a pc in a method of the interpreter's own */
+	OP_HOTSPOT_STUB = 3,	/* a pc in other code; pc - its CodeBlob, or 0 */
+};
+
+/*
+ * How the caller of code at a pc of the interpreter is found. A Java method's frame
+ * (frame_x86.hpp) is, downwards from fp: {return address, caller's fp <- fp, caller's sp,
+ * last sp, Method, ...}.
+ */
+enum op_hotspot_frame {
+	OP_HOTSPOT_SLOT = 0,  /* the frame is made; the bytecode is in its slot */
+	OP_HOTSPOT_BCP = 1,   /* the same; the bytecode's address is in a register, too */
+	OP_HOTSPOT_BEGUN = 2, /* the frame is made; no bytecode has run */
+	OP_HOTSPOT_HALF = 3,  /* fp is its frame; the Method is in a register alone */
+	OP_HOTSPOT_ENTRY = 4, /* the frame is not made: fp is the caller's */
+	OP_HOTSPOT_GONE = 5,  /* no more */
+};
+
+/* Where the return address is while there is no frame. */
+enum op_hotspot_return {
+	OP_HOTSPOT_RETURN_UNKNOWN = 0,
+	OP_HOTSPOT_RETURN_SP = 1,    /* at sp */
+	OP_HOTSPOT_RETURN_BELOW = 2, /* at sp + 8 */
+	OP_HOTSPOT_RETURN_REG = 16,  /* 16 + a register's DWARF number */
+};
+
+/* Holds from its address to that of the next. */
+struct op_hotspot_rule {
+	__u32 at;   /* from the interpreter's first byte */
+	__u8 frame; /* enum op_hotspot_frame */
+	__u8 where; /* enum op_hotspot_return */
+	__u16 reserved0;
+};
+
+struct op_hotspot_heap {
+	__u64 low;
+	__u64 high;
+	__u64 segmap;
+};
+
+/* A process. Offsets in bytes. */
+struct op_hotspot {
+	__u64 interpreter; /* [interpreter, interpreter_end) */
+	__u64 interpreter_end;
+	__u64 call_stub; /* where Java code returns to the VM */
+	__u64 vm;	 /* [vm, vm_end): code of libjvm.so */
+	__u64 vm_end;
+	struct op_hotspot_heap heap[OP_HOTSPOT_HEAPS];
+	__s16 bcp_slot; /* from fp */
+	__u8 log2_segment;
+	__u8 block_bytes;
+	__u8 blob_frame_size; /* offsets in a CodeBlob */
+	__u8 blob_frame_complete;
+	__u8 blob_code;
+	__u8 blob_code_is_pointer;
+	__u32 rule_count;
+	__u32 reserved0;
+	struct op_hotspot_rule rule[OP_HOTSPOT_RULES];
+};
+
+_Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
+_Static_assert(sizeof(struct op_hotspot) == 128 + OP_HOTSPOT_RULES * 8, "layout");
+_Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES, "the search reaches all");
+
+#endif

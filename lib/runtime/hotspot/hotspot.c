@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of HotSpot: what is known of a file, of a process, of a frame. */
+#include "runtime/hotspot/hotspot.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "runtime/hotspot/code.h"
+#include "runtime/hotspot/layout.h"
+#include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/methods.h"
+
+#include "op_hotspot.h"
+
+enum {
+	NO_ZERO_SINCE = 20, /* compressed numbers without the byte 0 */
+	NAME_MAX_BYTES = 96,
+};
+
+struct hotspot_instance {
+	const struct op_memory *memory;
+	struct op_hotspot_layout layout;
+	struct op_hotspot bpf; /* as published */
+	struct op_hotspot_methods methods;
+	char name[NAME_MAX_BYTES]; /* of a frame that is no method's */
+};
+
+static int hotspot_probe(struct op_elf *elf, const char *path, struct op_log *log,
+			 void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_hotspot_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_hotspot_image(elf, image);
+	if (r <= 0)
+		return r;
+	if (op_elf_machine(elf) != EM_X86_64) {
+		op_log(log, OP_LOG_WARNING,
+		       "%s: HotSpot is known on x86-64 alone; its frames stay native",
+		       path);
+		return -ENOTSUP;
+	}
+	*ret_loop = (struct op_runtime_loop){ .count = 0 };
+	*ret_image = OP_TAKE_PTR(image);
+	return 1;
+}
+
+static void hotspot_image_free(void *image)
+{
+	free(image);
+}
+
+/* A VM that is not understood is the file's; all else is one process's, mostly its end. */
+static void note_unknown(struct op_hotspot_image *image,
+			 const struct op_runtime_target *target, struct op_log *log,
+			 uint32_t version, const char *missing, int why)
+{
+	bool news = (why == -ENOTSUP || why == -EBADMSG) && !image->warned;
+
+	if (why == -EAGAIN || why == -ESRCH)
+		return;
+	image->warned |= news;
+	op_log(log, news ? OP_LOG_WARNING : OP_LOG_DEBUG,
+	       "process %d: HotSpot %" PRIu32
+	       " is not understood (%s%s%s); its frames stay native",
+	       target->pid, version, missing ? missing : "", missing ? ": " : "",
+	       strerror(-why));
+}
+
+static int hotspot_attach(void *image_data, const struct op_runtime_target *target,
+			  struct op_log *log, void *bpf, void **ret_instance)
+{
+	_cleanup_free_ struct hotspot_instance *instance = calloc(1, sizeof(*instance));
+	struct op_hotspot_image *image = image_data;
+	const char *missing = NULL;
+	int r;
+
+	if (!instance)
+		return -ENOMEM;
+	r = op_runtime_hotspot_layout(target->memory, image, target->bias,
+				      &instance->layout, &missing);
+	if (r == 0)
+		r = op_runtime_hotspot_code(target->memory, &instance->layout,
+					    &instance->bpf);
+	if (r == -EFAULT) /* the file is mapped, and not relocated yet */
+		r = -EAGAIN;
+	if (r < 0) {
+		note_unknown(image, target, log, instance->layout.version, missing, r);
+		return r;
+	}
+	instance->bpf.vm = image->text + target->bias;
+	instance->bpf.vm_end = image->text_end + target->bias;
+	instance->memory = target->memory;
+	op_runtime_hotspot_methods_init(&instance->methods, target->memory,
+					&instance->layout);
+	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
+	*ret_instance = OP_TAKE_PTR(instance);
+	return 0;
+}
+
+static void hotspot_detach(void *data)
+{
+	struct hotspot_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_hotspot_methods_deinit(&instance->methods);
+	free(instance);
+}
+
+/* A code heap's address space is set aside once; what is committed of it grows. */
+static int hotspot_update(void *data, const struct op_runtime_target *target, void *bpf,
+			  struct op_runtime_code *ret)
+{
+	struct hotspot_instance *instance = data;
+	size_t i;
+
+	(void)target;
+	(void)bpf;
+	ret->len = 0;
+	for (i = 0; i < OP_HOTSPOT_HEAPS; i++) {
+		const struct op_hotspot_heap *heap = &instance->bpf.heap[i];
+
+		if (heap->low)
+			ret->range[ret->len++] =
+				(struct op_runtime_range){ .start = heap->low,
+							   .end = heap->high };
+	}
+	return 0;
+}
+
+static int describe_method(struct hotspot_instance *instance, uint64_t addr, uint64_t bcp,
+			   bool begins, struct op_runtime_function *ret)
+{
+	const struct op_hotspot_method *method;
+	struct op_hotspot_line line;
+	uint32_t bci;
+	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, bcp, &method);
+
+	if (r < 0)
+		return r;
+	bci = bcp ? (uint32_t)(bcp - method->code) : 0;
+	line = op_runtime_hotspot_line(method->text + method->lines, method->lines_len,
+				       instance->layout.version >= NO_ZERO_SINCE, bci);
+	*ret = (struct op_runtime_function){ .name = method->text,
+					     .file = method->text + method->file,
+					     .line = bcp || begins ? line.line : 0,
+					     .start_line = line.first };
+	return 0;
+}
+
+/* A blob's name, or of compiled code the method's. */
+static int describe_blob(struct hotspot_instance *instance, uint64_t blob,
+			 struct op_runtime_function *ret)
+{
+	const struct op_hotspot_layout *l = &instance->layout;
+	uint64_t method;
+	int r = op_runtime_hotspot_blob_name(instance->memory, l, blob, instance->name);
+
+	if (r < 0)
+		return r;
+	if (strstr(instance->name, "nmethod") && l->there[OP_HOTSPOT_NMETHOD_METHOD] &&
+	    op_memory_read(instance->memory, blob + l->at[OP_HOTSPOT_NMETHOD_METHOD],
+			   &method, sizeof(method)) == 0)
+		return describe_method(instance, method, 0, false, ret);
+	*ret = (struct op_runtime_function){ .name = instance->name, .file = "" };
+	return r ? 0 : -EBADMSG;
+}
+
+static int describe_stub(struct hotspot_instance *instance, uint64_t pc, uint64_t offset,
+			 struct op_runtime_function *ret)
+{
+	if (pc == instance->bpf.call_stub) {
+		*ret = (struct op_runtime_function){ .name = "call_stub", .file = "" };
+		return 0;
+	}
+	return describe_blob(instance, pc - offset, ret);
+}
+
+static int describe_codelet(struct hotspot_instance *instance, uint64_t pc,
+			    struct op_runtime_function *ret)
+{
+	int r = op_runtime_hotspot_codelet_name(instance->memory, &instance->layout, pc,
+						instance->name, sizeof(instance->name));
+
+	*ret = (struct op_runtime_function){ .name = instance->name, .file = "" };
+	return r < 0 ? r : 0;
+}
+
+static int hotspot_describe(void *data, const uint64_t *words, size_t len,
+			    struct op_runtime_frame *ret)
+{
+	struct hotspot_instance *instance = data;
+	uint64_t reads = instance->methods.reads;
+	uint64_t addr = words[0] & OP_FRAME_ADDRESS_MASK;
+	uint64_t where;
+	int r = -EBADMSG;
+
+	if (len != OP_HOTSPOT_FRAME_WORDS)
+		return -EBADMSG;
+	where = words[1] & OP_FRAME_ADDRESS_MASK;
+	switch (words[1] >> OP_HOTSPOT_KIND_SHIFT) {
+	case OP_HOTSPOT_METHOD:
+		r = describe_method(instance, addr, where, false, &ret->function[0]);
+		break;
+	case OP_HOTSPOT_ENTERED:
+		r = describe_method(instance, addr, 0, true, &ret->function[0]);
+		break;
+	case OP_HOTSPOT_CODELET:
+		r = describe_codelet(instance, addr, &ret->function[0]);
+		break;
+	case OP_HOTSPOT_STUB:
+		r = describe_stub(instance, addr, where, &ret->function[0]);
+		break;
+	default:
+		break;
+	}
+	if (r == -ENOMEM)
+		return r;
+	ret->len = 1;
+	ret->fresh = instance->methods.reads != reads;
+	if (r < 0) {
+		/* gone before it was read: a name all the same, so that different
+		 * functions stay different */
+		(void)snprintf(instance->name, sizeof(instance->name), "java@0x%" PRIx64,
+			       addr);
+		ret->function[0] = (struct op_runtime_function){ .name = instance->name,
+								 .file = "" };
+		ret->fresh = true;
+	}
+	return 0;
+}
+
+static void hotspot_window_end(void *data)
+{
+	struct hotspot_instance *instance = data;
+
+	instance->methods.window++;
+}
+
+static const char *const hotspot_file_names[] = { "libjvm.so", NULL };
+
+const struct op_runtime_ops op_runtime_hotspot = {
+	.id = OP_RUNTIME_HOTSPOT,
+	.name = "hotspot",
+	.frame_type = "jvm",
+	.bpf_size = sizeof(struct op_hotspot),
+	.file_names = hotspot_file_names,
+	.probe = hotspot_probe,
+	.image_free = hotspot_image_free,
+	.attach = hotspot_attach,
+	.detach = hotspot_detach,
+	.update = hotspot_update,
+	.describe = hotspot_describe,
+	.window_end = hotspot_window_end,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a HotSpot VM keeps what. libjvm.so publishes it for debuggers: the exported tables
+ * gHotSpotVMStructs (type, field, offset or address) and gHotSpotVMTypes (type, size). Its
+ * constructors fill them, so they are read from the process; and from each one, because a
+ * process could write what it likes there.
+ */
+#ifndef OP_RUNTIME_HOTSPOT_LAYOUT_H
+#define OP_RUNTIME_HOTSPOT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "elf/file.h"
+
+/* The exported symbols that say where a table stands and how it is laid out. */
+enum op_hotspot_symbol {
+	OP_HOTSPOT_STRUCTS,
+	OP_HOTSPOT_STRUCT_STRIDE,
+	OP_HOTSPOT_STRUCT_TYPE,
+	OP_HOTSPOT_STRUCT_FIELD,
+	OP_HOTSPOT_STRUCT_STATIC,
+	OP_HOTSPOT_STRUCT_OFFSET,
+	OP_HOTSPOT_STRUCT_ADDRESS,
+	OP_HOTSPOT_TYPES,
+	OP_HOTSPOT_TYPE_STRIDE,
+	OP_HOTSPOT_TYPE_NAME,
+	OP_HOTSPOT_TYPE_SIZE,
+	OP_HOTSPOT_SYMBOLS,
+};
+
+/* A libjvm.so, by ELF addresses. */
+struct op_hotspot_image {
+	uint64_t symbol[OP_HOTSPOT_SYMBOLS];
+	uint64_t text; /* [text, text_end): its code */
+	uint64_t text_end;
+	bool warned; /* of a layout that is not understood; once per file */
+};
+
+/* What is read of the tables. Offsets in bytes; _ADDRESS: the address of a static member;
+ * _BYTES: the size of a type. */
+enum op_hotspot_field {
+	OP_HOTSPOT_VERSION_ADDRESS, /* Abstract_VM_Version::_vm_major_version, an int */
+
+	OP_HOTSPOT_INTERPRETER_ADDRESS, /* AbstractInterpreter::_code, a StubQueue * */
+	OP_HOTSPOT_QUEUE_BUFFER,
+	OP_HOTSPOT_QUEUE_BEGIN,
+	OP_HOTSPOT_QUEUE_END,
+	OP_HOTSPOT_QUEUE_COUNT,
+	OP_HOTSPOT_CODELET_BYTES,
+	OP_HOTSPOT_CODELET_SIZE,
+	OP_HOTSPOT_CODELET_DESCRIPTION,
+	OP_HOTSPOT_CODELET_BYTECODE,
+	OP_HOTSPOT_CALL_STUB_ADDRESS, /* StubRoutines::_call_stub_return_address */
+
+	OP_HOTSPOT_HEAPS_ADDRESS, /* CodeCache::_heaps, a GrowableArray<CodeHeap *> *; 9 */
+	OP_HOTSPOT_HEAP_ADDRESS,  /* CodeCache::_heap, a CodeHeap *; 8 */
+	OP_HOTSPOT_ARRAY_LEN,
+	OP_HOTSPOT_ARRAY_DATA,
+	OP_HOTSPOT_HEAP_MEMORY,
+	OP_HOTSPOT_HEAP_SEGMAP,
+	OP_HOTSPOT_HEAP_LOG2_SEGMENT,
+	OP_HOTSPOT_SPACE_LOW,
+	OP_HOTSPOT_SPACE_HIGH,
+	OP_HOTSPOT_BLOCK_BYTES, /* HeapBlock: what stands before a blob */
+
+	OP_HOTSPOT_BLOB_NAME,
+	OP_HOTSPOT_BLOB_SIZE,
+	OP_HOTSPOT_BLOB_FRAME_SIZE,	/* in words */
+	OP_HOTSPOT_BLOB_FRAME_COMPLETE, /* from the code's begin */
+	OP_HOTSPOT_BLOB_CODE_BEGIN,	/* 9 to 22: a pointer */
+	OP_HOTSPOT_BLOB_CODE_OFFSET,	/* else: from the blob */
+	OP_HOTSPOT_NMETHOD_METHOD,
+
+	OP_HOTSPOT_METHOD_BYTES,
+	OP_HOTSPOT_METHOD_CONST,
+	OP_HOTSPOT_CONST_BYTES,
+	OP_HOTSPOT_CONST_WORDS, /* of the object with all that follows it */
+	OP_HOTSPOT_CONST_CONSTANTS,
+	OP_HOTSPOT_CONST_CODE_SIZE,
+	OP_HOTSPOT_CONST_FLAGS,
+	OP_HOTSPOT_CONST_NAME,
+	OP_HOTSPOT_CONST_SIGNATURE,
+	OP_HOTSPOT_POOL_BYTES,
+	OP_HOTSPOT_POOL_LENGTH,
+	OP_HOTSPOT_POOL_HOLDER,
+	OP_HOTSPOT_POOL_FILE,  /* the source file's name: 15 and later */
+	OP_HOTSPOT_KLASS_FILE, /* the same before */
+	OP_HOTSPOT_KLASS_NAME,
+	OP_HOTSPOT_SYMBOL_LENGTH, /* 16 bits */
+	OP_HOTSPOT_SYMBOL_BODY,
+	OP_HOTSPOT_FIELDS,
+};
+
+enum {
+	OP_HOTSPOT_ENTRIES_MAX = 4096, /* of each table; JDK 11 has the most, 837 */
+	OP_HOTSPOT_STRIDE_MAX = 128,
+	OP_HOTSPOT_NAME_MAX = 128,    /* bytes of a type's or a field's name */
+	OP_HOTSPOT_OFFSET_MAX = 8192, /* of a field, and the size of a type */
+};
+
+struct op_hotspot_layout {
+	uint32_t version; /* 8, 11, 17, … */
+	uint64_t at[OP_HOTSPOT_FIELDS];
+	bool there[OP_HOTSPOT_FIELDS];
+};
+
+/* Returns 1 with *@ret where @elf is a libjvm.so, 0 where it is none, -errno. */
+int op_runtime_hotspot_image(struct op_elf *elf, struct op_hotspot_image *ret);
+
+/* Read the tables of a process where the image stands at @bias. Returns 0 with *@ret;
+ * -EAGAIN where they are not filled yet; -EBADMSG where they make no sense or lack what is
+ * needed, with the missing type in *@ret_missing (static, or NULL); the error of reading. */
+int op_runtime_hotspot_layout(const struct op_memory *memory,
+			      const struct op_hotspot_image *image, uint64_t bias,
+			      struct op_hotspot_layout *ret, const char **ret_missing);
+
+/* A NUL-terminated string of the process, at most @size bytes with the NUL; longer ones
+ * are cut. Returns its length or the error of reading. */
+int op_runtime_hotspot_text(const struct op_memory *memory, uint64_t addr, char *ret,
+			    size_t size);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/hotspot/methods.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/reader.h"
+#include "base/strbuf.h"
+#include "runtime/hotspot/names.h"
+
+enum {
+	OBJECT_BYTES_MAX = 512, /* of a Method, ConstMethod or ConstantPool's head */
+	HAS_LINES = 1 << 0,	/* ConstMethod::_has_linenumber_table */
+	SLOT_TAG = 1,		/* of a constant pool's slot */
+	WORD_BYTES = 8,
+};
+
+/* What is constant in a Method. */
+struct head {
+	uint64_t const_method;
+	uint64_t pool;
+	uint64_t words; /* of the ConstMethod, tables included */
+	uint32_t code_bytes;
+	uint32_t flags;
+	uint32_t name;
+	uint32_t signature;
+};
+
+void op_runtime_hotspot_methods_init(struct op_hotspot_methods *methods,
+				     const struct op_memory *memory,
+				     const struct op_hotspot_layout *layout)
+{
+	*methods = (struct op_hotspot_methods){ .memory = memory, .layout = layout };
+}
+
+static void drop_all(struct op_hotspot_methods *methods)
+{
+	size_t i;
+
+	for (i = 0; i < methods->all.len; i++)
+		free(methods->all.data[i]);
+	methods->all.len = 0;
+	methods->bytes = 0;
+	op_map64_clear(&methods->by_addr);
+}
+
+void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods)
+{
+	drop_all(methods);
+	op_vec_clear(&methods->all);
+}
+
+/* An object of the VM, read in one piece. */
+struct object {
+	uint8_t bytes[OBJECT_BYTES_MAX];
+	size_t len;
+};
+
+static int read_object(const struct op_hotspot_methods *methods, uint64_t addr,
+		       enum op_hotspot_field size, struct object *ret)
+{
+	ret->len = methods->layout->at[size];
+	if (!ret->len || ret->len > sizeof(ret->bytes) || addr % WORD_BYTES)
+		return -EBADMSG;
+	return op_memory_read(methods->memory, addr, ret->bytes, ret->len);
+}
+
+static struct op_reader member(const struct op_hotspot_methods *methods,
+			       const struct object *object, enum op_hotspot_field field)
+{
+	struct op_reader r = op_reader_init(object->bytes, object->len);
+
+	op_reader_seek(&r, methods->layout->at[field]);
+	return r;
+}
+
+static uint64_t member_u64(const struct op_hotspot_methods *methods,
+			   const struct object *object, enum op_hotspot_field field)
+{
+	struct op_reader r = member(methods, object, field);
+
+	return op_read_u64(&r);
+}
+
+static uint32_t member_u32(const struct op_hotspot_methods *methods,
+			   const struct object *object, enum op_hotspot_field field)
+{
+	struct op_reader r = member(methods, object, field);
+
+	return op_read_u32(&r);
+}
+
+static uint32_t member_u16(const struct op_hotspot_methods *methods,
+			   const struct object *object, enum op_hotspot_field field)
+{
+	struct op_reader r = member(methods, object, field);
+
+	return op_read_u16(&r);
+}
+
+static int read_head(const struct op_hotspot_methods *methods, uint64_t addr,
+		     struct head *ret)
+{
+	struct object object;
+	struct head h;
+	int r = read_object(methods, addr, OP_HOTSPOT_METHOD_BYTES, &object);
+
+	if (r < 0)
+		return r;
+	h.const_method = member_u64(methods, &object, OP_HOTSPOT_METHOD_CONST);
+	r = read_object(methods, h.const_method, OP_HOTSPOT_CONST_BYTES, &object);
+	if (r < 0)
+		return r;
+	h.pool = member_u64(methods, &object, OP_HOTSPOT_CONST_CONSTANTS);
+	h.words = member_u32(methods, &object, OP_HOTSPOT_CONST_WORDS);
+	h.code_bytes = member_u16(methods, &object, OP_HOTSPOT_CONST_CODE_SIZE);
+	h.flags = member_u16(methods, &object, OP_HOTSPOT_CONST_FLAGS) & HAS_LINES;
+	h.name = member_u16(methods, &object, OP_HOTSPOT_CONST_NAME);
+	h.signature = member_u16(methods, &object, OP_HOTSPOT_CONST_SIGNATURE);
+	*ret = h;
+	return 0;
+}
+
+static uint64_t cookie_of(const struct head *h)
+{
+	const uint64_t words[] = { h->const_method, h->pool, h->words,	  h->code_bytes,
+				   h->flags,	    h->name, h->signature };
+
+	return op_hash_bytes(words, sizeof(words), 0);
+}
+
+/* Read the Symbol at @addr: *@ret_len bytes. */
+static int read_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
+		       uint8_t ret[OP_HOTSPOT_SYMBOL_MAX], size_t *ret_len)
+{
+	const uint64_t *at = methods->layout->at;
+	uint16_t len;
+	int r;
+
+	addr &= ~(uint64_t)SLOT_TAG;
+	r = op_memory_read(methods->memory, addr + at[OP_HOTSPOT_SYMBOL_LENGTH], &len,
+			   sizeof(len));
+	if (r < 0)
+		return r;
+	if (len > OP_HOTSPOT_SYMBOL_MAX)
+		len = OP_HOTSPOT_SYMBOL_MAX;
+	*ret_len = len;
+	return len ? op_memory_read(methods->memory, addr + at[OP_HOTSPOT_SYMBOL_BODY],
+				    ret, len)
+		   : -EBADMSG;
+}
+
+/* Read the Symbol in slot @index of the pool at @addr, whose head is @pool. */
+static int read_slot(const struct op_hotspot_methods *methods, uint64_t addr,
+		     const struct object *pool, uint32_t index,
+		     uint8_t ret[OP_HOTSPOT_SYMBOL_MAX], size_t *ret_len)
+{
+	uint64_t symbol;
+	int r;
+
+	if (!index || index >= member_u32(methods, pool, OP_HOTSPOT_POOL_LENGTH))
+		return -EBADMSG;
+	r = op_memory_read(methods->memory,
+			   addr + pool->len + (uint64_t)index * WORD_BYTES, &symbol,
+			   sizeof(symbol));
+	return r < 0 ? r : read_symbol(methods, symbol, ret, ret_len);
+}
+
+/* Append "package.Class.method" and its NUL. *@ret_klass: the class. */
+static int add_name(const struct op_hotspot_methods *methods, const struct head *h,
+		    const struct object *pool, struct op_strbuf *to, uint64_t *ret_klass)
+{
+	uint8_t bytes[OP_HOTSPOT_SYMBOL_MAX];
+	uint64_t klass = member_u64(methods, pool, OP_HOTSPOT_POOL_HOLDER);
+	uint64_t symbol;
+	size_t len;
+	int r = op_memory_read(methods->memory,
+			       klass + methods->layout->at[OP_HOTSPOT_KLASS_NAME],
+			       &symbol, sizeof(symbol));
+
+	if (r == 0)
+		r = read_symbol(methods, symbol, bytes, &len);
+	if (r < 0)
+		return r;
+	op_runtime_hotspot_class(to, bytes, len);
+	op_strbuf_add(to, ".", 1);
+	r = read_slot(methods, h->pool, pool, h->name, bytes, &len);
+	if (r < 0)
+		return r;
+	op_runtime_hotspot_utf8(to, bytes, len);
+	op_strbuf_add(to, "", 1);
+	*ret_klass = klass;
+	return 0;
+}
+
+/* Append the source file's name, where there is one, and a NUL. */
+static void add_file(const struct op_hotspot_methods *methods, const struct head *h,
+		     const struct object *pool, uint64_t klass, struct op_strbuf *to)
+{
+	const struct op_hotspot_layout *l = methods->layout;
+	uint8_t bytes[OP_HOTSPOT_SYMBOL_MAX];
+	uint16_t index = 0;
+	size_t len;
+
+	if (l->there[OP_HOTSPOT_POOL_FILE])
+		index = (uint16_t)member_u16(methods, pool, OP_HOTSPOT_POOL_FILE);
+	else if (l->there[OP_HOTSPOT_KLASS_FILE] &&
+		 op_memory_read(methods->memory, klass + l->at[OP_HOTSPOT_KLASS_FILE],
+				&index, sizeof(index)) < 0)
+		index = 0;
+	if (read_slot(methods, h->pool, pool, index, bytes, &len) == 0)
+		op_runtime_hotspot_utf8(to, bytes, len);
+	op_strbuf_add(to, "", 1);
+}
+
+/* Append the line table, which begins behind the bytecodes and ends before the object. */
+static void add_lines(const struct op_hotspot_methods *methods, const struct head *h,
+		      struct op_strbuf *to)
+{
+	uint64_t from = methods->layout->at[OP_HOTSPOT_CONST_BYTES] + h->code_bytes;
+	uint64_t end = h->words * WORD_BYTES;
+	uint8_t bytes[1024];
+
+	if (!(h->flags & HAS_LINES) || end <= from)
+		return;
+	if (end - from > OP_HOTSPOT_LINES_MAX)
+		end = from + OP_HOTSPOT_LINES_MAX;
+	while (from < end) {
+		size_t len = end - from < sizeof(bytes) ? end - from : sizeof(bytes);
+
+		if (op_memory_read(methods->memory, h->const_method + from, bytes, len) <
+		    0)
+			return;
+		op_strbuf_add(to, bytes, len);
+		if (memchr(bytes, 0, len)) /* no entry has a zero but the last */
+			return;
+		from += len;
+	}
+}
+
+/* Read the method whose head is @h. *@ret: caller frees with free(). */
+static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
+		       const struct head *h, struct op_hotspot_method **ret)
+{
+	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
+	struct op_hotspot_method *method;
+	struct object pool;
+	uint64_t klass = 0;
+	uint32_t file;
+	uint32_t lines;
+	int r = read_object(methods, h->pool, OP_HOTSPOT_POOL_BYTES, &pool);
+
+	if (r == 0)
+		r = add_name(methods, h, &pool, &text, &klass);
+	if (r < 0)
+		return r;
+	file = (uint32_t)text.len;
+	add_file(methods, h, &pool, klass, &text);
+	lines = (uint32_t)text.len;
+	add_lines(methods, h, &text);
+	if (text.failed)
+		return -ENOMEM;
+	method = malloc(sizeof(*method) + text.len);
+	if (!method)
+		return -ENOMEM;
+	*method = (struct op_hotspot_method){
+		.addr = addr,
+		.cookie = cookie_of(h),
+		.code = h->const_method + methods->layout->at[OP_HOTSPOT_CONST_BYTES],
+		.code_bytes = h->code_bytes,
+		.file = file,
+		.lines = lines,
+		.lines_len = (uint32_t)text.len - lines
+	};
+	memcpy(method->text, text.data, text.len);
+	*ret = method;
+	return 0;
+}
+
+static size_t method_bytes(const struct op_hotspot_method *method)
+{
+	return sizeof(*method) + method->lines + method->lines_len;
+}
+
+/* Put @method in the place of number @at, or at the end. Takes ownership. */
+static int keep(struct op_hotspot_methods *methods, struct op_hotspot_method *method,
+		uint64_t at)
+{
+	if (at < methods->all.len) {
+		methods->bytes -= method_bytes(methods->all.data[at]);
+		free(methods->all.data[at]);
+		methods->all.data[at] = method;
+		methods->bytes += method_bytes(method);
+		return 0;
+	}
+	if (methods->all.len >= OP_HOTSPOT_METHODS_MAX ||
+	    methods->bytes > OP_HOTSPOT_METHODS_BYTES)
+		drop_all(methods);
+	if (op_vec_reserve(&methods->all, 1) < 0 ||
+	    op_map64_put(&methods->by_addr, method->addr, methods->all.len) < 0) {
+		free(method);
+		return -ENOMEM;
+	}
+	methods->all.data[methods->all.len++] = method;
+	methods->bytes += method_bytes(method);
+	return 0;
+}
+
+static bool ran(const struct op_hotspot_method *method, uint64_t bcp)
+{
+	return !bcp || (bcp >= method->code && bcp - method->code < method->code_bytes);
+}
+
+int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t addr,
+				   uint64_t bcp, const struct op_hotspot_method **ret)
+{
+	struct op_hotspot_method *method = NULL;
+	uint64_t at = UINT64_MAX;
+	struct head head;
+	int r;
+
+	if (op_map64_get(&methods->by_addr, addr, &at))
+		method = methods->all.data[at];
+	if (method && method->window == methods->window && ran(method, bcp)) {
+		*ret = method;
+		return 0;
+	}
+	r = read_head(methods, addr, &head);
+	if (r < 0) {
+		/* The process is gone: what was known is right for frames that fit. */
+		if (!method || !ran(method, bcp) || r == -EBADMSG)
+			return r;
+		*ret = method;
+		return 0;
+	}
+	if (!method || method->cookie != cookie_of(&head)) {
+		methods->changed += method != NULL;
+		r = read_method(methods, addr, &head, &method);
+		if (r < 0)
+			return r;
+		methods->reads++;
+		r = keep(methods, method, at);
+		if (r < 0)
+			return r;
+	}
+	method->window = methods->window;
+	if (!ran(method, bcp))
+		return -EBADMSG;
+	*ret = method;
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/hotspot/names.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* One character, as the class file format has it: 1 to 3 bytes. Returns its bytes, 0 where
+ * it is none. */
+static size_t decode(const uint8_t *p, size_t left, uint32_t *ret)
+{
+	if (p[0] && p[0] < 0x80) {
+		*ret = p[0];
+		return 1;
+	}
+	if ((p[0] & 0xe0) == 0xc0 && left >= 2 && (p[1] & 0xc0) == 0x80) {
+		*ret = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+		return 2;
+	}
+	if ((p[0] & 0xf0) == 0xe0 && left >= 3 && (p[1] & 0xc0) == 0x80 &&
+	    (p[2] & 0xc0) == 0x80) {
+		*ret = (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+		return 3;
+	}
+	return 0;
+}
+
+static void encode(struct op_strbuf *to, uint32_t c)
+{
+	uint8_t b[4];
+	size_t n = 0;
+
+	if (c < 0x80) {
+		b[n++] = (uint8_t)c;
+	} else if (c < 0x800) {
+		b[n++] = (uint8_t)(0xc0 | c >> 6);
+		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		b[n++] = (uint8_t)(0xe0 | c >> 12);
+		b[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
+	} else {
+		b[n++] = (uint8_t)(0xf0 | c >> 18);
+		b[n++] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+		b[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+		b[n++] = (uint8_t)(0x80 | (c & 0x3f));
+	}
+	op_strbuf_add(to, b, n);
+}
+
+void op_runtime_hotspot_utf8(struct op_strbuf *to, const void *bytes, size_t len)
+{
+	const uint8_t *p = bytes;
+	size_t i = 0;
+
+	while (i < len) {
+		uint32_t c = 0xfffd;
+		uint32_t low;
+		size_t n = decode(p + i, len - i, &c);
+
+		i += n ? n : 1;
+		if (c >= 0xd800 && c < 0xdc00 && i < len &&
+		    decode(p + i, len - i, &low) == 3 && low >= 0xdc00 && low < 0xe000) {
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+			i += 3;
+		}
+		if (!c || (c >= 0xd800 && c < 0xe000))
+			c = 0xfffd;
+		encode(to, c);
+	}
+}
+
+/* Where the number of a hidden class begins, or @len. */
+static size_t without_number(const char *p, size_t len)
+{
+	size_t i = len;
+
+	while (i > 0 && strchr("0123456789abcdefx", p[i - 1]))
+		i--;
+	if (i > 1 && i + 2 < len && p[i - 1] == '+' && p[i] == '0' && p[i + 1] == 'x')
+		return i - 1;
+	return len;
+}
+
+void op_runtime_hotspot_class(struct op_strbuf *to, const void *bytes, size_t len)
+{
+	size_t from = to->len;
+	size_t i;
+
+	op_runtime_hotspot_utf8(to, bytes, without_number(bytes, len));
+	for (i = from; !to->failed && i < to->len; i++)
+		if (to->data[i] == '/')
+			to->data[i] = '.';
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A HotSpot process of any content. Input: its memory, as tests/unit/runtime/hotspot_fake.h
+ * lays it out; whatever can be read is read: tables, code cache, a method, frames.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/hotspot/code.h"
+#include "runtime/hotspot/lines.h"
+#include "runtime/hotspot/methods.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	BASE = 0x100000,
+	METHOD = BASE + 0x400,
+	READS_MAX = 100000, /* more would be unbounded work */
+};
+
+struct input {
+	struct op_memory memory;
+	const uint8_t *data;
+	size_t size;
+	unsigned int reads;
+};
+
+static int read_input(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	struct input *in = (struct input *)(uintptr_t)m;
+
+	if (++in->reads > READS_MAX)
+		abort();
+	if (addr < BASE || len > in->size || addr - BASE > in->size - len)
+		return -EFAULT;
+	memcpy(buf, in->data + (addr - BASE), len);
+	return 0;
+}
+
+static void try_method(const struct op_memory *memory,
+		       const struct op_hotspot_layout *layout)
+{
+	const struct op_hotspot_method *method;
+	struct op_hotspot_methods methods;
+	struct op_hotspot_line line;
+
+	op_runtime_hotspot_methods_init(&methods, memory, layout);
+	if (op_runtime_hotspot_methods_get(&methods, METHOD, 0, &method) == 0) {
+		if (strlen(method->text) >= method->file ||
+		    strlen(method->text + method->file) >= method->lines)
+			abort();
+		line = op_runtime_hotspot_line(method->text + method->lines,
+					       method->lines_len, layout->version >= 20,
+					       3);
+		if (line.line && line.line < line.first)
+			abort();
+	}
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { { read_input }, data, size, 0 };
+	struct op_hotspot_image image = { .warned = false };
+	struct op_hotspot_layout layout;
+	struct op_hotspot *bpf = calloc(1, sizeof(*bpf));
+	char name[OP_HOTSPOT_BLOB_NAME_MAX];
+	const char *missing;
+	uint64_t blob;
+	int i;
+
+	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++)
+		image.symbol[i] = (uint64_t)i * 8;
+	if (bpf &&
+	    op_runtime_hotspot_layout(&in.memory, &image, BASE, &layout, &missing) == 0) {
+		(void)op_runtime_hotspot_code(&in.memory, &layout, bpf);
+		if (bpf->rule_count > OP_HOTSPOT_RULES)
+			abort();
+		if (op_runtime_hotspot_blob(&in.memory, bpf, bpf->heap[0].low + 0x100,
+					    &blob) == 0)
+			(void)op_runtime_hotspot_blob_name(&in.memory, &layout, blob,
+							   name);
+		(void)op_runtime_hotspot_codelet_name(
+			&in.memory, &layout, bpf->interpreter, name, sizeof(name));
+		try_method(&in.memory, &layout);
+	}
+	free(bpf);
+	return 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A HotSpot process as far as the library reads one, built word by word: its tables for
+ * debuggers, a code cache with an interpreter of four codelets, and one method.
+ */
+#ifndef HOTSPOT_FAKE_H
+#define HOTSPOT_FAKE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "runtime/hotspot/layout.h"
+
+enum {
+	FAKE_BASE = 0x100000,
+	FAKE_BYTES = 32768,
+	/* where things are put */
+	FAKE_SYMBOLS = FAKE_BASE,
+	FAKE_STATICS = FAKE_BASE + 0x100,
+	FAKE_QUEUE = FAKE_BASE + 0x180,
+	FAKE_HEAP = FAKE_BASE + 0x200,
+	FAKE_ARRAY = FAKE_BASE + 0x300,
+	FAKE_METHOD = FAKE_BASE + 0x400,
+	FAKE_CONST = FAKE_BASE + 0x480,
+	FAKE_POOL = FAKE_BASE + 0x600,
+	FAKE_KLASS = FAKE_BASE + 0x700,
+	FAKE_SEGMAP = FAKE_BASE + 0x780,
+	FAKE_NAMES = FAKE_BASE + 0x800,
+	FAKE_STRUCTS = FAKE_BASE + 0x1000,
+	FAKE_TYPES = FAKE_BASE + 0x2000,
+	FAKE_TEXT = FAKE_BASE + 0x3000,
+	FAKE_CODE = FAKE_BASE + 0x6000, /* the code heap */
+	FAKE_CODELETS = FAKE_CODE + 0x100,
+	FAKE_CODE_END = FAKE_BASE + FAKE_BYTES,
+
+	FAKE_STRIDE = 56,
+	FAKE_TYPE_STRIDE = 40,
+	FAKE_CODE_BYTES = 10, /* of the method */
+};
+
+struct fake {
+	struct op_memory memory;
+	struct op_hotspot_image image;
+	uint32_t structs;
+	uint32_t types;
+	uint32_t text;
+	bool gone;
+	uint8_t bytes[FAKE_BYTES];
+};
+
+static struct fake fake;
+
+static int fake_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	if (fake.gone)
+		return -ESRCH;
+	if (addr < FAKE_BASE || len > FAKE_BYTES || addr - FAKE_BASE > FAKE_BYTES - len)
+		return -EFAULT;
+	memcpy(buf, fake.bytes + (addr - FAKE_BASE), len);
+	return 0;
+}
+
+static void fake_put(uint64_t addr, const void *bytes, size_t len)
+{
+	memcpy(fake.bytes + (addr - FAKE_BASE), bytes, len);
+}
+
+static void fake_u64(uint64_t addr, uint64_t v)
+{
+	fake_put(addr, &v, sizeof(v));
+}
+
+static void fake_u32(uint64_t addr, uint32_t v)
+{
+	fake_put(addr, &v, sizeof(v));
+}
+
+static void fake_u16(uint64_t addr, uint16_t v)
+{
+	fake_put(addr, &v, sizeof(v));
+}
+
+static uint64_t fake_text(const char *text)
+{
+	uint64_t at = FAKE_TEXT + fake.text;
+
+	fake_put(at, text, strlen(text) + 1);
+	fake.text += (uint32_t)strlen(text) + 1;
+	return at;
+}
+
+/* A row of gHotSpotVMStructs: a member at @value, or a static one at that address. */
+static void fake_field(const char *type, const char *field, bool is_static,
+		       uint64_t value)
+{
+	uint64_t at = FAKE_STRUCTS + (uint64_t)fake.structs++ * FAKE_STRIDE;
+
+	fake_u64(at, fake_text(type));
+	fake_u64(at + 8, fake_text(field));
+	fake_u32(at + 24, is_static);
+	fake_u64(at + 32, is_static ? 0 : value);
+	fake_u64(at + 40, is_static ? value : 0);
+}
+
+static void fake_type(const char *type, uint64_t size)
+{
+	uint64_t at = FAKE_TYPES + (uint64_t)fake.types++ * FAKE_TYPE_STRIDE;
+
+	fake_u64(at, fake_text(type));
+	fake_u64(at + 16, size);
+}
+
+/* A Symbol; returns its address. */
+static uint64_t fake_symbol(uint32_t number, const char *text)
+{
+	uint64_t at = FAKE_NAMES + (uint64_t)number * 128;
+
+	fake_u16(at + 4, (uint16_t)strlen(text));
+	fake_put(at + 6, text, strlen(text));
+	return at;
+}
+
+static void fake_tables(void)
+{
+	static const uint64_t members[OP_HOTSPOT_SYMBOLS] = {
+		[OP_HOTSPOT_STRUCTS] = FAKE_STRUCTS,
+		[OP_HOTSPOT_STRUCT_STRIDE] = FAKE_STRIDE,
+		[OP_HOTSPOT_STRUCT_TYPE] = 0,
+		[OP_HOTSPOT_STRUCT_FIELD] = 8,
+		[OP_HOTSPOT_STRUCT_STATIC] = 24,
+		[OP_HOTSPOT_STRUCT_OFFSET] = 32,
+		[OP_HOTSPOT_STRUCT_ADDRESS] = 40,
+		[OP_HOTSPOT_TYPES] = FAKE_TYPES,
+		[OP_HOTSPOT_TYPE_STRIDE] = FAKE_TYPE_STRIDE,
+		[OP_HOTSPOT_TYPE_NAME] = 0,
+		[OP_HOTSPOT_TYPE_SIZE] = 16,
+	};
+	int i;
+
+	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++) {
+		fake.image.symbol[i] = (uint64_t)i * 8;
+		fake_u64(FAKE_SYMBOLS + (uint64_t)i * 8, members[i]);
+	}
+	fake_field("Abstract_VM_Version", "_vm_major_version", true, FAKE_STATICS);
+	fake_field("AbstractInterpreter", "_code", true, FAKE_STATICS + 8);
+	fake_field("StubRoutines", "_call_stub_return_address", true, FAKE_STATICS + 16);
+	fake_field("CodeCache", "_heaps", true, FAKE_STATICS + 24);
+	fake_field("GrowableArrayBase", "_len", false, 0);
+	fake_field("GrowableArray<int>", "_data", false, 8);
+	fake_field("StubQueue", "_stub_buffer", false, 8);
+	fake_field("StubQueue", "_queue_begin", false, 24);
+	fake_field("StubQueue", "_queue_end", false, 28);
+	fake_field("StubQueue", "_number_of_stubs", false, 32);
+	fake_field("InterpreterCodelet", "_size", false, 8);
+	fake_field("InterpreterCodelet", "_description", false, 0);
+	fake_field("InterpreterCodelet", "_bytecode", false, 12);
+	fake_field("CodeHeap", "_memory", false, 0);
+	fake_field("CodeHeap", "_segmap", false, 112);
+	fake_field("CodeHeap", "_log2_segment_size", false, 248);
+	fake_field("VirtualSpace", "_low_boundary", false, 0);
+	fake_field("VirtualSpace", "_high_boundary", false, 8);
+	fake_field("CodeBlob", "_name", false, 8);
+	fake_field("CodeBlob", "_size", false, 24);
+	fake_field("CodeBlob", "_frame_size", false, 44);
+	fake_field("CodeBlob", "_frame_complete_offset", false, 54);
+	fake_field("CodeBlob", "_code_offset", false, 36);
+	fake_field("nmethod", "_method", false, 80);
+	fake_field("Method", "_constMethod", false, 8);
+	fake_field("ConstMethod", "_constMethod_size", false, 24);
+	fake_field("ConstMethod", "_constants", false, 8);
+	fake_field("ConstMethod", "_code_size", false, 34);
+	fake_field("ConstMethod", "_flags._flags", false, 28);
+	fake_field("ConstMethod", "_name_index", false, 36);
+	fake_field("ConstMethod", "_signature_index", false, 38);
+	fake_field("ConstantPool", "_length", false, 60);
+	fake_field("ConstantPool", "_pool_holder", false, 24);
+	fake_field("ConstantPool", "_source_file_name_index", false, 54);
+	fake_field("Klass", "_name", false, 24);
+	fake_field("Symbol", "_length", false, 4);
+	fake_field("Symbol", "_body", false, 6);
+	fake_type("InterpreterCodelet", 16);
+	fake_type("HeapBlock", 8);
+	fake_type("Method", 88);
+	fake_type("ConstMethod", 56);
+	fake_type("ConstantPool", 72);
+}
+
+/* What the VM is; its statics are there, as after start-up. */
+static void fake_objects(void)
+{
+	/* 10 bytecodes, then lines: bci 0 is line 7, bci 4 is line 9 */
+	static const uint8_t table[] = { 0xff, 0x01, 0x0f, 4 << 3 | 2, 0 };
+
+	fake_u32(FAKE_STATICS, 25);
+	fake_u64(FAKE_STATICS + 8, FAKE_QUEUE);
+	fake_u64(FAKE_STATICS + 16, FAKE_CODE + 0x48);
+	fake_u64(FAKE_STATICS + 24, FAKE_ARRAY);
+	fake_u32(FAKE_ARRAY, 1);
+	fake_u64(FAKE_ARRAY + 8, FAKE_ARRAY + 16);
+	fake_u64(FAKE_ARRAY + 16, FAKE_HEAP);
+	fake_u64(FAKE_HEAP, FAKE_CODE);
+	fake_u64(FAKE_HEAP + 8, FAKE_CODE_END);
+	fake_u64(FAKE_HEAP + 112, FAKE_SEGMAP);
+	fake_u64(FAKE_HEAP + 120, FAKE_SEGMAP + 64);
+	fake_u32(FAKE_HEAP + 248, 7);
+
+	fake_u64(FAKE_METHOD + 8, FAKE_CONST);
+	fake_u64(FAKE_CONST + 8, FAKE_POOL);
+	fake_u32(FAKE_CONST + 24, 16);
+	fake_u32(FAKE_CONST + 28, 1);
+	fake_u16(FAKE_CONST + 34, FAKE_CODE_BYTES);
+	fake_u16(FAKE_CONST + 36, 1);
+	fake_u16(FAKE_CONST + 38, 2);
+	fake_put(FAKE_CONST + 56 + FAKE_CODE_BYTES, table, sizeof(table));
+	fake_u64(FAKE_POOL + 24, FAKE_KLASS);
+	fake_u16(FAKE_POOL + 54, 3);
+	fake_u32(FAKE_POOL + 60, 4);
+	fake_u64(FAKE_POOL + 72 + 8, fake_symbol(0, "work"));
+	fake_u64(FAKE_POOL + 72 + 16, fake_symbol(1, "(I)V"));
+	fake_u64(FAKE_POOL + 72 + 24, fake_symbol(2, "Known.java"));
+	fake_u64(FAKE_KLASS + 24,
+		 fake_symbol(3, "org/example/Known$$Lambda+0x00007f2a4c000a00"));
+}
+
+/* A codelet behind the last one, and its code. */
+static void fake_codelet(const char *description, uint32_t bytecode, const void *code,
+			 size_t len)
+{
+	uint64_t queue_end = 0;
+	uint64_t at;
+	uint32_t end;
+	uint32_t count;
+
+	memcpy(&end, fake.bytes + (FAKE_QUEUE + 28 - FAKE_BASE), sizeof(end));
+	memcpy(&count, fake.bytes + (FAKE_QUEUE + 32 - FAKE_BASE), sizeof(count));
+	at = FAKE_CODELETS + end;
+	fake_u64(at, fake_text(description));
+	fake_u32(at + 8, (uint32_t)(24 + len));
+	fake_u32(at + 12, bytecode);
+	fake_put(at + 24, code, len);
+	queue_end = end + 24 + len;
+	fake_u64(FAKE_QUEUE + 8, FAKE_CODELETS);
+	fake_u32(FAKE_QUEUE + 28, (uint32_t)queue_end);
+	fake_u32(FAKE_QUEUE + 32, count + 1);
+}
+
+/* The sequences that the generators of JDK 25 write. */
+static const uint8_t fake_method_entry[] = {
+	0x58, 0x4c, 0x8d, 0x74, 0xcc, 0xf8, /* pop rax; lea r14, [rsp + rcx * 8 - 8] */
+	0x50, 0x55, 0x48, 0x8b, 0xec,	    /* push rax; push rbp; mov rbp, rsp */
+	0x41, 0x55, 0x6a, 0x00, 0x53,	    /* push r13; push 0; push rbx */
+	0x4c, 0x89, 0x6d, 0xc0, 0xf4,	    /* mov [rbp - 64], r13; hlt */
+};
+static const uint8_t fake_quick_entry[] = {
+	0x90, 0x58, 0x49, 0x8b,
+	0xe5, 0xff, 0xe0, /* nop; pop rax; mov rsp, r13; jmp rax */
+};
+static const uint8_t fake_return[] = {
+	0x90, 0xc9, 0x41, 0x5d, 0x48, 0x8b, 0xe3, /* nop; leave; pop r13; mov rsp, rbx */
+	0x41, 0xff, 0xe5, 0x90,			  /* jmp r13; nop */
+};
+
+static void fake_make(void)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.memory.read = fake_read;
+	fake_tables();
+	fake_objects();
+	fake_codelet("return entry points", UINT32_MAX, "\x90\x90", 2);
+	fake_codelet("method entry point (kind = zerolocals)", UINT32_MAX,
+		     fake_method_entry, sizeof(fake_method_entry));
+	fake_codelet("method entry point (kind = java_lang_math_sin)", UINT32_MAX,
+		     fake_quick_entry, sizeof(fake_quick_entry));
+	fake_codelet("return", 177, fake_return, sizeof(fake_return));
+}
+
+#endif

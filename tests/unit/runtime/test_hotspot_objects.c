@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A HotSpot process that is built byte by byte; hostile ones too. */
+#include <sys/types.h>
+
+#include "runtime/hotspot/code.h"
+#include "runtime/hotspot/methods.h"
+
+#include "hotspot_fake.h"
+#include "test.h"
+
+static struct op_hotspot_layout begin(void)
+{
+	struct op_hotspot_layout layout;
+	const char *missing;
+
+	fake_make();
+	CHECK_OK(op_runtime_hotspot_layout(&fake.memory, &fake.image, FAKE_SYMBOLS,
+					   &layout, &missing));
+	CHECK(!missing);
+	return layout;
+}
+
+static void test_layout(void)
+{
+	struct op_hotspot_layout l = begin();
+
+	CHECK_INT(l.version, 25);
+	CHECK_INT(l.at[OP_HOTSPOT_CONST_FLAGS], 28);
+	CHECK_INT(l.at[OP_HOTSPOT_CONST_BYTES], 56);
+	CHECK_INT(l.at[OP_HOTSPOT_HEAPS_ADDRESS], FAKE_STATICS + 24);
+	CHECK(l.there[OP_HOTSPOT_BLOB_CODE_OFFSET]);
+	CHECK(!l.there[OP_HOTSPOT_BLOB_CODE_BEGIN]);
+	CHECK(!l.there[OP_HOTSPOT_HEAP_ADDRESS]);
+}
+
+/* Before the library's constructors have run its numbers are zero. */
+static void test_layout_too_early(void)
+{
+	struct op_hotspot_layout l = begin();
+	const char *missing;
+	int i;
+
+	for (i = 0; i < OP_HOTSPOT_SYMBOLS; i++) {
+		uint64_t zero = 0;
+		uint64_t was;
+
+		if (i == OP_HOTSPOT_STRUCTS || i == OP_HOTSPOT_TYPES)
+			continue;
+		memcpy(&was, fake.bytes + i * 8, sizeof(was));
+		fake_put(FAKE_SYMBOLS + (uint64_t)i * 8, &zero, sizeof(zero));
+		if (i == OP_HOTSPOT_STRUCT_STRIDE || i == OP_HOTSPOT_TYPE_STRIDE)
+			CHECK_INT(op_runtime_hotspot_layout(&fake.memory, &fake.image,
+							    FAKE_SYMBOLS, &l, &missing),
+				  -EAGAIN);
+		fake_put(FAKE_SYMBOLS + (uint64_t)i * 8, &was, sizeof(was));
+	}
+	fake_u32(FAKE_STATICS, 0);
+	CHECK_INT(op_runtime_hotspot_layout(&fake.memory, &fake.image, FAKE_SYMBOLS, &l,
+					    &missing),
+		  -EAGAIN);
+}
+
+static void test_layout_without_a_type(void)
+{
+	struct op_hotspot_layout l = begin();
+	const char *missing;
+
+	fake_put(FAKE_TYPES + 2 * FAKE_TYPE_STRIDE, fake.bytes + (FAKE_TYPES - FAKE_BASE),
+		 8); /* "Method" becomes another "InterpreterCodelet" */
+	CHECK_INT(op_runtime_hotspot_layout(&fake.memory, &fake.image, FAKE_SYMBOLS, &l,
+					    &missing),
+		  -EBADMSG);
+	CHECK_STR(missing, "Method");
+}
+
+/* A table without an end costs bounded time. */
+static void test_layout_without_an_end(void)
+{
+	struct op_hotspot_layout l = begin();
+	const char *missing;
+	uint64_t i;
+
+	for (i = fake.structs; i < (FAKE_TYPES - FAKE_STRUCTS) / FAKE_STRIDE; i++)
+		fake_put(FAKE_STRUCTS + i * FAKE_STRIDE,
+			 fake.bytes + (FAKE_STRUCTS - FAKE_BASE), FAKE_STRIDE);
+	fake_u64(FAKE_SYMBOLS + OP_HOTSPOT_STRUCT_STRIDE * 8, OP_HOTSPOT_STRIDE_MAX + 1);
+	CHECK_INT(op_runtime_hotspot_layout(&fake.memory, &fake.image, FAKE_SYMBOLS, &l,
+					    &missing),
+		  -EBADMSG);
+}
+
+static uint32_t frame_at(const struct op_hotspot *bpf, uint64_t addr, uint32_t *ret_where)
+{
+	uint64_t at = addr - bpf->interpreter;
+	uint32_t i = bpf->rule_count;
+
+	while (i-- > 0)
+		if (bpf->rule[i].at <= at) {
+			*ret_where = bpf->rule[i].where;
+			return bpf->rule[i].frame;
+		}
+	return OP_HOTSPOT_SLOT;
+}
+
+static void test_code(void)
+{
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+	/* the first byte of each codelet's code */
+	uint64_t method = FAKE_CODELETS + 26 + 24;
+	uint64_t quick = method + sizeof(fake_method_entry) + 24;
+	uint64_t ret = quick + sizeof(fake_quick_entry) + 24;
+	uint32_t where;
+	char name[32];
+
+	memset(&bpf, 0, sizeof(bpf));
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
+	CHECK_INT(bpf.heap[0].low, FAKE_CODE);
+	CHECK_INT(bpf.heap[0].high, FAKE_CODE_END);
+	CHECK_INT(bpf.heap[1].low, 0);
+	CHECK_INT(bpf.call_stub, FAKE_CODE + 0x48);
+	CHECK_INT(bpf.bcp_slot, -64);
+	CHECK_INT(bpf.log2_segment, 7);
+	CHECK_INT(frame_at(&bpf, FAKE_CODELETS + 24, &where), OP_HOTSPOT_SLOT);
+	CHECK_INT(frame_at(&bpf, method, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_SP);
+	CHECK_INT(frame_at(&bpf, method + 1, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_REG);
+	CHECK_INT(frame_at(&bpf, method + 7, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_SP);
+	CHECK_INT(frame_at(&bpf, method + 8, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_BELOW);
+	CHECK_INT(frame_at(&bpf, method + 11, &where), OP_HOTSPOT_HALF);
+	CHECK_INT(frame_at(&bpf, method + 15, &where), OP_HOTSPOT_HALF);
+	CHECK_INT(frame_at(&bpf, method + 16, &where), OP_HOTSPOT_BEGUN);
+	CHECK_INT(frame_at(&bpf, quick + 1, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_SP);
+	CHECK_INT(frame_at(&bpf, quick + 2, &where), OP_HOTSPOT_ENTRY);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_REG);
+	CHECK_INT(frame_at(&bpf, ret, &where), OP_HOTSPOT_BCP);
+	CHECK_INT(frame_at(&bpf, ret + 1, &where), OP_HOTSPOT_BCP);
+	CHECK_INT(frame_at(&bpf, ret + 2, &where), OP_HOTSPOT_GONE);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_SP);
+	CHECK_INT(frame_at(&bpf, ret + 4, &where), OP_HOTSPOT_GONE);
+	CHECK_INT(where, OP_HOTSPOT_RETURN_REG + 13);
+	CHECK_INT(frame_at(&bpf, ret + 10, &where), OP_HOTSPOT_BCP);
+	CHECK_INT(op_runtime_hotspot_codelet_name(&fake.memory, &l, quick, name,
+						  sizeof(name)),
+		  18);
+	CHECK_STR(name, "java_lang_math_sin");
+}
+
+static void test_code_too_early(void)
+{
+	struct op_hotspot_layout l = begin();
+	static const uint64_t late[] = { FAKE_STATICS + 8, FAKE_STATICS + 16,
+					 FAKE_STATICS + 24, FAKE_ARRAY + 16, FAKE_HEAP };
+	static struct op_hotspot bpf;
+	size_t i;
+
+	for (i = 0; i < sizeof(late) / sizeof(late[0]); i++) {
+		fake_make();
+		fake_u64(late[i], 0);
+		CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
+	}
+	fake_make();
+	fake_u32(FAKE_QUEUE + 32, 3); /* the last codelet is not committed */
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
+}
+
+static void test_code_that_is_none(void)
+{
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+
+	fake_u32(FAKE_QUEUE + 28, OP_HOTSPOT_CODE_MAX + 1);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
+	fake_make();
+	fake_u32(FAKE_ARRAY, OP_HOTSPOT_HEAPS + 1);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
+	fake_make();
+	fake_u64(FAKE_HEAP + 8, FAKE_CODE - 1);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
+	fake_make();
+	fake_u32(FAKE_CODELETS + 8, UINT32_MAX);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
+	fake_make();
+	memset(fake.bytes + (FAKE_CODELETS + 26 + 24 - FAKE_BASE), 0x90,
+	       sizeof(fake_method_entry)); /* no frame is made anywhere */
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -ENOTSUP);
+}
+
+static void test_blob(void)
+{
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+	char name[OP_HOTSPOT_BLOB_NAME_MAX];
+	uint8_t map[] = { 0, 1, 2, 0xff, 0, 1, 0 };
+	uint64_t blob = 0;
+
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
+	fake_put(FAKE_SEGMAP, map, sizeof(map));
+	CHECK_OK(op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE + 0x17f, &blob));
+	CHECK_INT(blob, FAKE_CODE + 8);
+	CHECK_INT(op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE + 0x180, &blob),
+		  -ENOENT);
+	CHECK_OK(op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE + 0x2ff, &blob));
+	CHECK_INT(blob, FAKE_CODE + 0x208);
+	CHECK_INT(op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE_END, &blob),
+		  -ENOENT);
+	map[0] = 1; /* before the heap's begin */
+	fake_put(FAKE_SEGMAP, map, sizeof(map));
+	CHECK_INT(op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE + 1, &blob),
+		  -ENOENT);
+	fake_u64(FAKE_CODE + 8 + 8, fake_text("StubRoutines (2)"));
+	CHECK_OK(op_runtime_hotspot_blob_name(&fake.memory, &l, FAKE_CODE + 8, name));
+	CHECK_STR(name, "StubRoutines (2)");
+}
+
+static void test_method(void)
+{
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	struct op_hotspot_methods methods;
+
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST + 56,
+						&method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+	CHECK_STR(method->text + method->file, "Known.java");
+	CHECK_INT(method->code, FAKE_CONST + 56);
+	CHECK_INT(method->code_bytes, FAKE_CODE_BYTES);
+	CHECK(method->lines_len >= 5);
+	/* of another method's bytecodes */
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD,
+						 FAKE_CONST + 56 + FAKE_CODE_BYTES,
+						 &method),
+		  -EBADMSG);
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST,
+						 &method),
+		  -EBADMSG);
+	/* the process ends: what is known stays right */
+	methods.window++;
+	fake.gone = true;
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, FAKE_CONST + 60,
+						&method));
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD + 8, 0, &method),
+		  -ESRCH);
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+/* The memory of a method is given to another one. */
+static void test_method_that_changes(void)
+{
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	struct op_hotspot_methods methods;
+
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	fake_u16(FAKE_CONST + 36, 3);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+	methods.window++;
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.Known.java");
+	CHECK_INT(methods.changed, 1);
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+static void test_method_that_is_none(void)
+{
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	struct op_hotspot_methods methods;
+
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD + 1, 0, &method),
+		  -EBADMSG);
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, 4096, 0, &method), -EFAULT);
+	fake_u16(FAKE_CONST + 36, 4); /* a slot behind the pool's end */
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -EBADMSG);
+	fake_make();
+	fake_u16(FAKE_POOL + 54, 0); /* no source file */
+	fake_u32(FAKE_CONST + 28, 0);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text + method->file, "");
+	CHECK_INT(method->lines_len, 0);
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
+TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early },
+	  { "layout_without_a_type", test_layout_without_a_type },
+	  { "layout_without_an_end", test_layout_without_an_end }, { "code", test_code },
+	  { "code_too_early", test_code_too_early },
+	  { "code_that_is_none", test_code_that_is_none }, { "blob", test_blob },
+	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
+	  { "method_that_is_none", test_method_that_is_none })
