@@ -8,8 +8,8 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python php e2e delivery collector k8s vm backends
-#                     valgrind wild: these alone
+#     SUITE           meson live python php hotspot e2e delivery collector k8s vm
+#                     backends valgrind wild: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -39,7 +39,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php e2e delivery collector k8s backends valgrind"
+	[ -n "$quick" ] || suites="meson live python php hotspot e2e delivery collector k8s backends valgrind"
 	[ -z "$matrix" ] || suites="$suites vm wild"
 fi
 
@@ -174,6 +174,13 @@ run_python() {
 run_php() {
 	# shellcheck disable=SC2086
 	live php "PHP" python3 tests/php/php.py --otelprof "$otelprof" --dir "$out/php" $quick_cells
+}
+
+# --quick takes the JDK of this host; the others are fetched into the cache.
+run_hotspot() {
+	# shellcheck disable=SC2086
+	live hotspot "HotSpot" python3 tests/hotspot/hotspot.py --otelprof "$otelprof" \
+		--dir "$out/truth" --root "${OTELPROF_JDKS:-$cache/sid-jdk}" $quick_cells
 }
 
 run_e2e() {

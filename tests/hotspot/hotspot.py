@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile Known.java under the interpreter of each JDK at hand: two cells a version.
+
+    hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [CELL...]
+
+scenes: each leaf's stack, as Java itself tells it, with lines and shares. calls: hardly
+anything but calls and returns, so that samples fall where frames are made and taken down.
+
+JDKs: those of the Debian root ROOT, which jdks.sh makes, in the roots of OTELPROF_CHROOTS,
+and under /usr/lib/jvm. --quick takes the host's own alone. Prints lines like run.py's.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+
+import check  # noqa: E402
+import suite  # noqa: E402
+
+SOURCE = os.path.join(HERE, "Known.java")
+VERSIONS = ["8", "11", "17", "21", "25"]
+SHARES = {"Known.leafA": 0.5, "Known.leafB": 0.3, "Known.leafC": 0.2}
+EXACT = 0.99
+LEAF_POINTS = 1.0
+OTHERS_MOST = 0.05  # of the samples: between two leaves, and setting a scene up
+MIN_SAMPLES = 500
+SAMPLES_ENOUGH = 7000
+RECORDINGS_MOST = 4
+LADDER = ["Known.main", "Known.run", "Known.calls"] + [
+    "Known$Ladder.c%d" % n for n in range(1, 9)]
+# What reflection does is then what lasts, and no frame is hidden from Java itself.
+OPTIONS = ["-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames",
+           "-Dsun.reflect.inflationThreshold=2147483647",
+           "-Djdk.reflect.useNativeAccessorOnly=true"]
+
+
+class Jdk:
+    def __init__(self, root, home):
+        self.root, self.home = root, home
+
+    def command(self, *arguments):
+        java = os.path.join(self.home, "bin", "java")
+        return [*(["chroot", self.root] if self.root else []), java, *arguments]
+
+    def version(self):
+        """"8", "11" and so on, or None."""
+        done = subprocess.run(self.command("-version"), capture_output=True, text=True)
+        found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
+        return found.group(1) if done.returncode == 0 and found else None
+
+
+def find_jdks(run):
+    """version → Jdk, and why others are missing."""
+    roots = os.environ.get("OTELPROF_CHROOTS", "").split()
+    why = "no such JDK here"
+    if run.args.root and not run.args.quick:
+        done = subprocess.run(["sh", os.path.join(HERE, "jdks.sh"), run.args.root],
+                              capture_output=True, text=True)
+        if done.returncode:
+            why = (done.stderr.strip().splitlines() or ["jdks.sh failed"])[-1]
+        else:
+            roots.insert(0, run.args.root)
+    homes = [] if run.args.quick else [
+        (root, home[len(root):]) for root in roots
+        for home in sorted(glob.glob(root + "/usr/lib/jvm/java-*-openjdk-*"))]
+    homes += [("", home) for home in sorted(glob.glob("/usr/lib/jvm/*"))
+              if os.access(home + "/bin/java", os.X_OK)]
+    jdks = {}
+    for root, home in homes:
+        jdk = Jdk(root, home)
+        version = jdk.version()
+        if version:
+            jdks.setdefault(version, jdk)
+    return jdks, why
+
+
+def compile_known(run):
+    """Known's classes for JDK 8, in a folder; by the first javac that makes them."""
+    out = suite.fresh_folder(run.path("known"))
+    compilers = sorted(glob.glob("/usr/lib/jvm/*/bin/javac"))
+    for root in [run.args.root or "", *os.environ.get("OTELPROF_CHROOTS", "").split()]:
+        compilers += sorted(glob.glob(root + "/usr/lib/jvm/*/bin/javac")) if root else []
+    for javac in compilers:
+        for options in (["--release", "8", "-Xlint:-options"], []):
+            done = subprocess.run([javac, *options, "-d", out, SOURCE], capture_output=True)
+            if done.returncode == 0:
+                return out
+    raise suite.Skip("no javac that makes classes for JDK 8")
+
+
+class Known:
+    """The program under a JDK, with what it told of itself."""
+
+    def __init__(self, run, jdk, what):
+        self.classes = compile_known(run)
+        path = self.classes
+        self.copy = None
+        if jdk.root:
+            self.copy = os.path.join(jdk.root, "tmp", "otelprof-known-%d" % os.getpid())
+            shutil.copytree(self.classes, self.copy, dirs_exist_ok=True)
+            path = self.copy[len(jdk.root):]
+        self.process = subprocess.Popen(jdk.command(*OPTIONS, "-cp", path, "Known", what, "600"),
+                                        stdout=subprocess.PIPE, text=True)
+        self.stacks = set()  # each a tuple of (name, line), leaf first
+        for line in self.process.stdout:
+            words = line.split()
+            if words[0] == "ready":
+                break
+            self.stacks.add(tuple(frame(w) for w in words[2:]))
+
+    def stop(self):
+        suite.stop([self.process])
+        if self.copy:
+            shutil.rmtree(self.copy, ignore_errors=True)
+
+
+def frame(word):
+    """CLASS.METHOD:LINE → (name, line). The number of a hidden class is left out. Where a
+    hidden method has no lines, JDK 8 tells its bytecode's number + 1,000,000."""
+    name, line = word.rsplit(":", 1)
+    line = int(line)
+    return re.sub(r"/(?:0x)?[0-9a-f]+(?=\.)", "", name), line if line < 1000000 else 0
+
+
+def marked_lines():
+    """mark → the lines of the source that end with "// mark"."""
+    marks = {}
+    with open(SOURCE, encoding="utf-8") as f:
+        for number, text in enumerate(f, 1):
+            found = re.search(r"// (\w+)$", text.rstrip())
+            if found:
+                marks.setdefault(found.group(1), set()).add(number)
+    return marks
+
+
+def java_frames(sample):
+    """(name, line) of the Java frames, leaf first: not of the VM's stubs."""
+    return tuple((f.name, f.line) for f in sample.frames if f.type == "jvm" and "." in f.name)
+
+
+def is_mixed_right(sample):
+    """Does the VM call Java by call_stub alone, and is each Java frame but the first of a run
+    called by Java code?"""
+    frames = [f for f in sample.frames if f.type != "kernel"]
+    for callee, caller in zip(frames, frames[1:]):
+        if caller.name == "call_stub" and not (callee.type == "jvm" and "." in callee.name):
+            return False
+        if callee.type == "jvm" and callee.name != "call_stub" and caller.type != "jvm":
+            return False
+        if callee.name == "call_stub" and not caller.name.startswith("JavaCalls::") and \
+                "+0x" not in caller.name:
+            return False
+    return bool(frames) and frames[-1].type == "native"
+
+
+def is_on_the_way(names, stacks):
+    """Between two leaves: the root side is that of a scene, and no leaf is there."""
+    if any(name in SHARES for name in names):
+        return False
+    return names[-2:] == ("Known.run", "Known.main") or names == ("Known.main",) or \
+        names[-1] == "java.lang.Thread.run" or names[-1].startswith("Known$")
+
+
+class Count:
+    def __init__(self):
+        self.total = self.exact = self.others = self.lines = self.mixed = 0
+        self.leaves = {}
+        self.wrong = {}
+
+    def note_wrong(self, sample):
+        text = " ".join("%s:%d" % (f.name, f.line) for f in sample.frames)
+        self.wrong[text] = self.wrong.get(text, 0) + sample.count
+
+
+def count_scenes(samples, known):
+    names_of = {tuple(n for n, _ in stack): stack for stack in known.stacks}
+    leaf_lines = marked_lines()["leaf"]
+    count = Count()
+    for sample in samples:
+        java = java_frames(sample)
+        names = tuple(n for n, _ in java)
+        if not any(n.startswith("Known") for n in names):
+            continue  # the VM's own threads
+        count.total += sample.count
+        count.mixed += sample.count if is_mixed_right(sample) else 0
+        for name in names:
+            if name in SHARES:
+                count.leaves[name] = count.leaves.get(name, 0) + sample.count
+        if names in names_of:
+            count.exact += sample.count
+            if java[0][1] in leaf_lines and java[1:] in known.tails:
+                count.lines += sample.count
+        elif is_on_the_way(names, names_of):
+            count.others += sample.count
+        else:
+            count.note_wrong(sample)
+    return count
+
+
+def count_calls(samples):
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        java = [f for f in java_frames(sample)
+                if f[0] not in ("Known$Ladder.<init>", "java.lang.Object.<init>")][::-1]
+        names = [n for n, _ in java]
+        if "Known.main" not in names:
+            continue
+        count.total += sample.count
+        count.mixed += sample.count if is_mixed_right(sample) else 0
+        if names != LADDER[:len(names)]:
+            count.note_wrong(sample)
+            continue
+        count.exact += sample.count
+        right = all(line in marks[name.rsplit(".", 1)[1]] for name, line in java[2:])
+        count.lines += sample.count if right else 0
+        if not right:
+            count.note_wrong(sample)
+    return count
+
+
+def judge(count, result, scenes):
+    judged = count.total - count.others
+    result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
+                (count.total, MIN_SAMPLES))
+    result.need(judged and count.exact >= EXACT * judged, "exact by name %.2f %% of %d" %
+                (100 * count.exact / max(judged, 1), judged))
+    result.need(count.lines >= EXACT * count.exact, "lines right in %.2f %%" %
+                (100 * count.lines / max(count.exact, 1)))
+    result.need(count.mixed >= EXACT * count.total,
+                "native and Java frames in true order in %.2f %%" %
+                (100 * count.mixed / max(count.total, 1)))
+    if scenes:
+        result.need(count.others <= OTHERS_MOST * count.total,
+                    "%d between leaves" % count.others)
+        known = max(sum(count.leaves.values()), 1)
+        error = max(abs(count.leaves.get(name, 0) / known - share) * 100
+                    for name, share in SHARES.items())
+        result.need(error <= LEAF_POINTS, "leaf error %.2f points (at most %.1f): %s" % (
+            error, LEAF_POINTS, " ".join("%s %.1f %%" % (name[-1], n * 100 / known)
+                                         for name, n in sorted(count.leaves.items()))))
+    if result.problems:
+        for text, n in sorted(count.wrong.items(), key=lambda x: -x[1])[:4]:
+            result.problems.append("  %d times: %s" % (n, text))
+
+
+def record(run, name, known):
+    """Recordings until there are samples enough for shares to be told to a point: one, or on
+    a busy machine some more. Returns (samples, results of their rules)."""
+    samples, results = [], []
+    for _ in range(RECORDINGS_MOST):
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
+                                   "-p", str(known.process.pid))
+        samples += check.select(capture, known.process.pid)
+        results += [check.check_rules(capture), check.check_accounting(text)]
+        if sum(s.count for s in samples) >= SAMPLES_ENOUGH:
+            break
+    return samples, results
+
+
+def cell(run, name, jdk, why, what):
+    if not jdk:
+        raise suite.Skip(why)
+    known = Known(run, jdk, what)
+    try:
+        samples, results = record(run, name, known)
+    finally:
+        known.stop()
+    known.tails = {stack[1:] for stack in known.stacks}
+    count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
+    result = check.Result()
+    judge(count, result, what == "scenes")
+    result.notes[:] = ["; ".join(result.notes)]
+    run.judge(name, result, *results)
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--root", default="")
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--hz", type=int, default=999)
+    run = suite.Run(parser.parse_args())
+    run.suite = "hotspot"
+    jdks, why = find_jdks(run)
+    versions = sorted(set(VERSIONS) & set(jdks), key=int)[-1:] if run.args.quick else VERSIONS
+    for version in versions or VERSIONS:
+        for what in ("scenes", "calls"):
+            name = "jdk%s-%s" % (version, what)
+            if not run.args.cells or name in run.args.cells or version in run.args.cells:
+                run.cell(name, cell, jdks.get(version), why, what)
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
