@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -323,6 +324,34 @@ uint64_t op_elf_size(const struct op_elf *elf)
 int op_elf_fd(const struct op_elf *elf)
 {
 	return elf->fd;
+}
+
+void op_elf_suspend(struct op_elf *elf)
+{
+	op_closep(&elf->fd);
+	/* It may be written to before it is opened again. */
+	free(elf->window);
+	elf->window = NULL;
+	elf->window_len = 0;
+}
+
+int op_elf_take_fd(struct op_elf *elf)
+{
+	int fd = OP_TAKE_FD(elf->fd);
+
+	op_elf_suspend(elf);
+	return fd;
+}
+
+bool op_elf_is_suspended(const struct op_elf *elf)
+{
+	return elf->fd < 0 && !elf->bytes;
+}
+
+void op_elf_resume(struct op_elf *elf, int fd)
+{
+	assert(op_elf_is_suspended(elf) && fd >= 0);
+	elf->fd = fd;
 }
 
 const struct op_elf_segment *op_elf_segments(const struct op_elf *elf, size_t *ret_len)

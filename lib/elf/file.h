@@ -76,7 +76,16 @@ uint16_t op_elf_machine(const struct op_elf *elf); /* EM_X86_64 or EM_AARCH64 */
 uint16_t op_elf_type(const struct op_elf *elf);	   /* ET_EXEC, ET_DYN, … */
 uint64_t op_elf_entry(const struct op_elf *elf);
 uint64_t op_elf_size(const struct op_elf *elf); /* bytes of the file */
-int op_elf_fd(const struct op_elf *elf);	/* borrowed; -1 for one in memory */
+int op_elf_fd(const struct op_elf *elf); /* borrowed; -1: in memory, or suspended */
+
+/* Close the descriptor, keep what was read: reads fail with -EBADF until op_elf_resume().
+ * One in memory has none and is never suspended. */
+void op_elf_suspend(struct op_elf *elf);
+bool op_elf_is_suspended(const struct op_elf *elf);
+/* Suspend and hand out the descriptor. */
+int op_elf_take_fd(struct op_elf *elf);
+/* Go on with @fd, which is the same file; takes it. @elf is suspended. */
+void op_elf_resume(struct op_elf *elf, int fd);
 
 const struct op_elf_segment *op_elf_segments(const struct op_elf *elf, size_t *ret_len);
 const struct op_elf_section *op_elf_sections(const struct op_elf *elf, size_t *ret_len);

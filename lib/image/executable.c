@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
+#include "image/file.h"
 #include "image/vdso.h"
 #include "target/open.h"
 
@@ -95,6 +96,8 @@ void op_executable_put(struct op_executables *x, struct op_executable *e)
 {
 	if (!e || --e->refs)
 		return;
+	if (e->image)
+		op_image_opener_ends(&x->images, e->image, e);
 	TAILQ_INSERT_TAIL(&x->idle, e, idle);
 	x->idle_len++;
 	while (x->idle_len > OP_EXECUTABLES_IDLE_MAX) {
@@ -197,9 +200,9 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 	       (!e->check || e->stamp.ctime_ns == now->ctime_ns);
 }
 
-static int open_elf(struct op_executables *x, struct op_executable *e,
-		    const struct op_executable_place *place, struct op_elf **ret,
-		    struct op_file_stamp *ret_stamp)
+/* Open the file. A descriptor or -errno. */
+static int open_file(struct op_executable *e, const struct op_executable_place *place,
+		     struct op_file_stamp *ret_stamp)
 {
 	struct op_mapped_file file = {
 		.start = place->start,
@@ -211,21 +214,14 @@ static int open_elf(struct op_executables *x, struct op_executable *e,
 	};
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	int r;
 
-	(void)x;
-	if (e->vdso)
-		return op_vdso_open(ret);
 	fd = op_open_mapped(place->procfs_root, place->pid, &file);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret_stamp = stamp_of(&st);
-	r = op_elf_open(fd, ret);
-	if (r == 0)
-		fd = -1;
-	return r;
+	return OP_TAKE_FD(fd);
 }
 
 static void note_failure(struct op_executables *x, struct op_executable *e, int error)
@@ -248,53 +244,98 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 	x->open_failed++;
 }
 
-/* Take what was opened: the same file again, the first time, or another one since. */
-static int take_elf(struct op_executables *x, struct op_executable *e, struct op_elf *elf,
-		    const struct op_file_stamp *stamp)
+/* Its content, for the first time or anew: another file has its number by now. Takes
+ * @elf on success. */
+static int take_content(struct op_executables *x, struct op_executable *e,
+			struct op_elf *elf)
 {
 	struct op_image *image;
-	int r;
+	int r = op_image_new(&x->images, elf, e->path, &image);
 
-	if (e->image && (e->vdso || is_unchanged(e, stamp))) {
-		op_image_reopen(&x->images, e->image, elf);
-		return 0;
-	}
-	if (e->image && !e->check) {
-		(void)op_elf_free(elf);
-		return -ESTALE; /* written to while it is mapped */
-	}
-	r = op_image_new(&x->images, elf, e->path, &image);
-	if (r < 0) {
-		(void)op_elf_free(elf);
+	if (r < 0)
 		return r;
-	}
 	forget_image(x, e);
 	e->image = image;
+	return 0;
+}
+
+/* Take the file @taken_fd, in any case. */
+static int take_file(struct op_executables *x, struct op_executable *e, int taken_fd,
+		     const struct op_file_stamp *stamp)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	_cleanup_close_ int fd = taken_fd;
+	int r;
+
+	if (e->image && !is_unchanged(e, stamp) && !e->check)
+		return -ESTALE; /* written to while it is mapped */
+	if (e->image && is_unchanged(e, stamp)) {
+		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd));
+		return 0;
+	}
+	r = op_elf_open(fd, &elf);
+	if (r < 0)
+		return r;
+	fd = -1;
+	r = take_content(x, e, elf);
+	if (r == 0)
+		elf = NULL;
+	return r;
+}
+
+static int open_vdso(struct op_executables *x, struct op_executable *e)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	int r = op_vdso_open(&elf);
+
+	if (r == 0)
+		r = take_content(x, e, elf);
+	if (r == 0)
+		elf = NULL;
+	return r;
+}
+
+static int open_anew(struct op_executables *x, struct op_executable *e,
+		     const struct op_executable_place *place)
+{
+	struct op_file_stamp stamp;
+	int fd;
+	int r;
+
+	if (e->vdso)
+		return open_vdso(x, e);
+	fd = open_file(e, place, &stamp);
+	if (fd < 0)
+		return fd;
+	r = take_file(x, e, fd, &stamp);
+	if (r < 0)
+		return r;
+	e->stamp = stamp;
+	if (!e->image->opener)
+		e->image->opener = e;
 	return 0;
 }
 
 int op_executable_open(struct op_executables *x, struct op_executable *e,
 		       const struct op_executable_place *place, bool need_file)
 {
-	struct op_file_stamp stamp = { 0 };
-	struct op_elf *elf = NULL;
 	int r;
 
 	if (e->state == OP_EXECUTABLE_FOREIGN && !e->check)
 		return -ENOEXEC;
-	if (e->image && !e->check && (e->image->elf || !need_file))
+	if (e->image && !e->check && (!need_file || op_image_has_file(e->image)))
 		return 0;
 	if (x->now_ns < e->retry_ns)
 		return -EAGAIN;
-	r = open_elf(x, e, place, &elf, &stamp);
-	if (r == 0)
-		r = take_elf(x, e, elf, &stamp);
+	r = open_anew(x, e, place);
+	/* Its image is there: another process may have the file still. */
+	if ((r == -ENOENT || r == -ESRCH) && e->image && !e->check)
+		return r;
 	if (r < 0) {
 		if (!place->gone)
 			note_failure(x, e, r);
 		return r;
 	}
-	e->stamp = stamp;
 	e->check = false;
 	e->state = OP_EXECUTABLE_READY;
 	e->failures = 0;

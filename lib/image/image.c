@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "image/file.h"
 
 /* A table that could not be made is not tried again at once. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
@@ -69,51 +70,11 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 	return image;
 }
 
-static void close_file(struct op_images *x, struct op_image *image)
-{
-	if (!image->elf)
-		return;
-	/* The names are read from the file. */
-	x->symbol_bytes -= image->symbols_bytes;
-	image->symbols_bytes = 0;
-	image->symbols_failed = false;
-	image->symbols = op_symbols_free(image->symbols);
-	image->elf = op_elf_free(image->elf);
-	x->open--;
-}
-
-/* Keep to OP_IMAGES_OPEN_MAX; @keep stays. Images in memory (the vDSO) stay too. */
-static void limit_open(struct op_images *x, const struct op_image *keep)
-{
-	struct op_image *image;
-
-	TAILQ_FOREACH(image, &x->lru, lru)
-	{
-		if (x->open <= OP_IMAGES_OPEN_MAX)
-			return;
-		if (image == keep || !image->elf || op_elf_fd(image->elf) < 0)
-			continue;
-		close_file(x, image);
-		x->closed++;
-	}
-}
-
-void op_image_reopen(struct op_images *x, struct op_image *image, struct op_elf *elf)
-{
-	if (image->elf) {
-		(void)op_elf_free(elf);
-		return;
-	}
-	image->elf = elf;
-	x->open++;
-	limit_open(x, image);
-}
-
 static void image_free(struct op_images *x, struct op_image *image)
 {
 	if (!image)
 		return;
-	close_file(x, image);
+	op_image_drop_file(x, image);
 	if (image->runtime && image->runtime_image)
 		image->runtime->image_free(image->runtime_image);
 	op_names_clear(&image->names);
@@ -137,7 +98,7 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	image = find(x, key, &ids);
 	if (image) {
 		image->refs++;
-		op_image_reopen(x, image, elf);
+		op_image_take_file(x, image, elf);
 		*ret = image;
 		return 0;
 	}
@@ -155,7 +116,7 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	}
 	take_segments(image, elf);
 	TAILQ_INSERT_TAIL(&x->lru, image, lru);
-	op_image_reopen(x, image, elf);
+	op_image_take_file(x, image, elf);
 	probe(x, image, path);
 	*ret = image;
 	return 0;
@@ -262,11 +223,8 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	{
 		if (x->symbol_bytes + need <= x->symbol_budget_bytes)
 			return;
-		if (image == keep || !image->symbols)
-			continue;
-		x->symbol_bytes -= image->symbols_bytes;
-		image->symbols_bytes = 0;
-		image->symbols = op_symbols_free(image->symbols);
+		if (image != keep && image->symbols)
+			op_image_drop_symbols(x, image);
 	}
 }
 
@@ -279,7 +237,7 @@ void op_image_load_symbols(struct op_images *x, struct op_image *image, const ch
 		.limit_bytes = x->symbol_budget_bytes / 2,
 	};
 
-	if (image->symbols || image->symbols_failed || !image->elf)
+	if (image->symbols || image->symbols_failed || !op_image_has_file(image))
 		return;
 	if (op_symbols_new(image->elf, &options, x->log, &image->symbols) < 0) {
 		image->symbols_failed = true;
@@ -307,6 +265,7 @@ struct op_image *op_images_coldest(struct op_images *x)
 void op_images_init(struct op_images *x)
 {
 	TAILQ_INIT(&x->lru);
+	TAILQ_INIT(&x->open);
 	x->window = 2; /* images begin in it: used_window + 1 does not reach it soon */
 }
 

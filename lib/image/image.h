@@ -2,8 +2,8 @@
 /*
  * The content of an executable file: its unwind table, its names, the runtime it is. Files
  * of equal content (build ids and htlhash) share one image. All of it is made when first
- * needed and can be given up again: the table when the arena is full, descriptor and names
- * past their limits, least recently used first.
+ * needed and can be given up again: the table when the arena is full, names past their
+ * limit, least recently used first; the descriptor by the rules of image/file.h.
  */
 #ifndef OP_IMAGE_IMAGE_H
 #define OP_IMAGE_IMAGE_H
@@ -23,10 +23,6 @@
 #include "unwind/rules.h"
 #include "unwind/table.h"
 
-enum {
-	OP_IMAGES_OPEN_MAX = 256, /* descriptors; more are closed, least recently used */
-};
-
 /* An executable PT_LOAD. */
 struct op_image_segment {
 	uint64_t vaddr;
@@ -36,14 +32,16 @@ struct op_image_segment {
 };
 
 struct op_image {
-	TAILQ_ENTRY(op_image) lru; /* of all, least recently used first */
+	TAILQ_ENTRY(op_image) lru;  /* of all, least recently used first */
+	TAILQ_ENTRY(op_image) open; /* of those with a descriptor, oldest first */
 	uint32_t refs;
 	uint64_t key;
 	struct op_build_ids ids;
 	char *file; /* base name */
 	struct op_image_segment segments[OP_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
-	struct op_elf *elf; /* NULL: closed */
+	struct op_elf *elf; /* suspended while its file is closed (image/file.h) */
+	const void *opener; /* the executable whose file is open */
 	struct op_table *table;
 	uint64_t table_retry_ns; /* it failed: not before */
 	struct op_symbols *symbols;
@@ -68,8 +66,10 @@ struct op_images {
 	uint64_t symbol_budget_bytes;
 	struct op_map64 by_key; /* to struct op_image * */
 	struct op_image_list lru;
-	size_t open;	 /* with a descriptor or an image in memory */
-	uint64_t closed; /* to keep OP_IMAGES_OPEN_MAX */
+	struct op_image_list open;
+	size_t open_len;
+	uint64_t files_checked_ns; /* op_images_check_files() */
+	bool deleted_open; /* an open file was deleted already when it was opened */
 	uint64_t symbol_bytes;
 	uint64_t window;
 	uint64_t tables_failed;
@@ -82,9 +82,6 @@ void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns);
 
 /* Frames of it were met: not the next to be given up. */
 void op_image_touch(struct op_images *x, struct op_image *image);
-
-/* Give @image its file back after it was closed. Takes @elf. */
-void op_image_reopen(struct op_images *x, struct op_image *image, struct op_elf *elf);
 
 /*
  * Make the table, with the interpreter's loop marked where @with_loop; the file is open.

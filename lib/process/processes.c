@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "image/file.h"
 #include "process/evict.h"
 #include "process/publish.h"
 #include "process/runtimes.h"
@@ -343,6 +344,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_publish_expire(p);
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
+	op_images_check_files(&p->executables.images, p->now_ns);
 	look_around(p);
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);

@@ -167,11 +167,10 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 
 	if (sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)
 		return;
+	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
+	    spot->vma->exe->image != spot->image)
+		return;
 	if (!spot->image->symbols) {
-		if (op_publish_open(sampler->processes, of->program, spot->vma, true) <
-			    0 ||
-		    spot->vma->exe->image != spot->image)
-			return;
 		(void)snprintf(root, sizeof(root), "%s/%u/root",
 			       sampler->processes->procfs_root, of->program->proc_pid);
 		op_image_load_symbols(&sampler->processes->executables.images,

@@ -61,6 +61,11 @@ struct op_symbols *op_symbols_free(struct op_symbols *s)
 	return NULL;
 }
 
+bool op_symbols_hold_file(const struct op_symbols *s)
+{
+	return s->debug != NULL;
+}
+
 size_t op_symbols_bytes(const struct op_symbols *s)
 {
 	return sizeof(*s) + s->index.len * sizeof(*s->index.entries) + s->blob_len +

@@ -52,6 +52,8 @@ int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol
  * them (the outermost are kept); only Go tells of them here. Returns how many. */
 int op_symbols_find_inlined(struct op_symbols *symbols, uint64_t vaddr,
 			    struct op_symbol *ret, size_t len);
+/* Is a separate debug file open? */
+bool op_symbols_hold_file(const struct op_symbols *symbols);
 /* User memory in use. */
 size_t op_symbols_bytes(const struct op_symbols *symbols);
 

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of other processes are open only while somebody maps them and they are needed. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbol/kernel.h"
+#include "target/maps.h"
+#include "test.h"
+#include "world.h"
+
+static const uint64_t SECOND = 1000000000;
+
+enum {
+	COPIES = 150,
+	OPEN_MAX = 64 + 8, /* of images, and of the test itself */
+};
+
+int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
+			   struct op_kernel_symbol *ret)
+{
+	(void)k;
+	(void)addr;
+	(void)ret;
+	return 0;
+}
+
+__attribute__((noinline)) static int first_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+__attribute__((noinline)) static int second_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 2;
+}
+
+/* A copy of this program at @path. */
+static void copy_self(const char *path)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	struct stat st;
+	off_t at = 0;
+
+	CHECK(from >= 0 && to >= 0);
+	CHECK(fstat(from, &st) == 0);
+	while (at < st.st_size)
+		CHECK(sendfile(to, from, &at, (size_t)(st.st_size - at)) > 0);
+	CHECK(close(from) == 0 && close(to) == 0);
+}
+
+static char *copy_path(char *buf, size_t size, int number)
+{
+	(void)snprintf(buf, size, "/tmp/op-copy-%d-%d", (int)getpid(), number);
+	return buf;
+}
+
+/* Run @path until it is killed. */
+static pid_t run(const char *path)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		execl(path, path, "pause", (char *)NULL);
+		_exit(1);
+	}
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+/* Descriptors of this process whose file's path begins with @prefix; NULL: all. */
+static int descriptors(const char *prefix)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int n = 0;
+
+	CHECK(dir);
+	while ((entry = readdir(dir))) {
+		char target[4096] = "";
+
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)!readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		n += !prefix || strncmp(target, prefix, strlen(prefix)) == 0;
+	}
+	(void)closedir(dir);
+	return n;
+}
+
+struct place {
+	const char *path;
+	uint64_t start; /* of the executable mapping */
+	uint64_t offset;
+};
+
+static int keep_place(void *ctx, const struct op_mmap_event *e)
+{
+	struct place *place = ctx;
+
+	if (strcmp(e->path, place->path) != 0)
+		return 0;
+	place->start = e->start;
+	place->offset = e->offset;
+	return 1;
+}
+
+static struct place find_place(pid_t pid, const char *path)
+{
+	struct place place = { .path = path };
+	char maps[64];
+	int tries;
+
+	(void)snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)pid);
+	for (tries = 0; tries < 2000 && !place.start; tries++) {
+		(void)op_maps_read(maps, keep_place, &place);
+		(void)usleep(1000);
+	}
+	CHECK(place.start);
+	return place;
+}
+
+/* Where @function is in process @pid, which runs @path. */
+static uint64_t address_in(pid_t pid, const char *path, const void *function)
+{
+	char self[4096] = "";
+	struct place there = find_place(pid, path);
+	struct place here;
+
+	CHECK(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	here = find_place(getpid(), self);
+	return (uint64_t)(uintptr_t)function - here.start + here.offset - there.offset +
+	       there.start;
+}
+
+static void check_name(struct world *w, pid_t pid, uint64_t pc, const char *name)
+{
+	const uint64_t word = pc | (uint64_t)OP_FRAME_NATIVE_EXACT << OP_FRAME_KIND_SHIFT;
+
+	CHECK_OK(world_sample(w, (uint32_t)pid, NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(w, 0), name);
+}
+
+/* The process is known and published. */
+static void learn(struct world *w, pid_t pid)
+{
+	CHECK_OK(world_sample(w, (uint32_t)pid, NULL, 0, NULL, 0, OP_END_OFF));
+	world_settle(w, 0);
+	CHECK(world_process(w, (uint32_t)pid));
+}
+
+static void test_closed_when_nobody_maps_it(void)
+{
+	char path[64];
+	struct world w;
+	pid_t first;
+	pid_t second;
+
+	world_init(&w, NULL);
+	copy_self(copy_path(path, sizeof(path), 0));
+	first = run(path);
+	(void)find_place(first, path);
+	learn(&w, first);
+	check_name(&w, first, address_in(first, path, (const void *)first_function),
+		   "first_function");
+	world_settle(&w, 10 * SECOND);
+	CHECK_INT(descriptors(path), 1); /* it is mapped still */
+
+	end(first);
+	op_processes_on_exit(w.p, (uint32_t)first, w.now_ns);
+	world_settle(&w, 4 * SECOND); /* late records had their time */
+	CHECK_INT(descriptors(path), 0);
+
+	/* The next process of the same file has its names. */
+	second = run(path);
+	(void)find_place(second, path);
+	learn(&w, second);
+	check_name(&w, second, address_in(second, path, (const void *)second_function),
+		   "second_function");
+	CHECK_INT(descriptors(path), 1);
+	end(second);
+	op_processes_on_exit(w.p, (uint32_t)second, w.now_ns);
+	world_settle(&w, 4 * SECOND);
+	CHECK_INT(descriptors(path), 0);
+	CHECK(unlink(path) == 0);
+	world_deinit(&w);
+}
+
+static void test_closed_when_deleted(void)
+{
+	char path[64];
+	struct world w;
+	uint64_t first;
+	uint64_t second;
+	pid_t pid;
+
+	world_init(&w, NULL);
+	copy_self(copy_path(path, sizeof(path), 1));
+	pid = run(path);
+	first = address_in(pid, path, (const void *)first_function);
+	second = address_in(pid, path, (const void *)second_function);
+	learn(&w, pid);
+	check_name(&w, pid, first, "first_function");
+	CHECK_INT(descriptors(path), 1);
+	CHECK(unlink(path) == 0);
+	world_settle(&w, 3 * SECOND);
+	CHECK_INT(descriptors(path), 0);
+
+	/* Its other names can be had as long as it runs; then it is closed at once. */
+	check_name(&w, pid, second, "second_function");
+	CHECK_INT(descriptors(path), 1);
+	world_settle(&w, 1);
+	CHECK_INT(descriptors(path), 0);
+	end(pid);
+	op_processes_on_exit(w.p, (uint32_t)pid, w.now_ns);
+	world_settle(&w, 4 * SECOND);
+	world_deinit(&w);
+}
+
+/* Two files of one content have one image; the file that is open is of a process that ended. */
+static void test_closed_when_its_opener_ends(void)
+{
+	char paths[2][64];
+	struct world w;
+	pid_t pid[2];
+	int i;
+
+	world_init(&w, NULL);
+	for (i = 0; i < 2; i++) {
+		copy_self(copy_path(paths[i], sizeof(paths[i]), 2 + i));
+		pid[i] = run(paths[i]);
+		(void)find_place(pid[i], paths[i]);
+		learn(&w, pid[i]);
+		check_name(&w, pid[i],
+			   address_in(pid[i], paths[i], (const void *)first_function),
+			   "first_function");
+	}
+	CHECK_INT(descriptors(paths[0]) + descriptors(paths[1]), 1);
+	end(pid[0]);
+	op_processes_on_exit(w.p, (uint32_t)pid[0], w.now_ns);
+	world_settle(&w, 4 * SECOND);
+	CHECK_INT(descriptors(paths[0]), 0);
+	check_name(&w, pid[1],
+		   address_in(pid[1], paths[1], (const void *)second_function),
+		   "second_function");
+	end(pid[1]);
+	op_processes_on_exit(w.p, (uint32_t)pid[1], w.now_ns);
+	world_settle(&w, 4 * SECOND);
+	CHECK_INT(descriptors(paths[1]), 0);
+	for (i = 0; i < 2; i++)
+		CHECK(unlink(paths[i]) == 0);
+	world_deinit(&w);
+}
+
+static void append(const char *path, int number)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	CHECK(fd >= 0);
+	CHECK(write(fd, &number, sizeof(number)) == sizeof(number));
+	CHECK(close(fd) == 0);
+}
+
+static void test_number_is_bounded(void)
+{
+	char path[64];
+	void *map[COPIES];
+	struct world w;
+	int i;
+
+	world_init(&w, NULL);
+	for (i = 0; i < COPIES; i++) {
+		int fd;
+
+		copy_self(copy_path(path, sizeof(path), i));
+		append(path, i); /* another content: an image of its own */
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0);
+		map[i] = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		CHECK(map[i] != MAP_FAILED);
+		CHECK(close(fd) == 0);
+	}
+	learn(&w, getpid());
+	for (i = 0; i < COPIES; i++) {
+		struct op_registers registers = { .pc = (uint64_t)(uintptr_t)map[i],
+						  .sp = 0x7ffc00001000 };
+		uint64_t stack[4] = { 0 };
+
+		CHECK_OK(world_first_sample(&w, (uint32_t)getpid(), &registers, stack,
+					    sizeof(stack)));
+	}
+	CHECK(descriptors(NULL) <= OPEN_MAX);
+	for (i = 0; i < COPIES; i++) {
+		CHECK(munmap(map[i], 4096) == 0);
+		CHECK(unlink(copy_path(path, sizeof(path), i)) == 0);
+	}
+	world_deinit(&w);
+	CHECK(descriptors("/tmp/op-copy-") == 0);
+}
+
+static const struct test tests[] = {
+	{ "nobody", test_closed_when_nobody_maps_it },
+	{ "deleted", test_closed_when_deleted },
+	{ "opener", test_closed_when_its_opener_ends },
+	{ "bounded", test_number_is_bounded },
+};
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc > 1 && strcmp(argv[1], "pause") == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	CHECK(first_function(1) == 2 && second_function(1) == 3);
+	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (argc < 2 || strcmp(argv[1], tests[i].name) == 0)
+			tests[i].fn();
+	return 0;
+}
