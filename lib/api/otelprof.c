@@ -217,7 +217,7 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	if (!p->scanned && !(p->config.flags & OTELPROF_NO_START_SCAN)) {
-		r = op_processes_scan(p->processes);
+		r = op_processes_scan_begin(p->processes);
 		if (r < 0)
 			return r;
 		op_processes_settle(p->processes, op_clock_monotonic_ns());

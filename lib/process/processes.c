@@ -12,9 +12,9 @@
 #include "base/io.h"
 #include "image/file.h"
 #include "process/evict.h"
+#include "process/layout.h"
 #include "process/publish.h"
 #include "process/runtimes.h"
-#include "process/scan.h"
 #include "process/state.h"
 #include "process/table.h"
 #include "resource/attributes.h"
@@ -28,9 +28,8 @@ enum {
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
 /* Files that could not be had are looked at again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
-/* Between two scans for lost events, and between two looks at who is still there. */
-static const uint64_t LOST_SCAN_NS = UINT64_C(500000000);
-static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
+/* What the start waits for: enough for most hosts; the rest follows in slices. */
+static const uint64_t FIRST_SLICE_NS = UINT64_C(20000000);
 
 static int copy_config(struct op_processes *p, const struct op_processes_config *config)
 {
@@ -93,6 +92,8 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	TAILQ_INIT(&p->dirty);
 	TAILQ_INIT(&p->ended);
 	TAILQ_INIT(&p->retired);
+	TAILQ_INIT(&p->waiting);
+	op_sweep_init(&p->sweep);
 	r = copy_config(p, config);
 	init_executables(p);
 	if (r < 0)
@@ -109,6 +110,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	if (!p)
 		return NULL;
 	op_table_clear(p);
+	op_sweep_deinit(&p->sweep);
 	op_executables_deinit(&p->executables);
 	op_memberships_deinit(&p->memberships);
 	free(p->procfs_root);
@@ -118,34 +120,52 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	return NULL;
 }
 
-static int scan_one(void *ctx, uint32_t pid)
-{
-	struct op_processes *p = ctx;
-	struct op_proc *proc = op_table_find_alive(p, pid);
-
-	if (proc) {
-		proc->seen = true;
-		if (op_table_rescan(p, proc) < 0)
-			proc->rescan = true;
-		return 0;
-	}
-	proc = op_table_learn(p, pid);
-	if (proc)
-		proc->seen = true;
-	return 0;
-}
-
 int op_processes_scan(struct op_processes *p)
 {
-	return op_scan_each(p, scan_one, p);
+	int r = op_processes_scan_begin(p);
+
+	while (r == 0 && op_sweep_run(p, FIRST_SLICE_NS))
+		continue;
+	return r;
+}
+
+int op_processes_scan_begin(struct op_processes *p)
+{
+	int r = op_sweep_scan(p);
+
+	if (r == 0)
+		(void)op_sweep_run(p, FIRST_SLICE_NS);
+	return r;
+}
+
+/* Making a process's tables before its first sample: it was asked for by number. */
+int op_processes_warm(struct op_processes *p, uint32_t pid)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+	size_t i;
+
+	if (!proc)
+		proc = op_table_learn(p, pid); /* the scan has not come to it */
+	if (!proc || !proc->layout || !proc->program)
+		return -ESRCH;
+	for (i = 0; i < proc->layout->len; i++) {
+		const struct op_vma *v = &proc->layout->vma[i];
+
+		/* one that fails is walked by frame pointers, as at a first sample */
+		if (v->exe && (v->flags & OP_MAPPING_LAZY))
+			(void)op_evict_make_table(p, proc->program, v);
+	}
+	return op_publish(p, proc, true);
 }
 
 static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool rescan)
 {
 	struct op_proc *proc = op_table_find_alive(p, pid);
 
-	if (proc)
+	if (proc) {
+		op_lists_use(p, proc);
 		return proc;
+	}
 	if (op_table_add(p, pid, 0, &proc) < 0)
 		return NULL;
 	proc->rescan = rescan;
@@ -162,7 +182,7 @@ void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 	proc->kernel = false;
 	if (op_table_map(p, proc, e) == -ENOMEM) {
 		proc->rescan = true;
-		op_table_touch(p, proc);
+		op_lists_touch(p, proc);
 	}
 }
 
@@ -175,8 +195,11 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	if (pid == parent)
 		return; /* a thread */
 	from = op_table_find_alive(p, parent);
+	if (from)
+		op_lists_use(p, from);
 	if (op_table_add(p, pid, time_ns, &proc) < 0)
 		return;
+	from = op_table_find_alive(p, parent); /* room may have been made by it */
 	proc->program->born_ns = time_ns;
 	proc->program->parent = parent;
 	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
@@ -226,7 +249,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	proc->layout = layout;
 	proc->program = program;
 	proc->publish_after_ns = 0;
-	op_table_touch(p, proc);
+	op_lists_touch(p, proc);
 }
 
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns)
@@ -237,45 +260,10 @@ void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns
 		op_table_end(p, proc, time_ns);
 }
 
-static void forget_seen(struct op_processes *p, struct op_proc *proc)
-{
-	(void)p;
-	proc->seen = false;
-}
-
-static void end_unseen(struct op_processes *p, struct op_proc *proc)
-{
-	if (!proc->seen && !op_scan_exists(p, proc->pid))
-		op_table_end(p, proc, 0);
-}
-
-static void end_gone(struct op_processes *p, struct op_proc *proc)
-{
-	if (!op_scan_exists(p, proc->pid))
-		op_table_end(p, proc, 0);
-}
-
 void op_processes_on_lost(struct op_processes *p)
 {
-	/* Each CPU tells of its own losses: one scan answers them all. */
-	p->lost = true;
-}
-
-static void look_around(struct op_processes *p)
-{
-	if (p->lost && p->now_ns >= p->lost_after_ns) {
-		p->lost = false;
-		p->lost_after_ns = p->now_ns + LOST_SCAN_NS;
-		op_table_each(p, forget_seen);
-		if (op_processes_scan(p) == 0)
-			op_table_each(p, end_unseen);
-	}
-	if (p->now_ns >= p->gone_after_ns) {
-		/* An exit that was not told leaves nothing behind for ever. */
-		if (p->gone_after_ns)
-			op_table_each(p, end_gone);
-		p->gone_after_ns = p->now_ns + GONE_CHECK_NS;
-	}
+	/* Each CPU tells of its own losses: one reading answers them all. */
+	p->sweep.lost = true;
 }
 
 /* One marked process. */
@@ -301,20 +289,14 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 		op_evict_table(p, NULL);
 	if (r < 0) {
 		proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
-		op_table_touch(p, proc);
+		op_lists_touch(p, proc);
 	}
-}
-
-static void touch_pending(struct op_processes *p, struct op_proc *proc)
-{
-	if (op_runtimes_waiting(&proc->program->runtimes))
-		op_table_touch(p, proc);
 }
 
 static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 {
 	if (proc->layout->fallback)
-		op_table_touch(p, proc);
+		op_lists_touch(p, proc);
 }
 
 static void touch_waiting(struct op_processes *p)
@@ -322,7 +304,7 @@ static void touch_waiting(struct op_processes *p)
 	if (p->attach_after_ns && p->now_ns >= p->attach_after_ns) {
 		p->attach_after_ns =
 			0; /* those that wait on say so when they are tried */
-		op_table_each(p, touch_pending);
+		op_lists_touch_waiting(p);
 	}
 	if (p->now_ns >= p->fallback_after_ns) {
 		p->fallback_after_ns = p->now_ns + FALLBACK_CHECK_NS;
@@ -345,7 +327,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
 	op_images_check_files(&p->executables.images, p->now_ns);
-	look_around(p);
+	op_sweep_settle(p);
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
@@ -363,6 +345,11 @@ bool op_processes_waiting(const struct op_processes *p)
 uint64_t op_processes_next_ns(const struct op_processes *p)
 {
 	return p->attach_after_ns;
+}
+
+bool op_processes_busy(const struct op_processes *p)
+{
+	return op_sweep_busy(p);
 }
 
 static void end_window_of(struct op_processes *p, struct op_proc *proc)

@@ -59,7 +59,7 @@ struct op_processes_config {
 struct op_processes_stats {
 	uint64_t processes;
 	uint64_t executables;
-	uint64_t unseen; /* not tracked: max_processes */
+	uint64_t unseen; /* not tracked: max_processes were used within a second */
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
 };
@@ -68,7 +68,10 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 struct op_processes *op_processes_free(struct op_processes *p);
 OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
 
-/* Learn every process that runs now. Cheap: reads maps, opens no executable. */
+/* Learn the processes that run now: reads maps, opens no executable. Some at once, the rest
+ * in slices, at each settle; op_processes_busy() is true until then. */
+int op_processes_scan_begin(struct op_processes *p);
+/* As above, all at once. */
 int op_processes_scan(struct op_processes *p);
 
 /*
@@ -84,8 +87,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
 			  uint64_t time_ns);
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns);
-/* The kernel lost events: everything known may be stale. The next settle rescans, at most
- * twice a second. */
+/* The kernel lost events: everything known may be stale. It is read anew in slices, with a
+ * pause after the last one. */
 void op_processes_on_lost(struct op_processes *p);
 
 /* Publish what changed; give back what is no longer needed. Call after each batch of
@@ -95,6 +98,8 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 bool op_processes_waiting(const struct op_processes *p);
 /* When op_processes_settle() is to be called again at the latest; 0: any time. */
 uint64_t op_processes_next_ns(const struct op_processes *p);
+/* Is there more to do, in slices, as soon as samples leave time for it? */
+bool op_processes_busy(const struct op_processes *p);
 
 /* A window was closed. */
 void op_processes_window_end(struct op_processes *p);

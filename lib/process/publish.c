@@ -378,6 +378,7 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 		r = refresh(p, proc);
 	if (r < 0)
 		return r;
+	op_lists_note_waiting(p, proc);
 	if (is_current(p, proc))
 		return committed ? commit(p, proc, proc->current) : 0;
 	r = generation_new(p, proc, &g);

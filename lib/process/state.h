@@ -23,6 +23,7 @@
 #include "process/layout.h"
 #include "process/processes.h"
 #include "process/program.h"
+#include "process/sweep.h"
 #include "profile/cache.h"
 #include "resource/membership.h"
 
@@ -44,7 +45,9 @@ struct op_generation {
 struct op_proc {
 	TAILQ_ENTRY(op_proc) dirty_link;
 	TAILQ_ENTRY(op_proc) ended_link;
-	struct op_proc *same_pid; /* an earlier one of this pid, ended */
+	TAILQ_ENTRY(op_proc) used_link;	   /* of the living: op_sweep.used */
+	TAILQ_ENTRY(op_proc) waiting_link; /* for a runtime that was not ready */
+	struct op_proc *same_pid;	   /* an earlier one of this pid, ended */
 	struct op_layout *layout;
 	struct op_program *program;
 	struct op_generation *current;
@@ -54,9 +57,11 @@ struct op_proc {
 	uint32_t pid;
 	uint64_t born_ns; /* of its fork, CLOCK_MONOTONIC; 0: unknown */
 	bool dirty;
-	bool rescan; /* its maps must be read: what is known is not all */
-	bool kernel; /* a kernel thread: nothing to publish */
-	bool seen;   /* in the scan that runs */
+	bool rescan;	 /* its maps must be read: what is known is not all */
+	bool kernel;	 /* a kernel thread: nothing to publish */
+	bool waiting;	 /* in op_processes.waiting */
+	uint32_t reread; /* number of the sweep that read its maps */
+	uint64_t used_ns;
 };
 
 TAILQ_HEAD(op_proc_list, op_proc);
@@ -70,6 +75,8 @@ struct op_processes {
 	struct op_map64 by_pid; /* to struct op_proc * */
 	struct op_proc_list dirty;
 	struct op_proc_list ended;
+	struct op_proc_list waiting;
+	struct op_sweep sweep;
 	struct op_generation_list retired;
 	struct op_executables executables;
 	struct op_memberships memberships;
@@ -83,10 +90,27 @@ struct op_processes {
 	uint32_t runtimes_refused;
 	uint64_t attach_after_ns; /* a runtime waits for another try then; 0: none does */
 	uint64_t fallback_after_ns;
-	uint64_t lost_after_ns;
-	uint64_t gone_after_ns;
-	bool lost; /* events: a scan is due */
 	bool forked;
 };
+
+/* lists.c: the lists a living process stands in: to be published, waiting for a runtime, by
+ * use. */
+
+/* Publish it at the next settle. */
+void op_lists_touch(struct op_processes *p, struct op_proc *proc);
+/* Where a runtime of it was not ready: it is published again when that is tried. */
+void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
+/* Publish all that wait for a runtime. */
+void op_lists_touch_waiting(struct op_processes *p);
+/* None lives. */
+void op_lists_clear(struct op_processes *p);
+/* It came to life. */
+void op_lists_add(struct op_processes *p, struct op_proc *proc);
+/* It was used: by a record, an event. */
+void op_lists_use(struct op_processes *p, struct op_proc *proc);
+/* It leaves the living. */
+void op_lists_remove(struct op_processes *p, struct op_proc *proc);
+/* The process used least recently, if that was not a moment ago; or NULL. */
+struct op_proc *op_lists_least_used(const struct op_processes *p);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "process/publish.h"
-#include "process/scan.h"
 #include "process/state.h"
+#include "target/scan.h"
 
 struct op_proc *op_table_find(const struct op_processes *p, uint32_t pid)
 {
@@ -25,58 +25,22 @@ struct op_proc *op_table_find_alive(const struct op_processes *p, uint32_t pid)
 	return proc && !proc->ended_ns ? proc : NULL;
 }
 
-void op_table_touch(struct op_processes *p, struct op_proc *proc)
-{
-	if (proc->dirty || proc->ended_ns)
-		return;
-	proc->dirty = true;
-	TAILQ_INSERT_TAIL(&p->dirty, proc, dirty_link);
-}
-
 static void proc_free(struct op_processes *p, struct op_proc *proc)
 {
 	if (!proc)
 		return;
 	if (proc->dirty)
 		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
+	if (proc->waiting)
+		TAILQ_REMOVE(&p->waiting, proc, waiting_link);
 	op_publish_drop(p, proc);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);
 	free(proc);
 }
 
-int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
-		 struct op_proc **ret)
-{
-	struct op_proc *old = op_table_find(p, pid);
-	struct op_proc *proc;
-
-	if (old && !old->ended_ns)
-		op_table_end(p, old, born_ns);
-	if (p->alive >= p->config.max_processes) {
-		p->unseen++;
-		return -ENOSPC;
-	}
-	proc = calloc(1, sizeof(*proc));
-	if (!proc)
-		return -ENOMEM;
-	proc->pid = pid;
-	proc->born_ns = born_ns;
-	proc->same_pid = old;
-	if (op_layout_new(&proc->layout) < 0 ||
-	    op_program_new(pid, born_ns, &proc->program) < 0 ||
-	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
-		proc_free(p, proc);
-		return -ENOMEM;
-	}
-	p->alive++;
-	op_table_touch(p, proc);
-	*ret = proc;
-	return 0;
-}
-
 /* Take an ended one out of its chain and out of the world. */
-static void forget(struct op_processes *p, struct op_proc *proc)
+static void expire(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_proc *head = op_table_find(p, proc->pid);
 
@@ -95,24 +59,74 @@ static void forget(struct op_processes *p, struct op_proc *proc)
 	proc_free(p, proc);
 }
 
-void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns)
+/* It is no longer of the living; kept for late records. */
+static void retire(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->ended_ns)
-		return;
-	if (proc->dirty) {
-		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
-		proc->dirty = false;
-	}
+	op_lists_remove(p, proc);
 	op_unpublish(p, proc);
-	op_program_end(proc->program, time_ns ? time_ns : p->now_ns);
-	p->now_ns = OP_MAX(p->now_ns, time_ns);
 	proc->ended_ns = OP_MAX(p->now_ns, UINT64_C(1));
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;
 	p->kept++;
 	/* A storm of short-lived processes: their late records lose. */
 	while (p->kept > p->config.max_processes)
-		forget(p, TAILQ_FIRST(&p->ended));
+		expire(p, TAILQ_FIRST(&p->ended));
+}
+
+void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns)
+{
+	if (proc->ended_ns)
+		return;
+	op_program_end(proc->program, time_ns ? time_ns : p->now_ns);
+	p->now_ns = OP_MAX(p->now_ns, time_ns);
+	retire(p, proc);
+}
+
+void op_table_forget(struct op_processes *p, struct op_proc *proc)
+{
+	/* Its end will not be heard of, and its pid may be another's then. */
+	proc->program->memory.gone = true;
+	retire(p, proc);
+}
+
+/* For one more at max_processes: the one used least recently gives way. */
+static bool make_room(struct op_processes *p)
+{
+	struct op_proc *oldest = op_lists_least_used(p);
+
+	if (oldest)
+		op_table_forget(p, oldest);
+	return oldest != NULL;
+}
+
+int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
+		 struct op_proc **ret)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (proc)
+		op_table_end(p, proc, born_ns);
+	if (p->alive >= p->config.max_processes && !make_room(p)) {
+		p->unseen++;
+		return -ENOSPC;
+	}
+	proc = calloc(1, sizeof(*proc));
+	if (!proc)
+		return -ENOMEM;
+	proc->pid = pid;
+	proc->born_ns = born_ns;
+	proc->same_pid = op_table_find(p, pid); /* as it is after room was made */
+	if (op_layout_new(&proc->layout) < 0 ||
+	    op_program_new(pid, born_ns, &proc->program) < 0 ||
+	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
+		proc_free(p, proc);
+		return -ENOMEM;
+	}
+	p->alive++;
+	op_lists_add(p, proc);
+	op_lists_touch(p, proc);
+	*ret = proc;
+	return 0;
 }
 
 void op_table_expire(struct op_processes *p)
@@ -121,7 +135,7 @@ void op_table_expire(struct op_processes *p)
 
 	while ((proc = TAILQ_FIRST(&p->ended)) &&
 	       p->now_ns >= proc->ended_ns + OP_PROCESS_KEEP_NS)
-		forget(p, proc);
+		expire(p, proc);
 }
 
 void op_table_clear(struct op_processes *p)
@@ -140,6 +154,7 @@ void op_table_clear(struct op_processes *p)
 		}
 	}
 	op_map64_clear(&p->by_pid);
+	op_lists_clear(p);
 	TAILQ_INIT(&p->ended);
 	p->alive = 0;
 	p->kept = 0;
@@ -211,7 +226,7 @@ int op_table_map(struct op_processes *p, struct op_proc *proc,
 		program->first_file = strdup(e->path);
 	r = insert(p, &proc->layout, e);
 	if (r == 0)
-		op_table_touch(p, proc);
+		op_lists_touch(p, proc);
 	return r;
 }
 
@@ -250,7 +265,9 @@ int op_table_rescan(struct op_processes *p, struct op_proc *proc)
 	r = op_layout_new(&s.layout);
 	if (r < 0)
 		return r;
-	r = op_scan_maps(p, proc->program, rescan_one, &s);
+	r = op_scan_maps(p->procfs_root, proc->pid, &proc->program->proc_pid, rescan_one,
+			 &s);
+	proc->program->memory.pid = (int)proc->program->proc_pid;
 	if (r >= 0) {
 		proc->kernel = r == 0;
 		proc->rescan = false;
@@ -260,7 +277,7 @@ int op_table_rescan(struct op_processes *p, struct op_proc *proc)
 
 		proc->layout = s.layout;
 		s.layout = old;
-		op_table_touch(p, proc);
+		op_lists_touch(p, proc);
 	}
 	op_layout_put(s.layout, &p->executables, p->now_ns);
 	return r < 0 ? r : 0;
@@ -270,11 +287,7 @@ struct op_proc *op_table_learn(struct op_processes *p, uint32_t pid)
 {
 	struct op_proc *proc;
 
-	if (p->alive >= p->config.max_processes) {
-		p->unseen++;
-		return NULL;
-	}
-	if (!op_scan_exists(p, pid) || op_table_add(p, pid, 0, &proc) < 0)
+	if (!op_scan_exists(p->procfs_root, pid) || op_table_add(p, pid, 0, &proc) < 0)
 		return NULL;
 	if (op_table_rescan(p, proc) < 0)
 		proc->rescan = true;
@@ -289,8 +302,11 @@ struct op_proc *op_table_of_record(struct op_processes *p, const struct op_recor
 	struct op_proc *new;
 
 	if (proc &&
-	    (!proc->ended_ns || record->time_ns <= proc->program->until_ns + exit_ns))
+	    (!proc->ended_ns || record->time_ns <= proc->program->until_ns + exit_ns)) {
+		op_lists_use(p, proc);
 		return proc;
+	}
 	new = op_table_learn(p, record->pid);
-	return new ? new : proc;
+	/* Making room may have taken the one that ended. */
+	return new ? new : op_table_find(p, record->pid);
 }

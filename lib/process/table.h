@@ -21,8 +21,8 @@ int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		 struct op_proc **ret);
 /* It ended; kept for late records. */
 void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
-/* Publish it at the next settle. */
-void op_table_touch(struct op_processes *p, struct op_proc *proc);
+/* It lives, but is known no more: learnt anew when it is next met. */
+void op_table_forget(struct op_processes *p, struct op_proc *proc);
 /* Forget the ended ones whose time is over. */
 void op_table_expire(struct op_processes *p);
 /* Forget all. */

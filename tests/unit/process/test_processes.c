@@ -13,6 +13,7 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
+#include "inside.h"
 #include "symbol/kernel.h"
 #include "symbol/perfmap.h"
 #include "target/maps.h"
@@ -800,6 +801,77 @@ static void test_failed_publication_is_tried_again(void)
 	world_deinit(&w);
 }
 
+/* Settle until all that is done in slices is done. */
+static void settle_all(struct world *w)
+{
+	do
+		world_settle(w, SECOND);
+	while (op_processes_busy(w->p));
+	world_settle(w, 0);
+}
+
+/* At the limit those used least recently give way, and are learnt again when they are met. */
+static void test_limit_makes_room(void)
+{
+	const struct world_options options = { .max_processes = 2 };
+	const uint64_t words[] = { world_exact((const void *)known_function) };
+	struct op_processes_stats stats;
+	uint32_t generation;
+	uint64_t before;
+	struct world w;
+
+	world_init(&w, &options);
+	learn_self(&w);
+	generation = world_generation(&w, self());
+	before = ++w.now_ns;
+	op_processes_on_fork(w.p, 0x7ffffff0, self(), ++w.now_ns);
+	world_settle(&w, 2 * SECOND);
+	op_processes_on_fork(w.p, 0x7ffffff1, 0x7ffffff0, ++w.now_ns);
+	world_settle(&w, 0);
+	CHECK(!world_process(&w, self()));
+	CHECK(world_process(&w, 0x7ffffff0) && world_process(&w, 0x7ffffff1));
+	/* a record that was on its way */
+	world_settle(&w, 2 * SECOND);
+	CHECK_OK(world_late_sample(&w, self(), generation, before, words, 1));
+	CHECK_STR(world_file(&w, 0), "test_processes");
+	learn_self(&w);
+	CHECK(!world_process(&w, 0x7ffffff0));
+	CHECK_OK(world_sample(&w, self(), NULL, 0, words, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	op_processes_get_stats(w.p, &stats);
+	CHECK_INT(stats.processes, 2);
+	CHECK_INT(stats.unseen, 0);
+	world_deinit(&w);
+}
+
+/* One reading answers all losses, and the next one waits. */
+static void test_lost_events_pause(void)
+{
+	struct world w;
+
+	world_init(&w, NULL);
+	learn_self(&w);
+	op_processes_on_lost(w.p);
+	op_processes_on_lost(w.p);
+	settle_all(&w);
+	CHECK_INT(inside_readings(w.p), 1);
+	op_processes_on_lost(w.p);
+	settle_all(&w);
+	CHECK_INT(inside_readings(w.p), 2);
+	/* the reading lasted for five minutes: the next one waits for ten times as long */
+	op_processes_on_lost(w.p);
+	while (inside_readings(w.p) == 2)
+		world_settle(&w, SECOND / 10);
+	inside_reading_lasted(w.p, 300 * SECOND);
+	settle_all(&w);
+	op_processes_on_lost(w.p);
+	world_settle(&w, 1000 * SECOND);
+	CHECK_INT(inside_readings(w.p), 3);
+	world_settle(&w, 3000 * SECOND);
+	CHECK_INT(inside_readings(w.p), 4);
+	world_deinit(&w);
+}
+
 /* Events lost: what ended is found out, and what came is learnt. */
 static void test_lost_events(void)
 {
@@ -814,7 +886,7 @@ static void test_lost_events(void)
 	CHECK(world_process(&w, gone));
 	child = (uint32_t)start_child(NULL);
 	op_processes_on_lost(w.p);
-	world_settle(&w, SECOND);
+	settle_all(&w);
 	CHECK(!world_process(&w, gone));
 	CHECK(world_process(&w, child));
 	end_child((pid_t)child);
@@ -894,6 +966,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "before-exec", test_first_sample_before_exec },
 	  { "before-exit", test_first_sample_before_exit },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
+	  { "room", test_limit_makes_room }, { "pause", test_lost_events_pause },
 	  { "retry", test_failed_publication_is_tried_again },
 	  { "lost", test_lost_events }, { "untold", test_untold_exit },
 	  { "bad", test_bad_records })

@@ -433,6 +433,65 @@ static void test_hidden_processes(void)
 	world_deinit(&w);
 }
 
+enum {
+	IDLE_MAX = 1024, /* OP_SWEEP_IDLE_MAX */
+	MANY = 1100,	 /* more than are known while they are idle */
+};
+
+/* Idle processes beyond a number cost nothing, and are learnt when they are sampled. */
+static void test_many_idle_processes(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir };
+	const uint64_t words[] = { 0x400123 };
+	struct op_processes_stats stats;
+	struct world w;
+	uint32_t i;
+
+	make_root();
+	for (i = 1; i <= MANY; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "%u", i);
+		make_dir(name);
+		(void)snprintf(name, sizeof(name), "%u/maps", i);
+		FILE_OF(name, maps);
+	}
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan_begin(w.p));
+	/* Samples are taken while the scan goes on. */
+	for (i = MANY; i > 0 && op_processes_busy(w.p); i--) {
+		CHECK_OK(world_sample(&w, i, NULL, 0, NULL, 0, OP_END_OFF));
+		world_settle(&w, 1000000);
+		CHECK(world_process(&w, i));
+		CHECK_OK(world_sample(&w, i, NULL, 0, words, 1, OP_END_COMPLETE));
+		CHECK_INT(world_resource(&w)->pid, i);
+		CHECK_STR(world_name(&w, 0), "server+0x122");
+	}
+	while (op_processes_busy(w.p))
+		world_settle(&w, 10000000);
+	op_processes_get_stats(w.p, &stats);
+	CHECK_INT(stats.processes, IDLE_MAX);
+	/* More than are kept for long. */
+	world_settle(&w, UINT64_C(2000000000));
+	for (i = 1; i <= MANY; i++)
+		CHECK_OK(world_sample(&w, i, NULL, 0, NULL, 0, OP_END_OFF));
+	op_processes_get_stats(w.p, &stats);
+	CHECK_INT(stats.processes, MANY);
+	CHECK_INT(stats.unseen, 0);
+	world_settle(&w, UINT64_C(30000000000));
+	CHECK_OK(world_sample(&w, 1, NULL, 0, NULL, 0, OP_END_OFF));
+	for (i = 0; i < 10; i++)
+		world_settle(&w, UINT64_C(5000000000));
+	op_processes_get_stats(w.p, &stats);
+	CHECK_INT(stats.processes, IDLE_MAX);
+	CHECK(world_process(&w, 1));
+	CHECK(!world_process(&w, 2));
+	CHECK_OK(world_sample(&w, 2, NULL, 0, NULL, 0, OP_END_OFF));
+	world_settle(&w, 0);
+	CHECK(world_process(&w, 2));
+	world_deinit(&w);
+}
+
 /* Any order of events, right or wrong: no memory error, and nothing is left behind. */
 static void test_random_events(void)
 {
@@ -497,7 +556,8 @@ static void test_random_events(void)
 TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "dead", test_identity_of_a_dead_process }, { "kernel", test_kernel_thread },
 	  { "leader", test_leader_is_gone }, { "hidden", test_hidden_processes },
-	  { "random", test_random_events }, { "service", test_service_name },
+	  { "many", test_many_idle_processes }, { "random", test_random_events },
+	  { "service", test_service_name },
 	  { "exec", test_exec_between_sample_and_reading }, { "reused", test_reused_pid },
 	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
 	  { "mistaken", test_no_cgroup_is_mistaken },

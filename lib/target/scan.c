@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/scan.h"
+#include "target/scan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,14 +11,12 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "process/state.h"
 
 enum {
 	LEADER_THREADS_MAX = 64, /* threads tried where the leader is gone */
 };
 
-/* A directory's name as a number, or 0. */
-static uint32_t number_of(const char *name)
+uint32_t op_scan_number(const char *name)
 {
 	uint64_t n = 0;
 
@@ -46,7 +44,7 @@ static int each_number(const char *path, int (*fn)(void *ctx, uint32_t n), void 
 		return -errno;
 	fd = -1;
 	while ((entry = readdir(dir))) {
-		uint32_t n = number_of(entry->d_name);
+		uint32_t n = op_scan_number(entry->d_name);
 		int r = n ? fn(ctx, n) : 0;
 
 		if (r)
@@ -55,27 +53,38 @@ static int each_number(const char *path, int (*fn)(void *ctx, uint32_t n), void 
 	return 0;
 }
 
-bool op_scan_exists(const struct op_processes *p, uint32_t pid)
+bool op_scan_exists(const char *procfs_root, uint32_t pid)
 {
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s/%u", p->procfs_root, pid);
+	(void)snprintf(path, sizeof(path), "%s/%u", procfs_root, pid);
 	return access(path, F_OK) == 0;
 }
 
+bool op_scan_readable(const char *procfs_root, uint32_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%u/maps", procfs_root, pid);
+	fd = op_open(path, O_RDONLY);
+	return fd >= 0;
+}
+
 struct threads {
-	const struct op_processes *p;
-	struct op_program *program;
+	const char *procfs_root;
+	uint32_t pid;
+	uint32_t *thread;
 	op_maps_fn fn;
 	void *ctx;
 	int tried;
 };
 
-static int read_maps(const struct op_processes *p, uint32_t pid, op_maps_fn fn, void *ctx)
+static int read_maps(const char *procfs_root, uint32_t pid, op_maps_fn fn, void *ctx)
 {
 	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof(path), "%s/%u/maps", p->procfs_root, pid) >=
+	if (snprintf(path, sizeof(path), "%s/%u/maps", procfs_root, pid) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
 	return op_maps_read(path, fn, ctx);
@@ -87,35 +96,32 @@ static int try_thread(void *ctx, uint32_t tid)
 	struct threads *t = ctx;
 	int r;
 
-	if (tid == t->program->pid)
+	if (tid == t->pid)
 		return 0;
 	if (++t->tried > LEADER_THREADS_MAX)
 		return -ESRCH;
-	r = read_maps(t->p, tid, t->fn, t->ctx);
+	r = read_maps(t->procfs_root, tid, t->fn, t->ctx);
 	if (r <= 0)
 		return 0;
-	t->program->proc_pid = tid;
-	t->program->memory.pid = (int)tid;
+	*t->thread = tid;
 	return r;
 }
 
-int op_scan_maps(const struct op_processes *p, struct op_program *program, op_maps_fn fn,
+int op_scan_maps(const char *procfs_root, uint32_t pid, uint32_t *thread, op_maps_fn fn,
 		 void *ctx)
 {
-	struct threads t = { .p = p, .program = program, .fn = fn, .ctx = ctx };
+	struct threads t = { .procfs_root = procfs_root,
+			     .pid = pid,
+			     .thread = thread,
+			     .fn = fn,
+			     .ctx = ctx };
 	char path[PATH_MAX];
 	int r;
 
-	r = read_maps(p, program->proc_pid, fn, ctx);
+	r = read_maps(procfs_root, *thread, fn, ctx);
 	if (r)
 		return r;
-	(void)snprintf(path, sizeof(path), "%s/%u/task", p->procfs_root, program->pid);
+	(void)snprintf(path, sizeof(path), "%s/%u/task", procfs_root, pid);
 	r = each_number(path, try_thread, &t);
 	return r > 0 ? r : 0;
-}
-
-int op_scan_each(const struct op_processes *p, int (*fn)(void *ctx, uint32_t pid),
-		 void *ctx)
-{
-	return each_number(p->procfs_root, fn, ctx);
 }

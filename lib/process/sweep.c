@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "process/state.h"
+#include "process/table.h"
+#include "target/scan.h"
+
+enum {
+	/* A reading of all maps may be followed by the next after this many times its length:
+	 * where it makes events be lost itself, it still takes a part of the time only. */
+	LOST_PAUSE_FACTOR = 10,
+	GONE_A_SLICE = 256,
+	FORGET_A_SLICE = 64,
+};
+
+/* Of a slice, and between two of them. */
+static const uint64_t SLICE_NS = UINT64_C(2000000);
+static const uint64_t SLICE_PAUSE_NS = UINT64_C(10000000);
+static const uint64_t LOST_PAUSE_NS = UINT64_C(500000000);
+static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
+/* Not used for so long it is idle. */
+static const uint64_t IDLE_NS = UINT64_C(60000000000);
+
+void op_sweep_init(struct op_sweep *s)
+{
+	TAILQ_INIT(&s->used);
+	s->reread = s->gone = NULL;
+}
+
+static void end_scan(struct op_sweep *s)
+{
+	if (s->scan)
+		(void)closedir(s->scan);
+	s->scan = NULL;
+}
+
+void op_sweep_deinit(struct op_sweep *s)
+{
+	end_scan(s);
+}
+
+int op_sweep_scan(struct op_processes *p)
+{
+	_cleanup_close_ int fd = op_open(p->procfs_root, O_RDONLY | O_DIRECTORY);
+	DIR *dir;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir)
+		return -errno;
+	fd = -1;
+	end_scan(&p->sweep);
+	p->sweep.scan = dir;
+	return 0;
+}
+
+/* Learn of the next process that is not known. */
+static void scan_next(struct op_processes *p)
+{
+	struct op_sweep *s = &p->sweep;
+	struct dirent *entry = readdir(s->scan);
+	uint32_t pid;
+
+	if (!entry || p->alive >= OP_SWEEP_IDLE_MAX ||
+	    p->alive >= p->config.max_processes) {
+		end_scan(s);
+		return;
+	}
+	pid = op_scan_number(entry->d_name);
+	if (pid && !op_table_find_alive(p, pid))
+		(void)op_table_learn(p, pid);
+}
+
+static void reread_next(struct op_processes *p)
+{
+	struct op_sweep *s = &p->sweep;
+	struct op_proc *proc = s->reread;
+	uint64_t now;
+
+	s->reread = TAILQ_PREV(proc, op_proc_used_list, used_link);
+	proc->reread = s->number;
+	if (!op_scan_exists(p->procfs_root, proc->pid))
+		op_table_end(p, proc, 0);
+	else if (op_table_rescan(p, proc) < 0)
+		proc->rescan = true;
+	if (s->reread)
+		return;
+	now = op_clock_monotonic_ns();
+	s->lost_after_ns = p->now_ns +
+			   OP_MAX(LOST_PAUSE_NS, (now - s->began_ns) * LOST_PAUSE_FACTOR);
+}
+
+bool op_sweep_run(struct op_processes *p, uint64_t budget_ns)
+{
+	struct op_sweep *s = &p->sweep;
+	uint64_t end = op_clock_monotonic_ns() + budget_ns;
+
+	while (s->reread || s->scan) {
+		/* First what is known and may be wrong. */
+		if (s->reread)
+			reread_next(p);
+		else
+			scan_next(p);
+		if (op_clock_monotonic_ns() >= end)
+			break;
+	}
+	return s->reread || s->scan;
+}
+
+static void begin_reread(struct op_processes *p)
+{
+	struct op_sweep *s = &p->sweep;
+
+	s->lost = false;
+	s->number++;
+	s->began_ns = op_clock_monotonic_ns();
+	s->lost_after_ns = p->now_ns + LOST_PAUSE_NS;
+	s->reread = TAILQ_LAST(&s->used, op_proc_used_list);
+	(void)op_sweep_scan(p);
+}
+
+/* An exit that was not told leaves nothing behind for ever. */
+static void look_who_is_gone(struct op_processes *p)
+{
+	struct op_sweep *s = &p->sweep;
+	int i;
+
+	for (i = 0; s->gone && i < GONE_A_SLICE; i++) {
+		struct op_proc *proc = s->gone;
+
+		s->gone = TAILQ_NEXT(proc, used_link);
+		if (!op_scan_exists(p->procfs_root, proc->pid))
+			op_table_end(p, proc, 0);
+	}
+}
+
+static void forget_idle(struct op_processes *p)
+{
+	int i;
+
+	for (i = 0; p->alive > OP_SWEEP_IDLE_MAX && i < FORGET_A_SLICE; i++) {
+		struct op_proc *proc = TAILQ_FIRST(&p->sweep.used);
+
+		if (p->now_ns < proc->used_ns + IDLE_NS)
+			return;
+		/* One whose maps cannot be read could not be learnt again. */
+		if (op_scan_readable(p->procfs_root, proc->pid))
+			op_table_forget(p, proc);
+		else
+			op_lists_use(p, proc);
+	}
+}
+
+void op_sweep_settle(struct op_processes *p)
+{
+	struct op_sweep *s = &p->sweep;
+
+	if (p->now_ns < s->slice_after_ns)
+		return;
+	s->slice_after_ns = p->now_ns + SLICE_PAUSE_NS;
+	if (s->lost && !s->reread && p->now_ns >= s->lost_after_ns)
+		begin_reread(p);
+	if (p->now_ns >= s->gone_after_ns) {
+		s->gone = s->gone_after_ns ? TAILQ_FIRST(&s->used) : NULL;
+		s->gone_after_ns = p->now_ns + GONE_CHECK_NS;
+	}
+	look_who_is_gone(p);
+	forget_idle(p);
+	(void)op_sweep_run(p, SLICE_NS);
+}
+
+bool op_sweep_busy(const struct op_processes *p)
+{
+	return p->sweep.reread || p->sweep.scan || p->sweep.gone;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inside.h"
+
+#include "process/state.h"
+
+uint32_t inside_readings(const struct op_processes *p)
+{
+	return p->sweep.number;
+}
+
+void inside_reading_lasted(struct op_processes *p, uint64_t ns)
+{
+	p->sweep.reread = TAILQ_FIRST(&p->sweep.used);
+	p->sweep.began_ns -= ns;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What cannot be seen from outside of lib/process. */
+#ifndef OP_TEST_PROCESS_INSIDE_H
+#define OP_TEST_PROCESS_INSIDE_H
+
+#include "process/processes.h"
+
+/* How often all maps were read anew. */
+uint32_t inside_readings(const struct op_processes *p);
+/* The reading is at its last process, and began @ns earlier than it did. */
+void inside_reading_lasted(struct op_processes *p, uint64_t ns);
+
+#endif
