@@ -38,7 +38,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	/* The events that explain it may have come after the side-band was last read. */
 	if (size >= sizeof(*record) && record->end == OP_END_UNKNOWN) {
 		k->unknown = true;
-		if (op_sideband_drain(c, k->processes))
+		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
 	r = op_sampler_add_record(k->sampler, data, size, k->window);

@@ -3,6 +3,9 @@
  * perf events: on each CPU one clock event that runs the sampler, and one dummy event
  * whose side-band tells of processes, executable mappings and kernel symbols. CPUs that
  * come and go are followed by reading the list of online CPUs.
+ *
+ * A CPU costs one descriptor, its clock's: the mapped buffer keeps the dummy event, and its
+ * place in the epoll set, after its descriptor is closed.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -113,13 +116,12 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 			"the side-band buffer of CPU %u cannot be mapped (%s): "
 			"CAP_IPC_LOCK or a higher kernel.perf_event_mlock_kb is needed",
 			e->cpu, strerror(errno));
-	event.data.fd = fd;
+	event.data.fd = -1; /* it wakes, and then all buffers are looked at */
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		(void)munmap(map, c->page_size + OP_SIDEBAND_BYTES);
 		return -errno;
 	}
 	e->sideband = map;
-	e->sideband_fd = OP_TAKE_FD(fd);
 	return 0;
 }
 
@@ -131,22 +133,20 @@ static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
 	if (e->sideband && !c->forked)
 		(void)munmap(e->sideband, c->page_size + OP_SIDEBAND_BYTES);
 	e->sideband = NULL;
-	op_closep(&e->sideband_fd);
 }
 
+/* CPU @cpu's, which stands at its number. NULL without memory. */
 static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 {
-	struct op_cpu_events *e;
+	while (c->cpus.len <= cpu) {
+		struct op_cpu_events *e = op_vec_push(&c->cpus);
 
-	op_vec_foreach(e, &c->cpus)
-		if (e->cpu == cpu)
-			return e;
-	e = op_vec_push(&c->cpus);
-	if (e)
-		*e = (struct op_cpu_events){ .cpu = cpu,
-					     .clock_fd = -1,
-					     .sideband_fd = -1 };
-	return e;
+		if (!e)
+			return NULL;
+		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.len - 1,
+					     .clock_fd = -1 };
+	}
+	return &c->cpus.data[cpu];
 }
 
 /* Mark the CPUs of a list such as "0-3,8,10-11" as online. */
@@ -183,17 +183,60 @@ static int read_online(struct op_capture *c, const char *path)
 {
 	_cleanup_free_ char *list = NULL;
 	ssize_t n;
+	int r;
 
 	if (c->online_fd < 0)
 		c->online_fd = op_open(path, O_RDONLY);
 	n = c->online_fd < 0 ? c->online_fd
 			     : op_read_fd(c->online_fd, CPU_LIST_BYTES_MAX, &list);
-	return n < 0 ? (int)n : mark_online(c, list);
+	if (n < 0)
+		return (int)n;
+	if (c->online_list && strcmp(c->online_list, list) == 0)
+		return 0;
+	r = mark_online(c, list);
+	free(c->online_list);
+	c->online_list = r < 0 ? NULL : OP_TAKE_PTR(list);
+	c->cpus_changed = true;
+	return r;
+}
+
+/* Open what @e, which is online, lacks. 0 or -errno. */
+static int open_cpu(struct op_capture *c, struct op_cpu_events *e)
+{
+	int r = 0;
+
+	if (c->listening && !e->sideband)
+		r = open_sideband(c, e);
+	if (r == 0 && c->sampling && e->clock_fd < 0)
+		r = open_clock(c, e);
+	if (r == -ENODEV) { /* gone between list and open */
+		c->cpus_changed = true;
+		return 0;
+	}
+	return r;
+}
+
+/* Bring the events to the CPUs that are online. 0 or -errno. */
+static int follow_cpus(struct op_capture *c)
+{
+	struct op_cpu_events *e;
+	int r;
+
+	r = op_merge_reserve(&c->merge, c->cpus.len);
+	c->cpus_changed = false;
+	op_vec_foreach(e, &c->cpus) {
+		if (!e->online)
+			close_cpu(c, e);
+		else if (r == 0)
+			r = open_cpu(c, e);
+	}
+	if (r < 0)
+		c->cpus_changed = true;
+	return r;
 }
 
 int op_perf_update_cpus(struct op_capture *c)
 {
-	struct op_cpu_events *e;
 	char path[256];
 	int r;
 
@@ -203,21 +246,10 @@ int op_perf_update_cpus(struct op_capture *c)
 	if (r < 0)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
-	op_vec_foreach(e, &c->cpus) {
-		if (!e->online) {
-			close_cpu(c, e);
-			continue;
-		}
-		if (c->listening && e->sideband_fd < 0) {
-			r = open_sideband(c, e);
-			if (r < 0 && r != -ENODEV) /* gone between list and open */
-				return r;
-		}
-		if (c->sampling && e->clock_fd < 0) {
-			r = open_clock(c, e);
-			if (r < 0 && r != -ENODEV)
-				return r;
-		}
+	if (c->cpus_changed) {
+		r = follow_cpus(c);
+		if (r < 0)
+			return r;
 	}
 	c->checked_cpus_ns = op_clock_monotonic_ns();
 	return 0;
@@ -227,7 +259,7 @@ int op_perf_listen(struct op_capture *c)
 {
 	int r;
 
-	c->listening = true;
+	c->listening = c->cpus_changed = true;
 	r = op_perf_update_cpus(c);
 	if (r < 0)
 		c->listening = false;
@@ -238,7 +270,7 @@ int op_perf_start(struct op_capture *c)
 {
 	int r;
 
-	c->sampling = true;
+	c->sampling = c->cpus_changed = true;
 	r = op_perf_update_cpus(c);
 	if (r < 0)
 		op_perf_stop(c);
@@ -261,6 +293,9 @@ void op_perf_close(struct op_capture *c)
 	op_vec_foreach(e, &c->cpus)
 		close_cpu(c, e);
 	op_vec_clear(&c->cpus);
+	op_merge_clear(&c->merge);
+	free(c->online_list);
+	c->online_list = NULL;
 }
 
 int op_perf_set_rate(struct op_capture *c, uint32_t hz)

@@ -160,25 +160,10 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	return true;
 }
 
-/* The CPU whose next record is the oldest, or NULL. */
-static struct op_cpu_events *oldest(struct op_capture *c)
-{
-	struct op_cpu_events *best = NULL;
-	struct op_cpu_events *e;
-
-	op_vec_foreach(e, &c->cpus)
-		if (e->sideband && e->tail < e->head &&
-		    (!best || e->next_ns < best->next_ns))
-			best = e;
-	return best;
-}
-
-/* A process may fork on one CPU and its child map on another: the records of all CPUs are
- * merged by time. */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
+/* Look at what every CPU has for us, and join it for the merge. */
+static void begin(struct op_capture *c)
 {
 	struct op_cpu_events *e;
-	uint64_t records = 0;
 
 	op_vec_foreach(e, &c->cpus) {
 		struct perf_event_mmap_page *page = e->sideband;
@@ -187,23 +172,46 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 			continue;
 		e->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 		e->tail = page->data_tail;
-		(void)peek(c, e);
-	}
-	for (e = oldest(c); e; e = oldest(c)) {
-		const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
-		size_t len = e->next.size - sizeof(e->next);
-
-		copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
-		e->tail += e->next.size;
-		on_record(c, processes, e, c->sideband_scratch, len);
-		(void)peek(c, e);
-		records++;
-	}
-	op_vec_foreach(e, &c->cpus) {
-		struct perf_event_mmap_page *page = e->sideband;
-
-		if (page)
+		if (e->head == e->tail)
+			continue;
+		if (peek(c, e))
+			op_merge_add(&c->merge, e->cpu, e->next_ns);
+		else
 			__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
+	}
+}
+
+/* Take the next record of @e. */
+static void take(struct op_capture *c, struct op_processes *processes,
+		 struct op_cpu_events *e)
+{
+	struct perf_event_mmap_page *page = e->sideband;
+	const uint8_t *ring = (const uint8_t *)page + c->page_size;
+	size_t len = e->next.size - sizeof(e->next);
+
+	copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
+	e->tail += e->next.size;
+	on_record(c, processes, e, c->sideband_scratch, len);
+	if (e->tail != e->head && peek(c, e)) {
+		op_merge_advance(&c->merge, e->next_ns);
+		return;
+	}
+	op_merge_end(&c->merge);
+	__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
+}
+
+/* A process may fork on one CPU and its child map on another: the records of all CPUs are
+ * merged by time. */
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
+{
+	uint64_t records = 0;
+	uint32_t cpu;
+
+	c->drained_ns = op_clock_monotonic_ns();
+	begin(c);
+	while (op_merge_oldest(&c->merge, &cpu)) {
+		take(c, processes, &c->cpus.data[cpu]);
+		records++;
 	}
 	return records;
 }

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "capture/capture.h"
+#include "capture/merge.h"
 #include "capture/ring.h"
 
 struct op_cpu_bpf;
@@ -29,10 +30,9 @@ enum {
 /* perf events of one CPU. */
 struct op_cpu_events {
 	uint32_t cpu;
-	int clock_fd;	 /* the sampling event, or -1 */
-	int sideband_fd; /* or -1 */
-	void *sideband;	 /* its mapped buffer, OP_SIDEBAND_MAP_BYTES, or NULL */
-	bool online;	 /* seen in the last reading of the CPU list */
+	int clock_fd;	/* the sampling event, or -1 */
+	void *sideband; /* its mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
+	bool online;	/* seen in the last reading of the CPU list */
 	/* while the side-band is drained: positions, and the next record */
 	uint64_t head;
 	uint64_t tail;
@@ -54,7 +54,9 @@ struct op_capture {
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
 	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
-	OP_VEC(struct op_cpu_events) cpus;
+	OP_VEC(struct op_cpu_events) cpus; /* by number */
+	struct op_merge merge;		   /* of their side-bands, while it is drained */
+	uint64_t drained_ns; /* what happened before was read, as far as it was told */
 	struct op_map64
 		leader_exited; /* processes whose leader ended before its threads */
 	uint64_t runtimes;     /* a bit a runtime whose step is loaded */
@@ -75,6 +77,8 @@ struct op_capture {
 	int epoll_fd;
 	int timer_fd;
 	int online_fd;		 /* the list of CPUs, or -1 */
+	char *online_list;	 /* as it was read last, or NULL */
+	bool cpus_changed;	 /* the list did, or an event is missing */
 	struct consume *consume; /* of the poll that is running, else NULL */
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };

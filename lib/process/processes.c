@@ -344,6 +344,9 @@ bool op_processes_waiting(const struct op_processes *p)
 
 uint64_t op_processes_next_ns(const struct op_processes *p)
 {
+	if (op_sweep_busy(p) &&
+	    (!p->attach_after_ns || p->sweep.slice_after_ns < p->attach_after_ns))
+		return p->sweep.slice_after_ns;
 	return p->attach_after_ns;
 }
 

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The side-band of many CPUs, pretended: buffers in plain memory. */
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "capture/state.h"
+#include "test.h"
+#include "world.h"
+
+enum {
+	CPUS_MAX = 512,
+	RECORD_BYTES_MAX = 256,
+	SAMPLE_ID_BYTES = 24,
+	PID_FIRST = 100000000, /* of no real process */
+};
+
+struct host {
+	struct op_capture *capture;
+	struct world world;
+	uint64_t head[CPUS_MAX];
+};
+
+static void host_init(struct host *h, uint32_t cpus)
+{
+	uint32_t i;
+
+	memset(h->head, 0, sizeof(h->head));
+	world_init(&h->world, NULL);
+	h->capture = calloc(1, sizeof(*h->capture));
+	CHECK(h->capture);
+	h->capture->config.procfs_root = "/proc";
+	h->capture->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+	for (i = 0; i < cpus; i++) {
+		struct op_cpu_events *e = op_vec_push(&h->capture->cpus);
+
+		CHECK(e);
+		*e = (struct op_cpu_events){ .cpu = i, .clock_fd = -1 };
+		e->sideband = calloc(1, h->capture->page_size + OP_SIDEBAND_BYTES);
+		CHECK(e->sideband);
+	}
+	CHECK_OK(op_merge_reserve(&h->capture->merge, cpus));
+}
+
+static void host_deinit(struct host *h)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &h->capture->cpus)
+		free(e->sideband);
+	op_vec_clear(&h->capture->cpus);
+	op_merge_clear(&h->capture->merge);
+	op_map64_clear(&h->capture->leader_exited);
+	free(h->capture);
+	world_deinit(&h->world);
+}
+
+/* Write a record to CPU @cpu's buffer: @body, then what every record ends with. */
+static void put(struct host *h, uint32_t cpu, uint32_t type, const void *body, size_t len,
+		uint64_t time_ns)
+{
+	struct perf_event_mmap_page *page = h->capture->cpus.data[cpu].sideband;
+	uint8_t *ring = (uint8_t *)page + h->capture->page_size;
+	struct perf_event_header header = { .type = type };
+	uint8_t record[RECORD_BYTES_MAX] = { 0 };
+	size_t i;
+
+	CHECK(len % 8 == 0 && sizeof(header) + len + SAMPLE_ID_BYTES <= sizeof(record));
+	header.size = (uint16_t)(sizeof(header) + len + SAMPLE_ID_BYTES);
+	memcpy(record, &header, sizeof(header));
+	memcpy(record + sizeof(header), body, len);
+	memcpy(record + sizeof(header) + len + 8, &time_ns, sizeof(time_ns));
+	CHECK(h->head[cpu] + header.size - page->data_tail <= OP_SIDEBAND_BYTES);
+	for (i = 0; i < header.size; i++)
+		ring[(h->head[cpu] + i) % OP_SIDEBAND_BYTES] = record[i];
+	h->head[cpu] += header.size;
+	page->data_head = h->head[cpu];
+}
+
+static void put_task(struct host *h, uint32_t cpu, uint32_t type, uint32_t pid,
+		     uint32_t parent, uint64_t time_ns)
+{
+	struct {
+		uint32_t pid, parent, tid, parent_tid;
+		uint64_t time_ns;
+	} body = { pid, parent, pid, parent, time_ns };
+
+	put(h, cpu, type, &body, sizeof(body), time_ns);
+}
+
+static void put_mmap(struct host *h, uint32_t cpu, uint32_t pid, uint64_t start,
+		     uint64_t time_ns)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t start, len, offset;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+		char path[16];
+	} body = { .pid = pid, .tid = pid, .start = start, .len = 4096, .path = "/a" };
+
+	put(h, cpu, PERF_RECORD_MMAP2, &body, sizeof(body), time_ns);
+}
+
+/* A process forks on one CPU, maps on another and ends on a third. */
+static void test_order_over_cpus(void)
+{
+	static const uint32_t counts[] = { 1, 2, 3, 128, CPUS_MAX };
+	struct host h;
+	size_t n;
+	uint32_t i;
+
+	for (n = 0; n < sizeof(counts) / sizeof(counts[0]); n++) {
+		uint32_t cpus = counts[n];
+		uint64_t at = op_clock_monotonic_ns();
+
+		host_init(&h, cpus);
+		for (i = 0; i < 200; i++) {
+			uint32_t pid = PID_FIRST + i;
+
+			put_task(&h, (i * 7 + 2) % cpus, PERF_RECORD_FORK, pid, 1, ++at);
+			put_mmap(&h, (i * 5 + 1) % cpus, pid, 0x10000 + i * 4096, ++at);
+			if (i % 3 == 0)
+				put_task(&h, i % cpus, PERF_RECORD_EXIT, pid, 1, ++at);
+		}
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p), 467);
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p), 0);
+		world_settle(&h.world, 1);
+		for (i = 0; i < 200; i++) {
+			uint32_t pid = PID_FIRST + i;
+
+			CHECK(!world_process(&h.world, pid) == (i % 3 == 0));
+			CHECK(i % 3 == 0 ||
+			      world_mapping(&h.world, pid, 0x10000 + i * 4096, NULL));
+		}
+		for (i = 0; i < cpus; i++) {
+			struct perf_event_mmap_page *page =
+				h.capture->cpus.data[i].sideband;
+
+			CHECK_INT(page->data_tail, page->data_head);
+		}
+		host_deinit(&h);
+	}
+}
+
+static uint64_t cpu_time_ns(void)
+{
+	struct timespec t;
+
+	CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* What a record costs that says nothing, with @cpus that have one waiting: the best of some
+ * rounds, in ns. */
+static double cost(uint32_t cpus)
+{
+	static const uint64_t nothing[2];
+	double best = 1e18;
+	struct host h;
+	int round;
+
+	host_init(&h, cpus);
+	for (round = 0; round < 8; round++) {
+		uint64_t at = op_clock_monotonic_ns();
+		uint32_t records = CPUS_MAX * 8;
+		uint64_t start;
+		uint32_t i;
+
+		for (i = 0; i < records; i++)
+			put(&h, i % cpus, PERF_RECORD_THROTTLE, nothing, sizeof(nothing),
+			    ++at);
+		/* a buffer holds that many of the fewest CPUs */
+		start = cpu_time_ns();
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p), records);
+		start = cpu_time_ns() - start;
+		if ((double)start / records < best)
+			best = (double)start / records;
+	}
+	host_deinit(&h);
+	return best;
+}
+
+static void test_cost_grows_by_the_logarithm(void)
+{
+	double few = cost(4);
+	double many = cost(128);
+	double most = cost(CPUS_MAX);
+
+	printf("ns a record: 4 CPUs %.0f, 128 CPUs %.0f, 512 CPUs %.0f\n", few, many,
+	       most);
+	/* 2, 7 and 9 steps; a search of all CPUs would be 30 and 130 times */
+	CHECK(many < 5 * few + 100);
+	CHECK(most < 7 * few + 100);
+}
+
+static void write_list(const char *root, const char *list)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/devices/system/cpu/online", root);
+	f = fopen(path, "we");
+	CHECK(f);
+	CHECK(fputs(list, f) >= 0);
+	CHECK(fclose(f) == 0);
+}
+
+static int online(const struct op_capture *c)
+{
+	const struct op_cpu_events *e;
+	int n = 0;
+
+	op_vec_foreach(e, &c->cpus)
+		n += e->online;
+	return n;
+}
+
+/* CPUs stand at their number, come and go. Nothing is opened: nobody listens. */
+static void test_list_of_cpus(void)
+{
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	struct op_capture *c = calloc(1, sizeof(*c));
+	char command[64];
+	char path[256];
+
+	CHECK(c && mkdtemp(root));
+	(void)snprintf(path, sizeof(path), "%s/devices", root);
+	CHECK(mkdir(path, 0755) == 0);
+	(void)strcat(path, "/system");
+	CHECK(mkdir(path, 0755) == 0);
+	(void)strcat(path, "/cpu");
+	CHECK(mkdir(path, 0755) == 0);
+	c->config.sysfs_root = root;
+	c->online_fd = -1;
+	write_list(root, "0-511\n");
+	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_INT(c->cpus.len, 512);
+	CHECK_INT(online(c), 512);
+	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_INT(online(c), 512);
+	write_list(root, "0-3,8,10-11\n");
+	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_INT(online(c), 7);
+	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
+	CHECK(!c->cpus.data[9].online);
+	write_list(root, "0-3,700\n");
+	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_INT(c->cpus.len, 701);
+	CHECK_INT(online(c), 5);
+	op_perf_close(c);
+	op_closep(&c->online_fd);
+	free(c);
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	CHECK(system(command) == 0);
+}
+
+TEST_MAIN({ "order", test_order_over_cpus }, { "cost", test_cost_grows_by_the_logarithm },
+	  { "list", test_list_of_cpus })
