@@ -92,8 +92,9 @@ int session_open(const struct options *o, struct otelprof **ret);
 typedef bool (*session_fn)(void *data);
 /*
  * Poll until a signal, the time of @o, or @done; export every @window seconds, give or
- * take a tenth so that the hosts of a fleet do not send at once. Progress is shown on a
- * terminal where @show. Returns 0 or STATUS_FAILED, said.
+ * take a tenth so that the hosts of a fleet do not send at once; the first time after half
+ * a second at most. Progress is shown on a terminal where @show. Returns 0 or
+ * STATUS_FAILED, said.
  */
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
 		session_fn done, void *data);

@@ -12,6 +12,8 @@ enum {
 	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
 };
 #define PROGRESS_S 0.2
+/* Something to see soon; after it the windows have their length. */
+#define FIRST_WINDOW_S 0.5
 
 static void on_log(void *userdata, int level, const char *message)
 {
@@ -90,7 +92,8 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 {
 	double start = now_seconds(), now = start;
 	double end = o->seconds > 0 ? start + o->seconds : 1e300;
-	double next_export = start + jittered(window);
+	double next_export =
+		start + jittered(window < FIRST_WINDOW_S ? window : FIRST_WINDOW_S);
 	double next_show = start;
 	int r;
 

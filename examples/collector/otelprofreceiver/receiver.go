@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	errorPause  = time.Second // after a failed poll
-	drainRounds = 1000        // polls after the stop; each does bounded work
+	firstReport = 500 * time.Millisecond // something to see soon after the start
+	errorPause  = time.Second            // after a failed poll
+	drainRounds = 1000                   // polls after the stop; each does bounded work
 )
 
 // profilesReceiver drives one profiler on a thread of its own; a second goroutine gives what
@@ -156,7 +157,7 @@ func jittered(d time.Duration, jitter float64) time.Duration {
 
 func (s *session) loop() {
 	now := time.Now()
-	report := now.Add(jittered(s.config.ReportInterval, s.config.ReportJitter))
+	report := now.Add(jittered(min(firstReport, s.config.ReportInterval), s.config.ReportJitter))
 	look, dice := now, now
 	for !s.stopped() {
 		if s.config.ProbabilisticThreshold < 100 && !now.Before(dice) {
