@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "capture/state.h"
 #include "cpu.skel.h"
 #include "otelprof/error.h"
@@ -84,11 +85,18 @@ static int map_slab(void *ctx, uint32_t index, void **ret)
 	return r;
 }
 
+static uint64_t clock_ns(void *ctx)
+{
+	(void)ctx;
+	return op_clock_monotonic_ns();
+}
+
 const struct op_arena_ops *op_capture_arena_ops(void)
 {
 	static const struct op_arena_ops ops = { .add_slab = add_slab,
 						 .unmap_slab = unmap_slab,
-						 .map_slab = map_slab };
+						 .map_slab = map_slab,
+						 .clock_ns = clock_ns };
 
 	return &ops;
 }

@@ -162,8 +162,6 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	r = op_table_new(image->elf, loop.runtime ? &loop : NULL, x->arena, x->rules,
 			 x->log, &image->table);
 	if (r < 0) {
-		/* What was begun was never seen by a program: it can be used at once. */
-		op_arena_reclaim(x->arena, now_ns);
 		image->table_retry_ns = now_ns + TABLE_RETRY_NS;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,

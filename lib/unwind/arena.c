@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Free memory is an array of extents sorted by address, given out first fit; an extent
- * never crosses a slab. Memory in its grace period waits in a queue. Both arrays have
+ * never crosses a slab. For each power of two it is known below which address no extent is
+ * that long, so that small holes are not looked at again and again. Memory in its grace period waits in a queue. Both arrays have
  * room for what is live now, made when it is given out, so that a release cannot fail.
  */
 #include "unwind/arena.h"
@@ -19,6 +20,7 @@
 enum {
 	GRANULE_BYTES = 1 << OP_REF_SHIFT,
 	SLAB_GRANULES = OP_SLAB_BYTES / GRANULE_BYTES,
+	CLASSES = 32, /* powers of two of an extent's length */
 };
 
 /* Granules [start, start + len), counted over all slabs. */
@@ -40,6 +42,7 @@ struct op_arena {
 	uint32_t slabs_len;
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
+	uint32_t first[CLASSES];      /* no extent before it has 2^i granules or more */
 	OP_VEC(struct waiting) queue; /* oldest first, from queue_head */
 	size_t queue_head;
 	size_t live; /* objects given out and not released */
@@ -108,6 +111,20 @@ static bool touch(struct extent a, struct extent b)
 	return a.start + a.len == b.start && b.start % SLAB_GRANULES != 0;
 }
 
+static unsigned int class_of(uint32_t len)
+{
+	return 31 - (unsigned int)__builtin_clz(len);
+}
+
+/* There is a spare extent as @e. */
+static void note_spare(struct op_arena *arena, const struct extent *e)
+{
+	unsigned int c = class_of(e->len) + 1;
+
+	while (c--)
+		arena->first[c] = OP_MIN(arena->first[c], e->start);
+}
+
 /* Put @extent among the spare ones, joined with its neighbours. There is room. */
 static void spare_add(struct op_arena *arena, struct extent extent)
 {
@@ -117,10 +134,12 @@ static void spare_add(struct op_arena *arena, struct extent extent)
 	bool after = i < arena->spare.len && touch(extent, e[i]);
 
 	if (before && after) {
-		e[i - 1].len += extent.len + e[i].len;
-		memmove(&e[i], &e[i + 1], (--arena->spare.len - i) * sizeof(*e));
+		i--;
+		e[i].len += extent.len + e[i + 1].len;
+		memmove(&e[i + 1], &e[i + 2],
+			(--arena->spare.len - (i + 1)) * sizeof(*e));
 	} else if (before) {
-		e[i - 1].len += extent.len;
+		e[--i].len += extent.len;
 	} else if (after) {
 		e[i].start = extent.start;
 		e[i].len += extent.len;
@@ -129,6 +148,7 @@ static void spare_add(struct op_arena *arena, struct extent extent)
 		memmove(&e[i + 1], &e[i], (arena->spare.len++ - i) * sizeof(*e));
 		e[i] = extent;
 	}
+	note_spare(arena, &e[i]);
 }
 
 /* Room to release one more object than are live, and for one more slab. */
@@ -164,26 +184,42 @@ static int add_slab(struct op_arena *arena)
 	return 0;
 }
 
-/* Take @len granules of the first spare extent that has them. Returns 0: none has. */
+/* The first spare extent of @len granules or more; spare.len: none has. */
+static size_t find(struct op_arena *arena, uint32_t len)
+{
+	unsigned int c = class_of(len);
+	uint32_t start = arena->first[c];
+	size_t i = start ? spare_after(arena, start - 1) : 0;
+	uint32_t first = UINT32_MAX; /* of the class */
+
+	for (; i < arena->spare.len && arena->spare.data[i].len < len; i++)
+		if (first == UINT32_MAX && class_of(arena->spare.data[i].len) >= c)
+			first = arena->spare.data[i].start;
+	if (i < arena->spare.len)
+		start = arena->spare.data[i].start;
+	else
+		start = UINT32_MAX;
+	arena->first[c] = OP_MIN(first, start);
+	for (c++; c < CLASSES; c++)
+		arena->first[c] = OP_MAX(arena->first[c], start);
+	return i;
+}
+
+/* Take @len granules. Returns 0: there are none in one piece. */
 static op_ref take(struct op_arena *arena, uint32_t len)
 {
-	struct extent *e;
+	size_t i = find(arena, len);
+	struct extent *e = &arena->spare.data[i];
+	op_ref ref;
 
-	op_vec_foreach(e, &arena->spare) {
-		op_ref ref = e->start;
-
-		if (e->len < len)
-			continue;
-		e->start += len;
-		e->len -= len;
-		if (!e->len) {
-			size_t i = (size_t)(e - arena->spare.data);
-
-			memmove(e, e + 1, (--arena->spare.len - i) * sizeof(*e));
-		}
-		return ref;
-	}
-	return 0;
+	if (i == arena->spare.len)
+		return 0;
+	ref = e->start;
+	e->start += len;
+	e->len -= len;
+	if (!e->len)
+		memmove(e, e + 1, (--arena->spare.len - i) * sizeof(*e));
+	return ref;
 }
 
 /* The slab's memory, mapped if it rested, or NULL. */
@@ -242,6 +278,8 @@ void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t
 		arena->used -= size;
 		return;
 	}
+	if (arena->ops.clock_ns)
+		now_ns = OP_MAX(now_ns, arena->ops.clock_ns(arena->ctx));
 	assert(arena->queue.len < arena->queue.cap);
 	arena->queue.data[arena->queue.len++] = (struct waiting){
 		.extent = { .start = ref, .len = granules(bytes) },

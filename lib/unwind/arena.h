@@ -30,6 +30,8 @@ struct op_arena_ops {
 	 * and map it again, with its content. */
 	int (*unmap_slab)(void *ctx, uint32_t index);
 	int (*map_slab)(void *ctx, uint32_t index, void **ret);
+	/* CLOCK_MONOTONIC at this moment; NULL: callers' times do not lag behind it. */
+	uint64_t (*clock_ns)(void *ctx);
 };
 
 struct op_arena_stats {
@@ -54,7 +56,8 @@ OP_DEFINE_CLEANUP(struct op_arena *, op_arena_free)
  */
 int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret);
 /* Release what op_arena_alloc() gave with the same @bytes. @ref 0 does nothing. @now_ns is
- * CLOCK_MONOTONIC; 0: it was never published, and needs no grace. */
+ * CLOCK_MONOTONIC, which may lag (a batch takes its time from its beginning): the grace
+ * counts from this moment by clock_ns; 0: it was never published, and needs no grace. */
 void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
 /* Slab number @index, or NULL where it was not made or cannot be mapped. */
 const void *op_arena_slab(struct op_arena *arena, uint32_t index);

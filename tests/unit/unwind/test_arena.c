@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/arena.h"
 
+#include <time.h>
+
 #include "test.h"
 
 struct maker {
@@ -163,6 +165,72 @@ static void test_grace_is_honoured(void)
 	end(&m, arena);
 }
 
+static uint64_t clock_now;
+
+static uint64_t pretended_clock(void *ctx)
+{
+	(void)ctx;
+	return clock_now;
+}
+
+/* A batch of records takes two seconds; what it releases has the time of its beginning. */
+static void test_grace_does_not_lag(void)
+{
+	const struct op_arena_ops with_clock = { .add_slab = make_slab,
+						 .clock_ns = pretended_clock };
+	uint64_t began = UINT64_C(5000000000);
+	struct op_arena *arena = NULL;
+	struct op_arena_stats stats;
+	struct maker m = { .fail_at = UINT32_MAX };
+	op_ref ref;
+	void *at;
+
+	CHECK_OK(op_arena_new(&with_clock, &m, OP_SLAB_BYTES, &arena));
+	CHECK_OK(op_arena_alloc(arena, 64, &ref, &at));
+	clock_now = began + 2 * OP_ARENA_GRACE_NS;
+	op_arena_release(arena, ref, 64, began);
+	op_arena_reclaim(arena, clock_now + 1);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 64);
+	op_arena_reclaim(arena, clock_now + OP_ARENA_GRACE_NS);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.grace_bytes, 0);
+	end(&m, arena);
+}
+
+/* Thousands of small holes, and larger objects behind them: their number does not matter.
+ * Each alloc of two granules would look at 60,000 holes of one: 10 s with a sanitizer. */
+static void test_holes_are_not_looked_at_again(void)
+{
+	enum {
+		HOLES = 60000,
+		AGAIN = 100000
+	};
+	static op_ref small[2 * HOLES];
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, 4 * OP_SLAB_BYTES);
+	clock_t start;
+	op_ref ref;
+	void *at;
+	int i;
+
+	for (i = 0; i < 2 * HOLES; i++)
+		CHECK_OK(op_arena_alloc(arena, 8, &small[i], &at));
+	for (i = 0; i < HOLES; i++)
+		op_arena_release(arena, small[2 * i], 8, 0);
+	start = clock();
+	for (i = 0; i < AGAIN; i++) {
+		CHECK_OK(op_arena_alloc(arena, 16, &ref, &at));
+		CHECK(ref > small[2 * HOLES - 1]);
+		op_arena_release(arena, ref, 16, 0);
+	}
+	CHECK(clock() - start < CLOCKS_PER_SEC);
+	/* and they are found again by what fits */
+	CHECK_OK(op_arena_alloc(arena, 8, &ref, &at));
+	CHECK_INT(ref, small[0]);
+	end(&m, arena);
+}
+
 static void test_budget_and_sizes(void)
 {
 	struct maker m;
@@ -281,4 +349,6 @@ static void test_slabs_rest(void)
 TEST_MAIN({ "rest", test_slabs_rest },
 	  { "random", test_random_objects_keep_their_content },
 	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
+	  { "lag", test_grace_does_not_lag },
+	  { "holes", test_holes_are_not_looked_at_again },
 	  { "slab", test_a_slab_that_cannot_be_made })
