@@ -209,12 +209,16 @@ static __always_inline __u32 op_prepare_walk(struct op_cpu *cpu, struct task_str
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key)
 		return OP_END_UNKNOWN;
-	process = *(volatile op_ref *)&key->process;
-	cpu->record.generation = key->generation;
+	/* One word, as it is switched: never a process with the number of another. */
+	words = *(volatile __u64 *)key;
+	process = (op_ref)words;
+	cpu->record.generation = (__u32)(words >> 32);
 	if (!process)
 		return OP_END_UNKNOWN;
 	u->process = process;
 	words = op_arena_u64(u, process, 0);
+	if ((__u32)words != cpu->record.generation)
+		return OP_END_UNKNOWN; /* the element was given to another meanwhile */
 	u->mapping_count = (__u32)(words >> 32);
 	words = op_arena_u64(u, process, 8);
 	u->starts = (op_ref)words;
