@@ -168,8 +168,8 @@ def idle(args):
 
 
 def churn(args):
-    print("\nexecs a second %7s %8s %10s %10s %8s %9s   own KiB after each fifth" % (
-        "done", "CPU %", "maps KiB", "files", "deleted", "dropped"))
+    print("\nexecs a second %7s %8s %10s %8s %8s   own KiB after each fifth; dropped" % (
+        "done", "CPU %", "maps KiB", "files", "deleted"))
     for rate in args.churn:
         profiler = Profiler(args)
         try:
@@ -190,10 +190,10 @@ def churn(args):
             maps = profiler.memory()[1]
         finally:
             said = profiler.stop()
-        dropped = re.search(r"dropped (\d+)", said)
-        print("%14d %7.0f %8.2f %10d %10d %8d %9s   %s" % (
+        dropped = re.search(r"dropped (\d+(?: \(.*\))?)", said)
+        print("%14d %7.0f %8.2f %10d %8d %8d   %s; %s" % (
             rate, done / args.churn_seconds, percent, maps, files, deleted,
-            dropped[1] if dropped else "?", " ".join(map(str, owns))), flush=True)
+            " ".join(map(str, owns)), dropped[1] if dropped else "?"), flush=True)
 
 
 def containers(args):
@@ -204,7 +204,7 @@ def containers(args):
     workers = []
     try:
         for number in range(args.containers):
-            path = "%s/docker-%064x.scope" % (root, number + 1)
+            path = "%s/docker-%064x.scope" % (root, os.getpid() << 32 | number)
             os.mkdir(path)
             made.append(path)
             worker = subprocess.Popen(
