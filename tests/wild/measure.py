@@ -61,6 +61,10 @@ class Group:
         self.done.set()
         self.watcher.join()
         self.cgroups.remove()
+        try:
+            os.rmdir(os.path.dirname(self.folder))  # of a run that was killed
+        except OSError:
+            pass
 
     def pids(self):
         return [int(pid) for pid in
