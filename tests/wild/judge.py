@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the stacks of a program: how many end early and why, how many end well at
-a frame that no stack begins with, how many frames have no name, how deep they are."""
+"""What is said of the stacks of a program: how many end early and why, how many are called
+whole and cannot be, how many frames have no name, how deep they are."""
 
 import collections
 import functools
@@ -66,8 +66,9 @@ def may_begin(sample, frame):
 class Verdict:
     """Of one profiler on one program."""
 
-    def __init__(self, begin=""):
-        self.begin = begin  # a pattern of words: what else a stack of the program begins with
+    def __init__(self, begin="", never=""):
+        self.begin = begin  # see program.py
+        self.never = never
         self.samples = 0
         self.bad = 0
         self.odd = 0
@@ -85,16 +86,26 @@ class Verdict:
         self.depths += [len(user)] * sample.count
         self.frames += len(user) * sample.count
         self.unnamed += sample.count * sum(bool(ADDRESS.search(f.name)) for f in user)
+        impossible = self.impossible(user)
         if reason:
             self.bad += sample.count
             self.reasons[reason] += sample.count
             self.where[reason, sample.exe, trail(user)] += sample.count
+        elif impossible:
+            self.odd += sample.count
+            self.roots[False, sample.exe, "impossible: " + impossible] += sample.count
         elif user:
             outermost = word(user[-1])
             good = may_begin(sample, user[-1]) or bool(
                 self.begin and re.fullmatch(self.begin, outermost))
             self.roots[good, sample.exe, outermost] += sample.count
             self.odd += 0 if good else sample.count
+
+    def impossible(self, frames):
+        """The part of a stack that cannot be, "" where there is none."""
+        names = "".join(f.name + ";" for f in frames)
+        found = re.search(self.never, names) if self.never else None
+        return found[0] if found else ""
 
     @property
     def bad_share(self):

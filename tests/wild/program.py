@@ -19,6 +19,7 @@ class Program:
     exe: str = ""  # a pattern: only processes of these executables are judged
     bound: float = 1.0  # per cent of stacks that may end early
     begin: str = ""  # a pattern of what else its stacks begin with, see judge.py
+    never: str = ""  # a pattern of names, leaf first and each with ";", that cannot follow
     warm: float = 0  # seconds of load before the recording, for what starts slowly
 
 

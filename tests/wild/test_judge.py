@@ -26,11 +26,11 @@ def sample(*frames, count=1, path="/bin/none"):
                        ("samples", "count"), 1)
 
 
-def verdict(*samples, begin=""):
-    made = judge.Verdict(begin)
+def verdict(*samples, begin="", never=""):
+    found = judge.Verdict(begin, never)
     for one in samples:
-        made.add(one)
-    return made
+        found.add(one)
+    return found
 
 
 class JudgeTest(unittest.TestCase):
@@ -64,6 +64,16 @@ class JudgeTest(unittest.TestCase):
         v = verdict(sample(frame("f"), frame("", 0x519bf, "libc.so.6")),
                     begin=r"libc\.so\.6\+0x\w+")
         self.assertEqual(v.odd, 0)
+
+    def test_what_cannot_follow(self):
+        never = made.NO_CFI_NEVER
+        down = ["down"] * 9 + ["main", "_start"]
+        for names, odd in ((["asm_leaf", "asm_frame_pointer", *down], 0),
+                           (["work", "asm_calls_back", *down], 0), (["asm_leaf", *down], 0),
+                           (["asm_pushes", "asm_calls_back", *down], 1),
+                           (["asm_realigns", *down[1:]], 1), (["down", "main", "_start"], 0)):
+            v = verdict(sample(*[frame(n) for n in names]), never=never)
+            self.assertEqual((v.bad, v.odd), (0, odd), names)
 
     def test_entry_point_by_the_file(self):
         path = os.path.realpath(sys.executable)

@@ -116,7 +116,7 @@ def run(program, args, peer):
 
 
 def judged(program, samples):
-    verdict = judge.Verdict(program.begin)
+    verdict = judge.Verdict(program.begin, program.never)
     for sample in samples:
         if not program.exe or re.fullmatch(program.exe, sample.exe):
             verdict.add(sample)
