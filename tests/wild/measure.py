@@ -70,6 +70,23 @@ class Group:
         return [int(pid) for pid in
                 (read(os.path.join(self.folder, "cgroup.procs")) or "").split()]
 
+    def cpu_seconds(self):
+        """What its processes have used; None where the kernel does not count it."""
+        for line in (read(os.path.join(self.folder, "cpu.stat")) or "").splitlines():
+            if line.startswith("usage_usec "):
+                return int(line.split()[1]) / 1e6
+        return None
+
+    def wait(self, seconds):
+        """Until that time has passed and, on a busy machine, that much CPU time was used; not
+        longer than four times as long."""
+        end = time.monotonic() + seconds
+        used = self.cpu_seconds()
+        while time.monotonic() < end or (
+                used is not None and self.cpu_seconds() - used < seconds
+                and time.monotonic() < end + 3 * seconds):
+            time.sleep(0.1)
+
     def kill(self):
         """Kill all of it, however fast it forks."""
         for _ in range(200):

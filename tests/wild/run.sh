@@ -8,7 +8,7 @@
 #     --otelprof FILE  the program to test (default: the one of build-tests/release)
 #     --peer FILE      the peer (default: built by tests/bench/build-peer.sh)
 #     --no-peer        this project's profiler alone
-#     --seconds N      of each program (default 8)
+#     --seconds N      of each program, and of its CPU time (default 8)
 #     --hz N           samples a second and CPU (default 99)
 #     --why            list where stacks end early or oddly: reason, file, frames
 #     --list           the programs that are known

@@ -99,7 +99,7 @@ def run(program, args, peer):
             start_ns = time.time_ns()
             if not program.warm:
                 load.start()
-            time.sleep(args.seconds)
+            group.wait(args.seconds)
             end_ns = time.time_ns()
             ended = load.ended()
             ours = record.finish().samples
