@@ -50,9 +50,21 @@ AARCH64 = {
 }
 # What an emulated guest gives: fewer samples, and shares by a clock that stands still at times.
 SEEN = {"leaf_points": None, "min_samples": 100}
-# There a signal takes long to come: the stack that waits for it is no handler's.
-WAITING = (r"(?:tiny\n|(?:__)?setitimer\n)?victim\n" + known.chain(13, 24) + known.RUN +
-           "main\n" + known.LIBC_START)
+
+
+def links(first, last, name="f%d"):
+    """The pattern of a chain from any link down, or of none of it."""
+    pattern = ""
+    for n in range(first, last + 1):
+        pattern = "(?:%s%s\n)?" % (pattern, name % n)
+    return pattern
+
+
+# There a signal takes long to come and to go: stacks that wait for it, and of its handler on the
+# way to a leaf.
+WAITING = (links(1, 12) + r"(?:on_signal\n)?(?:__restore_rt\n|__kernel_rt_sigreturn\n|"
+           r"\[vdso\]\+0x[0-9a-f]+\n|%s\n)?(?:tiny\n|(?:__)?setitimer\n)?victim\n" %
+           known.NO_NAME + known.chain(13, 24) + known.RUN + "main\n" + known.LIBC_START)
 # And Go's preemption takes its share: by a signal, then a call that its handler injects.
 PREEMPTED = (r"(?:(?:(?!main\.)[^\n]+\n)*(?:runtime\.sigtramp[^\n]*\n(?:__kernel_rt_sigreturn|"
              r"runtime\.sigreturn[^\n]*)|runtime\.asyncPreempt[^\n]*)\n)?")
@@ -65,7 +77,7 @@ THROWING = {"x86_64": 0.97, "aarch64": 0.90}
 # not counted, but few may be: a walk that loses its leaf looks the same.
 NAMES = ("f%d", r"truth::link<%d>::run(?:\(job\*\))?", "chain::f%d", r"main\.f%d")
 ON_THE_WAY_MOST = 0.05
-WAITING_MOST = 0.5
+WAITING_MOST = 0.8
 
 
 def on_the_way(cell):
@@ -73,10 +85,7 @@ def on_the_way(cell):
     for name in NAMES:
         whole = known.chain(name=name)
         if cell.pattern.count(whole) == 1:
-            pattern = ""
-            for n in range(1, 25):
-                pattern = "(?:%s%s\n)?" % (pattern, name % n)
-            return pattern + cell.pattern.split(whole)[1]
+            return links(1, 24, name) + cell.pattern.split(whole)[1]
     return None
 
 
