@@ -5,6 +5,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/event/slot.h"
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
 #include "bpf/walk/unwind.h"
@@ -25,13 +26,6 @@ enum {
 	OP_FILTER_EXCLUDE = 1,
 };
 
-/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)? Without it
- * a cgroup rule matches the cgroup itself and not its children. */
-const volatile __u32 op_cgroup_ancestors = 0;
-
-/* Which of op_filters is in force. */
-volatile __u32 op_filter_active = 0;
-
 /* What a rule says of a sample. */
 enum op_verdict {
 	OP_VERDICT_NONE = 0, /* it is not meant */
@@ -42,15 +36,17 @@ enum op_verdict {
 /* Is the process of @task, or an ancestor, process @root of the profiler's namespace? */
 static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 {
+	struct op_control *control = op_control();
+	__u32 level = control ? control->pid_level : 0;
 	int i;
 
 	for (i = 0; i < OP_ANCESTORS_MAX; i++) {
 		__u32 tgid = BPF_CORE_READ(task, tgid);
 		__u32 pid = tgid;
 
-		if (op_pid_namespace)
+		if (op_settings.pid_namespace)
 			pid = op_ancestor_pid(
-				BPF_CORE_READ(task, group_leader, thread_pid));
+				BPF_CORE_READ(task, group_leader, thread_pid), level);
 		if (pid == root)
 			return true;
 		if (tgid <= 1)
@@ -80,7 +76,7 @@ static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 	case OP_FILTER_UID:
 		return (__u32)bpf_get_current_uid_gid() == rule->number;
 	case OP_FILTER_CGROUP: /* reserved0: depth of the wanted cgroup */
-		if (op_cgroup_ancestors)
+		if (op_settings.cgroup_ancestors)
 			return bpf_get_current_ancestor_cgroup_id((int)rule->reserved0) ==
 			       rule->number;
 		return bpf_get_current_cgroup_id() == rule->number;
@@ -93,20 +89,21 @@ static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 }
 
 /*
- * What rule @i of filter @active says of this CPU's sample: enum op_verdict. Global, so that
- * the verifier looks at it once and not once for each rule: 1 ms of loading in place of 40.
+ * What rule @i of filter @active says of the sample in slot @number: enum op_verdict. Global,
+ * so that the verifier looks at it once and not once for each rule: 1 ms of loading in place
+ * of 40.
  */
-__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i);
-__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i)
+__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 number);
+__attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 number)
 {
 	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
-	struct op_cpu *cpu = op_this_cpu();
+	struct op_slot *slot = op_slot_at(number);
 	const struct op_filter_rule *rule;
 
-	if (!filter || !cpu || i >= OP_FILTER_RULES)
+	if (!filter || !slot || i >= OP_FILTER_RULES)
 		return OP_VERDICT_NONE;
 	rule = &filter->rules[i];
-	if (!op_rule_matches(rule, &cpu->record))
+	if (!op_rule_matches(rule, &slot->record))
 		return OP_VERDICT_NONE;
 	if (rule->action != OP_FILTER_INCLUDE)
 		return OP_VERDICT_DROP;
@@ -115,10 +112,11 @@ __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i)
 	return OP_VERDICT_KEEP;
 }
 
-/* Does the filter keep this CPU's sample? */
-static __always_inline bool op_filter_keeps(void)
+/* Does the filter keep the sample in @slot? */
+static __always_inline bool op_filter_keeps(const struct op_slot *slot)
 {
-	__u32 active = op_filter_active & 1;
+	struct op_control *control = op_control();
+	__u32 active = control ? control->filter_active & 1 : 0;
 	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
 	__u32 count = filter ? filter->count : 0;
 	__u32 i;
@@ -126,7 +124,7 @@ static __always_inline bool op_filter_keeps(void)
 	if (!count)
 		return true;
 	for (i = 0; i < OP_FILTER_RULES && i < count; i++) {
-		int verdict = op_rule_verdict(active, i);
+		int verdict = op_rule_verdict(active, i, slot->number);
 
 		if (verdict != OP_VERDICT_NONE)
 			return verdict == OP_VERDICT_KEEP;

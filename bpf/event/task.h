@@ -6,16 +6,12 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/settings.h"
+#include "bpf/platform/maps.h"
+
 enum {
 	OP_PID_LEVELS_MAX = 32, /* MAX_PID_NS_LEVEL of the kernel */
 };
-
-/* The profiler's PID namespace by its inode; 0: the first one. Set before loading. */
-const volatile __u32 op_pid_namespace = 0;
-
-/* How deep below the first it is: its processes cannot see that, so it is learnt from the
- * first task that is met in it. 0: not yet. */
-volatile __u32 op_pid_level;
 
 /* The current task. bpf_get_current_task() serves every kernel; its fields are read by
  * bpf_probe_read_kernel(), which BPF_CORE_READ does. */
@@ -36,7 +32,7 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 	struct upid *upid = op_upid_at(pid, level);
 
 	if (BPF_CORE_READ(pid, level) < level ||
-	    BPF_CORE_READ(upid, ns, ns.inum) != op_pid_namespace)
+	    BPF_CORE_READ(upid, ns, ns.inum) != op_settings.pid_namespace)
 		return 0;
 	return (__u32)BPF_CORE_READ(upid, nr);
 }
@@ -45,9 +41,8 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
  * As above, of an ancestor of a task in that namespace: no other one of this depth has any.
  * Without a branch, which the loop over ancestors would multiply for the verifier.
  */
-static __always_inline __u32 op_ancestor_pid(struct pid *pid)
+static __always_inline __u32 op_ancestor_pid(struct pid *pid, __u32 level)
 {
-	__u32 level = op_pid_level;
 	__s32 deeper = (__s32)(BPF_CORE_READ(pid, level) - level);
 
 	return (__u32)BPF_CORE_READ(op_upid_at(pid, level), nr) & ~(__u32)(deeper >> 31);
@@ -63,23 +58,31 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 	return 0;
 }
 
-/* The ids of the current task in the profiler's PID namespace; false where it has none. */
+/*
+ * The ids of the current task in the profiler's PID namespace; false where it has none. How
+ * deep that namespace stands below the first one its processes cannot see: it is learnt from
+ * the first task that is met in it.
+ */
 static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
 					__u32 *ret_tid)
 {
 	__u64 both = bpf_get_current_pid_tgid();
+	struct op_control *control;
 	__u32 level;
 
 	*ret_pid = (__u32)(both >> 32);
 	*ret_tid = (__u32)both;
-	if (!op_pid_namespace)
+	if (!op_settings.pid_namespace)
 		return true;
-	level = op_pid_level;
+	control = op_control();
+	if (!control)
+		return false;
+	level = control->pid_level;
 	if (!level) {
 		level = op_find_pid_level(BPF_CORE_READ(task, thread_pid));
 		if (!level)
 			return false;
-		op_pid_level = level;
+		control->pid_level = level;
 	}
 	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), level);
 	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), level);

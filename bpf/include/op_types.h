@@ -254,16 +254,37 @@ enum op_end {
 
 /* What a record was taken for. */
 enum op_event {
-	OP_EVENT_CPU = 0,
+#define OP_KIND(number, upper, lower) OP_EVENT_##upper = number,
+#include "op_kinds.def"
+#undef OP_KIND
 	OP_EVENT_MAX = 16,
 };
 
+/* What a record of the ring is. */
+enum op_record_type {
+	OP_RECORD_SAMPLE = 1, /* struct op_record: a sample with its stack */
+	OP_RECORD_TYPES = 16,
+};
+
+/* The form of the records: a reader refuses what it was not built for. */
+enum {
+	OP_RECORD_VERSION = 1,
+};
+
+/* Every record of the ring begins with it. */
+struct op_record_header {
+	__u16 type; /* enum op_record_type */
+	__u16 version;
+	__u32 bytes; /* of the whole record */
+};
+
 /*
- * One sample. After it stand `kernel_count` words (leaf first), then `user_words` words
+ * OP_RECORD_SAMPLE. After it stand `kernel_count` words (leaf first), then `user_words` words
  * (leaf first); or, where end is OP_END_UNKNOWN, a struct op_registers and `stack_bytes`
  * bytes of stack from its sp.
  */
 struct op_record {
+	struct op_record_header header;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 value;   /* of the event: nanoseconds, bytes; 0 for CPU */
 	__u64 cgroup;  /* cgroup v2 id */
@@ -278,7 +299,8 @@ struct op_record {
 	__u16 end;   /* enum op_end, or an error */
 	__u16 event; /* enum op_event */
 	__u16 stack_bytes;
-	__u32 reserved0;
+	__u16 detail; /* what the kind tells its samples apart by, such as enum op_page_fault */
+	__u16 reserved0;
 	char comm[OP_COMM_BYTES];
 };
 
@@ -293,13 +315,13 @@ struct op_registers {
 	__u64 reg[OP_LEAF_REGS];
 };
 
-/* ---- counters: a slot per CPU and counter ---- */
+/* ---- counters: a struct op_counts for each CPU and kind of event ---- */
 enum op_counter {
 	OP_COUNT_TAKEN = 0,
 	OP_COUNT_IDLE,	    /* filtered: the idle task */
 	OP_COUNT_FILTERED,  /* filtered: by rule */
 	OP_COUNT_RING_FULL, /* dropped */
-	OP_COUNT_NESTED,    /* dropped: the CPU's state was in use */
+	OP_COUNT_NESTED,    /* dropped: all of the CPU's slots were in use */
 	OP_COUNT_OUTPUT,    /* records put in the ring */
 	OP_COUNT_COMPLETE,
 	OP_COUNT_TRUNCATED,
@@ -307,6 +329,36 @@ enum op_counter {
 	OP_COUNT_UNKNOWN,     /* records with registers and stack */
 	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
+};
+
+struct op_counts {
+	__u64 value[OP_COUNTERS];
+};
+
+/* What user space sets and the programs read while they run, and the other way round. Each
+ * is one aligned word. */
+struct op_control {
+	__u32 filter_active; /* which of op_filters is in force */
+	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not learnt yet */
+};
+
+/* What is known before the programs are loaded, and is a constant to the verifier. */
+struct op_settings {
+	__u64 runtimes_on;  /* a bit a runtime: steps of the walker */
+	__u64 wakeup_bytes; /* of the ring, waiting, that wake user space */
+	__u32 max_frames;
+	__u32 slots; /* walks that may be under way on one CPU, 1 to OP_SLOTS_MAX */
+	__u32 pid_namespace; /* the profiler's, by its inode; 0: the first one */
+	__u8 kernel_stacks;
+	__u8 user_stacks;
+	__u8 keep_idle;
+	/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)?
+	 * Without it a cgroup rule matches the cgroup itself and not its children. */
+	__u8 cgroup_ancestors;
+};
+
+enum {
+	OP_SLOTS_MAX = 4, /* a task, and what may interrupt it and each other */
 };
 
 /* ---- filter ---- */
@@ -336,7 +388,7 @@ _Static_assert(sizeof(struct op_segment) == 56, "layout");
 _Static_assert(sizeof(struct op_mapping) == 24, "layout");
 _Static_assert(sizeof(struct op_process) == 80, "layout");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
-_Static_assert(sizeof(struct op_record) == 80, "layout");
+_Static_assert(sizeof(struct op_record) == 88, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
 _Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,

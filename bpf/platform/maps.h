@@ -39,21 +39,30 @@ struct {
 	__type(value, struct op_process_key);
 } op_processes SEC(".maps");
 
-/* State of the walk on each CPU: 20 KiB a CPU. */
+/* Slots for walks on each CPU: 20 KiB a slot and CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* * op_settings.slots */
+	__type(key, __u32);
+	__type(value, struct op_slot);
+} op_slots SEC(".maps");
+
+/* enum op_event -> what was counted of it on each CPU. Programs write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OP_EVENT_MAX); /* * kinds there are */
+	__type(key, __u32);
+	__type(value, struct op_counts);
+} op_counters SEC(".maps");
+
+/* One struct op_control. User space writes through mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct op_cpu);
-} op_cpus SEC(".maps");
-
-/* enum op_counter and the errors, a value per CPU. Programs write. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, OP_COUNTERS);
-	__type(key, __u32);
-	__type(value, __u64);
-} op_counters SEC(".maps");
+	__type(value, struct op_control);
+} op_controls SEC(".maps");
 
 /* Records to user space. */
 struct {
@@ -61,7 +70,8 @@ struct {
 	__uint(max_entries, 1 << 20); /* * ring_bytes */
 } op_ring SEC(".maps");
 
-/* Two filters; op_filter_active says which is in force. User space writes the other. */
+/* Two filters; op_control.filter_active says which is in force. User space writes the
+ * other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -69,19 +79,23 @@ struct {
 	__type(value, struct op_filter);
 } op_filters SEC(".maps");
 
-/* The program that walks the user stack; replaced when a runtime is added. */
+/*
+ * The programs that walk the user stack; replaced when a runtime is added. A kernel lets
+ * one such map hold programs of one type only: there is one for each type of entry. 0 is
+ * where a walk begins; on kernels without bpf_loop() each runtime has its own beside it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, OP_RUNTIME_MAX);
 	__type(key, __u32);
 	__type(value, __u32);
 } op_walkers SEC(".maps");
 
-static __always_inline struct op_cpu *op_this_cpu(void)
+static __always_inline struct op_control *op_control(void)
 {
 	__u32 zero = 0;
 
-	return bpf_map_lookup_elem(&op_cpus, &zero);
+	return bpf_map_lookup_elem(&op_controls, &zero);
 }
 
 #endif

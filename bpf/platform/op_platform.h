@@ -32,7 +32,8 @@ static __always_inline long op_platform_read(struct op_unwind *u, void *to, __u3
 
 static __always_inline __u64 *op_platform_words(struct op_unwind *u)
 {
-	return ((struct op_cpu *)((char *)u - __builtin_offsetof(struct op_cpu, unwind)))
+	return ((struct op_slot *)((char *)u -
+				   __builtin_offsetof(struct op_slot, unwind)))
 		->word;
 }
 

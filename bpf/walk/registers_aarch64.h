@@ -15,39 +15,46 @@ static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
 }
 
 /*
- * The user registers at the tick. Returns whether the kernel was interrupted. sp is 0
- * where there are none (a kernel thread; a 32-bit process).
+ * The user registers that the current task saved at the top of its kernel stack when it
+ * entered the kernel. sp is 0 where there are none (a kernel thread; a 32-bit process).
  */
+static __always_inline void op_saved_registers(struct task_struct *task,
+					       struct op_registers *to)
+{
+	struct pt_regs *regs = op_task_registers(task);
+
+	bpf_probe_read_kernel(to->reg, OP_ARM64_GENERAL_REGS * 8, &regs->regs[0]);
+	to->fp = BPF_CORE_READ(regs, regs[29]);
+	to->lr = BPF_CORE_READ(regs, regs[30]);
+	to->sp = BPF_CORE_READ(regs, sp);
+	to->pc = BPF_CORE_READ(regs, pc);
+	if (BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32)
+		to->sp = 0;
+	to->task_size = BPF_CORE_READ(task, mm, task_size);
+}
+
+/* The same where the context has what was interrupted. Returns whether that was the
+ * kernel. */
 static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 					      struct task_struct *task,
 					      struct op_registers *to)
 {
 	volatile __u64 *volatile_pstate = &ctx->pstate;
 	__u64 pstate = *volatile_pstate;
-	bool in_kernel = (pstate & OP_PSR_MODE_MASK) != 0;
 	int i;
 
-	if (!in_kernel) {
-		for (i = 0; i < OP_ARM64_GENERAL_REGS; i++)
-			to->reg[i] = ctx->regs[i];
-		to->fp = ctx->regs[29];
-		to->lr = ctx->regs[30];
-		to->sp = ctx->sp;
-		to->pc = ctx->pc;
-	} else {
-		struct pt_regs *regs = op_task_registers(task);
-
-		bpf_probe_read_kernel(to->reg, OP_ARM64_GENERAL_REGS * 8, &regs->regs[0]);
-		to->fp = BPF_CORE_READ(regs, regs[29]);
-		to->lr = BPF_CORE_READ(regs, regs[30]);
-		to->sp = BPF_CORE_READ(regs, sp);
-		to->pc = BPF_CORE_READ(regs, pc);
-		pstate = BPF_CORE_READ(regs, pstate);
+	if (pstate & OP_PSR_MODE_MASK) {
+		op_saved_registers(task, to);
+		return true;
 	}
-	if (pstate & OP_PSR_MODE32)
-		to->sp = 0;
+	for (i = 0; i < OP_ARM64_GENERAL_REGS; i++)
+		to->reg[i] = ctx->regs[i];
+	to->fp = ctx->regs[29];
+	to->lr = ctx->regs[30];
+	to->sp = pstate & OP_PSR_MODE32 ? 0 : ctx->sp;
+	to->pc = ctx->pc;
 	to->task_size = BPF_CORE_READ(task, mm, task_size);
-	return in_kernel;
+	return false;
 }
 
 #endif

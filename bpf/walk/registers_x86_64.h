@@ -18,66 +18,76 @@ static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
+static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
+					      struct op_registers *to)
+{
+	to->reg[0] = regs->ax;
+	to->reg[1] = regs->dx;
+	to->reg[2] = regs->cx;
+	to->reg[3] = regs->bx;
+	to->reg[4] = regs->si;
+	to->reg[5] = regs->di;
+	to->reg[8] = regs->r8;
+	to->reg[9] = regs->r9;
+	to->reg[10] = regs->r10;
+	to->reg[11] = regs->r11;
+	to->reg[12] = regs->r12;
+	to->reg[13] = regs->r13;
+	to->reg[14] = regs->r14;
+	to->reg[15] = regs->r15;
+	to->pc = regs->ip;
+	to->fp = regs->bp;
+	to->sp = (regs->cs & 0xffff) == OP_USER_CS ? regs->sp : 0;
+	to->lr = 0;
+}
+
 /*
- * The user registers at the tick. Returns whether the kernel was interrupted. sp is 0
- * where there are none (a kernel thread; a 32-bit process).
+ * The user registers that the current task saved at the top of its kernel stack when it
+ * entered the kernel. sp is 0 where there are none (a kernel thread; a 32-bit process).
  */
+static __always_inline void op_saved_registers(struct task_struct *task,
+					       struct op_registers *to)
+{
+	/* one read: the order of the fields is the kernel's user interface */
+	struct op_x86_regs regs;
+
+	to->sp = 0;
+	if (!bpf_probe_read_kernel(&regs, sizeof(regs), op_task_registers(task)))
+		op_copy_registers(&regs, to);
+}
+
+/* The same where the context has what was interrupted. Returns whether that was the
+ * kernel. */
 static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 					      struct task_struct *task,
 					      struct op_registers *to)
 {
 	volatile __u64 *volatile_cs = &ctx->cs;
 	__u64 cs = *volatile_cs;
-	bool in_kernel = !(cs & 3);
 
-	to->sp = 0;
-	if (!in_kernel) {
-		to->reg[0] = ctx->ax;
-		to->reg[1] = ctx->dx;
-		to->reg[2] = ctx->cx;
-		to->reg[3] = ctx->bx;
-		to->reg[4] = ctx->si;
-		to->reg[5] = ctx->di;
-		to->reg[8] = ctx->r8;
-		to->reg[9] = ctx->r9;
-		to->reg[10] = ctx->r10;
-		to->reg[11] = ctx->r11;
-		to->reg[12] = ctx->r12;
-		to->reg[13] = ctx->r13;
-		to->reg[14] = ctx->r14;
-		to->reg[15] = ctx->r15;
-		to->pc = ctx->ip;
-		to->fp = ctx->bp;
-		if (cs == OP_USER_CS)
-			to->sp = ctx->sp;
-	} else {
-		/* saved at the top of the task's kernel stack when it entered the kernel */
-		/* one read: the order of the fields is the kernel's user interface */
-		struct op_x86_regs regs;
-
-		if (bpf_probe_read_kernel(&regs, sizeof(regs), op_task_registers(task)))
-			return in_kernel;
-		to->reg[0] = regs.ax;
-		to->reg[1] = regs.dx;
-		to->reg[2] = regs.cx;
-		to->reg[3] = regs.bx;
-		to->reg[4] = regs.si;
-		to->reg[5] = regs.di;
-		to->reg[8] = regs.r8;
-		to->reg[9] = regs.r9;
-		to->reg[10] = regs.r10;
-		to->reg[11] = regs.r11;
-		to->reg[12] = regs.r12;
-		to->reg[13] = regs.r13;
-		to->reg[14] = regs.r14;
-		to->reg[15] = regs.r15;
-		to->pc = regs.ip;
-		to->fp = regs.bp;
-		if ((regs.cs & 0xffff) == OP_USER_CS)
-			to->sp = regs.sp;
+	if (!(cs & 3)) {
+		op_saved_registers(task, to);
+		return true;
 	}
+	to->reg[0] = ctx->ax;
+	to->reg[1] = ctx->dx;
+	to->reg[2] = ctx->cx;
+	to->reg[3] = ctx->bx;
+	to->reg[4] = ctx->si;
+	to->reg[5] = ctx->di;
+	to->reg[8] = ctx->r8;
+	to->reg[9] = ctx->r9;
+	to->reg[10] = ctx->r10;
+	to->reg[11] = ctx->r11;
+	to->reg[12] = ctx->r12;
+	to->reg[13] = ctx->r13;
+	to->reg[14] = ctx->r14;
+	to->reg[15] = ctx->r15;
+	to->pc = ctx->ip;
+	to->fp = ctx->bp;
+	to->sp = cs == OP_USER_CS ? ctx->sp : 0;
 	to->lr = 0;
-	return in_kernel;
+	return false;
 }
 
 #endif

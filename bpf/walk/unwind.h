@@ -82,10 +82,17 @@ struct op_unwind {
 	__u64 reg[OP_LEAF_REGS]; /* valid while exact */
 };
 
-/* One CPU's state. The record and its words stand together as they go out. */
-struct op_cpu {
-	__u32 busy;
-	__u32 tail_calls;
+/*
+ * A slot: the state of one walk. Walks that interrupt each other on a CPU have one each
+ * (event/slot.h). The record and its words stand together as they go out.
+ */
+struct op_slot {
+	__u64 users;	  /* walks that want it: the one that makes it 1 has it */
+	__u64 task;	  /* whose walk it is; 0: nobody's */
+	__u32 depth;	  /* of that task's slots on this CPU; the deepest one runs */
+	__u32 number;	  /* of the slot in op_slots */
+	__u32 tail_calls; /* of the walk */
+	__u32 absent;	  /* a bit a runtime: its program is not there */
 	struct op_unwind unwind;
 	struct op_registers registers;
 	struct op_record record;

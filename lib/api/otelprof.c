@@ -51,6 +51,7 @@ static int make_rooms(struct otelprof *p)
 		.max_frames = config->max_frames,
 		.max_processes = config->max_processes,
 		.ring_bytes = config->ring_bytes,
+		.kinds = UINT64_C(1) << OP_EVENT_CPU,
 		.procfs_root = config->procfs_root,
 		.sysfs_root = config->sysfs_root,
 	};

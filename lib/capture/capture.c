@@ -9,7 +9,6 @@
 
 #include "base/io.h"
 #include "capture/state.h"
-#include "cpu.skel.h"
 
 enum {
 	NS_A_MS = 1000000,
@@ -36,7 +35,8 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	int r;
 
 	/* The events that explain it may have come after the side-band was last read. */
-	if (size >= sizeof(*record) && record->end == OP_END_UNKNOWN) {
+	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE &&
+	    record->end == OP_END_UNKNOWN) {
 		k->unknown = true;
 		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
@@ -80,7 +80,7 @@ static int open_epoll(struct op_capture *c)
 		return r;
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event) < 0)
 		return -errno;
-	event.data.fd = bpf_map__fd(c->skel->maps.op_ring);
+	event.data.fd = c->map[OP_MAP_RING];
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) < 0)
 		return -errno;
 	return 0;
@@ -94,6 +94,9 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	if (!c)
 		return -ENOMEM;
 	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
+	c->exec_fd = c->exec_program = -1;
+	memset(c->map, 0xff, sizeof(c->map)); /* -1 each */
+	memset(c->program, 0xff, sizeof(c->program));
 	c->config = *config;
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;
@@ -101,8 +104,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	r = op_loader_open(c);
 	if (r < 0)
 		return r;
-	r = op_ring_open(&c->ring, bpf_map__fd(c->skel->maps.op_ring),
-			 bpf_map__max_entries(c->skel->maps.op_ring));
+	r = op_ring_open(&c->ring, c->map[OP_MAP_RING], op_loader_ring_bytes(c));
 	if (r < 0)
 		return op_fail(c->log, r, "the ring buffer cannot be mapped: %s",
 			       strerror(-r));

@@ -3,8 +3,11 @@
  * The kernel side: loads the programs, attaches them, and brings what they and perf's
  * side-band say to the processes and the window.
  *
- *   loader.c    open, configure and load the object; counters
- *   perf.c      the clock event and the side-band event of each CPU; hot-plug
+ *   loader.c    what the kernel can do; the maps; counters
+ *   object.c    open and load one BPF object
+ *   walkers.c   the programs that walk stacks, one set for each type of entry
+ *   kinds.c     the kinds of events: on and off
+ *   perf.c      the kinds' and the side-band's perf events of each CPU; hot-plug
  *   sideband.c  side-band records to process events
  *   filter.c    a public filter to the kernel's
  */
@@ -33,6 +36,8 @@ struct op_capture_config {
 	uint32_t max_frames;
 	uint32_t max_processes;
 	uint32_t ring_bytes; /* 0: by the number of CPUs */
+	uint64_t kinds;	     /* a bit 1 << enum op_event for each that is on */
+	uint32_t walker; /* enum op_walker_form, for tests; 0: by what the kernel has */
 	const char *procfs_root;
 	const char *sysfs_root;
 };
@@ -80,10 +85,14 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
 int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *filter);
 
-/* The kernel's counters, summed over CPUs: OP_COUNTERS of them. */
+/* Turn kinds of events on and off. Those that are on take samples once op_capture_start()
+ * was called. One that cannot be turned on is off, and the sentence in the log says why. */
+int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
+
+/* The kernel's counters, summed over CPUs and kinds: OP_COUNTERS of them. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret);
 uint64_t op_capture_events_lost(const struct op_capture *c);
-/* Run time of the sampling program; zeroes where kernel.bpf_stats_enabled is 0. */
+/* Run time of the kinds' programs; zeroes where kernel.bpf_stats_enabled is 0. */
 void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count);
 
 /* In the child of a fork: op_capture_free() then only closes and unmaps. */

@@ -9,7 +9,6 @@
 
 #include "base/io.h"
 #include "capture/state.h"
-#include "cpu.skel.h"
 
 enum {
 	MOUNTINFO_BYTES_MAX = 1 << 20
@@ -98,7 +97,7 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
 {
 	const char *rules = filter ? (const char *)filter->rules : NULL;
 	struct op_filter kernel = { 0 };
-	uint32_t next = !c->filter_active;
+	uint32_t next = !c->control->filter_active;
 	uint32_t i;
 	int r;
 
@@ -114,14 +113,12 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
 		rules += rule->size;
 		kernel.count++;
 	}
-	r = bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_filters), &next, &kernel,
-				BPF_ANY);
+	r = bpf_map_update_elem(c->map[OP_MAP_FILTERS], &next, &kernel, BPF_ANY);
 	if (r < 0)
 		return op_fail(c->log, r,
 			       "the filter could not be given to the kernel: %s",
 			       strerror(-r));
 	/* one word: each tick sees the old filter or the new one, whole */
-	__atomic_store_n(&c->skel->bss->op_filter_active, next, __ATOMIC_RELEASE);
-	c->filter_active = next;
+	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, configuring and loading the kernel programs; counters. */
+/* What this kernel can do; the maps that all programs share; counters. */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,29 +15,45 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "capture/object.h"
 #include "capture/state.h"
 #include "capture/types.h"
-#include "cpu.skel.h"
 #include "otelprof/error.h"
 
+#include "base.skel.h"
+#include "walker.skel.h"
+
 enum {
-	VERIFIER_LOG_BYTES = 256 * 1024,
-	VERIFIER_LOG_SHOWN = 2000,   /* of its end: the reason stands last */
 	RING_BYTES_MIN = 512 * 1024, /* forty first samples, with their stacks */
 	RING_BYTES_A_CPU = 64 * 1024,
 	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
+	OBJECTS_MAX = OP_KINDS + 2,
 };
+
+const char *const op_map_names[OP_MAPS] = {
+	[OP_MAP_SLABS] = "op_slabs",	     [OP_MAP_RULES] = "op_rules",
+	[OP_MAP_PROCESSES] = "op_processes", [OP_MAP_SLOTS] = "op_slots",
+	[OP_MAP_COUNTERS] = "op_counters",   [OP_MAP_CONTROLS] = "op_controls",
+	[OP_MAP_RING] = "op_ring",	     [OP_MAP_FILTERS] = "op_filters",
+};
+
+static const struct op_object_source BASE = { "op_base", op_base_bpf__elf_bytes };
 
 /* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we
  * call it, and put the host's own choice back. */
-static libbpf_print_fn_t hush(void)
+void *op_loader_hush(void)
 {
-	return libbpf_set_print(NULL);
+	return (void *)libbpf_set_print(NULL);
 }
 
-static void unhush(libbpf_print_fn_t before)
+/* Loading parses the kernel's types, several MB that are free again and would stay with
+ * this process for good. */
+void op_loader_unhush(void *before)
 {
-	(void)libbpf_set_print(before);
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+	(void)libbpf_set_print((libbpf_print_fn_t)before);
 }
 
 /* The inode of our PID namespace, or 0 for the first one (include/linux/proc_ns.h). */
@@ -52,7 +69,7 @@ static uint32_t pid_namespace(const char *procfs_root)
 	return (uint32_t)st.st_ino == first ? 0 : (uint32_t)st.st_ino;
 }
 
-static uint32_t ring_bytes(const struct op_capture *c)
+uint32_t op_loader_ring_bytes(const struct op_capture *c)
 {
 	uint32_t want = c->config.ring_bytes;
 	uint32_t bytes = RING_BYTES_MIN;
@@ -72,149 +89,183 @@ static bool helper_exists(enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, id, NULL) == 1;
 }
 
-static void set_rodata(struct op_capture *c, struct op_cpu_bpf *skel)
+/* May a program both call a subprogram and tail-call another? (aarch64: since 6.0) */
+static bool mixed_calls(void)
+{
+	_cleanup_close_ int map =
+		bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "op_probe", 4, 4, 1, NULL);
+	const struct bpf_insn insns[] = {
+		/* the subprogram at 6; r2 = the map, r3 = 0; a tail call; r0 = 0; exit */
+		{ BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_1, 0, 0 },
+		{ BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, 7 },
+		{ BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_6, 0, 0 },
+		{ BPF_LD | BPF_DW | BPF_IMM, BPF_REG_2, BPF_PSEUDO_MAP_FD, 0, map },
+		{ 0, 0, 0, 0, 0 },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 0 },
+		{ BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_tail_call },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+	};
+	_cleanup_close_ int fd = -1;
+
+	if (map < 0)
+		return true; /* then loading says what is wrong */
+	fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "op_probe", "GPL", insns,
+			   OP_ARRAY_SIZE(insns), NULL);
+	return fd >= 0;
+}
+
+static enum op_walker_form find_form(const struct op_capture *c)
+{
+	if (c->config.walker)
+		return (enum op_walker_form)c->config.walker;
+	if (!(c->config.flags & OTELPROF_NO_BPF_LOOP) && helper_exists(BPF_FUNC_loop))
+		return OP_WALKER_LOOP;
+	return mixed_calls() ? OP_WALKER_EACH : OP_WALKER_WHOLE;
+}
+
+static void set_settings(struct op_capture *c)
 {
 	uint64_t flags = c->config.flags;
+	struct op_settings *s = &c->settings;
+	uint32_t i;
 
-	skel->rodata->op_max_frames = c->config.max_frames;
-	skel->rodata->op_kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
-	skel->rodata->op_user_stacks = !(flags & OTELPROF_NO_USER_STACKS);
-	skel->rodata->op_keep_idle = !!(flags & OTELPROF_IDLE);
-	skel->rodata->op_pid_namespace = pid_namespace(c->config.procfs_root);
-	skel->rodata->op_wakeup_bytes = ring_bytes(c) / 4;
-	skel->rodata->op_cgroup_ancestors = c->cgroup_ancestors;
-	skel->rodata->op_runtimes_on = c->runtimes;
+	s->max_frames = c->config.max_frames;
+	s->kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
+	s->user_stacks = !(flags & OTELPROF_NO_USER_STACKS);
+	s->keep_idle = !!(flags & OTELPROF_IDLE);
+	s->pid_namespace = pid_namespace(c->config.procfs_root);
+	s->wakeup_bytes = op_loader_ring_bytes(c) / 4;
+	s->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
+	for (i = 0; i < OP_KINDS; i++)
+		s->slots = OP_MAX(s->slots, op_kinds()[i]->slots);
 }
 
-static int load_failed(struct op_capture *c, const char *program, const char *verifier,
-		       int error)
+/* The types that @source names, opened only for that. */
+static struct bpf_object *open_for_types(const struct op_object_source *source)
 {
-	size_t len = verifier ? strlen(verifier) : 0;
-	int r;
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = source->name);
+	size_t len;
+	const void *bytes = source->bytes(&len);
 
-	if (error == -EPERM)
-		return op_fail(c->log, -OTELPROF_E_CAPABILITY,
-			       "loading the kernel programs is not permitted: "
-			       "CAP_BPF and CAP_PERFMON (or root) are needed");
-	if (error == -ENOMEM)
-		return op_fail(c->log, error,
-			       "there is not enough memory for the kernel's maps; "
-			       "on kernels before 5.11 raise RLIMIT_MEMLOCK");
-	if (!len)
-		return op_fail(c->log, error, "loading the kernel programs failed: %s",
-			       strerror(-error));
-	r = op_fail(
-		c->log, -OTELPROF_E_VERIFIER,
-		"this kernel's verifier refused the program %s: %s; please report it with "
-		"the kernel's version",
-		program, strerror(-error));
-	op_fail_detail(c->log,
-		       verifier +
-			       (len > VERIFIER_LOG_SHOWN ? len - VERIFIER_LOG_SHOWN : 0));
-	return r;
+	return bpf_object__open_mem(bytes, len, &opts);
 }
 
-/* Loading parses the kernel's types, several MB that are free again and would stay with
- * this process for good. */
-static void give_back_memory(void)
-{
-#ifdef __GLIBC__
-	(void)malloc_trim(0);
-#endif
-}
-
-/* Load @skel's programs that are marked for it, with a log for the one that fails. */
-static int load(struct op_capture *c, struct op_cpu_bpf *skel)
-{
-	struct bpf_program *program;
-	_cleanup_free_ char *log = calloc(1, VERIFIER_LOG_BYTES);
-	const char *failed = "?";
-	int r;
-
-	if (!log)
-		return -ENOMEM;
-	bpf_object__for_each_program(program,
-				     skel->obj) if (bpf_program__autoload(program))(void)
-		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
-	r = op_cpu_bpf__load(skel);
-	if (r == 0)
-		return 0;
-	bpf_object__for_each_program(program,
-				     skel->obj) if (bpf_program__autoload(program) &&
-						    bpf_program__fd(program) < 0)
-	{
-		failed = bpf_program__name(program);
-		break;
-	}
-	return load_failed(c, failed, log, r);
-}
-
-/* Put @skel's walker where the entry program jumps to. */
-static int install_walker(struct op_capture *c, struct op_cpu_bpf *skel)
-{
-	struct bpf_program *walker =
-		c->bpf_loop ? skel->progs.op_walk : skel->progs.op_walk_tail;
-	uint32_t zero = 0;
-	int fd = bpf_program__fd(walker);
-
-	return bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_walkers), &zero, &fd,
-				   BPF_ANY);
-}
-
-/* Open the programs, to be relocated by the small copy of the kernel's types if it is there. */
-static struct op_cpu_bpf *open_programs(struct op_capture *c)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, opts);
-	char path[64];
-
-	if (c->types_fd >= 0) {
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->types_fd);
-		if (access(path, R_OK) == 0)
-			opts.btf_custom_path = path;
-	}
-	return op_cpu_bpf__open_opts(&opts);
-}
-
-/* Without the copy libbpf reads all the kernel's types itself. */
+/* Without the copy libbpf reads all the kernel's types itself, for each object. */
 static void copy_types(struct op_capture *c, const char *types_path)
 {
-	struct op_cpu_bpf *skel = op_cpu_bpf__open();
+	struct op_object_source sources[OBJECTS_MAX] = {
+		{ "op_walker", op_walker_bpf__elf_bytes }, { "op_base", BASE.bytes }
+	};
+	struct bpf_object *objects[OBJECTS_MAX];
+	const struct btf *types[OBJECTS_MAX];
+	size_t len;
+	uint32_t i;
 
-	if (!skel)
-		return;
-	c->types_fd = op_types_file(types_path, bpf_object__btf(skel->obj));
+	for (i = 0; i < OP_KINDS; i++)
+		sources[i + 2] = (struct op_object_source){ op_kinds()[i]->name,
+							    op_kinds()[i]->object };
+	for (len = 0; len < OBJECTS_MAX; len++) {
+		objects[len] = open_for_types(&sources[len]);
+		if (!objects[len])
+			break;
+		types[len] = bpf_object__btf(objects[len]);
+	}
+	c->types_fd = op_types_file(types_path, types, len);
 	if (c->types_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG, "%s cannot be copied (%s), ignoring",
 		       types_path, strerror(-c->types_fd));
-	op_cpu_bpf__destroy(skel);
+	while (len--)
+		bpf_object__close(objects[len]);
 }
 
-static int open_and_load(struct op_capture *c)
+static int set_max(struct bpf_object *object, enum op_map map, uint32_t max)
 {
-	struct op_cpu_bpf *skel = open_programs(c);
-	int r;
+	struct bpf_map *m = bpf_object__find_map_by_name(object, op_map_names[map]);
 
-	if (!skel)
-		return op_fail(c->log, -errno,
-			       "the kernel programs could not be opened: %s",
-			       strerror(errno));
-	c->skel = skel;
-	set_rodata(c, skel);
-	(void)bpf_program__set_autoload(skel->progs.op_walk, c->bpf_loop);
-	(void)bpf_program__set_autoload(skel->progs.op_walk_tail, !c->bpf_loop);
-	(void)bpf_map__set_max_entries(skel->maps.op_processes, c->config.max_processes);
-	(void)bpf_map__set_max_entries(skel->maps.op_ring, ring_bytes(c));
-	r = load(c, skel);
+	return m ? bpf_map__set_max_entries(m, max) : -ENOENT;
+}
+
+/* Load the base, which makes the maps. */
+static int load_base(struct op_capture *c)
+{
+	struct bpf_object *object;
+	int i;
+	int r = op_object_open(c, &BASE, &c->settings, -1, &object);
+
 	if (r < 0)
 		return r;
-	return install_walker(c, skel);
+	r = op_object_want(object, "op_exec", BPF_PROG_TYPE_RAW_TRACEPOINT);
+	if (r == 0)
+		r = set_max(object, OP_MAP_PROCESSES, c->config.max_processes);
+	if (r == 0)
+		r = set_max(object, OP_MAP_RING, op_loader_ring_bytes(c));
+	if (r == 0)
+		r = set_max(object, OP_MAP_SLOTS, c->settings.slots);
+	if (r == 0)
+		r = set_max(object, OP_MAP_COUNTERS, OP_KINDS);
+	if (r == 0)
+		r = op_object_load(c, object);
+	for (i = 0; r >= 0 && i < OP_MAPS; i++)
+		r = c->map[i] = op_object_map_fd(object, op_map_names[i]);
+	if (r >= 0)
+		r = c->exec_program = op_object_program_fd(object, "op_exec");
+	op_object_close(object);
+	return r < 0 ? r : 0;
+}
+
+static int map_memory(struct op_capture *c, enum op_map map, size_t len, int protection,
+		      void **ret)
+{
+	void *memory = mmap(NULL, len, protection, MAP_SHARED, c->map[map], 0);
+
+	if (memory == MAP_FAILED)
+		return op_fail(c->log, -errno, "the map %s cannot be mapped: %s",
+			       op_map_names[map], strerror(errno));
+	*ret = memory;
+	return 0;
+}
+
+static int load_kinds(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KINDS; i++)
+		if (c->config.kinds >> i & 1)
+			r = op_kinds_load(c, op_kinds()[i]);
+	return r;
+}
+
+static int open_all(struct op_capture *c, const char *types_path)
+{
+	void *memory;
+	int r;
+
+	c->form = find_form(c);
+	set_settings(c);
+	copy_types(c, types_path);
+	r = load_base(c);
+	if (r < 0)
+		return r;
+	r = map_memory(c, OP_MAP_RULES, OP_RULES_MAX * sizeof(struct op_rule),
+		       PROT_READ | PROT_WRITE, &memory);
+	if (r < 0)
+		return r;
+	c->rules = memory;
+	r = map_memory(c, OP_MAP_CONTROLS, c->page_size, PROT_READ | PROT_WRITE, &memory);
+	if (r < 0)
+		return r;
+	c->control = memory;
+	return load_kinds(c);
 }
 
 int op_loader_open(struct op_capture *c)
 {
-	libbpf_print_fn_t before;
 	char path[256];
-	void *rules;
+	void *before;
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", c->config.sysfs_root);
@@ -224,52 +275,40 @@ int op_loader_open(struct op_capture *c)
 			"the kernel's type information %s is not readable (%s); a kernel "
 			"with CONFIG_DEBUG_INFO_BTF is needed, and /sys mounted",
 			path, strerror(errno));
-	before = hush();
-	c->bpf_loop =
-		!(c->config.flags & OTELPROF_NO_BPF_LOOP) && helper_exists(BPF_FUNC_loop);
-	c->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
-	copy_types(c, path);
-	r = open_and_load(c);
-	give_back_memory();
-	unhush(before);
-	if (r < 0)
-		return r;
-	rules = mmap(NULL, OP_RULES_MAX * sizeof(struct op_rule), PROT_READ | PROT_WRITE,
-		     MAP_SHARED, bpf_map__fd(c->skel->maps.op_rules), 0);
-	if (rules == MAP_FAILED)
-		return op_fail(c->log, -errno,
-			       "the map of unwind rules cannot be mapped: %s",
-			       strerror(errno));
-	c->rules = rules;
-	return 0;
+	before = op_loader_hush();
+	r = open_all(c, path);
+	op_loader_unhush(before);
+	return r;
 }
 
 void op_loader_attach(struct op_capture *c)
 {
-	libbpf_print_fn_t before = hush();
-
-	c->exec_link = bpf_program__attach(c->skel->progs.op_exec);
-	unhush(before);
-	if (!c->exec_link)
+	c->exec_fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec_program);
+	if (c->exec_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_exec cannot be followed (%s): samples just after an exec "
 		       "may lack user frames; ignoring",
-		       strerror(errno));
+		       strerror(-c->exec_fd));
 }
 
 void op_loader_close(struct op_capture *c)
 {
-	if (c->exec_link)
-		(void)bpf_link__destroy(c->exec_link);
-	c->exec_link = NULL;
+	int i;
 
+	op_closep(&c->exec_fd);
+	op_closep(&c->exec_program);
+	op_kinds_close(c);
+	op_walkers_close(c);
 	op_slabs_close(c);
 	if (c->rules)
 		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
 	c->rules = NULL;
+	if (c->control)
+		(void)munmap(c->control, c->page_size);
+	c->control = NULL;
+	for (i = 0; i < OP_MAPS; i++)
+		op_closep(&c->map[i]);
 	op_closep(&c->types_fd);
-	op_cpu_bpf__destroy(c->skel);
-	c->skel = NULL;
 }
 
 struct op_rule *op_capture_rules(struct op_capture *c)
@@ -283,8 +322,7 @@ int op_capture_publish(void *ctx, uint32_t pid, struct op_process_key key)
 
 	if (c->forked)
 		return -OTELPROF_E_FORKED;
-	return bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_processes), &pid, &key,
-				   BPF_ANY);
+	return bpf_map_update_elem(c->map[OP_MAP_PROCESSES], &pid, &key, BPF_ANY);
 }
 
 int op_capture_unpublish(void *ctx, uint32_t pid)
@@ -293,95 +331,33 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 
 	if (c->forked)
 		return -OTELPROF_E_FORKED;
-	return bpf_map_delete_elem(bpf_map__fd(c->skel->maps.op_processes), &pid);
-}
-
-/* Load a walker with all runtimes needed so far, over the maps that are there. */
-static int load_walker(struct op_capture *c, struct op_cpu_bpf *skel)
-{
-	struct bpf_map *map;
-	int r;
-
-	set_rodata(c, skel);
-	(void)bpf_program__set_autoload(skel->progs.op_sample, false);
-	(void)bpf_program__set_autoload(skel->progs.op_exec, false);
-	(void)bpf_program__set_autoload(skel->progs.op_walk, c->bpf_loop);
-	(void)bpf_program__set_autoload(skel->progs.op_walk_tail, !c->bpf_loop);
-	bpf_object__for_each_map(map, skel->obj)
-	{
-		struct bpf_map *ours;
-
-		if (bpf_map__is_internal(map))
-			continue;
-		ours = bpf_object__find_map_by_name(c->skel->obj, bpf_map__name(map));
-		r = ours ? bpf_map__reuse_fd(map, bpf_map__fd(ours)) : -ENOENT;
-		if (r < 0)
-			return r;
-	}
-	r = load(c, skel);
-	return r < 0 ? r : install_walker(c, skel);
-}
-
-int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
-{
-	struct op_capture *c = ctx;
-	struct op_cpu_bpf *skel;
-	libbpf_print_fn_t before;
-	int r = -ENOMEM;
-
-	if (c->forked)
-		return -OTELPROF_E_FORKED;
-	if (c->runtimes & (UINT64_C(1) << runtime))
-		return 0;
-	c->runtimes |= UINT64_C(1) << runtime;
-	before = hush();
-	skel = open_programs(c);
-	if (skel)
-		r = load_walker(c, skel);
-	if (r < 0)
-		c->runtimes &= ~(UINT64_C(1) << runtime);
-	op_cpu_bpf__destroy(skel); /* what it loaded is held by the map of walkers */
-	give_back_memory();
-	unhush(before);
-	return r;
+	return bpf_map_delete_elem(c->map[OP_MAP_PROCESSES], &pid);
 }
 
 int op_capture_counters(struct op_capture *c, uint64_t *ret)
 {
 	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ uint64_t *values = NULL;
-	uint32_t i;
+	_cleanup_free_ struct op_counts *counts = NULL;
+	uint32_t kind;
 
 	memset(ret, 0, OP_COUNTERS * sizeof(*ret));
 	if (c->forked)
 		return -OTELPROF_E_FORKED;
 	if (cpus <= 0)
 		return -EIO;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
+	counts = calloc((size_t)cpus, sizeof(*counts));
+	if (!counts)
 		return -ENOMEM;
-	for (i = 0; i < OP_COUNTERS; i++) {
-		int r = bpf_map_lookup_elem(bpf_map__fd(c->skel->maps.op_counters), &i,
-					    values);
+	for (kind = 0; kind < OP_KINDS; kind++) {
+		int r = bpf_map_lookup_elem(c->map[OP_MAP_COUNTERS], &kind, counts);
 		int cpu;
+		int i;
 
 		if (r < 0)
 			return r;
 		for (cpu = 0; cpu < cpus; cpu++)
-			ret[i] += values[cpu];
+			for (i = 0; i < OP_COUNTERS; i++)
+				ret[i] += counts[cpu].value[i];
 	}
 	return 0;
-}
-
-void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-
-	*ret_ns = *ret_count = 0;
-	if (c->forked || bpf_obj_get_info_by_fd(bpf_program__fd(c->skel->progs.op_sample),
-						&info, &len))
-		return;
-	*ret_ns = info.run_time_ns;
-	*ret_count = info.run_cnt;
 }

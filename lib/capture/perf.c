@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf events: on each CPU one clock event that runs the sampler, and one dummy event
- * whose side-band tells of processes, executable mappings and kernel symbols. CPUs that
+ * perf events: on each CPU those of the kinds that are on, and one dummy event whose
+ * side-band tells of processes, executable mappings and kernel symbols. CPUs that
  * come and go are followed by reading the list of online CPUs.
  *
  * A CPU costs one descriptor, its clock's: the mapped buffer keeps the dummy event, and its
  * place in the epoll set, after its descriptor is closed.
  */
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -23,7 +22,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "capture/state.h"
-#include "cpu.skel.h"
 #include "otelprof/error.h"
 
 enum {
@@ -55,29 +53,62 @@ static int perf_failed(struct op_capture *c, uint32_t cpu, int error)
 		       strerror(-error));
 }
 
-static int open_clock(struct op_capture *c, struct op_cpu_events *e)
+/* Open what @kind wants of this CPU and is not open yet. */
+static int open_kind(struct op_capture *c, struct op_cpu_events *e,
+		     const struct op_kind *kind)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = NS_A_SECOND / c->rate_hz,
-		.exclude_idle = !(c->config.flags & OTELPROF_IDLE),
-		.disabled = 1,
+	const struct op_kind_options options = {
+		.rate_hz = c->rate_hz,
+		.idle = !!(c->config.flags & OTELPROF_IDLE),
 	};
-	_cleanup_close_ int fd = -1;
+	uint32_t i;
 
-	fd = perf_open(&attr, e->cpu);
-	if (fd < 0)
-		return perf_failed(c, e->cpu, fd);
-	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(c->skel->progs.op_sample)) <
-		    0 ||
-	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return op_fail(c->log, -errno,
-			       "the sampler could not be attached to CPU %u: %s", e->cpu,
-			       strerror(errno));
-	e->clock_fd = OP_TAKE_FD(fd);
+	for (i = 0; i < kind->perf_events; i++) {
+		struct perf_event_attr attr = { .size = sizeof(attr), .disabled = 1 };
+		_cleanup_close_ int fd = -1;
+
+		if (e->kind_fd[kind->event][i] >= 0)
+			continue;
+		kind->perf_event(i, &options, &attr);
+		fd = perf_open(&attr, e->cpu);
+		if (fd < 0)
+			return perf_failed(c, e->cpu, fd);
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->program[kind->event]) < 0 ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+			return op_fail(c->log, -errno,
+				       "%s could not be attached to CPU %u: %s",
+				       kind->says, e->cpu, strerror(errno));
+		e->kind_fd[kind->event][i] = OP_TAKE_FD(fd);
+	}
 	return 0;
+}
+
+/* The kinds that are on. */
+static int open_kinds(struct op_capture *c, struct op_cpu_events *e)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < OP_KINDS && r == 0; i++)
+		if (c->program[i] >= 0)
+			r = open_kind(c, e, op_kinds()[i]);
+	return r;
+}
+
+static void close_kind(struct op_cpu_events *e, uint32_t kind)
+{
+	uint32_t i;
+
+	for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+		op_closep(&e->kind_fd[kind][i]);
+}
+
+static void close_kinds(struct op_cpu_events *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		close_kind(e, i);
 }
 
 static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
@@ -127,7 +158,7 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 
 static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
 {
-	op_closep(&e->clock_fd);
+	close_kinds(e);
 	/* A child of fork() does not inherit perf's buffers (VM_DONTCOPY): what is mapped
 	 * there now is not ours. */
 	if (e->sideband && !c->forked)
@@ -141,12 +172,15 @@ static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 	while (c->cpus.len <= cpu) {
 		struct op_cpu_events *e = op_vec_push(&c->cpus);
 
-		if (!e)
-			return NULL;
-		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.len - 1,
-					     .clock_fd = -1 };
-	}
-	return &c->cpus.data[cpu];
+	op_vec_foreach(e, &c->cpus)
+		if (e->cpu == cpu)
+			return e;
+	e = op_vec_push(&c->cpus);
+	if (!e)
+		return NULL;
+	*e = (struct op_cpu_events){ .cpu = cpu, .sideband_fd = -1 };
+	memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* -1 each */
+	return e;
 }
 
 /* Mark the CPUs of a list such as "0-3,8,10-11" as online. */
@@ -246,10 +280,21 @@ int op_perf_update_cpus(struct op_capture *c)
 	if (r < 0)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
-	if (c->cpus_changed) {
-		r = follow_cpus(c);
-		if (r < 0)
-			return r;
+	op_vec_foreach(e, &c->cpus) {
+		if (!e->online) {
+			close_cpu(c, e);
+			continue;
+		}
+		if (c->listening && e->sideband_fd < 0) {
+			r = open_sideband(c, e);
+			if (r < 0 && r != -ENODEV) /* gone between list and open */
+				return r;
+		}
+		if (c->sampling) {
+			r = open_kinds(c, e);
+			if (r < 0 && r != -ENODEV)
+				return r;
+		}
 	}
 	c->checked_cpus_ns = op_clock_monotonic_ns();
 	return 0;
@@ -283,7 +328,15 @@ void op_perf_stop(struct op_capture *c)
 
 	c->sampling = false;
 	op_vec_foreach(e, &c->cpus)
-		op_closep(&e->clock_fd);
+		close_kinds(e);
+}
+
+void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus)
+		close_kind(e, kind->event);
 }
 
 void op_perf_close(struct op_capture *c)
@@ -305,8 +358,9 @@ int op_perf_set_rate(struct op_capture *c, uint32_t hz)
 
 	c->rate_hz = hz;
 	op_vec_foreach(e, &c->cpus)
-		if (e->clock_fd >= 0 &&
-		    ioctl(e->clock_fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0)
+		if (e->kind_fd[OP_EVENT_CPU][0] >= 0 &&
+		    ioctl(e->kind_fd[OP_EVENT_CPU][0], PERF_EVENT_IOC_PERIOD,
+			  &period_ns) < 0)
 			return op_fail(c->log, -errno,
 				       "the rate of CPU %u could not be changed: %s",
 				       e->cpu, strerror(errno));

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "capture/state.h"
-#include "cpu.skel.h"
 #include "otelprof/error.h"
 
 enum {
@@ -47,8 +46,7 @@ static int add_slab(void *ctx, uint32_t index, void **ret)
 	r = map_memory(fd, &memory);
 	if (r < 0)
 		return r;
-	r = bpf_map_update_elem(bpf_map__fd(c->skel->maps.op_slabs), &index, &fd,
-				BPF_ANY);
+	r = bpf_map_update_elem(c->map[OP_MAP_SLABS], &index, &fd, BPF_ANY);
 	if (r < 0) {
 		(void)munmap(memory, OP_SLAB_BYTES);
 		return r;

@@ -3,7 +3,6 @@
 #ifndef OP_CAPTURE_STATE_H
 #define OP_CAPTURE_STATE_H
 
-#include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 
 #include "base/hash.h"
@@ -11,8 +10,8 @@
 #include "capture/capture.h"
 #include "capture/merge.h"
 #include "capture/ring.h"
+#include "kind/kind.h"
 
-struct op_cpu_bpf;
 struct consume;
 
 enum {
@@ -30,8 +29,9 @@ enum {
 /* perf events of one CPU. */
 struct op_cpu_events {
 	uint32_t cpu;
-	int clock_fd;	/* the sampling event, or -1 */
-	void *sideband; /* its mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
+	int kind_fd[OP_KINDS][OP_KIND_PERF_EVENTS_MAX]; /* or -1 */
+	int sideband_fd;				/* or -1 */
+	void *sideband; /* its mapped buffer, OP_SIDEBAND_MAP_BYTES, or NULL */
 	bool online;	/* seen in the last reading of the CPU list */
 	/* while the side-band is drained: positions, and the next record */
 	uint64_t head;
@@ -46,29 +46,64 @@ struct op_slab {
 	int fd;	      /* of its map, -1: not kept */
 };
 
+/* The maps that the objects share, by the names of op_map_names. */
+enum op_map {
+	OP_MAP_SLABS,
+	OP_MAP_RULES,
+	OP_MAP_PROCESSES,
+	OP_MAP_SLOTS,
+	OP_MAP_COUNTERS,
+	OP_MAP_CONTROLS,
+	OP_MAP_RING,
+	OP_MAP_FILTERS,
+	OP_MAPS,
+};
+extern const char *const op_map_names[OP_MAPS];
+
+/* Which walker of bpf/event/walker.bpf.c this kernel takes. */
+enum op_walker_form {
+	OP_WALKER_AUTO = 0,
+	OP_WALKER_LOOP,	 /* op_walk: all runtimes in one program */
+	OP_WALKER_EACH,	 /* op_walk_each: a program a runtime */
+	OP_WALKER_WHOLE, /* none: each entry walks itself, op_KIND_whole */
+};
+
+enum {
+	OP_PROGRAM_TYPES_MAX = 4, /* of entries: perf_event, raw_tp, kprobe, tracing */
+};
+
+/* The walkers of one type of programs. */
+struct op_walkers {
+	uint32_t type; /* enum bpf_prog_type */
+	int fd;	       /* op_walkers of that type */
+};
+
 struct op_capture {
 	struct op_capture_config config;
 	struct op_log *log;
-	struct op_cpu_bpf *skel;
+	struct op_settings settings;
+	enum op_walker_form form;
+	int map[OP_MAPS];
+	int program[OP_KINDS]; /* the entry of each kind that is on, or -1 */
+	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
+	size_t walkers_len;
+	struct op_control *control; /* mapped */
+	uint64_t gone_run_ns;	    /* of entries that were turned off */
+	uint64_t gone_run_count;
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
-	struct bpf_link *exec_link; /* forgets a process that executes; NULL: none */
-	OP_VEC(struct op_cpu_events) cpus; /* by number */
-	struct op_merge merge;		   /* of their side-bands, while it is drained */
-	uint64_t drained_ns; /* what happened before was read, as far as it was told */
+	int exec_program; /* forgets a process that executes; -1: none */
+	int exec_fd;	  /* its attachment, or -1 */
+	OP_VEC(struct op_cpu_events) cpus;
 	struct op_map64
 		leader_exited; /* processes whose leader ended before its threads */
-	uint64_t runtimes;     /* a bit a runtime whose step is loaded */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something was new */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
-	uint32_t filter_active;
 	uint32_t page_size;
-	bool bpf_loop;	       /* the kernel has bpf_loop() */
-	bool cgroup_ancestors; /* and bpf_get_current_ancestor_cgroup_id() */
 	bool listening;
 	bool sampling;
 	bool forked;
@@ -88,9 +123,23 @@ void op_slabs_close(struct op_capture *c);
 
 /* loader.c */
 int op_loader_open(struct op_capture *c);
+/* Around calls of libbpf: it is silent in between. */
+void *op_loader_hush(void);
+void op_loader_unhush(void *before);
 void op_loader_close(struct op_capture *c);
+uint32_t op_loader_ring_bytes(const struct op_capture *c);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);
+
+/* walkers.c: see to it that programs of @type have walkers; *@ret_fd is borrowed. */
+int op_walkers_need(struct op_capture *c, uint32_t type, int *ret_fd);
+void op_walkers_close(struct op_capture *c);
+
+/* kinds.c */
+/* Load the entries that are on again, with the runtimes of now. */
+int op_kinds_reload(struct op_capture *c);
+int op_kinds_load(struct op_capture *c, const struct op_kind *kind);
+void op_kinds_close(struct op_capture *c);
 
 /* perf.c */
 int op_perf_listen(struct op_capture *c);
@@ -99,6 +148,8 @@ void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open events on CPUs that came, close those of CPUs that went. */
 int op_perf_update_cpus(struct op_capture *c);
+/* Close the events of one kind. */
+void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);
 
 /* sideband.c: bring all waiting side-band records to @processes. Returns how many. */

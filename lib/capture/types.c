@@ -160,18 +160,21 @@ static int list_wanted(const struct btf *programs, struct op_map64 *ret)
 	return 0;
 }
 
-int op_types_copy(const struct btf *kernel, const struct btf *programs, struct btf **ret)
+int op_types_copy(const struct btf *kernel, const struct btf *const *programs, size_t len,
+		  struct btf **ret)
 {
 	_cleanup_(btf__freep) struct btf *to = btf__new_empty();
 	struct copy c = { .from = kernel, .to = to };
 	struct op_map64 wanted = { 0 };
 	uint64_t unused;
 	uint32_t id;
-	int r;
+	size_t i;
+	int r = 0;
 
 	if (!to)
 		return -ENOMEM;
-	r = list_wanted(programs, &wanted);
+	for (i = 0; r >= 0 && i < len; i++)
+		r = list_wanted(programs[i], &wanted);
 	for (id = 1; r >= 0 && id < btf__type_cnt(kernel); id++) {
 		const struct btf_type *t = btf__type_by_id(kernel, id);
 
@@ -186,26 +189,26 @@ int op_types_copy(const struct btf *kernel, const struct btf *programs, struct b
 	return 0;
 }
 
-int op_types_file(const char *path, const struct btf *programs)
+int op_types_file(const char *path, const struct btf *const *programs, size_t len)
 {
 	_cleanup_(btf__freep) struct btf *kernel = btf__parse_raw(path);
 	_cleanup_(btf__freep) struct btf *few = NULL;
 	_cleanup_close_ int fd = -1;
 	const void *bytes;
-	uint32_t len;
+	uint32_t bytes_len;
 	int r;
 
 	if (!kernel)
 		return -errno;
-	r = op_types_copy(kernel, programs, &few);
+	r = op_types_copy(kernel, programs, len, &few);
 	if (r < 0)
 		return r;
-	bytes = btf__raw_data(few, &len);
+	bytes = btf__raw_data(few, &bytes_len);
 	if (!bytes)
 		return -ENOMEM;
 	fd = memfd_create("otelprof-types", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = op_write_full(fd, bytes, len);
+	r = op_write_full(fd, bytes, bytes_len);
 	return r < 0 ? r : OP_TAKE_FD(fd);
 }

@@ -2,6 +2,7 @@
 /* The order of a window's samples in requests, and where a request is cut. */
 #include "otlp/encode.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@
 #include "otlp/request.h"
 
 enum {
-	DEFAULT_MAX_BYTES = 4000000
-}; /* gRPC servers refuse more than 4 MiB by default */
+	DEFAULT_MAX_BYTES = 4000000, /* gRPC servers refuse more than 4 MiB by default */
+	OP_OTLP_ROWS_A_KIND = 4,
+};
 
 struct encoder {
 	const struct op_window *w;
@@ -260,5 +262,16 @@ int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *
 int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *options,
 		   op_otlp_emit_fn emit, void *data, uint64_t *ret_left_out)
 {
-	return op_otlp_encode_kinds(w, &op_otlp_kinds, options, emit, data, ret_left_out);
+	struct op_otlp_kind rows[OP_KINDS * OP_OTLP_ROWS_A_KIND];
+	struct op_otlp_kinds kinds = { .rows = rows };
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++) {
+		const struct op_kind *kind = op_kinds()[i];
+
+		assert(kind->rows_len <= OP_OTLP_ROWS_A_KIND);
+		memcpy(rows + kinds.len, kind->rows, kind->rows_len * sizeof(rows[0]));
+		kinds.len += kind->rows_len;
+	}
+	return op_otlp_encode_kinds(w, &kinds, options, emit, data, ret_left_out);
 }

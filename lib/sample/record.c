@@ -333,8 +333,8 @@ static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 	return e < 0 ? e : op_window_add(of->window, &sample);
 }
 
-int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
-			  struct op_window *window)
+static int take_sample(struct op_sampler *sampler, const void *record, size_t len,
+		       struct op_window *window)
 {
 	struct op_frames_of of = { .window = window };
 	struct op_proc *proc;
@@ -346,8 +346,6 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	e = take_apart(sampler, record, len, &r);
 	if (e < 0)
 		return e;
-	if (sampler->processes->forked)
-		return -ECHILD;
 	sampler->processes->now_ns = OP_MAX(sampler->processes->now_ns, r.header.time_ns);
 	proc = op_table_of_record(sampler->processes, &r.header);
 	locate(proc, &r, &of, &generation);
@@ -356,4 +354,26 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	else
 		e = find_stack(sampler, &of, &r, generation, &stack);
 	return e < 0 ? e : add_sample(sampler, &of, &r, stack);
+}
+
+int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
+			  struct op_window *window)
+{
+	struct op_record_header h;
+
+	if (len < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, record, sizeof(h));
+	if (h.bytes < sizeof(h) || h.bytes > len)
+		return -EBADMSG;
+	if (sampler->processes->forked)
+		return -ECHILD;
+	if (h.version != OP_RECORD_VERSION)
+		return -EPROTO;
+	switch (h.type) {
+	case OP_RECORD_SAMPLE:
+		return take_sample(sampler, record, h.bytes, window);
+	default:
+		return -EPROTO;
+	}
 }

@@ -31,7 +31,7 @@ OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
 
 /*
  * Put one record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
- * sense; -ENOSPC or -ENOMEM where the window could not take it.
+ * sense; -EPROTO for one of a type or version that is not known; -ENOSPC or -ENOMEM where the window could not take it.
  */
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);

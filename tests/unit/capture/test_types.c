@@ -77,7 +77,7 @@ static void test_copy(void)
 	const struct btf_type *fruit;
 	const struct btf_member *m;
 
-	CHECK_OK(op_types_copy(kernel, programs, &few));
+	CHECK_OK(op_types_copy(kernel, (const struct btf *const *)&programs, 1, &few));
 	btf__free(kernel);
 	btf__free(programs);
 	outer = named(few, "outer", BTF_KIND_STRUCT);
@@ -112,7 +112,9 @@ static void test_no_such_file(void)
 {
 	struct btf *programs = make_programs();
 
-	CHECK_INT(op_types_file("/nonexistent/vmlinux", programs), -ENOENT);
+	CHECK_INT(op_types_file("/nonexistent/vmlinux",
+				(const struct btf *const *)&programs, 1),
+		  -ENOENT);
 	btf__free(programs);
 }
 

@@ -913,7 +913,9 @@ static void test_untold_exit(void)
 /* Records of any bytes: an error or a sample, and no memory error. */
 static void test_bad_records(void)
 {
-	struct op_record record = { .pid = self(), .tid = self() };
+	struct op_record record = { .header = WORLD_RECORD_HEADER,
+				    .pid = self(),
+				    .tid = self() };
 	uint8_t bytes[sizeof(record) + 600];
 	uint64_t random = 7;
 	struct world w;
@@ -923,6 +925,18 @@ static void test_bad_records(void)
 	learn_self(&w);
 	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record) - 1, w.window),
 		  -EBADMSG);
+	record.header.type = OP_RECORD_TYPES;
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
+		  -EPROTO);
+	record.header.type = OP_RECORD_SAMPLE;
+	record.header.version++;
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
+		  -EPROTO);
+	record.header.version = OP_RECORD_VERSION;
+	record.header.bytes = sizeof(record.header) - 1;
+	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
+		  -EBADMSG);
+	record.header.bytes = sizeof(record);
 	record.user_words = 1;
 	CHECK_INT(op_sampler_add_record(w.sampler, &record, sizeof(record), w.window),
 		  -EBADMSG);
@@ -945,6 +959,7 @@ static void test_bad_records(void)
 		record.user_words = bytes[2] % 40;
 		record.end = i % 8 ? bytes[3] : OP_END_UNKNOWN;
 		record.stack_bytes = bytes[4];
+		record.header.bytes = (uint32_t)sizeof(bytes) - bytes[590];
 		memcpy(bytes, &record, sizeof(record));
 		(void)op_sampler_add_record(w.sampler, bytes, sizeof(bytes) - bytes[590],
 					    w.window);

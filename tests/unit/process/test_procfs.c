@@ -92,7 +92,9 @@ static void test_identity_of_a_dead_process(void)
 {
 	const struct world_options options = { .procfs_root = tools_dir };
 	const struct op_resource *r;
-	struct op_record record = { .cgroup = 4242, .end = OP_END_OFF };
+	struct op_record record = { .header = WORLD_RECORD_HEADER,
+				    .cgroup = 4242,
+				    .end = OP_END_OFF };
 	struct world w;
 
 	make_root();
@@ -118,7 +120,9 @@ static void test_identity_of_a_dead_process(void)
 /* A sample of a process; its resource. */
 static const struct op_resource *sample_of(struct world *w, uint32_t pid, uint64_t cgroup)
 {
-	struct op_record record = { .cgroup = cgroup, .end = OP_END_OFF };
+	struct op_record record = { .header = WORLD_RECORD_HEADER,
+				    .cgroup = cgroup,
+				    .end = OP_END_OFF };
 
 	record.time_ns = ++w->now_ns;
 	record.pid = record.tid = pid;
@@ -354,7 +358,9 @@ static void test_environment(void)
 static void test_kernel_thread(void)
 {
 	const struct world_options options = { .procfs_root = tools_dir };
-	struct op_record record = { .end = OP_END_NO_USER, .comm = "kworker/0:1" };
+	struct op_record record = { .header = WORLD_RECORD_HEADER,
+				    .end = OP_END_NO_USER,
+				    .comm = "kworker/0:1" };
 	struct world w;
 
 	make_root();

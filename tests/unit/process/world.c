@@ -152,6 +152,7 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 
 	CHECK(bytes);
 	memcpy(bytes, record, sizeof(*record));
+	((struct op_record *)bytes)->header.bytes = (uint32_t)len;
 	if (kernel && kernel_bytes)
 		memcpy(bytes + sizeof(*record), kernel, kernel_bytes);
 	if (rest_len)
@@ -163,7 +164,8 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 
 static struct op_record record_of(struct world *w, uint32_t pid)
 {
-	return (struct op_record){ .time_ns = ++w->now_ns,
+	return (struct op_record){ .header = WORLD_RECORD_HEADER,
+				   .time_ns = ++w->now_ns,
 				   .pid = pid,
 				   .tid = pid,
 				   .comm = "thread",

@@ -53,6 +53,13 @@ uint32_t world_generation(const struct world *w, uint32_t pid);
 const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint64_t addr,
 				       uint64_t *ret_start);
 
+/* Of a record without words. */
+#define WORLD_RECORD_HEADER                                                              \
+	{                                                                                \
+		.type = OP_RECORD_SAMPLE, .version = OP_RECORD_VERSION,                  \
+		.bytes = sizeof(struct op_record),                                       \
+	}
+
 /* A sample with @words of user stack. Returns op_sampler_add_record()'s value. */
 int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t kernel_len,
 		 const uint64_t *words, size_t words_len, unsigned int end);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What every kind of event does at its entry: count, take a slot, ask the filter, note who
+ * runs, prepare the walk, and tail-call the walker of its program type (walker.h).
+ *
+ * A kind is one file KIND.bpf.c with two programs, op_KIND and op_KIND_whole. The whole one
+ * walks the stack itself, with no tail call: kernels before 6.0 allow on aarch64 either
+ * subprograms or tail calls in a program.
+ */
+#ifndef OP_EVENT_H
+#define OP_EVENT_H
+
+#include "bpf/event/filter.h"
+#include "bpf/event/send.h"
+#include "bpf/event/slot.h"
+#include "bpf/event/task.h"
+#include "bpf/event/walker.h"
+#include "bpf/walk/registers.h"
+
+/*
+ * Begin a sample of kind @event. Returns its slot, where the record says who runs; or NULL
+ * where it is not wanted, and counted.
+ */
+static __always_inline struct op_slot *op_event_begin(__u32 event)
+{
+	struct op_slot *slot = op_slot_take();
+	struct op_record *r;
+
+	op_count(event, OP_COUNT_TAKEN);
+	if (!slot) {
+		op_count(event, OP_COUNT_NESTED);
+		return NULL;
+	}
+	r = &slot->record;
+	r->time_ns = bpf_ktime_get_ns();
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) || !op_filter_keeps(slot)) {
+		op_count(event, OP_COUNT_FILTERED);
+		op_slot_release(slot);
+		return NULL;
+	}
+	r->event = (__u16)event;
+	r->value = 0;
+	r->detail = 0;
+	r->cgroup = bpf_get_current_cgroup_id();
+	r->cpu = bpf_get_smp_processor_id();
+	r->generation = 0;
+	r->stack_bytes = 0;
+	slot->tail_calls = 0;
+	slot->absent = 0;
+	return slot;
+}
+
+/* Prepare the walk: what is known of the process. Returns why there is none, or
+ * OP_END_COMPLETE where it may begin. */
+static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
+					     struct task_struct *task)
+{
+	struct op_unwind *u = &slot->unwind;
+	struct op_process_key *key;
+	__u32 pid = slot->record.pid;
+	__u64 words;
+	op_ref process;
+
+	if (!op_settings.user_stacks)
+		return OP_END_OFF;
+	if ((BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm))
+		return OP_END_NO_USER;
+	if (!slot->registers.sp)
+		return OP_ERROR_native_compat;
+	u->pc = slot->registers.pc;
+	u->sp = slot->registers.sp;
+	u->fp = slot->registers.fp;
+	u->lr = slot->registers.lr;
+	bpf_probe_read_kernel(u->reg, sizeof(u->reg), slot->registers.reg);
+	u->max_frames = op_settings.max_frames;
+	u->thread_pointer = slot->registers.thread_pointer;
+	u->task_size = slot->registers.task_size;
+	op_walk_begin(u);
+
+	key = bpf_map_lookup_elem(&op_processes, &pid);
+	if (!key)
+		return OP_END_UNKNOWN;
+	/* one word: the process's table and the number of that very table */
+	words = *(volatile __u64 *)key;
+	process = (op_ref)words;
+	slot->record.generation = (__u32)(words >> 32);
+	if (!process)
+		return OP_END_UNKNOWN;
+	u->process = process;
+	words = op_arena_u64(u, process, 0);
+	u->mapping_count = (__u32)(words >> 32);
+	words = op_arena_u64(u, process, 8);
+	u->starts = (op_ref)words;
+	u->mappings = (op_ref)(words >> 32);
+	return OP_END_COMPLETE;
+}
+
+/* Walk here, with the steps of all runtimes that are on. */
+static __always_inline void op_walk_whole(struct op_slot *slot)
+{
+	__u32 number = slot->number;
+	int i;
+
+	slot->absent = ~0u;
+	for (i = 0; i < OP_WALK_CALLS; i++)
+		if (op_walk_some(number) == OP_NEXT_END)
+			break;
+}
+
+/* The slot has the user's registers: take the kernel's stack where @in_kernel, then walk
+ * the user's, and send both. @whole: a constant of the program. */
+static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
+					 struct task_struct *task, bool in_kernel,
+					 bool whole)
+{
+	struct op_unwind *u = &slot->unwind;
+	long kernel_bytes = 0;
+
+	slot->registers.thread_pointer = op_task_thread_pointer(task);
+	if (in_kernel && op_settings.kernel_stacks)
+		kernel_bytes =
+			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
+	if (kernel_bytes < 0)
+		kernel_bytes = 0;
+	slot->record.kernel_count = (__u16)(kernel_bytes / 8);
+	u->words = u->words_user = slot->record.kernel_count;
+	u->frames = 0;
+	u->end_pc = 0;
+	u->end = (__u16)op_prepare_walk(slot, task);
+	if (u->end == OP_END_COMPLETE && whole) {
+		u->end = OP_END_TRUNCATED;
+		op_walk_whole(slot);
+	} else if (u->end == OP_END_COMPLETE) {
+		u->end = OP_END_TRUNCATED;
+		bpf_tail_call(ctx, &op_walkers, 0);
+		u->end = OP_END_OFF; /* no walker: the kernel part goes out alone */
+	}
+	return op_finish(slot);
+}
+
+/* The rest of a sample whose context has the interrupted registers: perf events. */
+static __always_inline int op_event_perf(struct bpf_perf_event_data *ctx,
+					 struct op_slot *slot, bool whole)
+{
+	struct task_struct *task = op_current_task();
+	bool in_kernel = op_user_registers(ctx, task, &slot->registers);
+
+	return op_event_walk(ctx, slot, task, in_kernel, whole);
+}
+
+/* The rest of a sample whose context has none: the task saved them when it entered the
+ * kernel. Tracepoints and probes of the kernel. */
+static __always_inline int op_event_task(void *ctx, struct op_slot *slot, bool whole)
+{
+	struct task_struct *task = op_current_task();
+
+	op_saved_registers(task, &slot->registers);
+	return op_event_walk(ctx, slot, task, true, whole);
+}
+
+#endif

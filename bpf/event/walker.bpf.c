@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The walkers. User space loads the one that this kernel takes, once for each program type
+ * that an entry has (it sets the type; nothing here depends on it):
+ *
+ *   op_walk       one bpf_loop() over the steps of all runtimes (5.17)
+ *   op_walk_each  one program a runtime, the step a subprogram that is verified once
+ *
+ * A program of one runtime has the native step and its own. Where another runtime's frame
+ * is met it tail-calls that one's program. A kernel that takes neither has the walk in the
+ * entry itself (event.h).
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/send.h"
+#include "bpf/event/slot.h"
+#include "bpf/event/walker.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+enum {
+	OP_TAIL_CALLS_MAX = 31, /* the kernel allows 33 in all */
+};
+
+/* ---- one loop ---- */
+
+struct op_walk_context {
+	struct op_slot *slot;
+};
+
+static long op_walk_step(__u32 i, struct op_walk_context *context)
+{
+	return op_step(&context->slot->unwind, op_settings.runtimes_on);
+}
+
+SEC("perf_event")
+int op_walk(void *ctx)
+{
+	struct op_walk_context context = { .slot = op_slot_find() };
+
+	if (!context.slot)
+		return 0;
+	bpf_loop(OP_STEPS_MAX, op_walk_step, &context, 0);
+	return op_finish(context.slot);
+}
+
+/* ---- a program a runtime ---- */
+
+/* Another runtime's step is wanted. Returns only where there is no such program, or no tail
+ * call is left: its frames stay native. */
+static __always_inline void op_walk_other(void *ctx, struct op_slot *slot)
+{
+	__u32 step = slot->unwind.step & (OP_RUNTIME_MAX - 1);
+
+	if (slot->tail_calls < OP_TAIL_CALLS_MAX) {
+		slot->tail_calls++;
+		bpf_tail_call(ctx, &op_walkers, step);
+	}
+	slot->absent |= 1u << step;
+}
+
+SEC("perf_event")
+int op_walk_each(void *ctx)
+{
+	struct op_slot *slot = op_slot_find();
+	__u32 number;
+	int i;
+
+	if (!slot)
+		return 0;
+	number = slot->number;
+	for (i = 0; i < OP_WALK_CALLS; i++) {
+		int next = op_walk_some(number);
+
+		if (next == OP_NEXT_END)
+			break;
+		if (next == OP_NEXT_OTHER)
+			op_walk_other(ctx, slot);
+	}
+	return op_finish(slot);
+}

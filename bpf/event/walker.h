@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Walking a stack by subprograms, where a kernel has no bpf_loop(). They are global, so that
+ * the verifier looks at each once and not at every turn of a loop.
+ */
+#ifndef OP_WALKER_H
+#define OP_WALKER_H
+
+#include "bpf/event/slot.h"
+#include "bpf/walk/step.h"
+
+enum {
+	OP_STEPS_MAX =
+		2 * OP_FRAMES_MAX + 16, /* a runtime's step beside each native one */
+	OP_STEPS_A_CALL = 64,
+	/* Calls of op_walk_some(): also one for each runtime whose program is not there. */
+	OP_WALK_CALLS = OP_STEPS_MAX / OP_STEPS_A_CALL + OP_RUNTIME_MAX,
+	OP_NEXT_OTHER = 2, /* beside enum op_next: another runtime's program is wanted */
+};
+
+/* The next step, or OP_NEXT_OTHER where this program does not have it and another may. */
+__attribute__((noinline)) int op_walk_once(__u32 number);
+__attribute__((noinline)) int op_walk_once(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	__u32 step;
+
+	if (!slot)
+		return OP_NEXT_END;
+	step = slot->unwind.step;
+	if (step != OP_STEP_NATIVE && step < OP_RUNTIME_MAX &&
+	    !(op_settings.runtimes_on >> step & 1) && !(slot->absent >> step & 1))
+		return OP_NEXT_OTHER;
+	return op_step(&slot->unwind, op_settings.runtimes_on);
+}
+
+/* Steps until one says more than OP_NEXT_CONTINUE, at most OP_STEPS_A_CALL. */
+__attribute__((noinline)) int op_walk_some(__u32 number);
+__attribute__((noinline)) int op_walk_some(__u32 number)
+{
+	int next = OP_NEXT_CONTINUE;
+	int i;
+
+	for (i = 0; i < OP_STEPS_A_CALL && next == OP_NEXT_CONTINUE; i++)
+		next = op_walk_once(number);
+	return next;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs that walk stacks. Each type of entry programs has a set of its own, made
+ * when the first kind of that type is turned on. A runtime's step is loaded when its first
+ * process appears: into the one program (kernels with bpf_loop), or as one more. Where the
+ * entries walk stacks themselves there are no walkers, and the entries are loaded again.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "capture/object.h"
+#include "capture/state.h"
+#include "otelprof/error.h"
+
+#include "walker.skel.h"
+
+static const struct op_object_source SOURCE = { "op_walker", op_walker_bpf__elf_bytes };
+
+static const char *program_of(enum op_walker_form form)
+{
+	return form == OP_WALKER_LOOP ? "op_walk" : "op_walk_each";
+}
+
+/* Load a program with the steps of @runtimes and put it in @place of @w's. */
+static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes,
+		   uint32_t place)
+{
+	const char *name = program_of(c->form);
+	struct op_settings settings = c->settings;
+	_cleanup_close_ int walkers = -1;
+	_cleanup_close_ int program = -1;
+	struct bpf_object *object;
+	int r;
+
+	settings.runtimes_on = runtimes;
+	r = op_object_open(c, &SOURCE, &settings, w->fd, &object);
+	if (r < 0)
+		return r;
+	r = op_object_want(object, name, w->type);
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0) {
+		program = op_object_program_fd(object, name);
+		walkers = op_object_map_fd(object, "op_walkers");
+	}
+	op_object_close(object); /* the map of walkers holds the program */
+	if (r < 0 || program < 0 || walkers < 0)
+		return r < 0 ? r : -EMFILE;
+	r = bpf_map_update_elem(walkers, &place, &program, BPF_ANY);
+	if (r == 0 && w->fd < 0)
+		w->fd = OP_TAKE_FD(walkers);
+	return r;
+}
+
+/* Load what @w lacks for the step of @runtime. */
+static int add_runtime(struct op_capture *c, struct op_walkers *w, uint32_t runtime)
+{
+	if (c->form == OP_WALKER_LOOP)
+		return load_at(c, w, c->settings.runtimes_on, 0);
+	return load_at(c, w, UINT64_C(1) << runtime, runtime);
+}
+
+static int make(struct op_capture *c, struct op_walkers *w)
+{
+	uint32_t runtime;
+	int r;
+
+	if (c->form == OP_WALKER_LOOP)
+		return load_at(c, w, c->settings.runtimes_on, 0);
+	r = load_at(c, w, 0, 0);
+	for (runtime = 1; r == 0 && runtime < OP_RUNTIME_MAX; runtime++)
+		if (c->settings.runtimes_on >> runtime & 1)
+			r = add_runtime(c, w, runtime);
+	return r;
+}
+
+int op_walkers_need(struct op_capture *c, uint32_t type, int *ret_fd)
+{
+	struct op_walkers *w;
+	size_t i;
+	int r;
+
+	*ret_fd = -1;
+	if (c->form == OP_WALKER_WHOLE)
+		return 0;
+	for (i = 0; i < c->walkers_len; i++)
+		if (c->walkers[i].type == type)
+			goto out;
+	if (i == OP_PROGRAM_TYPES_MAX)
+		return -ENOSPC;
+	w = &c->walkers[i];
+	*w = (struct op_walkers){ .type = type, .fd = -1 };
+	r = make(c, w);
+	if (r < 0) {
+		op_closep(&w->fd);
+		return r;
+	}
+	c->walkers_len++;
+out:
+	*ret_fd = c->walkers[i].fd;
+	return 0;
+}
+
+void op_walkers_close(struct op_capture *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->walkers_len; i++)
+		op_closep(&c->walkers[i].fd);
+	c->walkers_len = 0;
+}
+
+int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
+{
+	struct op_capture *c = ctx;
+	uint64_t bit = UINT64_C(1) << runtime;
+	void *before;
+	size_t i;
+	int r = 0;
+
+	if (c->forked)
+		return -OTELPROF_E_FORKED;
+	if (c->settings.runtimes_on & bit)
+		return 0;
+	c->settings.runtimes_on |= bit;
+	before = op_loader_hush();
+	for (i = 0; r == 0 && i < c->walkers_len; i++)
+		r = add_runtime(c, &c->walkers[i], runtime);
+	if (c->form == OP_WALKER_WHOLE)
+		r = op_kinds_reload(c);
+	if (r < 0)
+		c->settings.runtimes_on &= ~bit;
+	op_loader_unhush(before);
+	return r;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time on the CPUs: each CPU's clock ticks at the rate that is asked for. */
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "cpu.skel.h"
+
+enum {
+	NS_A_SECOND = 1000000000,
+};
+
+static void clock_event(uint32_t i, const struct op_kind_options *options,
+			struct perf_event_attr *ret)
+{
+	(void)i;
+	ret->type = PERF_TYPE_SOFTWARE;
+	ret->config = PERF_COUNT_SW_CPU_CLOCK;
+	ret->sample_period = NS_A_SECOND / options->rate_hz;
+	ret->exclude_idle = !options->idle;
+}
+
+static const struct op_otlp_kind ROWS[] = {
+	{ OP_EVENT_CPU, OP_OTLP_TIMES, "samples", "count", OP_OTLP_PERIOD_WINDOW, "cpu",
+	  "nanoseconds" },
+};
+
+const struct op_kind op_kind_cpu = {
+	.event = OP_EVENT_CPU,
+	.name = "cpu",
+	.says = "sampling of the CPUs",
+	.object = op_cpu_bpf__elf_bytes,
+	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.slots = 1,
+	.perf_events = 1,
+	.perf_event = clock_event,
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+};

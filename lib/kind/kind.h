@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kinds of events that samples are taken for, one row each: which program runs at the
+ * event, how that is attached, and what the samples are called in OTLP. A kind is a line of
+ * op_kinds.def, bpf/event/NAME.bpf.c, lib/kind/NAME.c, tests/NAME/ and docs/kinds/NAME.md.
+ */
+#ifndef OP_KIND_KIND_H
+#define OP_KIND_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
+struct perf_event_attr;
+
+enum {
+#define OP_KIND(number, upper, lower) OP_KIND_COUNT_##upper,
+#include "op_kinds.def"
+#undef OP_KIND
+	OP_KINDS,
+	OP_KIND_PERF_EVENTS_MAX = 2, /* perf events of one kind on each CPU */
+};
+
+enum op_otlp_shape {
+	OP_OTLP_TIMES,	      /* timestamps alone: each stands for one */
+	OP_OTLP_TIMES_VALUES, /* a timestamp and a value each */
+	OP_OTLP_SUM,	      /* one value: the sum */
+	OP_OTLP_COUNT,	      /* one value: how many */
+};
+
+enum op_otlp_period {
+	OP_OTLP_PERIOD_NONE,
+	OP_OTLP_PERIOD_WINDOW, /* the window's period_ns */
+	OP_OTLP_PERIOD_ONE,    /* every event is taken */
+};
+
+/* What samples look like in OTLP: one row a profile. See docs/otlp.md for why. */
+struct op_otlp_kind {
+	uint32_t event; /* enum op_event */
+	enum op_otlp_shape shape;
+	const char *type;
+	const char *unit;
+	enum op_otlp_period period;
+	const char *period_type; /* NULL without a period */
+	const char *period_unit;
+};
+
+/* What perf events may depend on. */
+struct op_kind_options {
+	uint32_t rate_hz;
+	bool idle; /* sample the idle task, too */
+};
+
+struct op_kind {
+	enum op_event event;
+	const char *name;
+	const char *says; /* for messages: "sampling of the CPUs" */
+
+	/* The kernel's side: an object with the programs op_NAME and op_NAME_whole. */
+	const void *(*object)(size_t *ret_len);
+	uint32_t program_type; /* enum bpf_prog_type */
+	uint32_t slots;	       /* walks of it that may be under way on a CPU at once */
+	/* On each CPU, one program for all; at most OP_KIND_PERF_EVENTS_MAX. */
+	uint32_t perf_events;
+	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
+			   struct perf_event_attr *ret);
+
+	/* Rows of OTLP: the first one counts the samples. */
+	const struct op_otlp_kind *rows;
+	size_t rows_len;
+	/* An attribute that tells the samples apart by op_record.detail, or NULL. */
+	const char *detail_key;
+	const char *const *details;
+	size_t details_len;
+};
+
+/* The kind of @event, or NULL. */
+const struct op_kind *op_kind_of(uint32_t event);
+/* The same by its name of @len bytes. */
+const struct op_kind *op_kind_by_name(const char *name, size_t len);
+/* All, OP_KINDS of them, by number. */
+const struct op_kind *const *op_kinds(void);
+
+#define OP_KIND(number, upper, lower) extern const struct op_kind op_kind_##lower;
+#include "op_kinds.def"
+#undef OP_KIND
+
+#endif
