@@ -18,10 +18,11 @@
 #include "bpf/walk/registers.h"
 
 /*
- * Begin a sample of kind @event. Returns its slot, where the record says who runs; or NULL
+ * Begin a sample of kind @event. @named: of a kind with many events, whose stacks are
+ * announced once a window and then named, and never copied. Returns its slot, where the record says who runs; or NULL
  * where it is not wanted, and counted.
  */
-static __always_inline struct op_slot *op_event_begin(__u32 event)
+static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 {
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
@@ -41,13 +42,14 @@ static __always_inline struct op_slot *op_event_begin(__u32 event)
 	}
 	r->event = (__u16)event;
 	r->value = 0;
-	r->detail = 0;
+	r->detail = (__u16)op_settings.detail;
 	r->cgroup = bpf_get_current_cgroup_id();
 	r->cpu = bpf_get_smp_processor_id();
 	r->generation = 0;
 	r->stack_bytes = 0;
 	slot->tail_calls = 0;
 	slot->absent = 0;
+	slot->named = named;
 	return slot;
 }
 

@@ -3,41 +3,20 @@
 #ifndef OP_SEND_H
 #define OP_SEND_H
 
+#include "bpf/event/count.h"
+#include "bpf/event/named.h"
 #include "bpf/event/slot.h"
 
 enum {
 	OP_PAGE_BYTES = 4096,
 };
 
-static __always_inline void op_count(__u32 event, __u32 counter)
-{
-	struct op_counts *counts = bpf_map_lookup_elem(&op_counters, &event);
-
-	op_platform_bound(counter);
-	if (counts && counter < OP_COUNTERS)
-		counts->value[counter] += 1;
-}
-
-static __always_inline void op_count_end(__u32 event, __u32 end)
-{
-	if (end == OP_END_UNKNOWN)
-		op_count(event, OP_COUNT_UNKNOWN);
-	else if (end == OP_END_COMPLETE)
-		op_count(event, OP_COUNT_COMPLETE);
-	else if (end == OP_END_TRUNCATED)
-		op_count(event, OP_COUNT_TRUNCATED);
-	if (end < OP_ERROR_FIRST || end >= OP_ERROR_LIMIT)
-		return;
-	op_count(event, OP_COUNT_BROKEN);
-	op_count(event, OP_COUNT_ERRORS + end - OP_ERROR_FIRST);
-}
-
 /* Send the slot's record with its words. */
 static __always_inline void op_send_sample(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_record *r = &slot->record;
-	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u64 flags = op_ring_wakeup();
 	__u32 bytes;
 
 	r->end = u->end;
@@ -50,8 +29,6 @@ static __always_inline void op_send_sample(struct op_slot *slot)
 			r->stack_bytes;
 		flags = BPF_RB_FORCE_WAKEUP; /* to be walked while its process lives */
 	}
-	if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >= op_settings.wakeup_bytes)
-		flags = BPF_RB_FORCE_WAKEUP;
 	op_platform_bound(bytes);
 	if (bytes > sizeof(*r) + sizeof(slot->word))
 		bytes = sizeof(*r) + sizeof(slot->word);
@@ -107,10 +84,17 @@ static __always_inline int op_finish(struct op_slot *slot)
 	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
 	if (u->end == OP_ERROR_native_no_mapping && !u->guessed)
 		u->end = OP_END_UNKNOWN;
-	if (u->end == OP_END_UNKNOWN)
+	if (u->end == OP_END_UNKNOWN && slot->named) {
+		op_send_request(slot);
+		u->end = OP_END_NO_TABLE;
+	} else if (u->end == OP_END_UNKNOWN) {
 		op_copy_stack(slot);
+	}
 	op_count_end(slot->record.event, u->end);
-	op_send_sample(slot);
+	if (slot->named)
+		op_send_named(slot);
+	else
+		op_send_sample(slot);
 	op_slot_release(slot);
 	return 0;
 }

@@ -249,6 +249,10 @@ enum op_end {
 	OP_END_UNKNOWN =
 		3,	/* process not known yet: registers and stack follow instead */
 	OP_END_OFF = 4, /* user stacks are turned off */
+	/* Kinds that send no copy: the table was asked for (OP_RECORD_REQUEST). */
+	OP_END_NO_TABLE = 5,
+	/* User space: the announcement of a named stack did not arrive. */
+	OP_END_NO_STACK = 6,
 	OP_END_MAX = 16,
 };
 
@@ -262,13 +266,21 @@ enum op_event {
 
 /* What a record of the ring is. */
 enum op_record_type {
-	OP_RECORD_SAMPLE = 1, /* struct op_record: a sample with its stack */
+	OP_RECORD_SAMPLE = 1,  /* struct op_record: a sample with its stack */
+	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
+	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
+	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
 	OP_RECORD_TYPES = 16,
 };
 
 /* The form of the records: a reader refuses what it was not built for. */
 enum {
 	OP_RECORD_VERSION = 1,
+};
+
+/* Of a stack's words, its process and generation, and how it ended. */
+struct op_hash {
+	__u64 word[2];
 };
 
 /* Every record of the ring begins with it. */
@@ -301,7 +313,37 @@ struct op_record {
 	__u16 stack_bytes;
 	__u16 detail; /* what the kind tells its samples apart by, such as enum op_page_fault */
 	__u16 reserved0;
+	union {
+		char comm[OP_COMM_BYTES];
+		struct op_hash hash; /* OP_RECORD_STACK */
+	};
+};
+
+/*
+ * OP_RECORD_NAMED: a sample whose stack, and with it the process, was announced by an
+ * OP_RECORD_STACK of this hash before, in this window or the one before.
+ */
+struct op_named {
+	struct op_record_header header;
+	__u64 time_ns; /* as in struct op_record */
+	__u64 value;
+	__u64 cgroup;
+	struct op_hash hash;
+	__u32 pid;
+	__u32 tid;
+	__u32 cpu;
+	__u16 event;
+	__u16 detail;
 	char comm[OP_COMM_BYTES];
+};
+
+/* OP_RECORD_REQUEST: the walk met code whose table is not made. Not for every sample. */
+struct op_table_request {
+	struct op_record_header header;
+	__u64 time_ns;
+	__u64 pc;
+	__u32 pid;
+	__u32 generation; /* 0: the process is not known at all */
 };
 
 /* User registers at the interruption, numbered as DWARF numbers them. */
@@ -327,6 +369,9 @@ enum op_counter {
 	OP_COUNT_TRUNCATED,
 	OP_COUNT_BROKEN,
 	OP_COUNT_UNKNOWN,     /* records with registers and stack */
+	OP_COUNT_ANNOUNCED,   /* stacks put in the ring */
+	OP_COUNT_REQUESTED,   /* requests put in the ring */
+	OP_COUNT_NO_TABLE,    /* samples whose stack ends where a table is not made */
 	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
@@ -339,6 +384,7 @@ struct op_counts {
  * is one aligned word. */
 struct op_control {
 	__u32 filter_active; /* which of op_filters is in force */
+	__u32 window;	 /* grows: stacks announced under another number are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not learnt yet */
 };
 
@@ -346,8 +392,10 @@ struct op_control {
 struct op_settings {
 	__u64 runtimes_on;  /* a bit a runtime: steps of the walker */
 	__u64 wakeup_bytes; /* of the ring, waiting, that wake user space */
+	__u64 hash_seed;
 	__u32 max_frames;
-	__u32 slots; /* walks that may be under way on one CPU, 1 to OP_SLOTS_MAX */
+	__u32 slots;  /* walks that may be under way on one CPU, 1 to OP_SLOTS_MAX */
+	__u32 detail; /* op_record.detail of this entry's samples */
 	__u32 pid_namespace; /* the profiler's, by its inode; 0: the first one */
 	__u8 kernel_stacks;
 	__u8 user_stacks;
@@ -355,6 +403,7 @@ struct op_settings {
 	/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)?
 	 * Without it a cgroup rule matches the cgroup itself and not its children. */
 	__u8 cgroup_ancestors;
+	__u32 reserved0;
 };
 
 enum {
@@ -389,6 +438,8 @@ _Static_assert(sizeof(struct op_mapping) == 24, "layout");
 _Static_assert(sizeof(struct op_process) == 80, "layout");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 88, "layout");
+_Static_assert(sizeof(struct op_named) == 80, "layout");
+_Static_assert(sizeof(struct op_table_request) == 32, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
 _Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,

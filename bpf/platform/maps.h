@@ -79,6 +79,22 @@ struct {
 	__type(value, struct op_filter);
 } op_filters SEC(".maps");
 
+/* Stack -> the window it was announced in. Programs write. About 100 bytes an entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* * kinds that name stacks are on: OP_ANNOUNCED_MAX */
+	__type(key, struct op_hash);
+	__type(value, __u32);
+} op_announced SEC(".maps");
+
+/* Process -> when a table was last asked for, CLOCK_MONOTONIC. Programs write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} op_requests SEC(".maps");
+
 /*
  * The programs that walk the user stack; replaced when a runtime is added. A kernel lets
  * one such map hold programs of one type only: there is one for each type of entry. 0 is

@@ -93,8 +93,10 @@ struct op_slot {
 	__u32 number;	  /* of the slot in op_slots */
 	__u32 tail_calls; /* of the walk */
 	__u32 absent;	  /* a bit a runtime: its program is not there */
+	__u32 named;	  /* its stack is announced once a window, and not copied */
 	struct op_unwind unwind;
 	struct op_registers registers;
+	struct op_named sample; /* where `named` */
 	struct op_record record;
 	__u64 word[OP_WORDS_MAX];
 };

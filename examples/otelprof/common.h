@@ -34,6 +34,7 @@ struct options {
 	const char *command;
 	uint32_t rate_hz;
 	double seconds; /* 0: until a signal */
+	uint64_t kinds; /* OTELPROF_KIND_*; 0: the default */
 	int verbose;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len;
@@ -43,6 +44,7 @@ struct options {
 enum {
 	OPTION_CGROUP = 256,
 	OPTION_COMM,
+	OPTION_KINDS,
 	OPTION_OWN
 };
 #define SHARED_LONG                                                                      \
@@ -51,6 +53,7 @@ enum {
 		{ "frequency", required_argument, NULL, 'F' },                           \
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
+		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}

@@ -16,6 +16,7 @@ enum {
 const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
+	"      --kinds LIST     of cpu and page_faults, with commas (cpu)\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
 	"  -p, --pid PID        this process\n"
@@ -83,6 +84,35 @@ static const char *below_mount(const char *path)
 	return *path ? path : "/";
 }
 
+/* A list of kinds, with commas. */
+static int take_kinds(struct options *o, const char *list)
+{
+	static const struct {
+		const char *name;
+		uint64_t bit;
+	} kinds[] = { { "cpu", OTELPROF_KIND_CPU },
+		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS } };
+	size_t i;
+
+	for (o->kinds = 0;; list++) {
+		size_t len = strcspn(list, ",");
+
+		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			if (strlen(kinds[i].name) == len &&
+			    !strncmp(kinds[i].name, list, len))
+				break;
+		if (i == sizeof(kinds) / sizeof(kinds[0])) {
+			(void)fail("--kinds takes cpu and page_faults, not \"%.*s\"",
+				   (int)len, list);
+			return usage_hint(o->command);
+		}
+		o->kinds |= kinds[i].bit;
+		list += len;
+		if (!*list)
+			return 0;
+	}
+}
+
 int options_take(struct options *o, int c, const char *arg)
 {
 	long long n = 0;
@@ -102,6 +132,8 @@ int options_take(struct options *o, int c, const char *arg)
 	case 'p':
 		r = parse_number(o->command, "-p", arg, 1, INT_MAX, &n);
 		return r ? r : options_include(o, OTELPROF_FILTER_PID, (uint64_t)n, NULL);
+	case OPTION_KINDS:
+		return take_kinds(o, arg);
 	case OPTION_CGROUP:
 		return options_include(o, OTELPROF_FILTER_CGROUP, 0, below_mount(arg));
 	case OPTION_COMM:

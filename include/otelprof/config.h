@@ -48,6 +48,10 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
 
+/* otelprof_config.kinds, otelprof_set_kinds(): what samples are taken of */
+#define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */
+#define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1) /* every page fault */
+
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
 	uint64_t flags;	       /* OTELPROF_NO_KERNEL_STACKS and so on */
@@ -72,6 +76,7 @@ struct otelprof_config {
 	 * read but OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. May be secret. */
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
+	uint64_t kinds;		/* OTELPROF_KIND_*; 0: OTELPROF_KIND_CPU */
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

@@ -126,6 +126,17 @@ otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 						       uint32_t sample_rate_hz);
 
+/**
+ * Choose the kinds of events that samples are taken of: OTELPROF_KIND_* or'ed. The programs
+ * of a kind are in the kernel while it is on, and only then. Before or after
+ * otelprof_start(); what was sampled stays.
+ *
+ * Returns 0; -EINVAL for none; -E2BIG for one that this library does not know; or why a kind
+ * could not be turned on: that one is off then, the others are as asked. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
+							uint64_t kinds);
+
 OTELPROF_END_DECLS
 
 #endif

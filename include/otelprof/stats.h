@@ -65,6 +65,10 @@ struct otelprof_stats {
 	uint64_t samples_spilled; /* left in a spill_dir at the end, for the next run */
 	uint64_t requests_restored;
 	uint64_t spill_errors; /* files not written, not read, or damaged */
+	/* Kinds with many events: samples that ended where a table was not made yet, and
+	 * samples whose stack was lost on its way. Both are exported, with a frame that says so. */
+	uint64_t stacks_without_table;
+	uint64_t stacks_lost;
 };
 
 static inline void otelprof_stats_init(struct otelprof_stats *stats)

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "kind/kind.h"
 #include "op_user_types.h"
 #include "resource/environment.h"
 #include "resource/host.h"
@@ -28,6 +29,7 @@ enum {
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 8) - 1;
+static const uint64_t KINDS_KNOWN = (UINT64_C(1) << OP_KINDS) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_HOTSPOT;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
@@ -104,6 +106,13 @@ static int check_environment(const struct otelprof_config *c, struct op_log *log
 	return 0;
 }
 
+int op_config_kinds(uint64_t kinds, struct op_log *log)
+{
+	if (kinds & ~KINDS_KNOWN)
+		return op_fail(log, -E2BIG, "kinds has bits this library does not know");
+	return 0;
+}
+
 static int check(const struct otelprof_config *c, struct op_log *log)
 {
 	size_t i;
@@ -113,6 +122,8 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	if (c->runtimes_off & ~RUNTIMES_KNOWN)
 		return op_fail(log, -E2BIG,
 			       "runtimes_off has bits this library does not know");
+	if (op_config_kinds(c->kinds, log) < 0)
+		return -E2BIG;
 	if (c->threads)
 		return op_fail(
 			log, -EINVAL,
@@ -144,6 +155,8 @@ static void set_defaults(struct otelprof_config *c)
 {
 	if (!c->sample_rate_hz)
 		c->sample_rate_hz = RATE_HZ_DEFAULT;
+	if (!c->kinds)
+		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->max_frames)
 		c->max_frames = OP_FRAMES_MAX;
 	if (!c->max_processes)

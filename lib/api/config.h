@@ -40,4 +40,7 @@ void op_config_deinit(struct otelprof_config *config);
 int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
 		     struct otelprof_filter *ret);
 
+/* Are these bits of OTELPROF_KIND_* known? 0 or -E2BIG with a sentence. */
+int op_config_kinds(uint64_t kinds, struct op_log *log);
+
 #endif

@@ -51,7 +51,7 @@ static int make_rooms(struct otelprof *p)
 		.max_frames = config->max_frames,
 		.max_processes = config->max_processes,
 		.ring_bytes = config->ring_bytes,
-		.kinds = UINT64_C(1) << OP_EVENT_CPU,
+		.kinds = config->kinds,
 		.procfs_root = config->procfs_root,
 		.sysfs_root = config->sysfs_root,
 	};
@@ -371,6 +371,8 @@ int otelprof_export(struct otelprof *p)
 	op_window_reset(p->window);
 	op_window_set_period(p->window, NS_A_SECOND / p->rate_hz);
 	op_processes_window_end(p->processes);
+	op_sampler_window_end(p->sampler);
+	op_capture_next_window(p->capture);
 	rest_arena(p);
 	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
 	p->window_start_ns = now;
@@ -432,6 +434,18 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	p->rate_hz = sample_rate_hz;
 	r = otelprof_export(p);
 	return r < 0 ? r : 0;
+}
+
+int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
+{
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (!kinds)
+		return op_fail(&p->log, -EINVAL, "otelprof_set_kinds: no kind is given");
+	r = op_config_kinds(kinds, &p->log);
+	return r < 0 ? r : op_capture_set_kinds(p->capture, kinds);
 }
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)

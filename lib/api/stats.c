@@ -16,6 +16,7 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->stacks_complete = counters[OP_COUNT_COMPLETE];
 	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
 	s->stacks_broken = counters[OP_COUNT_BROKEN];
+	s->stacks_without_table = counters[OP_COUNT_NO_TABLE];
 }
 
 /* Stacks that were walked in user space end as those of the kernel do. */
@@ -42,6 +43,7 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	for (i = 0; i < OTELPROF_DROPS; i++)
 		s->samples_dropped[i] += p->dropped[i] + exporters.samples_dropped[i];
 	add_ends(op_sampler_ends(p->sampler), s);
+	s->stacks_lost = op_sampler_announcements_lost(p->sampler);
 	s->samples_exported = exporters.samples_exported;
 	s->samples_pending += exporters.samples_pending + op_window_samples(p->window);
 	s->processes = processes.processes;

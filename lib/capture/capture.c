@@ -32,16 +32,20 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	struct op_capture *c = ctx;
 	struct consume *k = c->consume;
 	const struct op_record *record = data;
+	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
 	int r;
 
 	/* The events that explain it may have come after the side-band was last read. */
-	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE &&
-	    record->end == OP_END_UNKNOWN) {
+	if (type == OP_RECORD_REQUEST ||
+	    (type == OP_RECORD_SAMPLE && size >= sizeof(*record) &&
+	     record->end == OP_END_UNKNOWN)) {
 		k->unknown = true;
 		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
 	r = op_sampler_add_record(k->sampler, data, size, k->window);
+	if (!op_sampler_is_sample(type))
+		return --k->left ? 0 : RING_STOP;
 	k->work->records++;
 	if (r == -ENOSPC)
 		k->work->dropped_window++;
@@ -148,6 +152,11 @@ void op_capture_stop(struct op_capture *c)
 	op_perf_stop(c);
 }
 
+void op_capture_next_window(struct op_capture *c)
+{
+	__atomic_store_n(&c->control->window, c->control->window + 1, __ATOMIC_RELEASE);
+}
+
 int op_capture_fd(const struct op_capture *c)
 {
 	return c->epoll_fd;
@@ -223,6 +232,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->consume = &consume;
 	n = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
+	if (op_sampler_take_lost(sampler))
+		op_capture_next_window(c);
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,

@@ -89,6 +89,9 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
  * was called. One that cannot be turned on is off, and the sentence in the log says why. */
 int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 
+/* Let every stack be announced anew: a window ended, or an announcement was lost. */
+void op_capture_next_window(struct op_capture *c);
+
 /* The kernel's counters, summed over CPUs and kinds: OP_COUNTERS of them. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret);
 uint64_t op_capture_events_lost(const struct op_capture *c);

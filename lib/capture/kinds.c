@@ -14,83 +14,104 @@ enum {
 	PROGRAM_NAME_BYTES = 64,
 };
 
-/* Load @kind's entry: a descriptor, or -errno. */
-static int load_entry(struct op_capture *c, const struct op_kind *kind)
+/* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
+static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
 {
 	const struct op_object_source source = { kind->name, kind->object };
+	struct op_settings settings = c->settings;
 	char name[PROGRAM_NAME_BYTES];
 	struct bpf_object *object;
-	void *before;
 	int walkers;
-	int r;
+	int r = op_walkers_need(c, kind->program_type, &walkers);
 
-	before = op_loader_hush();
-	r = op_walkers_need(c, kind->program_type, &walkers);
+	settings.detail = i;
 	if (r == 0)
-		r = op_object_open(c, &source, &c->settings, walkers, &object);
-	if (r == 0) {
-		(void)snprintf(name, sizeof(name), "op_%s%s", kind->name,
-			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
-		r = op_object_want(object, name, kind->program_type);
-		if (r == 0)
-			r = op_object_load(c, object);
-		if (r == 0)
-			r = op_object_program_fd(object, name);
-		op_object_close(object);
-	}
-	op_loader_unhush(before);
+		r = op_object_open(c, &source, &settings, walkers, &object);
+	if (r < 0)
+		return r;
+	(void)snprintf(name, sizeof(name), "op_%s%s", kind->name,
+		       c->form == OP_WALKER_WHOLE ? "_whole" : "");
+	r = op_object_want(object, name, kind->program_type);
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0)
+		r = op_object_program_fd(object, name);
+	op_object_close(object);
 	return r;
 }
 
-int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
-{
-	int fd = c->program[kind->event];
-
-	if (fd < 0)
-		fd = load_entry(c, kind);
-	if (fd < 0)
-		return fd;
-	c->program[kind->event] = fd;
-	return 0;
-}
-
-/* Keep what the kernel counted of a program that is about to go. */
-static void keep_run_time(struct op_capture *c, int fd)
+static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
 		return;
-	c->gone_run_ns += info.run_time_ns;
-	c->gone_run_count += info.run_cnt;
+	*ns += info.run_time_ns;
+	*count += info.run_cnt;
 }
 
 static void turn_off(struct op_capture *c, const struct op_kind *kind)
 {
+	uint32_t i;
+
 	op_perf_close_kind(c, kind);
-	if (c->program[kind->event] >= 0)
-		keep_run_time(c, c->program[kind->event]);
-	op_closep(&c->program[kind->event]);
+	for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++) {
+		add_run_time(c->program[kind->event][i], &c->gone_run_ns,
+			     &c->gone_run_count);
+		op_closep(&c->program[kind->event][i]);
+	}
 }
 
-int op_kinds_reload(struct op_capture *c)
+int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
+{
+	void *before = op_object_hush();
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r >= 0 && i < kind->perf_events; i++)
+		if (c->program[kind->event][i] < 0)
+			r = c->program[kind->event][i] = load_entry(c, kind, i);
+	op_object_unhush(before);
+	if (r < 0)
+		turn_off(c, kind);
+	return r < 0 ? r : 0;
+}
+
+/* Load the entries that are on again, with the runtimes of now. */
+static int reload(struct op_capture *c)
 {
 	uint32_t i;
 	int r = 0;
 
-	for (i = 0; r == 0 && i < OP_KINDS; i++) {
-		int fd = c->program[i] < 0 ? -1 : load_entry(c, op_kinds()[i]);
-
-		if (c->program[i] < 0)
+	for (i = 0; r >= 0 && i < OP_KINDS; i++) {
+		if (c->program[i][0] < 0)
 			continue;
-		if (fd < 0)
-			return fd;
 		turn_off(c, op_kinds()[i]);
-		c->program[i] = fd;
-		if (c->sampling)
-			r = op_perf_update_cpus(c);
+		r = op_kinds_load(c, op_kinds()[i]);
 	}
+	if (r == 0 && c->sampling)
+		r = op_perf_update_cpus(c);
+	return r;
+}
+
+int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
+{
+	struct op_capture *c = ctx;
+	uint64_t bit = UINT64_C(1) << runtime;
+	void *before;
+	int r;
+
+	if (c->forked)
+		return -OTELPROF_E_FORKED;
+	if (c->settings.runtimes_on & bit)
+		return 0;
+	c->settings.runtimes_on |= bit;
+	before = op_object_hush();
+	r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, runtime);
+	if (r < 0)
+		c->settings.runtimes_on &= ~bit;
+	op_object_unhush(before);
 	return r;
 }
 
@@ -127,25 +148,21 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 void op_kinds_close(struct op_capture *c)
 {
 	uint32_t i;
+	uint32_t k;
 
-	for (i = 0; i < OP_KINDS; i++)
-		op_closep(&c->program[i]);
+	for (k = 0; k < OP_KINDS; k++)
+		for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+			op_closep(&c->program[k][i]);
 }
 
 void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count)
 {
 	uint32_t i;
+	uint32_t k;
 
 	*ret_ns = c->gone_run_ns;
 	*ret_count = c->gone_run_count;
-	for (i = 0; i < OP_KINDS && !c->forked; i++) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-
-		if (c->program[i] < 0 ||
-		    bpf_obj_get_info_by_fd(c->program[i], &info, &len))
-			continue;
-		*ret_ns += info.run_time_ns;
-		*ret_count += info.run_cnt;
-	}
+	for (k = 0; k < OP_KINDS && !c->forked; k++)
+		for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+			add_run_time(c->program[k][i], ret_ns, ret_count);
 }

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,33 +27,10 @@ enum {
 	RING_BYTES_A_CPU = 64 * 1024,
 	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
 	OBJECTS_MAX = OP_KINDS + 2,
-};
-
-const char *const op_map_names[OP_MAPS] = {
-	[OP_MAP_SLABS] = "op_slabs",	     [OP_MAP_RULES] = "op_rules",
-	[OP_MAP_PROCESSES] = "op_processes", [OP_MAP_SLOTS] = "op_slots",
-	[OP_MAP_COUNTERS] = "op_counters",   [OP_MAP_CONTROLS] = "op_controls",
-	[OP_MAP_RING] = "op_ring",	     [OP_MAP_FILTERS] = "op_filters",
+	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
 };
 
 static const struct op_object_source BASE = { "op_base", op_base_bpf__elf_bytes };
-
-/* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we
- * call it, and put the host's own choice back. */
-void *op_loader_hush(void)
-{
-	return (void *)libbpf_set_print(NULL);
-}
-
-/* Loading parses the kernel's types, several MB that are free again and would stay with
- * this process for good. */
-void op_loader_unhush(void *before)
-{
-#ifdef __GLIBC__
-	(void)malloc_trim(0);
-#endif
-	(void)libbpf_set_print((libbpf_print_fn_t)before);
-}
 
 /* The inode of our PID namespace, or 0 for the first one (include/linux/proc_ns.h). */
 static uint32_t pid_namespace(const char *procfs_root)
@@ -139,6 +115,7 @@ static void set_settings(struct op_capture *c)
 	s->pid_namespace = pid_namespace(c->config.procfs_root);
 	s->wakeup_bytes = op_loader_ring_bytes(c) / 4;
 	s->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
+	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
 	for (i = 0; i < OP_KINDS; i++)
 		s->slots = OP_MAX(s->slots, op_kinds()[i]->slots);
 }
@@ -206,6 +183,8 @@ static int load_base(struct op_capture *c)
 		r = set_max(object, OP_MAP_SLOTS, c->settings.slots);
 	if (r == 0)
 		r = set_max(object, OP_MAP_COUNTERS, OP_KINDS);
+	if (r == 0)
+		r = set_max(object, OP_MAP_ANNOUNCED, ANNOUNCED_MAX);
 	if (r == 0)
 		r = op_object_load(c, object);
 	for (i = 0; r >= 0 && i < OP_MAPS; i++)
@@ -275,9 +254,9 @@ int op_loader_open(struct op_capture *c)
 			"the kernel's type information %s is not readable (%s); a kernel "
 			"with CONFIG_DEBUG_INFO_BTF is needed, and /sys mounted",
 			path, strerror(errno));
-	before = op_loader_hush();
+	before = op_object_hush();
 	r = open_all(c, path);
-	op_loader_unhush(before);
+	op_object_unhush(before);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,31 @@ enum {
 
 static const char SETTINGS_MAP[] = ".rodata.set"; /* bpf/event/settings.h */
 static const char WALKERS_MAP[] = "op_walkers";
+
+const char *const op_map_names[OP_MAPS] = {
+	[OP_MAP_SLABS] = "op_slabs",	     [OP_MAP_RULES] = "op_rules",
+	[OP_MAP_PROCESSES] = "op_processes", [OP_MAP_SLOTS] = "op_slots",
+	[OP_MAP_COUNTERS] = "op_counters",   [OP_MAP_CONTROLS] = "op_controls",
+	[OP_MAP_RING] = "op_ring",	     [OP_MAP_FILTERS] = "op_filters",
+	[OP_MAP_ANNOUNCED] = "op_announced", [OP_MAP_REQUESTS] = "op_requests",
+};
+
+/* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we
+ * call it, and put the host's own choice back. */
+void *op_object_hush(void)
+{
+	return (void *)libbpf_set_print(NULL);
+}
+
+/* Loading parses the kernel's types, several MB that are free again and would stay with
+ * this process for good. */
+void op_object_unhush(void *before)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+	(void)libbpf_set_print((libbpf_print_fn_t)before);
+}
 
 static int set_settings(struct bpf_object *object, const struct op_settings *settings)
 {

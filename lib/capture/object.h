@@ -36,6 +36,10 @@ int op_object_load(struct op_capture *c, struct bpf_object *object);
 int op_object_program_fd(struct bpf_object *object, const char *name);
 int op_object_map_fd(struct bpf_object *object, const char *name);
 
+/* Around calls of libbpf: it is silent in between. */
+void *op_object_hush(void);
+void op_object_unhush(void *before);
+
 void op_object_close(struct bpf_object *object);
 
 #endif

@@ -73,7 +73,7 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		fd = perf_open(&attr, e->cpu);
 		if (fd < 0)
 			return perf_failed(c, e->cpu, fd);
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->program[kind->event]) < 0 ||
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, c->program[kind->event][i]) < 0 ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
 			return op_fail(c->log, -errno,
 				       "%s could not be attached to CPU %u: %s",
@@ -90,7 +90,7 @@ static int open_kinds(struct op_capture *c, struct op_cpu_events *e)
 	int r = 0;
 
 	for (i = 0; i < OP_KINDS && r == 0; i++)
-		if (c->program[i] >= 0)
+		if (c->program[i][0] >= 0)
 			r = open_kind(c, e, op_kinds()[i]);
 	return r;
 }

@@ -56,6 +56,8 @@ enum op_map {
 	OP_MAP_CONTROLS,
 	OP_MAP_RING,
 	OP_MAP_FILTERS,
+	OP_MAP_ANNOUNCED,
+	OP_MAP_REQUESTS,
 	OP_MAPS,
 };
 extern const char *const op_map_names[OP_MAPS];
@@ -84,7 +86,8 @@ struct op_capture {
 	struct op_settings settings;
 	enum op_walker_form form;
 	int map[OP_MAPS];
-	int program[OP_KINDS]; /* the entry of each kind that is on, or -1 */
+	/* the entry of each kind that is on, for each of its perf events, or -1 */
+	int program[OP_KINDS][OP_KIND_PERF_EVENTS_MAX];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
 	struct op_control *control; /* mapped */
@@ -123,9 +126,6 @@ void op_slabs_close(struct op_capture *c);
 
 /* loader.c */
 int op_loader_open(struct op_capture *c);
-/* Around calls of libbpf: it is silent in between. */
-void *op_loader_hush(void);
-void op_loader_unhush(void *before);
 void op_loader_close(struct op_capture *c);
 uint32_t op_loader_ring_bytes(const struct op_capture *c);
 /* Attach the programs that help and are not needed. */
@@ -133,11 +133,11 @@ void op_loader_attach(struct op_capture *c);
 
 /* walkers.c: see to it that programs of @type have walkers; *@ret_fd is borrowed. */
 int op_walkers_need(struct op_capture *c, uint32_t type, int *ret_fd);
+/* Load the step of @runtime, which settings.runtimes_on has, where walkers are. */
+int op_walkers_add(struct op_capture *c, uint32_t runtime);
 void op_walkers_close(struct op_capture *c);
 
 /* kinds.c */
-/* Load the entries that are on again, with the runtimes of now. */
-int op_kinds_reload(struct op_capture *c);
 int op_kinds_load(struct op_capture *c, const struct op_kind *kind);
 void op_kinds_close(struct op_capture *c);
 

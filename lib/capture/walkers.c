@@ -113,26 +113,12 @@ void op_walkers_close(struct op_capture *c)
 	c->walkers_len = 0;
 }
 
-int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
+int op_walkers_add(struct op_capture *c, uint32_t runtime)
 {
-	struct op_capture *c = ctx;
-	uint64_t bit = UINT64_C(1) << runtime;
-	void *before;
 	size_t i;
 	int r = 0;
 
-	if (c->forked)
-		return -OTELPROF_E_FORKED;
-	if (c->settings.runtimes_on & bit)
-		return 0;
-	c->settings.runtimes_on |= bit;
-	before = op_loader_hush();
 	for (i = 0; r == 0 && i < c->walkers_len; i++)
 		r = add_runtime(c, &c->walkers[i], runtime);
-	if (c->form == OP_WALKER_WHOLE)
-		r = op_kinds_reload(c);
-	if (r < 0)
-		c->settings.runtimes_on &= ~bit;
-	op_loader_unhush(before);
 	return r;
 }

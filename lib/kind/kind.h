@@ -62,7 +62,8 @@ struct op_kind {
 	const void *(*object)(size_t *ret_len);
 	uint32_t program_type; /* enum bpf_prog_type */
 	uint32_t slots;	       /* walks of it that may be under way on a CPU at once */
-	/* On each CPU, one program for all; at most OP_KIND_PERF_EVENTS_MAX. */
+	/* On each CPU; at most OP_KIND_PERF_EVENTS_MAX. The entry is loaded for each, with
+	 * the event's number as op_record.detail. */
 	uint32_t perf_events;
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);

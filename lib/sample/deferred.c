@@ -225,3 +225,11 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		op_unpublish(sampler->processes, proc);
 	return 0;
 }
+
+void op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+{
+	(void)op_publish(sampler->processes, proc, false);
+	(void)make_for(sampler, proc, pc);
+	if (op_publish(sampler->processes, proc, true) < 0)
+		op_unpublish(sampler->processes, proc);
+}

@@ -33,4 +33,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 /* The stack of a process that is not known: the pc alone. */
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers);
 
+/* The kernel asks for the table that @pc lacks: make and publish it. */
+void op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
+
 #endif

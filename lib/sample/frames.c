@@ -325,6 +325,10 @@ int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned
 		return r;
 	if (end == OP_END_TRUNCATED)
 		return named_location(window, "[truncated]", &type, ret);
+	if (end == OP_END_NO_TABLE)
+		return named_location(window, "[no unwind table yet]", &type, ret);
+	if (end == OP_END_NO_STACK)
+		return named_location(window, "[stack lost]", &type, ret);
 	(void)snprintf(name, sizeof(name), "[unwind error: %s]", error_name(end));
 	return named_location(window, name, &type, ret);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kind/kind.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/table.h"
@@ -311,6 +312,19 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
+/* What tells the samples of a kind apart, as a label. */
+static int add_detail(const struct op_record *h, struct op_window *window,
+		      struct op_attribute_set *labels)
+{
+	const struct op_kind *kind = op_kind_of(h->event);
+
+	if (!kind || !kind->detail_key || h->detail >= kind->details_len)
+		return 0;
+	return op_window_string_attribute(window, kind->detail_key,
+					  kind->details[h->detail],
+					  &labels->index[labels->len++]);
+}
+
 static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct record *r, uint32_t stack)
 {
@@ -330,30 +344,107 @@ static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (e == 0)
 		e = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
+	if (e == 0)
+		e = add_detail(h, of->window, &sample.labels);
 	return e < 0 ? e : op_window_add(of->window, &sample);
+}
+
+/* The record has been taken apart: find whose it is, its stack, and add it. */
+static int add_record(struct op_sampler *sampler, struct record *r,
+		      struct op_window *window)
+{
+	struct op_frames_of of = { .window = window };
+	struct op_proc *proc;
+	uint32_t generation;
+	uint32_t stack;
+	int e;
+
+	sampler->processes->now_ns =
+		OP_MAX(sampler->processes->now_ns, r->header.time_ns);
+	proc = op_table_of_record(sampler->processes, &r->header);
+	locate(proc, r, &of, &generation);
+	if (r->header.end == OP_END_UNKNOWN)
+		e = first_stack(sampler, proc, &of, r, &stack);
+	else
+		e = find_stack(sampler, &of, r, generation, &stack);
+	return e < 0 ? e : add_sample(sampler, &of, r, stack);
 }
 
 static int take_sample(struct op_sampler *sampler, const void *record, size_t len,
 		       struct op_window *window)
 {
-	struct op_frames_of of = { .window = window };
-	struct op_proc *proc;
 	struct record r;
-	uint32_t generation;
-	uint32_t stack;
-	int e;
+	int e = take_apart(sampler, record, len, &r);
 
-	e = take_apart(sampler, record, len, &r);
+	return e < 0 ? e : add_record(sampler, &r, window);
+}
+
+/* Keep an announced stack. One that cannot be kept is lost to the samples that name it. */
+static int take_stack(struct op_sampler *sampler, const void *record, size_t len)
+{
+	struct record r;
+	int e = take_apart(sampler, record, len, &r);
+
+	return e < 0 ? e : op_announced_add(&sampler->announced, record, len);
+}
+
+/* A sample of a stack that was announced. Without the announcement it has one frame, which
+ * says so. */
+static int take_named(struct op_sampler *sampler, const void *record, size_t len,
+		      struct op_window *window)
+{
+	struct record r = { .header.end = OP_END_NO_STACK,
+			    .words = sampler->words + KEY_WORDS };
+	struct op_record *h = &r.header;
+	const void *stack;
+	struct op_named n;
+	size_t stack_len;
+	int e = 0;
+
+	if (len < sizeof(n))
+		return -EBADMSG;
+	memcpy(&n, record, sizeof(n));
+	if (n.event >= OP_EVENT_MAX)
+		return -EBADMSG;
+	stack = op_announced_find(&sampler->announced, &n.hash, &stack_len);
+	if (stack) {
+		e = take_apart(sampler, stack, stack_len, &r);
+	} else {
+		sampler->announcements_lost++;
+		sampler->announce_again = true;
+	}
 	if (e < 0)
 		return e;
-	sampler->processes->now_ns = OP_MAX(sampler->processes->now_ns, r.header.time_ns);
-	proc = op_table_of_record(sampler->processes, &r.header);
-	locate(proc, &r, &of, &generation);
-	if (r.header.end == OP_END_UNKNOWN)
-		e = first_stack(sampler, proc, &of, &r, &stack);
-	else
-		e = find_stack(sampler, &of, &r, generation, &stack);
-	return e < 0 ? e : add_sample(sampler, &of, &r, stack);
+	h->time_ns = n.time_ns;
+	h->value = n.value;
+	h->cgroup = n.cgroup;
+	h->pid = n.pid;
+	h->tid = n.tid;
+	h->cpu = n.cpu;
+	h->event = n.event;
+	h->detail = n.detail;
+	memcpy(h->comm, n.comm, sizeof(h->comm));
+	return add_record(sampler, &r, window);
+}
+
+static int take_request(struct op_sampler *sampler, const void *record, size_t len)
+{
+	struct op_table_request q;
+	struct op_proc *proc;
+
+	if (len < sizeof(q))
+		return -EBADMSG;
+	memcpy(&q, record, sizeof(q));
+	proc = op_table_find_alive(sampler->processes, q.pid);
+	if (proc && proc->layout && proc->program)
+		op_deferred_make(sampler, proc, q.pc);
+	sampler->news = true;
+	return 0;
+}
+
+bool op_sampler_is_sample(uint32_t type)
+{
+	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST;
 }
 
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
@@ -373,6 +464,12 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	switch (h.type) {
 	case OP_RECORD_SAMPLE:
 		return take_sample(sampler, record, h.bytes, window);
+	case OP_RECORD_STACK:
+		return take_stack(sampler, record, h.bytes);
+	case OP_RECORD_NAMED:
+		return take_named(sampler, record, h.bytes, window);
+	case OP_RECORD_REQUEST:
+		return take_request(sampler, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

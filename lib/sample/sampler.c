@@ -35,6 +35,7 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	if (!sampler)
 		return NULL;
 	op_frames_deinit(&sampler->frames);
+	op_announced_deinit(&sampler->announced);
 	op_cache_deinit(&sampler->stacks);
 	op_thread_cache_deinit(sampler->threads);
 	free(sampler->host_stack);
@@ -50,6 +51,24 @@ bool op_sampler_take_news(struct op_sampler *sampler)
 
 	sampler->news = false;
 	return news;
+}
+
+void op_sampler_window_end(struct op_sampler *sampler)
+{
+	op_announced_turn(&sampler->announced);
+}
+
+bool op_sampler_take_lost(struct op_sampler *sampler)
+{
+	bool lost = sampler->announce_again;
+
+	sampler->announce_again = false;
+	return lost;
+}
+
+uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler)
+{
+	return sampler->announcements_lost;
 }
 
 const uint64_t *op_sampler_ends(const struct op_sampler *sampler)

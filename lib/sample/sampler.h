@@ -36,6 +36,17 @@ OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);
 
+/* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
+bool op_sampler_is_sample(uint32_t type);
+
+/* A window ended: stacks are announced anew in the next one. */
+void op_sampler_window_end(struct op_sampler *sampler);
+/* Did a sample name a stack whose announcement is missing since the last call? Then all
+ * are to be announced anew. */
+bool op_sampler_take_lost(struct op_sampler *sampler);
+/* How many such samples there were: they have a frame that says so. */
+uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
+
 /* Was code met for the first time since the last call, so that more of it may follow? */
 bool op_sampler_take_news(struct op_sampler *sampler);
 

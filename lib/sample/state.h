@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/cache.h"
+#include "sample/announced.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"
 #include "sample/thread_cache.h"
@@ -29,7 +30,10 @@ struct op_sampler {
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of deferred walks, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
-	bool news;			  /* op_sampler_take_news() */
+	struct op_announced announced;
+	uint64_t announcements_lost; /* samples whose stack was not announced */
+	bool announce_again;	     /* op_sampler_take_lost() */
+	bool news;		     /* op_sampler_take_news() */
 };
 
 #endif

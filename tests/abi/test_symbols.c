@@ -23,6 +23,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_last_error,
 		(const void *)otelprof_poll,
 		(const void *)otelprof_set_filter,
+		(const void *)otelprof_set_kinds,
 		(const void *)otelprof_set_rate,
 		(const void *)otelprof_start,
 		(const void *)otelprof_stop,

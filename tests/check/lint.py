@@ -22,7 +22,8 @@ ERROR_RANGE = range(32, 160)
 # and base. runtime and symbol read executables, which stand before them.
 PLACES = {"capture": 0, "sample": 1, "process": 2, "resource": 3, "image": 3, "target": 4,
           "elf": 5, "dwarf": 5, "unwind": 5, "runtime": 6, "decode": 7, "symbol": 7,
-          "profile": 8, "otlp": 9, "delivery": 10, "transport": 11, "export": 12, "format": 13}
+          "profile": 8, "otlp": 9, "delivery": 10, "transport": 11, "export": 12, "format": 13,
+          "kind": 14}
 ALSO = {("runtime", "elf"), ("symbol", "elf"), ("format", "otlp")}
 
 # (path, header) that break the order, and why they may.

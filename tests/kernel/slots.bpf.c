@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two programs that take slots and interrupt each other: test_slots.c. */
 #include "bpf/platform/kernel.h"
 

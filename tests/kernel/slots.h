@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the programs of slots.bpf.c count on each CPU. */
 #ifndef TEST_SLOTS_H
 #define TEST_SLOTS_H

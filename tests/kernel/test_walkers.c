@@ -121,11 +121,11 @@ static void test_a_program_a_runtime(void)
 static void test_no_tail_call(void)
 {
 	struct op_capture *c = make(OP_WALKER_WHOLE);
-	uint32_t before = look_at(c->program[OP_EVENT_CPU]);
+	uint32_t before = look_at(c->program[OP_EVENT_CPU][0]);
 
 	CHECK_INT(c->walkers_len, 0);
 	CHECK_OK(op_capture_need_runtime(c, OP_RUNTIME_PYTHON));
-	CHECK(look_at(c->program[OP_EVENT_CPU]) != before);
+	CHECK(look_at(c->program[OP_EVENT_CPU][0]) != before);
 	op_capture_free(c);
 }
 

@@ -269,6 +269,11 @@ static void unknown_runtime(struct otelprof_config *c)
 	c->runtimes_off = UINT64_C(1) << 63;
 }
 
+static void unknown_kind(struct otelprof_config *c)
+{
+	c->kinds = UINT64_C(1) << 63;
+}
+
 static void many_frames(struct otelprof_config *c)
 {
 	c->max_frames = 1025;
@@ -286,6 +291,7 @@ static void test_values_out_of_range_are_named(void)
 	refuse(environment_with_a_value, -EINVAL, "'='");
 	refuse(much_environment, -EINVAL, "environment_len is 33");
 	refuse(unknown_runtime, -E2BIG, "runtimes_off");
+	refuse(unknown_kind, -E2BIG, "kinds");
 }
 
 static void test_filters_are_checked(void)

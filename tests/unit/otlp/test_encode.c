@@ -233,6 +233,7 @@ static void test_events_without_a_row_are_counted(void)
 {
 	_cleanup_(op_window_freep) struct op_window *w = make();
 	struct model m = model(13);
+	const struct op_otlp_kinds cpu = { op_kind_cpu.rows, op_kind_cpu.rows_len };
 	struct sink sink = { .max_bytes = 4000000 };
 	struct lines want = { 0 };
 	uint64_t left_out = 0;
@@ -242,7 +243,7 @@ static void test_events_without_a_row_are_counted(void)
 	model_fill(&m, w, 100, &want);
 	for (i = 0; i < want.len; i++)
 		off_cpu += !strncmp(want.line[i], "off_cpu", 7);
-	CHECK_OK(op_otlp_encode(w, &OPTIONS, take, &sink, &left_out));
+	CHECK_OK(op_otlp_encode_kinds(w, &cpu, &OPTIONS, take, &sink, &left_out));
 	CHECK(off_cpu > 0);
 	CHECK_INT(left_out, off_cpu);
 	CHECK_INT(sink.samples, 100 - off_cpu);

@@ -183,6 +183,34 @@ int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t k
 	return add(w, &record, kernel, words, words_len * sizeof(*words));
 }
 
+int world_announce(struct world *w, uint32_t pid, const struct op_hash *hash,
+		   const uint64_t *words, size_t words_len)
+{
+	struct op_record record = record_of(w, pid);
+
+	record.header.type = OP_RECORD_STACK;
+	record.hash = *hash;
+	record.user_words = (uint16_t)words_len;
+	return add(w, &record, NULL, words, words_len * sizeof(*words));
+}
+
+int world_named_sample(struct world *w, uint32_t pid, const struct op_hash *hash,
+		       uint32_t detail)
+{
+	struct op_named named = { .header = { .type = OP_RECORD_NAMED,
+					      .version = OP_RECORD_VERSION,
+					      .bytes = sizeof(named) },
+				  .time_ns = ++w->now_ns,
+				  .hash = *hash,
+				  .pid = pid,
+				  .tid = pid,
+				  .event = OP_EVENT_PAGE_FAULTS,
+				  .detail = (uint16_t)detail,
+				  .comm = "thread" };
+
+	return op_sampler_add_record(w->sampler, &named, sizeof(named), w->window);
+}
+
 int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 		      uint64_t time_ns, const uint64_t *words, size_t words_len)
 {

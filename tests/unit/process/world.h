@@ -63,6 +63,11 @@ const struct op_mapping *world_mapping(const struct world *w, uint32_t pid, uint
 /* A sample with @words of user stack. Returns op_sampler_add_record()'s value. */
 int world_sample(struct world *w, uint32_t pid, const uint64_t *kernel, size_t kernel_len,
 		 const uint64_t *words, size_t words_len, unsigned int end);
+/* Announce @words of user stack under @hash, and take a sample that names it. */
+int world_announce(struct world *w, uint32_t pid, const struct op_hash *hash,
+		   const uint64_t *words, size_t words_len);
+int world_named_sample(struct world *w, uint32_t pid, const struct op_hash *hash,
+		       uint32_t detail);
 /* As above, of another generation than the kernel has now. */
 int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 		      uint64_t time_ns, const uint64_t *words, size_t words_len);

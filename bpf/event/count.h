@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Counters of each kind, and when user space is to be woken. */
+#ifndef OP_COUNT_H
+#define OP_COUNT_H
+
+#include "bpf/event/settings.h"
+#include "bpf/platform/maps.h"
+#include "bpf/walk/unwind.h"
+
+static __always_inline void op_count(__u32 event, __u32 counter)
+{
+	struct op_counts *counts = bpf_map_lookup_elem(&op_counters, &event);
+
+	op_platform_bound(counter);
+	if (counts && counter < OP_COUNTERS)
+		counts->value[counter] += 1;
+}
+
+static __always_inline void op_count_end(__u32 event, __u32 end)
+{
+	if (end == OP_END_UNKNOWN)
+		op_count(event, OP_COUNT_UNKNOWN);
+	else if (end == OP_END_NO_TABLE)
+		op_count(event, OP_COUNT_NO_TABLE);
+	else if (end == OP_END_COMPLETE)
+		op_count(event, OP_COUNT_COMPLETE);
+	else if (end == OP_END_TRUNCATED)
+		op_count(event, OP_COUNT_TRUNCATED);
+	if (end < OP_ERROR_FIRST || end >= OP_ERROR_LIMIT)
+		return;
+	op_count(event, OP_COUNT_BROKEN);
+	op_count(event, OP_COUNT_ERRORS + end - OP_ERROR_FIRST);
+}
+
+/* Flags for a record about to go into the ring: wake user space where much is waiting. */
+static __always_inline __u64 op_ring_wakeup(void)
+{
+	if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >= op_settings.wakeup_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+#endif

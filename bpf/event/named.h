@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Kinds with many events: a stack goes out once a window (it is announced), and each sample
+ * names it by a hash of 128 bits, with its own time and value. A stack counts as announced
+ * only once the ring has taken it. Records of a CPU and of those that follow it stand in the
+ * ring in this order, so the announcement comes before all that name it.
+ *
+ * The table that a walk lacks is asked for, at most once in OP_REQUEST_EVERY_NS a process.
+ */
+#ifndef OP_NAMED_H
+#define OP_NAMED_H
+
+#include "bpf/event/count.h"
+#include "bpf/event/slot.h"
+
+#define OP_REQUEST_EVERY_NS 2000000ULL
+
+enum {
+	OP_HASH_WORDS = 64, /* at a time */
+};
+
+/* Odd constants of the golden ratio and of MurmurHash3's finalizer. */
+#define OP_HASH_A 0x9e3779b97f4a7c15ULL
+#define OP_HASH_B 0xff51afd7ed558ccdULL
+#define OP_HASH_C 0xc4ceb9fe1a85ec53ULL
+
+/* Two chains that differ in constants and in how a word comes in. */
+static __always_inline void op_hash_add(struct op_hash *h, __u64 word)
+{
+	h->word[0] = (h->word[0] ^ word) * OP_HASH_A;
+	h->word[0] ^= h->word[0] >> 32;
+	h->word[1] = (h->word[1] + word) * OP_HASH_B;
+	h->word[1] ^= h->word[1] >> 29;
+}
+
+static __always_inline void op_hash_end(struct op_hash *h)
+{
+	__u64 a = h->word[0] + h->word[1];
+
+	h->word[0] = (a ^ a >> 33) * OP_HASH_C;
+	h->word[1] = (h->word[1] ^ h->word[0] >> 31) * OP_HASH_B;
+}
+
+/* Add words @from to @from + OP_HASH_WORDS of slot @number to its hash. Global, and few at
+ * a time: the verifier looks at it once. */
+__attribute__((noinline)) int op_hash_some(__u32 number, __u32 from);
+__attribute__((noinline)) int op_hash_some(__u32 number, __u32 from)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_hash h;
+	__u32 i;
+
+	if (!slot)
+		return 0;
+	h = slot->sample.hash;
+	for (i = 0; i < OP_HASH_WORDS; i++) {
+		__u32 at = from + i;
+
+		op_platform_bound(at);
+		if (at >= OP_WORDS_MAX || at >= slot->unwind.words)
+			break;
+		op_hash_add(&h, slot->word[at]);
+	}
+	slot->sample.hash = h;
+	return 0;
+}
+
+static __always_inline void op_hash_stack(struct op_slot *slot)
+{
+	struct op_hash h = { { op_settings.hash_seed, ~op_settings.hash_seed } };
+	__u32 words = slot->unwind.words;
+	__u32 number = slot->number;
+	__u32 from;
+
+	op_hash_add(&h, (__u64)slot->record.pid << 32 | slot->record.generation);
+	op_hash_add(&h, (__u64)slot->unwind.words_user << 16 | slot->unwind.end);
+	slot->sample.hash = h;
+	for (from = 0; from < OP_WORDS_MAX && from < words; from += OP_HASH_WORDS)
+		(void)op_hash_some(number, from);
+	h = slot->sample.hash;
+	op_hash_end(&h);
+	slot->sample.hash = h;
+}
+
+/* Send the slot's stack. Returns whether the ring took it. */
+static __always_inline bool op_announce(struct op_slot *slot)
+{
+	struct op_unwind *u = &slot->unwind;
+	struct op_record *r = &slot->record;
+	__u32 bytes = sizeof(*r) + u->words * 8;
+
+	op_platform_bound(bytes);
+	if (bytes > sizeof(*r) + sizeof(slot->word))
+		return false;
+	r->end = u->end;
+	r->end_pc = u->end_pc;
+	r->user_frames = (__u16)u->frames;
+	r->user_words = (__u16)(u->words - u->words_user);
+	r->hash = slot->sample.hash;
+	r->header.type = OP_RECORD_STACK;
+	r->header.version = OP_RECORD_VERSION;
+	r->header.bytes = bytes;
+	if (bpf_ringbuf_output(&op_ring, r, bytes, op_ring_wakeup()))
+		return false;
+	op_count(slot->sample.event, OP_COUNT_ANNOUNCED);
+	return true;
+}
+
+/* Is the slot's stack announced in this window? It is now, if the ring took it. */
+static __always_inline bool op_announced_now(struct op_slot *slot)
+{
+	struct op_control *control = op_control();
+	__u32 window = control ? control->window : 0;
+	__u32 *known = bpf_map_lookup_elem(&op_announced, &slot->sample.hash);
+
+	if (known && *known == window)
+		return true;
+	if (!op_announce(slot))
+		return false;
+	(void)bpf_map_update_elem(&op_announced, &slot->sample.hash, &window, BPF_ANY);
+	return true;
+}
+
+/* Send the slot's sample by name. */
+static __always_inline void op_send_named(struct op_slot *slot)
+{
+	struct op_named *s = &slot->sample;
+	const struct op_record *r = &slot->record;
+
+	s->header.type = OP_RECORD_NAMED;
+	s->header.version = OP_RECORD_VERSION;
+	s->header.bytes = sizeof(*s);
+	s->time_ns = r->time_ns;
+	s->value = r->value;
+	s->cgroup = r->cgroup;
+	s->pid = r->pid;
+	s->tid = r->tid;
+	s->cpu = r->cpu;
+	s->event = r->event;
+	s->detail = r->detail;
+	__builtin_memcpy(s->comm, r->comm, sizeof(s->comm));
+	op_hash_stack(slot);
+	if (!op_announced_now(slot) ||
+	    bpf_ringbuf_output(&op_ring, s, sizeof(*s), op_ring_wakeup()))
+		op_count(s->event, OP_COUNT_RING_FULL);
+	else
+		op_count(s->event, OP_COUNT_OUTPUT);
+}
+
+/* Ask for the table that the walk lacked, where it was not asked for just now. */
+static __always_inline void op_send_request(struct op_slot *slot)
+{
+	__u32 pid = slot->record.pid;
+	__u64 now = slot->record.time_ns;
+	__u64 *last = bpf_map_lookup_elem(&op_requests, &pid);
+	struct op_table_request q;
+
+	if (last && now - *last < OP_REQUEST_EVERY_NS)
+		return;
+	(void)bpf_map_update_elem(&op_requests, &pid, &now, BPF_ANY);
+	q.header.type = OP_RECORD_REQUEST;
+	q.header.version = OP_RECORD_VERSION;
+	q.header.bytes = sizeof(q);
+	q.time_ns = now;
+	q.pc = slot->unwind.end_pc ? slot->unwind.end_pc : slot->registers.pc;
+	q.pid = pid;
+	q.generation = slot->record.generation;
+	if (!bpf_ringbuf_output(&op_ring, &q, sizeof(q), BPF_RB_FORCE_WAKEUP))
+		op_count(slot->record.event, OP_COUNT_REQUESTED);
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page faults, minor and major: docs/kinds/page_faults.md. */
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "page_faults.skel.h"
+
+/* op_record.detail, and the number of the perf event. */
+enum {
+	MINOR = 0,
+	MAJOR = 1,
+	TYPES = 2,
+};
+
+static const char *const TYPE[TYPES] = { [MINOR] = "minor", [MAJOR] = "major" };
+
+static void fault_event(uint32_t i, const struct op_kind_options *options,
+			struct perf_event_attr *ret)
+{
+	(void)options;
+	ret->type = PERF_TYPE_SOFTWARE;
+	ret->config = i == MAJOR ? PERF_COUNT_SW_PAGE_FAULTS_MAJ
+				 : PERF_COUNT_SW_PAGE_FAULTS_MIN;
+	ret->sample_period = 1;
+}
+
+static const struct op_otlp_kind ROWS[] = {
+	{ OP_EVENT_PAGE_FAULTS, OP_OTLP_TIMES, "page_faults", "count", OP_OTLP_PERIOD_ONE,
+	  "page_faults", "count" },
+};
+
+const struct op_kind op_kind_page_faults = {
+	.event = OP_EVENT_PAGE_FAULTS,
+	.name = "page_faults",
+	.says = "sampling of page faults",
+	.object = op_page_faults_bpf__elf_bytes,
+	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.slots = 1,
+	.perf_events = TYPES,
+	.perf_event = fault_event,
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.detail_key = "system.paging.fault.type",
+	.details = TYPE,
+	.details_len = TYPES,
+};
