@@ -43,6 +43,7 @@ struct otelprof_attribute {
 #define OTELPROF_NO_START_SCAN	  (UINT64_C(1) << 5) /* learn of processes by events only */
 #define OTELPROF_NO_BPF_LOOP	  (UINT64_C(1) << 6) /* the programs of kernels before 5.17 */
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
+#define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
 
 /* otelprof_config.runtimes_off: a bit a language runtime */
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)

@@ -97,6 +97,8 @@ static enum op_walker_form find_form(const struct op_capture *c)
 {
 	if (c->config.walker)
 		return (enum op_walker_form)c->config.walker;
+	if (c->config.flags & OTELPROF_NO_TAIL_CALLS)
+		return OP_WALKER_WHOLE;
 	if (!(c->config.flags & OTELPROF_NO_BPF_LOOP) && helper_exists(BPF_FUNC_loop))
 		return OP_WALKER_LOOP;
 	return mixed_calls() ? OP_WALKER_EACH : OP_WALKER_WHOLE;
