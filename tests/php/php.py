@@ -29,7 +29,8 @@ import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
 
 VERSIONS = ["7.4", "8.2", "8.4"]
-OPCACHE = ["-dopcache.enable_cli=1"]
+# OPcache leaves files alone that are younger than two seconds, as those made for a test are.
+OPCACHE = ["-dopcache.enable_cli=1", "-dopcache.file_update_protection=0"]
 JIT = OPCACHE + ["-dopcache.jit_buffer_size=32M"]
 MODES = {
     "": [],
@@ -59,7 +60,7 @@ def on_the_way():
 # The PHP frames alone; between two leaves there are few, and they are bounded below.
 SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain(name=r"Known\\f%d") + ROOT, LEAVES,
             only_type="php", leaf_points=1.0,
-            others=r"(?:%s|(?:getrusage\n)?Known\\cpu\n|Known\\choose\n|Known\\Turn::next\n|"
+            others=r"(?:%s|(?:getrusage\n)?Known\\cpu\n|Known\\choose\n|Known\\Turn::(?:next|took)\n|"
             r"(?:microtime|sprintf)\n)%s" % (on_the_way(), ROOT))
 OTHERS_MOST = 0.025
 # A share's standard deviation is 50 points over the root of the number of samples, at most.
@@ -267,6 +268,18 @@ def check_peer(run, pid, start_ns, result):
     result.notes.insert(0, "the peer: " + "; ".join(other.notes))
 
 
+def check_jit(capture, result):
+    """JIT code calls no C functions for what the leaves do; the interpreter does."""
+    leaves = []
+    for sample in capture.samples:
+        user = [f for f in sample.frames if f.type != "kernel"]
+        if any(f.name.startswith("Known\\leaf_") for f in user[:2]):
+            leaves.append((user[0].type == "php", sample.count))
+    total = sum(count for _, count in leaves)
+    made = sum(count for is_php, count in leaves if is_php)
+    result.need(made >= 0.95 * total, "%d of %d samples of leaves in JIT code" % (made, total))
+
+
 def check_spin(run, name, php):
     start_ns = time.time_ns()
     capture, text, _, pid = record(run, name, php, "spin", run.args.seconds)
@@ -276,6 +289,8 @@ def check_spin(run, name, php):
     others = sum(s.count for s in capture.samples
                  if re.fullmatch(SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))
     result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
+    if php.jit:
+        check_jit(capture, result)
     if run.peer:
         check_peer(run, pid, start_ns, result)
     return [result, check.check_rules(capture), check.check_accounting(text)]
