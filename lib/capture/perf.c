@@ -172,15 +172,12 @@ static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 	while (c->cpus.len <= cpu) {
 		struct op_cpu_events *e = op_vec_push(&c->cpus);
 
-	op_vec_foreach(e, &c->cpus)
-		if (e->cpu == cpu)
-			return e;
-	e = op_vec_push(&c->cpus);
-	if (!e)
-		return NULL;
-	*e = (struct op_cpu_events){ .cpu = cpu, .sideband_fd = -1 };
-	memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* -1 each */
-	return e;
+		if (!e)
+			return NULL;
+		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.len - 1 };
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* -1 each */
+	}
+	return &c->cpus.data[cpu];
 }
 
 /* Mark the CPUs of a list such as "0-3,8,10-11" as online. */
@@ -241,8 +238,8 @@ static int open_cpu(struct op_capture *c, struct op_cpu_events *e)
 
 	if (c->listening && !e->sideband)
 		r = open_sideband(c, e);
-	if (r == 0 && c->sampling && e->clock_fd < 0)
-		r = open_clock(c, e);
+	if (r == 0 && c->sampling)
+		r = open_kinds(c, e);
 	if (r == -ENODEV) { /* gone between list and open */
 		c->cpus_changed = true;
 		return 0;
@@ -280,21 +277,10 @@ int op_perf_update_cpus(struct op_capture *c)
 	if (r < 0)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
-	op_vec_foreach(e, &c->cpus) {
-		if (!e->online) {
-			close_cpu(c, e);
-			continue;
-		}
-		if (c->listening && e->sideband_fd < 0) {
-			r = open_sideband(c, e);
-			if (r < 0 && r != -ENODEV) /* gone between list and open */
-				return r;
-		}
-		if (c->sampling) {
-			r = open_kinds(c, e);
-			if (r < 0 && r != -ENODEV)
-				return r;
-		}
+	if (c->cpus_changed) {
+		r = follow_cpus(c);
+		if (r < 0)
+			return r;
 	}
 	c->checked_cpus_ns = op_clock_monotonic_ns();
 	return 0;

@@ -30,8 +30,7 @@ enum {
 struct op_cpu_events {
 	uint32_t cpu;
 	int kind_fd[OP_KINDS][OP_KIND_PERF_EVENTS_MAX]; /* or -1 */
-	int sideband_fd;				/* or -1 */
-	void *sideband; /* its mapped buffer, OP_SIDEBAND_MAP_BYTES, or NULL */
+	void *sideband; /* its mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
 	bool online;	/* seen in the last reading of the CPU list */
 	/* while the side-band is drained: positions, and the next record */
 	uint64_t head;
@@ -96,9 +95,11 @@ struct op_capture {
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
-	int exec_program; /* forgets a process that executes; -1: none */
-	int exec_fd;	  /* its attachment, or -1 */
-	OP_VEC(struct op_cpu_events) cpus;
+	int exec_program;		   /* forgets a process that executes; -1: none */
+	int exec_fd;			   /* its attachment, or -1 */
+	OP_VEC(struct op_cpu_events) cpus; /* by number */
+	struct op_merge merge;		   /* of their side-bands, while it is drained */
+	uint64_t drained_ns; /* what happened before was read, as far as it was told */
 	struct op_map64
 		leader_exited; /* processes whose leader ended before its threads */
 	uint64_t events_lost;
