@@ -91,6 +91,8 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
 		return OP_END_UNKNOWN;
 	u->process = process;
 	words = op_arena_u64(u, process, 0);
+	if ((__u32)words != slot->record.generation)
+		return OP_END_UNKNOWN; /* the element was given to another meanwhile */
 	u->mapping_count = (__u32)(words >> 32);
 	words = op_arena_u64(u, process, 8);
 	u->starts = (op_ref)words;

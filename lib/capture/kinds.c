@@ -90,6 +90,7 @@ static int reload(struct op_capture *c)
 		turn_off(c, op_kinds()[i]);
 		r = op_kinds_load(c, op_kinds()[i]);
 	}
+	c->cpus_changed = true; /* each is to have the events of the kinds */
 	if (r == 0 && c->sampling)
 		r = op_perf_update_cpus(c);
 	return r;
@@ -119,6 +120,7 @@ static int turn_on(struct op_capture *c, const struct op_kind *kind)
 {
 	int r = op_kinds_load(c, kind);
 
+	c->cpus_changed = true; /* each is to have the events of the kinds */
 	if (r == 0 && c->sampling)
 		r = op_perf_update_cpus(c);
 	if (r < 0)
