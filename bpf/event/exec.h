@@ -3,6 +3,9 @@
  * A process that executed a new program is no longer what its tables describe. Its entry is
  * removed at once, so that samples taken before user space has heard of it come with
  * registers and stack instead of being walked by the tables of the old program.
+ *
+ * Of an interpreter user space is told at once: it starts up within some milliseconds, and
+ * its first samples are to find it attached. Any other program waits for its first sample.
  */
 #ifndef OP_EXEC_H
 #define OP_EXEC_H
@@ -10,14 +13,61 @@
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
 
-SEC("raw_tp/sched_process_exec")
-int op_exec(void *ctx)
-{
-	__u32 pid;
-	__u32 tid;
+enum {
+	OP_INTERP_BYTES = 128, /* of the path; a longer one is not looked at */
+};
 
-	if (op_task_ids(op_current_task(), &pid, &tid))
-		bpf_map_delete_elem(&op_processes, &pid);
+/* Where the base name of the path at @path begins. */
+static __always_inline __u32 op_base_name(const char *path)
+{
+	char text[OP_INTERP_BYTES];
+	__u32 base = 0;
+	int i;
+
+	if (bpf_probe_read_kernel_str(text, sizeof(text), path) < 0)
+		return 0;
+	for (i = 0; i < OP_INTERP_BYTES - 1; i++) {
+		if (!text[i])
+			break;
+		if (text[i] == '/')
+			base = (__u32)i + 1;
+	}
+	return base;
+}
+
+static __always_inline bool op_is_interpreter(struct linux_binprm *bprm)
+{
+	const char *path = BPF_CORE_READ(bprm, interp);
+	struct op_control *control = op_control();
+	__u64 name = 0;
+	int i;
+
+	if (!control || !control->interpreter[0].mask)
+		return false;
+	bpf_probe_read_kernel(&name, sizeof(name), path + op_base_name(path));
+	for (i = 0; i < OP_INTERPRETERS_MAX; i++) {
+		__u64 mask = control->interpreter[i].mask;
+
+		if (mask && (name & mask) == control->interpreter[i].bytes)
+			return true;
+	}
+	return false;
+}
+
+SEC("raw_tp/sched_process_exec")
+int op_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct op_exec_record record = { .header = { .type = OP_RECORD_EXEC,
+						     .version = OP_RECORD_VERSION,
+						     .bytes = sizeof(record) } };
+
+	if (!op_task_ids(op_current_task(), &record.pid, &record.tid))
+		return 0;
+	bpf_map_delete_elem(&op_processes, &record.pid);
+	/* a record that does not fit: its first sample comes as any other's */
+	if (op_is_interpreter((struct linux_binprm *)ctx->args[2]))
+		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
+				   BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

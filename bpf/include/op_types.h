@@ -270,6 +270,7 @@ enum op_record_type {
 	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
 	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
 	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
+	OP_RECORD_EXEC = 5,    /* struct op_exec_record: an interpreter is executed */
 	OP_RECORD_TYPES = 16,
 };
 
@@ -346,6 +347,13 @@ struct op_table_request {
 	__u32 generation; /* 0: the process is not known at all */
 };
 
+/* OP_RECORD_EXEC: to be looked at before its first sample. Nothing stands after it. */
+struct op_exec_record {
+	struct op_record_header header;
+	__u32 pid;
+	__u32 tid;
+};
+
 /* User registers at the interruption, numbered as DWARF numbers them. */
 struct op_registers {
 	__u64 pc;
@@ -380,12 +388,23 @@ struct op_counts {
 	__u64 value[OP_COUNTERS];
 };
 
+enum {
+	OP_INTERPRETERS_MAX = 16,
+};
+
+/* How the base name of an interpreter's file begins: `bytes` where `mask` is set. */
+struct op_interpreter {
+	__u64 bytes;
+	__u64 mask; /* 0: none */
+};
+
 /* What user space sets and the programs read while they run, and the other way round. Each
  * is one aligned word. */
 struct op_control {
 	__u32 filter_active; /* which of op_filters is in force */
 	__u32 window;	 /* grows: stacks announced under another number are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not learnt yet */
+	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 };
 
 /* What is known before the programs are loaded, and is a constant to the verifier. */

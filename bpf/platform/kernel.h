@@ -102,6 +102,10 @@ struct pt_regs {
 };
 #endif
 
+struct linux_binprm {
+	const char *interp;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -116,6 +120,11 @@ struct task_struct {
 };
 
 #pragma clang attribute pop
+
+/* What a raw tracepoint's program is given: the kernel's arguments. */
+struct bpf_raw_tracepoint_args {
+	__u64 args[3];
+};
 
 /* What a perf_event program is given: a fixed layout of the kernel's user interface. */
 struct bpf_perf_event_data {

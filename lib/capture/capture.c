@@ -31,10 +31,18 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 {
 	struct op_capture *c = ctx;
 	struct consume *k = c->consume;
+	const struct op_exec_record *exec = data;
 	const struct op_record *record = data;
 	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
 	int r;
 
+	if (size >= sizeof(*exec) && exec->header.type == OP_RECORD_EXEC) {
+		/* its events have come, too: what it is can be found out now */
+		c->exec_ns = op_clock_monotonic_ns();
+		if (op_sideband_drain(c, k->processes))
+			op_processes_settle(k->processes, c->exec_ns);
+		return 0;
+	}
 	/* The events that explain it may have come after the side-band was last read. */
 	if (type == OP_RECORD_REQUEST ||
 	    (type == OP_RECORD_SAMPLE && size >= sizeof(*record) &&
@@ -202,6 +210,8 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 		c->news_ns = now;
 	ms = now - c->news_ns < (uint64_t)OP_QUIET_AFTER_MS * NS_A_MS ? OP_TIMER_MS
 								      : OP_TIMER_QUIET_MS;
+	if (now - c->exec_ns < (uint64_t)OP_EXEC_FOR_MS * NS_A_MS)
+		ms = OP_TIMER_EXEC_MS;
 	if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
 	(void)set_timer(c, (uint32_t)ms);

@@ -18,6 +18,7 @@
 #include "capture/state.h"
 #include "capture/types.h"
 #include "otelprof/error.h"
+#include "runtime/runtime.h"
 
 #include "base.skel.h"
 #include "walker.skel.h"
@@ -209,6 +210,29 @@ static int map_memory(struct op_capture *c, enum op_map map, size_t len, int pro
 	return 0;
 }
 
+/* Tell the programs how names of interpreters begin: the first 8 bytes of each. */
+static void name_interpreters(struct op_control *control)
+{
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	size_t n = 0;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		const char *const *name;
+
+		for (name = ops[i]->file_names; name && *name; name++) {
+			size_t bytes = OP_MIN(strlen(*name), sizeof(uint64_t));
+
+			if (n == OP_INTERPRETERS_MAX)
+				return;
+			memcpy(&control->interpreter[n].bytes, *name, bytes);
+			memset(&control->interpreter[n].mask, 0xff, bytes);
+			n++;
+		}
+	}
+}
+
 static int load_kinds(struct op_capture *c)
 {
 	uint32_t i;
@@ -240,6 +264,7 @@ static int open_all(struct op_capture *c, const char *types_path)
 	if (r < 0)
 		return r;
 	c->control = memory;
+	name_interpreters(c->control);
 	return load_kinds(c);
 }
 

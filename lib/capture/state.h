@@ -22,6 +22,10 @@ enum {
 	OP_TIMER_MS = 200,
 	OP_TIMER_QUIET_MS = 1000,
 	OP_QUIET_AFTER_MS = 2000,
+	/* So often, and so long, after an interpreter's file was executed: its libraries are
+	 * mapped within milliseconds. */
+	OP_TIMER_EXEC_MS = 3,
+	OP_EXEC_FOR_MS = 30,
 	OP_CPUS_CHECK_MS = 1000,
 	OP_RECORDS_A_POLL = 4096,
 };
@@ -105,6 +109,7 @@ struct op_capture {
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something was new */
+	uint64_t exec_ns;	  /* when an interpreter's file was executed */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;
