@@ -24,7 +24,8 @@ wild="
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
 	util-linux wrk x265 xz-utils zstd"
 matrix="
-	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs debootstrap util-linux chromium"
+	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs debootstrap util-linux chromium
+	libphp8.2-embed php8.2-dev libpython3.11-dev"
 
 case ${1:-} in
 tests) packages="$packages $tests" ;;

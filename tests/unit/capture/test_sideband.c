@@ -36,7 +36,7 @@ static void host_init(struct host *h, uint32_t cpus)
 		struct op_cpu_events *e = op_vec_push(&h->capture->cpus);
 
 		CHECK(e);
-		*e = (struct op_cpu_events){ .cpu = i, .clock_fd = -1 };
+		*e = (struct op_cpu_events){ .cpu = i };
 		e->sideband = calloc(1, h->capture->page_size + OP_SIDEBAND_BYTES);
 		CHECK(e->sideband);
 	}

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile two.c, a process in which Python calls PHP and PHP calls Python, and short scripts.
+
+    mixed.py --otelprof PROGRAM --dir DIR [--hz N] [--seconds N] [CELL...]
+
+    two      the frames of both interpreters and of C in their true order
+    scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
+             loop have its frames
+
+Prints lines like tests/truth/run.py's.
+"""
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+
+import check  # noqa: E402
+import suite  # noqa: E402
+
+SCRIPTS = 100
+CARRY = 0.97
+LOOP = "_PyEval_EvalFrameDefault"
+SCRIPT = """
+import time
+def leaf(n):
+    x = 0
+    for i in range(n): x += i * i
+    return x
+end = time.process_time() + 0.15
+while time.process_time() < end: leaf(300)
+"""
+# What the frames that matter read as, leaf first: (name, type) of each that is no other
+# native frame. `middle` and `outer` may be innermost for a moment.
+UPPER = ["outer/cpython", "<module>/cpython", "main/native"]
+PHP = ["middle/php", "call_php/native"]
+RIGHT = [
+    ["inner/cpython", "zif_call_python/native", *PHP, *UPPER],
+    ["zif_call_python/native", *PHP, *UPPER],
+    ["call_python/php", *PHP, *UPPER],
+    ["last/php", *PHP, *UPPER],
+    [*PHP, *UPPER],
+    ["call_php/native", *UPPER],
+    UPPER,
+]
+KNOWN = {name for order in RIGHT for name in order}
+
+
+def order_of(sample):
+    """The frames that matter; PHP's own frame of the C function that it calls may stand."""
+    names = ["%s/%s" % (f.name, f.type) for f in sample.frames]
+    names = [name for name in names if name in KNOWN]
+    if "call_python/php" in names and "zif_call_python/native" in names:
+        names.remove("call_python/php")
+    return names
+
+
+def build_two(run):
+    flags = []
+    for command in (["php-config8.2", "--includes"],
+                    ["pkg-config", "--cflags", "--libs", "python-3.11-embed"]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            raise suite.Skip("no %s: libphp8.2-embed, php8.2-dev and libpython3.11-dev are needed"
+                             % command[0]) from None
+        flags += done.stdout.split()
+    path = run.path("two")
+    done = subprocess.run(["gcc", "-O1", "-g", "-fno-optimize-sibling-calls", "-w", "-o", path,
+                           os.path.join(HERE, "two.c"), *flags, "-lphp8.2"],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise suite.Skip("two.c is not built: " + done.stderr[-300:])
+    return path
+
+
+def two(run, name):
+    process = suite.start(build_two(run), suite.LONG)
+    try:
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    result = check.Result()
+    total = sum(s.count for s in capture.samples)
+    right = sum(s.count for s in capture.samples if order_of(s) in RIGHT)
+    deep = sum(s.count for s in capture.samples if order_of(s) in (RIGHT[0], RIGHT[3]))
+    result.need(total >= 500, "%d samples" % total)
+    result.need(right >= 0.99 * total, "%d of %d in true order" % (right, total))
+    result.need(deep >= 0.8 * total, "%d of %d in a leaf of either language" % (deep, total))
+    result.notes.append("%d of %d stacks in true order" % (right, total))
+    for s in [s for s in capture.samples if order_of(s) not in RIGHT][:3]:
+        result.notes.append(" < ".join(f.name for f in s.frames[:12]))
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+
+
+def scripts(run, name):
+    script = run.path("short.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(SCRIPT)
+    capture, text = run.record(name, "-F", "99", "--", "sh", "-c",
+                               "for i in $(seq %d); do /usr/bin/python3.11 %s; done" %
+                               (SCRIPTS, script))
+    result = check.Result()
+    looped = carried = 0
+    for s in capture.samples:
+        python = any(f.type == "cpython" for f in s.frames)
+        loop = any(f.name.startswith(LOOP) for f in s.frames)
+        looped += s.count * (python or loop)
+        carried += s.count * python
+    result.need(looped >= SCRIPTS * 5, "%d samples in the interpreter's loop" % looped)
+    result.need(carried >= CARRY * looped, "%d of %d carry Python frames" % (carried, looped))
+    result.notes.append("%d of %d samples carry Python frames" % (carried, looped))
+    run.judge(name, result, check.check_accounting(text))
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    run = suite.Run(parser.parse_args())
+    run.suite = "mixed"
+    return run.cells({"two": two, "scripts": scripts})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
