@@ -92,14 +92,15 @@ class Profiler:
             except OSError:
                 pass
         files = [l for l in links if l.startswith("/") and
-                 not l.startswith(("/dev/", "/sys/", "/proc/"))]
+                 not l.startswith(("/dev/", "/sys/", "/proc/", "/memfd:"))]
         return len(files), sum("perf_event" in l for l in links), len(links)
 
     def deleted(self):
         count = 0
         for fd in os.listdir(self.path("fd")):
             try:
-                count += os.readlink(self.path("fd/" + fd)).endswith(" (deleted)")
+                link = os.readlink(self.path("fd/" + fd))
+                count += link.endswith(" (deleted)") and not link.startswith("/memfd:")
             except OSError:
                 pass
         return count
