@@ -41,13 +41,17 @@ OPTIONS = ["-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames",
            "-Djdk.reflect.useNativeAccessorOnly=true"]
 
 
+# java finds its libraries by /proc. It is mounted for this process alone, whose pid stays.
+IN_ROOT = ["unshare", "-m", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"']
+
+
 class Jdk:
     def __init__(self, root, home):
         self.root, self.home = root, home
 
     def command(self, *arguments):
         java = os.path.join(self.home, "bin", "java")
-        return [*(["chroot", self.root] if self.root else []), java, *arguments]
+        return [*(IN_ROOT + [self.root] if self.root else []), java, *arguments]
 
     def version(self):
         """"8", "11" and so on, or None."""
