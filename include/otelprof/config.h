@@ -47,6 +47,7 @@ struct otelprof_attribute {
 
 /* otelprof_config.runtimes_off: a bit a language runtime */
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
+#define OTELPROF_RUNTIME_PHP	 (UINT64_C(1) << 2)
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
 
 /* otelprof_config.kinds, otelprof_set_kinds(): what samples are taken of */

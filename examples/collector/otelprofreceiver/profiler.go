@@ -68,6 +68,7 @@ import (
 // runtimes are the language runtimes of the library that can be left out.
 var runtimes = map[string]C.uint64_t{
 	"hotspot": C.OTELPROF_RUNTIME_HOTSPOT,
+	"php":     C.OTELPROF_RUNTIME_PHP,
 	"python":  C.OTELPROF_RUNTIME_PYTHON,
 }
 
