@@ -8,7 +8,7 @@ static const uint64_t USED_AGAIN_NS = UINT64_C(1000000000);
 
 void op_lists_touch(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->dirty || proc->ended_ns)
+	if (proc->dirty || proc->ended_ns || proc->past)
 		return;
 	proc->dirty = true;
 	TAILQ_INSERT_TAIL(&p->dirty, proc, dirty_link);
@@ -16,7 +16,7 @@ void op_lists_touch(struct op_processes *p, struct op_proc *proc)
 
 void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->waiting || proc->ended_ns ||
+	if (proc->waiting || proc->ended_ns || proc->past ||
 	    !op_runtimes_waiting(&proc->program->runtimes))
 		return;
 	proc->waiting = true;

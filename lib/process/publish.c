@@ -433,6 +433,7 @@ int op_publish_past(struct op_processes *p, struct op_program *program,
 	(void)p;
 	if (!past)
 		return -ENOMEM;
+	past->past = true;
 	past->pid = program->pid;
 	past->program = op_program_ref(program);
 	past->layout = op_layout_ref(layout);

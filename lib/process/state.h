@@ -56,6 +56,7 @@ struct op_proc {
 	uint64_t publish_after_ns;   /* big layouts are not published at every change */
 	uint32_t pid;
 	uint64_t born_ns; /* of its fork, CLOCK_MONOTONIC; 0: unknown */
+	bool past;	  /* as it was once, for one walk: in no list */
 	bool dirty;
 	bool rescan;	 /* its maps must be read: what is known is not all */
 	bool kernel;	 /* a kernel thread: nothing to publish */
