@@ -29,6 +29,7 @@ enum {
 	USER_PAGES = 1500,
 	KERNEL_PAGES = 700,
 	FILE_PAGES = 64,
+	FIRST_ROUNDS = 3,
 };
 
 /* A known place. Sanitizers would fault in their own tables beside it. */
@@ -190,13 +191,12 @@ static bool holds(const struct got *got, const char *text)
 	return got->len && memmem(got->bytes, got->len, text, strlen(text));
 }
 
-static struct otelprof *make(struct got *got, const struct child *c, const char *folded)
+static struct otelprof *make(struct got *got, const struct child *c)
 {
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
 					     .kind = OTELPROF_FILTER_PID,
 					     .number = (uint64_t)c->pid };
 	struct otelprof_callback_config callback;
-	struct otelprof_file_config file;
 	struct otelprof_config config;
 	struct otelprof_filter filter;
 	struct otelprof *p = NULL;
@@ -216,12 +216,19 @@ static struct otelprof *make(struct got *got, const struct child *c, const char 
 	callback.fn = take;
 	callback.userdata = got;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+/* From the next window on. */
+static void write_to(struct otelprof *p, const char *folded)
+{
+	struct otelprof_file_config file;
+
 	otelprof_file_config_init(&file);
 	file.path = folded;
 	file.format = OTELPROF_FORMAT_FOLDED;
 	CHECK_OK(otelprof_exporter_file(p, &file));
-	CHECK_OK(otelprof_start(p));
-	return p;
 }
 
 /* Poll until @c has answered what it was asked. */
@@ -315,15 +322,20 @@ static void test_counts_are_exact(void)
 	struct counts kernel;
 	struct counts backed;
 	struct got got = { 0 };
-	struct otelprof *p = make(&got, &c, folded);
+	struct otelprof *p = make(&got, &c);
+	int i;
 
-	(void)ask(p, &c, USER); /* whatever is met for the first time */
-	(void)ask(p, &c, KERNEL);
+	/* what is met for the first time: a table for each executable on the stack */
+	for (i = 0; i < FIRST_ROUNDS; i++) {
+		(void)ask(p, &c, USER);
+		(void)ask(p, &c, KERNEL);
+	}
 	CHECK_OK(otelprof_export(p));
 	CHECK(holds(&got, "page_faults"));
 	CHECK(!holds(&got, "nanoseconds")); /* no CPU samples */
 	free(got.bytes);
 	got = (struct got){ 0 };
+	write_to(p, folded);
 
 	user = ask(p, &c, USER);
 	kernel = ask(p, &c, KERNEL);
@@ -348,9 +360,8 @@ static void test_counts_are_exact(void)
 	       count_of(folded, "faults_on_a_file"));
 	CHECK_INT(user.minor, USER_PAGES);
 	CHECK_INT(kernel.minor, KERNEL_PAGES);
-	/* twice: the first round, too */
-	CHECK_INT(count_of(folded, "faults_in_user_code"), 2 * USER_PAGES);
-	CHECK_INT(count_of(folded, "faults_in_the_kernel"), 2 * KERNEL_PAGES);
+	CHECK_INT(count_of(folded, "faults_in_user_code"), USER_PAGES);
+	CHECK_INT(count_of(folded, "faults_in_the_kernel"), KERNEL_PAGES);
 	CHECK_INT(count_of(folded, "faults_on_a_file"), backed.minor + backed.major);
 	end_child(&c);
 	free(got.bytes);
