@@ -69,11 +69,11 @@ enum op_cfa {
 	OP_CFA_DEREF_FP =
 		5,	/* *(fp + low 16 bits of cfa_off) + high 16 bits, both signed */
 	OP_CFA_PLT = 6, /* x86-64 .plt: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
-	OP_CFA_SIGNAL = 7,   /* the kernel's signal frame at sp */
-	OP_CFA_REG = 8,	     /* leaf only: register (cfa_off & 255) + (cfa_off >> 8) */
-	OP_CFA_FRAME = 9,    /* a frame record at fp, whatever the pc: Go, JIT code */
-	OP_CFA_SP_PUSH = 10, /* sp + op_cfa_stepped(): a run of pushes in one row */
-	OP_CFA_SP_POP = 11,  /* the same of pops */
+	OP_CFA_SIGNAL = 7, /* the kernel's signal frame at sp */
+	OP_CFA_REG = 8,	   /* register (cfa_off & 255) + (cfa_off >> 8): leaf, or kept */
+	OP_CFA_FRAME = 9,  /* a frame record at fp, whatever the pc: Go, JIT code */
+	OP_CFA_SP_PUSH = 10,	  /* sp + op_cfa_stepped(): a run of pushes in one row */
+	OP_CFA_SP_POP = 11,	  /* the same of pops */
 	OP_CFA_FRAME_SWITCH = 12, /* a frame record at fp, maybe of another stack: Go */
 	OP_CFA_MAX,
 };
@@ -112,9 +112,20 @@ enum op_save {
 	OP_SAVE_MAX,
 };
 
+/*
+ * The upper half of op_rule.save (x86-64): where the caller's rbx is, for the few files that
+ * find a CFA by it in frames which are not the leaf (the dynamic linker's resolver). 0: not
+ * followed; OP_SAVE_KEPT_SAME: unchanged; else at CFA - 8 * that.
+ */
+enum {
+	OP_SAVE_MASK = 15,
+	OP_SAVE_KEPT_SHIFT = 4,
+	OP_SAVE_KEPT_SAME = 15,
+};
+
 struct op_rule {
 	__u8 cfa;	/* enum op_cfa */
-	__u8 save;	/* enum op_save */
+	__u8 save;	/* enum op_save, OP_SAVE_KEPT_* */
 	__s16 save_off; /* bytes */
 	__s32 cfa_off;	/* bytes */
 };
@@ -208,7 +219,8 @@ enum op_frame_kind {
 	/* No call stands before it: the leaf, what a signal interrupted, the code that a
 	 * handler returns to. */
 	OP_FRAME_NATIVE_EXACT = 1,
-	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
+	OP_FRAME_NATIVE_GUESSED = 2, /* a return address that was found by a guess */
+	OP_FRAME_NATIVE_KINDS = 8,   /* from here on: runtimes */
 };
 
 #define OP_FRAME_KIND_SHIFT   56

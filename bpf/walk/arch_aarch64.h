@@ -3,6 +3,10 @@
 #ifndef OP_ARCH_H
 #define OP_ARCH_H
 
+enum {
+	OP_ARCH_KEPT_REG = OP_LEAF_REGS, /* none is followed */
+};
+
 #include "bpf/walk/cfa.h"
 
 #define OP_ARCH_USER_END (1ULL << 56)
@@ -51,6 +55,20 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 	u->exact = 1;
 	u->window_at = ~0ULL; /* the interrupted stack may be another one */
 	return OP_NEXT_CONTINUE;
+}
+
+/* Is the 4-byte instruction before @ra a call: BL or BLR, plain or authenticated? */
+static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 code,
+						    __u64 ra)
+{
+	__u32 op = (__u32)(code >> 32);
+
+	(void)u;
+	(void)ra;
+	if ((op & 0xfc000000) == 0x94000000 || (op & 0xfefff800) == 0xd63f0800 ||
+	    (op & 0xfffffc1f) == 0xd63f0000)
+		return OP_CALL_HERE;
+	return OP_CALL_NONE;
 }
 
 /* Go to the caller by @rule. */

@@ -3,7 +3,7 @@
 #ifndef OP_ARCH_H
 #define OP_ARCH_H
 
-#include "bpf/walk/cfa.h"
+#include "bpf/walk/unwind.h"
 
 #define OP_ARCH_USER_END (1ULL << 56)
 
@@ -28,12 +28,66 @@ enum {
 	/* in a signal handler's frame sp points to struct ucontext: uc_mcontext.gregs */
 	OP_X86_GREGS = 40,
 	OP_X86_GREGS_LEN = 17,
+	OP_ARCH_KEPT_REG = OP_X86_RBX,
+	OP_X86_FUNCTION_MAX = 1 << 14, /* bytes of a function whose caller is guessed */
 };
+
+#include "bpf/walk/cfa.h"
 
 /* A return address as a code address. */
 static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {
 	return ra;
+}
+
+/* Does a stub of a PLT stand at @at: a jump through a word of memory, or what comes before
+ * it? (System V ABI AMD64, 5.2; with IBT, B.) */
+static __always_inline bool op_arch_is_plt(struct op_unwind *u, __u64 at)
+{
+	__u64 code = 0;
+
+	if (op_platform_read(u, &code, sizeof(code), at))
+		return false;
+	if ((code & 0xffffffff) == 0xfa1e0ff3) /* endbr64 */
+		code >>= 32;
+	return (code & 0xffff) == 0x25ff || (code & 0xffffff) == 0x25fff2 ||
+	       (code & 0xff) == 0x68;
+}
+
+/*
+ * Do the 8 bytes of code before @ra end with a call (Intel's manual, volume 2, CALL)? One
+ * to a fixed address leads to the function of pc; or, from another file, to that file's
+ * PLT; or pc's function was jumped to from where it leads. u has the mapping of @ra.
+ */
+static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 code,
+						    __u64 ra)
+{
+	__u32 m = (__u32)(code >> 56);	      /* ModRM of FF /2 with two bytes */
+	__u32 m3 = (__u32)(code >> 48) & 255; /* and so on */
+	__u32 m4 = (__u32)(code >> 40) & 255;
+	__u32 m6 = (__u32)(code >> 24) & 255;
+	__u32 m7 = (__u32)(code >> 16) & 255;
+	__u64 to = ra + (__u64)(__s64)(__s32)(code >> 32);
+
+	if (((code >> 24) & 255) == 0xe8)
+		return u->pc - to < OP_X86_FUNCTION_MAX || !u->segment ||
+				       (u->pc - u->map_start >=
+						u->map_end - u->map_start &&
+					op_arch_is_plt(u, to))
+			       ? OP_CALL_HERE
+			       : OP_CALL_ELSEWHERE;
+	if (m3 == 0xff &&
+	    ((m & 0xf8) == 0xd0 || ((m & 0xf8) == 0x10 && (m & 7) != 4 && (m & 7) != 5)))
+		return OP_CALL_HERE;
+	if (m4 == 0xff && (((m3 & 0xf8) == 0x50 && (m3 & 7) != 4) || m3 == 0x14))
+		return OP_CALL_HERE;
+	if (((code >> 32) & 255) == 0xff && m4 == 0x54)
+		return OP_CALL_HERE;
+	if (m7 == 0xff && (((m6 & 0xf8) == 0x90 && (m6 & 7) != 4) || m6 == 0x15))
+		return OP_CALL_HERE;
+	if (((code >> 8) & 255) == 0xff && (m7 == 0x94 || m7 == 0x14))
+		return OP_CALL_HERE;
+	return OP_CALL_NONE;
 }
 
 /* Go to what a signal interrupted: its registers were saved by the kernel at sp. */
@@ -65,6 +119,19 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
+/* The caller's OP_ARCH_KEPT_REG, where the file's rules follow it. */
+static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_rule *rule,
+					 __u64 cfa)
+{
+	__u32 kept = rule->save >> OP_SAVE_KEPT_SHIFT;
+
+	if (!kept)
+		u->kept_lost = 1;
+	else if (kept != OP_SAVE_KEPT_SAME)
+		u->kept_lost = op_read_stack(u, cfa - (__u64)kept * 8,
+					     &u->reg[OP_ARCH_KEPT_REG]) != 0;
+}
+
 /* Go to the caller by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 						  const struct op_rule *rule)
@@ -72,28 +139,32 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	__u64 cfa = 0;
 	__u64 ra = 0;
 	__u64 fp = u->fp;
+	__u32 save = rule->save & OP_SAVE_MASK;
 	__u32 error = op_find_cfa(u, rule, &cfa);
 
 	if (error)
 		return op_end(u, error);
-	if (rule->save == OP_SAVE_RA_REG) {
+	if (save == OP_SAVE_RA_REG) {
 		if (!u->exact)
 			return op_end(u, OP_ERROR_native_leaf_rule);
 		ra = u->reg[rule->save_off & (OP_LEAF_REGS - 1)];
 	} else if (op_read_stack(u, cfa - 8, &ra)) {
 		return op_end(u, OP_ERROR_native_read_ra);
 	}
-	if (rule->save == OP_SAVE_FP || rule->save == OP_SAVE_FP_AT_FP) {
-		__u64 at =
-			(rule->save == OP_SAVE_FP ? cfa : u->fp) + (__s64)rule->save_off;
+	if (save == OP_SAVE_FP || save == OP_SAVE_FP_AT_FP) {
+		__u64 at = (save == OP_SAVE_FP ? cfa : u->fp) + (__s64)rule->save_off;
 
 		if (op_read_stack(u, at, &fp))
 			return op_end(u, OP_ERROR_native_read_fp);
 	}
+	op_arch_keep(u, rule, cfa);
 	u->sp = cfa;
 	u->fp = fp;
-	if (!ra) /* the end of a stack whose first frame has no STOP rule */
-		return op_end(u, OP_END_COMPLETE);
+	/* The end of a stack whose first frame has no STOP rule, as of makecontext(3); but a
+	 * walk that was guessed is rather lost. */
+	if (!ra)
+		return op_end(u,
+			      u->guesses ? OP_ERROR_native_zero_return : OP_END_COMPLETE);
 	u->pc = ra;
 	u->exact = 0;
 	return OP_NEXT_CONTINUE;

@@ -5,6 +5,8 @@
 
 #include "bpf/walk/unwind.h"
 
+/* The includer says which register is followed from frame to frame: OP_ARCH_KEPT_REG. */
+
 /* The CFA by @rule, for the kinds both architectures share. Returns 0, or an error. */
 static __always_inline __u32 op_find_cfa(struct op_unwind *u, const struct op_rule *rule,
 					 __u64 *ret)
@@ -30,7 +32,7 @@ static __always_inline __u32 op_find_cfa(struct op_unwind *u, const struct op_ru
 		*ret = u->sp + 8 + ((__s32)(u->pc & 15) >= off ? 8 : 0);
 		return 0;
 	case OP_CFA_REG:
-		if (!u->exact)
+		if (!u->exact && ((off & 255) != OP_ARCH_KEPT_REG || u->kept_lost))
 			return OP_ERROR_native_leaf_rule;
 		*ret = u->reg[off & (OP_LEAF_REGS - 1)] + (__s64)(off >> 8);
 		return 0;

@@ -5,6 +5,12 @@
 
 #include "bpf/walk/unwind.h"
 
+enum {
+	OP_MAPPINGS_STEPS = 14,	 /* 1 << 14 == OP_MAPPINGS_MAX */
+	OP_PAGE_ROWS_STEPS = 16, /* 1 << 16 == OP_PAGE_ROWS_MAX */
+	OP_PC_MIN = 4096,
+};
+
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/walk/arch_x86_64.h"
 #elif defined(__TARGET_ARCH_arm64)
@@ -12,12 +18,6 @@
 #else
 #error "no such architecture"
 #endif
-
-enum {
-	OP_MAPPINGS_STEPS = 14,	 /* 1 << 14 == OP_MAPPINGS_MAX */
-	OP_PAGE_ROWS_STEPS = 16, /* 1 << 16 == OP_PAGE_ROWS_MAX */
-	OP_PC_MIN = 4096,
-};
 
 _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches all");
 
@@ -76,6 +76,8 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	return 0;
 }
 
+#include "bpf/walk/guess.h"
+
 /* The runtime whose interpreter loop stands at ELF address @vaddr of the segment at byte
  * @off of @slab, or OP_RUNTIME_NONE. */
 static __always_inline __u32 op_loop_runtime(const __u8 *slab, __u32 off, __u64 vaddr)
@@ -133,7 +135,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	__u32 off;
 
 	*ret_runtime = OP_RUNTIME_NONE;
-	*ret = (struct op_rule){ .cfa = OP_CFA_FRAME };
+	/* Without a file: code of a runtime, which keeps frame pointers. */
+	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
 	if (!u->segment)
 		return 0;
 	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
@@ -171,7 +174,8 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	__u64 next_fp = 0;
 	__u64 ra = 0;
 
-	if (!fp)
+	/* Before it has a frame a leaf's fp may be any number. */
+	if (!fp && (u->segment || !u->exact))
 		return op_end(u, OP_END_COMPLETE);
 	if (fp < lowest || (fp & 7))
 		return op_end(u, OP_ERROR_native_frame_pointer);
@@ -179,7 +183,9 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 		return op_end(u, OP_ERROR_native_frame_pointer);
 	ra = op_arch_code_address(u, ra);
 	if (!ra)
-		return op_end(u, OP_END_COMPLETE);
+		return op_end(u, next_fp && u->guesses ? OP_ERROR_native_zero_return
+						       : OP_END_COMPLETE);
+	u->kept_lost = 1;
 	u->sp = fp + 16;
 	u->fp = next_fp;
 	u->pc = ra;
@@ -203,6 +209,15 @@ static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_ru
 	default:
 		return u->exact ? u->sp : ~0ULL;
 	}
+}
+
+/* What kind of frame is the one at pc? */
+static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
+{
+	if (u->exact)
+		return OP_FRAME_NATIVE_EXACT;
+	return u->guessed == OP_GUESSED_CALLER ? OP_FRAME_NATIVE_GUESSED
+					       : OP_FRAME_NATIVE;
 }
 
 /* Advance by one native frame: push the pc and go to the caller. */
@@ -238,19 +253,25 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_end(u, OP_END_TRUNCATED);
 	/* A handler returns to the beginning of the kernel's return code: in front of it
 	 * stands no call, but another function. */
-	op_push_word(u, op_frame_word(u->exact || rule.cfa == OP_CFA_SIGNAL
-					      ? OP_FRAME_NATIVE_EXACT
-					      : OP_FRAME_NATIVE,
+	op_push_word(u, op_frame_word(rule.cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
+								: op_frame_kind_now(u),
 				      u->pc));
 	u->frames++;
+	if (u->exact)
+		u->kept_lost = 0;
 
 	switch (rule.cfa) {
+	case OP_CFA_INVALID:
+		return op_guess_begin(u);
 	case OP_CFA_STOP:
 		return op_end(u, OP_END_COMPLETE);
 	case OP_CFA_SIGNAL:
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
-		u->guessed = !u->segment;
+		u->guessed = u->segment ? 0 : OP_GUESSED_FRAME;
+		/* Much code of a file without data may keep frame pointers, or not. */
+		if (u->segment && !op_leads_to_code(u))
+			return op_guess_begin(u);
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:

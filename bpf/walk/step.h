@@ -15,6 +15,8 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	switch (u->step) {
 	case OP_STEP_NATIVE:
 		return op_step_native(u);
+	case OP_STEP_GUESS:
+		return op_step_guess(u);
 	case OP_RUNTIME_PYTHON:
 		if (runtimes & (1ULL << OP_RUNTIME_PYTHON))
 			return op_step_python(u);

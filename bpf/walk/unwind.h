@@ -18,6 +18,10 @@ enum {
 	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
+	OP_STEP_GUESS = OP_RUNTIME_MAX,
+	/* op_unwind.guessed */
+	OP_GUESSED_FRAME = 1, /* by frame pointer, in code that no file has */
+	OP_GUESSED_CALLER = 2,
 	OP_RUNTIME_BYTES = 256,
 	OP_RUNTIME_WORDS = 8,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk; a power of two */
@@ -30,6 +34,14 @@ struct op_runtime_state {
 	__u32 error;	/* why its frames are missing from here on, or 0 */
 	op_ref ref;	/* of the runtime's own struct */
 	__u32 runtime;	/* enum op_runtime */
+};
+
+/* What a call instruction says of the code at pc: it is none; it leads elsewhere, so that
+ * pc's function was jumped to; it may lead here. */
+enum op_call {
+	OP_CALL_NONE = 0,
+	OP_CALL_ELSEWHERE,
+	OP_CALL_HERE,
 };
 
 /* What a step returns. */
@@ -60,7 +72,7 @@ struct op_unwind {
 	__u32 words;	  /* of word[], kernel's included */
 	__u32 words_user; /* where the user's words begin */
 	__u16 end;
-	__u16 guessed; /* the last step went by frame pointer where there is no table */
+	__u16 guessed; /* the last step went where no table led it: OP_GUESSED_* */
 	op_ref process;
 
 	/* the mapping that held the last pc, and its segment */
@@ -74,12 +86,17 @@ struct op_unwind {
 	__u32 state_at; /* whose step runs: an index into state */
 	__u32 error;	/* of a runtime that has no state, or 0 */
 	struct op_runtime_state state[OP_RUNTIMES_ON_STACK];
-	__u64 loop_cfa; /* of the native frame whose interpreter's frames are wanted */
+	__u32 guess_slot; /* of the stack, which the guess looks at next */
+	__u32 guess_else; /* 1 + the first with a return address of a call elsewhere, or 0 */
+	__u64 guess_fp;	 /* a word on the way that looks like a saved fp, or 0 */
+	__u32 guesses;	 /* of this walk */
+	__u32 kept_lost; /* reg[OP_ARCH_KEPT_REG] is not the frame's */
+	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
 	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
 
 	__u64 window_at; /* address of window[0]; ~0: empty */
 	__u64 window[OP_WINDOW_BYTES / 8];
-	__u64 reg[OP_LEAF_REGS]; /* valid while exact */
+	__u64 reg[OP_LEAF_REGS]; /* valid while exact; one is followed on */
 };
 
 /*
@@ -112,6 +129,7 @@ static __always_inline void op_walk_begin(struct op_unwind *u)
 	u->step = OP_STEP_NATIVE;
 	u->runtime_done = 0;
 	u->guessed = 0;
+	u->guesses = 0;
 	u->error = 0;
 	u->state_at = 0;
 	u->map_start = u->map_end = 0;

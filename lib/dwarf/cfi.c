@@ -25,6 +25,7 @@ static struct op_cfi *new_cfi(enum op_cfi_kind kind, uint16_t machine)
 	cfi->kind = kind;
 	cfi->fp_reg = machine == EM_AARCH64 ? AARCH64_FP : X86_64_FP;
 	cfi->sp_reg = machine == EM_AARCH64 ? AARCH64_SP : X86_64_SP;
+	cfi->kept_reg = cfi->fp_reg;
 	return cfi;
 }
 
@@ -73,6 +74,11 @@ int op_cfi_new_bytes(const void *bytes, size_t len, uint64_t addr, enum op_cfi_k
 	op_dwarf_section_init_bytes(&cfi->section, bytes, len, addr);
 	*ret = cfi;
 	return 1;
+}
+
+void op_cfi_keep(struct op_cfi *cfi, uint16_t reg)
+{
+	cfi->kept_reg = reg;
 }
 
 struct op_cfi *op_cfi_free(struct op_cfi *cfi)

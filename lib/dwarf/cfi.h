@@ -2,7 +2,7 @@
 /*
  * Call frame information (.eh_frame of the LSB and the GNU tools, .debug_frame of DWARF 2
  * to 5) as rows: from this pc on, the CFA, the caller's frame pointer and the return
- * address are found so. Other registers are not followed.
+ * address are found so. Of other registers at most one is followed.
  *
  * FDEs are given in ascending order of their first address whatever their order in the
  * file, in bounded memory. A record that cannot be read costs its own addresses only.
@@ -53,7 +53,8 @@ struct op_cfi_state {
 	struct op_cfi_value cfa; /* IS_REG, AT_REG, PLT, UNSET or COMPLEX */
 	struct op_cfi_value fp;
 	struct op_cfi_value ra;
-	struct op_cfi_value sp; /* UNSET: it is the CFA */
+	struct op_cfi_value sp;	  /* UNSET: it is the CFA */
+	struct op_cfi_value kept; /* of op_cfi_keep() */
 	int64_t cfa_off; /* the last offset from a register: an expression keeps it */
 };
 
@@ -93,6 +94,9 @@ int op_cfi_new_bytes(const void *bytes, size_t len, uint64_t addr, enum op_cfi_k
 		     uint16_t machine, struct op_cfi **ret);
 struct op_cfi *op_cfi_free(struct op_cfi *cfi);
 OP_DEFINE_CLEANUP(struct op_cfi *, op_cfi_free)
+
+/* Follow register @reg, too: state.kept. Before anything was read. */
+void op_cfi_keep(struct op_cfi *cfi, uint16_t reg);
 
 /* Give all FDEs to @sink. Returns 0, -errno of reading, or what ended it. */
 int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,

@@ -44,6 +44,7 @@ struct op_cfi {
 	enum op_cfi_kind kind;
 	uint16_t fp_reg;
 	uint16_t sp_reg;
+	uint16_t kept_reg;  /* fp_reg where none is kept: that one comes first */
 	struct op_elf *elf; /* borrowed; NULL for bytes */
 	struct op_dwarf_section section;
 	bool has_terminator; /* the section's end is not known: a length of 0 ends it */

@@ -83,6 +83,8 @@ static const struct op_cfi_value *rule_in(const struct machine *m,
 		return &state->fp;
 	if (reg == m->cfi->sp_reg)
 		return &state->sp;
+	if (reg == m->cfi->kept_reg)
+		return &state->kept;
 	return NULL;
 }
 
@@ -94,6 +96,8 @@ static struct op_cfi_value *rule_of(struct machine *m, uint64_t reg)
 		return &m->state.fp;
 	if (reg == m->cfi->sp_reg)
 		return &m->state.sp;
+	if (reg == m->cfi->kept_reg)
+		return &m->state.kept;
 	return NULL;
 }
 
@@ -409,8 +413,8 @@ static uint64_t bit_of(uint64_t reg)
 
 static int run(struct machine *m)
 {
-	m->followed =
-		bit_of(m->cie->ra_reg) | bit_of(m->cfi->fp_reg) | bit_of(m->cfi->sp_reg);
+	m->followed = bit_of(m->cie->ra_reg) | bit_of(m->cfi->fp_reg) |
+		      bit_of(m->cfi->sp_reg) | bit_of(m->cfi->kept_reg);
 	while (op_reader_left(&m->r)) {
 		int r = step(m, *m->r.pos++);
 

@@ -56,7 +56,7 @@ struct op_frames_of {
 /* Each gives one location number. 0, -ENOMEM or -ENOSPC. A runtime's that could not
  * be described, and may be the next time: OP_FRAMES_UNKNOWN. */
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
-		     uint64_t pc, bool exact, uint32_t *ret);
+		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
 /* A runtime's frame of @len words. */

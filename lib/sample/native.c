@@ -219,7 +219,7 @@ static int function_of(struct op_window *window, const struct spot *spot,
 
 static int place_location(struct op_sampler *sampler, struct op_window *window,
 			  const struct spot *spot, const struct op_place *place,
-			  uint32_t *ret)
+			  bool guessed, uint32_t *ret)
 {
 	struct op_location location = { .address = spot->vaddr };
 	enum op_frame_type type = OP_FRAME_TYPE_NATIVE;
@@ -236,11 +236,14 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 			return r;
 	}
 	r = op_frames_type(sampler, window, type, &location.attributes);
+	if (r == 0 && guessed)
+		r = add_id(window, "otelprof.frame.guessed", "true",
+			   &location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
 static int spot_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			 const struct spot *spot, uint32_t *ret)
+			 const struct spot *spot, bool guessed, uint32_t *ret)
 {
 	struct op_names *n = &spot->image->names;
 	struct op_place *place = op_names_get(n, spot->vaddr);
@@ -250,7 +253,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	int r;
 
 	op_image_touch(&sampler->processes->executables.images, spot->image);
-	if (place && place->epoch == epoch) {
+	if (place && place->epoch == epoch && !guessed) {
 		*ret = place->location;
 		return 0;
 	}
@@ -259,10 +262,12 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	/* What had no name may get one: the file could not be read then. */
 	if (fresh.name == OP_NAME_NONE)
 		find_name(sampler, of, spot, &fresh);
-	r = place_location(sampler, of->window, spot, &fresh, &location);
+	r = place_location(sampler, of->window, spot, &fresh, guessed, &location);
 	if (r < 0)
 		return r;
 	*ret = location;
+	if (guessed)
+		return 0; /* the place is kept with the location of those that are sure */
 	fresh.epoch = epoch;
 	fresh.location = location;
 	if (!place)
@@ -342,9 +347,10 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 }
 
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
-		     uint64_t pc, bool exact, uint32_t *ret)
+		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret)
 {
-	uint64_t addr = exact || !pc ? pc : pc - 1;
+	bool guessed = kind == OP_FRAME_NATIVE_GUESSED;
+	uint64_t addr = kind == OP_FRAME_NATIVE_EXACT || !pc ? pc : pc - 1;
 	const struct op_image_segment *s;
 	struct op_vma *v = NULL;
 	struct spot spot;
@@ -364,5 +370,6 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 			      .segment = i,
 			      .vaddr = addr - v->start + v->offset - s->offset +
 				       s->vaddr };
-	return spot_location(sampler, of, &spot, ret);
+	sampler->guessed += guessed;
+	return spot_location(sampler, of, &spot, guessed, ret);
 }

@@ -83,7 +83,7 @@ static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
 	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);
 	if (kind < OP_FRAME_NATIVE_KINDS)
 		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
-					kind == OP_FRAME_NATIVE_EXACT, ret);
+					(enum op_frame_kind)kind, ret);
 	return op_frames_runtime(sampler, of, words, *ret_used, ret);
 }
 

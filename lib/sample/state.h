@@ -30,6 +30,7 @@ struct op_sampler {
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of deferred walks, by how they ended */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
+	uint64_t guessed;		  /* frames that were found by a guess */
 	struct op_announced announced;
 	uint64_t announcements_lost; /* samples whose stack was not announced */
 	bool announce_again;	     /* op_sampler_take_lost() */

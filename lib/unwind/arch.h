@@ -13,6 +13,12 @@
 typedef bool (*op_arch_rule_fn)(const struct op_cfi_state *state, struct op_rule *ret);
 
 bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret);
+enum {
+	OP_ARCH_X86_64_KEPT = 3, /* rbx */
+};
+
+/* The same of state.kept, too. */
+bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret);
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret);
 
 /* A rule in the making: wide fields, so that it is put together in registers. */

@@ -75,3 +75,22 @@ bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 	*ret = op_arch_join(rule);
 	return true;
 }
+
+/* OP_SAVE_KEPT_*: callers' registers are pushed at once, so 14 words reach all. */
+static uint32_t kept_at(const struct op_cfi_value *kept)
+{
+	if (kept->how == OP_CFI_UNSET || kept->how == OP_CFI_SAME)
+		return OP_SAVE_KEPT_SAME;
+	if (kept->how != OP_CFI_AT_CFA || kept->off >= 0 || kept->off % 8 ||
+	    kept->off <= -8 * OP_SAVE_KEPT_SAME)
+		return 0;
+	return (uint32_t)(kept->off / -8);
+}
+
+bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret)
+{
+	if (!op_arch_x86_64_rule(state, ret))
+		return false;
+	ret->save |= (uint8_t)(kept_at(&state->kept) << OP_SAVE_KEPT_SHIFT);
+	return true;
+}

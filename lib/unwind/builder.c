@@ -20,8 +20,8 @@ enum {
 };
 
 static const struct op_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
-static const struct op_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 static const struct op_rule RULE_FRAME = { .cfa = OP_CFA_FRAME };
+static const struct op_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 
 void op_builder_init(struct op_builder *b, struct op_table *table, struct op_arena *arena,
 		     struct op_rules *rules, uint64_t entry)

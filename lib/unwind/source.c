@@ -91,6 +91,8 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 		rule = moved_to(s->last, (int32_t)state->cfa.off);
 	else if (state && !s->rule(state, &rule))
 		s->b->table->inexpressible++;
+	if (rule.cfa == OP_CFA_REG && (rule.cfa_off & 255) == OP_ARCH_X86_64_KEPT)
+		s->b->table->wants_kept = true;
 	s->last = rule;
 	return op_builder_row(s->b, pc, rule);
 }
@@ -112,7 +114,8 @@ static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cf
  * .eh_frame, and .debug_frame where that has nothing: code compiled without unwind tables
  * still meets some, of the C library's start files.
  */
-static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, struct op_log *log)
+static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, bool keep,
+		    struct op_log *log)
 {
 	_cleanup_(op_cfi_freep) struct op_cfi *debug = NULL;
 	_cleanup_(op_cfi_freep) struct op_cfi *eh = NULL;
@@ -126,6 +129,10 @@ static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, struct op
 		r = open_debug_frame(elf, log, &debug);
 	if (r < 0)
 		return r;
+	if (keep && eh)
+		op_cfi_keep(eh, OP_ARCH_X86_64_KEPT);
+	if (keep && debug)
+		op_cfi_keep(debug, OP_ARCH_X86_64_KEPT);
 	r = op_cfi_walk_both(eh, debug, &sink, &stats);
 	if (r < 0)
 		return r;
@@ -138,7 +145,7 @@ static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, struct op
 	return 0;
 }
 
-int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
+int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log)
 {
 	struct source s = { .b = b, .go_start = UINT64_MAX };
 	bool has_go;
@@ -146,6 +153,8 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 
 	s.rule = op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
 						   : op_arch_x86_64_rule;
+	if (keep)
+		s.rule = op_arch_x86_64_rule_keeping;
 	r = op_source_go_new(elf, log, &s.go);
 	if (r < 0)
 		return r;
@@ -153,7 +162,7 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log)
 	if (has_go)
 		op_source_go_range(s.go, &s.go_start, &s.go_end);
 	(void)op_source_plt_find(elf, &s.plt);
-	r = read_cfi(&s, elf, has_go, log);
+	r = read_cfi(&s, elf, has_go, keep, log);
 	if (r >= 0)
 		r = read_others(&s, UINT64_MAX);
 	if (r >= 0)

@@ -7,8 +7,13 @@
 #include "elf/file.h"
 #include "unwind/builder.h"
 
-/* Give @b the functions of @elf from all that the file has. 0, -ENOSPC, -ENOMEM, -errno. */
-int op_source_all(struct op_elf *elf, struct op_builder *b, struct op_log *log);
+/*
+ * Give @b the functions of @elf from all that the file has. With @keep the rules say where
+ * the register is that some CFA in mid-stack is found by (op_table.wants_kept).
+ * 0, -ENOSPC, -ENOMEM, -errno.
+ */
+int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep,
+		  struct op_log *log);
 
 /* ---- Go ---- */
 

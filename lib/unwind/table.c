@@ -62,9 +62,9 @@ static void set_loop(const struct op_table *table, struct op_arena *arena,
 	}
 }
 
-int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
-		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
-		 struct op_table **ret)
+/* One go over the file. */
+static int make_table(struct op_elf *elf, struct op_arena *arena, struct op_rules *rules,
+		      bool keep, struct op_log *log, struct op_table **ret)
 {
 	struct op_table *table = calloc(1, sizeof(*table));
 	struct op_builder builder;
@@ -76,13 +76,34 @@ int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
 	r = find_segments(elf, table);
 	op_builder_init(&builder, table, arena, rules, entry);
 	if (r == 0)
-		r = op_source_all(elf, &builder, log);
+		r = op_source_all(elf, &builder, keep, log);
 	if (r == 0)
 		r = op_builder_finish(&builder);
 	op_builder_deinit(&builder);
 	if (r < 0) {
 		op_table_free(table, arena, 0);
 		return r;
+	}
+	*ret = table;
+	return 0;
+}
+
+int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
+		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
+		 struct op_table **ret)
+{
+	struct op_table *table = NULL;
+	struct op_table *keeping = NULL;
+	int r;
+
+	r = make_table(elf, arena, rules, false, log, &table);
+	if (r < 0)
+		return r;
+	/* Rows that follow a register are more: only where somebody needs it. */
+	if (table->wants_kept && table->fdes <= OP_TABLE_KEEP_FDES_MAX &&
+	    make_table(elf, arena, rules, true, log, &keeping) == 0) {
+		op_table_free(table, arena, 0);
+		table = keeping;
 	}
 	if (loop && loop->runtime)
 		set_loop(table, arena, loop);

@@ -8,6 +8,7 @@
 #ifndef OP_UNWIND_TABLE_H
 #define OP_UNWIND_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ enum {
 	/* From this size on a gap is code of another kind, maybe with frame pointers (the
 	 * builtins of V8), and gets OP_RULE_FRAME; a smaller one gets OP_RULE_INVALID. */
 	OP_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
+	/* FDEs of a file whose rules may be made twice, to follow a register. */
+	OP_TABLE_KEEP_FDES_MAX = 1 << 15,
 	/* The ELF entry point where no FDE covers it: so long is _start at most. */
 	OP_TABLE_ENTRY_BYTES = 64,
 };
@@ -52,14 +55,15 @@ struct op_table {
 	size_t segments_len;
 	uint64_t arena_bytes;
 	uint64_t rows;
-	uint64_t fdes;		/* read */
-	uint64_t bad_fdes;	/* unreadable, wholly or from some pc on */
+	uint64_t fdes;	   /* read */
+	uint64_t bad_fdes; /* unreadable, wholly or from some pc on */
+	bool wants_kept;   /* a CFA is found by a register that functions keep: rbx */
 	uint64_t inexpressible; /* rows left as OP_RULE_INVALID: no op_rule says it */
 };
 
 /*
  * Make the table of @elf. @loop may be NULL. A file with no unwind information gives a
- * table of no rows (BPF then walks by frame pointer).
+ * table of no rows (BPF then guesses callers: bpf/walk/guess.h).
  * Returns 0; -ENOSPC past the arena's budget (nothing is kept); -ENOMEM; -errno.
  */
 int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,

@@ -17,8 +17,8 @@ import subprocess
 import sys
 
 INVALID, STOP, SP, FP, DEREF_SP, DEREF_FP, PLT, SIGNAL, REG, FRAME = range(10)
-PADDING_MAX = 15
 GAP_FRAME = 65536
+PADDING_MAX = 15
 ENTRY_BYTES = 64
 
 X86 = {name: i for i, name in enumerate(

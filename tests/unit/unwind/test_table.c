@@ -420,7 +420,34 @@ static void test_nothing_is_kept_past_the_budget(void)
 		free(f.slabs[i]);
 }
 
-TEST_MAIN({ "gaps", test_gaps_padding_and_ends }, { "runs", test_runs_are_exact },
+/* One function finds its CFA by rbx: then the rules of all of the file follow that. */
+static void test_kept_register(void)
+{
+	enum {
+		SAME = OP_SAVE_KEPT_SAME << OP_SAVE_KEPT_SHIFT,
+	};
+	struct bytes b = { .addr = FRAME_ADDR };
+	size_t cie = put_x86_cie(&b);
+
+	PUT_FDE(&b, cie, TEXT, 0x20, 0x44, 0x0e, 64, 0x83, 7);
+	PUT_FDE(&b, cie, TEXT + 0x20, 0x20, 0x44, 0x0c, 3, 24);
+	setup(&b, EM_X86_64, 0, NULL);
+	CHECK(f.table->wants_kept);
+	CHECK_RULE(TEXT, OP_CFA_SP, 8, SAME, 0);
+	CHECK_RULE(TEXT + 4, OP_CFA_SP, 64, 7 << OP_SAVE_KEPT_SHIFT, 0);
+	CHECK_RULE(TEXT + 0x24, OP_CFA_REG, 24 << 8 | 3, SAME, 0);
+	teardown();
+	/* nobody asks for it: no row more */
+	b = (struct bytes){ .addr = FRAME_ADDR };
+	cie = put_x86_cie(&b);
+	PUT_FDE(&b, cie, TEXT, 0x20, 0x44, 0x0e, 64, 0x83, 7);
+	setup(&b, EM_X86_64, 0, NULL);
+	CHECK_RULE(TEXT + 4, OP_CFA_SP, 64, 0, 0);
+	teardown();
+}
+
+TEST_MAIN({ "kept_register", test_kept_register }, { "gaps", test_gaps_padding_and_ends },
+	  { "runs", test_runs_are_exact },
 	  { "pages", test_long_functions_hold_on_later_pages },
 	  { "overlap", test_overlapping_functions },
 	  { "signal", test_signal_plt_stop_and_entry },

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Code without unwind data: hand-written assembly, start files, files compiled without
+ * tables. Its caller is guessed, and the guess is checked: what is taken for a return
+ * address stands behind a call, in an executable mapping that is known. It is the nearest
+ * such word above sp, or that of the frame record which fp points to. The frame found so is
+ * marked; a slot that holds the return address of an earlier call may still deceive.
+ */
+#ifndef OP_GUESS_H
+#define OP_GUESS_H
+
+#include "bpf/walk/unwind.h"
+
+enum {
+	OP_GUESS_SLOTS = 128, /* of the stack that are looked at */
+	OP_GUESS_LEAF_SLOTS =
+		8, /* of them before fp in a leaf: it has pushed, or nothing */
+	OP_GUESS_A_STEP = 2,
+	OP_GUESS_FRAME_MAX = 1 << 20, /* bytes from sp to the frame record */
+};
+
+static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
+{
+	u->step = OP_STEP_GUESS;
+	u->guess_slot = 0;
+	u->guess_else = 0;
+	u->guess_fp = 0;
+	return OP_NEXT_CONTINUE;
+}
+
+/*
+ * Is @ra a return address, and did the call before it lead to the code at pc? Sets u's
+ * mapping to the one that holds it.
+ */
+static __always_inline enum op_call op_is_return_address(struct op_unwind *u, __u64 ra)
+{
+	__u64 code = 0;
+
+	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1) ||
+	    op_platform_read(u, &code, sizeof(code), ra - sizeof(code)))
+		return OP_CALL_NONE;
+	return op_arch_is_call(u, code, ra);
+}
+
+/* Does the word @fp at @at lead up the stack, as a saved frame pointer does? */
+static __always_inline bool op_is_frame_pointer(__u64 at, __u64 fp)
+{
+	return fp - at - 1 < OP_GUESS_FRAME_MAX && !(fp & 7);
+}
+
+static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp, __u64 fp,
+						  __u64 ra)
+{
+	u->step = OP_STEP_NATIVE;
+	u->sp = sp;
+	u->fp = fp;
+	u->pc = ra;
+	u->exact = 0;
+	u->kept_lost = 1;
+	u->guessed = OP_GUESSED_CALLER;
+	u->guesses++;
+	return OP_NEXT_CONTINUE;
+}
+
+/* Does the frame record at fp lead to known code, or fp end the stack? */
+static __always_inline bool op_leads_to_code(struct op_unwind *u)
+{
+	__u64 fp = u->fp;
+	__u64 ra = 0;
+
+	if (!fp)
+		return !u->exact;
+	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp + 8, &ra))
+		return false;
+	return !ra ||
+	       (ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && !op_find_mapping(u, ra - 1));
+}
+
+/* Go by the frame record at fp, if it is one. */
+static __always_inline bool op_guess_frame(struct op_unwind *u)
+{
+	__u64 fp = u->fp;
+	__u64 next = 0;
+	__u64 ra = 0;
+
+	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp, &next) ||
+	    op_read_stack(u, fp + 8, &ra) || (next && next <= fp) ||
+	    !op_is_return_address(u, ra))
+		return false;
+	op_guess_take(u, fp + 16, next, ra);
+	return true;
+}
+
+/*
+ * The caller's fp where the return address is at @at: the one saved beside it, or fp as it
+ * is, or, where assembly uses it for something else, the last word below that looks so.
+ */
+static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
+{
+	__u64 fp = u->fp;
+
+	if (fp + 8 == at)
+		op_read_stack(u, fp, &fp);
+	else if (!op_is_frame_pointer(at, fp) && u->guess_fp)
+		fp = u->guess_fp;
+	return fp;
+}
+
+/*
+ * No slot has a return address of a call that leads here. One of a call elsewhere serves,
+ * for functions end by jumps, too. The outermost frame of code that has no tables has
+ * neither that nor a frame pointer.
+ */
+static __always_inline enum op_next op_guess_end(struct op_unwind *u)
+{
+	__u64 at = u->sp + (__u64)u->guess_else * 8;
+	__u64 ra = 0;
+
+	if (!u->guess_else || op_read_stack(u, at - 8, &ra))
+		return op_end(u, u->fp || u->exact ? OP_ERROR_native_no_rule
+						   : OP_END_COMPLETE);
+	return op_guess_take(u, at, op_guess_fp(u, at - 8), ra);
+}
+
+/* Look at a few slots more. */
+static __always_inline enum op_next op_step_guess(struct op_unwind *u)
+{
+	__u32 slot = u->guess_slot;
+	enum op_call call;
+	int i;
+
+	if (slot == (u->exact ? OP_GUESS_LEAF_SLOTS : 0) && op_guess_frame(u))
+		return OP_NEXT_CONTINUE;
+	for (i = 0; i < OP_GUESS_A_STEP; i++) {
+		__u64 at = u->sp + (__u64)slot * 8;
+		__u64 ra = 0;
+
+		slot++;
+		if (slot > OP_GUESS_SLOTS || op_read_stack(u, at, &ra))
+			return op_guess_end(u);
+		call = op_is_return_address(u, ra);
+		if (call == OP_CALL_HERE)
+			return op_guess_take(u, at + 8, op_guess_fp(u, at), ra);
+		if (call && !u->guess_else)
+			u->guess_else = slot;
+		if (op_is_frame_pointer(at, ra))
+			u->guess_fp = ra;
+	}
+	u->guess_slot = slot;
+	return OP_NEXT_CONTINUE;
+}
+
+#endif

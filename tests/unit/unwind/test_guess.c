@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of x86-64 where no rule leads on: callers that are guessed, a register that is
+ * followed, the end of a stack. */
+#define __TARGET_ARCH_x86
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#include "unwind/host.h"
+
+#include "bpf/walk/native.h"
+
+#include "test.h"
+
+enum {
+	CODE_AT = 0x400000,
+	CODE_BYTES = 0x20000,
+	FUNCTION = 0x1000, /* of the code: what is walked out of */
+	FAR = 0x10000,	   /* another function, too far to be the same */
+	STACK_AT = 0x7f0000,
+	STACK_WORDS = 256,
+};
+
+static uint64_t stack[STACK_WORDS];
+static uint8_t code[CODE_BYTES];
+static struct op_arena *arena;
+
+static int read_memory(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
+{
+	(void)m;
+	if (addr >= STACK_AT && addr - STACK_AT <= sizeof(stack) - len) {
+		memcpy(buf, (const char *)stack + (addr - STACK_AT), len);
+		return 0;
+	}
+	if (addr >= CODE_AT && addr - CODE_AT <= sizeof(code) - len) {
+		memcpy(buf, code + (addr - CODE_AT), len);
+		return 0;
+	}
+	return -EFAULT;
+}
+
+static int no_slab(void *ctx, uint32_t index, void **ret)
+{
+	(void)ctx;
+	(void)index;
+	(void)ret;
+	return -ENOMEM;
+}
+
+static const struct op_arena_ops arena_ops = { .add_slab = no_slab };
+static const struct op_memory memory = { .read = read_memory };
+static struct op_host_input input = { .memory = &memory };
+static struct op_host_context context = { .input = &input };
+
+/* In FUNCTION, at its leaf or not, with nothing on the stack. */
+static struct op_unwind walk_of(bool exact)
+{
+	memset(stack, 0, sizeof(stack));
+	memset(code, 0x90, sizeof(code));
+	return (struct op_unwind){ .platform = (uintptr_t)&context,
+				   .window_at = ~0ULL,
+				   .pc = CODE_AT + FUNCTION + 0x20,
+				   .sp = STACK_AT,
+				   .fp = 1,
+				   .map_start = CODE_AT,
+				   .map_end = CODE_AT + CODE_BYTES,
+				   .segment = 1,
+				   .exact = exact };
+}
+
+/* Put @len bytes of a call before the return address @at of the code. */
+static uint64_t call_before(uint64_t at, const void *bytes, size_t len)
+{
+	memcpy(code + at - len, bytes, len);
+	return CODE_AT + at;
+}
+
+/* The same of a call to @to of the code. */
+static uint64_t call_to(uint64_t at, uint64_t to)
+{
+	uint8_t bytes[5] = { 0xe8 };
+	int32_t distance = (int32_t)(to - at);
+
+	memcpy(bytes + 1, &distance, sizeof(distance));
+	return call_before(at, bytes, sizeof(bytes));
+}
+
+static void guess(struct op_unwind *u)
+{
+	int steps = 0;
+
+	CHECK_INT(op_guess_begin(u), OP_NEXT_CONTINUE);
+	while (u->step == OP_STEP_GUESS && op_step_guess(u) == OP_NEXT_CONTINUE)
+		CHECK(++steps < 1000);
+}
+
+static void check_caller(struct op_unwind *u, uint64_t pc, size_t slot, uint64_t fp)
+{
+	guess(u);
+	CHECK_INT(u->step, OP_STEP_NATIVE);
+	CHECK_INT(u->pc, pc);
+	CHECK_INT(u->sp, STACK_AT + (slot + 1) * 8);
+	CHECK_INT(u->fp, fp);
+	CHECK_INT(op_frame_kind_now(u), OP_FRAME_NATIVE_GUESSED);
+}
+
+static void check_end(struct op_unwind *u, unsigned int end)
+{
+	guess(u);
+	CHECK_INT(u->end, end);
+}
+
+static void test_leaf(void)
+{
+	struct op_unwind u = walk_of(true);
+
+	stack[0] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x5000, 0, 1);
+}
+
+/* Pushed registers: data, code that follows no call, a call of something else. */
+static void test_pushes(void)
+{
+	struct op_unwind u = walk_of(true);
+
+	stack[0] = 12345;
+	stack[1] = CODE_AT + 0x3000;
+	stack[2] = call_to(0x4000, FAR);
+	stack[3] = UINT64_MAX;
+	stack[4] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x5000, 4, 1);
+}
+
+static void test_every_call(void)
+{
+	static const struct {
+		uint8_t bytes[7];
+		size_t len;
+	} calls[] = {
+		{ { 0xff, 0xd0 }, 2 },	     /* rax */
+		{ { 0x41, 0xff, 0xd4 }, 3 }, /* r12 */
+		{ { 0xff, 0x13 }, 2 },	     /* (rbx) */
+		{ { 0xff, 0x50, 0x18 }, 3 },
+		{ { 0xff, 0x14, 0xc3 }, 3 },
+		{ { 0xff, 0x54, 0x24, 0x08 }, 4 },
+		{ { 0xff, 0x15, 1, 2, 3, 4 }, 6 },
+		{ { 0xff, 0x93, 1, 2, 0, 0 }, 6 },
+		{ { 0xff, 0x94, 0xc3, 1, 2, 0, 0 }, 7 },
+		{ { 0xff, 0x14, 0xc5, 1, 2, 0, 0 }, 7 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct op_unwind u = walk_of(true);
+
+		stack[1] = call_before(0x5000, calls[i].bytes, calls[i].len);
+		check_caller(&u, CODE_AT + 0x5000, 1, 1);
+	}
+}
+
+/* A function that was jumped to: its caller called another one. */
+static void test_call_elsewhere(void)
+{
+	struct op_unwind u = walk_of(false);
+
+	stack[3] = call_to(0x4000, FAR);
+	stack[9] = call_to(0x5000, FAR);
+	check_caller(&u, CODE_AT + 0x4000, 3, 1);
+}
+
+static void test_frame_record(void)
+{
+	struct op_unwind u = walk_of(false);
+
+	u.fp = STACK_AT + 100 * 8;
+	stack[2] = call_to(0x4000, FUNCTION); /* of an earlier call */
+	stack[100] = STACK_AT + 200 * 8;
+	stack[101] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x5000, 101, STACK_AT + 200 * 8);
+	/* It leads down, or to no return address: then it is none. */
+	stack[100] = STACK_AT + 10 * 8;
+	u.window_at = ~0ULL;
+	u.sp = STACK_AT;
+	u.fp = STACK_AT + 100 * 8;
+	u.pc = CODE_AT + FUNCTION;
+	check_caller(&u, CODE_AT + 0x4000, 2, STACK_AT + 100 * 8);
+}
+
+/* Assembly that uses rbp for data has pushed it. */
+static void test_pushed_fp(void)
+{
+	struct op_unwind u = walk_of(true);
+
+	u.fp = 0xdeadbeef;
+	stack[1] = STACK_AT + 50 * 8;
+	stack[2] = 7;
+	stack[3] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x5000, 3, STACK_AT + 50 * 8);
+}
+
+/* Nothing there: the outermost frame only where the ABI's mark of it stands. */
+static void test_none(void)
+{
+	struct op_unwind u = walk_of(false);
+
+	check_end(&u, OP_ERROR_native_no_rule);
+	u = walk_of(false);
+	u.fp = 0;
+	check_end(&u, OP_END_COMPLETE);
+	u = walk_of(true);
+	u.fp = 0;
+	check_end(&u, OP_ERROR_native_no_rule);
+}
+
+static void test_zero_return(void)
+{
+	static const struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	struct op_unwind u = walk_of(false);
+
+	/* as of makecontext(3) */
+	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+	u = walk_of(false);
+	u.guesses = 1;
+	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_zero_return);
+	/* an outermost frame record is all zero */
+	u = walk_of(false);
+	u.fp = STACK_AT + 16;
+	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+	u = walk_of(false);
+	u.guesses = 1;
+	u.fp = STACK_AT + 16;
+	stack[2] = STACK_AT + 64;
+	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_zero_return);
+}
+
+/* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
+static void test_kept_register(void)
+{
+	const struct op_rule callee = { .cfa = OP_CFA_SP,
+					.cfa_off = 64,
+					.save = 7 << OP_SAVE_KEPT_SHIFT };
+	const struct op_rule same = { .cfa = OP_CFA_SP,
+				      .cfa_off = 16,
+				      .save = OP_SAVE_KEPT_SAME << OP_SAVE_KEPT_SHIFT };
+	const struct op_rule unknown = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	const struct op_rule resolver = { .cfa = OP_CFA_REG,
+					  .cfa_off = 24 << 8 | OP_X86_RBX };
+	struct op_unwind u = walk_of(true);
+
+	stack[1] = STACK_AT + 800;
+	stack[7] = CODE_AT + 0x2000;
+	stack[9] = CODE_AT + 0x3000;
+	stack[(800 + 24) / 8 - 1] = CODE_AT + 0x4000;
+	CHECK_INT(op_arch_apply(&u, &callee), OP_NEXT_CONTINUE);
+	CHECK_INT(op_arch_apply(&u, &same), OP_NEXT_CONTINUE);
+	CHECK_INT(op_arch_apply(&u, &resolver), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CODE_AT + 0x4000);
+	CHECK_INT(u.sp, STACK_AT + 800 + 24);
+	/* where one frame between does not say, it is not known */
+	u = walk_of(true);
+	stack[1] = CODE_AT + 0x2000;
+	CHECK_INT(op_arch_apply(&u, &unknown), OP_NEXT_CONTINUE);
+	CHECK_INT(op_arch_apply(&u, &resolver), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_leaf_rule);
+}
+
+static void run(void (*test)(void))
+{
+	CHECK_OK(op_arena_new(&arena_ops, NULL, 1 << 20, &arena));
+	input.arena = arena;
+	test();
+	arena = op_arena_free(arena);
+}
+
+#define TEST(name)                                                                       \
+	static void run_##name(void)                                                     \
+	{                                                                                \
+		run(test_##name);                                                        \
+	}
+TEST(leaf)
+TEST(pushes)
+TEST(every_call)
+TEST(call_elsewhere)
+TEST(frame_record)
+TEST(pushed_fp)
+TEST(none)
+TEST(zero_return)
+TEST(kept_register)
+
+TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
+	  { "every_call", run_every_call }, { "elsewhere", run_call_elsewhere },
+	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
+	  { "none", run_none }, { "zero_return", run_zero_return },
+	  { "kept_register", run_kept_register })
