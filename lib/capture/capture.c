@@ -228,6 +228,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 				   .left = OP_RECORDS_A_POLL };
 	struct epoll_event events[EPOLL_EVENTS];
 	uint64_t sideband;
+	uint64_t begin_ns;
 	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
 	int i;
 
@@ -239,11 +240,14 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	sideband = op_sideband_drain(c, processes);
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
+	begin_ns = op_clock_monotonic_ns();
 	c->consume = &consume;
 	n = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
 	if (op_sampler_take_lost(sampler))
 		op_capture_next_window(c);
+	if (n == 0)
+		op_processes_records_read(processes, begin_ns);
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,

@@ -380,6 +380,11 @@ void op_processes_forked(struct op_processes *p)
 	p->forked = true;
 }
 
+void op_processes_records_read(struct op_processes *p, uint64_t time_ns)
+{
+	p->read_ns = time_ns;
+}
+
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)
 {
 	const struct op_images *images = &p->executables.images;

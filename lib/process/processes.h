@@ -94,6 +94,8 @@ void op_processes_on_lost(struct op_processes *p);
 /* Publish what changed; give back what is no longer needed. Call after each batch of
  * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
+/* All records that were made before @time_ns were read: what only they could need may go. */
+void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
 /* Does work wait for its time? */
 bool op_processes_waiting(const struct op_processes *p);
 /* When op_processes_settle() is to be called again at the latest; 0: any time. */

@@ -466,8 +466,7 @@ void op_publish_expire(struct op_processes *p)
 {
 	struct op_generation *g;
 
-	while ((g = TAILQ_FIRST(&p->retired)) &&
-	       p->now_ns >= g->replaced_ns + OP_PROCESS_KEEP_NS)
+	while ((g = TAILQ_FIRST(&p->retired)) && op_process_is_over(p, g->replaced_ns))
 		remove_generation(p, g);
 }
 

@@ -83,7 +83,8 @@ struct op_processes {
 	struct op_memberships memberships;
 	size_t perfmaps; /* open */
 	uint64_t unseen;
-	uint64_t now_ns; /* of the last settle or record */
+	uint64_t now_ns;  /* of the last settle or record */
+	uint64_t read_ns; /* records up to here were read; 0: not told */
 	size_t alive;
 	size_t kept; /* ended, in by_pid still */
 	uint32_t next_generation;
@@ -93,6 +94,15 @@ struct op_processes {
 	uint64_t fallback_after_ns;
 	bool forked;
 };
+
+/* Is the time over for which what ended or was replaced at @ns is kept? Not before the
+ * records of then were read: a busy machine may let us wait. */
+static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
+{
+	uint64_t read_ns = p->read_ns ? p->read_ns : p->now_ns;
+
+	return (read_ns < p->now_ns ? read_ns : p->now_ns) >= ns + OP_PROCESS_KEEP_NS;
+}
 
 /* lists.c: the lists a living process stands in: to be published, waiting for a runtime, by
  * use. */

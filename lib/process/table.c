@@ -133,8 +133,7 @@ void op_table_expire(struct op_processes *p)
 {
 	struct op_proc *proc;
 
-	while ((proc = TAILQ_FIRST(&p->ended)) &&
-	       p->now_ns >= proc->ended_ns + OP_PROCESS_KEEP_NS)
+	while ((proc = TAILQ_FIRST(&p->ended)) && op_process_is_over(p, proc->ended_ns))
 		expire(p, proc);
 }
 

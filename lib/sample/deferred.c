@@ -14,7 +14,6 @@
 enum {
 	/* Tables made for one record: executables on one stack that no sample met before. */
 	ROUNDS_MAX = 64,
-	STILL_BYTES = 4096, /* compared at a time */
 };
 
 /*
@@ -139,27 +138,20 @@ static bool is_cut(const struct walk *w)
 }
 
 /*
- * Does the outermost frame that the copy has stand where it stood? The stack's memory from
- * the return address into it up to the copy's end is compared with what is there now: the
- * thread has not left that frame, or what it left is not written over.
+ * Is the thread still in the call that the outermost frame of the copy was in? The return
+ * address of that call, which stands below the frame, is compared with what is there now.
  */
 static bool still_there(const struct walk *w, uint64_t end_sp)
 {
 	const struct copy *c = &w->copy;
-	uint8_t now[STILL_BYTES];
-	size_t from;
-	size_t len;
+	uint64_t then;
+	uint64_t now;
 
-	if (end_sp < c->sp + sizeof(uint64_t) || end_sp - c->sp > c->len)
+	if (end_sp - c->sp > c->len || end_sp - c->sp < sizeof(then))
 		return false;
-	from = (size_t)(end_sp - c->sp) - sizeof(uint64_t);
-	for (; from < c->len; from += len) {
-		len = OP_MIN(sizeof(now), c->len - from);
-		if (op_memory_read(c->live, c->sp + from, now, len) < 0 ||
-		    memcmp(now, c->bytes + from, len) != 0)
-			return false;
-	}
-	return true;
+	memcpy(&then, c->bytes + (end_sp - c->sp) - sizeof(then), sizeof(then));
+	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
+	       now == then;
 }
 
 /* The stack goes on above the copy: read it as it is now, if it is as it was. */

@@ -422,15 +422,20 @@ static void test_missing_table_above_the_copy(void)
 	world_deinit(&w);
 }
 
-/* The sample is taken in the frame that calls this, and comes while that frame stands. */
-KEEP_FRAME static int sample_here(struct world *w, volatile uint8_t *change)
+static void add_snapshot(struct world *w)
+{
+	CHECK_OK(world_first_sample(w, self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+}
+
+/* The sample comes while the frame that calls this is in this very call; or, with no @w, is
+ * left for later. */
+KEEP_FRAME static int sample_here(struct world *w)
 {
 	int x = level_one(0);
 
-	if (change)
-		change[0] = (uint8_t)~change[0];
-	CHECK_OK(world_first_sample(w, self(), &snapshot.registers, snapshot.stack,
-				    snapshot.len));
+	if (w)
+		add_snapshot(w);
 	return x;
 }
 
@@ -442,7 +447,9 @@ KEEP_FRAME static int deep_frame(struct world *w, bool moved)
 
 	big[0] = 1;
 	big[sizeof(big) - 1] = 2;
-	x = sample_here(w, moved ? big : NULL);
+	x = sample_here(moved ? NULL : w);
+	if (moved)
+		add_snapshot(w);
 	return x + big[0];
 }
 
@@ -731,6 +738,33 @@ static void test_exit_keeps_for_late_records(void)
 	world_deinit(&w);
 }
 
+/* Records that wait for long to be read find their process all the same. */
+static void test_records_are_read_late(void)
+{
+	const uint64_t word = world_exact((const void *)known_function);
+	uint32_t child = 0x7ffffff0;
+	uint32_t generation;
+	uint64_t end_ns;
+	struct world w;
+
+	world_init(&w, NULL);
+	learn_self(&w);
+	op_processes_on_fork(w.p, child, self(), ++w.now_ns);
+	world_settle(&w, 0);
+	generation = world_generation(&w, child);
+	op_processes_records_read(w.p, w.now_ns);
+	end_ns = w.now_ns + 100;
+	op_processes_on_exit(w.p, child, end_ns);
+	world_settle(&w, OP_PROCESS_KEEP_NS + SECOND);
+	CHECK_OK(world_late_sample(&w, child, generation, end_ns - 1, &word, 1));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	op_processes_records_read(w.p, w.now_ns);
+	world_settle(&w, SECOND);
+	CHECK_OK(world_late_sample(&w, child, generation, end_ns - 1, &word, 1));
+	CHECK_INT(world_resource(&w)->executable_name, 0);
+	world_deinit(&w);
+}
+
 static void test_reused_pid_is_another(void)
 {
 	const uint64_t word = world_exact((const void *)known_function);
@@ -979,6 +1013,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "exec", test_exec_changes_everything },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "before-exec", test_first_sample_before_exec },
+	  { "read-late", test_records_are_read_late },
 	  { "before-exit", test_first_sample_before_exit },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
 	  { "room", test_limit_makes_room }, { "pause", test_lost_events_pause },
