@@ -105,6 +105,8 @@ int session_run(struct otelprof *p, const struct options *o, double window, bool
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
 void print_accounting(FILE *f, struct otelprof *p);
+/* What became of the stacks: complete, cut, broken by reason. */
+void print_stacks(FILE *f, struct otelprof *p);
 uint64_t dropped_sum(const struct otelprof_stats *st);
 /* Say why there is no sample. Returns STATUS_FAILED. */
 int fail_no_samples(struct otelprof *p, const struct options *o);

@@ -175,6 +175,8 @@ static int report(const struct record *rec, struct otelprof *p, int status)
 		note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
 	if (dropped_sum(&st) || rec->o.verbose)
 		print_accounting(stderr, p);
+	if (rec->o.verbose)
+		print_stacks(stderr, p);
 	return status;
 }
 

@@ -210,6 +210,27 @@ void print_accounting(FILE *f, struct otelprof *p)
 	(void)fputc('\n', f);
 }
 
+static void print_reason(void *userdata, const char *name, const char *sentence,
+			 uint64_t count)
+{
+	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
+}
+
+void print_stacks(FILE *f, struct otelprof *p)
+{
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st);
+	if (otelprof_get_stats(p, &st) < 0)
+		return;
+	(void)fprintf(f,
+		      "stacks: complete %" PRIu64 ", cut %" PRIu64 ", broken %" PRIu64
+		      "%s\n",
+		      st.stacks_complete, st.stacks_truncated, st.stacks_broken,
+		      st.stacks_broken ? ":" : "");
+	(void)otelprof_unwind_errors(p, print_reason, f);
+}
+
 static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
 {
 	char *text = userdata;

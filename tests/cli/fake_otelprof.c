@@ -287,8 +287,7 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 			   void *userdata)
 {
 	(void)p;
-	(void)fn;
-	(void)userdata;
+	fn(userdata, "native_no_rule", "There is no rule.", 3);
 	return 0;
 }
 

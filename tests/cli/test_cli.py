@@ -257,6 +257,13 @@ class Export(unittest.TestCase):
         r = run('export', '-d', '0.2', '--spill-dir', '/x', '--protocol', 'http/protobuf')
         self.assertIn('fake: http - compression 0 spill /x\n', r.stderr)
 
+    def test_stacks_end_a_verbose_recording(self):
+        for args, told in ([], False), (['-v'], True):
+            r = run('record', '-d', '0.2', '-o', '/dev/null', '--format', 'folded', *args)
+            lines = r.stderr.splitlines()
+            self.assertEqual(lines[-2].startswith('stacks: complete'), told, r.stderr)
+            self.assertEqual('3  native_no_rule: There is no rule.' in lines[-1], told)
+
     def test_accounting_is_the_last_line(self):
         r = run('export', '-d', '0.2', mode='drop')
         self.assertEqual(r.stderr.splitlines()[-1],
