@@ -41,7 +41,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 		c->exec_ns = op_clock_monotonic_ns();
 		if (op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, c->exec_ns);
-		return 0;
+		return --k->left ? 0 : RING_STOP;
 	}
 	/* The events that explain it may have come after the side-band was last read. */
 	if (type == OP_RECORD_REQUEST ||

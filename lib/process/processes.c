@@ -148,6 +148,8 @@ int op_processes_warm(struct op_processes *p, uint32_t pid)
 		proc = op_table_learn(p, pid); /* the scan has not come to it */
 	if (!proc || !proc->layout || !proc->program)
 		return -ESRCH;
+	/* what is lazy is found out by this */
+	(void)op_publish(p, proc, false);
 	for (i = 0; i < proc->layout->len; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
 
