@@ -29,6 +29,8 @@ VERSIONS = ["8", "11", "17", "21", "25"]
 SHARES = {"Known.leafA": 0.5, "Known.leafB": 0.3, "Known.leafC": 0.2}
 EXACT = 0.99
 LEAF_POINTS = 1.0
+# A share's standard deviation is 50 points over the root of the number of samples, at most.
+NOISE = 3 * 50
 OTHERS_MOST = 0.05  # of the samples: between two leaves, and setting a scene up
 MIN_SAMPLES = 500
 SAMPLES_ENOUGH = 7000
@@ -247,8 +249,9 @@ def judge(count, result, scenes):
         known = max(sum(count.leaves.values()), 1)
         error = max(abs(count.leaves.get(name, 0) / known - share) * 100
                     for name, share in SHARES.items())
-        result.need(error <= LEAF_POINTS, "leaf error %.2f points (at most %.1f): %s" % (
-            error, LEAF_POINTS, " ".join("%s %.1f %%" % (name[-1], n * 100 / known)
+        most = max(LEAF_POINTS, NOISE / known ** 0.5)
+        result.need(error <= most, "leaf error %.2f points (at most %.1f): %s" % (
+            error, most, " ".join("%s %.1f %%" % (name[-1], n * 100 / known)
                                          for name, n in sorted(count.leaves.items()))))
     if result.problems:
         for text, n in sorted(count.wrong.items(), key=lambda x: -x[1])[:4]:
