@@ -29,18 +29,21 @@ static inline uint64_t load(const uint8_t *p, size_t n)
 uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
 	const uint8_t *p = bytes;
-	uint64_t h = fold(seed ^ K0, K1 ^ len);
+	/* Both factors have a secret part: a factor that can be made 0 would take away all that
+	 * came before it. */
+	const uint64_t secret = op_hash_u64(seed ^ K1) ^ K1;
+	uint64_t h = fold(seed ^ K0, secret ^ len);
 	size_t left = len;
 
 	while (left >= 16) {
-		h = fold(load(p, 8) ^ K0 ^ h, load(p + 8, 8) ^ K1);
+		h = fold(load(p, 8) ^ K0 ^ h, load(p + 8, 8) ^ secret);
 		p += 16;
 		left -= 16;
 	}
 	if (left) {
 		size_t first = left < 8 ? left : 8;
 
-		h = fold(load(p, first) ^ K0 ^ h, load(p + first, left - first) ^ K1);
+		h = fold(load(p, first) ^ K0 ^ h, load(p + first, left - first) ^ secret);
 	}
 	return op_hash_u64(h);
 }
@@ -80,10 +83,15 @@ uint64_t op_random_next(uint64_t *state)
 	return *state;
 }
 
+static inline size_t home_of(const struct op_map64 *m, uint64_t key)
+{
+	return fold(key ^ m->seed, K0 ^ (m->seed >> 7)) & m->mask;
+}
+
 /* The slot of @key, or the free slot where it would go. There is always a free slot. */
 static size_t map64_slot(const struct op_map64 *m, uint64_t key)
 {
-	size_t i = op_hash_u64(key) & m->mask;
+	size_t i = home_of(m, key);
 
 	while (m->used[i] && m->keys[i] != key)
 		i = (i + 1) & m->mask;
@@ -105,7 +113,11 @@ bool op_map64_get(const struct op_map64 *m, uint64_t key, uint64_t *ret)
 
 static int map64_resize(struct op_map64 *m, size_t slots)
 {
-	struct op_map64 grown = { .mask = slots - 1, .len = m->len };
+	struct op_map64 grown = {
+		.seed = m->seed ? m->seed : op_hash_seed(),
+		.mask = slots - 1,
+		.len = m->len,
+	};
 	size_t i;
 
 	grown.keys = malloc(slots * sizeof(*grown.keys));
@@ -163,7 +175,7 @@ bool op_map64_remove(struct op_map64 *m, uint64_t key)
 	m->len--;
 	/* Close the gap: move back each follower that may stand at or before it. */
 	for (j = (i + 1) & m->mask; m->used[j]; j = (j + 1) & m->mask) {
-		size_t home = op_hash_u64(m->keys[j]) & m->mask;
+		size_t home = home_of(m, m->keys[j]);
 
 		if (((j - home) & m->mask) < ((j - i) & m->mask))
 			continue;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A well-mixed 64-bit hash of @len bytes. */
+/* A well-mixed 64-bit hash of @len bytes. With a random @seed no bytes are known to meet. */
 uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed);
 
 /* FNV-1a with 128 bits, most significant byte first: ids that other tools compute too. */
@@ -37,7 +37,10 @@ uint64_t op_hash_seed(void);
  * (op_hash_seed()) tells all that follow: not for secrets. */
 uint64_t op_random_next(uint64_t *state);
 
+/* Its keys are mixed with a random number of its own: which of them meet in one place cannot
+ * be known from outside. */
 struct op_map64 {
+	uint64_t seed;
 	uint64_t *keys;
 	uint64_t *values;
 	uint8_t *used;

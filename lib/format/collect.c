@@ -210,7 +210,8 @@ static bool location_equal(const void *elements, uint32_t i, const void *key)
 static int add_location(struct op_collect *c, struct location_key *k, uint32_t *ret)
 {
 	uint32_t hash = hash_of(c, k->lines, k->location.lines_len * sizeof(*k->lines)) ^
-			(uint32_t)op_hash_u64(k->location.address + k->location.mapping);
+			(uint32_t)op_hash_u64(
+				(k->location.address + k->location.mapping) ^ c->seed);
 	uint32_t i = op_index_find(&c->location_index, hash, c, k, location_equal);
 	struct op_collect_location *l;
 
@@ -286,7 +287,8 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 	uint32_t hash =
 		hash_of(c, k->numbers, k->stack.locations_len * sizeof(uint32_t)) ^
 		(uint32_t)op_hash_u64((uint64_t)k->stack.thread_id << 32 ^
-				      (uint64_t)k->stack.process << 8 ^ k->stack.kind);
+				      (uint64_t)k->stack.process << 8 ^ k->stack.kind ^
+				      c->seed);
 	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
 	struct op_collect_stack *s;
 

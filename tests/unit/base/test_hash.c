@@ -53,6 +53,58 @@ static void test_map64_against_a_plain_array(void)
 	CHECK(!op_map64_get(&m, 1, &(uint64_t){ 0 }));
 }
 
+/* Keys that one map has in one place are not so in another: nobody outside can know them. */
+static void test_map64_has_a_seed(void)
+{
+	enum {
+		SLOTS = 1 << 14,
+		NEAR = 64
+	};
+	struct op_map64 known = { 0 };
+	struct op_map64 m = { 0 };
+	uint64_t key;
+	size_t far = 0;
+	size_t at;
+	int i;
+
+	for (i = 0; i < SLOTS / 2; i++)
+		CHECK_OK(op_map64_put(&known, (uint64_t)i << 20, 0));
+	for (i = 0; i < SLOTS / 2; i++)
+		CHECK_OK(op_map64_put(&m, UINT64_MAX - (uint64_t)i, 0));
+	CHECK_INT(known.mask, m.mask);
+	CHECK(known.seed && m.seed && known.seed != m.seed);
+	/* Those next to each other in the one ... */
+	op_map64_clear(&m);
+	for (at = 0, i = 0; at < NEAR; at++) {
+		if (!known.used[at])
+			continue;
+		key = known.keys[at];
+		CHECK_OK(op_map64_put(&m, key, 1));
+		i++;
+	}
+	CHECK(i > NEAR / 4);
+	/* ... are all over the other. */
+	for (at = 0; at <= m.mask; at++)
+		far += m.used[at] && (at > m.mask / 4);
+	CHECK(far > (size_t)i / 4);
+	op_map64_clear(&known);
+	op_map64_clear(&m);
+}
+
+/* With a fixed factor such a block takes away all before it, whatever the seed. */
+static void test_bytes_cannot_be_made_to_meet(void)
+{
+	uint64_t block[8] = { 1, 2, 3, UINT64_C(0xbf58476d1ce4e5b9), 5, 6, 7, 8 };
+	uint64_t other[8];
+
+	memcpy(other, block, sizeof(block));
+	other[0] = 99;
+	CHECK(op_hash_bytes(block, sizeof(block), 42) !=
+	      op_hash_bytes(other, sizeof(other), 42));
+	CHECK(op_hash_bytes(block, sizeof(block), 42) !=
+	      op_hash_bytes(block, sizeof(block), 43));
+}
+
 static bool equal_int(const void *elements, uint32_t i, const void *key)
 {
 	return ((const int *)elements)[i] == *(const int *)key;
@@ -119,7 +171,8 @@ static void test_fnv128a(void)
 	CHECK(memcmp(h, a, sizeof(h)) == 0);
 }
 
-TEST_MAIN({ "fnv128a", test_fnv128a },
+TEST_MAIN({ "seed", test_map64_has_a_seed },
+	  { "meet", test_bytes_cannot_be_made_to_meet }, { "fnv128a", test_fnv128a },
 	  { "map64_against_a_plain_array", test_map64_against_a_plain_array },
 	  { "index_finds_by_content", test_index_finds_by_content },
 	  { "bytes_of_every_length_differ", test_bytes_of_every_length_differ })
