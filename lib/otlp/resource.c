@@ -146,11 +146,11 @@ static void put_options(struct builder *b, const struct op_otlp_options *options
 {
 	size_t i;
 
-	for (i = 0; i < options->attributes_len && b->len < OP_ARRAY_SIZE(b->list); i++) {
+	for (i = 0; i < options->attributes_len && i < OP_RESOURCE_ATTRIBUTES_MAX; i++) {
 		const struct op_otlp_attribute *a = &options->attributes[i];
 
-		/* What a process says of itself stands; text that is not UTF-8 would make
-		 * backends refuse the request. */
+		/* What is observed stands; text that is not UTF-8 would make backends refuse
+		 * the request. */
 		if (!a->key[0] || has_key(b, a->key) ||
 		    !op_utf8_valid(a->key, strlen(a->key)) ||
 		    !op_utf8_valid(a->value, strlen(a->value)))
@@ -180,8 +180,9 @@ int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
 	put_string(b, w, "container.name", r->container_name);
 	put_string(b, w, "k8s.pod.uid", r->pod_uid);
 	put_args(b, w, r->command_args);
-	put_attributes(b, w, r->attributes);
+	/* A process says nothing over what was observed, nor over what the operator set. */
 	put_options(b, options);
+	put_attributes(b, w, r->attributes);
 	m.attributes = b->list;
 	m.attributes_count = (pb_size_t)b->len;
 	m.dropped_attributes_count = b->dropped;

@@ -10,14 +10,15 @@
 
 /*
  * Observed from outside, or not the process's to say. telemetry.* tells who made the
- * profile, which is this library, not the SDK in the process. A '*' at the end stands for
+ * profile, which is this library, not the SDK in the process. k8s.* is the cluster's to say:
+ * a Collector finds it by container.id and k8s.pod.uid, and keeps what is there already. A '*' at the end stands for
  * anything.
  */
 static const char *const observed[] = {
 	"container.id",
 	"container.name",
 	"host.*",
-	"k8s.pod.uid",
+	"k8s.*",
 	"os.type",
 	"process.command*",
 	"process.environment_variable.*",

@@ -6,7 +6,8 @@
  * (dropped_attributes_count).
  *
  * A claim never stands for what is observed from outside: keys of process.*, container.id,
- * host.* and others are not taken, see op_attributes_put().
+ * host.*, k8s.* and others are not taken, see op_attributes_put(). Nor does it stand for what
+ * the configuration sets (otlp/resource.c).
  */
 #ifndef OP_RESOURCE_ATTRIBUTES_H
 #define OP_RESOURCE_ATTRIBUTES_H

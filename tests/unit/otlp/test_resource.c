@@ -105,8 +105,8 @@ static void test_claims(void)
 		STRING("team\0sred\0n\0i-5\0yes\0b1\0no\0b0\0half\0d3fe0000000000000\0"
 		       "service.name\0sother\0process.pid\0i2\0odd\0?x\0empty\0s\0");
 	m = encoded(&r, &options);
-	/* what it says of itself stands before the user's, what is observed before both */
-	CHECK_STR(text_of(&m, "team"), "red");
+	/* what the user sets stands before what it says of itself, what is observed before both */
+	CHECK_STR(text_of(&m, "team"), "users");
 	CHECK_STR(text_of(&m, "host.name"), "node");
 	CHECK_STR(text_of(&m, "service.name"), "shop");
 	CHECK_INT(find(&m, "process.pid")->value.int_value, 1);

@@ -109,10 +109,10 @@ static void test_what_is_observed_is_not_claimed(void)
 			       "k8s.pod.uid=x,process.executable.name=x,host.name=x,"
 			       "process.command_line=x,telemetry.sdk.name=x,"
 			       "process.environment_variable.HOME=x,host.id=x,os.type=x,"
-			       "process.runtime.name=yes,k8s.pod.name=yes,"
+			       "process.runtime.name=yes,k8s.pod.name=x,"
+			       "k8s.namespace.name=x,k8s.cluster.uid=x,"
 			       "container.image.name=yes,hostile=yes")),
-		  "hostile=syes;container.image.name=syes;k8s.pod.name=syes;"
-		  "process.runtime.name=syes;");
+		  "hostile=syes;container.image.name=syes;process.runtime.name=syes;");
 	CHECK_INT(last->dropped, 0);
 }
 
