@@ -61,6 +61,54 @@ static int make_directory(const char *path)
 	return mkdir(path, DIR_MODE) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+/* Somebody else who may write there may take requests away, or put in others. */
+static int check_directory(int fd, const char *path, mode_t others, struct op_log *log)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return op_fail(log, -errno, "spill_dir: cannot look at %s: %s", path,
+			       strerror(errno));
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return op_fail(
+			log, -EPERM,
+			"spill_dir: %s belongs to user %u: make it this user's (%u)",
+			path, (unsigned int)st.st_uid, (unsigned int)geteuid());
+	/* In a directory like /tmp only the owner of a name can replace it. */
+	if (st.st_mode & others && !(st.st_mode & S_ISVTX))
+		return op_fail(
+			log, -EPERM,
+			"spill_dir: others may write to %s (mode %04o): chmod go-w", path,
+			(unsigned int)(st.st_mode & 07777));
+	return 0;
+}
+
+static int check_parent(const char *dir, struct op_log *log)
+{
+	_cleanup_close_ int fd = op_open(dir, O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0)
+		return op_fail(log, fd, "spill_dir: cannot open %s: %s", dir,
+			       strerror(-fd));
+	return check_directory(fd, dir, S_IWGRP | S_IWOTH, log);
+}
+
+/* The destination's own: nobody else reads it, either. */
+static int check_own(const struct op_spill *s, struct op_log *log)
+{
+	struct stat st;
+	int err = check_directory(s->dir_fd, s->path, 0, log);
+
+	if (err < 0)
+		return err;
+	if (fstat(s->dir_fd, &st) < 0 || !(st.st_mode & (S_IRWXG | S_IRWXO)))
+		return 0;
+	return fchmod(s->dir_fd, DIR_MODE) < 0
+		       ? op_fail(log, -errno, "spill_dir: cannot chmod %s: %s", s->path,
+				 strerror(errno))
+		       : 0;
+}
+
 static int lock_directory(struct op_spill *s, struct op_log *log)
 {
 	s->lock_fd = op_openat(s->dir_fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW);
@@ -205,6 +253,9 @@ int op_spill_open(const char *dir, const char *target, struct op_log *log,
 	if (err < 0)
 		return op_fail(log, err, "spill_dir: cannot make %s: %s", dir,
 			       strerror(-err));
+	err = check_parent(dir, log);
+	if (err < 0)
+		return err;
 	err = make_directory(s->path);
 	if (err < 0)
 		return op_fail(log, err, "spill_dir: cannot make %s: %s", s->path,
@@ -213,7 +264,9 @@ int op_spill_open(const char *dir, const char *target, struct op_log *log,
 	if (s->dir_fd < 0)
 		return op_fail(log, s->dir_fd, "spill_dir: cannot open %s: %s", s->path,
 			       strerror(-s->dir_fd));
-	err = lock_directory(s, log);
+	err = check_own(s, log);
+	if (err == 0)
+		err = lock_directory(s, log);
 	if (err < 0)
 		return err;
 	err = scan(s, log, list);

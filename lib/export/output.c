@@ -17,6 +17,7 @@
 
 enum {
 	TEMP_NAME_TRIES = 16,
+	FILE_MODE = 0600,
 	COPY_BYTES = 1 << 30, /* sendfile(2) moves a little less than 2 GiB at once */
 };
 
@@ -130,7 +131,8 @@ int op_output_open(struct op_output *o)
 			return fd;
 		o->fd = fd;
 		o->temp = OP_TAKE_PTR(name);
-		return 0;
+		/* Profiles tell much of a host. */
+		return fchmod(fd, FILE_MODE) < 0 ? -errno : 0;
 	}
 	return -EEXIST;
 }

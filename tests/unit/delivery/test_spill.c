@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "delivery/spill.h"
 #include "delivery/spill_file.h"
 
 enum {
@@ -496,6 +497,39 @@ static void test_clean_up(void)
 	CHECK_INT(system(command), 0);
 }
 
+/* Who owns the directory or may write to it can take requests away and put in others. */
+static void test_foreign_directory_is_refused(void)
+{
+	const struct op_settings s = spilling("foreign");
+	struct op_spill_list list = { 0 };
+	struct op_spill *spill = NULL;
+	struct stat st;
+
+	CHECK(!mkdir(s.spill_dir, 0700) && !chmod(s.spill_dir, 0777));
+	CHECK_INT(op_spill_open(s.spill_dir, "x", NULL, &list, &spill), -EPERM);
+	/* As /tmp: others make names, and cannot take ours. */
+	CHECK(!chmod(s.spill_dir, 01777));
+	CHECK_OK(op_spill_open(s.spill_dir, "grpc://host:1", NULL, &list, &spill));
+	spill = op_spill_close(spill);
+	CHECK(!chmod(destination(&s), 0755));
+	CHECK_OK(op_spill_open(s.spill_dir, "grpc://host:1", NULL, &list, &spill));
+	spill = op_spill_close(spill);
+	CHECK(!stat(destination(&s), &st));
+	CHECK_INT(st.st_mode & 0777, 0700);
+	if (geteuid() == 0) {
+		CHECK(!chown(destination(&s), 1001, 1001));
+		CHECK_INT(
+			op_spill_open(s.spill_dir, "grpc://host:1", NULL, &list, &spill),
+			-EPERM);
+		CHECK(!chown(destination(&s), 0, 0) && !chmod(s.spill_dir, 0700) &&
+		      !chown(s.spill_dir, 1001, 1001));
+		CHECK_INT(
+			op_spill_open(s.spill_dir, "grpc://host:1", NULL, &list, &spill),
+			-EPERM);
+	}
+	CHECK(!spill);
+}
+
 TEST_MAIN({ "written_before_submit_returns", test_written_before_submit_returns },
 	  { "next_run_sends_them_in_order", test_next_run_sends_them_in_order },
 	  { "killed_loses_nothing_submitted", test_killed_loses_nothing_submitted },
@@ -508,4 +542,5 @@ TEST_MAIN({ "written_before_submit_returns", test_written_before_submit_returns 
 	  { "shared_with_one_that_delivers", test_shared_with_one_that_delivers },
 	  { "directory_that_cannot_be_is_refused",
 	    test_directory_that_cannot_be_is_refused },
+	  { "foreign_directory_is_refused", test_foreign_directory_is_refused },
 	  { "clean_up", test_clean_up })

@@ -101,6 +101,25 @@ static void write_file(const char *path, const char *text)
 #define FRAME_A "\0\0\0\3abc"
 #define FRAME_B "\0\0\0\2de"
 
+/* Profiles tell much of a host: whatever the umask, they are their owner's. */
+static void test_nobody_else_reads_it(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+	mode_t mask = umask(0);
+	struct stat st;
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 1);
+	CHECK_OK(op_exporters_flush(x, 0));
+	CHECK(!stat(path, &st));
+	CHECK_INT(st.st_mode & 0777, 0600);
+	(void)umask(mask);
+	remove_dir(&d);
+}
+
 static void test_frames_appear_at_flush(void)
 {
 	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
@@ -399,7 +418,8 @@ static void test_forked_child_leaves_the_file(void)
 	remove_dir(&d);
 }
 
-TEST_MAIN({ "frames_appear_at_flush", test_frames_appear_at_flush },
+TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
+	  { "frames_appear_at_flush", test_frames_appear_at_flush },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
