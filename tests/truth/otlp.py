@@ -25,6 +25,7 @@ class Frame:
     file: str = ""
     line: int = 0
     type: str = ""  # profile.frame.type
+    guessed: bool = False  # otelprof.frame.guessed: found with no unwind data
     address: int = 0
     mapping: str = ""  # its file name
     mapping_attributes: dict = field(default_factory=dict)
@@ -296,6 +297,7 @@ class Request:
             frames.append(Frame(names[0] or names[1], names[1], names[2], int_of(line, 2)))
         for frame in frames or [Frame()]:
             frame.type = attributes.get("profile.frame.type", "")
+            frame.guessed = "otelprof.frame.guessed" in attributes
             frame.address = address
             frame.mapping = mapping
             frame.mapping_attributes = mapping_attributes
