@@ -18,6 +18,7 @@ without=
 # /proc/PID/exe of such a program, and of its children, is valgrind.
 without="$without test_symbols/every_function_of_nm"
 without="$without test_processes/exec test_processes/exit test_processes/fork"
+without="$without test_processes/before-exec test_processes/before-exit test_processes/read-late"
 # valgrind 3.19 does not know openat2(2), by which debug files and perf maps are opened.
 without="$without test_symbols/debuglink test_symbols/build_id_directory"
 without="$without test_processes/anon"
