@@ -31,12 +31,11 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 {
 	struct op_capture *c = ctx;
 	struct consume *k = c->consume;
-	const struct op_exec_record *exec = data;
 	const struct op_record *record = data;
 	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
 	int r;
 
-	if (size >= sizeof(*exec) && exec->header.type == OP_RECORD_EXEC) {
+	if (type == OP_RECORD_EXEC) {
 		/* its events have come, too: what it is can be found out now */
 		c->exec_ns = op_clock_monotonic_ns();
 		if (op_sideband_drain(c, k->processes))

@@ -79,8 +79,6 @@ struct op_kind {
 
 /* The kind of @event, or NULL. */
 const struct op_kind *op_kind_of(uint32_t event);
-/* The same by its name of @len bytes. */
-const struct op_kind *op_kind_by_name(const char *name, size_t len);
 /* All, OP_KINDS of them, by number. */
 const struct op_kind *const *op_kinds(void);
 
