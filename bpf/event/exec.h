@@ -2,7 +2,9 @@
 /*
  * A process that executed a new program is no longer what its tables describe. Its entry is
  * removed at once, so that samples taken before user space has heard of it come with
- * registers and stack instead of being walked by the tables of the old program.
+ * registers and stack instead of being walked by the tables of the old program. A child has
+ * what its parent has mapped: it is walked by its parent's tables until user space has heard
+ * of it.
  *
  * Of an interpreter user space is told at once: it starts up within some milliseconds, and
  * its first samples are to find it attached. Any other program waits for its first sample.
@@ -68,6 +70,29 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (op_is_interpreter((struct linux_binprm *)ctx->args[2]))
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
 				   BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_fork")
+int op_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	/* of the parent, which is the current task, and the child */
+	__u32 child = op_child_pid((struct task_struct *)ctx->args[1]);
+	struct op_process_key *key;
+	struct op_process_key copy;
+	__u32 pid;
+	__u32 tid;
+
+	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
+		return 0;
+	key = bpf_map_lookup_elem(&op_processes, &pid);
+	if (!key) {
+		/* what is left of an earlier process of that number */
+		bpf_map_delete_elem(&op_processes, &child);
+		return 0;
+	}
+	copy = *key;
+	bpf_map_update_elem(&op_processes, &child, &copy, 0);
 	return 0;
 }
 

@@ -6,10 +6,19 @@
 #include "bpf/event/count.h"
 #include "bpf/event/named.h"
 #include "bpf/event/slot.h"
+#include "bpf/event/task.h"
 
 enum {
 	OP_PAGE_BYTES = 4096,
+	/* Words of a record beside registers and a copy of the stack. */
+	OP_RESUME_WORDS_MAX = 512,
+	OP_COPY_NS = 100000000, /* of a process and CPU, beside the first ones */
 };
+
+_Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_registers) +
+			       OP_STACK_COPY_BYTES <=
+		       OP_WORDS_MAX * 8,
+	       "a slot's words take it all");
 
 /* Send the slot's record with its words. */
 static __always_inline void op_send_sample(struct op_slot *slot)
@@ -25,8 +34,7 @@ static __always_inline void op_send_sample(struct op_slot *slot)
 	r->user_words = (__u16)(u->words - u->words_user);
 	bytes = sizeof(*r) + u->words * 8;
 	if (u->end == OP_END_UNKNOWN) {
-		bytes = sizeof(*r) + u->words_user * 8 + sizeof(struct op_registers) +
-			r->stack_bytes;
+		bytes += sizeof(struct op_registers) + r->stack_bytes;
 		flags = BPF_RB_FORCE_WAKEUP; /* to be walked while its process lives */
 	}
 	op_platform_bound(bytes);
@@ -40,27 +48,74 @@ static __always_inline void op_send_sample(struct op_slot *slot)
 				   : OP_COUNT_OUTPUT);
 }
 
+/* May this process have its stack copied once more? */
+static __always_inline bool op_may_copy(const struct op_slot *slot)
+{
+	const struct op_record *r = &slot->record;
+	__u32 i = r->pid & (OP_COPIERS - 1);
+	struct op_copier *c = bpf_map_lookup_elem(&op_copiers, &i);
+	__u64 earned;
+
+	if (!c || slot->named)
+		return true;
+	earned = (r->time_ns - c->time_ns) / OP_COPY_NS;
+	if (c->pid != r->pid || c->time_ns > r->time_ns || earned > OP_COPIES_MAX)
+		earned = OP_COPIES_MAX;
+	if (c->pid != r->pid)
+		c->left = 0;
+	if (earned)
+		c->time_ns = r->time_ns;
+	c->pid = r->pid;
+	c->left += (__u32)earned;
+	if (c->left > OP_COPIES_MAX)
+		c->left = OP_COPIES_MAX;
+	if (!c->left)
+		return false;
+	c->left--;
+	return true;
+}
+
+/* The registers from which the walk goes on in user space: where it stands, if that is not
+ * far from its leaf in words, or else from its leaf. */
+static __always_inline void op_resume_registers(struct op_slot *slot)
+{
+	struct op_unwind *u = &slot->unwind;
+
+	if (u->words == u->words_user || u->words > OP_RESUME_WORDS_MAX) {
+		u->words = u->words_user;
+		u->frames = 0;
+		return;
+	}
+	slot->registers.pc = u->pc;
+	slot->registers.sp = u->sp;
+	slot->registers.fp = u->fp;
+	slot->registers.lr = u->lr;
+	bpf_probe_read_kernel(slot->registers.reg, sizeof(slot->registers.reg), u->reg);
+	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
+}
+
 /*
- * Put the registers and the top of the user's stack into the record, for user space to
- * walk: the process, or a table it needs, is not known yet.
+ * Put registers and the stack above them into the record, for user space to walk on: the
+ * process, or a table it needs, is not known yet.
  */
 static __always_inline void op_copy_stack(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
-	__u32 at = u->words_user;
-	__u64 sp = slot->registers.sp;
 	__u32 bytes;
+	__u64 sp;
+	__u32 at;
 	__u8 *to;
 	int i;
 
+	op_resume_registers(slot);
+	sp = slot->registers.sp;
+	at = u->words;
 	op_platform_bound(at);
-	if (at > OP_KERNEL_FRAMES_MAX)
+	if (at > OP_RESUME_WORDS_MAX)
 		return;
 	to = (__u8 *)&slot->word[at];
 	bpf_probe_read_kernel(to, sizeof(slot->registers), &slot->registers);
 	to += sizeof(slot->registers);
-	u->words = u->words_user;
-	u->frames = 0;
 	/* The stack may end at any page: up to the first boundary, then page by page. */
 	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
 	if (bpf_probe_read_user(to, bytes, (void *)sp))
@@ -75,6 +130,21 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 	slot->record.stack_bytes = (__u16)bytes;
 }
 
+/* Is the user's stack unreadable because execve(2) has let go of it? The registers are the
+ * old program's still. */
+static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
+{
+	__u32 end = slot->unwind.end;
+
+	if (end == OP_END_UNKNOWN
+		    ? slot->record.stack_bytes != 0
+		    : end != OP_ERROR_native_read_cfa && end != OP_ERROR_native_read_ra &&
+			      end != OP_ERROR_native_read_fp &&
+			      end != OP_ERROR_native_no_rule)
+		return false;
+	return op_task_in_exec(op_current_task());
+}
+
 /* The walk ended, or never began: complete the record, send it and release the slot. */
 static __always_inline int op_finish(struct op_slot *slot)
 {
@@ -82,13 +152,20 @@ static __always_inline int op_finish(struct op_slot *slot)
 
 	/* A pc in no mapping may be in one that user space is about to hear of; but not
 	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
-	if (u->end == OP_ERROR_native_no_mapping && !u->guessed)
+	if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))
+		u->end = OP_ERROR_native_no_copy;
+	else if (u->end == OP_ERROR_native_no_mapping && !u->guessed && op_may_copy(slot))
 		u->end = OP_END_UNKNOWN;
 	if (u->end == OP_END_UNKNOWN && slot->named) {
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
 	} else if (u->end == OP_END_UNKNOWN) {
 		op_copy_stack(slot);
+	}
+	if (op_stack_is_gone(slot)) {
+		u->end = OP_END_NO_USER;
+		u->words = u->words_user;
+		u->frames = 0;
 	}
 	op_count_end(slot->record.event, u->end);
 	if (slot->named)

@@ -89,4 +89,28 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 	return *ret_pid != 0;
 }
 
+/* Is the task in execve(2)? Its user registers are of a program whose memory may be gone. */
+static __always_inline bool op_task_in_exec(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->in_execve))
+		return false;
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
+/* The number of the process that @child is the first task of, as above; 0: it is a thread, or
+ * has none. */
+static __always_inline __u32 op_child_pid(struct task_struct *child)
+{
+	struct op_control *control = op_control();
+	__u32 tgid = BPF_CORE_READ(child, tgid);
+
+	if ((__u32)BPF_CORE_READ(child, pid) != tgid || !control)
+		return 0;
+	if (!op_settings.pid_namespace)
+		return tgid;
+	if (!control->pid_level)
+		return 0;
+	return op_pid_at(BPF_CORE_READ(child, thread_pid), control->pid_level);
+}
+
 #endif

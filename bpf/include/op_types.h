@@ -303,10 +303,17 @@ struct op_record_header {
 	__u32 bytes; /* of the whole record */
 };
 
+/* What the registers of a walk that is to be resumed are. */
+enum op_resumed {
+	OP_RESUMED_CALLER = 0,
+	OP_RESUMED_EXACT = 1, /* pc was interrupted: below a signal */
+};
+
 /*
  * OP_RECORD_SAMPLE. After it stand `kernel_count` words (leaf first), then `user_words` words
- * (leaf first); or, where end is OP_END_UNKNOWN, a struct op_registers and `stack_bytes`
- * bytes of stack from its sp.
+ * (leaf first); where end is OP_END_UNKNOWN, after them a struct op_registers and
+ * `stack_bytes` bytes of stack from its sp. With user words those are of the frame that the
+ * walk came to and could not leave, which is not among the words.
  */
 struct op_record {
 	struct op_record_header header;
@@ -325,7 +332,7 @@ struct op_record {
 	__u16 event; /* enum op_event */
 	__u16 stack_bytes;
 	__u16 detail; /* what the kind tells its samples apart by, such as enum op_page_fault */
-	__u16 reserved0;
+	__u16 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed */
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */
@@ -439,6 +446,20 @@ struct op_settings {
 
 enum {
 	OP_SLOTS_MAX = 4, /* a task, and what may interrupt it and each other */
+};
+
+/* ---- copies of stacks ---- */
+enum {
+	OP_COPIERS = 64, /* processes, by their number modulo that */
+	OP_COPIES_MAX = 64,
+};
+
+/* A process that has its stack copied at its samples, on one CPU. A copy that does not help
+ * is made again: so each process has a few at once and then ten a second. */
+struct op_copier {
+	__u64 time_ns; /* of the last one that was earned */
+	__u32 pid;
+	__u32 left;
 };
 
 /* ---- filter ---- */

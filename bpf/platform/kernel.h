@@ -108,6 +108,7 @@ struct linux_binprm {
 
 struct task_struct {
 	unsigned int flags;
+	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
 	void *stack;

@@ -70,6 +70,14 @@ struct {
 	__uint(max_entries, 1 << 20); /* * ring_bytes */
 } op_ring SEC(".maps");
 
+/* How many copies of its stack a process may cause still: a value for each CPU, by pid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OP_COPIERS);
+	__type(key, __u32);
+	__type(value, struct op_copier);
+} op_copiers SEC(".maps");
+
 /* Two filters; op_control.filter_active says which is in force. User space writes the
  * other. */
 struct {

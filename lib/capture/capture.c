@@ -45,8 +45,9 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	/* The events that explain it may have come after the side-band was last read. */
 	if (type == OP_RECORD_REQUEST ||
 	    (type == OP_RECORD_SAMPLE && size >= sizeof(*record) &&
-	     record->end == OP_END_UNKNOWN)) {
-		k->unknown = true;
+	     (record->end == OP_END_UNKNOWN ||
+	      !op_processes_knows(k->processes, record->pid, record->generation)))) {
+		k->unknown |= type == OP_RECORD_REQUEST || record->end == OP_END_UNKNOWN;
 		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
@@ -106,6 +107,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 		return -ENOMEM;
 	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
 	c->exec_fd = c->exec_program = -1;
+	c->fork_fd = c->fork_program = -1;
 	memset(c->map, 0xff, sizeof(c->map)); /* -1 each */
 	memset(c->program, 0xff, sizeof(c->program));
 	c->config = *config;

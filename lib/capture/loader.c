@@ -179,6 +179,8 @@ static int load_base(struct op_capture *c)
 		return r;
 	r = op_object_want(object, "op_exec", BPF_PROG_TYPE_RAW_TRACEPOINT);
 	if (r == 0)
+		r = op_object_want(object, "op_fork", BPF_PROG_TYPE_RAW_TRACEPOINT);
+	if (r == 0)
 		r = set_max(object, OP_MAP_PROCESSES, c->config.max_processes);
 	if (r == 0)
 		r = set_max(object, OP_MAP_RING, op_loader_ring_bytes(c));
@@ -194,6 +196,8 @@ static int load_base(struct op_capture *c)
 		r = c->map[i] = op_object_map_fd(object, op_map_names[i]);
 	if (r >= 0)
 		r = c->exec_program = op_object_program_fd(object, "op_exec");
+	if (r >= 0)
+		r = c->fork_program = op_object_program_fd(object, "op_fork");
 	op_object_close(object);
 	return r < 0 ? r : 0;
 }
@@ -287,6 +291,19 @@ int op_loader_open(struct op_capture *c)
 	return r;
 }
 
+static void attach_fork(struct op_capture *c)
+{
+	/* Without the one above a child that executes would keep what it was given. */
+	if (c->exec_fd < 0)
+		return;
+	c->fork_fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork_program);
+	if (c->fork_fd < 0)
+		op_log(c->log, OP_LOG_DEBUG,
+		       "sched_process_fork cannot be followed (%s): samples just after a fork "
+		       "come with a copy of their stack; ignoring",
+		       strerror(-c->fork_fd));
+}
+
 void op_loader_attach(struct op_capture *c)
 {
 	c->exec_fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec_program);
@@ -295,12 +312,15 @@ void op_loader_attach(struct op_capture *c)
 		       "sched_process_exec cannot be followed (%s): samples just after an exec "
 		       "may lack user frames; ignoring",
 		       strerror(-c->exec_fd));
+	attach_fork(c);
 }
 
 void op_loader_close(struct op_capture *c)
 {
 	int i;
 
+	op_closep(&c->fork_fd);
+	op_closep(&c->fork_program);
 	op_closep(&c->exec_fd);
 	op_closep(&c->exec_program);
 	op_kinds_close(c);

@@ -58,6 +58,7 @@ enum op_map {
 	OP_MAP_COUNTERS,
 	OP_MAP_CONTROLS,
 	OP_MAP_RING,
+	OP_MAP_COPIERS,
 	OP_MAP_FILTERS,
 	OP_MAP_ANNOUNCED,
 	OP_MAP_REQUESTS,
@@ -99,8 +100,10 @@ struct op_capture {
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
-	int exec_program;		   /* forgets a process that executes; -1: none */
-	int exec_fd;			   /* its attachment, or -1 */
+	int exec_program; /* forgets a process that executes; -1: none */
+	int exec_fd;	  /* its attachment, or -1 */
+	int fork_program; /* gives a child what its parent has; -1: none */
+	int fork_fd;	  /* its attachment, or -1 */
 	OP_VEC(struct op_cpu_events) cpus; /* by number */
 	struct op_merge merge;		   /* of their side-bands, while it is drained */
 	uint64_t drained_ns; /* what happened before was read, as far as it was told */

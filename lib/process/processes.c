@@ -199,8 +199,11 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	from = op_table_find_alive(p, parent);
 	if (from)
 		op_lists_use(p, from);
-	if (op_table_add(p, pid, time_ns, &proc) < 0)
+	if (op_table_add(p, pid, time_ns, &proc) < 0) {
+		(void)p->config.unpublish(p->config.ctx, pid);
 		return;
+	}
+	proc->forked = true;
 	from = op_table_find_alive(p, parent); /* room may have been made by it */
 	proc->program->born_ns = time_ns;
 	proc->program->parent = parent;
@@ -385,6 +388,13 @@ void op_processes_forked(struct op_processes *p)
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns)
 {
 	p->read_ns = time_ns;
+}
+
+bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation)
+{
+	const struct op_proc *proc = op_table_find(p, pid);
+
+	return proc && (!generation || op_publish_find(proc, generation));
 }
 
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)

@@ -96,6 +96,8 @@ void op_processes_on_lost(struct op_processes *p);
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 /* All records that were made before @time_ns were read: what only they could need may go. */
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
+/* Is the process known, and that generation of it, where not 0? */
+bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation);
 /* Does work wait for its time? */
 bool op_processes_waiting(const struct op_processes *p);
 /* When op_processes_settle() is to be called again at the latest; 0: any time. */

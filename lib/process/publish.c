@@ -399,7 +399,7 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 void op_unpublish(struct op_processes *p, struct op_proc *proc)
 {
 	const struct op_generation *g;
-	bool told = proc->current && proc->current->committed;
+	bool told = proc->forked || (proc->current && proc->current->committed);
 
 	for (g = proc->older; g && !told; g = g->older)
 		told = g->committed;

@@ -61,6 +61,7 @@ struct op_proc {
 	bool rescan;	 /* its maps must be read: what is known is not all */
 	bool kernel;	 /* a kernel thread: nothing to publish */
 	bool waiting;	 /* in op_processes.waiting */
+	bool forked;	 /* the kernel may know it by its parent's table */
 	uint32_t reread; /* number of the sweep that read its maps */
 	uint64_t used_ns;
 };

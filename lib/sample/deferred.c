@@ -102,6 +102,10 @@ static int unwind_once(struct walk *w)
 		.process = w->proc->current->process,
 		.registers = w->deferred->registers,
 		.memory = &w->copy.memory,
+		.words = w->deferred->words,
+		.words_len = (uint32_t)w->deferred->words_len,
+		.frames = w->deferred->frames,
+		.is_caller = w->deferred->is_caller,
 		.heap_moved = true,
 	};
 
@@ -144,12 +148,13 @@ static bool is_cut(const struct walk *w)
 static bool still_there(const struct walk *w, uint64_t end_sp)
 {
 	const struct copy *c = &w->copy;
-	uint64_t then;
+	uint64_t then = w->deferred->registers->pc;
 	uint64_t now;
 
-	if (end_sp - c->sp > c->len || end_sp - c->sp < sizeof(then))
+	if (end_sp - c->sp <= c->len && end_sp - c->sp >= sizeof(then))
+		memcpy(&then, c->bytes + (end_sp - c->sp) - sizeof(then), sizeof(then));
+	else if (end_sp != c->sp || !w->deferred->is_caller)
 		return false;
-	memcpy(&then, c->bytes + (end_sp - c->sp) - sizeof(then), sizeof(then));
 	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
 	       now == then;
 }
@@ -182,6 +187,19 @@ static void finish(const struct walk *w)
 		s->end = OP_END_TRUNCATED;
 }
 
+/* Nothing is known of what is mapped: what the kernel found, or the pc. */
+static void give_up(struct op_sampler *sampler, const struct op_deferred *deferred)
+{
+	struct op_host_stack *s = sampler->host_stack;
+
+	op_deferred_leaf(sampler, deferred->registers);
+	if (!deferred->words_len || deferred->words_len > OP_USER_WORDS_MAX)
+		return;
+	memcpy(s->word, deferred->words, deferred->words_len * sizeof(*s->word));
+	s->words = (uint32_t)deferred->words_len;
+	s->frames = deferred->frames;
+}
+
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred)
 {
@@ -208,7 +226,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0 || !sampler->host_stack->words)
-		op_deferred_leaf(sampler, deferred->registers);
+		give_up(sampler, deferred);
 	finish(&w);
 	if (proc->program->until_ns)
 		return 0;

@@ -6,6 +6,7 @@
 #ifndef OP_SAMPLE_DEFERRED_H
 #define OP_SAMPLE_DEFERRED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,11 @@ struct op_deferred {
 	const struct op_registers *registers;
 	const void *stack; /* from registers->sp */
 	size_t stack_len;
+	/* What the kernel's walk had found; the registers are of the frame after it. */
+	const uint64_t *words;
+	size_t words_len;
+	uint32_t frames;
+	bool is_caller; /* registers->pc is a return address */
 	uint64_t
 		end_pc; /* where the kernel's walk met what it had no table for; 0: nowhere */
 };

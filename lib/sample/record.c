@@ -172,6 +172,12 @@ static int find_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 	return e;
 }
 
+/* Are a record's registers those of a caller that the walk came to? */
+static bool is_caller(const struct op_record *h)
+{
+	return h->user_words && h->resumed == OP_RESUMED_CALLER;
+}
+
 /* Walk and name a record with registers and stack, of @proc as it is. */
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_frames_of *of, const struct record *r, uint32_t *ret)
@@ -179,6 +185,10 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	const struct op_deferred deferred = { .registers = &r->registers,
 					      .stack = r->stack,
 					      .stack_len = r->header.stack_bytes,
+					      .words = r->words + r->header.kernel_count,
+					      .words_len = r->header.user_words,
+					      .frames = r->header.user_frames,
+					      .is_caller = is_caller(&r->header),
 					      .end_pc = r->header.end_pc };
 	const struct op_host_stack *s = sampler->host_stack;
 	int e = 0;
@@ -255,17 +265,26 @@ static bool in_exec(const struct record *r, const struct op_frames_of *of,
 	if (!h->kernel_count)
 		return false;
 	/* The memory goes a moment before the exec is told of. */
-	if (h->end == OP_END_UNKNOWN && !h->stack_bytes && of->program->until_ns)
+	if (h->end == OP_END_UNKNOWN && !h->user_words && !h->stack_bytes &&
+	    of->program->until_ns)
 		return true;
 	if (!before)
 		return false;
-	if (h->end == OP_END_UNKNOWN)
-		pc = r->registers.pc;
-	else if (h->user_words)
+	if (h->user_words)
 		pc = r->words[h->kernel_count] & OP_FRAME_ADDRESS_MASK;
+	else if (h->end == OP_END_UNKNOWN)
+		pc = r->registers.pc;
 	else
 		return false;
 	return op_layout_find(before, pc) && !op_layout_find(of->layout, pc);
+}
+
+/* Was @program forked, and not executed since? Its mappings are then its parent's, and so
+ * may be the generation by which the kernel walked it. */
+static bool is_forked(const struct op_program *program)
+{
+	return program->parent && program->since_ns &&
+	       program->since_ns == program->born_ns;
 }
 
 /*
@@ -283,7 +302,7 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 	if (!proc)
 		return;
 	g = h->generation ? op_publish_find(proc, h->generation) : NULL;
-	if (h->end != OP_END_UNKNOWN && g &&
+	if (g && (h->end != OP_END_UNKNOWN || h->user_words) &&
 	    (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
 		of->program = g->program;
 		of->layout = g->layout;
@@ -294,6 +313,8 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 	if (in_exec(r, of, before)) {
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
+	} else if (h->user_words && !g && is_forked(of->program)) {
+		*ret_generation = h->generation;
 	} else if (h->user_words) {
 		h->user_words = 0;
 		h->end = OP_ERROR_native_no_mapping;

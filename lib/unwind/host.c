@@ -34,7 +34,11 @@ static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
 	u->thread_pointer = r->thread_pointer;
 	u->task_size = r->task_size;
 	op_walk_begin(u);
+	u->exact = !input->is_caller;
+	u->kept_lost = input->is_caller;
 	u->heap_moved = input->heap_moved;
+	u->words = input->words_len;
+	u->frames = input->frames;
 	u->max_frames = input->max_frames ? input->max_frames : OP_FRAMES_MAX;
 	u->process = input->process;
 	words = op_arena_u64(u, input->process, 0);
@@ -55,7 +59,11 @@ int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
 	if (!u || !words)
 		return -ENOMEM;
 	u->platform = (uintptr_t)&context;
+	if (input->words_len > OP_USER_WORDS_MAX)
+		return -EINVAL;
 	host_prepare(u, input);
+	if (input->words_len)
+		memcpy(words, input->words, input->words_len * sizeof(*words));
 	while (steps-- > 0 && op_step(u, ~0ULL) == OP_NEXT_CONTINUE)
 		;
 	ret->words = u->words;

@@ -22,6 +22,12 @@ struct op_host_input {
 	const struct op_registers *registers;
 	const struct op_memory *memory;
 	uint32_t max_frames; /* 0: OP_FRAMES_MAX */
+	/* What the kernel's walk had found before the registers, which are of the frame that
+	 * it came to; it is not among them. */
+	const uint64_t *words;
+	uint32_t words_len; /* at most OP_USER_WORDS_MAX */
+	uint32_t frames;    /* in them */
+	bool is_caller;	    /* registers->pc is a return address */
 	/* The process went on since the registers were taken: what an interpreter keeps on
 	 * its heap is of another moment, and its frames are left out. */
 	bool heap_moved;

@@ -644,6 +644,66 @@ static void test_exec_changes_everything(void)
 	world_deinit(&w);
 }
 
+/* The kernel's walk goes on here from the frame whose table was missing. */
+static void test_walk_is_resumed(void)
+{
+	const uint64_t words[] = { world_exact((const void *)known_function),
+				   world_native((const void *)((uintptr_t)other_function +
+							       1)) };
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	learn_self(&w);
+	CHECK_OK(world_resumed_sample(&w, self(), world_generation(&w, self()), words, 2,
+				      &snapshot.registers, snapshot.stack, snapshot.len));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	CHECK_STR(world_name(&w, 1), "other_function");
+	CHECK_STR(world_name(&w, 2), "take_snapshot");
+	CHECK_STR(world_name(&w, 3), "level_three");
+	CHECK_STR(world_name(&w, 5), "level_one");
+	/* What was walked by a table that is not known says nothing, nor do its registers. */
+	CHECK_OK(world_resumed_sample(&w, self(), 12345, words, 2, &snapshot.registers,
+				      snapshot.stack, snapshot.len));
+	CHECK_INT(world_frames(&w), 1);
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+}
+
+/* A child is walked by its parent's table in the kernel until it has its own. */
+static void test_child_by_parents_table(void)
+{
+	const uint64_t word = world_exact((const void *)known_function);
+	uint32_t child = 0x7ffffff0;
+	uint32_t generation;
+	uint64_t fork_ns;
+	struct world w;
+
+	world_init(&w, NULL);
+	learn_self(&w);
+	world_settle(&w, 0);
+	generation = world_generation(&w, self());
+	CHECK(generation);
+	fork_ns = ++w.now_ns;
+	op_processes_on_fork(w.p, child, self(), fork_ns);
+	CHECK_OK(world_late_sample(&w, child, generation, fork_ns + 10, &word, 1));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	CHECK_INT(world_resource(&w)->pid, child);
+	op_processes_on_exec(w.p, child, "other", fork_ns + 1000);
+	CHECK_OK(world_late_sample(&w, child, generation, fork_ns + 20, &word, 1));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	/* never what it executed */
+	CHECK_OK(world_late_sample(&w, child, generation, fork_ns + 1001, &word, 1));
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	/* and the kernel is told of its end though it was never told of it */
+	CHECK_INT(w.unpublished, 0);
+	op_processes_on_exit(w.p, child, fork_ns + 2000);
+	CHECK_INT(w.unpublished, 1);
+	world_deinit(&w);
+}
+
 /* A child that was forked, and has executed something else before its first sample is read:
  * of each program the stack is that of its own mappings. */
 static void test_first_sample_before_exec(void)
@@ -1013,7 +1073,9 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "exec", test_exec_changes_everything },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "before-exec", test_first_sample_before_exec },
+	  { "resumed", test_walk_is_resumed },
 	  { "read-late", test_records_are_read_late },
+	  { "parents-table", test_child_by_parents_table },
 	  { "before-exit", test_first_sample_before_exit },
 	  { "reuse", test_reused_pid_is_another }, { "limit", test_limit_of_processes },
 	  { "room", test_limit_makes_room }, { "pause", test_lost_events_pause },

@@ -248,6 +248,32 @@ int world_first_sample(struct world *w, uint32_t pid,
 	return world_missed_sample(w, pid, registers, stack, stack_len, 0);
 }
 
+int world_resumed_sample(struct world *w, uint32_t pid, uint32_t generation,
+			 const uint64_t *words, size_t words_len,
+			 const struct op_registers *registers, const void *stack,
+			 size_t stack_len)
+{
+	struct op_record record = record_of(w, pid);
+	size_t words_bytes = words_len * sizeof(*words);
+	uint8_t *rest = malloc(words_bytes + sizeof(*registers) + stack_len);
+	int r;
+
+	CHECK(rest);
+	memcpy(rest, words, words_bytes);
+	memcpy(rest + words_bytes, registers, sizeof(*registers));
+	memcpy(rest + words_bytes + sizeof(*registers), stack, stack_len);
+	record.end = OP_END_UNKNOWN;
+	record.end_pc = registers->pc;
+	record.resumed = OP_RESUMED_EXACT;
+	record.generation = generation;
+	record.user_words = (uint16_t)words_len;
+	record.user_frames = (uint16_t)words_len;
+	record.stack_bytes = (uint16_t)stack_len;
+	r = add(w, &record, NULL, rest, words_bytes + sizeof(*registers) + stack_len);
+	free(rest);
+	return r;
+}
+
 int world_exec_sample(struct world *w, uint32_t pid, uint64_t kernel, uint64_t user)
 {
 	const struct op_registers registers = { .pc = user, .sp = 4096 };

@@ -83,6 +83,12 @@ int world_missed_sample(struct world *w, uint32_t pid,
 /* As world_first_sample(), in the kernel at @kernel, with no stack to copy. */
 int world_exec_sample(struct world *w, uint32_t pid, uint64_t kernel, uint64_t user);
 
+/* As world_missed_sample(); the walk had found @words, and @registers were interrupted. */
+int world_resumed_sample(struct world *w, uint32_t pid, uint32_t generation,
+			 const uint64_t *words, size_t words_len,
+			 const struct op_registers *registers, const void *stack,
+			 size_t stack_len);
+
 /* The last sample taken. */
 const struct op_identity *world_last(const struct world *w);
 const struct op_resource *world_resource(const struct world *w);
