@@ -31,9 +31,10 @@ _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches al
 	({                                                                               \
 		__u64 half = (left) >> 1;                                                \
 		__u64 at = (found) + half;                                               \
-		__u64 below = ((__u64)(item) - (limit)) >> 63;                           \
+		__u64 below = (__u64)(item) - (limit);                                   \
                                                                                          \
-		op_platform_bound(below);                                                \
+		op_platform_bound(below); /* or the sign becomes a comparison */         \
+		below >>= 63;                                                            \
 		(found) += half * below;                                                 \
 		(left) -= half;                                                          \
 	})
