@@ -9,6 +9,7 @@
 
 #include "capture/state.h"
 #include "otelprof/error.h"
+#include "runtime/runtime.h"
 
 #include "test.h"
 
@@ -53,19 +54,64 @@ static uint32_t look_at(int fd)
 	return info.id;
 }
 
-/* Check the program at @place of @w. Returns its number, or 0 where there is none. */
-static uint32_t look(const struct op_walkers *w, uint32_t place)
+/* The number of the program at @place of @w, or 0 where there is none. */
+static uint32_t number_at(const struct op_walkers *w, uint32_t place)
 {
 	uint32_t id;
+
+	return bpf_map_lookup_elem(w->fd, &place, &id) < 0 ? 0 : id;
+}
+
+/* Check the program at @place of @w. Returns its number. */
+static uint32_t look(const struct op_walkers *w, uint32_t place)
+{
+	uint32_t id = number_at(w, place);
 	int fd;
 
-	if (bpf_map_lookup_elem(w->fd, &place, &id) < 0)
-		return 0;
+	CHECK(id);
 	fd = bpf_prog_get_fd_by_id(id);
 	CHECK(fd >= 0);
 	(void)look_at(fd);
 	(void)close(fd);
 	return id;
+}
+
+static size_t runtimes_len(void)
+{
+	size_t len;
+
+	(void)op_runtimes(&len);
+	return len;
+}
+
+static const struct op_runtime_ops *runtime_at(size_t i)
+{
+	size_t len;
+
+	return op_runtimes(&len)[i];
+}
+
+/* Add @runtime to all of @c's walkers: one more program each, and no other changes, or the
+ * one program again. */
+static void check_added(struct op_capture *c, enum op_runtime runtime)
+{
+	uint32_t before[OP_PROGRAM_TYPES_MAX][OP_RUNTIME_MAX];
+	uint32_t place;
+	size_t i;
+
+	for (i = 0; i < c->walkers_len; i++)
+		for (place = 0; place < OP_RUNTIME_MAX; place++)
+			before[i][place] = number_at(&c->walkers[i], place);
+	CHECK_OK(op_capture_need_runtime(c, runtime));
+	for (i = 0; i < c->walkers_len; i++) {
+		uint32_t last = c->form == OP_WALKER_LOOP ? 0 : (uint32_t)runtime;
+
+		for (place = 0; place < OP_RUNTIME_MAX; place++)
+			if (place != last)
+				CHECK_INT(number_at(&c->walkers[i], place),
+					  before[i][place]);
+		CHECK(look(&c->walkers[i], last) != before[i][last]);
+	}
 }
 
 static void check_form(enum op_walker_form form)
@@ -74,7 +120,6 @@ static void check_form(enum op_walker_form form)
 					  BPF_PROG_TYPE_RAW_TRACEPOINT,
 					  BPF_PROG_TYPE_KPROBE };
 	struct op_capture *c = make(form);
-	uint32_t before[OP_PROGRAM_TYPES_MAX];
 	size_t i;
 	int fd;
 
@@ -82,22 +127,10 @@ static void check_form(enum op_walker_form form)
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		CHECK_OK(op_walkers_need(c, types[i], &fd));
 	CHECK_INT(c->walkers_len, 3);
-	for (i = 0; i < c->walkers_len; i++) {
-		before[i] = look(&c->walkers[i], 0);
-		CHECK(before[i]);
-		CHECK_INT(look(&c->walkers[i], OP_RUNTIME_PYTHON), 0);
-	}
-	CHECK_OK(op_capture_need_runtime(c, OP_RUNTIME_PYTHON));
-	for (i = 0; i < c->walkers_len; i++) {
-		uint32_t after = look(&c->walkers[i], 0);
-
-		CHECK(after);
-		if (form == OP_WALKER_LOOP)
-			CHECK(after != before[i]);
-		else
-			CHECK(after == before[i] &&
-			      look(&c->walkers[i], OP_RUNTIME_PYTHON));
-	}
+	for (i = 0; i < c->walkers_len; i++)
+		CHECK(look(&c->walkers[i], 0));
+	for (i = 0; i < runtimes_len(); i++)
+		check_added(c, runtime_at(i)->id);
 	op_capture_free(c);
 }
 
@@ -122,12 +155,41 @@ static void test_no_tail_call(void)
 {
 	struct op_capture *c = make(OP_WALKER_WHOLE);
 	uint32_t before = look_at(c->program[OP_EVENT_CPU][0]);
+	size_t i;
 
 	CHECK_INT(c->walkers_len, 0);
-	CHECK_OK(op_capture_need_runtime(c, OP_RUNTIME_PYTHON));
-	CHECK(look_at(c->program[OP_EVENT_CPU][0]) != before);
+	for (i = 0; i < runtimes_len(); i++) {
+		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+		CHECK(look_at(c->program[OP_EVENT_CPU][0]) != before);
+	}
+	op_capture_free(c);
+}
+
+/*
+ * The form that this kernel takes, with each runtime alone and with all. tests/vm reads what
+ * this prints, and between it what tests/vm/loads.c does.
+ */
+static void test_what_it_costs(void)
+{
+	struct op_capture *c;
+	size_t i;
+
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 0; i < runtimes_len(); i++) {
+		printf("with none\n");
+		c = make(OP_WALKER_AUTO);
+		printf("with %s\n", runtime_at(i)->name);
+		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+		op_capture_free(c);
+	}
+	printf("with none\n");
+	c = make(OP_WALKER_AUTO);
+	for (i = 0; c->form != OP_WALKER_EACH && i < runtimes_len(); i++) {
+		printf("with %s\n", i + 1 < runtimes_len() ? "some" : "all");
+		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+	}
 	op_capture_free(c);
 }
 
 TEST_MAIN({ "loop", test_one_loop }, { "each", test_a_program_a_runtime },
-	  { "whole", test_no_tail_call })
+	  { "whole", test_no_tail_call }, { "costs", test_what_it_costs })

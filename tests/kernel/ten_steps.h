@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ten runtimes in place of bpf/walk/step.h: to be included before it. The steps that there
+ * are stand again under other numbers, each a copy for the verifier.
+ */
+#ifndef OP_STEP_H
+#define OP_STEP_H
+
+#include "bpf/runtime/hotspot.h"
+#include "bpf/runtime/php.h"
+#include "bpf/runtime/python.h"
+#include "bpf/walk/native.h"
+
+/* The empty line of assembly keeps the compiler from joining equal steps. */
+#define TEST_STEP(number, step)                                                          \
+	case number:                                                                     \
+		if (!(runtimes & (1ULL << (number))))                                    \
+			break;                                                           \
+		asm volatile("# %0" : : "i"(number));                                    \
+		return step(u)
+
+static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
+{
+	switch (u->step) {
+	case OP_STEP_NATIVE:
+		return op_step_native(u);
+	case OP_STEP_GUESS:
+		return op_step_guess(u);
+		TEST_STEP(1, op_step_python);
+		TEST_STEP(2, op_step_php);
+		TEST_STEP(3, op_step_hotspot);
+		TEST_STEP(4, op_step_python);
+		TEST_STEP(5, op_step_php);
+		TEST_STEP(6, op_step_hotspot);
+		TEST_STEP(7, op_step_python);
+		TEST_STEP(8, op_step_php);
+		TEST_STEP(9, op_step_hotspot);
+		TEST_STEP(10, op_step_python);
+	}
+	return op_leave_runtime(u, 1);
+}
+
+#endif
