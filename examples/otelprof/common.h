@@ -33,8 +33,9 @@ int command_doctor(int argc, char **argv);
 struct options {
 	const char *command;
 	uint32_t rate_hz;
-	double seconds; /* 0: until a signal */
-	uint64_t kinds; /* OTELPROF_KIND_*; 0: the default */
+	double seconds;		 /* 0: until a signal */
+	uint64_t kinds;		 /* OTELPROF_KIND_*; 0: the default */
+	const char *layouts_dir; /* NULL: none */
 	int verbose;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len;
@@ -45,6 +46,7 @@ enum {
 	OPTION_CGROUP = 256,
 	OPTION_COMM,
 	OPTION_KINDS,
+	OPTION_LAYOUTS,
 	OPTION_OWN
 };
 #define SHARED_LONG                                                                      \
@@ -54,6 +56,7 @@ enum {
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
 		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
+		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}

@@ -17,6 +17,7 @@ const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     of cpu and page_faults, with commas (cpu)\n"
+	"      --layouts DIR    files NAME.layout for versions of runtimes that are not known\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
 	"  -p, --pid PID        this process\n"
@@ -134,6 +135,9 @@ int options_take(struct options *o, int c, const char *arg)
 		return r ? r : options_include(o, OTELPROF_FILTER_PID, (uint64_t)n, NULL);
 	case OPTION_KINDS:
 		return take_kinds(o, arg);
+	case OPTION_LAYOUTS:
+		o->layouts_dir = arg;
+		return 0;
 	case OPTION_CGROUP:
 		return options_include(o, OTELPROF_FILTER_CGROUP, 0, below_mount(arg));
 	case OPTION_COMM:

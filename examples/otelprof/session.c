@@ -47,6 +47,7 @@ int session_open(const struct options *o, struct otelprof **ret)
 	otelprof_config_init(&config);
 	config.sample_rate_hz = o->rate_hz;
 	config.kinds = o->kinds;
+	config.layouts_dir = o->layouts_dir;
 	config.log = on_log;
 	config.log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG
 			   : o->verbose	  ? OTELPROF_LOG_INFO

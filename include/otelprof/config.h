@@ -79,6 +79,9 @@ struct otelprof_config {
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
 	uint64_t kinds;		/* OTELPROF_KIND_*; 0: OTELPROF_KIND_CPU */
+	/* A directory of files NAME.layout with layouts of runtimes that the library does not
+	 * know; NULL: none. */
+	const char *layouts_dir;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

@@ -231,7 +231,8 @@ static int copy_environment(struct otelprof_config *c)
 /* Replace every borrowed pointer of @c by a copy. On failure what is not a copy is NULL. */
 static int copy_strings(struct otelprof_config *c)
 {
-	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->service_name };
+	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->service_name,
+				   &c->layouts_dir };
 	size_t i;
 	int r = copy_attributes(c);
 
@@ -329,6 +330,7 @@ void op_config_deinit(struct otelprof_config *c)
 	free((void *)c->procfs_root);
 	free((void *)c->sysfs_root);
 	free((void *)c->service_name);
+	free((void *)c->layouts_dir);
 	memset(c, 0, sizeof(*c));
 }
 

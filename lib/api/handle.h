@@ -28,6 +28,7 @@ struct otelprof {
 	struct op_arena *arena;
 	struct op_rules *rules;
 	struct op_kernel_symbols *kernel;
+	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a handle: makes the parts and joins them  . Records flow from capture through
+ * The life of a handle: makes the parts and joins them. Records flow from capture through
  * processes into the window; otelprof_export() encodes the window and hands the requests
  * to the exporters.
  */
@@ -14,6 +14,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "otlp/encode.h"
+#include "runtime/runtime.h"
 
 enum {
 	NS_A_SECOND = 1000000000,
@@ -89,6 +90,12 @@ static int make_rooms(struct otelprof *p)
 				  &p->kernel);
 	if (r < 0)
 		return r;
+	if (config->layouts_dir) {
+		r = op_runtimes_layouts(config->layouts_dir, &p->log, &p->layouts);
+		if (r < 0)
+			return r;
+	}
+	processes.layouts = p->layouts;
 	processes.arena = p->arena;
 	processes.rules = p->rules;
 	processes.ctx = p->capture;
@@ -171,6 +178,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_window_free(p->window);
 	op_sampler_free(p->sampler);
 	op_processes_free(p->processes);
+	op_layouts_free(p->layouts);
 	op_kernel_symbols_free(p->kernel);
 	op_rules_free(p->rules);
 	op_arena_free(p->arena);

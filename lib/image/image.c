@@ -46,8 +46,8 @@ static void probe(struct op_images *x, struct op_image *image, const char *path)
 	for (i = 0; i < len; i++) {
 		if (x->runtimes_off & (UINT64_C(1) << ops[i]->id))
 			continue;
-		if (ops[i]->probe(image->elf, path, x->log, &image->runtime_image,
-				  &image->loop) <= 0)
+		if (ops[i]->probe(image->elf, path, x->layouts, x->log,
+				  &image->runtime_image, &image->loop) <= 0)
 			continue;
 		image->runtime = ops[i];
 		return;

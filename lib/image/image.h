@@ -63,6 +63,7 @@ struct op_images {
 	struct op_arena *arena;
 	struct op_rules *rules;
 	uint64_t runtimes_off;
+	const struct op_layouts *layouts; /* the user's; NULL: none. Borrowed */
 	uint64_t symbol_budget_bytes;
 	struct op_map64 by_key; /* to struct op_image * */
 	struct op_image_list lru;

@@ -78,6 +78,7 @@ static void init_executables(struct op_processes *p)
 	x->images.rules = p->config.rules;
 	x->images.log = p->config.log;
 	x->images.runtimes_off = p->config.runtimes_off;
+	x->images.layouts = p->config.layouts;
 	x->images.symbol_budget_bytes = p->config.symbol_budget_bytes;
 }
 

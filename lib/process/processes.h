@@ -39,7 +39,8 @@ struct op_processes_config {
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
-	uint64_t flags;	       /* OTELPROF_* of the config */
+	const struct op_layouts *layouts;
+	uint64_t flags; /* OTELPROF_* of the config */
 	uint64_t symbol_budget_bytes;
 	uint32_t max_processes;
 	const char *

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "runtime/hotspot/hotspot.h"
+#include "runtime/layouts_dir.h"
 #include "runtime/php/php.h"
 #include "runtime/python/python.h"
 
@@ -29,6 +31,22 @@ const struct op_runtime_ops *const *op_runtimes(size_t *ret_len)
 {
 	*ret_len = OP_ARRAY_SIZE(runtimes);
 	return runtimes;
+}
+
+int op_runtimes_layouts(const char *dir, struct op_log *log, struct op_layouts **ret)
+{
+	_cleanup_(op_layouts_freep) struct op_layouts *layouts = NULL;
+	int r = op_layouts_new(&layouts);
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(runtimes) && r == 0; i++)
+		if (runtimes[i]->layouts)
+			r = op_layouts_add(layouts, runtimes[i]->layouts);
+	if (r == 0)
+		r = op_layouts_read_dir(layouts, dir, log);
+	if (r == 0)
+		*ret = OP_TAKE_PTR(layouts);
+	return r;
 }
 
 bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path)

@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "elf/file.h"
 #include "op_user_types.h"
+#include "runtime/layouts.h"
 
 /* An interpreter loop's place in its file: ELF addresses [first, end). */
 struct op_runtime_loop {
@@ -98,13 +99,17 @@ struct op_runtime_ops {
 	 * when it is mapped. Any other is probed when a sample first falls into it.
 	 */
 	const char *const *file_names;
+	/* The offsets it takes from data files; NULL: none. */
+	const struct op_layouts_schema *layouts;
 
 	/*
 	 * Returns 1 with *@ret_image and *@ret_loop where @elf is this runtime; 0 where it is
-	 * not; -ENOTSUP for a version that is not known (logged as a warning: its processes
-	 * get native frames); -errno.
+	 * not; -ENOTSUP for a version that is not known (op_layouts_unknown() tells the user:
+	 * its processes get native frames); -errno. @layouts: the user's, for
+	 * op_layouts_find(); NULL: none.
 	 */
-	int (*probe)(struct op_elf *elf, const char *path, struct op_log *log,
+	int (*probe)(struct op_elf *elf, const char *path,
+		     const struct op_layouts *layouts, struct op_log *log,
 		     void **ret_image, struct op_runtime_loop *ret_loop);
 	void (*image_free)(void *image);
 
@@ -141,6 +146,10 @@ struct op_runtime_ops {
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);
 /* All runtimes; *@ret_len of them. */
 const struct op_runtime_ops *const *op_runtimes(size_t *ret_len);
+
+/* The layouts of the user's directory @dir, of all runtimes. Returns 0 or -errno with its
+ * sentence. The caller frees *@ret. */
+int op_runtimes_layouts(const char *dir, struct op_log *log, struct op_layouts **ret);
 
 /* Does a file of that path look like one of @ops, so that it is worth a probe? */
 bool op_runtime_looks_like(const struct op_runtime_ops *ops, const char *path);

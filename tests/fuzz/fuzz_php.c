@@ -37,12 +37,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const uint16_t versions[] = { 0x0703, 0x0704, 0x0802, 0x0803, 0x0804 };
 	struct input in = { { read_input }, data + 1, size ? size - 1 : 0 };
 	struct op_php_functions functions;
+	struct op_php_layout layout;
 	uint64_t i;
 
-	if (!size)
+	if (!size || op_runtime_php_layout(NULL, versions[data[0] % 5], &layout) < 0)
 		return 0;
-	op_runtime_php_functions_init(&functions, &in.memory,
-				      op_runtime_php_layout(versions[data[0] % 5]));
+	op_runtime_php_functions_init(&functions, &in.memory, &layout);
 	for (i = 0; i < TRIES; i++) {
 		const struct op_php_function *f;
 		const struct op_php_names names = { .name = BASE + i * 8,

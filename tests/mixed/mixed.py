@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile two.c, a process in which Python calls PHP and PHP calls Python, and short scripts.
+"""Profile two.c, a process in which Python calls PHP and PHP calls Python; short scripts; and an
+interpreter of a version that only a layout file of the user knows.
 
     mixed.py --otelprof PROGRAM --dir DIR [--hz N] [--seconds N] [CELL...]
 
     two      the frames of both interpreters and of C in their true order
     scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
              loop have its frames
+    layouts  Python 3.11 that says it is 3.99: native frames and a sentence without a layout
+             file, its own frames with one
 
 Prints lines like tests/truth/run.py's.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -116,13 +120,81 @@ def scripts(run, name):
     run.judge(name, result, check.check_accounting(text))
 
 
+def unknown_python(run):
+    """A copy of python3.11 whose Py_Version says 3.99. Its last byte is another too, for files of
+    equal build id, head and tail are one for the library."""
+    source = "/usr/bin/python3.11"
+    try:
+        symbols = subprocess.run(["nm", "-D", source], capture_output=True, text=True, check=True)
+        headers = subprocess.run(["readelf", "-lW", source], capture_output=True, text=True,
+                                 check=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise suite.Skip("no python3.11 or no binutils") from None
+    at = [int(line.split()[0], 16) for line in symbols.stdout.splitlines()
+          if line.endswith(" Py_Version")]
+    loads = [[int(word, 16) for word in line.split()[1:6]]
+             for line in headers.stdout.splitlines() if line.strip().startswith("LOAD")]
+    for offset, address, _, size, _ in loads:
+        if at and address <= at[0] < address + size:
+            path = run.path("python3.99")
+            shutil.copy(source, path)
+            with open(path, "r+b") as f:
+                f.seek(offset + at[0] - address)
+                if f.read(4)[2:] != b"\x0b\x03":
+                    break
+                f.seek(-4, os.SEEK_CUR)
+                f.write(bytes([0xf0, 0, 99, 3]))
+                f.seek(0, os.SEEK_END)
+                f.write(b"x")
+            return path
+    raise suite.Skip("Py_Version is not where it is expected")
+
+
+def layouts(run, name):
+    program = unknown_python(run)
+    script = run.path("long.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(SCRIPT.replace("0.15", "3"))
+    folder = suite.fresh_folder(run.path("layouts.d"))
+    os.chmod(folder, 0o755)
+    run_it = ["--", "env", "PYTHONHOME=/usr", program, script]
+    result = check.Result()
+    before, text = run.record(name, "-F", str(run.args.hz), "--layouts", folder, *run_it)
+    python = sum(s.count for s in before.samples if any(f.type == "cpython" for f in s.frames))
+    result.need(python == 0, "%d samples have Python frames without a layout" % python)
+    said = [line for line in text.splitlines() if "[python 3.99]" in line]
+    result.need(len(said) == 1 and program in said[0], "what is said of 3.99: %s" % said)
+    native = sum(s.count for s in before.samples
+                 if any(f.name.startswith(LOOP) for f in s.frames))
+    result.need(native >= 500, "%d native samples in the loop" % native)
+    for file, content in (("mine.layout", "[python 3.99]\nlike = 3.11\n"),
+                          ("wrong.layout", "[python 3.99]\nframe_cod = 1\n")):
+        with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+            f.write(content)
+        os.chmod(f.name, 0o644)
+    after, text = run.record(name, "-F", str(run.args.hz), "--layouts", folder, *run_it)
+    names = [[f.name for f in s.frames if f.type == "cpython"] for s in after.samples
+             for _ in range(s.count) if any(f.name.startswith(LOOP) for f in s.frames)]
+    right = sum(n in (["leaf", "<module>"], ["<module>"]) for n in names)
+    leaf = sum(n == ["leaf", "<module>"] for n in names)
+    result.need(len(names) >= 500, "%d samples in the loop with a layout" % len(names))
+    result.need(right >= 0.97 * len(names) and leaf >= 0.9 * len(names),
+                "%d of %d named rightly, %d in leaf" % (right, len(names), leaf))
+    said = [line for line in text.splitlines() if "warning" in line]
+    result.need(len(said) == 1 and "wrong.layout:2: python has no key" in said[0],
+                "what is said of the wrong file: %s" % said)
+    result.notes.append("%d of %d samples in the loop named rightly with the user's file, "
+                        "0 of %d without" % (right, len(names), native))
+    run.judge(name, result, check.check_accounting(text))
+
+
 def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     run.suite = "mixed"
-    return run.cells({"two": two, "scripts": scripts})
+    return run.cells({"two": two, "scripts": scripts, "layouts": layouts})
 
 
 if __name__ == "__main__":

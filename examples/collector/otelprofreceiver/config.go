@@ -54,6 +54,7 @@ type Config struct {
 	IdleStacks   bool            `mapstructure:"idle_stacks"`
 	StartScan    bool            `mapstructure:"start_scan"`
 	Runtimes     map[string]bool `mapstructure:"runtimes"`
+	LayoutsDir   string          `mapstructure:"layouts_dir"`
 
 	Filter []Rule `mapstructure:"filter"`
 

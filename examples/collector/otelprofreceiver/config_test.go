@@ -75,6 +75,8 @@ var keys = []struct {
 	{yaml: "native_names: false", want: func(c *Config) { c.NativeNames = false }},
 	{yaml: "idle_stacks: true", want: func(c *Config) { c.IdleStacks = true }},
 	{yaml: "start_scan: false", want: func(c *Config) { c.StartScan = false }},
+	{yaml: "layouts_dir: /etc/otelprof/layouts",
+		want: func(c *Config) { c.LayoutsDir = "/etc/otelprof/layouts" }},
 	{yaml: "runtimes: {python: false}",
 		want: func(c *Config) { c.Runtimes = map[string]bool{"python": false} }},
 	{yaml: "runtimes: {cobol: true}", wrong: "runtimes::cobol is not known; there are: "},

@@ -72,6 +72,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 			c.runtimes_off |= runtimes[name]
 		}
 	}
+	c.layouts_dir = m.text(config.LayoutsDir)
 	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)
 	c.symbol_budget_bytes = C.uint64_t(config.SymbolBudgetBytes)
 	c.sample_rate_hz = C.uint32_t(config.SampleRateHz)

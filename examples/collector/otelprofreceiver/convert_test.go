@@ -39,7 +39,7 @@ func TestConfigInC(t *testing.T) {
 	config := &Config{
 		SampleRateHz: 1, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
 		SymbolBudgetBytes: 5, RingBytes: 6, ServiceName: text("name"),
-		ProcfsRoot: "/p", SysfsRoot: "/s", Attributes: map[string]string{"b": "", "a": "x"},
+		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
 		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
 	}
 	c := cConfig(config, m)
@@ -52,6 +52,7 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "service_name", goText(c.service_name), "name")
 	equal(t, "procfs_root", goText(c.procfs_root), "/p")
 	equal(t, "sysfs_root", goText(c.sysfs_root), "/s")
+	equal(t, "layouts_dir", goText(c.layouts_dir), "/l")
 	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
 	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
 

@@ -30,7 +30,8 @@ struct hotspot_instance {
 	char name[NAME_MAX_BYTES]; /* of a frame that is no method's */
 };
 
-static int hotspot_probe(struct op_elf *elf, const char *path, struct op_log *log,
+static int hotspot_probe(struct op_elf *elf, const char *path,
+			 const struct op_layouts *layouts, struct op_log *log,
 			 void **ret_image, struct op_runtime_loop *ret_loop)
 {
 	_cleanup_free_ struct op_hotspot_image *image = calloc(1, sizeof(*image));

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -214,7 +215,21 @@ static int unknown(struct op_log *log, const char *path, const char *what)
 	return -ENOTSUP;
 }
 
-int op_runtime_php_image(struct op_elf *elf, const char *path, struct op_log *log,
+/* Returns 0 with *@ret, or -errno; -ENOTSUP where the user was told that none is known. */
+static int find_layout(const struct op_layouts *layouts, uint16_t version,
+		       const char *path, struct op_log *log, struct op_php_layout *ret)
+{
+	char text[OP_LAYOUTS_VERSION_MAX + 1];
+	int r = op_runtime_php_layout(layouts, version, ret);
+
+	if (r != -ENOENT)
+		return r;
+	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
+	return op_layouts_unknown(&op_runtime_php_layouts, text, path, log);
+}
+
+int op_runtime_php_image(struct op_elf *elf, const char *path,
+			 const struct op_layouts *layouts, struct op_log *log,
 			 struct op_php_image *ret, struct op_runtime_loop *ret_loop)
 {
 	struct op_elf_symbol symbol[SYMBOLS];
@@ -237,9 +252,11 @@ int op_runtime_php_image(struct op_elf *elf, const char *path, struct op_log *lo
 		return 0;
 	if (!symbol[EXECUTOR].value)
 		return unknown(log, path, "PHP built for threads (ZTS)");
-	image.layout = op_runtime_php_layout(version);
-	if (!image.layout || !symbol[LOOP].size || symbol[LOOP].size > LOOP_BYTES_MAX)
-		return unknown(log, path, "this version of PHP");
+	r = find_layout(layouts, version, path, log, &image.layout);
+	if (r < 0)
+		return r;
+	if (!symbol[LOOP].size || symbol[LOOP].size > LOOP_BYTES_MAX)
+		return unknown(log, path, "this build of PHP");
 	image.executor = symbol[EXECUTOR].value;
 	for (i = 0; i < OP_PHP_BEGINNERS; i++) {
 		image.beginner[i][0] = symbol[BEGINNERS + i].value;

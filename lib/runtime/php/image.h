@@ -15,7 +15,7 @@
 
 /* Addresses are the ELF file's. */
 struct op_php_image {
-	const struct op_php_layout *layout;
+	struct op_php_layout layout;
 	uint16_t machine;
 	bool registers;	   /* the loop keeps its frame in a register: a "hybrid" VM */
 	uint64_t executor; /* executor_globals */
@@ -26,7 +26,8 @@ struct op_php_image {
 };
 
 /* As probe() of struct op_runtime_ops, with the image in *@ret. */
-int op_runtime_php_image(struct op_elf *elf, const char *path, struct op_log *log,
+int op_runtime_php_image(struct op_elf *elf, const char *path,
+			 const struct op_layouts *layouts, struct op_log *log,
 			 struct op_php_image *ret, struct op_runtime_loop *ret_loop);
 
 #endif

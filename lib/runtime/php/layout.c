@@ -2,26 +2,54 @@
 #include "runtime/php/layout.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/macros.h"
 
-static const struct op_php_layout rows[] = {
-	{ 0x0703, 488, 144, 60, 64, 128, 136, 0, 0, 0, 0 },
-	{ 0x0704, 488, 152, 60, 64, 136, 144, 0, 0, 0, 0 },
-	{ 0x0800, 488, 160, 68, 72, 144, 152, 0, 0, 0, 0 },
-	{ 0x0801, 488, 160, 68, 72, 144, 152, 0, 0, 0, 0 },
-	{ 0x0802, 488, 168, 80, 88, 152, 160, 1680, 64, 168, 288 },
-	{ 0x0803, 488, 160, 76, 80, 144, 152, 0, 0, 0, 0 },
-	{ 0x0804, 488, 184, 96, 104, 168, 176, 1752, 64, 168, 296 },
-	{ 0x0805, 512, 184, 96, 104, 168, 176, 0, 0, 0, 0 },
+#define FIELD(member) OP_LAYOUTS_FIELD(struct op_php_layout, member)
+
+static const struct op_layouts_field fields[] = {
+	FIELD(current),	     FIELD(function_bytes), FIELD(last),
+	FIELD(opcodes),	     FIELD(filename),	    FIELD(line_start),
+	FIELD(active_fiber), FIELD(fiber_context),  FIELD(fiber_caller),
+	FIELD(fiber_bottom),
 };
 
-const struct op_php_layout *op_runtime_php_layout(uint16_t version)
+static const char *check(const void *layout)
 {
-	size_t i;
+	const struct op_php_layout *l = layout;
 
-	for (i = 0; i < OP_ARRAY_SIZE(rows); i++)
-		if (rows[i].version == version)
-			return &rows[i];
+	if (l->function_bytes < OP_PHP_FUNCTION_COMMON ||
+	    l->function_bytes > OP_PHP_FUNCTION_BYTES_MAX)
+		return "function_bytes must be 24 to 184";
+	if (l->last + 4 > l->function_bytes || l->opcodes + 8 > l->function_bytes ||
+	    l->filename + 8 > l->function_bytes || l->line_start + 8 > l->function_bytes)
+		return "last, opcodes, filename and line_start must lie below "
+		       "function_bytes";
+	if (!l->current || !l->last || !l->opcodes || !l->filename || !l->line_start)
+		return "current, last, opcodes, filename and line_start must be given";
+	if (l->active_fiber &&
+	    (!l->fiber_context || !l->fiber_caller || !l->fiber_bottom))
+		return "with active_fiber, fiber_context, fiber_caller and fiber_bottom "
+		       "must be given";
 	return NULL;
+}
+
+const struct op_layouts_schema op_runtime_php_layouts = {
+	.runtime = "php",
+	.title = "PHP",
+	.bytes = sizeof(struct op_php_layout),
+	.field = fields,
+	.fields = OP_ARRAY_SIZE(fields),
+	.built_in = op_runtime_php_layout_text,
+	.check = check,
+};
+
+int op_runtime_php_layout(const struct op_layouts *layouts, uint16_t version,
+			  struct op_php_layout *ret)
+{
+	char text[OP_LAYOUTS_VERSION_MAX + 1];
+
+	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
+	return op_layouts_find(layouts, &op_runtime_php_layouts, text, ret);
 }

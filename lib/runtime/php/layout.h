@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where PHP keeps what: a row per minor version. Its binary interface does not change within
- * one (ZEND_MODULE_API_NO), and nothing publishes it. Not thread-safe (ZTS) builds only.
+ * Where PHP keeps what: a section of php.layout for each minor version. Its binary interface
+ * does not change within one (ZEND_MODULE_API_NO), and nothing publishes it. Builds that are
+ * not thread-safe (NTS) alone.
  */
 #ifndef OP_RUNTIME_PHP_LAYOUT_H
 #define OP_RUNTIME_PHP_LAYOUT_H
 
 #include <stdint.h>
 
+#include "runtime/layouts.h"
+
 /* Offsets in bytes. */
 struct op_php_layout {
-	uint16_t version; /* 0x0804: 8.4 */
 	uint16_t current; /* in zend_executor_globals: current_execute_data */
 
 	uint8_t function_bytes; /* of zend_op_array, all that is read */
@@ -50,7 +52,14 @@ enum op_php_type {
 	OP_PHP_FUNCTION_EVAL = 4,
 };
 
-/* The row of that version (0x0804), or NULL. */
-const struct op_php_layout *op_runtime_php_layout(uint16_t version);
+extern const struct op_layouts_schema op_runtime_php_layouts;
+
+/* The layout of that version (0x0804). Returns 0, -ENOENT or -ENOMEM. */
+int op_runtime_php_layout(const struct op_layouts *layouts, uint16_t version,
+			  struct op_php_layout *ret);
+
+/* Its text, made of php.layout. */
+extern const unsigned char op_runtime_php_layout_text[];
+extern const size_t op_runtime_php_layout_text_len;
 
 #endif

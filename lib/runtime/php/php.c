@@ -32,7 +32,8 @@ struct php_instance {
 	char unknown[32]; /* the name of a frame whose function cannot be read */
 };
 
-static int php_probe(struct op_elf *elf, const char *path, struct op_log *log,
+static int php_probe(struct op_elf *elf, const char *path,
+		     const struct op_layouts *layouts, struct op_log *log,
 		     void **ret_image, struct op_runtime_loop *ret_loop)
 {
 	_cleanup_free_ struct op_php_image *image = calloc(1, sizeof(*image));
@@ -40,7 +41,7 @@ static int php_probe(struct op_elf *elf, const char *path, struct op_log *log,
 
 	if (!image)
 		return -ENOMEM;
-	r = op_runtime_php_image(elf, path, log, image, ret_loop);
+	r = op_runtime_php_image(elf, path, layouts, log, image, ret_loop);
 	if (r == 1)
 		*ret_image = OP_TAKE_PTR(image);
 	return r;
@@ -55,7 +56,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		      struct op_log *log, void *bpf, void **ret_instance)
 {
 	const struct op_php_image *image = image_data;
-	const struct op_php_layout *layout = image->layout;
+	const struct op_php_layout *layout = &image->layout;
 	const struct registers *registers =
 		image->machine == EM_AARCH64 ? &aarch64 : &x86_64;
 	struct php_instance *instance = calloc(1, sizeof(*instance));
@@ -231,6 +232,7 @@ const struct op_runtime_ops op_runtime_php = {
 	.frame_type = "php",
 	.bpf_size = sizeof(struct op_php),
 	.file_names = php_file_names,
+	.layouts = &op_runtime_php_layouts,
 	.probe = php_probe,
 	.image_free = php_image_free,
 	.attach = php_attach,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -78,24 +79,23 @@ static int find_version(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	return 1;
 }
 
+/* Returns 0; -ENOENT where no section knows the version; -ENOTSUP where the file is another
+ * than that says; -errno. */
 static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
-		       uint16_t version, struct op_python_layout *ret)
+		       uint16_t version, const struct op_layouts *layouts,
+		       struct op_python_layout *ret)
 {
-	const struct op_python_layout *row = op_runtime_python_layout(version);
 	uint8_t bytes[OP_PYTHON_PUBLISHED_MAX];
-	int r;
+	int r = op_runtime_python_layout(layouts, version, ret);
 
-	if (!row)
-		return -ENOTSUP;
-	*ret = *row;
-	if (version < 0x030d)
-		return 0;
+	if (r < 0 || !ret->published[0])
+		return r;
 	if (!runtime->value)
 		return -ENOTSUP;
 	r = op_elf_read_vaddr(elf, runtime->value, bytes, sizeof(bytes));
 	if (r < 0)
 		return r;
-	r = op_runtime_python_layout_published(bytes, sizeof(bytes), ret);
+	r = op_runtime_python_layout_published(bytes, sizeof(bytes), version, ret);
 	return r == -EBADMSG ? -ENOTSUP : r;
 }
 
@@ -127,7 +127,25 @@ static void find_loop(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	}
 }
 
-int op_runtime_python_image(struct op_elf *elf, const char *path, struct op_log *log,
+/* Say why the interpreter's frames stay native. */
+static int unknown(const struct op_python_image *image, const char *path, int error,
+		   struct op_log *log)
+{
+	char version[OP_LAYOUTS_VERSION_MAX + 1];
+
+	(void)snprintf(version, sizeof(version), "%u.%u", image->version >> 8u,
+		       image->version & 255u);
+	if (error == -ENOENT)
+		return op_layouts_unknown(&op_runtime_python_layouts, version, path, log);
+	if (error == -ENOTSUP)
+		op_log(log, OP_LOG_WARNING,
+		       "%s: this build of CPython %s is not known; its frames stay native",
+		       path, version);
+	return error;
+}
+
+int op_runtime_python_image(struct op_elf *elf, const char *path,
+			    const struct op_layouts *layouts, struct op_log *log,
 			    struct op_python_image *ret, struct op_runtime_loop *ret_loop)
 {
 	struct op_elf_symbol symbol[SYMBOLS];
@@ -150,17 +168,11 @@ int op_runtime_python_image(struct op_elf *elf, const char *path, struct op_log 
 	r = find_version(elf, symbol, &image.version);
 	if (r < 0)
 		return r;
-	r = find_layout(elf, &symbol[RUNTIME], image.version, &image.layout);
+	r = find_layout(elf, &symbol[RUNTIME], image.version, layouts, &image.layout);
 	if (r == 0 && (!symbol[LOOP].size || symbol[LOOP].size > LOOP_BYTES_MAX))
 		r = -ENOTSUP;
-	if (r < 0) {
-		if (r == -ENOTSUP)
-			op_log(log, OP_LOG_WARNING,
-			       "%s: this build of CPython %u.%u is not known; "
-			       "its frames stay native",
-			       path, image.version >> 8u, image.version & 255u);
-		return r;
-	}
+	if (r < 0)
+		return unknown(&image, path, r, log);
 	image.machine = op_elf_machine(elf);
 	image.state_function = symbol[STATE_FUNCTION].value;
 	image.state_bytes =

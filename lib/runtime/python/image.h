@@ -26,7 +26,8 @@ struct op_python_image {
 };
 
 /* As probe() of struct op_runtime_ops, with the image in *@ret. */
-int op_runtime_python_image(struct op_elf *elf, const char *path, struct op_log *log,
+int op_runtime_python_image(struct op_elf *elf, const char *path,
+			    const struct op_layouts *layouts, struct op_log *log,
 			    struct op_python_image *ret,
 			    struct op_runtime_loop *ret_loop);
 

@@ -3,94 +3,144 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
 #include "base/reader.h"
 
-/* What rows share. From Include/code.h, frameobject.h, cpython/unicodeobject.h,
- * bytesobject.h of each version; pointers of 8 bytes, no Py_TRACE_REFS. */
-#define OBJECTS_TO_3_11                                                                  \
-	.unicode_length = 16, .unicode_state = 32, .unicode_ascii = 48,                  \
-	.unicode_compact = 72, .bytes_length = 16, .bytes_text = 32
-#define OBJECTS_FROM_3_12                                                                \
-	.unicode_length = 16, .unicode_state = 32, .unicode_ascii = 40,                  \
-	.unicode_compact = 56, .bytes_length = 16, .bytes_text = 32
-#define FRAME_OBJECT /* struct _frame: f_back, f_code, f_globals; tstate->frame */       \
-	.state_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_globals = 48
-#define CODE_3_6                                                                         \
-	.code_bytes = 144, .code_first_line = 36, .code_file = 96, .code_name = 104,     \
-	.code_lines = 112
-#define CODE_3_8 /* co_posonlyargcount came in */                                        \
-	.code_bytes = 152, .code_first_line = 40, .code_file = 104, .code_name = 112,    \
-	.code_lines = 120
-#define CODE_TAIL /* the same in 3.11 and later */                                       \
-	.code_file = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136
-/* struct _PyInterpreterFrame from 3.12 on */
-#define FRAME_3_12                                                                       \
-	.frame_code = 0, .frame_previous = 8, .frame_function = 16, .frame_globals = 24, \
-	.frame_place = 56
+#define FIELD(member) OP_LAYOUTS_FIELD(struct op_python_layout, member)
+#define WORDS(member, list)                                                              \
+	{                                                                                \
+#member, offsetof(struct op_python_layout, member),                      \
+			sizeof(((struct op_python_layout *)0)->member), 1, list          \
+	}
 
 enum {
-	/* enum _frameowner: FRAME_OWNED_BY_CSTACK to 3.13, ..._INTERPRETER from 3.14 */
-	OWNED_BY_LOOP = 3,
-	MARK_FLAGS = OP_PYTHON_RELATIVE | OP_PYTHON_MARK_HIDDEN | OP_PYTHON_FUNCTION,
-	CFRAME_FLAGS = OP_PYTHON_CFRAME | OP_PYTHON_CFRAME_FRAME,
+	CODE_BYTES_MIN = 144,
+	CODE_BYTES_MAX = 512,
+	GROUP_WORDS_MAX = 16,
 };
 
-/* clang-format off */
-static const struct op_python_layout rows[] = {
-	{ .version = 0x0306, .flags = OP_PYTHON_ONE_FRAME, .lines = OP_PYTHON_LNOTAB,
-	  FRAME_OBJECT, .frame_place = 120, CODE_3_6, OBJECTS_TO_3_11 },
-	{ .version = 0x0307, .flags = OP_PYTHON_ONE_FRAME, .lines = OP_PYTHON_LNOTAB,
-	  FRAME_OBJECT, .frame_place = 104, CODE_3_6, OBJECTS_TO_3_11 },
-	{ .version = 0x0308, .flags = OP_PYTHON_ONE_FRAME, .lines = OP_PYTHON_LNOTAB,
-	  FRAME_OBJECT, .frame_place = 104, CODE_3_8, OBJECTS_TO_3_11 },
-	{ .version = 0x0309, .flags = OP_PYTHON_ONE_FRAME, .lines = OP_PYTHON_LNOTAB,
-	  FRAME_OBJECT, .frame_place = 104, CODE_3_8, OBJECTS_TO_3_11 },
-	{ .version = 0x030a, .flags = OP_PYTHON_ONE_FRAME | OP_PYTHON_CFRAME,
-	  .lines = OP_PYTHON_LINETABLE, .state_cframe = 48, .cframe_previous = 8,
-	  FRAME_OBJECT, .frame_place = 96, CODE_3_8, OBJECTS_TO_3_11 },
-	{ .version = 0x030b, .flags = OP_PYTHON_RELATIVE | CFRAME_FLAGS,
-	  .lines = OP_PYTHON_LOCATIONS,
-	  .state_cframe = 56, .cframe_frame = 8, .cframe_previous = 16,
-	  .frame_code = 32, .frame_previous = 48, .frame_globals = 8, .frame_place = 56,
-	  .frame_mark = 68, .mark = 1, /* is_entry */
-	  .code_bytes = 184, .code_first_line = 72, .code_units = 184, CODE_TAIL,
-	  OBJECTS_TO_3_11 },
-	{ .version = 0x030c, .flags = MARK_FLAGS | CFRAME_FLAGS,
-	  .lines = OP_PYTHON_LOCATIONS,
-	  .state_cframe = 56, .cframe_frame = 0, .cframe_previous = 8,
-	  FRAME_3_12, .frame_mark = 70, .mark = OWNED_BY_LOOP,
-	  .code_bytes = 192, .code_first_line = 68, .code_units = 192, CODE_TAIL,
-	  OBJECTS_FROM_3_12 },
-	{ .version = 0x030d, .flags = MARK_FLAGS, .lines = OP_PYTHON_LOCATIONS,
-	  .state_frame = 72, FRAME_3_12, .frame_mark = 70, .mark = OWNED_BY_LOOP,
-	  .code_bytes = 200, .code_first_line = 68, .code_units = 200, CODE_TAIL,
-	  OBJECTS_FROM_3_12 },
-	/* _PyStackRef: the low two bits of a pointer are tags */
-	{ .version = 0x030e, .flags = MARK_FLAGS, .lines = OP_PYTHON_LOCATIONS,
-	  .state_frame = 72, FRAME_3_12, .frame_mark = 74, .mark = OWNED_BY_LOOP,
-	  .pointer_mask = 3,
-	  .code_bytes = 208, .code_first_line = 68, .code_units = 208, CODE_TAIL,
-	  OBJECTS_FROM_3_12 },
+static const struct op_layouts_word flags[] = {
+	{ "one_frame", OP_PYTHON_ONE_FRAME },
+	{ "mark_hidden", OP_PYTHON_MARK_HIDDEN },
+	{ "cframe", OP_PYTHON_CFRAME },
+	{ "cframe_frame", OP_PYTHON_CFRAME_FRAME },
+	{ "relative", OP_PYTHON_RELATIVE },
+	{ "function", OP_PYTHON_FUNCTION },
+	{ NULL, 0 },
 };
-/* clang-format on */
 
-const struct op_python_layout *op_runtime_python_layout(uint16_t version)
+static const struct op_layouts_word lines[] = {
+	{ "lnotab", OP_PYTHON_LNOTAB },
+	{ "linetable", OP_PYTHON_LINETABLE },
+	{ "locations", OP_PYTHON_LOCATIONS },
+	{ NULL, 0 },
+};
+
+static const struct op_layouts_field fields[] = {
+	WORDS(flags, flags),
+	WORDS(lines, lines),
+	FIELD(state_frame),
+	FIELD(state_cframe),
+	FIELD(cframe_frame),
+	FIELD(cframe_previous),
+	FIELD(frame_code),
+	FIELD(frame_previous),
+	FIELD(frame_place),
+	FIELD(frame_globals),
+	FIELD(frame_function),
+	FIELD(frame_mark),
+	FIELD(mark),
+	FIELD(pointer_mask),
+	FIELD(code_bytes),
+	FIELD(code_first_line),
+	FIELD(code_file),
+	FIELD(code_name),
+	FIELD(code_qualname),
+	FIELD(code_lines),
+	FIELD(code_units),
+	FIELD(unicode_length),
+	FIELD(unicode_state),
+	FIELD(unicode_ascii),
+	FIELD(unicode_compact),
+	FIELD(bytes_length),
+	FIELD(bytes_text),
+	{ "published", offsetof(struct op_python_layout, published), 1, OP_PYTHON_GROUPS,
+	  NULL },
+};
+
+/* The step reads whole words of a frame, at most OP_PYTHON_READ_MAX bytes. */
+static const char *check_frame(const struct op_python_layout *l)
 {
+	const uint8_t words[] = { l->frame_code, l->frame_previous, l->frame_globals,
+				  l->frame_function, l->frame_place };
+	size_t count = OP_ARRAY_SIZE(words) - !!(l->flags & OP_PYTHON_ONE_FRAME);
+	uint32_t first = l->frame_place;
+	uint32_t end = l->frame_place + 8u;
 	size_t i;
 
-	for (i = 0; i < OP_ARRAY_SIZE(rows); i++)
-		if (rows[i].version == version)
-			return &rows[i];
+	for (i = 0; i < count; i++) {
+		if (words[i] % 8)
+			return "frame_code, _previous, _globals, _function and _place must "
+			       "be multiples of 8";
+		if (i == 3 && !(l->flags & OP_PYTHON_FUNCTION))
+			continue;
+		first = OP_MIN(first, (uint32_t)words[i]);
+		end = OP_MAX(end, words[i] + 8u);
+	}
+	if (!(l->flags & OP_PYTHON_ONE_FRAME))
+		end = OP_MAX(end, l->frame_mark + 1u);
+	if (end - first > OP_PYTHON_READ_MAX)
+		return "what is read of a frame must lie within 104 bytes";
+	if (!(l->flags & OP_PYTHON_ONE_FRAME) && l->frame_mark < first)
+		return "frame_mark must lie behind the first word of the frame";
 	return NULL;
+}
+
+static const char *check(const void *layout)
+{
+	const struct op_python_layout *l = layout;
+	size_t i;
+
+	if (l->lines > OP_PYTHON_LOCATIONS)
+		return "lines must be one word";
+	if (l->code_bytes < CODE_BYTES_MIN || l->code_bytes > CODE_BYTES_MAX)
+		return "code_bytes must be 144 to 512";
+	if (!l->code_name || !l->code_file || !l->code_lines || !l->code_first_line)
+		return "code_name, code_file, code_lines and code_first_line must be given";
+	if (!l->unicode_length || !l->unicode_state || !l->unicode_ascii ||
+	    !l->unicode_compact || !l->bytes_length || !l->bytes_text)
+		return "all of unicode_* and bytes_* must be given";
+	for (i = 0; i < OP_PYTHON_GROUPS; i++)
+		if (l->published[i] > GROUP_WORDS_MAX)
+			return "published has numbers up to 16";
+	return check_frame(l);
+}
+
+const struct op_layouts_schema op_runtime_python_layouts = {
+	.runtime = "python",
+	.title = "CPython",
+	.bytes = sizeof(struct op_python_layout),
+	.field = fields,
+	.fields = OP_ARRAY_SIZE(fields),
+	.built_in = op_runtime_python_layout_text,
+	.check = check,
+};
+
+int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
+			     struct op_python_layout *ret)
+{
+	char text[OP_LAYOUTS_VERSION_MAX + 1];
+
+	(void)snprintf(text, sizeof(text), "%u.%u", version >> 8u, version & 255u);
+	return op_layouts_find(layouts, &op_runtime_python_layouts, text, ret);
 }
 
 /*
  * _Py_DebugOffsets is a cookie, two words and then groups of words; which groups there
- * are, and how long each is, is the only thing that differs among minor versions
- * (Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14).
+ * are, and how long each is, is the only thing that differs among minor versions.
  */
 enum group {
 	GROUP_RUNTIME,
@@ -111,33 +161,12 @@ enum group {
 	GROUPS,
 };
 
-struct published {
-	uint16_t version;
-	uint8_t words[GROUPS];
-};
-
-static const struct published published[] = {
-	{ 0x030d, { 3, 13, 9, 6, 10, 2, 4, 3, 3, 0, 3, 2, 3, 3, 4 } },
-	{ 0x030e, { 3, 16, 9, 8, 11, 2, 4, 3, 3, 4, 3, 2, 3, 3, 4 } },
-};
+_Static_assert((int)GROUPS == OP_PYTHON_GROUPS, "the groups of _Py_DebugOffsets");
 
 enum {
-	GROUP_WORDS_MAX = 16,
 	FRAME_BYTES_MIN = 64,
 	FRAME_BYTES_MAX = OP_PYTHON_READ_MAX + 8, /* it counts one local */
-	CODE_BYTES_MIN = 144,
-	CODE_BYTES_MAX = 512,
 };
-
-static const struct published *find_published(uint16_t version)
-{
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(published); i++)
-		if (published[i].version == version)
-			return &published[i];
-	return NULL;
-}
 
 /* Are the offsets of a group (all but its size) inside the size, and its size in range? */
 static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64_t max)
@@ -152,15 +181,16 @@ static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64
 	return true;
 }
 
-static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX], const struct published *p,
+static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 		      struct op_python_layout *layout)
 {
 	const uint64_t *frame = g[GROUP_FRAME];
 	const uint64_t *code = g[GROUP_CODE];
+	const uint8_t *words = layout->published;
 	struct op_python_layout l = *layout;
 
-	if (!group_ok(frame, p->words[GROUP_FRAME], FRAME_BYTES_MIN, FRAME_BYTES_MAX) ||
-	    !group_ok(code, p->words[GROUP_CODE], CODE_BYTES_MIN, CODE_BYTES_MAX) ||
+	if (!group_ok(frame, words[GROUP_FRAME], FRAME_BYTES_MIN, FRAME_BYTES_MAX) ||
+	    !group_ok(code, words[GROUP_CODE], CODE_BYTES_MIN, CODE_BYTES_MAX) ||
 	    !group_ok(g[GROUP_OBJECT], 2, 16, 16) || g[GROUP_OBJECT][1] != 8 ||
 	    !group_ok(g[GROUP_BYTES], 3, 33, 40) ||
 	    !group_ok(g[GROUP_UNICODE], 4, 48, 96) || g[GROUP_THREAD][4] > UINT8_MAX)
@@ -183,32 +213,32 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX], const struct publishe
 	l.unicode_ascii = (uint16_t)g[GROUP_UNICODE][3];
 	/* PyCompactUnicodeObject adds utf8_length and utf8 */
 	l.unicode_compact = (uint16_t)(l.unicode_ascii + 16);
+	if (check(&l))
+		return -EBADMSG;
 	*layout = l;
 	return 0;
 }
 
-int op_runtime_python_layout_published(const void *bytes, size_t len,
+int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout)
 {
-	const struct published *p = find_published(layout->version);
 	struct op_reader r = op_reader_init(bytes, len);
 	uint64_t g[GROUPS][GROUP_WORDS_MAX] = { { 0 } };
 	const uint8_t *cookie = op_read_bytes(&r, 8);
-	uint64_t version = op_read_u64(&r);
+	uint64_t hex = op_read_u64(&r);
 	uint64_t free_threaded = op_read_u64(&r);
 	uint32_t i, k;
 
-	if (!p || !cookie || memcmp(cookie, "xdebugpy", 8) != 0 ||
-	    version >> 16 != layout->version)
+	if (!cookie || memcmp(cookie, "xdebugpy", 8) != 0 || hex >> 16 != version)
 		return -EBADMSG;
 	if (free_threaded)
 		return -ENOTSUP;
 	for (i = 0; i < GROUPS; i++)
-		for (k = 0; k < p->words[i]; k++)
+		for (k = 0; k < layout->published[i]; k++)
 			g[i][k] = op_read_u64(&r);
 	if (r.failed)
 		return -EBADMSG;
-	return use_groups(g, p, layout);
+	return use_groups(g, layout);
 }
 
 void op_runtime_python_layout_step(const struct op_python_layout *layout,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where CPython keeps what: a row per minor version. Through 3.12 the rows are the whole
- * truth; from 3.13 the interpreter publishes most of it (_Py_DebugOffsets, the first
- * member of _PyRuntime) and that is what counts.
+ * Where CPython keeps what: a section of python.layout for each minor version. Through 3.12
+ * that is the whole truth; from 3.13 on the interpreter publishes most of it
+ * (_Py_DebugOffsets, the first member of _PyRuntime) and that is what counts.
  */
 #ifndef OP_RUNTIME_PYTHON_LAYOUT_H
 #define OP_RUNTIME_PYTHON_LAYOUT_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "op_user_types.h"
+#include "runtime/layouts.h"
 
 #include "op_python.h"
 
@@ -21,11 +22,14 @@ enum op_python_lines {
 	OP_PYTHON_LOCATIONS = 2, /* >= 3.11: location entries, PEP 657 */
 };
 
+enum {
+	OP_PYTHON_GROUPS = 15, /* of _Py_DebugOffsets */
+};
+
 /* Offsets in bytes; frame_* from the start of the frame. */
 struct op_python_layout {
-	uint16_t version; /* 0x030b: 3.11 */
-	uint8_t flags;	  /* OP_PYTHON_*, of op_python.h */
-	uint8_t lines;	  /* enum op_python_lines */
+	uint8_t flags; /* OP_PYTHON_*, of op_python.h */
+	uint8_t lines; /* enum op_python_lines */
 
 	uint8_t state_frame;
 	uint8_t state_cframe;
@@ -55,10 +59,19 @@ struct op_python_layout {
 	uint16_t unicode_compact; /* and of any other */
 	uint16_t bytes_length;
 	uint16_t bytes_text;
+
+	uint8_t published[OP_PYTHON_GROUPS]; /* words of each group; 0: is none */
 };
 
-/* The row of that version (0x030b), or NULL. */
-const struct op_python_layout *op_runtime_python_layout(uint16_t version);
+extern const struct op_layouts_schema op_runtime_python_layouts;
+
+/* The layout of that version (0x030b). Returns 0, -ENOENT or -ENOMEM. */
+int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
+			     struct op_python_layout *ret);
+
+/* Its text, made of python.layout. */
+extern const unsigned char op_runtime_python_layout_text[];
+extern const size_t op_runtime_python_layout_text_len;
 
 enum {
 	/* of _Py_DebugOffsets that op_runtime_python_layout_published() wants at most */
@@ -66,11 +79,11 @@ enum {
 };
 
 /*
- * Replace @layout's offsets by those of _Py_DebugOffsets in @bytes (3.13 and later). Every
- * offset is checked for sense. Returns 0; -ENOTSUP for a free-threaded build; -EBADMSG
+ * Replace @layout's offsets by those of _Py_DebugOffsets in @bytes, which are of @version.
+ * Every offset is checked for sense. Returns 0; -ENOTSUP for a free-threaded build; -EBADMSG
  * where it is not what the version has, with @layout untouched.
  */
-int op_runtime_python_layout_published(const void *bytes, size_t len,
+int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout);
 
 /* The part of @layout that the step needs. */

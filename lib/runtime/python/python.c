@@ -32,7 +32,8 @@ struct python_instance {
 	char unknown[32]; /* the name of a frame whose code object cannot be read */
 };
 
-static int python_probe(struct op_elf *elf, const char *path, struct op_log *log,
+static int python_probe(struct op_elf *elf, const char *path,
+			const struct op_layouts *layouts, struct op_log *log,
 			void **ret_image, struct op_runtime_loop *ret_loop)
 {
 	_cleanup_free_ struct op_python_image *image = calloc(1, sizeof(*image));
@@ -40,7 +41,7 @@ static int python_probe(struct op_elf *elf, const char *path, struct op_log *log
 
 	if (!image)
 		return -ENOMEM;
-	r = op_runtime_python_image(elf, path, log, image, ret_loop);
+	r = op_runtime_python_image(elf, path, layouts, log, image, ret_loop);
 	if (r == 1)
 		*ret_image = OP_TAKE_PTR(image);
 	return r;
@@ -235,6 +236,7 @@ const struct op_runtime_ops op_runtime_python = {
 	.frame_type = "cpython",
 	.bpf_size = sizeof(struct op_python),
 	.file_names = python_file_names,
+	.layouts = &op_runtime_python_layouts,
 	.probe = python_probe,
 	.image_free = python_image_free,
 	.attach = python_attach,

@@ -106,6 +106,7 @@ static void test_defaults(void)
 	CHECK_INT(c.sample_rate_hz, 20);
 	CHECK_INT(c.max_frames, 1024);
 	CHECK_STR(c.procfs_root, "/proc");
+	CHECK(!c.layouts_dir);
 	CHECK_STR(c.sysfs_root, "/sys");
 	op_config_deinit(&c);
 }
@@ -129,6 +130,20 @@ static void test_a_program_of_0_1(void)
 	CHECK(!c.environment);
 	op_config_deinit(&c);
 	free(old);
+}
+
+static void test_layouts_dir_is_copied(void)
+{
+	char dir[] = "/etc/otelprof";
+	struct otelprof_config from;
+	struct otelprof_config c;
+
+	otelprof_config_init(&from);
+	from.layouts_dir = dir;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	dir[0] = 'x';
+	CHECK_STR(c.layouts_dir, "/etc/otelprof");
+	op_config_deinit(&c);
 }
 
 static void test_environment_is_copied(void)
@@ -329,7 +344,8 @@ TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	  { "given_structs_are_filled_as_far_as_they_reach",
 	    test_given_structs_are_filled_as_far_as_they_reach },
 	  { "defaults", test_defaults }, { "a_program_of_0_1", test_a_program_of_0_1 },
-	  { "environment_is_copied", test_environment_is_copied }, { "host", test_host },
+	  { "environment_is_copied", test_environment_is_copied },
+	  { "layouts_dir_is_copied", test_layouts_dir_is_copied }, { "host", test_host },
 	  { "strings_are_copied", test_strings_are_copied },
 	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },
 	  { "filters_are_checked", test_filters_are_checked })

@@ -74,13 +74,13 @@ static void test_exports(void)
 	op_elf_free(elf);
 }
 
-static int probe(const char *name, const char *as)
+static int probe_with(const char *name, const char *as, const struct op_layouts *layouts)
 {
 	const struct op_runtime_ops *python = op_runtime_get(OP_RUNTIME_PYTHON);
 	struct op_elf *elf = open_made(name);
 	struct op_runtime_loop loop;
 	void *image = NULL;
-	int r = python->probe(elf, as, NULL, &image, &loop);
+	int r = python->probe(elf, as, layouts, NULL, &image, &loop);
 
 	if (r == 1) {
 		struct op_elf_symbol f;
@@ -98,8 +98,17 @@ static int probe(const char *name, const char *as)
 	"int _PyEval_EvalFrameDefault(int a) { return a; }\n"                            \
 	"int PyGILState_GetThisThreadState(void) { return 0; }\n"
 
+static int probe(const char *name, const char *as)
+{
+	return probe_with(name, as, NULL);
+}
+
 static void test_which_is_python(void)
 {
+	static const char like[] = "[python 3.99]\nlike = 3.11\n";
+	char error[OP_LAYOUTS_ERROR_MAX];
+	struct op_layouts *layouts;
+
 	if (!compile(PYTHON "const unsigned long Py_Version = 0x030b02f0;\n", "", "a.so"))
 		SKIP("no gcc");
 	CHECK(compile(PYTHON "const unsigned long Py_Version = 0x03630000;\n", "",
@@ -120,6 +129,12 @@ static void test_which_is_python(void)
 	CHECK_INT(probe("d.so", "/usr/lib/libpython2.7.so"), -ENOTSUP);
 	CHECK_INT(probe("e.so", "/usr/bin/python3.11"), 0);
 	CHECK_INT(probe("f.so", "/usr/bin/python3.13"), -ENOTSUP);
+	/* what the user's file adds */
+	CHECK_OK(op_layouts_new(&layouts));
+	CHECK_OK(op_layouts_add(layouts, op_runtime_get(OP_RUNTIME_PYTHON)->layouts));
+	CHECK_OK(op_layouts_read(layouts, "x", like, strlen(like), error));
+	CHECK_INT(probe_with("b.so", "/usr/lib/libpython3.99.so", layouts), 1);
+	op_layouts_free(layouts);
 }
 
 static int read_nothing(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
@@ -180,7 +195,7 @@ static void test_attach_too_early(void)
 	struct op_elf *elf = make_early();
 	void *image = NULL;
 
-	CHECK_INT(python->probe(elf, "python3.11", NULL, &image, &loop), 1);
+	CHECK_INT(python->probe(elf, "python3.11", NULL, NULL, &image, &loop), 1);
 	CHECK(sizeof(bpf) >= python->bpf_size);
 	CHECK_INT(python->attach(image, &target, NULL, bpf, &instance), -EAGAIN);
 	python->image_free(image);
@@ -208,7 +223,7 @@ static void test_no_state_is_said_once_per_file(void)
 	struct op_elf *elf = make_early();
 	void *image = NULL;
 
-	CHECK_INT(python->probe(elf, "python3.11", NULL, &image, &loop), 1);
+	CHECK_INT(python->probe(elf, "python3.11", NULL, NULL, &image, &loop), 1);
 	CHECK_INT(python->attach(image, &target, &log, bpf, &instance), -EIO);
 	CHECK_INT(warnings, 0);
 	target.memory = &unknown;

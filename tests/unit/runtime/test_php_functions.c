@@ -9,11 +9,10 @@
 
 #include "op_php.h"
 
+#include "fake_memory.h"
 #include "test.h"
 
 enum {
-	BASE = 0x10000,
-	BYTES = 65536,
 	/* where things are put */
 	FUNCTION = BASE,
 	OTHER = BASE + 0x400,
@@ -26,43 +25,7 @@ enum {
 	TYPE_STRING = 6,
 };
 
-struct fake {
-	struct op_memory memory;
-	uint8_t bytes[BYTES];
-	int reads;
-	bool gone;
-};
-
-static struct fake fake;
-static const struct op_php_layout *layout;
-
-static int read_fake(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	(void)m;
-	fake.reads++;
-	if (fake.gone)
-		return -ESRCH;
-	if (addr < BASE || addr > BASE + BYTES || len > BASE + BYTES - addr)
-		return -EFAULT;
-	memcpy(buf, fake.bytes + (addr - BASE), len);
-	return 0;
-}
-
-static void put(uint64_t addr, const void *bytes, size_t len)
-{
-	CHECK(addr >= BASE && addr + len <= BASE + BYTES);
-	memcpy(fake.bytes + (addr - BASE), bytes, len);
-}
-
-static void put_u64(uint64_t addr, uint64_t v)
-{
-	put(addr, &v, sizeof(v));
-}
-
-static void put_u32(uint64_t addr, uint32_t v)
-{
-	put(addr, &v, sizeof(v));
-}
+static struct op_php_layout layout;
 
 static void put_string(uint64_t addr, const char *text, size_t len)
 {
@@ -80,22 +43,20 @@ static void put_user(uint64_t addr, uint64_t ops, uint32_t count, uint32_t line)
 	put(addr, &type, 1);
 	put_u64(addr + OP_PHP_FUNCTION_NAME, NAME);
 	put_u64(addr + OP_PHP_FUNCTION_SCOPE, 0);
-	put_u64(addr + layout->opcodes, ops);
-	put_u32(addr + layout->last, count);
-	put_u64(addr + layout->filename, FILE_NAME);
-	put_u32(addr + layout->line_start, line);
+	put_u64(addr + layout.opcodes, ops);
+	put_u32(addr + layout.last, count);
+	put_u64(addr + layout.filename, FILE_NAME);
+	put_u32(addr + layout.line_start, line);
 	for (i = 0; i < count; i++)
 		put_u32(ops + i * OP_PHP_OP_BYTES + OP_PHP_OP_LINE, line + i);
 }
 
 static void begin(struct op_php_functions *functions, uint16_t version)
 {
-	memset(&fake, 0, sizeof(fake));
-	fake.memory.read = read_fake;
-	layout = op_runtime_php_layout(version);
-	CHECK(layout);
-	CHECK(layout->function_bytes <= OP_PHP_FUNCTION_BYTES_MAX);
-	op_runtime_php_functions_init(functions, &fake.memory, layout);
+	fake_begin();
+	CHECK_OK(op_runtime_php_layout(NULL, version, &layout));
+	CHECK(layout.function_bytes <= OP_PHP_FUNCTION_BYTES_MAX);
+	op_runtime_php_functions_init(functions, &fake.memory, &layout);
 	put_string(NAME, "work", 4);
 	put_string(CLASS_NAME, "Known\\Made", 10);
 	put_string(FILE_NAME, "/srv/known.php", 14);
@@ -167,8 +128,8 @@ static void test_functions_of_each_version(void)
 		CHECK_INT(functions.changed, 1);
 		op_runtime_php_functions_deinit(&functions);
 	}
-	CHECK(!op_runtime_php_layout(0x0702));
-	CHECK(!op_runtime_php_layout(0x0900));
+	CHECK_INT(op_runtime_php_layout(NULL, 0x0702, &layout), -ENOENT);
+	CHECK_INT(op_runtime_php_layout(NULL, 0x0900, &layout), -ENOENT);
 }
 
 static void test_internal(void)
@@ -300,21 +261,21 @@ static void test_hostile(void)
 	put(FUNCTION, &type, 1);
 	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
 	put_user(FUNCTION, OPS, 3, 40);
-	put_u32(FUNCTION + layout->last, UINT32_MAX);
+	put_u32(FUNCTION + layout.last, UINT32_MAX);
 	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
-	put_u32(FUNCTION + layout->last, 0);
+	put_u32(FUNCTION + layout.last, 0);
 	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
-	put_u32(FUNCTION + layout->last, OP_PHP_LINES_MAX + 1); /* a name, no lines */
+	put_u32(FUNCTION + layout.last, OP_PHP_LINES_MAX + 1); /* a name, no lines */
 	f = get(&functions, FUNCTION, OPS);
 	CHECK(!f->lines);
 	CHECK_INT(op_runtime_php_line(f, OPS), 0);
 	functions.window++;
-	put_u32(FUNCTION + layout->last, 30000); /* that are not there */
+	put_u32(FUNCTION + layout.last, 30000); /* that are not there */
 	f = get(&functions, FUNCTION, OPS);
 	CHECK(!f->lines);
 	functions.window++;
 	put_user(FUNCTION, OPS, 3, 40);
-	put_u64(FUNCTION + layout->filename, 1);
+	put_u64(FUNCTION + layout.filename, 1);
 	f = get(&functions, FUNCTION, OPS);
 	CHECK_STR(f->file, "");
 	functions.window++;

@@ -6,11 +6,10 @@
 #include "runtime/python/layout.h"
 #include "runtime/python/text.h"
 
+#include "fake_memory.h"
 #include "test.h"
 
 enum {
-	BASE = 0x10000,
-	BYTES = 65536,
 	TYPE = 0x5000,
 	/* where things are put */
 	CODE = BASE,
@@ -18,38 +17,6 @@ enum {
 	FILE_NAME = BASE + 0x2000,
 	TABLE = BASE + 0x3000,
 };
-
-struct fake {
-	struct op_memory memory;
-	uint8_t bytes[BYTES];
-	int reads;
-	bool gone;
-};
-
-static struct fake fake;
-
-static int read_fake(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	(void)m;
-	fake.reads++;
-	if (fake.gone)
-		return -ESRCH;
-	if (addr < BASE || addr > BASE + BYTES || len > BASE + BYTES - addr)
-		return -EFAULT;
-	memcpy(buf, fake.bytes + (addr - BASE), len);
-	return 0;
-}
-
-static void put(uint64_t addr, const void *bytes, size_t len)
-{
-	CHECK(addr >= BASE && addr + len <= BASE + BYTES);
-	memcpy(fake.bytes + (addr - BASE), bytes, len);
-}
-
-static void put_u64(uint64_t addr, uint64_t v)
-{
-	put(addr, &v, sizeof(v));
-}
 
 /* A str: @kind bytes a character, @ascii or not (Include/cpython/unicodeobject.h). */
 static void put_str(const struct op_python_layout *l, uint64_t addr, uint32_t kind,
@@ -80,12 +47,11 @@ static void put_code(const struct op_python_layout *l, const char *name, const c
 
 static const struct op_python_layout *begin(uint16_t version)
 {
-	const struct op_python_layout *l = op_runtime_python_layout(version);
+	static struct op_python_layout layout;
 
-	memset(&fake, 0, sizeof(fake));
-	fake.memory.read = read_fake;
-	CHECK(l);
-	return l;
+	fake_begin();
+	CHECK_OK(op_runtime_python_layout(NULL, version, &layout));
+	return &layout;
 }
 
 static void check_str(const struct op_python_layout *l, const char *want)
@@ -297,12 +263,12 @@ static void test_published_layout(void)
 		16,
 		40, /* unicode_object */
 	};
-	struct op_python_layout l = *op_runtime_python_layout(0x030d);
-	struct op_python_layout before = l;
+	struct op_python_layout before = *begin(0x030d);
+	struct op_python_layout l = before;
 	uint64_t bad[sizeof(words) / 8];
 	struct op_python step = { 0 };
 
-	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), &l));
+	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030d, &l));
 	CHECK_INT(l.state_frame, 64);
 	CHECK_INT(l.frame_previous, 16);
 	CHECK_INT(l.frame_code, 8);
@@ -319,17 +285,21 @@ static void test_published_layout(void)
 	CHECK(step.read_bytes >= 65 && step.read_bytes <= OP_PYTHON_READ_MAX);
 
 	l = before;
-	CHECK_INT(op_runtime_python_layout_published(words, sizeof(words) - 8, &l),
-		  -EBADMSG);
+	CHECK_INT(
+		op_runtime_python_layout_published(words, sizeof(words) - 8, 0x030d, &l),
+		-EBADMSG);
 	memcpy(bad, words, sizeof(bad));
 	bad[2] = 1;
-	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -ENOTSUP);
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), 0x030d, &l),
+		  -ENOTSUP);
 	memcpy(bad, words, sizeof(bad));
 	bad[1] = 0x030e00f0;
-	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -EBADMSG);
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), 0x030d, &l),
+		  -EBADMSG);
 	memcpy(bad, words, sizeof(bad));
 	bad[28] = UINT64_C(1) << 40; /* the frame's size */
-	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), &l), -EBADMSG);
+	CHECK_INT(op_runtime_python_layout_published(bad, sizeof(bad), 0x030d, &l),
+		  -EBADMSG);
 	CHECK(memcmp(&l, &before, sizeof(l)) == 0);
 }
 
