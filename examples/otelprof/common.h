@@ -26,6 +26,9 @@ struct command {
 int command_record(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_export(int argc, char **argv);
+int command_report(int argc, char **argv);
+int command_diff(int argc, char **argv);
+int command_convert(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 

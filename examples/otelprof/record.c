@@ -2,6 +2,7 @@
 /* otelprof record: profile into a file, for a while or as long as a command runs. */
 #include "child.h"
 #include "common.h"
+#include "formats.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,31 +17,12 @@ enum {
 struct record {
 	struct options o;
 	const char *path;
-	uint32_t format;
-	bool format_given;
+	const struct output_format *format;
 	char **argv; /* the command, or NULL */
 	struct child child;
 };
 
-static const struct {
-	const char *name;
-	uint32_t format;
-	const char *default_path;
-	const char *endings[5];
-} formats[] = {
-	{ "html", OTELPROF_FORMAT_HTML, "profile.html", { ".html", ".htm" } },
-	{ "pprof",
-	  OTELPROF_FORMAT_PPROF,
-	  "profile.pb.gz",
-	  { ".pb.gz", ".pprof", ".prof", ".pb" } },
-	{ "folded",
-	  OTELPROF_FORMAT_FOLDED,
-	  "profile.folded",
-	  { ".folded", ".collapsed", ".txt" } },
-	{ "otlp", OTELPROF_FORMAT_OTLP, "profile.otlp", { ".otlp", ".bin" } },
-};
 enum {
-	FORMATS = sizeof(formats) / sizeof(formats[0]),
 	OPTION_FORMAT = OPTION_OWN
 };
 
@@ -64,47 +46,13 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t a = strlen(s), b = strlen(end);
-
-	return a > b && strcmp(s + a - b, end) == 0;
-}
-
-static int set_format(struct record *rec, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < FORMATS; i++) {
-		if (strcmp(formats[i].name, name) == 0) {
-			rec->format = formats[i].format;
-			rec->format_given = true;
-			return 0;
-		}
-	}
-	(void)fail("--format takes html, pprof, folded or otlp, not \"%s\"", name);
-	return usage_hint("record");
-}
-
 static int settle_output(struct record *rec)
 {
-	size_t i, j;
-
-	for (i = 0; rec->path && !rec->format_given && i < FORMATS; i++) {
-		for (j = 0; formats[i].endings[j]; j++) {
-			if (ends_with(rec->path, formats[i].endings[j]))
-				return set_format(rec, formats[i].name);
-		}
-	}
-	if (rec->path && !rec->format_given) {
-		(void)fail("the ending of \"%s\" names no format: say --format",
-			   rec->path);
-		return usage_hint("record");
-	}
-	for (i = 0; !rec->path && i < FORMATS; i++) {
-		if (formats[i].format == rec->format)
-			rec->path = formats[i].default_path;
-	}
+	if (!rec->format && rec->path)
+		return format_by_ending("record", rec->path, FORMAT_OF_LIBRARY,
+					&rec->format);
+	if (!rec->format)
+		return format_by_name("record", "html", FORMAT_OF_LIBRARY, &rec->format);
 	return 0;
 }
 
@@ -128,7 +76,8 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 		if (c == 'o')
 			rec->path = optarg;
 		else if (c == OPTION_FORMAT)
-			r = set_format(rec, optarg);
+			r = format_by_name("record", optarg, FORMAT_OF_LIBRARY,
+					   &rec->format);
 		else
 			r = options_take(&rec->o, c, optarg);
 	}
@@ -142,7 +91,10 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	}
 	if (!rec->argv && rec->o.seconds <= 0)
 		rec->o.seconds = DEFAULT_SECONDS;
-	return settle_output(rec);
+	r = settle_output(rec);
+	if (!r && !rec->path)
+		rec->path = rec->format->default_path;
+	return r;
 }
 
 static int open_file(struct record *rec, struct otelprof *p)
@@ -152,7 +104,7 @@ static int open_file(struct record *rec, struct otelprof *p)
 
 	otelprof_file_config_init(&config);
 	config.path = rec->path;
-	config.format = rec->format;
+	config.format = rec->format->format;
 	r = otelprof_exporter_file(p, &config);
 	return r < 0 ? fail_library(p, rec->path, r) : 0;
 }
@@ -204,7 +156,6 @@ int command_record(int argc, char **argv)
 {
 	struct record rec = {
 		.o = { .command = "record", .rate_hz = DEFAULT_HZ },
-		.format = OTELPROF_FORMAT_HTML,
 		.child = CHILD_NONE,
 	};
 	struct otelprof *p = NULL;

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "functions.h"
 
 enum {
 	DEFAULT_HZ = 99,
@@ -27,11 +27,11 @@ enum {
 
 struct top {
 	struct options o;
-	struct report report;
+	struct function_sums sums;
 	long long rows; /* 0: as many as fit */
 	bool json;
 	bool live;
-	double measured; /* seconds that the report covers */
+	double measured; /* seconds that the sums cover */
 };
 
 static int help(FILE *f)
@@ -94,12 +94,12 @@ static int on_request(void *userdata, const void *request, size_t len, uint64_t 
 	struct top *t = userdata;
 
 	(void)samples;
-	return report_add(&t->report, request, len);
+	return functions_add(&t->sums, request, len);
 }
 
 static double percent(const struct top *t, uint64_t n)
 {
-	return t->report.samples ? 100.0 * (double)n / (double)t->report.samples : 0;
+	return t->sums.samples ? 100.0 * (double)n / (double)t->sums.samples : 0;
 }
 
 static size_t rows_to_show(const struct top *t)
@@ -112,7 +112,7 @@ static size_t rows_to_show(const struct top *t)
 	else if (t->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 &&
 		 ws.ws_row > SCREEN_LINES_KEPT)
 		max = ws.ws_row - SCREEN_LINES_KEPT;
-	return max < t->report.len ? max : t->report.len;
+	return max < t->sums.len ? max : t->sums.len;
 }
 
 /* Columns left for the name of a function; a pipe gets lines that can be read. */
@@ -126,7 +126,7 @@ static int function_width(bool live)
 	return live ? FUNCTION_COLUMNS_MIN : FUNCTION_COLUMNS_PIPE;
 }
 
-static void print_row(const struct top *t, const struct report_row *row, int width)
+static void print_row(const struct top *t, const struct function_row *row, int width)
 {
 	const char *module = strrchr(row->module, '/');
 
@@ -149,13 +149,13 @@ static void print_table(const struct top *t)
 
 	if (t->live)
 		(void)fputs("\033[H\033[J", stdout);
-	(void)printf("%" PRIu64 " samples in %.1f s at %u Hz\n", t->report.samples,
+	(void)printf("%" PRIu64 " samples in %.1f s at %u Hz\n", t->sums.samples,
 		     t->measured, t->o.rate_hz);
 	(void)printf("%s%7s %7s %7s %-15s %-14s %s%s\n", colour ? "\033[1m" : "", "SELF",
 		     "TOTAL", "PID", "PROCESS", "MODULE", "FUNCTION",
 		     colour ? "\033[0m" : "");
 	for (i = 0; i < n; i++)
-		print_row(t, &t->report.rows[i], width);
+		print_row(t, &t->sums.rows[i], width);
 	(void)fflush(stdout);
 }
 
@@ -190,16 +190,16 @@ static void print_json_stats(struct otelprof *p)
 
 static void print_json(const struct top *t, struct otelprof *p)
 {
-	const struct report_row *row;
+	const struct function_row *row;
 	size_t n = rows_to_show(t), i;
 
 	(void)printf("{\n  \"version\": 1,\n  \"seconds\": %.3f,\n  \"rate_hz\": %u,\n"
 		     "  \"samples\": %" PRIu64 ",\n",
-		     t->measured, t->o.rate_hz, t->report.samples);
+		     t->measured, t->o.rate_hz, t->sums.samples);
 	print_json_stats(p);
 	(void)printf("  \"functions\": [");
 	for (i = 0; i < n; i++) {
-		row = &t->report.rows[i];
+		row = &t->sums.rows[i];
 		(void)printf("%s\n    { \"pid\": %" PRId64, i ? "," : "", row->pid);
 		json_text("process", row->process);
 		json_text("container_id", row->container_id);
@@ -213,7 +213,7 @@ static void print_json(const struct top *t, struct otelprof *p)
 			     percent(t, row->total));
 	}
 	(void)printf("%s],\n  \"functions_known\": %zu\n}\n", n ? "\n  " : "",
-		     t->report.len);
+		     t->sums.len);
 }
 
 /* One table after another until a signal; the last one is cut short. */
@@ -231,9 +231,9 @@ static int run_live(struct top *t, struct otelprof *p)
 		if (r < 0)
 			return fail_library(p, "cannot export", r);
 		t->measured = now_seconds() - start;
-		report_sort(&t->report);
+		functions_sort(&t->sums);
 		print_table(t);
-		report_clear(&t->report);
+		functions_clear(&t->sums);
 	} while (!signal_seen());
 	return STATUS_OK;
 }
@@ -248,10 +248,10 @@ static int run_once(struct top *t, struct otelprof *p)
 		r = session_close(p, FLUSH_MS);
 	if (r)
 		return r;
-	report_sort(&t->report);
+	functions_sort(&t->sums);
 	if (t->json)
 		print_json(t, p);
-	if (!t->report.samples)
+	if (!t->sums.samples)
 		return fail_no_samples(p, &t->o);
 	if (!t->json)
 		print_table(t);
@@ -291,6 +291,6 @@ int command_top(int argc, char **argv)
 	if (!r)
 		r = run(&t, p);
 	(void)otelprof_free(p);
-	report_clear(&t.report);
+	functions_clear(&t.sums);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report.h"
+#include "functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,11 +35,11 @@ static uint64_t hash_key(const struct key *k)
 	return h ^ h >> 29;
 }
 
-static int rehash(struct report *r)
+static int rehash(struct function_sums *r)
 {
 	size_t slots = r->mask ? (r->mask + 1) * 2 : 256;
 	uint32_t *table = calloc(slots, sizeof(*table));
-	struct report_row *row;
+	struct function_row *row;
 	struct key k;
 	size_t i, at;
 
@@ -66,14 +66,14 @@ static char *copy(struct otlp_text t)
 	return strndup(t.data ? t.data : "", t.len);
 }
 
-static int fill_row(struct report_row *row, const struct key *k,
+static int fill_row(struct function_row *row, const struct key *k,
 		    const struct otlp_sample_view *s, const struct otlp_frame *f)
 {
 	struct otlp_text process = s->resource->executable_name;
 
 	if (!process.len)
 		process = s->thread_name;
-	*row = (struct report_row){ .pid = k->pid };
+	*row = (struct function_row){ .pid = k->pid };
 	row->process = copy(process);
 	row->container_id = copy(s->resource->container_id);
 	row->function = strdup(k->function);
@@ -86,7 +86,7 @@ static int fill_row(struct report_row *row, const struct key *k,
 	return -ENOMEM;
 }
 
-static void free_row(struct report_row *row)
+static void free_row(struct function_row *row)
 {
 	free(row->process);
 	free(row->container_id);
@@ -97,11 +97,11 @@ static void free_row(struct report_row *row)
 }
 
 /* The row of @k, made where there is none; NULL without memory. */
-static struct report_row *find(struct report *r, const struct key *k,
-			       const struct otlp_sample_view *s,
-			       const struct otlp_frame *f)
+static struct function_row *find(struct function_sums *r, const struct key *k,
+				 const struct otlp_sample_view *s,
+				 const struct otlp_frame *f)
 {
-	struct report_row *row;
+	struct function_row *row;
 	void *more;
 	size_t at;
 
@@ -131,9 +131,9 @@ static struct report_row *find(struct report *r, const struct key *k,
 
 static int add_sample(void *data, const struct otlp_sample_view *s)
 {
-	struct report *r = data;
+	struct function_sums *r = data;
 	char name[NAME_MAX_BYTES];
-	struct report_row *row;
+	struct function_row *row;
 	const struct otlp_frame *f;
 	struct key k;
 	size_t i;
@@ -161,7 +161,7 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 	return 0;
 }
 
-int report_add(struct report *r, const void *request, size_t len)
+int functions_add(struct function_sums *r, const void *request, size_t len)
 {
 	struct otlp_profiles *p = NULL;
 	int ret = otlp_read(request, len, &p, NULL);
@@ -174,7 +174,7 @@ int report_add(struct report *r, const void *request, size_t len)
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct report_row *x = a, *y = b;
+	const struct function_row *x = a, *y = b;
 	int c;
 
 	if (x->self != y->self)
@@ -187,7 +187,7 @@ static int compare_rows(const void *a, const void *b)
 	return c ? c : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-void report_sort(struct report *r)
+void functions_sort(struct function_sums *r)
 {
 	if (r->len)
 		qsort(r->rows, r->len, sizeof(*r->rows), compare_rows);
@@ -197,7 +197,7 @@ void report_sort(struct report *r)
 	r->mask = 0;
 }
 
-void report_clear(struct report *r)
+void functions_clear(struct function_sums *r)
 {
 	size_t i;
 
@@ -205,5 +205,5 @@ void report_clear(struct report *r)
 		free_row(&r->rows[i]);
 	free(r->rows);
 	free(r->slots);
-	*r = (struct report){ 0 };
+	*r = (struct function_sums){ 0 };
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples summed by process and function: how often on the CPU itself (self), how often
  * anywhere on the stack (total; recursion counts once a sample). */
-#ifndef OTELPROF_REPORT_H
-#define OTELPROF_REPORT_H
+#ifndef OTELPROF_FUNCTIONS_H
+#define OTELPROF_FUNCTIONS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct report_row {
+struct function_row {
 	int64_t pid;
 	char *process;
 	char *container_id;
@@ -20,8 +20,8 @@ struct report_row {
 	uint64_t seen; /* number of the last sample that counted here */
 };
 
-struct report {
-	struct report_row *rows;
+struct function_sums {
+	struct function_row *rows;
 	size_t len;
 	size_t cap;
 	uint32_t *slots; /* open addressing: row + 1 */
@@ -31,9 +31,9 @@ struct report {
 };
 
 /* Add one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
-int report_add(struct report *r, const void *request, size_t len);
+int functions_add(struct function_sums *r, const void *request, size_t len);
 /* Most self first; ties by total, name and pid, so that the order is always one. */
-void report_sort(struct report *r);
-void report_clear(struct report *r);
+void functions_sort(struct function_sums *r);
+void functions_clear(struct function_sums *r);
 
 #endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options that the commands on recordings share. */
+#ifndef OTELPROF_REPORT_COMMAND_H
+#define OTELPROF_REPORT_COMMAND_H
+
+#include <stdio.h>
+
+#include "report/view.h"
+
+/* How an output looks. */
+enum report_form {
+	FORM_TEXT,
+	FORM_MARKDOWN,
+	FORM_JSON,
+};
+
+/* Returns 0, or STATUS_USAGE after saying what is wrong. */
+int form_parse(const char *command, const char *name, enum report_form *ret);
+/* A share in per cent, from 0 to 100. */
+int percent_parse(const char *command, const char *option, const char *arg, double *ret);
+
+/* Make the view, or say why there is none. Returns 0 or STATUS_FAILED; view_clear() in
+ * every case. */
+int view_make_or_say(const struct op_collect *c, const struct view_request *request,
+		     const char *what, struct view *ret);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof convert: recordings in another format, several as one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "common.h"
+#include "format/format.h"
+#include "formats.h"
+#include "report/recording.h"
+#include "report/speedscope.h"
+
+enum {
+	OPTION_FORMAT = OPTION_OWN,
+};
+
+struct convert {
+	const char *path;
+	const struct output_format *format;
+	char *const *files;
+	size_t files_len;
+	int fd;
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof convert [OPTIONS] -o OUTPUT FILE...\n\n"
+		"Writes recordings in another format; several become one. FILE is of\n"
+		"'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is standard\n"
+		"input.\n\n"
+		"  -o, --output OUTPUT  where to; \"-\" is standard output\n"
+		"      --format NAME    html, pprof, folded, speedscope or otlp; else the ending\n"
+		"                       of OUTPUT says it (.html .pb.gz .folded .speedscope.json\n"
+		"                       .otlp)\n"
+		"  -h, --help           show this text\n",
+		f);
+	return STATUS_OK;
+}
+
+static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r = 0;
+
+	while (!r && (c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
+		if (c == 'h') {
+			*ret_help = true;
+			return help(stdout);
+		}
+		if (c == 'o')
+			v->path = optarg;
+		else if (c == OPTION_FORMAT)
+			r = format_by_name("convert", optarg, FORMAT_ANY, &v->format);
+		else
+			r = usage_hint("convert");
+	}
+	if (!r && (!v->path || optind == argc)) {
+		(void)fail(v->path ? "convert takes a recording"
+				   : "convert takes -o OUTPUT");
+		return usage_hint("convert");
+	}
+	v->files = argv + optind;
+	v->files_len = (size_t)(argc - optind);
+	if (!r && !v->format)
+		r = format_by_ending("convert", v->path, FORMAT_ANY, &v->format);
+	return r;
+}
+
+static int append_request(void *data, const void *request, size_t len)
+{
+	struct convert *v = data;
+	uint8_t header[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
+			      (uint8_t)(len >> 8), (uint8_t)len };
+	int r = op_write_full(v->fd, header, sizeof(header));
+
+	return r ? r : op_write_full(v->fd, request, len);
+}
+
+static int merge(struct convert *v)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < v->files_len; i++) {
+		r = recording_read(v->files[i], append_request, v);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int rewrite(struct convert *v)
+{
+	const struct op_format *format = op_format_get(v->format->format);
+	_cleanup_(op_collect_freep) struct op_collect *c = NULL;
+	int r = recording_collect(v->files, v->files_len,
+				  format ? format->detail : OP_COLLECT_LOCATIONS, &c);
+
+	if (r)
+		return r;
+	r = format ? format->write(c, v->fd) : speedscope_write(c, v->fd);
+	return r < 0 ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
+}
+
+static int write_output(struct convert *v)
+{
+	return v->format->format == OTELPROF_FORMAT_OTLP ? merge(v) : rewrite(v);
+}
+
+/* Beside the file first, so that one that is also read, or was good, is never half gone. */
+static int write_file(struct convert *v)
+{
+	_cleanup_free_ char *temp = NULL;
+	int r;
+
+	if (asprintf(&temp, "%s.XXXXXX", v->path) < 0)
+		return fail("out of memory");
+	v->fd = mkostemp(temp, O_CLOEXEC);
+	if (v->fd < 0)
+		return fail("cannot write %s: %s", v->path, strerror(errno));
+	r = write_output(v);
+	if (close(v->fd) < 0 && !r)
+		r = fail("cannot write %s: %s", v->path, strerror(errno));
+	if (!r && rename(temp, v->path) < 0)
+		r = fail("cannot write %s: %s", v->path, strerror(errno));
+	if (r)
+		(void)unlink(temp);
+	return r;
+}
+
+int command_convert(int argc, char **argv)
+{
+	struct convert v = { .fd = STDOUT_FILENO };
+	bool helped = false;
+	int r = parse(&v, argc, argv, &helped);
+
+	if (r || helped)
+		return r;
+	return strcmp(v.path, "-") == 0 ? write_output(&v) : write_file(&v);
+}

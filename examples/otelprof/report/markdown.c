@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A report as Markdown, made to be read by an assistant: small, and saying what it is. */
+#include <string.h>
+
+#include "common.h"
+#include "report/write.h"
+
+enum {
+	NAME_BYTES = 4096,
+	NAME_COLUMNS = 90,
+	PLACE_COLUMNS = 70,
+	VALUE_BYTES = 64,
+	ROWS_SHOWN = 12,
+	TREE_SHOWN = 24,
+	SUMS_SHOWN = 3,
+};
+
+/* Text in a table: no character that Markdown or a terminal takes for its own. */
+static void put(FILE *f, const char *text, int columns)
+{
+	char plain[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
+		plain[i] = text[i] == '|' || text[i] == '`' ? '\'' : text[i];
+	plain[i] = 0;
+	print_safe(f, plain, i, -columns);
+}
+
+static void put_code(FILE *f, const char *text, int columns)
+{
+	(void)fputc('`', f);
+	put(f, text, columns);
+	(void)fputc('`', f);
+}
+
+static void write_head(const struct report *r, FILE *f)
+{
+	const struct view *v = r->v;
+	char what[VALUE_BYTES], value[VALUE_BYTES];
+
+	(void)fputs("# Profile ", f);
+	put_code(f, r->files_len == 1 ? r->files[0] : "several recordings", NAME_COLUMNS);
+	(void)fprintf(f,
+		      "\n\n%s: %s in %zu processes within %.1f s. "
+		      "Self is time in the function itself, total with what it calls.\n",
+		      view_what(v, what, sizeof(what)),
+		      view_value(v, v->total, value, sizeof(value)), v->processes,
+		      report_duration(r));
+}
+
+static void write_path(const struct report *r, FILE *f)
+{
+	const struct view_row *path[REPORT_PATH_MAX];
+	char name[NAME_BYTES];
+	size_t n = report_path(r, path), i;
+
+	if (!n)
+		return;
+	(void)fputs("\n## Hottest path, callers first\n", f);
+	for (i = 0; i < n; i++) {
+		(void)fprintf(f, "- %.1f%% ", view_percent(r->v, path[i]->total));
+		put_code(f, view_row_name(r->v, path[i], name, sizeof(name)),
+			 NAME_COLUMNS);
+		view_place(r->v, path[i], name, sizeof(name));
+		if (*name) {
+			(void)fputs(" at ", f);
+			put_code(f, name, PLACE_COLUMNS);
+		}
+		(void)fputc('\n', f);
+	}
+}
+
+static void write_row(const struct report *r, const struct view_row *row, FILE *f)
+{
+	const struct view *v = r->v;
+	char name[NAME_BYTES];
+
+	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
+		      view_percent(v, row->total));
+	put_code(f, view_row_name(v, row, name, sizeof(name)), NAME_COLUMNS);
+	if (v->request.by == VIEW_BY_FUNCTION) {
+		(void)fputs(" | ", f);
+		put(f, view_place(v, row, name, sizeof(name)), PLACE_COLUMNS);
+		(void)fputs(" | ", f);
+		put(f, view_module(v, row->label, name, sizeof(name)), PLACE_COLUMNS);
+	}
+	(void)fputs(" |\n", f);
+}
+
+static void write_rows(const struct report *r, FILE *f)
+{
+	const struct view *v = r->v;
+	bool functions = v->request.by == VIEW_BY_FUNCTION;
+	size_t n = report_rows(r), i;
+
+	n = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+	(void)fprintf(f, "\n## Most self time, by %s\n| self | total | %s |%s\n|%s\n",
+		      view_by_name(v->request.by), view_by_name(v->request.by),
+		      functions ? " most at line | module |" : "",
+		      functions ? "---|---|---|---|---|" : "---|---|---|");
+	for (i = 0; i < n; i++)
+		write_row(r, &v->rows.data[i], f);
+	if (n < v->rows.len)
+		(void)fprintf(f, "\n%zu more are not shown.\n", v->rows.len - n);
+}
+
+struct tree_out {
+	const struct report *r;
+	FILE *f;
+};
+
+static void write_node(void *data, const struct tree_node *n)
+{
+	const struct tree_out *out = data;
+	char name[NAME_BYTES];
+
+	(void)fprintf(out->f, "%*s- %.1f%% ", 2 * (int)n->indent, "",
+		      view_percent(out->r->v, n->total));
+	put_code(out->f, view_label_name(out->r->v, n->label, name, sizeof(name)),
+		 NAME_COLUMNS);
+	(void)fputc('\n', out->f);
+}
+
+static void write_sums(const struct view *v, const struct sums *s, int64_t whole,
+		       const char *what, FILE *f)
+{
+	char name[NAME_BYTES];
+	size_t i;
+
+	for (i = 0; i < s->items.len && i < SUMS_SHOWN; i++) {
+		(void)fprintf(f, "- %.2f%% of %s ",
+			      whole ? 100.0 * (double)s->items.data[i].value /
+					      (double)whole
+				    : 0.0,
+			      what);
+		view_text(v->c, (uint32_t)s->items.data[i].key, name, sizeof(name));
+		put_code(f, *name ? name : "[no file]", PLACE_COLUMNS);
+		(void)fputc('\n', f);
+	}
+}
+
+static void write_quality(const struct report *r, FILE *f)
+{
+	const struct view *v = r->v;
+
+	(void)fprintf(f,
+		      "\n## What is missing\n- %.2f%% of the stacks are whole, %.2f%% of "
+		      "the frames have names.\n",
+		      100 - view_percent(v, v->early),
+		      v->frames ? 100 - 100.0 * (double)v->frames_unnamed /
+						  (double)v->frames
+				: 100.0);
+	write_sums(v, &v->endings, v->total, "the stacks end early:", f);
+	write_sums(v, &v->unnamed, v->frames, "the frames have no symbols:", f);
+}
+
+static void write_next(const struct report *r, FILE *f)
+{
+	const char *file = r->files[0];
+	char name[NAME_BYTES];
+
+	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
+		return;
+	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
+	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
+	(void)fputs("`otelprof report --format=markdown --callers='", f);
+	put(f, name, NAME_COLUMNS);
+	(void)fprintf(f, "' %s`\n", file);
+	(void)fprintf(f,
+		      "- Other groups: `otelprof report --by=program %s` (or process, "
+		      "thread, module, container, service)\n"
+		      "- Two recordings: `otelprof diff BEFORE AFTER`\n",
+		      file);
+}
+
+void report_markdown(const struct report *r, FILE *f)
+{
+	struct tree_out out = { r, f };
+
+	write_head(r, f);
+	if (r->show_rows) {
+		write_path(r, f);
+		write_rows(r, f);
+	}
+	if (r->show_tree) {
+		(void)fputs("\n## Calls\n", f);
+		report_tree(r, r->limit < TREE_SHOWN ? r->limit : TREE_SHOWN, write_node,
+			    &out);
+	}
+	write_quality(r, f);
+	write_next(r, f);
+}

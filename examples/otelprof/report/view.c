@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum {
+	NAME_BYTES = 4096
+};
+
+/* What is needed while stacks are added. */
+struct making {
+	struct view *v;
+	struct op_collect_path path;
+	struct sums self;  /* by label */
+	struct sums total; /* by label */
+	struct sums lines; /* of totals, by label and line */
+	uint32_t *seen;	 /* by function: the number of the last stack that counted here */
+	bool *processes; /* those met */
+	uint32_t stack;
+};
+
+static const char *const by_names[VIEW_BY_MAX] = {
+	"function", "module", "process", "program", "thread", "container", "service",
+};
+
+const char *view_by_name(enum view_by by)
+{
+	return by_names[by];
+}
+
+int view_by_parse(const char *name, enum view_by *ret)
+{
+	int i;
+
+	for (i = 0; i < VIEW_BY_MAX; i++) {
+		if (strcmp(by_names[i], name) == 0) {
+			*ret = (enum view_by)i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static bool string_is(const struct op_collect *c, uint32_t string, const char *text)
+{
+	size_t len;
+	const char *s = op_collect_text(c, string, &len);
+
+	return len == strlen(text) && memcmp(s, text, len) == 0;
+}
+
+static bool wanted(const struct view *v, const struct op_collect_stack *s)
+{
+	const struct op_collect_process *p = &v->c->processes.data[s->process];
+	const struct view_request *q = &v->request;
+
+	return s->kind == v->kind && (q->pid < 0 || p->pid == q->pid) &&
+	       (!q->program || string_is(v->c, p->name, q->program));
+}
+
+/* The frames that tell why a stack is not whole are named in brackets by the library. */
+static bool is_ending(const char *name, size_t len)
+{
+	static const char *const endings[] = { "[unwind error: ", "[truncated]",
+					       "[no unwind table yet]", "[stack lost]" };
+	size_t i, n;
+
+	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		n = strlen(endings[i]);
+		if (len >= n && memcmp(name, endings[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "libx.so+0x1234": an address where a name should be. */
+static bool is_unnamed(const char *name, size_t len)
+{
+	size_t digits = 0;
+
+	while (len && strchr("0123456789abcdef", name[len - 1])) {
+		len--;
+		digits++;
+	}
+	return digits && len >= 3 && memcmp(name + len - 3, "+0x", 3) == 0;
+}
+
+static int add_quality(struct making *m, const struct op_collect_stack *s)
+{
+	struct view *v = m->v;
+	const struct op_collect_function *f;
+	const char *name;
+	size_t len, i;
+	int r;
+
+	for (i = 0; i < m->path.len; i++) {
+		f = &v->c->functions.data[m->path.data[i]];
+		name = op_collect_text(v->c, f->name, &len);
+		if (is_ending(name, len)) {
+			v->early = op_collect_sum(v->early, s->value);
+			r = sums_add(&v->endings, f->name, s->value);
+			if (r)
+				return r;
+			continue;
+		}
+		v->frames = op_collect_sum(v->frames, s->value);
+		if (!is_unnamed(name, len))
+			continue;
+		v->frames_unnamed = op_collect_sum(v->frames_unnamed, s->value);
+		r = sums_add(&v->unnamed, f->module, s->value);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* The label of a frame in rows: its function, or its module. */
+static uint32_t row_label(const struct view *v, uint32_t function)
+{
+	return v->request.by == VIEW_BY_MODULE ? v->c->functions.data[function].module
+					       : function;
+}
+
+static int add_frame(struct making *m, const struct op_collect_line *line, int64_t value)
+{
+	uint32_t label = row_label(m->v, line->function);
+	int r;
+
+	/* Recursion counts once a stack. */
+	if (m->seen[label] == m->stack)
+		return 0;
+	m->seen[label] = m->stack;
+	r = sums_add(&m->total, label, value);
+	if (!r && m->v->request.by == VIEW_BY_FUNCTION)
+		r = sums_add(&m->lines, (uint64_t)label << 32 | line->line, value);
+	return r;
+}
+
+static int add_frames(struct making *m, const struct op_collect_stack *s)
+{
+	const struct op_collect *c = m->v->c;
+	const struct op_collect_location *l;
+	const struct op_collect_line *line;
+	uint32_t i, j;
+	int r = 0;
+
+	m->stack++;
+	for (i = 0; !r && i < s->locations_len; i++) {
+		l = &c->locations.data[c->location_numbers.data[s->locations + i]];
+		for (j = 0; !r && j < l->lines_len; j++) {
+			line = &c->lines.data[l->lines + j];
+			if (i == 0 && j == 0)
+				r = sums_add(&m->self, row_label(m->v, line->function),
+					     s->value);
+			if (!r)
+				r = add_frame(m, line, s->value);
+		}
+	}
+	return r;
+}
+
+static int add_group(struct making *m, const struct op_collect_stack *s)
+{
+	const struct op_collect_process *p = &m->v->c->processes.data[s->process];
+	uint64_t key = s->process;
+
+	if (m->v->request.by == VIEW_BY_PROGRAM)
+		key = p->name;
+	else if (m->v->request.by == VIEW_BY_THREAD)
+		key = s->thread_name;
+	else if (m->v->request.by == VIEW_BY_CONTAINER)
+		key = p->container_id;
+	else if (m->v->request.by == VIEW_BY_SERVICE)
+		key = p->service_name;
+	return sums_add(&m->total, key, s->value);
+}
+
+static bool is_asked_for(const struct view *v, uint32_t function)
+{
+	return string_is(v->c, v->c->functions.data[function].name, v->request.function);
+}
+
+/* Calls: the program, then all frames. */
+static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_t *labels)
+{
+	labels[0] = m->v->c->processes.data[s->process].name | VIEW_PROCESS;
+	memcpy(labels + 1, m->path.data, m->path.len * sizeof(*labels));
+	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value);
+}
+
+/* Callees of the outermost frame of that name, callers of the innermost. */
+static int add_around(struct making *m, const struct op_collect_stack *s,
+		      uint32_t *labels)
+{
+	const struct op_collect_path *path = &m->path;
+	size_t i, n = 0;
+
+	if (m->v->request.tree == VIEW_CALLEES) {
+		for (i = 0; i < path->len && !is_asked_for(m->v, path->data[i]); i++)
+			;
+		for (; i < path->len; i++)
+			labels[n++] = path->data[i];
+	} else {
+		for (i = path->len; i && !is_asked_for(m->v, path->data[i - 1]); i--)
+			;
+		for (; i; i--)
+			labels[n++] = path->data[i - 1];
+		if (n)
+			labels[n++] =
+				m->v->c->processes.data[s->process].name | VIEW_PROCESS;
+	}
+	return n ? tree_add(&m->v->tree, labels, n, s->value) : 0;
+}
+
+static int add_stack(struct making *m, const struct op_collect_stack *s)
+{
+	_cleanup_free_ uint32_t *labels = NULL;
+	struct view *v = m->v;
+	int r;
+
+	v->total = op_collect_sum(v->total, s->value);
+	if (!m->processes[s->process]) {
+		m->processes[s->process] = true;
+		v->processes++;
+	}
+	r = op_collect_path(v->c, s, &m->path);
+	if (!r)
+		r = add_quality(m, s);
+	if (!r)
+		r = v->request.by <= VIEW_BY_MODULE ? add_frames(m, s) : add_group(m, s);
+	if (r)
+		return r;
+	labels = malloc((m->path.len + 1) * sizeof(*labels));
+	if (!labels)
+		return -ENOMEM;
+	return v->request.tree == VIEW_CALLS ? add_calls(m, s, labels)
+					     : add_around(m, s, labels);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct view_row *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->label < y->label ? -1 : x->label > y->label;
+}
+
+static int make_rows(struct making *m)
+{
+	_cleanup_free_ uint32_t *row_of = NULL;
+	struct view *v = m->v;
+	const struct sum *sum;
+	struct view_row *row;
+	uint32_t line;
+
+	row_of = calloc(v->c->functions.len + v->c->strings.len + 1, sizeof(*row_of));
+	if (!row_of)
+		return -ENOMEM;
+	op_vec_foreach(sum, &m->total.items) {
+		row = op_vec_push(&v->rows);
+		if (!row)
+			return -ENOMEM;
+		*row = (struct view_row){ .label = (uint32_t)sum->key,
+					  .self = sums_get(&m->self, sum->key),
+					  .total = sum->value };
+		if (v->request.by == VIEW_BY_FUNCTION)
+			row_of[sum->key] = (uint32_t)v->rows.len - 1;
+	}
+	op_vec_foreach(sum, &m->lines.items) {
+		row = &v->rows.data[row_of[sum->key >> 32]];
+		line = (uint32_t)sum->key;
+		if (line && sum->value > row->line_value) {
+			row->line = line;
+			row->line_value = sum->value;
+		}
+	}
+	if (v->rows.len)
+		qsort(v->rows.data, v->rows.len, sizeof(*v->rows.data), compare_rows);
+	return 0;
+}
+
+static int find_kind(struct view *v)
+{
+	uint32_t i;
+
+	for (i = 0; i < v->c->kinds.len; i++) {
+		if (!v->request.kind ||
+		    string_is(v->c, v->c->kinds.data[i].type, v->request.kind) ||
+		    string_is(v->c, v->c->kinds.data[i].period_type, v->request.kind)) {
+			v->kind = i;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* A part of a name will do, where no function has it whole: the first such in the table. */
+static const char *settle_function(const struct op_collect *c, const char *part,
+				   char *buf)
+{
+	const struct op_collect_function *f;
+	const char *found = NULL;
+
+	op_vec_foreach(f, &c->functions) {
+		if (string_is(c, f->name, part))
+			return part;
+	}
+	op_vec_foreach(f, &c->functions) {
+		found = strstr(view_text(c, f->name, buf, NAME_BYTES), part);
+		if (found)
+			return buf;
+	}
+	return part;
+}
+
+static int add_all(struct making *m)
+{
+	const struct op_collect_stack *s;
+	int r;
+
+	op_vec_foreach(s, &m->v->c->stacks) {
+		if (!wanted(m->v, s))
+			continue;
+		r = add_stack(m, s);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int view_make(const struct op_collect *c, const struct view_request *request,
+	      struct view *ret)
+{
+	char function[NAME_BYTES];
+	struct making m = { .v = ret };
+	int r;
+
+	*ret = (struct view){ .c = c, .request = *request };
+	if (request->function)
+		ret->request.function = settle_function(c, request->function, function);
+	r = find_kind(ret);
+	m.seen = calloc(c->functions.len + c->strings.len + 1, sizeof(*m.seen));
+	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));
+	if (!r && (!m.seen || !m.processes))
+		r = -ENOMEM;
+	if (!r)
+		r = add_all(&m);
+	if (!r)
+		r = make_rows(&m);
+	if (!r)
+		r = tree_sort(&ret->tree);
+	sums_sort(&ret->endings);
+	sums_sort(&ret->unnamed);
+	ret->request.function = request->function;
+	free(m.seen);
+	free(m.processes);
+	free(m.path.data);
+	sums_clear(&m.self);
+	sums_clear(&m.total);
+	sums_clear(&m.lines);
+	return r ? r : ret->tree.nodes.len ? 0 : -ENOENT;
+}
+
+void view_clear(struct view *v)
+{
+	op_vec_clear(&v->rows);
+	tree_clear(&v->tree);
+	sums_clear(&v->endings);
+	sums_clear(&v->unnamed);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is shown of a view: names, places, values in words. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/view.h"
+
+enum {
+	SHORT_ID = 12, /* of a container, as its own tools show it */
+};
+#define NS_PER_S 1e9
+
+const char *view_text(const struct op_collect *c, uint32_t string, char *buf, size_t size)
+{
+	size_t len, i;
+	const char *s = op_collect_text(c, string, &len);
+
+	len = len < size - 1 ? len : size - 1;
+	for (i = 0; i < len; i++)
+		buf[i] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
+	buf[len] = 0;
+	return buf;
+}
+
+const char *view_label_name(const struct view *v, uint32_t label, char *buf, size_t size)
+{
+	uint32_t string = label & VIEW_PROCESS ? label & ~VIEW_PROCESS
+					       : v->c->functions.data[label].name;
+
+	view_text(v->c, string, buf, size);
+	if (!*buf)
+		(void)snprintf(buf, size, "?");
+	return buf;
+}
+
+static const char *process_name(const struct view *v, uint32_t process, char *buf,
+				size_t size)
+{
+	const struct op_collect_process *p = &v->c->processes.data[process];
+	char name[256];
+
+	(void)snprintf(buf, size, "%s (%" PRId64 ")",
+		       view_text(v->c, p->name, name, sizeof(name)), p->pid);
+	return buf;
+}
+
+const char *view_row_name(const struct view *v, const struct view_row *row, char *buf,
+			  size_t size)
+{
+	static const char *const none[VIEW_BY_MAX] = {
+		[VIEW_BY_MODULE] = "[no file]",
+		[VIEW_BY_CONTAINER] = "[no container]",
+		[VIEW_BY_SERVICE] = "[no service name]",
+	};
+	enum view_by by = v->request.by;
+
+	if (by == VIEW_BY_FUNCTION)
+		return view_label_name(v, row->label, buf, size);
+	if (by == VIEW_BY_PROCESS)
+		return process_name(v, row->label, buf, size);
+	view_text(v->c, row->label, buf, size);
+	if (!*buf)
+		(void)snprintf(buf, size, "%s", none[by] ? none[by] : "?");
+	else if (by == VIEW_BY_CONTAINER && strlen(buf) > SHORT_ID)
+		buf[SHORT_ID] = 0;
+	return buf;
+}
+
+const char *view_module(const struct view *v, uint32_t function, char *buf, size_t size)
+{
+	const struct op_collect_function *f = &v->c->functions.data[function];
+	const char *slash;
+
+	view_text(v->c, f->module ? f->module : f->file, buf, size);
+	slash = strrchr(buf, '/');
+	if (slash)
+		memmove(buf, slash + 1, strlen(slash + 1) + 1);
+	return buf;
+}
+
+const char *view_place(const struct view *v, const struct view_row *row, char *buf,
+		       size_t size)
+{
+	const struct op_collect_function *f = &v->c->functions.data[row->label];
+	uint32_t line = row->line ? row->line : f->start_line;
+	size_t len;
+
+	view_text(v->c, f->file, buf, size);
+	len = strlen(buf);
+	if (len && line && len + 12 < size)
+		(void)snprintf(buf + len, size - len, ":%u", line);
+	return buf;
+}
+
+double view_percent(const struct view *v, int64_t value)
+{
+	return v->total ? 100.0 * (double)value / (double)v->total : 0;
+}
+
+static bool kind_text_is(const struct view *v, uint32_t string, const char *text)
+{
+	size_t len;
+	const char *s = op_collect_text(v->c, string, &len);
+
+	return len == strlen(text) && memcmp(s, text, len) == 0;
+}
+
+static void seconds_in_words(double s, char *buf, size_t size)
+{
+	if (fabs(s) >= 100)
+		(void)snprintf(buf, size, "%.0f s", s);
+	else if (fabs(s) >= 1)
+		(void)snprintf(buf, size, "%.2f s", s);
+	else if (fabs(s) >= 1e-3)
+		(void)snprintf(buf, size, "%.1f ms", s * 1e3);
+	else
+		(void)snprintf(buf, size, "%.1f us", s * 1e6);
+}
+
+static void bytes_in_words(double b, char *buf, size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	size_t i = 0;
+
+	for (; fabs(b) >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		b /= 1024;
+	(void)snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", b, units[i]);
+}
+
+static void count_in_words(int64_t n, char *buf, size_t size)
+{
+	char digits[24];
+	size_t len, i, at = 0;
+
+	(void)snprintf(digits, sizeof(digits), "%" PRId64, n);
+	len = strlen(digits);
+	for (i = 0; i < len && at + 2 < size; i++) {
+		if (i && (len - i) % 3 == 0 && digits[i - 1] != '-')
+			buf[at++] = ',';
+		buf[at++] = digits[i];
+	}
+	buf[at] = 0;
+}
+
+const char *view_value(const struct view *v, int64_t value, char *buf, size_t size)
+{
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+
+	/* Samples of a clock: each stands for a period. */
+	if (kind_text_is(v, k->unit, "count") &&
+	    kind_text_is(v, k->period_unit, "nanoseconds") && k->period > 0)
+		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);
+	else if (kind_text_is(v, k->unit, "nanoseconds"))
+		seconds_in_words((double)value / NS_PER_S, buf, size);
+	else if (kind_text_is(v, k->unit, "bytes"))
+		bytes_in_words((double)value, buf, size);
+	else
+		count_in_words(value, buf, size);
+	return buf;
+}
+
+const char *view_what(const struct view *v, char *buf, size_t size)
+{
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+	char type[64], unit[64];
+
+	if (kind_text_is(v, k->period_type, "cpu") && k->period > 0)
+		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
+			       NS_PER_S / (double)k->period);
+	else
+		(void)snprintf(buf, size, "%s, in %s",
+			       view_text(v->c, k->type, type, sizeof(type)),
+			       view_text(v->c, k->unit, unit, sizeof(unit)));
+	return buf;
+}

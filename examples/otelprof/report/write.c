@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/write.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+/* A child that keeps so much of its caller's time stands at its caller's indentation. */
+#define CHAIN_SHARE 0.95
+/* The hottest path goes on while a callee has so much of its caller and of the whole. */
+#define CALLEE_SHARE 0.5
+#define WHOLE_SHARE  0.2
+enum {
+	DEPTH_MAX = 128 /* of the hottest path before it is shortened */
+};
+
+size_t report_rows(const struct report *r)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < r->v->rows.len && n < r->limit; i++) {
+		/* Rows are in the order of self: a total may be large further down. */
+		if (view_percent(r->v, r->v->rows.data[i].total) < r->min_percent)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static int compare_totals(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x > y ? -1 : x < y;
+}
+
+/* The total that a node must have to be among the @limit largest. */
+static int64_t smallest_shown(const struct report *r, size_t limit)
+{
+	_cleanup_free_ int64_t *totals = NULL;
+	const struct tree *t = &r->v->tree;
+	int64_t least = (int64_t)((double)r->v->total * r->min_percent / 100);
+	size_t i;
+
+	totals = malloc(t->nodes.len * sizeof(*totals));
+	if (!totals || t->nodes.len <= limit)
+		return least;
+	for (i = 0; i < t->nodes.len; i++)
+		totals[i] = t->nodes.data[i].total;
+	qsort(totals, t->nodes.len, sizeof(*totals), compare_totals);
+	/* Equal ones are all in or all out; out, so that the limit holds. */
+	return totals[limit] + 1 > least ? totals[limit] + 1 : least;
+}
+
+static void indent_node(struct tree_node *nodes, struct tree_node *n, int64_t least)
+{
+	const struct tree_node *parent = &nodes[n->parent];
+	const struct tree_node *first = &nodes[parent->child];
+	bool alone = !first->next || nodes[first->next].total < least;
+
+	n->indent = parent->indent;
+	if (n->parent &&
+	    !(alone && (double)n->total >= CHAIN_SHARE * (double)parent->total))
+		n->indent++;
+}
+
+void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data)
+{
+	struct tree_node *nodes = r->v->tree.nodes.data;
+	int64_t least = smallest_shown(r, limit);
+	uint32_t at = nodes[0].child;
+
+	nodes[0].indent = 0;
+	while (at) {
+		/* Siblings are in the order of their totals. */
+		if (nodes[at].total >= least && nodes[at].total > 0) {
+			indent_node(nodes, &nodes[at], least);
+			fn(data, &nodes[at]);
+			if (nodes[at].child) {
+				at = nodes[at].child;
+				continue;
+			}
+		} else {
+			at = nodes[at].parent;
+		}
+		while (at && !nodes[at].next)
+			at = nodes[at].parent;
+		at = at ? nodes[at].next : 0;
+	}
+}
+
+static const struct view_row *row_of(const struct view *v, uint32_t function)
+{
+	const struct view_row *row;
+
+	op_vec_foreach(row, &v->rows) {
+		if (row->label == function)
+			return row;
+	}
+	return NULL;
+}
+
+struct path {
+	const struct view_row *rows[DEPTH_MAX];
+	size_t len;
+};
+
+static bool is_on(const struct path *p, const struct view_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < p->len; i++) {
+		if (p->rows[i] == row)
+			return true;
+	}
+	return false;
+}
+
+static void walk_path(const struct report *r, bool with_source, struct path *ret)
+{
+	const struct tree_node *nodes = r->v->tree.nodes.data;
+	const struct op_collect_function *fn;
+	const struct view_row *row;
+	uint32_t at;
+
+	for (at = nodes[0].child; at && ret->len < DEPTH_MAX; at = nodes[at].child) {
+		if ((double)nodes[at].total <
+			    CALLEE_SHARE * (double)nodes[nodes[at].parent].total ||
+		    (double)nodes[at].total < WHOLE_SHARE * (double)r->v->total)
+			break;
+		if (nodes[at].label & VIEW_PROCESS)
+			continue;
+		fn = &r->v->c->functions.data[nodes[at].label];
+		row = !with_source || fn->file ? row_of(r->v, nodes[at].label) : NULL;
+		if (row && !is_on(ret, row))
+			ret->rows[ret->len++] = row;
+	}
+}
+
+/* Take out the frame that tells least: its callee has nearly all of its time. */
+static void shorten(struct path *p)
+{
+	int64_t least = INT64_MAX, lost;
+	size_t i, at = 0;
+
+	for (i = 0; i + 1 < p->len; i++) {
+		lost = p->rows[i]->total - p->rows[i + 1]->total;
+		lost = lost < 0 ? -lost : lost;
+		if (lost < least) {
+			least = lost;
+			at = i;
+		}
+	}
+	for (i = at + 1; i < p->len; i++)
+		p->rows[i - 1] = p->rows[i];
+	p->len--;
+}
+
+size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PATH_MAX])
+{
+	struct path p = { .len = 0 };
+	size_t i;
+
+	if (r->v->request.by != VIEW_BY_FUNCTION || r->v->request.tree != VIEW_CALLS)
+		return 0;
+	walk_path(r, true, &p);
+	if (!p.len)
+		walk_path(r, false, &p);
+	while (p.len > REPORT_PATH_MAX)
+		shorten(&p);
+	for (i = 0; i < p.len; i++)
+		ret[i] = p.rows[i];
+	return p.len;
+}
+
+double report_duration(const struct report *r)
+{
+	return (double)(r->v->c->end_ns - r->v->c->start_ns) / 1e9;
+}

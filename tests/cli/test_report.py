@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report, diff and convert on recordings whose ten events are known (request.h), and on
+files that are none. Sums are worked out here from the list below, not from other outputs.
+
+usage: test_report.py PROGRAM
+"""
+import gzip
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+# Program, frames from the outermost in, events; as request.h has them.
+EVENTS = [('web', ['main', 'handle', 'parse'], 3),
+          ('web', ['main', 'handle', 'ksys_read'], 2),
+          ('python', ['main', '<module>', 'work'], 4),
+          ('evil', ['EVIL', 'a;b'], 1)]
+TOTAL = sum(n for _, _, n in EVENTS)
+
+
+def run(*args, **kwargs):
+    return subprocess.run([PROGRAM, *args], env=dict(os.environ, NO_COLOR='1'),
+                          capture_output=True, timeout=60, **kwargs)
+
+
+def self_of(name):
+    return sum(n for _, frames, n in EVENTS if frames[-1] == name)
+
+
+def total_of(name):
+    return sum(n for _, frames, n in EVENTS if name in frames)
+
+
+class Recordings(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+        self.addCleanup(self.dir.cleanup)
+        self.a = self.path('a.otlp')
+        r = run('record', '-d', '0.1', '-o', self.a)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    def write(self, name, data):
+        with open(self.path(name), 'wb') as f:
+            f.write(data)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), 'rb') as f:
+            return f.read()
+
+    def report(self, *args, status=0, **kwargs):
+        r = run('report', *args, **kwargs)
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stdout.decode()
+
+    def json(self, *args):
+        return json.loads(self.report('--format=json', *args))
+
+
+class Report(Recordings):
+    def test_functions(self):
+        d = self.json(self.a)
+        self.assertEqual((d['schema'], d['version'], d['total'], d['processes']),
+                         ('otelprof.report', 1, TOTAL, 3))
+        rows = {row['name']: row for row in d['rows']}
+        for name in ('main', 'handle', 'parse', 'ksys_read', '<module>', 'work', 'a;b'):
+            self.assertEqual((rows[name]['self'], rows[name]['total']),
+                             (self_of(name), total_of(name)), name)
+        self.assertEqual(rows['work']['file'], 'app.py')
+        self.assertEqual(rows['work']['line'], 12)
+        self.assertEqual(rows['handle']['line'], 25) # 3 events there, 2 at line 30
+        self.assertEqual(d['rows_known'], len(d['rows']))
+
+    def test_several_files_add_up(self):
+        d = self.json(self.a, self.a)
+        self.assertEqual(d['total'], 2 * TOTAL)
+
+    def test_standard_input(self):
+        with open(self.a, 'rb') as f:
+            d = json.loads(self.report('--format=json', '-', stdin=f))
+        self.assertEqual(d['total'], TOTAL)
+
+    def test_a_request_of_the_sink_has_no_length(self):
+        d = self.json(self.write('profiles-000001.otlp', self.read('a.otlp')[4:]))
+        self.assertEqual(d['total'], TOTAL)
+
+    def test_by(self):
+        for by, want in (('program', {'web': 5, 'python': 4, 'evil': 1}),
+                         ('process', {'web (100)': 5, 'python (200)': 4, 'evil (300)': 1}),
+                         ('thread', {'worker': 5, 'MainThread': 4, '?': 1})):
+            rows = {row['name']: row['total'] for row in self.json('--by', by, self.a)['rows']}
+            self.assertEqual(rows, want)
+
+    def test_filters(self):
+        self.assertEqual(self.json('--program=web', self.a)['total'], 5)
+        self.assertEqual(self.json('-p', '200', self.a)['total'], 4)
+        r = run('report', '-p', '4', self.a)
+        self.assertEqual((r.returncode, r.stdout), (1, b''))
+        self.assertIn(b'no samples of that', r.stderr)
+
+    def test_tree(self):
+        nodes = self.json('--tree', self.a)['tree']
+        self.assertEqual([(n['name'], n['total']) for n in nodes if n['depth'] == 0],
+                         [('web', 5), ('python', 4), ('evil', 1)])
+        names = [n['name'] for n in nodes]
+        at = names.index('handle')
+        self.assertEqual([(n['name'], n['total'], n['depth']) for n in nodes[at:at + 3]],
+                         [('handle', 5, 2), ('parse', 3, 3), ('ksys_read', 2, 3)])
+
+    def test_callers_and_callees(self):
+        nodes = self.json('--callers=ksys', self.a)['tree']
+        self.assertEqual([(n['name'], n['total']) for n in nodes],
+                         [('ksys_read', 2), ('handle', 2), ('main', 2), ('web', 2)])
+        nodes = self.json('--callees=handle', self.a)['tree']
+        self.assertEqual([(n['name'], n['total']) for n in nodes],
+                         [('handle', 5), ('parse', 3), ('ksys_read', 2)])
+
+    def test_text(self):
+        text = self.report(self.a)
+        self.assertIn('100.0 ms of CPU time, 100 samples a second and CPU in 3 processes',
+                      text)
+        self.assertRegex(text, r'(?m)^ 40\.00%  40\.00%  app\.py +work$')
+        self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
+        self.assertIn('and 6 more', self.report('-n', '2', self.a))
+
+    def test_markdown_is_small_and_names_the_place(self):
+        text = self.report('--format=markdown', self.a, self.a)
+        self.assertLess(len(text), 8192)
+        self.assertIn('`work` | app.py:12 |', text)
+        self.assertNotIn('\x1b', text)
+
+    def test_the_limit_of_a_tree_holds(self):
+        self.assertLessEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)
+
+
+class Damaged(Recordings):
+    def fails(self, path, sentence):
+        for command in (['report', path], ['convert', '-o', self.path('out.html'), path]):
+            r = run(*command)
+            self.assertEqual((r.returncode, r.stdout), (1, b''), command)
+            self.assertIn(sentence, r.stderr.decode())
+            self.assertEqual(r.stderr.count(b'\n'), 1, r.stderr)
+        self.assertFalse(os.path.exists(self.path('out.html')))
+
+    def test_files_that_are_no_recording(self):
+        self.fails(self.path('nothing'), 'No such file')
+        self.fails(self.write('empty', b''), 'is empty')
+        self.fails(self.write('x.html', b'<!DOCTYPE html>'), 'but a page')
+        self.fails(self.write('x.pb.gz', gzip.compress(b'x')), 'gzip')
+        self.fails(self.write('short', b'\0\0'), 'no recording')
+        self.fails(self.write('noise', bytes(range(7, 200))), 'no recording')
+        self.fails(self.write('zeros', struct.pack('>I', 8) + b'\xff' * 8), 'no recording')
+
+    def test_what_came_before_the_damage_counts(self):
+        whole = self.read('a.otlp')
+        for tail in (whole[:-7], whole[:50], b'\0\0', b'\xff' * 9, struct.pack('>I', 3) + b'\xff' * 3):
+            r = run('report', '--format=json', self.write('cut.otlp', whole + tail))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(json.loads(r.stdout)['total'], TOTAL)
+            self.assertIn(f'at byte {len(whole)}; the 1 requests before it are used',
+                          r.stderr.decode())
+        self.fails(self.write('cut.otlp', whole[:-7]), 'a request is cut off')
+
+
+class Diff(Recordings):
+    def test_nothing_changed(self):
+        r = run('diff', self.a, self.a)
+        self.assertEqual(r.returncode, 0)
+        self.assertIn(b'Nothing has changed', r.stdout)
+
+    def test_shares(self):
+        twice = self.path('twice.otlp')
+        self.assertEqual(run('convert', '-o', twice, self.a, self.a).returncode, 0)
+        d = json.loads(run('diff', '--format=json', self.a, twice).stdout)
+        self.assertEqual((d['before']['total'], d['after']['total'], d['changes']),
+                         (TOTAL, 2 * TOTAL, []))
+
+    def test_a_function_that_is_on_one_side(self):
+        d = json.loads(run('diff', '--format=json', '--min=0', '-n', '99', self.a, self.a).stdout)
+        changes = {c['name']: c for c in d['changes']}
+        self.assertEqual(changes['work']['self_percent_before'], 40)
+        self.assertEqual(changes['work']['self_percent_after'], 40)
+        self.assertEqual(changes['handle']['total_percent_after'], 50)
+
+    def test_usage(self):
+        for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a], ['report'],
+                     ['report', '--by=x', self.a], ['report', '--min=200', self.a],
+                     ['report', '--by=module', '--callers=x', self.a],
+                     ['convert', self.a], ['convert', '-o', 'x.svg', self.a]):
+            r = run(*args)
+            self.assertEqual((r.returncode, r.stdout), (2, b''), args)
+
+
+class Convert(Recordings):
+    def convert(self, name, *args):
+        r = run('convert', '-o', self.path(name), *args, self.a)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return self.read(name)
+
+    def test_the_same_as_recorded(self):
+        """What record writes by itself, and what convert makes of OTLP, are one."""
+        for name in ('b.folded', 'b.html'):
+            self.assertEqual(run('record', '-d', '0.1', '-o', self.path(name)).returncode, 0)
+            direct = self.read(name)
+            self.assertEqual(self.convert(name), direct)
+        self.assertIn(b'ksys_read', gzip.decompress(self.convert('b.pb.gz')))
+
+    def test_merge(self):
+        self.assertEqual(self.convert('m.otlp', self.a), 2 * self.read('a.otlp'))
+
+    def test_onto_its_own_input(self):
+        before = self.read('a.otlp')
+        self.assertEqual(run('convert', '-o', self.a, self.a, self.a).returncode, 0)
+        self.assertEqual(self.read('a.otlp'), 2 * before)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), ['a.otlp'])
+
+    def test_speedscope(self):
+        d = json.loads(self.convert('b.speedscope.json'))
+        frames = [f['name'] for f in d['shared']['frames']]
+        got = {}
+        for p in d['profiles']:
+            self.assertEqual((p['type'], p['unit']), ('sampled', 'nanoseconds'))
+            self.assertEqual(p['endValue'], sum(p['weights']))
+            for stack, weight in zip(p['samples'], p['weights'], strict=True):
+                got[(p['name'].split(' (')[0], frames[stack[-1]])] = weight // 10_000_000
+        self.assertEqual(got, {(process, frames[-1]): n for process, frames, n in EVENTS})
+
+    def test_standard_output(self):
+        r = run('convert', '-o', '-', '--format=folded', self.a)
+        self.assertIn(b'web;main;handle;parse 3\n', r.stdout)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
