@@ -13,7 +13,8 @@ set -eu
 packages="
 	bpftool clang-14 llvm-14 gcc libc6-dev meson ninja-build pkg-config python3
 	libbpf-dev libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libiberty-dev
-	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev libcurl4-openssl-dev scdoc"
+	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev libcurl4-openssl-dev
+	libjson-c-dev scdoc"
 tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2

@@ -250,7 +250,7 @@ static int load_kinds(struct op_capture *c)
 
 static int open_all(struct op_capture *c, const char *types_path)
 {
-	void *memory;
+	void *memory = NULL;
 	int r;
 
 	c->form = find_form(c);

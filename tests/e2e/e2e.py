@@ -185,15 +185,28 @@ def classes(e2e, name):
     e2e.judge(name, result)
 
 
+def mcp(e2e, name):
+    """The assistant's side by the published client: record this host, read the recording."""
+    if not os.access(e2e.args.mcp, os.X_OK):
+        raise suite.Skip("the client mcp is not installed")
+    test = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli", "test_mcp.py")
+    done = subprocess.run([e2e.args.mcp, test, e2e.args.otelprof, "client"], capture_output=True,
+                          text=True, timeout=120)
+    result = check.Result()
+    result.need(done.returncode == 0, "the client was answered %s" %
+                (done.stderr.strip().splitlines() or [""])[-1])
+    e2e.judge(name, result)
+
+
 def main():
-    parser = suite.parser("otelprof", "classes")
+    parser = suite.parser("otelprof", "classes", "mcp")
     parser.add_argument("--collector", action="append", default=[])
     e2e = E2E(parser.parse_args())
     if not e2e.args.collector:
         e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
     known = {"collector-" + version_of(program): partial(into_collector, program=program)
              for program in e2e.args.collector}
-    return e2e.cells({**known, "sink": sink, "classes": classes})
+    return e2e.cells({**known, "sink": sink, "classes": classes, "mcp": mcp})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # End to end: otelprof export into a real Collector, into otelprof's own sink, and into the
-# published protobuf classes.
+# published protobuf classes; otelprof mcp with the protocol's published client.
 #
 #     sh tests/e2e/run.sh OTELPROF DIR
 #
@@ -15,6 +15,7 @@ cache=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}
 version=${COLLECTOR_VERSION:-0.159.0}
 collector=$cache/collector/$version/otelcol-test
 venv=$cache/opentelemetry-proto
+mcp=$cache/mcp
 
 make=
 [ "${OTELPROF_E2E:-}" != 1 ] && [ "${CI:-}" != true ] || make=yes
@@ -33,10 +34,14 @@ if [ ! -x "$venv/bin/python" ] && [ -n "$make" ]; then
 		"$venv/bin/pip" -q install "opentelemetry-proto>=1.41" ||
 		rm -rf "$venv"
 fi
+if [ ! -x "$mcp/bin/python" ] && [ -n "$make" ]; then
+	python3 -m venv "$mcp" && "$mcp/bin/pip" -q install "mcp>=1" || rm -rf "$mcp"
+fi
 otelprof=$1
 dir=$2
 set -- # the Collectors
 for program in "$cache"/collector/*/otelcol-test; do
 	[ ! -x "$program" ] || set -- "$@" --collector "$program"
 done
-exec python3 "$here/e2e.py" --otelprof "$otelprof" --dir "$dir" --classes "$venv/bin/python" "$@"
+exec python3 "$here/e2e.py" --otelprof "$otelprof" --dir "$dir" --classes "$venv/bin/python" \
+	--mcp "$mcp/bin/python" "$@"

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mcp/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+enum {
+	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
+	STEP_BYTES = 4096,
+	STEP_MS = 100,
+	OUT = 0, /* streams */
+	ERR = 1,
+	STREAMS = 2,
+};
+
+extern char **environ;
+
+struct run {
+	pid_t pid;
+	int fds[STREAMS];
+	struct op_strbuf text[STREAMS];
+	bool cut;
+};
+
+static int spawn(struct run *run, char **argv)
+{
+	posix_spawn_file_actions_t actions;
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, r;
+
+	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) {
+		if (out[0] >= 0) {
+			(void)close(out[0]);
+			(void)close(out[1]);
+		}
+		return -EMFILE;
+	}
+	(void)posix_spawn_file_actions_init(&actions);
+	/* Standard input is the protocol's. */
+	(void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
+					       O_RDONLY, 0);
+	(void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+	r = posix_spawn(&run->pid, argv[0], &actions, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	(void)close(out[1]);
+	(void)close(err[1]);
+	run->fds[OUT] = out[0];
+	run->fds[ERR] = err[0];
+	return -r;
+}
+
+/* Returns false at the end of the stream. What is beyond the limit is read and left out. */
+static bool take(struct run *run, int stream)
+{
+	char bytes[STEP_BYTES];
+	ssize_t n = read(run->fds[stream], bytes, sizeof(bytes));
+	size_t room = OUTPUT_MAX - run->text[stream].len;
+
+	if (n <= 0)
+		return n < 0 && errno == EINTR;
+	if ((size_t)n > room)
+		run->cut = true;
+	op_strbuf_add(&run->text[stream], bytes, (size_t)n < room ? (size_t)n : room);
+	return true;
+}
+
+/* Until both streams have ended. Returns false where the time is over. */
+static bool drain(struct run *run, double seconds)
+{
+	struct pollfd polls[STREAMS] = { { run->fds[OUT], POLLIN, 0 },
+					 { run->fds[ERR], POLLIN, 0 } };
+	double end = now_seconds() + seconds;
+	int i;
+
+	while (polls[OUT].fd >= 0 || polls[ERR].fd >= 0) {
+		if (now_seconds() > end || signal_seen())
+			return false;
+		if (poll(polls, STREAMS, STEP_MS) < 0 && errno != EINTR)
+			return false;
+		for (i = 0; i < STREAMS; i++) {
+			if (polls[i].fd >= 0 && polls[i].revents && !take(run, i))
+				polls[i].fd = -1;
+		}
+	}
+	return true;
+}
+
+bool run_program(char **argv, double seconds, struct op_strbuf *ret)
+{
+	struct run run = { .fds = { -1, -1 } };
+	int status = -1, r = spawn(&run, argv);
+	bool in_time = false, good;
+
+	if (!r) {
+		in_time = drain(&run, seconds);
+		if (!in_time)
+			(void)kill(run.pid, SIGKILL);
+		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	good = in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	op_strbuf_add(ret, run.text[OUT].data ? run.text[OUT].data : "",
+		      run.text[OUT].len);
+	if (run.cut)
+		op_strbuf_puts(ret, "\n[The rest is cut off: ask for fewer lines.]\n");
+	if (r)
+		op_strbuf_printf(ret, "cannot run %s: %s", argv[0], strerror(-r));
+	else if (!in_time)
+		op_strbuf_printf(ret, "%s took longer than %.0f s", argv[1], seconds);
+	else if (!good)
+		op_strbuf_add(ret, run.text[ERR].data ? run.text[ERR].data : "",
+			      run.text[ERR].len);
+	for (r = 0; r < STREAMS; r++) {
+		if (run.fds[r] >= 0)
+			(void)close(run.fds[r]);
+		op_strbuf_deinit(&run.text[r]);
+	}
+	return good;
+}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""otelprof mcp, spoken to by hand: JSON-RPC 2.0, a message a line. The program is linked with a
+library that gives known samples (fake_otelprof.c). With a second argument "client" it is asked by
+the protocol's published Python client instead.
+
+usage: test_mcp.py PROGRAM
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+class Session:
+    def __init__(self):
+        self.p = subprocess.Popen([PROGRAM, 'mcp'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, env=dict(os.environ, NO_COLOR='1'))
+        self.id = 0
+
+    def send(self, line):
+        self.p.stdin.write(line + b'\n')
+        self.p.stdin.flush()
+
+    def answer(self):
+        return json.loads(self.p.stdout.readline())
+
+    def ask(self, method, params=None):
+        self.id += 1
+        self.send(json.dumps({'jsonrpc': '2.0', 'id': self.id, 'method': method,
+                              'params': params or {}}).encode())
+        a = self.answer()
+        assert a['id'] == self.id and a['jsonrpc'] == '2.0', a
+        return a
+
+    def call(self, tool, **arguments):
+        r = self.ask('tools/call', {'name': tool, 'arguments': arguments})['result']
+        return r['isError'], r['content'][0]['text']
+
+    def close(self):
+        self.p.stdin.close()
+        status = self.p.wait(30)
+        errors = self.p.stderr.read()
+        self.p.stdout.close()
+        self.p.stderr.close()
+        return status, errors
+
+
+class Mcp(unittest.TestCase):
+    def setUp(self):
+        self.s = Session()
+
+    def tearDown(self):
+        self.assertEqual(self.s.close(), (0, b''))
+
+    def test_beginning(self):
+        for asked, got in (('2024-11-05', '2024-11-05'), ('2025-06-18', '2025-06-18'),
+                           ('1999-01-01', '2025-06-18')):
+            r = self.s.ask('initialize', {'protocolVersion': asked, 'capabilities': {},
+                                          'clientInfo': {'name': 't', 'version': '1'}})['result']
+            self.assertEqual(r['protocolVersion'], got)
+            self.assertEqual(r['serverInfo']['name'], 'otelprof')
+            self.assertIn('tools', r['capabilities'])
+        # A notification has no answer: the next line is that of ping.
+        self.s.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        self.assertEqual(self.s.ask('ping')['result'], {})
+
+    def test_tools_say_what_they_take(self):
+        tools = {t['name']: t for t in self.s.ask('tools/list')['result']['tools']}
+        self.assertEqual(set(tools), {'record', 'top', 'report', 'callers', 'callees', 'diff',
+                                      'doctor'})
+        self.assertEqual(tools['diff']['inputSchema']['required'], ['before', 'after'])
+        self.assertEqual(tools['record']['inputSchema']['properties']['seconds']['maximum'], 60)
+        for t in tools.values():
+            self.assertTrue(t['description'])
+            self.assertTrue(t['annotations']['readOnlyHint'])
+
+    def test_record_then_ask(self):
+        wrong, text = self.s.call('record', seconds=1)
+        self.assertFalse(wrong, text)
+        path = re.search(r'The recording is (\S+)', text).group(1)
+        self.assertIn('| 40.0% | 40.0% | `work` | app.py:12', text)
+        wrong, text = self.s.call('callers', file=path, function='ksys_read')
+        self.assertFalse(wrong, text)
+        self.assertIn('`handle`', text)
+        wrong, text = self.s.call('report', file=path, by='program')
+        self.assertIn('`web`', text)
+        wrong, text = self.s.call('diff', before=path, after=path)
+        self.assertFalse(wrong, text)
+        self.assertEqual(self.s.close(), (0, b''))
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
+        self.s = Session()
+
+    def test_doctor_and_top(self):
+        wrong, text = self.s.call('doctor')
+        self.assertFalse(wrong, text)
+        wrong, text = self.s.call('top', seconds=1, lines=2)
+        self.assertEqual(len(json.loads(text)['functions']), 2)
+
+    def test_a_tool_that_fails_says_why(self):
+        wrong, text = self.s.call('report', file='/nowhere/x.otlp')
+        self.assertTrue(wrong)
+        self.assertIn('No such file', text)
+        for tool, arguments, sentence in (
+                ('report', {}, 'needs the argument file'),
+                ('record', {'seconds': 61}, 'out of its range'),
+                ('record', {'seconds': '5'}, 'must be an integer'),
+                ('report', {'file': 7}, 'must be a string'),
+                ('report', {'file': '--help'}, 'No such file'),
+                ('report', {'file': 'a\0b'}, 'zero byte')):
+            wrong, text = self.s.call(tool, **arguments)
+            self.assertTrue(wrong, text)
+            self.assertIn(sentence, text)
+
+    def test_what_is_no_request(self):
+        for line, code in ((b'{', -32700), (b'[1]', -32600), (b'"x"', -32600),
+                           (b'{"id":1}', -32600), (b'[' * 100, -32700), (b'\xff', -32700),
+                           (b'{"id":1,"method":"frob"}', -32601),
+                           (b'{"id":1,"method":"tools/call"}', -32602),
+                           (b'{"id":1,"method":"tools/call","params":{"name":"rm"}}', -32602),
+                           (b'{"id":1,"method":"tools/call","params":{"name":"top",'
+                            b'"arguments":[1]}}', -32602),
+                           (b'x' * (1 << 20), -32600)):
+            self.s.send(line)
+            self.assertEqual(self.s.answer()['error']['code'], code, line[:60])
+        self.assertEqual(self.s.ask('ping')['result'], {})
+
+
+def by_client():
+    """The same by the published client: begin, list, record, report."""
+    import asyncio
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    def failed(r):
+        return r.is_error if hasattr(r, 'is_error') else r.isError
+
+    async def talk():
+        async with stdio_client(StdioServerParameters(command=PROGRAM, args=['mcp'])) as streams:
+            async with ClientSession(*streams) as session:
+                await session.initialize()
+                tools = [t.name for t in (await session.list_tools()).tools]
+                assert 'record' in tools and 'diff' in tools, tools
+                r = await session.call_tool('record', {'seconds': 1})
+                assert not failed(r), r
+                path = re.search(r'The recording is (\S+)', r.content[0].text).group(1)
+                r = await session.call_tool('report', {'file': path, 'by': 'program'})
+                assert not failed(r) and '`' in r.content[0].text, r
+                r = await session.call_tool('report', {'file': '/nowhere'})
+                assert failed(r), r
+    asyncio.run(talk())
+
+
+if __name__ == '__main__':
+    if sys.argv[2:] == ['client']:
+        by_client()
+        print('the published client was answered')
+    else:
+        unittest.main(argv=sys.argv[:1])
