@@ -48,6 +48,7 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 	r->generation = 0;
 	r->stack_bytes = 0;
 	r->resumed = 0;
+	r->stack_below = 0;
 	slot->tail_calls = 0;
 	slot->absent = 0;
 	slot->named = named;

@@ -10,6 +10,8 @@
 
 enum {
 	OP_PAGE_BYTES = 4096,
+	/* Go on aarch64 keeps a frame's record a word below its sp. */
+	OP_STACK_BELOW = 16,
 	/* Words of a record beside registers and a copy of the stack. */
 	OP_RESUME_WORDS_MAX = 512,
 	OP_COPY_NS = 100000000, /* of a process and CPU, beside the first ones */
@@ -109,6 +111,10 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 
 	op_resume_registers(slot);
 	sp = slot->registers.sp;
+	if ((sp & (OP_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
+		slot->record.stack_below = OP_STACK_BELOW;
+		sp -= OP_STACK_BELOW;
+	}
 	at = u->words;
 	op_platform_bound(at);
 	if (at > OP_RESUME_WORDS_MAX)

@@ -312,8 +312,8 @@ enum op_resumed {
 /*
  * OP_RECORD_SAMPLE. After it stand `kernel_count` words (leaf first), then `user_words` words
  * (leaf first); where end is OP_END_UNKNOWN, after them a struct op_registers and
- * `stack_bytes` bytes of stack from its sp. With user words those are of the frame that the
- * walk came to and could not leave, which is not among the words.
+ * `stack_bytes` bytes of stack from `stack_below` bytes below its sp. With user words those
+ * are of the frame that the walk came to and could not leave, which is not among the words.
  */
 struct op_record {
 	struct op_record_header header;
@@ -332,7 +332,8 @@ struct op_record {
 	__u16 event; /* enum op_event */
 	__u16 stack_bytes;
 	__u16 detail; /* what the kind tells its samples apart by, such as enum op_page_fault */
-	__u16 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed */
+	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed */
+	__u8 stack_below;
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */

@@ -30,7 +30,7 @@ struct copy {
 	struct op_memory memory;
 	const struct op_memory *live; /* heap objects of interpreters; they may move on */
 	const uint8_t *bytes;
-	uint64_t sp;
+	uint64_t at; /* where the copy begins: sp, or a little below */
 	size_t len;
 	bool beyond;   /* the stack above the copy is read as it is now */
 	bool *ran_out; /* a read above the copy, which failed */
@@ -39,16 +39,16 @@ struct copy {
 static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
 {
 	const struct copy *c = op_container_of(memory, struct copy, memory);
-	uint64_t low = c->sp > STACK_BELOW ? c->sp - STACK_BELOW : 0;
+	uint64_t low = c->at > STACK_BELOW ? c->at - STACK_BELOW : 0;
 	uint64_t high;
 
-	if (addr >= c->sp && op_range_ok(addr - c->sp, len, c->len)) {
-		memcpy(buf, c->bytes + (addr - c->sp), len);
+	if (addr >= c->at && op_range_ok(addr - c->at, len, c->len)) {
+		memcpy(buf, c->bytes + (addr - c->at), len);
 		return 0;
 	}
-	if (op_add_overflow(c->sp, STACK_SPAN, &high))
+	if (op_add_overflow(c->at, STACK_SPAN, &high))
 		high = UINT64_MAX;
-	if (addr >= low && addr < high && !(c->beyond && addr >= c->sp)) {
+	if (addr >= low && addr < high && !(c->beyond && addr >= c->at)) {
 		*c->ran_out = true;
 		return -EFAULT;
 	}
@@ -149,12 +149,17 @@ static bool still_there(const struct walk *w, uint64_t end_sp)
 {
 	const struct copy *c = &w->copy;
 	uint64_t then = w->deferred->registers->pc;
+	uint64_t at = end_sp - c->at;
 	uint64_t now;
 
-	if (end_sp - c->sp <= c->len && end_sp - c->sp >= sizeof(then))
-		memcpy(&then, c->bytes + (end_sp - c->sp) - sizeof(then), sizeof(then));
-	else if (end_sp != c->sp || !w->deferred->is_caller)
+	if (end_sp == w->deferred->registers->sp) {
+		if (!w->deferred->is_caller)
+			return false;
+	} else if (at > c->len || at < sizeof(then)) {
 		return false;
+	} else {
+		memcpy(&then, c->bytes + at - sizeof(then), sizeof(then));
+	}
 	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
 	       now == then;
 }
@@ -210,7 +215,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		.copy = { .memory.read = copy_read,
 			  .live = &proc->program->memory.memory,
 			  .bytes = deferred->stack,
-			  .sp = deferred->registers->sp,
+			  .at = deferred->registers->sp - deferred->stack_below,
 			  .len = deferred->stack_len },
 	};
 	int r;

@@ -18,8 +18,9 @@ struct op_sampler;
 /* What such a record tells. */
 struct op_deferred {
 	const struct op_registers *registers;
-	const void *stack; /* from registers->sp */
+	const void *stack; /* from @stack_below bytes below registers->sp */
 	size_t stack_len;
+	size_t stack_below;
 	/* What the kernel's walk had found; the registers are of the frame after it. */
 	const uint64_t *words;
 	size_t words_len;

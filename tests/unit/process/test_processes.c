@@ -471,6 +471,44 @@ static size_t find_frame(const struct world *w, const char *name)
 	return SIZE_MAX;
 }
 
+#if defined(__x86_64__)
+/* Its rule says that the caller's fp stands below sp, as in Go's code on aarch64. */
+__asm__(".pushsection .text\n"
+	".type saves_below, @function\n"
+	"saves_below:\n"
+	".cfi_startproc\n"
+	".cfi_offset %rbp, -24\n"
+	"nop\n"
+	"nop\n"
+	".cfi_endproc\n"
+	".size saves_below, . - saves_below\n"
+	".popsection\n");
+extern const char saves_below[];
+
+static void test_copy_from_below_sp(void)
+{
+	const uint64_t stack[] = { 0x1000, 0, (uint64_t)(uintptr_t)known_function + 1 };
+	const struct op_registers registers = { .pc = (uint64_t)(uintptr_t)saves_below,
+						.sp = (uint64_t)(uintptr_t)&stack[2] };
+	struct world w;
+
+	world_init(&w, NULL);
+	CHECK_OK(world_first_sample(&w, self(), &registers, &stack[2], sizeof(stack[0])));
+	CHECK_STR(world_name(&w, 0), "saves_below");
+	CHECK_STR(world_name(&w, 1), "[truncated]");
+	w.stack_below = 16;
+	CHECK_OK(world_first_sample(&w, self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "saves_below");
+	CHECK_STR(world_name(&w, 1), "known_function");
+	world_deinit(&w);
+}
+#else
+static void test_copy_from_below_sp(void)
+{
+	/* the code above is x86-64's */
+}
+#endif
+
 static void test_stack_above_the_copy(void)
 {
 	struct world w;
@@ -1068,6 +1106,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "anon", test_code_without_a_file }, { "first", test_first_sample_is_unwound },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "above-the-copy", test_stack_above_the_copy },
+	  { "below-sp", test_copy_from_below_sp },
 	  { "short", test_short_copy_is_truncated }, { "fork", test_fork_inherits },
 	  { "own", test_fork_then_each_its_own },
 	  { "exec", test_exec_changes_everything },

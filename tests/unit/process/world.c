@@ -236,6 +236,7 @@ int world_missed_sample(struct world *w, uint32_t pid,
 	record.end = OP_END_UNKNOWN;
 	record.end_pc = end_pc;
 	record.stack_bytes = (uint16_t)stack_len;
+	record.stack_below = w->stack_below;
 	r = add(w, &record, NULL, rest, sizeof(*registers) + stack_len);
 	free(rest);
 	return r;
@@ -269,6 +270,7 @@ int world_resumed_sample(struct world *w, uint32_t pid, uint32_t generation,
 	record.user_words = (uint16_t)words_len;
 	record.user_frames = (uint16_t)words_len;
 	record.stack_bytes = (uint16_t)stack_len;
+	record.stack_below = w->stack_below;
 	r = add(w, &record, NULL, rest, words_bytes + sizeof(*registers) + stack_len);
 	free(rest);
 	return r;

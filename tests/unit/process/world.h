@@ -28,6 +28,7 @@ struct world {
 	uint64_t unpublished;
 	uint64_t now_ns;
 	int publish_error;
+	uint8_t stack_below; /* bytes of copied stacks that are below sp */
 };
 
 struct world_options {
