@@ -22,6 +22,23 @@ enum {
 };
 
 /*
+ * The caller's sp, where this frame's record is at @fp. A record stands at the low end of its
+ * frame, or in its middle: of the caller's sp it tells nothing. But the caller's record, at
+ * @next_fp, is at its sp in code of gcc; other compilers' rules go by fp.
+ */
+static __always_inline __u64 op_arch_sp_after_record(__u64 fp, __u64 next_fp)
+{
+	return next_fp > fp ? next_fp : fp + 16;
+}
+
+/* The sp of a Go function with frame pointer @fp, which a frame record led to: Go keeps the
+ * record one word below sp. */
+static __always_inline __u64 op_arch_go_sp(__u64 sp, __u64 fp)
+{
+	return fp ? fp + 8 : sp;
+}
+
+/*
  * The bits of a code address, of a process whose addresses end at @task_size: a power of
  * two, between 36 and 52 bits by the kernel's configuration and the CPU.
  */

@@ -34,6 +34,18 @@ enum {
 
 #include "bpf/walk/cfa.h"
 
+/* The caller's sp, where this frame's record is at @fp. */
+static __always_inline __u64 op_arch_sp_after_record(__u64 fp, __u64 next_fp)
+{
+	return fp + 16;
+}
+
+/* The sp of a Go function with frame pointer @fp, which a frame record led to. */
+static __always_inline __u64 op_arch_go_sp(__u64 sp, __u64 fp)
+{
+	return sp;
+}
+
 /* A return address as a code address. */
 static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {

@@ -187,7 +187,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 		return op_end(u, next_fp && u->guesses ? OP_ERROR_native_zero_return
 						       : OP_END_COMPLETE);
 	u->kept_lost = 1;
-	u->sp = fp + 16;
+	u->sp = op_arch_sp_after_record(fp, next_fp);
 	u->fp = next_fp;
 	u->pc = ra;
 	u->exact = 0;
@@ -276,7 +276,9 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		next = op_step_frame_record(u, u->sp);
 		break;
 	case OP_CFA_FRAME_SWITCH:
-		return op_step_frame_record(u, 0);
+		next = op_step_frame_record(u, 0);
+		u->sp = op_arch_go_sp(u->sp, u->fp);
+		return next;
 	default:
 		u->guessed = 0;
 		next = op_arch_apply(u, &rule);

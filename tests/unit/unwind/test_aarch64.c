@@ -121,6 +121,23 @@ static void check_frame_record(int bits, uint64_t code, uint64_t ra)
 	CHECK_INT(u.fp, STACK_AT + 32);
 }
 
+/* The caller's sp is where its own record is, or, in Go, a word above that. */
+static void test_sp_behind_a_record(void)
+{
+	struct op_unwind u = walk_of(48);
+
+	stack[0] = STACK_AT + 48;
+	stack[1] = 0x401000;
+	CHECK_INT(op_step_frame_record(&u, 0), OP_NEXT_CONTINUE);
+	CHECK_INT(u.sp, STACK_AT + 48);
+	CHECK_INT(op_arch_go_sp(u.sp, u.fp), STACK_AT + 56);
+	u = walk_of(48);
+	stack[0] = 0; /* the outermost one */
+	CHECK_INT(op_step_frame_record(&u, 0), OP_NEXT_CONTINUE);
+	CHECK_INT(u.sp, STACK_AT + 16);
+	CHECK_INT(op_arch_go_sp(u.sp, u.fp), STACK_AT + 16);
+}
+
 static void test_saved_pair(void)
 {
 	check_every_signature(check_saved_pair);
@@ -148,4 +165,5 @@ static void test_unknown_size(void)
 }
 
 TEST_MAIN({ "saved_pair", test_saved_pair }, { "link_register", test_link_register },
-	  { "frame_record", test_frame_record }, { "unknown_size", test_unknown_size })
+	  { "frame_record", test_frame_record }, { "unknown_size", test_unknown_size },
+	  { "sp", test_sp_behind_a_record })
