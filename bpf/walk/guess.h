@@ -72,6 +72,7 @@ static __always_inline bool op_leads_to_code(struct op_unwind *u)
 		return !u->exact;
 	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp + 8, &ra))
 		return false;
+	ra = op_arch_code_address(u, ra);
 	return !ra ||
 	       (ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && !op_find_mapping(u, ra - 1));
 }
@@ -84,10 +85,12 @@ static __always_inline bool op_guess_frame(struct op_unwind *u)
 	__u64 ra = 0;
 
 	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp, &next) ||
-	    op_read_stack(u, fp + 8, &ra) || (next && next <= fp) ||
-	    !op_is_return_address(u, ra))
+	    op_read_stack(u, fp + 8, &ra) || (next && next <= fp))
 		return false;
-	op_guess_take(u, fp + 16, next, ra);
+	ra = op_arch_code_address(u, ra);
+	if (!op_is_return_address(u, ra))
+		return false;
+	op_guess_take(u, op_arch_sp_after_record(fp, next), next, ra);
 	return true;
 }
 
@@ -119,7 +122,7 @@ static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 	if (!u->guess_else || op_read_stack(u, at - 8, &ra))
 		return op_end(u, u->fp || u->exact ? OP_ERROR_native_no_rule
 						   : OP_END_COMPLETE);
-	return op_guess_take(u, at, op_guess_fp(u, at - 8), ra);
+	return op_guess_take(u, at, op_guess_fp(u, at - 8), op_arch_code_address(u, ra));
 }
 
 /* Look at a few slots more. */
@@ -133,18 +136,20 @@ static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 		return OP_NEXT_CONTINUE;
 	for (i = 0; i < OP_GUESS_A_STEP; i++) {
 		__u64 at = u->sp + (__u64)slot * 8;
-		__u64 ra = 0;
+		__u64 word = 0;
+		__u64 ra;
 
 		slot++;
-		if (slot > OP_GUESS_SLOTS || op_read_stack(u, at, &ra))
+		if (slot > OP_GUESS_SLOTS || op_read_stack(u, at, &word))
 			return op_guess_end(u);
+		ra = op_arch_code_address(u, word);
 		call = op_is_return_address(u, ra);
 		if (call == OP_CALL_HERE)
 			return op_guess_take(u, at + 8, op_guess_fp(u, at), ra);
 		if (call && !u->guess_else)
 			u->guess_else = slot;
-		if (op_is_frame_pointer(at, ra))
-			u->guess_fp = ra;
+		if (op_is_frame_pointer(at, word))
+			u->guess_fp = word;
 	}
 	u->guess_slot = slot;
 	return OP_NEXT_CONTINUE;

@@ -16,6 +16,7 @@
 enum {
 	STACK_WORDS = 8,
 	STACK_AT = 0x7f0000,
+	CALL_AT = 0x401000,
 	SIGNATURES = 64,
 };
 
@@ -27,7 +28,14 @@ static uint64_t stack[STACK_WORDS];
 
 static int read_stack(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
+	/* nop; bl +8 */
+	static const uint32_t code[] = { 0xd503201f, 0x94000002 };
+
 	(void)m;
+	if (addr == CALL_AT - 4 && len == sizeof(code)) {
+		memcpy(buf, code, len);
+		return 0;
+	}
 	if (addr < STACK_AT || len > sizeof(stack) ||
 	    addr - STACK_AT > sizeof(stack) - len)
 		return -EFAULT;
@@ -138,6 +146,40 @@ static void test_sp_behind_a_record(void)
 	CHECK_INT(op_arch_go_sp(u.sp, u.fp), STACK_AT + 16);
 }
 
+/* Where no rule leads: a record whose return address is signed. */
+static void test_guess_by_record(void)
+{
+	struct op_unwind u = walk_of(48);
+
+	u.map_start = CALL_AT & ~0xfffULL;
+	u.map_end = u.map_start + 4096;
+	stack[0] = STACK_AT + 48;
+	stack[1] = sign(CALL_AT + 4, 48, 1);
+	CHECK(op_guess_frame(&u));
+	CHECK_INT(u.pc, CALL_AT + 4);
+	CHECK_INT(u.sp, STACK_AT + 48);
+	CHECK_INT(u.fp, STACK_AT + 48);
+	CHECK_INT(u.guessed, OP_GUESSED_CALLER);
+}
+
+/* The same, where the words of the stack are looked through. */
+static void test_guess_by_slots(void)
+{
+	struct op_unwind u = walk_of(48);
+
+	u.map_start = CALL_AT & ~0xfffULL;
+	u.map_end = u.map_start + 4096;
+	u.exact = 0;
+	u.fp = 0;
+	memset(stack, 0, sizeof(stack));
+	stack[1] = sign(CALL_AT + 4, 48, 2);
+	op_guess_begin(&u);
+	while (u.step == OP_STEP_GUESS)
+		CHECK_INT(op_step_guess(&u), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CALL_AT + 4);
+	CHECK_INT(u.sp, STACK_AT + 16);
+}
+
 static void test_saved_pair(void)
 {
 	check_every_signature(check_saved_pair);
@@ -166,4 +208,5 @@ static void test_unknown_size(void)
 
 TEST_MAIN({ "saved_pair", test_saved_pair }, { "link_register", test_link_register },
 	  { "frame_record", test_frame_record }, { "unknown_size", test_unknown_size },
-	  { "sp", test_sp_behind_a_record })
+	  { "sp", test_sp_behind_a_record }, { "guess-record", test_guess_by_record },
+	  { "guess-slots", test_guess_by_slots })
