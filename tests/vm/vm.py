@@ -281,6 +281,18 @@ def write_loads(path, arch, table):
             f.write("| %s | %s |\n" % (program, " | ".join(row)))
 
 
+def check_signature(report, version, text):
+    """Does a signature begin where the process's addresses end? The walk takes them apart by
+    the end of the addresses (mm->task_size), and the kernel tells debuggers the bits."""
+    found = re.match(r"(\d+)\nsignature 0x([0-9a-f]+)$", text.strip())
+    if not found:
+        return report.say("skip", version + "/signature", "this CPU does not sign")
+    bits, mask = int(found.group(1)), int(found.group(2), 16)
+    ok = mask and mask & -mask == 1 << bits
+    report.say("ok" if ok else "FAIL", version + "/signature",
+               "addresses of %d bits, signatures in %#x" % (bits, mask))
+
+
 class Report:
     def __init__(self, suite):
         self.suite = suite
@@ -297,6 +309,7 @@ class Report:
 def run_kernel(setup, report, version, kernel, cpu):
     """Boot @version, check everything. Returns what its programs cost to load."""
     started = time.monotonic()
+    version += "-" + cpu.split(",")[0] if cpu else ""
     name = "%s-%s" % (setup.how.debian, version)
     image = os.path.join(setup.dir, name + ".ext4")
     log = os.path.join(setup.dir, name + ".console")
@@ -318,7 +331,7 @@ def run_kernel(setup, report, version, kernel, cpu):
     loaded, refused = loads_of(out)
     what = "%s, %s, addresses of %s bits, %.0f s" % (
         release.group(1), "BTF" if "VM: btf yes" in console else "no BTF",
-        read(out, "bits.txt").strip() or "unknown", time.monotonic() - started)
+        (read(out, "bits.txt").split() or ["unknown"])[0], time.monotonic() - started)
     report.say("FAIL" if refused or not loaded or "VM: end" not in console else "ok",
                version + "/load", "%d programs loaded, %d refused (%s)" %
                (len(loaded), len(refused), what),
@@ -330,6 +343,8 @@ def run_kernel(setup, report, version, kernel, cpu):
                          for name, row in sorted(tens.items())),
                [] if re.search(r"^exit 0$", ten, re.M) else [ten])
     loaded.update(tens)
+    if setup.arch == "aarch64":
+        check_signature(report, version, read(out, "bits.txt"))
     for cell in setup.names:
         if cell in dict(setup.skipped):
             report.say("skip", version + "/" + cell, dict(setup.skipped)[cell])
