@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile Known.java under the interpreter of each JDK at hand: two cells a version.
 
-    hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [CELL...]
+    hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [--peer TOOLS] [CELL...]
 
 scenes: each leaf's stack, as Java itself tells it, with lines and shares. calls: hardly
 anything but calls and returns, so that samples fall where frames are made and taken down.
 
 JDKs: those of the Debian root ROOT, which jdks.sh makes, in the roots of OTELPROF_CHROOTS,
-and under /usr/lib/jvm. --quick takes the host's own alone. Prints lines like run.py's.
+and under /usr/lib/jvm. --quick takes the host's own alone. --peer runs the OpenTelemetry eBPF
+profiler beside, from the folder that tests/bench/build-peer.sh prints, and says what it makes
+of the same seconds. Prints lines like run.py's.
 """
 
 import glob
@@ -17,9 +19,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
 import check  # noqa: E402
 import suite  # noqa: E402
@@ -272,19 +276,40 @@ def record(run, name, known):
     return samples, results
 
 
+def peers(run, known, start_ns, what):
+    """What the peer makes of the same seconds, in words: it is not judged."""
+    samples = list(run.peer.samples(start_ns, time.time_ns(), {known.process.pid}))
+    for sample in samples:
+        for f in sample.frames:
+            # "void Known.leafA(int)"
+            f.name = (f.name.split("(")[0].split() or [""])[-1]
+    known.tails = {stack[1:] for stack in known.stacks}
+    count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
+    result = check.Result()
+    judge(count, result, what == "scenes")
+    # It calls the VM's stubs something else: its order is not looked at.
+    return "the peer: %s" % "; ".join(
+        text for text in result.notes + result.problems
+        if not text.startswith(" ") and "true order" not in text)
+
+
 def cell(run, name, jdk, why, what):
     if not jdk:
         raise suite.Skip(why)
     known = Known(run, jdk, what)
+    start_ns = time.time_ns()
+    peer = []
     try:
         samples, results = record(run, name, known)
+        if run.peer:
+            peer = [peers(run, known, start_ns, what)]
     finally:
         known.stop()
     known.tails = {stack[1:] for stack in known.stacks}
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
-    result.notes[:] = ["; ".join(result.notes)]
+    result.notes[:] = ["; ".join(result.notes + peer)]
     run.judge(name, result, *results)
 
 
@@ -294,15 +319,25 @@ def main():
     parser.add_argument("--root", default="")
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("--peer", dest="tools")
     run = suite.Run(parser.parse_args())
     run.suite = "hotspot"
+    run.peer = None
     jdks, why = find_jdks(run)
     versions = sorted(set(VERSIONS) & set(jdks), key=int)[-1:] if run.args.quick else VERSIONS
-    for version in versions or VERSIONS:
-        for what in ("scenes", "calls"):
-            name = "jdk%s-%s" % (version, what)
-            if not run.args.cells or name in run.args.cells or version in run.args.cells:
-                run.cell(name, cell, jdks.get(version), why, what)
+    if run.args.tools:
+        from measure import Peer
+        run.args.peer = None
+        run.peer = Peer(run.args)
+    try:
+        for version in versions or VERSIONS:
+            for what in ("scenes", "calls"):
+                name = "jdk%s-%s" % (version, what)
+                if not run.args.cells or name in run.args.cells or version in run.args.cells:
+                    run.cell(name, cell, jdks.get(version), why, what)
+    finally:
+        if run.peer:
+            run.peer.stop()
     return run.status()
 
 
