@@ -3,7 +3,7 @@
  * gRPC core's server API. Each call is a small state machine whose pointer is the tag of
  * the operation under way; one call that waits for a client always stands ready.
  */
-#include "server.h"
+#include "sink/server.h"
 
 #include <errno.h>
 #include <grpc/byte_buffer_reader.h>

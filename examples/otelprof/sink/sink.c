@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "otlp/reader.h"
-#include "server.h"
+#include "sink/server.h"
 
 enum {
 	OPTION_LISTEN = OPTION_OWN,
