@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +21,33 @@ enum {
 	STEP_MS = 20,
 };
 
+/* Under sudo: be the user who called it again, in all groups of theirs. */
+static int become_caller(void)
+{
+	const char *uid = getenv("SUDO_UID");
+	const struct passwd *pw;
+	char *end = NULL;
+	unsigned long n;
+
+	if (!uid || geteuid() != 0)
+		return 0;
+	n = strtoul(uid, &end, 10);
+	if (end == uid || *end || n >= UINT32_MAX)
+		return fail("SUDO_UID is \"%s\", which is no user", uid);
+	if (!n)
+		return 0;
+	pw = getpwuid((uid_t)n);
+	if (!pw)
+		return fail("there is no user %lu, whom SUDO_UID names", n);
+	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
+	    setuid(pw->pw_uid) < 0)
+		return fail("cannot run as %s: %s", pw->pw_name, strerror(errno));
+	(void)setenv("HOME", pw->pw_dir, 1);
+	(void)setenv("USER", pw->pw_name, 1);
+	(void)setenv("LOGNAME", pw->pw_name, 1);
+	return 0;
+}
+
 static void run_command(int gate, char **argv) __attribute__((noreturn));
 static void run_command(int gate, char **argv)
 {
@@ -29,6 +59,8 @@ static void run_command(int gate, char **argv)
 	/* End of file: the parent gave up. */
 	if (read(gate, &byte, 1) != 1)
 		_exit(STATUS_FAILED);
+	if (become_caller())
+		_exit(EXIT_NOT_EXECUTABLE);
 	(void)execvp(argv[0], argv);
 	error = errno;
 	(void)fail("cannot run %s: %s", argv[0], strerror(error));

@@ -42,7 +42,8 @@ struct options {
 	const char *layouts_dir; /* NULL: none */
 	int verbose;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
-	size_t rules_len;
+	size_t rules_len; /* what excludes first, then what includes */
+	size_t includes;
 };
 
 #define SHARED_SHORT "hvd:F:p:"
@@ -50,6 +51,9 @@ enum {
 	OPTION_CGROUP = 256,
 	OPTION_COMM,
 	OPTION_KINDS,
+	OPTION_TREE,
+	OPTION_USER,
+	OPTION_EXCLUDE,
 	OPTION_LAYOUTS,
 	OPTION_OWN
 };
@@ -60,6 +64,9 @@ enum {
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
 		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
+		{ "tree", required_argument, NULL, OPTION_TREE },                        \
+		{ "user", required_argument, NULL, OPTION_USER },                        \
+		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \
 		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \

@@ -46,6 +46,11 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return help(stderr);
+	if (strcmp(argv[1], "help") == 0 && argc == 3) {
+		/* "help record" is "record --help". */
+		argv[1] = argv[2];
+		argv[2] = (char *)"--help";
+	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0)
 		return help(stdout);

@@ -2,8 +2,11 @@
 /* Options of the commands that profile. */
 #include "common.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +20,15 @@ const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     of cpu and page_faults, with commas (cpu)\n"
-	"      --layouts DIR    files NAME.layout for versions of runtimes that are not known\n"
+	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
 	"  -p, --pid PID        this process\n"
+	"      --tree PID       this process and its descendants\n"
+	"      --user USER      processes of this user, by name or number\n"
 	"      --cgroup PATH    this control group and those below it\n"
 	"      --comm NAME      threads of this name (as ps -L -o comm shows it)\n"
+	"      --exclude WHAT   but not pid=N, tree=N, user=U, cgroup=PATH or comm=NAME\n"
 	"\n"
 	"  -v, --verbose        say more on stderr; twice: everything\n"
 	"  -h, --help           show this text\n";
@@ -56,21 +62,32 @@ int parse_seconds(const char *command, const char *option, const char *arg, doub
 	return 0;
 }
 
-int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text)
+static int add_rule(struct options *o, struct otelprof_filter_rule rule)
 {
+	size_t at = o->rules_len;
+
 	if (o->rules_len == OTELPROF_FILTER_RULES) {
-		(void)fail("at most %d of -p, --cgroup and --comm",
+		(void)fail("at most %d of what to sample and --exclude",
 			   OTELPROF_FILTER_RULES);
 		return usage_hint(o->command);
 	}
-	o->rules[o->rules_len++] = (struct otelprof_filter_rule){
-		.size = sizeof(struct otelprof_filter_rule),
-		.kind = kind,
-		.action = OTELPROF_FILTER_INCLUDE,
-		.number = number,
-		.text = text,
-	};
+	/* The first rule that matches decides: what excludes stands before what includes. */
+	if (rule.action == OTELPROF_FILTER_EXCLUDE) {
+		at = o->rules_len - o->includes;
+		memmove(&o->rules[at + 1], &o->rules[at], o->includes * sizeof(rule));
+	} else {
+		o->includes++;
+	}
+	rule.size = sizeof(rule);
+	o->rules[at] = rule;
+	o->rules_len++;
 	return 0;
+}
+
+int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text)
+{
+	return add_rule(o, (struct otelprof_filter_rule){
+				   .kind = kind, .number = number, .text = text });
 }
 
 /* The library takes paths below the mount; users paste what they see in a shell. */
@@ -114,6 +131,110 @@ static int take_kinds(struct options *o, const char *list)
 	}
 }
 
+/* A rule of a process: one that is there, so that a slip of the pen is told at once. */
+static int pid_rule(struct options *o, const char *option, const char *arg,
+		    struct otelprof_filter_rule *rule)
+{
+	long long n = 0;
+	int r = parse_number(o->command, option, arg, 1, INT_MAX, &n);
+
+	if (r)
+		return r;
+	if (rule->action == OTELPROF_FILTER_INCLUDE && kill((pid_t)n, 0) < 0 &&
+	    errno == ESRCH)
+		return fail("there is no process %lld", n);
+	rule->number = (uint64_t)n;
+	return add_rule(o, *rule);
+}
+
+static int user_rule(struct options *o, const char *option, const char *arg,
+		     struct otelprof_filter_rule *rule)
+{
+	const struct passwd *pw = getpwnam(arg);
+	long long n = pw ? (long long)pw->pw_uid : 0;
+	int r = 0;
+
+	if (!pw && *arg >= '0' && *arg <= '9')
+		r = parse_number(o->command, option, arg, 0, UINT32_MAX - 1, &n);
+	else if (!pw)
+		return fail("there is no user \"%s\"", arg);
+	rule->number = (uint64_t)n;
+	return r ? r : add_rule(o, *rule);
+}
+
+static int comm_rule(struct options *o, const char *option, const char *arg,
+		     struct otelprof_filter_rule *rule)
+{
+	if (!*arg || strlen(arg) > COMM_MAX) {
+		(void)fail("%s takes 1 to %d bytes: the kernel keeps no more", option,
+			   COMM_MAX);
+		return usage_hint(o->command);
+	}
+	rule->text = arg;
+	return add_rule(o, *rule);
+}
+
+static int cgroup_rule(struct options *o, const char *option, const char *arg,
+		       struct otelprof_filter_rule *rule)
+{
+	(void)option;
+	rule->text = below_mount(arg);
+	return add_rule(o, *rule);
+}
+
+static const struct {
+	const char *name;
+	uint32_t kind;
+	int option;
+	int (*take)(struct options *o, const char *option, const char *arg,
+		    struct otelprof_filter_rule *rule);
+} subjects[] = {
+	{ "pid", OTELPROF_FILTER_PID, 'p', pid_rule },
+	{ "tree", OTELPROF_FILTER_PID_TREE, OPTION_TREE, pid_rule },
+	{ "user", OTELPROF_FILTER_UID, OPTION_USER, user_rule },
+	{ "cgroup", OTELPROF_FILTER_CGROUP, OPTION_CGROUP, cgroup_rule },
+	{ "comm", OTELPROF_FILTER_COMM, OPTION_COMM, comm_rule },
+};
+enum {
+	SUBJECTS = sizeof(subjects) / sizeof(subjects[0])
+};
+
+/* "pid=7" */
+static int take_exclude(struct options *o, const char *arg)
+{
+	struct otelprof_filter_rule rule = { .action = OTELPROF_FILTER_EXCLUDE };
+	size_t len = strcspn(arg, "="), i;
+
+	for (i = 0; arg[len] && i < SUBJECTS; i++) {
+		if (strlen(subjects[i].name) == len &&
+		    strncmp(subjects[i].name, arg, len) == 0) {
+			rule.kind = subjects[i].kind;
+			return subjects[i].take(o, "--exclude", arg + len + 1, &rule);
+		}
+	}
+	(void)fail("--exclude takes pid=N, tree=N, user=USER, cgroup=PATH or comm=NAME, "
+		   "not \"%s\"",
+		   arg);
+	return usage_hint(o->command);
+}
+
+static int take_subject(struct options *o, int c, const char *arg)
+{
+	struct otelprof_filter_rule rule = { .action = OTELPROF_FILTER_INCLUDE };
+	char option[16];
+	size_t i;
+
+	for (i = 0; i < SUBJECTS; i++) {
+		if (subjects[i].option != c)
+			continue;
+		(void)snprintf(option, sizeof(option), c == 'p' ? "-%.1s" : "--%s",
+			       subjects[i].name);
+		rule.kind = subjects[i].kind;
+		return subjects[i].take(o, option, arg, &rule);
+	}
+	return usage_hint(o->command);
+}
+
 int options_take(struct options *o, int c, const char *arg)
 {
 	long long n = 0;
@@ -130,24 +251,14 @@ int options_take(struct options *o, int c, const char *arg)
 		if (!r)
 			o->rate_hz = (uint32_t)n;
 		return r;
-	case 'p':
-		r = parse_number(o->command, "-p", arg, 1, INT_MAX, &n);
-		return r ? r : options_include(o, OTELPROF_FILTER_PID, (uint64_t)n, NULL);
 	case OPTION_KINDS:
 		return take_kinds(o, arg);
 	case OPTION_LAYOUTS:
 		o->layouts_dir = arg;
 		return 0;
-	case OPTION_CGROUP:
-		return options_include(o, OTELPROF_FILTER_CGROUP, 0, below_mount(arg));
-	case OPTION_COMM:
-		if (!*arg || strlen(arg) > COMM_MAX) {
-			(void)fail("--comm takes 1 to %d bytes: the kernel keeps no more",
-				   COMM_MAX);
-			return usage_hint(o->command);
-		}
-		return options_include(o, OTELPROF_FILTER_COMM, 0, arg);
+	case OPTION_EXCLUDE:
+		return take_exclude(o, arg);
 	default:
-		return usage_hint(o->command);
+		return take_subject(o, c, arg);
 	}
 }

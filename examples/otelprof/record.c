@@ -3,6 +3,7 @@
 #include "child.h"
 #include "common.h"
 #include "formats.h"
+#include "summary.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,6 +21,8 @@ struct record {
 	const struct output_format *format;
 	char **argv; /* the command, or NULL */
 	struct child child;
+	struct summary summary;
+	bool quiet;
 };
 
 enum {
@@ -33,13 +36,15 @@ static int help(FILE *f)
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
 		"  -o, --output FILE    where to; \"-\" is standard output (profile.html)\n"
-		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n",
+		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n"
+		"  -q, --quiet          no summary at the end\n",
 		f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
 		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
 		"'go tool pprof'; folded is text for flame graph scripts; otlp is each\n"
 		"request after its length as 4 bytes, big endian. The default rate is 99.\n"
+		"\nUnder sudo a COMMAND runs as the user who called sudo.\n"
 		"\nExit status: that of COMMAND where it is not 0, else 0, 1 or 2.\n"
 		"After -d seconds a COMMAND that still runs gets SIGTERM.\n",
 		f);
@@ -62,19 +67,22 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 		SHARED_LONG,
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ "quiet", no_argument, NULL, 'q' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
 
 	/* "+": what follows the first word that is no option is the command's. */
 	while (!r &&
-	       (c = getopt_long(argc, argv, "+o:" SHARED_SHORT, longs, NULL)) != -1) {
+	       (c = getopt_long(argc, argv, "+o:q" SHARED_SHORT, longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
 		}
 		if (c == 'o')
 			rec->path = optarg;
+		else if (c == 'q')
+			rec->quiet = true;
 		else if (c == OPTION_FORMAT)
 			r = format_by_name("record", optarg, FORMAT_OF_LIBRARY,
 					   &rec->format);
@@ -85,8 +93,8 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 		return r;
 	if (optind < argc)
 		rec->argv = argv + optind;
-	if (rec->argv && rec->o.rules_len) {
-		(void)fail("a command, or -p, --cgroup and --comm: not both");
+	if (rec->argv && rec->o.includes) {
+		(void)fail("a command, or what to sample: not both");
 		return usage_hint("record");
 	}
 	if (!rec->argv && rec->o.seconds <= 0)
@@ -115,7 +123,7 @@ static bool child_done(void *data)
 }
 
 /* @status: how the session itself ended. */
-static int report(const struct record *rec, struct otelprof *p, int status)
+static int report(struct record *rec, struct otelprof *p, int status)
 {
 	struct otelprof_stats st;
 
@@ -125,6 +133,8 @@ static int report(const struct record *rec, struct otelprof *p, int status)
 		status = fail_no_samples(p, &rec->o);
 	else if (!status)
 		note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
+	if (!rec->quiet)
+		summary_print(&rec->summary, p);
 	if (dropped_sum(&st) || rec->o.verbose)
 		print_accounting(stderr, p);
 	if (rec->o.verbose)
@@ -138,6 +148,9 @@ static int profile(struct record *rec, struct otelprof *p)
 
 	if (r)
 		return r;
+	r = rec->quiet ? 0 : summary_watch(&rec->summary, p);
+	if (r < 0)
+		return fail_library(p, "cannot watch what is recorded", r);
 	r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
@@ -177,5 +190,6 @@ int command_record(int argc, char **argv)
 	if (!r)
 		r = profile(&rec, p);
 	(void)otelprof_free(p);
+	summary_clear(&rec.summary);
 	return rec.argv ? child_finish(&rec.child, r) : r;
 }

@@ -138,6 +138,9 @@ static int deliver(struct otelprof *p)
 	if (p->callback.fn)
 		r = p->callback.fn(p->callback.userdata, p->request.data, p->request.len,
 				   EVENTS);
+	/* Another exporter's refusal is its own affair. */
+	if (p->file.path)
+		r = 0;
 	if (!r && p->format)
 		r = op_collect_add(p->collect, p->request.data, p->request.len);
 	return r;
@@ -211,7 +214,9 @@ int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter
 	(void)p;
 	for (i = 0; i < filter->rules_len; i++) {
 		rule = &filter->rules[i];
-		(void)fprintf(stderr, "fake: rule %u %llu %s\n", rule->kind,
+		(void)fprintf(stderr, "fake: rule %s%u %llu %s\n",
+			      rule->action == OTELPROF_FILTER_EXCLUDE ? "not " : "",
+			      rule->kind,
 			      rule->kind == OTELPROF_FILTER_PID_TREE
 				      ? 0ULL
 				      : (unsigned long long)rule->number,

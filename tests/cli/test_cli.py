@@ -39,6 +39,10 @@ class Usage(unittest.TestCase):
             self.assertTrue(h.stdout.startswith(f'Usage: otelprof {command}'), command)
             self.assertLessEqual(max(map(len, h.stdout.split('\n'))), 80, command)
 
+    def test_help_command(self):
+        self.assertEqual(run('help', 'record').stdout, run('record', '--help').stdout)
+        self.assertEqual(run('help', 'frob').returncode, 2)
+
     def test_version(self):
         r = run('--version')
         self.assertEqual(r.returncode, 0)
@@ -49,7 +53,8 @@ class Usage(unittest.TestCase):
                      ['record', '-F', '9x'], ['record', '-d', '0'], ['record', '-d', 'inf'],
                      ['record', '-d', '-1'], ['record', '--format', 'svg'],
                      ['record', '-o', 'x.svg'], ['record', '--bogus'], ['record', '-p', '0'],
-                     ['record', '-p', '1', '--', 'true'], ['record', '--comm', ''],
+                     ['record', '-p', '1', '--', 'true'], ['record', '--exclude', 'x=1'],
+                     ['record', '--exclude', 'pid'], ['record', '--exclude', 'pid=x'], ['record', '--comm', ''],
                      ['record', '--comm', 'sixteen-bytes-xx'], ['top', 'x'], ['top', '-n', '0'],
                      ['export', '--header', 'novalue'], ['export', '--compression', 'zip'],
                      ['export', '--protocol', 'http/json'], ['export', '--spill-size', '0'],
@@ -144,10 +149,54 @@ class Record(unittest.TestCase):
         self.assertEqual(r.returncode, 1)
 
     def test_choices_become_rules(self):
-        r, _ = self.record('a.html', '-p', '12', '--cgroup', '/sys/fs/cgroup/system.slice',
-                           '--comm', 'nginx', '--cgroup', '/a', '-p', '13')
+        me, mother = os.getpid(), os.getppid()
+        r, _ = self.record('a.html', '-p', str(me), '--cgroup', '/sys/fs/cgroup/system.slice',
+                           '--comm', 'nginx', '--cgroup', '/a', '-p', str(mother), '--user', 'root',
+                           '--user', '77')
         rules = re.findall(r'fake: rule (.*)', r.stderr)
-        self.assertEqual(rules, ['1 12 -', '5 0 /system.slice', '3 0 nginx', '5 0 /a', '1 13 -'])
+        self.assertEqual(rules, [f'1 {me} -', '5 0 /system.slice', '3 0 nginx', '5 0 /a',
+                                 f'1 {mother} -', '4 0 -', '4 77 -'])
+
+    def test_what_excludes_comes_first(self):
+        r, _ = self.record('a.html', '--user', '7', '--exclude', 'comm=a=b', '--tree',
+                           str(os.getpid()), '--exclude', 'pid=12')
+        rules = re.findall(r'fake: rule (.*)', r.stderr)
+        self.assertEqual(rules, ['not 3 0 a=b', 'not 1 12 -', '4 7 -', '2 0 -'])
+        r, _ = self.record('a.html', '--exclude', 'user=root', '--', 'true')
+        self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), ['not 4 0 -', '2 0 -'])
+
+    def test_nobody_is_told_at_once(self):
+        with open('/proc/sys/kernel/pid_max', encoding='ascii') as f:
+            nobody = int(f.read()) + 1
+        for args, sentence in ((['-p', str(nobody)], f'there is no process {nobody}'),
+                               (['--tree', str(nobody)], f'there is no process {nobody}'),
+                               (['--user', 'no-such-user'], 'there is no user "no-such-user"')):
+            r, path = self.record('a.html', *args)
+            self.assertEqual(r.returncode, 1)
+            self.assertIn(sentence, r.stderr)
+            self.assertFalse(os.path.exists(path))
+
+    def test_summary(self):
+        r, _ = self.record('a.html')
+        self.assertRegex(r.stderr, r'(?m)^  40\.0%  app\.py +work$')
+        self.assertRegex(r.stderr, r'(?m)^ +[0-9.]+%  of one CPU went to otelprof itself$')
+        r, _ = self.record('a.html', '-q')
+        self.assertNotIn('work', r.stderr)
+        self.assertIn('10 samples', r.stderr)
+
+    @unittest.skipIf(os.geteuid() != 0, 'another user needs root')
+    def test_under_sudo_the_command_is_its_callers(self):
+        out = os.path.join(self.dir.name, 'a.html')
+        command = [PROGRAM, 'record', '-o', out, '--', 'sh', '-c', 'id -u; id -g; echo $HOME']
+        env = dict(os.environ, SUDO_UID='65534')
+        r = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.stdout.split()[:2], ['65534', '65534'], r.stderr)
+        self.assertEqual(r.stdout.split()[2], '/nonexistent')
+        for uid, sentence in (('x', 'is no user'), ('4000000000', 'there is no user')):
+            r = subprocess.run(command, env=dict(env, SUDO_UID=uid), capture_output=True,
+                               text=True, timeout=60)
+            self.assertEqual((r.returncode, r.stdout), (126, ''))
+            self.assertIn(sentence, r.stderr)
 
     def test_command_is_run_and_its_status_returned(self):
         out = os.path.join(self.dir.name, 'a.html')

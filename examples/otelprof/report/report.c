@@ -15,7 +15,7 @@
 enum {
 	OPTION_FORMAT = OPTION_OWN,
 	OPTION_BY,
-	OPTION_TREE,
+	OPTION_TREE_ONLY,
 	OPTION_CALLERS,
 	OPTION_CALLEES,
 	OPTION_KIND,
@@ -135,7 +135,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		return form_parse("report", arg, &o->form);
 	case OPTION_BY:
 		return take_by(o, arg);
-	case OPTION_TREE:
+	case OPTION_TREE_ONLY:
 		o->tree_only = true;
 		return 0;
 	case OPTION_CALLERS:
@@ -169,7 +169,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "help", no_argument, NULL, 'h' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "by", required_argument, NULL, OPTION_BY },
-		{ "tree", no_argument, NULL, OPTION_TREE },
+		{ "tree", no_argument, NULL, OPTION_TREE_ONLY },
 		{ "callers", required_argument, NULL, OPTION_CALLERS },
 		{ "callees", required_argument, NULL, OPTION_CALLEES },
 		{ "lines", required_argument, NULL, 'n' },

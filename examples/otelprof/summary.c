@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "common.h"
+
+enum {
+	LINES_SHOWN = 5,
+	NAME_COLUMNS = 60,
+	MODULE_COLUMNS = 20,
+	FUNCTIONS_MAX = 100000, /* of one recording; what is beyond is not summed */
+};
+
+static int look(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct summary *s = userdata;
+
+	(void)samples;
+	if (s->sums.len < FUNCTIONS_MAX)
+		(void)functions_add(&s->sums, request, len);
+	return -ECANCELED; /* seen, not taken */
+}
+
+int summary_watch(struct summary *s, struct otelprof *p)
+{
+	struct otelprof_callback_config config;
+
+	otelprof_callback_config_init(&config);
+	config.fn = look;
+	config.userdata = s;
+	s->start = now_seconds();
+	return otelprof_exporter_callback(p, &config);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+	int c = strcmp(x->function, y->function);
+
+	return c ? c : strcmp(x->module, y->module);
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct function_row *x = *(const struct function_row *const *)a;
+	const struct function_row *y = *(const struct function_row *const *)b;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	return by_name(x, y);
+}
+
+/* One row for a function of all processes; the others of its name keep no value. */
+static size_t merge(struct function_sums *sums, const struct function_row **ret)
+{
+	struct function_row *to = NULL;
+	size_t i, n = 0;
+
+	qsort(sums->rows, sums->len, sizeof(*sums->rows), by_name);
+	for (i = 0; i < sums->len; i++) {
+		if (to && by_name(to, &sums->rows[i]) == 0) {
+			to->self += sums->rows[i].self;
+			continue;
+		}
+		to = &sums->rows[i];
+		ret[n++] = to;
+	}
+	qsort(ret, n, sizeof(struct function_row *), by_self);
+	return n;
+}
+
+static void print_functions(const struct function_sums *sums,
+			    const struct function_row **rows, size_t len)
+{
+	const char *module;
+	size_t i;
+
+	for (i = 0; i < len && i < LINES_SHOWN && rows[i]->self; i++) {
+		module = *rows[i]->module ? rows[i]->module : rows[i]->file;
+		module = strrchr(module, '/') ? strrchr(module, '/') + 1 : module;
+		(void)fprintf(stderr, "%6.1f%%  ",
+			      100.0 * (double)rows[i]->self / (double)sums->samples);
+		print_safe(stderr, module, strlen(module), MODULE_COLUMNS);
+		(void)fputc(' ', stderr);
+		print_safe(stderr, rows[i]->function, strlen(rows[i]->function),
+			   -NAME_COLUMNS);
+		(void)fputc('\n', stderr);
+	}
+}
+
+static double own_seconds(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) < 0)
+		return 0;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void print_quality(const struct summary *s, struct otelprof *p)
+{
+	double seconds = now_seconds() - s->start;
+	struct otelprof_stats st;
+	uint64_t all;
+
+	otelprof_stats_init(&st);
+	if (otelprof_get_stats(p, &st) < 0)
+		return;
+	all = st.stacks_complete + st.stacks_truncated + st.stacks_broken;
+	if (all)
+		(void)fprintf(stderr, "%6.1f%%  of the stacks are whole%s\n",
+			      100.0 * (double)st.stacks_complete / (double)all,
+			      st.stacks_complete == all ? "" : " (-v says why not)");
+	if (seconds > 0)
+		(void)fprintf(stderr, "%6.1f%%  of one CPU went to otelprof itself\n",
+			      100.0 * own_seconds() / seconds);
+}
+
+void summary_print(struct summary *s, struct otelprof *p)
+{
+	const struct function_row **rows;
+
+	if (!s->sums.len || !s->sums.samples)
+		return;
+	rows = calloc(s->sums.len, sizeof(*rows));
+	if (!rows)
+		return;
+	print_functions(&s->sums, rows, merge(&s->sums, rows));
+	print_quality(s, p);
+	free(rows);
+}
+
+void summary_clear(struct summary *s)
+{
+	functions_clear(&s->sums);
+}
