@@ -47,17 +47,19 @@ size_t op_names_bytes(const struct op_names *n)
 	/* A slot of a map64: key, value, used. */
 	size_t slot = 2 * sizeof(uint64_t) + 1;
 	size_t slots = (n->by_address.used ? n->by_address.mask + 1 : 0) +
-		       (n->by_start.used ? n->by_start.mask + 1 : 0);
+		       (n->by_key.used ? n->by_key.mask + 1 : 0);
 
 	return slots * slot + n->places.cap * sizeof(*n->places.data) +
+	       n->lines.cap * sizeof(*n->lines.data) +
 	       n->names.cap * sizeof(*n->names.data) + n->text.cap;
 }
 
 void op_names_clear(struct op_names *n)
 {
 	op_map64_clear(&n->by_address);
-	op_map64_clear(&n->by_start);
+	op_map64_clear(&n->by_key);
 	op_vec_clear(&n->places);
+	op_vec_clear(&n->lines);
 	op_vec_clear(&n->names);
 	op_strbuf_deinit(&n->text);
 	n->text = (struct op_strbuf){ 0 };

@@ -29,18 +29,27 @@ struct op_name {
 	uint32_t number;     /* in the window's functions */
 };
 
+/* A function that is inlined at an address. */
+struct op_place_line {
+	uint32_t name; /* of names */
+	uint32_t line;
+};
+
 /* An address. */
 struct op_place {
-	uint32_t name; /* of names, or OP_NAME_NONE */
+	uint32_t name; /* of names, or OP_NAME_NONE: the function that the code is of */
 	uint32_t line;
+	uint32_t inlined; /* first of lines, innermost first */
+	uint32_t inlined_len;
 	uint32_t epoch;	   /* of location */
 	uint32_t location; /* in the window */
 };
 
 struct op_names {
 	struct op_map64 by_address; /* ELF address to place */
-	struct op_map64 by_start;   /* function's start to name */
+	struct op_map64 by_key;	    /* function's start, or hash of its name, to name */
 	OP_VEC(struct op_place) places;
+	OP_VEC(struct op_place_line) lines;
 	OP_VEC(struct op_name) names;
 	struct op_strbuf text;
 };

@@ -92,15 +92,16 @@ static int mapping_of(struct op_window *window, const struct spot *spot, uint32_
 	return 0;
 }
 
-/* Keep what was found of a function. Returns its number or OP_NAME_NONE. */
-static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol)
+/* Keep what was found of a function, under @key. Returns its number or OP_NAME_NONE. */
+static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol,
+			  uint64_t key)
 {
 	struct op_name name = { .start_line = symbol->start_line,
 				.frame_type = type_of(symbol->frame_type) };
 	struct op_name *slot;
 	uint64_t known;
 
-	if (op_map64_get(&n->by_start, symbol->start, &known) &&
+	if (op_map64_get(&n->by_key, key, &known) &&
 	    strcmp(n->text.data + n->names.data[known].name, symbol->name) == 0)
 		return (uint32_t)known;
 	name.name = op_names_text(n, symbol->name);
@@ -114,8 +115,34 @@ static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol)
 	if (!slot)
 		return OP_NAME_NONE;
 	*slot = name;
-	(void)op_map64_put(&n->by_start, symbol->start, n->names.len - 1);
+	(void)op_map64_put(&n->by_key, key, n->names.len - 1);
 	return (uint32_t)(n->names.len - 1);
+}
+
+/* An inlined function begins nowhere of its own: it is kept under its name. */
+static uint64_t inlined_key(const struct op_symbol *symbol)
+{
+	return op_hash_bytes(symbol->name, strlen(symbol->name), symbol->start_line) |
+	       UINT64_C(1) << 63;
+}
+
+/* Keep the functions that are inlined at a place; without memory it has none. */
+static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, size_t len,
+			 struct op_place *place)
+{
+	struct op_place_line *line;
+	uint32_t name;
+	size_t i;
+
+	place->inlined = (uint32_t)n->lines.len;
+	for (i = 0; i < len; i++) {
+		name = keep_name(n, &symbols[i], inlined_key(&symbols[i]));
+		line = name == OP_NAME_NONE ? NULL : op_vec_push(&n->lines);
+		if (!line)
+			break;
+		*line = (struct op_place_line){ name, symbols[i].line };
+	}
+	place->inlined_len = i == len ? (uint32_t)len : 0;
 }
 
 /*
@@ -144,7 +171,7 @@ static void name_by_start(const struct spot *spot, struct op_place *place)
 		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, image->file,
 			       symbol.start);
 	symbol.name = name;
-	place->name = keep_name(&image->names, &symbol);
+	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
 /* Does another function begin between @symbol, whose end is not told, and the address? */
@@ -162,8 +189,11 @@ static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct spot *spot, struct op_place *place)
 {
-	struct op_symbol symbol = { 0 };
+	struct op_symbol found[OP_LINES_MAX] = { 0 };
+	struct op_names *n = &spot->image->names;
+	const struct op_symbol *symbol;
 	char root[ROOT_BYTES];
+	int len;
 
 	if (sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)
 		return;
@@ -176,35 +206,28 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		op_image_load_symbols(&sampler->processes->executables.images,
 				      spot->image, root, spot->vma->exe->path);
 	}
-	if (!spot->image->symbols ||
-	    op_symbols_find(spot->image->symbols, spot->vaddr, &symbol) <= 0 ||
-	    !symbol.name || is_behind(spot, &symbol)) {
+	len = !spot->image->symbols
+		      ? 0
+		      : op_symbols_find_inlined(spot->image->symbols, spot->vaddr, found,
+						OP_LINES_MAX);
+	symbol = len > 0 ? &found[len - 1] : NULL;
+	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
 		name_by_start(spot, place);
 		return;
 	}
-	place->line = symbol.line;
-	place->name = keep_name(&spot->image->names, &symbol);
+	place->line = symbol->line;
+	place->name = keep_name(n, symbol, symbol->start);
+	keep_inlined(n, found, (size_t)len - 1, place);
 }
 
-/* The function of a place in the window, by its number or anew. */
-static int function_of(struct op_window *window, const struct spot *spot,
-		       const struct op_place *place, enum op_frame_type *ret_type,
-		       uint32_t *ret)
+/* A function in the window, by its number or anew. */
+static int number_of(struct op_window *window, struct op_names *n, uint32_t which,
+		     uint32_t *ret)
 {
-	struct op_names *n = &spot->image->names;
+	struct op_name *name = &n->names.data[which];
 	const char *text = n->text.data;
-	struct op_name *name;
-	char unnamed[NAME_BYTES];
 	int r;
 
-	if (place->name == OP_NAME_NONE) {
-		*ret_type = OP_FRAME_TYPE_NATIVE;
-		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
-			       spot->image->file, spot->vaddr);
-		return op_frames_function(window, unnamed, NULL, NULL, 0, ret);
-	}
-	name = &n->names.data[place->name];
-	*ret_type = (enum op_frame_type)name->frame_type;
 	if (name->epoch != op_window_epoch(window)) {
 		r = op_frames_function(window, text + name->name,
 				       text + name->system_name, text + name->file,
@@ -215,6 +238,36 @@ static int function_of(struct op_window *window, const struct spot *spot,
 	}
 	*ret = name->number;
 	return 0;
+}
+
+/* The functions of a place, innermost first, and what kind of code it is. */
+static int functions_of(struct op_window *window, const struct spot *spot,
+			const struct op_place *place, enum op_frame_type *ret_type,
+			struct op_location *ret)
+{
+	struct op_names *n = &spot->image->names;
+	char unnamed[NAME_BYTES];
+	uint32_t i;
+	int r = 0;
+
+	if (place->name == OP_NAME_NONE) {
+		*ret_type = OP_FRAME_TYPE_NATIVE;
+		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
+			       spot->image->file, spot->vaddr);
+		ret->lines_len = 1;
+		return op_frames_function(window, unnamed, NULL, NULL, 0,
+					  &ret->lines[0].function);
+	}
+	*ret_type = (enum op_frame_type)n->names.data[place->name].frame_type;
+	for (i = 0; !r && i < place->inlined_len; i++) {
+		const struct op_place_line *line = &n->lines.data[place->inlined + i];
+
+		ret->lines[i].line = line->line;
+		r = number_of(window, n, line->name, &ret->lines[i].function);
+	}
+	ret->lines[i].line = place->line;
+	ret->lines_len = i + 1;
+	return r ? r : number_of(window, n, place->name, &ret->lines[i].function);
 }
 
 static int place_location(struct op_sampler *sampler, struct op_window *window,
@@ -229,9 +282,7 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 	if (r < 0)
 		return r;
 	if (!(sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)) {
-		location.lines_len = 1;
-		location.lines[0].line = place->line;
-		r = function_of(window, spot, place, &type, &location.lines[0].function);
+		r = functions_of(window, spot, place, &type, &location);
 		if (r < 0)
 			return r;
 	}

@@ -157,6 +157,11 @@ CELLS = {
                     needs=("rustc",), by_address=False),
     "go": Cell(GO, GO_LEAVES, "chain.go", "go build -o {out} {src}", needs=("go",),
                by_address=False, quick=True, others=GO_OTHERS),
+    # The same calls where the compiler may inline: all of them are there.
+    "go-inline": Cell(GO, GO_LEAVES, "chain.go",
+                      "sed '/^.*go:noinline/d' {src} >{dir}/inline.go && "
+                      "go build -o {out} {dir}/inline.go",
+                      needs=("go",), by_address=False, quick=True, others=GO_OTHERS),
     "go-stripped": Cell(GO, GO_LEAVES, "chain.go", "go build -ldflags='-s -w' -o {out} {src}",
                         needs=("go",), by_address=False, others=GO_OTHERS),
     "storm": c("storm_child.c", GCC + " && gcc -O2 {programs}/storm.c -o {dir}/storm-driver",
