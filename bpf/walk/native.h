@@ -270,8 +270,9 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
 		u->guessed = u->segment ? 0 : OP_GUESSED_FRAME;
-		/* Much code of a file without data may keep frame pointers, or not. */
-		if (u->segment && !op_leads_to_code(u))
+		/* Code without data may keep frame pointers, or not: that of a file, or the
+		 * stubs of a runtime. */
+		if (!op_leads_to_code(u))
 			return op_guess_begin(u);
 		next = op_step_frame_record(u, u->sp);
 		break;
