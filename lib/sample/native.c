@@ -346,10 +346,13 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
-/* Memory without a file: JIT code, by the process's own map of names. */
-static int anon_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			 const struct op_vma *v, uint64_t addr, uint32_t *ret)
+/* Code that the process made, in memory without a file (@file: NULL) or in a file that is no
+ * executable, by the process's own map of names. */
+static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
+			 const struct op_vma *v, const char *file, uint64_t addr,
+			 uint32_t *ret)
 {
+	uint64_t offset = addr - v->start + (file ? v->offset : 0);
 	struct op_map64 *places = &of->program->places;
 	uint64_t epoch = op_window_epoch(of->window);
 	char unnamed[NAME_BYTES];
@@ -363,8 +366,8 @@ static int anon_location(struct op_sampler *sampler, const struct op_frames_of *
 	}
 	name = op_program_jit_name(sampler->processes, of->program, addr);
 	if (!name) {
-		(void)snprintf(unnamed, sizeof(unnamed), "[anon]+0x%" PRIx64,
-			       addr - v->start);
+		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
+			       file ? file : "[anon]", offset);
 		name = unnamed;
 	}
 	r = nameless_location(sampler, of->window, addr, name, ret);
@@ -381,6 +384,7 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 			  const struct op_vma *v, uint64_t addr, uint32_t *ret)
 {
 	char name[NAME_BYTES];
+	const char *file;
 	const char *slash;
 	uint64_t offset;
 
@@ -389,11 +393,13 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 		return nameless_location(sampler, of->window, addr, name, ret);
 	}
 	if (!v->exe)
-		return anon_location(sampler, of, v, addr, ret);
+		return made_location(sampler, of, v, NULL, addr, ret);
 	slash = strrchr(v->exe->path, '/');
+	file = slash ? slash + 1 : v->exe->path;
+	if (v->exe->state == OP_EXECUTABLE_FOREIGN)
+		return made_location(sampler, of, v, file, addr, ret);
 	offset = addr - v->start + v->offset;
-	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
-		       slash ? slash + 1 : v->exe->path, offset);
+	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, file, offset);
 	return nameless_location(sampler, of->window, offset, name, ret);
 }
 

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile programs that make machine code and name it in /tmp/perf-PID.map.
+
+    jit.py --otelprof PROGRAM --dir DIR [--hz N] [CELL...]
+
+    anon memfd shared  writer.c: every stack is known, in code of each kind of memory
+    late again         its map is written later; a function gets another name
+    namespace          it runs in PID and mount namespaces of its own
+    node               Node with --perf-basic-prof
+    python             CPython 3.12 or later with -X perf
+
+Prints lines like tests/truth/run.py's.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+
+import check  # noqa: E402
+import suite  # noqa: E402
+
+SECONDS = 4
+SAMPLES_MIN = 200  # others may run on this machine
+CALLERS = ["j3", "j2", "j1", "j0", "run", "main"]
+PYTHON = """
+import sys, time
+def leaf(n):
+    x = 0
+    for i in range(n): x += i * i
+    return x
+def middle(n):
+    return leaf(n) + 1
+end = time.time() + float(sys.argv[1])
+while time.time() < end: middle(3000)
+"""
+
+
+def build(run):
+    path = run.path("writer")
+    done = subprocess.run(["gcc", "-O1", "-g", "-fomit-frame-pointer", "-o", path,
+                           os.path.join(HERE, "writer.c")], capture_output=True, text=True)
+    if done.returncode:
+        raise suite.Skip("writer.c is not built: " + done.stderr[-300:])
+    return path
+
+
+def names_of(sample):
+    return [f.name for f in sample.frames if f.type != "kernel"]
+
+
+def forget_maps():
+    for path in glob.glob("/tmp/perf-[0-9]*.map"):
+        try:
+            pid = int(path[len("/tmp/perf-"):-len(".map")])
+            if not os.path.exists("/proc/%d" % pid):
+                os.unlink(path)
+        except (ValueError, OSError):
+            pass
+
+
+def record_writer(run, name, *command):
+    capture, text = run.record(name, "-F", str(run.args.hz), "--", *command)
+    stacks = [names_of(s) for s in capture.samples if s.exe == "writer" for _ in range(s.count)
+              if "run" in names_of(s)]
+    return capture, text, stacks
+
+
+def judge_writer(run, name, command, leaves=("leaf",), share=0.9):
+    """At least 99 of 100 stacks are the whole of what was called, from the leaf to main; each
+    leaf has its @share of them."""
+    capture, text, stacks = record_writer(run, name, *command)
+    result = check.Result()
+    right = [s for s in stacks if s[0] in leaves and s[1:7] == CALLERS and s[-1] == "_start"]
+    result.need(len(stacks) >= SAMPLES_MIN, "%d samples" % len(stacks))
+    result.need(len(right) >= 0.99 * len(stacks), "%d of %d stacks are whole and named" %
+                (len(right), len(stacks)))
+    for leaf in leaves:
+        count = sum(s[0] == leaf for s in right)
+        result.need(count >= share * len(stacks), "%d in %s" % (count, leaf))
+    for stack in [s for s in stacks if s not in right][:3]:
+        result.notes.append(" < ".join(stack[:9]))
+    result.notes.sort(key=lambda note: " < " in note)
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+
+
+def writer(kind):
+    def cell(run, name):
+        judge_writer(run, name, [build(run), str(SECONDS), kind])
+    return cell
+
+
+def again(run, name):
+    """A name holds for a window of 5 s; then the new one is seen."""
+    judge_writer(run, name, [build(run), "16", "anon", "again"], ("leaf", "renamed"), 0.15)
+
+
+def late(run, name):
+    """Without its map the code has no names but its frames; soon after it has both."""
+    _, _, stacks = record_writer(run, name, build(run), "12", "anon", "late")
+    result = check.Result()
+    result.need(len(stacks) >= SAMPLES_MIN, "%d samples" % len(stacks))
+    whole = sum(len(s) > 7 and s[5:7] == ["run", "main"] for s in stacks)
+    named = sum(s[0] == "leaf" and s[1:7] == CALLERS for s in stacks)
+    result.need(whole >= 0.99 * len(stacks), "%d of %d stacks are whole" % (whole, len(stacks)))
+    result.need(named >= 0.2 * len(stacks), "%d of them have names" % named)
+    run.judge(name, result)
+
+
+def namespace(run, name):
+    """Its own /tmp, in which it is process 1 or 2."""
+    if os.geteuid():
+        raise suite.Skip("needs root")
+    program = build(run)
+    script = "mount -t tmpfs none /tmp && cp %s /tmp/writer && exec /tmp/writer %d anon" % (
+        program, SECONDS)
+    command = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script]
+    if run.args.dir.startswith("/tmp/"):
+        command[-1] = "cp %s /run/writer-jit && mount -t tmpfs none /tmp && cp /run/writer-jit " \
+            "/tmp/writer && exec /tmp/writer %d anon" % (program, SECONDS)
+    judge_writer(run, name, command)
+
+
+def node(run, name):
+    if not shutil.which("node"):
+        raise suite.Skip("no node")
+    capture, text = run.record(
+        name, "-F", str(run.args.hz), "--", "node", "--perf-basic-prof",
+        "--interpreted-frames-native-stack", "--no-turbo-inlining",
+        os.path.join(HERE, "known.js"), str(SECONDS))
+    result = check.Result()
+    stacks = [names_of(s) for s in capture.samples for _ in range(s.count)]
+    stacks = [s for s in stacks if any("outer" in n for n in s)]
+    chain = ("leaf", "middle", "outer")
+    right = sum(all(part in n for part, n in zip(chain, s)) and s[-1] == "_start"
+                or all(part in n for part, n in zip(chain[1:], s)) and s[-1] == "_start"
+                for s in stacks)
+    result.need(len(stacks) >= SAMPLES_MIN, "%d samples below outer" % len(stacks))
+    result.need(right >= 0.98 * len(stacks), "%d of %d stacks go from leaf or middle to _start" %
+                (right, len(stacks)))
+    run.judge(name, result, check.check_accounting(text))
+
+
+def find_python():
+    """A python that has trampolines for perf: 3.12 and later, and built with them."""
+    commands = [[path] for path in sorted(glob.glob("/usr/bin/python3.1[2-9]"))]
+    fetched = subprocess.run(["sh", os.path.join(HERE, "fetch.sh")], capture_output=True,
+                             text=True)
+    for root in fetched.stdout.split():
+        commands.append(["chroot", root, "/usr/bin/python3.13"])
+    for command in commands:
+        done = subprocess.run([*command, "-X", "perf", "-c", "import sys; "
+                               "print(sys.is_stack_trampoline_active())"],
+                              capture_output=True, text=True)
+        if done.stdout.strip() == "True":
+            return command
+    raise suite.Skip("no CPython 3.12 or later with -X perf: " + fetched.stderr.strip())
+
+
+def python(run, name):
+    command = find_python()
+    script = run.path("known.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(PYTHON)
+    with open(script, encoding="utf-8") as f:  # by its text: a root does not have the file
+        process = subprocess.Popen([*command, "-X", "perf", "-", "60"], stdin=f)
+    try:
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    result = check.Result()
+    stacks = [names_of(s) for s in capture.samples for _ in range(s.count)]
+    inside = [s for s in stacks if any(n.startswith("py::") for n in s)]
+    whole = sum(s[-1] == "_start" or "+0x" in s[-1] for s in inside)
+    order = sum([n for n in s if n.startswith("py::")][-1].startswith("py::<module>")
+                for s in inside)
+    result.need(len(inside) >= 0.9 * len(stacks) > SAMPLES_MIN, "%d of %d stacks have trampolines" %
+                (len(inside), len(stacks)))
+    result.need(whole >= 0.98 * len(inside), "%d of %d go down to _start" % (whole, len(inside)))
+    result.need(order >= 0.98 * len(inside), "%d of %d begin in the module" % (order, len(inside)))
+    run.judge(name, result, check.check_accounting(text))
+
+
+CELLS = {
+    "anon": writer("anon"),
+    "memfd": writer("memfd"),
+    "shared": writer("shared"),
+    "again": again,
+    "late": late,
+    "namespace": namespace,
+    "node": node,
+    "python": python,
+}
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--hz", type=int, default=499)
+    run = suite.Run(parser.parse_args())
+    run.suite = "jit"
+    try:
+        return run.cells(CELLS)
+    finally:
+        forget_maps()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
