@@ -41,7 +41,8 @@ static double now(void)
 static void make_caller(uint8_t *at, const uint8_t *callee)
 {
 	static const uint8_t begin[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8 };
-	static const uint8_t end[] = { 0xff, 0xd0, 0x5d, 0xc3 }; /* call *%rax; pop; ret */
+	static const uint8_t end[] = { 0xff, 0xd0, 0x5d,
+				       0xc3 }; /* call *%rax; pop; ret */
 
 	memcpy(at, begin, sizeof(begin)); /* push %rbp; mov %rsp,%rbp; movabs */
 	memcpy(at + sizeof(begin), &callee, 8);
@@ -51,8 +52,8 @@ static void make_caller(uint8_t *at, const uint8_t *callee)
 static void make_leaf(uint8_t *at)
 {
 	/* push %rbp; mov %rsp,%rbp; mov $1000000,%ecx; dec %ecx; jnz; pop %rbp; ret */
-	static const uint8_t leaf[] = { 0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f, 0x00,
-					0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
+	static const uint8_t leaf[] = { 0x55, 0x48, 0x89, 0xe5, 0xb9, 0x40, 0x42, 0x0f,
+					0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
 
 	memcpy(at, leaf, sizeof(leaf));
 }
@@ -60,8 +61,8 @@ static void make_leaf(uint8_t *at)
 static void make_caller(uint8_t *at, const uint8_t *callee)
 {
 	/* stp x29,x30,[sp,#-16]!; mov x29,sp; ldr x9,.+16; blr x9; ldp; ret; .quad callee */
-	static const uint32_t words[] = { 0xa9bf7bfd, 0x910003fd, 0x58000089, 0xd63f0120,
-					  0xa8c17bfd, 0xd65f03c0 };
+	static const uint32_t words[] = { 0xa9bf7bfd, 0x910003fd, 0x58000089,
+					  0xd63f0120, 0xa8c17bfd, 0xd65f03c0 };
 
 	memcpy(at, words, sizeof(words));
 	memcpy(at + sizeof(words), &callee, 8);
