@@ -13,7 +13,6 @@ How each figure is taken:
 """
 
 import argparse
-import http.server
 import os
 import re
 import signal
@@ -22,34 +21,20 @@ import sys
 import threading
 import time
 
-
-class Sink(http.server.BaseHTTPRequestHandler):
-    """Takes any request."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-protobuf")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *unused):
-        pass
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+import receiver  # noqa: E402
 
 
 class Profiler:
-    """`otelprof export` into a sink of this process."""
+    """`otelprof export` into a receiver of this process."""
 
     def __init__(self, args):
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = receiver.Receiver(receiver.Script(["ok"]))
         program = os.path.join(args.build, "examples", "otelprof", "otelprof")
         began = time.monotonic()
         self.process = subprocess.Popen(
             [program, "export", "--protocol", "http/protobuf", "-F", "99", "--interval", "5",
-             "--endpoint", "http://127.0.0.1:%d" % self.server.server_port],
+             "--endpoint", self.server.url()],
             stderr=subprocess.PIPE, text=True)
         self.said = []
         for line in self.process.stderr:
@@ -126,7 +111,7 @@ class Profiler:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        self.server.shutdown()
+        self.server.close()
         return "".join(self.said)
 
 

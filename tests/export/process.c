@@ -29,8 +29,6 @@ static void exec_server(int port, const struct tls_files *tls, const char *const
 	argv[4] = tls && tls->client_ca ? tls->client_ca : "-";
 	for (i = 0; steps[i] && i < STEPS_MAX; i++)
 		argv[ARGS_FIXED + i] = steps[i];
-	/* It says what it has to say on stdout; failed handshakes are no news here. */
-	(void)setenv("GRPC_VERBOSITY", "NONE", 1);
 	(void)execv(argv[0], (char **)(uintptr_t)argv);
 	_exit(127);
 }

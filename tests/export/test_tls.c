@@ -11,20 +11,8 @@ static void test_make_certificates(void)
 	}
 }
 
-/* Which transport a test is of, and the server that speaks it. */
+/* Which transport a test is of; the receiver speaks both. */
 static bool http;
-
-static void use_http(bool yes)
-{
-	static char grpc_server[512];
-
-	if (!grpc_server[0])
-		(void)snprintf(grpc_server, sizeof(grpc_server), "%s",
-			       getenv("OTELPROF_TEST_SERVER"));
-	http = yes;
-	CHECK(!setenv("OTELPROF_TEST_SERVER",
-		      yes ? getenv("OTELPROF_TEST_HTTP_SERVER") : grpc_server, 1));
-}
 
 static void add(struct rig *g)
 {
@@ -230,7 +218,7 @@ static void test_grpc(void)
 {
 	struct tls_files good = files_of("server", NULL);
 
-	use_http(false);
+	http = false;
 	/* Without a scheme: TLS. */
 	check_taken(&good, "", "ca.pem", NULL);
 	check_transport();
@@ -239,19 +227,19 @@ static void test_grpc(void)
 
 static void test_http(void)
 {
-	if (!getenv("OTELPROF_TEST_HTTP_SERVER"))
+	if (!getenv("OTELPROF_TEST_HTTP"))
 		return;
-	use_http(true);
+	http = true;
 	check_transport();
 }
 
 static void test_certificates_are_read_again(void)
 {
-	use_http(false);
+	http = false;
 	check_reload();
-	if (!getenv("OTELPROF_TEST_HTTP_SERVER"))
+	if (!getenv("OTELPROF_TEST_HTTP"))
 		return;
-	use_http(true);
+	http = true;
 	check_reload();
 }
 
