@@ -27,28 +27,32 @@ struct head {
 	uint32_t signature;
 };
 
+static size_t method_bytes(const void *object)
+{
+	const struct op_hotspot_method *method = object;
+
+	return sizeof(*method) + method->lines + method->lines_len;
+}
+
+static const struct op_objects_kind kind = {
+	.max = OP_HOTSPOT_METHODS_MAX,
+	.bytes_max = OP_HOTSPOT_METHODS_BYTES,
+	.bytes = method_bytes,
+	.free = free,
+};
+
 void op_runtime_hotspot_methods_init(struct op_hotspot_methods *methods,
 				     const struct op_memory *memory,
 				     const struct op_hotspot_layout *layout)
 {
-	*methods = (struct op_hotspot_methods){ .memory = memory, .layout = layout };
-}
-
-static void drop_all(struct op_hotspot_methods *methods)
-{
-	size_t i;
-
-	for (i = 0; i < methods->all.len; i++)
-		free(methods->all.data[i]);
-	methods->all.len = 0;
-	methods->bytes = 0;
-	op_map64_clear(&methods->by_addr);
+	*methods = (struct op_hotspot_methods){ .memory = memory,
+						.layout = layout,
+						.objects = op_objects_init(&kind) };
 }
 
 void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods)
 {
-	drop_all(methods);
-	op_vec_clear(&methods->all);
+	op_objects_deinit(&methods->objects);
 }
 
 /* An object of the VM, read in one piece. */
@@ -278,35 +282,6 @@ static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 	return 0;
 }
 
-static size_t method_bytes(const struct op_hotspot_method *method)
-{
-	return sizeof(*method) + method->lines + method->lines_len;
-}
-
-/* Put @method in the place of number @at, or at the end. Takes ownership. */
-static int keep(struct op_hotspot_methods *methods, struct op_hotspot_method *method,
-		uint64_t at)
-{
-	if (at < methods->all.len) {
-		methods->bytes -= method_bytes(methods->all.data[at]);
-		free(methods->all.data[at]);
-		methods->all.data[at] = method;
-		methods->bytes += method_bytes(method);
-		return 0;
-	}
-	if (methods->all.len >= OP_HOTSPOT_METHODS_MAX ||
-	    methods->bytes > OP_HOTSPOT_METHODS_BYTES)
-		drop_all(methods);
-	if (op_vec_reserve(&methods->all, 1) < 0 ||
-	    op_map64_put(&methods->by_addr, method->addr, methods->all.len) < 0) {
-		free(method);
-		return -ENOMEM;
-	}
-	methods->all.data[methods->all.len++] = method;
-	methods->bytes += method_bytes(method);
-	return 0;
-}
-
 static bool ran(const struct op_hotspot_method *method, uint64_t bcp)
 {
 	return !bcp || (bcp >= method->code && bcp - method->code < method->code_bytes);
@@ -315,13 +290,11 @@ static bool ran(const struct op_hotspot_method *method, uint64_t bcp)
 int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t addr,
 				   uint64_t bcp, const struct op_hotspot_method **ret)
 {
-	struct op_hotspot_method *method = NULL;
-	uint64_t at = UINT64_MAX;
+	uint64_t at;
+	struct op_hotspot_method *method = op_objects_find(&methods->objects, addr, &at);
 	struct head head;
 	int r;
 
-	if (op_map64_get(&methods->by_addr, addr, &at))
-		method = methods->all.data[at];
 	if (method && method->window == methods->window && ran(method, bcp)) {
 		*ret = method;
 		return 0;
@@ -340,7 +313,7 @@ int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t 
 		if (r < 0)
 			return r;
 		methods->reads++;
-		r = keep(methods, method, at);
+		r = op_objects_keep(&methods->objects, addr, method, at);
 		if (r < 0)
 			return r;
 	}

@@ -10,10 +10,9 @@
 
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "runtime/hotspot/layout.h"
+#include "runtime/objects.h"
 
 enum {
 	OP_HOTSPOT_METHODS_MAX =
@@ -38,9 +37,7 @@ struct op_hotspot_method {
 struct op_hotspot_methods {
 	const struct op_memory *memory;
 	const struct op_hotspot_layout *layout;
-	struct op_map64 by_addr;
-	OP_VEC(struct op_hotspot_method *) all;
-	uint64_t bytes;
+	struct op_objects objects;
 	uint32_t window;
 	uint64_t reads;	  /* methods read whole */
 	uint64_t changed; /* of them: the address was another method's before */

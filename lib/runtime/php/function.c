@@ -29,13 +29,6 @@ struct head {
 	uint64_t first_line;
 };
 
-void op_runtime_php_functions_init(struct op_php_functions *functions,
-				   const struct op_memory *memory,
-				   const struct op_php_layout *layout)
-{
-	*functions = (struct op_php_functions){ .memory = memory, .layout = layout };
-}
-
 static struct op_php_function *function_free(struct op_php_function *f)
 {
 	if (f) {
@@ -47,21 +40,38 @@ static struct op_php_function *function_free(struct op_php_function *f)
 }
 OP_DEFINE_CLEANUP(struct op_php_function *, function_free)
 
-static void drop_all(struct op_php_functions *functions)
+static void object_free(void *object)
 {
-	size_t i;
+	function_free(object);
+}
 
-	for (i = 0; i < functions->all.len; i++)
-		function_free(functions->all.data[i]);
-	functions->all.len = 0;
-	functions->bytes = 0;
-	op_map64_clear(&functions->by_addr);
+static size_t function_bytes(const void *object)
+{
+	const struct op_php_function *f = object;
+
+	return sizeof(*f) + (size_t)(f->file - f->name) + strlen(f->file) + 1 +
+	       (f->lines ? f->count * sizeof(*f->lines) : 0);
+}
+
+static const struct op_objects_kind kind = {
+	.max = OP_PHP_FUNCTIONS_MAX,
+	.bytes_max = OP_PHP_FUNCTIONS_BYTES,
+	.bytes = function_bytes,
+	.free = object_free,
+};
+
+void op_runtime_php_functions_init(struct op_php_functions *functions,
+				   const struct op_memory *memory,
+				   const struct op_php_layout *layout)
+{
+	*functions = (struct op_php_functions){ .memory = memory,
+						.layout = layout,
+						.objects = op_objects_init(&kind) };
 }
 
 void op_runtime_php_functions_deinit(struct op_php_functions *functions)
 {
-	drop_all(functions);
-	op_vec_clear(&functions->all);
+	op_objects_deinit(&functions->objects);
 }
 
 static uint64_t u64_at(struct op_reader *r, uint64_t off)
@@ -204,36 +214,6 @@ static int read_function(const struct op_php_functions *functions, uint64_t addr
 	return 0;
 }
 
-static size_t function_bytes(const struct op_php_function *f)
-{
-	return sizeof(*f) + (size_t)(f->file - f->name) + strlen(f->file) + 1 +
-	       (f->lines ? f->count * sizeof(*f->lines) : 0);
-}
-
-/* Put @f in the place of number @at, or at the end. Takes ownership. */
-static int keep(struct op_php_functions *functions, struct op_php_function *f,
-		uint64_t at)
-{
-	if (at < functions->all.len) {
-		functions->bytes -= function_bytes(functions->all.data[at]);
-		function_free(functions->all.data[at]);
-		functions->all.data[at] = f;
-		functions->bytes += function_bytes(f);
-		return 0;
-	}
-	if (functions->all.len >= OP_PHP_FUNCTIONS_MAX ||
-	    functions->bytes > OP_PHP_FUNCTIONS_BYTES)
-		drop_all(functions);
-	if (op_vec_reserve(&functions->all, 1) < 0 ||
-	    op_map64_put(&functions->by_addr, f->addr, functions->all.len) < 0) {
-		function_free(f);
-		return -ENOMEM;
-	}
-	functions->all.data[functions->all.len++] = f;
-	functions->bytes += function_bytes(f);
-	return 0;
-}
-
 static bool has_instruction(const struct op_php_function *f, uint64_t opline)
 {
 	return opline >= f->opcodes &&
@@ -247,23 +227,22 @@ static struct op_php_function *find_copy(const struct op_php_functions *function
 {
 	size_t i;
 
-	for (i = 0; i < functions->all.len; i++)
-		if (has_instruction(functions->all.data[i], opline))
-			return functions->all.data[i];
+	for (i = 0; i < functions->objects.all.len; i++)
+		if (has_instruction(functions->objects.all.data[i], opline))
+			return functions->objects.all.data[i];
 	return NULL;
 }
 
 int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
 				 uint64_t opline, const struct op_php_function **ret)
 {
-	struct op_php_function *f = NULL;
+	uint64_t at;
+	struct op_php_function *f = op_objects_find(&functions->objects, addr, &at);
 	struct head head;
-	uint64_t at = UINT64_MAX;
 	bool fits = false;
 	int error;
 
-	if (op_map64_get(&functions->by_addr, addr, &at)) {
-		f = functions->all.data[at];
+	if (f) {
 		fits = opline ? has_instruction(f, opline) : !f->count;
 		if (fits && f->window == functions->window) {
 			*ret = f;
@@ -293,7 +272,7 @@ int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t ad
 		return error;
 	functions->reads++;
 	f->window = functions->window;
-	error = keep(functions, f, at);
+	error = op_objects_keep(&functions->objects, addr, f, at);
 	if (error < 0)
 		return error;
 	*ret = f;
@@ -314,16 +293,13 @@ int op_runtime_php_functions_by_names(struct op_php_functions *functions,
 	/* stands in the place of an address; those have no such bit */
 	uint64_t key = cookie_of(&head) | KEY_OF_NAMES;
 	struct op_php_function *made = NULL;
-	struct op_php_function *f = NULL;
-	uint64_t at = UINT64_MAX;
+	uint64_t at;
+	struct op_php_function *f = op_objects_find(&functions->objects, key, &at);
 	int error;
 
-	if (op_map64_get(&functions->by_addr, key, &at)) {
-		f = functions->all.data[at];
-		if (f->window == functions->window) {
-			*ret = f;
-			return 0;
-		}
+	if (f && f->window == functions->window) {
+		*ret = f;
+		return 0;
 	}
 	error = read_function(functions, key, &head, &made);
 	if (error == -ENOMEM || (error < 0 && !f))
@@ -336,7 +312,7 @@ int op_runtime_php_functions_by_names(struct op_php_functions *functions,
 	}
 	functions->reads++;
 	made->window = functions->window;
-	error = keep(functions, made, at);
+	error = op_objects_keep(&functions->objects, key, made, at);
 	if (error < 0)
 		return error;
 	*ret = made;

@@ -16,9 +16,8 @@
 
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/vec.h"
+#include "runtime/objects.h"
 #include "runtime/php/layout.h"
 
 enum {
@@ -44,9 +43,7 @@ struct op_php_function {
 struct op_php_functions {
 	const struct op_memory *memory;
 	const struct op_php_layout *layout;
-	struct op_map64 by_addr;
-	OP_VEC(struct op_php_function *) all;
-	uint64_t bytes;
+	struct op_objects objects;
 	uint32_t window;
 	uint64_t reads;	  /* functions read whole */
 	uint64_t changed; /* of them: the address was another function's before */

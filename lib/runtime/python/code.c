@@ -23,6 +23,20 @@ struct head {
 	uint32_t first_line;
 };
 
+static size_t code_bytes(const void *object)
+{
+	const struct op_python_code *code = object;
+
+	return sizeof(*code) + code->lines + code->lines_len;
+}
+
+static const struct op_objects_kind kind = {
+	.max = OP_PYTHON_CODES_MAX,
+	.bytes_max = OP_PYTHON_CODES_BYTES,
+	.bytes = code_bytes,
+	.free = free,
+};
+
 void op_runtime_python_codes_init(struct op_python_codes *codes,
 				  const struct op_memory *memory,
 				  const struct op_python_layout *layout,
@@ -30,24 +44,13 @@ void op_runtime_python_codes_init(struct op_python_codes *codes,
 {
 	*codes = (struct op_python_codes){ .memory = memory,
 					   .layout = layout,
-					   .code_type = code_type };
-}
-
-static void drop_all(struct op_python_codes *codes)
-{
-	size_t i;
-
-	for (i = 0; i < codes->all.len; i++)
-		free(codes->all.data[i]);
-	codes->all.len = 0;
-	codes->bytes = 0;
-	op_map64_clear(&codes->by_addr);
+					   .code_type = code_type,
+					   .objects = op_objects_init(&kind) };
 }
 
 void op_runtime_python_codes_deinit(struct op_python_codes *codes)
 {
-	drop_all(codes);
-	op_vec_clear(&codes->all);
+	op_objects_deinit(&codes->objects);
 }
 
 static uint64_t u64_at(const void *bytes, size_t len, uint64_t off)
@@ -133,48 +136,17 @@ static int read_code(const struct op_python_codes *codes, uint64_t addr,
 	return 0;
 }
 
-static size_t code_bytes(const struct op_python_code *code)
-{
-	return sizeof(*code) + code->lines + code->lines_len;
-}
-
-/* Put @code in the place of number @at, or at the end. Takes ownership. */
-static int keep_code(struct op_python_codes *codes, struct op_python_code *code,
-		     uint64_t at)
-{
-	if (at < codes->all.len) {
-		codes->bytes -= code_bytes(codes->all.data[at]);
-		free(codes->all.data[at]);
-		codes->all.data[at] = code;
-		codes->bytes += code_bytes(code);
-		return 0;
-	}
-	if (codes->all.len >= OP_PYTHON_CODES_MAX || codes->bytes > OP_PYTHON_CODES_BYTES)
-		drop_all(codes);
-	if (op_vec_reserve(&codes->all, 1) < 0 ||
-	    op_map64_put(&codes->by_addr, code->addr, codes->all.len) < 0) {
-		free(code);
-		return -ENOMEM;
-	}
-	codes->all.data[codes->all.len++] = code;
-	codes->bytes += code_bytes(code);
-	return 0;
-}
-
 int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_python_code **ret)
 {
-	struct op_python_code *code = NULL;
+	uint64_t at;
+	struct op_python_code *code = op_objects_find(&codes->objects, addr, &at);
 	struct head head;
-	uint64_t at = UINT64_MAX;
 	int error;
 
-	if (op_map64_get(&codes->by_addr, addr, &at)) {
-		code = codes->all.data[at];
-		if (code->check == check && code->window == codes->window) {
-			*ret = code;
-			return 0;
-		}
+	if (code && code->check == check && code->window == codes->window) {
+		*ret = code;
+		return 0;
 	}
 	error = read_head(codes, addr, &head);
 	if (error < 0) {
@@ -199,7 +171,7 @@ int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 	codes->reads++;
 	code->check = check;
 	code->window = codes->window;
-	error = keep_code(codes, code, at);
+	error = op_objects_keep(&codes->objects, addr, code, at);
 	if (error < 0)
 		return error;
 	*ret = code;

@@ -9,9 +9,8 @@
 
 #include <stdint.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
-#include "base/vec.h"
+#include "runtime/objects.h"
 #include "runtime/python/layout.h"
 
 enum {
@@ -35,9 +34,7 @@ struct op_python_codes {
 	const struct op_memory *memory;
 	const struct op_python_layout *layout;
 	uint64_t code_type; /* address of PyCode_Type; 0: not checked */
-	struct op_map64 by_addr;
-	OP_VEC(struct op_python_code *) all;
-	uint64_t bytes;
+	struct op_objects objects;
 	uint32_t window;
 	uint64_t reads;	  /* objects read whole */
 	uint64_t changed; /* of them: the address was another function's before */

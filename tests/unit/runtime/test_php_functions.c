@@ -299,7 +299,7 @@ static void test_limit(void)
 
 		(void)op_runtime_php_functions_get(&functions, OPS + 0x2000 + i % 0x4000,
 						   OPS, &f);
-		CHECK(functions.all.len <= OP_PHP_FUNCTIONS_MAX);
+		CHECK(functions.objects.all.len <= OP_PHP_FUNCTIONS_MAX);
 	}
 	op_runtime_php_functions_deinit(&functions);
 }
