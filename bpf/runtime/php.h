@@ -100,8 +100,6 @@ static __always_inline __u32 op_php_begin(struct op_unwind *u)
 	__u64 current = op_php_word(u, __builtin_offsetof(struct op_php, current));
 	__u64 fiber = op_php_word(u, __builtin_offsetof(struct op_php, fiber));
 
-	if (!current)
-		return OP_ERROR_php_no_process;
 	if (u->heap_moved)
 		return OP_ERROR_php_late;
 	if (op_platform_read(u, &op_state(u)->word[OP_PHP_NEXT], 8, current))

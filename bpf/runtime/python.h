@@ -223,8 +223,6 @@ static __always_inline __u32 op_python_first(struct op_unwind *u)
 	op_ref process = op_state(u)->ref;
 	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
 
-	if (!process)
-		return OP_ERROR_python_no_process;
 	if (u->heap_moved)
 		return OP_ERROR_python_late;
 	words[0] = op_arena_u64(u, process, 8);
