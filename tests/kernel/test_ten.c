@@ -55,6 +55,24 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* Of a log with statistics: "processed N insns", where 7.1 and later also tell the parts. */
+static unsigned long processed(const char *log)
+{
+	static const char word[] = "processed ";
+	const char *at = log;
+
+	while ((at = strstr(at, word))) {
+		char *end;
+		unsigned long n;
+
+		at += sizeof(word) - 1;
+		n = strtoul(at, &end, 10);
+		if (end > at && !strncmp(end, " insns", 6))
+			return n;
+	}
+	return 0;
+}
+
 /* Load program @name alone, with the steps of @runtimes. Returns how many instructions the
  * verifier looked at, or 0 where the kernel refused. */
 static unsigned long load(struct opened (*open)(void), const char *name,
@@ -65,7 +83,6 @@ static unsigned long load(struct opened (*open)(void), const char *name,
 	struct bpf_program *program;
 	char *log = calloc(1, LOG_BYTES);
 	unsigned long instructions = 0;
-	const char *found;
 	double ms;
 	int r;
 
@@ -84,9 +101,8 @@ static unsigned long load(struct opened (*open)(void), const char *name,
 	ms = now_ms();
 	r = bpf_object__load(object);
 	ms = now_ms() - ms;
-	found = strstr(log, "processed ");
-	if (r == 0 && found)
-		instructions = strtoul(found + strlen("processed "), NULL, 10);
+	if (r == 0)
+		instructions = processed(log);
 	printf("  %s, runtimes 0x%llx: %lu instructions verified, %.1f ms with its maps\n",
 	       name, (unsigned long long)runtimes, instructions, ms);
 	if (r < 0)

@@ -94,9 +94,9 @@ def needed(path):
 class Disk:
     """The folder that becomes the guest's root file system."""
 
-    def __init__(self, arch, sysroot, folder):
+    def __init__(self, arch, sysroots, folder):
         # A program built for this machine runs with this machine's libraries.
-        self.tops = ["/", sysroot] if arch == platform.machine() else [sysroot]
+        self.tops = (["/"] if arch == platform.machine() else []) + sysroots
         self.folder = folder
         self.libraries = os.path.join("usr/lib", ARCHES[arch].triplet)
         shutil.rmtree(folder, ignore_errors=True)
@@ -104,7 +104,7 @@ class Disk:
             os.makedirs(os.path.join(folder, name))
         for name, to in (("bin", "bin"), ("sbin", "bin"), ("lib", "lib"), ("lib64", "lib")):
             os.symlink("usr/" + to, os.path.join(folder, name))
-        self.add(os.path.join(sysroot, "usr/bin/busybox"), "usr/bin/busybox")
+        self.add(os.path.join(sysroots[0], "usr/bin/busybox"), "usr/bin/busybox")
         self.add(os.path.join(HERE, "guest.sh"), "usr/bin/guest")
 
     def add(self, path, name):

@@ -24,6 +24,11 @@ record() {
 	"$@" >"$name.program" 2>&1 &
 	program=$!
 	sleep "${delay:-2}"
+	# the JVM may take a minute
+	for wait in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		grep -q ^ready "$name.program" && break
+		sleep 10
+	done
 	otelprof record -v -F 99 -d "$seconds" -p $program -o "$name.otlp" --format otlp \
 		>"$name.txt" 2>&1
 	echo "exit $?" >>"$name.txt"

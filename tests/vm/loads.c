@@ -38,12 +38,27 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* Of a log with statistics: "processed N insns", where 7.1 and later also tell the parts. */
+static long processed(const char *log)
+{
+	static const char word[] = "processed ";
+	const char *at = log;
+
+	while (at && (at = strstr(at, word))) {
+		char *end;
+		long n;
+
+		at += sizeof(word) - 1;
+		n = strtol(at, &end, 10);
+		if (end > at && !strncmp(end, " insns", 6))
+			return n;
+	}
+	return -1;
+}
+
 static void say_loaded(FILE *f, const union bpf_attr *attr, const char *log, double ms)
 {
-	const char *found = log ? strstr(log, "processed ") : NULL;
-
-	(void)fprintf(f, "load %.16s %ld %.1f\n", attr->prog_name,
-		      found ? strtol(found + strlen("processed "), NULL, 10) : -1, ms);
+	(void)fprintf(f, "load %.16s %ld %.1f\n", attr->prog_name, processed(log), ms);
 }
 
 static void say_refused(FILE *f, const union bpf_attr *attr, const char *log, int error)

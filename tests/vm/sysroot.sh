@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Make a Debian 12 system for guests in the cache: busybox, Python and the libraries that
 # otelprof needs; for arm64 also the headers to build it with the cross compiler, and beside it
-# an x86-64 rustc of the same release, whose standard library for aarch64 Debian has. Prints
-# the two folders.
+# an x86-64 rustc of the same release, whose standard library for aarch64 Debian has; and one of
+# PHP and the JVM. Prints the three folders.
 #
 #     tests/vm/sysroot.sh amd64|arm64
 set -eu
@@ -17,6 +17,8 @@ amd64="libc6 libstdc++6 libbpf1 libelf1 libdw1 zlib1g libzstd1 liblzma5 libssl3 
 arm64="$amd64 libc6-dev linux-libc-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev
 	zlib1g-dev libzstd-dev liblzma-dev libiberty-dev libssl-dev libbsd-dev libnanopb-dev
 	libstd-rust-dev"
+
+runtimes="php8.2-cli php8.2-opcache openjdk-17-jre-headless"
 
 mkdir -p "$cache"
 # shellcheck source=tests/vm/apt.sh
@@ -37,11 +39,16 @@ make() (
 
 # shellcheck disable=SC2086
 case $arch in
-amd64) make amd64 amd64 $amd64 ;;
+amd64)
+	make amd64 amd64 $amd64
+	make amd64-runtimes amd64 $runtimes
+	;;
 arm64)
 	make arm64 arm64 $arm64
+	make arm64-runtimes arm64 $runtimes
 	make rust amd64 rustc
 	;;
 esac
 echo "$cache/$arch"
 echo "$cache/rust"
+echo "$cache/$arch-runtimes"

@@ -33,13 +33,15 @@ import cells as known
 import check
 import otlp
 import python as known_python
+import runtimes
 
 VERSIONS = ["5.10", "6.1", "6.12", "7.2"]
 BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
 TESTS = ["test_walkers", "test_ten"]  # of tests/kernel
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
-         "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python"]
+         "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
+         "hotspot"]
 PAC = "-O2 -fomit-frame-pointer -mbranch-protection="
 AARCH64 = {
     # return addresses signed with key A or B, in leaf functions too
@@ -115,17 +117,18 @@ class Setup:
         self.programs = os.path.join(self.dir, "truth-" + self.how.debian)
         self.build = os.path.abspath(args.build) if args.build else None
         self.skipped = []
-        os.makedirs(self.dir, exist_ok=True)
+        os.makedirs(self.programs, exist_ok=True)
 
     def prepare(self):
         """Everything but the kernel. Raises CalledProcessError."""
         out = subprocess.run(["sh", os.path.join(HERE, "sysroot.sh"), self.how.debian],
                              check=True, stdout=subprocess.PIPE, text=True)
-        self.sysroot, rust = out.stdout.split()
+        self.sysroot, rust, self.runtimes = out.stdout.split()
         if self.arch == "aarch64":
             self.cross(rust)
         truth.cells.CELLS.update(self.cells)
-        disk = guest.Disk(self.arch, self.sysroot, os.path.join(self.dir, "disk"))
+        disk = guest.Disk(self.arch, [self.sysroot, self.runtimes],
+                          os.path.join(self.dir, "disk"))
         self.fill(disk)
         self.image = os.path.join(self.dir, "disk-%s.ext4" % self.how.debian)
         disk.image(self.image)
@@ -159,6 +162,13 @@ class Setup:
             if name == "python":
                 lines.append("python 10 %d python3.11 /truth/known.py spin 600" % self.seconds)
                 continue
+            if name in runtimes.CHECKS:
+                command, why = self.add_runtime(disk, name)
+                if command:
+                    lines.append("%s 10 %d %s" % (name, self.seconds, command))
+                else:
+                    self.skipped.append((name, why))
+                continue
             path, why = truth.build(name, self.programs)
             if not path:
                 self.skipped.append((name, why))
@@ -177,6 +187,12 @@ class Setup:
             disk.add(find_file(self.build, test), "truth/" + test)
         disk.add(bits, "truth/bits")
         disk.write("cells", "\n".join(lines) + "\n")
+
+
+    def add_runtime(self, disk, name):
+        if name == "php":
+            return runtimes.add_php(disk, self.runtimes)
+        return runtimes.add_hotspot(disk, self.runtimes, self.how.debian, self.dir)
 
 
 def find_file(top, name):
@@ -210,6 +226,8 @@ def check_cell(setup, name, out):
         cell = replace(known_python.CELL, **SEEN)
         result = check.check_chain(capture, cell, None, "python3.11")
         known_python.check_mix(capture, result)
+    elif name in runtimes.CHECKS:
+        result = runtimes.CHECKS[name](capture, read(out, name + ".program"))
     else:
         cell = replace(setup.cells[name], **SEEN)
         twin = cell.twin or name
