@@ -78,7 +78,7 @@ THROWING = {"x86_64": 0.97, "aarch64": 0.90}
 
 # Emulated, a call of the chain takes so long that it is seen on the way to a leaf or back. That is
 # not counted, but few may be: a walk that loses its leaf looks the same.
-NAMES_OF = {"python": "Python", "php": "PHP", "hotspot": "HotSpot"}  # for the table
+NAMES_OF = {"python": "Python", "php": "PHP", "hotspot": "HotSpot", "node": "Node"}  # for the table
 MOST = (0, float("inf"))
 NAMES = ("f%d", r"truth::link<%d>::run(?:\(job\*\))?", "chain::f%d", r"main\.f%d")
 ON_THE_WAY_MOST = 0.05
