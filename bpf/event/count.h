@@ -16,6 +16,16 @@ static __always_inline void op_count(__u32 event, __u32 counter)
 		counts->value[counter] += 1;
 }
 
+/* A counter that is a state of this CPU, and no sum. */
+static __always_inline void op_count_set(__u32 event, __u32 counter, __u64 value)
+{
+	struct op_counts *counts = bpf_map_lookup_elem(&op_counters, &event);
+
+	op_platform_bound(counter);
+	if (counts && counter < OP_COUNTERS)
+		counts->value[counter] = value;
+}
+
 static __always_inline void op_count_end(__u32 event, __u32 end)
 {
 	if (end == OP_END_UNKNOWN)

@@ -18,16 +18,18 @@
 #include "bpf/walk/registers.h"
 
 /*
- * Begin a sample of kind @event. @named: of a kind with many events, whose stacks are
- * announced once a window and then named, and never copied. Returns its slot, where the record says who runs; or NULL
- * where it is not wanted, and counted.
+ * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
+ * whose stacks are announced once a window and then named, and never copied. Returns its
+ * slot, where the record says who runs; or NULL where it is not wanted, and counted.
+ * *@ret_filtered: it was the filter.
  */
-static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
+static __always_inline struct op_slot *op_event_enter(__u32 event, bool named,
+						      bool *ret_filtered)
 {
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
 
-	op_count(event, OP_COUNT_TAKEN);
+	*ret_filtered = false;
 	if (!slot) {
 		op_count(event, OP_COUNT_NESTED);
 		return NULL;
@@ -38,6 +40,7 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) || !op_filter_keeps(slot)) {
 		op_count(event, OP_COUNT_FILTERED);
 		op_slot_release(slot);
+		*ret_filtered = true;
 		return NULL;
 	}
 	r->event = (__u16)event;
@@ -53,6 +56,15 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 	slot->absent = 0;
 	slot->named = named;
 	return slot;
+}
+
+/* The same of an event that is not counted yet. */
+static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
+{
+	bool filtered;
+
+	op_count(event, OP_COUNT_TAKEN);
+	return op_event_enter(event, named, &filtered);
 }
 
 /* Prepare the walk: what is known of the process. Returns why there is none, or

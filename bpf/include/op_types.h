@@ -276,6 +276,21 @@ enum op_event {
 	OP_EVENT_MAX = 16,
 };
 
+enum {
+	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off.h) */
+};
+
+/* op_record.detail of OP_EVENT_OFF_CPU: why the thread was off. */
+enum op_off_reason {
+	OP_REASON_SLEEP = 0,
+	OP_REASON_UNINTERRUPTIBLE,
+	OP_REASON_PREEMPTED,
+	OP_REASON_FUTEX,
+	OP_REASON_IO,
+	OP_REASON_PAGE_FAULT,
+	OP_REASONS,
+};
+
 /* What a record of the ring is. */
 enum op_record_type {
 	OP_RECORD_SAMPLE = 1,  /* struct op_record: a sample with its stack */
@@ -396,10 +411,13 @@ enum op_counter {
 	OP_COUNT_COMPLETE,
 	OP_COUNT_TRUNCATED,
 	OP_COUNT_BROKEN,
-	OP_COUNT_UNKNOWN,     /* records with registers and stack */
-	OP_COUNT_ANNOUNCED,   /* stacks put in the ring */
-	OP_COUNT_REQUESTED,   /* requests put in the ring */
-	OP_COUNT_NO_TABLE,    /* samples whose stack ends where a table is not made */
+	OP_COUNT_UNKNOWN,   /* records with registers and stack */
+	OP_COUNT_ANNOUNCED, /* stacks put in the ring */
+	OP_COUNT_REQUESTED, /* requests put in the ring */
+	OP_COUNT_NO_TABLE,  /* samples whose stack ends where a table is not made */
+	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
+	/* No sum: the threshold T of a kind that thins out by duration (off.h). */
+	OP_COUNT_THRESHOLD_NS,
 	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
@@ -442,7 +460,8 @@ struct op_settings {
 	/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)?
 	 * Without it a cgroup rule matches the cgroup itself and not its children. */
 	__u8 cgroup_ancestors;
-	__u32 reserved0;
+	__u32 event_budget; /* samples a second and CPU, of kinds that thin out (off.h) */
+	__u64 min_ns;	    /* shorter intervals are filtered */
 };
 
 enum {
@@ -480,6 +499,8 @@ struct op_filter_rule {
 struct op_filter {
 	__u32 count;
 	__u32 default_action;
+	__u32 random; /* a rule keeps one in some */
+	__u32 reserved0;
 	struct op_filter_rule rules[OP_FILTER_RULES];
 };
 

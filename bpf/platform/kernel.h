@@ -99,6 +99,7 @@ struct pt_regs {
 	__u64 sp;
 	__u64 pc;
 	__u64 pstate;
+	__s32 syscallno;
 };
 #endif
 
@@ -117,7 +118,13 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	__u64 start_time;
+	unsigned int __state; /* 5.14 */
+	unsigned int in_iowait : 1;
 	struct thread_struct thread;
+};
+
+struct task_struct___old {
+	long state; /* before 5.14 */
 };
 
 #pragma clang attribute pop

@@ -56,7 +56,18 @@ static __always_inline void op_saved_registers(struct task_struct *task,
 		op_copy_registers(&regs, to);
 }
 
-/* The same where the context has what was interrupted. Returns whether that was the
+/* The system call that the current task is in; negative: none, it was interrupted. */
+static __always_inline __s32 op_saved_syscall(struct task_struct *task)
+{
+	return (__s32)BPF_CORE_READ(op_task_registers(task), orig_ax);
+}
+
+static __always_inline bool op_is_futex(__s32 call)
+{
+	return call == 202 || call == 455 || call == 449; /* futex, _wait, _waitv */
+}
+
+/* The registers where the context has what was interrupted. Returns whether that was the
  * kernel. */
 static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 					      struct task_struct *task,

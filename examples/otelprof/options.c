@@ -19,7 +19,7 @@ enum {
 const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
-	"      --kinds LIST     of cpu and page_faults, with commas (cpu)\n"
+	"      --kinds LIST     of cpu, page_faults, off_cpu, with commas (cpu)\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -109,7 +109,8 @@ static int take_kinds(struct options *o, const char *list)
 		const char *name;
 		uint64_t bit;
 	} kinds[] = { { "cpu", OTELPROF_KIND_CPU },
-		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS } };
+		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS },
+		      { "off_cpu", OTELPROF_KIND_OFF_CPU } };
 	size_t i;
 
 	for (o->kinds = 0;; list++) {
@@ -120,8 +121,9 @@ static int take_kinds(struct options *o, const char *list)
 			    !strncmp(kinds[i].name, list, len))
 				break;
 		if (i == sizeof(kinds) / sizeof(kinds[0])) {
-			(void)fail("--kinds takes cpu and page_faults, not \"%.*s\"",
-				   (int)len, list);
+			(void)fail(
+				"--kinds takes cpu, page_faults and off_cpu, not \"%.*s\"",
+				(int)len, list);
 			return usage_hint(o->command);
 		}
 		o->kinds |= kinds[i].bit;

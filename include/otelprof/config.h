@@ -53,6 +53,7 @@ struct otelprof_attribute {
 /* otelprof_config.kinds, otelprof_set_kinds(): what samples are taken of */
 #define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */
 #define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1) /* every page fault */
+#define OTELPROF_KIND_OFF_CPU	  (UINT64_C(1) << 2) /* time off the CPUs, and why */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
@@ -82,6 +83,9 @@ struct otelprof_config {
 	/* A directory of files NAME.layout with layouts of runtimes that the library does not
 	 * know; NULL: none. */
 	const char *layouts_dir;
+	uint64_t off_cpu_min_ns;  /* time off the CPUs that is shorter is filtered; 0 */
+	uint32_t off_cpu_samples; /* a second, of all CPUs, 1 to 100000; 2000 */
+	uint32_t reserved0;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

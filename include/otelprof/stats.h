@@ -41,7 +41,9 @@ struct otelprof;
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
-	uint64_t samples_filtered; /* by otelprof_set_filter(), and the idle task */
+	uint64_t
+		samples_filtered; /* by otelprof_set_filter(); the idle task; intervals off
+				    * the CPUs that sampling by duration left out */
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped[OTELPROF_DROPS];
@@ -69,6 +71,9 @@ struct otelprof_stats {
 	 * samples whose stack was lost on its way. Both are exported, with a frame that says so. */
 	uint64_t stacks_without_table;
 	uint64_t stacks_lost;
+	/* Time off the CPUs: shorter intervals are sampled, each with probability length / this.
+	 * It follows off_cpu_samples; the largest of all CPUs now. */
+	uint64_t off_cpu_threshold_ns;
 };
 
 static inline void otelprof_stats_init(struct otelprof_stats *stats)

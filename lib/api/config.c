@@ -18,6 +18,8 @@ enum {
 		4096, /* no struct will ever be larger: a wild size is refused */
 	RATE_HZ_DEFAULT = 20,
 	RATE_HZ_MAX = 1000,
+	OFF_CPU_SAMPLES_DEFAULT = 2000,
+	OFF_CPU_SAMPLES_MAX = 100000,
 	FRAMES_MIN = 16,
 	PROCESSES_DEFAULT = 8192,
 	PROCESSES_MAX = 1 << 20,
@@ -131,6 +133,8 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 			"threads is %u; this version works in otelprof_poll() alone: 0",
 			c->threads);
 	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
+	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
+			OFF_CPU_SAMPLES_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
 	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
@@ -156,6 +160,8 @@ static void set_defaults(struct otelprof_config *c)
 {
 	if (!c->sample_rate_hz)
 		c->sample_rate_hz = RATE_HZ_DEFAULT;
+	if (!c->off_cpu_samples)
+		c->off_cpu_samples = OFF_CPU_SAMPLES_DEFAULT;
 	if (!c->kinds)
 		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->max_frames)

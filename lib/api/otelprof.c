@@ -53,6 +53,8 @@ static int make_rooms(struct otelprof *p)
 		.max_processes = config->max_processes,
 		.ring_bytes = config->ring_bytes,
 		.kinds = config->kinds,
+		.off_cpu_min_ns = config->off_cpu_min_ns,
+		.off_cpu_samples = config->off_cpu_samples,
 		.procfs_root = config->procfs_root,
 		.sysfs_root = config->sysfs_root,
 	};

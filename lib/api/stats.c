@@ -13,6 +13,8 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->samples_filtered = counters[OP_COUNT_IDLE] + counters[OP_COUNT_FILTERED];
 	s->samples_dropped[OTELPROF_DROP_RING] += counters[OP_COUNT_RING_FULL];
 	s->samples_dropped[OTELPROF_DROP_NESTED] += counters[OP_COUNT_NESTED];
+	s->samples_dropped[OTELPROF_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
+	s->off_cpu_threshold_ns = counters[OP_COUNT_THRESHOLD_NS];
 	s->stacks_complete = counters[OP_COUNT_COMPLETE];
 	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
 	s->stacks_broken = counters[OP_COUNT_BROKEN];

@@ -110,6 +110,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	c->fork_fd = c->fork_program = -1;
 	memset(c->map, 0xff, sizeof(c->map)); /* -1 each */
 	memset(c->program, 0xff, sizeof(c->program));
+	memset(c->hook, 0xff, sizeof(c->hook));
 	c->config = *config;
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;
@@ -153,12 +154,23 @@ int op_capture_listen(struct op_capture *c)
 
 int op_capture_start(struct op_capture *c)
 {
-	return op_perf_start(c);
+	int r = op_perf_start(c);
+
+	if (r < 0)
+		return r;
+	r = op_hooks_attach(c);
+	if (r < 0)
+		op_capture_stop(c);
+	return r;
 }
 
 void op_capture_stop(struct op_capture *c)
 {
+	uint32_t i;
+
 	op_perf_stop(c);
+	for (i = 0; i < OP_KINDS; i++)
+		op_hooks_detach(c, op_kinds()[i]);
 }
 
 void op_capture_next_window(struct op_capture *c)
@@ -241,6 +253,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	sideband = op_sideband_drain(c, processes);
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
+	op_hooks_poll(c);
 	begin_ns = op_clock_monotonic_ns();
 	c->consume = &consume;
 	n = op_ring_consume(&c->ring, on_ring_record, c);

@@ -7,6 +7,7 @@
  *   object.c    open and load one BPF object
  *   walkers.c   the programs that walk stacks, one set for each type of entry
  *   kinds.c     the kinds of events: on and off
+ *   hooks.c     kinds that stand at tracepoints
  *   perf.c      the kinds' and the side-band's perf events of each CPU; hot-plug
  *   sideband.c  side-band records to process events
  *   filter.c    a public filter to the kernel's
@@ -37,6 +38,8 @@ struct op_capture_config {
 	uint32_t max_processes;
 	uint32_t ring_bytes; /* 0: by the number of CPUs */
 	uint64_t kinds;	     /* a bit 1 << enum op_event for each that is on */
+	uint64_t off_cpu_min_ns;
+	uint32_t off_cpu_samples; /* a second, of all CPUs */
 	uint32_t walker; /* enum op_walker_form, for tests; 0: by what the kernel has */
 	const char *procfs_root;
 	const char *sysfs_root;

@@ -110,6 +110,8 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
 			return r;
 		if (rule->action == OTELPROF_FILTER_INCLUDE)
 			kernel.default_action = OTELPROF_FILTER_EXCLUDE;
+		if (rule->keep_one_in > 1)
+			kernel.random = 1;
 		rules += rule->size;
 		kernel.count++;
 	}

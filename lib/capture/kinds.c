@@ -56,7 +56,8 @@ static void turn_off(struct op_capture *c, const struct op_kind *kind)
 	uint32_t i;
 
 	op_perf_close_kind(c, kind);
-	for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++) {
+	op_hooks_close(c, kind);
+	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
 		add_run_time(c->program[kind->event][i], &c->gone_run_ns,
 			     &c->gone_run_count);
 		op_closep(&c->program[kind->event][i]);
@@ -72,10 +73,24 @@ int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; r >= 0 && i < kind->perf_events; i++)
 		if (c->program[kind->event][i] < 0)
 			r = c->program[kind->event][i] = load_entry(c, kind, i);
+	if (kind->hooks && c->program[kind->event][0] < 0)
+		r = op_hooks_load(c, kind);
 	op_object_unhush(before);
 	if (r < 0)
 		turn_off(c, kind);
 	return r < 0 ? r : 0;
+}
+
+/* Bring the kinds that are on to where their events are. */
+static int bring(struct op_capture *c)
+{
+	int r;
+
+	c->cpus_changed = true; /* each is to have the events of the kinds */
+	if (!c->sampling)
+		return 0;
+	r = op_perf_update_cpus(c);
+	return r == 0 ? op_hooks_attach(c) : r;
 }
 
 /* Load the entries that are on again, with the runtimes of now. */
@@ -90,10 +105,7 @@ static int reload(struct op_capture *c)
 		turn_off(c, op_kinds()[i]);
 		r = op_kinds_load(c, op_kinds()[i]);
 	}
-	c->cpus_changed = true; /* each is to have the events of the kinds */
-	if (r == 0 && c->sampling)
-		r = op_perf_update_cpus(c);
-	return r;
+	return r == 0 ? bring(c) : r;
 }
 
 int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
@@ -120,9 +132,8 @@ static int turn_on(struct op_capture *c, const struct op_kind *kind)
 {
 	int r = op_kinds_load(c, kind);
 
-	c->cpus_changed = true; /* each is to have the events of the kinds */
-	if (r == 0 && c->sampling)
-		r = op_perf_update_cpus(c);
+	if (r == 0)
+		r = bring(c);
 	if (r < 0)
 		turn_off(c, kind);
 	return r;
@@ -152,9 +163,11 @@ void op_kinds_close(struct op_capture *c)
 	uint32_t i;
 	uint32_t k;
 
-	for (k = 0; k < OP_KINDS; k++)
-		for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+	for (k = 0; k < OP_KINDS; k++) {
+		op_hooks_close(c, op_kinds()[k]);
+		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
 			op_closep(&c->program[k][i]);
+	}
 }
 
 void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count)
@@ -165,6 +178,6 @@ void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_c
 	*ret_ns = c->gone_run_ns;
 	*ret_count = c->gone_run_count;
 	for (k = 0; k < OP_KINDS && !c->forked; k++)
-		for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
 			add_run_time(c->program[k][i], ret_ns, ret_count);
 }

@@ -118,6 +118,9 @@ static void set_settings(struct op_capture *c)
 	s->pid_namespace = pid_namespace(c->config.procfs_root);
 	s->wakeup_bytes = op_loader_ring_bytes(c) / 4;
 	s->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
+	s->min_ns = c->config.off_cpu_min_ns;
+	s->event_budget = OP_MAX(
+		c->config.off_cpu_samples / (uint32_t)libbpf_num_possible_cpus(), 1U);
 	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
 	for (i = 0; i < OP_KINDS; i++)
 		s->slots = OP_MAX(s->slots, op_kinds()[i]->slots);
@@ -360,6 +363,18 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 	return bpf_map_delete_elem(c->map[OP_MAP_PROCESSES], &pid);
 }
 
+/* Sums; of the threshold, which is no sum, the largest. */
+static void add_counts(const struct op_counts *counts, uint64_t *sums)
+{
+	uint64_t threshold =
+		OP_MAX(sums[OP_COUNT_THRESHOLD_NS], counts->value[OP_COUNT_THRESHOLD_NS]);
+	int i;
+
+	for (i = 0; i < OP_COUNTERS; i++)
+		sums[i] += counts->value[i];
+	sums[OP_COUNT_THRESHOLD_NS] = threshold;
+}
+
 int op_capture_counters(struct op_capture *c, uint64_t *ret)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -377,13 +392,11 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 	for (kind = 0; kind < OP_KINDS; kind++) {
 		int r = bpf_map_lookup_elem(c->map[OP_MAP_COUNTERS], &kind, counts);
 		int cpu;
-		int i;
 
 		if (r < 0)
 			return r;
 		for (cpu = 0; cpu < cpus; cpu++)
-			for (i = 0; i < OP_COUNTERS; i++)
-				ret[i] += counts[cpu].value[i];
+			add_counts(&counts[cpu], ret);
 	}
 	return 0;
 }

@@ -99,7 +99,7 @@ static void close_kind(struct op_cpu_events *e, uint32_t kind)
 {
 	uint32_t i;
 
-	for (i = 0; i < OP_KIND_PERF_EVENTS_MAX; i++)
+	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
 		op_closep(&e->kind_fd[kind][i]);
 }
 

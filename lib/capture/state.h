@@ -33,7 +33,7 @@ enum {
 /* perf events of one CPU. */
 struct op_cpu_events {
 	uint32_t cpu;
-	int kind_fd[OP_KINDS][OP_KIND_PERF_EVENTS_MAX]; /* or -1 */
+	int kind_fd[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* or -1 */
 	void *sideband; /* its mapped buffer: a page, then OP_SIDEBAND_BYTES; or NULL */
 	bool online;	/* seen in the last reading of the CPU list */
 	/* while the side-band is drained: positions, and the next record */
@@ -66,6 +66,12 @@ enum op_map {
 };
 extern const char *const op_map_names[OP_MAPS];
 
+/* The positions of a ring that asks for interrupts: its records are thrown away. */
+struct op_kicks {
+	unsigned long *consumer; /* a page, or NULL */
+	const unsigned long *producer;
+};
+
 /* Which walker of bpf/event/walker.bpf.c this kernel takes. */
 enum op_walker_form {
 	OP_WALKER_AUTO = 0,
@@ -91,7 +97,9 @@ struct op_capture {
 	enum op_walker_form form;
 	int map[OP_MAPS];
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
-	int program[OP_KINDS][OP_KIND_PERF_EVENTS_MAX];
+	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
+	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
+	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
 	struct op_control *control; /* mapped */
@@ -149,6 +157,16 @@ void op_walkers_close(struct op_capture *c);
 /* kinds.c */
 int op_kinds_load(struct op_capture *c, const struct op_kind *kind);
 void op_kinds_close(struct op_capture *c);
+
+/* hooks.c: the kinds' programs at tracepoints */
+int op_hooks_load(struct op_capture *c, const struct op_kind *kind);
+/* Attach those of the kinds that are on, and not yet attached. */
+int op_hooks_attach(struct op_capture *c);
+void op_hooks_detach(struct op_capture *c, const struct op_kind *kind);
+/* Make room in the rings that ask for interrupts. */
+void op_hooks_poll(struct op_capture *c);
+/* Detach @kind, and close what op_hooks_load() opened beside its programs. */
+void op_hooks_close(struct op_capture *c, const struct op_kind *kind);
 
 /* perf.c */
 int op_perf_listen(struct op_capture *c);

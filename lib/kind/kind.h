@@ -13,6 +13,7 @@
 
 #include "op_user_types.h"
 
+struct bpf_object;
 struct perf_event_attr;
 
 enum {
@@ -20,7 +21,7 @@ enum {
 #include "op_kinds.def"
 #undef OP_KIND
 	OP_KINDS,
-	OP_KIND_PERF_EVENTS_MAX = 2, /* perf events of one kind on each CPU */
+	OP_KIND_PROGRAMS_MAX = 2, /* of one kind: of its perf events, or of its hooks */
 };
 
 enum op_otlp_shape {
@@ -53,6 +54,18 @@ struct op_kind_options {
 	bool idle; /* sample the idle task, too */
 };
 
+/* A raw tracepoint, and the program of the kind's object that runs there. */
+struct op_kind_hook {
+	const char *tracepoint;
+	const char *program; /* NULL: the entry, which walks stacks */
+};
+
+/* How large the maps are that the hooks' programs share. */
+struct op_kind_sizes {
+	uint32_t threads;    /* of all processes */
+	uint32_t kick_bytes; /* of each of its rings, a power of two */
+};
+
 struct op_kind {
 	enum op_event event;
 	const char *name;
@@ -62,8 +75,16 @@ struct op_kind {
 	const void *(*object)(size_t *ret_len);
 	uint32_t program_type; /* enum bpf_prog_type */
 	uint32_t slots;	       /* walks of it that may be under way on a CPU at once */
-	/* On each CPU; at most OP_KIND_PERF_EVENTS_MAX. The entry is loaded for each, with
-	 * the event's number as op_record.detail. */
+	/*
+	 * Either hooks, at most OP_KIND_PROGRAMS_MAX, attached in this order: their programs
+	 * share the maps of one object, which size() prepares, and ask for interrupts by
+	 * records in its rings op_kicks_0 to op_kicks_3.
+	 */
+	const struct op_kind_hook *hooks;
+	size_t hooks_len;
+	int (*size)(struct bpf_object *object, const struct op_kind_sizes *sizes);
+	/* Or perf events on each CPU; at most OP_KIND_PROGRAMS_MAX. The entry is loaded for each,
+	 * with the event's number as op_record.detail. */
 	uint32_t perf_events;
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);
@@ -75,6 +96,9 @@ struct op_kind {
 	const char *detail_key;
 	const char *const *details;
 	size_t details_len;
+	/* Kernel frames begin at this function: what stands above it is the taking of the
+	 * sample. NULL: all are the thread's own. */
+	const char *kernel_from;
 };
 
 /* The kind of @event, or NULL. */

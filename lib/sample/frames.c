@@ -217,6 +217,15 @@ int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint6
 	return 0;
 }
 
+bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
+			 const char *name)
+{
+	struct op_kernel_symbol symbol;
+
+	return find_kernel(sampler, exact ? pc : pc - 1, &symbol) &&
+	       !strcmp(symbol.name, name);
+}
+
 /* The functions of @frame, innermost first, as the lines of @location. */
 static int add_functions(struct op_window *window, const struct op_runtime_frame *frame,
 			 struct op_location *location)

@@ -59,6 +59,9 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
+/* Is @pc, as above, in the kernel's function @name? */
+bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
+			 const char *name);
 /* A runtime's frame of @len words. */
 int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret);

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Intervals in which a thread is off the CPUs, for kinds that sample them.
+ *
+ * sched_switch runs in the thread that leaves; the one that returns is not current yet, and
+ * its user memory cannot be read. So a thread's leaving is noted, and when it returns it is
+ * known how long it was away and whether this interval is taken. Only then is a stack
+ * wanted: the interrupt of irq_work is asked for. Interrupts are off during the switch, so it comes
+ * when the switch is done and before the thread runs on: what was interrupted there is the
+ * thread as it left, with its registers and its memory.
+ *
+ * Intervals as long as the threshold T are all taken. The shorter ones of a CPU are laid end
+ * to end, and cut in pieces of length T with a random point in each: those that hold a point are
+ * taken, and each point stands for T. So an interval of length d < T is taken with
+ * probability d / T, and every sum is right on average, with less noise than by a throw of
+ * dice for each. T follows the budget of samples a second.
+ */
+#ifndef OP_OFF_H
+#define OP_OFF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/event/count.h"
+#include "bpf/event/event.h"
+#include "bpf/event/settings.h"
+#include "bpf/platform/kernel.h"
+
+#define OP_OFF_WINDOW_NS 100000000ULL  /* T is looked at so often */
+#define OP_OFF_FIRST_NS	 1000000ULL    /* T at the start */
+#define OP_OFF_LEAST_NS	 1000ULL       /* of T */
+#define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
+#define OP_OFF_MUTE_NS                                                                   \
+	1000000000ULL		  /* a thread that the filter left out is not asked for */
+#define OP_OFF_LATE_NS	 50000ULL /* an interrupt so late is not the one asked for */
+#define OP_OFF_SECOND_NS 1000000000ULL
+#define OP_OFF_RATIO_ONE 256 /* fixed point */
+
+enum {
+	OP_TASK_INTERRUPTIBLE = 0x1,
+	OP_TASK_UNINTERRUPTIBLE = 0x2,
+	OP_TASK_DEAD = 0x80,
+	OP_OFF_WINDOWS_A_SECOND = 10,
+
+	/* How a thread left: op_off_thread.how */
+	OP_OFF_READY = 0, /* it could run on: preempted, or it yielded */
+	OP_OFF_SLEEP,
+	OP_OFF_BLOCKED, /* signals do not wake it */
+	OP_OFF_IO,	/* the same, and the scheduler counts it as I/O */
+};
+
+/* A thread that left a CPU at least once. */
+struct op_off_thread {
+	__u64 left_ns;	     /* 0: it is on a CPU, or was never seen to leave */
+	__u64 mute_until_ns; /* the filter of that number left it out */
+	__u32 how;
+	__u32 filter;
+};
+
+/* A CPU: its sampling, and the interval that its interrupt is to take. */
+struct op_off_cpu {
+	__u64 threshold_ns; /* T */
+	__u64 to_point_ns;  /* from here to the next point */
+	__u64 after_ns;	    /* from that point to the end of its piece */
+	__u64 window_ns;    /* when T was looked at */
+	__u64 hits;	    /* since */
+	__u64 task;	    /* whose interval is to be taken; 0: none */
+	__u64 asked_ns;
+	__u64 value; /* what it stands for */
+	__u32 tid;
+	__u32 how;
+};
+
+/* Thread, as the kernel numbers it -> struct op_off_thread. Threads that end are removed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768); /* * threads of max_processes */
+	__type(key, __u32);
+	__type(value, struct op_off_thread);
+} op_off_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct op_off_cpu);
+} op_off_cpus SEC(".maps");
+
+/*
+ * A record in one of these is what asks for the interrupt. User space throws them away. A
+ * ring asks once where two CPUs ask at the same time, and one of them waits in vain: so
+ * neighbours have different ones.
+ */
+struct op_kicks {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 65536); /* * by the budget */
+};
+struct op_kicks op_kicks_0 SEC(".maps");
+struct op_kicks op_kicks_1 SEC(".maps");
+struct op_kicks op_kicks_2 SEC(".maps");
+struct op_kicks op_kicks_3 SEC(".maps");
+
+static __always_inline struct op_off_cpu *op_off_this_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&op_off_cpus, &zero);
+}
+
+/* ---- a thread leaves ---- */
+
+/* The state by which @task sleeps. */
+static __always_inline __u32 op_task_state(struct task_struct *task)
+{
+	struct task_struct___old *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return (__u32)BPF_CORE_READ(old, state);
+}
+
+static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted,
+					__u32 state)
+{
+	/* A state of 0, too: it yielded. One that a waker has set already is a sleep's. */
+	if (preempted || !state)
+		return OP_OFF_READY;
+	if (!(state & OP_TASK_UNINTERRUPTIBLE))
+		return OP_OFF_SLEEP;
+	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? OP_OFF_IO
+							      : OP_OFF_BLOCKED;
+}
+
+/* @task, which is current, leaves this CPU. */
+static __always_inline void op_off_leave(__u32 event, struct task_struct *task,
+					 bool preempted, __u64 now)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct op_off_thread fresh = { 0 };
+	struct op_off_thread *thread;
+	__u32 state;
+
+	if (!tid || (BPF_CORE_READ(task, flags) & PF_KTHREAD))
+		return;
+	state = op_task_state(task);
+	if (state & OP_TASK_DEAD) {
+		(void)bpf_map_delete_elem(&op_off_threads, &tid);
+		return;
+	}
+	thread = bpf_map_lookup_elem(&op_off_threads, &tid);
+	if (thread) {
+		thread->how = op_off_how(task, preempted, state);
+		thread->left_ns = now;
+		return;
+	}
+	fresh.how = op_off_how(task, preempted, state);
+	fresh.left_ns = now;
+	if (bpf_map_update_elem(&op_off_threads, &tid, &fresh, BPF_ANY)) {
+		op_count(event, OP_COUNT_TAKEN);
+		op_count(event, OP_COUNT_NO_MEMORY);
+	}
+}
+
+/* ---- which intervals are taken ---- */
+
+static __always_inline __u64 op_off_random(__u64 below)
+{
+	return (__u64)bpf_get_prandom_u32() * below >> 32;
+}
+
+/* Begin a new piece, of length @threshold. */
+static __always_inline void op_off_set(struct op_off_cpu *cpu, __u64 threshold, __u64 now)
+{
+	if (threshold < OP_OFF_LEAST_NS)
+		threshold = OP_OFF_LEAST_NS;
+	if (threshold > OP_OFF_MOST_NS)
+		threshold = OP_OFF_MOST_NS;
+	cpu->hits = 0;
+	cpu->window_ns = now;
+	if (threshold == cpu->threshold_ns)
+		return;
+	cpu->threshold_ns = threshold;
+	cpu->to_point_ns = op_off_random(threshold);
+	cpu->after_ns = threshold - cpu->to_point_ns;
+}
+
+/* Bring T nearer to the budget: at the end of a window, or where twice its share is used. */
+static __always_inline void op_off_adapt(__u32 event, struct op_off_cpu *cpu, __u64 now)
+{
+	__u64 budget = op_settings.event_budget;
+	__u64 elapsed = now - cpu->window_ns;
+	__u64 ratio;
+
+	if (!budget)
+		budget = 1;
+	if (!cpu->threshold_ns) {
+		op_off_set(cpu, OP_OFF_FIRST_NS, now);
+	} else if (elapsed >= OP_OFF_WINDOW_NS) {
+		/* in microseconds, so that nothing overflows */
+		ratio = cpu->hits * OP_OFF_RATIO_ONE * (OP_OFF_SECOND_NS / 1000) /
+			(elapsed / 1000 * budget);
+		if (ratio < OP_OFF_RATIO_ONE / 4)
+			ratio = OP_OFF_RATIO_ONE / 4;
+		if (ratio > OP_OFF_RATIO_ONE * 4)
+			ratio = OP_OFF_RATIO_ONE * 4;
+		/* within a quarter it stays: every change begins a new piece */
+		if (ratio > OP_OFF_RATIO_ONE * 3 / 4 && ratio < OP_OFF_RATIO_ONE * 5 / 4)
+			ratio = OP_OFF_RATIO_ONE;
+		op_off_set(cpu, cpu->threshold_ns * ratio / OP_OFF_RATIO_ONE, now);
+	} else if (cpu->hits > 2 * budget / OP_OFF_WINDOWS_A_SECOND) {
+		op_off_set(cpu,
+			   cpu->threshold_ns * (elapsed < OP_OFF_WINDOW_NS / 8 ? 4 : 2),
+			   now);
+	} else {
+		return;
+	}
+	op_count_set(event, OP_COUNT_THRESHOLD_NS, cpu->threshold_ns);
+}
+
+/* What the interval of length @d stands for: 0 where it is not taken. */
+static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
+{
+	__u64 threshold = cpu->threshold_ns;
+	__u64 weight = 0;
+	int i;
+
+	if (d >= threshold) {
+		cpu->hits++;
+		return d;
+	}
+	/* It is shorter than a piece, and so holds two points at most. */
+#pragma unroll
+	for (i = 0; i < 2; i++) {
+		__u64 next;
+
+		if (d < cpu->to_point_ns)
+			break;
+		d -= cpu->to_point_ns;
+		weight += threshold;
+		next = op_off_random(threshold);
+		cpu->to_point_ns = cpu->after_ns + next;
+		cpu->after_ns = threshold - next;
+	}
+	cpu->to_point_ns -= d < cpu->to_point_ns ? d : cpu->to_point_ns;
+	if (weight)
+		cpu->hits++;
+	return weight;
+}
+
+/* ---- a thread returns ---- */
+
+/* Is the thread one that the filter left out a moment ago? */
+static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u64 now)
+{
+	struct op_control *control = op_control();
+
+	return now < thread->mute_until_ns && control &&
+	       thread->filter == control->filter_active;
+}
+
+/* 0, or that there is no room. */
+static __always_inline long op_off_kick(void *ring)
+{
+	__u64 nothing = 0;
+
+	return bpf_ringbuf_output(ring, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
+}
+
+/* Ask for the interrupt. */
+static __always_inline void op_off_ask(__u32 event, struct op_off_cpu *cpu)
+{
+	__u32 ring = bpf_get_smp_processor_id() % OP_KICK_RINGS;
+	long full;
+
+	if (ring == 0)
+		full = op_off_kick(&op_kicks_0);
+	else if (ring == 1)
+		full = op_off_kick(&op_kicks_1);
+	else if (ring == 2)
+		full = op_off_kick(&op_kicks_2);
+	else
+		full = op_off_kick(&op_kicks_3);
+	if (!full)
+		return;
+	cpu->task = 0;
+	op_count(event, OP_COUNT_RING_FULL);
+}
+
+/* @task comes to this CPU. It is not current yet. */
+static __always_inline void op_off_return(__u32 event, struct op_off_cpu *cpu,
+					  struct task_struct *task, __u64 now)
+{
+	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
+	struct op_off_thread *thread;
+	__u64 left_ns;
+	__u64 weight;
+	__u64 d;
+
+	if (!tid)
+		return;
+	thread = bpf_map_lookup_elem(&op_off_threads, &tid);
+	if (!thread || !thread->left_ns)
+		return;
+	left_ns = thread->left_ns;
+	thread->left_ns = 0;
+	op_count(event, OP_COUNT_TAKEN);
+	d = now > left_ns ? now - left_ns : 0;
+	weight = 0;
+	op_off_adapt(event, cpu, now);
+	if (d >= op_settings.min_ns && !op_off_muted(thread, now))
+		weight = op_off_weight(cpu, d);
+	if (!weight) {
+		op_count(event, OP_COUNT_FILTERED);
+		return;
+	}
+	cpu->task = (__u64)task;
+	cpu->tid = tid;
+	cpu->asked_ns = now;
+	cpu->value = weight;
+	cpu->how = thread->how;
+	op_off_ask(event, cpu);
+}
+
+/* Of sched_switch: whether the thread that leaves was preempted; it; the one that comes. */
+static __always_inline void op_off_switch(__u32 event, const __u64 *args)
+{
+	struct op_off_cpu *cpu = op_off_this_cpu();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!cpu)
+		return;
+	if (cpu->task) { /* the interrupt did not come */
+		cpu->task = 0;
+		op_count(event, OP_COUNT_NESTED);
+	}
+	op_off_leave(event, (struct task_struct *)args[1], args[0] & 1, now);
+	op_off_return(event, cpu, (struct task_struct *)args[2], now);
+}
+
+/* ---- the interrupt ---- */
+
+/* The interval that this interrupt was asked for; NULL where it comes for something else. */
+static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
+{
+	struct op_off_cpu *cpu = op_off_this_cpu();
+
+	if (!cpu || !cpu->task || cpu->task != bpf_get_current_task())
+		return NULL;
+	cpu->task = 0;
+	if (bpf_ktime_get_ns() - cpu->asked_ns <= OP_OFF_LATE_NS)
+		return cpu;
+	op_count(event, OP_COUNT_NESTED);
+	return NULL;
+}
+
+/* The filter left this thread out: do not ask for it again at once. */
+static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
+{
+	__u32 tid = cpu->tid;
+	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
+	struct op_control *control = op_control();
+	__u32 active = control ? control->filter_active & 1 : 0;
+	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
+
+	if (!thread || !filter || filter->random)
+		return;
+	thread->filter = active;
+	thread->mute_until_ns = cpu->asked_ns + OP_OFF_MUTE_NS;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Time off the CPUs: what threads wait for, and for how long (off.h). */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/off.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+/* Why it was off: the state says how it waited, what it is in says for what. */
+static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
+{
+	__s32 call;
+
+	if (how == OP_OFF_READY)
+		return OP_REASON_PREEMPTED;
+	call = op_saved_syscall(task);
+	if (call < 0 && how != OP_OFF_SLEEP)
+		return OP_REASON_PAGE_FAULT; /* user code waits for nothing else */
+	if (how == OP_OFF_IO)
+		return OP_REASON_IO;
+	if (how == OP_OFF_BLOCKED)
+		return OP_REASON_UNINTERRUPTIBLE;
+	return op_is_futex(call) ? OP_REASON_FUTEX : OP_REASON_SLEEP;
+}
+
+static __always_inline int op_off(void *ctx, bool whole)
+{
+	struct op_off_cpu *cpu = op_off_asked(OP_EVENT_OFF_CPU);
+	bool filtered = false;
+	struct op_slot *slot;
+
+	if (!cpu)
+		return 0;
+	slot = op_event_enter(OP_EVENT_OFF_CPU, false, &filtered);
+	if (!slot) {
+		if (filtered)
+			op_off_mute(cpu);
+		return 0;
+	}
+	slot->record.value = cpu->value;
+	slot->record.detail = (__u16)op_off_reason(op_current_task(), cpu->how);
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("raw_tp")
+int op_off_cpu(void *ctx)
+{
+	return op_off(ctx, false);
+}
+
+SEC("raw_tp")
+int op_off_cpu_whole(void *ctx)
+{
+	return op_off(ctx, true);
+}
+
+SEC("raw_tp/sched_switch")
+int op_off_switched(struct bpf_raw_tracepoint_args *ctx)
+{
+	op_off_switch(OP_EVENT_OFF_CPU, ctx->args);
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds whose programs stand at raw tracepoints: one object for all of them, for they share
+ * its maps. Some of these are rings, by which a program asks for an interrupt on its own CPU:
+ * what is written there is thrown away at each poll.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "capture/object.h"
+#include "capture/state.h"
+
+enum {
+	PROGRAM_NAME_BYTES = 64,
+	THREADS_A_PROCESS = 4, /* on average, of max_processes */
+	/* Of a ring's kicks, 16 bytes each, that wait for a poll: on one CPU of two, twice
+	 * what a second brings. */
+	KICK_BYTES_A_SAMPLE = 16,
+	KICK_BYTES_MIN = 64 * 1024, /* of a burst */
+};
+
+static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
+{
+	uint64_t want = (uint64_t)c->config.off_cpu_samples * KICK_BYTES_A_SAMPLE;
+
+	ret->threads = c->config.max_processes * THREADS_A_PROCESS;
+	ret->kick_bytes = KICK_BYTES_MIN;
+	while (ret->kick_bytes < want)
+		ret->kick_bytes <<= 1;
+}
+
+static void name_of(const struct op_capture *c, const struct op_kind *kind, size_t i,
+		    char name[static PROGRAM_NAME_BYTES])
+{
+	if (kind->hooks[i].program)
+		(void)snprintf(name, PROGRAM_NAME_BYTES, "%s", kind->hooks[i].program);
+	else
+		(void)snprintf(name, PROGRAM_NAME_BYTES, "op_%s%s", kind->name,
+			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
+}
+
+/* Map the positions of ring @i of @object. */
+static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i,
+		     struct op_kicks *k)
+{
+	_cleanup_close_ int fd = -1;
+	char name[PROGRAM_NAME_BYTES];
+	void *map;
+
+	(void)snprintf(name, sizeof(name), "op_kicks_%u", i);
+	fd = op_object_map_fd(object, name);
+	if (fd < 0)
+		return fd;
+	map = mmap(NULL, c->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	k->consumer = map;
+	map = mmap(NULL, c->page_size, PROT_READ, MAP_SHARED, fd, (off_t)c->page_size);
+	if (map == MAP_FAILED)
+		return -errno;
+	k->producer = map;
+	return 0;
+}
+
+/* Take from the loaded @object what is to stay. */
+static int keep(struct op_capture *c, const struct op_kind *kind,
+		struct bpf_object *object)
+{
+	char name[PROGRAM_NAME_BYTES];
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KICK_RINGS; i++)
+		r = map_kicks(c, object, i, &c->kicks[kind->event][i]);
+	for (i = 0; r >= 0 && i < kind->hooks_len; i++) {
+		name_of(c, kind, i, name);
+		r = c->program[kind->event][i] = op_object_program_fd(object, name);
+	}
+	return r < 0 ? r : 0;
+}
+
+int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
+{
+	const struct op_object_source source = { kind->name, kind->object };
+	char name[PROGRAM_NAME_BYTES];
+	struct op_kind_sizes sizes;
+	struct bpf_object *object;
+	int walkers;
+	size_t i;
+	int r = op_walkers_need(c, kind->program_type, &walkers);
+
+	if (r == 0)
+		r = op_object_open(c, &source, &c->settings, walkers, &object);
+	if (r < 0)
+		return r;
+	sizes_of(c, &sizes);
+	r = kind->size(object, &sizes);
+	for (i = 0; r == 0 && i < kind->hooks_len; i++) {
+		name_of(c, kind, i, name);
+		r = op_object_want(object, name, kind->program_type);
+	}
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0)
+		r = keep(c, kind, object);
+	op_object_close(object);
+	return r;
+}
+
+static int attach(struct op_capture *c, const struct op_kind *kind)
+{
+	size_t i;
+
+	for (i = 0; i < kind->hooks_len; i++) {
+		int *hook = &c->hook[kind->event][i];
+
+		if (*hook >= 0)
+			continue;
+		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
+			kind->hooks[i].tracepoint, c->program[kind->event][i]));
+		if (*hook < 0)
+			return op_fail(
+				c->log, -errno,
+				"%s could not be attached to the tracepoint %s: %s",
+				kind->says, kind->hooks[i].tracepoint, strerror(errno));
+	}
+	return 0;
+}
+
+int op_hooks_attach(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KINDS; i++)
+		if (op_kinds()[i]->hooks && c->program[i][0] >= 0)
+			r = attach(c, op_kinds()[i]);
+	return r;
+}
+
+/* The last one first: it asks the others to work. */
+void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
+{
+	size_t i;
+
+	for (i = kind->hooks_len; i > 0; i--)
+		op_closep(&c->hook[kind->event][i - 1]);
+}
+
+void op_hooks_poll(struct op_capture *c)
+{
+	uint32_t k;
+	uint32_t i;
+
+	for (k = 0; k < OP_KINDS; k++)
+		for (i = 0; i < OP_KICK_RINGS && c->kicks[k][i].producer; i++)
+			__atomic_store_n(c->kicks[k][i].consumer,
+					 __atomic_load_n(c->kicks[k][i].producer,
+							 __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
+}
+
+void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
+{
+	uint32_t i;
+
+	op_hooks_detach(c, kind);
+	for (i = 0; i < OP_KICK_RINGS; i++) {
+		struct op_kicks *k = &c->kicks[kind->event][i];
+
+		if (k->consumer)
+			(void)munmap(k->consumer, c->page_size);
+		if (k->producer)
+			(void)munmap((void *)k->producer, c->page_size);
+		*k = (struct op_kicks){ 0 };
+	}
+}

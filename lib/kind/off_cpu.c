@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time off the CPUs: docs/kinds/off_cpu.md. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "off_cpu.skel.h"
+
+static const char *const REASON[OP_REASONS] = {
+	[OP_REASON_SLEEP] = "sleep",
+	[OP_REASON_UNINTERRUPTIBLE] = "uninterruptible",
+	[OP_REASON_PREEMPTED] = "preempted",
+	[OP_REASON_FUTEX] = "futex",
+	[OP_REASON_IO] = "io",
+	[OP_REASON_PAGE_FAULT] = "page_fault",
+};
+
+/* The entry runs in the interrupt that the other program asks for. */
+static const struct op_kind_hook HOOKS[] = {
+#if defined(__x86_64__)
+	{ "irq_work_entry", NULL },
+#else
+	{ "ipi_entry", NULL },
+#endif
+	{ "sched_switch", "op_off_switched" },
+};
+
+static int set_sizes(struct bpf_object *object, const struct op_kind_sizes *sizes)
+{
+	struct bpf_map *threads = bpf_object__find_map_by_name(object, "op_off_threads");
+	int r = threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
+	struct bpf_map *kicks;
+	char name[32];
+	int i;
+
+	for (i = 0; r == 0 && i < OP_KICK_RINGS; i++) {
+		(void)snprintf(name, sizeof(name), "op_kicks_%d", i);
+		kicks = bpf_object__find_map_by_name(object, name);
+		r = kicks ? bpf_map__set_max_entries(kicks, sizes->kick_bytes) : -ENOENT;
+	}
+	return r;
+}
+
+static const struct op_otlp_kind ROWS[] = {
+	{ OP_EVENT_OFF_CPU, OP_OTLP_TIMES_VALUES, "off_cpu", "nanoseconds",
+	  OP_OTLP_PERIOD_NONE, NULL, NULL },
+};
+
+const struct op_kind op_kind_off_cpu = {
+	.event = OP_EVENT_OFF_CPU,
+	.name = "off_cpu",
+	.says = "sampling of time off the CPUs",
+	.object = op_off_cpu_bpf__elf_bytes,
+	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.slots = 1,
+	.hooks = HOOKS,
+	.hooks_len = OP_ARRAY_SIZE(HOOKS),
+	.size = set_sizes,
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.detail_key = "off_cpu.reason",
+	.details = REASON,
+	.details_len = OP_REASONS,
+	.kernel_from = "__schedule",
+};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+/* A known place. */
+#define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
+/* So that a call before it leaves a frame, and no two functions are merged as equal. */
+#define STAYS(name) __asm__ volatile("/* " name " */")
+
+enum {
+	NS_A_SECOND = 1000000000,
+	NS_A_MS = 1000000,
+	SLEEP_NS = 500000,
+	ROUND = 10,	  /* waits: five, three and two */
+	MOVES_EVERY = 10, /* rounds */
+	PINNED_NS =
+		8000, /* that the other of a pair is busy: about 100,000 switches a second */
+	MIGRATING_NS = 400000, /* against some microseconds of waking an idle CPU */
+};
+
+struct request {
+	uint32_t ms;
+	char work;
+};
+
+/* One side of a pair. */
+struct pair {
+	int to;
+	int from;
+	int64_t busy_ns;
+	volatile bool end;
+};
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+}
+
+static void sleep_ns(long ns)
+{
+	struct timespec t = { .tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND };
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* Wait: sleep for @ns, or for the other of a pair. */
+static void wait_for(struct pair *p, long ns)
+{
+	char c = 0;
+
+	if (!p) {
+		sleep_ns(ns);
+		return;
+	}
+	(void)!write(p->to, &c, 1);
+	(void)!read(p->from, &c, 1);
+}
+
+static PLACE void waits_in_a(struct pair *p, long ns)
+{
+	wait_for(p, ns);
+	STAYS("a");
+}
+
+static PLACE void waits_in_b(struct pair *p, long ns)
+{
+	wait_for(p, ns);
+	STAYS("b");
+}
+
+static PLACE void waits_in_c(struct pair *p, long ns)
+{
+	wait_for(p, ns);
+	STAYS("c");
+}
+
+/* Five, three and two, mixed. */
+static PLACE void one_round(struct pair *p, struct answer *a)
+{
+	static const char order[ROUND + 1] = "abacabacab";
+	int i;
+
+	for (i = 0; i < ROUND; i++) {
+		int64_t before = clock_ns(CLOCK_MONOTONIC);
+
+		if (order[i] == 'a')
+			waits_in_a(p, SLEEP_NS);
+		else if (order[i] == 'b')
+			waits_in_b(p, SLEEP_NS);
+		else
+			waits_in_c(p, SLEEP_NS);
+		a->place_ns[order[i] - 'a'] += clock_ns(CLOCK_MONOTONIC) - before;
+		a->waits[order[i] - 'a']++;
+	}
+}
+
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool moves)
+{
+	int64_t begin = clock_ns(CLOCK_MONOTONIC);
+	int64_t end = begin + (int64_t)ms * NS_A_MS;
+	int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	int64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int64_t now = begin;
+	int rounds;
+
+	for (rounds = 0; now < end; rounds++) {
+		one_round(p, a);
+		if (moves && rounds % MOVES_EVERY == 0)
+			run_on((rounds / MOVES_EVERY) & 1);
+		now = clock_ns(CLOCK_MONOTONIC);
+	}
+	a->places_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - own;
+	a->off_ns =
+		(p ? 2 : 1) * (now - begin) - (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+	STAYS("drive");
+}
+
+static PLACE void *other_of_the_pair(void *arg)
+{
+	struct pair *p = arg;
+	char c;
+
+	while (read(p->from, &c, 1) == 1 && !p->end) {
+		int64_t end = clock_ns(CLOCK_MONOTONIC) + p->busy_ns;
+
+		while (clock_ns(CLOCK_MONOTONIC) < end)
+			;
+		(void)!write(p->to, &c, 1);
+	}
+	return NULL;
+}
+
+static void work_in_pair(struct answer *a, uint32_t ms, bool moves)
+{
+	struct pair mine = { 0 };
+	struct pair other = { 0 };
+	pthread_t thread;
+	int there[2];
+	int back[2];
+	char c = 0;
+
+	CHECK_OK(pipe2(there, O_CLOEXEC));
+	CHECK_OK(pipe2(back, O_CLOEXEC));
+	mine.to = there[1];
+	mine.from = back[0];
+	other.to = back[1];
+	other.from = there[0];
+	other.busy_ns = moves ? MIGRATING_NS : PINNED_NS;
+	run_on(0); /* the other one, too: it is inherited */
+	CHECK_OK(pthread_create(&thread, NULL, other_of_the_pair, &other));
+	drive(&mine, a, ms, moves);
+	other.end = true;
+	(void)!write(mine.to, &c, 1);
+	CHECK_OK(pthread_join(thread, NULL));
+	(void)close(there[0]);
+	(void)close(there[1]);
+	(void)close(back[0]);
+	(void)close(back[1]);
+}
+
+static PLACE void *short_lived(void *arg)
+{
+	struct answer *a = arg;
+	int64_t t[PLACES + 1];
+	int i;
+
+	t[0] = clock_ns(CLOCK_MONOTONIC);
+	waits_in_a(NULL, 5 * NS_A_MS);
+	t[1] = clock_ns(CLOCK_MONOTONIC);
+	waits_in_b(NULL, 3 * NS_A_MS);
+	t[2] = clock_ns(CLOCK_MONOTONIC);
+	waits_in_c(NULL, 2 * NS_A_MS);
+	t[3] = clock_ns(CLOCK_MONOTONIC);
+	for (i = 0; i < PLACES; i++) {
+		a->place_ns[i] += t[i + 1] - t[i];
+		a->waits[i]++;
+	}
+	a->off_ns += t[PLACES] - t[0];
+	return NULL;
+}
+
+static void work_short_lived(struct answer *a, uint32_t ms)
+{
+	int64_t end = clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+	pthread_t thread;
+
+	while (clock_ns(CLOCK_MONOTONIC) < end) {
+		CHECK_OK(pthread_create(&thread, NULL, short_lived, a));
+		CHECK_OK(pthread_join(thread, NULL));
+	}
+}
+
+static void serve(int from, int to)
+{
+	struct request q;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_NAME, "op-waits");
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	while (read(from, &q, sizeof(q)) == sizeof(q)) {
+		struct answer a = { 0 };
+		struct rusage usage;
+
+		(void)getrusage(RUSAGE_SELF, &usage);
+		a.switches = -(usage.ru_nvcsw + usage.ru_nivcsw);
+		if (q.work == SLEEPS)
+			drive(NULL, &a, q.ms, false);
+		else if (q.work == SHORT_LIVED)
+			work_short_lived(&a, q.ms);
+		else
+			work_in_pair(&a, q.ms, q.work == MIGRATING);
+		(void)getrusage(RUSAGE_SELF, &usage);
+		a.switches += usage.ru_nvcsw + usage.ru_nivcsw;
+		(void)!write(to, &a, sizeof(a));
+	}
+	_exit(0);
+}
+
+struct child start_child(void)
+{
+	int to[2];
+	int from[2];
+	struct child c;
+
+	CHECK_OK(pipe2(to, O_CLOEXEC));
+	CHECK_OK(pipe2(from, O_CLOEXEC));
+	c.pid = fork();
+	CHECK(c.pid >= 0);
+	if (c.pid == 0)
+		serve(to[0], from[1]);
+	c.to = to[1];
+	c.from = from[0];
+	return c;
+}
+
+void ask_child(const struct child *c, char work, uint32_t ms)
+{
+	struct request q = { .ms = ms, .work = work };
+
+	CHECK_INT(write(c->to, &q, sizeof(q)), sizeof(q));
+}
+
+void end_child(const struct child *c)
+{
+	CHECK_OK(kill(c->pid, SIGKILL));
+	CHECK_INT(waitpid(c->pid, NULL, 0), c->pid);
+	(void)close(c->to);
+	(void)close(c->from);
+}

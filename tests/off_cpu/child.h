@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process that waits in three known places, and says how long. */
+#ifndef TEST_OFF_CPU_CHILD_H
+#define TEST_OFF_CPU_CHILD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+	PLACES = 3, /* waits_in_a(), waits_in_b(), waits_in_c(): 50, 30, 20 % */
+};
+
+/* What it does, in drive() or in short_lived(). */
+enum work {
+	SLEEPS = 's',	   /* sleeps of milliseconds */
+	PINNED = 'p',	   /* two threads on one CPU that wait for each other */
+	MIGRATING = 'm',   /* the same, from CPU to CPU */
+	SHORT_LIVED = 't', /* threads that sleep in each place once and end */
+};
+
+struct answer {
+	/* Off the CPUs, of all threads at work. The scheduler counts from when a thread is
+	 * woken, while the other of a pair still runs: their sum is right. */
+	int64_t off_ns;
+	int64_t place_ns[PLACES]; /* by the clock, in each place */
+	int64_t places_cpu_ns;	  /* of these, on a CPU */
+	int64_t waits[PLACES];
+	int64_t switches; /* of the process */
+};
+
+struct child {
+	pid_t pid;
+	int to;
+	int from;
+};
+
+struct child start_child(void);
+/* Let it work for @ms. The answer comes through @from. */
+void ask_child(const struct child *c, char work, uint32_t ms);
+void end_child(const struct child *c);
+
+#endif

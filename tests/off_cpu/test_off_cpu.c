@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time off the CPUs end to end. A child waits in three known places, 50, 30 and 20 % of the
+ * time, and says by the clock how long: the profile must say the same, whether every
+ * interval is taken or one in some hundreds.
+ */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <otelprof/otelprof.h>
+
+#include "child.h"
+#include "test.h"
+
+enum {
+	WARM_MS = 700,
+	FEW_MS = 3000,
+	MANY_MS = 6000,
+	SAMPLES = 20000, /* a second: enough for shares within 1 % in MANY_MS */
+	FEW_SAMPLES = 6000,
+	RING_BYTES = 16 << 20, /* the machine may be busy */
+	DRAINS = 50,
+	SHARE_OFF = 10, /* tenths of a percent */
+	SUM_OFF = 20,
+};
+
+struct run {
+	struct otelprof *p;
+	struct child child;
+	char folded[40];
+	int out;
+};
+
+static struct otelprof *make(const struct child *c, uint32_t samples, uint64_t flags)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)c->pid };
+	struct otelprof_config config;
+	struct otelprof_filter filter;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	config.kinds = OTELPROF_KIND_OFF_CPU;
+	config.off_cpu_samples = samples;
+	config.flags = flags;
+	config.ring_bytes = RING_BYTES;
+	r = otelprof_init(&config, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
+	if (r < 0)
+		TEST_FAIL("%s", otelprof_strerror(r));
+	otelprof_filter_init(&filter);
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+/* Poll until the child has answered. */
+static struct answer work(struct run *run, char what, uint32_t ms)
+{
+	struct pollfd answered = { .fd = run->child.from, .events = POLLIN };
+	struct answer a;
+	int i;
+
+	ask_child(&run->child, what, ms);
+	while (poll(&answered, 1, 0) == 0)
+		CHECK_OK(otelprof_poll(run->p, 20));
+	CHECK_INT(read(run->child.from, &a, sizeof(a)), sizeof(a));
+	/* what is still in the ring */
+	for (i = 0; i < DRAINS; i++)
+		CHECK_OK(otelprof_poll(run->p, 5));
+	return a;
+}
+
+/* Meet everything once, and write what comes after it. */
+static struct run begin(char what, uint32_t samples, uint64_t flags)
+{
+	struct run run = { .child = start_child(), .folded = "off-cpu-XXXXXX" };
+	struct otelprof_file_config file;
+
+	run.p = make(&run.child, samples, flags);
+	(void)work(&run, what, WARM_MS);
+	run.out = mkstemp(run.folded);
+	CHECK(run.out >= 0);
+	otelprof_file_config_init(&file);
+	file.path = run.folded;
+	file.format = OTELPROF_FORMAT_FOLDED;
+	(void)otelprof_export(run.p); /* to nobody */
+	CHECK_OK(otelprof_exporter_file(run.p, &file));
+	return run;
+}
+
+/* Everything taken is accounted for. */
+static void finish(struct run *run)
+{
+	struct otelprof_stats s;
+	uint64_t dropped = 0;
+	int i;
+
+	CHECK_OK(otelprof_stop(run->p));
+	CHECK_OK(otelprof_export(run->p));
+	CHECK_OK(otelprof_flush(run->p, 5000));
+	otelprof_stats_init(&s);
+	CHECK_OK(otelprof_get_stats(run->p, &s));
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		dropped += s.samples_dropped[i];
+	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu; T %llu ns\n",
+	       (unsigned long long)s.samples_taken,
+	       (unsigned long long)s.samples_exported,
+	       (unsigned long long)s.samples_filtered, (unsigned long long)dropped,
+	       (unsigned long long)s.off_cpu_threshold_ns);
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		if (s.samples_dropped[i])
+			printf("  dropped: %s %llu\n",
+			       otelprof_drop_name((unsigned int)i),
+			       (unsigned long long)s.samples_dropped[i]);
+	CHECK_INT(s.samples_pending, 0);
+	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped);
+	/* what was met before there was a file; and of the rest nearly nothing */
+	dropped -= s.samples_dropped[OTELPROF_DROP_NOWHERE];
+	CHECK(dropped <= s.samples_exported / 100);
+	otelprof_free(run->p);
+	end_child(&run->child);
+	(void)close(run->out);
+}
+
+/* The value of all stacks of @folded that hold @function, and @also where it is not NULL. */
+static int64_t value_of(const char *folded, const char *function, const char *also)
+{
+	FILE *f = fopen(folded, "re");
+	char *line = NULL;
+	size_t size = 0;
+	int64_t sum = 0;
+
+	CHECK(f);
+	while (getline(&line, &size, f) > 0)
+		if (strstr(line, function) && (!also || strstr(line, also)))
+			sum += strtoll(strrchr(line, ' ') + 1, NULL, 10);
+	free(line);
+	CHECK_OK(fclose(f));
+	return sum;
+}
+
+/* @got and @want in thousandths of @whole are no more than @off apart. */
+static void check_near(const char *what, int64_t got, int64_t got_whole, int64_t want,
+		       int64_t want_whole, int64_t off)
+{
+	double g = 1000.0 * (double)got / (double)got_whole;
+	double w = 1000.0 * (double)want / (double)want_whole;
+
+	printf("  %s: %.1f, wanted %.1f of 1000\n", what, g, w);
+	CHECK(g - w <= (double)off && w - g <= (double)off);
+}
+
+static void check_profile(const struct run *run, const struct answer *a,
+			  const char *driver, const char *other)
+{
+	static const char *const place[PLACES] = { "waits_in_a", "waits_in_b",
+						   "waits_in_c" };
+	int64_t waits = a->waits[0] + a->waits[1] + a->waits[2];
+	int64_t want[PLACES];
+	int64_t got[PLACES];
+	int64_t whole = 0;
+	int64_t sum = 0;
+	int i;
+
+	for (i = 0; i < PLACES; i++) {
+		sum += got[i] = value_of(run->folded, place[i], NULL);
+		/* each wait has the same part on a CPU */
+		want[i] = a->place_ns[i] - (int64_t)((double)a->places_cpu_ns *
+						     (double)a->waits[i] / (double)waits);
+		whole += want[i];
+	}
+	CHECK(sum > 0);
+	for (i = 0; i < PLACES; i++)
+		check_near(place[i], got[i], sum, want[i], whole, SHARE_OFF);
+	sum = value_of(run->folded, driver, NULL);
+	if (other)
+		sum += value_of(run->folded, other, NULL);
+	check_near("sum", sum, a->off_ns, 1, 1, SUM_OFF);
+	/* the thread's own frames alone */
+	CHECK_INT(value_of(run->folded, "waits_in_a", "irq_work"), 0);
+	CHECK_OK(unlink(run->folded));
+}
+
+static void check_sleeps(uint64_t flags, uint32_t ms)
+{
+	struct run run = begin(SLEEPS, SAMPLES, flags);
+	struct answer a = work(&run, SLEEPS, ms);
+
+	finish(&run);
+	check_profile(&run, &a, ";drive;", NULL);
+}
+
+static void test_sleeps(void)
+{
+	check_sleeps(0, FEW_MS);
+}
+
+/* The programs of older kernels. */
+static void test_forms(void)
+{
+	check_sleeps(OTELPROF_NO_BPF_LOOP, FEW_MS / 2);
+	check_sleeps(OTELPROF_NO_TAIL_CALLS, FEW_MS / 2);
+}
+
+static void check_pair(char what, uint32_t samples, uint32_t ms)
+{
+	struct run run = begin(what, samples, 0);
+	struct answer a = work(&run, what, ms);
+
+	printf("  %lld switches a second\n", (long long)(a.switches * 1000 / ms));
+	finish(&run);
+	check_profile(&run, &a, ";drive;", ";other_of_the_pair;");
+}
+
+static void test_pinned(void)
+{
+	check_pair(PINNED, SAMPLES, MANY_MS);
+}
+
+static void test_migrating(void)
+{
+	check_pair(MIGRATING, FEW_SAMPLES, MANY_MS);
+}
+
+static void test_short_lived(void)
+{
+	struct run run = begin(SHORT_LIVED, SAMPLES, 0);
+	struct answer a = work(&run, SHORT_LIVED, FEW_MS);
+
+	finish(&run);
+	check_profile(&run, &a, ";short_lived;", NULL);
+}
+
+/* Programs of this process that are called @name. */
+static int programs(const char *name)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int n = 0;
+
+	CHECK(d);
+	while ((e = readdir(d))) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+		int fd = atoi(e->d_name);
+
+		if (fd > 2 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    len == sizeof(info) && !strcmp(info.name, name))
+			n++;
+	}
+	CHECK_OK(closedir(d));
+	return n;
+}
+
+static void test_nothing_is_loaded_while_off(void)
+{
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	r = otelprof_init(&config, &p);
+	if (r < 0)
+		SKIP("no profiler here: %s", otelprof_strerror(r));
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(programs("op_off_cpu") + programs("op_off_switched"), 0);
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_OFF_CPU));
+	CHECK_INT(programs("op_off_cpu"), 1);
+	CHECK_INT(programs("op_off_switched"), 1);
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
+	CHECK_INT(programs("op_off_cpu") + programs("op_off_switched"), 0);
+	otelprof_free(p);
+}
+
+TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned },
+	  { "migrating", test_migrating }, { "short-lived", test_short_lived },
+	  { "forms", test_forms }, { "off", test_nothing_is_loaded_while_off })
