@@ -118,7 +118,8 @@ enum op_save {
  * followed; OP_SAVE_KEPT_SAME: unchanged; else at CFA - 8 * that.
  */
 enum {
-	OP_SAVE_MASK = 15,
+	OP_SAVE_MASK = 7,
+	OP_SAVE_CHECK = 8, /* x86-64: read from the code; what it leads to is to be checked */
 	OP_SAVE_KEPT_SHIFT = 4,
 	OP_SAVE_KEPT_SAME = 15,
 };

@@ -194,6 +194,29 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	return OP_NEXT_CONTINUE;
 }
 
+/* Go to the caller by @rule. Where it was read from code it must lead to a return address,
+ * or else the caller is guessed. */
+static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
+						    const struct op_rule *rule)
+{
+	__u64 pc = u->pc;
+	__u64 sp = u->sp;
+	__u64 fp = u->fp;
+	__u32 exact = u->exact;
+	enum op_next next = op_arch_apply(u, rule);
+
+	if (!(rule->save & OP_SAVE_CHECK) ||
+	    (next == OP_NEXT_END && u->end == OP_END_COMPLETE))
+		return next;
+	if (next == OP_NEXT_CONTINUE && u->sp > sp && op_is_return_address(u, u->pc))
+		return next;
+	u->pc = pc;
+	u->sp = sp;
+	u->fp = fp;
+	u->exact = exact;
+	return op_guess_begin(u);
+}
+
 /*
  * The end of the loop's own stack frame, which begins at sp. Elsewhere than in the loop's
  * body (pushes, pops) nothing of its frame is made yet: then it is empty.
@@ -282,7 +305,7 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return next;
 	default:
 		u->guessed = 0;
-		next = op_arch_apply(u, &rule);
+		next = op_step_by_rule(u, &rule);
 		break;
 	}
 	if (next == OP_NEXT_CONTINUE && u->sp < sp)

@@ -236,24 +236,65 @@ static uint64_t segment_end(const struct op_builder *b)
 	return s->vaddr + s->memsz;
 }
 
-/* Nothing is known of [@start, @end) but where the program begins. */
+static bool is_first_of_function(struct op_rule rule)
+{
+	const struct op_rule first = { .cfa = OP_CFA_SP,
+				       .cfa_off = STEP,
+				       .save = OP_SAVE_CHECK };
+
+	return memcmp(&rule, &first, sizeof(rule)) == 0;
+}
+
+/* _start, which nothing has called, in a gap: to the next function, if that is known. */
+static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_rule rule)
+{
+	uint64_t after = b->entry + OP_TABLE_ENTRY_BYTES;
+	int r;
+
+	if (!b->stopping && pc < b->entry)
+		return 0;
+	if (!b->stopping) {
+		b->stopping = true;
+		r = add(b, b->entry, RULE_STOP);
+		if (r < 0 || pc == b->entry)
+			return r < 0 ? r : 1;
+	}
+	if (pc < after && !is_first_of_function(rule))
+		return 1;
+	b->entry = 0;
+	return pc > after ? add(b, after, b->gap_rule) : 0;
+}
+
+int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
+{
+	int r = 0;
+
+	if (b->entry && b->entry >= b->gap_start && b->entry < b->gap_end)
+		r = stop_at_entry(b, pc, rule);
+	b->gap_rule = rule;
+	return r ? OP_MIN(r, 0) : add(b, pc, rule);
+}
+
+/* Nothing is known of [@start, @end) but where the program begins, and its code. */
 static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padding)
 {
 	uint64_t size = end - start;
 	struct op_rule rule = size >= OP_TABLE_GAP_FRAME ? RULE_FRAME : RULE_INVALID;
 	bool has_entry = b->entry && b->entry >= start && b->entry < end;
-	uint64_t after = b->entry + OP_MIN(OP_TABLE_ENTRY_BYTES, end - b->entry);
 	int r;
 
 	if (!size || (padding && size <= OP_TABLE_PADDING_MAX && !has_entry))
 		return 0;
-	r = add(b, start, rule);
-	if (r < 0 || !has_entry)
-		return r;
-	r = add(b, b->entry, RULE_STOP);
-	if (r < 0 || after == end)
-		return r;
-	return add(b, after, rule);
+	b->gap_start = start;
+	b->gap_end = end;
+	if (b->gap)
+		r = b->gap(b->gap_data, b, start, end, rule);
+	else
+		r = op_builder_gap_row(b, start, rule);
+	/* where nothing began behind it */
+	if (r == 0 && has_entry && b->entry)
+		r = stop_at_entry(b, end, rule);
+	return OP_MIN(r, 0);
 }
 
 static int open_segment(struct op_builder *b)

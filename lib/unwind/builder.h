@@ -26,17 +26,29 @@ struct op_builder_row {
 	int32_t step;	     /* +8 or -8, 0 while there are no steps */
 };
 
+struct op_builder;
+
+/* Give @b rows of [@start, @end), which no function covers, by op_builder_gap_row(); @none
+ * where there are none. 0 or -errno. */
+typedef int (*op_builder_gap_fn)(void *data, struct op_builder *b, uint64_t start,
+				 uint64_t end, struct op_rule none);
+
 struct op_builder {
 	struct op_arena *arena;
 	struct op_rules *rules;
 	struct op_table *table; /* owned by the caller; segments are filled in */
 	uint64_t entry;		/* of the ELF, 0: none */
-	bool has_entry;
-	size_t segment;	   /* being made */
-	bool open;	   /* a function was seen in it */
-	uint64_t base;	   /* address of its page 0 */
-	uint64_t covered;  /* functions end here so far */
-	uint64_t function; /* rows of the current function begin here */
+	op_builder_gap_fn gap;	/* NULL: gaps have one rule each */
+	void *gap_data;
+	uint64_t gap_start; /* of the gap that is given */
+	uint64_t gap_end;
+	struct op_rule gap_rule; /* its last row's */
+	bool stopping;		 /* its rows are those of the entry point's function */
+	size_t segment;		 /* being made */
+	bool open;		 /* a function was seen in it */
+	uint64_t base;		 /* address of its page 0 */
+	uint64_t covered;	 /* functions end here so far */
+	uint64_t function;	 /* rows of the current function begin here */
 	struct op_page *pages;
 	uint32_t page_count;
 	uint32_t page; /* being made */
@@ -69,6 +81,8 @@ int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end);
 int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end);
 /* @rule holds from @pc on in the current function. Pcs ascend. 0, -ENOSPC, -ENOMEM. */
 int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule);
+/* @rule holds from @pc on in the gap that is asked for. As op_builder_row(). */
+int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule);
 /* All functions were given: finish the segments. 0, -ENOSPC, -ENOMEM. */
 int op_builder_finish(struct op_builder *b);
 

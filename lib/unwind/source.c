@@ -38,16 +38,16 @@ static int read_plt(struct source *s)
 	return r;
 }
 
-/* What is not described by frame information and begins at @pc or before, in its turn. */
+/* What is not described by frame information and begins before @pc, in its turn. */
 static int read_others(struct source *s, uint64_t pc)
 {
 	int r = 0;
 
-	if (s->plt.end && s->plt.start <= pc && s->plt.start < s->go_start)
+	if (s->plt.end && s->plt.start < pc && s->plt.start < s->go_start)
 		r = read_plt(s);
 	if (r >= 0 && s->go_start <= pc)
 		r = read_go(s);
-	if (r >= 0 && s->plt.end && s->plt.start <= pc)
+	if (r >= 0 && s->plt.end && s->plt.start < pc)
 		r = read_plt(s);
 	return r;
 }
@@ -148,6 +148,7 @@ static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, bool keep
 int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log)
 {
 	struct source s = { .b = b, .go_start = UINT64_MAX };
+	struct op_source_code code;
 	bool has_go;
 	int r;
 
@@ -162,11 +163,14 @@ int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 	if (has_go)
 		op_source_go_range(s.go, &s.go_start, &s.go_end);
 	(void)op_source_plt_find(elf, &s.plt);
+	op_source_code_use(&code, elf, b);
 	r = read_cfi(&s, elf, has_go, keep, log);
 	if (r >= 0)
 		r = read_others(&s, UINT64_MAX);
 	if (r >= 0)
 		r = op_source_vdso_read(elf, b);
+	if (r >= 0)
+		r = op_builder_finish(b);
 	op_source_go_free(s.go);
 	return r < 0 ? r : 0;
 }

@@ -8,7 +8,7 @@
 #include "unwind/builder.h"
 
 /*
- * Give @b the functions of @elf from all that the file has. With @keep the rules say where
+ * Give @b the functions of @elf from all that the file has, and finish it. With @keep the rules say where
  * the register is that some CFA in mid-stack is found by (op_table.wants_kept).
  * 0, -ENOSPC, -ENOMEM, -errno.
  */
@@ -37,12 +37,29 @@ struct op_source_plt {
 	uint64_t end;	/* 0: it was read */
 	uint64_t
 		pushed; /* from here on the first entry has pushed lr; 0: there is none */
+	bool x86;
+	int32_t entry_pushed; /* x86-64: so far into an entry something is pushed; 0: never */
 };
 
 /* Returns whether @elf has one. */
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
 /* Give @b its rows. 0 or -errno. */
 int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
+
+/* ---- code that nothing describes ---- */
+
+enum {
+	OP_SOURCE_CODE_BYTES_MAX = 8 << 20, /* of a file */
+};
+
+struct op_source_code {
+	struct op_elf *elf; /* borrowed */
+	uint64_t left;	    /* bytes that may be read still */
+};
+
+/* Let @b have the rules of gaps from their instructions, while @code and @elf are there. */
+void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
+			struct op_builder *b);
 
 /* ---- the vDSO ---- */
 

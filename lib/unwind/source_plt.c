@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The procedure linkage table of aarch64, for which linkers write no frame information. An
- * entry is four to six instructions that jump and touch neither sp nor lr. The first one,
- * which calls the dynamic linker, pushes x16 and lr.
+ * The procedure linkage table where linkers write no frame information for it: on aarch64,
+ * and by LLVM's also on x86-64.
+ *
+ * aarch64: an entry is four to six instructions that jump and touch neither sp nor lr. The
+ * first one, which calls the dynamic linker, pushes x16 and lr. x86-64 (System V ABI, 5.2):
+ * an entry jumps, or pushes its number and jumps to the first one, which pushes a word more.
  */
 #include <elf.h>
+#include <string.h>
 
+#include "base/macros.h"
 #include "unwind/source.h"
 
 enum {
@@ -14,23 +19,67 @@ enum {
 	PUSHED_BYTES = 16,	 /* by it */
 	LR_AT = -8,		 /* from the frame's end */
 	PLT_BYTES_MAX = 1 << 24, /* a million entries */
+	X86_ENTRY = 16,
+	X86_FIRST_PUSHED = 6, /* so far into the first entry its word is pushed */
 };
 
 static const uint32_t bti_c = 0xd503245f;
 static const uint32_t push_x16_x30 = 0xa9bf7bf0; /* stp x16, x30, [sp, #-16]! */
 
+/* From the first two entries. */
+static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *ret)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t *entry = code + X86_ENTRY;
+
+	ret->x86 = true;
+	if (code[0] != 0xff || code[1] != 0x35 || ret->start % X86_ENTRY)
+		return; /* entries that jump, and no first one */
+	ret->pushed = ret->start + X86_FIRST_PUSHED;
+	if (entry[0] == 0xff && entry[1] == 0x25) /* jmp, push */
+		ret->entry_pushed = 11;
+	else if (!memcmp(entry, endbr64, sizeof(endbr64)))
+		ret->entry_pushed = sizeof(endbr64) + 5;
+	else
+		ret->entry_pushed = 5;
+}
+
+static int read_x86(const struct op_source_plt *plt, struct op_builder *b)
+{
+	const struct op_rule entry = { .cfa = OP_CFA_PLT, .cfa_off = plt->entry_pushed };
+	const struct op_rule jump = { .cfa = OP_CFA_SP, .cfa_off = 8 };
+	const struct op_rule first = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	const struct op_rule pushed = { .cfa = OP_CFA_SP, .cfa_off = 24 };
+	int r;
+
+	if (!plt->pushed)
+		return op_builder_row(b, plt->start, jump);
+	r = op_builder_row(b, plt->start, first);
+	if (r >= 0)
+		r = op_builder_row(b, plt->pushed, pushed);
+	return r < 0 ? r : op_builder_row(b, plt->start + X86_ENTRY, entry);
+}
+
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 {
 	const struct op_elf_section *section = op_elf_section(elf, ".plt");
 	uint32_t code[2]; /* little-endian, as this library's hosts are */
+	uint8_t x86[2 * X86_ENTRY] = { 0 };
 
-	if (op_elf_machine(elf) != EM_AARCH64 || !section ||
-	    !(section->flags & SHF_EXECINSTR) || section->size < sizeof(code) ||
-	    section->size > PLT_BYTES_MAX || section->addr > UINT64_MAX - section->size ||
-	    op_elf_read_vaddr(elf, section->addr, code, sizeof(code)) < 0)
+	if (!section || !(section->flags & SHF_EXECINSTR) ||
+	    section->size < sizeof(code) || section->size > PLT_BYTES_MAX ||
+	    section->addr > UINT64_MAX - section->size)
 		return false;
+	if (op_elf_read_vaddr(elf, section->addr, x86,
+			      OP_MIN(sizeof(x86), section->size)) < 0)
+		return false;
+	memcpy(code, x86, sizeof(code));
 	*ret = (struct op_source_plt){ .start = section->addr,
 				       .end = section->addr + section->size };
+	if (op_elf_machine(elf) == EM_X86_64) {
+		find_x86(x86, ret);
+		return true;
+	}
 	if (section->size < FIRST_BYTES)
 		return true;
 	/* A static program's table has no first entry. */
@@ -52,6 +101,8 @@ int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b)
 
 	if (r <= 0)
 		return r;
+	if (plt->x86)
+		return read_x86(plt, b);
 	r = op_builder_row(b, plt->start, leaf);
 	if (r >= 0 && plt->pushed)
 		r = op_builder_row(b, plt->pushed, pushed);

@@ -77,8 +77,6 @@ static int make_table(struct op_elf *elf, struct op_arena *arena, struct op_rule
 	op_builder_init(&builder, table, arena, rules, entry);
 	if (r == 0)
 		r = op_source_all(elf, &builder, keep, log);
-	if (r == 0)
-		r = op_builder_finish(&builder);
 	op_builder_deinit(&builder);
 	if (r < 0) {
 		op_table_free(table, arena, 0);

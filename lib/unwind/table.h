@@ -26,7 +26,8 @@ enum {
 	/* Bytes between two functions that are taken for padding. */
 	OP_TABLE_PADDING_MAX = 15,
 	/* From this size on a gap is code of another kind, maybe with frame pointers (the
-	 * builtins of V8), and gets OP_RULE_FRAME; a smaller one gets OP_RULE_INVALID. */
+	 * builtins of V8), and gets OP_RULE_FRAME; a smaller one gets OP_RULE_INVALID. So
+	 * it is where code itself does not tell (unwind/code/heights.h). */
 	OP_TABLE_GAP_FRAME = 1 << OP_PAGE_SHIFT,
 	/* FDEs of a file whose rules may be made twice, to follow a register. */
 	OP_TABLE_KEEP_FDES_MAX = 1 << 15,

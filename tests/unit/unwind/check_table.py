@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 
+CHECKED = 8  # in the third number: read from the code, which nothing else does
 INVALID, STOP, SP, FP, DEREF_SP, DEREF_FP, PLT, SIGNAL, REG, FRAME = range(10)
 GAP_FRAME = 65536
 PADDING_MAX = 15
@@ -260,8 +261,10 @@ def text_segments(tool, path):
 
 
 def expectations(fdes, m, entry, segments, every):
-    """[(address, (cfa, cfa_off, save, save_off))]; where FDEs overlap the first has it"""
+    """[(address, (cfa, cfa_off, save, save_off))], where FDEs overlap the first has it; and
+    which of the addresses lie in gaps"""
     cases = []
+    gaps = set()
     covered = fdes[0][0] if fdes else 0
     for i, (start, end, is_signal, rows) in enumerate(fdes):
         if end <= covered:
@@ -271,6 +274,7 @@ def expectations(fdes, m, entry, segments, every):
         if gap > PADDING_MAX + 1 and whole and not covered <= entry < start:
             kind = FRAME if gap >= GAP_FRAME + 1 else INVALID
             cases += [(covered, (kind, 0, 0, 0)), (start - 2, (kind, 0, 0, 0))]
+            gaps.update(case[0] for case in cases[-2:])
         if is_signal:
             if gap > 0:
                 cases.append((start - 1, (SIGNAL, 0, 0, 0)))
@@ -293,7 +297,7 @@ def expectations(fdes, m, entry, segments, every):
         if i + 1 < len(fdes) and fdes[i + 1][2] and fdes[i + 1][0] > end:
             cases = [c for c in cases if c[0] != fdes[i + 1][0] - 1]
         covered = end
-    return cases
+    return cases, gaps
 
 
 def entry_of(path):
@@ -307,7 +311,7 @@ def check(tool, readelf, table_info, path, every):
     if not fdes:
         m, fdes = read_dump(tool, path, '--debug-frame')
     merge(fdes, read_cfas(readelf, path))
-    cases = expectations(fdes, m, entry_of(path), text_segments(readelf, path), every)
+    cases, gaps = expectations(fdes, m, entry_of(path), text_segments(readelf, path), every)
     out = subprocess.run([table_info, '-q', path], capture_output=True, text=True,
                          check=True, input='\n'.join(f'{a:x}' for a, _ in cases)).stdout
     got = [tuple(int(n) for n in line.split()) for line in out.splitlines()]
@@ -316,7 +320,7 @@ def check(tool, readelf, table_info, path, every):
         print(f'{path}: {len(got)} answers for {len(cases)} addresses')
         return False
     for (address, rule), answer in zip(cases, got):
-        if answer != (1, *rule):
+        if answer != (1, *rule) and not (address in gaps and answer[3] & CHECKED):
             bad += 1
             if bad <= 10:
                 print(f'{path}: {address:#x}: {answer}, not {(1, *rule)}')

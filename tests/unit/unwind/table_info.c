@@ -38,8 +38,8 @@ static void query(const struct op_table *table, struct op_arena *arena)
 		struct op_rule r = { 0 };
 		int found = op_table_lookup(table, arena, memory, at, &r);
 
-		printf("%d %d %d %d %d\n", found, r.cfa, r.cfa_off, r.save & OP_SAVE_MASK,
-		       r.save_off);
+		printf("%d %d %d %d %d\n", found, r.cfa, r.cfa_off,
+		       r.save & (OP_SAVE_MASK | OP_SAVE_CHECK), r.save_off);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of aarch64's procedure linkage table, which has no frame information. */
+/* Rows of procedure linkage tables that have no frame information. */
 #include "elf/file.h"
 #include "unwind/table.h"
 
@@ -46,7 +46,8 @@ static uint64_t next_address(void)
 	return BUILDER_BASE + ((f.b.len + 15) & ~(size_t)15);
 }
 
-/* A file with a .plt that begins with @first, and one function behind it. */
+/* A file with a .plt that begins with @first, or is all of that where @size is 0; and one
+ * function behind it. */
 static void setup(uint16_t machine, const uint32_t *first, uint64_t flags, size_t size)
 {
 	uint32_t code[PLT_BYTES / 4];
@@ -55,12 +56,13 @@ static void setup(uint16_t machine, const uint32_t *first, uint64_t flags, size_
 
 	for (i = 0; i < OP_ARRAY_SIZE(code); i++)
 		code[i] = ENTRY[i % OP_ARRAY_SIZE(ENTRY)];
-	memcpy(code, first, OP_ARRAY_SIZE(PLAIN) * sizeof(*first));
+	memcpy(code, first, size ? OP_ARRAY_SIZE(PLAIN) * sizeof(*first) : sizeof(code));
 	f = (struct fixture){ 0 };
 	builder_init(&f.b);
 	f.b.machine = machine;
 	f.plt = next_address();
-	builder_section(&f.b, ".plt", SHT_PROGBITS, flags, code, size);
+	builder_section(&f.b, ".plt", SHT_PROGBITS, flags, code,
+			size ? size : sizeof(code));
 	f.text = next_address();
 	builder_section(&f.b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL,
 			TEXT_BYTES);
@@ -143,15 +145,52 @@ static void test_cut_short(void)
 	teardown();
 }
 
+/* As lld writes it: the first entry pushes a word, each other its number. */
+static void check_x86(const uint8_t *entry, uint32_t pushed)
+{
+	uint8_t code[PLT_BYTES] = {
+		0xff, 0x35, 0x02, 0x30, 0, 0, 0xff, 0x25, 0x04, 0x30
+	};
+	unsigned int at;
+
+	for (at = ENTRY_BYTES; at < PLT_BYTES; at += ENTRY_BYTES)
+		memcpy(code + at, entry, ENTRY_BYTES);
+	setup(EM_X86_64, (const uint32_t *)(const void *)code, SHF_ALLOC | SHF_EXECINSTR,
+	      0);
+	for (at = 0; at < PLT_BYTES; at++) {
+		struct op_rule rule = rule_at(f.plt + at);
+		int32_t want = at < 6 ? 16 : 24;
+
+		if (at >= ENTRY_BYTES) {
+			CHECK_INT(rule.cfa, OP_CFA_PLT);
+			CHECK_INT(rule.cfa_off, pushed);
+			continue;
+		}
+		CHECK_INT(rule.cfa, OP_CFA_SP);
+		CHECK_INT(rule.cfa_off, want);
+		CHECK_INT(rule.save, OP_SAVE_NONE);
+	}
+	teardown();
+}
+
+static void test_x86(void)
+{
+	static const uint8_t plain[ENTRY_BYTES] = { 0xff, 0x25, 2, 0,	 0, 0, 0x68, 0,
+						    0,	  0,	0, 0xe9, 0, 0, 0,    0 };
+	static const uint8_t ibt[ENTRY_BYTES] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x68, 0, 0, 0, 0, 0xf2, 0xe9, 0, 0, 0, 0, 0x90
+	};
+
+	check_x86(plain, 11);
+	check_x86(ibt, 9);
+}
+
 static void test_not_of_others(void)
 {
-	setup(EM_X86_64, PLAIN, SHF_ALLOC | SHF_EXECINSTR, PLT_BYTES);
-	CHECK_INT(rule_at(f.plt + 4).cfa, OP_CFA_INVALID);
-	teardown();
 	setup(EM_AARCH64, PLAIN, SHF_ALLOC, PLT_BYTES);
 	CHECK_INT(rule_at(f.plt + 4).cfa, OP_CFA_INVALID);
 	teardown();
 }
 
-TEST_MAIN({ "entries", test_entries }, { "cut", test_cut_short },
+TEST_MAIN({ "entries", test_entries }, { "cut", test_cut_short }, { "x86", test_x86 },
 	  { "others", test_not_of_others })

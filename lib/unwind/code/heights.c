@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/code/heights.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "unwind/code/instruction.h"
+
+enum {
+	WORD = 8,
+	RET = 0xc3,
+	INT3 = 0xcc,
+	NOP = 0x90,
+	FRAME_MAX = 1 << 24, /* bytes */
+	ALIGNMENT = 16,	     /* of functions, where there is one */
+	JUMP_MAX = 1 << 15,
+	FAR = 4096, /* farther jumps where nothing is pushed are to other functions */
+	TARGET_SLOTS = 1024, /* of jumps in a function; a power of two */
+	TARGET_PROBES = 8,
+	SAVED_MAX = INT16_MAX,
+};
+
+#define UNKNOWN	  INT32_MIN
+#define NO_MEMORY SIZE_MAX
+
+/* Where things are at a pc. All but `slot` are distances down from the CFA. */
+struct height {
+	int32_t sp;
+	int32_t fp;    /* of the address that fp holds; UNKNOWN: fp is no frame pointer */
+	int32_t saved; /* of the caller's fp; 0: it was not saved */
+	int32_t copy;  /* of the address that copy_reg holds, or UNKNOWN */
+	int32_t slot;  /* a word at sp + slot holds an address, or UNKNOWN */
+	int32_t slot_holds;
+	uint8_t copy_reg;
+};
+
+static const struct height ENTRY = {
+	.sp = WORD, .fp = UNKNOWN, .copy = UNKNOWN, .slot = UNKNOWN
+};
+
+struct target {
+	uint32_t function; /* of which it is: slots of others are free */
+	uint32_t off;
+	bool weak;
+	struct height height;
+};
+
+struct row {
+	uint32_t off;
+	struct op_rule rule;
+};
+
+struct pass {
+	const uint8_t *code;
+	size_t len;
+	size_t phase; /* of code[0] */
+	struct op_rule none;
+	struct target *target;	/* [TARGET_SLOTS] */
+	OP_VEC(uint32_t) calls; /* what direct calls lead to, ascending */
+	uint32_t function;	/* number of the one that is read */
+
+	size_t start;	  /* of the function */
+	size_t reach;	  /* the farthest that it jumps to */
+	size_t reach_all; /* and those before */
+	struct height now;
+	bool dead;    /* flow does not come here */
+	bool weak;    /* what holds was taken from where flow does not come from */
+	bool guessed; /* that was so somewhere */
+	bool broken;  /* there is no instruction where it ends */
+	bool bad;     /* that, or the stack is not as it was at a return */
+	/* What is aligned behind a call may be another function: 1: with padding, 2. */
+	unsigned int split;
+	OP_VEC(struct row) rows;
+};
+
+/* ---- what an instruction does ---- */
+
+static void move_sp(struct height *h, int64_t bytes)
+{
+	int64_t sp = h->sp - bytes;
+	int64_t slot = h->slot - bytes;
+
+	if (h->sp != UNKNOWN)
+		h->sp = sp > -FRAME_MAX && sp < FRAME_MAX ? (int32_t)sp : UNKNOWN;
+	if (h->slot != UNKNOWN)
+		h->slot = slot >= 0 && slot < FRAME_MAX ? (int32_t)slot : UNKNOWN;
+}
+
+static void set_sp(struct height *h, int32_t base, int64_t bytes)
+{
+	h->sp = base;
+	h->slot = UNKNOWN;
+	move_sp(h, bytes);
+}
+
+static void push(struct height *h, uint8_t reg)
+{
+	move_sp(h, -WORD);
+	if (reg == OP_INSN_FP && h->sp != UNKNOWN && !h->saved && h->fp == UNKNOWN)
+		h->saved = h->sp;
+}
+
+static void pop(struct height *h, uint8_t reg)
+{
+	if (reg == OP_INSN_SP) {
+		set_sp(h, UNKNOWN, 0);
+		return;
+	}
+	if (reg == OP_INSN_FP) {
+		if (h->saved == h->sp)
+			h->saved = 0;
+		h->fp = UNKNOWN;
+	}
+	move_sp(h, WORD);
+}
+
+static void copy_sp(struct height *h, uint8_t reg, int64_t bytes)
+{
+	int64_t at = h->sp - bytes;
+
+	if (h->sp == UNKNOWN || at < -FRAME_MAX || at > FRAME_MAX)
+		return;
+	if (reg == OP_INSN_FP) {
+		if (h->saved)
+			h->fp = (int32_t)at;
+		return;
+	}
+	h->copy_reg = reg;
+	h->copy = (int32_t)at;
+}
+
+static void store(struct height *h, uint8_t reg, int64_t at)
+{
+	int64_t below = h->sp - at;
+
+	if (at < 0 || at >= FRAME_MAX)
+		return;
+	if (h->copy != UNKNOWN && reg == h->copy_reg) {
+		h->slot = (int32_t)at;
+		h->slot_holds = h->copy;
+	}
+	if (reg == OP_INSN_FP && h->sp != UNKNOWN && !h->saved && h->fp == UNKNOWN &&
+	    below > WORD && below <= SAVED_MAX)
+		h->saved = (int32_t)below;
+}
+
+static void load(struct height *h, uint8_t reg, int64_t at)
+{
+	if (reg == OP_INSN_FP && h->saved && h->sp != UNKNOWN && h->saved == h->sp - at) {
+		h->saved = 0;
+		h->fp = UNKNOWN;
+	}
+	if (h->slot != UNKNOWN && h->slot == at && reg != OP_INSN_FP) {
+		h->copy_reg = reg;
+		h->copy = h->slot_holds;
+	}
+}
+
+static void set_sp_by(struct height *h, uint8_t reg, int64_t bytes)
+{
+	if (reg == OP_INSN_FP && h->fp != UNKNOWN)
+		set_sp(h, h->fp, bytes);
+	else if (reg == h->copy_reg && h->copy != UNKNOWN)
+		set_sp(h, h->copy, bytes);
+	else
+		set_sp(h, UNKNOWN, 0);
+}
+
+static void leave(struct height *h)
+{
+	set_sp(h, h->fp, WORD);
+	h->fp = UNKNOWN;
+	h->saved = 0;
+}
+
+static void apply(struct height *h, const struct op_insn *i)
+{
+	bool copies = i->kind == OP_INSN_COPY_SP || i->kind == OP_INSN_STORE ||
+		      i->kind == OP_INSN_PUSH || i->kind == OP_INSN_SET_SP;
+
+	if (i->regs >> h->copy_reg & 1 && !copies)
+		h->copy = UNKNOWN;
+	/* Data, rather than a frame pointer: those stand right above what was saved. */
+	if (i->regs >> OP_INSN_FP & 1 && i->kind == OP_INSN_OTHER && h->fp != h->saved)
+		h->fp = UNKNOWN;
+	switch (i->kind) {
+	case OP_INSN_PUSH:
+		push(h, i->reg);
+		break;
+	case OP_INSN_POP:
+		pop(h, i->reg);
+		break;
+	case OP_INSN_ADD_SP:
+		move_sp(h, i->value);
+		break;
+	case OP_INSN_SET_SP:
+		set_sp_by(h, i->reg, i->value);
+		break;
+	case OP_INSN_LOAD_SP:
+		if (h->slot == UNKNOWN || h->slot != i->value)
+			set_sp(h, UNKNOWN, 0);
+		else
+			set_sp(h, h->slot_holds, 0);
+		break;
+	case OP_INSN_AND_SP:
+	case OP_INSN_LOSE_SP:
+		set_sp(h, UNKNOWN, 0);
+		break;
+	case OP_INSN_COPY_SP:
+		copy_sp(h, i->reg, i->value);
+		break;
+	case OP_INSN_STORE:
+		store(h, i->reg, i->value);
+		break;
+	case OP_INSN_LOAD:
+		load(h, i->reg, i->value);
+		break;
+	case OP_INSN_LEAVE:
+		leave(h);
+		break;
+	case OP_INSN_CALL:
+	case OP_INSN_CALL_FAR:
+		if (h->copy_reg != 3 && h->copy_reg < 12) /* not kept by what is called */
+			h->copy = UNKNOWN;
+		break;
+	}
+}
+
+static struct op_rule rule_of(const struct pass *p, const struct height *h)
+{
+	struct op_rule rule = { .save = OP_SAVE_CHECK };
+
+	if (h->saved > SAVED_MAX)
+		return p->none;
+	if (h->saved) {
+		rule.save = OP_SAVE_CHECK | OP_SAVE_FP;
+		rule.save_off = (int16_t)-h->saved;
+	}
+	/* A frame pointer stays right where sp is moved in ways that are not followed. */
+	if (h->sp != UNKNOWN && !(h->fp == 2 * WORD && h->saved == h->fp)) {
+		rule.cfa = OP_CFA_SP;
+		rule.cfa_off = h->sp;
+		return h->sp >= WORD ? rule : p->none;
+	}
+	if (h->fp != UNKNOWN) {
+		rule.cfa = OP_CFA_FP;
+		rule.cfa_off = h->fp;
+		return rule;
+	}
+	if (h->slot != UNKNOWN && h->slot <= INT16_MAX && h->slot_holds >= 0 &&
+	    h->slot_holds <= INT16_MAX) {
+		rule.cfa = OP_CFA_DEREF_SP;
+		rule.cfa_off =
+			(int32_t)((uint32_t)h->slot | (uint32_t)h->slot_holds << 16);
+		return rule;
+	}
+	return p->none;
+}
+
+static bool is_aligned(const struct pass *p, size_t off)
+{
+	return (off + p->phase) % ALIGNMENT == 0;
+}
+
+/* ---- jumps ---- */
+
+static struct target *find_target(struct pass *p, size_t off, bool add)
+{
+	uint32_t hash = (uint32_t)off * 2654435761u;
+	uint32_t i;
+
+	for (i = 0; i < TARGET_PROBES; i++) {
+		struct target *t = &p->target[((hash >> 16) + i) & (TARGET_SLOTS - 1)];
+
+		/* of an earlier function, or passed */
+		if (t->function != p->function || t->off < p->start) {
+			if (add)
+				return t;
+			continue;
+		}
+		if (t->off == off)
+			return t;
+	}
+	return NULL;
+}
+
+static bool is_entry(const struct height *h)
+{
+	return h->sp == WORD && !h->saved && h->fp == UNKNOWN;
+}
+
+/* The instruction that ends at @end jumps with what holds now. */
+static void jump(struct pass *p, size_t end, int64_t distance)
+{
+	int64_t to = (int64_t)end + distance;
+	struct target *t;
+
+	if (to < (int64_t)p->start || to >= (int64_t)p->len ||
+	    distance > (is_entry(&p->now) ? FAR : JUMP_MAX))
+		return;
+	t = find_target(p, (size_t)to, true);
+	if (t && (t->function != p->function || t->off != (uint32_t)to ||
+		  (t->weak && !p->weak)))
+		*t = (struct target){ p->function, (uint32_t)to, p->weak, p->now };
+	if ((size_t)to > p->reach)
+		p->reach = (size_t)to;
+	if (p->reach > p->reach_all)
+		p->reach_all = p->reach;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What may be direct calls within the code, wherever instructions begin. */
+static int find_calls(struct pass *p)
+{
+	const uint8_t *at = p->code;
+	const uint8_t *end = p->code + p->len;
+
+	while (end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4)))) {
+		int32_t distance;
+		int64_t to;
+
+		memcpy(&distance, ++at, sizeof(distance));
+		to = at + sizeof(distance) - p->code + (int64_t)distance;
+		if (to < 0 || to >= (int64_t)p->len)
+			continue;
+		if (op_vec_reserve(&p->calls, 1) < 0)
+			return -ENOMEM;
+		p->calls.data[p->calls.len++] = (uint32_t)to;
+	}
+	if (p->calls.len)
+		qsort(p->calls.data, p->calls.len, sizeof(*p->calls.data), compare);
+	return 0;
+}
+
+static bool is_called(const struct pass *p, size_t off)
+{
+	uint32_t key = (uint32_t)off;
+
+	return p->calls.len &&
+	       bsearch(&key, p->calls.data, p->calls.len, sizeof(key), compare);
+}
+
+/* ---- functions ---- */
+
+static int add_row(struct pass *p, size_t off, struct op_rule rule)
+{
+	if (p->rows.len &&
+	    !memcmp(&p->rows.data[p->rows.len - 1].rule, &rule, sizeof(rule)))
+		return 0;
+	if (op_vec_reserve(&p->rows, 1) < 0)
+		return -ENOMEM;
+	p->rows.data[p->rows.len++] = (struct row){ (uint32_t)off, rule };
+	return 0;
+}
+
+static bool ends_flow(const struct op_insn *i)
+{
+	return i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_FAR ||
+	       i->kind == OP_INSN_RETURN || i->kind == OP_INSN_TRAP;
+}
+
+/* Where code goes on behind what does nothing. */
+static size_t skip_padding(const struct pass *p, size_t at)
+{
+	struct op_insn i;
+
+	while (at < p->len && !is_called(p, at)) {
+		if (p->code[at] == INT3 || !p->code[at]) {
+			at++;
+			continue;
+		}
+		if (!op_insn_read(p->code + at, p->len - at, &i) || i.kind != OP_INSN_PAD)
+			break;
+		at += i.len;
+	}
+	return at < p->len ? at : p->len;
+}
+
+/*
+ * Flow does not come to @off from above, where @last stands, but for padding. Does a
+ * function begin here? If not, what holds is what jumps bring; or, where no jump is known
+ * yet, what held before.
+ */
+static bool begins_function(struct pass *p, size_t off, bool padded,
+			    const struct op_insn *last)
+{
+	const struct target *t = find_target(p, off, false);
+	bool returned = last->kind == OP_INSN_RETURN || last->kind == OP_INSN_TRAP;
+
+	if (t)
+		p->now = t->height;
+	p->weak = !t || t->weak;
+	p->dead = false;
+	if (is_called(p, off))
+		return true;
+	if (t && !is_entry(&t->height))
+		goto within;
+	/* What follows a jump through a table is one of its targets. */
+	if (off > p->reach && last->kind != OP_INSN_JUMP_FAR)
+		return true;
+	if ((t || returned || is_entry(&p->now)) &&
+	    (off > p->reach || (padded && is_aligned(p, off))))
+		return true;
+within:
+	p->guessed |= p->weak;
+	return false;
+}
+
+/* A return with words still pushed: something was not understood. */
+static bool is_unbalanced(const struct pass *p, const struct op_insn *i)
+{
+	return i->kind == OP_INSN_RETURN && (p->now.sp != WORD || p->now.saved);
+}
+
+/* What holds at @off was not known for sure: a jump to it may know better. */
+static void strengthen(struct pass *p, size_t off)
+{
+	const struct target *t = find_target(p, off, false);
+
+	if (!t || t->weak)
+		return;
+	p->now = t->height;
+	p->weak = false;
+}
+
+/* The next instruction, and what it changes. Returns its length; 0: there is none. */
+static size_t step(struct pass *p, size_t at, struct op_insn *i)
+{
+	size_t len = op_insn_read(p->code + at, p->len - at, i);
+
+	if (!len)
+		return 0;
+	p->bad |= is_unbalanced(p, i);
+	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
+		jump(p, at + len, i->value);
+	apply(&p->now, i);
+	p->dead = ends_flow(i);
+	return len;
+}
+
+/* Read the function at p->start. Returns where it ends, or NO_MEMORY. */
+static size_t read_function(struct pass *p)
+{
+	struct op_insn i = { 0 };
+	size_t at = p->start;
+	bool called = false;
+	bool padded = false;
+	size_t len;
+
+	p->now = ENTRY;
+	p->reach = at;
+	p->dead = p->weak = p->guessed = p->bad = p->broken = false;
+	p->rows.len = 0;
+	while (at < p->len && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+		size_t to = p->dead ? skip_padding(p, at) : at;
+
+		if (to == p->len || (p->dead && begins_function(p, to, to > at, &i)))
+			return to;
+		at = to;
+		if (called && at > p->reach &&
+		    (is_called(p, at) ||
+		     (p->split && is_aligned(p, at) && (padded || p->split > 1))))
+			return at; /* the call did not return */
+		if (p->weak)
+			strengthen(p, at);
+		if (add_row(p, at, rule_of(p, &p->now)) < 0)
+			return NO_MEMORY;
+		len = step(p, at, &i);
+		if (!len) {
+			p->broken = p->bad = true;
+			break;
+		}
+		padded = i.kind == OP_INSN_PAD;
+		if (!padded)
+			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
+		at += len;
+	}
+	return at;
+}
+
+/* Where code may go on behind data: where functions are aligned and padded. */
+static size_t skip_data(const struct pass *p, size_t at)
+{
+	do {
+		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
+	} while (at < p->len && !is_called(p, at) && p->code[at - 1] != RET &&
+		 p->code[at - 1] != INT3 && p->code[at - 1] != NOP && p->code[at - 1]);
+	return at < p->len ? skip_padding(p, at) : p->len;
+}
+
+static int give(const struct pass *p, op_heights_fn fn, void *data)
+{
+	size_t i;
+	int r = 0;
+
+	if (p->bad)
+		return fn(data, p->start, p->none);
+	for (i = 0; i < p->rows.len && r >= 0; i++)
+		r = fn(data, p->rows.data[i].off, p->rows.data[i].rule);
+	return r;
+}
+
+/* And once more where not all jumps were known yet that lead back. */
+static size_t read_twice(struct pass *p)
+{
+	size_t end = read_function(p);
+
+	return end != NO_MEMORY && p->guessed ? read_function(p) : end;
+}
+
+static int read_all(struct pass *p, op_heights_fn fn, void *data)
+{
+	int r = find_calls(p);
+
+	if (r == 0)
+		r = fn(data, 0, p->none);
+	p->start = skip_padding(p, 0);
+	while (r >= 0 && p->start < p->len) {
+		size_t end = 0;
+
+		if (p->start > p->reach_all)
+			p->function++; /* no jump leads over here */
+		for (p->split = 0; p->split <= 2; p->split++) {
+			end = read_twice(p);
+			if (end == NO_MEMORY || !p->bad)
+				break;
+			p->function++; /* its jumps say nothing */
+		}
+		if (end == NO_MEMORY)
+			return -ENOMEM;
+		r = give(p, fn, data);
+		p->start = p->broken ? skip_data(p, end) : end;
+	}
+	return r < 0 ? r : 0;
+}
+
+int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
+		    op_heights_fn fn, void *data)
+{
+	struct pass p = {
+		.code = code, .len = len, .phase = addr % ALIGNMENT, .none = none
+	};
+	int r;
+
+	if (len > UINT32_MAX)
+		return 0;
+	p.target = calloc(TARGET_SLOTS, sizeof(*p.target));
+	r = p.target ? read_all(&p, fn, data) : -ENOMEM;
+	free(p.target);
+	op_vec_clear(&p.calls);
+	op_vec_clear(&p.rows);
+	return r;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as x86-64 code that nothing describes. */
+#include <stdlib.h>
+
+#include "unwind/code/heights.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+	size_t rows;
+	size_t last;
+	size_t size;
+};
+
+static int on_rule(void *data, size_t off, struct op_rule rule)
+{
+	struct seen *seen = data;
+
+	if (off >= seen->size || (seen->rows && off < seen->last))
+		abort();
+	if (rule.cfa == OP_CFA_SP && rule.cfa_off < 8)
+		abort();
+	if (rule.cfa != OP_CFA_INVALID && !(rule.save & OP_SAVE_CHECK))
+		abort();
+	seen->last = off;
+	seen->rows++;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct op_rule none = { .cfa = OP_CFA_INVALID };
+	struct seen seen = { .size = size };
+
+	if (size && op_heights_read(data, size, size, none, on_rule, &seen) == 0 &&
+	    !seen.rows)
+		abort();
+	return 0;
+}
