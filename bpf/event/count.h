@@ -7,10 +7,14 @@
 #include "bpf/platform/maps.h"
 #include "bpf/walk/unwind.h"
 
-static __always_inline void op_count(__u32 event, __u32 counter)
+/* This CPU's counters of a kind, or NULL. */
+static __always_inline struct op_counts *op_counts_of(__u32 event)
 {
-	struct op_counts *counts = bpf_map_lookup_elem(&op_counters, &event);
+	return bpf_map_lookup_elem(&op_counters, &event);
+}
 
+static __always_inline void op_count_in(struct op_counts *counts, __u32 counter)
+{
 	op_platform_bound(counter);
 	if (counts && counter < OP_COUNTERS)
 		counts->value[counter] += 1;
@@ -26,20 +30,25 @@ static __always_inline void op_count_set(__u32 event, __u32 counter, __u64 value
 		counts->value[counter] = value;
 }
 
-static __always_inline void op_count_end(__u32 event, __u32 end)
+static __always_inline void op_count(__u32 event, __u32 counter)
+{
+	op_count_in(op_counts_of(event), counter);
+}
+
+static __always_inline void op_count_end(struct op_counts *counts, __u32 end)
 {
 	if (end == OP_END_UNKNOWN)
-		op_count(event, OP_COUNT_UNKNOWN);
+		op_count_in(counts, OP_COUNT_UNKNOWN);
 	else if (end == OP_END_NO_TABLE)
-		op_count(event, OP_COUNT_NO_TABLE);
+		op_count_in(counts, OP_COUNT_NO_TABLE);
 	else if (end == OP_END_COMPLETE)
-		op_count(event, OP_COUNT_COMPLETE);
+		op_count_in(counts, OP_COUNT_COMPLETE);
 	else if (end == OP_END_TRUNCATED)
-		op_count(event, OP_COUNT_TRUNCATED);
+		op_count_in(counts, OP_COUNT_TRUNCATED);
 	if (end < OP_ERROR_FIRST || end >= OP_ERROR_LIMIT)
 		return;
-	op_count(event, OP_COUNT_BROKEN);
-	op_count(event, OP_COUNT_ERRORS + end - OP_ERROR_FIRST);
+	op_count_in(counts, OP_COUNT_BROKEN);
+	op_count_in(counts, OP_COUNT_ERRORS + end - OP_ERROR_FIRST);
 }
 
 /* Flags for a record about to go into the ring: wake user space where much is waiting. */

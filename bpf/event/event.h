@@ -21,24 +21,24 @@
  * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
  * whose stacks are announced once a window and then named, and never copied. Returns its
  * slot, where the record says who runs; or NULL where it is not wanted, and counted.
- * *@ret_filtered: it was the filter.
+ * *@ret_filtered: it was the filter. @counts: those of the kind.
  */
-static __always_inline struct op_slot *op_event_enter(__u32 event, bool named,
-						      bool *ret_filtered)
+static __always_inline struct op_slot *
+op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
 {
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
 
 	*ret_filtered = false;
 	if (!slot) {
-		op_count(event, OP_COUNT_NESTED);
+		op_count_in(counts, OP_COUNT_NESTED);
 		return NULL;
 	}
 	r = &slot->record;
 	r->time_ns = bpf_ktime_get_ns();
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) || !op_filter_keeps(slot)) {
-		op_count(event, OP_COUNT_FILTERED);
+		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);
 		*ret_filtered = true;
 		return NULL;
@@ -61,16 +61,16 @@ static __always_inline struct op_slot *op_event_enter(__u32 event, bool named,
 /* The same of an event that is not counted yet. */
 static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 {
+	struct op_counts *counts = op_counts_of(event);
 	bool filtered;
 
-	op_count(event, OP_COUNT_TAKEN);
-	return op_event_enter(event, named, &filtered);
+	op_count_in(counts, OP_COUNT_TAKEN);
+	return op_event_enter(counts, event, named, &filtered);
 }
 
 /* Prepare the walk: what is known of the process. Returns why there is none, or
  * OP_END_COMPLETE where it may begin. */
-static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
-					     struct task_struct *task)
+static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_process_key *key;
@@ -80,7 +80,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
 
 	if (!op_settings.user_stacks)
 		return OP_END_OFF;
-	if ((BPF_CORE_READ(task, flags) & PF_KTHREAD) || !BPF_CORE_READ(task, mm))
+	if ((OP_CURRENT(flags) & PF_KTHREAD) || !OP_CURRENT(mm))
 		return OP_END_NO_USER;
 	if (!slot->registers.sp)
 		return OP_ERROR_native_compat;
@@ -88,7 +88,7 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot,
 	u->sp = slot->registers.sp;
 	u->fp = slot->registers.fp;
 	u->lr = slot->registers.lr;
-	bpf_probe_read_kernel(u->reg, sizeof(u->reg), slot->registers.reg);
+	__builtin_memcpy(u->reg, slot->registers.reg, OP_ARCH_REGS * sizeof(u->reg[0]));
 	u->max_frames = op_settings.max_frames;
 	u->thread_pointer = slot->registers.thread_pointer;
 	u->task_size = slot->registers.task_size;
@@ -135,7 +135,7 @@ static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
 	struct op_unwind *u = &slot->unwind;
 	long kernel_bytes = 0;
 
-	slot->registers.thread_pointer = op_task_thread_pointer(task);
+	slot->registers.thread_pointer = op_task_thread_pointer();
 	if (in_kernel && op_settings.kernel_stacks)
 		kernel_bytes =
 			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
@@ -145,7 +145,7 @@ static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
 	u->words = u->words_user = slot->record.kernel_count;
 	u->frames = 0;
 	u->end_pc = 0;
-	u->end = (__u16)op_prepare_walk(slot, task);
+	u->end = (__u16)op_prepare_walk(slot);
 	if (u->end == OP_END_COMPLETE && whole) {
 		u->end = OP_END_TRUNCATED;
 		op_walk_whole(slot);

@@ -116,11 +116,16 @@ __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 numbe
 static __always_inline bool op_filter_keeps(const struct op_slot *slot)
 {
 	struct op_control *control = op_control();
-	__u32 active = control ? control->filter_active & 1 : 0;
-	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
-	__u32 count = filter ? filter->count : 0;
+	__u32 active = control ? control->filter_active : 0;
+	struct op_filter *filter;
+	__u32 count;
 	__u32 i;
 
+	if (active & OP_FILTER_EMPTY)
+		return true;
+	active &= 1;
+	filter = bpf_map_lookup_elem(&op_filters, &active);
+	count = filter ? filter->count : 0;
 	if (!count)
 		return true;
 	for (i = 0; i < OP_FILTER_RULES && i < count; i++) {

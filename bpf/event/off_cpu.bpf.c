@@ -37,7 +37,8 @@ static __always_inline int op_off(void *ctx, bool whole)
 
 	if (!cpu)
 		return 0;
-	slot = op_event_enter(OP_EVENT_OFF_CPU, false, &filtered);
+	slot = op_event_enter(op_counts_of(OP_EVENT_OFF_CPU), OP_EVENT_OFF_CPU, false,
+			      &filtered);
 	if (!slot) {
 		if (filtered)
 			op_off_mute(cpu);

@@ -7,6 +7,7 @@
 #include "bpf/event/named.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/task.h"
+#include "bpf/walk/registers.h"
 
 enum {
 	OP_PAGE_BYTES = 4096,
@@ -23,7 +24,7 @@ _Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_registers) +
 	       "a slot's words take it all");
 
 /* Send the slot's record with its words. */
-static __always_inline void op_send_sample(struct op_slot *slot)
+static __always_inline void op_send_sample(struct op_slot *slot, struct op_counts *counts)
 {
 	struct op_unwind *u = &slot->unwind;
 	struct op_record *r = &slot->record;
@@ -45,9 +46,9 @@ static __always_inline void op_send_sample(struct op_slot *slot)
 	r->header.type = OP_RECORD_SAMPLE;
 	r->header.version = OP_RECORD_VERSION;
 	r->header.bytes = bytes;
-	op_count(r->event, bpf_ringbuf_output(&op_ring, r, bytes, flags)
-				   ? OP_COUNT_RING_FULL
-				   : OP_COUNT_OUTPUT);
+	op_count_in(counts, bpf_ringbuf_output(&op_ring, r, bytes, flags)
+				    ? OP_COUNT_RING_FULL
+				    : OP_COUNT_OUTPUT);
 }
 
 /* May this process have its stack copied once more? */
@@ -92,7 +93,7 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	slot->registers.sp = u->sp;
 	slot->registers.fp = u->fp;
 	slot->registers.lr = u->lr;
-	bpf_probe_read_kernel(slot->registers.reg, sizeof(slot->registers.reg), u->reg);
+	__builtin_memcpy(slot->registers.reg, u->reg, OP_ARCH_REGS * sizeof(u->reg[0]));
 	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
 }
 
@@ -151,8 +152,8 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 	return op_task_in_exec(op_current_task());
 }
 
-/* The walk ended, or never began: complete the record, send it and release the slot. */
-static __always_inline int op_finish(struct op_slot *slot)
+/* The walk has not come to the outermost frame: is it to go on in user space? */
+static __always_inline void op_finish_incomplete(struct op_slot *slot)
 {
 	struct op_unwind *u = &slot->unwind;
 
@@ -173,11 +174,21 @@ static __always_inline int op_finish(struct op_slot *slot)
 		u->words = u->words_user;
 		u->frames = 0;
 	}
-	op_count_end(slot->record.event, u->end);
+}
+
+/* The walk ended, or never began: complete the record, send it and release the slot. */
+static __always_inline int op_finish(struct op_slot *slot)
+{
+	struct op_counts *counts = op_counts_of(slot->record.event);
+	struct op_unwind *u = &slot->unwind;
+
+	if (u->end != OP_END_COMPLETE)
+		op_finish_incomplete(slot);
+	op_count_end(counts, u->end);
 	if (slot->named)
 		op_send_named(slot);
 	else
-		op_send_sample(slot);
+		op_send_sample(slot, counts);
 	op_slot_release(slot);
 	return 0;
 }

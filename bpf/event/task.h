@@ -20,6 +20,13 @@ static __always_inline struct task_struct *op_current_task(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
+/* A field of the current task: loaded directly where the kernel gives a typed pointer. */
+#define OP_CURRENT(field)                                                                \
+	(bpf_core_enum_value_exists(enum bpf_func_id___probe,                            \
+				    BPF_FUNC_get_current_task_btf___probe)               \
+		 ? bpf_get_current_task_btf()->field                                     \
+		 : BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), field))
+
 static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)
 {
 	return (struct upid *)((char *)pid + bpf_core_field_offset(struct pid, numbers) +
@@ -85,7 +92,10 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 		control->pid_level = level;
 	}
 	*ret_tid = op_pid_at(BPF_CORE_READ(task, thread_pid), level);
-	*ret_pid = op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), level);
+	*ret_pid = *ret_tid;
+	if ((__u32)(both >> 32) != (__u32)both)
+		*ret_pid =
+			op_pid_at(BPF_CORE_READ(task, group_leader, thread_pid), level);
 	return *ret_pid != 0;
 }
 

@@ -119,7 +119,8 @@ enum op_save {
  */
 enum {
 	OP_SAVE_MASK = 7,
-	OP_SAVE_CHECK = 8, /* x86-64: read from the code; what it leads to is to be checked */
+	OP_SAVE_CHECK =
+		8, /* x86-64: read from the code; what it leads to is to be checked */
 	OP_SAVE_KEPT_SHIFT = 4,
 	OP_SAVE_KEPT_SAME = 15,
 };
@@ -429,6 +430,7 @@ struct op_counts {
 
 enum {
 	OP_INTERPRETERS_MAX = 16,
+	OP_FILTER_EMPTY = 2, /* the filter has no rules, and need not be looked at */
 };
 
 /* How the base name of an interpreter's file begins: `bytes` where `mask` is set. */
@@ -440,7 +442,7 @@ struct op_interpreter {
 /* What user space sets and the programs read while they run, and the other way round. Each
  * is one aligned word. */
 struct op_control {
-	__u32 filter_active; /* which of op_filters is in force */
+	__u32 filter_active; /* which of op_filters is in force, and OP_FILTER_EMPTY */
 	__u32 window;	 /* grows: stacks announced under another number are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not learnt yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
@@ -452,8 +454,13 @@ struct op_settings {
 	__u64 wakeup_bytes; /* of the ring, waiting, that wake user space */
 	__u64 hash_seed;
 	__u32 max_frames;
-	__u32 slots;  /* walks that may be under way on one CPU, 1 to OP_SLOTS_MAX */
-	__u32 detail; /* op_record.detail of this entry's samples */
+	/* Slots that are for programs of this type: walks of them that may be under way on
+	 * one CPU, 1 to OP_SLOTS_MAX; the number of the first; and whether it is one, for
+	 * programs that never interrupt each other. */
+	__u32 slots;
+	__u32 slot_first;
+	__u32 slot_alone;
+	__u32 detail;	     /* op_record.detail of this entry's samples */
 	__u32 pid_namespace; /* the profiler's, by its inode; 0: the first one */
 	__u8 kernel_stacks;
 	__u8 user_stacks;

@@ -42,7 +42,7 @@ struct {
 /* Slots for walks on each CPU: 20 KiB a slot and CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1); /* * op_settings.slots */
+	__uint(max_entries, 1); /* * by the kinds there are */
 	__type(key, __u32);
 	__type(value, struct op_slot);
 } op_slots SEC(".maps");

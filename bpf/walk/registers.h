@@ -5,6 +5,8 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/event/task.h"
+
 enum {
 	/* THREAD_SIZE of kernels before 5.15, which lack bpf_task_pt_regs() */
 	OP_THREAD_BYTES = 16384,

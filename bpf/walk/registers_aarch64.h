@@ -7,11 +7,12 @@ enum {
 	OP_PSR_MODE_MASK = 0xf,	    /* of pstate; 0: EL0, user */
 	OP_PSR_MODE32 = 1 << 4,	    /* a 32-bit process */
 	OP_ARM64_GENERAL_REGS = 29, /* x0 to x28 */
+	OP_ARCH_REGS = 32,	    /* of op_registers.reg that there are */
 };
 
-static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
+static __always_inline __u64 op_task_thread_pointer(void)
 {
-	return BPF_CORE_READ(task, thread.uw.tp_value);
+	return OP_CURRENT(thread.uw.tp_value);
 }
 
 /*

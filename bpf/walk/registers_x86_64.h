@@ -5,6 +5,7 @@
 
 enum {
 	OP_USER_CS = 0x33, /* __USER_CS: 64-bit code */
+	OP_ARCH_REGS = 16, /* of op_registers.reg that there are */
 };
 
 /* struct pt_regs as asm/ptrace.h gives it to user space. */
@@ -13,9 +14,9 @@ struct op_x86_regs {
 	__u64 orig_ax, ip, cs, flags, sp, ss;
 };
 
-static __always_inline __u64 op_task_thread_pointer(struct task_struct *task)
+static __always_inline __u64 op_task_thread_pointer(void)
 {
-	return BPF_CORE_READ(task, thread.fsbase);
+	return OP_CURRENT(thread.fsbase);
 }
 
 static __always_inline void op_copy_registers(const struct op_x86_regs *regs,

@@ -97,7 +97,7 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
 {
 	const char *rules = filter ? (const char *)filter->rules : NULL;
 	struct op_filter kernel = { 0 };
-	uint32_t next = !c->control->filter_active;
+	uint32_t next = !(c->control->filter_active & 1);
 	uint32_t i;
 	int r;
 
@@ -120,6 +120,8 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *fi
 		return op_fail(c->log, r,
 			       "the filter could not be given to the kernel: %s",
 			       strerror(-r));
+	if (!kernel.count)
+		next |= OP_FILTER_EMPTY;
 	/* one word: each tick sees the old filter or the new one, whole */
 	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
 	return 0;

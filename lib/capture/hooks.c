@@ -90,6 +90,7 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 {
 	const struct op_object_source source = { kind->name, kind->object };
+	const struct op_settings settings = op_loader_settings(c, kind->program_type);
 	char name[PROGRAM_NAME_BYTES];
 	struct op_kind_sizes sizes;
 	struct bpf_object *object;
@@ -98,7 +99,7 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	int r = op_walkers_need(c, kind->program_type, &walkers);
 
 	if (r == 0)
-		r = op_object_open(c, &source, &c->settings, walkers, &object);
+		r = op_object_open(c, &source, &settings, walkers, &object);
 	if (r < 0)
 		return r;
 	sizes_of(c, &sizes);

@@ -109,7 +109,6 @@ static void set_settings(struct op_capture *c)
 {
 	uint64_t flags = c->config.flags;
 	struct op_settings *s = &c->settings;
-	uint32_t i;
 
 	s->max_frames = c->config.max_frames;
 	s->kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
@@ -122,8 +121,29 @@ static void set_settings(struct op_capture *c)
 	s->event_budget = OP_MAX(
 		c->config.off_cpu_samples / (uint32_t)libbpf_num_possible_cpus(), 1U);
 	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
+}
+
+/* Programs of perf events do not run inside each other: they have one slot, the first. The
+ * other types' come after it. */
+static uint32_t count_slots(void)
+{
+	uint32_t others = 0;
+	uint32_t i;
+
 	for (i = 0; i < OP_KINDS; i++)
-		s->slots = OP_MAX(s->slots, op_kinds()[i]->slots);
+		if (op_kinds()[i]->program_type != BPF_PROG_TYPE_PERF_EVENT)
+			others = OP_MAX(others, op_kinds()[i]->slots);
+	return 1 + others;
+}
+
+struct op_settings op_loader_settings(const struct op_capture *c, uint32_t program_type)
+{
+	struct op_settings s = c->settings;
+
+	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
+	s.slot_first = s.slot_alone ? 0 : 1;
+	s.slots = s.slot_alone ? 1 : OP_MAX(count_slots(), 2U) - 1;
+	return s;
 }
 
 /* The types that @source names, opened only for that. */
@@ -188,7 +208,7 @@ static int load_base(struct op_capture *c)
 	if (r == 0)
 		r = set_max(object, OP_MAP_RING, op_loader_ring_bytes(c));
 	if (r == 0)
-		r = set_max(object, OP_MAP_SLOTS, c->settings.slots);
+		r = set_max(object, OP_MAP_SLOTS, count_slots());
 	if (r == 0)
 		r = set_max(object, OP_MAP_COUNTERS, OP_KINDS);
 	if (r == 0)
@@ -271,6 +291,7 @@ static int open_all(struct op_capture *c, const char *types_path)
 	if (r < 0)
 		return r;
 	c->control = memory;
+	c->control->filter_active = OP_FILTER_EMPTY;
 	name_interpreters(c->control);
 	return load_kinds(c);
 }

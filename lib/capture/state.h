@@ -145,6 +145,8 @@ void op_slabs_close(struct op_capture *c);
 int op_loader_open(struct op_capture *c);
 void op_loader_close(struct op_capture *c);
 uint32_t op_loader_ring_bytes(const struct op_capture *c);
+/* The settings of an entry or a walker of @program_type. */
+struct op_settings op_loader_settings(const struct op_capture *c, uint32_t program_type);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);
 

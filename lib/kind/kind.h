@@ -74,7 +74,8 @@ struct op_kind {
 	/* The kernel's side: an object with the programs op_NAME and op_NAME_whole. */
 	const void *(*object)(size_t *ret_len);
 	uint32_t program_type; /* enum bpf_prog_type */
-	uint32_t slots;	       /* walks of it that may be under way on a CPU at once */
+	/* Walks of it that may be under way on a CPU at once; of perf events it is one. */
+	uint32_t slots;
 	/*
 	 * Either hooks, at most OP_KIND_PROGRAMS_MAX, attached in this order: their programs
 	 * share the maps of one object, which size() prepares, and ask for interrupts by

@@ -32,6 +32,7 @@ static __always_inline void use_slot(__u64 mark, int reads)
 {
 	struct test_slots *counts = counts_of();
 	struct op_slot *slot = op_slot_take();
+	struct op_slot *other;
 	int i;
 
 	if (!counts)
@@ -43,6 +44,9 @@ static __always_inline void use_slot(__u64 mark, int reads)
 	counts->taken++;
 	if (slot->depth > 1)
 		counts->nested++;
+	other = op_slot_at(!slot->number);
+	if (other && other->users)
+		counts->beside++;
 	slot->record.value = mark;
 	for (i = 0; i < reads; i++)
 		(void)bpf_ktime_get_ns();

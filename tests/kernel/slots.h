@@ -6,6 +6,7 @@
 struct test_slots {
 	__u64 taken;
 	__u64 nested;	   /* of them, while the task had one already */
+	__u64 beside;	   /* of them, while the CPU's other slot was in use */
 	__u64 none;	   /* all were in use */
 	__u64 overwritten; /* somebody else used ours */
 	__u64 not_found;   /* the deepest slot of the task was not ours */

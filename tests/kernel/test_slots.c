@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots of walks: a program that a clock tick interrupts keeps its slot, and the tick gets
- * one of its own. With a single slot the tick would be lost.
+ * one of its own. With a single slot the tick would be lost. Where each type of program has
+ * its own slots the tick finds its slot free, whatever it interrupts.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -67,6 +68,7 @@ static struct test_slots sum(const struct slots_test *skel)
 	for (i = 0; i < cpus; i++) {
 		all.taken += each[i].taken;
 		all.nested += each[i].nested;
+		all.beside += each[i].beside;
 		all.none += each[i].none;
 		all.overwritten += each[i].overwritten;
 		all.not_found += each[i].not_found;
@@ -75,47 +77,76 @@ static struct test_slots sum(const struct slots_test *skel)
 	return all;
 }
 
-/* Both programs for a while, with @slots on each CPU. */
-static struct test_slots run(uint32_t slots)
+/* The programs over @slots slots on each CPU, those of them theirs that @own says; maps are
+ * those of @shared, if any. */
+static struct slots_test *load(uint32_t slots, const struct op_settings *own,
+			       const struct slots_test *shared)
+{
+	struct slots_test *skel = slots_test__open();
+	struct op_settings *settings;
+
+	CHECK(skel);
+	settings = &skel->rodata_set->op_settings;
+	settings->slots = own->slots;
+	settings->slot_first = own->slot_first;
+	settings->slot_alone = own->slot_alone;
+	CHECK_OK(bpf_map__set_max_entries(skel->maps.op_slots, slots));
+	CHECK_OK(bpf_map__set_max_entries(skel->maps.op_ring, 4096));
+	if (shared) {
+		CHECK_OK(bpf_map__reuse_fd(skel->maps.op_slots,
+					   bpf_map__fd(shared->maps.op_slots)));
+		CHECK_OK(bpf_map__reuse_fd(skel->maps.test_counts,
+					   bpf_map__fd(shared->maps.test_counts)));
+	}
+	if (slots_test__load(skel) < 0)
+		SKIP("the programs cannot be loaded here");
+	return skel;
+}
+
+/* The walk of @calls and the tick of @ticks for a while. Both are closed. */
+static struct test_slots run(struct slots_test *calls, struct slots_test *ticks)
 {
 	struct timespec span = { .tv_nsec = RUN_MS * 1000000L };
-	struct slots_test *skel = slots_test__open();
-	int ticks[CPUS_MAX];
+	int fd[CPUS_MAX];
 	int cpus = libbpf_num_possible_cpus();
 	struct test_slots got;
 	struct bpf_link *link;
 	pid_t pid = call();
 	int i;
 
-	CHECK(skel);
-	skel->rodata_set->op_settings.slots = slots;
-	CHECK_OK(bpf_map__set_max_entries(skel->maps.op_slots, slots));
-	CHECK_OK(bpf_map__set_max_entries(skel->maps.op_ring, 4096));
-	if (slots_test__load(skel) < 0)
-		SKIP("the programs cannot be loaded here");
-	link = bpf_program__attach(skel->progs.test_call);
+	link = bpf_program__attach(calls->progs.test_call);
 	CHECK(link);
 	for (i = 0; i < cpus && i < CPUS_MAX; i++)
-		ticks[i] = tick(i, bpf_program__fd(skel->progs.test_tick));
+		fd[i] = tick(i, bpf_program__fd(ticks->progs.test_tick));
 	(void)nanosleep(&span, NULL);
 	while (i-- > 0)
-		(void)close(ticks[i]);
+		(void)close(fd[i]);
 	CHECK_OK(bpf_link__destroy(link));
-	got = sum(skel);
-	slots_test__destroy(skel);
+	got = sum(calls);
+	if (ticks != calls)
+		slots_test__destroy(ticks);
+	slots_test__destroy(calls);
 	CHECK_OK(kill(pid, SIGKILL));
 	CHECK_INT(waitpid(pid, NULL, 0), pid);
-	printf("  %u slots: %llu taken, %llu nested, %llu without\n", slots,
+	printf("  %llu taken, %llu nested, %llu beside another, %llu without\n",
 	       (unsigned long long)got.taken, (unsigned long long)got.nested,
-	       (unsigned long long)got.none);
+	       (unsigned long long)got.beside, (unsigned long long)got.none);
 	CHECK_INT(got.overwritten, 0);
 	CHECK_INT(got.not_found, 0);
 	return got;
 }
 
+static struct test_slots run_shared(uint32_t slots)
+{
+	const struct op_settings all = { .slots = slots };
+	struct slots_test *skel = load(slots, &all, NULL);
+
+	return run(skel, skel);
+}
+
 static void test_a_tick_in_a_walk_has_its_own(void)
 {
-	struct test_slots got = run(2);
+	struct test_slots got = run_shared(2);
 
 	CHECK(got.nested > 0);
 	CHECK_INT(got.none, 0);
@@ -123,11 +154,24 @@ static void test_a_tick_in_a_walk_has_its_own(void)
 
 static void test_one_slot_loses_the_tick(void)
 {
-	struct test_slots got = run(1);
+	struct test_slots got = run_shared(1);
 
 	CHECK_INT(got.nested, 0);
 	CHECK(got.none > 0);
 }
 
-TEST_MAIN({ "two", test_a_tick_in_a_walk_has_its_own },
+/* As the library has it: perf events the first, other types what comes after it. */
+static void test_each_type_has_its_own(void)
+{
+	const struct op_settings walk = { .slots = 1, .slot_first = 1 };
+	const struct op_settings tick = { .slots = 1, .slot_alone = 1 };
+	struct slots_test *calls = load(2, &walk, NULL);
+	struct test_slots got = run(calls, load(2, &tick, calls));
+
+	CHECK(got.beside > 0);
+	CHECK_INT(got.none, 0);
+}
+
+TEST_MAIN({ "own", test_each_type_has_its_own },
+	  { "two", test_a_tick_in_a_walk_has_its_own },
 	  { "one", test_one_slot_loses_the_tick })
