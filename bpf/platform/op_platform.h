@@ -9,6 +9,13 @@
  * verifier sees it on the very register used. */
 #define op_platform_bound(x) asm volatile("" : "+r"(x))
 
+/* Zero, which the verifier does not know. What a loop begins with at a known number has
+ * another range after each branch, and the verifier would follow all of them to the end. */
+static __always_inline __u64 op_platform_zero(struct op_unwind *u)
+{
+	return *(volatile __u64 *)&u->platform;
+}
+
 /* The slab with that number, OP_SLAB_BYTES long, or NULL. */
 static __always_inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 {

@@ -23,19 +23,18 @@ _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches al
 
 /*
  * One step of a binary search over `left` sorted items that begin at `found`: keeps the
- * half that holds the last item below @limit. The searches do not branch on what they
- * find: a mispredicted branch costs more than the loads, and the verifier would follow
- * each. They touch nothing outside of the items.
+ * half that holds the last item below @limit. It branches on what it finds: a processor goes
+ * on by the side it expects, and so loads the next item before it has compared this one.
+ * Without the branch each load waits for the one before (figures: docs/architecture.md). It
+ * touches nothing outside of the items.
  */
 #define OP_SEARCH_STEP(found, left, item, limit)                                         \
 	({                                                                               \
 		__u64 half = (left) >> 1;                                                \
 		__u64 at = (found) + half;                                               \
-		__u64 below = (__u64)(item) - (limit);                                   \
                                                                                          \
-		op_platform_bound(below); /* or the sign becomes a comparison */         \
-		below >>= 63;                                                            \
-		(found) += half * below;                                                 \
+		if ((__u64)(item) < (limit))                                             \
+			(found) = at;                                                    \
 		(left) -= half;                                                          \
 	})
 
@@ -46,7 +45,7 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	__u32 count = u->mapping_count;
 	__u32 base = (u->starts << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
 	__u64 left = count;
-	__u64 found = 0;
+	__u64 found = op_platform_zero(u);
 	__u64 last;
 	int i;
 
@@ -79,14 +78,19 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 
 #include "bpf/walk/guess.h"
 
-/* The runtime whose interpreter loop stands at ELF address @vaddr of the segment at byte
- * @off of @slab, or OP_RUNTIME_NONE. */
-static __always_inline __u32 op_loop_runtime(const __u8 *slab, __u32 off, __u64 vaddr)
+/* The runtime whose interpreter loop stands at ELF address @vaddr of u's segment, or
+ * OP_RUNTIME_NONE. */
+static __always_inline __u32 op_loop_runtime(struct op_unwind *u, __u64 vaddr)
 {
-	__u64 word = op_slab_u64(slab, off, 2);
+	__u32 off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	__u64 word = u->segment_loops;
 	__u32 runtime = (__u32)word;
+	const __u8 *slab;
 
 	if (!runtime || runtime >= OP_RUNTIME_MAX)
+		return OP_RUNTIME_NONE;
+	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
+	if (!slab)
 		return OP_RUNTIME_NONE;
 	if (vaddr >= op_slab_u64(slab, off, 3) && vaddr < op_slab_u64(slab, off, 4))
 		return runtime;
@@ -108,7 +112,7 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 	const __u8 *slab = op_platform_slab(u, rows >> OP_REF_SLAB_SHIFT);
 	__u32 base = (rows << OP_REF_SHIFT) & (OP_SLAB_BYTES - 1);
 	__u64 left = count;
-	__u64 found = 0;
+	__u64 found = op_platform_zero(u);
 	int i;
 
 	if (!slab || !count)
@@ -119,6 +123,24 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 	return op_slab_row(slab, base, (__u32)found);
 }
 
+/* Have the words of u's segment at hand. Returns false where there is no such slab. */
+static __always_inline bool op_read_segment(struct op_unwind *u)
+{
+	__u32 off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	const __u8 *slab;
+
+	if (u->segment_read == u->segment)
+		return true;
+	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
+	if (!slab)
+		return false;
+	u->segment_vaddr = op_slab_u64(slab, off, 0);
+	u->segment_pages = op_slab_u64(slab, off, 1); /* pages | page_count << 32 */
+	u->segment_loops = op_slab_u64(slab, off, 2); /* runtime | loop_count << 32 */
+	u->segment_read = u->segment;
+	return true;
+}
+
 /*
  * The unwind rule of process address @pc in u's mapping, and the runtime whose loop
  * stands there. Returns 0, or an error.
@@ -126,7 +148,6 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 					  struct op_rule *ret, __u32 *ret_runtime)
 {
-	const __u8 *slab;
 	const struct op_rule *rule;
 	__u64 vaddr = pc - u->bias;
 	__u64 pages;
@@ -140,13 +161,11 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
 	if (!u->segment)
 		return 0;
-	slab = op_platform_slab(u, u->segment >> OP_REF_SLAB_SHIFT);
-	if (!slab)
+	if (!op_read_segment(u))
 		return OP_ERROR_native_bad_slab;
-	off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
-	*ret_runtime = op_loop_runtime(slab, off, vaddr);
-	pages = op_slab_u64(slab, off, 1); /* pages | page_count << 32 */
-	page = (vaddr - op_slab_u64(slab, off, 0)) >> OP_PAGE_SHIFT;
+	*ret_runtime = op_loop_runtime(u, vaddr);
+	pages = u->segment_pages;
+	page = (vaddr - u->segment_vaddr) >> OP_PAGE_SHIFT;
 	if (!(pages >> 32))
 		return 0;
 	if (page >= pages >> 32)

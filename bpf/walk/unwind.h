@@ -24,7 +24,7 @@ enum {
 	OP_GUESSED_CALLER = 2,
 	OP_RUNTIME_BYTES = 256,
 	OP_RUNTIME_WORDS = 8,	  /* of state, for each runtime on the stack */
-	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk; a power of two */
+	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
 };
 
 /* What one runtime keeps from step to step. All zero at its first step of a walk. */
@@ -82,21 +82,29 @@ struct op_unwind {
 	op_ref segment;
 	__u32 map_flags;
 	__u32 heap_moved; /* the process went on since: code is as it was, the heap is not */
-
-	__u32 state_at; /* whose step runs: an index into state */
-	__u32 error;	/* of a runtime that has no state, or 0 */
-	struct op_runtime_state state[OP_RUNTIMES_ON_STACK];
-	__u32 guess_slot; /* of the stack, which the guess looks at next */
-	__u32 guess_else; /* 1 + the first with a return address of a call elsewhere, or 0 */
-	__u64 guess_fp;	 /* a word on the way that looks like a saved fp, or 0 */
-	__u32 guesses;	 /* of this walk */
-	__u32 kept_lost; /* reg[OP_ARCH_KEPT_REG] is not the frame's */
+	/* the words of segment `segment_read`, 0: none's */
+	__u64 segment_vaddr;
+	__u64 segment_pages;
+	__u64 segment_loops;
+	op_ref segment_read;
+	__u32 error;	    /* of a runtime that has no state, or 0 */
+	__u32 guesses;	    /* of this walk */
+	__u32 kept_lost;    /* reg[OP_ARCH_KEPT_REG] is not the frame's */
+	__u32 parked_count; /* of parked[] */
 	__u64 loop_cfa;	 /* of the native frame whose interpreter's frames are wanted */
-	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
-
 	__u64 window_at; /* address of window[0]; ~0: empty */
+	/* Of the runtime whose step ran last: in one place for all, so that steps need no
+	 * index. The others wait in parked[]. */
+	struct op_runtime_state state;
 	__u64 window[OP_WINDOW_BYTES / 8];
 	__u64 reg[OP_LEAF_REGS]; /* valid while exact; one is followed on */
+
+	/* What most walks do not touch. */
+	__u8 runtime_bytes[OP_RUNTIME_BYTES]; /* what a runtime's step reads into */
+	__u64 guess_fp;	  /* a word on the way that looks like a saved fp, or 0 */
+	__u32 guess_slot; /* of the stack, which the guess looks at next */
+	__u32 guess_else; /* 1 + the first with a return address of a call elsewhere, or 0 */
+	struct op_runtime_state parked[OP_RUNTIMES_ON_STACK - 1];
 };
 
 /*
@@ -123,39 +131,35 @@ struct op_slot {
 /* Make @u ready for the first step of a walk; its registers and process are set apart. */
 static __always_inline void op_walk_begin(struct op_unwind *u)
 {
-	int i;
-
 	u->exact = 1;
 	u->step = OP_STEP_NATIVE;
 	u->runtime_done = 0;
 	u->guessed = 0;
 	u->guesses = 0;
 	u->error = 0;
-	u->state_at = 0;
+	u->parked_count = 0;
 	u->map_start = u->map_end = 0;
+	u->segment_read = 0;
 	u->window_at = ~0ULL;
-	for (i = 0; i < OP_RUNTIMES_ON_STACK; i++)
-		u->state[i].instance = 0;
+	u->state.instance = 0;
+	u->state.error = 0;
 }
 
 /* The state of the runtime whose step runs. */
 static __always_inline struct op_runtime_state *op_state(struct op_unwind *u)
 {
-	__u32 at = u->state_at;
-
-	op_platform_bound(at);
-	return &u->state[at & (OP_RUNTIMES_ON_STACK - 1)];
+	return &u->state;
 }
 
 /* Why the stack is not whole though it has its outermost frame, or OP_END_COMPLETE. */
 static __always_inline __u32 op_missing_frames(struct op_unwind *u)
 {
-	__u32 error = u->error;
-	int i;
+	__u32 error = u->state.error ? u->state.error : u->error;
+	__u32 i;
 
-	for (i = OP_RUNTIMES_ON_STACK - 1; i >= 0; i--)
-		if (u->state[i].instance && u->state[i].error)
-			error = u->state[i].error;
+	for (i = 0; i < OP_RUNTIMES_ON_STACK - 1 && i < u->parked_count; i++)
+		if (u->parked[i].error)
+			error = u->parked[i].error;
 	return error;
 }
 
@@ -248,35 +252,54 @@ static __always_inline enum op_next op_leave_runtime(struct op_unwind *u, __u32 
 }
 
 /*
+ * Make the state of instance @instance the one at hand; the one that is goes to parked[].
+ * Returns false where there is no room for another.
+ */
+static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
+{
+	struct op_runtime_state next = { .instance = instance };
+	__u32 count = u->parked_count;
+	__u64 words;
+	__u32 i;
+
+	for (i = 0; i < OP_RUNTIMES_ON_STACK - 1 && i < count; i++)
+		if (u->parked[i].instance == instance)
+			break;
+	op_platform_bound(i);
+	if (i < OP_RUNTIMES_ON_STACK - 1 && i < count) {
+		next = u->parked[i];
+	} else {
+		words = op_arena_u64(u, u->process,
+				     __builtin_offsetof(struct op_process, instance) +
+					     instance * sizeof(struct op_instance));
+		next.runtime = (__u32)words;
+		next.ref = (op_ref)(words >> 32);
+	}
+	if (u->state.instance) {
+		if (i >= OP_RUNTIMES_ON_STACK - 1)
+			return false;
+		u->parked[i] = u->state;
+		if (i == count)
+			u->parked_count = count + 1;
+	}
+	u->state = next;
+	return true;
+}
+
+/*
  * Let the step of instance @instance go on from here. Where the walk has no state left for
  * it, or the process no such instance, the frame stays native and the stack says why.
  */
 static __always_inline enum op_next op_enter_runtime(struct op_unwind *u, __u32 instance)
 {
-	__u64 words;
-	__u32 i;
-
-	for (i = 0; i < OP_RUNTIMES_ON_STACK; i++)
-		if (!u->state[i].instance || u->state[i].instance == instance)
-			break;
-	if (!instance || i == OP_RUNTIMES_ON_STACK) {
+	if (!instance ||
+	    (u->state.instance != instance && !op_change_state(u, instance))) {
 		if (!u->error)
 			u->error = instance ? OP_ERROR_runtime_too_many
 					    : OP_ERROR_runtime_not_attached;
 		return op_leave_runtime(u, 1);
 	}
-	op_platform_bound(i);
-	i &= OP_RUNTIMES_ON_STACK - 1;
-	u->state_at = i;
-	if (!u->state[i].instance) {
-		words = op_arena_u64(u, u->process,
-				     __builtin_offsetof(struct op_process, instance) +
-					     instance * sizeof(struct op_instance));
-		u->state[i] = (struct op_runtime_state){ .instance = instance,
-							 .runtime = (__u32)words,
-							 .ref = (op_ref)(words >> 32) };
-	}
-	u->step = u->state[i].runtime;
+	u->step = u->state.runtime;
 	return u->step ? OP_NEXT_CONTINUE : op_leave_runtime(u, 1);
 }
 

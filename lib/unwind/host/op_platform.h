@@ -22,6 +22,11 @@ static inline struct op_host_context *op_host_context(struct op_unwind *u)
 
 #define op_platform_bound(x) ((void)(x))
 
+static inline __u64 op_platform_zero(struct op_unwind *u)
+{
+	return 0;
+}
+
 static inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 {
 	struct op_host_context *c = op_host_context(u);
