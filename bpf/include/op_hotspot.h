@@ -14,6 +14,8 @@ enum {
 	OP_HOTSPOT_HEAPS = 3,	/* code heaps */
 	OP_HOTSPOT_RULES = 480, /* of an interpreter */
 	OP_HOTSPOT_RULES_STEPS = 9,
+	OP_HOTSPOT_PC_BITS = 26, /* of an offset in a compiled method's code */
+	OP_HOTSPOT_ID_BITS = 30, /* of a compilation's number above it */
 };
 
 /* What word 0 names, and what the low bits of word 1 are. */
@@ -22,6 +24,8 @@ enum op_hotspot_kind {
 	OP_HOTSPOT_ENTERED = 1, /* a Method at its begin */
 	OP_HOTSPOT_CODELET = 2, /* a pc in a method of the interpreter's own */
 	OP_HOTSPOT_STUB = 3,	/* a pc in other code; pc - its CodeBlob, or 0 */
+	/* an nmethod; where in its code, and above that which compilation it is */
+	OP_HOTSPOT_COMPILED = 4,
 };
 
 /*
@@ -76,12 +80,19 @@ struct op_hotspot {
 	__u8 blob_code;
 	__u8 blob_code_is_pointer;
 	__u32 rule_count;
-	__u32 reserved0;
+	__u8 blob_header_bytes; /* offset of the head's size, 16 bits */
+	__u8 nmethod_deopt; /* offset of the address that a deoptimised frame returns to */
+	__u8 nmethod_deopt_mh; /* of another one; 0: there is none */
+	__u8 reserved0;
+	__u16 nmethod_bytes;	  /* a blob is an nmethod where its head has this size */
+	__u16 nmethod_compile_id; /* offsets in an nmethod */
+	__u16 nmethod_orig_pc;
+	__u16 reserved1;
 	struct op_hotspot_rule rule[OP_HOTSPOT_RULES];
 };
 
 _Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
-_Static_assert(sizeof(struct op_hotspot) == 128 + OP_HOTSPOT_RULES * 8, "layout");
+_Static_assert(sizeof(struct op_hotspot) == 136 + OP_HOTSPOT_RULES * 8, "layout");
 _Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES, "the search reaches all");
 
 #endif

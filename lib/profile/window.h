@@ -61,7 +61,7 @@ struct op_line {
 };
 
 enum {
-	OP_LINES_MAX = 16
+	OP_LINES_MAX = 32
 };
 
 struct op_location {

@@ -22,6 +22,13 @@ static void drop_all(struct op_objects *objects)
 	op_map64_clear(&objects->by_addr);
 }
 
+void op_objects_begin(struct op_objects *objects)
+{
+	if (objects->all.len >= objects->kind->max ||
+	    objects->bytes > objects->kind->bytes_max)
+		drop_all(objects);
+}
+
 int op_objects_keep(struct op_objects *objects, uint64_t addr, void *object, uint64_t at)
 {
 	const struct op_objects_kind *kind = objects->kind;
@@ -33,8 +40,6 @@ int op_objects_keep(struct op_objects *objects, uint64_t addr, void *object, uin
 		objects->bytes += kind->bytes(object);
 		return 0;
 	}
-	if (objects->all.len >= kind->max || objects->bytes > kind->bytes_max)
-		drop_all(objects);
 	if (op_vec_reserve(&objects->all, 1) < 0 ||
 	    op_map64_put(&objects->by_addr, addr, objects->all.len) < 0) {
 		kind->free(object);

@@ -31,6 +31,8 @@ static inline struct op_objects op_objects_init(const struct op_objects_kind *ki
 	return (struct op_objects){ .kind = kind };
 }
 
+/* Nothing that was given out is in use: drop all where there are too many. Before each frame. */
+void op_objects_begin(struct op_objects *objects);
 /* The object at @addr with its number in *@ret_at; or NULL, and UINT64_MAX. */
 void *op_objects_find(const struct op_objects *objects, uint64_t addr, uint64_t *ret_at);
 /* Put @object of @addr in the place of number @at, or at the end (UINT64_MAX). Takes it in any

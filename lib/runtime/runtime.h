@@ -62,7 +62,7 @@ struct op_runtime_function {
 };
 
 enum {
-	OP_RUNTIME_INLINED_MAX = 16, /* functions of one frame; more are not shown */
+	OP_RUNTIME_INLINED_MAX = 32, /* functions of one frame; more are not shown */
 	OP_RUNTIME_RANGES_MAX = 16,
 };
 
@@ -73,6 +73,7 @@ enum {
 struct op_runtime_frame {
 	struct op_runtime_function function[OP_RUNTIME_INLINED_MAX];
 	size_t len;
+	bool approximate; /* which functions and lines: the runtime does not tell of this pc */
 	bool fresh; /* met for the first time, or gone: what is met next should be read soon */
 };
 

@@ -278,6 +278,13 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 		return r;
 	location.attributes =
 		(struct op_attribute_set){ .len = 1, .index = { attribute } };
+	if (frame.approximate) {
+		r = op_window_string_attribute(of->window, "otelprof.frame.approximate",
+					       "true", &attribute);
+		if (r < 0)
+			return r;
+		location.attributes.index[location.attributes.len++] = attribute;
+	}
 	return op_window_location(of->window, &location, ret);
 }
 

@@ -10,12 +10,15 @@
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/methods.h"
+#include "runtime/hotspot/scopes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	BASE = 0x100000,
 	METHOD = BASE + 0x400,
+	NMETHOD = BASE + 0x7008,
+	COMPILE_ID = 77,
 	READS_MAX = 100000, /* more would be unbounded work */
 };
 
@@ -59,6 +62,22 @@ static void try_method(const struct op_memory *memory,
 	op_runtime_hotspot_methods_deinit(&methods);
 }
 
+static void try_compiled(const struct op_memory *memory,
+			 const struct op_hotspot_layout *layout)
+{
+	static const uint32_t at[] = { 0, 0x1f, 0x20, 0x7fffffff };
+	struct op_hotspot_scopes scopes;
+	uint64_t flag;
+	size_t i;
+
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++)
+		if (op_runtime_hotspot_scopes(memory, layout, NMETHOD, COMPILE_ID, at[i],
+					      &scopes) == 0 &&
+		    (!scopes.len || scopes.len > OP_HOTSPOT_SCOPES_MAX))
+			abort();
+	(void)op_runtime_hotspot_flag(memory, layout, "DebugNonSafepoints", &flag);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { { read_input }, data, size, 0 };
@@ -84,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)op_runtime_hotspot_codelet_name(
 			&in.memory, &layout, bpf->interpreter, name, sizeof(name));
 		try_method(&in.memory, &layout);
+		try_compiled(&in.memory, &layout);
 	}
 	free(bpf);
 	return 0;

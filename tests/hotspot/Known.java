@@ -21,10 +21,12 @@ import java.util.concurrent.Callable;
  *
  * then "ready PID" is printed and the scenes run in turn until the time is over.
  *
- *     Known scenes|calls SECONDS
+ *     Known scenes|calls SECONDS [FACTOR]
+ *
+ * FACTOR: how much more work the leaves do.
  */
 public class Known {
-    static final int UNIT = 40000;
+    static int unit = 40000;
     static boolean telling, idle;
     public static long sink;
     static final int[] share = {50, 30, 20};
@@ -77,7 +79,7 @@ public class Known {
     public static void leaf(int which) {
         double all = used[0] + used[1] + used[2] + 1e7;
         double behind = all * share[which] / 100 / (used[which] + 1e5 * share[which]);
-        int n = idle ? 1 : (int) (UNIT / 10 * share[which] * Math.max(0.5, Math.min(behind, 2)));
+        int n = idle ? 1 : (int) (unit / 10 * share[which] * Math.max(0.5, Math.min(behind, 2)));
         long begin = idle ? 0 : CLOCK.getCurrentThreadCpuTime();
 
         if (which == 0)
@@ -437,6 +439,8 @@ public class Known {
         boolean scenes = args[0].equals("scenes");
         long end = System.nanoTime() + Long.parseLong(args[1]) * 1000000000L;
 
+        if (args.length > 2)
+            unit *= Integer.parseInt(args[2]);
         setUp();
         // The second round tells: by then what is told is what lasts.
         for (int round = 0; round < 2 || System.nanoTime() < end; round++) {

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile Known.java under the interpreter of each JDK at hand: two cells a version.
+"""Profile Known.java under each JDK at hand: for each mode of the VM two cells a version.
 
     hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [--peer TOOLS] [CELL...]
 
 scenes: each leaf's stack, as Java itself tells it, with lines and shares. calls: hardly
 anything but calls and returns, so that samples fall where frames are made and taken down.
+
+Modes: int, the interpreter; jit, what is the default; debug, the same with debug information
+for all code; c1; zgc. A cell is "jdk17-jit-scenes"; an argument names one, a version, a mode
+or both ("17-jit").
 
 JDKs: those of the Debian root ROOT, which jdks.sh makes, in the roots of OTELPROF_CHROOTS,
 and under /usr/lib/jvm. --quick takes the host's own alone. --peer runs the OpenTelemetry eBPF
@@ -42,9 +46,23 @@ RECORDINGS_MOST = 4
 LADDER = ["Known.main", "Known.run", "Known.calls"] + [
     "Known$Ladder.c%d" % n for n in range(1, 9)]
 # What reflection does is then what lasts, and no frame is hidden from Java itself.
-OPTIONS = ["-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames",
+OPTIONS = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames",
            "-Dsun.reflect.inflationThreshold=2147483647",
            "-Djdk.reflect.useNativeAccessorOnly=true"]
+DEBUG = "-XX:+DebugNonSafepoints"
+MODES = {
+    "int": ["-Xint"],
+    "jit": [],
+    "debug": [DEBUG],
+    "c1": ["-XX:TieredStopAtLevel=1", DEBUG],
+    "zgc": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC", DEBUG],
+}
+QUICK = ["int", "jit", "debug"]
+SINCE = {"zgc": 11}
+# Compiled calls are calls: nothing of the ladder is inlined.
+CALLS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Known$Ladder.*"]
+FASTER = 12 # how much more the leaves do where they are compiled
+WARM_UP = 4 # seconds until all is compiled
 
 
 # java finds its libraries by /proc. It is mounted for this process alone, whose pid stays.
@@ -108,7 +126,9 @@ def compile_known(run):
 class Known:
     """The program under a JDK, with what it told of itself."""
 
-    def __init__(self, run, jdk, what):
+    def __init__(self, run, jdk, mode, what):
+        options = OPTIONS + MODES[mode] + (CALLS if what == "calls" else [])
+        faster = 1 if mode == "int" else FASTER
         self.classes = compile_known(run)
         path = self.classes
         self.copy = None
@@ -116,14 +136,20 @@ class Known:
             self.copy = os.path.join(jdk.root, "tmp", "otelprof-known-%d" % os.getpid())
             shutil.copytree(self.classes, self.copy, dirs_exist_ok=True)
             path = self.copy[len(jdk.root):]
-        self.process = subprocess.Popen(jdk.command(*OPTIONS, "-cp", path, "Known", what, "600"),
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            jdk.command(*options, "-cp", path, "Known", what, "600", str(faster)),
+            stdout=subprocess.PIPE, text=True)
         self.stacks = set()  # each a tuple of (name, line), leaf first
         for line in self.process.stdout:
             words = line.split()
-            if words[0] == "ready":
+            if words[:1] == ["ready"]:
                 break
-            self.stacks.add(tuple(frame(w) for w in words[2:]))
+            if words[:1] == ["stack"]:
+                self.stacks.add(tuple(frame(w) for w in words[2:]))
+        else:
+            raise RuntimeError("Known did not start: %s" % " ".join(options))
+        if mode != "int":
+            time.sleep(WARM_UP)
 
     def stop(self):
         suite.stop([self.process])
@@ -293,10 +319,10 @@ def peers(run, known, start_ns, what):
         if not text.startswith(" ") and "true order" not in text)
 
 
-def cell(run, name, jdk, why, what):
+def cell(run, name, jdk, why, mode, what):
     if not jdk:
         raise suite.Skip(why)
-    known = Known(run, jdk, what)
+    known = Known(run, jdk, mode, what)
     start_ns = time.time_ns()
     peer = []
     try:
@@ -311,6 +337,14 @@ def cell(run, name, jdk, why, what):
     judge(count, result, what == "scenes")
     result.notes[:] = ["; ".join(result.notes + peer)]
     run.judge(name, result, *results)
+
+
+def cells(run, version, mode, jdk, why):
+    for what in ("scenes", "calls"):
+        name = "jdk%s-%s-%s" % (version, mode, what)
+        wanted = {name, version, mode, "%s-%s" % (version, mode)}
+        if not run.args.cells or wanted & set(run.args.cells):
+            run.cell(name, cell, jdk, why, mode, what)
 
 
 def main():
@@ -331,10 +365,9 @@ def main():
         run.peer = Peer(run.args)
     try:
         for version in versions or VERSIONS:
-            for what in ("scenes", "calls"):
-                name = "jdk%s-%s" % (version, what)
-                if not run.args.cells or name in run.args.cells or version in run.args.cells:
-                    run.cell(name, cell, jdks.get(version), why, what)
+            for mode in QUICK if run.args.quick else MODES:
+                if int(version) >= SINCE.get(mode, 0):
+                    cells(run, version, mode, jdks.get(version), why)
     finally:
         if run.peer:
             run.peer.stop()

@@ -2,6 +2,7 @@
 #include "runtime/hotspot/code.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ enum {
 	LOG2_SEGMENT_MAX = 16,
 	DESCRIPTION_MAX = 128,
 	BYTECODES = 256,
-	MEMBER_MAX = 255, /* offsets in a blob that the step can use */
+	MEMBER_MAX = 184, /* offsets in a blob that the step can use */
 	FREE_SEGMENT = 0xff,
 	MIRROR_SINCE = 9,
 	WORD_BYTES = 8,
@@ -234,20 +235,37 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 /* Where the step finds what in a blob. */
 static int take_members(const struct op_hotspot_layout *layout, struct op_hotspot *bpf)
 {
+	static const struct {
+		uint8_t field; /* enum op_hotspot_field */
+		uint8_t to;    /* offset in struct op_hotspot */
+	} members[] = {
+		{ OP_HOTSPOT_BLOCK_BYTES, offsetof(struct op_hotspot, block_bytes) },
+		{ OP_HOTSPOT_BLOB_FRAME_SIZE,
+		  offsetof(struct op_hotspot, blob_frame_size) },
+		{ OP_HOTSPOT_BLOB_FRAME_COMPLETE,
+		  offsetof(struct op_hotspot, blob_frame_complete) },
+		{ OP_HOTSPOT_BLOB_HEADER_BYTES,
+		  offsetof(struct op_hotspot, blob_header_bytes) },
+		{ OP_HOTSPOT_BLOB_CODE_BEGIN, offsetof(struct op_hotspot, blob_code) },
+		{ OP_HOTSPOT_BLOB_CODE_OFFSET, offsetof(struct op_hotspot, blob_code) },
+		{ OP_HOTSPOT_NMETHOD_DEOPT, offsetof(struct op_hotspot, nmethod_deopt) },
+		{ OP_HOTSPOT_NMETHOD_DEOPT_MH,
+		  offsetof(struct op_hotspot, nmethod_deopt_mh) },
+	};
 	const uint64_t *at = layout->at;
-	bool pointer = layout->there[OP_HOTSPOT_BLOB_CODE_BEGIN];
-	uint64_t code =
-		at[pointer ? OP_HOTSPOT_BLOB_CODE_BEGIN : OP_HOTSPOT_BLOB_CODE_OFFSET];
+	size_t i;
 
-	if (at[OP_HOTSPOT_BLOB_FRAME_SIZE] > MEMBER_MAX || code > MEMBER_MAX ||
-	    at[OP_HOTSPOT_BLOB_FRAME_COMPLETE] > MEMBER_MAX ||
-	    at[OP_HOTSPOT_BLOCK_BYTES] > MEMBER_MAX)
-		return -EBADMSG;
-	bpf->block_bytes = (uint8_t)at[OP_HOTSPOT_BLOCK_BYTES];
-	bpf->blob_frame_size = (uint8_t)at[OP_HOTSPOT_BLOB_FRAME_SIZE];
-	bpf->blob_frame_complete = (uint8_t)at[OP_HOTSPOT_BLOB_FRAME_COMPLETE];
-	bpf->blob_code = (uint8_t)code;
-	bpf->blob_code_is_pointer = pointer;
+	for (i = 0; i < OP_ARRAY_SIZE(members); i++) {
+		if (!layout->there[members[i].field])
+			continue;
+		if (at[members[i].field] > MEMBER_MAX)
+			return -EBADMSG;
+		((uint8_t *)bpf)[members[i].to] = (uint8_t)at[members[i].field];
+	}
+	bpf->blob_code_is_pointer = layout->there[OP_HOTSPOT_BLOB_CODE_BEGIN];
+	bpf->nmethod_bytes = (uint16_t)at[OP_HOTSPOT_NMETHOD_BYTES];
+	bpf->nmethod_compile_id = (uint16_t)at[OP_HOTSPOT_NMETHOD_COMPILE_ID];
+	bpf->nmethod_orig_pc = (uint16_t)at[OP_HOTSPOT_NMETHOD_ORIG_PC];
 	return 0;
 }
 

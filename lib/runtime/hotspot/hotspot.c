@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/layout.h"
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/methods.h"
+#include "runtime/hotspot/scopes.h"
 
 #include "op_hotspot.h"
 
@@ -27,6 +29,9 @@ struct hotspot_instance {
 	struct op_hotspot_layout layout;
 	struct op_hotspot bpf; /* as published */
 	struct op_hotspot_methods methods;
+	uint64_t non_safepoints; /* address of the flag; 0: unknown */
+	bool all_code;		 /* compiled code has rows for all of it */
+	struct op_hotspot_scopes scopes;
 	char name[NAME_MAX_BYTES]; /* of a frame that is no method's */
 };
 
@@ -75,6 +80,15 @@ static void note_unknown(struct op_hotspot_image *image,
 	       strerror(-why));
 }
 
+static void read_flag(struct hotspot_instance *instance)
+{
+	uint8_t flag = 0;
+
+	if (instance->non_safepoints &&
+	    op_memory_read(instance->memory, instance->non_safepoints, &flag, 1) == 0)
+		instance->all_code = flag;
+}
+
 static int hotspot_attach(void *image_data, const struct op_runtime_target *target,
 			  struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -101,6 +115,10 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	instance->memory = target->memory;
 	op_runtime_hotspot_methods_init(&instance->methods, target->memory,
 					&instance->layout);
+	if (op_runtime_hotspot_flag(target->memory, &instance->layout,
+				    "DebugNonSafepoints", &instance->non_safepoints) < 0)
+		instance->non_safepoints = 0;
+	read_flag(instance);
 	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
 	*ret_instance = OP_TAKE_PTR(instance);
 	return 0;
@@ -137,42 +155,74 @@ static int hotspot_update(void *data, const struct op_runtime_target *target, vo
 	return 0;
 }
 
-static int describe_method(struct hotspot_instance *instance, uint64_t addr, uint64_t bcp,
-			   bool begins, struct op_runtime_function *ret)
+/* At a bytecode's index; -1: at the begin. */
+static int describe_at(struct hotspot_instance *instance,
+		       const struct op_hotspot_method *method, int32_t bci,
+		       struct op_runtime_function *ret)
 {
-	const struct op_hotspot_method *method;
+	uint32_t at = bci < 0 ? 0 : (uint32_t)bci;
 	struct op_hotspot_line line;
-	uint32_t bci;
-	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, bcp, &method);
 
-	if (r < 0)
-		return r;
-	bci = bcp ? (uint32_t)(bcp - method->code) : 0;
+	if (at && at >= method->code_bytes)
+		return -EBADMSG;
 	line = op_runtime_hotspot_line(method->text + method->lines, method->lines_len,
-				       instance->layout.version >= NO_ZERO_SINCE, bci);
+				       instance->layout.version >= NO_ZERO_SINCE, at);
 	*ret = (struct op_runtime_function){ .name = method->text,
 					     .file = method->text + method->file,
-					     .line = bcp || begins ? line.line : 0,
+					     .line = line.line,
 					     .start_line = line.first };
 	return 0;
 }
 
-/* A blob's name, or of compiled code the method's. */
+/* @bcp: address of the bytecode, or 0. */
+static int describe_method(struct hotspot_instance *instance, uint64_t addr, uint64_t bcp,
+			   bool begins, struct op_runtime_function *ret)
+{
+	const struct op_hotspot_method *method;
+	int r = op_runtime_hotspot_methods_get(&instance->methods, addr, bcp, &method);
+
+	if (r == 0)
+		r = describe_at(instance, method,
+				bcp ? (int32_t)(bcp - method->code) : -1, ret);
+	if (!bcp && !begins)
+		ret->line = 0;
+	return r;
+}
+
+/* Compiled code: the methods that are inlined there. */
+static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
+			     uint64_t where, struct op_runtime_frame *ret)
+{
+	struct op_hotspot_scopes *scopes = &instance->scopes;
+	uint32_t at = where & ((1 << OP_HOTSPOT_PC_BITS) - 1);
+	size_t i;
+	int r = op_runtime_hotspot_scopes(instance->memory, &instance->layout, addr,
+					  (uint32_t)(where >> OP_HOTSPOT_PC_BITS), at,
+					  scopes);
+
+	for (i = 0; r == 0 && i < OP_MIN(scopes->len, (size_t)OP_RUNTIME_INLINED_MAX);
+	     i++) {
+		const struct op_hotspot_scope *scope = &scopes->scope[i];
+		const struct op_hotspot_method *method;
+
+		r = op_runtime_hotspot_methods_get(&instance->methods, scope->method, 0,
+						   &method);
+		if (r == 0)
+			r = describe_at(instance, method, scope->bci, &ret->function[i]);
+	}
+	ret->len = i;
+	ret->approximate = !scopes->at_row && !instance->all_code;
+	return r;
+}
+
 static int describe_blob(struct hotspot_instance *instance, uint64_t blob,
 			 struct op_runtime_function *ret)
 {
-	const struct op_hotspot_layout *l = &instance->layout;
-	uint64_t method;
-	int r = op_runtime_hotspot_blob_name(instance->memory, l, blob, instance->name);
+	int r = op_runtime_hotspot_blob_name(instance->memory, &instance->layout, blob,
+					     instance->name);
 
-	if (r < 0)
-		return r;
-	if (strstr(instance->name, "nmethod") && l->there[OP_HOTSPOT_NMETHOD_METHOD] &&
-	    op_memory_read(instance->memory, blob + l->at[OP_HOTSPOT_NMETHOD_METHOD],
-			   &method, sizeof(method)) == 0)
-		return describe_method(instance, method, 0, false, ret);
 	*ret = (struct op_runtime_function){ .name = instance->name, .file = "" };
-	return r ? 0 : -EBADMSG;
+	return r < 0 ? r : r ? 0 : -EBADMSG;
 }
 
 static int describe_stub(struct hotspot_instance *instance, uint64_t pc, uint64_t offset,
@@ -207,6 +257,9 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 	if (len != OP_HOTSPOT_FRAME_WORDS)
 		return -EBADMSG;
 	where = words[1] & OP_FRAME_ADDRESS_MASK;
+	op_runtime_hotspot_methods_begin(&instance->methods);
+	ret->len = 1;
+	ret->approximate = false;
 	switch (words[1] >> OP_HOTSPOT_KIND_SHIFT) {
 	case OP_HOTSPOT_METHOD:
 		r = describe_method(instance, addr, where, false, &ret->function[0]);
@@ -220,12 +273,14 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 	case OP_HOTSPOT_STUB:
 		r = describe_stub(instance, addr, where, &ret->function[0]);
 		break;
+	case OP_HOTSPOT_COMPILED:
+		r = describe_compiled(instance, addr, where, ret);
+		break;
 	default:
 		break;
 	}
 	if (r == -ENOMEM)
 		return r;
-	ret->len = 1;
 	ret->fresh = instance->methods.reads != reads;
 	if (r < 0) {
 		/* gone before it was read: a name all the same, so that different
@@ -234,6 +289,7 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 			       addr);
 		ret->function[0] = (struct op_runtime_function){ .name = instance->name,
 								 .file = "" };
+		ret->len = 1;
 		ret->fresh = true;
 	}
 	return 0;
@@ -244,6 +300,7 @@ static void hotspot_window_end(void *data)
 	struct hotspot_instance *instance = data;
 
 	instance->methods.window++;
+	read_flag(instance);
 }
 
 static const char *const hotspot_file_names[] = { "libjvm.so", NULL };

@@ -8,14 +8,14 @@ enum {
 	BCI_SHIFT = 3, /* else one byte: bci delta << 3 | line delta */
 	LINE_MASK = 7,
 
-	/* UNSIGNED5: base 64 digits above LOW, at most five bytes */
-	LOW = 192,
+	/* UNSIGNED5: base 64 digits, the last of which is below HIGH; at most five bytes */
+	HIGH = 192,
 	DIGIT_SHIFT = 6,
 	NUMBER_BYTES = 5,
 	LINE_MAX = 1 << 24,
 };
 
-static uint32_t read_unsigned5(struct op_reader *r, bool no_zero)
+uint32_t op_runtime_hotspot_unsigned5(struct op_reader *r, bool no_zero)
 {
 	uint32_t exclude = no_zero ? 1 : 0;
 	uint32_t sum = 0;
@@ -29,7 +29,7 @@ static uint32_t read_unsigned5(struct op_reader *r, bool no_zero)
 			return 0;
 		}
 		sum += (b - exclude) << (DIGIT_SHIFT * i);
-		if (b < LOW + exclude)
+		if (b < HIGH)
 			break;
 	}
 	return sum;
@@ -38,7 +38,7 @@ static uint32_t read_unsigned5(struct op_reader *r, bool no_zero)
 /* Signed numbers carry their sign in the lowest bit. */
 static int32_t read_signed5(struct op_reader *r, bool no_zero)
 {
-	uint32_t v = read_unsigned5(r, no_zero);
+	uint32_t v = op_runtime_hotspot_unsigned5(r, no_zero);
 
 	return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
 }

@@ -282,6 +282,11 @@ static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 	return 0;
 }
 
+void op_runtime_hotspot_methods_begin(struct op_hotspot_methods *methods)
+{
+	op_objects_begin(&methods->objects);
+}
+
 static bool ran(const struct op_hotspot_method *method, uint64_t bcp)
 {
 	return !bcp || (bcp >= method->code && bcp - method->code < method->code_bytes);

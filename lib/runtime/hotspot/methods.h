@@ -49,8 +49,11 @@ void op_runtime_hotspot_methods_init(struct op_hotspot_methods *methods,
 				     const struct op_hotspot_layout *layout);
 void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods);
 
+/* Begin a frame: drop all where there are too many. */
+void op_runtime_hotspot_methods_begin(struct op_hotspot_methods *methods);
+
 /* The Method at @addr that ran the bytecode at @bcp (0: none is known). *@ret is borrowed
- * until the next call. Returns 0; -EBADMSG where it is none, or another one by now; the
+ * until the next frame. Returns 0; -EBADMSG where it is none, or another one by now; the
  * error of reading; -ENOMEM. */
 int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t addr,
 				   uint64_t bcp, const struct op_hotspot_method **ret);

@@ -236,12 +236,14 @@ static struct op_php_function *find_copy(const struct op_php_functions *function
 int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
 				 uint64_t opline, const struct op_php_function **ret)
 {
-	uint64_t at;
-	struct op_php_function *f = op_objects_find(&functions->objects, addr, &at);
+	struct op_php_function *f;
 	struct head head;
 	bool fits = false;
+	uint64_t at;
 	int error;
 
+	op_objects_begin(&functions->objects);
+	f = op_objects_find(&functions->objects, addr, &at);
 	if (f) {
 		fits = opline ? has_instruction(f, opline) : !f->count;
 		if (fits && f->window == functions->window) {
@@ -293,10 +295,12 @@ int op_runtime_php_functions_by_names(struct op_php_functions *functions,
 	/* stands in the place of an address; those have no such bit */
 	uint64_t key = cookie_of(&head) | KEY_OF_NAMES;
 	struct op_php_function *made = NULL;
+	struct op_php_function *f;
 	uint64_t at;
-	struct op_php_function *f = op_objects_find(&functions->objects, key, &at);
 	int error;
 
+	op_objects_begin(&functions->objects);
+	f = op_objects_find(&functions->objects, key, &at);
 	if (f && f->window == functions->window) {
 		*ret = f;
 		return 0;

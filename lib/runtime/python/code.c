@@ -139,11 +139,13 @@ static int read_code(const struct op_python_codes *codes, uint64_t addr,
 int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 				uint32_t check, const struct op_python_code **ret)
 {
-	uint64_t at;
-	struct op_python_code *code = op_objects_find(&codes->objects, addr, &at);
+	struct op_python_code *code;
 	struct head head;
+	uint64_t at;
 	int error;
 
+	op_objects_begin(&codes->objects);
+	code = op_objects_find(&codes->objects, addr, &at);
 	if (code && code->check == check && code->window == codes->window) {
 		*ret = code;
 		return 0;

@@ -34,11 +34,16 @@ enum {
 	FAKE_TEXT = FAKE_BASE + 0x3000,
 	FAKE_CODE = FAKE_BASE + 0x6000, /* the code heap */
 	FAKE_CODELETS = FAKE_CODE + 0x100,
+	FAKE_NMETHOD = FAKE_CODE + 0x1008,
+	FAKE_IMMUTABLE = FAKE_CODE + 0x1200, /* rows, then scopes */
+	FAKE_MUTABLE = FAKE_CODE + 0x1400,
+	FAKE_FLAGS = FAKE_CODE + 0x1500,
 	FAKE_CODE_END = FAKE_BASE + FAKE_BYTES,
 
 	FAKE_STRIDE = 56,
 	FAKE_TYPE_STRIDE = 40,
 	FAKE_CODE_BYTES = 10, /* of the method */
+	FAKE_COMPILE_ID = 77,
 };
 
 struct fake {
@@ -168,7 +173,26 @@ static void fake_tables(void)
 	fake_field("CodeBlob", "_frame_size", false, 44);
 	fake_field("CodeBlob", "_frame_complete_offset", false, 54);
 	fake_field("CodeBlob", "_code_offset", false, 36);
+	fake_field("CodeBlob", "_header_size", false, 52);
+	fake_field("CodeBlob", "_data_offset", false, 40);
+	fake_field("CodeBlob", "_mutable_data", false, 16);
+	fake_field("CodeBlob", "_mutable_data_size", false, 48);
+	fake_field("CodeBlob", "_relocation_size", false, 28);
 	fake_field("nmethod", "_method", false, 80);
+	fake_field("nmethod", "_compile_id", false, 212);
+	fake_field("nmethod", "_orig_pc_offset", false, 208);
+	fake_field("nmethod", "_deopt_handler_offset", false, 176);
+	fake_field("nmethod", "_deopt_mh_handler_offset", false, 180);
+	fake_field("nmethod", "_scopes_pcs_offset", false, 196);
+	fake_field("nmethod", "_scopes_data_offset", false, 200);
+	fake_field("nmethod", "_immutable_data", false, 96);
+	fake_field("nmethod", "_immutable_data_size", false, 160);
+	fake_field("PcDesc", "_pc_offset", false, 0);
+	fake_field("PcDesc", "_scope_decode_offset", false, 4);
+	fake_field("JVMFlag", "_name", false, 8);
+	fake_field("JVMFlag", "_addr", false, 0);
+	fake_field("JVMFlag", "flags", true, FAKE_STATICS + 32);
+	fake_field("JVMFlag", "numFlags", true, FAKE_STATICS + 40);
 	fake_field("Method", "_constMethod", false, 8);
 	fake_field("ConstMethod", "_constMethod_size", false, 24);
 	fake_field("ConstMethod", "_constants", false, 8);
@@ -187,6 +211,9 @@ static void fake_tables(void)
 	fake_type("Method", 88);
 	fake_type("ConstMethod", 56);
 	fake_type("ConstantPool", 72);
+	fake_type("nmethod", 224);
+	fake_type("PcDesc", 16);
+	fake_type("JVMFlag", 24);
 }
 
 /* What the VM is; its statics are there, as after start-up. */
@@ -224,6 +251,48 @@ static void fake_objects(void)
 	fake_u64(FAKE_POOL + 72 + 24, fake_symbol(2, "Known.java"));
 	fake_u64(FAKE_KLASS + 24,
 		 fake_symbol(3, "org/example/Known$$Lambda+0x00007f2a4c000a00"));
+}
+
+static void fake_row(uint32_t i, uint32_t pc, uint32_t scope)
+{
+	fake_u32(FAKE_IMMUTABLE + 32 + (uint64_t)i * 16, pc);
+	fake_u32(FAKE_IMMUTABLE + 32 + (uint64_t)i * 16 + 4, scope);
+}
+
+/*
+ * A compiled method as JDK 25 has it. Up to offset 0x20 of its code it is the method alone,
+ * bytecode 3; from there to 0x40 the method is inlined into it, bytecode 4 called from 7.
+ */
+static void fake_compiled(void)
+{
+	/* {scope of the caller, Method's number, bytecode + 1}; all bytes one more */
+	static const uint8_t scopes[] = { 0xff, 1, 2, 5, 1, 2, 9, 5, 2, 6 };
+
+	fake_u64(FAKE_NMETHOD + 8, fake_text("nmethod"));
+	fake_u64(FAKE_NMETHOD + 16, FAKE_MUTABLE);
+	fake_u32(FAKE_NMETHOD + 24, 480);
+	fake_u32(FAKE_NMETHOD + 28, 16);
+	fake_u32(FAKE_NMETHOD + 36, 224);
+	fake_u32(FAKE_NMETHOD + 44, 4);
+	fake_u32(FAKE_NMETHOD + 48, 24);
+	fake_u16(FAKE_NMETHOD + 52, 224);
+	fake_u64(FAKE_NMETHOD + 80, FAKE_METHOD);
+	fake_u64(FAKE_NMETHOD + 96, FAKE_IMMUTABLE);
+	fake_u32(FAKE_NMETHOD + 160, 32 + 4 * 16 + sizeof(scopes));
+	fake_u32(FAKE_NMETHOD + 196, 32);
+	fake_u32(FAKE_NMETHOD + 200, 32 + 4 * 16);
+	fake_u32(FAKE_NMETHOD + 212, FAKE_COMPILE_ID);
+	fake_row(0, UINT32_MAX, 0);
+	fake_row(1, 0x20, 1);
+	fake_row(2, 0x40, 7);
+	fake_row(3, INT32_MAX, 0);
+	fake_put(FAKE_IMMUTABLE + 32 + 4 * 16, scopes, sizeof(scopes));
+	fake_u64(FAKE_MUTABLE + 16, FAKE_METHOD);
+	fake_u64(FAKE_STATICS + 32, FAKE_FLAGS);
+	fake_u64(FAKE_STATICS + 40, 2);
+	fake_u64(FAKE_FLAGS + 8, fake_text("UseSerialGC"));
+	fake_u64(FAKE_FLAGS + 24, FAKE_FLAGS + 64);
+	fake_u64(FAKE_FLAGS + 24 + 8, fake_text("DebugNonSafepoints"));
 }
 
 /* A codelet behind the last one, and its code. */
@@ -270,6 +339,7 @@ static void fake_make(void)
 	fake.memory.read = fake_read;
 	fake_tables();
 	fake_objects();
+	fake_compiled();
 	fake_codelet("return entry points", UINT32_MAX, "\x90\x90", 2);
 	fake_codelet("method entry point (kind = zerolocals)", UINT32_MAX,
 		     fake_method_entry, sizeof(fake_method_entry));

@@ -52,6 +52,21 @@ static void test_long_numbers(void)
 	CHECK_INT(line(newer, sizeof(newer), true, 9), 997);
 }
 
+/* The least byte that is not a number's last is 192 in both forms. */
+static void test_least_high_byte(void)
+{
+	/* line 1000, 96 lines back: 191 = (192 - 1) + 0 << 6; then one line on */
+	static const uint8_t newer[] = { 0xff,	    1,	 193 + 16, 29,	       0xff,
+					 2 * 9 + 1, 192, 1,	   1 << 3 | 1, 0 };
+	static const uint8_t older[] = { 0xff,	0,   192 + 16, 28,	   0xff,
+					 2 * 9, 192, 0,	       1 << 3 | 1, 0 };
+
+	CHECK_INT(line(newer, sizeof(newer), true, 9), 904);
+	CHECK_INT(line(newer, sizeof(newer), true, 10), 905);
+	CHECK_INT(line(older, sizeof(older), false, 9), 1096);
+	CHECK_INT(line(older, sizeof(older), false, 10), 1097);
+}
+
 /* Entries need not ascend: the nearest one at or before the bytecode counts. */
 static void test_unsorted(void)
 {
@@ -130,6 +145,7 @@ static void test_modified_utf8(void)
 }
 
 TEST_MAIN({ "short_entries", test_short_entries }, { "without_zero", test_without_zero },
-	  { "long_numbers", test_long_numbers }, { "unsorted", test_unsorted },
+	  { "long_numbers", test_long_numbers },
+	  { "least_high_byte", test_least_high_byte }, { "unsorted", test_unsorted },
 	  { "broken_tables", test_broken_tables }, { "classes", test_classes },
 	  { "modified_utf8", test_modified_utf8 })

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real JVM, single-stepped: from one instruction to the next at most one Java frame comes
- * or goes, and those below stay what they are, line included. The program is "calls" of
+ * A real JVM, single-stepped, interpreted and compiled: from one instruction to the next at
+ * most one Java frame comes or goes, and those below stay what they are, line included. The program is "calls" of
  * tests/hotspot/Known.java, which hardly does anything but to make frames.
  */
 #include <glob.h>
@@ -21,6 +21,7 @@ enum {
 	FRAMES_MAX = 64,
 	THREADS_MAX = 128,
 	LEAST_DEPTH = 3, /* main, run, calls */
+	WARM_UP = 3,	 /* seconds until all is compiled */
 };
 
 struct frames {
@@ -39,15 +40,25 @@ static void find(const char *pattern, char *ret, size_t size)
 	globfree(&found);
 }
 
-static struct live *start(char *folder)
+/* @compiled: until all of it is, by @option. */
+static struct live *start(char *folder, const char *option, bool compiled)
 {
 	static char javac[256];
 	static char java[256];
 	char command[1024];
 	char line[256];
-	const char *argv[] = {
-		java, "-Xint", "-cp", folder, "Known", "calls", "600", NULL
-	};
+	const char *argv[] = { java,
+			       "-XX:+UnlockDiagnosticVMOptions",
+			       "-XX:+DebugNonSafepoints",
+			       option,
+			       "-XX:CompileCommand=quiet",
+			       "-XX:CompileCommand=dontinline,Known$Ladder.*",
+			       "-cp",
+			       folder,
+			       "Known",
+			       "calls",
+			       "600",
+			       NULL };
 	struct live *live;
 
 	find("/usr/lib/jvm/*/bin/javac", javac, sizeof(javac));
@@ -62,6 +73,8 @@ static struct live *start(char *folder)
 	live = live_start((char *const *)argv);
 	if (!fgets(line, sizeof(line), live->from) || strncmp(line, "ready", 5) != 0)
 		TEST_FAIL("%s does not run Known", java);
+	if (compiled)
+		(void)sleep(WARM_UP);
 	return live;
 }
 
@@ -71,6 +84,22 @@ static void clean(const char *folder)
 
 	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
 	CHECK_INT(system(command), 0);
+}
+
+/* The Java functions of @f behind the first @len names: not stubs, and not constructors,
+ * which may be inlined at places that the compiler does not tell. Returns their number. */
+static size_t add_names(const struct op_runtime_frame *f,
+			char name[FRAMES_MAX][sizeof(((struct frames *)0)->name[0])],
+			size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < f->len && len < FRAMES_MAX; i++)
+		if (strchr(f->function[i].name, '.') &&
+		    !strstr(f->function[i].name, "<init>"))
+			(void)snprintf(name[len++], sizeof(name[0]), "%.80s:%u",
+				       f->function[i].name, f->function[i].line);
+	return len;
 }
 
 static void describe(struct live *live, const struct op_host_stack *stack,
@@ -88,10 +117,7 @@ static void describe(struct live *live, const struct op_host_stack *stack,
 			continue;
 		CHECK_OK(live->ops->describe(live->instance, stack->word + i,
 					     op_frame_words(stack->word[i]), &f));
-		CHECK_INT(f.len, 1);
-		if (strchr(f.function[0].name, '.')) /* not a stub */
-			(void)snprintf(name[len++], sizeof(name[0]), "%.80s:%u",
-				       f.function[0].name, f.function[0].line);
+		len = add_names(&f, name, len);
 	}
 	for (ret->len = 0; ret->len < len; ret->len++)
 		memcpy(ret->name[ret->len], name[len - 1 - ret->len], sizeof(name[0]));
@@ -147,12 +173,12 @@ static bool single_step(int tid)
 	return WSTOPSIG(status) == SIGTRAP;
 }
 
-static void test_each_instruction(void)
+static void check_each_instruction(const char *option, bool compiled)
 {
 	static struct op_host_stack stack;
 	static struct frames frames[2];
 	char folder[] = "/tmp/otelprof-known-XXXXXX";
-	struct live *live = start(folder);
+	struct live *live = start(folder, option, compiled);
 	size_t deepest = 0;
 	int now = 0;
 	int tid;
@@ -182,4 +208,20 @@ static void test_each_instruction(void)
 	clean(folder);
 }
 
-TEST_MAIN({ "each_instruction", test_each_instruction })
+static void test_interpreted(void)
+{
+	check_each_instruction("-Xint", false);
+}
+
+static void test_compiled(void)
+{
+	check_each_instruction("-XX:+TieredCompilation", true);
+}
+
+static void test_compiled_by_c1(void)
+{
+	check_each_instruction("-XX:TieredStopAtLevel=1", true);
+}
+
+TEST_MAIN({ "interpreted", test_interpreted }, { "compiled", test_compiled },
+	  { "compiled_by_c1", test_compiled_by_c1 })

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the parts of the HotSpot step work with: the process's struct, frames, the way on. */
+#ifndef OP_HOTSPOT_VIEW_H
+#define OP_HOTSPOT_VIEW_H
+
+#include "bpf/walk/native.h"
+#include "bpf/walk/unwind.h"
+#include "op_hotspot.h"
+
+/* op_state(u)->word */
+enum {
+	OP_HS_INSIDE =
+		0, /* the frame above is a method's: pc is a plain return address */
+};
+
+enum {
+#if defined(__TARGET_ARCH_x86)
+	OP_HS_METHOD_REG = OP_X86_RBX,
+	OP_HS_BCP_REG = OP_X86_R13,
+	OP_HS_ENTRY_SENDER = OP_X86_R13, /* the caller's sp: when a method is entered */
+	OP_HS_GONE_SENDER = OP_X86_RBX,	 /* and when its frame is gone */
+	OP_HS_RETURN_REG = OP_X86_RAX,	 /* an adapter keeps the return address here */
+#else
+	OP_HS_METHOD_REG = 12,
+	OP_HS_BCP_REG = 22,
+	OP_HS_ENTRY_SENDER = 19,
+	OP_HS_GONE_SENDER = 19,
+	OP_HS_RETURN_REG = 30,
+#endif
+	OP_HS_METHOD_SLOT = -24,
+	OP_HS_SENDER_SLOT = -8,
+	OP_HS_SENDER_MAX = 1 << 20, /* bytes from fp to the caller's sp */
+	OP_HS_METHOD_BYTES = 65536, /* a method has at most as many bytecodes */
+	OP_HS_HOPS = 16,	    /* in a segment map */
+	OP_HS_STUB_WORDS = 8,	    /* that a stub without a frame may have pushed */
+	OP_HS_BLOB_BYTES = 192,	    /* of a blob's head that are read */
+	OP_HS_FREE = 0xff,	    /* segment map: no block */
+};
+
+/* The process's struct op_hotspot. */
+struct op_hotspot_view {
+	const __u8 *slab;
+	__u32 at;
+};
+
+#define OP_HS_WORD(v, member)                                                            \
+	op_slab_u64((v)->slab, (v)->at, __builtin_offsetof(struct op_hotspot, member) / 8)
+#define OP_HS_BYTE(v, member)                                                            \
+	((__u8)(op_slab_u64((v)->slab, (v)->at,                                          \
+			    __builtin_offsetof(struct op_hotspot, member) / 8) >>        \
+		(__builtin_offsetof(struct op_hotspot, member) % 8 * 8)))
+#define OP_HS_SHORT(v, member)                                                           \
+	((__u16)(op_slab_u64((v)->slab, (v)->at,                                         \
+			     __builtin_offsetof(struct op_hotspot, member) / 8) >>       \
+		 (__builtin_offsetof(struct op_hotspot, member) % 8 * 8)))
+
+/* 1 where @pc is in [low, high), else 0; no branch, which the verifier would follow twice. */
+static __always_inline __u64 op_hotspot_within(__u64 pc, __u64 low, __u64 high)
+{
+	__u64 at = pc - low;
+
+	return ((at - (high - low)) & ~at) >> 63;
+}
+
+static __always_inline __u64 op_hotspot_in_heap(const struct op_hotspot_view *v, __u64 pc)
+{
+	return op_hotspot_within(pc, OP_HS_WORD(v, heap[0].low),
+				 OP_HS_WORD(v, heap[0].high)) |
+	       op_hotspot_within(pc, OP_HS_WORD(v, heap[1].low),
+				 OP_HS_WORD(v, heap[1].high)) |
+	       op_hotspot_within(pc, OP_HS_WORD(v, heap[2].low),
+				 OP_HS_WORD(v, heap[2].high));
+}
+
+static __always_inline __u64 op_hotspot_in_vm(const struct op_hotspot_view *v, __u64 pc)
+{
+	return op_hotspot_within(pc, OP_HS_WORD(v, vm), OP_HS_WORD(v, vm_end));
+}
+
+/* Is @sp where a caller's frame may begin whose callee's ends at @end? */
+static __always_inline bool op_hotspot_is_above(__u64 end, __u64 sp)
+{
+	return sp - end <= OP_HS_SENDER_MAX && !(sp & 7);
+}
+
+static __always_inline void op_hotspot_push(struct op_unwind *u,
+					    enum op_hotspot_kind kind, __u64 address,
+					    __u64 where)
+{
+	op_push_word(u, op_runtime_word(u, OP_HOTSPOT_FRAME_WORDS, address));
+	op_push_word(u, (__u64)kind << OP_HOTSPOT_KIND_SHIFT |
+				(where & OP_FRAME_ADDRESS_MASK));
+	u->frames++;
+}
+
+/* Go on at the caller: here while it is in the code cache, else native. */
+static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
+						  const struct op_hotspot_view *v,
+						  __u64 pc, __u64 sp, __u64 fp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	u->fp = fp;
+	u->exact = 0;
+	u->guessed = 0;
+	if (op_hotspot_in_heap(v, pc))
+		return OP_NEXT_CONTINUE;
+	op_state(u)->word[OP_HS_INSIDE] = 0;
+	return op_leave_runtime(u, 0);
+}
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/hotspot/scopes.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "base/reader.h"
+#include "runtime/hotspot/lines.h"
+
+#include "op_types.h"
+
+#include "op_hotspot.h"
+
+enum {
+	HEAD_BYTES_MAX = 512,
+	ROW_BYTES_MAX = 64,
+	SCOPE_BYTES = 15, /* three numbers */
+	WORD_BYTES = 8,
+	NO_ZERO_SINCE = 20,
+	FLAGS_MAX = 4096,
+	FLAG_NAME_BYTES = 64,
+	ID_MASK = (1 << OP_HOTSPOT_ID_BITS) - 1,
+};
+
+/* A compiled method, by addresses in the process. */
+struct code {
+	const struct op_memory *memory;
+	const struct op_hotspot_layout *layout;
+	uint64_t addr;
+	uint64_t method;
+	uint64_t pcs;
+	uint64_t pcs_end;
+	uint64_t data;
+	uint64_t data_end;
+	uint64_t metadata;
+	uint64_t metadata_end;
+	uint8_t head[HEAD_BYTES_MAX];
+	size_t head_len;
+};
+
+/* A PcDesc. */
+struct row {
+	int32_t pc;
+	int32_t scope; /* 0: none */
+};
+
+static struct op_reader member(const struct code *c, enum op_hotspot_field field)
+{
+	struct op_reader r = op_reader_init(c->head, c->head_len);
+
+	op_reader_seek(&r, c->layout->at[field]);
+	return r;
+}
+
+static uint64_t pointer_of(const struct code *c, enum op_hotspot_field field)
+{
+	struct op_reader r = member(c, field);
+
+	return op_read_u64(&r);
+}
+
+static uint64_t int_of(const struct code *c, enum op_hotspot_field field)
+{
+	struct op_reader r = member(c, field);
+
+	return op_read_u32(&r);
+}
+
+static uint64_t short_of(const struct code *c, enum op_hotspot_field field)
+{
+	struct op_reader r = member(c, field);
+
+	return op_read_u16(&r);
+}
+
+/* JDK 8: all in the blob. 9 to 22: the same, with a pointer to the scopes. */
+static void find_in_blob(struct code *c)
+{
+	uint64_t pcs = int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_PCS);
+
+	c->pcs = c->addr + pcs;
+	c->pcs_end = c->addr + int_of(c, OP_HOTSPOT_NMETHOD_DEPENDENCIES);
+	c->data = c->layout->there[OP_HOTSPOT_NMETHOD_SCOPES_POINTER]
+			  ? pointer_of(c, OP_HOTSPOT_NMETHOD_SCOPES_POINTER)
+			  : c->addr + int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_DATA);
+	c->data_end = c->pcs;
+	c->metadata = c->addr + int_of(c, OP_HOTSPOT_NMETHOD_METADATA);
+	c->metadata_end = c->data;
+}
+
+/* 23 and later: in memory of their own; from 25 on the metadata, too. */
+static void find_apart(struct code *c)
+{
+	uint64_t all = pointer_of(c, OP_HOTSPOT_NMETHOD_IMMUTABLE);
+	uint64_t data = int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_DATA);
+
+	c->pcs = all + int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_PCS);
+	c->pcs_end = c->data = all + data;
+	c->data_end = all + int_of(c, OP_HOTSPOT_NMETHOD_IMMUTABLE_BYTES);
+	if (c->layout->there[OP_HOTSPOT_BLOB_MUTABLE]) {
+		uint64_t mutable_data = pointer_of(c, OP_HOTSPOT_BLOB_MUTABLE);
+
+		c->metadata = mutable_data + int_of(c, OP_HOTSPOT_BLOB_RELOCATION_BYTES);
+		c->metadata_end = mutable_data + int_of(c, OP_HOTSPOT_BLOB_MUTABLE_BYTES);
+	} else {
+		c->metadata = c->addr + int_of(c, OP_HOTSPOT_BLOB_DATA_OFFSET) +
+			      short_of(c, OP_HOTSPOT_NMETHOD_METADATA);
+		c->metadata_end = c->addr + int_of(c, OP_HOTSPOT_BLOB_SIZE);
+	}
+}
+
+static int read_code(struct code *c, uint32_t id)
+{
+	const struct op_hotspot_layout *l = c->layout;
+	int r;
+
+	c->head_len = l->at[OP_HOTSPOT_NMETHOD_BYTES];
+	if (!c->head_len || c->head_len > sizeof(c->head))
+		return -EBADMSG;
+	r = op_memory_read(c->memory, c->addr, c->head, c->head_len);
+	if (r < 0)
+		return r;
+	if ((int_of(c, OP_HOTSPOT_NMETHOD_COMPILE_ID) & ID_MASK) != id ||
+	    short_of(c, OP_HOTSPOT_BLOB_HEADER_BYTES) != c->head_len)
+		return -ESTALE;
+	c->method = pointer_of(c, OP_HOTSPOT_NMETHOD_METHOD);
+	if (l->there[OP_HOTSPOT_NMETHOD_IMMUTABLE])
+		find_apart(c);
+	else
+		find_in_blob(c);
+	return c->method ? 0 : -ESTALE;
+}
+
+static int read_row(const struct code *c, uint64_t i, struct row *ret)
+{
+	const uint64_t *at = c->layout->at;
+	uint8_t bytes[ROW_BYTES_MAX];
+	uint64_t size = at[OP_HOTSPOT_PC_DESC_BYTES];
+	struct op_reader reader = op_reader_init(bytes, size);
+	int r = op_memory_read(c->memory, c->pcs + i * size, bytes, size);
+
+	if (r < 0)
+		return r;
+	op_reader_seek(&reader, at[OP_HOTSPOT_PC_DESC_PC]);
+	ret->pc = (int32_t)op_read_u32(&reader);
+	op_reader_seek(&reader, at[OP_HOTSPOT_PC_DESC_SCOPE]);
+	ret->scope = (int32_t)op_read_u32(&reader);
+	return reader.failed ? -EBADMSG : 0;
+}
+
+/* The number of rows, or 0 where there are none or they make no sense. */
+static uint64_t count_rows(const struct code *c)
+{
+	uint64_t size = c->layout->at[OP_HOTSPOT_PC_DESC_BYTES];
+	uint64_t bytes = c->pcs_end - c->pcs;
+
+	if (!size || size > ROW_BYTES_MAX || c->pcs_end < c->pcs ||
+	    bytes / size > OP_HOTSPOT_PCS_MAX)
+		return 0;
+	return bytes / size;
+}
+
+/*
+ * The row for offset @at: the first whose pc is behind it. Behind the last row, which has no
+ * scope, the one before holds. Returns 0, -ENOENT or the error of reading.
+ */
+static int find_row(const struct code *c, uint32_t at, struct row *ret)
+{
+	uint64_t count = count_rows(c);
+	uint64_t low = 0;
+	uint64_t high = count;
+	int r;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		r = read_row(c, middle, ret);
+		if (r < 0)
+			return r;
+		if (ret->pc > (int64_t)at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	if (low >= count)
+		return -ENOENT;
+	r = read_row(c, low, ret);
+	if (r == 0 && !ret->scope && low > 0)
+		r = read_row(c, low - 1, ret);
+	return r;
+}
+
+/* The Method with number @i of @c, which counts from 1. */
+static int read_method(const struct code *c, uint64_t i, uint64_t *ret)
+{
+	uint64_t at = c->metadata + (i - 1) * WORD_BYTES;
+
+	if (!i || at < c->metadata || at >= c->metadata_end)
+		return -EBADMSG;
+	return op_memory_read(c->memory, at, ret, sizeof(*ret));
+}
+
+/* The scope at offset @at of the scopes' data. *@ret_caller: that of its caller, or 0. */
+static int read_scope(const struct code *c, uint64_t at, struct op_hotspot_scope *ret,
+		      uint64_t *ret_caller)
+{
+	bool no_zero = c->layout->version >= NO_ZERO_SINCE;
+	uint64_t left = c->data_end - c->data;
+	uint8_t bytes[SCOPE_BYTES];
+	struct op_reader reader;
+	uint64_t method;
+	size_t len;
+	int r;
+
+	if (c->data_end < c->data || at >= left)
+		return -EBADMSG;
+	len = OP_MIN(left - at, sizeof(bytes));
+	r = op_memory_read(c->memory, c->data + at, bytes, len);
+	if (r < 0)
+		return r;
+	reader = op_reader_init(bytes, len);
+	*ret_caller = op_runtime_hotspot_unsigned5(&reader, no_zero);
+	method = op_runtime_hotspot_unsigned5(&reader, no_zero);
+	ret->bci = (int32_t)(op_runtime_hotspot_unsigned5(&reader, no_zero) - 1);
+	return reader.failed ? -EBADMSG : read_method(c, method, &ret->method);
+}
+
+int op_runtime_hotspot_scopes(const struct op_memory *memory,
+			      const struct op_hotspot_layout *layout, uint64_t addr,
+			      uint32_t id, uint32_t at, struct op_hotspot_scopes *ret)
+{
+	struct code c = { .memory = memory, .layout = layout, .addr = addr };
+	struct row row = { 0 };
+	uint64_t scope;
+	int r = read_code(&c, id);
+
+	if (r < 0)
+		return r;
+	r = find_row(&c, at, &row);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	ret->len = 0;
+	ret->at_row = row.pc == (int64_t)at + 1;
+	if (r == -ENOENT || row.scope <= 0) {
+		ret->scope[ret->len++] = (struct op_hotspot_scope){ c.method, -1 };
+		return 0;
+	}
+	scope = (uint32_t)row.scope;
+	while (scope && ret->len < OP_HOTSPOT_SCOPES_MAX) {
+		uint64_t caller;
+
+		r = read_scope(&c, scope, &ret->scope[ret->len], &caller);
+		if (r < 0)
+			return r;
+		/* a scope is written behind its caller's */
+		if (caller >= scope)
+			return -EBADMSG;
+		scope = caller;
+		ret->len++;
+	}
+	return 0;
+}
+
+int op_runtime_hotspot_flag(const struct op_memory *memory,
+			    const struct op_hotspot_layout *layout, const char *name,
+			    uint64_t *ret)
+{
+	const uint64_t *at = layout->at;
+	char text[FLAG_NAME_BYTES];
+	uint64_t flags;
+	uint64_t len;
+	uint64_t i;
+	int r;
+
+	for (i = OP_HOTSPOT_FLAG_BYTES; i <= OP_HOTSPOT_FLAGS_LEN_ADDRESS; i++)
+		if (!layout->there[i])
+			return -ENOENT;
+	r = op_memory_read(memory, at[OP_HOTSPOT_FLAGS_ADDRESS], &flags, sizeof(flags));
+	if (r == 0)
+		r = op_memory_read(memory, at[OP_HOTSPOT_FLAGS_LEN_ADDRESS], &len,
+				   sizeof(len));
+	for (i = 0; r == 0 && i < OP_MIN(len, (uint64_t)FLAGS_MAX); i++) {
+		uint64_t flag = flags + i * at[OP_HOTSPOT_FLAG_BYTES];
+		uint64_t text_at;
+
+		r = op_memory_read(memory, flag + at[OP_HOTSPOT_FLAG_NAME], &text_at,
+				   sizeof(text_at));
+		if (r < 0 || !text_at)
+			break;
+		r = op_runtime_hotspot_text(memory, text_at, text, sizeof(text));
+		if (r < 0)
+			break;
+		r = 0;
+		if (strcmp(text, name) == 0)
+			return op_memory_read(memory, flag + at[OP_HOTSPOT_FLAG_VALUE],
+					      ret, sizeof(*ret));
+	}
+	return r < 0 ? r : -ENOENT;
+}
