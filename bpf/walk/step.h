@@ -4,6 +4,7 @@
 #define OP_STEP_H
 
 #include "bpf/runtime/hotspot.h"
+#include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
@@ -28,6 +29,10 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 	case OP_RUNTIME_HOTSPOT:
 		if (runtimes & (1ULL << OP_RUNTIME_HOTSPOT))
 			return op_step_hotspot(u);
+		break;
+	case OP_RUNTIME_NODE:
+		if (runtimes & (1ULL << OP_RUNTIME_NODE))
+			return op_step_node(u);
 		break;
 	}
 	/* a runtime whose step is not loaded: its frames stay native */

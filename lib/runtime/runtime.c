@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "runtime/hotspot/hotspot.h"
 #include "runtime/layouts_dir.h"
+#include "runtime/node/node.h"
 #include "runtime/php/php.h"
 #include "runtime/python/python.h"
 
@@ -15,6 +16,7 @@ static const struct op_runtime_ops *const runtimes[] = {
 	&op_runtime_python,
 	&op_runtime_php,
 	&op_runtime_hotspot,
+	&op_runtime_node,
 };
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)

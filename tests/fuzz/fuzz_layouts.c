@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/layouts.h"
+#include "runtime/node/layout.h"
 #include "runtime/php/layout.h"
 #include "runtime/python/layout.h"
 
@@ -19,12 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char error[OP_LAYOUTS_ERROR_MAX];
 	struct op_python_layout python;
 	struct op_php_layout php;
+	struct op_node_layout node;
 	size_t before;
 	size_t i;
 
 	if (op_layouts_new(&layouts) < 0 ||
 	    op_layouts_add(layouts, &op_runtime_python_layouts) < 0 ||
-	    op_layouts_add(layouts, &op_runtime_php_layouts) < 0)
+	    op_layouts_add(layouts, &op_runtime_php_layouts) < 0 ||
+	    op_layouts_add(layouts, &op_runtime_node_layouts) < 0)
 		return 0;
 	for (i = 0; i < 2; i++) {
 		before = op_layouts_count(layouts);
@@ -43,6 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (op_layouts_find(layouts, &op_runtime_php_layouts, versions[i],
 				    &php) == 0 &&
 		    op_runtime_php_layouts.check(&php))
+			__builtin_trap();
+		if (op_layouts_find(layouts, &op_runtime_node_layouts, versions[i],
+				    &node) == 0 &&
+		    op_runtime_node_layouts.check(&node))
 			__builtin_trap();
 	}
 	return 0;

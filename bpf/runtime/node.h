@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The Node.js step. V8's frames are frames of the thread's own stack with a frame record
+ * each: {return address, caller's fp <- fp, context or frame type, function, ...}. The step
+ * goes from record to record, in code that V8 made and in its builtins, which stand in the
+ * node binary, and hands over when the pc leaves both.
+ *
+ * A word below fp with its lowest bit clear is a frame type: a frame of V8's own. Else it is
+ * a function's: interpreted where the pc is in a builtin and the function is none, compiled
+ * where the pc is in code that V8 made.
+ *
+ * Only the innermost frame may be half made. In a builtin it does not matter: the frame at
+ * fp, the builtin's own or its caller's, tells what it is. In code that V8 made the bytes
+ * around the pc tell: its functions all begin and end the same way.
+ */
+#ifndef OP_NODE_STEP_H
+#define OP_NODE_STEP_H
+
+#include "bpf/walk/native.h"
+#include "bpf/walk/unwind.h"
+#include "op_node.h"
+
+enum {
+	OP_NODE_CONTEXT_SLOT = 8,
+	OP_NODE_FUNCTION_SLOT = 16,
+	OP_NODE_SHARED_BYTES = 64, /* of a SharedFunctionInfo that are read */
+	OP_NODE_SHARED_DATA = 8,
+	OP_NODE_BEFORE = 16, /* bytes of code read before and from the pc on */
+	OP_NODE_AFTER = 32,
+	OP_NODE_ENTRY = 24, /* from a function's first byte to its push of fp */
+	OP_NODE_PAGE_MASK = 0xfff,
+	OP_NODE_STUB_WORDS = 3,	     /* that a builtin without a frame may have pushed */
+	OP_NODE_FRAME_MAX = 1 << 24, /* bytes from sp to fp */
+	OP_NODE_OFFSET_MIN = 24,     /* a BytecodeArray's head */
+#if defined(__TARGET_ARCH_x86)
+	OP_NODE_FUNCTION_REG = OP_X86_RDI,
+	OP_NODE_OFFSET_REG = 9,
+	OP_NODE_ARRAY_REG = 12,
+#else
+	OP_NODE_FUNCTION_REG = 1,
+	OP_NODE_OFFSET_REG = 19,
+	OP_NODE_ARRAY_REG = 20,
+#endif
+};
+
+/* x86-64: push rbp; mov rbp, rsp. And mov rsp, rbp; pop rbp. */
+#define OP_NODE_MAKES_FRAME 0xe5894855U
+#define OP_NODE_ENDS_FRAME  0x5de58b48U
+
+/* The process's struct op_node. */
+struct op_node_view {
+	const __u8 *slab;
+	__u32 at;
+};
+
+#define OP_NODE_WORD(v, member)                                                          \
+	op_slab_u64((v)->slab, (v)->at, __builtin_offsetof(struct op_node, member) / 8)
+#define OP_NODE_BYTE(v, member)                                                          \
+	((__u8)(op_slab_u64((v)->slab, (v)->at,                                          \
+			    __builtin_offsetof(struct op_node, member) / 8) >>           \
+		(__builtin_offsetof(struct op_node, member) % 8 * 8)))
+
+static __always_inline bool op_node_in_builtins(const struct op_node_view *v, __u64 pc)
+{
+	return pc >= OP_NODE_WORD(v, builtins) && pc < OP_NODE_WORD(v, builtins_end);
+}
+
+static __always_inline bool op_node_in_code(const struct op_node_view *v, __u64 pc)
+{
+	return pc >= OP_NODE_WORD(v, code) && pc < OP_NODE_WORD(v, code_end);
+}
+
+static __always_inline void op_node_push(struct op_unwind *u, __u64 shared, __u64 where,
+					 __u64 address)
+{
+	op_push_word(u, op_runtime_word(u, OP_NODE_FRAME_WORDS, shared));
+	op_push_word(u, where | (u->heap_moved ? OP_NODE_LATE : 0));
+	op_push_word(u, address & OP_FRAME_ADDRESS_MASK);
+	u->frames++;
+}
+
+/* A builtin's frame is native: the node binary's symbols name it. */
+static __always_inline void op_node_push_builtin(struct op_unwind *u)
+{
+	op_push_word(u, op_frame_word(u->exact ? OP_FRAME_NATIVE_EXACT : OP_FRAME_NATIVE,
+				      u->pc));
+	u->frames++;
+}
+
+/* Go on at the caller: here while that is V8's, else native. */
+static __always_inline enum op_next op_node_go(struct op_unwind *u,
+					       const struct op_node_view *v, __u64 pc,
+					       __u64 sp, __u64 fp)
+{
+	u->pc = pc;
+	u->sp = sp;
+	u->fp = fp;
+	u->exact = 0;
+	u->guessed = 0;
+	u->kept_lost = 1;
+	if (op_node_in_code(v, pc - 1) || op_node_in_builtins(v, pc - 1))
+		return OP_NEXT_CONTINUE;
+	return op_leave_runtime(u, 0);
+}
+
+/* Go to the caller by the frame record at fp. */
+static __always_inline enum op_next op_node_record(struct op_unwind *u,
+						   const struct op_node_view *v)
+{
+	__u64 fp = u->fp;
+	__u64 next = 0;
+	__u64 ra = 0;
+
+	if (op_read_stack(u, fp + 8, &ra) || op_read_stack(u, fp, &next))
+		return op_end(u, OP_ERROR_node_read_frame);
+	return op_node_go(u, v, ra, fp + 16, next);
+}
+
+/* What is known of the function of a frame. */
+struct op_node_callee {
+	__u64 shared; /* its SharedFunctionInfo, or 0 */
+	__u32 id;
+	bool builtin; /* it has no code of its own but a builtin */
+};
+
+static __always_inline void op_node_find_callee(struct op_unwind *u,
+						const struct op_node_view *v,
+						__u64 function,
+						struct op_node_callee *ret)
+{
+	__u8 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
+	__u64 shared = 0;
+
+	*ret = (struct op_node_callee){ 0 };
+	if (!(function & 1) ||
+	    op_platform_read(u, &shared, sizeof(shared),
+			     function - 1 + OP_NODE_BYTE(v, function_shared)) ||
+	    !(shared & 1) ||
+	    op_platform_read(u, u->runtime_bytes, OP_NODE_SHARED_BYTES, shared - 1))
+		return;
+	ret->shared = shared - 1;
+	ret->builtin = !(u->runtime_bytes[OP_NODE_SHARED_DATA] & 1);
+	ret->id = *(__u32 *)(u->runtime_bytes + at);
+}
+
+/* Is @marker a frame type, and no context? */
+static __always_inline bool op_node_is_type(__u64 marker)
+{
+	return !(marker & 1);
+}
+
+/* The frame at fp is of interpreted @function. */
+static __always_inline enum op_next
+op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
+		    const struct op_node_callee *function)
+{
+	__u64 fp = u->fp;
+	__u64 offset = 0;
+	__u64 array = 0;
+
+	if (op_read_stack(u, fp - OP_NODE_BYTE(v, array_slot), &array) ||
+	    op_read_stack(u, fp - OP_NODE_BYTE(v, offset_slot), &offset))
+		return op_end(u, OP_ERROR_node_read_frame);
+	/* the frame is being made, or is that of baseline code, which has no offset */
+	if ((u->exact && u->sp > fp - OP_NODE_BYTE(v, offset_slot)) || (offset & 1)) {
+		array = 0;
+		offset = 0;
+	}
+	offset >>= 32; /* a small integer */
+	/* The registers go ahead of the frame, where they still hold the same. */
+	if (u->exact && array && u->reg[OP_NODE_ARRAY_REG] == array &&
+	    u->reg[OP_NODE_OFFSET_REG] - OP_NODE_OFFSET_MIN <
+		    OP_NODE_OFFSET_MAX - OP_NODE_OFFSET_MIN)
+		offset = u->reg[OP_NODE_OFFSET_REG];
+	if (offset > OP_NODE_OFFSET_MAX)
+		offset = 0;
+	op_node_push(u, function->shared,
+		     (__u64)OP_NODE_INTERPRETED << OP_NODE_KIND_SHIFT |
+			     offset << OP_NODE_OFFSET_SHIFT | function->id,
+		     array ? array - 1 : 0);
+	return op_node_record(u, v);
+}
+
+static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 word)
+{
+	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
+}
+
+/*
+ * A builtin was interrupted whose frame is not made, or that has none: its return address
+ * is near sp. Returns the one that is in code that V8 made, or 0.
+ */
+static __always_inline __u64 op_node_called_from(struct op_unwind *u,
+						 const struct op_node_view *v)
+{
+	__u64 sp = u->sp;
+	__u64 word = 0;
+	int i;
+
+	/* baseline code calls for its frame to be made: above stands its own caller */
+	if (u->pc >= OP_NODE_WORD(v, prologue) && u->pc < OP_NODE_WORD(v, prologue_end) &&
+	    !op_read_stack(u, sp + 8, &word) && op_node_is_v8(v, word))
+		sp += 8;
+	for (i = 0; i < OP_NODE_STUB_WORDS; i++, sp += 8) {
+		if (sp >= u->fp || op_read_stack(u, sp, &word))
+			return 0;
+		if (op_node_in_code(v, word - 1))
+			return word;
+		if (op_node_in_builtins(v, word - 1))
+			return 0;
+	}
+	return 0;
+}
+
+/* The pc is in a builtin. */
+static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
+						    const struct op_node_view *v)
+{
+	struct op_node_callee function;
+	__u64 marker = 0;
+	__u64 slot = 0;
+	__u64 ra;
+
+	if (op_read_stack(u, u->fp - OP_NODE_CONTEXT_SLOT, &marker) ||
+	    op_read_stack(u, u->fp - OP_NODE_FUNCTION_SLOT, &slot))
+		return op_end(u, OP_ERROR_node_read_frame);
+	if (u->exact || op_node_is_type(marker))
+		op_node_push_builtin(u);
+	/* the frame is being made, and tells nothing yet */
+	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT)
+		return op_node_record(u, v);
+	if (op_node_is_type(marker))
+		return op_node_record(u, v);
+	op_node_find_callee(u, v, slot, &function);
+	if (function.builtin) {
+		if (!u->exact)
+			op_node_push_builtin(u);
+		return op_node_record(u, v);
+	}
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	ra = u->exact ? op_node_called_from(u, v) : 0;
+	if (!ra)
+		return op_node_interpreted(u, v, &function);
+	op_node_push(u, function.shared,
+		     (__u64)OP_NODE_CODE << OP_NODE_KIND_SHIFT | function.id, ra);
+	return op_node_record(u, v);
+}
+
+static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
+{
+	return *(__u32 *)(u->runtime_bytes + at);
+}
+
+/*
+ * Is there a call of the builtin that begins baseline code @ahead bytes from the pc? Such
+ * code begins with xor ebx, ebx or mov ebx, NUMBER; mov r12, NUMBER; call. The builtins may
+ * have been mapped twice: the place in a page tells.
+ */
+static __always_inline bool
+op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 ahead)
+{
+	__u64 target = u->pc + ahead + 5;
+
+	if (u->runtime_bytes[OP_NODE_BEFORE + ahead] != 0xe8)
+		return false;
+	target += (__u64)(__s64)(__s32)op_node_bytes(u, OP_NODE_BEFORE + ahead + 1);
+	return ((target ^ OP_NODE_WORD(v, prologue)) & OP_NODE_PAGE_MASK) == 0;
+}
+
+/*
+ * Where is the return address of interrupted code that V8 made? Returns 0 in its body,
+ * where the frame is at fp; 1 where it is at sp; 2 where it is above the caller's fp at sp.
+ */
+static __always_inline int op_node_unmade(struct op_unwind *u,
+					  const struct op_node_view *v)
+{
+	__u64 ra = 0;
+	__u32 i;
+
+	if (op_platform_read(u, u->runtime_bytes, OP_NODE_BEFORE + OP_NODE_AFTER,
+			     u->pc - OP_NODE_BEFORE))
+		return 0;
+	if (op_node_bytes(u, OP_NODE_BEFORE - 1) == OP_NODE_MAKES_FRAME)
+		return 2;
+	for (i = OP_NODE_BEFORE; i < OP_NODE_BEFORE + OP_NODE_ENTRY; i++)
+		if (op_node_bytes(u, i) == OP_NODE_MAKES_FRAME)
+			return 1;
+	if (op_node_calls_prologue(u, v, 0) || op_node_calls_prologue(u, v, 10) ||
+	    op_node_calls_prologue(u, v, 12) || op_node_calls_prologue(u, v, 15))
+		return 1;
+	if (u->runtime_bytes[OP_NODE_BEFORE] == 0xc3 || /* ret */
+	    u->runtime_bytes[OP_NODE_BEFORE] == 0xc2)
+		return 1;
+	for (i = 0; i <= OP_NODE_BEFORE - 4; i++)
+		if (op_node_bytes(u, i) == OP_NODE_ENDS_FRAME)
+			return op_read_stack(u, u->sp, &ra) ? 0 : 1;
+	return 0;
+}
+
+/* The pc is in code that V8 made, and was interrupted where it has no frame. */
+static __always_inline enum op_next
+op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
+{
+	__u64 sp = u->sp;
+	__u64 fp = u->fp;
+	__u64 ra = 0;
+
+	if (where == 2) {
+		if (op_read_stack(u, sp, &fp))
+			return op_end(u, OP_ERROR_node_read_frame);
+		sp += 8;
+	}
+	if (op_read_stack(u, sp, &ra))
+		return op_end(u, OP_ERROR_node_read_frame);
+	op_node_push(u, 0, (__u64)OP_NODE_CODE_EXACT << OP_NODE_KIND_SHIFT, u->pc);
+	return op_node_go(u, v, ra, sp + 8, fp);
+}
+
+/* The pc is in code that V8 made. */
+static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
+						     const struct op_node_view *v)
+{
+	struct op_node_callee function = { 0 };
+	__u64 kind = u->exact ? OP_NODE_CODE_EXACT : OP_NODE_CODE;
+	__u64 marker = 0;
+	__u64 slot = 0;
+	int where;
+
+	where = u->exact ? op_node_unmade(u, v) : 0;
+	if (where)
+		return op_node_frameless(u, v, where);
+	if (op_read_stack(u, u->fp - OP_NODE_CONTEXT_SLOT, &marker) ||
+	    op_read_stack(u, u->fp - OP_NODE_FUNCTION_SLOT, &slot))
+		return op_end(u, OP_ERROR_node_read_frame);
+	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT) {
+		slot = u->reg[OP_NODE_FUNCTION_REG]; /* not stored yet */
+		marker = 1;
+	}
+	if (!op_node_is_type(marker))
+		op_node_find_callee(u, v, slot, &function);
+	op_node_push(u, function.shared, kind << OP_NODE_KIND_SHIFT | function.id, u->pc);
+	return op_node_record(u, v);
+}
+
+/* Push one frame of V8's and go to its caller. */
+static __always_inline enum op_next op_step_node(struct op_unwind *u)
+{
+	op_ref ref = op_state(u)->ref;
+	struct op_node_view v = { .slab = op_platform_slab(u, ref >> OP_REF_SLAB_SHIFT) };
+	__u64 look = u->exact ? u->pc : u->pc - 1;
+
+	if (!ref || !v.slab)
+		return op_end(u, OP_ERROR_node_no_process);
+	v.at = (ref << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
+	if (!op_frame_room(u))
+		return op_end(u, OP_END_TRUNCATED);
+	if (u->fp - u->sp > OP_NODE_FRAME_MAX || (u->fp & 7))
+		return op_end(u, OP_ERROR_node_frame_pointer);
+	if (op_node_in_builtins(&v, look))
+		return op_node_builtin(u, &v);
+	return op_node_compiled(u, &v);
+}
+
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/reader.h"
+
+enum {
+	ALIGN = 32, /* of instructions; 64 in most versions */
+	CHUNK = 4096,
+	HEAD_WORDS = 2,
+	INLINING_BYTES =
+		16, /* InliningPosition: a place, the function's number, padding */
+	WEAK = 2,   /* bit of a word that keeps nothing alive */
+	ADDRESS_BITS = 47,
+	DEOPT_WORDS_MAX = 65536,
+};
+
+void op_runtime_node_codes_init(struct op_node_codes *codes,
+				const struct op_node_heap *heap,
+				const struct op_node_opcodes *opcodes)
+{
+	*codes = (struct op_node_codes){ .heap = heap, .opcodes = opcodes };
+}
+
+static void drop_bytecodes(struct op_node_codes *codes)
+{
+	struct op_node_bytecode *b;
+
+	op_vec_foreach(b, &codes->bytecodes)
+		free(b->table);
+	op_vec_clear(&codes->bytecodes);
+	op_map64_clear(&codes->bytecode_by_object);
+}
+
+static void clear_code(struct op_node_code *code)
+{
+	free(code->table);
+	free(code->inlined);
+}
+
+static void drop_codes(struct op_node_codes *codes)
+{
+	struct op_node_code *code;
+
+	op_vec_foreach(code, &codes->all)
+		clear_code(code);
+	op_vec_clear(&codes->all);
+}
+
+void op_runtime_node_codes_clear(struct op_node_codes *codes)
+{
+	drop_bytecodes(codes);
+	drop_codes(codes);
+}
+
+/* ---- bytecode ---- */
+
+static int find_bytecode(struct op_node_codes *codes, uint64_t object,
+			 struct op_node_bytecode **ret)
+{
+	const struct op_node_heap *heap = codes->heap;
+	struct op_node_bytecode fresh = { .object = object };
+	struct op_node_bytecode *b = NULL;
+	uint64_t at;
+	int r = op_runtime_node_type(heap, object);
+
+	if (r >= 0 && (uint32_t)r != heap->layout->type_bytecode)
+		r = -EBADMSG;
+	if (r >= 0)
+		r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &fresh.length);
+	if (r >= 0)
+		r = op_runtime_node_word(heap, object, heap->layout->array_positions,
+					 &fresh.positions);
+	if (r < 0)
+		return r;
+	if (op_map64_get(&codes->bytecode_by_object, object, &at))
+		b = &codes->bytecodes.data[at];
+	if (b && b->length == fresh.length && b->positions == fresh.positions) {
+		*ret = b;
+		return 0;
+	}
+	/* there may be none: places are then unknown */
+	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
+	if (r == -ENOMEM)
+		return r;
+	if (b) {
+		free(b->table);
+	} else {
+		if (codes->bytecodes.len >= OP_NODE_CODES_MAX)
+			drop_bytecodes(codes);
+		if (op_map64_put(&codes->bytecode_by_object, object,
+				 codes->bytecodes.len) == 0)
+			b = op_vec_push(&codes->bytecodes);
+	}
+	if (!b) {
+		(void)op_map64_remove(&codes->bytecode_by_object, object);
+		free(fresh.table);
+		return -ENOMEM;
+	}
+	*b = fresh;
+	*ret = b;
+	return 0;
+}
+
+int op_runtime_node_bytecode_position(struct op_node_codes *codes, uint64_t object,
+				      uint32_t offset, struct op_node_position *ret)
+{
+	const struct op_node_layout *l = codes->heap->layout;
+	uint32_t first =
+		l->array_bytes - 1; /* offsets count from the word, not the byte */
+	struct op_node_bytecode *b;
+	int r = find_bytecode(codes, object, &b);
+
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(b->length) || op_node_small(b->length) <= 0 ||
+	    (offset >= first && offset - first >= (uint32_t)op_node_small(b->length)))
+		return -EBADMSG;
+	*ret = op_runtime_node_position_at(b->table, b->table_len, l->form,
+					   offset < first ? 0 : offset - first);
+	return 0;
+}
+
+/* ---- machine code ---- */
+
+static int read_u32(const struct op_node_heap *heap, uint64_t addr, uint32_t *ret)
+{
+	return op_memory_read(heap->memory, addr, ret, sizeof(*ret));
+}
+
+static bool is_plausible(uint64_t word)
+{
+	return op_node_is_object(word) && word >> ADDRESS_BITS == 0;
+}
+
+/* Do the words at the head of code say that instructions begin at @start? Fills @ret->start
+ * and end, and *@ret_object. Returns 1, 0, or the error of reading. */
+static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_WORDS],
+		   uint64_t start, struct op_node_code *ret, uint64_t *ret_object)
+{
+	const struct op_node_layout *l = codes->heap->layout;
+	uint64_t begin = start;
+	uint32_t size;
+	int r;
+
+	if (!is_plausible(word[0]) || !is_plausible(word[1]) ||
+	    (codes->map && codes->map != word[0]))
+		return 0;
+	*ret_object = !l->code_start ? start - l->code_bytes + 1 : word[1];
+	if (l->code_start &&
+	    op_runtime_node_word(codes->heap, word[1], l->code_start, &begin) < 0)
+		return 0;
+	if (begin != start)
+		return 0;
+	if (!l->code_start && !codes->map &&
+	    op_runtime_node_type(codes->heap, *ret_object) != (int)l->type_code)
+		return 0;
+	r = read_u32(codes->heap, *ret_object - 1 + l->code_size, &size);
+	if (r < 0)
+		return r;
+	ret->start = start;
+	ret->end = start + size;
+	ret->head = word[1];
+	return 1;
+}
+
+/* Look backwards from @pc for the head of its code. */
+static int find_head(const struct op_node_codes *codes, uint64_t pc,
+		     struct op_node_code *ret, uint64_t *ret_map, uint64_t *ret_object)
+{
+	const uint32_t head = codes->heap->layout->code_bytes;
+	uint64_t start = OP_ALIGN_DOWN(pc, (uint64_t)ALIGN);
+	uint8_t bytes[CHUNK];
+	uint64_t have = start; /* bytes[] begins there */
+
+	for (; pc - start < OP_NODE_CODE_MAX; start -= ALIGN) {
+		uint64_t word[HEAD_WORDS];
+		int r;
+
+		if (start < head + CHUNK)
+			return -ENOENT;
+		if (start - head < have) {
+			/* a page at a time: the one below may not be there */
+			have = OP_ALIGN_DOWN(start - head, (uint64_t)CHUNK);
+			r = op_memory_read(codes->heap->memory, have, bytes, CHUNK);
+			if (r < 0)
+				return r;
+		}
+		/* heads do not cross pages but where the next one was read before */
+		if (start - head - have + sizeof(word) > CHUNK)
+			r = op_memory_read(codes->heap->memory, start - head, word,
+					   sizeof(word));
+		else
+			r = 0, memcpy(word, bytes + (start - head - have), sizeof(word));
+		if (r == 0)
+			r = is_head(codes, word, start, ret, ret_object);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		*ret_map = word[0];
+		return pc < ret->end ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+/* Word number @i of the array that @object points to, which has @len. */
+static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
+		   uint64_t *ret)
+{
+	uint64_t len;
+	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &len);
+
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(len) || op_node_small(len) > DEOPT_WORDS_MAX ||
+	    (int64_t)i >= op_node_small(len))
+		return -EBADMSG;
+	return op_runtime_node_word(heap, object, OP_NODE_ELEMENTS + i * 8, ret);
+}
+
+/* The SharedFunctionInfo that @word points to, or whose wrapper it points to; 0: none. */
+static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
+{
+	int hops;
+
+	word &= ~(uint64_t)WEAK;
+	for (hops = 0; hops < 2; hops++) {
+		if (op_runtime_node_type(heap, word) == (int)heap->layout->type_shared)
+			return word;
+		if (op_runtime_node_word(heap, word, 8, &word) < 0)
+			return 0;
+	}
+	return 0;
+}
+
+/* The calls that were inlined: where, and what. */
+static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
+			struct op_node_code *ret)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t literals;
+	uint64_t word;
+	struct op_reader reader;
+	size_t len;
+	size_t i;
+	int r = element(heap, deopt, heap->layout->deopt_inlining, &word);
+
+	if (r == 0)
+		r = op_runtime_node_bytes(heap, word, &bytes, &len);
+	if (r == 0)
+		r = element(heap, deopt, heap->layout->deopt_literals, &literals);
+	if (r < 0)
+		return r;
+	len /= INLINING_BYTES;
+	if (!len)
+		return 0;
+	if (len > OP_NODE_INLINED_MAX)
+		return -EFBIG;
+	ret->inlined = calloc(len, sizeof(*ret->inlined));
+	if (!ret->inlined)
+		return -ENOMEM;
+	ret->inlined_len = len;
+	reader = op_reader_init(bytes, len * INLINING_BYTES);
+	for (i = 0; i < len; i++) {
+		int32_t id;
+
+		ret->inlined[i].call = op_runtime_node_position(op_read_u64(&reader));
+		id = op_read_s32(&reader);
+		op_read_skip(&reader, INLINING_BYTES - 12);
+		if (id >= 0 && element(heap, literals, (uint32_t)id, &word) == 0)
+			ret->inlined[i].shared = shared_of(heap, word);
+	}
+	return 0;
+}
+
+/* What stands in the Code that @object points to. */
+static int read_code(const struct op_node_heap *heap, uint64_t object,
+		     struct op_node_code *ret)
+{
+	const struct op_node_layout *l = heap->layout;
+	uint64_t deopt;
+	uint64_t table;
+	uint64_t word;
+	int r = op_runtime_node_word(heap, object, l->code_deopt, &deopt);
+
+	if (r == 0)
+		r = op_runtime_node_word(heap, object, l->code_positions, &table);
+	if (r < 0)
+		return r;
+	r = op_runtime_node_bytes(heap, table, &ret->table, &ret->table_len);
+	if (r == -ENOMEM)
+		return r;
+	r = op_runtime_node_type(heap, deopt);
+	if (r == (int)l->type_bytecode) {
+		ret->bytecode = deopt;
+		return 0;
+	}
+	if (r < 0 || element(heap, deopt, l->deopt_shared, &word) < 0)
+		return 0; /* code of no function: of a regular expression, a wrapper */
+	ret->shared = shared_of(heap, word);
+	if (!ret->shared)
+		return 0;
+	r = read_inlined(heap, deopt, ret);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Is @code still what stands in the process? */
+static bool is_there(const struct op_node_codes *codes, const struct op_node_code *code)
+{
+	uint64_t head = code->start - codes->heap->layout->code_bytes;
+	uint64_t word[HEAD_WORDS];
+
+	return op_memory_read(codes->heap->memory, head, word, sizeof(word)) == 0 &&
+	       word[0] == codes->map && word[1] == code->head;
+}
+
+/* The first whose end is above @pc. */
+static size_t place_of(const struct op_node_codes *codes, uint64_t pc)
+{
+	size_t low = 0;
+	size_t high = codes->all.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (codes->all.data[middle].end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void remove_code(struct op_node_codes *codes, size_t at)
+{
+	struct op_node_code *code = &codes->all.data[at];
+
+	clear_code(code);
+	codes->all.len--;
+	memmove(code, code + 1, (codes->all.len - at) * sizeof(*code));
+}
+
+int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
+			 const struct op_node_code **ret)
+{
+	struct op_node_code fresh = { 0 };
+	struct op_node_code *code;
+	uint64_t object = 0;
+	uint64_t map = 0;
+	size_t at = place_of(codes, pc);
+	int r;
+
+	if (at < codes->all.len && codes->all.data[at].start <= pc &&
+	    is_there(codes, &codes->all.data[at])) {
+		*ret = &codes->all.data[at];
+		return 0;
+	}
+	r = find_head(codes, pc, &fresh, &map, &object);
+	if (r == 0)
+		r = read_code(codes->heap, object, &fresh);
+	if (r < 0) {
+		clear_code(&fresh);
+		return r;
+	}
+	codes->map = map;
+	if (codes->all.len >= OP_NODE_CODES_MAX)
+		drop_codes(codes);
+	at = place_of(codes, fresh.start);
+	while (at < codes->all.len && codes->all.data[at].start < fresh.end)
+		remove_code(codes, at);
+	if (op_vec_reserve(&codes->all, 1) < 0) {
+		clear_code(&fresh);
+		return -ENOMEM;
+	}
+	code = &codes->all.data[at];
+	memmove(code + 1, code, (codes->all.len - at) * sizeof(*code));
+	codes->all.len++;
+	*code = fresh;
+	*ret = code;
+	return 0;
+}
+
+/* The BytecodeArray of the function @shared: its code, or in an object that stands there in
+ * its place (V8 9: BaselineData); 0 where there is none. */
+static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
+{
+	uint64_t data;
+	uint64_t word;
+	uint32_t at;
+
+	if (op_runtime_node_word(heap, shared, OP_NODE_SHARED_CODE, &data) < 0)
+		return 0;
+	if (op_runtime_node_type(heap, data) == (int)heap->layout->type_bytecode)
+		return data;
+	for (at = 8; at <= 16; at += 8)
+		if (op_runtime_node_word(heap, data, at, &word) == 0 &&
+		    op_runtime_node_type(heap, word) == (int)heap->layout->type_bytecode)
+			return word;
+	return 0;
+}
+
+/* The bytecode of @bytecode that baseline code runs at @pc, from the object's first byte. */
+static int baseline_offset(struct op_node_codes *codes, const struct op_node_code *code,
+			   uint64_t bytecode, uint32_t pc, uint32_t *ret)
+{
+	const struct op_node_heap *heap = codes->heap;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t word;
+	int32_t offset;
+	int r = op_runtime_node_word(heap, bytecode, OP_NODE_LENGTH, &word);
+
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(word) || op_node_small(word) <= 0 ||
+	    op_node_small(word) > OP_NODE_BYTES_MAX)
+		return -EBADMSG;
+	bytes = malloc((size_t)op_node_small(word));
+	if (!bytes)
+		return -ENOMEM;
+	r = op_memory_read(heap->memory, bytecode - 1 + heap->layout->array_bytes, bytes,
+			   (size_t)op_node_small(word));
+	if (r < 0)
+		return r;
+	offset = op_runtime_node_baseline(
+		code->table, code->table_len, bytes, (size_t)op_node_small(word),
+		codes->opcodes->size, codes->opcodes->count, pc);
+	if (offset < 0)
+		offset = 0;
+	*ret = heap->layout->array_bytes - 1 + (uint32_t)offset;
+	return 0;
+}
+
+int op_runtime_node_code_position(struct op_node_codes *codes,
+				  const struct op_node_code *code, uint64_t shared,
+				  uint64_t pc, struct op_node_position *ret)
+{
+	uint64_t bytecode = code->bytecode;
+	uint32_t at = (uint32_t)(pc - code->start);
+	uint32_t offset;
+	int r;
+
+	if (code->shared) {
+		*ret = op_runtime_node_position_at(code->table, code->table_len,
+						   codes->heap->layout->form, at);
+		return 0;
+	}
+	if (!bytecode && shared)
+		bytecode = bytecode_of(codes->heap, shared);
+	if (!bytecode)
+		return -ENOENT;
+	r = baseline_offset(codes, code, bytecode, at, &offset);
+	if (r < 0)
+		return r;
+	return op_runtime_node_bytecode_position(codes, bytecode, offset, ret);
+}

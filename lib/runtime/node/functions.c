@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/functions.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/reader.h"
+
+enum {
+	SHARED_BYTES = 80,
+	SCOPE_WORDS = 160,     /* of a ScopeInfo that are read, locals included */
+	SCOPE_LOCALS = 2,      /* word with their number */
+	SCOPE_INLINE_MAX = 75, /* more locals stand in a table of their own */
+	SCOPE_SEARCH = 8,      /* words behind the locals in which the name stands */
+	POSITION_MAX = 1 << 29,
+	NO_TOKEN = 0xffff,
+};
+
+/* What is read of a SharedFunctionInfo. */
+struct head {
+	uint64_t name;
+	uint64_t script;
+	uint32_t id;
+	uint16_t token; /* characters from the word `function` to the parameters */
+};
+
+void op_runtime_node_functions_init(struct op_node_functions *functions,
+				    const struct op_node_heap *heap)
+{
+	*functions = (struct op_node_functions){ .heap = heap };
+	op_runtime_node_scripts_init(&functions->scripts, heap);
+}
+
+static void drop_all(struct op_node_functions *functions)
+{
+	struct op_node_function *f;
+
+	op_vec_foreach(f, &functions->all)
+		free(f->name);
+	functions->all.len = 0;
+	op_map64_clear(&functions->by_object);
+}
+
+void op_runtime_node_functions_deinit(struct op_node_functions *functions)
+{
+	drop_all(functions);
+	op_vec_clear(&functions->all);
+	op_runtime_node_scripts_deinit(&functions->scripts);
+}
+
+void op_runtime_node_functions_window(struct op_node_functions *functions)
+{
+	functions->window++;
+	functions->scripts.window++;
+}
+
+void op_runtime_node_functions_make_room(struct op_node_functions *functions)
+{
+	if (functions->all.len >= OP_NODE_FUNCTIONS_MAX)
+		drop_all(functions);
+	op_runtime_node_scripts_make_room(&functions->scripts);
+}
+
+static int read_head(const struct op_node_heap *heap, uint64_t object, struct head *ret)
+{
+	const struct op_node_layout *l = heap->layout;
+	uint8_t bytes[SHARED_BYTES];
+	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	int type = op_runtime_node_type(heap, object);
+	int error;
+
+	if (type < 0)
+		return type;
+	if ((uint32_t)type != l->type_shared)
+		return -EBADMSG;
+	error = op_memory_read(heap->memory, object - 1, bytes, sizeof(bytes));
+	if (error < 0)
+		return error;
+	op_reader_seek(&r, l->shared_name);
+	ret->name = op_read_u64(&r);
+	op_reader_seek(&r, l->shared_script);
+	ret->script = op_read_u64(&r);
+	op_reader_seek(&r, l->shared_token);
+	ret->token = op_read_u16(&r);
+	op_reader_seek(&r, l->shared_id);
+	ret->id = op_read_u32(&r);
+	return r.failed ? -EBADMSG : 0;
+}
+
+static uint64_t cookie_of(const struct head *h)
+{
+	return op_hash_u64(h->name) ^ op_hash_u64(h->script + 1) ^
+	       op_hash_u64((uint64_t)h->id << 16 | h->token);
+}
+
+/* Two small integers that are where a function begins and ends in its source. */
+static bool is_extent(uint64_t first, uint64_t second)
+{
+	return op_node_is_small(first) && op_node_is_small(second) &&
+	       op_node_small(first) >= 0 && op_node_small(first) < POSITION_MAX &&
+	       op_node_small(second) > op_node_small(first) + 1;
+}
+
+/*
+ * A ScopeInfo's words are {flags, parameters, locals, [begin, end,] names of the locals,
+ * their kinds, [a class's], [the function's name, where it stands], [a name that the parser
+ * made up], [begin, end], ...}. The flags say which are there, and differ between versions:
+ * the first string behind the locals that is not empty is the name.
+ */
+static int read_scope(const struct op_node_heap *heap, uint64_t object,
+		      struct op_strbuf *name, int32_t *ret_start)
+{
+	const struct op_node_layout *l = heap->layout;
+	uint64_t word[SCOPE_SEARCH];
+	uint64_t locals;
+	uint64_t at = l->scope_slots + (uint64_t)l->scope_fixed * 8;
+	size_t i;
+	int r;
+
+	r = op_runtime_node_word(heap, object, l->scope_slots + SCOPE_LOCALS * 8,
+				 &locals);
+	if (r < 0)
+		return r;
+	if (!op_node_is_small(locals) || op_node_small(locals) < 0 ||
+	    op_node_small(locals) > POSITION_MAX)
+		return -EBADMSG;
+	if (op_node_small(locals) < SCOPE_INLINE_MAX)
+		at += (uint64_t)op_node_small(locals) * 16;
+	else
+		at += 8 + (uint64_t)op_node_small(locals) * 8;
+	r = op_memory_read(heap->memory, object - 1 + at, word, sizeof(word));
+	if (r < 0)
+		return r;
+	for (i = 0; i < SCOPE_SEARCH && !name->len; i++) {
+		int type = op_node_is_object(word[i])
+				   ? op_runtime_node_type(heap, word[i])
+				   : INT_MAX;
+
+		if (type >= 0 && (uint32_t)type < l->type_first_nonstring)
+			type = op_runtime_node_string(heap, word[i], OP_NODE_NAME_MAX,
+						      name);
+		if (type < 0)
+			return type;
+	}
+	*ret_start = -1;
+	if (l->scope_position) {
+		r = op_memory_read(heap->memory,
+				   object - 1 + l->scope_slots + l->scope_position * 8,
+				   word, 16);
+		if (r == 0 && is_extent(word[0], word[1]))
+			*ret_start = op_node_small(word[0]);
+		return 0;
+	}
+	for (i = 0; i + 1 < SCOPE_SEARCH; i++)
+		if (is_extent(word[i], word[i + 1])) {
+			*ret_start = op_node_small(word[i]);
+			break;
+		}
+	return 0;
+}
+
+static int read_function(const struct op_node_heap *heap, const struct head *h,
+			 struct op_node_function *ret)
+{
+	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
+	int32_t start = -1;
+	int r = 0;
+
+	/* A small integer stands for no name. What cannot be read is no name either, but
+	 * the collector may just be moving it. */
+	if (op_node_is_object(h->name))
+		r = op_runtime_node_type(heap, h->name);
+	if (r > 0 && (uint32_t)r == heap->layout->type_scope)
+		r = read_scope(heap, h->name, &name, &start);
+	else if (op_node_is_object(h->name) && r >= 0)
+		r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, &name);
+	if (name.failed)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	ret->name = strdup(name.len ? name.data : "(anonymous)");
+	if (!ret->name)
+		return -ENOMEM;
+	if (start >= 0 && h->token != NO_TOKEN && h->token <= start)
+		start -= h->token;
+	ret->start = start;
+	ret->script = h->script;
+	ret->id = h->id;
+	return 0;
+}
+
+/* Put @fresh in the place of @old, or at the end. Takes its name. */
+static int keep(struct op_node_functions *functions, struct op_node_function *old,
+		struct op_node_function *fresh, const struct op_node_function **ret)
+{
+	if (old) {
+		free(old->name);
+	} else {
+		if (op_map64_put(&functions->by_object, fresh->object,
+				 functions->all.len) == 0)
+			old = op_vec_push(&functions->all);
+	}
+	if (!old) {
+		(void)op_map64_remove(&functions->by_object, fresh->object);
+		free(fresh->name);
+		return -ENOMEM;
+	}
+	*old = *fresh;
+	*ret = old;
+	return 0;
+}
+
+int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
+			     const uint32_t *id, const struct op_node_function **ret)
+{
+	struct op_node_function fresh = { .object = object, .window = functions->window };
+	struct op_node_function *f = NULL;
+	struct head head;
+	uint64_t at;
+	int r;
+
+	if (op_map64_get(&functions->by_object, object, &at))
+		f = &functions->all.data[at];
+	if (f && f->window == functions->window && (!id || f->id == *id)) {
+		*ret = f;
+		return 0;
+	}
+	r = read_head(functions->heap, object, &head);
+	if (r < 0) {
+		/* The process is gone: what was known is right for frames that fit. */
+		if (r == -EBADMSG || !f || (id && f->id != *id))
+			return r;
+		*ret = f;
+		return 0;
+	}
+	if (id && head.id != *id)
+		return -EBADMSG;
+	fresh.cookie = cookie_of(&head);
+	if (f && f->cookie == fresh.cookie) {
+		f->window = functions->window;
+		*ret = f;
+		return 0;
+	}
+	r = read_function(functions->heap, &head, &fresh);
+	if (r < 0)
+		return r;
+	functions->reads++;
+	return keep(functions, f, &fresh, ret);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of one process, as far as frames named them: SharedFunctionInfo objects. The
+ * collector may move one, and give its memory to another: its id in its script tells, and
+ * once a window it is read again.
+ */
+#ifndef OP_RUNTIME_NODE_FUNCTIONS_H
+#define OP_RUNTIME_NODE_FUNCTIONS_H
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "runtime/node/heap.h"
+#include "runtime/node/scripts.h"
+
+enum {
+	OP_NODE_FUNCTIONS_MAX = 16384, /* beyond, all are dropped and read anew */
+};
+
+struct op_node_function {
+	uint64_t object; /* points to the SharedFunctionInfo */
+	uint64_t cookie; /* hash of the members that do not change */
+	uint64_t script; /* points to the Script, or to something else */
+	uint32_t id;	 /* in the script */
+	uint32_t window; /* in which it was checked last */
+	int32_t start;	 /* in the source; < 0: unknown */
+	char *name;
+};
+
+struct op_node_functions {
+	const struct op_node_heap *heap;
+	struct op_node_scripts scripts;
+	struct op_map64 by_object;
+	OP_VEC(struct op_node_function) all;
+	uint32_t window;
+	uint64_t reads; /* functions read whole */
+};
+
+/* Borrows @heap. */
+void op_runtime_node_functions_init(struct op_node_functions *functions,
+				    const struct op_node_heap *heap);
+void op_runtime_node_functions_deinit(struct op_node_functions *functions);
+void op_runtime_node_functions_window(struct op_node_functions *functions);
+
+/* Drop all where there are too many: strings given out are gone then. To be called before
+ * the functions of a frame are read. */
+void op_runtime_node_functions_make_room(struct op_node_functions *functions);
+
+/* The SharedFunctionInfo that @object points to; where @id is not NULL it must have that id. *@ret is
+ * borrowed until the next call, its name until room is made. Returns 0, -EBADMSG where it is none or another one by now,
+ * the error of reading, -ENOMEM. */
+int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
+			     const uint32_t *id, const struct op_node_function **ret);
+
+#endif

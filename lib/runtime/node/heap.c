@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/reader.h"
+
+/* Of a string's type: how it is kept, and whether its characters are bytes. */
+enum {
+	KEPT_MASK = 7,
+	KEPT_FLAT = 0,
+	KEPT_CONS = 1,
+	KEPT_EXTERNAL = 2,
+	KEPT_SLICED = 3,
+	KEPT_THIN = 5,
+	ONE_BYTE = 8,
+	UNCACHED = 16, /* external: where the characters are is not kept */
+
+	STRING_LENGTH = 12, /* 32 bits */
+	STRING_FIRST = 16,  /* cons; thin: the string; sliced: its parent */
+	STRING_SECOND = 24, /* cons; sliced: the offset; external: the characters */
+	STRING_LEN_MAX = 1 << 29,
+	HOPS_MAX = 8, /* from a string to its characters */
+	CHUNK = 512,
+};
+
+int op_runtime_node_word(const struct op_node_heap *heap, uint64_t object,
+			 uint32_t offset, uint64_t *ret)
+{
+	if (!op_node_is_object(object))
+		return -EBADMSG;
+	return op_memory_read(heap->memory, object - 1 + offset, ret, sizeof(*ret));
+}
+
+int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
+{
+	uint64_t map;
+	uint16_t type;
+	int r = op_runtime_node_word(heap, object, 0, &map);
+
+	if (r < 0)
+		return r;
+	if (!op_node_is_object(map))
+		return -EBADMSG;
+	r = op_memory_read(heap->memory, map - 1 + OP_NODE_MAP_TYPE, &type, sizeof(type));
+	return r < 0 ? r : type;
+}
+
+/* A string's type and length. */
+static int string_head(const struct op_node_heap *heap, uint64_t object, uint32_t *ret)
+{
+	int type = op_runtime_node_type(heap, object);
+	int r;
+
+	if (type < 0)
+		return type;
+	if ((uint32_t)type >= heap->layout->type_first_nonstring)
+		return -EBADMSG;
+	r = op_memory_read(heap->memory, object - 1 + STRING_LENGTH, ret, sizeof(*ret));
+	if (r < 0)
+		return r;
+	return *ret > STRING_LEN_MAX ? -EBADMSG : type;
+}
+
+int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
+			  struct op_node_chars *ret)
+{
+	uint64_t skip = 0;
+	uint64_t word = 0;
+	uint32_t whole;
+	uint32_t len = 0;
+	int hops;
+	int r;
+
+	for (hops = 0; hops < HOPS_MAX; hops++) {
+		int type = string_head(heap, object, &whole);
+
+		if (type < 0)
+			return type;
+		if (!hops)
+			len = whole;
+		r = op_runtime_node_word(heap, object, STRING_SECOND, &word);
+		if (r < 0)
+			return r;
+		ret->wide = type & ONE_BYTE ? 1 : 2;
+		ret->len = len;
+		switch (type & KEPT_MASK) {
+		case KEPT_FLAT:
+			ret->addr = object - 1 + STRING_FIRST + skip * ret->wide;
+			return skip + len <= whole ? 0 : -EBADMSG;
+		case KEPT_EXTERNAL:
+			if (type & UNCACHED)
+				return -EBADMSG;
+			ret->addr = word + skip * ret->wide;
+			return skip + len <= whole ? 0 : -EBADMSG;
+		case KEPT_SLICED:
+			skip += (uint32_t)op_node_small(word);
+			break;
+		case KEPT_CONS: /* one that was made flat has an empty second half */
+			if (string_head(heap, word, &whole) < 0 || whole)
+				return -EBADMSG;
+			break;
+		case KEPT_THIN:
+			break;
+		default:
+			return -EBADMSG;
+		}
+		r = op_runtime_node_word(heap, object, STRING_FIRST, &object);
+		if (r < 0)
+			return r;
+	}
+	return -EBADMSG;
+}
+
+/* Append the characters as UTF-8. A lone surrogate becomes U+FFFD. */
+static void add_utf8(struct op_strbuf *to, uint32_t c)
+{
+	char out[4];
+	size_t len = 1;
+
+	if (!c)
+		c = 0xfffd;
+	if (c < 0x80) {
+		out[0] = (char)c;
+	} else if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		len = 2;
+	} else if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		len = 3;
+	} else {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[3] = (char)(0x80 | (c & 0x3f));
+		len = 4;
+	}
+	op_strbuf_add(to, out, len);
+}
+
+static void add_wide(struct op_strbuf *to, struct op_reader *r, size_t count)
+{
+	uint32_t high = 0;
+
+	while (count--) {
+		uint32_t c = op_read_u16(r);
+
+		if (high && (c & 0xfc00) == 0xdc00) {
+			add_utf8(to, 0x10000 + ((high & 0x3ff) << 10) + (c & 0x3ff));
+			high = 0;
+			continue;
+		}
+		if (high)
+			add_utf8(to, 0xfffd);
+		high = (c & 0xfc00) == 0xd800 ? c : 0;
+		if (!high)
+			add_utf8(to, (c & 0xfc00) == 0xdc00 ? 0xfffd : c);
+	}
+	if (high)
+		add_utf8(to, 0xfffd);
+}
+
+static int add_chars(const struct op_node_heap *heap, const struct op_node_chars *chars,
+		     size_t end, struct op_strbuf *to)
+{
+	uint8_t bytes[CHUNK];
+	uint64_t done = 0;
+
+	while (done < chars->len && to->len < end) {
+		size_t n = OP_MIN(chars->len - done, sizeof(bytes) / chars->wide);
+		struct op_reader r = op_reader_init(bytes, n * chars->wide);
+		size_t i;
+		int error = op_memory_read(heap->memory, chars->addr + done * chars->wide,
+					   bytes, n * chars->wide);
+
+		if (error < 0)
+			return error;
+		if (chars->wide == 2)
+			add_wide(to, &r, n);
+		else
+			for (i = 0; i < n; i++)
+				add_utf8(to, bytes[i]);
+		done += n;
+	}
+	return to->failed ? -ENOMEM : 0;
+}
+
+int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, size_t max,
+			   struct op_strbuf *to)
+{
+	uint64_t left[OP_NODE_STRING_PARTS]; /* parts yet to come, the next one last */
+	size_t end = to->len + max;
+	size_t len = 1;
+	int parts;
+
+	left[0] = object;
+	for (parts = 0; len && parts < OP_NODE_STRING_PARTS && to->len < end; parts++) {
+		uint64_t part = left[--len];
+		struct op_node_chars chars;
+		uint64_t first;
+		uint64_t second;
+		int r = op_runtime_node_chars(heap, part, &chars);
+
+		if (r == 0)
+			r = add_chars(heap, &chars, end, to);
+		if (r == 0)
+			continue;
+		if (r != -EBADMSG)
+			return r;
+		r = op_runtime_node_type(heap, part);
+		if (r < 0)
+			return r;
+		if ((uint32_t)r >= heap->layout->type_first_nonstring ||
+		    (r & KEPT_MASK) != KEPT_CONS || len + 2 > OP_NODE_STRING_PARTS)
+			return -EBADMSG;
+		r = op_runtime_node_word(heap, part, STRING_FIRST, &first);
+		if (r == 0)
+			r = op_runtime_node_word(heap, part, STRING_SECOND, &second);
+		if (r < 0)
+			return r;
+		left[len++] = second;
+		left[len++] = first;
+	}
+	return to->failed ? -ENOMEM : 0;
+}
+
+int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
+			  size_t *ret_len)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t word;
+	int32_t len;
+	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &word);
+
+	if (r < 0)
+		return r;
+	len = op_node_small(word);
+	if (!op_node_is_small(word) || len < 0 || len > OP_NODE_BYTES_MAX)
+		return -EBADMSG;
+	bytes = malloc(len ? (size_t)len : 1);
+	if (!bytes)
+		return -ENOMEM;
+	r = op_memory_read(heap->memory, object - 1 + OP_NODE_ELEMENTS, bytes,
+			   (size_t)len);
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(bytes);
+	*ret_len = (size_t)len;
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+enum {
+	BUILTINS_BYTES_MAX = 32 << 20,
+	NAME_BYTES = 16,
+};
+
+static const char builtin_prefix[] = "Builtins_";
+
+/* What is told of builtins from the symbols. */
+struct builtins {
+	struct op_elf *elf;
+	const struct op_elf_symtab *table;
+	uint64_t first;
+	uint64_t end;
+};
+
+static int see_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t name)
+{
+	struct builtins *b = data;
+	char text[NAME_BYTES] = "";
+	int r;
+
+	/* local symbols of code alone: few of the file's have to be read */
+	if (symbol->bind != STB_LOCAL || !symbol->shndx ||
+	    symbol->shndx >= SHN_LORESERVE || !symbol->value)
+		return 0;
+	if (symbol->type != STT_FUNC && symbol->type != STT_NOTYPE)
+		return 0;
+	r = op_elf_read(b->elf, b->table->str_offset + name, text,
+			sizeof(builtin_prefix) - 1);
+	if (r < 0 || memcmp(text, builtin_prefix, sizeof(builtin_prefix) - 1) != 0)
+		return 0;
+	if (!b->first || symbol->value < b->first)
+		b->first = symbol->value;
+	b->end = OP_MAX(b->end, symbol->value + OP_MAX(symbol->size, UINT64_C(1)));
+	return 0;
+}
+
+/* Where V8's builtins stand: Builtins_* of .symtab, in one piece. */
+static int find_builtins(struct op_elf *elf, struct op_node_image *ret)
+{
+	struct op_elf_symtab table;
+	struct builtins b = { .elf = elf, .table = &table };
+	int r = op_elf_symtab(elf, OP_ELF_SYMTAB, &table);
+
+	if (r <= 0)
+		return r;
+	r = op_elf_symbol_each(elf, &table, see_symbol, &b);
+	if (r < 0)
+		return r;
+	if (!b.first || b.end - b.first > BUILTINS_BYTES_MAX)
+		return 0;
+	ret->builtins = b.first;
+	ret->builtins_end = b.end;
+	return 1;
+}
+
+/* Bytes of bytecodes: for baseline code. V8 before 9 has none, and another form. */
+static int find_opcodes(struct op_elf *elf, struct op_node_image *ret)
+{
+	struct op_elf_symbol symbol;
+	int r = op_elf_find_symbol(
+		elf, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE", &symbol);
+
+	if (r <= 0)
+		return r;
+	if (symbol.size % 3 || symbol.size > sizeof(ret->opcodes.size))
+		return 0;
+	r = op_elf_read_vaddr(elf, symbol.value, ret->opcodes.size, symbol.size);
+	if (r == 0)
+		ret->opcodes.count = symbol.size / 3;
+	return r;
+}
+
+/* The builtin that begins baseline code. */
+static int find_prologue(struct op_elf *elf, struct op_node_image *ret)
+{
+	struct op_elf_symbol symbol;
+	int r = op_elf_find_symbol(elf, "Builtins_BaselineOutOfLinePrologue", &symbol);
+
+	if (r <= 0)
+		return r;
+	ret->prologue = symbol.value;
+	ret->prologue_end = symbol.value + symbol.size;
+	return 0;
+}
+
+static int unknown(struct op_log *log, const char *path, const char *what)
+{
+	op_log(log, OP_LOG_WARNING, "%s: V8 %s; its frames stay native", path, what);
+	return -ENOTSUP;
+}
+
+int op_runtime_node_image(struct op_elf *elf, const char *path,
+			  const struct op_layouts *layouts, struct op_log *log,
+			  struct op_node_image *ret, struct op_runtime_loop *ret_loop)
+{
+	int r = op_runtime_node_layout(elf, path, layouts, log, &ret->layout);
+
+	if (r <= 0)
+		return r;
+	if (op_elf_machine(elf) != EM_X86_64)
+		return unknown(log, path, "is known on x86-64 alone");
+	r = find_builtins(elf, ret);
+	if (r == 0)
+		return unknown(log, path, "has no symbols of its builtins here");
+	if (r > 0)
+		r = find_opcodes(elf, ret);
+	if (r >= 0)
+		r = find_prologue(elf, ret);
+	if (r < 0)
+		return r;
+	*ret_loop = (struct op_runtime_loop){
+		.count = 1, .range = { { ret->builtins, ret->builtins_end } }
+	};
+	return 1;
+}

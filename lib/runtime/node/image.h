@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is a file Node.js, which V8 is in it, and where is V8's own code? */
+#ifndef OP_RUNTIME_NODE_IMAGE_H
+#define OP_RUNTIME_NODE_IMAGE_H
+
+#include "base/log.h"
+#include "runtime/node/code.h"
+#include "runtime/node/layout.h"
+#include "runtime/runtime.h"
+
+struct op_node_image {
+	struct op_node_layout layout;
+	struct op_node_opcodes opcodes;
+	uint64_t builtins; /* [builtins, builtins_end), ELF addresses */
+	uint64_t builtins_end;
+	uint64_t prologue; /* of baseline code, or 0 */
+	uint64_t prologue_end;
+};
+
+/* As op_runtime_ops.probe. */
+int op_runtime_node_image(struct op_elf *elf, const char *path,
+			  const struct op_layouts *layouts, struct op_log *log,
+			  struct op_node_image *ret, struct op_runtime_loop *ret_loop);
+
+#endif

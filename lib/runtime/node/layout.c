@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/layout.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/macros.h"
+
+enum {
+	PUBLISHED_MAX = 4096, /* no offset or type is larger */
+	OBJECT_BYTES_MAX = 256,
+};
+
+/* A number that the binary publishes, under one of its names. */
+struct published {
+	const char *names[3];
+	size_t member; /* of op_node_layout */
+	bool optional;
+	bool negative; /* from fp downwards */
+};
+
+#define NUMBER(m) .member = offsetof(struct op_node_layout, m)
+
+/* Names have the member's C++ type in them, which changes. */
+static const struct published published[] = {
+	{ { "v8dbg_class_JSFunction__shared__SharedFunctionInfo" },
+	  NUMBER(function_shared) },
+	{ { "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object",
+	    "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+	    "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_" },
+	  NUMBER(shared_name) },
+	{ { "v8dbg_class_SharedFunctionInfo__script_or_debug_info__Object",
+	    "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+	    "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_" },
+	  NUMBER(shared_script) },
+	{ { "v8dbg_class_SharedFunctionInfo__raw_function_token_offset__int16_t" },
+	  NUMBER(shared_token) },
+	/* the function's id follows its flags, 4 bytes; see below */
+	{ { "v8dbg_class_SharedFunctionInfo__flags__int" }, NUMBER(shared_id) },
+	{ { "v8dbg_FirstNonstringType" }, NUMBER(type_first_nonstring) },
+	{ { "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" },
+	  NUMBER(type_shared) },
+	{ { "v8dbg_type_Script__SCRIPT_TYPE" }, NUMBER(type_script) },
+	{ { "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE" }, NUMBER(type_bytecode) },
+	{ { "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" }, NUMBER(type_scope) },
+	{ { "v8dbg_type_Code__CODE_TYPE" }, NUMBER(type_code) },
+	{ { "v8dbg_scopeinfo_idx_first_vars" }, NUMBER(scope_fixed) },
+	{ { "v8dbg_off_fp_bytecode_array" },
+	  NUMBER(array_slot),
+	  .optional = true,
+	  .negative = true },
+	{ { "v8dbg_off_fp_bytecode_offset" },
+	  NUMBER(offset_slot),
+	  .optional = true,
+	  .negative = true },
+	{ { "v8dbg_DeoptimizationDataLiteralArrayIndex" },
+	  NUMBER(deopt_literals),
+	  .optional = true },
+	{ { "v8dbg_DeoptimizationDataSharedFunctionInfoIndex",
+	    "v8dbg_DeoptimizationDataSharedFunctionInfoWrapperIndex",
+	    "v8dbg_DeoptimizationDataWrappedSharedFunctionInfoIndex" },
+	  NUMBER(deopt_shared),
+	  .optional = true },
+	{ { "v8dbg_DeoptimizationDataInliningPositionsIndex" },
+	  NUMBER(deopt_inlining),
+	  .optional = true },
+};
+
+#undef NUMBER
+
+#define FIELD(member) OP_LAYOUTS_FIELD(struct op_node_layout, member)
+
+/* What a version of V8 does not publish. */
+static const struct op_layouts_field fields[] = {
+	FIELD(array_slot),     FIELD(array_bytes),    FIELD(array_positions),
+	FIELD(code_bytes),     FIELD(code_deopt),     FIELD(code_start),
+	FIELD(code_size),      FIELD(deopt_literals), FIELD(deopt_shared),
+	FIELD(deopt_inlining), FIELD(scope_position), FIELD(early_position),
+	FIELD(flagged),
+};
+
+static const char *check(const void *layout)
+{
+	const struct op_node_layout *l = layout;
+
+	if (l->array_slot < 24 || l->array_slot > 120)
+		return "array_slot must be 24 to 120";
+	if (l->array_bytes < 24 || l->array_bytes > OBJECT_BYTES_MAX ||
+	    l->array_positions < 8 || l->array_positions > OBJECT_BYTES_MAX)
+		return "array_bytes and array_positions must be given, at most 256";
+	if (l->code_bytes < 16 || l->code_bytes > OBJECT_BYTES_MAX || l->code_deopt < 8 ||
+	    l->code_deopt > OBJECT_BYTES_MAX || l->code_size < 8 ||
+	    l->code_size > OBJECT_BYTES_MAX || l->code_start > OBJECT_BYTES_MAX)
+		return "code_bytes, code_deopt and code_size must be given, at most 256";
+	if (l->deopt_literals > 64 || l->deopt_shared > 64 || l->deopt_inlining > 64 ||
+	    l->scope_position > 64)
+		return "elements must be at most 64";
+	return NULL;
+}
+
+const struct op_layouts_schema op_runtime_node_layouts = {
+	.runtime = "v8",
+	.title = "V8",
+	.bytes = sizeof(struct op_node_layout),
+	.field = fields,
+	.fields = OP_ARRAY_SIZE(fields),
+	.built_in = op_runtime_node_layout_text,
+	.check = check,
+};
+
+static const char *const version_names[] = {
+	"_ZN2v88internal7Version6major_E",
+	"_ZN2v88internal7Version6minor_E",
+};
+static const char scope_is_array[] = "v8dbg_parent_ScopeInfo__FixedArray";
+
+enum {
+	NAMES = OP_ARRAY_SIZE(published) * 3,
+	VERSION = NAMES,
+	SCOPE = VERSION + 2,
+	SYMBOLS,
+};
+
+/* The int at a symbol. One in .bss is 0. */
+static int read_int(struct op_elf *elf, const struct op_elf_symbol *symbol, int32_t *ret)
+{
+	int r = op_elf_read_vaddr(elf, symbol->value, ret, sizeof(*ret));
+
+	if (r < 0)
+		*ret = 0;
+	return *ret;
+}
+
+/* Take number @i of published[] from the symbols. Returns false where it is not there. */
+static bool take(struct op_elf *elf, const struct op_elf_symbol *symbol, size_t i,
+		 struct op_node_layout *ret)
+{
+	const struct published *p = &published[i];
+	uint32_t *to = (uint32_t *)((char *)ret + p->member);
+	int32_t value;
+	size_t k;
+
+	for (k = 0; k < 3; k++)
+		if (symbol[i * 3 + k].value)
+			break;
+	if (k == 3)
+		return p->optional;
+	value = read_int(elf, &symbol[i * 3 + k], &value);
+	if (p->negative)
+		value = -value;
+	if (value <= 0 || value > PUBLISHED_MAX)
+		return false;
+	*to = (uint32_t)value;
+	return true;
+}
+
+static int not_there(struct op_log *log, const char *path, const char *version,
+		     const char *what)
+{
+	op_log(log, OP_LOG_WARNING,
+	       "%s: V8 %s does not publish %s; its frames stay native", path, version,
+	       what);
+	return -ENOTSUP;
+}
+
+static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
+{
+	const char *names[SYMBOLS];
+	size_t i;
+
+	for (i = 0; i < NAMES; i++) {
+		const char *name = published[i / 3].names[i % 3];
+
+		names[i] = name ? name : published[i / 3].names[0];
+	}
+	names[VERSION] = version_names[0];
+	names[VERSION + 1] = version_names[1];
+	names[SCOPE] = scope_is_array;
+	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
+}
+
+int op_runtime_node_layout(struct op_elf *elf, const char *path,
+			   const struct op_layouts *layouts, struct op_log *log,
+			   struct op_node_layout *ret)
+{
+	struct op_elf_symbol symbol[SYMBOLS];
+	char version[OP_LAYOUTS_VERSION_MAX + 1];
+	int32_t major;
+	int32_t minor;
+	size_t i;
+	int r = find_symbols(elf, symbol);
+
+	if (r < 0)
+		return r;
+	if (!symbol[VERSION].value || !symbol[VERSION + 1].value)
+		return 0;
+	(void)snprintf(version, sizeof(version), "%d.%d",
+		       read_int(elf, &symbol[VERSION], &major),
+		       read_int(elf, &symbol[VERSION + 1], &minor));
+	r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
+	if (r == -ENOENT)
+		return op_layouts_unknown(&op_runtime_node_layouts, version, path, log);
+	if (r < 0)
+		return r;
+	ret->offset_slot = ret->array_slot + 8;
+	ret->code_positions = ret->code_deopt + 8;
+	ret->form = (struct op_node_table_form){ .first = ret->early_position ? -1 : 0,
+						 .flagged = ret->flagged };
+	for (i = 0; i < OP_ARRAY_SIZE(published); i++)
+		if (!take(elf, symbol, i, ret))
+			return not_there(log, path, version, published[i].names[0]);
+	ret->shared_id += 4;
+	ret->scope_slots = symbol[SCOPE].value ? OP_NODE_ELEMENTS : OP_NODE_LENGTH;
+	return 1;
+}

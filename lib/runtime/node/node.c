@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of Node.js: what is known of a file, of a process, of a frame. */
+#include "runtime/node/node.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "runtime/node/code.h"
+#include "runtime/node/functions.h"
+#include "runtime/node/image.h"
+
+#include "op_node.h"
+
+enum {
+	/* V8 sets address space aside for its code in one piece, 128 MiB to 512 MiB */
+	CODE_SPAN = 512 << 20,
+	GAP = 512 << 10, /* less than the builtins take */
+	AT_START = -2,	 /* in place of a character: where the function begins */
+};
+
+struct node_instance {
+	struct op_node_heap heap;
+	struct op_node_functions functions;
+	struct op_node_codes codes;
+	struct op_node bpf; /* as published */
+	char unknown[40];   /* the name of a frame whose function cannot be read */
+};
+
+/* What the words of a frame say. */
+struct words {
+	uint64_t shared; /* points to the SharedFunctionInfo, or 0 */
+	uint64_t address;
+	enum op_node_kind kind;
+	uint32_t offset;
+	uint32_t id;
+	bool late;
+};
+
+static int node_probe(struct op_elf *elf, const char *path,
+		      const struct op_layouts *layouts, struct op_log *log,
+		      void **ret_image, struct op_runtime_loop *ret_loop)
+{
+	_cleanup_free_ struct op_node_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return -ENOMEM;
+	r = op_runtime_node_image(elf, path, layouts, log, image, ret_loop);
+	if (r == 1)
+		*ret_image = OP_TAKE_PTR(image);
+	return r;
+}
+
+static void node_image_free(void *image)
+{
+	free(image);
+}
+
+static int node_attach(void *image_data, const struct op_runtime_target *target,
+		       struct op_log *log, void *bpf, void **ret_instance)
+{
+	const struct op_node_image *image = image_data;
+	const struct op_node_layout *l = &image->layout;
+	struct node_instance *instance = calloc(1, sizeof(*instance));
+
+	(void)log;
+	if (!instance)
+		return -ENOMEM;
+	instance->heap = (struct op_node_heap){ target->memory, l };
+	op_runtime_node_functions_init(&instance->functions, &instance->heap);
+	op_runtime_node_codes_init(&instance->codes, &instance->heap, &image->opcodes);
+	instance->bpf = (struct op_node){
+		.builtins = image->builtins + target->bias,
+		.builtins_end = image->builtins_end + target->bias,
+		.prologue = image->prologue ? image->prologue + target->bias : 0,
+		.prologue_end = image->prologue ? image->prologue_end + target->bias : 0,
+		.array_slot = (uint8_t)l->array_slot,
+		.offset_slot = (uint8_t)l->offset_slot,
+		.function_shared = (uint8_t)l->function_shared,
+		.shared_id = (uint8_t)l->shared_id,
+	};
+	memcpy(bpf, &instance->bpf, sizeof(instance->bpf));
+	*ret_instance = instance;
+	return 0;
+}
+
+static void node_detach(void *data)
+{
+	struct node_instance *instance = data;
+
+	if (!instance)
+		return;
+	op_runtime_node_functions_deinit(&instance->functions);
+	op_runtime_node_codes_clear(&instance->codes);
+	free(instance);
+}
+
+/*
+ * All anonymous code is V8's. What lies within the span of its address space is one range:
+ * pages come and go in it. The largest piece without a large gap, where V8 may have mapped
+ * its builtins, is also told to the step, which saves it a search.
+ */
+static int node_update(void *data, const struct op_runtime_target *target, void *bpf,
+		       struct op_runtime_code *ret)
+{
+	struct node_instance *instance = data;
+	struct op_runtime_range *last = NULL;
+	struct op_runtime_range piece = { 0 };
+	struct op_node *published = bpf;
+	struct op_node now = instance->bpf;
+	struct op_runtime_mapping m;
+	size_t i;
+
+	now.code = now.code_end = 0;
+	for (i = 0; target->code_mapping && target->code_mapping(target, i, &m) == 0;
+	     i++) {
+		if (!last ||
+		    (m.end - last->start > CODE_SPAN && ret->len < OP_RUNTIME_RANGES_MAX))
+			last = &ret->range[ret->len++];
+		if (!last->start)
+			last->start = m.start;
+		last->end = m.end;
+		if (!piece.end || m.start < piece.end || m.start - piece.end > GAP)
+			piece.start = m.start;
+		piece.end = m.end;
+		if (piece.end - piece.start > now.code_end - now.code) {
+			now.code = piece.start;
+			now.code_end = piece.end;
+		}
+	}
+	if (memcmp(&now, published, sizeof(now)) == 0)
+		return 0;
+	instance->bpf = now;
+	memcpy(published, &now, sizeof(now));
+	return 1;
+}
+
+static bool parse_words(const uint64_t *words, size_t len, struct words *ret)
+{
+	uint64_t shared;
+
+	if (len != OP_NODE_FRAME_WORDS)
+		return false;
+	shared = words[0] & OP_FRAME_ADDRESS_MASK;
+	*ret = (struct words){
+		.shared = shared ? shared + 1 : 0,
+		.address = words[2] & OP_FRAME_ADDRESS_MASK,
+		.kind = (enum op_node_kind)(words[1] >> OP_NODE_KIND_SHIFT),
+		.offset =
+			(uint32_t)(words[1] >> OP_NODE_OFFSET_SHIFT) & OP_NODE_OFFSET_MAX,
+		.id = (uint32_t)words[1],
+		.late = words[1] & OP_NODE_LATE,
+	};
+	return true;
+}
+
+/* Append function @object, which is at character @at of its script. */
+static int add_function(struct node_instance *instance, uint64_t object,
+			const uint32_t *id, int32_t at, struct op_runtime_frame *ret)
+{
+	struct op_runtime_function *to = &ret->function[ret->len];
+	const struct op_node_function *f;
+	const struct op_node_script *script;
+	int r = op_runtime_node_function(&instance->functions, object, id, &f);
+
+	if (r < 0)
+		return r;
+	*to = (struct op_runtime_function){ .name = f->name, .file = "" };
+	r = op_runtime_node_script(&instance->functions.scripts, f->script, &script);
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0) {
+		to->file = script->name;
+		to->start_line = op_runtime_node_line(script, f->start);
+		to->line = at == AT_START ? to->start_line
+					  : op_runtime_node_line(script, at);
+	}
+	ret->len++;
+	return 0;
+}
+
+static int describe_interpreted(struct node_instance *instance, const struct words *w,
+				struct op_runtime_frame *ret)
+{
+	struct op_node_position at = { AT_START, -1 };
+	int r;
+
+	if (!w->shared)
+		return -EBADMSG;
+	if (w->address) {
+		r = op_runtime_node_bytecode_position(&instance->codes, w->address + 1,
+						      w->offset, &at);
+		if (r == -ENOMEM)
+			return r;
+	}
+	return add_function(instance, w->shared, &w->id, at.offset, ret);
+}
+
+/* The functions inlined at @at of @code, then the one that it is the code of. */
+static int add_inlined(struct node_instance *instance, const struct op_node_code *code,
+		       struct op_node_position at, struct op_runtime_frame *ret)
+{
+	int r = 0;
+
+	while (r == 0 && at.inlining >= 0 && ret->len < OP_RUNTIME_INLINED_MAX - 1) {
+		const struct op_node_inlined *inlined;
+
+		if ((size_t)at.inlining >= code->inlined_len)
+			return -EBADMSG;
+		inlined = &code->inlined[at.inlining];
+		r = add_function(instance, inlined->shared, NULL, at.offset, ret);
+		/* an outer call has a smaller number: garbage does not go round */
+		if (inlined->call.inlining >= at.inlining)
+			return -EBADMSG;
+		at = inlined->call;
+	}
+	if (r < 0)
+		return r;
+	return add_function(instance, code->shared, NULL, at.offset, ret);
+}
+
+static int describe_code(struct node_instance *instance, const struct words *w,
+			 struct op_runtime_frame *ret)
+{
+	uint64_t look = w->kind == OP_NODE_CODE ? w->address - 1 : w->address;
+	struct op_node_position at = { -1, -1 };
+	const struct op_node_code *code;
+	int r = op_runtime_node_code(&instance->codes, look, &code);
+
+	if (r == 0)
+		r = op_runtime_node_code_position(&instance->codes, code, w->shared, look,
+						  &at);
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0 && code->shared &&
+	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
+		/* no place is noted before the first call of optimized code */
+		if (at.offset < 0)
+			at = (struct op_node_position){ AT_START, -1 };
+		r = add_inlined(instance, code, at, ret);
+		if (r == 0 || r == -ENOMEM)
+			return r;
+		ret->len = 0;
+	}
+	if (!w->shared)
+		return -EBADMSG;
+	if (r < 0 || code->shared)
+		at.offset = -1;
+	return add_function(instance, w->shared, &w->id, at.offset, ret);
+}
+
+static int node_describe(void *data, const uint64_t *words, size_t len,
+			 struct op_runtime_frame *ret)
+{
+	struct node_instance *instance = data;
+	uint64_t reads = instance->functions.reads;
+	struct words w;
+	int r;
+
+	if (!parse_words(words, len, &w))
+		return -EBADMSG;
+	op_runtime_node_functions_make_room(&instance->functions);
+	ret->len = 0;
+	r = w.kind == OP_NODE_INTERPRETED ? describe_interpreted(instance, &w, ret)
+					  : describe_code(instance, &w, ret);
+	if (r == -ENOMEM)
+		return r;
+	ret->fresh = instance->functions.reads != reads;
+	if (r < 0) {
+		/* gone before it was read: a name all the same, so that different
+		 * functions stay different */
+		(void)snprintf(instance->unknown, sizeof(instance->unknown),
+			       "v8@0x%" PRIx64, w.shared ? w.shared - 1 : w.address);
+		ret->function[0] =
+			(struct op_runtime_function){ .name = instance->unknown,
+						      .file = "" };
+		ret->len = 1;
+		ret->fresh = true;
+	}
+	return 0;
+}
+
+static void node_window_end(void *data)
+{
+	struct node_instance *instance = data;
+
+	op_runtime_node_functions_window(&instance->functions);
+	op_runtime_node_codes_clear(&instance->codes);
+}
+
+static const char *const node_file_names[] = { "node", "libnode", NULL };
+
+const struct op_runtime_ops op_runtime_node = {
+	.id = OP_RUNTIME_NODE,
+	.name = "node",
+	.frame_type = "v8js",
+	.bpf_size = sizeof(struct op_node),
+	.file_names = node_file_names,
+	.layouts = &op_runtime_node_layouts,
+	.probe = node_probe,
+	.image_free = node_image_free,
+	.attach = node_attach,
+	.detach = node_detach,
+	.update = node_update,
+	.describe = node_describe,
+	.window_end = node_window_end,
+};

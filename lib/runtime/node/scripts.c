@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/node/scripts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/macros.h"
+#include "base/reader.h"
+
+enum {
+	SCRIPT_BYTES = 64,
+	CHUNK = 4096,
+	LINE_SEPARATOR = 0x2028,
+	PARAGRAPH_SEPARATOR = 0x2029,
+	LINE_OFFSET_MAX = 1 << 20,
+};
+
+/* What is read of a Script. */
+struct head {
+	uint64_t source;
+	uint64_t name;
+	uint64_t line_offset;
+	uint64_t line_ends;
+};
+
+typedef OP_VEC(uint32_t) lines_vec;
+
+void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
+				  const struct op_node_heap *heap)
+{
+	*scripts = (struct op_node_scripts){ .heap = heap };
+}
+
+static void clear(struct op_node_script *script)
+{
+	free(script->name);
+	free(script->ends);
+}
+
+static void drop_all(struct op_node_scripts *scripts)
+{
+	struct op_node_script *script;
+
+	op_vec_foreach(script, &scripts->all)
+		clear(script);
+	scripts->all.len = 0;
+	scripts->lines = 0;
+	op_map64_clear(&scripts->by_object);
+}
+
+void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts)
+{
+	drop_all(scripts);
+	op_vec_clear(&scripts->all);
+}
+
+void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts)
+{
+	if (scripts->all.len >= OP_NODE_SCRIPTS_MAX ||
+	    scripts->lines >= OP_NODE_LINES_MAX)
+		drop_all(scripts);
+}
+
+static int read_head(const struct op_node_heap *heap, uint64_t object, struct head *ret)
+{
+	uint8_t bytes[SCRIPT_BYTES];
+	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	int type = op_runtime_node_type(heap, object);
+	int error;
+
+	if (type < 0)
+		return type;
+	if ((uint32_t)type != heap->layout->type_script)
+		return -EBADMSG;
+	error = op_memory_read(heap->memory, object - 1, bytes, sizeof(bytes));
+	if (error < 0)
+		return error;
+	op_reader_seek(&r, OP_NODE_SCRIPT_SOURCE);
+	ret->source = op_read_u64(&r);
+	op_reader_seek(&r, OP_NODE_SCRIPT_NAME);
+	ret->name = op_read_u64(&r);
+	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_OFFSET);
+	ret->line_offset = op_read_u64(&r);
+	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_ENDS);
+	ret->line_ends = op_read_u64(&r);
+	return 0;
+}
+
+static uint64_t cookie_of(const struct head *h)
+{
+	return op_hash_u64(h->source) ^ op_hash_u64(h->name + 1);
+}
+
+static int add_end(lines_vec *to, uint64_t at)
+{
+	uint32_t *end;
+
+	if (to->len >= OP_NODE_LINES_MAX)
+		return -EFBIG;
+	end = op_vec_push(to);
+	if (!end)
+		return -ENOMEM;
+	*end = (uint32_t)at;
+	return 0;
+}
+
+/* Where lines end, as V8 has noted it: an array of small integers. */
+static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_vec *to)
+{
+	uint64_t words[CHUNK / 8];
+	uint64_t word;
+	uint64_t done = 0;
+	int64_t len;
+	int r = op_runtime_node_word(heap, object, OP_NODE_LENGTH, &word);
+
+	if (r < 0)
+		return r;
+	len = op_node_small(word);
+	if (!op_node_is_small(word) || len <= 0 || len > OP_NODE_LINES_MAX)
+		return -EBADMSG;
+	while (r == 0 && done < (uint64_t)len) {
+		size_t n = OP_MIN((uint64_t)len - done, OP_ARRAY_SIZE(words));
+		size_t i;
+
+		r = op_memory_read(heap->memory, object - 1 + OP_NODE_ELEMENTS + done * 8,
+				   words, n * 8);
+		for (i = 0; r == 0 && i < n; i++) {
+			if (!op_node_is_small(words[i]))
+				return -EBADMSG;
+			r = add_end(to, (uint32_t)op_node_small(words[i]));
+		}
+		done += n;
+	}
+	return r;
+}
+
+/* The characters that end a line: \n, \r without \n behind it, and two of Unicode's. */
+static int ends_in(struct op_reader *r, uint32_t wide, uint64_t at, bool *cr,
+		   lines_vec *to)
+{
+	int error = 0;
+
+	while (op_reader_left(r) >= wide && error == 0) {
+		uint32_t c = wide == 2 ? op_read_u16(r) : op_read_u8(r);
+
+		if (*cr && c != '\n')
+			error = add_end(to, at - 1);
+		*cr = c == '\r';
+		if (error == 0 &&
+		    (c == '\n' || c == LINE_SEPARATOR || c == PARAGRAPH_SEPARATOR))
+			error = add_end(to, at);
+		at++;
+	}
+	return error;
+}
+
+/* Where lines end, found in the source. */
+static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines_vec *to)
+{
+	struct op_node_chars chars;
+	uint8_t bytes[CHUNK];
+	uint64_t done = 0;
+	bool cr = false;
+	int r = op_runtime_node_chars(heap, source, &chars);
+
+	if (r == 0 && chars.len * chars.wide > OP_NODE_SOURCE_MAX)
+		r = -EFBIG;
+	while (r == 0 && done < chars.len) {
+		size_t n = OP_MIN(chars.len - done, sizeof(bytes) / chars.wide);
+		struct op_reader reader = op_reader_init(bytes, n * chars.wide);
+
+		r = op_memory_read(heap->memory, chars.addr + done * chars.wide, bytes,
+				   n * chars.wide);
+		if (r == 0)
+			r = ends_in(&reader, chars.wide, done, &cr, to);
+		done += n;
+	}
+	if (r == 0)
+		r = add_end(to, chars.len);
+	return r;
+}
+
+/* Fill @ret but for its cookie and window; caller clears it. */
+static int read_script(const struct op_node_heap *heap, const struct head *h,
+		       struct op_node_script *ret)
+{
+	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
+	lines_vec ends = { 0 };
+	int r;
+
+	op_strbuf_add(&name, "", 0);
+	r = op_runtime_node_string(heap, h->name, OP_NODE_NAME_MAX, &name);
+	if (r == -ENOMEM)
+		return r;
+	ret->name = strdup(r == 0 && name.data ? name.data : "");
+	if (!ret->name)
+		return -ENOMEM;
+	r = ends_noted(heap, h->line_ends, &ends);
+	if (r < 0 && r != -ENOMEM) {
+		ends.len = 0;
+		r = ends_searched(heap, h->source, &ends);
+	}
+	if (r < 0) /* no lines are better than wrong ones */
+		ends.len = 0;
+	ret->ends = ends.data;
+	ret->len = ends.len;
+	if (op_node_is_small(h->line_offset) && op_node_small(h->line_offset) > 0 &&
+	    op_node_small(h->line_offset) < LINE_OFFSET_MAX)
+		ret->first_line = (uint32_t)op_node_small(h->line_offset);
+	return 0;
+}
+
+int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
+			   const struct op_node_script **ret)
+{
+	struct op_node_script fresh = { .object = object, .window = scripts->window };
+	struct op_node_script *script = NULL;
+	uint64_t at;
+	struct head head;
+	int r;
+
+	if (op_map64_get(&scripts->by_object, object, &at))
+		script = &scripts->all.data[at];
+	if (script && script->window == scripts->window) {
+		*ret = script;
+		return 0;
+	}
+	r = read_head(scripts->heap, object, &head);
+	if (r < 0)
+		return r;
+	fresh.cookie = cookie_of(&head);
+	if (script && script->cookie == fresh.cookie) {
+		script->window = scripts->window;
+		*ret = script;
+		return 0;
+	}
+	r = read_script(scripts->heap, &head, &fresh);
+	if (r < 0)
+		return r;
+	if (!script && op_map64_put(&scripts->by_object, object, scripts->all.len) == 0)
+		script = op_vec_push(&scripts->all);
+	else if (script)
+		clear(script);
+	if (!script) {
+		op_map64_remove(&scripts->by_object, object);
+		clear(&fresh);
+		return -ENOMEM;
+	}
+	scripts->lines += fresh.len;
+	*script = fresh;
+	*ret = script;
+	return 0;
+}
+
+uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offset)
+{
+	size_t low = 0;
+	size_t high = script->len;
+
+	if (offset < 0 || !script->len || (uint32_t)offset > script->ends[high - 1])
+		return 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (script->ends[middle] < (uint32_t)offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (uint32_t)low + 1 + script->first_line;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scripts of one process: their names, and where their lines end. */
+#ifndef OP_RUNTIME_NODE_SCRIPTS_H
+#define OP_RUNTIME_NODE_SCRIPTS_H
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "runtime/node/heap.h"
+
+enum {
+	OP_NODE_SCRIPTS_MAX = 4096,    /* beyond, all are dropped and read anew */
+	OP_NODE_LINES_MAX = 4 << 20,   /* of all scripts; the same */
+	OP_NODE_SOURCE_MAX = 16 << 20, /* bytes of a source that is searched for lines */
+};
+
+struct op_node_script {
+	uint64_t object; /* points to the Script */
+	uint64_t cookie; /* hash of the members that do not change */
+	uint32_t window; /* in which it was checked last */
+	uint32_t first_line;
+	char *name;
+	uint32_t *ends; /* of lines, offsets in the source */
+	size_t len;
+};
+
+struct op_node_scripts {
+	const struct op_node_heap *heap;
+	struct op_map64 by_object;
+	OP_VEC(struct op_node_script) all;
+	size_t lines;
+	uint32_t window;
+};
+
+/* Borrows @heap. */
+void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
+				  const struct op_node_heap *heap);
+void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts);
+
+/* Drop all where there are too many: strings given out are gone then. */
+void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts);
+
+/* *@ret is borrowed until the next call, its name until room is made. Returns 0, -EBADMSG where @object is no Script, the
+ * error of reading, -ENOMEM. */
+int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
+			   const struct op_node_script **ret);
+/* The line of character @offset, from 1; 0 where it is not known. */
+uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offset);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions, scripts and code of V8, built object by object; hostile ones too. */
+#include "base/cleanup.h"
+#include "runtime/node/code.h"
+#include "runtime/node/functions.h"
+
+#include "node_fake.h"
+#include "test.h"
+
+static struct op_node_heap heap = { &fake.memory, &fake_layout };
+
+static void a_function_has_its_name_file_and_lines(void)
+{
+	const uint32_t id = 7;
+	const uint32_t other = 9;
+	const struct op_node_function *f;
+	const struct op_node_script *script;
+	struct op_node_functions functions;
+
+	fake_build();
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	CHECK_STR(f->name, "outer");
+	CHECK_INT(f->start, 3);
+	CHECK_INT(op_runtime_node_script(&functions.scripts, f->script, &script), 0);
+	CHECK_STR(script->name, "/dir/file.js");
+	CHECK_INT(op_runtime_node_line(script, 0), 1);
+	CHECK_INT(op_runtime_node_line(script, 2),
+		  1); /* the end of line is in its line */
+	CHECK_INT(op_runtime_node_line(script, 3), 2);
+	CHECK_INT(op_runtime_node_line(script, 8), 3);
+	CHECK_INT(op_runtime_node_line(script, -1), 0);
+	CHECK_INT(op_runtime_node_line(script, 1000), 0);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &other, &f),
+		  -EBADMSG);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_SCRIPT + 1, NULL, &f),
+		  -EBADMSG);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_INNER + 1, NULL, &f), 0);
+	CHECK_STR(f->name, "inner");
+	CHECK_INT(functions.reads, 2);
+	op_runtime_node_functions_deinit(&functions);
+}
+
+static void another_function_in_its_place_is_seen(void)
+{
+	const uint32_t id = 7;
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+
+	fake_build();
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	fake_u64(FAKE_OUTER + fake_layout.shared_name, fake_string(5, "stranger"));
+	/* the same id: known until the window ends */
+	op_runtime_node_functions_window(&functions);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	CHECK_STR(f->name, "stranger");
+	/* the process is gone: what was known is used, for the same id alone */
+	op_runtime_node_functions_window(&functions);
+	fake.gone = true;
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &id, &f), 0);
+	CHECK_STR(f->name, "stranger");
+	op_runtime_node_functions_deinit(&functions);
+}
+
+static void strings_of_all_kinds_are_read(void)
+{
+	static const uint16_t wide[] = { 'x', 0xe9, 0xd83d, 0xde00, 0xdc00 };
+	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
+	uint64_t first;
+	uint64_t cons;
+	uint64_t thin;
+
+	fake_build();
+	first = fake_string(8, "one ");
+	cons = fake_object(FAKE_STRINGS + 9 * 256, FAKE_CONS_TYPE);
+	fake_u32(cons - 1 + 12, 9);
+	fake_u64(cons - 1 + 16, first);
+	fake_u64(cons - 1 + 24, fake_object(FAKE_STRINGS + 10 * 256, FAKE_WIDE_TYPE));
+	fake_u32(FAKE_STRINGS + 10 * 256 + 12, 5);
+	fake_put(FAKE_STRINGS + 10 * 256 + 16, wide, sizeof(wide));
+	thin = fake_object(FAKE_STRINGS + 11 * 256, FAKE_THIN_TYPE);
+	fake_u32(thin - 1 + 12, 4);
+	fake_u64(thin - 1 + 16, first);
+	CHECK_INT(op_runtime_node_string(&heap, cons, 100, &text), 0);
+	CHECK_STR(text.data, "one x\xc3\xa9\xf0\x9f\x98\x80\xef\xbf\xbd");
+	op_strbuf_reset(&text);
+	CHECK_INT(op_runtime_node_string(&heap, thin, 100, &text), 0);
+	CHECK_STR(text.data, "one ");
+	CHECK_INT(op_runtime_node_string(&heap, FAKE_SCRIPT + 1, 100, &text), -EBADMSG);
+	/* one that holds itself */
+	fake_u64(cons - 1 + 16, cons);
+	fake_u64(cons - 1 + 24, cons);
+	(void)op_runtime_node_string(&heap, cons, 100, &text);
+	CHECK(fake.reads < 10000);
+}
+
+static void bytecodes_have_places(void)
+{
+	struct op_node_codes codes;
+	struct op_node_position at;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 63, &at),
+		  0);
+	CHECK_INT(at.offset, 4);
+	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 64, &at),
+		  0);
+	CHECK_INT(at.offset, 8);
+	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_BYTECODE + 1, 69, &at),
+		  -EBADMSG);
+	CHECK_INT(op_runtime_node_bytecode_position(&codes, FAKE_SCRIPT + 1, 63, &at),
+		  -EBADMSG);
+	op_runtime_node_codes_clear(&codes);
+}
+
+static void baseline_code_leads_to_bytecodes(void)
+{
+	const struct op_node_code *code;
+	struct op_node_codes codes;
+	struct op_node_position at;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_BASELINE_START + 4, &code), 0);
+	CHECK_INT(code->start, FAKE_BASELINE_START);
+	CHECK_INT(code->end, FAKE_BASELINE_START + FAKE_CODE_BYTES);
+	CHECK_INT(code->bytecode, FAKE_BYTECODE + 1);
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, FAKE_BASELINE_START + 5,
+						&at),
+		  0);
+	CHECK_INT(at.offset, 4);
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0, FAKE_BASELINE_START + 6,
+						&at),
+		  0);
+	CHECK_INT(at.offset, 8);
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_BASELINE_START + FAKE_CODE_BYTES,
+				       &code),
+		  -ENOENT);
+	op_runtime_node_codes_clear(&codes);
+}
+
+static void optimized_code_has_its_inlined_calls(void)
+{
+	const struct op_node_code *code;
+	struct op_node_codes codes;
+	struct op_node_position at;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code), 0);
+	CHECK_INT(code->shared, FAKE_OUTER + 1);
+	CHECK_INT(code->inlined_len, 1);
+	CHECK_INT(code->inlined[0].shared, FAKE_INNER + 1);
+	CHECK_INT(code->inlined[0].call.offset, 5);
+	CHECK_INT(code->inlined[0].call.inlining, -1);
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0,
+						FAKE_OPTIMIZED_START + 15, &at),
+		  0);
+	CHECK_INT(at.offset, 4);
+	CHECK_INT(at.inlining, -1);
+	CHECK_INT(op_runtime_node_code_position(&codes, code, 0,
+						FAKE_OPTIMIZED_START + 16, &at),
+		  0);
+	CHECK_INT(at.offset, 9);
+	CHECK_INT(at.inlining, 0);
+	/* other code in its place is seen at once */
+	fake_u64(FAKE_OPTIMIZED_START - fake_layout.code_bytes + 8, FAKE_BASELINE + 1);
+	CHECK(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + 20, &code) != 0 ||
+	      code->shared != FAKE_OUTER + 1);
+	op_runtime_node_codes_clear(&codes);
+}
+
+static void tables_are_decoded(void)
+{
+	static const struct op_node_table_form flagged = { -1, true };
+	static const struct op_node_table_form old = { 0, false };
+	/* as Node.js 26 and 24 write the same: {-1: 13}, {0: 24}, {2: 37} */
+	static const uint8_t v14[] = { 0x02, 0x38, 0x07, 0x2c, 0x0b, 0x34 };
+	static const uint8_t v13[] = { 0x01, 0x38, 0x02, 0x2c, 0x04, 0x34 };
+	static const uint8_t cut[] = { 0x01, 0x38, 0x80 };
+	static const struct op_node_table_form form = { -1, false };
+
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 0).offset, 24);
+	CHECK_INT(op_runtime_node_position_at(v14, sizeof(v14), flagged, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 0).offset, 24);
+	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), form, 2).offset, 37);
+	CHECK_INT(op_runtime_node_position_at(v13, sizeof(v13), old, 0).offset, 13);
+	CHECK_INT(op_runtime_node_position_at(cut, sizeof(cut), form, 9).offset, 13);
+	CHECK_INT(op_runtime_node_position_at(cut, 0, form, 9).offset, -1);
+	CHECK_INT(op_runtime_node_position(1).offset, -1);
+}
+
+TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
+	  { "another_function", another_function_in_its_place_is_seen },
+	  { "strings", strings_of_all_kinds_are_read },
+	  { "bytecodes", bytecodes_have_places },
+	  { "baseline", baseline_code_leads_to_bytecodes },
+	  { "optimized", optimized_code_has_its_inlined_calls },
+	  { "tables", tables_are_decoded })
