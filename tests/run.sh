@@ -8,7 +8,7 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python php hotspot mixed jit e2e delivery collector k8s vm
+#     SUITE           meson live python php hotspot node mixed jit e2e delivery collector k8s vm
 #                     backends valgrind wild: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -39,7 +39,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot mixed jit e2e delivery collector k8s backends valgrind"
+	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind"
 	[ -z "$matrix" ] || suites="$suites vm wild"
 fi
 
@@ -186,6 +186,11 @@ run_hotspot() {
 run_jit() {
 	live jit "code that names itself in perf maps" python3 tests/jit/jit.py \
 		--otelprof "$otelprof" --dir "$out/jit"
+# --quick takes one version; all are fetched into the cache.
+run_node() {
+	# shellcheck disable=SC2086
+	live node "Node.js" python3 tests/node/node.py --otelprof "$otelprof" --dir "$out/node" \
+		$quick_cells
 }
 
 run_e2e() {

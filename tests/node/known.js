@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+'use strict';
+/*
+ * A program whose stacks are known. `known.js WHAT SECONDS`:
+ *
+ *   scenes  each leaf is reached in another way. At its first time a leaf prints its stack as
+ *           V8 itself tells it: "scene NAME:LINE NAME:LINE ..." with the leaf first.
+ *   spin    a chain of 24 functions, then one of three leaves with 50, 30 and 20 % of the time
+ *   calls   hardly anything but calls and returns
+ *
+ * "ready" is printed once everything has run. Lines that end with "// MARK" are what a
+ * sample's innermost frame may show.
+ */
+const seconds = Number(process.argv[3] || 10);
+const end = Date.now() + seconds * 1000;
+const told = new Set();
+let sink = 0;
+
+function cpu() {
+	const used = process.cpuUsage();
+	return used.user + used.system;
+}
+
+/* The frames of files: builtins have none, and what waits for this is not on the stack. */
+Error.stackTraceLimit = Infinity;
+
+/* A computed name is the function object's, which no frame leads to by itself. */
+function nameOf(site) {
+	const name = site.getFunctionName();
+	return !name || name.startsWith('[') ? '(anonymous)' : name.replace(/ /g, '_');
+}
+
+function frames(of) {
+	const old = Error.prepareStackTrace;
+	Error.prepareStackTrace = (_, sites) => sites;
+	const holder = {};
+	Error.captureStackTrace(holder, of);
+	const sites = holder.stack;
+	Error.prepareStackTrace = old;
+	return sites.filter((s) => s.getFileName() && !(s.isAsync && s.isAsync()))
+		.map((s) => nameOf(s) + ':' + s.getLineNumber());
+}
+
+/* What is on the stack above the caller of this. */
+function tell(leaf, name) {
+	const list = frames(tell);
+	const key = list.slice(1).join(' ');
+	if (!told.has(leaf + key)) {
+		told.add(leaf + key);
+		console.log('scene ' + leaf + ' ' + name + ' ' + key);
+	}
+}
+
+/* ---- leaves ---- */
+const TURN_US = 10000;
+
+function leafA(us) {
+	const stop = cpu() + us; // leaf
+	let s = 1; // leaf
+	do { // leaf
+		for (let i = 0; i < 20000; i++) // leaf
+			s = (s * 31 + i) | 0; // leaf
+	} while (cpu() < stop); // leaf
+	return s; // leaf
+} // leaf
+
+function leafB(us) {
+	const stop = cpu() + us; // leaf
+	let s = 1; // leaf
+	do { // leaf
+		for (let i = 0; i < 20000; i++) // leaf
+			s = (s * 31 + i) | 0; // leaf
+	} while (cpu() < stop); // leaf
+	return s; // leaf
+} // leaf
+
+function leafC(us) {
+	const stop = cpu() + us; // leaf
+	let s = 1; // leaf
+	do { // leaf
+		for (let i = 0; i < 20000; i++) // leaf
+			s = (s * 31 + i) | 0; // leaf
+	} while (cpu() < stop); // leaf
+	return s; // leaf
+} // leaf
+
+/* ---- the chain ---- */
+let turn = 0;
+
+function f24(us) {
+	const t = turn++ % 10;
+	if (t < 5)
+		return leafA(us);
+	if (t < 8)
+		return leafB(us);
+	return leafC(us);
+}
+function f23(us) { return f24(us) + 1; }
+function f22(us) { return f23(us) + 1; }
+function f21(us) { return f22(us) + 1; }
+function f20(us) { return f21(us) + 1; }
+function f19(us) { return f20(us) + 1; }
+function f18(us) { return f19(us) + 1; }
+function f17(us) { return f18(us) + 1; }
+function f16(us) { return f17(us) + 1; }
+function f15(us) { return f16(us) + 1; }
+function f14(us) { return f15(us) + 1; }
+function f13(us) { return f14(us) + 1; }
+function f12(us) { return f13(us) + 1; }
+function f11(us) { return f12(us) + 1; }
+function f10(us) { return f11(us) + 1; }
+function f9(us) { return f10(us) + 1; }
+function f8(us) { return f9(us) + 1; }
+function f7(us) { return f8(us) + 1; }
+function f6(us) { return f7(us) + 1; }
+function f5(us) { return f6(us) + 1; }
+function f4(us) { return f5(us) + 1; }
+function f3(us) { return f4(us) + 1; }
+function f2(us) { return f3(us) + 1; }
+function f1(us) { return f2(us) + 1; }
+
+function spin() {
+	while (Date.now() < end)
+		sink += f1(TURN_US);
+}
+
+/* ---- scenes ---- */
+let nextLeaf = 0;
+
+/* Every leaf in its share of the time, at the end of each scene. */
+function atLeaf(name) {
+	tell('leafA', name);
+	sink += leafA(TURN_US / 2); // scene
+	tell('leafB', name);
+	sink += leafB(TURN_US * 3 / 10); // scene
+	tell('leafC', name);
+	sink += leafC(TURN_US / 5); // scene
+	return nextLeaf++;
+}
+
+class Base {
+	constructor(name) { this.name = name; }
+	method() { return atLeaf(this.name); }
+	get property() { return atLeaf('getter'); }
+	set property(v) { atLeaf('setter'); }
+	static of() { return atLeaf('static'); }
+	#secret = () => atLeaf('private');
+	reveal() { return this.#secret(); }
+	[Symbol.toPrimitive]() { return atLeaf('toPrimitive'); }
+	toJSON() { return atLeaf('toJSON'); }
+}
+
+class Derived extends Base {
+	constructor() { super('derived'); atLeaf('constructor'); }
+	method() { return super.method() + 1; }
+}
+
+function recursion(n) {
+	if (n > 0)
+		return recursion(n - 1) + 1;
+	return atLeaf('recursion');
+}
+
+function withClosure(x) {
+	return function closure() { return atLeaf('closure') + x; };
+}
+
+function* generator() {
+	yield 1;
+	yield atLeaf('generator');
+}
+
+async function asynchronous() {
+	await null;
+	return atLeaf('async');
+}
+
+function tagged(parts) { return atLeaf('tagged') + parts.length; }
+function withArguments() { return inner.apply(null, arguments); }
+function inner(...rest) { return atLeaf('apply') + rest.length; }
+function defaulted(a, b = atLeaf('default')) { return a + b; }
+function thrower() { throw new Error(); }
+function catcher() {
+	try {
+		thrower();
+	} catch (e) {
+		return atLeaf('catch');
+	} finally {
+		sink++;
+	}
+}
+
+const evaluated = eval('(function evaluated() { return atLeaf("eval"); })');
+const made = new Function('atLeaf', 'return atLeaf("newFunction");');
+const arrow = () => atLeaf('arrow');
+const bound = Base.prototype.method.bind(new Base('bound'));
+const proxy = new Proxy({}, { get: function trap() { return atLeaf('proxy'); } });
+const object = { shorthand() { return atLeaf('shorthand'); } };
+
+const scenes = [
+	function plain() { atLeaf('plain'); },
+	function method() { new Base('method').method(); },
+	function derived() { new Derived().method(); },
+	function getter() { sink += new Base('g').property; },
+	function setter() { new Base('s').property = 1; },
+	function ofClass() { Base.of(); },
+	function secret() { new Base('p').reveal(); },
+	function toPrimitive() { sink += +new Base('t'); },
+	function recursive() { recursion(12); },
+	function closures() { withClosure(3)(); },
+	function map() { [1].map(function callback() { return atLeaf('map'); }); },
+	function forEach() { [1].forEach(() => atLeaf('forEach')); },
+	function sort() { const once = { done: false };
+		[2, 1].sort(function compare(a, b) {
+			if (!once.done) {
+				once.done = true;
+				atLeaf('sort');
+			}
+			return a - b;
+		}); },
+	function reduce() { [1].reduce((sum) => sum + atLeaf('reduce'), 0); },
+	function replace() { 'a'.replace(/a/, () => String(atLeaf('replace'))); },
+	function json() { JSON.stringify({ a: new Base('json') }); },
+	function generated() { for (const x of generator()) sink += x; },
+	function apply() { withArguments(1, 2, 3); },
+	function byDefault() { defaulted(1); },
+	function template() { sink += tagged`a${1}b`; },
+	function caught() { catcher(); },
+	function evaluates() { evaluated(); },
+	function makes() { made(atLeaf); },
+	function arrows() { arrow(); },
+	function binds() { bound(); },
+	function traps() { sink += proxy.anything; },
+	function shorthand() { object.shorthand(); },
+	function reflect() { Reflect.apply(arrow, null, []); },
+	function setOf() { new Set([1]).forEach(() => atLeaf('set')); },
+];
+
+function runScenes() {
+	for (const scene of scenes)
+		scene();
+	asynchronous();
+}
+
+function scenesLoop(round) {
+	runScenes();
+	if (round == 4)
+		console.log('ready');
+	if (Date.now() < end)
+		setImmediate(scenesLoop, round + 1);
+}
+
+/* ---- calls ---- */
+function c8(n) { return n + 1; } // c8
+function c7(n) { return c8(n) + c8(n + 1); } // c7
+function c6(n) { return c7(n) + c7(n + 1); } // c6
+function c5(n) { return c6(n) + c6(n + 1); } // c5
+function c4(n) { return c5(n) + c5(n + 1); } // c4
+function c3(n) { return c4(n) + c4(n + 1); } // c3
+function c2(n) { return c3(n) + c3(n + 1); } // c2
+function c1(n) { return c2(n) + c2(n + 1); } // c1
+
+function calls() {
+	while (Date.now() < end)
+		for (let i = 0; i < 1000; i++)
+			sink += c1(i);
+}
+
+switch (process.argv[2]) {
+case 'scenes':
+	scenesLoop(0);
+	break;
+case 'calls':
+	for (let i = 0; i < 100; i++)
+		sink += c1(i);
+	console.log('ready');
+	calls();
+	break;
+default:
+	f1(1000);
+	console.log('ready');
+	spin();
+}

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile known.js under each Node.js at hand: cells of a version, a mode and a program.
+
+    node.py --otelprof PROGRAM --dir DIR [--quick] [--seconds N] [--hz N] [CELL...]
+
+scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 24 functions and
+three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
+samples fall where frames are made and taken down.
+
+A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
+a version has it), none (as Node runs by itself) and detailed (--detailed-line-info: V8 notes a
+place for every instruction, as it does for its own profiler). The programs come from fetch.sh.
+--quick takes 20 with and without the optimizing compiler. Prints lines like truth/run.py's.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+
+import check  # noqa: E402
+import suite  # noqa: E402
+
+SOURCE = os.path.join(HERE, "known.js")
+VERSIONS = ["12", "14", "16", "18", "20", "22", "24", "26"]
+MODES = {
+    "jitless": ["--jitless", "--no-expose-wasm"],
+    "noopt": ["--no-opt"],
+    "": [],
+    "detailed": ["--detailed-line-info"],
+}
+PROGRAMS = ["scenes", "spin", "calls"]
+QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
+SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
+EXACT = 0.99
+LEAF_POINTS = 2.0
+# A share's standard deviation is 50 points over the root of the number of samples, at most.
+NOISE = 3 * 50
+OTHERS_MOST = 0.05  # between two leaves
+MIN_SAMPLES = 500
+SAMPLES_ENOUGH = 3000
+RECORDINGS_MOST = 3
+CHAIN = tuple("f%d" % n for n in range(24, 0, -1)) + ("spin", "(anonymous)")
+LADDER = ["calls"] + ["c%d" % n for n in range(1, 9)]
+
+
+def marked_lines():
+    """mark → the lines of the source that end with "// mark"."""
+    marks = {}
+    with open(SOURCE, encoding="utf-8") as f:
+        for number, text in enumerate(f, 1):
+            found = re.search(r"// (\w+)$", text.rstrip())
+            if found:
+                marks.setdefault(found.group(1), set()).add(number)
+    return marks
+
+
+class Known:
+    """The program under a Node.js, with what it told of itself."""
+
+    def __init__(self, program, mode, what):
+        self.process = subprocess.Popen([program, *MODES[mode], SOURCE, what, "600"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        text=True)
+        self.stacks = set()  # each a tuple of (name, line) below atLeaf, leaf first
+        for line in self.process.stdout:
+            words = line.split()
+            if words[:1] == ["ready"]:
+                break
+            if words[:1] == ["scene"]:
+                self.stacks.add(tuple(frame(w) for w in words[3:]))
+
+    def stop(self):
+        suite.stop([self.process])
+
+
+def frame(word):
+    name, line = word.rsplit(":", 1)
+    return name, int(line)
+
+
+def js_frames(sample):
+    """(name, line) of the frames of files, leaf first: a builtin that was compiled into its
+    caller has none."""
+    return [(f.name.replace(" ", "_"), f.line) for f in sample.frames
+            if f.type == "v8js" and f.file]
+
+
+def from_leaf(frames):
+    """Without what a leaf called to tell the time, and its name; None where no leaf is there."""
+    for i, (name, _) in enumerate(frames):
+        if name in SHARES:
+            return frames[i:], name
+    return frames, None
+
+
+class Count:
+    def __init__(self):
+        self.total = self.exact = self.others = self.lines = 0
+        self.leaves = {}
+        self.wrong = {}
+
+    def note_wrong(self, sample, why):
+        text = why + ": " + " ".join("%s:%d" % (f.name, f.line) for f in sample.frames[:45]
+                                     if f.type == "v8js" or f.name.startswith("Builtins"))
+        self.wrong[text] = self.wrong.get(text, 0) + sample.count
+
+    def add_leaf(self, sample, leaf):
+        self.leaves[leaf] = self.leaves.get(leaf, 0) + sample.count
+
+
+def count_scenes(samples, known):
+    names_of = {tuple(n for n, _ in stack) for stack in known.stacks}
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        frames, leaf = from_leaf(js_frames(sample))
+        names = tuple(n for n, _ in frames)
+        count.total += sample.count
+        if not leaf:
+            count.others += sample.count
+            continue
+        count.add_leaf(sample, leaf)
+        if names[1:2] != ("atLeaf",) or names[2:] not in names_of:
+            count.note_wrong(sample, "no such stack")
+            continue
+        count.exact += sample.count
+        if frames[0][1] in marks["leaf"] and frames[1][1] in marks["scene"] and \
+                tuple(frames[2:]) in known.stacks:
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
+def count_spin(samples):
+    marks = marked_lines()
+    count = Count()
+    lines = {}
+    with open(SOURCE, encoding="utf-8") as f:
+        for number, text in enumerate(f, 1):
+            found = re.match(r"function (f\d+)\(us\) \{ return", text)
+            if found:
+                lines[found.group(1)] = number
+    for sample in samples:
+        frames, leaf = from_leaf(js_frames(sample))
+        names = tuple(n for n, _ in frames)
+        count.total += sample.count
+        if not leaf:
+            count.others += sample.count
+            continue
+        count.add_leaf(sample, leaf)
+        if names[1:1 + len(CHAIN)] != CHAIN:
+            count.note_wrong(sample, "no such stack")
+            continue
+        count.exact += sample.count
+        if frames[0][1] in marks["leaf"] and all(
+                line == lines.get(name, line) for name, line in frames[1:]):
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
+def count_calls(samples):
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        frames = js_frames(sample)[::-1]
+        names = [n for n, _ in frames]
+        count.total += sample.count
+        if "calls" not in names:
+            count.others += sample.count
+            continue
+        at = names.index("calls")
+        if names[at:] != LADDER[:len(names) - at]:
+            count.note_wrong(sample, "no such stack")
+            continue
+        count.exact += sample.count
+        if all(line in marks[name] for name, line in frames[at + 1:]):
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
+def judge(count, result):
+    judged = count.total - count.others
+    result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
+                (count.total, MIN_SAMPLES))
+    result.need(judged and count.exact >= EXACT * judged, "exact by name %.2f %% of %d" %
+                (100 * count.exact / max(judged, 1), judged))
+    result.need(count.lines >= EXACT * count.exact, "lines right in %.2f %%" %
+                (100 * count.lines / max(count.exact, 1)))
+    result.need(count.others <= OTHERS_MOST * count.total, "%d between leaves" % count.others)
+    if count.leaves:
+        known = max(sum(count.leaves.values()), 1)
+        error = max(abs(count.leaves.get(name, 0) / known - share) * 100
+                    for name, share in SHARES.items())
+        most = max(LEAF_POINTS, NOISE / known ** 0.5)
+        result.need(error <= most, "leaf error %.2f points (at most %.1f)" % (error, most))
+    if result.problems:
+        for text, n in sorted(count.wrong.items(), key=lambda x: -x[1])[:4]:
+            result.problems.append("  %d times: %s" % (n, text))
+
+
+def record(run, name, known):
+    """Recordings until there are samples enough: one, or on a busy machine some more."""
+    samples, results = [], []
+    for _ in range(RECORDINGS_MOST):
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
+                                   "-p", str(known.process.pid))
+        samples += [s for s in check.select(capture, known.process.pid)
+                    if s.attributes.get("thread.id") == known.process.pid]
+        results += [check.check_rules(capture), check.check_accounting(text)]
+        if sum(s.count for s in samples) >= SAMPLES_ENOUGH:
+            break
+    return samples, results
+
+
+def cell(run, name, program, why, mode, what):
+    if not program:
+        raise suite.Skip(why or "no such Node.js here")
+    known = Known(program, mode, what)
+    try:
+        samples, results = record(run, name, known)
+    finally:
+        known.stop()
+    count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
+             "calls": lambda: count_calls(samples)}[what]()
+    result = check.Result()
+    judge(count, result)
+    result.notes[:] = ["; ".join(result.notes)]
+    run.judge(name, result, *results)
+
+
+def programs(versions):
+    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
+                          capture_output=True, text=True)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
+        done.stderr.split())[-200:]
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--hz", type=int, default=999)
+    run = suite.Run(parser.parse_args())
+    run.suite = "node"
+    cells = {"-".join(x for x in ("node", version, mode, what) if x): (version, mode, what)
+             for version in VERSIONS for mode in MODES for what in PROGRAMS}
+    wanted = run.args.cells or (QUICK if run.args.quick else list(cells))
+    wanted = [name for name in cells if any(name == w or name.startswith(w + "-")
+                                            for w in wanted)]
+    found, why = programs(sorted({cells[name][0] for name in wanted}, key=int))
+    for name in wanted:
+        version, mode, what = cells[name]
+        run.cell(name, cell, found.get(version), why, mode, what)
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
