@@ -432,3 +432,44 @@ int op_collect_path(const struct op_collect *c, const struct op_collect_stack *s
 	}
 	return 0;
 }
+
+static int add_text(struct op_collect *c, const char *text, uint32_t *ret)
+{
+	struct otlp_text t = { text, text ? strlen(text) : 0 };
+
+	return text ? add_string(c, t, ret) : 0;
+}
+
+int op_collect_set_lines(struct op_collect *c, uint32_t location,
+			 const struct op_collect_source *lines, size_t len)
+{
+	struct op_collect_location *l = &c->locations.data[location];
+	struct op_collect_function known;
+	struct op_collect_line *line;
+	size_t first = c->lines.len, i;
+	int r;
+
+	known = c->functions.data[c->lines.data[l->lines + l->lines_len - 1].function];
+	for (i = 0; i < len; i++) {
+		struct op_collect_function fn = known;
+
+		fn.start_line = lines[i].start_line;
+		if (lines[i].function)
+			fn.system_name = 0;
+		r = add_text(c, lines[i].function, &fn.name);
+		if (!r)
+			r = add_text(c, lines[i].system_name, &fn.system_name);
+		if (!r)
+			r = add_text(c, lines[i].file, &fn.file);
+		line = r ? NULL : op_vec_push(&c->lines);
+		if (!line)
+			return -ENOMEM;
+		line->line = lines[i].line;
+		r = add_function(c, &fn, &line->function);
+		if (r)
+			return r;
+	}
+	l->lines = (uint32_t)first;
+	l->lines_len = (uint32_t)len;
+	return 0;
+}

@@ -117,6 +117,20 @@ OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
  * part of it may have been added. */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 
+/* A function at a location, as debug info tells of it. NULL: not told. */
+struct op_collect_source {
+	const char *function; /* NULL: the function that the location has */
+	const char *system_name;
+	const char *file;
+	uint32_t line;
+	uint32_t start_line;
+};
+
+/* Give a location other lines, innermost inlined function first. Only when nothing is added any
+ * more: equal locations are not found again. Returns 0 or -ENOMEM. */
+int op_collect_set_lines(struct op_collect *c, uint32_t location,
+			 const struct op_collect_source *lines, size_t len);
+
 /* Values come from elsewhere: a sum wraps instead of being undefined. */
 static inline int64_t op_collect_sum(int64_t a, int64_t b)
 {

@@ -17,6 +17,8 @@
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
+	OPTION_LINES,
+	OPTION_SYMBOLS,
 };
 
 struct convert {
@@ -25,6 +27,7 @@ struct convert {
 	char *const *files;
 	size_t files_len;
 	int fd;
+	struct recording_lines lines;
 };
 
 static int help(FILE *f)
@@ -38,6 +41,8 @@ static int help(FILE *f)
 		"      --format NAME    html, pprof, folded, speedscope or otlp; else the ending\n"
 		"                       of OUTPUT says it (.html .pb.gz .folded .speedscope.json\n"
 		"                       .otlp)\n"
+		"      --lines          with source lines and inlined functions of native code\n"
+		"      --symbols DIR    the same, and more files with debug info\n"
 		"  -h, --help           show this text\n",
 		f);
 	return STATUS_OK;
@@ -49,6 +54,8 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		{ "help", no_argument, NULL, 'h' },
 		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
+		{ "lines", no_argument, NULL, OPTION_LINES },
+		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -60,6 +67,8 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		}
 		if (c == 'o')
 			v->path = optarg;
+		else if (c == OPTION_LINES || c == OPTION_SYMBOLS)
+			v->lines = (struct recording_lines){ true, true, optarg };
 		else if (c == OPTION_FORMAT)
 			r = format_by_name("convert", optarg, FORMAT_ANY, &v->format);
 		else
@@ -74,6 +83,10 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 	v->files_len = (size_t)(argc - optind);
 	if (!r && !v->format)
 		r = format_by_ending("convert", v->path, FORMAT_ANY, &v->format);
+	if (!r && v->lines.wanted && v->format->format == OTELPROF_FORMAT_OTLP) {
+		(void)fail("otlp is written as it was recorded, without --lines");
+		return usage_hint("convert");
+	}
 	return r;
 }
 
@@ -105,7 +118,9 @@ static int rewrite(struct convert *v)
 	const struct op_format *format = op_format_get(v->format->format);
 	_cleanup_(op_collect_freep) struct op_collect *c = NULL;
 	int r = recording_collect(v->files, v->files_len,
-				  format ? format->detail : OP_COLLECT_LOCATIONS, &c);
+				  format && !v->lines.wanted ? format->detail
+							     : OP_COLLECT_LOCATIONS,
+				  &v->lines, &c);
 
 	if (r)
 		return r;

@@ -325,7 +325,8 @@ static int run(struct diff *d, struct op_collect *c[SIDES])
 	int side, r;
 
 	for (side = 0; side < SIDES; side++) {
-		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, &c[side]);
+		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, NULL,
+				      &c[side]);
 		if (!r)
 			r = view_make_or_say(c[side], &d->request, d->files[side],
 					     &d->views[side]);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "common.h"
+#include "lines/lines.h"
 
 enum {
 	REQUEST_MAX_BYTES =
@@ -191,8 +192,21 @@ static int collect_request(void *data, const void *request, size_t len)
 	return op_collect_add(data, request, len);
 }
 
+static int add_lines(struct op_collect *c, const struct recording_lines *lines)
+{
+	struct lines_stats stats;
+
+	if (lines_add(c, lines->directory, &stats) < 0)
+		return fail("out of memory");
+	if (lines->told)
+		note("source lines: %zu of %zu places of native code; of %zu files %zu "
+		     "have no debug info here",
+		     stats.found, stats.locations, stats.files, stats.files_without);
+	return 0;
+}
+
 int recording_collect(char *const *paths, size_t len, enum op_collect_detail detail,
-		      struct op_collect **ret)
+		      const struct recording_lines *lines, struct op_collect **ret)
 {
 	_cleanup_(op_collect_freep) struct op_collect *c = NULL;
 	size_t i;
@@ -202,6 +216,11 @@ int recording_collect(char *const *paths, size_t len, enum op_collect_detail det
 		return fail("out of memory");
 	for (i = 0; i < len; i++) {
 		r = recording_read(paths[i], collect_request, c);
+		if (r)
+			return r;
+	}
+	if (lines && lines->wanted) {
+		r = add_lines(c, lines);
 		if (r)
 			return r;
 	}

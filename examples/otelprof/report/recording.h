@@ -7,6 +7,7 @@
 #ifndef OTELPROF_REPORT_RECORDING_H
 #define OTELPROF_REPORT_RECORDING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,9 +24,16 @@ typedef int (*recording_fn)(void *data, const void *request, size_t len);
  */
 int recording_read(const char *path, recording_fn fn, void *data);
 
+/* Where the source lines of native code come from. */
+struct recording_lines {
+	bool wanted;
+	bool told;	       /* say on stderr what was found */
+	const char *directory; /* more files; NULL: none */
+};
+
 /* All requests of @paths in one collection. Caller frees *@ret with op_collect_free().
- * Returns 0 or STATUS_FAILED, said. */
+ * @lines may be NULL. Returns 0 or STATUS_FAILED, said. */
 int recording_collect(char *const *paths, size_t len, enum op_collect_detail detail,
-		      struct op_collect **ret);
+		      const struct recording_lines *lines, struct op_collect **ret);
 
 #endif

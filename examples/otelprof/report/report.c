@@ -21,6 +21,8 @@ enum {
 	OPTION_KIND,
 	OPTION_MIN,
 	OPTION_PROGRAM,
+	OPTION_NO_LINES,
+	OPTION_SYMBOLS,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
 	ROWS_MAX = 1000000,
@@ -44,6 +46,8 @@ static int help(FILE *f)
 		"      --kind TYPE        one kind of samples, where FILE has several\n"
 		"  -p, --pid PID          of this process alone\n"
 		"      --program NAME     of processes of this name alone\n"
+		"      --no-lines         no source lines and inlined functions of native code\n"
+		"      --symbols DIR      more files with debug info, by name or build id\n"
 		"  -h, --help             show this text\n\n"
 		"Exit status: 0 shown, 1 nothing to show (with the reason), 2 usage.\n",
 		f);
@@ -109,6 +113,7 @@ struct options_of_report {
 	enum report_form form;
 	bool tree_only;
 	bool by_given;
+	struct recording_lines lines_of;
 	long long lines;
 	double min_percent;
 };
@@ -146,6 +151,13 @@ static int take(struct options_of_report *o, int c, const char *arg)
 	case OPTION_KIND:
 		o->request.kind = arg;
 		return 0;
+	case OPTION_NO_LINES:
+		o->lines_of.wanted = false;
+		return 0;
+	case OPTION_SYMBOLS:
+		o->lines_of.directory = arg;
+		o->lines_of.told = true;
+		return 0;
 	case OPTION_PROGRAM:
 		o->request.program = arg;
 		return 0;
@@ -177,6 +189,8 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "kind", required_argument, NULL, OPTION_KIND },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "program", required_argument, NULL, OPTION_PROGRAM },
+		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
+		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -230,7 +244,9 @@ static int show(const struct options_of_report *o, const struct view *v,
 
 int command_report(int argc, char **argv)
 {
-	struct options_of_report o = { .request = { .pid = -1 }, .min_percent = 0.1 };
+	struct options_of_report o = { .request = { .pid = -1 },
+				       .min_percent = 0.1,
+				       .lines_of = { .wanted = true } };
 	struct op_collect *c = NULL;
 	struct view v = { 0 };
 	bool helped = false;
@@ -239,7 +255,7 @@ int command_report(int argc, char **argv)
 	if (r || helped)
 		return r;
 	r = recording_collect(argv + optind, (size_t)(argc - optind),
-			      OP_COLLECT_LOCATIONS, &c);
+			      OP_COLLECT_LOCATIONS, &o.lines_of, &c);
 	if (!r)
 		r = view_make_or_say(
 			c, &o.request,

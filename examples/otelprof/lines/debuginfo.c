@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By libdw, which finds separate debug files and asks debuginfod servers by itself. */
+#include "lines/debuginfo.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/macros.h"
+#include "base/vec.h"
+
+enum {
+	RANGES_BACK = 8,  /* ranges that overlap: how many are asked */
+	NESTING_MAX = 64, /* namespaces in namespaces, blocks in blocks */
+};
+
+/* Code of a unit or of a function. */
+struct range {
+	Dwarf_Addr start;
+	Dwarf_Addr end;
+	Dwarf_Die die;
+	size_t unit; /* number, where it is a unit's */
+};
+
+struct ranges {
+	OP_VEC(struct range) items;
+};
+
+struct unit {
+	bool indexed;
+	struct ranges functions;
+};
+
+struct debuginfo {
+	Dwfl *dwfl;
+	Dwarf_Addr bias; /* what an ELF address lacks to be one of the debug info */
+	struct ranges code;
+	OP_VEC(struct unit) units;
+};
+
+static int add_ranges(struct ranges *r, Dwarf_Die *die, size_t unit)
+{
+	Dwarf_Addr base, start, end;
+	struct range *e;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		e = op_vec_push(&r->items);
+		if (!e)
+			return -ENOMEM;
+		*e = (struct range){ start, end, *die, unit };
+	}
+	return 0;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void sort_ranges(struct ranges *r)
+{
+	if (r->items.len)
+		qsort(r->items.data, r->items.len, sizeof(*r->items.data),
+		      compare_ranges);
+}
+
+static struct range *find_range(const struct ranges *r, Dwarf_Addr pc)
+{
+	size_t low = 0, high = r->items.len, middle;
+	int back;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (r->items.data[middle].start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (back = 0; low && back < RANGES_BACK; low--, back++) {
+		if (pc < r->items.data[low - 1].end)
+			return &r->items.data[low - 1];
+	}
+	return NULL;
+}
+
+/* Ranges of all units: not every compiler writes .debug_aranges. */
+static int index_units(struct debuginfo *d, Dwfl_Module *module)
+{
+	Dwarf_Die *die = NULL;
+	Dwarf_Addr bias;
+	struct unit *unit;
+
+	while ((die = dwfl_module_nextcu(module, die, &bias))) {
+		unit = op_vec_push(&d->units);
+		if (!unit || add_ranges(&d->code, die, d->units.len - 1))
+			return -ENOMEM;
+		*unit = (struct unit){ 0 };
+	}
+	sort_ranges(&d->code);
+	return d->code.items.len ? 0 : -ENOENT;
+}
+
+/* Functions stand in a unit, or in what gives them their names. */
+static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
+{
+	Dwarf_Die child;
+	int err = 0;
+
+	if (depth == NESTING_MAX || dwarf_child(parent, &child) != 0)
+		return 0;
+	do {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_subprogram:
+			err = add_ranges(r, &child, 0);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+		case DW_TAG_enumeration_type:
+			err = add_functions(r, &child, depth + 1);
+			break;
+		}
+	} while (!err && dwarf_siblingof(&child, &child) == 0);
+	return err;
+}
+
+int debuginfo_open(const char *path, struct debuginfo **ret)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &debug_path,
+	};
+	struct debuginfo *d = calloc(1, sizeof(*d));
+	GElf_Addr main_bias = 0;
+	Dwarf_Addr bias = 0;
+	Dwfl_Module *module;
+	int r = -ENOENT;
+
+	if (!d)
+		return -ENOMEM;
+	d->dwfl = dwfl_begin(&callbacks);
+	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, -1) : NULL;
+	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
+	    dwfl_module_getelf(module, &main_bias) &&
+	    dwfl_module_getdwarf(module, &bias)) {
+		d->bias = main_bias - bias;
+		r = index_units(d, module);
+	}
+	if (r) {
+		(void)debuginfo_free(d);
+		return r;
+	}
+	*ret = d;
+	return 0;
+}
+
+struct debuginfo *debuginfo_free(struct debuginfo *d)
+{
+	struct unit *unit;
+
+	if (!d)
+		return NULL;
+	op_vec_foreach(unit, &d->units)
+		op_vec_clear(&unit->functions.items);
+	op_vec_clear(&d->units);
+	op_vec_clear(&d->code.items);
+	if (d->dwfl)
+		dwfl_end(d->dwfl);
+	free(d);
+	return NULL;
+}
+
+/* The function that @pc is of, in the unit of @range. */
+static Dwarf_Die *function_of(struct debuginfo *d, struct range *range, Dwarf_Addr pc)
+{
+	struct unit *unit = &d->units.data[range->unit];
+	struct range *found;
+
+	if (!unit->indexed) {
+		unit->indexed = true;
+		if (add_functions(&unit->functions, &range->die, 0))
+			return NULL;
+		sort_ranges(&unit->functions);
+	}
+	found = find_range(&unit->functions, pc);
+	return found ? &found->die : NULL;
+}
+
+static uint32_t number_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (!dwarf_attr(die, name, &attribute) ||
+	    dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	if (!dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) &&
+	    !dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		return NULL;
+	return dwarf_formstring(&attribute);
+}
+
+static uint32_t start_line(Dwarf_Die *die)
+{
+	int line = 0;
+
+	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
+}
+
+/* Where an inlined function is called. */
+static void go_to_call(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
+{
+	uint32_t number = number_attribute(die, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t len;
+
+	*line = number_attribute(die, DW_AT_call_line);
+	*file = NULL;
+	if (dwarf_getsrcfiles(unit, &files, &len) == 0 && number < len)
+		*file = dwarf_filesrc(files, number, NULL, NULL);
+}
+
+/* The block or inlined function in @parent that holds @pc. */
+static bool go_inwards(Dwarf_Die *parent, Dwarf_Addr pc, Dwarf_Die *ret)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(parent, &child) != 0)
+		return false;
+	do {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+		case DW_TAG_with_stmt:
+			if (dwarf_haspc(&child, pc) > 0) {
+				*ret = child;
+				return true;
+			}
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* The inlined functions of @function at @pc, outermost first. */
+static size_t inlined_at(Dwarf_Die *function, Dwarf_Addr pc,
+			 Dwarf_Die ret[DEBUGINFO_LINES_MAX])
+{
+	Dwarf_Die at = *function, next;
+	size_t n = 0;
+	int depth;
+
+	for (depth = 0; depth < NESTING_MAX && go_inwards(&at, pc, &next); depth++) {
+		if (dwarf_tag(&next) == DW_TAG_inlined_subroutine) {
+			if (n == DEBUGINFO_LINES_MAX - 1)
+				break;
+			ret[n++] = next;
+		}
+		at = next;
+	}
+	return n;
+}
+
+size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
+		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX])
+{
+	Dwarf_Die inlined[DEBUGINFO_LINES_MAX], *function;
+	Dwarf_Addr pc = vaddr + d->bias;
+	struct range *unit = find_range(&d->code, pc);
+	const char *file = NULL;
+	Dwarf_Line *at;
+	size_t n = 0, i;
+	uint32_t line;
+	int number;
+
+	at = unit ? dwarf_getsrc_die(&unit->die, pc) : NULL;
+	if (!at || dwarf_lineno(at, &number) != 0 || number <= 0)
+		return 0;
+	file = dwarf_linesrc(at, NULL, NULL);
+	line = (uint32_t)number;
+	function = function_of(d, unit, pc);
+	for (i = function ? inlined_at(function, pc, inlined) : 0; i; i--) {
+		ret[n++] = (struct debuginfo_line){
+			.function = dwarf_diename(&inlined[i - 1]),
+			.linkage = linkage_name(&inlined[i - 1]),
+			.file = file,
+			.line = line,
+			.start_line = start_line(&inlined[i - 1]),
+		};
+		go_to_call(&unit->die, &inlined[i - 1], &file, &line);
+	}
+	ret[n++] = (struct debuginfo_line){
+		.file = file,
+		.line = line,
+		.start_line = function ? start_line(function) : 0,
+	};
+	return n;
+}
