@@ -118,7 +118,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	r = op_loader_open(c);
 	if (r < 0)
 		return r;
-	r = op_ring_open(&c->ring, c->map[OP_MAP_RING], op_loader_ring_bytes(c));
+	r = op_ring_open(&c->ring, c->map[OP_MAP_RING], op_capture_ring_bytes(c));
 	if (r < 0)
 		return op_fail(c->log, r, "the ring buffer cannot be mapped: %s",
 			       strerror(-r));

@@ -90,7 +90,7 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 {
 	const struct op_object_source source = { kind->name, kind->object };
-	const struct op_settings settings = op_loader_settings(c, kind->program_type);
+	const struct op_settings settings = op_capture_settings_of(c, kind->program_type);
 	char name[PROGRAM_NAME_BYTES];
 	struct op_kind_sizes sizes;
 	struct bpf_object *object;

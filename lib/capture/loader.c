@@ -24,42 +24,11 @@
 #include "walker.skel.h"
 
 enum {
-	RING_BYTES_MIN = 512 * 1024, /* forty first samples, with their stacks */
-	RING_BYTES_A_CPU = 64 * 1024,
-	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
 	OBJECTS_MAX = OP_KINDS + 2,
 	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
 };
 
 static const struct op_object_source BASE = { "op_base", op_base_bpf__elf_bytes };
-
-/* The inode of our PID namespace, or 0 for the first one (include/linux/proc_ns.h). */
-static uint32_t pid_namespace(const char *procfs_root)
-{
-	static const uint32_t first = 0xEFFFFFFC;
-	char path[256];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "%s/self/ns/pid", procfs_root);
-	if (stat(path, &st) < 0)
-		return 0;
-	return (uint32_t)st.st_ino == first ? 0 : (uint32_t)st.st_ino;
-}
-
-uint32_t op_loader_ring_bytes(const struct op_capture *c)
-{
-	uint32_t want = c->config.ring_bytes;
-	uint32_t bytes = RING_BYTES_MIN;
-
-	if (want)
-		return want; /* checked: a power of two */
-	want = OP_MAX((uint32_t)RING_BYTES_A_CPU,
-		      c->config.sample_rate_hz * RING_BYTES_A_HZ);
-	want *= (uint32_t)libbpf_num_possible_cpus();
-	while (bytes < want && bytes < (1u << 30))
-		bytes <<= 1;
-	return bytes;
-}
 
 static bool helper_exists(enum bpf_func_id id)
 {
@@ -103,47 +72,6 @@ static enum op_walker_form find_form(const struct op_capture *c)
 	if (!(c->config.flags & OTELPROF_NO_BPF_LOOP) && helper_exists(BPF_FUNC_loop))
 		return OP_WALKER_LOOP;
 	return mixed_calls() ? OP_WALKER_EACH : OP_WALKER_WHOLE;
-}
-
-static void set_settings(struct op_capture *c)
-{
-	uint64_t flags = c->config.flags;
-	struct op_settings *s = &c->settings;
-
-	s->max_frames = c->config.max_frames;
-	s->kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
-	s->user_stacks = !(flags & OTELPROF_NO_USER_STACKS);
-	s->keep_idle = !!(flags & OTELPROF_IDLE);
-	s->pid_namespace = pid_namespace(c->config.procfs_root);
-	s->wakeup_bytes = op_loader_ring_bytes(c) / 4;
-	s->cgroup_ancestors = helper_exists(BPF_FUNC_get_current_ancestor_cgroup_id);
-	s->min_ns = c->config.off_cpu_min_ns;
-	s->event_budget = OP_MAX(
-		c->config.off_cpu_samples / (uint32_t)libbpf_num_possible_cpus(), 1U);
-	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
-}
-
-/* Programs of perf events do not run inside each other: they have one slot, the first. The
- * other types' come after it. */
-static uint32_t count_slots(void)
-{
-	uint32_t others = 0;
-	uint32_t i;
-
-	for (i = 0; i < OP_KINDS; i++)
-		if (op_kinds()[i]->program_type != BPF_PROG_TYPE_PERF_EVENT)
-			others = OP_MAX(others, op_kinds()[i]->slots);
-	return 1 + others;
-}
-
-struct op_settings op_loader_settings(const struct op_capture *c, uint32_t program_type)
-{
-	struct op_settings s = c->settings;
-
-	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
-	s.slot_first = s.slot_alone ? 0 : 1;
-	s.slots = s.slot_alone ? 1 : OP_MAX(count_slots(), 2U) - 1;
-	return s;
 }
 
 /* The types that @source names, opened only for that. */
@@ -206,9 +134,9 @@ static int load_base(struct op_capture *c)
 	if (r == 0)
 		r = set_max(object, OP_MAP_PROCESSES, c->config.max_processes);
 	if (r == 0)
-		r = set_max(object, OP_MAP_RING, op_loader_ring_bytes(c));
+		r = set_max(object, OP_MAP_RING, op_capture_ring_bytes(c));
 	if (r == 0)
-		r = set_max(object, OP_MAP_SLOTS, count_slots());
+		r = set_max(object, OP_MAP_SLOTS, op_capture_slots());
 	if (r == 0)
 		r = set_max(object, OP_MAP_COUNTERS, OP_KINDS);
 	if (r == 0)
@@ -277,7 +205,7 @@ static int open_all(struct op_capture *c, const char *types_path)
 	int r;
 
 	c->form = find_form(c);
-	set_settings(c);
+	op_capture_settings(c);
 	copy_types(c, types_path);
 	r = load_base(c);
 	if (r < 0)

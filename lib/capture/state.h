@@ -141,12 +141,18 @@ struct op_capture {
 /* slabs.c */
 void op_slabs_close(struct op_capture *c);
 
+/* settings.c */
+void op_capture_settings(struct op_capture *c);
+/* The settings of an entry or a walker of @program_type. */
+struct op_settings op_capture_settings_of(const struct op_capture *c,
+					  uint32_t program_type);
+/* Slots of a CPU, of all types. */
+uint32_t op_capture_slots(void);
+uint32_t op_capture_ring_bytes(const struct op_capture *c);
+
 /* loader.c */
 int op_loader_open(struct op_capture *c);
 void op_loader_close(struct op_capture *c);
-uint32_t op_loader_ring_bytes(const struct op_capture *c);
-/* The settings of an entry or a walker of @program_type. */
-struct op_settings op_loader_settings(const struct op_capture *c, uint32_t program_type);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);
 

@@ -29,7 +29,7 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 		   uint32_t place)
 {
 	const char *name = program_of(c->form);
-	struct op_settings settings = op_loader_settings(c, w->type);
+	struct op_settings settings = op_capture_settings_of(c, w->type);
 	_cleanup_close_ int walkers = -1;
 	_cleanup_close_ int program = -1;
 	struct bpf_object *object;

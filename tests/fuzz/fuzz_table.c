@@ -67,7 +67,8 @@ static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *r
 				if (op_table_lookup(table, arena, memory,
 						    s->vaddr + s->memsz / LOOKUPS * n,
 						    &rule) &&
-				    (rule.cfa >= OP_CFA_MAX || rule.save >= OP_SAVE_MAX))
+				    (rule.cfa >= OP_CFA_MAX ||
+				     (rule.save & OP_SAVE_MASK) >= OP_SAVE_MAX))
 					abort();
 			}
 		}
