@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of procedure linkage tables that have no frame information. */
-#include "elf/file.h"
-#include "unwind/table.h"
-
-#include "../elf/builder.h"
-#include "cfi_bytes.h"
+#include "table_rig.h"
 
 enum {
 	FIRST_BYTES = 32,
@@ -18,33 +14,8 @@ static const uint32_t PLAIN[] = { 0xa9bf7bf0, 0xb0000190, 0xf947fe11, 0x913fe210
 static const uint32_t WITH_BTI[] = { 0xd503245f, 0xa9bf7bf0, 0xb0000190, 0xf947fe11 };
 static const uint32_t ENTRY[] = { 0xb0000190, 0xf947fe11, 0x913fe210, 0xd61f0220 };
 
-struct fixture {
-	struct builder b;
-	uint64_t plt; /* ELF addresses */
-	uint64_t text;
-	void *slabs[OP_SLABS_MAX];
-	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
-	struct op_elf *elf;
-	struct op_table *table;
-};
-
-static struct fixture f;
-
-static int make_slab(void *ctx, uint32_t index, void **ret)
-{
-	*ret = f.slabs[index] = calloc(1, OP_SLAB_BYTES);
-	CHECK(*ret);
-	return 0;
-}
-
-static const struct op_arena_ops ops = { .add_slab = make_slab };
-
-static uint64_t next_address(void)
-{
-	return BUILDER_BASE + ((f.b.len + 15) & ~(size_t)15);
-}
+static uint64_t plt; /* ELF addresses */
+static uint64_t text;
 
 /* A file with a .plt that begins with @first, or is all of that where @size is 0; and one
  * function behind it. */
@@ -57,50 +28,24 @@ static void setup(uint16_t machine, const uint32_t *first, uint64_t flags, size_
 	for (i = 0; i < OP_ARRAY_SIZE(code); i++)
 		code[i] = ENTRY[i % OP_ARRAY_SIZE(ENTRY)];
 	memcpy(code, first, size ? OP_ARRAY_SIZE(PLAIN) * sizeof(*first) : sizeof(code));
-	f = (struct fixture){ 0 };
-	builder_init(&f.b);
-	f.b.machine = machine;
-	f.plt = next_address();
-	builder_section(&f.b, ".plt", SHT_PROGBITS, flags, code,
+	rig_begin(machine);
+	plt = rig_next_address();
+	builder_section(&rig.b, ".plt", SHT_PROGBITS, flags, code,
 			size ? size : sizeof(code));
-	f.text = next_address();
-	builder_section(&f.b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL,
+	text = rig_next_address();
+	builder_section(&rig.b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL,
 			TEXT_BYTES);
-	eh.addr = next_address();
-	PUT_FDE(&eh, put_cie(&eh, "zR", 0x1b, 30, ARM_CIE, sizeof(ARM_CIE)), f.text, 0x40,
+	eh.addr = rig_next_address();
+	PUT_FDE(&eh, put_cie(&eh, "zR", 0x1b, 30, ARM_CIE, sizeof(ARM_CIE)), text, 0x40,
 		0x44, 0x0e, 16);
-	builder_section(&f.b, ".eh_frame", SHT_PROGBITS, SHF_ALLOC, eh.data, eh.len);
+	builder_section(&rig.b, ".eh_frame", SHT_PROGBITS, SHF_ALLOC, eh.data, eh.len);
 	free(eh.data);
-	builder_finish(&f.b);
-	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
-	CHECK_OK(op_elf_open_bytes(builder_copy(&f.b), f.b.len, &f.elf));
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
-}
-
-static void teardown(void)
-{
-	size_t i;
-
-	op_table_free(f.table, f.arena, 0);
-	op_elf_free(f.elf);
-	op_rules_free(f.rules);
-	op_arena_free(f.arena);
-	for (i = 0; i < OP_SLABS_MAX; i++)
-		free(f.slabs[i]);
-}
-
-static struct op_rule rule_at(uint64_t at)
-{
-	struct op_rule rule = { 0 };
-
-	(void)op_table_lookup(f.table, f.arena, f.memory, at, &rule);
-	return rule;
+	rig_finish();
 }
 
 static void check_leaf(uint64_t at)
 {
-	struct op_rule rule = rule_at(at);
+	struct op_rule rule = rig_rule(at);
 
 	CHECK_INT(rule.cfa, OP_CFA_SP);
 	CHECK_INT(rule.cfa_off, 0);
@@ -113,10 +58,10 @@ static void check_first(const uint32_t *first, unsigned int before)
 
 	setup(EM_AARCH64, first, SHF_ALLOC | SHF_EXECINSTR, PLT_BYTES);
 	for (at = 0; at < PLT_BYTES; at += 4) {
-		struct op_rule rule = rule_at(f.plt + at);
+		struct op_rule rule = rig_rule(plt + at);
 
 		if (at < before || at >= FIRST_BYTES) {
-			check_leaf(f.plt + at);
+			check_leaf(plt + at);
 			continue;
 		}
 		CHECK_INT(rule.cfa, OP_CFA_SP);
@@ -124,8 +69,8 @@ static void check_first(const uint32_t *first, unsigned int before)
 		CHECK_INT(rule.save, OP_SAVE_RA);
 		CHECK_INT(rule.save_off, -8);
 	}
-	CHECK_INT(rule_at(f.text + 4).cfa_off, 16);
-	teardown();
+	CHECK_INT(rig_rule(text + 4).cfa_off, 16);
+	rig_end();
 }
 
 static void test_entries(void)
@@ -138,11 +83,11 @@ static void test_entries(void)
 static void test_cut_short(void)
 {
 	setup(EM_AARCH64, PLAIN, SHF_ALLOC | SHF_EXECINSTR, 16);
-	check_leaf(f.plt + 4);
-	teardown();
+	check_leaf(plt + 4);
+	rig_end();
 	setup(EM_AARCH64, PLAIN, SHF_ALLOC | SHF_EXECINSTR, 4);
-	CHECK_INT(rule_at(f.plt).cfa, OP_CFA_INVALID);
-	teardown();
+	CHECK_INT(rig_rule(plt).cfa, OP_CFA_INVALID);
+	rig_end();
 }
 
 /* As lld writes it: the first entry pushes a word, each other its number. */
@@ -158,7 +103,7 @@ static void check_x86(const uint8_t *entry, uint32_t pushed)
 	setup(EM_X86_64, (const uint32_t *)(const void *)code, SHF_ALLOC | SHF_EXECINSTR,
 	      0);
 	for (at = 0; at < PLT_BYTES; at++) {
-		struct op_rule rule = rule_at(f.plt + at);
+		struct op_rule rule = rig_rule(plt + at);
 		int32_t want = at < 6 ? 16 : 24;
 
 		if (at >= ENTRY_BYTES) {
@@ -170,7 +115,7 @@ static void check_x86(const uint8_t *entry, uint32_t pushed)
 		CHECK_INT(rule.cfa_off, want);
 		CHECK_INT(rule.save, OP_SAVE_NONE);
 	}
-	teardown();
+	rig_end();
 }
 
 static void test_x86(void)
@@ -188,8 +133,8 @@ static void test_x86(void)
 static void test_not_of_others(void)
 {
 	setup(EM_AARCH64, PLAIN, SHF_ALLOC, PLT_BYTES);
-	CHECK_INT(rule_at(f.plt + 4).cfa, OP_CFA_INVALID);
-	teardown();
+	CHECK_INT(rig_rule(plt + 4).cfa, OP_CFA_INVALID);
+	rig_end();
 }
 
 TEST_MAIN({ "entries", test_entries }, { "cut", test_cut_short }, { "x86", test_x86 },

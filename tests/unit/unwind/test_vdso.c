@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of aarch64's vDSO, which has little frame information or none. */
-#include "elf/file.h"
-#include "unwind/table.h"
-
-#include "../elf/builder.h"
-#include "cfi_bytes.h"
+#include "table_rig.h"
 
 enum {
 	NOP = 0xd503201f,
@@ -60,32 +56,7 @@ enum {
 	CODE_LEN = OP_ARRAY_SIZE(LINES),
 };
 
-struct fixture {
-	struct builder b;
-	uint64_t text; /* ELF address */
-	void *slabs[OP_SLABS_MAX];
-	struct op_arena *arena;
-	struct op_rule memory[OP_RULES_MAX];
-	struct op_rules *rules;
-	struct op_elf *elf;
-	struct op_table *table;
-};
-
-static struct fixture f;
-
-static int make_slab(void *ctx, uint32_t index, void **ret)
-{
-	*ret = f.slabs[index] = calloc(1, OP_SLAB_BYTES);
-	CHECK(*ret);
-	return 0;
-}
-
-static const struct op_arena_ops ops = { .add_slab = make_slab };
-
-static uint64_t next_address(void)
-{
-	return BUILDER_BASE + ((f.b.len + 15) & ~(size_t)15);
-}
+static uint64_t text; /* ELF address */
 
 /* A vDSO, with frame information of its first function or without; @change: its signal's
  * code is another one. */
@@ -101,54 +72,35 @@ static void setup(uint16_t machine, bool has_cfi, bool change)
 	if (change)
 		code[SIGNAL_AT] = NOP;
 
-	f = (struct fixture){ 0 };
-	builder_init(&f.b);
-	f.b.machine = machine;
-	f.text = next_address();
-	builder_section(&f.b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, code,
+	rig_begin(machine);
+	text = rig_next_address();
+	builder_section(&rig.b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, code,
 			sizeof(code));
 	symbols[0] = (struct builder_symbol){ .name = "__kernel_rt_sigreturn",
-					      .value = f.text + SIGNAL_AT * 4,
+					      .value = text + SIGNAL_AT * 4,
 					      .bind = STB_GLOBAL,
 					      .shndx = 1 };
 	symbols[1] = (struct builder_symbol){ .name = "__kernel_getrandom",
-					      .value = f.text + FUNCTION_AT * 4,
+					      .value = text + FUNCTION_AT * 4,
 					      .bind = STB_GLOBAL,
 					      .type = STT_FUNC,
 					      .shndx = 1 };
-	builder_symbols(&f.b, true, symbols, 2);
+	builder_symbols(&rig.b, true, symbols, 2);
 	if (has_cfi) {
-		eh.addr = next_address();
-		PUT_FDE(&eh, put_cie(&eh, "zR", 0x1b, 30, ARM_CIE, sizeof(ARM_CIE)),
-			f.text, 12, 0);
-		builder_section(&f.b, ".eh_frame", SHT_PROGBITS, SHF_ALLOC, eh.data,
+		eh.addr = rig_next_address();
+		PUT_FDE(&eh, put_cie(&eh, "zR", 0x1b, 30, ARM_CIE, sizeof(ARM_CIE)), text,
+			12, 0);
+		builder_section(&rig.b, ".eh_frame", SHT_PROGBITS, SHF_ALLOC, eh.data,
 				eh.len);
 		free(eh.data);
 	}
-	builder_finish(&f.b);
-	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &f.arena));
-	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
-	CHECK_OK(op_elf_open_bytes(builder_copy(&f.b), f.b.len, &f.elf));
-	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
-}
-
-static void teardown(void)
-{
-	size_t i;
-
-	op_table_free(f.table, f.arena, 0);
-	op_elf_free(f.elf);
-	op_rules_free(f.rules);
-	op_arena_free(f.arena);
-	for (i = 0; i < OP_SLABS_MAX; i++)
-		free(f.slabs[i]);
+	rig_finish();
 }
 
 static void check_rule(uint64_t at, const struct op_rule *want)
 {
-	struct op_rule rule = { 0 };
+	struct op_rule rule = rig_rule(text + at);
 
-	(void)op_table_lookup(f.table, f.arena, f.memory, f.text + at, &rule);
 	if (memcmp(&rule, want, sizeof(rule)) != 0)
 		TEST_FAIL("at %" PRIx64 ": cfa %u %d, save %u %d", at, rule.cfa,
 			  rule.cfa_off, rule.save, rule.save_off);
@@ -164,7 +116,7 @@ static void test_no_frame_information(void)
 			check_rule(i * 4, LINES[i].rule);
 	/* A handler's return address is looked up a byte early. */
 	check_rule(SIGNAL_AT * 4 - 1, &SIGNAL);
-	teardown();
+	rig_end();
 }
 
 static void test_frame_information_but_for_the_signal(void)
@@ -173,7 +125,7 @@ static void test_frame_information_but_for_the_signal(void)
 	check_rule(0, &LEAF);
 	check_rule(SIGNAL_AT * 4, &SIGNAL);
 	check_rule(SIGNAL_AT * 4 - 1, &SIGNAL);
-	teardown();
+	rig_end();
 }
 
 static void test_what_is_not_it(void)
@@ -182,10 +134,10 @@ static void test_what_is_not_it(void)
 
 	setup(EM_AARCH64, false, true);
 	check_rule(SIGNAL_AT * 4, &none);
-	teardown();
+	rig_end();
 	setup(EM_X86_64, false, false);
 	check_rule(SIGNAL_AT * 4, &none);
-	teardown();
+	rig_end();
 }
 
 TEST_MAIN({ "none", test_no_frame_information },
