@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const state_names[] = { "ok", "less", "missing" };
-static const char *const state_words[] = { "ok     ", "less   ", "MISSING" };
+static const char *const state_words[] = { "ok     ", "reduced", "MISSING" };
 static const char *const state_colours[] = { "\033[32m", "\033[33m", "\033[31m" };
 
 struct table {
@@ -106,6 +106,6 @@ int command_doctor(int argc, char **argv)
 		(void)printf("\nProfiling cannot start: %d missing.\n", missing);
 	else if (!t.json)
 		(void)printf("\nProfiling works%s.\n",
-			     t.less ? ", with less than all" : "");
+			     t.less ? ", with reduced features" : "");
 	return missing ? STATUS_FAILED : STATUS_OK;
 }

@@ -42,7 +42,7 @@ int op_handle_check(struct otelprof *p)
 	return 0;
 }
 
-static int make_rooms(struct otelprof *p)
+static int make_parts(struct otelprof *p)
 {
 	const struct otelprof_config *config = &p->config;
 	struct op_capture_config capture = {
@@ -150,7 +150,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
 		p->rate_hz = p->config.sample_rate_hz;
 		r = op_config_add_host(&p->config);
 		if (r == 0)
-			r = make_rooms(p);
+			r = make_parts(p);
 	}
 	if (r < 0) {
 		keep_init_error(p, r);

@@ -335,7 +335,7 @@ class Doctor(unittest.TestCase):
         r = run('doctor')
         self.assertEqual(r.returncode, 0)
         self.assertIn('ok       CPU sampling', r.stdout)
-        self.assertIn('less     kernel "names"', r.stdout)
+        self.assertIn('reduced  kernel "names"', r.stdout)
         self.assertIn('without it: kernel frames have no names', r.stdout)
         r = run('doctor', mode='missing')
         self.assertEqual(r.returncode, 1)

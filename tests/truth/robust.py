@@ -4,7 +4,7 @@
 
     robust.py --otelprof PROGRAM --dir DIR [CELL...]
 
-Each cell ends in a working profiler with less, or in one sentence that says what is
+Each cell ends in a profiler that works with reduced features, or in one sentence that says what is
 missing; never in a crash, and never in a sample that is not accounted for.
 """
 
