@@ -411,3 +411,28 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 	TAILQ_FOREACH(image, &images->lru, lru)
 	ret->symbol_bytes += op_names_bytes(&image->names);
 }
+
+const struct op_processes_config *op_processes_config(const struct op_processes *p)
+{
+	return &p->config;
+}
+
+const char *op_processes_procfs_root(const struct op_processes *p)
+{
+	return p->procfs_root;
+}
+
+struct op_images *op_processes_images(struct op_processes *p)
+{
+	return &p->executables.images;
+}
+
+bool op_processes_is_forked(const struct op_processes *p)
+{
+	return p->forked;
+}
+
+void op_processes_advance(struct op_processes *p, uint64_t time_ns)
+{
+	p->now_ns = OP_MAX(p->now_ns, time_ns);
+}

@@ -30,6 +30,7 @@
 
 #define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
 
+struct op_images;
 struct op_processes;
 
 struct op_processes_config {
@@ -112,5 +113,13 @@ void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
 /* In the child of a fork: nothing of the kernel's is touched from now on. */
 void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
+
+const struct op_processes_config *op_processes_config(const struct op_processes *p);
+const char *op_processes_procfs_root(const struct op_processes *p);
+struct op_images *op_processes_images(struct op_processes *p);
+/* Is this the child of a fork? */
+bool op_processes_is_forked(const struct op_processes *p);
+/* It is @time_ns now, or later. */
+void op_processes_advance(struct op_processes *p, uint64_t time_ns);
 
 #endif

@@ -309,3 +309,46 @@ struct op_proc *op_table_of_record(struct op_processes *p, const struct op_recor
 	/* Making room may have taken the one that ended. */
 	return new ? new : op_table_find(p, record->pid);
 }
+
+struct op_view op_view_now(const struct op_proc *proc)
+{
+	return (struct op_view){ .program = proc->program, .layout = proc->layout };
+}
+
+bool op_view_published(const struct op_proc *proc, uint32_t number, struct op_view *ret)
+{
+	const struct op_generation *g = op_publish_find(proc, number);
+
+	if (!g)
+		return false;
+	*ret = (struct op_view){ .program = g->program, .layout = g->layout };
+	return true;
+}
+
+struct op_view op_view_at(const struct op_proc *proc, uint64_t time_ns,
+			  const struct op_layout **ret_before)
+{
+	const struct op_generation *g;
+	struct op_view view;
+
+	*ret_before = NULL;
+	while (proc->same_pid && proc->born_ns > time_ns)
+		proc = proc->same_pid;
+	view = op_view_now(proc);
+	/* newest first */
+	for (g = proc->older; g; g = g->older) {
+		if (view.program->since_ns > time_ns) {
+			view.program = g->program;
+			view.layout = g->layout;
+		} else if (g->program != view.program) {
+			*ret_before = g->layout;
+			break;
+		}
+	}
+	return view;
+}
+
+op_ref op_view_published_now(const struct op_proc *proc)
+{
+	return proc->current ? proc->current->process : 0;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of processes: their birth, change and end. */
+/* The table of processes: their birth, change and end, and what each was at a moment. */
 #ifndef OP_PROCESS_TABLE_H
 #define OP_PROCESS_TABLE_H
 
@@ -9,8 +9,10 @@
 #include "op_user_types.h"
 #include "process/processes.h"
 
+struct op_layout;
 struct op_proc;
 struct op_processes;
+struct op_program;
 
 /* The newest process of that pid, alive or ended; or NULL. */
 struct op_proc *op_table_find(const struct op_processes *p, uint32_t pid);
@@ -43,5 +45,24 @@ struct op_proc *op_table_of_record(struct op_processes *p,
 /* Call @fn for each living process; it must not add or remove any. */
 void op_table_each(struct op_processes *p,
 		   void (*fn)(struct op_processes *p, struct op_proc *proc));
+
+/* A process at one moment: which program it is or was, and what it had mapped. */
+struct op_view {
+	struct op_program *program;
+	struct op_layout *layout;
+};
+
+/* As it is now. */
+struct op_view op_view_now(const struct op_proc *proc);
+/* As it was published under @number. Returns false where that is not kept any more. */
+bool op_view_published(const struct op_proc *proc, uint32_t number, struct op_view *ret);
+/*
+ * As it was at @time_ns, where that is known; else as it is now. *@ret_before: what the
+ * program that was executed then had mapped before, or NULL.
+ */
+struct op_view op_view_at(const struct op_proc *proc, uint64_t time_ns,
+			  const struct op_layout **ret_before);
+/* Its struct op_process in the arena; 0 where it is not published. */
+op_ref op_view_published_now(const struct op_proc *proc);
 
 #endif

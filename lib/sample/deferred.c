@@ -7,8 +7,10 @@
 #include "base/checked.h"
 #include "base/macros.h"
 #include "process/evict.h"
+#include "process/layout.h"
+#include "process/program.h"
 #include "process/publish.h"
-#include "process/state.h"
+#include "process/table.h"
 #include "sample/state.h"
 
 enum {
@@ -73,16 +75,17 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
  */
 static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
-	const struct op_vma *v = op_layout_find(proc->layout, pc);
+	struct op_view view = op_view_now(proc);
+	const struct op_vma *v = op_layout_find(view.layout, pc);
 	int r;
 
 	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
-		v = op_layout_find(proc->layout, pc - 1);
+		v = op_layout_find(view.layout, pc - 1);
 	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
 		return false;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
-	r = op_evict_make_table(sampler->processes, proc->program, v);
-	return r >= 0 || !proc->program->until_ns;
+	r = op_evict_make_table(sampler->processes, view.program, v);
+	return r >= 0 || !view.program->until_ns;
 }
 
 /* A walk of one record. */
@@ -97,9 +100,9 @@ struct walk {
 static int unwind_once(struct walk *w)
 {
 	struct op_host_input input = {
-		.arena = w->sampler->processes->config.arena,
+		.arena = op_processes_config(w->sampler->processes)->arena,
 		.rules = w->sampler->config.rules,
-		.process = w->proc->current->process,
+		.process = op_view_published_now(w->proc),
 		.registers = w->deferred->registers,
 		.memory = &w->copy.memory,
 		.words = w->deferred->words,
@@ -123,7 +126,7 @@ static int unwind(struct walk *w, uint64_t pc)
 		bool made = make_for(w->sampler, w->proc, pc);
 
 		r = op_publish(w->sampler->processes, w->proc, false);
-		if (r == 0 && !w->proc->current)
+		if (r == 0 && !op_view_published_now(w->proc))
 			r = -ENOENT; /* nothing is mapped, as far as is known */
 		if (r < 0 || (round && !made))
 			break;
@@ -208,12 +211,13 @@ static void give_up(struct op_sampler *sampler, const struct op_deferred *deferr
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred)
 {
+	const struct op_program *program = op_view_now(proc).program;
 	struct walk w = {
 		.sampler = sampler,
 		.proc = proc,
 		.deferred = deferred,
 		.copy = { .memory.read = copy_read,
-			  .live = &proc->program->memory.memory,
+			  .live = &program->memory.memory,
 			  .bytes = deferred->stack,
 			  .at = deferred->registers->sp - deferred->stack_below,
 			  .len = deferred->stack_len },
@@ -233,7 +237,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	if (r < 0 || !sampler->host_stack->words)
 		give_up(sampler, deferred);
 	finish(&w);
-	if (proc->program->until_ns)
+	if (program->until_ns)
 		return 0;
 	/* The kernel may hold on to a generation that was replaced here. */
 	if (op_publish(sampler->processes, proc, true) < 0)

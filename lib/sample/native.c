@@ -10,8 +10,11 @@
 #include <otelprof/config.h>
 
 #include "dwarf/eh_hdr.h"
+#include "image/executable.h"
+#include "process/layout.h"
+#include "process/processes.h"
+#include "process/program.h"
 #include "process/publish.h"
-#include "process/state.h"
 #include "sample/state.h"
 
 enum {
@@ -195,15 +198,16 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	char root[ROOT_BYTES];
 	int len;
 
-	if (sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)
+	if (op_processes_config(sampler->processes)->flags & OTELPROF_NO_NATIVE_NAMES)
 		return;
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
 		return;
 	if (!spot->image->symbols) {
 		(void)snprintf(root, sizeof(root), "%s/%u/root",
-			       sampler->processes->procfs_root, of->program->proc_pid);
-		op_image_load_symbols(&sampler->processes->executables.images,
+			       op_processes_procfs_root(sampler->processes),
+			       of->program->proc_pid);
+		op_image_load_symbols(op_processes_images(sampler->processes),
 				      spot->image, root, spot->vma->exe->path);
 	}
 	len = !spot->image->symbols
@@ -281,7 +285,8 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 	r = mapping_of(window, spot, &location.mapping);
 	if (r < 0)
 		return r;
-	if (!(sampler->processes->config.flags & OTELPROF_NO_NATIVE_NAMES)) {
+	if (!(op_processes_config(sampler->processes)->flags &
+	      OTELPROF_NO_NATIVE_NAMES)) {
 		r = functions_of(window, spot, place, &type, &location);
 		if (r < 0)
 			return r;
@@ -303,7 +308,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	uint32_t location;
 	int r;
 
-	op_image_touch(&sampler->processes->executables.images, spot->image);
+	op_image_touch(op_processes_images(sampler->processes), spot->image);
 	if (place && place->epoch == epoch && !guessed) {
 		*ret = place->location;
 		return 0;

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "kind/kind.h"
+#include "process/layout.h"
+#include "process/program.h"
 #include "process/publish.h"
-#include "process/state.h"
 #include "process/table.h"
 #include "sample/deferred.h"
 #include "sample/state.h"
@@ -211,7 +212,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 
 	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
-		of->layout = proc->layout;
+		of->layout = op_view_now(proc).layout;
 	} else {
 		op_deferred_leaf(sampler, &r->registers);
 	}
@@ -232,7 +233,7 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 	struct op_proc *past = NULL;
 	int e;
 
-	if (!proc || (proc->program == of->program && !of->program->until_ns))
+	if (!proc || (op_view_now(proc).program == of->program && !of->program->until_ns))
 		return deferred_stack(sampler, proc, of, r, ret);
 	e = op_publish_past(sampler->processes, of->program, of->layout, &past);
 	if (e < 0)
@@ -241,31 +242,6 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 	of->layout = layout; /* the past one's ends here */
 	op_publish_past_free(sampler->processes, past);
 	return e;
-}
-
-/*
- * Which program of the process ran at @time_ns? Newest first; the newest where unknown.
- * *@ret_before: what it was executed from, or NULL.
- */
-static void program_at(const struct op_proc *proc, uint64_t time_ns,
-		       struct op_frames_of *of, const struct op_layout **ret_before)
-{
-	const struct op_generation *g;
-
-	*ret_before = NULL;
-	while (proc->same_pid && proc->born_ns > time_ns)
-		proc = proc->same_pid;
-	of->program = proc->program;
-	of->layout = proc->layout;
-	for (g = proc->older; g; g = g->older) {
-		if (of->program->since_ns > time_ns) {
-			of->program = g->program;
-			of->layout = g->layout;
-		} else if (g->program != of->program) {
-			*ret_before = g->layout;
-			return;
-		}
-	}
 }
 
 /*
@@ -312,24 +288,27 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 {
 	struct op_record *h = &r->header;
 	const struct op_layout *before;
-	const struct op_generation *g;
+	struct op_view view;
+	bool found;
 
 	*ret_generation = 0;
 	if (!proc)
 		return;
-	g = h->generation ? op_publish_find(proc, h->generation) : NULL;
-	if (g && (h->end != OP_END_UNKNOWN || h->user_words) &&
-	    (!g->program->until_ns || h->time_ns <= g->program->until_ns)) {
-		of->program = g->program;
-		of->layout = g->layout;
-		*ret_generation = g->number;
+	found = h->generation && op_view_published(proc, h->generation, &view);
+	if (found && (h->end != OP_END_UNKNOWN || h->user_words) &&
+	    (!view.program->until_ns || h->time_ns <= view.program->until_ns)) {
+		of->program = view.program;
+		of->layout = view.layout;
+		*ret_generation = h->generation;
 		return;
 	}
-	program_at(proc, h->time_ns, of, &before);
+	view = op_view_at(proc, h->time_ns, &before);
+	of->program = view.program;
+	of->layout = view.layout;
 	if (in_exec(r, of, before)) {
 		h->user_words = 0;
 		h->end = OP_END_NO_USER;
-	} else if (h->user_words && !g && is_forked(of->program)) {
+	} else if (h->user_words && !found && is_forked(of->program)) {
 		*ret_generation = h->generation;
 	} else if (h->user_words) {
 		h->user_words = 0;
@@ -371,8 +350,8 @@ static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		.stack = stack,
 		.tid = h->tid,
 		.cpu = h->cpu,
-		.time_ns = h->time_ns +
-			   (uint64_t)sampler->processes->config.realtime_offset_ns,
+		.time_ns = h->time_ns + (uint64_t)op_processes_config(sampler->processes)
+						->realtime_offset_ns,
 		.value = (int64_t)h->value,
 	};
 	int e;
@@ -396,8 +375,7 @@ static int add_record(struct op_sampler *sampler, struct record *r,
 	uint32_t stack;
 	int e;
 
-	sampler->processes->now_ns =
-		OP_MAX(sampler->processes->now_ns, r->header.time_ns);
+	op_processes_advance(sampler->processes, r->header.time_ns);
 	proc = op_table_of_record(sampler->processes, &r->header);
 	locate(proc, r, &of, &generation);
 	if (r->header.end == OP_END_UNKNOWN)
@@ -473,7 +451,7 @@ static int take_request(struct op_sampler *sampler, const void *record, size_t l
 		return -EBADMSG;
 	memcpy(&q, record, sizeof(q));
 	proc = op_table_find_alive(sampler->processes, q.pid);
-	if (proc && proc->layout && proc->program)
+	if (proc)
 		op_deferred_make(sampler, proc, q.pc);
 	sampler->news = true;
 	return 0;
@@ -494,7 +472,7 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 	memcpy(&h, record, sizeof(h));
 	if (h.bytes < sizeof(h) || h.bytes > len)
 		return -EBADMSG;
-	if (sampler->processes->forked)
+	if (op_processes_is_forked(sampler->processes))
 		return -ECHILD;
 	if (h.version != OP_RECORD_VERSION)
 		return -EPROTO;

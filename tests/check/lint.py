@@ -107,7 +107,8 @@ def close_on_exec(path, text):
 
 
 def folders(path, text, exists=lambda path: True):
-    """A folder includes headers of itself, of folders to its right, and of base."""
+    """A folder includes headers of itself, of folders to its right, and of base; never the
+    insides of another one (state.h, private.h, NAME_private.h)."""
     folder = folder_of(path)
     if not is_c(path) or folder not in {*PLACES, "base"}:
         return
@@ -120,6 +121,8 @@ def folders(path, text, exists=lambda path: True):
             if (path, header) not in FOLDERS_ALLOWED:
                 yield (line_of(text, match.start()),
                        "%s stands before %s: %s" % (other, folder, header))
+        elif re.search(r"/(state|(\w+_)?private)\.h$", header):
+            yield line_of(text, match.start()), "the insides of another folder: " + header
 
 
 def marks(path, text):

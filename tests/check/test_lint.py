@@ -57,6 +57,8 @@ BAD = {
         ("lib/transport/grpc/a.c", '# include "profile/window.h"\n', 1),
         ("lib/capture/a.c", '#include "api/handle.h"\n', 1),
         ("lib/capture/a.c", "#include <api/handle.h>\n", 1),
+        ("lib/sample/a.c", '#include "process/state.h"\n', 1),
+        ("lib/symbol/a.c", '#include "elf/private.h"\n', 1),
     ],
     lint.marks: [
         ("lib/base/a.c", C + "/* TO" "DO: b */\n", 2),
@@ -131,6 +133,7 @@ GOOD = {
     ],
     lint.folders: [
         ("lib/process/a.c", '#include "process/b.h"\n#include "base/io.h"\n'),
+        ("lib/process/a.c", '#include "process/state.h"\n'),
         ("lib/process/a.c", '#include "elf/file.h"\n#include "profile/window.h"\n'),
         ("lib/dwarf/a.c", '#include "elf/file.h"\n#include "unwind/arena.h"\n'),
         ("lib/symbol/a.c", '#include "elf/file.h"\n#include "op_user_types.h"\n'),
