@@ -129,7 +129,8 @@ def node(run, name):
     if not shutil.which("node"):
         raise suite.Skip("no node")
     capture, text = run.record(
-        name, "-F", str(run.args.hz), "--", "node", "--perf-basic-prof",
+        name, "-F", str(run.args.hz), "--", "env", "-C", run.args.dir, "node",  # it leaves logs
+        "--perf-basic-prof",
         "--interpreted-frames-native-stack", "--no-turbo-inlining",
         os.path.join(HERE, "known.js"), str(SECONDS))
     result = check.Result()
