@@ -218,9 +218,9 @@ static int take_entry(struct text *t, size_t first, const struct op_layouts_line
 		return take_value(t, s, &schema->field[i], line->second);
 	}
 	return wrong(t,
-		     "%s has no key \"%s\"; %s.layout, which comes with the library, "
-		     "shows them all",
-		     schema->runtime, line->first, schema->runtime);
+		     "%s has no key \"%s\"; the sections that come with the library "
+		     "(share/otelprof/layouts) show them all",
+		     schema->runtime, line->first);
 }
 
 static int take_line(struct text *t, size_t first, const char *text, size_t len)
