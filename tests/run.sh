@@ -186,6 +186,8 @@ run_hotspot() {
 run_jit() {
 	live jit "code that names itself in perf maps" python3 tests/jit/jit.py \
 		--otelprof "$otelprof" --dir "$out/jit"
+}
+
 # --quick takes one version; all are fetched into the cache.
 run_node() {
 	# shellcheck disable=SC2086
