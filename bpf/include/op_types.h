@@ -162,6 +162,9 @@ enum {
 	OP_MAPPING_LAZY =
 		1 << 2, /* its table is not made yet: give registers and stack */
 	OP_MAPPING_CODE = 1 << 3, /* code that a runtime made: its step walks it */
+	/* Another file was mapped here before, and the next may be by now: what a rule leads
+	 * to is checked. */
+	OP_MAPPING_REPLACED = 1 << 4,
 	/* Which of the process's runtimes: an index into op_process.instance, 0: none. With
 	 * OP_MAPPING_CODE the one that made the code, else the one whose loop is in the file. */
 	OP_MAPPING_INSTANCE_SHIFT = 8,

@@ -213,27 +213,43 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	return OP_NEXT_CONTINUE;
 }
 
-/* Go to the caller by @rule. Where it was read from code it must lead to a return address,
- * or else the caller is guessed. */
+/*
+ * Go to the caller by @rule. Where it was read from code it must lead to a return address,
+ * or else the caller is guessed. So it must where the code may be another file's by now: or
+ * else user space, which knows, goes on from this very frame.
+ */
 static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 						    const struct op_rule *rule)
 {
+	bool replaced = (u->map_flags & OP_MAPPING_REPLACED) && !u->heap_moved;
 	__u64 pc = u->pc;
 	__u64 sp = u->sp;
 	__u64 fp = u->fp;
 	__u32 exact = u->exact;
 	enum op_next next = op_arch_apply(u, rule);
+	enum op_call call;
+	__u64 ra;
 
-	if (!(rule->save & OP_SAVE_CHECK) ||
-	    (next == OP_NEXT_END && u->end == OP_END_COMPLETE))
+	if (!(rule->save & OP_SAVE_CHECK) && !replaced)
 		return next;
-	if (next == OP_NEXT_CONTINUE && u->sp > sp && op_is_return_address(u, u->pc))
+	if (next == OP_NEXT_END && u->end == OP_END_COMPLETE && !replaced)
 		return next;
-	u->pc = pc;
+	ra = u->pc;
+	u->pc = pc; /* of which the call is asked for */
+	call = next == OP_NEXT_CONTINUE && u->sp > sp ? op_is_return_address(u, ra)
+						      : OP_CALL_NONE;
+	if (call == OP_CALL_HERE || (call && !replaced)) {
+		u->pc = ra;
+		return next;
+	}
 	u->sp = sp;
 	u->fp = fp;
 	u->exact = exact;
-	return op_guess_begin(u);
+	if (!replaced)
+		return op_guess_begin(u);
+	u->words--;
+	u->frames--;
+	return op_end(u, OP_END_UNKNOWN);
 }
 
 /*

@@ -158,6 +158,21 @@ static void punch(struct op_layout *layout, uint64_t start, uint64_t end,
 	}
 }
 
+/* Does file @vma take the place of another, or of one that did? */
+static bool replaces(const struct op_layout *layout, const struct op_vma *vma)
+{
+	size_t i;
+
+	if (!vma->exe)
+		return false;
+	for (i = first_above(layout, vma->start);
+	     i < layout->len && layout->vma[i].start < vma->end; i++)
+		if (layout->vma[i].replaced ||
+		    (layout->vma[i].exe && layout->vma[i].exe != vma->exe))
+			return true;
+	return false;
+}
+
 int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 		     struct op_executables *x)
 {
@@ -172,6 +187,7 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 		return -ENOMEM;
 	if (new.exe)
 		op_executable_ref(new.exe);
+	new.replaced = replaces(layout, &new);
 	punch(layout, new.start, new.end, x);
 	if (layout->len + 1 > OP_MAPPINGS_MAX) {
 		op_executable_put(x, new.exe);

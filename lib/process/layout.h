@@ -25,6 +25,7 @@ struct op_vma {
 	uint64_t bias;		   /* process address - ELF address, as published */
 	op_ref segment;		   /* as published, 0: none */
 	uint32_t flags;		   /* OP_MAPPING_*, as published */
+	bool replaced;		   /* another file was mapped here before */
 };
 
 struct op_layout {

@@ -128,6 +128,8 @@ static struct op_vma resolve_file(const struct op_processes *p, const struct op_
 	if (!e || e->state == OP_EXECUTABLE_FOREIGN)
 		return now;
 	now.flags = e->vdso ? OP_MAPPING_VDSO : 0;
+	if (v->replaced)
+		now.flags |= OP_MAPPING_REPLACED;
 	if (!e->image || e->check) {
 		/* Where it cannot be had for now: not a copy of the stack at each sample. */
 		now.flags |= p->now_ns < e->retry_ns ? OP_MAPPING_ANON : OP_MAPPING_LAZY;
@@ -324,6 +326,23 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 	}
 }
 
+/*
+ * A file that nobody had mapped for a while is to be looked at again before its table is
+ * used: now, where it has one. A short process would have its first sample walked by a copy
+ * of its stack, and has few others.
+ */
+static void check_known(struct op_processes *p, struct op_proc *proc)
+{
+	size_t i;
+
+	for (i = 0; i < proc->layout->len; i++) {
+		const struct op_vma *v = &proc->layout->vma[i];
+
+		if (v->exe && v->exe->check && v->exe->image && v->exe->image->table)
+			(void)op_publish_open(p, proc->program, v, false);
+	}
+}
+
 static int open_file(void *ctx, const struct op_vma *v, struct op_elf **ret,
 		     uint64_t *ret_bias)
 {
@@ -373,6 +392,7 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 		return 0;
 	}
 	prepare_runtimes(p, proc);
+	check_known(p, proc);
 	r = refresh(p, proc);
 	if (r == 0 && attach_runtimes(p, proc))
 		r = refresh(p, proc);

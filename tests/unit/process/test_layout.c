@@ -212,6 +212,32 @@ static void test_arena_block(void)
 	op_arena_free(arena);
 }
 
+static bool is_replaced(const struct world *w, size_t page)
+{
+	return op_layout_find(w->layout, (page + 1) * PAGE)->replaced;
+}
+
+/* Where one file took another's place the next may do so. */
+static void test_replaced(void)
+{
+	struct world w;
+
+	world_init(&w);
+	map(&w, 10, 4, 2, 0);
+	map(&w, 20, 4, 3, 0);
+	CHECK(!is_replaced(&w, 10));
+	map(&w, 12, 4, 3, 0);
+	CHECK(is_replaced(&w, 12));
+	CHECK(!is_replaced(&w, 10));
+	CHECK(!is_replaced(&w, 20));
+	map(&w, 12, 4, 3, PAGE);
+	CHECK(is_replaced(&w, 12));
+	map(&w, 30, 4, 1, 0); /* memory that got a file is none that lost one */
+	map(&w, 30, 4, 2, 0);
+	CHECK(!is_replaced(&w, 30));
+	world_deinit(&w);
+}
+
 TEST_MAIN({ "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
-	  { "arena", test_arena_block })
+	  { "arena", test_arena_block }, { "replaced", test_replaced })

@@ -380,6 +380,34 @@ static void test_first_sample_is_unwound(void)
 	world_deinit(&w);
 }
 
+/* A file that was known, and that nobody had mapped for a while, has its table at once. */
+static void test_known_file_is_not_lazy(void)
+{
+	const uint64_t known = (uint64_t)(uintptr_t)known_function;
+	const struct op_mapping *m;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(world_first_sample(&w, self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	op_processes_on_exit(w.p, self(), ++w.now_ns);
+	op_processes_records_read(w.p, w.now_ns + 2 * OP_PROCESS_KEEP_NS);
+	world_settle(&w, 2 * OP_PROCESS_KEEP_NS);
+	CHECK(!world_mapping(&w, self(), known, NULL));
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	m = world_mapping(&w, self(), known, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	/* one that no sample has met is not opened */
+	m = world_mapping(&w, self(), (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "deflate"),
+			  NULL);
+	CHECK(!m || m->flags & OP_MAPPING_LAZY);
+	world_deinit(&w);
+}
+
 /* The copy ends within the first frames: the rest is told to be cut, and is not read from
  * the stack of today. */
 static void test_short_copy_is_truncated(void)
@@ -1112,6 +1140,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "exec", test_exec_changes_everything },
 	  { "exit", test_exit_keeps_for_late_records },
 	  { "before-exec", test_first_sample_before_exec },
+	  { "known-file", test_known_file_is_not_lazy },
 	  { "resumed", test_walk_is_resumed },
 	  { "read-late", test_records_are_read_late },
 	  { "parents-table", test_child_by_parents_table },

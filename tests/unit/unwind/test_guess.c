@@ -268,6 +268,72 @@ static void test_kept_register(void)
 	CHECK_INT(u.end, OP_ERROR_native_leaf_rule);
 }
 
+/* Code that may be another file's by now: what a rule leads to is checked, and where it is
+ * wrong the walk ends before this frame, to be resumed. */
+static void test_replaced(void)
+{
+	const struct op_rule rule = { .cfa = OP_CFA_SP, .cfa_off = 32 };
+	struct op_unwind u = walk_of(true);
+
+	u.map_flags = OP_MAPPING_REPLACED;
+	u.words = u.frames = 1; /* its own */
+	stack[3] = call_to(0x5000, FUNCTION);
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CODE_AT + 0x5000);
+	CHECK_INT(u.frames, 1);
+	u = walk_of(true);
+	u.map_flags = OP_MAPPING_REPLACED;
+	u.words = u.frames = 1;
+	stack[3] = CODE_AT + 0x3000; /* no call stands before it */
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_UNKNOWN);
+	CHECK_INT(u.pc, CODE_AT + FUNCTION + 0x20);
+	CHECK_INT(u.sp, STACK_AT);
+	CHECK_INT(u.frames, 0);
+	CHECK_INT(u.words, 0);
+	CHECK(u.exact);
+	/* nor is a word of a call elsewhere, which is over */
+	u = walk_of(true);
+	u.map_flags = OP_MAPPING_REPLACED;
+	u.words = u.frames = 1;
+	stack[3] = call_to(0x5000, FAR);
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_UNKNOWN);
+	/* nor is a zero the end of a stack there */
+	u = walk_of(true);
+	u.map_flags = OP_MAPPING_REPLACED;
+	u.words = u.frames = 1;
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_UNKNOWN);
+	/* user space knows what is mapped */
+	u = walk_of(true);
+	u.map_flags = OP_MAPPING_REPLACED;
+	u.heap_moved = 1;
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+}
+
+/* A rule read from code: where it is wrong the caller is guessed. */
+static void test_checked_rule(void)
+{
+	const struct op_rule rule = { .cfa = OP_CFA_SP,
+				      .cfa_off = 32,
+				      .save = OP_SAVE_CHECK };
+	struct op_unwind u = walk_of(true);
+
+	stack[3] = call_to(0x5000, FUNCTION);
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CODE_AT + 0x5000);
+	CHECK(!u.guesses);
+	u = walk_of(true);
+	stack[3] = CODE_AT + 0x3000;
+	stack[5] = call_to(0x5000, FUNCTION);
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(u.step, OP_STEP_GUESS);
+	CHECK_INT(u.sp, STACK_AT);
+	check_caller(&u, CODE_AT + 0x5000, 5, 1);
+}
+
 static void run(void (*test)(void))
 {
 	CHECK_OK(op_arena_new(&arena_ops, NULL, 1 << 20, &arena));
@@ -290,9 +356,12 @@ TEST(pushed_fp)
 TEST(none)
 TEST(zero_return)
 TEST(kept_register)
+TEST(replaced)
+TEST(checked_rule)
 
 TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "every_call", run_every_call }, { "elsewhere", run_call_elsewhere },
 	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
 	  { "none", run_none }, { "zero_return", run_zero_return },
-	  { "kept_register", run_kept_register })
+	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
+	  { "checked_rule", run_checked_rule })
