@@ -20,7 +20,8 @@ static int on_rule(void *data, size_t off, struct op_rule rule)
 		abort();
 	if (rule.cfa == OP_CFA_SP && rule.cfa_off < 8)
 		abort();
-	if (rule.cfa != OP_CFA_INVALID && !(rule.save & OP_SAVE_CHECK))
+	if (rule.cfa != OP_CFA_INVALID && rule.cfa != OP_CFA_SIGNAL &&
+	    !(rule.save & OP_SAVE_CHECK))
 		abort();
 	seen->last = off;
 	seen->rows++;

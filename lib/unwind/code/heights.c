@@ -59,9 +59,9 @@ struct pass {
 	size_t len;
 	size_t phase; /* of code[0] */
 	struct op_rule none;
-	struct target *target;	/* [TARGET_SLOTS] */
-	OP_VEC(uint32_t) calls; /* what direct calls lead to, ascending */
-	uint32_t function;	/* number of the one that is read */
+	struct target *target;	 /* [TARGET_SLOTS] */
+	OP_VEC(uint32_t) starts; /* of functions, as calls tell; ascending */
+	uint32_t function;	 /* number of the one that is read */
 
 	size_t start;	  /* of the function */
 	size_t reach;	  /* the farthest that it jumps to */
@@ -320,35 +320,58 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What may be direct calls within the code, wherever instructions begin. */
-static int find_calls(struct pass *p)
+/* A function may begin where the distance at @at leads to. */
+static int add_start(struct pass *p, const uint8_t *at)
 {
-	const uint8_t *at = p->code;
-	const uint8_t *end = p->code + p->len;
+	int32_t distance;
+	int64_t to;
 
-	while (end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4)))) {
-		int32_t distance;
-		int64_t to;
-
-		memcpy(&distance, ++at, sizeof(distance));
-		to = at + sizeof(distance) - p->code + (int64_t)distance;
-		if (to < 0 || to >= (int64_t)p->len)
-			continue;
-		if (op_vec_reserve(&p->calls, 1) < 0)
-			return -ENOMEM;
-		p->calls.data[p->calls.len++] = (uint32_t)to;
-	}
-	if (p->calls.len)
-		qsort(p->calls.data, p->calls.len, sizeof(*p->calls.data), compare);
+	memcpy(&distance, at, sizeof(distance));
+	to = at + sizeof(distance) - p->code + (int64_t)distance;
+	if (to < 0 || to >= (int64_t)p->len)
+		return 0;
+	if (op_vec_reserve(&p->starts, 1) < 0)
+		return -ENOMEM;
+	p->starts.data[p->starts.len++] = (uint32_t)to;
 	return 0;
 }
 
-static bool is_called(const struct pass *p, size_t off)
+/* lea of an address that is told by its distance */
+static bool is_address(const uint8_t *at)
+{
+	return (at[-1] == 0x48 || at[-1] == 0x4c) && (at[1] & 0xc7) == 5;
+}
+
+/*
+ * What may be called in the code, directly or by an address that is taken: by bytes that
+ * look so, wherever instructions begin.
+ */
+static int find_starts(struct pass *p)
+{
+	const uint8_t *end = p->code + p->len;
+	const uint8_t *at = p->code;
+	int r = 0;
+
+	while (r == 0 && end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4))))
+		r = add_start(p, ++at);
+	at = p->code + 1;
+	while (r == 0 && end - at > 6 &&
+	       (at = memchr(at, 0x8d, (size_t)(end - at - 5)))) {
+		if (is_address(at))
+			r = add_start(p, at + 2);
+		at++;
+	}
+	if (p->starts.len)
+		qsort(p->starts.data, p->starts.len, sizeof(*p->starts.data), compare);
+	return r;
+}
+
+static bool is_start(const struct pass *p, size_t off)
 {
 	uint32_t key = (uint32_t)off;
 
-	return p->calls.len &&
-	       bsearch(&key, p->calls.data, p->calls.len, sizeof(key), compare);
+	return p->starts.len &&
+	       bsearch(&key, p->starts.data, p->starts.len, sizeof(key), compare);
 }
 
 /* ---- functions ---- */
@@ -370,12 +393,17 @@ static bool ends_flow(const struct op_insn *i)
 	       i->kind == OP_INSN_RETURN || i->kind == OP_INSN_TRAP;
 }
 
+static bool is_padding(uint8_t byte)
+{
+	return byte == INT3 || byte == NOP || !byte;
+}
+
 /* Where code goes on behind what does nothing. */
 static size_t skip_padding(const struct pass *p, size_t at)
 {
 	struct op_insn i;
 
-	while (at < p->len && !is_called(p, at)) {
+	while (at < p->len && !is_start(p, at)) {
 		if (p->code[at] == INT3 || !p->code[at]) {
 			at++;
 			continue;
@@ -402,7 +430,7 @@ static bool begins_function(struct pass *p, size_t off, bool padded,
 		p->now = t->height;
 	p->weak = !t || t->weak;
 	p->dead = false;
-	if (is_called(p, off))
+	if (is_start(p, off))
 		return true;
 	if (t && !is_entry(&t->height))
 		goto within;
@@ -469,7 +497,7 @@ static size_t read_function(struct pass *p)
 			return to;
 		at = to;
 		if (called && at > p->reach &&
-		    (is_called(p, at) ||
+		    (is_start(p, at) ||
 		     (p->split && is_aligned(p, at) && (padded || p->split > 1))))
 			return at; /* the call did not return */
 		if (p->weak)
@@ -494,16 +522,31 @@ static size_t skip_data(const struct pass *p, size_t at)
 {
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
-	} while (at < p->len && !is_called(p, at) && p->code[at - 1] != RET &&
-		 p->code[at - 1] != INT3 && p->code[at - 1] != NOP && p->code[at - 1]);
+	} while (at < p->len && !is_start(p, at) && p->code[at - 1] != RET &&
+		 !is_padding(p->code[at - 1]));
 	return at < p->len ? skip_padding(p, at) : p->len;
+}
+
+/* rt_sigreturn(2): what a signal handler returns to. */
+static bool is_restorer(const struct pass *p)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+
+	return p->len - p->start >= sizeof(code) &&
+	       !memcmp(p->code + p->start, code, sizeof(code));
 }
 
 static int give(const struct pass *p, op_heights_fn fn, void *data)
 {
+	const struct op_rule signal = { .cfa = OP_CFA_SIGNAL };
 	size_t i;
 	int r = 0;
 
+	/* Return addresses are looked up a byte early: where that one is padding. */
+	if (is_restorer(p))
+		return fn(data,
+			  p->start - (p->start && is_padding(p->code[p->start - 1])),
+			  signal);
 	if (p->bad)
 		return fn(data, p->start, p->none);
 	for (i = 0; i < p->rows.len && r >= 0; i++)
@@ -521,7 +564,7 @@ static size_t read_twice(struct pass *p)
 
 static int read_all(struct pass *p, op_heights_fn fn, void *data)
 {
-	int r = find_calls(p);
+	int r = find_starts(p);
 
 	if (r == 0)
 		r = fn(data, 0, p->none);
@@ -558,7 +601,7 @@ int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_ru
 	p.target = calloc(TARGET_SLOTS, sizeof(*p.target));
 	r = p.target ? read_all(&p, fn, data) : -ENOMEM;
 	free(p.target);
-	op_vec_clear(&p.calls);
+	op_vec_clear(&p.starts);
 	op_vec_clear(&p.rows);
 	return r;
 }

@@ -83,6 +83,22 @@ extern const uint8_t heights_wrong[];
 extern const uint8_t heights_wrong_end[];
 extern const uint8_t __ehdr_start[];
 
+__asm__(".text; .p2align 4; .globl heights_libc; heights_libc:\n"
+	/* does not return; what is behind it has its address taken */
+	"push %rbx; sub $32, %rsp; call leaf; nop\n"
+	"heights_thread: push %rbp; push %rbx; mov %rsi, %rbx\n"
+	".globl heights_thread_call; heights_thread_call: call *(%rbx); hlt\n"
+	".globl heights_spawn; heights_spawn:\n"
+	"push %rbx; lea heights_thread(%rip), %rdi; call *%rax; pop %rbx; ret; nop\n"
+	".globl heights_restorer; heights_restorer: mov $15, %rax; syscall\n"
+	".globl heights_libc_end; heights_libc_end: nop\n");
+
+extern const uint8_t heights_libc[];
+extern const uint8_t heights_thread_call[];
+extern const uint8_t heights_spawn[];
+extern const uint8_t heights_restorer[];
+extern const uint8_t heights_libc_end[];
+
 static const struct op_rule NONE = { .cfa = OP_CFA_INVALID };
 
 struct rows {
@@ -212,6 +228,25 @@ static void test_not_understood(void)
 	op_vec_clear(&rows.rule);
 }
 
+static void test_libc(void)
+{
+	struct rows rows = { 0 };
+	size_t restorer = (size_t)(heights_restorer - heights_libc);
+	size_t call = (size_t)(heights_thread_call - heights_libc);
+
+	CHECK_OK(op_heights_read(heights_libc, (size_t)(heights_libc_end - heights_libc),
+				 (uintptr_t)heights_libc, NONE, on_rule, &rows));
+	CHECK_INT(by_code(&rows, call).cfa, OP_CFA_SP);
+	CHECK_INT(by_code(&rows, call).cfa_off, 24);
+	CHECK_INT(by_code(&rows, (size_t)(heights_spawn - heights_libc)).cfa_off, 8);
+	/* looked up a byte early */
+	CHECK_INT(by_code(&rows, restorer - 1).cfa, OP_CFA_SIGNAL);
+	CHECK_INT(by_code(&rows, restorer + 7).cfa, OP_CFA_SIGNAL);
+	CHECK_INT(by_code(&rows, restorer - 2).cfa, OP_CFA_SP);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
 static const char LIBC[] = "/lib/x86_64-linux-gnu/libc.so.6";
 
 /*
@@ -266,7 +301,7 @@ static void test_system(void)
 }
 
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
-	  { "system", test_system })
+	  { "libc", test_libc }, { "system", test_system })
 #else
 static void test_nothing(void)
 {
