@@ -232,8 +232,6 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 
 	if (!(rule->save & OP_SAVE_CHECK) && !replaced)
 		return next;
-	if (next == OP_NEXT_END && u->end == OP_END_COMPLETE && !replaced)
-		return next;
 	ra = u->pc;
 	u->pc = pc; /* of which the call is asked for */
 	call = next == OP_NEXT_CONTINUE && u->sp > sp ? op_is_return_address(u, ra)

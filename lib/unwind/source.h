@@ -49,7 +49,7 @@ int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 /* ---- code that nothing describes ---- */
 
 enum {
-	OP_SOURCE_CODE_BYTES_MAX = 8 << 20, /* of a file */
+	OP_SOURCE_CODE_BYTES_MAX = 4 << 20, /* of a file */
 };
 
 struct op_source_code {

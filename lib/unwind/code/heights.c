@@ -63,6 +63,8 @@ struct pass {
 	OP_VEC(uint32_t) starts; /* of functions, as calls tell; ascending */
 	uint32_t function;	 /* number of the one that is read */
 
+	size_t left; /* instructions that may be read still */
+
 	size_t start;	  /* of the function */
 	size_t reach;	  /* the farthest that it jumps to */
 	size_t reach_all; /* and those before */
@@ -328,7 +330,7 @@ static int add_start(struct pass *p, const uint8_t *at)
 
 	memcpy(&distance, at, sizeof(distance));
 	to = at + sizeof(distance) - p->code + (int64_t)distance;
-	if (to < 0 || to >= (int64_t)p->len)
+	if (to < 0 || to >= (int64_t)p->len || p->starts.len == OP_HEIGHTS_STARTS_MAX)
 		return 0;
 	if (op_vec_reserve(&p->starts, 1) < 0)
 		return -ENOMEM;
@@ -399,11 +401,12 @@ static bool is_padding(uint8_t byte)
 }
 
 /* Where code goes on behind what does nothing. */
-static size_t skip_padding(const struct pass *p, size_t at)
+static size_t skip_padding(struct pass *p, size_t at)
 {
 	struct op_insn i;
 
-	while (at < p->len && !is_start(p, at)) {
+	while (at < p->len && p->left && !is_start(p, at)) {
+		p->left--;
 		if (p->code[at] == INT3 || !p->code[at]) {
 			at++;
 			continue;
@@ -467,6 +470,8 @@ static size_t step(struct pass *p, size_t at, struct op_insn *i)
 {
 	size_t len = op_insn_read(p->code + at, p->len - at, i);
 
+	if (p->left)
+		p->left--;
 	if (!len)
 		return 0;
 	p->bad |= is_unbalanced(p, i);
@@ -490,7 +495,7 @@ static size_t read_function(struct pass *p)
 	p->reach = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = false;
 	p->rows.len = 0;
-	while (at < p->len && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+	while (at < p->len && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
 
 		if (to == p->len || (p->dead && begins_function(p, to, to > at, &i)))
@@ -518,7 +523,7 @@ static size_t read_function(struct pass *p)
 }
 
 /* Where code may go on behind data: where functions are aligned and padded. */
-static size_t skip_data(const struct pass *p, size_t at)
+static size_t skip_data(struct pass *p, size_t at)
 {
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
@@ -572,6 +577,8 @@ static int read_all(struct pass *p, op_heights_fn fn, void *data)
 	while (r >= 0 && p->start < p->len) {
 		size_t end = 0;
 
+		if (!p->left)
+			return fn(data, p->start, p->none);
 		if (p->start > p->reach_all)
 			p->function++; /* no jump leads over here */
 		for (p->split = 0; p->split <= 2; p->split++) {
@@ -598,6 +605,7 @@ int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_ru
 
 	if (len > UINT32_MAX)
 		return 0;
+	p.left = len + OP_HEIGHTS_STEPS_MIN;
 	p.target = calloc(TARGET_SLOTS, sizeof(*p.target));
 	r = p.target ? read_all(&p, fn, data) : -ENOMEM;
 	free(p.target);

@@ -19,6 +19,10 @@
 
 enum {
 	OP_HEIGHTS_FUNCTION_MAX = 1 << 18, /* bytes of a function */
+	OP_HEIGHTS_STARTS_MAX = 1 << 16,   /* that calls tell of */
+	/* Instructions that are read, the same one several times: as many as the code has
+	 * bytes, and these. One in four bytes is common, and most are read once or twice. */
+	OP_HEIGHTS_STEPS_MIN = 4096,
 };
 
 /* @rule holds from @off on. A negative number ends it and is returned. */

@@ -325,6 +325,10 @@ static void test_checked_rule(void)
 	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
 	CHECK_INT(u.pc, CODE_AT + 0x5000);
 	CHECK(!u.guesses);
+	/* a zero is no end of a stack there either */
+	u = walk_of(true);
+	CHECK_INT(op_step_by_rule(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(u.step, OP_STEP_GUESS);
 	u = walk_of(true);
 	stack[3] = CODE_AT + 0x3000;
 	stack[5] = call_to(0x5000, FUNCTION);
