@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
 	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
 	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
+	FILES_SHOWN = 10,
 };
 #define PROGRESS_S 0.2
 /* Something to see soon; after it the windows have their length. */
@@ -217,8 +219,32 @@ static void print_reason(void *userdata, const char *name, const char *sentence,
 	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
 }
 
+/* The files that are shown, and what is left of them. */
+struct files {
+	FILE *f;
+	unsigned int shown;
+	uint64_t rest;
+};
+
+static void print_file(void *userdata, const struct otelprof_unwind_file *row)
+{
+	struct files *files = userdata;
+	const char *file = row->file && *row->file ? row->file : "no file";
+
+	if (!row->file || files->shown == FILES_SHOWN) {
+		files->rest += row->count;
+		return;
+	}
+	if (!files->shown++)
+		(void)fputs("where they ended early:\n", files->f);
+	(void)fprintf(files->f, "  %8" PRIu64 "  ", row->count);
+	print_safe(files->f, file, strlen(file), 0);
+	(void)fprintf(files->f, ": %s\n", row->reason);
+}
+
 void print_stacks(FILE *f, struct otelprof *p)
 {
+	struct files files = { .f = f };
 	struct otelprof_stats st;
 
 	otelprof_stats_init(&st);
@@ -230,6 +256,9 @@ void print_stacks(FILE *f, struct otelprof *p)
 		      st.stacks_complete, st.stacks_truncated, st.stacks_broken,
 		      st.stacks_broken ? ":" : "");
 	(void)otelprof_unwind_errors(p, print_reason, f);
+	(void)otelprof_unwind_files(p, print_file, &files);
+	if (files.rest)
+		(void)fprintf(f, "  %8" PRIu64 "  elsewhere\n", files.rest);
 }
 
 static void first_missing(void *userdata, const struct otelprof_doctor_row *row)

@@ -100,6 +100,26 @@ typedef void (*otelprof_unwind_error_fn)(void *userdata, const char *name,
 OTELPROF_API int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 					void *userdata);
 
+/* A row of otelprof_unwind_files(); strings are valid during the call. */
+struct otelprof_unwind_file {
+	size_t size;
+	const char *file; /* its path where it was mapped; "" for none; NULL: the rest */
+	const char *reason;  /* of otelprof_unwind_errors(), "truncated" or "no_table" */
+	uint64_t count;	     /* stacks that ended so in this file */
+	uint64_t file_count; /* stacks that ended early in this file */
+};
+
+typedef void (*otelprof_unwind_file_fn)(void *userdata,
+					const struct otelprof_unwind_file *row);
+
+/**
+ * Call @fn for each pair of a file and a reason by which stacks ended early in it, the files
+ * with most of them first. 256 pairs are kept; the stacks of all others are one last row
+ * whose file and reason are NULL. Returns 0. Since 0.1.
+ */
+OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
+				       void *userdata);
+
 /* otelprof_doctor_row.state */
 #define OTELPROF_DOCTOR_OK	0
 #define OTELPROF_DOCTOR_LESS	1 /* works, with what `effect` says is lost */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics, and the names of drop reasons and unwind errors. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/config.h"
 #include "api/handle.h"
 #include "base/macros.h"
+#include "sample/ended.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {
@@ -105,18 +107,19 @@ const char *otelprof_drop_name(unsigned int reason)
 	return reason < OP_ARRAY_SIZE(names) ? names[reason] : NULL;
 }
 
-int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
-			   void *userdata)
-{
-	static const struct {
-		uint32_t number;
-		const char *name;
-		const char *sentence;
-	} errors[] = {
+static const struct {
+	uint32_t number;
+	const char *name;
+	const char *sentence;
+} errors[] = {
 #define OP_ERROR(number, name, sentence) { number, #name, sentence },
 #include "op_errors.def"
 #undef OP_ERROR
-	};
+};
+
+int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
+			   void *userdata)
+{
 	struct op_processes_stats processes;
 	uint64_t counters[OP_COUNTERS];
 	size_t i;
@@ -138,5 +141,72 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 		if (n)
 			fn(userdata, errors[i].name, errors[i].sentence, n);
 	}
+	return 0;
+}
+
+static const char *reason_of(uint32_t end)
+{
+	size_t i;
+
+	if (end == OP_END_TRUNCATED)
+		return "truncated";
+	if (end == OP_END_NO_TABLE)
+		return "no_table";
+	for (i = 0; i < OP_ARRAY_SIZE(errors); i++)
+		if (errors[i].number == end)
+			return errors[i].name;
+	return "unknown";
+}
+
+/* A pair, and its file's sum and number. */
+struct ended {
+	const struct op_ended_row *row;
+	uint64_t file_count;
+};
+
+static int by_file(const void *a, const void *b)
+{
+	const struct ended *x = a;
+	const struct ended *y = b;
+
+	if (x->file_count != y->file_count)
+		return x->file_count > y->file_count ? -1 : 1;
+	if (x->row->file_of != y->row->file_of)
+		return x->row->file_of < y->row->file_of ? -1 : 1;
+	return x->row->count > y->row->count ? -1 : x->row->count < y->row->count;
+}
+
+int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn, void *userdata)
+{
+	struct otelprof_unwind_file row = { .size = sizeof(row) };
+	uint64_t sums[OP_ENDED_MAX] = { 0 };
+	struct ended sorted[OP_ENDED_MAX];
+	const struct op_ended *ended;
+	size_t i;
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (!fn)
+		return -EINVAL;
+	ended = op_sampler_ended(p->sampler);
+	for (i = 0; i < ended->len; i++)
+		sums[ended->row[i].file_of] += ended->row[i].count;
+	for (i = 0; i < ended->len; i++)
+		sorted[i] = (struct ended){ .row = &ended->row[i],
+					    .file_count = sums[ended->row[i].file_of] };
+	qsort(sorted, ended->len, sizeof(sorted[0]), by_file);
+	for (i = 0; i < ended->len; i++) {
+		row.file = sorted[i].row->file;
+		row.reason = reason_of(sorted[i].row->end);
+		row.count = sorted[i].row->count;
+		row.file_count = sorted[i].file_count;
+		fn(userdata, &row);
+	}
+	row = (struct otelprof_unwind_file){ .size = sizeof(row),
+					     .count = ended->others,
+					     .file_count = ended->others };
+	if (ended->others)
+		fn(userdata, &row);
 	return 0;
 }

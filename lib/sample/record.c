@@ -220,6 +220,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 		return e;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
+	op_ended_add(&sampler->ended, of->layout, s->end, s->end_pc, s->word,
+		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
 	return make_stack(sampler, of, r, s->word,
 			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL,
 			  ret);
@@ -382,6 +384,9 @@ static int add_record(struct op_sampler *sampler, struct record *r,
 		e = first_stack(sampler, proc, &of, r, &stack);
 	else
 		e = find_stack(sampler, &of, r, generation, &stack);
+	if (e == 0 && r->header.end != OP_END_UNKNOWN)
+		op_ended_add(&sampler->ended, of.layout, r->header.end, r->header.end_pc,
+			     r->words + r->header.kernel_count, r->header.user_words);
 	return e < 0 ? e : add_sample(sampler, &of, r, stack);
 }
 

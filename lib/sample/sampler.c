@@ -36,6 +36,7 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 		return NULL;
 	op_frames_deinit(&sampler->frames);
 	op_announced_deinit(&sampler->announced);
+	op_ended_deinit(&sampler->ended);
 	op_cache_deinit(&sampler->stacks);
 	op_thread_cache_deinit(sampler->threads);
 	free(sampler->host_stack);
@@ -69,6 +70,11 @@ bool op_sampler_take_lost(struct op_sampler *sampler)
 uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler)
 {
 	return sampler->announcements_lost;
+}
+
+const struct op_ended *op_sampler_ended(const struct op_sampler *sampler)
+{
+	return &sampler->ended;
 }
 
 const uint64_t *op_sampler_ends(const struct op_sampler *sampler)

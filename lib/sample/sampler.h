@@ -15,6 +15,7 @@
 #include "op_user_types.h"
 #include "symbol/kernel.h"
 
+struct op_ended;
 struct op_processes;
 struct op_sampler;
 struct op_window;
@@ -53,5 +54,7 @@ bool op_sampler_take_news(struct op_sampler *sampler);
 /* How the stacks ended that were walked here: OP_ERROR_LIMIT counts, by enum op_end or
  * error. Borrowed. */
 const uint64_t *op_sampler_ends(const struct op_sampler *sampler);
+/* In which files stacks ended early, wherever they were walked. Borrowed. */
+const struct op_ended *op_sampler_ended(const struct op_sampler *sampler);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "profile/cache.h"
 #include "sample/announced.h"
+#include "sample/ended.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"
 #include "sample/thread_cache.h"
@@ -28,6 +29,7 @@ struct op_sampler {
 	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
 	struct op_host_stack *host_stack; /* scratch of deferred walks */
 	uint64_t ends[OP_ERROR_LIMIT];	  /* of deferred walks, by how they ended */
+	struct op_ended ended;		  /* of all */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
 	uint64_t guessed;		  /* frames that were found by a guess */

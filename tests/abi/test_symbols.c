@@ -29,6 +29,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_stop,
 		(const void *)otelprof_strerror,
 		(const void *)otelprof_unwind_errors,
+		(const void *)otelprof_unwind_files,
 		(const void *)otelprof_version,
 	};
 	size_t i;

@@ -296,6 +296,25 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 	return 0;
 }
 
+int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn, void *userdata)
+{
+	struct otelprof_unwind_file row = { .size = sizeof(row), .reason = "truncated" };
+	char name[32];
+	int i;
+
+	(void)p;
+	/* one of a hostile name, one without a name, more than are shown, and the rest */
+	for (i = 0; i < 12; i++) {
+		(void)snprintf(name, sizeof(name), "/lib/%d\033[31m", i);
+		row.file = i == 1 ? "" : name;
+		row.count = row.file_count = (uint64_t)(100 - i);
+		fn(userdata, &row);
+	}
+	row = (struct otelprof_unwind_file){ .size = sizeof(row), .count = 4 };
+	fn(userdata, &row);
+	return 0;
+}
+
 int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 		    void *userdata)
 {

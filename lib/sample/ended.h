@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which files stacks ended early, and why: a bounded number of pairs, and how many more. */
+#ifndef OP_SAMPLE_ENDED_H
+#define OP_SAMPLE_ENDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct op_layout;
+
+enum {
+	OP_ENDED_MAX = 256, /* pairs of a file and a reason */
+};
+
+struct op_ended_row {
+	char *file;	  /* its path, or the end of a long one; "": no file */
+	uint64_t key;	  /* hash of file and end */
+	uint32_t end;	  /* enum op_end, or an error */
+	uint32_t file_of; /* the first row of the same file */
+	uint64_t count;
+};
+
+struct op_ended {
+	struct op_ended_row *row; /* OP_ENDED_MAX, made at the first */
+	size_t len;
+	uint64_t seed;
+	uint64_t others; /* stacks of pairs that are not kept */
+};
+
+/*
+ * A stack of the @words_len words @words, leaf first, ended by @end at @pc, in a process
+ * with @layout (NULL: unknown). It counts for the file of the frame that could not be left:
+ * that of @pc, or, where no file is mapped there, of the frame that led there.
+ */
+void op_ended_add(struct op_ended *ended, const struct op_layout *layout, uint32_t end,
+		  uint64_t pc, const uint64_t *words, size_t words_len);
+void op_ended_deinit(struct op_ended *ended);
+
+#endif
