@@ -26,6 +26,7 @@ enum op_hotspot_kind {
 	OP_HOTSPOT_STUB = 3,	/* a pc in other code; pc - its CodeBlob, or 0 */
 	/* an nmethod; where in its code, and above that which compilation it is */
 	OP_HOTSPOT_COMPILED = 4,
+	OP_HOTSPOT_CALLED = 5, /* the same, at the last byte of a call */
 };
 
 /*

@@ -376,7 +376,7 @@ static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 			       blob + OP_HS_SHORT(v, nmethod_compile_id));
 	if (at > OP_HS_METHOD_CODE)
 		at = OP_HS_METHOD_CODE;
-	op_hotspot_push(u, OP_HOTSPOT_COMPILED, blob,
+	op_hotspot_push(u, u->exact ? OP_HOTSPOT_COMPILED : OP_HOTSPOT_CALLED, blob,
 			(__u64)id << OP_HOTSPOT_PC_BITS | at);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A HotSpot process of any content. Input: its memory, as tests/unit/runtime/hotspot_fake.h
- * lays it out; whatever can be read is read: tables, code cache, a method, frames.
+ * lays it out; whatever can be read is read: tables, code cache, a method, compiled code.
+ * The inputs "recorded" have C2 code of JDK 25 with its rows and scopes in the fake's place.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ enum {
 	METHOD = BASE + 0x400,
 	NMETHOD = BASE + 0x7008,
 	COMPILE_ID = 77,
+	PLACES = 64, /* in compiled code */
+	PLACE_STEP = 31,
 	READS_MAX = 100000, /* more would be unbounded work */
 };
 
@@ -65,16 +68,21 @@ static void try_method(const struct op_memory *memory,
 static void try_compiled(const struct op_memory *memory,
 			 const struct op_hotspot_layout *layout)
 {
-	static const uint32_t at[] = { 0, 0x1f, 0x20, 0x7fffffff };
+	struct op_hotspot_place place = { .nmethod = NMETHOD, .id = COMPILE_ID };
 	struct op_hotspot_scopes scopes;
 	uint64_t flag;
-	size_t i;
+	int i;
 
-	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++)
-		if (op_runtime_hotspot_scopes(memory, layout, NMETHOD, COMPILE_ID, at[i],
-					      &scopes) == 0 &&
+	for (i = 0; i < 2 * PLACES; i++) {
+		place.at = (uint32_t)i / 2 * PLACE_STEP;
+		place.called = i & 1;
+		if (op_runtime_hotspot_scopes(memory, layout, &place, false, &scopes) ==
+			    0 &&
 		    (!scopes.len || scopes.len > OP_HOTSPOT_SCOPES_MAX))
 			abort();
+	}
+	place.at = INT32_MAX;
+	(void)op_runtime_hotspot_scopes(memory, layout, &place, true, &scopes);
 	(void)op_runtime_hotspot_flag(memory, layout, "DebugNonSafepoints", &flag);
 }
 

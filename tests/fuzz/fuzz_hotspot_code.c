@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Interpreters, line tables and names of any bytes. Input: kind and size of up to four
+ * Interpreters, compiled code, line tables and names of any bytes. Input: kind and size of up to four
  * codelets (2 bytes each), then bytes that serve as code, as a table and as a name.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/reader.h"
+#include "runtime/hotspot/flow.h"
 #include "runtime/hotspot/lines.h"
 #include "runtime/hotspot/names.h"
 #include "runtime/hotspot/rules.h"
@@ -45,6 +46,18 @@ static void try_names(const uint8_t *bytes, size_t len)
 	op_strbuf_deinit(&s);
 }
 
+static void try_flow(const uint8_t *code, size_t len)
+{
+	struct op_hotspot_instruction in;
+	struct op_hotspot_flow flow;
+
+	if (op_runtime_hotspot_instruction(code, len, &in) &&
+	    (!in.bytes || in.bytes > len || in.bytes > 15))
+		abort();
+	if (op_runtime_hotspot_flow(code, len, &flow) && flow.loops && flow.loop > 0)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct op_reader r = op_reader_init(data, size);
@@ -67,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	try_rules(bytes, len, codelets);
 	try_names(bytes, len);
+	try_flow(bytes, len);
 	for (i = 0; i < 2; i++) {
 		line = op_runtime_hotspot_line(bytes, len, i, 40);
 		if (line.line && line.line < line.first)

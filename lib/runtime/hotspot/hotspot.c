@@ -191,14 +191,16 @@ static int describe_method(struct hotspot_instance *instance, uint64_t addr, uin
 
 /* Compiled code: the methods that are inlined there. */
 static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
-			     uint64_t where, struct op_runtime_frame *ret)
+			     uint64_t where, bool called, struct op_runtime_frame *ret)
 {
+	struct op_hotspot_place place = { .nmethod = addr,
+					  .id = (uint32_t)(where >> OP_HOTSPOT_PC_BITS),
+					  .at = where & ((1 << OP_HOTSPOT_PC_BITS) - 1),
+					  .called = called };
 	struct op_hotspot_scopes *scopes = &instance->scopes;
-	uint32_t at = where & ((1 << OP_HOTSPOT_PC_BITS) - 1);
 	size_t i;
-	int r = op_runtime_hotspot_scopes(instance->memory, &instance->layout, addr,
-					  (uint32_t)(where >> OP_HOTSPOT_PC_BITS), at,
-					  scopes);
+	int r = op_runtime_hotspot_scopes(instance->memory, &instance->layout, &place,
+					  instance->all_code, scopes);
 
 	for (i = 0; r == 0 && i < OP_MIN(scopes->len, (size_t)OP_RUNTIME_INLINED_MAX);
 	     i++) {
@@ -211,7 +213,7 @@ static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
 			r = describe_at(instance, method, scope->bci, &ret->function[i]);
 	}
 	ret->len = i;
-	ret->approximate = !scopes->at_row && !instance->all_code;
+	ret->approximate = r == 0 && scopes->approximate;
 	return r;
 }
 
@@ -274,7 +276,10 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 		r = describe_stub(instance, addr, where, &ret->function[0]);
 		break;
 	case OP_HOTSPOT_COMPILED:
-		r = describe_compiled(instance, addr, where, ret);
+		r = describe_compiled(instance, addr, where, false, ret);
+		break;
+	case OP_HOTSPOT_CALLED:
+		r = describe_compiled(instance, addr, where, true, ret);
 		break;
 	default:
 		break;

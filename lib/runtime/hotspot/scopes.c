@@ -7,6 +7,7 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
+#include "runtime/hotspot/flow.h"
 #include "runtime/hotspot/lines.h"
 
 #include "op_types.h"
@@ -30,6 +31,7 @@ struct code {
 	const struct op_hotspot_layout *layout;
 	uint64_t addr;
 	uint64_t method;
+	uint64_t code;
 	uint64_t pcs;
 	uint64_t pcs_end;
 	uint64_t data;
@@ -126,6 +128,9 @@ static int read_code(struct code *c, uint32_t id)
 	    short_of(c, OP_HOTSPOT_BLOB_HEADER_BYTES) != c->head_len)
 		return -ESTALE;
 	c->method = pointer_of(c, OP_HOTSPOT_NMETHOD_METHOD);
+	c->code = l->there[OP_HOTSPOT_BLOB_CODE_BEGIN]
+			  ? pointer_of(c, OP_HOTSPOT_BLOB_CODE_BEGIN)
+			  : c->addr + int_of(c, OP_HOTSPOT_BLOB_CODE_OFFSET);
 	if (l->there[OP_HOTSPOT_NMETHOD_IMMUTABLE])
 		find_apart(c);
 	else
@@ -162,11 +167,11 @@ static uint64_t count_rows(const struct code *c)
 	return bytes / size;
 }
 
-/*
- * The row for offset @at: the first whose pc is behind it. Behind the last row, which has no
- * scope, the one before holds. Returns 0, -ENOENT or the error of reading.
- */
-static int find_row(const struct code *c, uint32_t at, struct row *ret)
+/* The rows around offset @at: *@ret_next is the first whose pc is behind it, *@ret_last the
+ * one before. The outermost have no scope. Returns 0, -ENOENT where there are none, or the
+ * error of reading. */
+static int find_rows(const struct code *c, uint32_t at, struct row *ret_last,
+		     struct row *ret_next)
 {
 	uint64_t count = count_rows(c);
 	uint64_t low = 0;
@@ -176,20 +181,18 @@ static int find_row(const struct code *c, uint32_t at, struct row *ret)
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		r = read_row(c, middle, ret);
+		r = read_row(c, middle, ret_next);
 		if (r < 0)
 			return r;
-		if (ret->pc > (int64_t)at)
+		if (ret_next->pc > (int64_t)at)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	if (low >= count)
+	if (!low || low >= count)
 		return -ENOENT;
-	r = read_row(c, low, ret);
-	if (r == 0 && !ret->scope && low > 0)
-		r = read_row(c, low - 1, ret);
-	return r;
+	r = read_row(c, low, ret_next);
+	return r < 0 ? r : read_row(c, low - 1, ret_last);
 }
 
 /* The Method with number @i of @c, which counts from 1. */
@@ -227,31 +230,18 @@ static int read_scope(const struct code *c, uint64_t at, struct op_hotspot_scope
 	return reader.failed ? -EBADMSG : read_method(c, method, &ret->method);
 }
 
-int op_runtime_hotspot_scopes(const struct op_memory *memory,
-			      const struct op_hotspot_layout *layout, uint64_t addr,
-			      uint32_t id, uint32_t at, struct op_hotspot_scopes *ret)
+/* The chain of scopes that begins at offset @at of the scopes' data; 0: the method alone. */
+static int read_chain(const struct code *c, int32_t at, struct op_hotspot_scopes *ret)
 {
-	struct code c = { .memory = memory, .layout = layout, .addr = addr };
-	struct row row = { 0 };
-	uint64_t scope;
-	int r = read_code(&c, id);
+	uint64_t scope = (uint32_t)at;
 
-	if (r < 0)
-		return r;
-	r = find_row(&c, at, &row);
-	if (r < 0 && r != -ENOENT)
-		return r;
 	ret->len = 0;
-	ret->at_row = row.pc == (int64_t)at + 1;
-	if (r == -ENOENT || row.scope <= 0) {
-		ret->scope[ret->len++] = (struct op_hotspot_scope){ c.method, -1 };
-		return 0;
-	}
-	scope = (uint32_t)row.scope;
+	if (!scope)
+		ret->scope[ret->len++] = (struct op_hotspot_scope){ c->method, -1 };
 	while (scope && ret->len < OP_HOTSPOT_SCOPES_MAX) {
 		uint64_t caller;
+		int r = read_scope(c, scope, &ret->scope[ret->len], &caller);
 
-		r = read_scope(&c, scope, &ret->scope[ret->len], &caller);
 		if (r < 0)
 			return r;
 		/* a scope is written behind its caller's */
@@ -261,6 +251,90 @@ int op_runtime_hotspot_scopes(const struct op_memory *memory,
 		ret->len++;
 	}
 	return 0;
+}
+
+/* Cut @scopes at what @other has, too, from the outermost scope on. */
+static void keep_shared(struct op_hotspot_scopes *scopes,
+			const struct op_hotspot_scopes *other)
+{
+	size_t most = OP_MIN(scopes->len, other->len);
+	size_t shared = 0;
+
+	while (shared < most) {
+		const struct op_hotspot_scope *a =
+			&scopes->scope[scopes->len - 1 - shared];
+		const struct op_hotspot_scope *b = &other->scope[other->len - 1 - shared];
+
+		if (a->method != b->method)
+			break;
+		shared++;
+		if (a->bci != b->bci) /* inlined at different places */
+			break;
+	}
+	shared = shared ? shared : 1;
+	memmove(scopes->scope, scopes->scope + scopes->len - shared,
+		shared * sizeof(scopes->scope[0]));
+	scopes->len = shared;
+}
+
+/* Which of the rows around is likely for the instruction at offset @at: 1 the next, -1 the
+ * last, 0 neither. */
+static int choose(const struct code *c, uint32_t at, const struct row *last,
+		  const struct row *next)
+{
+	uint8_t bytes[OP_HOTSPOT_FLOW_BYTES];
+	struct op_hotspot_flow flow;
+	uint64_t len = (uint64_t)((int64_t)next->pc - at);
+
+	if (next->pc <= (int64_t)at || len > sizeof(bytes) ||
+	    op_memory_read(c->memory, c->code + at, bytes, len) < 0 ||
+	    !op_runtime_hotspot_flow(bytes, len, &flow))
+		return 0;
+	if (!flow.branches && !flow.leaves)
+		return 1;
+	if (!flow.loops || (int64_t)at + flow.loop < last->pc)
+		return 0;
+	return flow.leaves ? -1 : 1;
+}
+
+/* The scopes between two rows. */
+static int read_between(const struct code *c, uint32_t at, const struct row *last,
+			const struct row *next, struct op_hotspot_scopes *ret)
+{
+	struct op_hotspot_scopes other;
+	int chosen = choose(c, at, last, next);
+	int r = read_chain(c, chosen < 0 ? last->scope : next->scope, ret);
+
+	if (r < 0 || chosen)
+		return r;
+	r = read_chain(c, last->scope, &other);
+	if (r == 0)
+		keep_shared(ret, &other);
+	return r;
+}
+
+int op_runtime_hotspot_scopes(const struct op_memory *memory,
+			      const struct op_hotspot_layout *layout,
+			      const struct op_hotspot_place *place, bool all_code,
+			      struct op_hotspot_scopes *ret)
+{
+	struct code c = { .memory = memory, .layout = layout, .addr = place->nmethod };
+	struct row last = { 0 };
+	struct row next = { 0 };
+	int r = read_code(&c, place->id);
+
+	if (r < 0)
+		return r;
+	r = find_rows(&c, place->at, &last, &next);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	ret->approximate = false;
+	if (r == -ENOENT)
+		return read_chain(&c, 0, ret);
+	if (all_code || (place->called && next.pc == (int64_t)place->at + 1))
+		return read_chain(&c, next.scope, ret);
+	ret->approximate = true;
+	return read_between(&c, place->at + place->called, &last, &next, ret);
 }
 
 int op_runtime_hotspot_flag(const struct op_memory *memory,

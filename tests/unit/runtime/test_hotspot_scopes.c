@@ -19,10 +19,19 @@ static struct op_hotspot_layout begin(void)
 	return l;
 }
 
+static int look_as(const struct op_hotspot_layout *l, uint32_t at, bool called,
+		   bool all_code)
+{
+	const struct op_hotspot_place place = {
+		.nmethod = FAKE_NMETHOD, .id = FAKE_COMPILE_ID, .at = at, .called = called
+	};
+
+	return op_runtime_hotspot_scopes(&fake.memory, l, &place, all_code, &scopes);
+}
+
 static int look(const struct op_hotspot_layout *l, uint32_t at)
 {
-	return op_runtime_hotspot_scopes(&fake.memory, l, FAKE_NMETHOD, FAKE_COMPILE_ID,
-					 at, &scopes);
+	return look_as(l, at, false, true);
 }
 
 static void check_one(int bci)
@@ -46,17 +55,71 @@ static void test_rows(void)
 
 	CHECK_OK(look(&l, 0));
 	check_one(3);
-	CHECK(!scopes.at_row);
-	CHECK_OK(look(&l, 0x1f)); /* a call's last byte */
-	check_one(3);
-	CHECK(scopes.at_row);
+	CHECK(!scopes.approximate);
 	CHECK_OK(look(&l, 0x20));
 	check_two();
 	CHECK_OK(look(&l, 0x3f));
 	check_two();
 	CHECK_OK(look(&l, 0x200)); /* behind all rows */
+	check_one(-1);
+}
+
+/* Without rows for all code a call's end is sure, and no other place. */
+static void test_calls(void)
+{
+	struct op_hotspot_layout l = begin();
+
+	CHECK_OK(look_as(&l, 0x1f, true, false));
+	check_one(3);
+	CHECK(!scopes.approximate);
+	CHECK_OK(look_as(&l, 0x1f, false, false));
+	CHECK(scopes.approximate);
+	CHECK_OK(look_as(&l, 0x2f, true, false)); /* of code that leaves no row */
 	check_two();
-	CHECK(!scopes.at_row);
+	CHECK(scopes.approximate);
+}
+
+static void put_code(uint32_t at, const void *bytes, size_t len)
+{
+	fake_put(FAKE_NMETHOD + 224 + at, bytes, len);
+}
+
+/* Which row a place between two of them belongs to, as the branches tell. */
+static void test_between(void)
+{
+	struct op_hotspot_layout l = begin();
+
+	/* straight on to the next row: add [rax], al all the way */
+	CHECK_OK(look_as(&l, 0x30, false, false));
+	check_two();
+	/* a branch on the way: what both rows share */
+	put_code(0x34, "\x75\x04", 2); /* jne 0x3a */
+	CHECK_OK(look_as(&l, 0x30, false, false));
+	check_one(7);
+	CHECK(scopes.approximate);
+	CHECK_OK(look_as(&l, 0x36, false, false)); /* behind it */
+	check_two();
+	/* a loop without a row, which runs into the next one */
+	put_code(0x34, "\x75\xfa", 2); /* jne 0x30 */
+	CHECK_OK(look_as(&l, 0x32, false, false));
+	check_two();
+	/* the same, and then the code goes elsewhere */
+	put_code(0x36, "\xeb\x70", 2); /* jmp */
+	CHECK_OK(look_as(&l, 0x32, false, false));
+	check_one(3);
+	/* a loop that the row before is in, too */
+	put_code(0x34, "\x75\xe0\0\0", 4); /* jne 0x16 */
+	CHECK_OK(look_as(&l, 0x32, false, false));
+	check_one(7);
+	/* code that is not understood */
+	put_code(0x36, "\x06", 1);
+	CHECK_OK(look_as(&l, 0x32, false, false));
+	check_one(7);
+	/* before the first row, and behind a branch */
+	put_code(0x10, "\x75\x04", 2);
+	fake_row(1, 0x20, 7);
+	CHECK_OK(look_as(&l, 0, false, false));
+	check_one(7);
 }
 
 /* JDK 8 to 22 have all of it in the blob, 9 to 22 with a pointer. */
@@ -156,6 +219,6 @@ static void test_flag(void)
 	CHECK(op_runtime_hotspot_flag(&fake.memory, &l, "UseZGC", &at) < 0);
 }
 
-TEST_MAIN({ "rows", test_rows }, { "in_the_blob", test_in_the_blob },
-	  { "reused", test_reused }, { "no_rows", test_no_rows },
-	  { "forged", test_forged }, { "flag", test_flag })
+TEST_MAIN({ "rows", test_rows }, { "calls", test_calls }, { "between", test_between },
+	  { "in_the_blob", test_in_the_blob }, { "reused", test_reused },
+	  { "no_rows", test_no_rows }, { "forged", test_forged }, { "flag", test_flag })

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/hotspot/flow.h"
+
+#include <string.h>
+
+#include "base/reader.h"
+
+enum {
+	/* prefixes */
+	OPERAND_16 = 0x66,
+	ADDRESS_32 = 0x67,
+	VEX_3 = 0xc4,
+	VEX_2 = 0xc5,
+	EVEX = 0x62,
+	REX = 0x40,
+	REX_W = 8,
+	/* maps of opcodes */
+	MAP_ONE = 0,
+	MAP_0F = 1,
+	MAP_0F38 = 2,
+	MAP_0F3A = 3,
+	MAP_MASK = 7,
+	BYTES_MAX = 15,
+};
+
+/* A bit an opcode. */
+typedef uint32_t opcodes[8];
+
+static const opcodes invalid = { 0xc0c040c0, 0x80808080, 0x00000000, 0x00000003,
+				 0x04000004, 0x00000000, 0x00704000, 0x00000400 };
+static const opcodes modrm = { 0x0f0f0f0f, 0x0f0f0f0f, 0x00000000, 0x00000a08,
+			       0x0000fffb, 0x00000000, 0xff0f00c3, 0xc0c00000 };
+static const opcodes imm8 = { 0x10101010, 0x10101010, 0x00000000, 0xffff0c00,
+			      0x00000009, 0x00ff0100, 0x00002043, 0x000008ff };
+static const opcodes imm32 = { 0x20202020, 0x20202020, 0x00000000, 0x00000300,
+			       0x00000002, 0xff000200, 0x00000080, 0x00000300 };
+/* of those behind 0f */
+static const opcodes two_no_modrm = { 0x00004be0, 0x00ff0000, 0x00000000, 0x00800000,
+				      0x0000ffff, 0x00000707, 0x0000ff00, 0x00000000 };
+static const opcodes two_imm8 = { 0x00000000, 0x00000000, 0x00000000, 0x000f0000,
+				  0x00000000, 0x04001010, 0x00000074, 0x00000000 };
+
+static bool has(const opcodes set, uint8_t op)
+{
+	return set[op >> 5] >> (op & 31) & 1;
+}
+
+struct decoder {
+	struct op_reader r;
+	uint8_t op;
+	uint8_t map;
+	bool wide;   /* 64-bit operands */
+	bool narrow; /* 16-bit operands */
+	bool addr32;
+	uint8_t reg; /* of the ModRM byte */
+};
+
+static void read_prefixes(struct decoder *d)
+{
+	uint8_t b = op_read_u8(&d->r);
+
+	while (!d->r.failed && (b == OPERAND_16 || b == ADDRESS_32 || b == 0xf0 ||
+				b == 0xf2 || b == 0xf3 || b == 0x2e || b == 0x36 ||
+				b == 0x3e || b == 0x26 || b == 0x64 || b == 0x65)) {
+		d->narrow |= b == OPERAND_16;
+		d->addr32 |= b == ADDRESS_32;
+		b = op_read_u8(&d->r);
+	}
+	if ((b & 0xf0) == REX) {
+		d->wide = b & REX_W;
+		b = op_read_u8(&d->r);
+	}
+	d->op = b;
+}
+
+static void read_opcode(struct decoder *d)
+{
+	read_prefixes(d);
+	if (d->op == VEX_2) {
+		op_read_skip(&d->r, 1);
+		d->map = MAP_0F;
+	} else if (d->op == VEX_3) {
+		d->map = op_read_u8(&d->r) & MAP_MASK;
+		op_read_skip(&d->r, 1);
+	} else if (d->op == EVEX) {
+		d->map = op_read_u8(&d->r) & MAP_MASK;
+		op_read_skip(&d->r, 2);
+	} else if (d->op == 0x0f) {
+		d->map = MAP_0F;
+		d->op = op_read_u8(&d->r);
+		if (d->op == 0x38 || d->op == 0x3a) {
+			d->map = d->op == 0x38 ? MAP_0F38 : MAP_0F3A;
+			d->op = op_read_u8(&d->r);
+		}
+		return;
+	} else {
+		return;
+	}
+	d->op = op_read_u8(&d->r);
+	d->r.failed |= d->map == MAP_ONE;
+}
+
+static void read_modrm(struct decoder *d)
+{
+	uint8_t b = op_read_u8(&d->r);
+	uint8_t mod = b >> 6;
+	uint8_t rm = b & 7;
+
+	d->reg = b >> 3 & 7;
+	if (mod == 3)
+		return;
+	if (rm == 4) {
+		uint8_t base = op_read_u8(&d->r) & 7;
+
+		if (mod == 0 && base == 5)
+			op_read_skip(&d->r, 4);
+	} else if (mod == 0 && rm == 5) {
+		op_read_skip(&d->r, 4);
+	}
+	op_read_skip(&d->r, mod == 1 ? 1 : mod == 2 ? 4 : 0);
+}
+
+/* The rest of an instruction with an opcode of one byte. */
+static void read_one(struct decoder *d, struct op_hotspot_instruction *ret)
+{
+	uint8_t op = d->op;
+	uint32_t word = d->narrow ? 2 : 4;
+
+	d->r.failed |= has(invalid, op);
+	if (has(modrm, op))
+		read_modrm(d);
+	if ((op >= 0x70 && op < 0x80) || (op >= 0xe0 && op < 0xe4) || op == 0xeb) {
+		ret->jump = true;
+		ret->conditional = op != 0xeb;
+		ret->to = (int8_t)op_read_u8(&d->r);
+		return;
+	}
+	if (op == 0xe9) {
+		ret->jump = true;
+		ret->to = (int32_t)op_read_u32(&d->r);
+		return;
+	}
+	if (op == 0xe8)
+		word = 4;
+	if (op >= 0xa0 && op < 0xa4)
+		op_read_skip(&d->r, d->addr32 ? 4 : 8);
+	if (op >= 0xb8 && op < 0xc0 && d->wide)
+		op_read_skip(&d->r, 4);
+	if (op == 0xc2 || op == 0xc8 || op == 0xca)
+		op_read_skip(&d->r, op == 0xc8 ? 3 : 2);
+	if (has(imm8, op) || (op == 0xf6 && d->reg < 2))
+		op_read_skip(&d->r, 1);
+	if (has(imm32, op) || (op == 0xf7 && d->reg < 2))
+		op_read_skip(&d->r, word);
+	ret->leaves = op == 0xc2 || op == 0xc3 || op == 0xf4 ||
+		      (op == 0xff && (d->reg == 4 || d->reg == 5));
+}
+
+bool op_runtime_hotspot_instruction(const uint8_t *code, size_t len,
+				    struct op_hotspot_instruction *ret)
+{
+	struct decoder d = { .r = op_reader_init(code,
+						 len < BYTES_MAX ? len : BYTES_MAX) };
+
+	memset(ret, 0, sizeof(*ret));
+	read_opcode(&d);
+	if (d.map == MAP_ONE) {
+		read_one(&d, ret);
+	} else if (d.map == MAP_0F && d.op >= 0x80 && d.op < 0x90) {
+		ret->jump = ret->conditional = true;
+		ret->to = (int32_t)op_read_u32(&d.r);
+	} else if (d.map == MAP_0F) {
+		if (!has(two_no_modrm, d.op))
+			read_modrm(&d);
+		if (has(two_imm8, d.op))
+			op_read_skip(&d.r, 1);
+		ret->leaves = d.op == 0x0b; /* ud2 */
+	} else {
+		read_modrm(&d);
+		if (d.map == MAP_0F3A)
+			op_read_skip(&d.r, 1);
+	}
+	ret->bytes = (uint32_t)op_reader_pos(&d.r);
+	ret->to += ret->bytes;
+	ret->leaves |= ret->jump && !ret->conditional;
+	return !d.r.failed && ret->bytes;
+}
+
+bool op_runtime_hotspot_flow(const uint8_t *code, size_t len, struct op_hotspot_flow *ret)
+{
+	struct op_hotspot_instruction in;
+	size_t at;
+
+	*ret = (struct op_hotspot_flow){ .loops = false };
+	for (at = 0; at < len; at += in.bytes) {
+		if (!op_runtime_hotspot_instruction(code + at, len - at, &in))
+			return false;
+		ret->branches |= in.conditional;
+		ret->leaves |= in.leaves;
+		if (in.jump && !ret->loops && in.to + (int64_t)at <= 0) {
+			ret->loops = true;
+			ret->loop = (int32_t)(in.to + (int64_t)at);
+		}
+	}
+	return true;
+}
