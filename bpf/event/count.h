@@ -21,10 +21,9 @@ static __always_inline void op_count_in(struct op_counts *counts, __u32 counter)
 }
 
 /* A counter that is a state of this CPU, and no sum. */
-static __always_inline void op_count_set(__u32 event, __u32 counter, __u64 value)
+static __always_inline void op_count_set(struct op_counts *counts, __u32 counter,
+					 __u64 value)
 {
-	struct op_counts *counts = bpf_map_lookup_elem(&op_counters, &event);
-
 	op_platform_bound(counter);
 	if (counts && counter < OP_COUNTERS)
 		counts->value[counter] = value;

@@ -66,6 +66,7 @@ struct op_off_cpu {
 	__u64 task;	    /* whose interval is to be taken; 0: none */
 	__u64 asked_ns;
 	__u64 value; /* what it stands for */
+	__u64 length_ns;
 	__u32 tid;
 	__u32 how;
 };
@@ -130,9 +131,16 @@ static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted
 							      : OP_OFF_BLOCKED;
 }
 
-/* @task, which is current, leaves this CPU. */
-static __always_inline void op_off_leave(__u32 event, struct task_struct *task,
-					 bool preempted, __u64 now)
+/* Does @task, which is current, wait in futex(2)? */
+static __always_inline bool op_in_futex(struct task_struct *task, __u32 how)
+{
+	return how == OP_OFF_SLEEP && op_is_futex(op_saved_syscall(task));
+}
+
+/* @task, which is current, leaves this CPU. @futex: only what waits there is of interest. */
+static __always_inline void op_off_leave(struct op_counts *counts,
+					 struct task_struct *task, bool preempted,
+					 bool futex, __u64 now)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct op_off_thread fresh = { 0 };
@@ -146,17 +154,19 @@ static __always_inline void op_off_leave(__u32 event, struct task_struct *task,
 		(void)bpf_map_delete_elem(&op_off_threads, &tid);
 		return;
 	}
+	fresh.how = op_off_how(task, preempted, state);
+	if (futex && !op_in_futex(task, fresh.how))
+		return;
 	thread = bpf_map_lookup_elem(&op_off_threads, &tid);
 	if (thread) {
-		thread->how = op_off_how(task, preempted, state);
+		thread->how = fresh.how;
 		thread->left_ns = now;
 		return;
 	}
-	fresh.how = op_off_how(task, preempted, state);
 	fresh.left_ns = now;
 	if (bpf_map_update_elem(&op_off_threads, &tid, &fresh, BPF_ANY)) {
-		op_count(event, OP_COUNT_TAKEN);
-		op_count(event, OP_COUNT_NO_MEMORY);
+		op_count_in(counts, OP_COUNT_TAKEN);
+		op_count_in(counts, OP_COUNT_NO_MEMORY);
 	}
 }
 
@@ -184,7 +194,8 @@ static __always_inline void op_off_set(struct op_off_cpu *cpu, __u64 threshold, 
 }
 
 /* Bring T nearer to the budget: at the end of a window, or where twice its share is used. */
-static __always_inline void op_off_adapt(__u32 event, struct op_off_cpu *cpu, __u64 now)
+static __always_inline void op_off_adapt(struct op_counts *counts, struct op_off_cpu *cpu,
+					 __u64 now)
 {
 	__u64 budget = op_settings.event_budget;
 	__u64 elapsed = now - cpu->window_ns;
@@ -213,7 +224,7 @@ static __always_inline void op_off_adapt(__u32 event, struct op_off_cpu *cpu, __
 	} else {
 		return;
 	}
-	op_count_set(event, OP_COUNT_THRESHOLD_NS, cpu->threshold_ns);
+	op_count_set(counts, OP_COUNT_THRESHOLD_NS, cpu->threshold_ns);
 }
 
 /* What the interval of length @d stands for: 0 where it is not taken. */
@@ -266,7 +277,7 @@ static __always_inline long op_off_kick(void *ring)
 }
 
 /* Ask for the interrupt. */
-static __always_inline void op_off_ask(__u32 event, struct op_off_cpu *cpu)
+static __always_inline void op_off_ask(struct op_counts *counts, struct op_off_cpu *cpu)
 {
 	__u32 ring = bpf_get_smp_processor_id() % OP_KICK_RINGS;
 	long full;
@@ -282,11 +293,12 @@ static __always_inline void op_off_ask(__u32 event, struct op_off_cpu *cpu)
 	if (!full)
 		return;
 	cpu->task = 0;
-	op_count(event, OP_COUNT_RING_FULL);
+	op_count_in(counts, OP_COUNT_RING_FULL);
 }
 
 /* @task comes to this CPU. It is not current yet. */
-static __always_inline void op_off_return(__u32 event, struct op_off_cpu *cpu,
+static __always_inline void op_off_return(struct op_counts *counts,
+					  struct op_off_cpu *cpu,
 					  struct task_struct *task, __u64 now)
 {
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
@@ -302,38 +314,40 @@ static __always_inline void op_off_return(__u32 event, struct op_off_cpu *cpu,
 		return;
 	left_ns = thread->left_ns;
 	thread->left_ns = 0;
-	op_count(event, OP_COUNT_TAKEN);
+	op_count_in(counts, OP_COUNT_TAKEN);
 	d = now > left_ns ? now - left_ns : 0;
 	weight = 0;
-	op_off_adapt(event, cpu, now);
+	op_off_adapt(counts, cpu, now);
 	if (d >= op_settings.min_ns && !op_off_muted(thread, now))
 		weight = op_off_weight(cpu, d);
 	if (!weight) {
-		op_count(event, OP_COUNT_FILTERED);
+		op_count_in(counts, OP_COUNT_FILTERED);
 		return;
 	}
 	cpu->task = (__u64)task;
 	cpu->tid = tid;
 	cpu->asked_ns = now;
 	cpu->value = weight;
+	cpu->length_ns = d;
 	cpu->how = thread->how;
-	op_off_ask(event, cpu);
+	op_off_ask(counts, cpu);
 }
 
 /* Of sched_switch: whether the thread that leaves was preempted; it; the one that comes. */
-static __always_inline void op_off_switch(__u32 event, const __u64 *args)
+static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool futex)
 {
+	struct op_counts *counts = op_counts_of(event);
 	struct op_off_cpu *cpu = op_off_this_cpu();
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!cpu)
+	if (!cpu || !counts)
 		return;
 	if (cpu->task) { /* the interrupt did not come */
 		cpu->task = 0;
-		op_count(event, OP_COUNT_NESTED);
+		op_count_in(counts, OP_COUNT_NESTED);
 	}
-	op_off_leave(event, (struct task_struct *)args[1], args[0] & 1, now);
-	op_off_return(event, cpu, (struct task_struct *)args[2], now);
+	op_off_leave(counts, (struct task_struct *)args[1], args[0] & 1, futex, now);
+	op_off_return(counts, cpu, (struct task_struct *)args[2], now);
 }
 
 /* ---- the interrupt ---- */
@@ -365,6 +379,25 @@ static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
 		return;
 	thread->filter = active;
 	thread->mute_until_ns = cpu->asked_ns + OP_OFF_MUTE_NS;
+}
+
+/*
+ * Begin the sample that this interrupt was asked for. Returns its slot, and *@ret the interval;
+ * or NULL, and counted, where there is none or it is not wanted.
+ */
+static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_cpu **ret)
+{
+	struct op_off_cpu *cpu = op_off_asked(event);
+	bool filtered = false;
+	struct op_slot *slot;
+
+	if (!cpu)
+		return NULL;
+	slot = op_event_enter(op_counts_of(event), event, false, &filtered);
+	if (filtered)
+		op_off_mute(cpu);
+	*ret = cpu;
+	return slot;
 }
 
 #endif

@@ -31,19 +31,11 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 
 static __always_inline int op_off(void *ctx, bool whole)
 {
-	struct op_off_cpu *cpu = op_off_asked(OP_EVENT_OFF_CPU);
-	bool filtered = false;
-	struct op_slot *slot;
+	struct op_off_cpu *cpu;
+	struct op_slot *slot = op_off_begin(OP_EVENT_OFF_CPU, &cpu);
 
-	if (!cpu)
+	if (!slot)
 		return 0;
-	slot = op_event_enter(op_counts_of(OP_EVENT_OFF_CPU), OP_EVENT_OFF_CPU, false,
-			      &filtered);
-	if (!slot) {
-		if (filtered)
-			op_off_mute(cpu);
-		return 0;
-	}
 	slot->record.value = cpu->value;
 	slot->record.detail = (__u16)op_off_reason(op_current_task(), cpu->how);
 	return op_event_task(ctx, slot, whole);
@@ -64,6 +56,6 @@ int op_off_cpu_whole(void *ctx)
 SEC("raw_tp/sched_switch")
 int op_off_switched(struct bpf_raw_tracepoint_args *ctx)
 {
-	op_off_switch(OP_EVENT_OFF_CPU, ctx->args);
+	op_off_switch(OP_EVENT_OFF_CPU, ctx->args, false);
 	return 0;
 }

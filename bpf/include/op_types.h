@@ -286,6 +286,11 @@ enum {
 	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off.h) */
 };
 
+/* op_record.value of OP_EVENT_LOCKS: how many waits, above how long they were. */
+#define OP_LOCKS_COUNT_SHIFT 44
+#define OP_LOCKS_DELAY_MAX   ((1ULL << OP_LOCKS_COUNT_SHIFT) - 1)
+#define OP_LOCKS_COUNT_MAX   ((1ULL << (63 - OP_LOCKS_COUNT_SHIFT)) - 1)
+
 /* op_record.detail of OP_EVENT_OFF_CPU: why the thread was off. */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,

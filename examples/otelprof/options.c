@@ -19,7 +19,7 @@ enum {
 const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
-	"      --kinds LIST     of cpu, page_faults, off_cpu, with commas (cpu)\n"
+	"      --kinds LIST     of cpu, page_faults, off_cpu, locks, with commas (cpu)\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -110,7 +110,8 @@ static int take_kinds(struct options *o, const char *list)
 		uint64_t bit;
 	} kinds[] = { { "cpu", OTELPROF_KIND_CPU },
 		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS },
-		      { "off_cpu", OTELPROF_KIND_OFF_CPU } };
+		      { "off_cpu", OTELPROF_KIND_OFF_CPU },
+		      { "locks", OTELPROF_KIND_LOCKS } };
 	size_t i;
 
 	for (o->kinds = 0;; list++) {
@@ -122,7 +123,7 @@ static int take_kinds(struct options *o, const char *list)
 				break;
 		if (i == sizeof(kinds) / sizeof(kinds[0])) {
 			(void)fail(
-				"--kinds takes cpu, page_faults and off_cpu, not \"%.*s\"",
+				"--kinds takes cpu, page_faults, off_cpu and locks, not \"%.*s\"",
 				(int)len, list);
 			return usage_hint(o->command);
 		}

@@ -55,6 +55,7 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */
 #define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1) /* every page fault */
 #define OTELPROF_KIND_OFF_CPU	  (UINT64_C(1) << 2) /* time off the CPUs, and why */
+#define OTELPROF_KIND_LOCKS	  (UINT64_C(1) << 3) /* waits for locks of user programs */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
@@ -85,7 +86,7 @@ struct otelprof_config {
 	 * know; NULL: none. */
 	const char *layouts_dir;
 	uint64_t off_cpu_min_ns;  /* time off the CPUs that is shorter is filtered; 0 */
-	uint32_t off_cpu_samples; /* a second, of all CPUs, 1 to 100000; 2000 */
+	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
 	uint32_t reserved0;
 };
 

@@ -46,6 +46,10 @@ struct op_otlp_kind {
 	enum op_otlp_period period;
 	const char *period_type; /* NULL without a period */
 	const char *period_unit;
+	/* Of a value that holds several: its bits from `shift` on, as many as `mask` has.
+	 * mask 0: the whole value. */
+	uint32_t shift;
+	uint64_t mask;
 };
 
 /* What perf events may depend on. */

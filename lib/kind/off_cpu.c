@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/macros.h"
-#include "kind/kind.h"
+#include "kind/off.h"
 
 #include "off_cpu.skel.h"
 
@@ -21,15 +21,11 @@ static const char *const REASON[OP_REASONS] = {
 
 /* The entry runs in the interrupt that the other program asks for. */
 static const struct op_kind_hook HOOKS[] = {
-#if defined(__x86_64__)
-	{ "irq_work_entry", NULL },
-#else
-	{ "ipi_entry", NULL },
-#endif
+	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_off_switched" },
 };
 
-static int set_sizes(struct bpf_object *object, const struct op_kind_sizes *sizes)
+int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
 {
 	struct bpf_map *threads = bpf_object__find_map_by_name(object, "op_off_threads");
 	int r = threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
@@ -59,7 +55,7 @@ const struct op_kind op_kind_off_cpu = {
 	.slots = 1,
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
-	.size = set_sizes,
+	.size = op_kind_off_size,
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",

@@ -236,6 +236,13 @@ static uint64_t fitting(const struct op_request *q, size_t fixed, uint64_t left)
 	return left < room ? left : room;
 }
 
+/* What of a value is of this row. */
+static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
+{
+	return kind->mask ? (int64_t)((uint64_t)value >> kind->shift & kind->mask)
+			  : value;
+}
+
 /* Fill values and times of @n taken samples from *@at on. */
 static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 {
@@ -257,8 +264,8 @@ static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 		if (shape == OP_OTLP_TIMES || shape == OP_OTLP_TIMES_VALUES)
 			q->times.data[q->times.len++] = t->time_ns;
 		if (shape == OP_OTLP_TIMES_VALUES)
-			q->values.data[q->values.len++] = t->value;
-		sum += (uint64_t)t->value;
+			q->values.data[q->values.len++] = part_of(q->kind, t->value);
+		sum += (uint64_t)part_of(q->kind, t->value);
 		*at = t->next;
 	}
 	if (shape == OP_OTLP_SUM)

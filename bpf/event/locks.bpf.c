@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waits for locks: intervals off the CPUs in futex(2), by which the locks of user programs
+ * wait, of whatever language. Each is a contention, and its length the delay.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/off.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+/* How many contentions it stands for, rounded by chance so that sums are right. */
+static __always_inline __u64 op_contentions(const struct op_off_cpu *cpu)
+{
+	__u64 length = cpu->length_ns ? cpu->length_ns : 1;
+	__u64 count;
+
+	if (cpu->value <= length)
+		return 1;
+	count = (cpu->value + op_off_random(length)) / length;
+	return count < OP_LOCKS_COUNT_MAX ? count : OP_LOCKS_COUNT_MAX;
+}
+
+static __always_inline int op_lock(void *ctx, bool whole)
+{
+	struct op_off_cpu *cpu;
+	struct op_slot *slot = op_off_begin(OP_EVENT_LOCKS, &cpu);
+
+	if (!slot)
+		return 0;
+	slot->record.value =
+		(cpu->value < OP_LOCKS_DELAY_MAX ? cpu->value : OP_LOCKS_DELAY_MAX) |
+		op_contentions(cpu) << OP_LOCKS_COUNT_SHIFT;
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("raw_tp")
+int op_locks(void *ctx)
+{
+	return op_lock(ctx, false);
+}
+
+SEC("raw_tp")
+int op_locks_whole(void *ctx)
+{
+	return op_lock(ctx, true);
+}
+
+SEC("raw_tp/sched_switch")
+int op_locks_switched(struct bpf_raw_tracepoint_args *ctx)
+{
+	op_off_switch(OP_EVENT_LOCKS, ctx->args, true);
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds share that sample intervals off the CPUs (bpf/event/off.h). */
+#ifndef OP_KIND_OFF_H
+#define OP_KIND_OFF_H
+
+#include "kind/kind.h"
+
+/* The tracepoint in the interrupt of irq_work, where their entries stand. */
+#if defined(__x86_64__)
+#define OP_KIND_INTERRUPT "irq_work_entry"
+#else
+#define OP_KIND_INTERRUPT "ipi_entry"
+#endif
+
+/* op_kind.size */
+int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
+
+#endif

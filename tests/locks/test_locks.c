@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits for locks end to end. A child's thread takes a mutex, and another one waits for it,
+ * a known number of times in two known places: the profile must say how often, and how long
+ * by the waiter's clock, whether each wait is taken or one in many.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <otelprof/otelprof.h>
+
+#include "otlp/reader.h"
+#include "test.h"
+
+/* A known place. */
+#define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
+/* So that a call before it leaves a frame, and no two functions are merged as equal. */
+#define STAYS(name) __asm__ volatile("/* " name " */")
+
+enum {
+	NS_A_SECOND = 1000000000,
+	PLACES = 2, /* waits_long(), waits_short(): three times as long */
+	FEW = 200,  /* waits, of a millisecond and three */
+	FEW_NS = 1000000,
+	MANY = 16000, /* shorter ones, more a second than are taken */
+	MANY_NS = 100000,
+	OFF = 30, /* thousandths */
+	DRAINS = 50,
+	RING_BYTES = 16 << 20,
+};
+
+struct request {
+	int64_t waits;
+	int64_t hold_ns;
+};
+
+struct answer {
+	int64_t count[PLACES];
+	int64_t delay_ns[PLACES];
+};
+
+struct child {
+	pid_t pid;
+	int to;
+	int from;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+}
+
+/* Time that the thread is not on a CPU goes on. */
+static int64_t off_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* ---- the child ---- */
+
+/* Who holds the lock: told to take it, says so, and gives it up after a while. */
+struct holder {
+	int to;
+	int from;
+};
+
+static void *hold(void *arg)
+{
+	struct holder *h = arg;
+	int64_t ns;
+
+	while (read(h->from, &ns, sizeof(ns)) == sizeof(ns) && ns) {
+		struct timespec t = { .tv_nsec = ns };
+
+		(void)pthread_mutex_lock(&lock);
+		(void)!write(h->to, &ns, sizeof(ns));
+		(void)nanosleep(&t, NULL);
+		(void)pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static PLACE void waits_long(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	STAYS("long");
+}
+
+static PLACE void waits_short(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	STAYS("short");
+}
+
+static void work(const struct request *q, struct answer *a)
+{
+	struct holder mine;
+	struct holder other;
+	pthread_t thread;
+	int64_t end = 0;
+	int there[2];
+	int back[2];
+	int64_t i;
+
+	CHECK_OK(pipe2(there, O_CLOEXEC));
+	CHECK_OK(pipe2(back, O_CLOEXEC));
+	mine = (struct holder){ .to = there[1], .from = back[0] };
+	other = (struct holder){ .to = back[1], .from = there[0] };
+	CHECK_OK(pthread_create(&thread, NULL, hold, &other));
+	for (i = 0; i < q->waits; i++) {
+		int64_t ns = i & 1 ? q->hold_ns : 3 * q->hold_ns;
+		int64_t begin;
+
+		(void)!write(mine.to, &ns, sizeof(ns));
+		(void)!read(mine.from, &ns, sizeof(ns));
+		if (pthread_mutex_trylock(&lock) == 0) {
+			/* it was held and given up before we came */
+			(void)pthread_mutex_unlock(&lock);
+			continue;
+		}
+		begin = off_ns();
+		if (i & 1)
+			waits_short();
+		else
+			waits_long();
+		a->delay_ns[i & 1] += off_ns() - begin;
+		a->count[i & 1]++;
+		(void)pthread_mutex_unlock(&lock);
+	}
+	(void)!write(mine.to, &end, sizeof(end));
+	CHECK_OK(pthread_join(thread, NULL));
+	(void)close(there[0]);
+	(void)close(there[1]);
+	(void)close(back[0]);
+	(void)close(back[1]);
+}
+
+static void serve(int from, int to)
+{
+	struct request q;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	while (read(from, &q, sizeof(q)) == sizeof(q)) {
+		struct answer a = { 0 };
+
+		work(&q, &a);
+		(void)!write(to, &a, sizeof(a));
+	}
+	_exit(0);
+}
+
+static struct child start_child(void)
+{
+	int to[2];
+	int from[2];
+	struct child c;
+
+	CHECK_OK(pipe2(to, O_CLOEXEC));
+	CHECK_OK(pipe2(from, O_CLOEXEC));
+	c.pid = fork();
+	CHECK(c.pid >= 0);
+	if (c.pid == 0)
+		serve(to[0], from[1]);
+	c.to = to[1];
+	c.from = from[0];
+	return c;
+}
+
+static void end_child(const struct child *c)
+{
+	CHECK_OK(kill(c->pid, SIGKILL));
+	CHECK_INT(waitpid(c->pid, NULL, 0), c->pid);
+	(void)close(c->to);
+	(void)close(c->from);
+}
+
+/* ---- the profile ---- */
+
+/* What the requests say of stacks that hold a place. */
+struct got {
+	int64_t count[PLACES];
+	int64_t delay_ns[PLACES];
+	uint64_t others; /* samples of another type */
+};
+
+static int add_sample(void *data, const struct otlp_sample_view *s)
+{
+	static const char *const name[PLACES] = { "waits_long", "waits_short" };
+	struct got *got = data;
+	size_t i;
+	int p;
+
+	for (i = 0; i < s->frames_len; i++)
+		for (p = 0; p < PLACES; p++) {
+			if (!otlp_text_is(s->frames[i].function, name[p]))
+				continue;
+			if (otlp_text_is(s->type, "contentions") &&
+			    otlp_text_is(s->unit, "count"))
+				got->count[p] += s->value;
+			else if (otlp_text_is(s->type, "delay") &&
+				 otlp_text_is(s->unit, "nanoseconds"))
+				got->delay_ns[p] += s->value;
+			else
+				got->others++;
+		}
+	return 0;
+}
+
+static void on_violation(void *data, const char *sentence, uint64_t cases)
+{
+	(void)data;
+	TEST_FAIL("%s (%llu)", sentence, (unsigned long long)cases);
+}
+
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct otlp_profiles *p = NULL;
+	const char *reason = NULL;
+
+	(void)samples;
+	if (otlp_read(request, len, &p, &reason))
+		TEST_FAIL("not readable: %s", reason);
+	CHECK_INT(otlp_check(p, on_violation, NULL), 0);
+	CHECK_OK(otlp_each_sample(p, add_sample, userdata));
+	(void)otlp_free(p);
+	return 0;
+}
+
+static struct otelprof *make(struct got *got, const struct child *c, uint32_t samples)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)c->pid };
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct otelprof_filter filter;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	config.kinds = OTELPROF_KIND_LOCKS;
+	config.off_cpu_samples = samples;
+	config.ring_bytes = RING_BYTES;
+	r = otelprof_init(&config, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
+	if (r < 0)
+		TEST_FAIL("%s", otelprof_strerror(r));
+	otelprof_filter_init(&filter);
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	otelprof_callback_config_init(&callback);
+	callback.fn = take;
+	callback.userdata = got;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+/* Poll until the child has answered and all is exported. */
+static struct answer ask(struct otelprof *p, const struct child *c, int64_t waits,
+			 int64_t hold_ns)
+{
+	struct pollfd answered = { .fd = c->from, .events = POLLIN };
+	struct request q = { .waits = waits, .hold_ns = hold_ns };
+	struct answer a;
+	int i;
+
+	CHECK_INT(write(c->to, &q, sizeof(q)), sizeof(q));
+	while (poll(&answered, 1, 0) == 0)
+		CHECK_OK(otelprof_poll(p, 20));
+	CHECK_INT(read(c->from, &a, sizeof(a)), sizeof(a));
+	for (i = 0; i < DRAINS; i++)
+		CHECK_OK(otelprof_poll(p, 5));
+	CHECK_OK(otelprof_export(p));
+	return a;
+}
+
+static void check_closed(struct otelprof *p)
+{
+	struct otelprof_stats s;
+	uint64_t dropped = 0;
+	int i;
+
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	CHECK_OK(otelprof_flush(p, 5000));
+	otelprof_stats_init(&s);
+	CHECK_OK(otelprof_get_stats(p, &s));
+	for (i = 0; i < OTELPROF_DROPS; i++)
+		dropped += s.samples_dropped[i];
+	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu; T %llu ns\n",
+	       (unsigned long long)s.samples_taken,
+	       (unsigned long long)s.samples_exported,
+	       (unsigned long long)s.samples_filtered, (unsigned long long)dropped,
+	       (unsigned long long)s.off_cpu_threshold_ns);
+	CHECK_INT(s.samples_pending, 0);
+	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped);
+}
+
+static void check_near(const char *what, int64_t got, int64_t want)
+{
+	printf("  %s: %lld, wanted %lld\n", what, (long long)got, (long long)want);
+	CHECK(got * 1000 >= want * (1000 - OFF) && got * 1000 <= want * (1000 + OFF));
+}
+
+static void check(int64_t waits, int64_t hold_ns, uint32_t samples)
+{
+	struct child c = start_child();
+	struct got got = { 0 };
+	struct otelprof *p = make(&got, &c, samples);
+	struct answer a;
+
+	/* what is met for the first time */
+	(void)ask(p, &c, waits / 4, hold_ns);
+	memset(&got, 0, sizeof(got));
+	a = ask(p, &c, waits, hold_ns);
+	check_closed(p);
+	otelprof_free(p);
+	end_child(&c);
+	check_near("long: contentions", got.count[0], a.count[0]);
+	check_near("long: delay", got.delay_ns[0], a.delay_ns[0]);
+	check_near("short: contentions", got.count[1], a.count[1]);
+	check_near("short: delay", got.delay_ns[1], a.delay_ns[1]);
+	CHECK_INT(got.others, 0);
+}
+
+/* Each wait is taken. */
+static void test_long_waits(void)
+{
+	check(FEW, FEW_NS, 2000);
+}
+
+/* So many that a part of them is. */
+static void test_many_waits(void)
+{
+	check(MANY, MANY_NS, 3000);
+}
+
+TEST_MAIN({ "long", test_long_waits }, { "many", test_many_waits })
