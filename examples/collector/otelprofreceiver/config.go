@@ -5,6 +5,7 @@ package otelprofreceiver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ const (
 	environmentMax    = 32
 	variableNameMax   = 128
 	rateMaxHz         = 1000
+	offCPUSamplesMax  = 100000
 	framesMin         = 16
 	framesMax         = 1024
 	processesMax      = 1 << 20
@@ -38,6 +40,9 @@ const (
 // Config is the configuration; docs/collector.md says what each key does.
 type Config struct {
 	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
+	Kinds          []string      `mapstructure:"kinds"` // none: cpu
+	OffCPUSamples  int           `mapstructure:"off_cpu_samples"`
+	OffCPUMin      time.Duration `mapstructure:"off_cpu_min"`
 	ReportInterval time.Duration `mapstructure:"report_interval"`
 	ReportJitter   float64       `mapstructure:"report_jitter"`
 	StatsInterval  time.Duration `mapstructure:"stats_interval"`
@@ -84,6 +89,7 @@ type Config struct {
 func defaultConfig() *Config {
 	return &Config{
 		SampleRateHz:           20,
+		OffCPUSamples:          2000,
 		ReportInterval:         5 * time.Second,
 		ReportJitter:           0.2,
 		StatsInterval:          5 * time.Second,
@@ -129,6 +135,9 @@ func positive(key string, value, min time.Duration) error {
 func (c *Config) Validate() error {
 	errs := []error{
 		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
+		within("off_cpu_samples", c.OffCPUSamples, 1, offCPUSamplesMax),
+		positive("off_cpu_min", c.OffCPUMin, 0),
+		c.validateKinds(),
 		positive("report_interval", c.ReportInterval, reportIntervalMin),
 		within("report_jitter", c.ReportJitter, 0, 1),
 		positive("stats_interval", c.StatsInterval, reportIntervalMin),
@@ -177,6 +186,20 @@ func (c *Config) validateRing() error {
 		return fmt.Errorf("ring_bytes is %d and must be a power of two", c.RingBytes)
 	}
 	return within("ring_bytes", c.RingBytes, ringBytesMin, ringBytesMax)
+}
+
+// kinds of events, with their bits of OTELPROF_KIND_*.
+var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
+	"locks": 1 << 3}
+
+func (c *Config) validateKinds() error {
+	for _, name := range c.Kinds {
+		if kinds[name] == 0 {
+			return fmt.Errorf("kinds: %q is not known; there are: %s", name,
+				strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		}
+	}
+	return nil
 }
 
 func (c *Config) validateRuntimes() error {

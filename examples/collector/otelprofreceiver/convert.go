@@ -72,6 +72,11 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 			c.runtimes_off |= runtimes[name]
 		}
 	}
+	for _, name := range config.Kinds {
+		c.kinds |= C.uint64_t(kinds[name])
+	}
+	c.off_cpu_samples = C.uint32_t(config.OffCPUSamples)
+	c.off_cpu_min_ns = C.uint64_t(config.OffCPUMin)
 	c.layouts_dir = m.text(config.LayoutsDir)
 	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)
 	c.symbol_budget_bytes = C.uint64_t(config.SymbolBudgetBytes)

@@ -37,7 +37,8 @@ func TestConfigInC(t *testing.T) {
 	m := &cMemory{}
 	defer m.free()
 	config := &Config{
-		SampleRateHz: 1, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
+		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7,
+		OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
 		SymbolBudgetBytes: 5, RingBytes: 6, ServiceName: text("name"),
 		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
 		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
@@ -53,6 +54,9 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "procfs_root", goText(c.procfs_root), "/p")
 	equal(t, "sysfs_root", goText(c.sysfs_root), "/s")
 	equal(t, "layouts_dir", goText(c.layouts_dir), "/l")
+	equal(t, "kinds", c.kinds, 1<<0|1<<2)
+	equal(t, "off_cpu_samples", c.off_cpu_samples, 7)
+	equal(t, "off_cpu_min_ns", c.off_cpu_min_ns, 8000)
 	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
 	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
 

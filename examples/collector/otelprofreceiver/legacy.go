@@ -143,7 +143,7 @@ func (l *legacyConfig) apply(c *Config) error {
 			c.Environment = append(c.Environment, strings.TrimSpace(name))
 		}
 	}
-	return errors.Join(l.refused(), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c))
+	return errors.Join(l.refused(), l.offCPU(c), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c))
 }
 
 // refused says of each key that asks for what is not there what to do instead.
@@ -161,7 +161,6 @@ func (l *legacyConfig) refused() error {
 		"how stacks end is in the metric otelprof.unwind.errors: remove it")
 	refuse("verbose_mode", given(l.VerboseMode),
 		"the Collector's own level decides: use service::telemetry::logs::level")
-	refuse("off_cpu_threshold", given(l.OffCPUThreshold), notYet)
 	refuse("load_probe", given(l.LoadProbe), notYet)
 	refuse("probe_links", len(l.ProbeLinks) > 0, notYet)
 	refuse("probes", len(l.Probes) > 0, notYet)
@@ -175,6 +174,26 @@ func (l *legacyConfig) refused() error {
 	refuse("pid_namespace_translation", given(l.PIDNamespaceTranslation), notYet)
 	refuse("pin_cpu_ids", given(l.PinCPUIDs), notYet)
 	return errors.Join(errs...)
+}
+
+// offCPU turns off_cpu_threshold into a kind: 0 is off. Which intervals are taken is decided by
+// their length, and the values stand for those that are not.
+func (l *legacyConfig) offCPU(c *Config) error {
+	if !given(l.OffCPUThreshold) {
+		return nil
+	}
+	if !(*l.OffCPUThreshold > 0 && *l.OffCPUThreshold <= 1) {
+		return fmt.Errorf("off_cpu_threshold is %v and must be 0 to 1", *l.OffCPUThreshold)
+	}
+	c.notes = append(c.notes, "off_cpu_threshold: intervals are taken by their length, "+
+		"at most off_cpu_samples a second, and the values stand for all")
+	if len(c.Kinds) == 0 {
+		c.Kinds = []string{"cpu"}
+	}
+	if !slices.Contains(c.Kinds, "off_cpu") {
+		c.Kinds = append(c.Kinds, "off_cpu")
+	}
+	return nil
 }
 
 // clock holds clock_sync_interval: the clocks are compared once a report.
