@@ -30,8 +30,8 @@
 #define OP_OFF_LEAST_NS	 1000ULL       /* of T */
 #define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
 #define OP_OFF_MUTE_NS                                                                   \
-	1000000000ULL		  /* a thread that the filter left out is not asked for */
-#define OP_OFF_LATE_NS	 50000ULL /* an interrupt so late is not the one asked for */
+	1000000000ULL /* a thread that the filter left out is not asked for */
+#define OP_OFF_LATE_NS	 1000000ULL /* an interrupt so late is not the one asked for */
 #define OP_OFF_SECOND_NS 1000000000ULL
 #define OP_OFF_RATIO_ONE 256 /* fixed point */
 
