@@ -4,6 +4,7 @@
  * row tries the thing itself where that leaves no trace, rather than reading version
  * numbers.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "kind/kind.h"
 #include "otelprof/stats.h"
 #include "resource/membership.h"
 
@@ -154,6 +156,42 @@ static void check_programs(struct doctor *d)
 	    ancestor == 1 ? "there" : "not there");
 }
 
+/* May a program that does nothing stand at every tracepoint of @kind? *@ret: the one where
+ * it may not. */
+static bool can_hook(const struct op_kind *kind, const char **ret)
+{
+	static const struct bpf_insn nothing[] = {
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+	};
+	_cleanup_close_ int program =
+		bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "op_probe", "GPL", nothing,
+			      OP_ARRAY_SIZE(nothing), NULL);
+	size_t i;
+
+	for (i = 0; i < kind->hooks_len; i++) {
+		_cleanup_close_ int hook = -1;
+
+		*ret = kind->hooks[i].tracepoint;
+		if (program >= 0)
+			hook = bpf_raw_tracepoint_open(*ret, program);
+		if (hook < 0)
+			return false;
+	}
+	return true;
+}
+
+static void check_hooks(struct doctor *d)
+{
+	const char *tracepoint = "";
+	bool ok = can_hook(op_kind_of(OP_EVENT_OFF_CPU), &tracepoint);
+
+	row(d, or_less(ok), "time off the CPUs, waits for locks",
+	    "raw tracepoints at sched_switch and in the interrupt of irq_work",
+	    "the kinds off_cpu and locks cannot be turned on",
+	    ok ? "programs attach" : "none attaches to %s", tracepoint);
+}
+
 /*
  * Has a function in the kallsyms at @path an address? On x86-64 kernels before 6.15 thousands of
  * lines of per-CPU symbols come first, whose addresses are offsets from 0 even where
@@ -285,6 +323,7 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	check_btf(&d);
 	check_sampling(&d);
 	check_programs(&d);
+	check_hooks(&d);
 	check_kernel_names(&d);
 	check_other_processes(&d);
 	check_cgroups(&d);
