@@ -104,6 +104,7 @@ static void test_defaults(void)
 
 	CHECK_INT(op_config_init(NULL, NULL, &c), 0);
 	CHECK_INT(c.sample_rate_hz, 20);
+	CHECK_INT(c.off_cpu_samples, 2000);
 	CHECK_INT(c.max_frames, 1024);
 	CHECK_STR(c.procfs_root, "/proc");
 	CHECK(!c.layouts_dir);
@@ -238,6 +239,11 @@ static void rate_too_high(struct otelprof_config *c)
 	c->sample_rate_hz = 1001;
 }
 
+static void many_off_cpu(struct otelprof_config *c)
+{
+	c->off_cpu_samples = 100001;
+}
+
 static void odd_ring(struct otelprof_config *c)
 {
 	c->ring_bytes = 65537;
@@ -297,6 +303,7 @@ static void many_frames(struct otelprof_config *c)
 static void test_values_out_of_range_are_named(void)
 {
 	refuse(rate_too_high, -EINVAL, "sample_rate_hz");
+	refuse(many_off_cpu, -EINVAL, "off_cpu_samples");
 	refuse(odd_ring, -EINVAL, "ring_bytes");
 	refuse(unknown_flag, -E2BIG, "flags");
 	refuse(attributes_nowhere, -EINVAL, "attributes");
