@@ -55,6 +55,16 @@ done
 [ -n "$ten" ] || echo "exit 0" >>ten.txt
 echo "VM: ten $(tail -n 1 ten.txt)"
 
+# waits of known length, by every form of the programs; long ones, for an emulated machine
+for test in "off_cpu sleeps" "off_cpu forms" "locks long"; do
+	kind=${test% *}
+	/truth/test_"$kind" "${test#* }" >>"$kind.txt" 2>&1 || echo "failed $?" >>"$kind.txt"
+done
+for kind in off_cpu locks; do
+	grep -q ^failed "$kind.txt" || echo "exit 0" >>"$kind.txt"
+	echo "VM: $kind $(tail -n 1 "$kind.txt")"
+done
+
 # a line a cell: NAME DELAY SECONDS COMMAND…
 while read -r name delay seconds command; do
 	# shellcheck disable=SC2086

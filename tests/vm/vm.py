@@ -38,7 +38,8 @@ import runtimes
 VERSIONS = ["5.10", "6.1", "6.12", "7.2"]
 BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
-TESTS = ["test_walkers", "test_ten"]  # of tests/kernel
+TESTS = ["kernel/test_walkers", "kernel/test_ten", "off_cpu/test_off_cpu", "locks/test_locks"]
+KINDS = ["off_cpu", "locks"]  # each has a recording KIND.txt of its test
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
          "hotspot"]
@@ -144,7 +145,7 @@ class Setup:
                             "-Dgrpc=disabled", "-Dhttp=disabled"],
                            check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["ninja", "-C", self.build, "-j2", "examples/otelprof/otelprof",
-                        *("tests/kernel/" + test for test in TESTS)], check=True,
+                        *("tests/" + test for test in TESTS)], check=True,
                        stdout=subprocess.DEVNULL)
         os.environ["PATH"] = os.path.join(tools, "bin") + ":" + os.environ["PATH"]
 
@@ -184,6 +185,7 @@ class Setup:
         disk.add_folder(self.programs, self.programs.lstrip("/"))
         disk.add(loads, "truth/loads.so")
         for test in TESTS:
+            test = os.path.basename(test)
             disk.add(find_file(self.build, test), "truth/" + test)
         disk.add(bits, "truth/bits")
         disk.write("cells", "\n".join(lines) + "\n")
@@ -361,6 +363,12 @@ def run_kernel(setup, report, version, kernel, cpu):
                          for name, row in sorted(tens.items())),
                [] if re.search(r"^exit 0$", ten, re.M) else [ten])
     loaded.update(tens)
+    for kind in KINDS:
+        text = read(out, kind + ".txt")
+        ok = re.search(r"^exit 0$", text, re.M)
+        report.say("ok" if ok else "FAIL", version + "/" + kind, "; ".join(
+            line.strip() for line in text.splitlines() if ", wanted " in line),
+                   [] if ok else [text])
     if setup.arch == "aarch64":
         check_signature(report, version, read(out, "bits.txt"))
     for cell in setup.names:
