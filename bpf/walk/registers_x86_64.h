@@ -19,9 +19,16 @@ static __always_inline __u64 op_task_thread_pointer(void)
 	return OP_CURRENT(thread.fsbase);
 }
 
+/* @regs stands in the last words of @to's registers, and its first words are overwritten. */
 static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 					      struct op_registers *to)
 {
+	__u64 r12 = regs->r12;
+	__u64 r13 = regs->r13;
+	__u64 r14 = regs->r14;
+	__u64 r15 = regs->r15;
+
+	to->fp = regs->bp;
 	to->reg[0] = regs->ax;
 	to->reg[1] = regs->dx;
 	to->reg[2] = regs->cx;
@@ -32,12 +39,11 @@ static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 	to->reg[9] = regs->r9;
 	to->reg[10] = regs->r10;
 	to->reg[11] = regs->r11;
-	to->reg[12] = regs->r12;
-	to->reg[13] = regs->r13;
-	to->reg[14] = regs->r14;
-	to->reg[15] = regs->r15;
+	to->reg[12] = r12;
+	to->reg[13] = r13;
+	to->reg[14] = r14;
+	to->reg[15] = r15;
 	to->pc = regs->ip;
-	to->fp = regs->bp;
 	to->sp = (regs->cs & 0xffff) == OP_USER_CS ? regs->sp : 0;
 	to->lr = 0;
 }
@@ -49,12 +55,14 @@ static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
-	/* one read: the order of the fields is the kernel's user interface */
-	struct op_x86_regs regs;
+	/* One read: the order of the fields is the kernel's user interface. BPF's own stack
+	 * is small: 512 bytes, of all the functions together. */
+	struct op_x86_regs *regs =
+		(void *)&to->reg[OP_LEAF_REGS - sizeof(struct op_x86_regs) / 8];
 
 	to->sp = 0;
-	if (!bpf_probe_read_kernel(&regs, sizeof(regs), op_task_registers(task)))
-		op_copy_registers(&regs, to);
+	if (!bpf_probe_read_kernel(regs, sizeof(*regs), op_task_registers(task)))
+		op_copy_registers(regs, to);
 }
 
 /* The system call that the current task is in; negative: none, it was interrupted. */
