@@ -7,6 +7,7 @@
 #define OP_STEP_H
 
 #include "bpf/runtime/hotspot.h"
+#include "bpf/runtime/node.h"
 #include "bpf/runtime/php.h"
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
@@ -29,13 +30,13 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		TEST_STEP(1, op_step_python);
 		TEST_STEP(2, op_step_php);
 		TEST_STEP(3, op_step_hotspot);
-		TEST_STEP(4, op_step_python);
-		TEST_STEP(5, op_step_php);
-		TEST_STEP(6, op_step_hotspot);
-		TEST_STEP(7, op_step_python);
-		TEST_STEP(8, op_step_php);
-		TEST_STEP(9, op_step_hotspot);
-		TEST_STEP(10, op_step_python);
+		TEST_STEP(4, op_step_node);
+		TEST_STEP(5, op_step_python);
+		TEST_STEP(6, op_step_php);
+		TEST_STEP(7, op_step_hotspot);
+		TEST_STEP(8, op_step_node);
+		TEST_STEP(9, op_step_python);
+		TEST_STEP(10, op_step_php);
 	}
 	return op_leave_runtime(u, 1);
 }

@@ -18,7 +18,7 @@
 
 enum {
 	RUNTIMES = 10,
-	REAL = 3,		  /* the first of them */
+	REAL = 4,		  /* the first of them */
 	INSTRUCTIONS_MAX = 60000, /* verified, of a program that has one runtime */
 	LOG_BYTES = 64 * 1024,
 	LOG_STATS = 4, /* the kernel's BPF_LOG_STATS */
