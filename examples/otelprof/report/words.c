@@ -169,6 +169,8 @@ const char *view_what(const struct view *v, char *buf, size_t size)
 	if (kind_text_is(v, k->period_type, "cpu") && k->period > 0)
 		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
 			       NS_PER_S / (double)k->period);
+	else if (kind_text_is(v, k->type, "off_cpu"))
+		(void)snprintf(buf, size, "time off the CPUs");
 	else
 		(void)snprintf(buf, size, "%s, in %s",
 			       view_text(v->c, k->type, type, sizeof(type)),
