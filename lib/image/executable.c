@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/io.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "image/file.h"
 #include "image/vdso.h"
@@ -179,14 +177,14 @@ int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret)
 	return 0;
 }
 
-static struct op_file_stamp stamp_of(const struct stat *st)
+static struct op_file_stamp stamp_of(const struct op_opened *o)
 {
 	return (struct op_file_stamp){
-		.size = (uint64_t)st->st_size,
-		.mtime_ns =
-			st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
-		.ctime_ns =
-			st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec,
+		.inode = o->inode,
+		.size = o->size,
+		.mtime_ns = o->mtime_ns,
+		.ctime_ns = o->ctime_ns,
+		.served = o->served,
 	};
 }
 
@@ -201,7 +199,8 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 }
 
 /* Open the file. A descriptor or -errno. */
-static int open_file(struct op_executable *e, const struct op_executable_place *place,
+static int open_file(struct op_executables *x, const struct op_executable *e,
+		     const struct op_executable_place *place,
 		     struct op_file_stamp *ret_stamp)
 {
 	struct op_mapped_file file = {
@@ -212,16 +211,14 @@ static int open_file(struct op_executable *e, const struct op_executable_place *
 		.inode = e->inode,
 		.path = e->path,
 	};
-	_cleanup_close_ int fd = -1;
-	struct stat st;
+	struct op_opened opened;
+	int r;
 
-	fd = op_open_mapped(place->procfs_root, place->pid, &file);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	*ret_stamp = stamp_of(&st);
-	return OP_TAKE_FD(fd);
+	r = op_open_mapped(x->target, place->pid, &file, &opened);
+	if (r < 0)
+		return r;
+	*ret_stamp = stamp_of(&opened);
+	return opened.fd;
 }
 
 static void note_failure(struct op_executables *x, struct op_executable *e, int error)
@@ -247,10 +244,10 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 /* Its content, for the first time or anew: another file has its number by now. Takes
  * @elf on success. */
 static int take_content(struct op_executables *x, struct op_executable *e,
-			struct op_elf *elf)
+			struct op_elf *elf, const struct op_file_stamp *stamp)
 {
 	struct op_image *image;
-	int r = op_image_new(&x->images, elf, e->path, &image);
+	int r = op_image_new(&x->images, elf, e->path, stamp, &image);
 
 	if (r < 0)
 		return r;
@@ -270,14 +267,14 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (e->image && !is_unchanged(e, stamp) && !e->check)
 		return -ESTALE; /* written to while it is mapped */
 	if (e->image && is_unchanged(e, stamp)) {
-		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd));
+		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
 		return 0;
 	}
 	r = op_elf_open(fd, &elf);
 	if (r < 0)
 		return r;
 	fd = -1;
-	r = take_content(x, e, elf);
+	r = take_content(x, e, elf, stamp);
 	if (r == 0)
 		elf = NULL;
 	return r;
@@ -285,11 +282,12 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 
 static int open_vdso(struct op_executables *x, struct op_executable *e)
 {
+	static const struct op_file_stamp no_file;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	int r = op_vdso_open(&elf);
 
 	if (r == 0)
-		r = take_content(x, e, elf);
+		r = take_content(x, e, elf, &no_file);
 	if (r == 0)
 		elf = NULL;
 	return r;
@@ -304,7 +302,7 @@ static int open_anew(struct op_executables *x, struct op_executable *e,
 
 	if (e->vdso)
 		return open_vdso(x, e);
-	fd = open_file(e, place, &stamp);
+	fd = open_file(x, e, place, &stamp);
 	if (fd < 0)
 		return fd;
 	r = take_file(x, e, fd, &stamp);

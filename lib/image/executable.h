@@ -15,17 +15,12 @@
 
 #include "image/image.h"
 
+struct op_target;
+
 enum {
 	OP_EXECUTABLE_BUCKETS = 2048,
 	OP_EXECUTABLES_IDLE_MAX = 256, /* nobody maps them; more are forgotten */
 	OP_EXECUTABLES_MAX = 65536,    /* more are walked as memory without a file */
-};
-
-/* What tells a file from a later one of the same inode. */
-struct op_file_stamp {
-	uint64_t size;
-	int64_t mtime_ns;
-	int64_t ctime_ns;
 };
 
 enum op_executable_state {
@@ -55,6 +50,7 @@ TAILQ_HEAD(op_executable_list, op_executable);
 
 struct op_executables {
 	struct op_images images;
+	struct op_target *target; /* borrowed */
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];
 	struct op_executable_list idle; /* longest idle first */
@@ -68,7 +64,6 @@ struct op_executables {
 
 /* Where a mapping of the file can be found, to open it. */
 struct op_executable_place {
-	const char *procfs_root;
 	uint32_t pid; /* or a thread of it */
 	uint64_t start;
 	uint64_t end;

@@ -20,6 +20,9 @@ static bool is_deleted(const struct op_image *image)
 {
 	struct stat st;
 
+	/* A copy has no name, and takes nothing of a file system. */
+	if (image->copy)
+		return false;
 	return fstat(op_elf_fd(image->elf), &st) < 0 || st.st_nlink == 0;
 }
 
@@ -42,6 +45,8 @@ void op_image_close_file(struct op_images *x, struct op_image *image)
 	op_elf_suspend(image->elf);
 	TAILQ_REMOVE(&x->open, image, open);
 	x->open_len--;
+	x->copies -= image->copy;
+	image->copy = false;
 }
 
 void op_image_drop_file(struct op_images *x, struct op_image *image)
@@ -52,19 +57,36 @@ void op_image_drop_file(struct op_images *x, struct op_image *image)
 	image->elf = op_elf_free(image->elf);
 }
 
-/* Note that the file was opened, and keep to OP_IMAGES_OPEN_MAX. */
-static void add_open(struct op_images *x, struct op_image *image)
+static void limit_copies(struct op_images *x)
+{
+	struct op_image *image;
+	struct op_image *next;
+
+	for (image = TAILQ_FIRST(&x->open); image && x->copies > OP_IMAGES_COPIES_MAX;
+	     image = next) {
+		next = TAILQ_NEXT(image, open);
+		if (image->copy)
+			op_image_close_file(x, image);
+	}
+}
+
+/* Note that the file was opened, and keep to the limits: it is the last to be closed. */
+static void add_open(struct op_images *x, struct op_image *image, bool copy)
 {
 	if (!is_open(image))
 		return; /* in memory: the vDSO */
 	TAILQ_INSERT_TAIL(&x->open, image, open);
 	x->open_len++;
+	image->copy = copy;
+	x->copies += copy;
 	x->deleted_open = x->deleted_open || is_deleted(image);
 	while (x->open_len > OP_IMAGES_OPEN_MAX)
 		op_image_close_file(x, TAILQ_FIRST(&x->open));
+	limit_copies(x);
 }
 
-void op_image_take_file(struct op_images *x, struct op_image *image, struct op_elf *elf)
+void op_image_take_file(struct op_images *x, struct op_image *image, struct op_elf *elf,
+			bool copy)
 {
 	if (op_image_has_file(image)) {
 		(void)op_elf_free(elf);
@@ -77,17 +99,17 @@ void op_image_take_file(struct op_images *x, struct op_image *image, struct op_e
 	} else {
 		image->elf = elf;
 	}
-	add_open(x, image);
+	add_open(x, image, copy);
 }
 
-void op_image_take_fd(struct op_images *x, struct op_image *image, int fd)
+void op_image_take_fd(struct op_images *x, struct op_image *image, int fd, bool copy)
 {
 	if (!image->elf || !op_elf_is_suspended(image->elf)) {
 		(void)close(fd);
 		return;
 	}
 	op_elf_resume(image->elf, fd);
-	add_open(x, image);
+	add_open(x, image, copy);
 }
 
 void op_image_opener_ends(struct op_images *x, struct op_image *image, const void *opener)

@@ -4,7 +4,8 @@
  * the space of a deleted file taken, so one is open only
  *   - while an executable that opened it is mapped by a process,
  *   - if it is deleted: until the work on it is done (op_images_check_files()),
- *   - and for OP_IMAGES_OPEN_MAX images at one time.
+ *   - and for OP_IMAGES_OPEN_MAX images at one time, of which OP_IMAGES_COPIES_MAX are
+ *     copies in memory of files that are served.
  * A file that is closed leaves its image suspended: headers, table and names stay, and a
  * read opens it again through a process that maps it.
  */
@@ -17,15 +18,17 @@
 #include "image/image.h"
 
 enum {
-	OP_IMAGES_OPEN_MAX = 64, /* descriptors; more are closed, the oldest first */
+	OP_IMAGES_OPEN_MAX = 64,  /* descriptors; more are closed, the oldest first */
+	OP_IMAGES_COPIES_MAX = 4, /* of these; OP_SERVED_FILE_MAX each at most */
 };
 
 /* Can the file be read? */
 bool op_image_has_file(const struct op_image *image);
-/* The image's file is @elf. Takes @elf. */
-void op_image_take_file(struct op_images *x, struct op_image *image, struct op_elf *elf);
-/* The image's file is @fd, the same as before it was closed. Takes @fd. */
-void op_image_take_fd(struct op_images *x, struct op_image *image, int fd);
+/* The image's file is @elf, or @copy is one in memory. Takes @elf. */
+void op_image_take_file(struct op_images *x, struct op_image *image, struct op_elf *elf,
+			bool copy);
+/* As above, of @fd, the same file as before it was closed. Takes @fd. */
+void op_image_take_fd(struct op_images *x, struct op_image *image, int fd, bool copy);
 /* Forget the names, which are read from the file. */
 void op_image_drop_symbols(struct op_images *x, struct op_image *image);
 /* Close the file, and a debug file of it. */

@@ -9,6 +9,11 @@
 #include "base/macros.h"
 #include "image/file.h"
 
+enum {
+	COMPARED_MAX = 2, /* images whose content a new file is compared with */
+	COMPARED_PIECE = 64 << 10,
+};
+
 /* A table that could not be made is not tried again at once. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
 
@@ -54,20 +59,88 @@ static void probe(struct op_images *x, struct op_image *image, const char *path)
 	}
 }
 
-/* An image of the same content, or NULL. */
-static struct op_image *find(const struct op_images *x, uint64_t key,
-			     const struct op_build_ids *ids)
+/* Is it one file, reached over two mounts? Nobody but the kernel sets a change time. */
+static bool same_stamp(const struct op_file_stamp *a, const struct op_file_stamp *b)
 {
-	struct op_image *image;
+	return a->inode && !a->served && !b->served && a->inode == b->inode &&
+	       a->size == b->size && a->mtime_ns == b->mtime_ns &&
+	       a->ctime_ns == b->ctime_ns;
+}
+
+/* Compared byte by byte: whatever hash is taken of it, its maker may know. */
+static bool same_content(struct op_elf *a, struct op_elf *b)
+{
+	uint64_t size = op_elf_size(a);
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint64_t off;
+
+	if (op_elf_size(b) != size || size > OP_IMAGE_COMPARE_MAX)
+		return false;
+	bytes = malloc((size_t)2 * COMPARED_PIECE);
+	for (off = 0; bytes && off < size; off += COMPARED_PIECE) {
+		size_t n = (size_t)OP_MIN(size - off, (uint64_t)COMPARED_PIECE);
+
+		if (op_elf_read(a, off, bytes, n) < 0 ||
+		    op_elf_read(b, off, bytes + COMPARED_PIECE, n) < 0 ||
+		    memcmp(bytes, bytes + COMPARED_PIECE, n) != 0)
+			return false;
+	}
+	return bytes;
+}
+
+static struct op_image *first_of(const struct op_images *x, uint64_t key)
+{
 	uint64_t value;
 
-	if (!op_map64_get(&x->by_key, key, &value))
-		return NULL;
-	image = (struct op_image *)(uintptr_t)value;
-	if (strcmp(image->ids.gnu, ids->gnu) != 0 ||
-	    strcmp(image->ids.htlhash, ids->htlhash) != 0)
-		return NULL;
-	return image;
+	return op_map64_get(&x->by_key, key, &value) ? (struct op_image *)(uintptr_t)value
+						     : NULL;
+}
+
+/* An image of the same content, or NULL. */
+static struct op_image *find(const struct op_images *x, uint64_t key,
+			     const struct op_build_ids *ids, struct op_elf *elf,
+			     const struct op_file_stamp *stamp)
+{
+	struct op_image *image;
+	int compared = 0;
+
+	for (image = first_of(x, key); image; image = image->same_key) {
+		if (strcmp(image->ids.gnu, ids->gnu) != 0 ||
+		    strcmp(image->ids.htlhash, ids->htlhash) != 0)
+			continue;
+		if (same_stamp(&image->stamp, stamp))
+			return image;
+		/* Forged ones may be many. */
+		if (op_image_has_file(image) && compared++ < COMPARED_MAX &&
+		    same_content(image->elf, elf))
+			return image;
+	}
+	return NULL;
+}
+
+/* Put it first of its key. */
+static int link_image(struct op_images *x, struct op_image *image)
+{
+	image->same_key = first_of(x, image->key);
+	return op_map64_put(&x->by_key, image->key, (uintptr_t)image);
+}
+
+static void unlink_image(struct op_images *x, struct op_image *image)
+{
+	struct op_image *first = first_of(x, image->key);
+	struct op_image *i;
+
+	if (first == image) {
+		if (image->same_key)
+			(void)op_map64_put(&x->by_key, image->key,
+					   (uintptr_t)image->same_key);
+		else
+			(void)op_map64_remove(&x->by_key, image->key);
+		return;
+	}
+	for (i = first; i; i = i->same_key)
+		if (i->same_key == image)
+			i->same_key = image->same_key;
 }
 
 static void image_free(struct op_images *x, struct op_image *image)
@@ -83,7 +156,7 @@ static void image_free(struct op_images *x, struct op_image *image)
 }
 
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
-		 struct op_image **ret)
+		 const struct op_file_stamp *stamp, struct op_image **ret)
 {
 	const char *slash = strrchr(path, '/');
 	struct op_build_ids ids = { 0 };
@@ -95,10 +168,10 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	if (r < 0)
 		return r;
 	key = ids_key(&ids);
-	image = find(x, key, &ids);
+	image = find(x, key, &ids, elf, stamp);
 	if (image) {
 		image->refs++;
-		op_image_take_file(x, image, elf);
+		op_image_take_file(x, image, elf, stamp->served);
 		*ret = image;
 		return 0;
 	}
@@ -108,15 +181,16 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	image->refs = 1;
 	image->key = key;
 	image->ids = ids;
+	image->stamp = *stamp;
 	image->used_window = x->window;
 	image->file = strdup(slash && slash[1] ? slash + 1 : path);
-	if (!image->file || op_map64_put(&x->by_key, key, (uintptr_t)image) < 0) {
+	if (!image->file || link_image(x, image) < 0) {
 		image_free(x, image);
 		return -ENOMEM;
 	}
 	take_segments(image, elf);
 	TAILQ_INSERT_TAIL(&x->lru, image, lru);
-	op_image_take_file(x, image, elf);
+	op_image_take_file(x, image, elf, stamp->served);
 	probe(x, image, path);
 	*ret = image;
 	return 0;
@@ -124,12 +198,9 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 
 void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 {
-	uint64_t value;
-
 	if (!image || --image->refs)
 		return;
-	if (op_map64_get(&x->by_key, image->key, &value) && value == (uintptr_t)image)
-		(void)op_map64_remove(&x->by_key, image->key);
+	unlink_image(x, image);
 	TAILQ_REMOVE(&x->lru, image, lru);
 	image->table = op_table_free(image->table, x->arena, now_ns);
 	image_free(x, image);

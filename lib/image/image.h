@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The content of an executable file: its unwind table, its names, the runtime it is. Files
- * of equal content (build ids and htlhash) share one image. All of it is made when first
+ * of equal content share one image, such as copies of one library in many containers: build
+ * ids and htlhash find the candidate, which anybody can forge; inode and times of the kernel
+ * (one file below several overlays) or all of the content decide. All of it is made when first
  * needed and can be given up again: the table when the arena is full, names past their
  * limit, least recently used first; the descriptor by the rules of image/file.h.
  */
@@ -23,6 +25,21 @@
 #include "unwind/rules.h"
 #include "unwind/table.h"
 
+enum {
+	/* Files are compared by content up to this size, some 10 ms. A larger one has an image
+	 * of its own. */
+	OP_IMAGE_COMPARE_MAX = 32 << 20,
+};
+
+/* What tells a file from another one: kept by the kernel, but by who serves it. */
+struct op_file_stamp {
+	uint64_t inode;
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns; /* set by the kernel's clock alone */
+	bool served;	  /* by a program, which may tell anything */
+};
+
 /* An executable PT_LOAD. */
 struct op_image_segment {
 	uint64_t vaddr;
@@ -36,12 +53,15 @@ struct op_image {
 	TAILQ_ENTRY(op_image) open; /* of those with a descriptor, oldest first */
 	uint32_t refs;
 	uint64_t key;
+	struct op_image *same_key; /* the next one */
 	struct op_build_ids ids;
-	char *file; /* base name */
+	struct op_file_stamp stamp; /* of the file it was made of */
+	char *file;		    /* base name */
 	struct op_image_segment segments[OP_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
 	struct op_elf *elf; /* suspended while its file is closed (image/file.h) */
 	const void *opener; /* the executable whose file is open */
+	bool copy;	    /* what is open is a copy in memory of a served file */
 	struct op_table *table;
 	uint64_t table_retry_ns; /* it failed: not before */
 	struct op_symbols *symbols;
@@ -65,10 +85,11 @@ struct op_images {
 	uint64_t runtimes_off;
 	const struct op_layouts *layouts; /* the user's; NULL: none. Borrowed */
 	uint64_t symbol_budget_bytes;
-	struct op_map64 by_key; /* to struct op_image * */
+	struct op_map64 by_key; /* to the first struct op_image * */
 	struct op_image_list lru;
 	struct op_image_list open;
 	size_t open_len;
+	size_t copies;		   /* of these, of served files */
 	uint64_t files_checked_ns; /* op_images_check_files() */
 	bool deleted_open; /* an open file was deleted already when it was opened */
 	uint64_t symbol_bytes;
@@ -78,7 +99,7 @@ struct op_images {
 
 /* Takes @elf on success. The image of the same content where there is one. */
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
-		 struct op_image **ret);
+		 const struct op_file_stamp *stamp, struct op_image **ret);
 void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns);
 
 /* Frames of it were met: not the next to be given up. */

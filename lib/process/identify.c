@@ -117,7 +117,7 @@ static void read_attributes(struct op_processes *p, struct op_program *program)
 
 	if (!attributes)
 		return;
-	len = op_environ_read(p->procfs_root, program->proc_pid, &environ);
+	len = op_environ_read(p->target, program->proc_pid, &environ);
 	for (i = 0; len > 0 && i < p->config.environment_len; i++)
 		op_environ_variable(environ, (size_t)len, p->config.environment[i],
 				    attributes);
@@ -135,8 +135,7 @@ static void read_attributes(struct op_processes *p, struct op_program *program)
 
 static void find_context(struct op_processes *p, struct op_program *program)
 {
-	if (op_context_find(p->procfs_root, program->proc_pid, &program->context_addr) <
-	    0)
+	if (op_context_find(p->target, program->proc_pid, &program->context_addr) < 0)
 		program->context_addr = 0;
 }
 
@@ -146,8 +145,7 @@ static void read_command_line(struct op_processes *p, struct op_program *program
 
 	free(program->command_line);
 	program->command_line = NULL;
-	len = op_command_line_read(p->procfs_root, program->proc_pid,
-				   &program->command_line);
+	len = op_command_line_read(p->target, program->proc_pid, &program->command_line);
 	program->command_line_len = len > 0 ? (size_t)len : 0;
 }
 

@@ -99,6 +99,10 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	init_executables(p);
 	if (r < 0)
 		return r;
+	r = op_target_new(p->procfs_root, &p->target);
+	if (r < 0)
+		return r;
+	p->executables.target = p->target;
 	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
 	check_namespaces(p);
 	p->now_ns = op_clock_monotonic_ns();
@@ -114,6 +118,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	op_sweep_deinit(&p->sweep);
 	op_executables_deinit(&p->executables);
 	op_memberships_deinit(&p->memberships);
+	(void)op_target_free(p->target);
 	free(p->procfs_root);
 	free(p->sysfs_root);
 	free(p->service_name);
@@ -207,6 +212,7 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	proc->forked = true;
 	from = op_table_find_alive(p, parent); /* room may have been made by it */
 	proc->program->born_ns = time_ns;
+	proc->program->memory.born_ns = time_ns;
 	proc->program->parent = parent;
 	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
 	if (!from) {
@@ -240,11 +246,12 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	proc->kernel = false;
 	if (op_layout_new(&layout) < 0)
 		return;
-	if (op_program_new(pid, time_ns, &program) < 0) {
+	if (op_program_new(p, pid, time_ns, &program) < 0) {
 		op_layout_put(layout, &p->executables, p->now_ns);
 		return;
 	}
 	program->born_ns = proc->program->born_ns;
+	program->memory.born_ns = program->born_ns;
 	program->parent = proc->program->parent;
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/io.h"
 #include "process/identify.h"
 #include "process/state.h"
 #include "resource/attributes.h"
@@ -20,7 +18,8 @@ enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
 };
 
-int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret)
+int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
+		   struct op_program **ret)
 {
 	struct op_program *program = calloc(1, sizeof(*program));
 
@@ -30,8 +29,7 @@ int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret)
 	program->pid = pid;
 	program->proc_pid = pid;
 	program->since_ns = since_ns;
-	program->perfmap_dir = -1;
-	op_remote_init(&program->memory, (int)pid);
+	op_remote_init(&program->memory, p->target, (int)pid);
 	*ret = program;
 	return 0;
 }
@@ -51,7 +49,6 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	if (program->perfmap)
 		p->perfmaps--;
 	(void)op_perfmap_free(program->perfmap);
-	op_closep(&program->perfmap_dir);
 	op_map64_clear(&program->places);
 	free(program->first_file);
 	free(program->exe_path);
@@ -194,37 +191,30 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	return 0;
 }
 
-/*
- * The file is opened again by its path when another takes its place, so its directory is
- * held: a link in the process's own root cannot lead out of it.
- */
-static void open_perfmap(struct op_processes *p, struct op_program *program)
+/* The process's own perf map: named by the pid that the process itself sees. */
+static int open_perfmap(void *ctx)
 {
+	const struct op_program *program = ctx;
+	struct op_target *t = program->memory.target;
+	struct op_opened opened;
 	char path[64];
+	int r;
 
-	program->perfmap_tried = true;
-	if (program->until_ns || p->perfmaps >= PERFMAPS_MAX)
-		return;
-	program->perfmap_dir =
-		op_open_dir_in_root(p->procfs_root, program->proc_pid, "/tmp");
-	if (program->perfmap_dir < 0) {
-		program->perfmap_dir = -1;
-		return;
-	}
-	/* Named by the pid that the process itself sees. */
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/perf-%u.map",
-		       program->perfmap_dir,
-		       op_namespace_pid_read(p->procfs_root, program->proc_pid));
-	if (op_perfmap_new(path, &program->perfmap) < 0)
-		op_closep(&program->perfmap_dir);
-	else
-		p->perfmaps++;
+	if (program->until_ns)
+		return -ESRCH;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map",
+		       op_namespace_pid_read(t->procfs_root, program->proc_pid));
+	r = op_open_own(t, program->proc_pid, path, &opened);
+	return r < 0 ? r : opened.fd;
 }
 
 const char *op_program_jit_name(struct op_processes *p, struct op_program *program,
 				uint64_t addr)
 {
-	if (!program->perfmap_tried)
-		open_perfmap(p, program);
+	if (!program->perfmap_tried && p->perfmaps < PERFMAPS_MAX) {
+		program->perfmap_tried = true;
+		if (op_perfmap_new(open_perfmap, program, &program->perfmap) == 0)
+			p->perfmaps++;
+	}
 	return program->perfmap ? op_perfmap_find(program->perfmap, addr) : NULL;
 }

@@ -49,7 +49,6 @@ struct op_program {
 	uint32_t namespace_pid;	 /* 0: not known */
 	uint32_t parent;	 /* pid of who forked it, 0: not known */
 	struct op_perfmap *perfmap;
-	int perfmap_dir;	/* where it is, O_PATH */
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */
 	bool perfmap_tried;
 	bool identified;
@@ -59,7 +58,8 @@ struct op_program {
 	char comm[OP_COMM_BYTES]; /* of a kernel thread: its name */
 };
 
-int op_program_new(uint32_t pid, uint64_t since_ns, struct op_program **ret);
+int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
+		   struct op_program **ret);
 struct op_program *op_program_ref(struct op_program *program);
 void op_program_put(struct op_processes *p, struct op_program *program);
 /* Of what it was forked or executed from: the cgroup, until it is looked at itself. */

@@ -16,8 +16,7 @@ static struct op_executable_place place_of(const struct op_processes *p,
 					   const struct op_program *program,
 					   const struct op_vma *v)
 {
-	return (struct op_executable_place){ .procfs_root = p->procfs_root,
-					     .pid = program->proc_pid,
+	return (struct op_executable_place){ .pid = program->proc_pid,
 					     .start = v->start,
 					     .end = v->end,
 					     .gone = program->until_ns != 0 };
@@ -44,7 +43,7 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 				       .inode = v->exe->inode,
 				       .path = v->exe->path };
 	const struct op_image_segment *s;
-	_cleanup_close_ int fd = -1;
+	struct op_opened opened;
 	size_t i;
 	int r;
 
@@ -55,13 +54,14 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	if (i == SIZE_MAX)
 		return -ENOEXEC;
 	s = &v->exe->image->segments[i];
-	fd = op_open_mapped(p->procfs_root, program->proc_pid, &file);
-	if (fd < 0)
-		return fd;
-	r = op_elf_open(fd, ret);
+	r = op_open_mapped(p->target, program->proc_pid, &file, &opened);
 	if (r < 0)
 		return r;
-	fd = -1;
+	r = op_elf_open(opened.fd, ret);
+	if (r < 0) {
+		op_closep(&opened.fd);
+		return r;
+	}
 	*ret_bias = v->start + s->offset - v->offset - s->vaddr;
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "process/sweep.h"
 #include "profile/cache.h"
 #include "resource/membership.h"
+#include "target/target.h"
 
 struct op_proc;
 
@@ -73,6 +74,7 @@ struct op_processes {
 	struct op_processes_config config;
 	char *procfs_root;
 	char *sysfs_root;
+	struct op_target *target;
 	char *service_name;	/* NULL: the executable's */
 	struct op_map64 by_pid; /* to struct op_proc * */
 	struct op_proc_list dirty;

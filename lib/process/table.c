@@ -117,7 +117,7 @@ int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 	proc->born_ns = born_ns;
 	proc->same_pid = op_table_find(p, pid); /* as it is after room was made */
 	if (op_layout_new(&proc->layout) < 0 ||
-	    op_program_new(pid, born_ns, &proc->program) < 0 ||
+	    op_program_new(p, pid, born_ns, &proc->program) < 0 ||
 	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
 		proc_free(p, proc);
 		return -ENOMEM;
@@ -259,14 +259,18 @@ static bool layout_equal(const struct op_layout *a, const struct op_layout *b)
 int op_table_rescan(struct op_processes *p, struct op_proc *proc)
 {
 	struct rescan s = { .p = p };
+	uint32_t thread;
 	int r;
 
 	r = op_layout_new(&s.layout);
 	if (r < 0)
 		return r;
-	r = op_scan_maps(p->procfs_root, proc->pid, &proc->program->proc_pid, rescan_one,
-			 &s);
-	proc->program->memory.pid = (int)proc->program->proc_pid;
+	thread = proc->program->proc_pid;
+	r = op_scan_maps(p->target, proc->pid, &thread, rescan_one, &s);
+	if (thread != proc->program->proc_pid) {
+		proc->program->proc_pid = thread;
+		op_remote_follow(&proc->program->memory, (int)thread);
+	}
 	if (r >= 0) {
 		proc->kernel = r == 0;
 		proc->rescan = false;

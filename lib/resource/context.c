@@ -76,16 +76,11 @@ static int look_at(void *ctx, char *line, size_t len)
 	return ++f->lines >= LINES_MAX ? -ENOENT : 0;
 }
 
-int op_context_find(const char *procfs_root, uint32_t pid, uint64_t *ret)
+int op_context_find(struct op_target *t, uint32_t pid, uint64_t *ret)
 {
 	struct find find = { 0 };
-	char path[PATH_MAX];
-	int r;
+	int r = op_target_each_line(t, pid, look_at, &find);
 
-	if (snprintf(path, sizeof(path), "%s/%" PRIu32 "/maps", procfs_root, pid) >=
-	    (int)sizeof(path))
-		return -ENAMETOOLONG;
-	r = op_maps_each_line(path, look_at, &find);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
 	*ret = find.addr;

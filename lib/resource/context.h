@@ -18,6 +18,8 @@
 #include "base/memory.h"
 #include "resource/attributes.h"
 
+struct op_target;
+
 enum {
 	OP_CONTEXT_HEADER_BYTES = 32,
 	OP_CONTEXT_PAYLOAD_MAX = 65536,
@@ -34,7 +36,7 @@ struct op_context_header {
 bool op_context_of_line(const char *line, size_t len, uint64_t *ret);
 
 /* The context's address by /proc/PID/maps. 0, -ENOENT where there is none, or -errno. */
-int op_context_find(const char *procfs_root, uint32_t pid, uint64_t *ret);
+int op_context_find(struct op_target *t, uint32_t pid, uint64_t *ret);
 
 /* Read a header of OP_CONTEXT_HEADER_BYTES. 0, -EAGAIN while it is being changed, -EBADMSG. */
 int op_context_header_of(const void *bytes, struct op_context_header *ret);

@@ -8,11 +8,11 @@
 
 #include "base/hex.h"
 #include "profile/window.h"
-#include "resource/identity.h"
+#include "target/target.h"
 
-ssize_t op_environ_read(const char *procfs_root, uint32_t pid, char **ret)
+ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret)
 {
-	return op_proc_file_read(procfs_root, pid, "environ", OP_ENVIRON_MAX, ret);
+	return op_target_read_proc(t, pid, "environ", OP_ENVIRON_MAX, ret);
 }
 
 /* The value of variable @name, the first one as getenv(3) finds it; NULL where it is not

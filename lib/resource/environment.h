@@ -12,13 +12,15 @@
 
 #include "resource/attributes.h"
 
+struct op_target;
+
 enum {
 	OP_ENVIRON_MAX = 1 << 18, /* bytes of /proc/PID/environ that are looked at */
 	OP_VARIABLE_NAME_MAX = 128,
 };
 
 /* At most OP_ENVIRON_MAX bytes of it. Caller frees *@ret. Their number or -errno. */
-ssize_t op_environ_read(const char *procfs_root, uint32_t pid, char **ret);
+ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret);
 
 /*
  * Out of @len bytes of an environment ("KEY=value" each with its NUL): service.name by

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "target/target.h"
 
 enum {
 	READ_FIRST = 4096,
@@ -144,10 +145,9 @@ int op_stat_read(const char *procfs_root, uint32_t pid, struct op_stat *ret)
 	return op_stat_of(text, (size_t)len, ticks > 0 ? (uint64_t)ticks : 0, ret);
 }
 
-ssize_t op_command_line_read(const char *procfs_root, uint32_t pid, char **ret)
+ssize_t op_command_line_read(struct op_target *t, uint32_t pid, char **ret)
 {
-	ssize_t len =
-		op_proc_file_read(procfs_root, pid, "cmdline", OP_COMMAND_LINE_MAX, ret);
+	ssize_t len = op_target_read_proc(t, pid, "cmdline", OP_COMMAND_LINE_MAX, ret);
 
 	while (len > 0 && !(*ret)[len - 1])
 		len--;

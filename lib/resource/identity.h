@@ -12,7 +12,10 @@ enum {
 	OP_COMMAND_LINE_MAX = 4096, /* bytes of /proc/PID/cmdline that are kept */
 };
 
-/* At most @limit bytes of /proc/PID/@name, with a NUL. Caller frees *@ret. Returns their
+struct op_target;
+
+/* At most @limit bytes of /proc/PID/@name, with a NUL; of text that the kernel alone makes
+ * (target/target.h reads what the process can stall). Caller frees *@ret. Returns their
  * number or -errno. */
 ssize_t op_proc_file_read(const char *procfs_root, uint32_t pid, const char *name,
 			  size_t limit, char **ret);
@@ -37,7 +40,7 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 	       struct op_stat *ret);
 
 /* The command line, a NUL between arguments. Caller frees *@ret. Its length or -errno. */
-ssize_t op_command_line_read(const char *procfs_root, uint32_t pid, char **ret);
+ssize_t op_command_line_read(struct op_target *t, uint32_t pid, char **ret);
 
 /* The pid in its own PID namespace, or @pid where that is not known. */
 uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid);

@@ -22,14 +22,20 @@ enum {
 	PIECE_BYTES = 64 << 10,
 	/* 4 MiB of them; lines past it are counted and left out. */
 	ENTRIES_MAX = 1 << 18,
-	/* Read for one find, however fast the process writes; the rest at the next. */
-	READ_BYTES_MAX = 16 << 20,
+	/* Read at one look, however fast the process writes: a few ms. The rest at the next. */
+	READ_BYTES_MAX = 2 << 20,
 	NAME_BYTES_MAX = 1024,
 	/* Entries before an address that are looked at for one that reaches it. */
 	NESTING_MAX = 64,
 };
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
+
+/* Between two looks for another file in its place. */
+static const uint64_t OPEN_NS = UINT64_C(1000000000);
+/* A look for more of the file that took longer than this is followed by a pause of four times
+ * as long. */
+static const uint64_t QUICK_NS = UINT64_C(100000);
 
 struct entry {
 	uint64_t start;
@@ -38,28 +44,17 @@ struct entry {
 };
 
 struct op_perfmap {
-	char *path;
+	op_perfmap_open_fn open_file;
+	void *ctx;
 	int fd;
-	uint64_t read; /* the file up to here is in entries */
+	uint64_t look_ns;   /* for more of the file: not before */
+	uint64_t opened_ns; /* for another file in its place */
+	uint64_t read;	    /* the file up to here is in entries */
 	OP_VEC(struct entry) entries;
-	bool sorted;
+	size_t sorted;	  /* the first ones are, by address */
 	uint64_t refused; /* lines */
 	char name[NAME_BYTES_MAX];
 };
-
-static int open_file(const char *path)
-{
-	struct stat st;
-	int fd;
-
-	/* The process owns the file: no links, and nothing that would hold us. */
-	fd = op_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		(void)close(fd);
-		return -EINVAL;
-	}
-	return fd;
-}
 
 static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 {
@@ -106,7 +101,6 @@ static int take_line(struct op_perfmap *map, const char *p, const char *end, uin
 		return -ENOMEM;
 	*e = (struct entry){ start, (uint32_t)size,
 			     (uint32_t)(off + (uint64_t)(p - line)) };
-	map->sorted = false;
 	return 0;
 }
 
@@ -155,7 +149,7 @@ static void forget(struct op_perfmap *map)
 {
 	op_vec_clear(&map->entries);
 	map->read = 0;
-	map->sorted = true;
+	map->sorted = 0;
 }
 
 /* By address; at one address the last written is last. */
@@ -169,56 +163,105 @@ static int compare_entries(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Of several at one address only the last written holds. */
-static void sort(struct op_perfmap *map)
+/* Put the sorted tail @tail of @len among the @sorted entries before it, from the end. */
+static void merge(struct entry *e, size_t sorted, const struct entry *tail, size_t len)
 {
+	size_t to = sorted + len;
+
+	while (len) {
+		if (sorted && compare_entries(&e[sorted - 1], &tail[len - 1]) > 0)
+			e[--to] = e[--sorted];
+		else
+			e[--to] = tail[--len];
+	}
+}
+
+/* Sort what is new into the rest. Of several at one address only the last written holds. */
+static int sort(struct op_perfmap *map)
+{
+	_cleanup_free_ struct entry *tail = NULL;
 	struct entry *e = map->entries.data;
+	size_t more = map->entries.len - map->sorted;
 	size_t len = 0;
 	size_t i;
 
-	if (map->sorted)
-		return;
-	qsort(e, map->entries.len, sizeof(*e), compare_entries);
+	if (!more)
+		return 0;
+	tail = malloc(more * sizeof(*tail));
+	if (!tail)
+		return -ENOMEM;
+	memcpy(tail, e + map->sorted, more * sizeof(*tail));
+	qsort(tail, more, sizeof(*tail), compare_entries);
+	merge(e, map->sorted, tail, more);
 	for (i = 0; i < map->entries.len; i++) {
 		if (len && e[len - 1].start == e[i].start)
 			len--;
 		e[len++] = e[i];
 	}
-	map->entries.len = len;
-	map->sorted = true;
+	map->entries.len = map->sorted = len;
+	return 0;
+}
+
+/* Is there another file in its place? */
+static void reopen(struct op_perfmap *map, uint64_t now_ns)
+{
+	struct stat old;
+	struct stat st;
+	int fd;
+
+	if (now_ns < map->opened_ns + OPEN_NS)
+		return;
+	map->opened_ns = now_ns;
+	fd = map->open_file(map->ctx);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) < 0 || fstat(map->fd, &old) < 0 ||
+	    (st.st_ino == old.st_ino && st.st_dev == old.st_dev)) {
+		(void)close(fd);
+		return;
+	}
+	(void)close(map->fd);
+	map->fd = fd;
+	forget(map);
 }
 
 /* Take in what was written since; a file that was made anew is read anew. */
-static int refresh(struct op_perfmap *map)
+static int look(struct op_perfmap *map)
 {
-	struct stat now;
 	struct stat st;
 	int err;
-	int fd;
+	int e;
 
 	if (fstat(map->fd, &st) < 0)
 		return -errno;
-	if (stat(map->path, &now) == 0 &&
-	    (now.st_ino != st.st_ino || now.st_dev != st.st_dev)) {
-		fd = open_file(map->path);
-		if (fd >= 0) {
-			(void)close(map->fd);
-			map->fd = fd;
-			forget(map);
-			if (fstat(fd, &st) < 0)
-				return -errno;
-		}
-	}
 	if ((uint64_t)st.st_size < map->read)
 		forget(map);
 	if ((uint64_t)st.st_size == map->read)
 		return 0;
 	err = read_more(map, (uint64_t)st.st_size);
-	sort(map);
+	e = sort(map);
+	if (e < 0)
+		map->entries.len = map->sorted;
+	return err < 0 ? err : e;
+}
+
+static int refresh(struct op_perfmap *map)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+	uint64_t took;
+	int err;
+
+	if (now_ns < map->look_ns)
+		return 0;
+	reopen(map, now_ns);
+	err = look(map);
+	took = op_clock_monotonic_ns() - now_ns;
+	if (took > QUICK_NS)
+		map->look_ns = now_ns + 5 * took;
 	return err;
 }
 
-int op_perfmap_new(const char *path, struct op_perfmap **ret)
+int op_perfmap_new(op_perfmap_open_fn open_file, void *ctx, struct op_perfmap **ret)
 {
 	_cleanup_(op_perfmap_freep) struct op_perfmap *map = NULL;
 	int err;
@@ -226,13 +269,12 @@ int op_perfmap_new(const char *path, struct op_perfmap **ret)
 	map = calloc(1, sizeof(*map));
 	if (!map)
 		return -ENOMEM;
-	map->sorted = true;
-	map->fd = open_file(path);
+	map->open_file = open_file;
+	map->ctx = ctx;
+	map->opened_ns = op_clock_monotonic_ns();
+	map->fd = open_file(ctx);
 	if (map->fd < 0)
 		return map->fd;
-	map->path = strdup(path);
-	if (!map->path)
-		return -ENOMEM;
 	err = refresh(map);
 	if (err)
 		return err;
@@ -247,7 +289,6 @@ struct op_perfmap *op_perfmap_free(struct op_perfmap *map)
 	if (map->fd >= 0)
 		(void)close(map->fd);
 	op_vec_clear(&map->entries);
-	free(map->path);
 	free(map);
 	return NULL;
 }

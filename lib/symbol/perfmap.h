@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of JIT code from /tmp/perf-PID.map, read through the process's root. */
+/*
+ * Names of JIT code from /tmp/perf-PID.map. The caller opens the file, and decides whether it
+ * is the process's own.
+ */
 #ifndef OP_SYMBOL_PERFMAP_H
 #define OP_SYMBOL_PERFMAP_H
 
@@ -10,8 +13,15 @@
 
 struct op_perfmap;
 
-/* @path: the file. -ENOENT where there is none. It is read again when it has grown. */
-int op_perfmap_new(const char *path, struct op_perfmap **ret);
+/* Returns a descriptor of the file, which is the perf map's from then on, or -errno. */
+typedef int (*op_perfmap_open_fn)(void *ctx);
+
+/*
+ * Returns 0, or what @open_file returned. It is called again once a second while names are
+ * asked for: the file may be replaced. One that has grown is read on, for no more than a
+ * fifth of the time.
+ */
+int op_perfmap_new(op_perfmap_open_fn open_file, void *ctx, struct op_perfmap **ret);
 struct op_perfmap *op_perfmap_free(struct op_perfmap *map);
 OP_DEFINE_CLEANUP(struct op_perfmap *, op_perfmap_free)
 /* The name at a process address, or NULL. Valid until the next call. */

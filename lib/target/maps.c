@@ -144,6 +144,14 @@ int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx)
 	}
 }
 
+int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx)
+{
+	size_t left = len;
+
+	/* A last line without its end was cut by a limit. */
+	return take_lines(text, &left, fn, ctx);
+}
+
 struct executables {
 	op_maps_fn fn;
 	void *ctx;
@@ -158,6 +166,14 @@ static int take_executable(void *ctx, char *line, size_t len)
 	if (x->lines < INT_MAX)
 		x->lines++;
 	return op_maps_parse_line(line, len, &e) > 0 ? x->fn(x->ctx, &e) : 0;
+}
+
+int op_maps_executables_of(char *text, size_t len, op_maps_fn fn, void *ctx)
+{
+	struct executables x = { .fn = fn, .ctx = ctx };
+	int r = op_maps_lines_of(text, len, take_executable, &x);
+
+	return r ? r : x.lines;
 }
 
 int op_maps_read(const char *path, op_maps_fn fn, void *ctx)

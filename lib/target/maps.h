@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/maps: its executable mappings. */
+/*
+ * /proc/PID/maps: its executable mappings. Of our own process by path; of another one through
+ * struct op_target.
+ */
 #ifndef OP_TARGET_MAPS_H
 #define OP_TARGET_MAPS_H
 
@@ -9,6 +12,8 @@
 enum {
 	/* A line: addresses and numbers, then a path where each byte may be an escape of 4. */
 	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
+	/* Of the text that is read: 65,530 mappings, the kernel's limit, of 128 bytes each. */
+	OP_MAPS_BYTES_MAX = 8 << 20,
 };
 
 /* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
@@ -47,5 +52,15 @@ typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
 
 /* Every line of the file, in its order. Returns 0, -errno, or what @fn returned. */
 int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
+
+/* As the two above, of text that was read; it is changed. */
+int op_maps_executables_of(char *text, size_t len, op_maps_fn fn, void *ctx);
+int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx);
+
+struct op_target;
+
+/* As above, of process @pid; -ETIMEDOUT and -EAGAIN as op_target_begin(). */
+int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx);
+int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx);
 
 #endif

@@ -4,137 +4,298 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/io.h"
+#include "base/macros.h"
+#include "target/syscalls.h"
+#include "target/target.h"
 
 #ifndef BTRFS_SUPER_MAGIC
 #define BTRFS_SUPER_MAGIC 0x9123683E
 #endif
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
 
-/* Reopen what @path_fd (O_PATH) stands for, where it is a regular file. Nothing that can
- * block or has side effects is ever opened. */
-static int reopen_regular(int path_fd)
+enum {
+	COPY_BYTES = 1 << 20,
+	/* Overlays may number files by the layer's number and bits of their own above it. */
+	OVERLAY_INODE_BITS = 32,
+};
+
+struct request {
+	char mapping[OP_TARGET_PATH_MAX]; /* below map_files, or "" */
+	char process[OP_TARGET_PATH_MAX]; /* /proc/PID */
+	char root[OP_TARGET_PATH_MAX];	  /* of the process */
+	char path[OP_TARGET_PATH_MAX];
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	struct op_opened opened;
+};
+
+_Static_assert(sizeof(struct request) <= OP_TASK_DATA_BYTES, "a request fits");
+
+/* ---- in the task ---- */
+
+static OP_TASK_CODE long close_with(long fd, long error)
 {
-	char name[64];
+	(void)op_syscall(SYS_close, fd);
+	return error;
+}
+
+/* Reopen what @path_fd (O_PATH) stands for, where it is a regular file; closes it. Nothing
+ * that can block or has side effects is ever opened. */
+static OP_TASK_CODE long reopen_regular(long path_fd)
+{
+	static const char prefix[] = "/proc/self/fd/";
+	char name[32];
+	char digits[16];
+	size_t at = sizeof(prefix) - 1;
+	size_t n = 0;
 	struct stat st;
+	long fd = op_syscall(SYS_fstat, path_fd, &st);
+	long left;
 
-	if (fstat(path_fd, &st) < 0)
-		return -errno;
+	if (fd < 0)
+		return close_with(path_fd, fd);
 	if (!S_ISREG(st.st_mode))
-		return -ENOEXEC;
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
-	return op_open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		return close_with(path_fd, -ENOEXEC);
+	memcpy(name, prefix, at);
+	for (left = path_fd; left || !n; left /= 10)
+		digits[n++] = (char)('0' + left % 10);
+	while (n)
+		name[at++] = digits[--n];
+	name[at] = 0;
+	fd = op_syscall(SYS_openat, AT_FDCWD, name,
+			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	return close_with(path_fd, fd);
 }
 
-static int open_path_below(int root, const char *path, uint64_t flags)
+static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | flags,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	return (uint32_t)fs->f_type == type;
+}
+
+/* May each read of it wait for somebody? */
+static OP_TASK_CODE bool is_served(const struct statfs *fs)
+{
+	static const uint32_t types[] = {
+		0x65735546, /* FUSE */
+		0x6969,	    /* NFS */
+		0xff534d42, /* CIFS */
+		0xfe534d42, /* SMB 2 */
+		0x01021997, /* 9p */
+		0x00c36400, /* Ceph */
+		0x5346414f, /* AFS */
+		0x73757245, /* Coda */
 	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	size_t i;
 
-	return fd < 0 ? -errno : op_fd_move_up(fd);
-}
-
-static int open_below(int root, const char *path)
-{
-	_cleanup_close_ int fd = -1;
-
-	fd = open_path_below(root, path, 0);
-	return fd < 0 ? fd : reopen_regular(fd);
-}
-
-/* The root directory of a process. */
-static int open_root(const char *procfs_root, uint32_t pid)
-{
-	char name[PATH_MAX];
-
-	if (snprintf(name, sizeof(name), "%s/%u/root", procfs_root, pid) >=
-	    (int)sizeof(name))
-		return -ENAMETOOLONG;
-	return op_open(name, O_PATH | O_DIRECTORY);
-}
-
-int op_open_dir_in_root(const char *procfs_root, uint32_t pid, const char *path)
-{
-	_cleanup_close_ int root = -1;
-
-	root = open_root(procfs_root, pid);
-	return root < 0 ? root : open_path_below(root, path, O_DIRECTORY);
+	for (i = 0; i < OP_ARRAY_SIZE(types); i++)
+		if (has_type(fs, types[i]))
+			return true;
+	return false;
 }
 
 /*
- * Is the file behind @fd the one that was mapped? btrfs and overlayfs show one device in
- * stat(2) and another in the mapping.
+ * Is it the file that was mapped? btrfs and overlayfs show one device in stat(2) and another
+ * in the mapping.
  */
-static bool is_same(int fd, const struct op_mapped_file *f)
+static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
+				 const struct statfs *fs)
 {
-	struct stat st;
-	struct statfs fs;
+	uint64_t mask = (UINT64_C(1) << OVERLAY_INODE_BITS) - 1;
 
-	if (fstat(fd, &st) < 0 || st.st_ino != f->inode)
+	if (has_type(fs, OVERLAYFS_SUPER_MAGIC))
+		return (st->st_ino & mask) == (q->inode & mask);
+	if (st->st_ino != q->inode)
 		return false;
-	if (major(st.st_dev) == f->dev_major && minor(st.st_dev) == f->dev_minor)
-		return true;
-	return fstatfs(fd, &fs) == 0 &&
-	       (fs.f_type == (__typeof__(fs.f_type))BTRFS_SUPER_MAGIC ||
-		fs.f_type == (__typeof__(fs.f_type))OVERLAYFS_SUPER_MAGIC);
+	return has_type(fs, BTRFS_SUPER_MAGIC) ||
+	       (gnu_dev_major(st->st_dev) == q->dev_major &&
+		gnu_dev_minor(st->st_dev) == q->dev_minor);
 }
 
-/* The file at @path below @root_fd, if it is @f. Takes @root_fd, which may be -errno. */
-static int open_same(int root_fd, const char *path, const struct op_mapped_file *f)
+/* A copy in memory of @fd, which is closed. */
+static OP_TASK_CODE long copy_file(long fd, uint64_t size)
 {
-	_cleanup_close_ int root = root_fd;
-	_cleanup_close_ int fd = -1;
+	long copy;
+	long n = 1;
+	uint64_t done = 0;
 
-	if (root < 0)
-		return root_fd;
-	fd = open_below(root, path);
-	if (fd >= 0 && !is_same(fd, f))
-		return -ESTALE;
-	return OP_TAKE_FD(fd);
+	if (size > OP_SERVED_FILE_MAX)
+		return close_with(fd, -EFBIG);
+	copy = op_syscall(SYS_memfd_create, "otelprof-copy", MFD_CLOEXEC);
+	if (copy < 0)
+		return close_with(fd, copy);
+	/* sendfile(2) moves the pages without a buffer of ours. */
+	while (done < size && n > 0) {
+		n = op_syscall(SYS_sendfile, copy, fd, NULL,
+			       OP_MIN(size - done, (uint64_t)COPY_BYTES));
+		if (n > 0)
+			done += (uint64_t)n;
+	}
+	if (n < 0)
+		return close_with(fd, close_with(copy, n));
+	return close_with(fd, copy);
 }
 
-static int open_by_mapping(const char *procfs_root, uint32_t pid,
-			   const struct op_mapped_file *f)
+/* Look at the open file @fd, and note what it is. */
+static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
 {
-	_cleanup_close_ int fd = -1;
-	char name[PATH_MAX];
+	struct op_opened *o = &q->opened;
+	struct statfs fs;
+	struct stat st;
+	long r;
 
-	if (snprintf(name, sizeof(name), "%s/%u/map_files/%" PRIx64 "-%" PRIx64,
-		     procfs_root, pid, f->start, f->end) >= (int)sizeof(name))
-		return -ENAMETOOLONG;
-	fd = op_open(name, O_PATH);
 	if (fd < 0)
 		return fd;
-	return reopen_regular(fd);
+	r = op_syscall(SYS_fstat, fd, &st);
+	if (r == 0)
+		r = op_syscall(SYS_fstatfs, fd, &fs);
+	if (r < 0)
+		return close_with(fd, r);
+	if (!S_ISREG(st.st_mode))
+		return close_with(fd, -ENOEXEC);
+	if (mapped && !is_same(q, &st, &fs))
+		return close_with(fd, -ESTALE);
+	o->uid = st.st_uid;
+	o->dev = st.st_dev;
+	o->inode = st.st_ino;
+	o->size = (uint64_t)st.st_size;
+	o->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	o->ctime_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
+	o->served = is_served(&fs);
+	return o->served && mapped ? copy_file(fd, o->size) : fd;
 }
 
-int op_open_mapped(const char *procfs_root, uint32_t pid, const struct op_mapped_file *f)
+static OP_TASK_CODE long open_below(const char *root, const char *path, uint64_t flags)
 {
-	_cleanup_close_ int fd = -1;
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long dir;
 
-	fd = open_by_mapping(procfs_root, pid, f);
-	if (fd >= 0 || fd == -ENOEXEC)
-		return OP_TAKE_FD(fd);
-	if (f->path[0] != '/')
-		return -ENOENT;
-	/* A file that was removed may have a successor there: another inode. */
-	fd = open_same(open_root(procfs_root, pid), f->path, f);
+	dir = op_syscall(SYS_openat, AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (dir < 0)
+		return dir;
+	return close_with(dir, op_syscall(__NR_openat2, dir, path, &how, sizeof(how)));
+}
+
+static OP_TASK_CODE long open_path(struct request *q, const char *root)
+{
+	long fd = open_below(root, q->path, O_PATH);
+
+	return fd < 0 ? fd : take_file(q, reopen_regular(fd), true);
+}
+
+static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd;
+
+	fd = op_syscall(SYS_openat, AT_FDCWD, q->mapping, O_PATH | O_CLOEXEC, 0);
 	if (fd >= 0)
-		return OP_TAKE_FD(fd);
-	return open_same(op_open("/", O_PATH | O_DIRECTORY), f->path, f);
+		fd = take_file(q, reopen_regular(fd), true);
+	if (fd < 0 && fd != -ENOEXEC && fd != -EFBIG && q->path[0] == '/') {
+		/* A file that was removed may have a successor there: another inode. */
+		fd = open_path(q, q->root);
+		if (fd < 0)
+			fd = open_path(q, "/");
+	}
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
+static OP_TASK_CODE int open_own(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	struct stat st;
+	long r;
+	long fd;
+
+	fd = open_below(q->root, q->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = take_file(q, fd, false);
+	if (fd < 0)
+		return (int)fd;
+	r = op_syscall(SYS_newfstatat, AT_FDCWD, q->process, &st, 0);
+	if (r == 0 && q->opened.uid && q->opened.uid != st.st_uid)
+		r = -EPERM;
+	if (r == 0 && q->opened.served)
+		r = -EREMOTE;
+	if (r < 0)
+		return (int)close_with(fd, r);
+	*ret_fd = (int)fd;
+	return 0;
+}
+
+/* ---- here ---- */
+
+static int begin(struct op_target *t, uint32_t pid, const char *path, void **data)
+{
+	struct request *q;
+	int r = op_target_begin(t, pid, data);
+
+	if (r < 0)
+		return r;
+	q = *data;
+	if (snprintf(q->process, sizeof(q->process), "%s/%u", t->procfs_root, pid) >=
+		    (int)sizeof(q->process) ||
+	    snprintf(q->root, sizeof(q->root), "%s/%u/root", t->procfs_root, pid) >=
+		    (int)sizeof(q->root) ||
+	    snprintf(q->path, sizeof(q->path), "%s", path) >= (int)sizeof(q->path))
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+static int finish(struct op_target *t, uint32_t pid, op_task_fn fn,
+		  const struct request *q, struct op_opened *ret)
+{
+	int fd;
+	int r = op_target_run(t, pid, fn, &fd);
+
+	if (r < 0)
+		return r;
+	if (fd < 0)
+		return -EBADF;
+	*ret = q->opened;
+	ret->fd = fd;
+	return 0;
+}
+
+int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_file *f,
+		   struct op_opened *ret)
+{
+	struct request *q;
+	void *data;
+	int r = begin(t, pid, f->path, &data);
+
+	if (r < 0)
+		return r;
+	q = data;
+	if (snprintf(q->mapping, sizeof(q->mapping),
+		     "%s/%u/map_files/%" PRIx64 "-%" PRIx64, t->procfs_root, pid,
+		     f->start, f->end) >= (int)sizeof(q->mapping))
+		return -ENAMETOOLONG;
+	q->dev_major = f->dev_major;
+	q->dev_minor = f->dev_minor;
+	q->inode = f->inode;
+	return finish(t, pid, open_mapped, q, ret);
+}
+
+int op_open_own(struct op_target *t, uint32_t pid, const char *path,
+		struct op_opened *ret)
+{
+	void *data;
+	int r = begin(t, pid, path, &data);
+
+	return r < 0 ? r : finish(t, pid, open_own, data, ret);
 }

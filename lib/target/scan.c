@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "target/target.h"
 
 enum {
 	LEADER_THREADS_MAX = 64, /* threads tried where the leader is gone */
@@ -72,23 +73,13 @@ bool op_scan_readable(const char *procfs_root, uint32_t pid)
 }
 
 struct threads {
-	const char *procfs_root;
+	struct op_target *target;
 	uint32_t pid;
 	uint32_t *thread;
 	op_maps_fn fn;
 	void *ctx;
 	int tried;
 };
-
-static int read_maps(const char *procfs_root, uint32_t pid, op_maps_fn fn, void *ctx)
-{
-	char path[PATH_MAX];
-
-	if (snprintf(path, sizeof(path), "%s/%u/maps", procfs_root, pid) >=
-	    (int)sizeof(path))
-		return -ENAMETOOLONG;
-	return op_maps_read(path, fn, ctx);
-}
 
 /* A thread whose maps can be read, though it is not listed in /proc, stands for all. */
 static int try_thread(void *ctx, uint32_t tid)
@@ -100,28 +91,26 @@ static int try_thread(void *ctx, uint32_t tid)
 		return 0;
 	if (++t->tried > LEADER_THREADS_MAX)
 		return -ESRCH;
-	r = read_maps(t->procfs_root, tid, t->fn, t->ctx);
+	r = op_target_executables(t->target, tid, t->fn, t->ctx);
 	if (r <= 0)
 		return 0;
 	*t->thread = tid;
 	return r;
 }
 
-int op_scan_maps(const char *procfs_root, uint32_t pid, uint32_t *thread, op_maps_fn fn,
+int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread, op_maps_fn fn,
 		 void *ctx)
 {
-	struct threads t = { .procfs_root = procfs_root,
-			     .pid = pid,
-			     .thread = thread,
-			     .fn = fn,
-			     .ctx = ctx };
+	struct threads t = {
+		.target = target, .pid = pid, .thread = thread, .fn = fn, .ctx = ctx
+	};
 	char path[PATH_MAX];
 	int r;
 
-	r = read_maps(procfs_root, *thread, fn, ctx);
+	r = op_target_executables(target, *thread, fn, ctx);
 	if (r)
 		return r;
-	(void)snprintf(path, sizeof(path), "%s/%u/task", procfs_root, pid);
+	(void)snprintf(path, sizeof(path), "%s/%u/task", target->procfs_root, pid);
 	r = each_number(path, try_thread, &t);
 	return r > 0 ? r : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text in the place of /proc/kallsyms, and of a perf map. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,11 @@ static void check_table(const struct op_kallsyms *k)
 	ZSTD_freeDCtx(context);
 }
 
+static int open_path(void *path)
+{
+	return op_open(path, O_RDONLY);
+}
+
 static void read_perfmap(const uint8_t *data, size_t size)
 {
 	struct op_perfmap *map = NULL;
@@ -51,7 +57,8 @@ static void read_perfmap(const uint8_t *data, size_t size)
 
 	if (fd < 0)
 		return;
-	if (op_write_full(fd, data, size) == 0 && op_perfmap_new(path, &map) == 0) {
+	if (op_write_full(fd, data, size) == 0 &&
+	    op_perfmap_new(open_path, path, &map) == 0) {
 		(void)op_perfmap_find(map, 0x1000);
 		(void)op_perfmap_find(map, UINT64_MAX);
 	}

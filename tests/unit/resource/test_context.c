@@ -8,6 +8,7 @@
 
 #include "base/macros.h"
 #include "profile/window.h"
+#include "target/target.h"
 #include "test.h"
 
 /* ---- a message ---- */
@@ -356,20 +357,22 @@ static void test_lines(void)
 /* A mapping of this process itself, by the memfd of the writers. */
 static void test_live_mapping(void)
 {
+	_cleanup_(op_target_freep) struct op_target *target = NULL;
 	uint64_t addr = 0;
 	void *p;
 	int fd;
 
-	CHECK_INT(op_context_find("/proc", (uint32_t)getpid(), &addr), -ENOENT);
+	CHECK_OK(op_target_new("/proc", &target));
+	CHECK_INT(op_context_find(target, (uint32_t)getpid(), &addr), -ENOENT);
 	fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
 	CHECK(fd >= 0 && ftruncate(fd, 4096) == 0);
 	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	CHECK(p != MAP_FAILED && close(fd) == 0);
-	CHECK_OK(op_context_find("/proc", (uint32_t)getpid(), &addr));
+	CHECK_OK(op_context_find(target, (uint32_t)getpid(), &addr));
 	CHECK(addr == (uintptr_t)p);
 	CHECK(munmap(p, 4096) == 0);
-	CHECK_INT(op_context_find("/proc", (uint32_t)getpid(), &addr), -ENOENT);
-	CHECK_INT(op_context_find("/proc", 0x7fffffff, &addr), -ENOENT);
+	CHECK_INT(op_context_find(target, (uint32_t)getpid(), &addr), -ENOENT);
+	CHECK_INT(op_context_find(target, 0x7fffffff, &addr), -ENOENT);
 }
 
 TEST_MAIN({ "attributes", test_attributes },

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "resource/environment.h"
+#include "target/target.h"
 #include "test.h"
 
 static void test_stat(void)
@@ -40,11 +41,13 @@ static void test_live_child(void)
 	_cleanup_free_ char *command = NULL;
 	_cleanup_free_ char *exe = NULL;
 	struct timespec boot;
+	_cleanup_(op_target_freep) struct op_target *target = NULL;
 	struct op_stat st;
 	uint64_t before;
 	int tries;
 	pid_t pid;
 
+	CHECK_OK(op_target_new("/proc", &target));
 	CHECK(clock_gettime(CLOCK_BOOTTIME, &boot) == 0);
 	before = (uint64_t)boot.tv_sec * 1000000000 + (uint64_t)boot.tv_nsec;
 	pid = fork();
@@ -56,7 +59,7 @@ static void test_live_child(void)
 	}
 	for (tries = 0; tries < 1000; tries++) {
 		_cleanup_free_ char *environ = NULL;
-		ssize_t len = op_environ_read("/proc", (uint32_t)pid, &environ);
+		ssize_t len = op_environ_read(target, (uint32_t)pid, &environ);
 
 		if (len == sizeof("A=b") + sizeof("OTEL_SERVICE_NAME=sleeper") &&
 		    memcmp(environ, "A=b", 4) == 0)
@@ -64,7 +67,7 @@ static void test_live_child(void)
 		(void)usleep(1000);
 	}
 	CHECK(tries < 1000);
-	CHECK_INT(op_command_line_read("/proc", (uint32_t)pid, &command), 11);
+	CHECK_INT(op_command_line_read(target, (uint32_t)pid, &command), 11);
 	CHECK(memcmp(command,
 		     "sleep\0"
 		     "30\0"
@@ -83,13 +86,15 @@ static void test_live_child(void)
 
 static void test_gone_process(void)
 {
+	_cleanup_(op_target_freep) struct op_target *target = NULL;
 	char *text = NULL;
 	struct op_stat st;
 
-	CHECK_INT(op_environ_read("/proc", 0x7fffffff, &text), -ENOENT);
+	CHECK_OK(op_target_new("/proc", &target));
+	CHECK_INT(op_environ_read(target, 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_exe_path_read("/proc", 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_stat_read("/proc", 0x7fffffff, &st), -ENOENT);
-	CHECK_INT(op_command_line_read("/proc", 0x7fffffff, &text), -ENOENT);
+	CHECK_INT(op_command_line_read(target, 0x7fffffff, &text), -ENOENT);
 	CHECK_INT(op_namespace_pid_read("/proc", 0x7fffffff), 0x7fffffff);
 	CHECK(!text);
 }

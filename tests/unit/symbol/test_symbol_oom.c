@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 
+#include "base/io.h"
 #include "elf/gopclntab.h"
 #include "fail_alloc.h"
 #include "go_builder.h"
@@ -123,12 +124,18 @@ static int use_kernel(void)
 	return err < 0 ? err : 0;
 }
 
+static int open_map(void *ctx)
+{
+	(void)ctx;
+	return op_open(tools_path("map"), O_RDONLY);
+}
+
 static int use_perfmap(void)
 {
 	_cleanup_(op_perfmap_freep) struct op_perfmap *map = NULL;
 	int err;
 
-	err = op_perfmap_new(tools_path("map"), &map);
+	err = op_perfmap_new(open_map, NULL, &map);
 	if (err)
 		return err;
 	CHECK_STR(op_perfmap_find(map, 0x1000), "first");

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text of /proc that can stall: environ and cmdline are pages of the process, and maps waits
+ * for its memory lock, which a fault that never ends may hold.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "target/maps.h"
+#include "target/syscalls.h"
+#include "target/target.h"
+
+enum {
+	PIECE_BYTES = 64 << 10,
+};
+
+/* A file that is read piece by piece: @fd is the task's, -1 before the first one. */
+struct piece {
+	char path[OP_TARGET_PATH_MAX];
+	int fd;
+	int keep; /* its number there, over what was left open; -1: any, in our own thread */
+	bool last; /* close it after this one */
+	size_t len;
+	char bytes[PIECE_BYTES];
+};
+
+_Static_assert(sizeof(struct piece) <= OP_TASK_DATA_BYTES, "a request fits");
+
+static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
+{
+	struct piece *p = data;
+	size_t done = 0;
+	long n = 1;
+
+	(void)ret_fd;
+	if (p->fd < 0) {
+		n = op_syscall(SYS_openat, AT_FDCWD, p->path,
+			       O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+		if (n < 0)
+			return (int)n;
+		p->fd = (int)n;
+		n = 1;
+		if (p->keep >= 0 && p->fd != p->keep) {
+			(void)op_syscall(SYS_dup3, p->fd, p->keep, O_CLOEXEC);
+			(void)op_syscall(SYS_close, p->fd);
+			p->fd = p->keep;
+		}
+	}
+	while (done < p->len && n > 0) {
+		n = op_syscall(SYS_read, p->fd, p->bytes + done, p->len - done);
+		if (n == -EINTR) {
+			n = 1;
+			continue;
+		}
+		if (n > 0)
+			done += (size_t)n;
+	}
+	if (n <= 0 || p->last) {
+		(void)op_syscall(SYS_close, p->fd);
+		p->fd = -1;
+	}
+	p->len = done;
+	return n < 0 ? (int)n : 0;
+}
+
+/* The next piece of at most @len bytes; *@fd and *@task are where the last one left off. */
+static int next_piece(struct op_target *t, uint32_t pid, const char *name, size_t len,
+		      bool last, int *fd, uint64_t *killed, struct piece **ret)
+{
+	struct piece *p;
+	void *data;
+	int r = op_target_begin(t, pid, &data);
+
+	if (r < 0)
+		return r;
+	/* The task that had it open is gone. */
+	if (*fd >= 0 && *killed != t->tasks.killed)
+		return -EAGAIN;
+	*killed = t->tasks.killed;
+	p = data;
+	if (snprintf(p->path, sizeof(p->path), "%s/%u/%s", t->procfs_root, pid, name) >=
+	    (int)sizeof(p->path))
+		return -ENAMETOOLONG;
+	p->fd = *fd;
+	p->keep = t->tasks.direct ? -1 : 0;
+	p->last = last;
+	p->len = OP_MIN(len, (size_t)PIECE_BYTES);
+	r = op_target_run(t, pid, read_piece, NULL);
+	if (r < 0)
+		return r;
+	*fd = p->fd;
+	*ret = p;
+	return 0;
+}
+
+ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
+			    size_t limit, char **ret)
+{
+	_cleanup_free_ char *buf = NULL;
+	uint64_t killed = 0;
+	size_t len = 0;
+	int fd = -1;
+
+	do {
+		size_t want = OP_MIN(limit - len, (size_t)PIECE_BYTES);
+		struct piece *p;
+		char *grown;
+		int r;
+
+		r = next_piece(t, pid, name, want, want == limit - len, &fd, &killed, &p);
+		if (r < 0)
+			return r;
+		grown = realloc(buf, len + p->len + 1);
+		if (!grown)
+			return -ENOMEM;
+		buf = grown;
+		memcpy(buf + len, p->bytes, p->len);
+		len += p->len;
+	} while (fd >= 0 && len < limit);
+	buf[len] = 0;
+	*ret = OP_TAKE_PTR(buf);
+	return (ssize_t)len;
+}
+
+int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx)
+{
+	_cleanup_free_ char *text = NULL;
+	ssize_t len = op_target_read_proc(t, pid, "maps", OP_MAPS_BYTES_MAX, &text);
+
+	return len < 0 ? (int)len : op_maps_lines_of(text, (size_t)len, fn, ctx);
+}
+
+int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx)
+{
+	_cleanup_free_ char *text = NULL;
+	ssize_t len = op_target_read_proc(t, pid, "maps", OP_MAPS_BYTES_MAX, &text);
+
+	return len < 0 ? (int)len : op_maps_executables_of(text, (size_t)len, fn, ctx);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "target/syscalls.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+#ifndef CLONE_CLEAR_SIGHAND
+#define CLONE_CLEAR_SIGHAND UINT64_C(0x100000000)
+#endif
+#ifndef __NR_close_range
+#define __NR_close_range 436
+#endif
+
+enum {
+	TLS_BYTES = 64 << 10, /* around the thread pointer: nothing of ours is there */
+	GUARD_BYTES = 64 << 10,
+	TASK_NICE =
+		-10, /* a short wait for the processor is no stall; where it is allowed */
+	/* So often a task that only waits for a processor gets its time again. */
+	RUNNABLE_TRIES = 5,
+	NS_PER_MS = 1000000,
+	KILL_WAIT_MS = 1,
+};
+
+/* One mapping: guard, stack, thread-local area, this, data. */
+struct op_task_region {
+	struct op_task_region *next; /* of the stuck ones */
+	void *base;
+	size_t bytes;
+	int sock; /* ours */
+	int far;  /* the task's end, by its number there */
+	int pidfd;
+	int pid;
+	op_task_fn fn;
+	int result;
+	uint8_t data[] __attribute__((aligned(64)));
+};
+
+/* ---- in the task ---- */
+
+/* One byte, and @fd where there is one. */
+static OP_TASK_CODE long answer(int sock, int fd)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	uint8_t byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	return op_syscall(SYS_sendmsg, sock, &msg, MSG_NOSIGNAL);
+}
+
+static OP_TASK_CODE void serve(struct op_task_region *r)
+{
+	int sock = r->far;
+	uint8_t byte;
+
+	/* What is the process's own must not live as long as a task that hangs. */
+	(void)op_syscall(__NR_close_range, 0, sock - 1, 0);
+	(void)op_syscall(__NR_close_range, sock + 1, ~0U, 0);
+	(void)op_syscall(SYS_prctl, PR_SET_NAME, "otelprof-read", 0, 0, 0);
+	(void)op_syscall(SYS_setpriority, PRIO_PROCESS, 0, TASK_NICE);
+	/* Ends when the process does, or executes another program: its end is closed then. */
+	while (op_syscall(SYS_read, sock, &byte, 1) == 1) {
+		int fd = -1;
+
+		r->result = r->fn(r->data, &fd);
+		if (answer(sock, fd) < 0)
+			break;
+		if (fd >= 0)
+			(void)op_syscall(SYS_close, fd);
+	}
+}
+
+static OP_TASK_CODE __attribute__((noreturn, used)) void
+task_main(struct op_task_region *r)
+{
+	serve(r);
+	for (;;)
+		(void)op_syscall(SYS_exit, 0);
+}
+
+/* clone3(2), with @r for task_main() in the new task. */
+static long clone_task(const struct clone_args *args, size_t len,
+		       struct op_task_region *r)
+{
+#if defined(__x86_64__)
+	register struct op_task_region *r12 __asm__("r12") = r;
+	register void (*r13)(struct op_task_region *) __asm__("r13") = task_main;
+	long ret;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "xor %%ebp, %%ebp\n\t"
+			 "mov %%r12, %%rdi\n\t"
+			 "call *%%r13\n\t"
+			 "hlt\n"
+			 "1:"
+			 : "=a"(ret)
+			 : "a"((long)SYS_clone3), "D"(args), "S"(len), "r"(r12), "r"(r13)
+			 : "rcx", "r11", "memory");
+	return ret;
+#else
+	register long x8 __asm__("x8") = SYS_clone3;
+	register long x0 __asm__("x0") = (long)args;
+	register long x1 __asm__("x1") = (long)len;
+	register struct op_task_region *x19 __asm__("x19") = r;
+	register void (*x20)(struct op_task_region *) __asm__("x20") = task_main;
+
+	__asm__ volatile("svc 0\n\t"
+			 "cbnz x0, 1f\n\t"
+			 "mov x29, xzr\n\t"
+			 "mov x30, xzr\n\t"
+			 "mov x0, x19\n\t"
+			 "blr x20\n\t"
+			 "brk #0\n"
+			 "1:"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x19), "r"(x20)
+			 : "memory", "x30");
+	return x0;
+#endif
+}
+
+/* ---- its life ---- */
+
+static void region_free(struct op_task_region *r)
+{
+	op_closep(&r->sock);
+	op_closep(&r->pidfd);
+	(void)munmap(r->base, r->bytes);
+}
+
+static struct op_task_region *region_new(void)
+{
+	size_t head = GUARD_BYTES + OP_TASK_STACK_BYTES + TLS_BYTES;
+	size_t bytes = head + sizeof(struct op_task_region) + OP_TASK_DATA_BYTES;
+	struct op_task_region *r;
+	uint8_t *base;
+
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	if (base == MAP_FAILED)
+		return NULL;
+	(void)mprotect(base, GUARD_BYTES, PROT_NONE);
+	r = (struct op_task_region *)(void *)(base + head);
+	r->base = base;
+	r->bytes = bytes;
+	r->sock = r->far = r->pidfd = -1;
+	return r;
+}
+
+static int start(struct op_task_region *r, int far)
+{
+	uint8_t *stack = (uint8_t *)r->base + GUARD_BYTES;
+	uint8_t *tls = stack + OP_TASK_STACK_BYTES + TLS_BYTES / 2;
+	struct clone_args args = {
+		.flags = CLONE_VM | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_SETTLS,
+		.pidfd = (uintptr_t)&r->pidfd,
+		.stack = (uintptr_t)stack,
+		.stack_size = OP_TASK_STACK_BYTES,
+		.tls = (uintptr_t)tls,
+	};
+	sigset_t all;
+	sigset_t before;
+	long pid;
+
+	r->far = far;
+	/* Signals of the process group are the process's to handle. */
+	(void)sigfillset(&all);
+	if (sigprocmask(SIG_BLOCK, &all, &before) < 0)
+		return -errno;
+	pid = clone_task(&args, sizeof(args), r);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return (int)pid;
+	r->pid = (int)pid;
+	r->pidfd = op_fd_move_up(r->pidfd);
+	return r->pidfd < 0 ? r->pidfd : 0;
+}
+
+static int task_new(struct op_task_region **ret)
+{
+	struct op_task_region *r;
+	int pair[2];
+	int e;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	pair[0] = op_fd_move_up(pair[0]);
+	pair[1] = op_fd_move_up(pair[1]);
+	r = pair[0] < 0 || pair[1] < 0 ? NULL : region_new();
+	if (!r) {
+		op_closep(&pair[0]);
+		op_closep(&pair[1]);
+		return -ENOMEM;
+	}
+	r->sock = pair[0];
+	e = start(r, pair[1]);
+	op_closep(&pair[1]);
+	if (e < 0) {
+		region_free(r);
+		return e;
+	}
+	*ret = r;
+	return 0;
+}
+
+/* Has it ended? Then it is collected. */
+static bool ended(struct op_task_region *r, int wait_ms)
+{
+	struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
+	siginfo_t info;
+
+	if (poll(&p, 1, wait_ms) <= 0)
+		return false;
+	(void)waitid((idtype_t)P_PIDFD, (id_t)r->pidfd, &info,
+		     WEXITED | WNOHANG | __WALL);
+	return true;
+}
+
+/* It is dead after this, or waits in the kernel for what never comes: it runs no more. */
+static bool kill_task(struct op_task_region *r, int wait_ms)
+{
+	(void)syscall(SYS_pidfd_send_signal, r->pidfd, SIGKILL, NULL, 0);
+	return ended(r, wait_ms);
+}
+
+static void reap_stuck(struct op_tasks *t)
+{
+	struct op_task_region **at = &t->stuck;
+
+	while (*at) {
+		struct op_task_region *r = *at;
+
+		if (!ended(r, 0)) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		t->stuck_len--;
+		region_free(r);
+	}
+}
+
+static void abandon(struct op_tasks *t)
+{
+	struct op_task_region *r = t->current;
+
+	t->current = NULL;
+	t->killed++;
+	if (kill_task(r, KILL_WAIT_MS)) {
+		region_free(r);
+		return;
+	}
+	r->next = t->stuck;
+	t->stuck = r;
+	t->stuck_len++;
+}
+
+void op_tasks_init(struct op_tasks *t)
+{
+	*t = (struct op_tasks){ 0 };
+}
+
+void op_tasks_deinit(struct op_tasks *t)
+{
+	bool ours = t->owner == (int)getpid();
+
+	if (t->current) {
+		if (!ours || kill_task(t->current, -1))
+			region_free(t->current);
+	}
+	t->current = NULL;
+	if (ours)
+		reap_stuck(t);
+}
+
+void *op_task_data(struct op_tasks *t)
+{
+	int r;
+
+	reap_stuck(t);
+	/* The child of a fork has the memory of its parent's task, but not the task. */
+	if (t->current && t->owner != (int)getpid()) {
+		region_free(t->current);
+		t->current = NULL;
+		t->stuck = NULL;
+		t->stuck_len = 0;
+	}
+	if (t->current)
+		return t->current->data;
+	if (t->stuck_len >= OP_TASKS_STUCK_MAX)
+		return NULL;
+	if (!t->direct) {
+		t->owner = (int)getpid();
+		r = task_new(&t->current);
+		if (r == 0)
+			return t->current->data;
+		if (r != -ENOSYS && r != -EPERM && r != -EINVAL)
+			return NULL;
+		t->direct = true;
+	}
+	t->owner = (int)getpid();
+	t->current = region_new();
+	return t->current ? t->current->data : NULL;
+}
+
+/* Does it wait for a processor, and for nothing else? */
+static bool is_runnable(const struct op_task_region *r)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	char text[128];
+	const char *state;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", r->pid);
+	fd = op_open(path, O_RDONLY);
+	n = fd < 0 ? -1 : op_pread_full(fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'R';
+}
+
+static int take_answer(struct op_task_region *r, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	uint8_t byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	const struct cmsghdr *c;
+	int fd = -1;
+
+	if (recvmsg(r->sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
+		return -ETIMEDOUT; /* it has ended */
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (fd >= 0)
+		fd = op_fd_move_up(fd);
+	else if (msg.msg_flags & MSG_CTRUNC)
+		fd = -EMFILE;
+	if (fd < -1)
+		return fd;
+	if (ret_fd)
+		*ret_fd = fd;
+	else
+		op_closep(&fd);
+	return r->result;
+}
+
+static int wait_answer(struct op_task_region *r, uint64_t deadline_ns)
+{
+	struct pollfd p = { .fd = r->sock, .events = POLLIN };
+	struct timespec ts = { .tv_sec = (time_t)(deadline_ns / (1000 * NS_PER_MS)),
+			       .tv_nsec = (long)(deadline_ns % (1000 * NS_PER_MS)) };
+	int tries;
+
+	for (tries = 0; tries < RUNNABLE_TRIES; tries++) {
+		int n = ppoll(&p, 1, &ts, NULL);
+
+		if (n > 0)
+			return 0;
+		if (n == 0 && !is_runnable(r))
+			break;
+	}
+	return -ETIMEDOUT;
+}
+
+int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *ret_fd)
+{
+	struct op_task_region *r = t->current;
+	uint8_t byte = 0;
+	int fd = -1;
+	int e;
+
+	if (ret_fd)
+		*ret_fd = -1;
+	if (!r)
+		return -EAGAIN;
+	if (t->direct) {
+		e = fn(r->data, &fd);
+		fd = op_fd_move_up(fd);
+		if (ret_fd)
+			*ret_fd = fd;
+		else
+			op_closep(&fd);
+		return e;
+	}
+	r->fn = fn;
+	if (send(r->sock, &byte, 1, MSG_NOSIGNAL) != 1) {
+		/* Somebody killed it; the next call has a new one. */
+		abandon(t);
+		return -EAGAIN;
+	}
+	e = wait_answer(r, deadline_ns);
+	if (e == 0)
+		e = take_answer(r, ret_fd);
+	if (e == -ETIMEDOUT)
+		abandon(t);
+	return e;
+}
