@@ -9,6 +9,17 @@
 
 /* ---- the search table ---- */
 
+enum {
+	/* What an entry costs, beside the bytes that are read: tables may lead to one FDE a
+	 * million times. */
+	ENTRY_WORK = 64,
+};
+
+static int note_work(const struct op_cfi_order *order)
+{
+	return order->cfi->elf ? op_elf_work(order->cfi->elf, ENTRY_WORK) : 0;
+}
+
 /* Read entry @at of the table: the function's address and its FDE's offset. */
 static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_place *ret)
 {
@@ -36,7 +47,8 @@ static bool table_is_sane(struct op_cfi_order *order)
 	for (at = 0; at < order->table.size; at += OP_EH_HDR_ENTRY_BYTES) {
 		if (read_table(order, at, &place) < 0)
 			return false;
-		if (place.start < before.start || place.off >= order->cfi->section.size)
+		if (note_work(order) < 0 || place.start < before.start ||
+		    place.off >= order->cfi->section.size)
 			return false;
 		before = place;
 	}
@@ -118,8 +130,10 @@ static int walk(struct op_cfi_order *order)
 	while (off < order->cfi->section.size) {
 		struct op_cfi_entry entry = { .next = 0 };
 		struct op_cfi_place place = { 0 };
-		int r = op_cfi_read_entry(order->cfi, off, &entry);
+		int r = note_work(order);
 
+		if (r == 0)
+			r = op_cfi_read_entry(order->cfi, off, &entry);
 		if (r == 0 && entry.empty && order->cfi->has_terminator)
 			break;
 		if (r == 0)
@@ -169,7 +183,9 @@ int op_cfi_order_next(struct op_cfi_order *order, uint64_t *ret)
 
 		if (order->table_at >= order->table.size)
 			return 0;
-		r = read_table(order, order->table_at, &place);
+		r = note_work(order);
+		if (r == 0)
+			r = read_table(order, order->table_at, &place);
 		if (r < 0)
 			return r;
 		order->table_at += OP_EH_HDR_ENTRY_BYTES;

@@ -14,6 +14,10 @@
 #include "base/reader.h"
 #include "elf/private.h"
 
+enum {
+	BLOCK_BYTES = 512, /* of st_blocks, stat(3type) */
+};
+
 /* The fields of Elf64_Ehdr that are used. */
 struct header {
 	uint64_t phoff;
@@ -242,6 +246,8 @@ int op_elf_open(int fd, struct op_elf **ret)
 		return -ENOMEM;
 	elf->fd = fd;
 	elf->size = (uint64_t)st.st_size;
+	elf->data = OP_MIN(elf->size, (uint64_t)st.st_blocks * BLOCK_BYTES);
+	elf->work_ns = op_clock_monotonic_ns();
 	err = open_common(elf);
 	if (err) {
 		elf->fd = -1; /* stays the caller's */
@@ -276,7 +282,8 @@ int op_elf_open_bytes(void *bytes, size_t len, struct op_elf **ret)
 		return -ENOMEM;
 	elf->fd = -1;
 	elf->bytes = bytes;
-	elf->size = len;
+	elf->size = elf->data = len;
+	elf->work_ns = op_clock_monotonic_ns();
 	err = open_common(elf);
 	if (err) {
 		elf->bytes = NULL; /* stays the caller's */
@@ -319,6 +326,11 @@ uint64_t op_elf_entry(const struct op_elf *elf)
 uint64_t op_elf_size(const struct op_elf *elf)
 {
 	return elf->size;
+}
+
+uint64_t op_elf_data(const struct op_elf *elf)
+{
+	return elf->data;
 }
 
 int op_elf_fd(const struct op_elf *elf)

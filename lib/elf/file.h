@@ -76,6 +76,7 @@ uint16_t op_elf_machine(const struct op_elf *elf); /* EM_X86_64 or EM_AARCH64 */
 uint16_t op_elf_type(const struct op_elf *elf);	   /* ET_EXEC, ET_DYN, … */
 uint64_t op_elf_entry(const struct op_elf *elf);
 uint64_t op_elf_size(const struct op_elf *elf); /* bytes of the file */
+uint64_t op_elf_data(const struct op_elf *elf); /* of them not in holes */
 int op_elf_fd(const struct op_elf *elf); /* borrowed; -1: in memory, or suspended */
 
 /* Close the descriptor, keep what was read: reads fail with -EBADF until op_elf_resume().
@@ -92,6 +93,9 @@ const struct op_elf_section *op_elf_sections(const struct op_elf *elf, size_t *r
 /* The first section of that name, or NULL. Not there is not an error. */
 const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char *name);
 
+/* Note work on the file that reads little: as much as @bytes of it. 0, or -EFBIG past what a
+ * file with so much content is worth in a second (private.h); so does every read. */
+int op_elf_work(struct op_elf *elf, uint64_t bytes);
 /* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, -errno. */
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len);
 /* Read at an ELF address, through the PT_LOAD segments' file parts. */

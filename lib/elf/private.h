@@ -19,14 +19,28 @@ enum {
 	OP_ELF_WINDOW_BYTES = 4096,
 	/* Tables are read in pieces of this size. */
 	OP_ELF_PIECE_BYTES = 64 << 10,
+	/*
+	 * What is read of a file in OP_ELF_WORK_NS: as many times its content, and so much
+	 * more, each call counted as some bytes. A table with false counts, or one that is
+	 * read again for each of its entries, comes to an end there.
+	 */
+	OP_ELF_WORK_FACTOR = 8,
+	OP_ELF_WORK_MORE = 8 << 20,
+	OP_ELF_CALL_WORK = 32,
+
 	/* Strings of unknown length are read in steps of this size. */
 	OP_ELF_STRING_STEP = 256,
 };
+
+#define OP_ELF_WORK_NS UINT64_C(1000000000)
 
 struct op_elf {
 	int fd;		/* -1: in memory */
 	uint8_t *bytes; /* the image, or NULL */
 	uint64_t size;
+	uint64_t data;	  /* bytes with content: a sparse file has fewer than size */
+	uint64_t work;	  /* read since work_ns, with OP_ELF_CALL_WORK a call */
+	uint64_t work_ns; /* CLOCK_MONOTONIC */
 	uint64_t entry;
 	uint16_t machine;
 	uint16_t type;

@@ -38,6 +38,22 @@ static int move_window(struct op_elf *elf, uint64_t off)
 	return 0;
 }
 
+int op_elf_work(struct op_elf *elf, uint64_t bytes)
+{
+	uint64_t limit = elf->data * OP_ELF_WORK_FACTOR + OP_ELF_WORK_MORE;
+	uint64_t now_ns;
+
+	elf->work += bytes;
+	if (elf->work <= limit)
+		return 0;
+	now_ns = op_clock_monotonic_ns();
+	if (now_ns < elf->work_ns + OP_ELF_WORK_NS)
+		return -EFBIG;
+	elf->work = bytes;
+	elf->work_ns = now_ns;
+	return 0;
+}
+
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 {
 	int err;
@@ -46,6 +62,9 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 		return -ENODATA;
 	if (!len)
 		return 0;
+	err = op_elf_work(elf, len + OP_ELF_CALL_WORK);
+	if (err)
+		return err;
 	if (elf->bytes) {
 		memcpy(buf, elf->bytes + off, len);
 		return 0;

@@ -17,9 +17,11 @@ enum {
 	OPEN_RETRY_SHIFT_MAX = 6, /* back-off: 1 s, 2 s, … 64 s */
 };
 
-static size_t bucket_of(uint32_t dev_major, uint32_t dev_minor, uint64_t inode)
+/* A program that serves files numbers them as it likes. */
+static size_t bucket_of(const struct op_executables *x, uint32_t dev_major,
+			uint32_t dev_minor, uint64_t inode)
 {
-	uint64_t dev = (uint64_t)dev_major << 32 | dev_minor;
+	uint64_t dev = ((uint64_t)dev_major << 32 | dev_minor) ^ x->images.seed;
 
 	return op_hash_u64(op_hash_u64(dev) ^ inode) % OP_EXECUTABLE_BUCKETS;
 }
@@ -36,7 +38,7 @@ static void forget_image(struct op_executables *x, struct op_executable *e)
 static void executable_free(struct op_executables *x, struct op_executable *e)
 {
 	struct op_executable **at =
-		&x->buckets[bucket_of(e->dev_major, e->dev_minor, e->inode)];
+		&x->buckets[bucket_of(x, e->dev_major, e->dev_minor, e->inode)];
 
 	if (!e->vdso) {
 		while (*at != e)
@@ -137,7 +139,7 @@ static bool is_shared_memory(const char *path)
 int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
 		      uint64_t inode, const char *path, struct op_executable **ret)
 {
-	size_t bucket = bucket_of(dev_major, dev_minor, inode);
+	size_t bucket = bucket_of(x, dev_major, dev_minor, inode);
 	struct op_executable *e;
 	int r;
 
@@ -184,6 +186,7 @@ static struct op_file_stamp stamp_of(const struct op_opened *o)
 		.size = o->size,
 		.mtime_ns = o->mtime_ns,
 		.ctime_ns = o->ctime_ns,
+		.uid = o->uid,
 		.served = o->served,
 	};
 }

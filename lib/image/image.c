@@ -8,18 +8,20 @@
 
 #include "base/macros.h"
 #include "image/file.h"
+#include "target/open.h"
 
 enum {
 	COMPARED_MAX = 2, /* images whose content a new file is compared with */
 	COMPARED_PIECE = 64 << 10,
+	OWNER_SHARE = 2,
 };
 
 /* A table that could not be made is not tried again at once. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
 
-static uint64_t ids_key(const struct op_build_ids *ids)
+static uint64_t ids_key(const struct op_images *x, const struct op_build_ids *ids)
 {
-	uint64_t h = op_hash_bytes(ids->gnu, strlen(ids->gnu), 0);
+	uint64_t h = op_hash_bytes(ids->gnu, strlen(ids->gnu), x->seed);
 
 	return op_hash_bytes(ids->htlhash, strlen(ids->htlhash), h);
 }
@@ -167,7 +169,7 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	r = op_elf_build_ids(elf, &ids);
 	if (r < 0)
 		return r;
-	key = ids_key(&ids);
+	key = ids_key(x, &ids);
 	image = find(x, key, &ids, elf, stamp);
 	if (image) {
 		image->refs++;
@@ -202,7 +204,7 @@ void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 		return;
 	unlink_image(x, image);
 	TAILQ_REMOVE(&x->lru, image, lru);
-	image->table = op_table_free(image->table, x->arena, now_ns);
+	image->table = op_table_free(image->table, x->arena, x->rules, now_ns);
 	image_free(x, image);
 }
 
@@ -215,6 +217,28 @@ void op_image_touch(struct op_images *x, struct op_image *image)
 	TAILQ_INSERT_TAIL(&x->lru, image, lru);
 }
 
+/* Have the files of one owner taken half of all there is? Root's are the host's own. */
+static bool owner_is_greedy(const struct op_images *x, const struct op_image *image)
+{
+	const struct op_image *i;
+	struct op_arena_stats stats;
+	uint64_t bytes = 0;
+	uint64_t rules = 0;
+
+	if (!image->stamp.uid)
+		return false;
+	TAILQ_FOREACH(i, &x->lru, lru)
+	{
+		if (!i->table || i->stamp.uid != image->stamp.uid)
+			continue;
+		bytes += i->table->arena_bytes;
+		rules += i->table->rules.numbers.len;
+	}
+	op_arena_get_stats(x->arena, &stats);
+	return bytes > stats.limit_bytes / OWNER_SHARE ||
+	       rules > OP_RULES_MAX / OWNER_SHARE;
+}
+
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns)
 {
@@ -225,6 +249,11 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 		return 0;
 	if (now_ns < image->table_retry_ns)
 		return -EAGAIN;
+	if (owner_is_greedy(x, image)) {
+		image->table_retry_ns = now_ns + TABLE_RETRY_NS;
+		x->tables_failed++;
+		return -EDQUOT;
+	}
 	if (image->runtime && with_loop) {
 		loop.runtime = image->runtime->id;
 		loop.count = OP_MIN(image->loop.count, 2u);
@@ -232,8 +261,14 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	}
 	r = op_table_new(image->elf, loop.runtime ? &loop : NULL, x->arena, x->rules,
 			 x->log, &image->table);
+	op_rules_reclaim(x->rules, now_ns);
 	if (r < 0) {
-		image->table_retry_ns = now_ns + TABLE_RETRY_NS;
+		/* What was begun was never seen by a program: it can be used at once. */
+		op_arena_reclaim(x->arena, now_ns);
+		image->table_retry_ns =
+			now_ns + (TABLE_RETRY_NS << OP_MIN(image->table_failures, 5u));
+		/* Room may be made at any time; a file that is too much work stays so. */
+		image->table_failures += r != -ENOSPC;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
 		       strerror(-r));
@@ -297,11 +332,29 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	}
 }
 
-void op_image_load_symbols(struct op_images *x, struct op_image *image, const char *root,
-			   const char *path)
+/* Whose debug file it is may tell any name: the owner of the executable's, for its names. */
+struct debug_place {
+	struct op_target *target;
+	uint32_t pid;
+	uint32_t uid;
+};
+
+static int open_debug(void *ctx, const char *path)
 {
+	const struct debug_place *place = ctx;
+	struct op_opened opened;
+	int r = op_open_of_owner(place->target, place->pid, path, place->uid, &opened);
+
+	return r < 0 ? r : opened.fd;
+}
+
+void op_image_load_symbols(struct op_images *x, struct op_image *image,
+			   struct op_target *t, uint32_t pid, const char *path)
+{
+	struct debug_place place = { .target = t, .pid = pid, .uid = image->stamp.uid };
 	struct op_symbols_options options = {
-		.root = root,
+		.open = open_debug,
+		.open_ctx = &place,
 		.path = path,
 		.limit_bytes = x->symbol_budget_bytes / 2,
 	};
@@ -335,6 +388,7 @@ void op_images_init(struct op_images *x)
 {
 	TAILQ_INIT(&x->lru);
 	TAILQ_INIT(&x->open);
+	x->seed = op_hash_seed();
 	x->window = 2; /* images begin in it: used_window + 1 does not reach it soon */
 }
 

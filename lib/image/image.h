@@ -25,6 +25,8 @@
 #include "unwind/rules.h"
 #include "unwind/table.h"
 
+struct op_target;
+
 enum {
 	/* Files are compared by content up to this size, some 10 ms. A larger one has an image
 	 * of its own. */
@@ -37,6 +39,7 @@ struct op_file_stamp {
 	uint64_t size;
 	int64_t mtime_ns;
 	int64_t ctime_ns; /* set by the kernel's clock alone */
+	uint32_t uid;	  /* its owner */
 	bool served;	  /* by a program, which may tell anything */
 };
 
@@ -64,6 +67,7 @@ struct op_image {
 	bool copy;	    /* what is open is a copy in memory of a served file */
 	struct op_table *table;
 	uint64_t table_retry_ns; /* it failed: not before */
+	uint32_t table_failures;
 	struct op_symbols *symbols;
 	size_t symbols_bytes;
 	bool symbols_failed;
@@ -85,6 +89,7 @@ struct op_images {
 	uint64_t runtimes_off;
 	const struct op_layouts *layouts; /* the user's; NULL: none. Borrowed */
 	uint64_t symbol_budget_bytes;
+	uint64_t seed;
 	struct op_map64 by_key; /* to the first struct op_image * */
 	struct op_image_list lru;
 	struct op_image_list open;
@@ -116,9 +121,10 @@ op_ref op_image_segment_ref(const struct op_image *image, size_t i);
 /* The executable segment which the file range [@offset, @offset + @len) maps, or SIZE_MAX. */
 size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint64_t len);
 
-/* Load the names; the file is open. Bounded by the budget. */
-void op_image_load_symbols(struct op_images *x, struct op_image *image, const char *root,
-			   const char *path);
+/* Load the names; the file is open. Bounded by the budget. A debug file is looked for on the
+ * host and below the root of process @pid, where @path is. */
+void op_image_load_symbols(struct op_images *x, struct op_image *image,
+			   struct op_target *t, uint32_t pid, const char *path);
 
 /*
  * The least recently used image whose table was not needed in this window nor in the last,

@@ -16,7 +16,7 @@ struct op_place *op_names_add(struct op_names *n, uint64_t vaddr)
 {
 	struct op_place *place;
 
-	if (n->places.len >= OP_NAMES_PLACES_MAX)
+	if (n->places.len >= OP_NAMES_PLACES_MAX || n->text.len >= OP_NAMES_TEXT_MAX)
 		op_names_clear(n);
 	place = op_vec_push(&n->places);
 	if (!place)

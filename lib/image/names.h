@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was found of the addresses of one image: kept over windows, with their numbers in
- * the window that is open. Bounded: past OP_NAMES_PLACES_MAX it starts afresh.
+ * the window that is open. Bounded: past OP_NAMES_PLACES_MAX and
+ * OP_NAMES_TEXT_MAX it starts afresh.
  */
 #ifndef OP_IMAGE_NAMES_H
 #define OP_IMAGE_NAMES_H
@@ -15,6 +16,7 @@
 
 enum {
 	OP_NAMES_PLACES_MAX = 65536,
+	OP_NAMES_TEXT_MAX = 2 << 20, /* bytes of names and files */
 	OP_NAME_NONE = UINT32_MAX >> 1,
 };
 

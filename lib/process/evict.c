@@ -58,7 +58,7 @@ void op_evict_table(struct op_processes *p, const struct op_image *keep)
 		detach_table(p, image);
 		op_log(p->config.log, OP_LOG_DEBUG,
 		       "The arena is full: gave up the table of %s", image->file);
-		(void)op_table_free(table, p->config.arena, p->now_ns);
+		(void)op_table_free(table, p->config.arena, p->config.rules, p->now_ns);
 	}
 }
 

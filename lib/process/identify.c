@@ -118,6 +118,7 @@ static void read_attributes(struct op_processes *p, struct op_program *program)
 	if (!attributes)
 		return;
 	len = op_environ_read(p->target, program->proc_pid, &environ);
+	program->unread = len == -EAGAIN || len == -ETIMEDOUT;
 	for (i = 0; len > 0 && i < p->config.environment_len; i++)
 		op_environ_variable(environ, (size_t)len, p->config.environment[i],
 				    attributes);
@@ -231,7 +232,7 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 		identify_container(p, program, record->cgroup, true);
 	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
 		return;
-	if (context_changed(p, program) &&
+	if ((context_changed(p, program) || program->unread) &&
 	    op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
 	    same_program(&stat, layout))
 		read_attributes(p, program);

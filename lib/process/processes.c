@@ -424,9 +424,9 @@ const struct op_processes_config *op_processes_config(const struct op_processes 
 	return &p->config;
 }
 
-const char *op_processes_procfs_root(const struct op_processes *p)
+struct op_target *op_processes_target(const struct op_processes *p)
 {
-	return p->procfs_root;
+	return p->target;
 }
 
 struct op_images *op_processes_images(struct op_processes *p)

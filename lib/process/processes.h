@@ -115,7 +115,7 @@ void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p);
-const char *op_processes_procfs_root(const struct op_processes *p);
+struct op_target *op_processes_target(const struct op_processes *p);
 struct op_images *op_processes_images(struct op_processes *p);
 /* Is this the child of a fork? */
 bool op_processes_is_forked(const struct op_processes *p);

@@ -52,6 +52,7 @@ struct op_program {
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */
 	bool perfmap_tried;
 	bool identified;
+	bool unread;	/* what it says of itself could not be read for now */
 	uint32_t epoch; /* of resource */
 	uint32_t resource;
 	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */

@@ -19,7 +19,6 @@
 
 enum {
 	NAME_BYTES = 512,
-	ROOT_BYTES = 4096,
 	PLACES_MAX = 65536, /* of a process's code without a file */
 };
 
@@ -195,7 +194,6 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	struct op_symbol found[OP_LINES_MAX] = { 0 };
 	struct op_names *n = &spot->image->names;
 	const struct op_symbol *symbol;
-	char root[ROOT_BYTES];
 	int len;
 
 	if (op_processes_config(sampler->processes)->flags & OTELPROF_NO_NATIVE_NAMES)
@@ -203,13 +201,11 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
 		return;
-	if (!spot->image->symbols) {
-		(void)snprintf(root, sizeof(root), "%s/%u/root",
-			       op_processes_procfs_root(sampler->processes),
-			       of->program->proc_pid);
+	if (!spot->image->symbols)
 		op_image_load_symbols(op_processes_images(sampler->processes),
-				      spot->image, root, spot->vma->exe->path);
-	}
+				      spot->image,
+				      op_processes_target(sampler->processes),
+				      of->program->proc_pid, spot->vma->exe->path);
 	len = !spot->image->symbols
 		      ? 0
 		      : op_symbols_find_inlined(spot->image->symbols, spot->vaddr, found,

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "symbol/symbols.h"
 
 enum {
 	LINK_SECTION_MAX = 4096,
@@ -31,8 +32,15 @@ struct wanted {
 	uint32_t crc;
 };
 
-/* Open @path below @root; no link and no ".." leads out of it. */
-static int open_below(const char *root, const char *path)
+/* Where debug files are looked for: below a directory, or by what somebody opens. */
+struct place {
+	const char *root;
+	int (*open)(void *ctx, const char *path);
+	void *ctx;
+};
+
+/* Open @path below a place; no link and no ".." leads out of it. */
+static int open_below(const struct place *place, const char *path)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -41,7 +49,9 @@ static int open_below(const char *root, const char *path)
 	_cleanup_close_ int dir = -1;
 	long fd;
 
-	dir = op_open(root, O_RDONLY | O_DIRECTORY);
+	if (place->open)
+		return place->open(place->ctx, path);
+	dir = op_open(place->root, O_RDONLY | O_DIRECTORY);
 	if (dir < 0)
 		return dir;
 	fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
@@ -94,7 +104,7 @@ static int same_build(const struct wanted *w, struct op_elf *file, bool by_link)
 	return by_link && crc_is(file, w->crc);
 }
 
-static int try_file(const struct wanted *w, const char *root, const char *path,
+static int try_file(const struct wanted *w, const struct place *place, const char *path,
 		    bool by_link, struct op_elf **ret)
 {
 	_cleanup_(op_elf_freep) struct op_elf *file = NULL;
@@ -102,7 +112,7 @@ static int try_file(const struct wanted *w, const char *root, const char *path,
 	int fd;
 	int err;
 
-	fd = open_below(root, path);
+	fd = open_below(place, path);
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
 	if (same_file(fd, op_elf_fd(w->elf)) || (err = op_elf_open(fd, &file))) {
@@ -117,7 +127,8 @@ static int try_file(const struct wanted *w, const char *root, const char *path,
 	return err == -ENOMEM ? err : err > 0;
 }
 
-static int try_build_id(const struct wanted *w, const char *root, struct op_elf **ret)
+static int try_build_id(const struct wanted *w, const struct place *place,
+			struct op_elf **ret)
 {
 	char path[128];
 
@@ -125,11 +136,11 @@ static int try_build_id(const struct wanted *w, const char *root, struct op_elf 
 		return 0;
 	(void)snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug",
 		       w->build_id, w->build_id + 2);
-	return try_file(w, root, path, false, ret);
+	return try_file(w, place, path, false, ret);
 }
 
 /* The three places of gdb's manual, "Separate Debug Files". */
-static int try_link(const struct wanted *w, const char *root, const char *path,
+static int try_link(const struct wanted *w, const struct place *place, const char *path,
 		    struct op_elf **ret)
 {
 	static const char *const forms[] = { "%.*s/%s", "%.*s/.debug/%s",
@@ -146,7 +157,7 @@ static int try_link(const struct wanted *w, const char *root, const char *path,
 				   path, w->link);
 
 		if (len > 0 && (size_t)len < sizeof(name))
-			found = try_file(w, root, name, true, ret);
+			found = try_file(w, place, name, true, ret);
 	}
 	return found;
 }
@@ -177,10 +188,13 @@ static int read_link(struct wanted *w)
 	return 0;
 }
 
-int op_debugfile_find(struct op_elf *elf, const char *root, const char *path,
+int op_debugfile_find(struct op_elf *elf, const struct op_symbols_options *o,
 		      struct op_elf **ret)
 {
-	const char *roots[] = { root, "/" };
+	const struct place places[] = {
+		{ .root = "/" },
+		{ .root = o->root, .open = o->open, .ctx = o->open_ctx },
+	};
 	struct wanted w = { .elf = elf };
 	struct op_build_ids ids;
 	size_t i;
@@ -191,12 +205,12 @@ int op_debugfile_find(struct op_elf *elf, const char *root, const char *path,
 		return found == -ENOMEM ? found : 0;
 	memcpy(w.build_id, ids.gnu, sizeof(w.build_id));
 	found = read_link(&w);
-	for (i = 0; i < OP_ARRAY_SIZE(roots) && !found; i++) {
-		if (i && strcmp(root, "/") == 0)
+	for (i = 0; i < OP_ARRAY_SIZE(places) && !found; i++) {
+		if (i && !places[i].open && strcmp(places[i].root, "/") == 0)
 			break;
-		found = try_build_id(&w, roots[i], ret);
+		found = try_build_id(&w, &places[i], ret);
 		if (!found)
-			found = try_link(&w, roots[i], path, ret);
+			found = try_link(&w, &places[i], o->path, ret);
 	}
 	return found;
 }

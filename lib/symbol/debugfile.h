@@ -5,13 +5,15 @@
 
 #include "elf/file.h"
 
+struct op_symbols_options;
+
 /*
- * The debug file of @elf by build id and by .gnu_debuglink, first below @root (a process's
- * root, which links in it cannot leave), then of this host. @path: of the executable below
- * @root, or NULL. Only one that is of the same build is taken.
+ * The debug file of @elf by build id and by .gnu_debuglink, first of this host, whose files
+ * are not a process's to make, then below a process's root: as @o has root, open and path.
+ * Only one that is of the same build is taken.
  * Returns 1 and *@ret, 0: there is none, -ENOMEM.
  */
-int op_debugfile_find(struct op_elf *elf, const char *root, const char *path,
+int op_debugfile_find(struct op_elf *elf, const struct op_symbols_options *o,
 		      struct op_elf **ret);
 
 /* The ELF image inside .gnu_debugdata, of at most @limit bytes. Returns 1 and *@ret, 0:

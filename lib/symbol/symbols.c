@@ -101,9 +101,9 @@ static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
 {
 	int err;
 
-	if (!o->root)
+	if (!o->root && !o->open)
 		return 0;
-	err = op_debugfile_find(s->elf, o->root, o->path, &s->debug);
+	err = op_debugfile_find(s->elf, o, &s->debug);
 	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, log) : err;
 }
 

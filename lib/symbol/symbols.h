@@ -30,8 +30,12 @@ struct op_symbol {
 };
 
 struct op_symbols_options {
-	const char *root;   /* of the process's file system ("/proc/PID/root") for debug
+	const char *root; /* of the process's file system ("/proc/PID/root") for debug
 				files; NULL: none are looked for */
+	/* Instead of root: opens a path of the process's file system, and decides whose files
+	 * it takes. Returns a descriptor or -errno. */
+	int (*open)(void *ctx, const char *path);
+	void *open_ctx;
 	const char *path;   /* of the executable below root; NULL: unknown */
 	size_t limit_bytes; /* memory, 0: unlimited; past it the least useful source is
 				left out */

@@ -38,6 +38,7 @@ struct request {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	uint64_t inode;
+	uint32_t uid;
 	struct op_opened opened;
 };
 
@@ -237,6 +238,21 @@ static OP_TASK_CODE int open_own(void *data, int *ret_fd)
 	return 0;
 }
 
+static OP_TASK_CODE int open_of_owner(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd = open_below(q->root, q->path, O_PATH);
+
+	if (fd >= 0)
+		fd = take_file(q, reopen_regular(fd), false);
+	if (fd >= 0 && q->opened.uid && q->opened.uid != q->uid)
+		fd = close_with(fd, -EPERM);
+	if (fd >= 0 && q->opened.served)
+		fd = copy_file(fd, q->opened.size);
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
 /* ---- here ---- */
 
 static int begin(struct op_target *t, uint32_t pid, const char *path, void **data)
@@ -298,4 +314,18 @@ int op_open_own(struct op_target *t, uint32_t pid, const char *path,
 	int r = begin(t, pid, path, &data);
 
 	return r < 0 ? r : finish(t, pid, open_own, data, ret);
+}
+
+int op_open_of_owner(struct op_target *t, uint32_t pid, const char *path, uint32_t uid,
+		     struct op_opened *ret)
+{
+	struct request *q;
+	void *data;
+	int r = begin(t, pid, path, &data);
+
+	if (r < 0)
+		return r;
+	q = data;
+	q->uid = uid;
+	return finish(t, pid, open_of_owner, q, ret);
 }

@@ -51,6 +51,13 @@ int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_fil
 		   struct op_opened *ret);
 
 /*
+ * Open the regular file @path below the root of process @pid, through links too, where its
+ * owner is @uid or root; -EPERM otherwise.
+ */
+int op_open_of_owner(struct op_target *t, uint32_t pid, const char *path, uint32_t uid,
+		     struct op_opened *ret);
+
+/*
  * Open the regular file @path below the root of process @pid; its last component is no
  * link. As above; -EPERM where its owner is neither the process's user nor root, -EREMOTE
  * where it is served.

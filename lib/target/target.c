@@ -16,7 +16,7 @@ enum {
 };
 
 /* A call that ends within it is not charged. */
-static const uint64_t FREE_NS = UINT64_C(3000000);
+static const uint64_t FREE_NS = UINT64_C(1000000);
 /* With less than this to wait no call is made. */
 static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
 /* So long after its time a process's stalls are forgotten. */
@@ -113,14 +113,11 @@ int op_target_begin(struct op_target *t, uint32_t pid, void **ret)
 int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 {
 	uint64_t deadline = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
-	uint64_t began = op_clock_monotonic_ns();
-	uint64_t took;
 	int r;
 
 	r = op_task_run(&t->tasks, fn, deadline, ret_fd);
-	took = op_clock_monotonic_ns() - began;
-	if (took > FREE_NS)
-		t->may_wait_ns -= OP_MIN(took, t->may_wait_ns);
+	if (t->tasks.spent_ns > FREE_NS)
+		t->may_wait_ns -= OP_MIN(t->tasks.spent_ns, t->may_wait_ns);
 	if (r == -ETIMEDOUT)
 		set_aside(t, pid);
 	return r;

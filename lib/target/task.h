@@ -39,6 +39,7 @@ struct op_tasks {
 	int owner;   /* pid of the process that made the task: not a fork of it */
 	bool direct; /* no task can be had */
 	uint64_t killed;
+	uint64_t spent_ns; /* on the last call; its deadline where it did not end */
 };
 
 void op_tasks_init(struct op_tasks *t);

@@ -17,6 +17,7 @@ enum {
 	STEP = 8,
 	/* With so many rules no new kinds of runs are made. */
 	RUN_RULES_MAX = OP_RULES_MAX / 4 * 3,
+	RUN_SET_MAX = OP_RULES_SET_MAX / 4 * 3,
 };
 
 static const struct op_rule RULE_INVALID = { .cfa = OP_CFA_INVALID };
@@ -26,7 +27,12 @@ static const struct op_rule RULE_STOP = { .cfa = OP_CFA_STOP };
 void op_builder_init(struct op_builder *b, struct op_table *table, struct op_arena *arena,
 		     struct op_rules *rules, uint64_t entry)
 {
+	struct op_arena_stats stats;
+
+	op_arena_get_stats(arena, &stats);
 	*b = (struct op_builder){
+		.share = OP_MAX(stats.limit_bytes / OP_TABLE_ARENA_SHARE,
+				(uint64_t)OP_SLAB_BYTES),
 		.arena = arena,
 		.rules = rules,
 		.table = table,
@@ -54,6 +60,8 @@ static int publish(struct op_builder *b, const void *from, size_t bytes, op_ref 
 	void *at = NULL;
 	int r;
 
+	if (bytes > b->share - OP_MIN(b->table->arena_bytes, b->share))
+		return -EFBIG;
 	r = op_arena_alloc(b->arena, bytes, ret, &at);
 	if (r < 0)
 		return r;
@@ -68,7 +76,7 @@ static int add_row(struct op_builder *b, uint16_t pc, struct op_rule rule)
 		return -ENOMEM;
 	b->rows.data[b->rows.len++] = (struct op_row){
 		.pc = pc,
-		.rule = op_rules_intern(b->rules, rule),
+		.rule = op_rules_intern(b->rules, &b->table->rules, rule),
 	};
 	return 0;
 }
@@ -198,7 +206,8 @@ static __attribute__((noinline)) int start_run(struct op_builder *b)
 	b->run.now = b->last.rule.cfa_off;
 	b->run.steps = 0;
 	b->run.step = 0;
-	b->may_step = op_rules_len(b->rules) < RUN_RULES_MAX;
+	b->may_step = op_rules_used(b->rules) < RUN_RULES_MAX &&
+		      b->table->rules.numbers.len < RUN_SET_MAX;
 	return 0;
 }
 

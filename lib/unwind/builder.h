@@ -37,6 +37,7 @@ struct op_builder {
 	struct op_arena *arena;
 	struct op_rules *rules;
 	struct op_table *table; /* owned by the caller; segments are filled in */
+	uint64_t share;		/* bytes of the arena */
 	uint64_t entry;		/* of the ELF, 0: none */
 	op_builder_gap_fn gap;	/* NULL: gaps have one rule each */
 	void *gap_data;

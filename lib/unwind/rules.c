@@ -2,16 +2,18 @@
 #include "unwind/rules.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/macros.h"
+#include "unwind/arena.h"
 
-/* Files repeat the same few hundred rules: a small direct-mapped cache before the index. */
+/* Files repeat the same few hundred rules: a small direct-mapped cache before the map. */
 enum {
-	CACHE_SLOTS = 512
+	CACHE_SLOTS = 512,
+	CONSTANTS = 3,
+	BITS = 8,
 };
 
 struct cached {
@@ -21,88 +23,203 @@ struct cached {
 
 struct op_rules {
 	struct op_rule *memory;
+	uint32_t *refs;
 	size_t cap;
 	size_t len;
 	uint64_t refused;
-	struct op_index index;
+	struct op_map64 by_rule; /* the rule as a word to its number */
+	uint64_t *since_ns;	 /* of those that nobody uses; 0: no program saw it */
+	size_t unused;
+	OP_VEC(uint16_t) free;
 	struct cached cache[CACHE_SLOTS]; /* all zeroes is right: that rule is number 0 */
 };
 
-static bool same(const struct op_rule *a, const struct op_rule *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0;
-}
-
-static bool equal(const void *elements, uint32_t i, const void *key)
-{
-	return same((const struct op_rule *)elements + i, key);
-}
-
-static uint64_t hash_of(const struct op_rule *rule)
+static uint64_t word_of(const struct op_rule *rule)
 {
 	uint64_t word;
 
+	_Static_assert(sizeof(*rule) == sizeof(word), "a rule is a word");
 	memcpy(&word, rule, sizeof(word));
-	return op_hash_u64(word);
+	return word;
 }
 
-/* The number of a rule that is not in the cache. */
-static uint16_t intern(struct op_rules *rules, const struct op_rule *rule, uint32_t hash)
-{
-	uint32_t found = op_index_find(&rules->index, hash, rules->memory, rule, equal);
+/* ---- places ---- */
 
-	if (found != UINT32_MAX)
-		return (uint16_t)found;
-	if (rules->len == rules->cap ||
-	    op_index_add(&rules->index, hash, (uint32_t)rules->len) < 0) {
+static void forget(struct op_rules *rules, uint16_t number)
+{
+	uint64_t word = word_of(&rules->memory[number]);
+
+	if (op_vec_reserve(&rules->free, 1) < 0)
+		return; /* its rule keeps it */
+	(void)op_map64_remove(&rules->by_rule, word);
+	rules->free.data[rules->free.len++] = number;
+	rules->cache[(op_hash_u64(word) >> 32) % CACHE_SLOTS] = (struct cached){ 0 };
+	rules->since_ns[number] = UINT64_MAX;
+	rules->unused--;
+}
+
+void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns)
+{
+	size_t i;
+
+	for (i = CONSTANTS; rules->unused && i < rules->len; i++)
+		if (!rules->refs[i] && rules->since_ns[i] != UINT64_MAX &&
+		    (!rules->since_ns[i] ||
+		     now_ns >= rules->since_ns[i] + OP_ARENA_GRACE_NS))
+			forget(rules, (uint16_t)i);
+}
+
+static int new_place(struct op_rules *rules, uint64_t word, uint16_t *ret)
+{
+	uint16_t number;
+
+	if (!rules->free.len && rules->len == rules->cap)
+		return -ENOSPC;
+	number = rules->free.len ? rules->free.data[rules->free.len - 1]
+				 : (uint16_t)rules->len;
+	if (op_map64_put(&rules->by_rule, word, number) < 0)
+		return -ENOMEM;
+	if (rules->free.len)
+		rules->free.len--;
+	else
+		rules->len++;
+	*ret = number;
+	return 0;
+}
+
+/* ---- sets ---- */
+
+static bool set_has(const struct op_rule_set *set, uint16_t number)
+{
+	return set->has && set->has[number / BITS] & (1u << number % BITS);
+}
+
+/* Take a reference for @set. 0 or -errno. */
+static int set_add(struct op_rules *rules, struct op_rule_set *set, uint16_t number)
+{
+	if (number < CONSTANTS || set_has(set, number))
+		return 0;
+	if (set->numbers.len >= OP_RULES_SET_MAX)
+		return -E2BIG;
+	if (!set->has)
+		set->has = calloc(1, rules->cap / BITS + 1);
+	if (!set->has || op_vec_reserve(&set->numbers, 1) < 0)
+		return -ENOMEM;
+	set->numbers.data[set->numbers.len++] = number;
+	set->has[number / BITS] |= (uint8_t)(1u << number % BITS);
+	if (!rules->refs[number]++)
+		rules->unused--;
+	return 0;
+}
+
+/* The number of a rule, found or new, with a reference of @set. */
+static int find_place(struct op_rules *rules, struct op_rule_set *set,
+		      const struct op_rule *rule, uint16_t *ret)
+{
+	uint64_t word = word_of(rule);
+	uint64_t known;
+	uint16_t number;
+	int r;
+
+	if (op_map64_get(&rules->by_rule, word, &known)) {
+		*ret = (uint16_t)known;
+		return set_add(rules, set, *ret);
+	}
+	if (set->numbers.len >= OP_RULES_SET_MAX)
+		return -E2BIG;
+	r = new_place(rules, word, &number);
+	if (r < 0) {
+		set->full = set->full || r == -ENOSPC;
+		return r;
+	}
+	rules->memory[number] = *rule;
+	rules->since_ns[number] = 0;
+	rules->unused++;
+	*ret = number;
+	return set_add(rules, set, number);
+}
+
+uint16_t op_rules_intern(struct op_rules *rules, struct op_rule_set *set,
+			 struct op_rule rule)
+{
+	uint64_t word = word_of(&rule);
+	struct cached *slot = &rules->cache[(op_hash_u64(word) >> 32) % CACHE_SLOTS];
+	uint16_t number;
+
+	if (word_of(&slot->rule) == word &&
+	    (slot->number < CONSTANTS || set_has(set, slot->number)))
+		return slot->number;
+	if (find_place(rules, set, &rule, &number) < 0) {
 		rules->refused++;
 		return OP_RULE_INVALID;
 	}
-	rules->memory[rules->len] = *rule;
-	return (uint16_t)rules->len++;
+	*slot = (struct cached){ .rule = rule, .number = number };
+	return number;
 }
 
-uint16_t op_rules_intern(struct op_rules *rules, struct op_rule rule)
+void op_rule_set_close(struct op_rule_set *set)
 {
-	uint64_t hash = hash_of(&rule);
-	struct cached *slot = &rules->cache[(hash >> 32) % CACHE_SLOTS];
+	free(set->has);
+	set->has = NULL;
+}
 
-	if (!same(&slot->rule, &rule)) {
-		uint16_t number = intern(rules, &rule, (uint32_t)hash);
+void op_rules_release(struct op_rules *rules, struct op_rule_set *set, uint64_t now_ns)
+{
+	size_t i;
 
-		if (number == OP_RULE_INVALID)
-			return number; /* refused rules stay out: each use is counted */
-		*slot = (struct cached){ .rule = rule, .number = number };
+	for (i = 0; i < set->numbers.len; i++) {
+		uint16_t number = set->numbers.data[i];
+
+		if (--rules->refs[number])
+			continue;
+		rules->unused++;
+		rules->since_ns[number] = now_ns;
 	}
-	return slot->number;
+	op_vec_clear(&set->numbers);
+	op_rule_set_close(set);
 }
 
-int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret)
+/* ---- the table ---- */
+
+static int add_constants(struct op_rules *rules)
 {
-	static const struct op_rule first[] = {
+	static const struct op_rule first[CONSTANTS] = {
 		[OP_RULE_INVALID] = { .cfa = OP_CFA_INVALID },
 		[OP_RULE_STOP] = { .cfa = OP_CFA_STOP },
 		[OP_RULE_FRAME] = { .cfa = OP_CFA_FRAME },
 	};
-	_cleanup_(op_rules_freep) struct op_rules *rules = NULL;
+	uint16_t number;
 	size_t i;
 
-	if (cap < OP_ARRAY_SIZE(first) || cap > UINT16_MAX + 1)
+	for (i = 0; i < CONSTANTS; i++) {
+		int r = new_place(rules, word_of(&first[i]), &number);
+
+		if (r < 0)
+			return r;
+		rules->memory[number] = first[i];
+	}
+	return 0;
+}
+
+int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret)
+{
+	_cleanup_(op_rules_freep) struct op_rules *rules = NULL;
+	int r;
+
+	if (cap < CONSTANTS || cap > UINT16_MAX + 1)
 		return -EINVAL;
 	rules = calloc(1, sizeof(*rules));
 	if (!rules)
 		return -ENOMEM;
 	rules->memory = memory;
 	rules->cap = cap;
-	for (i = 0; i < OP_ARRAY_SIZE(first); i++) {
-		int r = op_index_add(&rules->index, (uint32_t)hash_of(&first[i]),
-				     (uint32_t)i);
-
-		if (r < 0)
-			return r;
-		memory[i] = first[i];
-	}
-	rules->len = OP_ARRAY_SIZE(first);
+	rules->refs = calloc(cap, sizeof(*rules->refs));
+	rules->since_ns = calloc(cap, sizeof(*rules->since_ns));
+	if (!rules->refs || !rules->since_ns)
+		return -ENOMEM;
+	r = add_constants(rules);
+	if (r < 0)
+		return r;
 	*ret = OP_TAKE_PTR(rules);
 	return 0;
 }
@@ -111,9 +228,17 @@ struct op_rules *op_rules_free(struct op_rules *rules)
 {
 	if (!rules)
 		return NULL;
-	op_index_clear(&rules->index);
+	op_map64_clear(&rules->by_rule);
+	op_vec_clear(&rules->free);
+	free(rules->refs);
+	free(rules->since_ns);
 	free(rules);
 	return NULL;
+}
+
+size_t op_rules_used(const struct op_rules *rules)
+{
+	return rules->len - rules->free.len - rules->unused;
 }
 
 size_t op_rules_len(const struct op_rules *rules)

@@ -16,23 +16,26 @@ static int find_segments(struct op_elf *elf, struct op_table *table)
 {
 	size_t len = 0;
 	const struct op_elf_segment *s = op_elf_segments(elf, &len);
+	uint64_t text = op_elf_data(elf) * OP_TABLE_TEXT_FACTOR + OP_TABLE_TEXT_MORE;
 	uint64_t last_end = 0;
 	size_t i;
 
 	for (i = 0; i < len && table->segments_len < OP_TABLE_SEGMENTS_MAX; i++) {
+		/* What is in memory alone has no code of the file. */
+		uint64_t size = OP_MIN(s[i].memsz, s[i].filesz);
 		uint64_t end;
 
-		if (s[i].type != PT_LOAD || !(s[i].flags & PF_X) || !s[i].memsz)
+		if (s[i].type != PT_LOAD || !(s[i].flags & PF_X) || !size)
 			continue;
 		/* The ELF specification wants them in ascending order. */
-		if (s[i].vaddr < last_end ||
-		    op_add_overflow(s[i].vaddr, s[i].memsz, &end) ||
-		    (s[i].memsz >> OP_PAGE_SHIFT) + 2 > OP_BUILDER_PAGES_MAX)
+		if (s[i].vaddr < last_end || op_add_overflow(s[i].vaddr, size, &end) ||
+		    (size >> OP_PAGE_SHIFT) + 2 > OP_BUILDER_PAGES_MAX || size > text)
 			continue;
 		last_end = end;
+		text -= size;
 		table->segments[table->segments_len++] = (struct op_table_segment){
 			.vaddr = s[i].vaddr,
-			.memsz = s[i].memsz,
+			.memsz = size,
 			.offset = s[i].offset,
 			.filesz = s[i].filesz,
 		};
@@ -78,8 +81,12 @@ static int make_table(struct op_elf *elf, struct op_arena *arena, struct op_rule
 	if (r == 0)
 		r = op_source_all(elf, &builder, keep, log);
 	op_builder_deinit(&builder);
+	/* A table of which rules are missing for others' sake: there may be room later. */
+	if (r == 0 && table->rules.full)
+		r = -ENOSPC;
+	op_rule_set_close(&table->rules);
 	if (r < 0) {
-		op_table_free(table, arena, 0);
+		op_table_free(table, arena, rules, 0);
 		return r;
 	}
 	*ret = table;
@@ -100,7 +107,7 @@ int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
 	/* Rows that follow a register are more: only where somebody needs it. */
 	if (table->wants_kept && table->fdes <= OP_TABLE_KEEP_FDES_MAX &&
 	    make_table(elf, arena, rules, true, log, &keeping) == 0) {
-		op_table_free(table, arena, 0);
+		op_table_free(table, arena, rules, 0);
 		table = keeping;
 	}
 	if (loop && loop->runtime)
@@ -130,7 +137,7 @@ static void release_segment(struct op_arena *arena, op_ref ref, uint64_t now_ns)
 }
 
 struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
-			       uint64_t now_ns)
+			       struct op_rules *rules, uint64_t now_ns)
 {
 	size_t i;
 
@@ -138,6 +145,7 @@ struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
 		return NULL;
 	for (i = 0; i < table->segments_len; i++)
 		release_segment(arena, table->segments[i].segment, now_ns);
+	op_rules_release(rules, &table->rules, now_ns);
 	free(table);
 	return NULL;
 }

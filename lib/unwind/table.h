@@ -20,6 +20,12 @@
 
 enum {
 	OP_TABLE_SEGMENTS_MAX = 16,
+	/* One table takes a fourth of the arena at most. */
+	OP_TABLE_ARENA_SHARE = 4,
+	/* Text for which there are pages, of a file with @n bytes of content: so many times n,
+	 * and so much more. What is not in the file has no rows. */
+	OP_TABLE_TEXT_FACTOR = 8,
+	OP_TABLE_TEXT_MORE = 64 << 20,
 	/* The most of user memory at once: FDEs being sorted, windows on the file, the rows
 	 * of a page and the page directory. */
 	OP_TABLE_WORK_BYTES = 12 * 1024 * 1024,
@@ -55,6 +61,7 @@ struct op_table {
 	struct op_table_segment segments[OP_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
 	uint64_t arena_bytes;
+	struct op_rule_set rules;
 	uint64_t rows;
 	uint64_t fdes;	   /* read */
 	uint64_t bad_fdes; /* unreadable, wholly or from some pc on */
@@ -63,16 +70,18 @@ struct op_table {
 };
 
 /*
- * Make the table of @elf. @loop may be NULL. A file with no unwind information gives a
+ * Make the table of @elf. It takes no more than OP_TABLE_ARENA_SHARE of the arena and
+ * OP_RULES_SET_MAX rules. @loop may be NULL. A file with no unwind information gives a
  * table of no rows (BPF then guesses callers: bpf/walk/guess.h).
- * Returns 0; -ENOSPC past the arena's budget (nothing is kept); -ENOMEM; -errno.
+ * Returns 0; -ENOSPC past the arena's budget or where all rules are taken (nothing is kept);
+ * -EFBIG past its share, or past the work that a file of its size is worth; -ENOMEM; -errno.
  */
 int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
 		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
 		 struct op_table **ret);
 /* Release the table's arena memory after its grace, and the table. NULL does nothing. */
 struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
-			       uint64_t now_ns);
+			       struct op_rules *rules, uint64_t now_ns);
 
 /*
  * The rule for an ELF address, as the programs find it: for tests, for `otelprof doctor`

@@ -10,6 +10,7 @@
 #include "unwind/table.h"
 
 enum {
+	RULES_FIRST = 3, /* that every table of rules has */
 	SLABS = 4,
 	LOOKUPS = 64,
 };
@@ -73,9 +74,9 @@ static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *r
 			}
 		}
 	}
-	op_table_free(table, arena, 0);
+	op_table_free(table, arena, rules, 0);
 	op_arena_get_stats(arena, &stats);
-	if (stats.used_bytes)
+	if (stats.used_bytes || op_rules_used(rules) != RULES_FIRST)
 		abort();
 }
 

@@ -491,7 +491,56 @@ static void test_truncated_while_open(void)
 	op_elf_free(elf);
 }
 
-TEST_MAIN({ "headers_are_read", test_headers_are_read },
+/* A sparse file of a terabyte with a table of symbols that is all hole, and one that is read
+ * again and again: both end, long before all is read. */
+static int count_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t name)
+{
+	(void)symbol;
+	(void)name;
+	++*(uint64_t *)data;
+	return 0;
+}
+
+static void test_sparse(void)
+{
+	const struct builder_symbol none = { .name = "f" };
+	const char *path = tools_path("sparse");
+	const uint64_t size = UINT64_C(1) << 34;
+	struct op_elf_symtab table;
+	struct op_elf *elf = NULL;
+	uint64_t seen = 0;
+	uint16_t number;
+	size_t len;
+	char c;
+	int r = 0;
+	int i;
+
+	builder_init(&b);
+	number = builder_symbols(&b, false, &none, 1);
+	len = builder_finish(&b);
+	((Elf64_Shdr *)(void *)(b.bytes + len - b.count * sizeof(Elf64_Shdr)))[number]
+		.sh_size = size - (1 << 20);
+	tools_write_bytes("sparse", b.bytes, len);
+	CHECK_OK(truncate(path, (off_t)size));
+	CHECK_OK(op_elf_open_path(path, &elf));
+	CHECK(op_elf_data(elf) < 1 << 20);
+	CHECK_INT(op_elf_symtab(elf, OP_ELF_SYMTAB, &table), 1);
+	CHECK(table.count > 100000000);
+	CHECK_INT(op_elf_symbol_each(elf, &table, count_symbol, &seen), -EFBIG);
+	CHECK(seen < 1000000);
+	elf = op_elf_free(elf);
+	CHECK_OK(op_elf_open_path(path, &elf));
+	for (i = 0; r == 0 && i < 10000000; i++)
+		r = op_elf_read(elf, 64, &c, 1);
+	CHECK_INT(r, -EFBIG);
+	/* There is more to be had later. */
+	CHECK_OK(usleep(1100000));
+	CHECK_OK(op_elf_read(elf, 64, &c, 1));
+	op_elf_free(elf);
+	CHECK_OK(unlink(path));
+}
+
+TEST_MAIN({ "sparse", test_sparse }, { "headers_are_read", test_headers_are_read },
 	  { "other_files_are_refused", test_other_files_are_refused },
 	  { "bad_sections_are_left_out", test_bad_sections_are_left_out },
 	  { "cut_and_broken_files", test_cut_and_broken_files },

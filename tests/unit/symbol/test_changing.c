@@ -64,7 +64,7 @@ static int read_all(const char *path, uint64_t *ret_rows)
 					 found.name[0] == 'g';
 	}
 	op_symbols_free(symbols);
-	op_table_free(table, arena, 0);
+	op_table_free(table, arena, rules, 0);
 	op_arena_get_stats(arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	for (i = 0; i < SLABS; i++)

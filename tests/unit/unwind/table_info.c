@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 			       table->bad_fdes, table->inexpressible, op_rules_len(rules),
 			       peak_kb() - peak);
 		op_elf_free(elf);
-		op_table_free(table, arena, 0);
+		op_table_free(table, arena, rules, 0);
 	}
 	op_rules_free(rules);
 	op_arena_free(arena);

@@ -67,7 +67,7 @@ static inline void rig_end(void)
 {
 	size_t i;
 
-	op_table_free(rig.table, rig.arena, 0);
+	op_table_free(rig.table, rig.arena, rig.rules, 0);
 	op_elf_free(rig.elf);
 	op_rules_free(rig.rules);
 	op_arena_free(rig.arena);

@@ -151,7 +151,7 @@ static void close_file(struct file *f)
 {
 	size_t i;
 
-	op_table_free(f->table, f->arena, 0);
+	op_table_free(f->table, f->arena, f->rules, 0);
 	op_elf_free(f->elf);
 	op_rules_free(f->rules);
 	op_arena_free(f->arena);

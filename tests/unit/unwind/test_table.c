@@ -19,6 +19,9 @@ enum {
 
 static const char NAMES[] = "\0.eh_frame\0.shstrtab";
 
+static bool
+	huge_memsz; /* the first segment has 8 GiB in memory, the second in the file */
+
 /* An ELF file in memory with two executable segments and the given .eh_frame. */
 static struct op_elf *make_elf(const struct bytes *frame, uint16_t machine,
 			       uint64_t entry)
@@ -42,11 +45,13 @@ static struct op_elf *make_elf(const struct bytes *frame, uint16_t machine,
 		{ .p_type = PT_LOAD,
 		  .p_flags = PF_R | PF_X,
 		  .p_vaddr = TEXT,
+		  .p_filesz = TEXT_BYTES,
 		  .p_memsz = TEXT_BYTES,
 		  .p_align = 4096 },
 		{ .p_type = PT_LOAD,
 		  .p_flags = PF_R | PF_X,
 		  .p_vaddr = TEXT2,
+		  .p_filesz = TEXT2_BYTES,
 		  .p_memsz = TEXT2_BYTES,
 		  .p_align = 4096 },
 	};
@@ -62,6 +67,12 @@ static struct op_elf *make_elf(const struct bytes *frame, uint16_t machine,
 	struct op_elf *elf = NULL;
 	struct bytes b = { 0 };
 
+	if (huge_memsz) {
+		ph[0].p_memsz = UINT64_C(8) << 30;
+		ph[1].p_vaddr = UINT64_C(16) << 30;
+		ph[1].p_memsz = ph[1].p_filesz =
+			(UINT64_C(8) << 30) - (2 << OP_PAGE_SHIFT);
+	}
 	sh[1].sh_offset = sizeof(eh) + sizeof(ph);
 	sh[2].sh_offset = sh[1].sh_offset + frame->len;
 	eh.e_shoff = sh[2].sh_offset + sizeof(NAMES);
@@ -119,7 +130,7 @@ static void teardown(void)
 	op_arena_get_stats(f.arena, &stats);
 	if (f.table)
 		CHECK_INT(stats.used_bytes, f.table->arena_bytes);
-	op_table_free(f.table, f.arena, 1);
+	op_table_free(f.table, f.arena, f.rules, 1);
 	op_arena_get_stats(f.arena, &stats);
 	CHECK_INT(stats.used_bytes, 0);
 	op_elf_free(f.elf);
@@ -387,7 +398,7 @@ static void test_nothing_is_kept_past_the_budget(void)
 			(uint8_t)(24 + i % 13 * 8));
 	PUT_FDE(&b, cie, TEXT2, 32, 0);
 	setup(&b, EM_X86_64, 0, NULL);
-	op_table_free(f.table, f.arena, 0);
+	op_table_free(f.table, f.arena, f.rules, 0);
 	f.table = NULL;
 	op_arena_reclaim(f.arena, UINT64_MAX);
 	/* Take the rest in ever smaller pieces: the table is refused at each of its
@@ -404,7 +415,7 @@ static void test_nothing_is_kept_past_the_budget(void)
 		}
 		op_arena_get_stats(f.arena, &before);
 		i = op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table);
-		op_table_free(f.table, f.arena, 0);
+		op_table_free(f.table, f.arena, f.rules, 0);
 		op_arena_get_stats(f.arena, &after);
 		op_arena_reclaim(f.arena, UINT64_MAX);
 		CHECK_INT(after.used_bytes, before.used_bytes);
@@ -446,11 +457,57 @@ static void test_kept_register(void)
 	teardown();
 }
 
+/* A file that asks for 32,768 rules has its share of them, and others have theirs. */
+static void test_flood_of_rules(void)
+{
+	struct bytes b = { .addr = FRAME_ADDR };
+	size_t cie = put_x86_cie(&b);
+	struct op_table *again = NULL;
+	int i;
+
+	for (i = 0; i < 32768; i++)
+		PUT_FDE(&b, cie, TEXT + (uint64_t)i * 8, 8, 0x0e,
+			(uint8_t)(0x80 | (i & 0x7f)), (uint8_t)(0x80 | (i >> 7 & 0x7f)),
+			(uint8_t)(1 + (i >> 14)));
+	setup(&b, EM_X86_64, 0, NULL);
+	CHECK_INT(f.table->rules.numbers.len, OP_RULES_SET_MAX);
+	CHECK(op_rules_used(f.rules) < OP_RULES_MAX / 2);
+	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &again));
+	CHECK_INT(again->rules.numbers.len, OP_RULES_SET_MAX);
+	op_table_free(again, f.arena, f.rules, 0);
+	op_table_free(f.table, f.arena, f.rules, 0);
+	f.table = NULL;
+	CHECK_INT(op_rules_used(f.rules), 3);
+	teardown();
+}
+
+/* Text that is not in the file takes no pages: 16 segments of 8 GiB in 4 KiB would take 32 MiB
+ * of the arena. */
+static void test_segments_of_nothing(void)
+{
+	struct bytes b = { .addr = FRAME_ADDR };
+	size_t cie = put_x86_cie(&b);
+
+	PUT_FDE(&b, cie, TEXT, 32, 0);
+	f = (struct fixture){ 0 };
+	CHECK_OK(op_arena_new(&ops, NULL, 4 * OP_SLAB_BYTES, &f.arena));
+	CHECK_OK(op_rules_new(f.memory, OP_RULES_MAX, &f.rules));
+	huge_memsz = true;
+	f.elf = make_elf(&b, EM_X86_64, 0);
+	huge_memsz = false;
+	free(b.data);
+	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	CHECK_INT(f.table->segments_len, 1);
+	CHECK(f.table->arena_bytes < 4096);
+	teardown();
+}
+
 TEST_MAIN({ "kept_register", test_kept_register }, { "gaps", test_gaps_padding_and_ends },
 	  { "runs", test_runs_are_exact },
 	  { "pages", test_long_functions_hold_on_later_pages },
 	  { "overlap", test_overlapping_functions },
 	  { "signal", test_signal_plt_stop_and_entry },
 	  { "inexpressible", test_what_no_rule_says }, { "aarch64", test_aarch64 },
-	  { "none", test_no_information_no_pages },
+	  { "none", test_no_information_no_pages }, { "rule_flood", test_flood_of_rules },
+	  { "nothing", test_segments_of_nothing },
 	  { "budget", test_nothing_is_kept_past_the_budget })
