@@ -9,7 +9,7 @@
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
 #     SUITE           meson live python php hotspot node mixed jit e2e delivery collector k8s vm
-#                     backends valgrind wild: these alone
+#                     backends valgrind wild hostile: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | wild) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | wild | hostile) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -40,7 +40,7 @@ done
 if [ -z "$suites" ]; then
 	suites=meson
 	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind"
-	[ -z "$matrix" ] || suites="$suites vm wild"
+	[ -z "$matrix" ] || suites="$suites vm wild hostile"
 fi
 
 mkdir -p "$out"
@@ -230,6 +230,12 @@ run_vm() {
 	collect vm python3 tests/vm/vm.py --build "$out/release" --dir "$out/vm"
 	say "kernels of aarch64"
 	collect vm-arm64 python3 tests/vm/vm.py --arch aarch64 --dir "$out/vm"
+}
+
+# Not by default: what it asks of the longest poll does not hold on a busy machine.
+run_hostile() {
+	live hostile "hostile programs" python3 tests/hostile/hostile.py --otelprof "$otelprof" \
+		--dir "$out/hostile" none all
 }
 
 # Too many packages for other suites: where they are not, its programs are skipped.
