@@ -179,7 +179,7 @@ int op_cfi_order_next(struct op_cfi_order *order, uint64_t *ret)
 	int r;
 
 	if (order->by_table) {
-		struct op_cfi_place place;
+		struct op_cfi_place place = { 0 };
 
 		if (order->table_at >= order->table.size)
 			return 0;

@@ -182,6 +182,7 @@ int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret)
 static struct op_file_stamp stamp_of(const struct op_opened *o)
 {
 	return (struct op_file_stamp){
+		.dev = o->dev,
 		.inode = o->inode,
 		.size = o->size,
 		.mtime_ns = o->mtime_ns,
@@ -197,7 +198,9 @@ static struct op_file_stamp stamp_of(const struct op_opened *o)
  */
 static bool is_unchanged(const struct op_executable *e, const struct op_file_stamp *now)
 {
-	return e->stamp.size == now->size && e->stamp.mtime_ns == now->mtime_ns &&
+	return e->stamp.dev == now->dev && e->stamp.inode == now->inode &&
+	       e->stamp.uid == now->uid && e->stamp.size == now->size &&
+	       e->stamp.mtime_ns == now->mtime_ns &&
 	       (!e->check || e->stamp.ctime_ns == now->ctime_ns);
 }
 
@@ -270,6 +273,8 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (e->image && !is_unchanged(e, stamp) && !e->check)
 		return -ESTALE; /* written to while it is mapped */
 	if (e->image && is_unchanged(e, stamp)) {
+		if (!op_image_may_read(e->image, stamp))
+			return -ESTALE;
 		op_image_take_fd(&x->images, e->image, OP_TAKE_FD(fd), stamp->served);
 		return 0;
 	}

@@ -69,6 +69,18 @@ static bool same_stamp(const struct op_file_stamp *a, const struct op_file_stamp
 	       a->ctime_ns == b->ctime_ns;
 }
 
+static bool same_owner(const struct op_file_stamp *a, const struct op_file_stamp *b)
+{
+	return !a->served && !b->served && a->uid == b->uid && a->dev == b->dev;
+}
+
+bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp)
+{
+	/* A served file is the only one of its image. */
+	return same_stamp(&image->stamp, stamp) || same_owner(&image->stamp, stamp) ||
+	       (image->stamp.served && stamp->served && image->stamp.dev == stamp->dev);
+}
+
 /* Compared byte by byte: whatever hash is taken of it, its maker may know. */
 static bool same_content(struct op_elf *a, struct op_elf *b)
 {
@@ -113,8 +125,8 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 		if (same_stamp(&image->stamp, stamp))
 			return image;
 		/* Forged ones may be many. */
-		if (op_image_has_file(image) && compared++ < COMPARED_MAX &&
-		    same_content(image->elf, elf))
+		if (same_owner(&image->stamp, stamp) && op_image_has_file(image) &&
+		    compared++ < COMPARED_MAX && same_content(image->elf, elf))
 			return image;
 	}
 	return NULL;

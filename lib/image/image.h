@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The content of an executable file: its unwind table, its names, the runtime it is. Files
- * of equal content share one image, such as copies of one library in many containers: build
- * ids and htlhash find the candidate, which anybody can forge; inode and times of the kernel
- * (one file below several overlays) or all of the content decide. All of it is made when first
- * needed and can be given up again: the table when the arena is full, names past their
- * limit, least recently used first; the descriptor by the rules of image/file.h.
+ * of equal content share one image: build ids and htlhash find the candidate, which anybody
+ * can forge. One file that is seen below several mounts, such as a library in the layers of
+ * many containers, is known by its inode and times. Copies are compared byte by byte, and
+ * share only where one owner has them on one file system: who owns a file may change it
+ * between two looks, so that what was made of it is not what is there now. A file that a
+ * program serves shares nothing.
+ *
+ * All of it is made when first needed and can be given up again: the table when the arena is
+ * full, names past their limit, least recently used first; the descriptor by the rules of
+ * image/file.h.
  */
 #ifndef OP_IMAGE_IMAGE_H
 #define OP_IMAGE_IMAGE_H
@@ -28,13 +33,14 @@
 struct op_target;
 
 enum {
-	/* Files are compared by content up to this size, some 10 ms. A larger one has an image
+	/* Files are compared by content up to this size, some ms. A larger one has an image
 	 * of its own. */
-	OP_IMAGE_COMPARE_MAX = 32 << 20,
+	OP_IMAGE_COMPARE_MAX = 16 << 20,
 };
 
 /* What tells a file from another one: kept by the kernel, but by who serves it. */
 struct op_file_stamp {
+	uint64_t dev;
 	uint64_t inode;
 	uint64_t size;
 	int64_t mtime_ns;
@@ -105,6 +111,9 @@ struct op_images {
 /* Takes @elf on success. The image of the same content where there is one. */
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		 const struct op_file_stamp *stamp, struct op_image **ret);
+/* Is this file, which an executable of the image is by now, one to read the image's content
+ * of? Not one that another owner can change. */
+bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp);
 void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns);
 
 /* Frames of it were met: not the next to be given up. */

@@ -340,6 +340,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
 	op_images_check_files(&p->executables.images, p->now_ns);
+	op_target_rest(p->target, p->now_ns);
 	op_sweep_settle(p);
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);

@@ -14,8 +14,8 @@
 #include <sys/vfs.h>
 
 #include "base/macros.h"
-#include "target/syscalls.h"
 #include "target/target.h"
+#include "target/task/syscalls.h"
 
 #ifndef BTRFS_SUPER_MAGIC
 #define BTRFS_SUPER_MAGIC 0x9123683E
@@ -56,10 +56,9 @@ static OP_TASK_CODE long close_with(long fd, long error)
  * that can block or has side effects is ever opened. */
 static OP_TASK_CODE long reopen_regular(long path_fd)
 {
-	static const char prefix[] = "/proc/self/fd/";
-	char name[32];
+	char name[32] = "/proc/self/fd/";
 	char digits[16];
-	size_t at = sizeof(prefix) - 1;
+	size_t at = sizeof("/proc/self/fd/") - 1;
 	size_t n = 0;
 	struct stat st;
 	long fd = op_syscall(SYS_fstat, path_fd, &st);
@@ -69,7 +68,6 @@ static OP_TASK_CODE long reopen_regular(long path_fd)
 		return close_with(path_fd, fd);
 	if (!S_ISREG(st.st_mode))
 		return close_with(path_fd, -ENOEXEC);
-	memcpy(name, prefix, at);
 	for (left = path_fd; left || !n; left /= 10)
 		digits[n++] = (char)('0' + left % 10);
 	while (n)
@@ -78,6 +76,20 @@ static OP_TASK_CODE long reopen_regular(long path_fd)
 	fd = op_syscall(SYS_openat, AT_FDCWD, name,
 			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 	return close_with(path_fd, fd);
+}
+
+/*
+ * Is what @path_fd (O_PATH) stands for on the disk that it was mapped from? Asks nobody who
+ * may serve it: what the kernel knows by now will do.
+ */
+static OP_TASK_CODE bool is_on_disk(const struct request *q, long path_fd)
+{
+	struct statx st;
+
+	return op_syscall(SYS_statx, path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			  STATX_INO, &st) == 0 &&
+	       st.stx_dev_major && st.stx_dev_major == q->dev_major &&
+	       st.stx_dev_minor == q->dev_minor && st.stx_ino == q->inode;
 }
 
 static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
@@ -216,6 +228,19 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	return fd < 0 ? (int)fd : 0;
 }
 
+/* As above where that cannot stall: by the mapping alone, a file of a disk. */
+static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd = op_syscall(SYS_openat, AT_FDCWD, q->mapping, O_PATH | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		fd = is_on_disk(q, fd) ? take_file(q, reopen_regular(fd), true)
+				       : close_with(fd, -ESTALE);
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
 static OP_TASK_CODE int open_own(void *data, int *ret_fd)
 {
 	struct request *q = data;
@@ -255,10 +280,11 @@ static OP_TASK_CODE int open_of_owner(void *data, int *ret_fd)
 
 /* ---- here ---- */
 
-static int begin(struct op_target *t, uint32_t pid, const char *path, void **data)
+static int begin(struct op_target *t, uint32_t pid, enum op_target_by by,
+		 const char *path, void **data)
 {
 	struct request *q;
-	int r = op_target_begin(t, pid, data);
+	int r = op_target_begin(t, pid, by, data);
 
 	if (r < 0)
 		return r;
@@ -287,12 +313,12 @@ static int finish(struct op_target *t, uint32_t pid, op_task_fn fn,
 	return 0;
 }
 
-int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_file *f,
-		   struct op_opened *ret)
+static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_task_fn fn,
+		   const struct op_mapped_file *f, struct op_opened *ret)
 {
 	struct request *q;
 	void *data;
-	int r = begin(t, pid, f->path, &data);
+	int r = begin(t, pid, by, f->path, &data);
 
 	if (r < 0)
 		return r;
@@ -304,14 +330,23 @@ int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_fil
 	q->dev_major = f->dev_major;
 	q->dev_minor = f->dev_minor;
 	q->inode = f->inode;
-	return finish(t, pid, open_mapped, q, ret);
+	return finish(t, pid, fn, q, ret);
+}
+
+int op_open_mapped(struct op_target *t, uint32_t pid, const struct op_mapped_file *f,
+		   struct op_opened *ret)
+{
+	if (f->dev_major && !op_target_is_served(t) &&
+	    open_by(t, pid, OP_TARGET_SELF, open_on_disk, f, ret) == 0)
+		return 0;
+	return open_by(t, pid, OP_TARGET_CHILD, open_mapped, f, ret);
 }
 
 int op_open_own(struct op_target *t, uint32_t pid, const char *path,
 		struct op_opened *ret)
 {
 	void *data;
-	int r = begin(t, pid, path, &data);
+	int r = begin(t, pid, OP_TARGET_CHILD, path, &data);
 
 	return r < 0 ? r : finish(t, pid, open_own, data, ret);
 }
@@ -321,7 +356,7 @@ int op_open_of_owner(struct op_target *t, uint32_t pid, const char *path, uint32
 {
 	struct request *q;
 	void *data;
-	int r = begin(t, pid, path, &data);
+	int r = begin(t, pid, OP_TARGET_CHILD, path, &data);
 
 	if (r < 0)
 		return r;

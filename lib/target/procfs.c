@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/macros.h"
 #include "target/maps.h"
-#include "target/syscalls.h"
 #include "target/target.h"
+#include "target/task/stat.h"
+#include "target/task/syscalls.h"
 
 enum {
-	PIECE_BYTES = 64 << 10,
+	PIECE_BYTES = OP_VIEW_BYTES_MAX,
+	SHOWN_BYTES_MAX = 8 << 20, /* Linux allows 6 MiB of arguments and environment */
 };
 
 /* A file that is read piece by piece: @fd is the task's, -1 before the first one. */
@@ -68,12 +71,13 @@ static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
 }
 
 /* The next piece of at most @len bytes; *@fd and *@task are where the last one left off. */
-static int next_piece(struct op_target *t, uint32_t pid, const char *name, size_t len,
-		      bool last, int *fd, uint64_t *killed, struct piece **ret)
+static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
+		      const char *name, size_t len, bool last, int *fd, uint64_t *killed,
+		      struct piece **ret)
 {
 	struct piece *p;
 	void *data;
-	int r = op_target_begin(t, pid, &data);
+	int r = op_target_begin(t, pid, by, &data);
 
 	if (r < 0)
 		return r;
@@ -86,7 +90,7 @@ static int next_piece(struct op_target *t, uint32_t pid, const char *name, size_
 	    (int)sizeof(p->path))
 		return -ENAMETOOLONG;
 	p->fd = *fd;
-	p->keep = t->tasks.direct ? -1 : 0;
+	p->keep = by == OP_TARGET_SELF || t->tasks.direct ? -1 : 0;
 	p->last = last;
 	p->len = OP_MIN(len, (size_t)PIECE_BYTES);
 	r = op_target_run(t, pid, read_piece, NULL);
@@ -97,11 +101,53 @@ static int next_piece(struct op_target *t, uint32_t pid, const char *name, size_
 	return 0;
 }
 
+/* Is the memory that environ and cmdline show there? */
+static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
+{
+	_cleanup_close_ int fd = -1;
+	uint64_t numbers[4]; /* arguments, their end, environment, its end */
+	struct op_view view = { .memory = -1 };
+	char path[OP_TARGET_PATH_MAX];
+	uint64_t at;
+	uint64_t end;
+
+	if (snprintf(path, sizeof(path), "%s/%u/pagemap", t->procfs_root, pid) >=
+	    (int)sizeof(path))
+		return false;
+	view.pagemap = fd = op_open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", t->procfs_root, pid);
+	op_stat_numbers(path, OP_STAT_ARGUMENTS_FIELD, numbers, OP_ARRAY_SIZE(numbers));
+	/* A title that is longer than the arguments goes on in the environment. */
+	if (!numbers[0] || numbers[0] > numbers[2] || numbers[2] > numbers[3])
+		return false;
+	end = OP_MIN(numbers[3], numbers[2] + limit);
+	if (end - numbers[0] > SHOWN_BYTES_MAX)
+		return false;
+	for (at = numbers[0]; at < end; at += PIECE_BYTES)
+		if (!op_view_is_there(&view, at,
+				      (size_t)OP_MIN(end - at, (uint64_t)PIECE_BYTES)))
+			return false;
+	return true;
+}
+
+static enum op_target_by who_reads(struct op_target *t, uint32_t pid, const char *name,
+				   size_t limit)
+{
+	if (op_target_is_served(t))
+		return OP_TARGET_CHILD;
+	if (strcmp(name, "maps") != 0 && !is_there(t, pid, limit))
+		return OP_TARGET_CHILD;
+	return OP_TARGET_SELF;
+}
+
 ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
 			    size_t limit, char **ret)
 {
 	_cleanup_free_ char *buf = NULL;
 	uint64_t killed = 0;
+	enum op_target_by by = who_reads(t, pid, name, limit);
 	size_t len = 0;
 	int fd = -1;
 
@@ -111,7 +157,8 @@ ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
 		char *grown;
 		int r;
 
-		r = next_piece(t, pid, name, want, want == limit - len, &fd, &killed, &p);
+		r = next_piece(t, pid, by, name, want, want == limit - len, &fd, &killed,
+			       &p);
 		if (r < 0)
 			return r;
 		grown = realloc(buf, len + p->len + 1);

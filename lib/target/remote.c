@@ -2,7 +2,6 @@
 #include "target/remote.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -11,15 +10,12 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "target/syscalls.h"
 #include "target/target.h"
+#include "target/task/stat.h"
+#include "target/task/syscalls.h"
 
 enum {
-	PIECE_BYTES = 64 << 10,
-	STAT_BYTES = 1024,
-	/* of proc(5), counted from 1 */
-	STAT_STATE_FIELD = 3, /* the first one after the command name */
-	STAT_START_FIELD = 22,
+	PIECE_BYTES = OP_VIEW_BYTES_MAX,
 };
 
 /* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
@@ -38,30 +34,6 @@ _Static_assert(sizeof(struct request) <= OP_TASK_DATA_BYTES, "a request fits");
 
 /* ---- in the task ---- */
 
-/* When the process with that /proc/PID/stat began; 0: not there. */
-static OP_TASK_CODE uint64_t start_of(const char *path)
-{
-	char text[STAT_BYTES];
-	uint64_t ticks = 0;
-	int field = STAT_STATE_FIELD - 1;
-	long fd = op_syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	long len;
-	long at;
-
-	if (fd < 0)
-		return 0;
-	len = op_syscall(SYS_read, fd, text, sizeof(text));
-	(void)op_syscall(SYS_close, fd);
-	/* The name may hold anything, a ')' too: the last one ends it. */
-	for (at = len - 1; at >= 0 && text[at] != ')'; at--)
-		;
-	for (; at >= 0 && at < len && field < STAT_START_FIELD; at++)
-		field += text[at] == ' ';
-	for (; at >= 0 && at < len && text[at] >= '0' && text[at] <= '9'; at++)
-		ticks = ticks * 10 + (uint64_t)(text[at] - '0');
-	return ticks;
-}
-
 static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 {
 	struct request *q = data;
@@ -73,13 +45,13 @@ static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 
 	(void)ret_fd;
 	if (!start)
-		start = start_of(q->stat);
+		start = op_stat_start(q->stat);
 	n = op_syscall6(SYS_process_vm_readv, q->pid, (long)&here, 1, (long)&there, 1, 0);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n != q->len)
 		return -EFAULT;
-	if (!start || start_of(q->stat) != start)
+	if (!start || op_stat_start(q->stat) != start)
 		return -ESRCH;
 	q->start_ticks = start;
 	return 0;
@@ -100,11 +72,22 @@ static bool is_born(const struct op_remote *m, uint64_t ticks)
 	return start_ns < asleep + m->born_ns + SAME_START_NS;
 }
 
-static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
+/* Is it still the process that was read before, and not a later one with its number? */
+static bool note_start(struct op_remote *m, uint64_t ticks)
+{
+	if (m->start_ticks ? m->start_ticks != ticks : !is_born(m, ticks)) {
+		m->gone = true;
+		return false;
+	}
+	m->start_ticks = ticks;
+	return true;
+}
+
+static int read_by_child(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 {
 	struct request *q;
 	void *data;
-	int r = op_target_begin(m->target, (uint32_t)m->pid, &data);
+	int r = op_target_begin(m->target, (uint32_t)m->pid, OP_TARGET_CHILD, &data);
 
 	if (r < 0)
 		return r;
@@ -117,15 +100,49 @@ static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 		     m->pid) >= (int)sizeof(q->stat))
 		return -ENAMETOOLONG;
 	r = op_target_run(m->target, (uint32_t)m->pid, read_memory, NULL);
+	m->gone = m->gone || r == -ESRCH;
 	if (r < 0)
 		return r;
-	if (!m->start_ticks && !is_born(m, q->start_ticks)) {
-		m->gone = true;
+	if (!note_start(m, q->start_ticks))
 		return -ESRCH;
-	}
-	m->start_ticks = q->start_ticks;
 	memcpy(buf, q->bytes, len);
 	return 0;
+}
+
+/* Where its pages are there; NULL: they are not, or that cannot be told. */
+static struct op_view *find_view(struct op_remote *m, uint64_t addr, size_t len)
+{
+	struct op_target *t = m->target;
+	struct op_view *view;
+
+	if (!m->id)
+		m->id = ++t->views.ids;
+	view = op_views_get(&t->views, m->id, t->procfs_root, m->pid);
+	if (!view || !op_view_is_there(view, addr, len))
+		return NULL;
+	if (!note_start(m, view->start_ticks)) {
+		op_view_close(view);
+		return NULL;
+	}
+	return view;
+}
+
+static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
+{
+	struct op_view *view;
+	int r;
+
+	if (op_target_is_aside(m->target, (uint32_t)m->pid))
+		return -ETIMEDOUT;
+	view = op_target_is_served(m->target) ? NULL : find_view(m, addr, len);
+	if (!view)
+		return m->gone ? -ESRCH : read_by_child(m, addr, buf, len);
+	r = op_view_read(view, addr, buf, len);
+	if (r == -ESRCH) {
+		m->gone = true;
+		op_view_close(view);
+	}
+	return r;
 }
 
 static int remote_read(const struct op_memory *memory, uint64_t addr, void *buf,
@@ -166,4 +183,6 @@ void op_remote_follow(struct op_remote *m, int tid)
 	m->pid = tid;
 	m->born_ns = 0; /* threads begin later */
 	m->start_ticks = 0;
+	m->id = 0;
+	m->gone = false;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a live process, by process_vm_readv(2), with a deadline. Its number may be
- * given to another process: what is read counts only where /proc/PID/stat has the same start
- * afterwards.
+ * The memory of a live process: of this one, not of a later one with its number. Pages that
+ * are there are read directly, others by a child with a deadline (target.h).
  */
 #ifndef OP_TARGET_REMOTE_H
 #define OP_TARGET_REMOTE_H
@@ -18,6 +17,7 @@ struct op_remote {
 	struct op_memory memory;
 	struct op_target *target;
 	int pid;
+	uint64_t id; /* of its descriptors (view.h), from the first read on */
 	/* CLOCK_MONOTONIC; a process that began later is another one. 0: not known. */
 	uint64_t born_ns;
 	uint64_t start_ticks; /* of its /proc/PID/stat, from the first read on */

@@ -34,6 +34,7 @@ int op_target_new(const char *procfs_root, struct op_target **ret)
 		return -ENOMEM;
 	}
 	op_tasks_init(&t->tasks);
+	op_views_init(&t->views);
 	t->may_wait_ns = OP_TARGET_WAIT_MAX_NS;
 	*ret = t;
 	return 0;
@@ -44,23 +45,39 @@ struct op_target *op_target_free(struct op_target *t)
 	if (!t)
 		return NULL;
 	op_tasks_deinit(&t->tasks);
+	op_views_deinit(&t->views);
+	free(t->own);
 	op_map64_clear(&t->aside);
 	free(t->procfs_root);
 	free(t);
 	return NULL;
 }
 
-static bool is_aside(struct op_target *t, uint32_t pid, uint64_t now_ns)
+void op_target_rest(struct op_target *t, uint64_t now_ns)
+{
+	op_tasks_rest(&t->tasks, now_ns);
+}
+
+bool op_target_is_served(struct op_target *t)
+{
+	return op_servers_seen(&t->servers, t->procfs_root, op_clock_monotonic_ns());
+}
+
+bool op_target_is_aside(struct op_target *t, uint32_t pid)
 {
 	uint64_t known;
 	uint64_t until_ms;
+	uint64_t now_ms;
 
 	if (!t->aside.len || !op_map64_get(&t->aside, pid, &known))
 		return false;
+	now_ms = op_clock_monotonic_ns() / NS_PER_MS;
 	until_ms = known >> ASIDE_STALLS_BITS;
-	if (now_ns / NS_PER_MS < until_ms)
+	if (now_ms < until_ms) {
+		t->stats.refused++;
 		return true;
-	if (now_ns / NS_PER_MS > until_ms + ASIDE_MEMORY_MS)
+	}
+	if (now_ms > until_ms + ASIDE_MEMORY_MS)
 		(void)op_map64_remove(&t->aside, pid);
 	return false;
 }
@@ -91,16 +108,26 @@ static void fill(struct op_target *t, uint64_t now_ns)
 	t->filled_ns = now_ns;
 }
 
-int op_target_begin(struct op_target *t, uint32_t pid, void **ret)
+static int begin_own(struct op_target *t, void **ret)
 {
-	uint64_t now_ns = op_clock_monotonic_ns();
+	if (!t->own)
+		t->own = malloc(OP_TASK_DATA_BYTES);
+	if (!t->own)
+		return -ENOMEM;
+	*ret = t->own;
+	return 0;
+}
+
+int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, void **ret)
+{
 	void *data;
 
-	fill(t, now_ns);
-	if (is_aside(t, pid, now_ns)) {
-		t->stats.refused++;
+	if (op_target_is_aside(t, pid))
 		return -ETIMEDOUT;
-	}
+	t->by_self = by == OP_TARGET_SELF;
+	if (t->by_self)
+		return begin_own(t, ret);
+	fill(t, op_clock_monotonic_ns());
 	data = t->may_wait_ns >= WAIT_MIN_NS ? op_task_data(&t->tasks) : NULL;
 	if (!data) {
 		t->stats.refused++;
@@ -110,11 +137,27 @@ int op_target_begin(struct op_target *t, uint32_t pid, void **ret)
 	return 0;
 }
 
+static int run_own(struct op_target *t, op_task_fn fn, int *ret_fd)
+{
+	int fd = -1;
+	int r = fn(t->own, &fd);
+
+	fd = op_fd_move_up(fd);
+	if (ret_fd)
+		*ret_fd = fd;
+	else
+		op_closep(&fd);
+	return r;
+}
+
 int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
 {
 	uint64_t deadline = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
 	int r;
 
+	if (t->by_self)
+		return run_own(t, fn, ret_fd);
+	t->stats.asked++;
 	r = op_task_run(&t->tasks, fn, deadline, ret_fd);
 	if (t->tasks.spent_ns > FREE_NS)
 		t->may_wait_ns -= OP_MIN(t->tasks.spent_ns, t->may_wait_ns);

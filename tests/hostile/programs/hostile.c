@@ -175,8 +175,8 @@ static uint64_t unmix(uint64_t h)
 }
 
 /* Code that spins with the frame pointer it is given: mov %rdi,%rbp; 1: dec %rsi; jnz 1b. */
-static const uint8_t spin_code[] = { 0x55, 0x48, 0x89, 0xfd, 0x48, 0xff, 0xce, 0x75,
-				     0xfb, 0x5d, 0xc3 };
+static const uint8_t spin_code[] = { 0x55, 0x48, 0x89, 0xfd, 0x48, 0xff,
+				     0xce, 0x75, 0xfb, 0x5d, 0xc3 };
 
 typedef void (*spin_fn)(void *frame, uint64_t n);
 

@@ -26,6 +26,8 @@
 #include "target/open.h"
 #include "target/remote.h"
 #include "target/target.h"
+#include "target/task/region.h"
+#include "target/task/syscalls.h"
 #include "tools.h"
 
 enum {
@@ -115,12 +117,14 @@ static void test_memory(void)
 	op_remote_init(&other, t, honest.pid);
 	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
 	CHECK_STR(buf, "content");
-	CHECK(!t->tasks.direct);
+	/* What is there is read without a child, but where some program may serve pages. */
+	CHECK(t->stats.asked == 0 || op_target_is_served(t));
 	(void)alarm(HANG_S);
 	began = now_ms();
 	CHECK_INT(op_memory_read(&m.memory, c.addr + PAGE, buf, 8), -ETIMEDOUT);
 	CHECK(now_ms() - began < 500);
 	CHECK_INT(t->stats.stalled, 1);
+	CHECK(!t->tasks.direct);
 	/* It is set aside, without another wait; others are not. */
 	began = op_clock_monotonic_ns();
 	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ETIMEDOUT);
@@ -135,6 +139,76 @@ static void test_memory(void)
 	child_end(&c);
 	child_end(&honest);
 	CHECK_INT(t->tasks.stuck_len, 0);
+}
+
+/* Its number may be another process's; what is open stands for the old one alone. */
+static void test_gone(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	struct op_remote m;
+	char buf[8];
+	int i;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	op_remote_init(&m, t, c.pid);
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	child_end(&c);
+	/* Other readers of the machine may keep its memory for some ms. */
+	for (i = 0; i < 2000 && op_memory_read(&m.memory, c.addr, buf, 8) == 0; i++)
+		CHECK_OK(usleep(1000));
+	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ESRCH);
+	/* As if another process had the number now. */
+	c = child_new(stall_memory);
+	m.pid = c.pid;
+	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ESRCH);
+	child_end(&c);
+}
+
+static long pages_of(int pid)
+{
+	char path[64];
+	long pages = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	f = fopen(path, "re");
+	CHECK(f && fscanf(f, "%ld", &pages) == 1 && fclose(f) == 0);
+	return pages;
+}
+
+/* The child has none of our memory, and is there only for as long as it is asked. */
+static void test_child(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	size_t size = (size_t)256 << 20;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *text = NULL;
+	int status;
+	int pid;
+
+	CHECK(memory != MAP_FAILED);
+	memset(memory, 1, 1 << 20);
+	CHECK_OK(op_target_new("/proc", &t));
+	t->servers.seen_ns = op_clock_monotonic_ns(); /* somebody serves files */
+	t->servers.checked_ns = t->servers.seen_ns;
+	CHECK(op_target_read_proc(t, (uint32_t)c.pid, "maps", 1 << 20, &text) > 0);
+	free(text);
+	CHECK_INT(t->stats.asked, 1);
+	pid = t->tasks.current->pid;
+	if (!OP_SANITIZED)
+		CHECK((size_t)pages_of(pid) * PAGE < size / 4);
+	/* Nobody else's wait(2) meets it. */
+	CHECK(waitpid(-1, &status, WNOHANG) == 0);
+	CHECK(waitpid(pid, &status, WNOHANG) < 0);
+	op_target_rest(t, op_clock_monotonic_ns());
+	CHECK(t->tasks.current != NULL);
+	op_target_rest(t, op_clock_monotonic_ns() + OP_TASK_IDLE_NS);
+	CHECK(!t->tasks.current && kill(pid, 0) < 0);
+	CHECK_OK(munmap(memory, size));
+	child_end(&c);
 }
 
 /* Many at once cost a share of the time, not each its deadline. */
@@ -318,6 +392,7 @@ static void test_file(void)
 	f.dev_major = major(st.st_dev);
 	f.dev_minor = minor(st.st_dev);
 	CHECK_OK(op_target_new("/proc", &t));
+	CHECK(op_target_is_served(t)); /* as the kernel's list of connections tells */
 	(void)alarm(HANG_S);
 	began = now_ms();
 	CHECK_INT(op_open_mapped(t, (uint32_t)c.pid, &f, &opened), -ETIMEDOUT);
@@ -329,6 +404,6 @@ static void test_file(void)
 	child_end(&c);
 }
 
-TEST_MAIN({ "memory", test_memory }, { "many", test_many },
-	  { "stalled_environment", stalled_environment },
+TEST_MAIN({ "memory", test_memory }, { "gone", test_gone }, { "child", test_child },
+	  { "many", test_many }, { "stalled_environment", stalled_environment },
 	  { "environment", test_environment }, { "file", test_file })

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target/task.h"
+#include "target/task/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "target/syscalls.h"
+#include "target/task/region.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3
@@ -28,109 +27,24 @@
 #ifndef CLONE_CLEAR_SIGHAND
 #define CLONE_CLEAR_SIGHAND UINT64_C(0x100000000)
 #endif
-#ifndef __NR_close_range
-#define __NR_close_range 436
-#endif
 
 enum {
-	TLS_BYTES = 64 << 10, /* around the thread pointer: nothing of ours is there */
 	GUARD_BYTES = 64 << 10,
-	TASK_NICE =
-		-10, /* a short wait for the processor is no stall; where it is allowed */
 	/* So often a task that only waits for a processor gets its time again: on a machine with
 	 * many more tasks than processors that is no fault of who is read. */
-	RUNNABLE_TRIES = 100,
+	RUNNABLE_TRIES = 10,
 	NS_PER_MS = 1000000,
 	KILL_WAIT_MS = 1,
+	END_WAIT_MS = 100, /* of a task that was idle */
 };
 
-/* One mapping: guard, stack, thread-local area, this, data. */
-struct op_task_region {
-	struct op_task_region *next; /* of the stuck ones */
-	void *base;
-	size_t bytes;
-	int sock; /* ours */
-	int far;  /* the task's end, by its number there */
-	int pidfd;
-	int pid;
-	op_task_fn fn;
-	int result;
-	uint64_t
-		spent_ns; /* on the last call, without the wait for a processor before it */
-	uint8_t data[] __attribute__((aligned(64)));
-};
-
-/* ---- in the task ---- */
-
-/* One byte, and @fd where there is one. */
-static OP_TASK_CODE long answer(int sock, int fd)
-{
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	uint8_t byte = 0;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-	}
-	return op_syscall(SYS_sendmsg, sock, &msg, MSG_NOSIGNAL);
-}
-
-static OP_TASK_CODE uint64_t task_clock_ns(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)op_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
-static OP_TASK_CODE void serve(struct op_task_region *r)
-{
-	int sock = r->far;
-	uint8_t byte;
-
-	/* What is the process's own must not live as long as a task that hangs. */
-	(void)op_syscall(__NR_close_range, 0, sock - 1, 0);
-	(void)op_syscall(__NR_close_range, sock + 1, ~0U, 0);
-	(void)op_syscall(SYS_prctl, PR_SET_NAME, "otelprof-read", 0, 0, 0);
-	(void)op_syscall(SYS_setpriority, PRIO_PROCESS, 0, TASK_NICE);
-	/* Ends when the process does, or executes another program: its end is closed then. */
-	while (op_syscall(SYS_read, sock, &byte, 1) == 1) {
-		uint64_t began = task_clock_ns();
-		int fd = -1;
-
-		r->result = r->fn(r->data, &fd);
-		r->spent_ns = task_clock_ns() - began;
-		if (answer(sock, fd) < 0)
-			break;
-		if (fd >= 0)
-			(void)op_syscall(SYS_close, fd);
-	}
-}
-
-static OP_TASK_CODE __attribute__((noreturn, used)) void
-task_main(struct op_task_region *r)
-{
-	serve(r);
-	for (;;)
-		(void)op_syscall(SYS_exit, 0);
-}
-
-/* clone3(2), with @r for task_main() in the new task. */
+/* clone3(2), with @r for op_task_main() in the new task. */
 static long clone_task(const struct clone_args *args, size_t len,
 		       struct op_task_region *r)
 {
 #if defined(__x86_64__)
 	register struct op_task_region *r12 __asm__("r12") = r;
-	register void (*r13)(struct op_task_region *) __asm__("r13") = task_main;
+	register void (*r13)(struct op_task_region *) __asm__("r13") = op_task_main;
 	long ret;
 
 	__asm__ volatile("syscall\n\t"
@@ -150,7 +64,7 @@ static long clone_task(const struct clone_args *args, size_t len,
 	register long x0 __asm__("x0") = (long)args;
 	register long x1 __asm__("x1") = (long)len;
 	register struct op_task_region *x19 __asm__("x19") = r;
-	register void (*x20)(struct op_task_region *) __asm__("x20") = task_main;
+	register void (*x20)(struct op_task_region *) __asm__("x20") = op_task_main;
 
 	__asm__ volatile("svc 0\n\t"
 			 "cbnz x0, 1f\n\t"
@@ -167,6 +81,23 @@ static long clone_task(const struct clone_args *args, size_t len,
 #endif
 }
 
+/* What of the thread the kernel and the processor write to, beside its stack. */
+static void note_thread(struct op_task_region *r)
+{
+	uintptr_t area = 0;
+	uintptr_t shadow = 0;
+
+#if defined(__x86_64__)
+	__asm__("mov %%fs:0, %0" : "=r"(area));
+	__asm__ volatile("rdsspq %0"
+			 : "+r"(shadow)); /* leaves it 0 where there is none */
+#else
+	__asm__("mrs %0, tpidr_el0" : "=r"(area));
+#endif
+	r->thread = area;
+	r->shadow = shadow;
+}
+
 /* ---- its life ---- */
 
 static void region_free(struct op_task_region *r)
@@ -178,12 +109,12 @@ static void region_free(struct op_task_region *r)
 
 static struct op_task_region *region_new(void)
 {
-	size_t head = GUARD_BYTES + OP_TASK_STACK_BYTES + TLS_BYTES;
+	size_t head = GUARD_BYTES + OP_TASK_STACK_BYTES;
 	size_t bytes = head + sizeof(struct op_task_region) + OP_TASK_DATA_BYTES;
 	struct op_task_region *r;
 	uint8_t *base;
 
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		    0);
 	if (base == MAP_FAILED)
 		return NULL;
@@ -198,19 +129,20 @@ static struct op_task_region *region_new(void)
 static int start(struct op_task_region *r, int far)
 {
 	uint8_t *stack = (uint8_t *)r->base + GUARD_BYTES;
-	uint8_t *tls = stack + OP_TASK_STACK_BYTES + TLS_BYTES / 2;
+	/* As fork(2), but with a stack in the common mapping, and no signal when it ends. */
 	struct clone_args args = {
-		.flags = CLONE_VM | CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_SETTLS,
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&r->pidfd,
 		.stack = (uintptr_t)stack,
 		.stack_size = OP_TASK_STACK_BYTES,
-		.tls = (uintptr_t)tls,
 	};
 	sigset_t all;
 	sigset_t before;
 	long pid;
 
 	r->far = far;
+	r->code = (uintptr_t)op_task_main;
+	note_thread(r);
 	/* Signals of the process group are the process's to handle. */
 	(void)sigfillset(&all);
 	if (sigprocmask(SIG_BLOCK, &all, &before) < 0)
@@ -313,12 +245,25 @@ void op_tasks_deinit(struct op_tasks *t)
 	bool ours = t->owner == (int)getpid();
 
 	if (t->current) {
-		if (!ours || kill_task(t->current, -1))
+		if (!ours || kill_task(t->current, END_WAIT_MS))
 			region_free(t->current);
 	}
 	t->current = NULL;
 	if (ours)
 		reap_stuck(t);
+}
+
+void op_tasks_rest(struct op_tasks *t, uint64_t now_ns)
+{
+	if ((!t->current && !t->stuck) || t->owner != (int)getpid())
+		return;
+	reap_stuck(t);
+	if (!t->current || now_ns < t->used_ns + OP_TASK_IDLE_NS)
+		return;
+	if (!t->direct && !kill_task(t->current, END_WAIT_MS))
+		return;
+	region_free(t->current);
+	t->current = NULL;
 }
 
 void *op_task_data(struct op_tasks *t)
@@ -432,6 +377,7 @@ int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *re
 	if (ret_fd)
 		*ret_fd = -1;
 	t->spent_ns = deadline_ns;
+	t->used_ns = op_clock_monotonic_ns();
 	if (!r)
 		return -EAGAIN;
 	if (t->direct) {

@@ -1,17 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls with no C library: for code that runs beside the library's own thread in the
- * same memory (task.h), where errno and every lock belong to that thread. Each returns the
- * kernel's value, -errno on failure.
+ * System calls with no C library: for code that runs in a task (task.h), which has no errno
+ * and may find every lock taken. Each returns the kernel's value, -errno on failure.
  */
-#ifndef OP_TARGET_SYSCALLS_H
-#define OP_TARGET_SYSCALLS_H
+#ifndef OP_TARGET_TASK_SYSCALLS_H
+#define OP_TARGET_TASK_SYSCALLS_H
 
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* Of functions that run in a task: a sanitizer's runtime belongs to the other thread too. */
-#define OP_TASK_CODE __attribute__((no_sanitize_address, no_sanitize_undefined))
+/*
+ * Of functions that run in a task (task.h), which has the code of the library and nothing of
+ * the C library's data, nor of a sanitizer's: no loop may become a call of memcpy().
+ */
+#ifdef __clang__
+#define OP_TASK_CODE __attribute__((no_sanitize("address", "undefined"), no_builtin))
+#else
+#define OP_TASK_CODE                                                                     \
+	__attribute__((no_sanitize_address, no_sanitize_undefined,                       \
+		       optimize("no-tree-loop-distribute-patterns")))
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OP_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define OP_SANITIZED true
+#endif
+#endif
+#ifndef OP_SANITIZED
+#define OP_SANITIZED false
+#endif
 
 static inline long op_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
