@@ -19,8 +19,7 @@
 enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
-	DRAIN_POLLS_MAX =
-		256, /* a stop empties at most this many times OP_RECORDS_A_POLL */
+	DRAIN_POLLS_MAX = 1024, /* a stop polls at most so often until nothing is left */
 };
 
 /* Why otelprof_init() failed last in this thread: there is no handle to ask then. */
@@ -240,6 +239,8 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	p->running = true;
+	/* Meanwhile the kernel samples; in a poll they would take most of its time. */
+	op_kernel_symbols_load(p->kernel);
 	return 0;
 }
 

@@ -17,6 +17,11 @@ enum {
 	EPOLL_EVENTS = 16,
 };
 
+/* A poll works no longer than this on records, and begins none after so long: what one record
+ * brings, such as the tables of a large program, takes some 10 ms itself. */
+static const uint64_t SLICE_NS = UINT64_C(5000000);
+static const uint64_t LONG_NS = UINT64_C(10000000);
+
 /* What the record callback works with during one consumption. */
 struct consume {
 	struct op_processes *processes;
@@ -24,8 +29,15 @@ struct consume {
 	struct op_window *window;
 	struct op_capture_work *work;
 	uint64_t left;
+	uint64_t until_ns;
 	bool unknown; /* a record of a process that the kernel does not know */
 };
+
+/* Enough for one poll? One record may have made a table, which takes a while. */
+static int is_enough(struct consume *k)
+{
+	return --k->left && op_clock_monotonic_ns() < k->until_ns ? 0 : RING_STOP;
+}
 
 static int on_ring_record(void *ctx, const void *data, size_t size)
 {
@@ -40,7 +52,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 		c->exec_ns = op_clock_monotonic_ns();
 		if (op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, c->exec_ns);
-		return --k->left ? 0 : RING_STOP;
+		return is_enough(k);
 	}
 	/* The events that explain it may have come after the side-band was last read. */
 	if (type == OP_RECORD_REQUEST ||
@@ -53,7 +65,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	}
 	r = op_sampler_add_record(k->sampler, data, size, k->window);
 	if (!op_sampler_is_sample(type))
-		return --k->left ? 0 : RING_STOP;
+		return is_enough(k);
 	k->work->records++;
 	if (r == -ENOSPC)
 		k->work->dropped_window++;
@@ -61,7 +73,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 		k->work->dropped_memory++;
 	else if (r < 0)
 		k->work->dropped_record++;
-	return --k->left ? 0 : RING_STOP;
+	return is_enough(k);
 }
 
 static int set_timer(struct op_capture *c, uint32_t ms)
@@ -243,6 +255,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	uint64_t sideband;
 	uint64_t begin_ns;
 	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
+	uint64_t woken_ns = op_clock_monotonic_ns();
 	int i;
 
 	if (n < 0)
@@ -255,8 +268,11 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		op_processes_settle(processes, op_clock_monotonic_ns());
 	op_hooks_poll(c);
 	begin_ns = op_clock_monotonic_ns();
+	consume.until_ns = begin_ns + SLICE_NS;
 	c->consume = &consume;
-	n = op_ring_consume(&c->ring, on_ring_record, c);
+	/* What was long already leaves the records to the next poll, which is at once. */
+	c->put_off = !c->put_off && begin_ns > woken_ns + LONG_NS;
+	n = c->put_off ? RING_STOP : op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
 	if (op_sampler_take_lost(sampler))
 		op_capture_next_window(c);
@@ -269,6 +285,6 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP;
-	work->idle = !sideband && consume.left == OP_RECORDS_A_POLL;
+	work->idle = !sideband && n != RING_STOP && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;
 }

@@ -135,6 +135,7 @@ struct op_capture {
 	char *online_list;	 /* as it was read last, or NULL */
 	bool cpus_changed;	 /* the list did, or an event is missing */
 	struct consume *consume; /* of the poll that is running, else NULL */
+	bool put_off;		 /* the last poll left the records to the next one */
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
 

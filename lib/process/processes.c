@@ -25,6 +25,8 @@ enum {
 };
 
 /* A publication that failed is tried again after this time. */
+/* So long processes are published at one call; one of them may take some 10 ms more. */
+static const uint64_t SETTLE_NS = UINT64_C(5000000);
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
 /* Files that could not be had are looked at again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
@@ -327,12 +329,14 @@ static void touch_waiting(struct op_processes *p)
 
 void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 {
+	uint64_t begin_ns = op_clock_monotonic_ns();
 	struct op_proc *proc;
 	struct op_proc *last;
 	struct op_proc *next;
 
 	if (p->forked)
 		return;
+	p->settle_on = false;
 	p->now_ns = OP_MAX(p->now_ns, now_ns);
 	p->executables.now_ns = p->now_ns;
 	/* First what gives memory back, then what takes some. */
@@ -345,9 +349,14 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	touch_waiting(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
-		/* What fails goes to the end and waits for the next call. */
+		/* What fails goes to the end and waits for the next call, and so does what
+		 * there is no time for. */
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
+		if (next && op_clock_monotonic_ns() >= begin_ns + SETTLE_NS) {
+			p->settle_on = true;
+			break;
+		}
 	}
 }
 
@@ -358,6 +367,8 @@ bool op_processes_waiting(const struct op_processes *p)
 
 uint64_t op_processes_next_ns(const struct op_processes *p)
 {
+	if (p->settle_on)
+		return p->now_ns;
 	if (op_sweep_busy(p) &&
 	    (!p->attach_after_ns || p->sweep.slice_after_ns < p->attach_after_ns))
 		return p->sweep.slice_after_ns;

@@ -78,6 +78,7 @@ struct op_processes {
 	char *service_name;	/* NULL: the executable's */
 	struct op_map64 by_pid; /* to struct op_proc * */
 	struct op_proc_list dirty;
+	bool settle_on; /* there was no time for all of them */
 	struct op_proc_list ended;
 	struct op_proc_list waiting;
 	struct op_sweep sweep;

@@ -236,13 +236,18 @@ static int find(struct op_kernel_symbols *k, uint64_t addr, struct op_kernel_sym
 	return 1;
 }
 
+void op_kernel_symbols_load(struct op_kernel_symbols *k)
+{
+	if (!k->loaded)
+		load(k);
+}
+
 int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret)
 {
 	int found;
 
-	if (!k->loaded)
-		load(k);
+	op_kernel_symbols_load(k);
 	found = find(k, addr, ret);
 	if (!found && k->stale && op_clock_monotonic_ns() >= k->next_load_ns) {
 		load(k);

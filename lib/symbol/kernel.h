@@ -32,6 +32,8 @@ OP_DEFINE_CLEANUP(struct op_kernel_symbols *, op_kernel_symbols_free)
 int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret);
 /* A module or BPF program came or went: read again at the next miss, at most once a second. */
+/* Read them now, where they were not: it takes some 30 ms. */
+void op_kernel_symbols_load(struct op_kernel_symbols *k);
 void op_kernel_symbols_stale(struct op_kernel_symbols *k);
 size_t op_kernel_symbols_bytes(const struct op_kernel_symbols *k);
 

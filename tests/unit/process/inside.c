@@ -13,3 +13,8 @@ void inside_reading_lasted(struct op_processes *p, uint64_t ns)
 	p->sweep.reread = TAILQ_FIRST(&p->sweep.used);
 	p->sweep.began_ns -= ns;
 }
+
+bool inside_settles_on(const struct op_processes *p)
+{
+	return p->settle_on;
+}

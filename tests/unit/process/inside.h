@@ -3,11 +3,15 @@
 #ifndef OP_TEST_PROCESS_INSIDE_H
 #define OP_TEST_PROCESS_INSIDE_H
 
+#include <stdbool.h>
+
 #include "process/processes.h"
 
 /* How often all maps were read anew. */
 uint32_t inside_readings(const struct op_processes *p);
 /* The reading is at its last process, and began @ns earlier than it did. */
 void inside_reading_lasted(struct op_processes *p, uint64_t ns);
+/* Was there no time for all processes at the last op_processes_settle()? */
+bool inside_settles_on(const struct op_processes *p);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
+#include "inside.h"
 #include "test.h"
 
 static int add_slab(void *ctx, uint32_t index, void **ret)
@@ -96,7 +97,9 @@ void world_deinit(struct world *w)
 void world_settle(struct world *w, uint64_t ns)
 {
 	w->now_ns += ns;
-	op_processes_settle(w->p, w->now_ns);
+	do /* it works for some ms at each call */
+		op_processes_settle(w->p, w->now_ns);
+	while (inside_settles_on(w->p));
 }
 
 const struct op_process *world_process(const struct world *w, uint32_t pid)
