@@ -39,8 +39,8 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind"
-	[ -z "$matrix" ] || suites="$suites vm wild hostile"
+	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind hostile"
+	[ -z "$matrix" ] || suites="$suites vm wild"
 fi
 
 mkdir -p "$out"
@@ -232,7 +232,6 @@ run_vm() {
 	collect vm-arm64 python3 tests/vm/vm.py --arch aarch64 --dir "$out/vm"
 }
 
-# Not by default: what it asks of the longest poll does not hold on a busy machine.
 run_hostile() {
 	live hostile "hostile programs" python3 tests/hostile/hostile.py --otelprof "$otelprof" \
 		--dir "$out/hostile" none all
