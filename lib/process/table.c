@@ -314,31 +314,32 @@ struct op_proc *op_table_of_record(struct op_processes *p, const struct op_recor
 	return new ? new : op_table_find(p, record->pid);
 }
 
-struct op_view op_view_now(const struct op_proc *proc)
+struct op_proc_view op_proc_view_now(const struct op_proc *proc)
 {
-	return (struct op_view){ .program = proc->program, .layout = proc->layout };
+	return (struct op_proc_view){ .program = proc->program, .layout = proc->layout };
 }
 
-bool op_view_published(const struct op_proc *proc, uint32_t number, struct op_view *ret)
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret)
 {
 	const struct op_generation *g = op_publish_find(proc, number);
 
 	if (!g)
 		return false;
-	*ret = (struct op_view){ .program = g->program, .layout = g->layout };
+	*ret = (struct op_proc_view){ .program = g->program, .layout = g->layout };
 	return true;
 }
 
-struct op_view op_view_at(const struct op_proc *proc, uint64_t time_ns,
-			  const struct op_layout **ret_before)
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_layout **ret_before)
 {
 	const struct op_generation *g;
-	struct op_view view;
+	struct op_proc_view view;
 
 	*ret_before = NULL;
 	while (proc->same_pid && proc->born_ns > time_ns)
 		proc = proc->same_pid;
-	view = op_view_now(proc);
+	view = op_proc_view_now(proc);
 	/* newest first */
 	for (g = proc->older; g; g = g->older) {
 		if (view.program->since_ns > time_ns) {
@@ -352,7 +353,7 @@ struct op_view op_view_at(const struct op_proc *proc, uint64_t time_ns,
 	return view;
 }
 
-op_ref op_view_published_now(const struct op_proc *proc)
+op_ref op_proc_view_published_now(const struct op_proc *proc)
 {
 	return proc->current ? proc->current->process : 0;
 }

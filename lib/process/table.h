@@ -47,22 +47,23 @@ void op_table_each(struct op_processes *p,
 		   void (*fn)(struct op_processes *p, struct op_proc *proc));
 
 /* A process at one moment: which program it is or was, and what it had mapped. */
-struct op_view {
+struct op_proc_view {
 	struct op_program *program;
 	struct op_layout *layout;
 };
 
 /* As it is now. */
-struct op_view op_view_now(const struct op_proc *proc);
+struct op_proc_view op_proc_view_now(const struct op_proc *proc);
 /* As it was published under @number. Returns false where that is not kept any more. */
-bool op_view_published(const struct op_proc *proc, uint32_t number, struct op_view *ret);
+bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
+			    struct op_proc_view *ret);
 /*
  * As it was at @time_ns, where that is known; else as it is now. *@ret_before: what the
  * program that was executed then had mapped before, or NULL.
  */
-struct op_view op_view_at(const struct op_proc *proc, uint64_t time_ns,
-			  const struct op_layout **ret_before);
+struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
+				    const struct op_layout **ret_before);
 /* Its struct op_process in the arena; 0 where it is not published. */
-op_ref op_view_published_now(const struct op_proc *proc);
+op_ref op_proc_view_published_now(const struct op_proc *proc);
 
 #endif

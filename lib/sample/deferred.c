@@ -75,7 +75,7 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
  */
 static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
-	struct op_view view = op_view_now(proc);
+	struct op_proc_view view = op_proc_view_now(proc);
 	const struct op_vma *v = op_layout_find(view.layout, pc);
 	int r;
 
@@ -102,7 +102,7 @@ static int unwind_once(struct walk *w)
 	struct op_host_input input = {
 		.arena = op_processes_config(w->sampler->processes)->arena,
 		.rules = w->sampler->config.rules,
-		.process = op_view_published_now(w->proc),
+		.process = op_proc_view_published_now(w->proc),
 		.registers = w->deferred->registers,
 		.memory = &w->copy.memory,
 		.words = w->deferred->words,
@@ -126,7 +126,7 @@ static int unwind(struct walk *w, uint64_t pc)
 		bool made = make_for(w->sampler, w->proc, pc);
 
 		r = op_publish(w->sampler->processes, w->proc, false);
-		if (r == 0 && !op_view_published_now(w->proc))
+		if (r == 0 && !op_proc_view_published_now(w->proc))
 			r = -ENOENT; /* nothing is mapped, as far as is known */
 		if (r < 0 || (round && !made))
 			break;
@@ -211,7 +211,7 @@ static void give_up(struct op_sampler *sampler, const struct op_deferred *deferr
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred)
 {
-	const struct op_program *program = op_view_now(proc).program;
+	const struct op_program *program = op_proc_view_now(proc).program;
 	struct walk w = {
 		.sampler = sampler,
 		.proc = proc,

@@ -212,7 +212,7 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 
 	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
-		of->layout = op_view_now(proc).layout;
+		of->layout = op_proc_view_now(proc).layout;
 	} else {
 		op_deferred_leaf(sampler, &r->registers);
 	}
@@ -235,7 +235,8 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 	struct op_proc *past = NULL;
 	int e;
 
-	if (!proc || (op_view_now(proc).program == of->program && !of->program->until_ns))
+	if (!proc ||
+	    (op_proc_view_now(proc).program == of->program && !of->program->until_ns))
 		return deferred_stack(sampler, proc, of, r, ret);
 	e = op_publish_past(sampler->processes, of->program, of->layout, &past);
 	if (e < 0)
@@ -290,13 +291,13 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 {
 	struct op_record *h = &r->header;
 	const struct op_layout *before;
-	struct op_view view;
+	struct op_proc_view view;
 	bool found;
 
 	*ret_generation = 0;
 	if (!proc)
 		return;
-	found = h->generation && op_view_published(proc, h->generation, &view);
+	found = h->generation && op_proc_view_published(proc, h->generation, &view);
 	if (found && (h->end != OP_END_UNKNOWN || h->user_words) &&
 	    (!view.program->until_ns || h->time_ns <= view.program->until_ns)) {
 		of->program = view.program;
@@ -304,7 +305,7 @@ static void locate(const struct op_proc *proc, struct record *r, struct op_frame
 		*ret_generation = h->generation;
 		return;
 	}
-	view = op_view_at(proc, h->time_ns, &before);
+	view = op_proc_view_at(proc, h->time_ns, &before);
 	of->program = view.program;
 	of->layout = view.layout;
 	if (in_exec(r, of, before)) {
