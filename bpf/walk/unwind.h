@@ -253,27 +253,31 @@ static __always_inline enum op_next op_leave_runtime(struct op_unwind *u, __u32 
 
 /*
  * Make the state of instance @instance the one at hand; the one that is goes to parked[].
- * Returns false where there is no room for another.
+ * Returns false where there is no room for another. What is copied does not stand on BPF's
+ * own stack, which is small: no step is under way, so its bytes serve.
  */
 static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
 {
-	struct op_runtime_state next = { .instance = instance };
+	struct op_runtime_state *next =
+		(struct op_runtime_state *)(void *)u->runtime_bytes;
 	__u32 count = u->parked_count;
 	__u64 words;
 	__u32 i;
 
+	_Static_assert(sizeof(*next) <= sizeof(u->runtime_bytes), "a state fits");
 	for (i = 0; i < OP_RUNTIMES_ON_STACK - 1 && i < count; i++)
 		if (u->parked[i].instance == instance)
 			break;
 	op_platform_bound(i);
 	if (i < OP_RUNTIMES_ON_STACK - 1 && i < count) {
-		next = u->parked[i];
+		*next = u->parked[i];
 	} else {
 		words = op_arena_u64(u, u->process,
 				     __builtin_offsetof(struct op_process, instance) +
 					     instance * sizeof(struct op_instance));
-		next.runtime = (__u32)words;
-		next.ref = (op_ref)(words >> 32);
+		*next = (struct op_runtime_state){ .instance = instance,
+						   .runtime = (__u32)words,
+						   .ref = (op_ref)(words >> 32) };
 	}
 	if (u->state.instance) {
 		if (i >= OP_RUNTIMES_ON_STACK - 1)
@@ -282,7 +286,7 @@ static __always_inline bool op_change_state(struct op_unwind *u, __u32 instance)
 		if (i == count)
 			u->parked_count = count + 1;
 	}
-	u->state = next;
+	u->state = *next;
 	return true;
 }
 
