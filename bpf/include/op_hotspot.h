@@ -72,6 +72,8 @@ struct op_hotspot {
 	__u64 call_stub; /* where Java code returns to the VM */
 	__u64 vm;	 /* [vm, vm_end): code of libjvm.so */
 	__u64 vm_end;
+	__u64 cache; /* [cache, cache_end): the address space that the heaps share */
+	__u64 cache_end;
 	struct op_hotspot_heap heap[OP_HOTSPOT_HEAPS];
 	__s16 bcp_slot; /* from fp */
 	__u8 log2_segment;
@@ -93,7 +95,7 @@ struct op_hotspot {
 };
 
 _Static_assert(sizeof(struct op_hotspot_rule) == 8, "layout");
-_Static_assert(sizeof(struct op_hotspot) == 136 + OP_HOTSPOT_RULES * 8, "layout");
+_Static_assert(sizeof(struct op_hotspot) == 152 + OP_HOTSPOT_RULES * 8, "layout");
 _Static_assert(1 << OP_HOTSPOT_RULES_STEPS >= OP_HOTSPOT_RULES, "the search reaches all");
 
 #endif

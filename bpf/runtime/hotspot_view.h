@@ -64,12 +64,7 @@ static __always_inline __u64 op_hotspot_within(__u64 pc, __u64 low, __u64 high)
 
 static __always_inline __u64 op_hotspot_in_heap(const struct op_hotspot_view *v, __u64 pc)
 {
-	return op_hotspot_within(pc, OP_HS_WORD(v, heap[0].low),
-				 OP_HS_WORD(v, heap[0].high)) |
-	       op_hotspot_within(pc, OP_HS_WORD(v, heap[1].low),
-				 OP_HS_WORD(v, heap[1].high)) |
-	       op_hotspot_within(pc, OP_HS_WORD(v, heap[2].low),
-				 OP_HS_WORD(v, heap[2].high));
+	return op_hotspot_within(pc, OP_HS_WORD(v, cache), OP_HS_WORD(v, cache_end));
 }
 
 static __always_inline __u64 op_hotspot_in_vm(const struct op_hotspot_view *v, __u64 pc)

@@ -118,6 +118,10 @@ static int read_heaps(const struct reader *r, const struct op_hotspot_layout *la
 			return error;
 		if (log2 < LOG2_SEGMENT_MIN || log2 > LOG2_SEGMENT_MAX)
 			return -EBADMSG;
+		if (!i || bpf->heap[i].low < bpf->cache)
+			bpf->cache = bpf->heap[i].low;
+		if (bpf->heap[i].high > bpf->cache_end)
+			bpf->cache_end = bpf->heap[i].high;
 		bpf->log2_segment = (uint8_t)log2;
 	}
 	return len < 0 ? len : 0;
