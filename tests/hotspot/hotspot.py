@@ -61,7 +61,9 @@ QUICK = ["int", "jit", "debug"]
 SINCE = {"zgc": 11}
 # Compiled calls are calls: nothing of the ladder is inlined.
 CALLS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Known$Ladder.*"]
-FASTER = 12 # how much more the leaves do where they are compiled
+# How much more the leaves do, so that what is between them stays little on a busy machine.
+FACTOR = 3
+FACTOR_COMPILED = 12
 WARM_UP = 4 # seconds until all is compiled
 
 
@@ -128,7 +130,7 @@ class Known:
 
     def __init__(self, run, jdk, mode, what):
         options = OPTIONS + MODES[mode] + (CALLS if what == "calls" else [])
-        faster = 1 if mode == "int" else FASTER
+        factor = FACTOR if mode == "int" else FACTOR_COMPILED
         self.classes = compile_known(run)
         path = self.classes
         self.copy = None
@@ -137,7 +139,7 @@ class Known:
             shutil.copytree(self.classes, self.copy, dirs_exist_ok=True)
             path = self.copy[len(jdk.root):]
         self.process = subprocess.Popen(
-            jdk.command(*options, "-cp", path, "Known", what, "600", str(faster)),
+            jdk.command(*options, "-cp", path, "Known", what, "600", str(factor)),
             stdout=subprocess.PIPE, text=True)
         self.stacks = set()  # each a tuple of (name, line), leaf first
         for line in self.process.stdout:
