@@ -25,7 +25,7 @@ enum {
 	 * read again for each of its entries, comes to an end there.
 	 */
 	OP_ELF_WORK_FACTOR = 8,
-	OP_ELF_WORK_MORE = 8 << 20,
+	OP_ELF_WORK_MORE = 32 << 20,
 	OP_ELF_CALL_WORK = 32,
 
 	/* Strings of unknown length are read in steps of this size. */

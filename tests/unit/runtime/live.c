@@ -240,7 +240,8 @@ static op_ref table_of(struct live *live, const struct mapping *m)
 		if (vaddr < table->segments[i].vaddr + table->segments[i].memsz && !ret &&
 		    vaddr + 4096 > table->segments[i].vaddr)
 			ret = table->segments[i].segment;
-	free(table); /* what it has in the arena stays */
+	op_vec_clear(&table->rules.numbers);
+	free(table); /* what it has in the arena stays, and its rules do */
 	return ret;
 }
 
