@@ -4,8 +4,8 @@
  *
  * A JavaScript frame has three words. Word 0: the runtime's kind and the address of the
  * SharedFunctionInfo, or 0 where the frame tells none. Word 1: enum op_node_kind in the
- * highest 4 bits, OP_NODE_LATE, the bytecode's offset in bits 32 to 55, and in the lowest
- * 32 the function's id in its script. Word 2: the address of the BytecodeArray, or the pc.
+ * highest 4 bits, OP_NODE_LATE, in bits 32 to 55 the bytecode's offset or the type of a frame
+ * that is no function's, and in the lowest 32 the function's id in its script. Word 2: the address of the BytecodeArray, or the pc.
  * Code that is part of the node binary (V8's builtins) makes native frames.
  */
 #ifndef OP_NODE_H

@@ -46,6 +46,9 @@ enum {
 /* x86-64: push rbp; mov rbp, rsp. And mov rsp, rbp; pop rbp. */
 #define OP_NODE_MAKES_FRAME 0xe5894855U
 #define OP_NODE_ENDS_FRAME  0x5de58b48U
+/* call [r13 + NUMBER], its first three bytes, shifted. mov r12, NUMBER. */
+#define OP_NODE_CALLS_TABLE 0x95ff4100U
+#define OP_NODE_LOADS_R12   0xbc49
 
 /* The process's struct op_node. */
 struct op_node_view {
@@ -247,9 +250,13 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
+/* Four bytes of those read, at any place. */
 static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 {
-	return *(__u32 *)(u->runtime_bytes + at);
+	__u32 ret;
+
+	__builtin_memcpy(&ret, u->runtime_bytes + at, sizeof(ret));
+	return ret;
 }
 
 /*
@@ -262,6 +269,9 @@ op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 
 {
 	__u64 target = u->pc + ahead + 5;
 
+	if (op_node_bytes(u, OP_NODE_BEFORE + ahead) << 8 == OP_NODE_CALLS_TABLE)
+		return (__u16)op_node_bytes(u, OP_NODE_BEFORE + ahead - 10) ==
+		       OP_NODE_LOADS_R12;
 	if (u->runtime_bytes[OP_NODE_BEFORE + ahead] != 0xe8)
 		return false;
 	target += (__u64)(__s64)(__s32)op_node_bytes(u, OP_NODE_BEFORE + ahead + 1);
@@ -275,6 +285,7 @@ op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 
 static __always_inline int op_node_unmade(struct op_unwind *u,
 					  const struct op_node_view *v)
 {
+	__u32 last = 0; /* four bytes up to the one at i */
 	__u64 ra = 0;
 	__u32 i;
 
@@ -283,19 +294,25 @@ static __always_inline int op_node_unmade(struct op_unwind *u,
 		return 0;
 	if (op_node_bytes(u, OP_NODE_BEFORE - 1) == OP_NODE_MAKES_FRAME)
 		return 2;
-	for (i = OP_NODE_BEFORE; i < OP_NODE_BEFORE + OP_NODE_ENTRY; i++)
-		if (op_node_bytes(u, i) == OP_NODE_MAKES_FRAME)
+	for (i = OP_NODE_BEFORE; i < OP_NODE_BEFORE + OP_NODE_ENTRY + 3; i++) {
+		last = last >> 8 | (__u32)u->runtime_bytes[i] << 24;
+		if (last == OP_NODE_MAKES_FRAME)
 			return 1;
+	}
 	if (op_node_calls_prologue(u, v, 0) || op_node_calls_prologue(u, v, 10) ||
 	    op_node_calls_prologue(u, v, 12) || op_node_calls_prologue(u, v, 15))
 		return 1;
 	if (u->runtime_bytes[OP_NODE_BEFORE] == 0xc3 || /* ret */
 	    u->runtime_bytes[OP_NODE_BEFORE] == 0xc2)
 		return 1;
-	for (i = 0; i <= OP_NODE_BEFORE - 4; i++)
-		if (op_node_bytes(u, i) == OP_NODE_ENDS_FRAME)
-			return op_read_stack(u, u->sp, &ra) ? 0 : 1;
-	return 0;
+	for (i = 0; i < OP_NODE_BEFORE; i++) {
+		last = last >> 8 | (__u32)u->runtime_bytes[i] << 24;
+		if (last == OP_NODE_ENDS_FRAME)
+			break;
+	}
+	/* what follows a return looks the same: no return address is at sp there */
+	return i < OP_NODE_BEFORE && !op_read_stack(u, u->sp, &ra) &&
+	       op_node_is_v8(v, ra);
 }
 
 /* The pc is in code that V8 made, and was interrupted where it has no frame. */
@@ -325,6 +342,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 	__u64 kind = u->exact ? OP_NODE_CODE_EXACT : OP_NODE_CODE;
 	__u64 marker = 0;
 	__u64 slot = 0;
+	__u64 type = 0;
 	int where;
 
 	where = u->exact ? op_node_unmade(u, v) : 0;
@@ -337,9 +355,14 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 		slot = u->reg[OP_NODE_FUNCTION_REG]; /* not stored yet */
 		marker = 1;
 	}
-	if (!op_node_is_type(marker))
+	if (op_node_is_type(marker))
+		type = marker >> 1 & OP_NODE_OFFSET_MAX;
+	else
 		op_node_find_callee(u, v, slot, &function);
-	op_node_push(u, function.shared, kind << OP_NODE_KIND_SHIFT | function.id, u->pc);
+	op_node_push(u, function.shared,
+		     kind << OP_NODE_KIND_SHIFT | type << OP_NODE_OFFSET_SHIFT |
+			     function.id,
+		     u->pc);
 	return op_node_record(u, v);
 }
 

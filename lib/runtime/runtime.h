@@ -75,6 +75,7 @@ struct op_runtime_frame {
 	size_t len;
 	bool approximate; /* which functions and lines: the runtime does not tell of this pc */
 	bool fresh; /* met for the first time, or gone: what is met next should be read soon */
+	bool again; /* could not be read whole now, but perhaps the next time */
 };
 
 /* Code that the runtime made, [start, end) in the process. */

@@ -261,7 +261,9 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 		r = instance->ops->describe(instance->instance, words, len, &frame);
 	*ret_known =
 		r == 0 && frame.len && frame.function[0].name && *frame.function[0].name;
-	if (!*ret_known) {
+	if (*ret_known) {
+		*ret_known = !frame.again;
+	} else {
 		(void)snprintf(unknown, sizeof(unknown), "[unknown %s function]",
 			       instance ? instance->ops->name : "runtime's");
 		frame.function[0] =

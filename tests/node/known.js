@@ -7,6 +7,7 @@
  *           V8 itself tells it: "scene NAME:LINE NAME:LINE ..." with the leaf first.
  *   spin    a chain of 24 functions, then one of three leaves with 50, 30 and 20 % of the time
  *   calls   hardly anything but calls and returns
+ *   inlined three small loops with 50, 30 and 20 % of the time, in functions that are inlined
  *
  * "ready" is printed once everything has run. Lines that end with "// MARK" are what a
  * sample's innermost frame may show.
@@ -266,6 +267,34 @@ function calls() {
 			sink += c1(i);
 }
 
+/* ---- functions that the optimizing compilers put into their caller ---- */
+function partA(s) {
+	for (let i = 0; i < 500; i++) // partA
+		s = (s * 31 + i) | 0; // partA
+	return s; // partA
+} // partA
+
+function partB(s) {
+	for (let i = 0; i < 300; i++) // partB
+		s = (s * 31 + i) | 0; // partB
+	return s; // partB
+} // partB
+
+function partC(s) {
+	for (let i = 0; i < 200; i++) // partC
+		s = (s * 31 + i) | 0; // partC
+	return s; // partC
+} // partC
+
+function join(s) { return partC(partB(partA(s))); } // join
+function around(s) { return join(s + 1); } // around
+
+function inlined() {
+	while (Date.now() < end)
+		for (let i = 0; i < 1000; i++)
+			sink = around(sink);
+}
+
 switch (process.argv[2]) {
 case 'scenes':
 	scenesLoop(0);
@@ -275,6 +304,12 @@ case 'calls':
 		sink += c1(i);
 	console.log('ready');
 	calls();
+	break;
+case 'inlined':
+	for (let i = 0; i < 1000; i++)
+		sink = around(sink);
+	console.log('ready');
+	inlined();
 	break;
 default:
 	f1(1000);

@@ -6,7 +6,8 @@
 
 scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 24 functions and
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
-samples fall where frames are made and taken down.
+samples fall where frames are made and taken down. inlined: small loops with known shares in
+functions that the optimizing compilers put into their callers.
 
 A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
 a version has it), none (as Node runs by itself) and detailed (--detailed-line-info: V8 notes a
@@ -30,19 +31,22 @@ VERSIONS = ["12", "14", "16", "18", "20", "22", "24", "26"]
 MODES = {
     "jitless": ["--jitless", "--no-expose-wasm"],
     "noopt": ["--no-opt"],
+    "maglev": ["--maglev", "--no-turbofan"],
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
+PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
+INLINED = ("join", "around", "inlined", "(anonymous)")
 EXACT = 0.99
 LEAF_POINTS = 2.0
 # A share's standard deviation is 50 points over the root of the number of samples, at most.
 NOISE = 3 * 50
 OTHERS_MOST = 0.05  # between two leaves
 MIN_SAMPLES = 500
-SAMPLES_ENOUGH = 3000
+SAMPLES_ENOUGH = 2000
 RECORDINGS_MOST = 3
 CHAIN = tuple("f%d" % n for n in range(24, 0, -1)) + ("spin", "(anonymous)")
 LADDER = ["calls"] + ["c%d" % n for n in range(1, 9)]
@@ -188,7 +192,32 @@ def count_calls(samples):
     return count
 
 
-def judge(count, result):
+def count_inlined(samples):
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        frames = js_frames(sample)
+        names = tuple(n for n, _ in frames)
+        count.total += sample.count
+        if "inlined" not in names:
+            count.others += sample.count
+            continue
+        at = len(INLINED) - 2 - names.index("inlined")  # frames above that are not there
+        if names[0] in PARTS:
+            count.add_leaf(sample, names[0])
+            at = -1
+        if names[:1 if at < 0 else 0] + INLINED[max(at, 0):] != names[:len(INLINED) - at] or at > 2:
+            count.note_wrong(sample, "no such stack")
+            continue
+        count.exact += sample.count
+        if all(line in marks[name] for name, line in frames if name in marks):
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
+def judge(count, result, shares):
     judged = count.total - count.others
     result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
                 (count.total, MIN_SAMPLES))
@@ -200,7 +229,7 @@ def judge(count, result):
     if count.leaves:
         known = max(sum(count.leaves.values()), 1)
         error = max(abs(count.leaves.get(name, 0) / known - share) * 100
-                    for name, share in SHARES.items())
+                    for name, share in shares.items())
         most = max(LEAF_POINTS, NOISE / known ** 0.5)
         result.need(error <= most, "leaf error %.2f points (at most %.1f)" % (error, most))
     if result.problems:
@@ -231,9 +260,10 @@ def cell(run, name, program, why, mode, what):
     finally:
         known.stop()
     count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
-             "calls": lambda: count_calls(samples)}[what]()
+             "calls": lambda: count_calls(samples),
+             "inlined": lambda: count_inlined(samples)}[what]()
     result = check.Result()
-    judge(count, result)
+    judge(count, result, PARTS if what == "inlined" else SHARES)
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, *results)
 

@@ -12,7 +12,7 @@
 enum {
 	ALIGN = 32, /* of instructions; 64 in most versions */
 	CHUNK = 4096,
-	HEAD_WORDS = 2,
+	HEAD_WORDS = OP_NODE_HEAD_WORDS,
 	INLINING_BYTES =
 		16, /* InliningPosition: a place, the function's number, padding */
 	WEAK = 2,   /* bit of a word that keeps nothing alive */
@@ -148,8 +148,7 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 	uint32_t size;
 	int r;
 
-	if (!is_plausible(word[0]) || !is_plausible(word[1]) ||
-	    (codes->map && codes->map != word[0]))
+	if (!is_plausible(word[0]) || !is_plausible(word[1]))
 		return 0;
 	*ret_object = !l->code_start ? start - l->code_bytes + 1 : word[1];
 	if (l->code_start &&
@@ -157,7 +156,7 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 		return 0;
 	if (begin != start)
 		return 0;
-	if (!l->code_start && !codes->map &&
+	if (!l->code_start &&
 	    op_runtime_node_type(codes->heap, *ret_object) != (int)l->type_code)
 		return 0;
 	r = read_u32(codes->heap, *ret_object - 1 + l->code_size, &size);
@@ -165,13 +164,14 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 		return r;
 	ret->start = start;
 	ret->end = start + size;
-	ret->head = word[1];
+	ret->head[0] = word[0];
+	ret->head[1] = word[1];
 	return 1;
 }
 
 /* Look backwards from @pc for the head of its code. */
 static int find_head(const struct op_node_codes *codes, uint64_t pc,
-		     struct op_node_code *ret, uint64_t *ret_map, uint64_t *ret_object)
+		     struct op_node_code *ret, uint64_t *ret_object)
 {
 	const uint32_t head = codes->heap->layout->code_bytes;
 	uint64_t start = OP_ALIGN_DOWN(pc, (uint64_t)ALIGN);
@@ -203,7 +203,6 @@ static int find_head(const struct op_node_codes *codes, uint64_t pc,
 			return r;
 		if (r == 0)
 			continue;
-		*ret_map = word[0];
 		return pc < ret->end ? 0 : -ENOENT;
 	}
 	return -ENOENT;
@@ -317,7 +316,7 @@ static bool is_there(const struct op_node_codes *codes, const struct op_node_cod
 	uint64_t word[HEAD_WORDS];
 
 	return op_memory_read(codes->heap->memory, head, word, sizeof(word)) == 0 &&
-	       word[0] == codes->map && word[1] == code->head;
+	       memcmp(word, code->head, sizeof(word)) == 0;
 }
 
 /* The first whose end is above @pc. */
@@ -352,7 +351,6 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 	struct op_node_code fresh = { 0 };
 	struct op_node_code *code;
 	uint64_t object = 0;
-	uint64_t map = 0;
 	size_t at = place_of(codes, pc);
 	int r;
 
@@ -361,14 +359,13 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 		*ret = &codes->all.data[at];
 		return 0;
 	}
-	r = find_head(codes, pc, &fresh, &map, &object);
+	r = find_head(codes, pc, &fresh, &object);
 	if (r == 0)
 		r = read_code(codes->heap, object, &fresh);
 	if (r < 0) {
 		clear_code(&fresh);
 		return r;
 	}
-	codes->map = map;
 	if (codes->all.len >= OP_NODE_CODES_MAX)
 		drop_codes(codes);
 	at = place_of(codes, fresh.start);

@@ -21,6 +21,7 @@ enum {
 	OP_NODE_CODES_MAX = 8192,   /* of each kind; beyond, all are dropped */
 	OP_NODE_INLINED_MAX = 4096, /* calls inlined in one code */
 	OP_NODE_OPCODES_MAX = 256,
+	OP_NODE_HEAD_WORDS = 2,
 };
 
 /* The numbers of bytes of bytecodes, for three widths of operands. */
@@ -47,7 +48,7 @@ struct op_node_inlined {
 struct op_node_code {
 	uint64_t start; /* [start, end): the instructions */
 	uint64_t end;
-	uint64_t head; /* word in front of them that must be the same */
+	uint64_t head[OP_NODE_HEAD_WORDS]; /* in front of them; they must be the same */
 	uint64_t
 		bytecode; /* points to the BytecodeArray that baseline code is of, or 0 */
 	uint64_t shared;  /* points to the function of optimized code, or 0 */
@@ -63,7 +64,6 @@ struct op_node_codes {
 	struct op_map64 bytecode_by_object;
 	OP_VEC(struct op_node_bytecode) bytecodes;
 	OP_VEC(struct op_node_code) all;
-	uint64_t map; /* word with which heads begin, once one was met */
 };
 
 /* Borrows @heap and @opcodes. */

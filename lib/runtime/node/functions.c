@@ -12,10 +12,10 @@
 
 enum {
 	SHARED_BYTES = 80,
-	SCOPE_WORDS = 160,     /* of a ScopeInfo that are read, locals included */
 	SCOPE_LOCALS = 2,      /* word with their number */
 	SCOPE_INLINE_MAX = 75, /* more locals stand in a table of their own */
-	SCOPE_SEARCH = 8,      /* words behind the locals in which the name stands */
+	SCOPE_SEARCH = 8,      /* words behind the locals that are searched for a name */
+	SCOPE_NAME = 2,	       /* of these, which are always there */
 	POSITION_MAX = 1 << 29,
 	NO_TOKEN = 0xffff,
 };
@@ -136,15 +136,13 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 	if (r < 0)
 		return r;
 	for (i = 0; i < SCOPE_SEARCH && !name->len; i++) {
-		int type = op_node_is_object(word[i])
-				   ? op_runtime_node_type(heap, word[i])
-				   : INT_MAX;
-
-		if (type >= 0 && (uint32_t)type < l->type_first_nonstring)
-			type = op_runtime_node_string(heap, word[i], OP_NODE_NAME_MAX,
-						      name);
-		if (type < 0)
-			return type;
+		if (!op_node_is_object(word[i]))
+			continue;
+		r = op_runtime_node_type(heap, word[i]);
+		if (r >= 0 && (uint32_t)r < l->type_first_nonstring)
+			r = op_runtime_node_string(heap, word[i], OP_NODE_NAME_MAX, name);
+		if (r < 0 && i < SCOPE_NAME) /* the others may be another object's */
+			return r;
 	}
 	*ret_start = -1;
 	if (l->scope_position) {

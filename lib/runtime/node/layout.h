@@ -31,6 +31,8 @@ struct op_node_layout {
 	uint32_t offset_slot;
 	uint32_t function_shared;
 
+	uint32_t frame_wasm; /* type of frames of WebAssembly, or 0 */
+
 	uint32_t shared_name;
 	uint32_t shared_script;
 	uint32_t shared_token;

@@ -230,7 +230,11 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	uint64_t look = w->kind == OP_NODE_CODE ? w->address - 1 : w->address;
 	struct op_node_position at = { -1, -1 };
 	const struct op_node_code *code;
-	int r = op_runtime_node_code(&instance->codes, look, &code);
+	int r;
+
+	if (!w->shared && w->offset) /* a frame of V8's own */
+		return -EBADMSG;
+	r = op_runtime_node_code(&instance->codes, look, &code);
 
 	if (r == 0)
 		r = op_runtime_node_code_position(&instance->codes, code, w->shared, look,
@@ -240,8 +244,10 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	if (r == 0 && code->shared &&
 	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
 		/* no place is noted before the first call of optimized code */
-		if (at.offset < 0)
+		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };
+			ret->approximate = true;
+		}
 		r = add_inlined(instance, code, at, ret);
 		if (r == 0 || r == -ENOMEM)
 			return r;
@@ -252,6 +258,15 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	if (r < 0 || code->shared)
 		at.offset = -1;
 	return add_function(instance, w->shared, &w->id, at.offset, ret);
+}
+
+/* What code is that no function is known of. */
+static const char *name_of_type(const struct node_instance *instance,
+				const struct words *w)
+{
+	uint32_t wasm = instance->heap.layout->frame_wasm;
+
+	return w->offset && w->offset == wasm ? "[WebAssembly]" : "[V8 code]";
 }
 
 static int node_describe(void *data, const uint64_t *words, size_t len,
@@ -271,16 +286,24 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 	if (r == -ENOMEM)
 		return r;
 	ret->fresh = instance->functions.reads != reads;
-	if (r < 0) {
+	if (r < 0 && !w.shared) {
+		/* code of no function: there is nothing to tell one from another */
+		ret->function[0] =
+			(struct op_runtime_function){ .name = name_of_type(instance, &w),
+						      .file = "" };
+		ret->len = 1;
+	} else if (r < 0) {
 		/* gone before it was read: a name all the same, so that different
 		 * functions stay different */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
-			       "v8@0x%" PRIx64, w.shared ? w.shared - 1 : w.address);
+			       "v8@0x%" PRIx64, w.shared - 1);
 		ret->function[0] =
 			(struct op_runtime_function){ .name = instance->unknown,
 						      .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
+		/* the collector may just be at it */
+		ret->again = r != -ESRCH;
 	}
 	return 0;
 }

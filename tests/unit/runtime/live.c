@@ -119,6 +119,19 @@ static int open_image(const struct op_runtime_target *target, const char *prefix
 	return -ENOENT;
 }
 
+static int code_mapping(const struct op_runtime_target *target, size_t i,
+			struct op_runtime_mapping *ret)
+{
+	const struct live *live = op_container_of(target, struct live_target, base)->live;
+
+	if (i >= live->made_len)
+		return -ENOENT;
+	*ret = (struct op_runtime_mapping){ .start = live->made[i][0],
+					    .end = live->made[i][1],
+					    .path = "" };
+	return 0;
+}
+
 struct mapping {
 	uint64_t start, end, offset;
 	size_t file; /* LIVE_FILES_MAX: none */
@@ -161,6 +174,10 @@ static size_t read_maps(struct live *live, struct mapping *ret, size_t max)
 		}
 		if (path[0] == '/' && i < live->files)
 			m.file = i;
+		if (!path[0] && live->made_len < LIVE_MADE_MAX) {
+			live->made[live->made_len][0] = m.start;
+			live->made[live->made_len++][1] = m.end;
+		}
 		ret[len++] = m;
 	}
 	(void)fclose(f);
@@ -192,7 +209,9 @@ static void attach(struct live *live, struct op_process *ret)
 				(struct op_runtime_target){ .pid = live->pid,
 							    .bias = file->bias,
 							    .memory = &live->memory,
-							    .open_image = open_image };
+							    .open_image = open_image,
+							    .code_mapping =
+								    code_mapping };
 			ret->instance[1].runtime = all[k]->id;
 			CHECK_OK(op_arena_alloc(live->arena, all[k]->bpf_size,
 						&ret->instance[1].ref, &bpf));

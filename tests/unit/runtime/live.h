@@ -17,6 +17,7 @@
 enum {
 	LIVE_FILES_MAX = 256,
 	LIVE_SLABS_MAX = 64,
+	LIVE_MADE_MAX = 256,
 };
 
 struct live_file {
@@ -45,6 +46,8 @@ struct live {
 	op_ref process;
 	void *slab[LIVE_SLABS_MAX];
 	struct op_runtime_code code;
+	uint64_t made[LIVE_MADE_MAX][2]; /* executable mappings of no file: start, end */
+	size_t made_len;
 	bool heap_moved; /* walk as if the process had gone on since */
 };
 
