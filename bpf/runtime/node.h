@@ -131,15 +131,14 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 						__u64 function,
 						struct op_node_callee *ret)
 {
-	__u8 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
+	__u32 at = OP_NODE_BYTE(v, shared_id) & (OP_NODE_SHARED_BYTES - 4);
 	__u64 shared = 0;
 
 	*ret = (struct op_node_callee){ 0 };
 	if (!(function & 1) ||
 	    op_platform_read(u, &shared, sizeof(shared),
 			     function - 1 + OP_NODE_BYTE(v, function_shared)) ||
-	    !(shared & 1) ||
-	    op_platform_read(u, u->runtime_bytes, OP_NODE_SHARED_BYTES, shared - 1))
+	    !(shared & 1) || op_platform_read(u, u->runtime_bytes, at + 4, shared - 1))
 		return;
 	ret->shared = shared - 1;
 	ret->builtin = !(u->runtime_bytes[OP_NODE_SHARED_DATA] & 1);

@@ -29,7 +29,7 @@ import suite  # noqa: E402
 SOURCE = os.path.join(HERE, "known.js")
 VERSIONS = ["12", "14", "16", "18", "20", "22", "24", "26"]
 MODES = {
-    "jitless": ["--jitless", "--no-expose-wasm"],
+    "jitless": ["--jitless"],
     "noopt": ["--no-opt"],
     "maglev": ["--maglev", "--no-turbofan"],
     "": [],

@@ -11,7 +11,7 @@
 #include "base/reader.h"
 
 enum {
-	SHARED_BYTES = 80,
+	SHARED_BYTES = 128,
 	SCOPE_LOCALS = 2,      /* word with their number */
 	SCOPE_INLINE_MAX = 75, /* more locals stand in a table of their own */
 	SCOPE_SEARCH = 8,      /* words behind the locals that are searched for a name */
@@ -69,15 +69,16 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 {
 	const struct op_node_layout *l = heap->layout;
 	uint8_t bytes[SHARED_BYTES];
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
+	size_t len = l->shared_id + sizeof(uint32_t); /* what follows may not be there */
+	struct op_reader r = op_reader_init(bytes, len);
 	int type = op_runtime_node_type(heap, object);
 	int error;
 
 	if (type < 0)
 		return type;
-	if ((uint32_t)type != l->type_shared)
+	if ((uint32_t)type != l->type_shared || len > sizeof(bytes))
 		return -EBADMSG;
-	error = op_memory_read(heap->memory, object - 1, bytes, sizeof(bytes));
+	error = op_memory_read(heap->memory, object - 1, bytes, len);
 	if (error < 0)
 		return error;
 	op_reader_seek(&r, l->shared_name);
@@ -132,8 +133,13 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		at += (uint64_t)op_node_small(locals) * 16;
 	else
 		at += 8 + (uint64_t)op_node_small(locals) * 8;
+	/* where it ends is not known, and behind it there may be nothing */
 	r = op_memory_read(heap->memory, object - 1 + at, word, sizeof(word));
-	if (r < 0)
+	for (i = 0; r == -EFAULT && i < SCOPE_SEARCH; i++)
+		if (op_memory_read(heap->memory, object - 1 + at + i * 8, &word[i], 8) <
+		    0)
+			word[i] = 0;
+	if (r < 0 && r != -EFAULT)
 		return r;
 	for (i = 0; i < SCOPE_SEARCH && !name->len; i++) {
 		if (!op_node_is_object(word[i]))

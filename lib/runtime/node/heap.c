@@ -82,7 +82,10 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			return type;
 		if (!hops)
 			len = whole;
-		r = op_runtime_node_word(heap, object, STRING_SECOND, &word);
+		/* a short flat one ends before */
+		r = (type & KEPT_MASK) == KEPT_FLAT || (type & KEPT_MASK) == KEPT_THIN
+			    ? 0
+			    : op_runtime_node_word(heap, object, STRING_SECOND, &word);
 		if (r < 0)
 			return r;
 		ret->wide = type & ONE_BYTE ? 1 : 2;

@@ -63,6 +63,27 @@ static void another_function_in_its_place_is_seen(void)
 	op_runtime_node_functions_deinit(&functions);
 }
 
+/* Its memory ends right behind the names of its ScopeInfo, and behind the name itself. */
+static void an_object_at_the_end_of_memory_is_read(void)
+{
+	const uint64_t name = FAKE_BASE + FAKE_BYTES - 24;
+	const uint64_t scope = name - 8 - 6 * 8;
+	const struct op_node_function *f;
+	struct op_node_functions functions;
+
+	fake_build();
+	(void)fake_object(scope, FAKE_SCOPE_TYPE);
+	fake_u64(scope + 8 + 3 * 8, name + 1);
+	(void)fake_object(name, FAKE_STRING_TYPE);
+	fake_u32(name + 12, 4);
+	fake_put(name + 16, "last", 4);
+	fake_u64(FAKE_OUTER + fake_layout.shared_name, scope + 1);
+	op_runtime_node_functions_init(&functions, &heap);
+	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, NULL, &f), 0);
+	CHECK_STR(f->name, "last");
+	op_runtime_node_functions_deinit(&functions);
+}
+
 static void strings_of_all_kinds_are_read(void)
 {
 	static const uint16_t wide[] = { 'x', 0xe9, 0xd83d, 0xde00, 0xdc00 };
@@ -194,6 +215,7 @@ static void tables_are_decoded(void)
 
 TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "another_function", another_function_in_its_place_is_seen },
+	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
 	  { "strings", strings_of_all_kinds_are_read },
 	  { "bytecodes", bytecodes_have_places },
 	  { "baseline", baseline_code_leads_to_bytecodes },
