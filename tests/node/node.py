@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile known.js under each Node.js at hand: cells of a version, a mode and a program.
 
-    node.py --otelprof PROGRAM --dir DIR [--quick] [--seconds N] [--hz N] [CELL...]
+    node.py --otelprof PROGRAM --dir DIR [--quick | --all] [--seconds N] [--hz N]
+            [CELL...]
 
 scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 24 functions and
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
@@ -10,9 +11,11 @@ samples fall where frames are made and taken down. inlined: small loops with kno
 functions that the optimizing compilers put into their callers.
 
 A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
-a version has it), none (as Node runs by itself) and detailed (--detailed-line-info: V8 notes a
-place for every instruction, as it does for its own profiler). The programs come from fetch.sh.
---quick takes 20 with and without the optimizing compiler. Prints lines like truth/run.py's.
+a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
+(--detailed-line-info: V8 notes a place for every instruction, as it does for its own profiler). The
+programs come from fetch.sh.
+Without one, each version's scenes and some of the others are run, under two minutes; --all runs
+all, --quick takes 20 alone. Prints lines like truth/run.py's.
 """
 
 import os
@@ -37,6 +40,9 @@ MODES = {
 }
 PROGRAMS = ["scenes", "spin", "calls", "inlined"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
+DEFAULT = ["node-%s-scenes" % version for version in VERSIONS] + [
+    "node-20-spin", "node-20-calls", "node-20-inlined", "node-26-inlined",
+    "node-20-jitless-scenes", "node-20-noopt-calls"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
 INLINED = ("join", "around", "inlined", "(anonymous)")
@@ -71,9 +77,11 @@ class Known:
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
         self.stacks = set()  # each a tuple of (name, line) below atLeaf, leaf first
+        self.ready = False
         for line in self.process.stdout:
             words = line.split()
             if words[:1] == ["ready"]:
+                self.ready = True
                 break
             if words[:1] == ["scene"]:
                 self.stacks.add(tuple(frame(w) for w in words[3:]))
@@ -255,6 +263,9 @@ def cell(run, name, program, why, mode, what):
     if not program:
         raise suite.Skip(why or "no such Node.js here")
     known = Known(program, mode, what)
+    if not known.ready:
+        known.stop()
+        raise suite.Skip("%s does not run with %s" % (program, " ".join(MODES[mode])))
     try:
         samples, results = record(run, name, known)
     finally:
@@ -278,13 +289,15 @@ def programs(versions):
 def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     run.suite = "node"
     cells = {"-".join(x for x in ("node", version, mode, what) if x): (version, mode, what)
              for version in VERSIONS for mode in MODES for what in PROGRAMS}
-    wanted = run.args.cells or (QUICK if run.args.quick else list(cells))
+    wanted = run.args.cells or (QUICK if run.args.quick else
+                                list(cells) if run.args.all else DEFAULT)
     wanted = [name for name in cells if any(name == w or name.startswith(w + "-")
                                             for w in wanted)]
     found, why = programs(sorted({cells[name][0] for name in wanted}, key=int))
