@@ -12,6 +12,11 @@
  * handler, writes to no standard stream and never ends the process. A gRPC exporter has
  * a delivery thread of its own beside gRPC's; all its signals are blocked.
  *
+ * Processes. What another program could stall (its memory or files, where it serves them) is
+ * read by a child, made as by fork(2) when it is first needed and gone when it was idle for
+ * two seconds. It holds no descriptors and no memory of yours; SIGCHLD is not sent for it,
+ * and wait(2) and waitpid(2) do not return it without __WALL.
+ *
  * fork(). The child of a fork may only call otelprof_free() on an inherited handle, which
  * then releases memory and descriptors and leaves the parent's profiling alone; any other
  * call returns -OTELPROF_E_FORKED.
