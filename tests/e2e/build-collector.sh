@@ -37,6 +37,9 @@ exec 9>"$base/lock"
 flock 9
 
 library() {
+	# A build of another tree would install that one's headers and library.
+	[ "$(cat "$base/lib-source" 2>/dev/null)" = "$top" ] || rm -rf "$base/lib-build"
+	echo "$top" >"$base/lib-source"
 	[ -f "$base/lib-build/build.ninja" ] ||
 		meson setup "$base/lib-build" "$top" --buildtype=release -Dtests=false \
 			-Dgrpc=disabled --prefix="$prefix" --libdir=lib >"$base/lib.log" 2>&1
