@@ -18,12 +18,17 @@ without=
 # /proc/PID/exe of such a program, and of its children, is valgrind.
 without="$without test_symbols/every_function_of_nm"
 without="$without test_processes/exec test_processes/exit test_processes/fork"
-without="$without test_processes/before-exec test_processes/before-exit test_processes/read-late"
+without="$without test_processes/parents-table test_processes/before-exec test_processes/before-exit test_processes/read-late"
 # valgrind 3.19 does not know openat2(2), by which debug files and perf maps are opened.
 without="$without test_symbols/debuglink test_symbols/build_id_directory"
-without="$without test_processes/anon"
+without="$without test_processes/anon test_open/not_a_file test_open/owner test_open/swapped_mapping"
+# Nor the child that reads what may stall: it is made by clone3(2); nor userfaultfd(2).
+without="$without test_open/no_task_outlives test_stall/child test_stall/environment"
+without="$without test_stall/file test_stall/gone test_stall/many test_stall/memory"
 # valgrind's own mappings come and go while this test compares the process's.
 without="$without test_processes/scan"
+# How soon a perf map that grows is read again follows from how long the last time took.
+without="$without test_perfmap/grows_line_by_line test_perfmap/later_lines_hold"
 # What a file may be read is more with every second, and under valgrind a read takes so long that
 # the limit is never met.
 without="$without test_elf/sparse"
