@@ -154,10 +154,7 @@ static void write_quality(const struct json *j)
 	(void)fprintf(j->f,
 		      ",\n  \"quality\": {\n    \"whole_stacks_percent\": %.2f,\n"
 		      "    \"named_frames_percent\": %.2f",
-		      100 - view_percent(v, v->early),
-		      v->frames ? 100 - 100.0 * (double)v->frames_unnamed /
-						  (double)v->frames
-				: 100.0);
+		      view_whole_percent(v), view_named_percent(v));
 	write_sums(j, "end_early", &v->endings);
 	write_sums(j, "without_symbols", &v->unnamed);
 	(void)fputs("\n  }\n}\n", j->f);

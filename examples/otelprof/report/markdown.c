@@ -147,10 +147,7 @@ static void write_quality(const struct report *r, FILE *f)
 	(void)fprintf(f,
 		      "\n## What is missing\n- %.2f%% of the stacks are whole, %.2f%% of "
 		      "the frames have names.\n",
-		      100 - view_percent(v, v->early),
-		      v->frames ? 100 - 100.0 * (double)v->frames_unnamed /
-						  (double)v->frames
-				: 100.0);
+		      view_whole_percent(v), view_named_percent(v));
 	write_sums(v, &v->endings, v->total, "the stacks end early:", f);
 	write_sums(v, &v->unnamed, v->frames, "the frames have no symbols:", f);
 }

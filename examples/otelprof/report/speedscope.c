@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "common.h"
 #include "otelprof/version.h"
-#include "report/sums.h"
+#include "report/view.h"
 
 struct out {
 	const struct op_collect *c;
@@ -51,17 +51,13 @@ static void write_frames(const struct out *o)
 static int64_t scale_of(const struct op_collect *c, const struct op_collect_kind *k,
 			const char **ret_unit)
 {
-	size_t unit_len, period_len;
-	const char *unit = op_collect_text(c, k->unit, &unit_len);
-	const char *period = op_collect_text(c, k->period_unit, &period_len);
-
 	*ret_unit = "none";
-	if (unit_len == 5 && memcmp(unit, "bytes", 5) == 0)
+	if (view_text_is(c, k->unit, "bytes"))
 		*ret_unit = "bytes";
-	else if (unit_len == 11 && memcmp(unit, "nanoseconds", 11) == 0)
+	else if (view_text_is(c, k->unit, "nanoseconds"))
 		*ret_unit = "nanoseconds";
-	else if (unit_len == 5 && memcmp(unit, "count", 5) == 0 && period_len == 11 &&
-		 memcmp(period, "nanoseconds", 11) == 0 && k->period > 0) {
+	else if (view_text_is(c, k->unit, "count") &&
+		 view_text_is(c, k->period_unit, "nanoseconds") && k->period > 0) {
 		*ret_unit = "nanoseconds";
 		return k->period;
 	}

@@ -161,10 +161,7 @@ static void print_quality(const struct text *t)
 	const struct view *v = t->r->v;
 
 	(void)fprintf(t->f, "\nWhole stacks: %.2f%%. Frames with names: %.2f%%.\n",
-		      100 - view_percent(v, v->early),
-		      v->frames ? 100 - 100.0 * (double)v->frames_unnamed /
-						  (double)v->frames
-				: 100.0);
+		      view_whole_percent(v), view_named_percent(v));
 	print_sums(t, &v->endings, "end early:");
 	print_sums(t, &v->unnamed, "have no name:");
 }

@@ -45,21 +45,13 @@ int view_by_parse(const char *name, enum view_by *ret)
 	return -ENOENT;
 }
 
-static bool string_is(const struct op_collect *c, uint32_t string, const char *text)
-{
-	size_t len;
-	const char *s = op_collect_text(c, string, &len);
-
-	return len == strlen(text) && memcmp(s, text, len) == 0;
-}
-
 static bool wanted(const struct view *v, const struct op_collect_stack *s)
 {
 	const struct op_collect_process *p = &v->c->processes.data[s->process];
 	const struct view_request *q = &v->request;
 
 	return s->kind == v->kind && (q->pid < 0 || p->pid == q->pid) &&
-	       (!q->program || string_is(v->c, p->name, q->program));
+	       (!q->program || view_text_is(v->c, p->name, q->program));
 }
 
 /* The frames that tell why a stack is not whole are named in brackets by the library. */
@@ -181,7 +173,8 @@ static int add_group(struct making *m, const struct op_collect_stack *s)
 
 static bool is_asked_for(const struct view *v, uint32_t function)
 {
-	return string_is(v->c, v->c->functions.data[function].name, v->request.function);
+	return view_text_is(v->c, v->c->functions.data[function].name,
+			    v->request.function);
 }
 
 /* Calls: the program, then all frames. */
@@ -292,8 +285,9 @@ static int find_kind(struct view *v)
 
 	for (i = 0; i < v->c->kinds.len; i++) {
 		if (!v->request.kind ||
-		    string_is(v->c, v->c->kinds.data[i].type, v->request.kind) ||
-		    string_is(v->c, v->c->kinds.data[i].period_type, v->request.kind)) {
+		    view_text_is(v->c, v->c->kinds.data[i].type, v->request.kind) ||
+		    view_text_is(v->c, v->c->kinds.data[i].period_type,
+				 v->request.kind)) {
 			v->kind = i;
 			return 0;
 		}
@@ -309,7 +303,7 @@ static const char *settle_function(const struct op_collect *c, const char *part,
 	const char *found = NULL;
 
 	op_vec_foreach(f, &c->functions) {
-		if (string_is(c, f->name, part))
+		if (view_text_is(c, f->name, part))
 			return part;
 	}
 	op_vec_foreach(f, &c->functions) {

@@ -93,6 +93,11 @@ const char *view_text(const struct op_collect *c, uint32_t string, char *buf,
 		      size_t size);
 
 double view_percent(const struct view *v, int64_t value);
+/* Stacks that are whole, frames that have a name, in per cent. */
+double view_whole_percent(const struct view *v);
+double view_named_percent(const struct view *v);
+/* Is a string of the collection @text? */
+bool view_text_is(const struct op_collect *c, uint32_t string, const char *text);
 /* "1.23 s", "12.5 MB", "1,234": a value of the view's kind in words; returns @buf. */
 const char *view_value(const struct view *v, int64_t value, char *buf, size_t size);
 /* "CPU time, 99 samples a second": what is measured. */

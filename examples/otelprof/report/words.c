@@ -12,6 +12,14 @@ enum {
 };
 #define NS_PER_S 1e9
 
+bool view_text_is(const struct op_collect *c, uint32_t string, const char *text)
+{
+	size_t len;
+	const char *s = op_collect_text(c, string, &len);
+
+	return len == strlen(text) && memcmp(s, text, len) == 0;
+}
+
 const char *view_text(const struct op_collect *c, uint32_t string, char *buf, size_t size)
 {
 	size_t len, i;
@@ -99,12 +107,16 @@ double view_percent(const struct view *v, int64_t value)
 	return v->total ? 100.0 * (double)value / (double)v->total : 0;
 }
 
-static bool kind_text_is(const struct view *v, uint32_t string, const char *text)
+double view_whole_percent(const struct view *v)
 {
-	size_t len;
-	const char *s = op_collect_text(v->c, string, &len);
+	return 100 - view_percent(v, v->early);
+}
 
-	return len == strlen(text) && memcmp(s, text, len) == 0;
+double view_named_percent(const struct view *v)
+{
+	if (!v->frames)
+		return 100;
+	return 100 - 100.0 * (double)v->frames_unnamed / (double)v->frames;
 }
 
 static void seconds_in_words(double s, char *buf, size_t size)
@@ -149,12 +161,12 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 
 	/* Samples of a clock: each stands for a period. */
-	if (kind_text_is(v, k->unit, "count") &&
-	    kind_text_is(v, k->period_unit, "nanoseconds") && k->period > 0)
+	if (view_text_is(v->c, k->unit, "count") &&
+	    view_text_is(v->c, k->period_unit, "nanoseconds") && k->period > 0)
 		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);
-	else if (kind_text_is(v, k->unit, "nanoseconds"))
+	else if (view_text_is(v->c, k->unit, "nanoseconds"))
 		seconds_in_words((double)value / NS_PER_S, buf, size);
-	else if (kind_text_is(v, k->unit, "bytes"))
+	else if (view_text_is(v->c, k->unit, "bytes"))
 		bytes_in_words((double)value, buf, size);
 	else
 		count_in_words(value, buf, size);
@@ -166,10 +178,10 @@ const char *view_what(const struct view *v, char *buf, size_t size)
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 	char type[64], unit[64];
 
-	if (kind_text_is(v, k->period_type, "cpu") && k->period > 0)
+	if (view_text_is(v->c, k->period_type, "cpu") && k->period > 0)
 		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
 			       NS_PER_S / (double)k->period);
-	else if (kind_text_is(v, k->type, "off_cpu"))
+	else if (view_text_is(v->c, k->type, "off_cpu"))
 		(void)snprintf(buf, size, "time off the CPUs");
 	else
 		(void)snprintf(buf, size, "%s, in %s",
