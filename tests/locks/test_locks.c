@@ -19,6 +19,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "kind.h"
 #include "otlp/reader.h"
 #include "test.h"
 
@@ -245,28 +246,15 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 
 static struct otelprof *make(struct got *got, const struct child *c, uint32_t samples)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)c->pid };
 	struct otelprof_callback_config callback;
 	struct otelprof_config config;
-	struct otelprof_filter filter;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p;
 
 	otelprof_config_init(&config);
 	config.kinds = OTELPROF_KIND_LOCKS;
 	config.off_cpu_samples = samples;
 	config.ring_bytes = RING_BYTES;
-	r = otelprof_init(&config, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
-	if (r < 0)
-		TEST_FAIL("%s", otelprof_strerror(r));
-	otelprof_filter_init(&filter);
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	p = kind_open(&config, c->pid);
 	otelprof_callback_config_init(&callback);
 	callback.fn = take;
 	callback.userdata = got;

@@ -4,8 +4,6 @@
  * time, and says by the clock how long: the profile must say the same, whether every
  * interval is taken or one in some hundreds.
  */
-#include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include <otelprof/otelprof.h>
 
 #include "child.h"
+#include "kind.h"
 #include "test.h"
 
 enum {
@@ -39,28 +38,15 @@ struct run {
 
 static struct otelprof *make(const struct child *c, uint32_t samples, uint64_t flags)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)c->pid };
 	struct otelprof_config config;
-	struct otelprof_filter filter;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p;
 
 	otelprof_config_init(&config);
 	config.kinds = OTELPROF_KIND_OFF_CPU;
 	config.off_cpu_samples = samples;
 	config.flags = flags;
 	config.ring_bytes = RING_BYTES;
-	r = otelprof_init(&config, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
-	if (r < 0)
-		TEST_FAIL("%s", otelprof_strerror(r));
-	otelprof_filter_init(&filter);
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	p = kind_open(&config, c->pid);
 	CHECK_OK(otelprof_start(p));
 	return p;
 }
@@ -243,27 +229,6 @@ static void test_short_lived(void)
 	check_profile(&run, &a, ";short_lived;", NULL);
 }
 
-/* Programs of this process that are called @name. */
-static int programs(const char *name)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-	int n = 0;
-
-	CHECK(d);
-	while ((e = readdir(d))) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-		int fd = atoi(e->d_name);
-
-		if (fd > 2 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-		    len == sizeof(info) && !strcmp(info.name, name))
-			n++;
-	}
-	CHECK_OK(closedir(d));
-	return n;
-}
-
 static void test_nothing_is_loaded_while_off(void)
 {
 	struct otelprof_config config;
@@ -275,12 +240,12 @@ static void test_nothing_is_loaded_while_off(void)
 	if (r < 0)
 		SKIP("no profiler here: %s", otelprof_strerror(r));
 	CHECK_OK(otelprof_start(p));
-	CHECK_INT(programs("op_off_cpu") + programs("op_off_switched"), 0);
+	CHECK_INT(kind_programs("op_off_cpu") + kind_programs("op_off_switched"), 0);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_OFF_CPU));
-	CHECK_INT(programs("op_off_cpu"), 1);
-	CHECK_INT(programs("op_off_switched"), 1);
+	CHECK_INT(kind_programs("op_off_cpu"), 1);
+	CHECK_INT(kind_programs("op_off_switched"), 1);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
-	CHECK_INT(programs("op_off_cpu") + programs("op_off_switched"), 0);
+	CHECK_INT(kind_programs("op_off_cpu") + kind_programs("op_off_switched"), 0);
 	otelprof_free(p);
 }
 

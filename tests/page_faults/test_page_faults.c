@@ -4,8 +4,6 @@
  * in user code, in the kernel at a system call's buffer, and on a file that is not in
  * memory. getrusage(2) of the child says how often; the profile must say the same.
  */
-#include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,6 +20,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "kind.h"
 #include "test.h"
 
 enum {
@@ -193,25 +192,13 @@ static bool holds(const struct got *got, const char *text)
 
 static struct otelprof *make(struct got *got, const struct child *c)
 {
-	struct otelprof_filter_rule rule = { .size = sizeof(rule),
-					     .kind = OTELPROF_FILTER_PID,
-					     .number = (uint64_t)c->pid };
 	struct otelprof_callback_config callback;
 	struct otelprof_config config;
-	struct otelprof_filter filter;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p;
 
 	otelprof_config_init(&config);
 	config.kinds = OTELPROF_KIND_PAGE_FAULTS;
-	r = otelprof_init(&config, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
-	CHECK_OK(r);
-	otelprof_filter_init(&filter);
-	filter.rules = &rule;
-	filter.rules_len = 1;
-	CHECK_OK(otelprof_set_filter(p, &filter));
+	p = kind_open(&config, c->pid);
 	otelprof_callback_config_init(&callback);
 	callback.fn = take;
 	callback.userdata = got;
@@ -259,27 +246,6 @@ static long count_of(const char *folded, const char *function)
 	free(line);
 	CHECK_OK(fclose(f));
 	return sum;
-}
-
-/* Programs of this process that are called @name. */
-static int programs(const char *name)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-	int n = 0;
-
-	CHECK(d);
-	while ((e = readdir(d))) {
-		struct bpf_prog_info info = { 0 };
-		uint32_t len = sizeof(info);
-		int fd = atoi(e->d_name);
-
-		if (fd > 2 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
-		    len == sizeof(info) && !strcmp(info.name, name))
-			n++;
-	}
-	CHECK_OK(closedir(d));
-	return n;
 }
 
 static int make_file(char *path)
@@ -382,19 +348,20 @@ static void test_nothing_is_loaded_while_off(void)
 	if (r < 0)
 		SKIP("no profiler here: %s", otelprof_strerror(r));
 	CHECK_OK(otelprof_start(p));
-	CHECK_INT(programs("op_page_faults"), 0);
-	CHECK_INT(programs("op_cpu"), 1);
+	CHECK_INT(kind_programs("op_page_faults"), 0);
+	CHECK_INT(kind_programs("op_cpu"), 1);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS));
-	CHECK_INT(programs("op_page_faults"), 2); /* one of minor, one of major faults */
-	CHECK_INT(programs("op_cpu"), 1);
+	CHECK_INT(kind_programs("op_page_faults"),
+		  2); /* one of minor, one of major faults */
+	CHECK_INT(kind_programs("op_cpu"), 1);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_PAGE_FAULTS));
-	CHECK_INT(programs("op_cpu"), 0);
+	CHECK_INT(kind_programs("op_cpu"), 0);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
-	CHECK_INT(programs("op_page_faults"), 0);
-	CHECK_INT(programs("op_cpu"), 1);
+	CHECK_INT(kind_programs("op_page_faults"), 0);
+	CHECK_INT(kind_programs("op_cpu"), 1);
 	CHECK_INT(otelprof_set_kinds(p, 0), -EINVAL);
 	CHECK_INT(otelprof_set_kinds(p, UINT64_C(1) << 63), -E2BIG);
-	CHECK_INT(programs("op_cpu"), 1);
+	CHECK_INT(kind_programs("op_cpu"), 1);
 	otelprof_free(p);
 }
 

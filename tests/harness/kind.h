@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of each kind of events share: a profiler of one process, and which programs of
+ * this process are loaded. */
+#ifndef TEST_KIND_H
+#define TEST_KIND_H
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <otelprof/otelprof.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+/* A profiler by @config that samples process @pid alone, not started; skips where the kernel or
+ * the rights do not let it. */
+static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)pid };
+	struct otelprof_filter filter;
+	struct otelprof *p = NULL;
+	int r = otelprof_init(config, &p);
+
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
+	if (r < 0)
+		TEST_FAIL("%s", otelprof_strerror(r));
+	otelprof_filter_init(&filter);
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	return p;
+}
+
+/* Programs of this process that are called @name. */
+static inline int kind_programs(const char *name)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int n = 0;
+
+	CHECK(d);
+	while ((e = readdir(d))) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+		int fd = atoi(e->d_name);
+
+		if (fd > 2 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    len == sizeof(info) && !strcmp(info.name, name))
+			n++;
+	}
+	CHECK_OK(closedir(d));
+	return n;
+}
+
+#endif
