@@ -9,44 +9,26 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "unwind/code/instruction.h"
+#include "unwind/code/stack.h"
 
 enum {
-	WORD = 8,
 	RET = 0xc3,
 	INT3 = 0xcc,
 	NOP = 0x90,
-	FRAME_MAX = 1 << 24, /* bytes */
-	ALIGNMENT = 16,	     /* of functions, where there is one */
+	ALIGNMENT = 16, /* of functions, where there is one */
 	JUMP_MAX = 1 << 15,
 	FAR = 4096, /* farther jumps where nothing is pushed are to other functions */
 	TARGET_SLOTS = 1024, /* of jumps in a function; a power of two */
 	TARGET_PROBES = 8,
-	SAVED_MAX = INT16_MAX,
 };
 
-#define UNKNOWN	  INT32_MIN
 #define NO_MEMORY SIZE_MAX
-
-/* Where things are at a pc. All but `slot` are distances down from the CFA. */
-struct height {
-	int32_t sp;
-	int32_t fp;    /* of the address that fp holds; UNKNOWN: fp is no frame pointer */
-	int32_t saved; /* of the caller's fp; 0: it was not saved */
-	int32_t copy;  /* of the address that copy_reg holds, or UNKNOWN */
-	int32_t slot;  /* a word at sp + slot holds an address, or UNKNOWN */
-	int32_t slot_holds;
-	uint8_t copy_reg;
-};
-
-static const struct height ENTRY = {
-	.sp = WORD, .fp = UNKNOWN, .copy = UNKNOWN, .slot = UNKNOWN
-};
 
 struct target {
 	uint32_t function; /* of which it is: slots of others are free */
 	uint32_t off;
 	bool weak;
-	struct height height;
+	struct op_code_stack height;
 };
 
 struct row {
@@ -68,7 +50,7 @@ struct pass {
 	size_t start;	  /* of the function */
 	size_t reach;	  /* the farthest that it jumps to */
 	size_t reach_all; /* and those before */
-	struct height now;
+	struct op_code_stack now;
 	bool dead;    /* flow does not come here */
 	bool weak;    /* what holds was taken from where flow does not come from */
 	bool guessed; /* that was so somewhere */
@@ -78,190 +60,6 @@ struct pass {
 	unsigned int split;
 	OP_VEC(struct row) rows;
 };
-
-/* ---- what an instruction does ---- */
-
-static void move_sp(struct height *h, int64_t bytes)
-{
-	int64_t sp = h->sp - bytes;
-	int64_t slot = h->slot - bytes;
-
-	if (h->sp != UNKNOWN)
-		h->sp = sp > -FRAME_MAX && sp < FRAME_MAX ? (int32_t)sp : UNKNOWN;
-	if (h->slot != UNKNOWN)
-		h->slot = slot >= 0 && slot < FRAME_MAX ? (int32_t)slot : UNKNOWN;
-}
-
-static void set_sp(struct height *h, int32_t base, int64_t bytes)
-{
-	h->sp = base;
-	h->slot = UNKNOWN;
-	move_sp(h, bytes);
-}
-
-static void push(struct height *h, uint8_t reg)
-{
-	move_sp(h, -WORD);
-	if (reg == OP_INSN_FP && h->sp != UNKNOWN && !h->saved && h->fp == UNKNOWN)
-		h->saved = h->sp;
-}
-
-static void pop(struct height *h, uint8_t reg)
-{
-	if (reg == OP_INSN_SP) {
-		set_sp(h, UNKNOWN, 0);
-		return;
-	}
-	if (reg == OP_INSN_FP) {
-		if (h->saved == h->sp)
-			h->saved = 0;
-		h->fp = UNKNOWN;
-	}
-	move_sp(h, WORD);
-}
-
-static void copy_sp(struct height *h, uint8_t reg, int64_t bytes)
-{
-	int64_t at = h->sp - bytes;
-
-	if (h->sp == UNKNOWN || at < -FRAME_MAX || at > FRAME_MAX)
-		return;
-	if (reg == OP_INSN_FP) {
-		if (h->saved)
-			h->fp = (int32_t)at;
-		return;
-	}
-	h->copy_reg = reg;
-	h->copy = (int32_t)at;
-}
-
-static void store(struct height *h, uint8_t reg, int64_t at)
-{
-	int64_t below = h->sp - at;
-
-	if (at < 0 || at >= FRAME_MAX)
-		return;
-	if (h->copy != UNKNOWN && reg == h->copy_reg) {
-		h->slot = (int32_t)at;
-		h->slot_holds = h->copy;
-	}
-	if (reg == OP_INSN_FP && h->sp != UNKNOWN && !h->saved && h->fp == UNKNOWN &&
-	    below > WORD && below <= SAVED_MAX)
-		h->saved = (int32_t)below;
-}
-
-static void load(struct height *h, uint8_t reg, int64_t at)
-{
-	if (reg == OP_INSN_FP && h->saved && h->sp != UNKNOWN && h->saved == h->sp - at) {
-		h->saved = 0;
-		h->fp = UNKNOWN;
-	}
-	if (h->slot != UNKNOWN && h->slot == at && reg != OP_INSN_FP) {
-		h->copy_reg = reg;
-		h->copy = h->slot_holds;
-	}
-}
-
-static void set_sp_by(struct height *h, uint8_t reg, int64_t bytes)
-{
-	if (reg == OP_INSN_FP && h->fp != UNKNOWN)
-		set_sp(h, h->fp, bytes);
-	else if (reg == h->copy_reg && h->copy != UNKNOWN)
-		set_sp(h, h->copy, bytes);
-	else
-		set_sp(h, UNKNOWN, 0);
-}
-
-static void leave(struct height *h)
-{
-	set_sp(h, h->fp, WORD);
-	h->fp = UNKNOWN;
-	h->saved = 0;
-}
-
-static void apply(struct height *h, const struct op_insn *i)
-{
-	bool copies = i->kind == OP_INSN_COPY_SP || i->kind == OP_INSN_STORE ||
-		      i->kind == OP_INSN_PUSH || i->kind == OP_INSN_SET_SP;
-
-	if (i->regs >> h->copy_reg & 1 && !copies)
-		h->copy = UNKNOWN;
-	/* Data, rather than a frame pointer: those stand right above what was saved. */
-	if (i->regs >> OP_INSN_FP & 1 && i->kind == OP_INSN_OTHER && h->fp != h->saved)
-		h->fp = UNKNOWN;
-	switch (i->kind) {
-	case OP_INSN_PUSH:
-		push(h, i->reg);
-		break;
-	case OP_INSN_POP:
-		pop(h, i->reg);
-		break;
-	case OP_INSN_ADD_SP:
-		move_sp(h, i->value);
-		break;
-	case OP_INSN_SET_SP:
-		set_sp_by(h, i->reg, i->value);
-		break;
-	case OP_INSN_LOAD_SP:
-		if (h->slot == UNKNOWN || h->slot != i->value)
-			set_sp(h, UNKNOWN, 0);
-		else
-			set_sp(h, h->slot_holds, 0);
-		break;
-	case OP_INSN_AND_SP:
-	case OP_INSN_LOSE_SP:
-		set_sp(h, UNKNOWN, 0);
-		break;
-	case OP_INSN_COPY_SP:
-		copy_sp(h, i->reg, i->value);
-		break;
-	case OP_INSN_STORE:
-		store(h, i->reg, i->value);
-		break;
-	case OP_INSN_LOAD:
-		load(h, i->reg, i->value);
-		break;
-	case OP_INSN_LEAVE:
-		leave(h);
-		break;
-	case OP_INSN_CALL:
-	case OP_INSN_CALL_FAR:
-		if (h->copy_reg != 3 && h->copy_reg < 12) /* not kept by what is called */
-			h->copy = UNKNOWN;
-		break;
-	}
-}
-
-static struct op_rule rule_of(const struct pass *p, const struct height *h)
-{
-	struct op_rule rule = { .save = OP_SAVE_CHECK };
-
-	if (h->saved > SAVED_MAX)
-		return p->none;
-	if (h->saved) {
-		rule.save = OP_SAVE_CHECK | OP_SAVE_FP;
-		rule.save_off = (int16_t)-h->saved;
-	}
-	/* A frame pointer stays right where sp is moved in ways that are not followed. */
-	if (h->sp != UNKNOWN && !(h->fp == 2 * WORD && h->saved == h->fp)) {
-		rule.cfa = OP_CFA_SP;
-		rule.cfa_off = h->sp;
-		return h->sp >= WORD ? rule : p->none;
-	}
-	if (h->fp != UNKNOWN) {
-		rule.cfa = OP_CFA_FP;
-		rule.cfa_off = h->fp;
-		return rule;
-	}
-	if (h->slot != UNKNOWN && h->slot <= INT16_MAX && h->slot_holds >= 0 &&
-	    h->slot_holds <= INT16_MAX) {
-		rule.cfa = OP_CFA_DEREF_SP;
-		rule.cfa_off =
-			(int32_t)((uint32_t)h->slot | (uint32_t)h->slot_holds << 16);
-		return rule;
-	}
-	return p->none;
-}
 
 static bool is_aligned(const struct pass *p, size_t off)
 {
@@ -290,11 +88,6 @@ static struct target *find_target(struct pass *p, size_t off, bool add)
 	return NULL;
 }
 
-static bool is_entry(const struct height *h)
-{
-	return h->sp == WORD && !h->saved && h->fp == UNKNOWN;
-}
-
 /* The instruction that ends at @end jumps with what holds now. */
 static void jump(struct pass *p, size_t end, int64_t distance)
 {
@@ -302,7 +95,7 @@ static void jump(struct pass *p, size_t end, int64_t distance)
 	struct target *t;
 
 	if (to < (int64_t)p->start || to >= (int64_t)p->len ||
-	    distance > (is_entry(&p->now) ? FAR : JUMP_MAX))
+	    distance > (op_code_stack_is_entry(&p->now) ? FAR : JUMP_MAX))
 		return;
 	t = find_target(p, (size_t)to, true);
 	if (t && (t->function != p->function || t->off != (uint32_t)to ||
@@ -435,12 +228,12 @@ static bool begins_function(struct pass *p, size_t off, bool padded,
 	p->dead = false;
 	if (is_start(p, off))
 		return true;
-	if (t && !is_entry(&t->height))
+	if (t && !op_code_stack_is_entry(&t->height))
 		goto within;
 	/* What follows a jump through a table is one of its targets. */
 	if (off > p->reach && last->kind != OP_INSN_JUMP_FAR)
 		return true;
-	if ((t || returned || is_entry(&p->now)) &&
+	if ((t || returned || op_code_stack_is_entry(&p->now)) &&
 	    (off > p->reach || (padded && is_aligned(p, off))))
 		return true;
 within:
@@ -451,7 +244,8 @@ within:
 /* A return with words still pushed: something was not understood. */
 static bool is_unbalanced(const struct pass *p, const struct op_insn *i)
 {
-	return i->kind == OP_INSN_RETURN && (p->now.sp != WORD || p->now.saved);
+	return i->kind == OP_INSN_RETURN &&
+	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
 /* What holds at @off was not known for sure: a jump to it may know better. */
@@ -477,7 +271,7 @@ static size_t step(struct pass *p, size_t at, struct op_insn *i)
 	p->bad |= is_unbalanced(p, i);
 	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
 		jump(p, at + len, i->value);
-	apply(&p->now, i);
+	op_code_stack_apply(&p->now, i);
 	p->dead = ends_flow(i);
 	return len;
 }
@@ -491,7 +285,7 @@ static size_t read_function(struct pass *p)
 	bool padded = false;
 	size_t len;
 
-	p->now = ENTRY;
+	p->now = OP_CODE_STACK_ENTRY;
 	p->reach = at;
 	p->dead = p->weak = p->guessed = p->bad = p->broken = false;
 	p->rows.len = 0;
@@ -507,7 +301,7 @@ static size_t read_function(struct pass *p)
 			return at; /* the call did not return */
 		if (p->weak)
 			strengthen(p, at);
-		if (add_row(p, at, rule_of(p, &p->now)) < 0)
+		if (add_row(p, at, op_code_stack_rule(&p->now, p->none)) < 0)
 			return NO_MEMORY;
 		len = step(p, at, &i);
 		if (!len) {
