@@ -22,6 +22,10 @@ _Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_registers) +
 			       OP_STACK_COPY_BYTES <=
 		       OP_WORDS_MAX * 8,
 	       "a slot's words take it all");
+_Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_above_record) +
+			       OP_STACK_COPY_BYTES <=
+		       OP_WORDS_MAX * 8,
+	       "and a part of the stack above");
 
 /* Send the slot's record with its words. */
 static __always_inline void op_send_sample(struct op_slot *slot, struct op_counts *counts)
@@ -97,6 +101,58 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
 }
 
+/* Copy the stack at @from page by page, for it may end at any, behind @bytes bytes that are
+ * copied. Returns how many there are then. */
+static __always_inline __u32 op_copy_pages(__u8 *to, __u32 bytes, __u64 from)
+{
+	int i;
+
+	for (i = 0; i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES; i++) {
+		op_platform_bound(bytes);
+		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
+		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)from))
+			break;
+		bytes += OP_PAGE_BYTES;
+		from += OP_PAGE_BYTES;
+	}
+	return bytes;
+}
+
+/*
+ * Send what stands above the copy that the slot's record will have, from @at on: the thread
+ * may have left it before user space can read it. The first words of the slot are kept.
+ */
+static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
+{
+	struct op_above_record *a =
+		(struct op_above_record *)&slot->word[OP_RESUME_WORDS_MAX];
+	__u32 bytes;
+	int i;
+
+	a->header.type = OP_RECORD_ABOVE;
+	a->header.version = OP_RECORD_VERSION;
+	a->time_ns = slot->record.time_ns;
+	a->tid = slot->record.tid;
+	a->cpu = slot->record.cpu;
+	for (i = 0; i < OP_ABOVE_RECORDS; i++) {
+		/* a sample that is lost is worse than one that is cut */
+		if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
+		    2 * op_settings.wakeup_bytes)
+			return;
+		bytes = op_copy_pages((__u8 *)(a + 1), 0, at);
+		op_platform_bound(bytes);
+		if (!bytes || bytes > OP_STACK_COPY_BYTES)
+			return;
+		a->at = at;
+		a->header.bytes = sizeof(*a) + bytes;
+		if (bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes,
+				       BPF_RB_NO_WAKEUP) ||
+		    bytes < OP_STACK_COPY_BYTES)
+			return;
+		at += OP_STACK_COPY_BYTES;
+	}
+}
+
 /*
  * Put registers and the stack above them into the record, for user space to walk on: the
  * process, or a table it needs, is not known yet.
@@ -108,7 +164,6 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 	__u64 sp;
 	__u32 at;
 	__u8 *to;
-	int i;
 
 	op_resume_registers(slot);
 	sp = slot->registers.sp;
@@ -120,20 +175,16 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 	op_platform_bound(at);
 	if (at > OP_RESUME_WORDS_MAX)
 		return;
+	/* up to the first boundary of a page */
+	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
+	op_send_above(slot, sp + bytes + OP_STACK_COPY_BYTES - OP_PAGE_BYTES);
 	to = (__u8 *)&slot->word[at];
 	bpf_probe_read_kernel(to, sizeof(slot->registers), &slot->registers);
 	to += sizeof(slot->registers);
-	/* The stack may end at any page: up to the first boundary, then page by page. */
-	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
-	if (bpf_probe_read_user(to, bytes, (void *)sp))
+	if (!bpf_probe_read_user(to, bytes, (void *)sp))
+		bytes = op_copy_pages(to, bytes, sp + bytes);
+	else
 		bytes = 0;
-	for (i = 0; bytes && i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES - 1; i++) {
-		op_platform_bound(bytes);
-		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
-		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)(sp + bytes)))
-			break;
-		bytes += OP_PAGE_BYTES;
-	}
 	slot->record.stack_bytes = (__u16)bytes;
 }
 

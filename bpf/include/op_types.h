@@ -16,6 +16,7 @@ enum {
 	OP_KERNEL_FRAMES_MAX = 127, /* kernel.perf_event_max_stack's default */
 	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX,
 	OP_STACK_COPY_BYTES = 12288, /* of the user stack of an unknown process */
+	OP_ABOVE_RECORDS = 4,	     /* of so many bytes each, above that copy */
 	OP_MAPPINGS_MAX = 16384,     /* executable mappings of one process */
 	OP_CPUS_MAX = 4096,
 };
@@ -309,6 +310,8 @@ enum op_record_type {
 	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
 	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
 	OP_RECORD_EXEC = 5,    /* struct op_exec_record: an interpreter is executed */
+	OP_RECORD_ABOVE =
+		6, /* struct op_above_record: more of a stack, its sample follows */
 	OP_RECORD_TYPES = 16,
 };
 
@@ -398,6 +401,19 @@ struct op_exec_record {
 	struct op_record_header header;
 	__u32 pid;
 	__u32 tid;
+};
+
+/*
+ * OP_RECORD_ABOVE: bytes of a stack above those that a record of OP_END_UNKNOWN has. They go
+ * out before it, in ascending order, from the same CPU; where the ring is half full, or the
+ * stack ends, they do not.
+ */
+struct op_above_record {
+	struct op_record_header header;
+	__u64 time_ns; /* its sample's */
+	__u64 at;      /* address of the first byte */
+	__u32 tid;
+	__u32 cpu;
 };
 
 /* User registers at the interruption, numbered as DWARF numbers them. */
@@ -531,6 +547,7 @@ _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 88, "layout");
 _Static_assert(sizeof(struct op_named) == 80, "layout");
 _Static_assert(sizeof(struct op_table_request) == 32, "layout");
+_Static_assert(sizeof(struct op_above_record) == 32, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
 _Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,

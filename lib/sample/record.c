@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "kind/kind.h"
 #include "process/layout.h"
 #include "process/program.h"
@@ -198,18 +199,24 @@ static bool is_caller(const struct op_record *h)
 static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			  struct op_frames_of *of, const struct record *r, uint32_t *ret)
 {
-	const struct op_deferred deferred = { .registers = &r->registers,
-					      .stack = r->stack,
-					      .stack_len = r->header.stack_bytes,
-					      .stack_below = r->header.stack_below,
-					      .words = r->words + r->header.kernel_count,
-					      .words_len = r->header.user_words,
-					      .frames = r->header.user_frames,
-					      .is_caller = is_caller(&r->header),
-					      .end_pc = r->header.end_pc };
+	struct op_deferred deferred = { .registers = &r->registers,
+					.stack = r->stack,
+					.stack_len = r->header.stack_bytes,
+					.stack_below = r->header.stack_below,
+					.words = r->words + r->header.kernel_count,
+					.words_len = r->header.user_words,
+					.frames = r->header.user_frames,
+					.is_caller = is_caller(&r->header),
+					.end_pc = r->header.end_pc };
 	const struct op_host_stack *s = sampler->host_stack;
+	_cleanup_free_ uint8_t *joined = NULL;
 	int e = 0;
 
+	joined = op_above_take(&sampler->above, &r->header,
+			       deferred.registers->sp - deferred.stack_below,
+			       deferred.stack, deferred.stack_len, &deferred.stack_len);
+	if (joined)
+		deferred.stack = joined;
 	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
 		of->layout = op_proc_view_now(proc).layout;
@@ -465,7 +472,8 @@ static int take_request(struct op_sampler *sampler, const void *record, size_t l
 
 bool op_sampler_is_sample(uint32_t type)
 {
-	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST;
+	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
+	       type != OP_RECORD_ABOVE;
 }
 
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
@@ -491,6 +499,8 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return take_named(sampler, record, h.bytes, window);
 	case OP_RECORD_REQUEST:
 		return take_request(sampler, record, h.bytes);
+	case OP_RECORD_ABOVE:
+		return op_above_add(&sampler->above, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

@@ -35,6 +35,7 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	if (!sampler)
 		return NULL;
 	op_frames_deinit(&sampler->frames);
+	op_above_clear(&sampler->above);
 	op_announced_deinit(&sampler->announced);
 	op_ended_deinit(&sampler->ended);
 	op_cache_deinit(&sampler->stacks);
@@ -56,6 +57,7 @@ bool op_sampler_take_news(struct op_sampler *sampler)
 
 void op_sampler_window_end(struct op_sampler *sampler)
 {
+	op_above_clear(&sampler->above);
 	op_announced_turn(&sampler->announced);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/cache.h"
+#include "sample/above.h"
 #include "sample/announced.h"
 #include "sample/ended.h"
 #include "sample/frames.h"
@@ -33,6 +34,7 @@ struct op_sampler {
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
 	uint64_t guessed;		  /* frames that were found by a guess */
+	struct op_above above;
 	struct op_announced announced;
 	uint64_t announcements_lost; /* samples whose stack was not announced */
 	bool announce_again;	     /* op_sampler_take_lost() */

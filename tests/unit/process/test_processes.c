@@ -263,7 +263,7 @@ static void test_code_without_a_file(void)
 
 struct snapshot {
 	struct op_registers registers;
-	uint8_t stack[OP_STACK_COPY_BYTES];
+	uint8_t stack[(1 + OP_ABOVE_RECORDS) * OP_STACK_COPY_BYTES];
 	size_t len;
 };
 
@@ -467,10 +467,10 @@ KEEP_FRAME static int sample_here(struct world *w)
 	return x;
 }
 
-/* A frame of 64 KiB, in which the copy of the stack ends. */
+/* A frame of 24 KiB, in which the copy of the stack ends. */
 KEEP_FRAME static int deep_frame(struct world *w, bool moved)
 {
-	volatile uint8_t big[64 << 10];
+	volatile uint8_t big[24 << 10];
 	int x;
 
 	big[0] = 1;
@@ -554,6 +554,52 @@ static void test_stack_above_the_copy(void)
 	CHECK(find_frame(&w, "deep_frame") == 5);
 	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
 	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	world_deinit(&w);
+}
+
+/* Records before the sample have the rest of the snapshot, in pieces of 4,096 bytes from
+ * @gap bytes above the copy on, of thread @tid. */
+static void add_in_pieces(struct world *w, uint32_t tid, size_t gap)
+{
+	const size_t copy = 4096;
+	size_t at = copy + gap;
+
+	for (; at < snapshot.len; at += copy)
+		CHECK_OK(world_above(w, tid, snapshot.registers.sp + at,
+				     snapshot.stack + at,
+				     OP_MIN(copy, snapshot.len - at)));
+	CHECK_OK(
+		world_first_sample(w, self(), &snapshot.registers, snapshot.stack, copy));
+}
+
+static void test_records_above_the_copy(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = sizeof(snapshot.stack);
+	CHECK(outer_frame(NULL, false));
+	world_init(&w, NULL);
+	/* The thread has left all of it, and it is whole. */
+	add_in_pieces(&w, self(), 0);
+	CHECK(find_frame(&w, "deep_frame") == 5);
+	CHECK(find_frame(&w, "outer_frame") == 6);
+	CHECK(find_frame(&w, "main") != SIZE_MAX);
+	CHECK(!strstr(world_name(&w, world_frames(&w) - 1), "error"));
+	/* What does not fit is not taken. */
+	add_in_pieces(&w, self() + 1, 0);
+	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
+	add_in_pieces(&w, self(), 8);
+	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
+	/* It was for that sample alone. */
+	CHECK_OK(world_above(&w, self(), snapshot.registers.sp + 4096,
+			     snapshot.stack + 4096, OP_STACK_COPY_BYTES));
+	w.now_ns++;
+	CHECK_OK(world_first_sample(&w, self(), &snapshot.registers, snapshot.stack,
+				    4096));
+	CHECK(find_frame(&w, "outer_frame") == SIZE_MAX);
+	CHECK_INT(world_above(&w, self(), 0, snapshot.stack, OP_STACK_COPY_BYTES + 1),
+		  -EBADMSG);
 	world_deinit(&w);
 }
 
@@ -1134,6 +1180,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "anon", test_code_without_a_file }, { "first", test_first_sample_is_unwound },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "above-the-copy", test_stack_above_the_copy },
+	  { "records-above", test_records_above_the_copy },
 	  { "below-sp", test_copy_from_below_sp },
 	  { "short", test_short_copy_is_truncated }, { "fork", test_fork_inherits },
 	  { "own", test_fork_then_each_its_own },

@@ -245,6 +245,25 @@ int world_missed_sample(struct world *w, uint32_t pid,
 	return r;
 }
 
+int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)
+{
+	struct op_above_record record = { .header = { .type = OP_RECORD_ABOVE,
+						      .version = OP_RECORD_VERSION },
+					  .time_ns = w->now_ns + 1,
+					  .at = at,
+					  .tid = tid };
+	uint8_t *all = malloc(sizeof(record) + len);
+	int r;
+
+	CHECK(all);
+	record.header.bytes = (uint32_t)(sizeof(record) + len);
+	memcpy(all, &record, sizeof(record));
+	memcpy(all + sizeof(record), bytes, len);
+	r = op_sampler_add_record(w->sampler, all, record.header.bytes, w->window);
+	free(all);
+	return r;
+}
+
 int world_first_sample(struct world *w, uint32_t pid,
 		       const struct op_registers *registers, const void *stack,
 		       size_t stack_len)

@@ -72,11 +72,14 @@ int world_named_sample(struct world *w, uint32_t pid, const struct op_hash *hash
 /* As above, of another generation than the kernel has now. */
 int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 		      uint64_t time_ns, const uint64_t *words, size_t words_len);
+/* The stack at @at above the copy of the first sample that follows, of thread @tid. */
+int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes,
+		size_t len);
 /* A first sample. */
 int world_first_sample(struct world *w, uint32_t pid,
 		       const struct op_registers *registers, const void *stack,
 		       size_t stack_len);
-/* As above; the kernel's walk had got to @end_pc. */
+/* As world_first_sample(); the kernel's walk had got to @end_pc. */
 int world_missed_sample(struct world *w, uint32_t pid,
 			const struct op_registers *registers, const void *stack,
 			size_t stack_len, uint64_t end_pc);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/above.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum {
+	BYTES_MAX = OP_ABOVE_RECORDS * OP_STACK_COPY_BYTES,
+};
+
+/* The place of @cpu; or the one that was used longest ago. */
+static struct op_above_stack *place_of(struct op_above *above, uint32_t cpu)
+{
+	struct op_above_stack *found = NULL;
+	size_t i;
+
+	for (i = 0; i < OP_ABOVE_MAX; i++) {
+		struct op_above_stack *s = &above->stack[i];
+
+		if (s->bytes && s->cpu == cpu)
+			return s;
+		if (!found || !s->bytes || (found->bytes && s->time_ns < found->time_ns))
+			found = s;
+	}
+	return found;
+}
+
+static bool is_of(const struct op_above_stack *s, uint64_t time_ns, uint32_t tid,
+		  uint32_t cpu)
+{
+	return s->bytes && s->time_ns == time_ns && s->tid == tid && s->cpu == cpu;
+}
+
+int op_above_add(struct op_above *above, const void *record, size_t len)
+{
+	struct op_above_record r;
+	struct op_above_stack *s;
+
+	if (len < sizeof(r) || len - sizeof(r) > OP_STACK_COPY_BYTES)
+		return -EBADMSG;
+	memcpy(&r, record, sizeof(r));
+	len -= sizeof(r);
+	s = place_of(above, r.cpu);
+	if (!s->bytes) {
+		s->bytes = malloc(OP_STACK_COPY_BYTES + BYTES_MAX);
+		if (!s->bytes)
+			return -ENOMEM;
+	}
+	if (!is_of(s, r.time_ns, r.tid, r.cpu) || r.at != s->at + s->len ||
+	    s->len + len > BYTES_MAX) {
+		s->time_ns = r.time_ns;
+		s->at = r.at;
+		s->tid = r.tid;
+		s->cpu = r.cpu;
+		s->len = 0;
+	}
+	memcpy(s->bytes + OP_STACK_COPY_BYTES + s->len,
+	       (const uint8_t *)record + sizeof(r), len);
+	s->len += len;
+	return 0;
+}
+
+uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
+		       uint64_t at, const void *copy, size_t len, size_t *ret_len)
+{
+	struct op_above_stack *s = place_of(above, record->cpu);
+	uint8_t *bytes;
+
+	if (!is_of(s, record->time_ns, record->tid, record->cpu) || !len ||
+	    len > OP_STACK_COPY_BYTES || at + len != s->at)
+		return NULL;
+	bytes = OP_TAKE_PTR(s->bytes);
+	memmove(bytes + len, bytes + OP_STACK_COPY_BYTES, s->len);
+	memcpy(bytes, copy, len);
+	*ret_len = len + s->len;
+	return bytes;
+}
+
+void op_above_clear(struct op_above *above)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ABOVE_MAX; i++)
+		free(above->stack[i].bytes);
+	memset(above, 0, sizeof(*above));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks larger than the copy that a first sample brings: what stands above comes right
+ * before it, in records of its own, and is kept until the sample is there.
+ */
+#ifndef OP_SAMPLE_ABOVE_H
+#define OP_SAMPLE_ABOVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
+enum {
+	OP_ABOVE_MAX = 16, /* stacks at one time: of the CPUs that sent last */
+};
+
+struct op_above_stack {
+	uint64_t time_ns; /* of its sample */
+	uint64_t at;	  /* address of the first byte */
+	uint32_t tid;
+	uint32_t cpu;
+	size_t len;
+	uint8_t *bytes; /* behind room for the sample's copy; NULL: the place is free */
+};
+
+struct op_above {
+	struct op_above_stack stack[OP_ABOVE_MAX];
+};
+
+/* Keep the bytes of @record, of OP_RECORD_ABOVE and @len bytes. What does not continue what
+ * is kept of its CPU replaces that. Returns 0, -EBADMSG or -ENOMEM. */
+int op_above_add(struct op_above *above, const void *record, size_t len);
+
+/*
+ * The sample @record is there, with a copy of @len bytes of stack at address @at: join it
+ * with what came before. Returns both in one piece and *@ret_len, to be given to free(); or
+ * NULL where nothing fits it or there is no memory.
+ */
+uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
+		       uint64_t at, const void *copy, size_t len, size_t *ret_len);
+
+/* Forget all: what is left has lost its sample. */
+void op_above_clear(struct op_above *above);
+
+#endif
