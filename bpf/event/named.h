@@ -5,6 +5,9 @@
  * only once the ring has taken it. Records of a CPU and of those that follow it stand in the
  * ring in this order, so the announcement comes before all that name it.
  *
+ * The sample of an event that goes on is held in a map until its end is met, under a key of the
+ * kind's, and is counted as taken only then.
+ *
  * The table that a walk lacks is asked for, at most once in OP_REQUEST_EVERY_NS a process.
  */
 #ifndef OP_NAMED_H
@@ -17,6 +20,7 @@
 
 enum {
 	OP_HASH_WORDS = 64, /* at a time */
+	OP_HELD_MAX = 8192, /* events that go on at once; some 150 bytes each */
 };
 
 /* Odd constants of the golden ratio and of MurmurHash3's finalizer. */
@@ -121,6 +125,30 @@ static __always_inline bool op_announced_now(struct op_slot *slot)
 	return true;
 }
 
+/* Samples whose events go on. A kind that holds has one; the others do without. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OP_HELD_MAX);
+	__type(key, __u64);
+	__type(value, struct op_named);
+} op_held SEC(".maps");
+
+/* Keep the slot's sample until its event ends. */
+static __always_inline void op_hold(struct op_slot *slot)
+{
+	struct op_named *s = &slot->sample;
+	__u32 lost = 0;
+
+	if (!op_announced_now(slot))
+		lost = OP_COUNT_RING_FULL;
+	else if (bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY))
+		lost = OP_COUNT_NO_MEMORY;
+	if (!lost)
+		return;
+	op_count(s->event, OP_COUNT_TAKEN);
+	op_count(s->event, lost);
+}
+
 /* Send the slot's sample by name. */
 static __always_inline void op_send_named(struct op_slot *slot)
 {
@@ -140,8 +168,10 @@ static __always_inline void op_send_named(struct op_slot *slot)
 	s->detail = r->detail;
 	__builtin_memcpy(s->comm, r->comm, sizeof(s->comm));
 	op_hash_stack(slot);
-	if (!op_announced_now(slot) ||
-	    bpf_ringbuf_output(&op_ring, s, sizeof(*s), op_ring_wakeup()))
+	if (op_settings.holds)
+		op_hold(slot);
+	else if (!op_announced_now(slot) ||
+		 bpf_ringbuf_output(&op_ring, s, sizeof(*s), op_ring_wakeup()))
 		op_count(s->event, OP_COUNT_RING_FULL);
 	else
 		op_count(s->event, OP_COUNT_OUTPUT);

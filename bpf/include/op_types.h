@@ -292,6 +292,28 @@ enum {
 #define OP_LOCKS_DELAY_MAX   ((1ULL << OP_LOCKS_COUNT_SHIFT) - 1)
 #define OP_LOCKS_COUNT_MAX   ((1ULL << (63 - OP_LOCKS_COUNT_SHIFT)) - 1)
 
+/*
+ * op_named.value of OP_EVENT_BLOCK_IO: sectors of 512 bytes, above how long it took. `extra` is
+ * the device: its minor number in the low 20 bits, its major number above.
+ */
+#define OP_BLOCK_SECTORS_SHIFT 40
+#define OP_BLOCK_NS_MAX	       ((1ULL << OP_BLOCK_SECTORS_SHIFT) - 1)
+#define OP_BLOCK_SECTORS_MAX   ((1ULL << (63 - OP_BLOCK_SECTORS_SHIFT)) - 1)
+enum {
+	OP_BLOCK_SECTOR_BYTES = 512,
+	OP_BLOCK_MINOR_BITS = 20,
+};
+
+/* op_named.detail of OP_EVENT_BLOCK_IO: what was asked of the device. */
+enum op_block_operation {
+	OP_BLOCK_READ = 0,
+	OP_BLOCK_WRITE,
+	OP_BLOCK_FLUSH,
+	OP_BLOCK_DISCARD,
+	OP_BLOCK_OTHER,
+	OP_BLOCK_OPERATIONS,
+};
+
 /* op_record.detail of OP_EVENT_OFF_CPU: why the thread was off. */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,
@@ -385,6 +407,8 @@ struct op_named {
 	__u16 event;
 	__u16 detail;
 	char comm[OP_COMM_BYTES];
+	__u32 extra; /* beside detail: of OP_EVENT_BLOCK_IO the device */
+	__u32 reserved0;
 };
 
 /* OP_RECORD_REQUEST: the walk met code whose table is not made. Not for every sample. */
@@ -493,6 +517,8 @@ struct op_settings {
 	/* Does this kernel have bpf_get_current_ancestor_cgroup_id() for tracing (5.16)?
 	 * Without it a cgroup rule matches the cgroup itself and not its children. */
 	__u8 cgroup_ancestors;
+	__u8 holds; /* samples wait in op_held until their event ends */
+	__u8 reserved0[7];
 	__u32 event_budget; /* samples a second and CPU, of kinds that thin out (off.h) */
 	__u64 min_ns;	    /* shorter intervals are filtered */
 };
@@ -545,7 +571,7 @@ _Static_assert(sizeof(struct op_mapping) == 24, "layout");
 _Static_assert(sizeof(struct op_process) == 80, "layout");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 88, "layout");
-_Static_assert(sizeof(struct op_named) == 80, "layout");
+_Static_assert(sizeof(struct op_named) == 88, "layout");
 _Static_assert(sizeof(struct op_table_request) == 32, "layout");
 _Static_assert(sizeof(struct op_above_record) == 32, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");

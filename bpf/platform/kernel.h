@@ -107,6 +107,35 @@ struct linux_binprm {
 	const char *interp;
 };
 
+struct block_device {
+	unsigned int bd_dev; /* 20 bits of minor number */
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct bvec_iter {
+	unsigned int bi_size; /* bytes */
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev; /* 5.12 */
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+};
+
+struct bio___old {
+	struct gendisk *bi_disk; /* before 5.12 */
+	__u8 bi_partno;
+};
+
+struct request {
+	struct bio *bio;
+};
+
 struct task_struct {
 	unsigned int flags;
 	unsigned int in_execve : 1;

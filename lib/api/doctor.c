@@ -183,13 +183,28 @@ static bool can_hook(const struct op_kind *kind, const char **ret)
 
 static void check_hooks(struct doctor *d)
 {
-	const char *tracepoint = "";
-	bool ok = can_hook(op_kind_of(OP_EVENT_OFF_CPU), &tracepoint);
+	static const struct {
+		enum op_event event;
+		const char *feature;
+		const char *needs;
+		const char *lost;
+	} hooks[] = {
+		{ OP_EVENT_OFF_CPU, "time off the CPUs, waits for locks",
+		  "raw tracepoints at sched_switch and in the interrupt of irq_work",
+		  "the kinds off_cpu and locks cannot be turned on" },
+		{ OP_EVENT_BLOCK_IO, "block I/O",
+		  "raw tracepoints where block I/O begins and ends",
+		  "the kind block_io cannot be turned on" },
+	};
+	size_t i;
 
-	row(d, or_less(ok), "time off the CPUs, waits for locks",
-	    "raw tracepoints at sched_switch and in the interrupt of irq_work",
-	    "the kinds off_cpu and locks cannot be turned on",
-	    ok ? "programs attach" : "none attaches to %s", tracepoint);
+	for (i = 0; i < OP_ARRAY_SIZE(hooks); i++) {
+		const char *tracepoint = "";
+		bool ok = can_hook(op_kind_of(hooks[i].event), &tracepoint);
+
+		row(d, or_less(ok), hooks[i].feature, hooks[i].needs, hooks[i].lost,
+		    ok ? "programs attach" : "none attaches to %s", tracepoint);
+	}
 }
 
 /*

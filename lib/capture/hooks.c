@@ -78,7 +78,7 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 	uint32_t i;
 	int r = 0;
 
-	for (i = 0; r == 0 && i < OP_KICK_RINGS; i++)
+	for (i = 0; r == 0 && kind->kicks && i < OP_KICK_RINGS; i++)
 		r = map_kicks(c, object, i, &c->kicks[kind->event][i]);
 	for (i = 0; r >= 0 && i < kind->hooks_len; i++) {
 		name_of(c, kind, i, name);
@@ -90,20 +90,21 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 {
 	const struct op_object_source source = { kind->name, kind->object };
-	const struct op_settings settings = op_capture_settings_of(c, kind->program_type);
+	const struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, kind->holds);
+	const struct op_walkers *walkers;
 	char name[PROGRAM_NAME_BYTES];
 	struct op_kind_sizes sizes;
 	struct bpf_object *object;
-	int walkers;
 	size_t i;
-	int r = op_walkers_need(c, kind->program_type, &walkers);
+	int r = op_walkers_need(c, kind, &walkers);
 
 	if (r == 0)
 		r = op_object_open(c, &source, &settings, walkers, &object);
 	if (r < 0)
 		return r;
 	sizes_of(c, &sizes);
-	r = kind->size(object, &sizes);
+	r = kind->size ? kind->size(object, &sizes) : 0;
 	for (i = 0; r == 0 && i < kind->hooks_len; i++) {
 		name_of(c, kind, i, name);
 		r = op_object_want(object, name, kind->program_type);

@@ -18,11 +18,12 @@ enum {
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
 {
 	const struct op_object_source source = { kind->name, kind->object };
-	struct op_settings settings = op_capture_settings_of(c, kind->program_type);
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, kind->holds);
+	const struct op_walkers *walkers;
 	char name[PROGRAM_NAME_BYTES];
 	struct bpf_object *object;
-	int walkers;
-	int r = op_walkers_need(c, kind->program_type, &walkers);
+	int r = op_walkers_need(c, kind, &walkers);
 
 	settings.detail = i;
 	if (r == 0)

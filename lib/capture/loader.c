@@ -124,7 +124,7 @@ static int load_base(struct op_capture *c)
 {
 	struct bpf_object *object;
 	int i;
-	int r = op_object_open(c, &BASE, &c->settings, -1, &object);
+	int r = op_object_open(c, &BASE, &c->settings, NULL, &object);
 
 	if (r < 0)
 		return r;

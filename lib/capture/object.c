@@ -22,6 +22,7 @@ enum {
 
 static const char SETTINGS_MAP[] = ".rodata.set"; /* bpf/event/settings.h */
 static const char WALKERS_MAP[] = "op_walkers";
+static const char HELD_MAP[] = "op_held"; /* bpf/event/named.h */
 
 const char *const op_map_names[OP_MAPS] = {
 	[OP_MAP_SLABS] = "op_slabs",	     [OP_MAP_RULES] = "op_rules",
@@ -58,17 +59,27 @@ static int set_settings(struct bpf_object *object, const struct op_settings *set
 	return bpf_map__set_initial_value(map, settings, sizeof(*settings));
 }
 
-static int share_maps(struct op_capture *c, struct bpf_object *object, int walkers_fd)
+/* The map @name of @walkers, -1 where a new one is to be made. */
+static int map_of(const struct op_walkers *walkers, const char *name)
+{
+	if (!walkers)
+		return -1;
+	if (!strcmp(name, WALKERS_MAP))
+		return walkers->fd;
+	return strcmp(name, HELD_MAP) ? -1 : walkers->held_fd;
+}
+
+static int share_maps(struct op_capture *c, struct bpf_object *object,
+		      const struct op_settings *settings,
+		      const struct op_walkers *walkers)
 {
 	struct bpf_map *map;
 
 	bpf_object__for_each_map(map, object)
 	{
-		int fd = -1;
+		int fd = map_of(walkers, bpf_map__name(map));
 		int i;
 
-		if (!strcmp(bpf_map__name(map), WALKERS_MAP))
-			fd = walkers_fd;
 		for (i = 0; i < OP_MAPS; i++)
 			if (!strcmp(bpf_map__name(map), op_map_names[i]))
 				fd = c->map[i];
@@ -77,13 +88,16 @@ static int share_maps(struct op_capture *c, struct bpf_object *object, int walke
 
 			if (r < 0)
 				return r;
+		} else if (!strcmp(bpf_map__name(map), HELD_MAP) && !settings->holds) {
+			/* what would use it is dead code to the verifier */
+			(void)bpf_map__set_autocreate(map, false);
 		}
 	}
 	return 0;
 }
 
 int op_object_open(struct op_capture *c, const struct op_object_source *source,
-		   const struct op_settings *settings, int walkers_fd,
+		   const struct op_settings *settings, const struct op_walkers *walkers,
 		   struct bpf_object **ret)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = source->name);
@@ -108,7 +122,7 @@ int op_object_open(struct op_capture *c, const struct op_object_source *source,
 		bpf_program__set_autoload(program, false);
 	r = set_settings(object, settings);
 	if (r == 0)
-		r = share_maps(c, object, walkers_fd);
+		r = share_maps(c, object, settings, walkers);
 	if (r < 0) {
 		bpf_object__close(object);
 		return op_fail(c->log, r,

@@ -11,6 +11,7 @@
 
 struct bpf_object;
 struct op_capture;
+struct op_walkers;
 
 struct op_object_source {
 	const char *name;
@@ -19,11 +20,11 @@ struct op_object_source {
 
 /*
  * Open an object with @settings. Its programs are not marked for loading yet. Maps that the
- * capture has already are used again; @walkers_fd is its op_walkers, or -1 for a new one.
+ * capture has already are used again, those of @walkers too; NULL: it has none.
  * Caller closes *@ret. Fails with a sentence in the log.
  */
 int op_object_open(struct op_capture *c, const struct op_object_source *source,
-		   const struct op_settings *settings, int walkers_fd,
+		   const struct op_settings *settings, const struct op_walkers *walkers,
 		   struct bpf_object **ret);
 
 /* Mark program @name of an opened object for loading, as of @type. Returns 0 or -ENOENT. */

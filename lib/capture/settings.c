@@ -77,10 +77,11 @@ uint32_t op_capture_slots(void)
 }
 
 struct op_settings op_capture_settings_of(const struct op_capture *c,
-					  uint32_t program_type)
+					  uint32_t program_type, bool holds)
 {
 	struct op_settings s = c->settings;
 
+	s.holds = holds;
 	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
 	s.slot_first = s.slot_alone ? 0 : 1;
 	s.slots = s.slot_alone ? 1 : OP_MAX(op_capture_slots(), 2U) - 1;

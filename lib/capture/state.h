@@ -81,13 +81,16 @@ enum op_walker_form {
 };
 
 enum {
-	OP_PROGRAM_TYPES_MAX = 4, /* of entries: perf_event, raw_tp, kprobe, tracing */
+	OP_PROGRAM_TYPES_MAX = 5, /* of entries: perf_event, raw_tp, kprobe, tracing; and
+				     raw_tp that holds samples */
 };
 
 /* The walkers of one type of programs. */
 struct op_walkers {
 	uint32_t type; /* enum bpf_prog_type */
-	int fd;	       /* op_walkers of that type */
+	bool holds;    /* for kinds whose samples wait for the end of their events */
+	int fd;	       /* op_walkers of that type, or -1 */
+	int held_fd;   /* its op_held where it holds, or -1 */
 };
 
 struct op_capture {
@@ -144,9 +147,9 @@ void op_slabs_close(struct op_capture *c);
 
 /* settings.c */
 void op_capture_settings(struct op_capture *c);
-/* The settings of an entry or a walker of @program_type. */
+/* The settings of an entry or a walker of @program_type. @holds: of a kind that does. */
 struct op_settings op_capture_settings_of(const struct op_capture *c,
-					  uint32_t program_type);
+					  uint32_t program_type, bool holds);
 /* Slots of a CPU, of all types. */
 uint32_t op_capture_slots(void);
 uint32_t op_capture_ring_bytes(const struct op_capture *c);
@@ -157,8 +160,10 @@ void op_loader_close(struct op_capture *c);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);
 
-/* walkers.c: see to it that programs of @type have walkers; *@ret_fd is borrowed. */
-int op_walkers_need(struct op_capture *c, uint32_t type, int *ret_fd);
+/* walkers.c: see to it that the programs of @kind have walkers; *@ret is borrowed;
+ * NULL where entries walk themselves. */
+int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
+		    const struct op_walkers **ret);
 /* Load the step of @runtime, which settings.runtimes_on has, where walkers are. */
 int op_walkers_add(struct op_capture *c, uint32_t runtime);
 void op_walkers_close(struct op_capture *c);

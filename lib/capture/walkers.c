@@ -29,14 +29,15 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 		   uint32_t place)
 {
 	const char *name = program_of(c->form);
-	struct op_settings settings = op_capture_settings_of(c, w->type);
+	struct op_settings settings = op_capture_settings_of(c, w->type, w->holds);
 	_cleanup_close_ int walkers = -1;
+	_cleanup_close_ int held = -1;
 	_cleanup_close_ int program = -1;
 	struct bpf_object *object;
 	int r;
 
 	settings.runtimes_on = runtimes;
-	r = op_object_open(c, &SOURCE, &settings, w->fd, &object);
+	r = op_object_open(c, &SOURCE, &settings, w, &object);
 	if (r < 0)
 		return r;
 	r = op_object_want(object, name, w->type);
@@ -45,13 +46,17 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 	if (r == 0) {
 		program = op_object_program_fd(object, name);
 		walkers = op_object_map_fd(object, "op_walkers");
+		if (w->holds)
+			held = op_object_map_fd(object, "op_held");
 	}
 	op_object_close(object); /* the map of walkers holds the program */
-	if (r < 0 || program < 0 || walkers < 0)
+	if (r < 0 || program < 0 || walkers < 0 || (w->holds && held < 0))
 		return r < 0 ? r : -EMFILE;
 	r = bpf_map_update_elem(walkers, &place, &program, BPF_ANY);
-	if (r == 0 && w->fd < 0)
+	if (r == 0 && w->fd < 0) {
 		w->fd = OP_TAKE_FD(walkers);
+		w->held_fd = OP_TAKE_FD(held);
+	}
 	return r;
 }
 
@@ -77,30 +82,41 @@ static int make(struct op_capture *c, struct op_walkers *w)
 	return r;
 }
 
-int op_walkers_need(struct op_capture *c, uint32_t type, int *ret_fd)
+static void close_walkers(struct op_walkers *w)
+{
+	op_closep(&w->fd);
+	op_closep(&w->held_fd);
+}
+
+int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
+		    const struct op_walkers **ret)
 {
 	struct op_walkers *w;
 	size_t i;
 	int r;
 
-	*ret_fd = -1;
+	*ret = NULL;
 	if (c->form == OP_WALKER_WHOLE)
 		return 0;
-	for (i = 0; i < c->walkers_len; i++)
-		if (c->walkers[i].type == type)
+	for (i = 0; i < c->walkers_len; i++) {
+		w = &c->walkers[i];
+		if (w->type == kind->program_type && w->holds == kind->holds)
 			goto out;
+	}
 	if (i == OP_PROGRAM_TYPES_MAX)
 		return -ENOSPC;
 	w = &c->walkers[i];
-	*w = (struct op_walkers){ .type = type, .fd = -1 };
+	*w = (struct op_walkers){
+		.type = kind->program_type, .holds = kind->holds, .fd = -1, .held_fd = -1
+	};
 	r = make(c, w);
 	if (r < 0) {
-		op_closep(&w->fd);
+		close_walkers(w);
 		return r;
 	}
 	c->walkers_len++;
 out:
-	*ret_fd = c->walkers[i].fd;
+	*ret = w;
 	return 0;
 }
 
@@ -109,7 +125,7 @@ void op_walkers_close(struct op_capture *c)
 	size_t i;
 
 	for (i = 0; i < c->walkers_len; i++)
-		op_closep(&c->walkers[i].fd);
+		close_walkers(&c->walkers[i]);
 	c->walkers_len = 0;
 }
 

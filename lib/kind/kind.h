@@ -21,7 +21,7 @@ enum {
 #include "op_kinds.def"
 #undef OP_KIND
 	OP_KINDS,
-	OP_KIND_PROGRAMS_MAX = 2, /* of one kind: of its perf events, or of its hooks */
+	OP_KIND_PROGRAMS_MAX = 3, /* of one kind: of its perf events, or of its hooks */
 };
 
 enum op_otlp_shape {
@@ -50,6 +50,7 @@ struct op_otlp_kind {
 	 * mask 0: the whole value. */
 	uint32_t shift;
 	uint64_t mask;
+	uint32_t scale; /* what a unit of those stands for; 0: 1 */
 };
 
 /* What perf events may depend on. */
@@ -70,6 +71,26 @@ struct op_kind_sizes {
 	uint32_t kick_bytes; /* of each of its rings, a power of two */
 };
 
+/* What a kind makes the attributes of a sample from. */
+struct op_kind_sample {
+	uint64_t value;
+	uint32_t extra;
+	uint32_t detail;
+	const char *sysfs_root;
+};
+
+enum {
+	OP_KIND_ATTRIBUTES_MAX = 4,
+	OP_KIND_TEXT_BYTES = 64,
+};
+
+struct op_kind_attribute {
+	const char *key;
+	bool is_integer;
+	int64_t integer;
+	char text[OP_KIND_TEXT_BYTES];
+};
+
 struct op_kind {
 	enum op_event event;
 	const char *name;
@@ -82,12 +103,13 @@ struct op_kind {
 	uint32_t slots;
 	/*
 	 * Either hooks, at most OP_KIND_PROGRAMS_MAX, attached in this order: their programs
-	 * share the maps of one object, which size() prepares, and ask for interrupts by
-	 * records in its rings op_kicks_0 to op_kicks_3.
+	 * share the maps of one object, which size() prepares (NULL: nothing is to be).
 	 */
 	const struct op_kind_hook *hooks;
 	size_t hooks_len;
 	int (*size)(struct bpf_object *object, const struct op_kind_sizes *sizes);
+	bool kicks; /* they ask for interrupts by records in its rings op_kicks_0 to _3 */
+	bool holds; /* samples wait in op_held until their event ends */
 	/* Or perf events on each CPU; at most OP_KIND_PROGRAMS_MAX. The entry is loaded for each,
 	 * with the event's number as op_record.detail. */
 	uint32_t perf_events;
@@ -101,6 +123,9 @@ struct op_kind {
 	const char *detail_key;
 	const char *const *details;
 	size_t details_len;
+	/* Or attributes of more than that: how many of @ret are set. NULL: none. */
+	size_t (*attributes)(const struct op_kind_sample *sample,
+			     struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX]);
 	/* Kernel frames begin at this function: what stands above it is the taking of the
 	 * sample. NULL: all are the thread's own. */
 	const char *kernel_from;

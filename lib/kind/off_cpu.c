@@ -56,6 +56,7 @@ const struct op_kind op_kind_off_cpu = {
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.size = op_kind_off_size,
+	.kicks = true,
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",

@@ -239,8 +239,11 @@ static uint64_t fitting(const struct op_request *q, size_t fixed, uint64_t left)
 /* What of a value is of this row. */
 static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
 {
-	return kind->mask ? (int64_t)((uint64_t)value >> kind->shift & kind->mask)
-			  : value;
+	uint64_t part = (uint64_t)value >> kind->shift;
+
+	if (kind->mask)
+		part &= kind->mask;
+	return (int64_t)(part * (kind->scale ? kind->scale : 1));
 }
 
 /* Fill values and times of @n taken samples from *@at on. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A record of the kernel's ring to a sample of the window. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@ struct record {
 	struct op_record header;
 	struct op_registers registers; /* OP_END_UNKNOWN */
 	const uint8_t *stack;	       /* header.stack_bytes */
+	uint32_t extra;		       /* OP_RECORD_NAMED */
 	uint64_t *words; /* kernel_count, then user_words; sampler->words + KEY_WORDS */
 };
 
@@ -47,6 +49,7 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 	    words * sizeof(uint64_t) > left || ret->header.event >= OP_EVENT_MAX)
 		return -EBADMSG;
 	ret->words = sampler->words + KEY_WORDS;
+	ret->extra = 0;
 	memcpy(ret->words, pos, words * sizeof(uint64_t));
 	pos += words * sizeof(uint64_t);
 	left -= words * sizeof(uint64_t);
@@ -338,12 +341,64 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* What tells the samples of a kind apart, as a label. */
-static int add_detail(const struct op_record *h, struct op_window *window,
-		      struct op_attribute_set *labels)
+/* An attribute that a kind has made. */
+static int add_attribute(const struct op_kind_attribute *a, struct op_window *window,
+			 struct op_attribute_set *labels)
 {
+	uint32_t *index = &labels->index[labels->len];
+	struct op_attribute number = { .integer = a->integer, .is_int = 1 };
+	int e;
+
+	if (a->is_integer) {
+		e = op_window_string(window, a->key, strlen(a->key), &number.key);
+		if (e == 0)
+			e = op_window_attribute(window, &number, index);
+	} else {
+		e = op_window_string_attribute(window, a->key, a->text, index);
+	}
+	if (e == 0)
+		labels->len++;
+	return e;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int add_attributes(struct op_sampler *sampler, const struct record *r,
+			  const struct op_kind *kind, struct op_window *window,
+			  struct op_attribute_set *labels)
+{
+	const struct op_kind_sample sample = {
+		.value = r->header.value,
+		.extra = r->extra,
+		.detail = r->header.detail,
+		.sysfs_root = op_processes_config(sampler->processes)->sysfs_root,
+	};
+	struct op_kind_attribute attribute[OP_KIND_ATTRIBUTES_MAX];
+	size_t len = kind->attributes(&sample, attribute);
+	size_t i;
+	int e = 0;
+
+	for (i = 0; i < len && e == 0; i++)
+		e = add_attribute(&attribute[i], window, labels);
+	qsort(labels->index, labels->len, sizeof(labels->index[0]), compare_u32);
+	return e;
+}
+
+/* What tells the samples of a kind apart, as labels. */
+static int add_detail(struct op_sampler *sampler, const struct record *r,
+		      struct op_window *window, struct op_attribute_set *labels)
+{
+	const struct op_record *h = &r->header;
 	const struct op_kind *kind = op_kind_of(h->event);
 
+	if (kind && kind->attributes)
+		return add_attributes(sampler, r, kind, window, labels);
 	if (!kind || !kind->detail_key || h->detail >= kind->details_len)
 		return 0;
 	return op_window_string_attribute(window, kind->detail_key,
@@ -371,7 +426,7 @@ static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		e = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (e == 0)
-		e = add_detail(h, of->window, &sample.labels);
+		e = add_detail(sampler, r, of->window, &sample.labels);
 	return e < 0 ? e : op_window_add(of->window, &sample);
 }
 
@@ -451,6 +506,7 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 	h->cpu = n.cpu;
 	h->event = n.event;
 	h->detail = n.detail;
+	r.extra = n.extra;
 	memcpy(h->comm, n.comm, sizeof(h->comm));
 	return add_record(sampler, &r, window);
 }

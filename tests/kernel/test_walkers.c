@@ -120,13 +120,20 @@ static void check_form(enum op_walker_form form)
 					  BPF_PROG_TYPE_RAW_TRACEPOINT,
 					  BPF_PROG_TYPE_KPROBE };
 	struct op_capture *c = make(form);
+	const struct op_walkers *walkers;
+	struct op_kind kind = { 0 };
 	size_t i;
-	int fd;
 
 	CHECK_INT(c->walkers_len, 1); /* what the kinds that are on need */
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		CHECK_OK(op_walkers_need(c, types[i], &fd));
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		kind.program_type = types[i];
+		CHECK_OK(op_walkers_need(c, &kind, &walkers));
+	}
 	CHECK_INT(c->walkers_len, 3);
+	kind.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+	kind.holds = true;
+	CHECK_OK(op_walkers_need(c, &kind, &walkers));
+	CHECK_INT(c->walkers_len, 4);
 	for (i = 0; i < c->walkers_len; i++)
 		CHECK(look(&c->walkers[i], 0));
 	for (i = 0; i < runtimes_len(); i++)

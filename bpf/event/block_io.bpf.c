@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Block I/O. A bio is queued by the thread that wants it, whose stack is walked there; it ends
+ * later, in an interrupt, as a part of a request or by itself. In between its sample is held
+ * under the bio's address. So each bio has the stack that submitted it, though requests are
+ * merged of several.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/event.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+enum {
+	OP_BIOS_MAX = 512, /* of a request; more than a queue merges */
+
+	/* include/linux/blk_types.h: enum req_op, and a flag */
+	OP_REQ_OP_BITS = 0xff,
+	OP_REQ_OP_READ = 0,
+	OP_REQ_OP_WRITE = 1,
+	OP_REQ_OP_FLUSH = 2,
+	OP_REQ_OP_DISCARD = 3,
+	OP_REQ_PREFLUSH = 1 << 18,
+};
+
+/* Before 5.12 the queue stands first. */
+static __always_inline struct bio *op_queued_bio(const __u64 *args)
+{
+	struct bio *bio = (struct bio *)args[0];
+
+	return bpf_core_field_exists(bio->bi_bdev) ? bio : (struct bio *)args[1];
+}
+
+static __always_inline __u32 op_bio_device(struct bio *bio)
+{
+	struct bio___old *old = (struct bio___old *)bio;
+
+	if (bpf_core_field_exists(bio->bi_bdev))
+		return BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	return (__u32)BPF_CORE_READ(old, bi_disk, major) << OP_BLOCK_MINOR_BITS |
+	       ((__u32)BPF_CORE_READ(old, bi_disk, first_minor) +
+		BPF_CORE_READ(old, bi_partno));
+}
+
+static __always_inline __u32 op_bio_operation(struct bio *bio, __u32 bytes)
+{
+	__u32 opf = BPF_CORE_READ(bio, bi_opf);
+
+	switch (opf & OP_REQ_OP_BITS) {
+	case OP_REQ_OP_READ:
+		return OP_BLOCK_READ;
+	case OP_REQ_OP_WRITE:
+		return bytes || !(opf & OP_REQ_PREFLUSH) ? OP_BLOCK_WRITE
+							 : OP_BLOCK_FLUSH;
+	case OP_REQ_OP_FLUSH:
+		return OP_BLOCK_FLUSH;
+	case OP_REQ_OP_DISCARD:
+		return OP_BLOCK_DISCARD;
+	default:
+		return OP_BLOCK_OTHER;
+	}
+}
+
+/* Walk the stack of who queues a bio. Of its bytes those in memory count: a discard has none. */
+static __always_inline int op_queue(struct bpf_raw_tracepoint_args *ctx, bool whole)
+{
+	struct op_counts *counts = op_counts_of(OP_EVENT_BLOCK_IO);
+	struct bio *bio = op_queued_bio(ctx->args);
+	struct op_slot *slot;
+	bool filtered;
+	__u64 sectors;
+	__u32 bytes;
+
+	slot = op_event_enter(counts, OP_EVENT_BLOCK_IO, true, &filtered);
+	if (!slot) {
+		op_count_in(counts, OP_COUNT_TAKEN);
+		return 0;
+	}
+	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	slot->held = (__u64)bio;
+	slot->record.detail = (__u16)op_bio_operation(bio, bytes);
+	slot->sample.extra = op_bio_device(bio);
+	sectors =
+		slot->record.detail <= OP_BLOCK_WRITE ? bytes / OP_BLOCK_SECTOR_BYTES : 0;
+	slot->record.value = sectors << OP_BLOCK_SECTORS_SHIFT;
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("raw_tp")
+int op_block_io(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_queue(ctx, false);
+}
+
+SEC("raw_tp")
+int op_block_io_whole(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_queue(ctx, true);
+}
+
+/* The bio at @key has ended: its sample goes out. Global, so that the verifier looks at it
+ * once and not for each bio of a request. */
+__attribute__((noinline)) int op_bio_end(__u64 key);
+__attribute__((noinline)) int op_bio_end(__u64 key)
+{
+	struct op_named *held = bpf_map_lookup_elem(&op_held, &key);
+	struct op_counts *counts = op_counts_of(OP_EVENT_BLOCK_IO);
+	struct op_named s;
+	__u64 ns;
+
+	if (!held)
+		return 0;
+	__builtin_memcpy(&s, held, sizeof(s));
+	if (bpf_map_delete_elem(&op_held, &key))
+		return 0; /* it was told of already */
+	ns = bpf_ktime_get_ns();
+	ns = ns > s.time_ns ? ns - s.time_ns : 0;
+	s.value |= ns < OP_BLOCK_NS_MAX ? ns : OP_BLOCK_NS_MAX;
+	op_count_in(counts, OP_COUNT_TAKEN);
+	op_count_in(counts, bpf_ringbuf_output(&op_ring, &s, sizeof(s), op_ring_wakeup())
+				    ? OP_COUNT_RING_FULL
+				    : OP_COUNT_OUTPUT);
+	return 0;
+}
+
+/* A request has done @args[2] bytes: of these bios, from its first one on. */
+SEC("raw_tp/block_rq_complete")
+int op_block_done(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct request *request = (struct request *)ctx->args[0];
+	struct bio *bio = BPF_CORE_READ(request, bio);
+	__u32 left = (__u32)ctx->args[2];
+	int i;
+
+	for (i = 0; i < OP_BIOS_MAX && bio; i++) {
+		__u32 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+
+		if (bytes > left)
+			break;
+		(void)op_bio_end((__u64)bio);
+		left -= bytes;
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return 0;
+}
+
+/* Of devices that have no requests. */
+SEC("raw_tp/block_bio_complete")
+int op_block_ended(struct bpf_raw_tracepoint_args *ctx)
+{
+	(void)op_bio_end(ctx->args[1]);
+	return 0;
+}

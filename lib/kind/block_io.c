@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Block I/O: docs/kinds/block_io.md. */
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "block_io.skel.h"
+
+enum {
+	PATH_BYTES = 256,
+};
+
+static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
+	[OP_BLOCK_READ] = "read",   [OP_BLOCK_WRITE] = "write",
+	[OP_BLOCK_FLUSH] = "flush", [OP_BLOCK_DISCARD] = "discard",
+	[OP_BLOCK_OTHER] = "other",
+};
+
+/* What ends stands first: nothing is held that cannot end. */
+static const struct op_kind_hook HOOKS[] = {
+	{ "block_rq_complete", "op_block_done" },
+	{ "block_bio_complete", "op_block_ended" },
+	{ "block_bio_queue", NULL },
+};
+
+#define ROW(of_shape, of_type, of_unit)                                                  \
+	.event = OP_EVENT_BLOCK_IO, .shape = of_shape, .type = of_type, .unit = of_unit, \
+	.period = OP_OTLP_PERIOD_ONE, .period_type = "block_io", .period_unit = "count"
+
+/* A value holds both, the time and the sectors. */
+static const struct op_otlp_kind ROWS[] = {
+	{ ROW(OP_OTLP_SUM, "block_io", "nanoseconds"), .mask = OP_BLOCK_NS_MAX },
+	{ ROW(OP_OTLP_SUM, "block_io", "bytes"), .shift = OP_BLOCK_SECTORS_SHIFT,
+	  .mask = OP_BLOCK_SECTORS_MAX, .scale = OP_BLOCK_SECTOR_BYTES },
+	{ ROW(OP_OTLP_COUNT, "block_io", "count") },
+};
+
+/* The name by which the device @device stands in /dev, or its two numbers. */
+static void name_device(const char *sysfs_root, uint32_t device,
+			char ret[static OP_KIND_TEXT_BYTES])
+{
+	uint32_t major = device >> OP_BLOCK_MINOR_BITS;
+	uint32_t minor = device & ((1u << OP_BLOCK_MINOR_BITS) - 1);
+	char link[PATH_BYTES];
+	char to[PATH_BYTES];
+	const char *name;
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "%s/dev/block/%u:%u", sysfs_root, major,
+		       minor);
+	n = readlink(link, to, sizeof(to) - 1);
+	to[n > 0 ? n : 0] = '\0';
+	name = strrchr(to, '/');
+	if (name && name[1])
+		(void)snprintf(ret, OP_KIND_TEXT_BYTES, "%s", name + 1);
+	else
+		(void)snprintf(ret, OP_KIND_TEXT_BYTES, "%u:%u", major, minor);
+}
+
+static size_t attributes(const struct op_kind_sample *sample,
+			 struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX])
+{
+	ret[0] = (struct op_kind_attribute){ .key = "system.device" };
+	name_device(sample->sysfs_root, sample->extra, ret[0].text);
+	if (sample->detail >= OP_BLOCK_OPERATIONS)
+		return 1;
+	ret[1] = (struct op_kind_attribute){ .key = "disk.io.direction" };
+	(void)snprintf(ret[1].text, sizeof(ret[1].text), "%s", OPERATION[sample->detail]);
+	return 2;
+}
+
+const struct op_kind op_kind_block_io = {
+	.event = OP_EVENT_BLOCK_IO,
+	.name = "block_io",
+	.says = "sampling of block I/O",
+	.object = op_block_io_bpf__elf_bytes,
+	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.slots = 2,
+	.hooks = HOOKS,
+	.hooks_len = OP_ARRAY_SIZE(HOOKS),
+	.holds = true,
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.attributes = attributes,
+	.kernel_from = "submit_bio_noacct_nocheck",
+};

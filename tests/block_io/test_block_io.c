@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Block I/O end to end. A child reads and writes a loop device past the page cache, a known
+ * number of bytes in known places, and flushes it: the profile must say how many requests
+ * and bytes exactly, of which device and direction, and no longer than the child waited.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <otelprof/otelprof.h>
+
+#include "kind_profile.h"
+#include "loop.h"
+#include "test.h"
+
+enum {
+	DEVICE_BYTES = 16 << 20,
+	ALIGNED = 4096,
+	READ_BYTES = 65536,
+	READS = 120,
+	WRITE_BYTES = 4096,
+	WRITES = 310,
+	FLUSHES = 7,
+	PLACES = 3,
+};
+
+static struct loop device;
+
+/* ---- the child ---- */
+
+struct answer {
+	int64_t ns[PLACES];
+	int64_t error;
+};
+
+static PLACE int64_t reads_of_64k(int fd, void *buffer)
+{
+	int64_t error = 0;
+	int i;
+
+	for (i = 0; i < READS; i++)
+		error |= pread(fd, buffer, READ_BYTES, (off_t)i * READ_BYTES) !=
+			 READ_BYTES;
+	STAYS("reads");
+	return error;
+}
+
+static PLACE int64_t writes_of_4k(int fd, const void *buffer)
+{
+	int64_t error = 0;
+	int i;
+
+	for (i = 0; i < WRITES; i++)
+		error |= pwrite(fd, buffer, WRITE_BYTES, (off_t)i * WRITE_BYTES) !=
+			 WRITE_BYTES;
+	STAYS("writes");
+	return error;
+}
+
+static PLACE int64_t flushes(int fd)
+{
+	int64_t error = 0;
+	int i;
+
+	for (i = 0; i < FLUSHES; i++)
+		error |= fdatasync(fd);
+	STAYS("flushes");
+	return error;
+}
+
+static void work(int fd, void *buffer, struct answer *a)
+{
+	int64_t begin = kind_clock_ns(CLOCK_MONOTONIC);
+
+	a->error = reads_of_64k(fd, buffer);
+	a->ns[0] = kind_clock_ns(CLOCK_MONOTONIC) - begin;
+	begin = kind_clock_ns(CLOCK_MONOTONIC);
+	a->error |= writes_of_4k(fd, buffer);
+	a->ns[1] = kind_clock_ns(CLOCK_MONOTONIC) - begin;
+	begin = kind_clock_ns(CLOCK_MONOTONIC);
+	a->error |= flushes(fd);
+	a->ns[2] = kind_clock_ns(CLOCK_MONOTONIC) - begin;
+}
+
+static void serve(int from, int to)
+{
+	int fd = open(device.path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	void *buffer = aligned_alloc(ALIGNED, READ_BYTES);
+	struct answer a;
+	char go;
+
+	if (fd < 0 || !buffer)
+		_exit(1);
+	memset(buffer, 1, READ_BYTES);
+	while (read(from, &go, 1) == 1) {
+		work(fd, buffer, &a);
+		(void)!write(to, &a, sizeof(a));
+	}
+}
+
+/* ---- the profile ---- */
+
+struct got {
+	int64_t ns[PLACES];
+	int64_t bytes[PLACES];
+	int64_t count[PLACES];
+	int64_t others; /* samples of the wrong device, direction or type */
+	bool printed;
+};
+
+static const char *const PLACE_NAME[PLACES] = { "reads_of_64k", "writes_of_4k",
+						"flushes" };
+static const char *const DIRECTION[PLACES] = { "read", "write", "flush" };
+
+static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct got *got = profile->data;
+	int p;
+
+	for (p = 0; p < PLACES; p++)
+		if (kind_frame(s, PLACE_NAME[p]) >= 0)
+			break;
+	if (p == PLACES)
+		return;
+	if (!got->printed)
+		kind_print(s);
+	got->printed = true;
+	if (!kind_says(profile, s, "disk.io.direction", DIRECTION[p]) ||
+	    !kind_says(profile, s, "system.device", device.name)) {
+		kind_print(s);
+		got->others++;
+	} else if (kind_is(s, "block_io", "nanoseconds")) {
+		got->ns[p] += s->value;
+	} else if (kind_is(s, "block_io", "bytes")) {
+		got->bytes[p] += s->value;
+	} else if (kind_is(s, "block_io", "count")) {
+		got->count[p] += s->value;
+	} else {
+		got->others++;
+	}
+}
+
+static void test_known_bytes(void)
+{
+	static const int64_t want_count[PLACES] = { READS, WRITES, FLUSHES };
+	static const int64_t want_bytes[PLACES] = { (int64_t)READS * READ_BYTES,
+						    (int64_t)WRITES * WRITE_BYTES, 0 };
+	struct got got = { 0 };
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct otelprof_config config;
+	struct kind_child c;
+	struct otelprof *p;
+	struct answer a;
+	int i;
+
+	if (loop_open(&device, DEVICE_BYTES) < 0)
+		SKIP("no loop device here");
+	c = kind_child_start(serve);
+	otelprof_config_init(&config);
+	config.kinds = OTELPROF_KIND_BLOCK_IO;
+	p = kind_start(&config, c.pid, &profile);
+	/* what is met for the first time: its tables are made */
+	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
+	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
+	memset(&got, 0, sizeof(got));
+	kind_child_ask(p, &c, "g", 1, &a, sizeof(a));
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+	loop_close(&device);
+	CHECK_INT(a.error, 0);
+	for (i = 0; i < PLACES; i++)
+		printf("  %s: %lld requests, %lld bytes, %lld ns of %lld\n",
+		       PLACE_NAME[i], (long long)got.count[i], (long long)got.bytes[i],
+		       (long long)got.ns[i], (long long)a.ns[i]);
+	CHECK_INT(got.others, 0);
+	for (i = 0; i < PLACES; i++) {
+		CHECK_INT(got.count[i], want_count[i]);
+		CHECK_INT(got.bytes[i], want_bytes[i]);
+		CHECK(got.ns[i] > a.ns[i] / 20 && got.ns[i] <= a.ns[i]);
+	}
+}
+
+static void test_nothing_is_loaded_while_off(void)
+{
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config);
+	r = otelprof_init(&config, &p);
+	if (r < 0)
+		SKIP("no profiler here: %s", otelprof_strerror(r));
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(kind_programs("op_block_io") + kind_programs("op_block_done"), 0);
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_BLOCK_IO));
+	CHECK_INT(kind_programs("op_block_io"), 1);
+	CHECK_INT(kind_programs("op_block_done"), 1);
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
+	CHECK_INT(kind_programs("op_block_io") + kind_programs("op_block_done"), 0);
+	otelprof_free(p);
+}
+
+TEST_MAIN({ "bytes", test_known_bytes }, { "off", test_nothing_is_loaded_while_off })
