@@ -361,7 +361,7 @@ static void rest_arena(struct otelprof *p)
 	if (stats.map_failures != p->map_failures)
 		op_log(&p->log, OP_LOG_WARNING,
 		       "unwind tables could not be mapped %llu times: there is not enough "
-		       "memory, and stacks are cut short; ignoring",
+		       "memory, and stacks are cut short",
 		       (unsigned long long)(stats.map_failures - p->map_failures));
 	p->map_failures = stats.map_failures;
 }

@@ -219,7 +219,7 @@ static void on_timer(struct op_capture *c)
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
 	    (c->listening || c->sampling) && op_perf_update_cpus(c) < 0) {
-		op_log(c->log, OP_LOG_WARNING, "%s; ignoring until the next check",
+		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
 		       c->log ? c->log->message : "");
 		c->checked_cpus_ns = now;
 	}

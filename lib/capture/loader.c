@@ -106,8 +106,9 @@ static void copy_types(struct op_capture *c, const char *types_path)
 	}
 	c->types_fd = op_types_file(types_path, types, len);
 	if (c->types_fd < 0)
-		op_log(c->log, OP_LOG_DEBUG, "%s cannot be copied (%s), ignoring",
-		       types_path, strerror(-c->types_fd));
+		op_log(c->log, OP_LOG_DEBUG,
+		       "%s cannot be copied (%s); it is read for each load", types_path,
+		       strerror(-c->types_fd));
 	while (len--)
 		bpf_object__close(objects[len]);
 }
@@ -252,7 +253,7 @@ static void attach_fork(struct op_capture *c)
 	if (c->fork_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_fork cannot be followed (%s): samples just after a fork "
-		       "come with a copy of their stack; ignoring",
+		       "come with a copy of their stack",
 		       strerror(-c->fork_fd));
 }
 
@@ -262,7 +263,7 @@ void op_loader_attach(struct op_capture *c)
 	if (c->exec_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_exec cannot be followed (%s): samples just after an exec "
-		       "may lack user frames; ignoring",
+		       "may lack user frames",
 		       strerror(-c->exec_fd));
 	attach_fork(c);
 }

@@ -78,7 +78,9 @@ static bool runtime_wanted(struct op_processes *p, enum op_runtime id)
 	if (p->config.need_runtime && p->config.need_runtime(p->config.ctx, id) < 0) {
 		p->runtimes_refused |= bit;
 		op_log(p->config.log, OP_LOG_WARNING,
-		       "The unwinder of runtime %d cannot be loaded, ignoring", (int)id);
+		       "The kernel does not load the unwinder of runtime %d; its frames "
+		       "will be missing",
+		       (int)id);
 		return false;
 	}
 	p->runtimes_wanted |= bit;

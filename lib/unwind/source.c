@@ -106,7 +106,8 @@ static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cf
 		return r;
 	if (r < 0)
 		op_log(log, OP_LOG_DEBUG,
-		       "unwind: .debug_frame cannot be read: %s, ignoring", strerror(-r));
+		       "unwind: .debug_frame is left out, it cannot be read: %s",
+		       strerror(-r));
 	return 0;
 }
 
@@ -138,7 +139,7 @@ static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, bool keep
 		return r;
 	if (stats.more_error)
 		op_log(log, OP_LOG_DEBUG,
-		       "unwind: .debug_frame cannot be read: %s, ignoring",
+		       "unwind: .debug_frame is left out, it cannot be read: %s",
 		       strerror(-stats.more_error));
 	s->b->table->fdes += stats.fdes;
 	s->b->table->bad_fdes += stats.bad_fdes;

@@ -69,7 +69,8 @@ int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go
 	if (r < 0) {
 		if (r != -ENOENT)
 			op_log(log, OP_LOG_WARNING,
-			       "Go function table cannot be read (%s), ignoring it",
+			       "A Go function table cannot be read (%s); its functions "
+			       "have no rules",
 			       strerror(-r));
 		return 0;
 	}

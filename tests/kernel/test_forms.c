@@ -126,7 +126,7 @@ static void check_folded(const char *folded, int links)
 
 static void check(uint64_t flags, int links)
 {
-	char folded[] = "forms-XXXXXX";
+	char folded[] = "/tmp/otelprof-forms-XXXXXX";
 	int fd = mkstemp(folded);
 	pid_t pid = spin(links);
 	struct otelprof *p = make(flags, pid, folded);

@@ -138,7 +138,8 @@ static int load(struct op_certs *c, const char *target, struct op_log *log)
 	if (!c->tls) {
 		if (f[OP_CERT_CA].path || f[OP_CERT_CLIENT].path)
 			op_log(log, OP_LOG_WARNING,
-			       "%s: %s is reached without TLS, ignoring the certificates",
+			       "%s: %s is reached without TLS, so the certificates are "
+			       "not used",
 			       f[f[OP_CERT_CA].path ? OP_CERT_CA : OP_CERT_CLIENT].from,
 			       target);
 		return 0;
