@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof export: a daemon in the foreground that sends profiles over gRPC or HTTP. */
 #include "common.h"
+#include "notify.h"
 
 #include <ctype.h>
 #include <malloc.h>
@@ -265,6 +266,7 @@ static int add_exporters(struct export *e, struct otelprof *p)
 static int run(struct export *e, struct otelprof *p)
 {
 	int r = add_exporters(e, p), closed;
+	struct notify notify;
 
 	if (r)
 		return r;
@@ -272,7 +274,10 @@ static int run(struct export *e, struct otelprof *p)
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
 	note("profiling at %u Hz, exporting every %g s", e->o.rate_hz, e->interval);
-	r = session_run(p, &e->o, e->interval, false, NULL, NULL);
+	notify_open(&notify);
+	notify_send("READY=1");
+	r = session_run(p, &e->o, e->interval, false, notify_alive, &notify);
+	notify_send("STOPPING=1");
 	if (signal_seen())
 		note("%s: sending what is left", strsignal(signal_seen()));
 	closed = session_close(p, FLUSH_MS);

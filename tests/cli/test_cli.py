@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -335,6 +336,37 @@ class Export(unittest.TestCase):
         _, err = p.communicate(timeout=20)
         self.assertEqual(p.returncode, 0, err)
         self.assertTrue(err.splitlines()[-1].startswith('samples: taken 10 = exported 10'))
+
+    def test_service_manager_hears_of_it(self):
+        """READY once, signs of life at half the time that was asked for, STOPPING at the end."""
+        for name in ('\0otelprof-%d' % os.getpid(), os.path.join(tempfile.mkdtemp(), 'notify')):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+                manager.bind(name)
+                manager.settimeout(10)
+                p = subprocess.Popen([PROGRAM, 'export', '-d', '1.5'], stderr=subprocess.DEVNULL,
+                                     env={**os.environ, 'WATCHDOG_USEC': '400000',
+                                          'NOTIFY_SOCKET': name.replace('\0', '@')})
+                heard = [manager.recv(100)]
+                while heard[-1] != b'STOPPING=1':
+                    heard.append(manager.recv(100))
+                self.assertEqual(p.wait(20), 0)
+            self.assertEqual(heard[0], b'READY=1')
+            self.assertEqual(set(heard[1:-1]), {b'WATCHDOG=1'})
+            self.assertIn(len(heard), range(4, 11))
+
+    def test_other_processes_watchdog(self):
+        """A watchdog that waits for somebody else gets nothing; no manager is no error."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            name = '\0otelprof-other-%d' % os.getpid()
+            manager.bind(name)
+            manager.settimeout(10)
+            subprocess.run([PROGRAM, 'export', '-d', '0.5'], stderr=subprocess.DEVNULL, check=True,
+                           env={**os.environ, 'WATCHDOG_USEC': '100000', 'WATCHDOG_PID': '1',
+                                'NOTIFY_SOCKET': '@' + name[1:]})
+            self.assertEqual([manager.recv(100), manager.recv(100)], [b'READY=1', b'STOPPING=1'])
+        r = subprocess.run([PROGRAM, 'export', '-d', '0.2'], capture_output=True, check=True,
+                           env={**os.environ, 'NOTIFY_SOCKET': '/nonexistent/notify'})
+        self.assertNotIn(b'notify', r.stderr)
 
 
 class Doctor(unittest.TestCase):
