@@ -14,11 +14,12 @@ packages="
 	bpftool clang-14 llvm-14 gcc libc6-dev meson ninja-build pkg-config python3
 	libbpf-dev libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libiberty-dev
 	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev libcurl4-openssl-dev
-	libjson-c-dev scdoc"
+	libjson-c-dev libncurses-dev scdoc"
 tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
-	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind"
+	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
+	debhelper debootstrap dpkg-dev fakeroot git lintian shellcheck systemd"
 wild="
 	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools

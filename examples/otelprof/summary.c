@@ -33,62 +33,25 @@ int summary_watch(struct summary *s, struct otelprof *p)
 	otelprof_callback_config_init(&config);
 	config.fn = look;
 	config.userdata = s;
+	s->sums.owner = OWNER_ALL;
 	s->start = now_seconds();
 	return otelprof_exporter_callback(p, &config);
 }
 
-static int by_name(const void *a, const void *b)
+static void print_functions(const struct function_sums *sums)
 {
-	const struct function_row *x = a, *y = b;
-	int c = strcmp(x->function, y->function);
-
-	return c ? c : strcmp(x->module, y->module);
-}
-
-static int by_self(const void *a, const void *b)
-{
-	const struct function_row *x = *(const struct function_row *const *)a;
-	const struct function_row *y = *(const struct function_row *const *)b;
-
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	return by_name(x, y);
-}
-
-/* One row for a function of all processes; the others of its name keep no value. */
-static size_t merge(struct function_sums *sums, const struct function_row **ret)
-{
-	struct function_row *to = NULL;
-	size_t i, n = 0;
-
-	qsort(sums->rows, sums->len, sizeof(*sums->rows), by_name);
-	for (i = 0; i < sums->len; i++) {
-		if (to && by_name(to, &sums->rows[i]) == 0) {
-			to->self += sums->rows[i].self;
-			continue;
-		}
-		to = &sums->rows[i];
-		ret[n++] = to;
-	}
-	qsort(ret, n, sizeof(struct function_row *), by_self);
-	return n;
-}
-
-static void print_functions(const struct function_sums *sums,
-			    const struct function_row **rows, size_t len)
-{
+	const struct function_row *row = sums->rows;
 	const char *module;
 	size_t i;
 
-	for (i = 0; i < len && i < LINES_SHOWN && rows[i]->self; i++) {
-		module = *rows[i]->module ? rows[i]->module : rows[i]->file;
+	for (i = 0; i < sums->len && i < LINES_SHOWN && row->self; i++, row++) {
+		module = *row->module ? row->module : row->file;
 		module = strrchr(module, '/') ? strrchr(module, '/') + 1 : module;
 		(void)fprintf(stderr, "%6.1f%%  ",
-			      100.0 * (double)rows[i]->self / (double)sums->samples);
+			      100.0 * (double)row->self / (double)sums->samples);
 		print_safe(stderr, module, strlen(module), MODULE_COLUMNS);
 		(void)fputc(' ', stderr);
-		print_safe(stderr, rows[i]->function, strlen(rows[i]->function),
-			   -NAME_COLUMNS);
+		print_safe(stderr, row->function, strlen(row->function), -NAME_COLUMNS);
 		(void)fputc('\n', stderr);
 	}
 }
@@ -124,16 +87,11 @@ static void print_quality(const struct summary *s, struct otelprof *p)
 
 void summary_print(struct summary *s, struct otelprof *p)
 {
-	const struct function_row **rows;
-
 	if (!s->sums.len || !s->sums.samples)
 		return;
-	rows = calloc(s->sums.len, sizeof(*rows));
-	if (!rows)
-		return;
-	print_functions(&s->sums, rows, merge(&s->sums, rows));
+	functions_sort(&s->sums, FUNCTIONS_BY_SELF);
+	print_functions(&s->sums);
 	print_quality(s, p);
-	free(rows);
 }
 
 void summary_clear(struct summary *s)

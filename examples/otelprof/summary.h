@@ -5,7 +5,7 @@
 
 #include <otelprof/otelprof.h>
 
-#include "functions.h"
+#include "top/functions.h"
 
 struct summary {
 	struct function_sums sums;

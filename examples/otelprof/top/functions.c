@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "functions.h"
+#include "top/functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ enum {
 };
 
 struct key {
-	int64_t pid;
+	int64_t id;
+	struct otlp_text owner;
 	const char *function;
 	struct otlp_text module;
 };
@@ -28,8 +29,11 @@ static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
 
 static uint64_t hash_key(const struct key *k)
 {
-	uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), &k->pid, sizeof(k->pid));
+	uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), &k->id, sizeof(k->id));
 
+	/* The name of a process or thread may change; its number is enough. */
+	if (!k->id)
+		h = hash_bytes(h, k->owner.data, k->owner.len);
 	h = hash_bytes(h, k->function, strlen(k->function) + 1);
 	h = hash_bytes(h, k->module.data, k->module.len);
 	return h ^ h >> 29;
@@ -47,7 +51,8 @@ static int rehash(struct function_sums *r)
 		return -ENOMEM;
 	for (i = 0; i < r->len; i++) {
 		row = &r->rows[i];
-		k = (struct key){ row->pid,
+		k = (struct key){ row->id,
+				  { row->owner, strlen(row->owner) },
 				  row->function,
 				  { row->module, strlen(row->module) } };
 		for (at = hash_key(&k) & (slots - 1); table[at];
@@ -69,18 +74,14 @@ static char *copy(struct otlp_text t)
 static int fill_row(struct function_row *row, const struct key *k,
 		    const struct otlp_sample_view *s, const struct otlp_frame *f)
 {
-	struct otlp_text process = s->resource->executable_name;
-
-	if (!process.len)
-		process = s->thread_name;
-	*row = (struct function_row){ .pid = k->pid };
-	row->process = copy(process);
+	*row = (struct function_row){ .id = k->id };
+	row->owner = copy(k->owner);
 	row->container_id = copy(s->resource->container_id);
 	row->function = strdup(k->function);
 	row->module = copy(k->module);
 	row->file = copy(f->file);
 	row->type = copy(f->type);
-	if (row->process && row->container_id && row->function && row->module &&
+	if (row->owner && row->container_id && row->function && row->module &&
 	    row->file && row->type)
 		return 0;
 	return -ENOMEM;
@@ -88,7 +89,7 @@ static int fill_row(struct function_row *row, const struct key *k,
 
 static void free_row(struct function_row *row)
 {
-	free(row->process);
+	free(row->owner);
 	free(row->container_id);
 	free(row->function);
 	free(row->module);
@@ -109,8 +110,9 @@ static struct function_row *find(struct function_sums *r, const struct key *k,
 		return NULL;
 	for (at = hash_key(k) & r->mask; r->slots[at]; at = (at + 1) & r->mask) {
 		row = &r->rows[r->slots[at] - 1];
-		if (row->pid == k->pid && strcmp(row->function, k->function) == 0 &&
-		    otlp_text_is(k->module, row->module))
+		if (row->id == k->id && strcmp(row->function, k->function) == 0 &&
+		    otlp_text_is(k->module, row->module) &&
+		    (k->id || otlp_text_is(k->owner, row->owner)))
 			return row;
 	}
 	if (r->len == r->cap) {
@@ -129,6 +131,41 @@ static struct function_row *find(struct function_sums *r, const struct key *k,
 	return row;
 }
 
+/* As far as C strings compare it: what stands before a zero byte. */
+static struct otlp_text c_text(struct otlp_text t)
+{
+	t.len = strnlen(t.data ? t.data : "", t.len);
+	return t;
+}
+
+static void set_owner(struct key *k, enum function_owner owner,
+		      const struct otlp_sample_view *s)
+{
+	struct otlp_text program = s->resource->executable_name;
+
+	if (!program.len)
+		program = s->thread_name;
+	*k = (struct key){ 0 };
+	switch (owner) {
+	case OWNER_PROCESS:
+		k->id = s->resource->pid;
+		k->owner = c_text(program);
+		break;
+	case OWNER_PROGRAM:
+		k->owner = c_text(program);
+		break;
+	case OWNER_CONTAINER:
+		k->owner = c_text(s->resource->container_id);
+		break;
+	case OWNER_THREAD:
+		k->id = s->thread_id;
+		k->owner = c_text(s->thread_name);
+		break;
+	default:
+		break;
+	}
+}
+
 static int add_sample(void *data, const struct otlp_sample_view *s)
 {
 	struct function_sums *r = data;
@@ -143,12 +180,11 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 		return 0;
 	r->number++;
 	r->samples += s->count;
+	set_owner(&k, r->owner, s);
 	for (i = 0; i < s->frames_len; i++) {
 		f = &s->frames[i];
-		k = (struct key){ s->resource->pid,
-				  otlp_frame_name(f, name, sizeof(name)), f->module };
-		/* Rows compare as C strings. */
-		k.module.len = strnlen(k.module.data ? k.module.data : "", k.module.len);
+		k.function = otlp_frame_name(f, name, sizeof(name));
+		k.module = c_text(f->module);
 		row = find(r, &k, s, f);
 		if (!row)
 			return -ENOMEM;
@@ -172,25 +208,47 @@ int functions_add(struct function_sums *r, const void *request, size_t len)
 	return ret;
 }
 
-static int compare_rows(const void *a, const void *b)
+static int compare_names(const struct function_row *x, const struct function_row *y)
 {
-	const struct function_row *x = a, *y = b;
-	int c;
+	int c = strcmp(x->function, y->function);
 
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	c = strcmp(x->function, y->function);
 	if (!c)
 		c = strcmp(x->module, y->module);
-	return c ? c : x->pid < y->pid ? -1 : x->pid > y->pid;
+	if (!c)
+		c = strcmp(x->owner, y->owner);
+	return c ? c : x->id < y->id ? -1 : x->id > y->id;
 }
 
-void functions_sort(struct function_sums *r)
+static int compare_sums(uint64_t x, uint64_t y)
+{
+	return x > y ? -1 : x < y;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+	int c = compare_sums(x->self, y->self);
+
+	if (!c)
+		c = compare_sums(x->total, y->total);
+	return c ? c : compare_names(x, y);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct function_row *x = a, *y = b;
+	int c = compare_sums(x->total, y->total);
+
+	if (!c)
+		c = compare_sums(x->self, y->self);
+	return c ? c : compare_names(x, y);
+}
+
+void functions_sort(struct function_sums *r, enum function_order order)
 {
 	if (r->len)
-		qsort(r->rows, r->len, sizeof(*r->rows), compare_rows);
+		qsort(r->rows, r->len, sizeof(*r->rows),
+		      order == FUNCTIONS_BY_TOTAL ? by_total : by_self);
 	/* The slots name rows by their old places. */
 	free(r->slots);
 	r->slots = NULL;
@@ -205,5 +263,5 @@ void functions_clear(struct function_sums *r)
 		free_row(&r->rows[i]);
 	free(r->rows);
 	free(r->slots);
-	*r = (struct function_sums){ 0 };
+	*r = (struct function_sums){ .owner = r->owner };
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof top: the functions that take the CPUs, again and again on a terminal. */
-#include "common.h"
+#include "top/top.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "functions.h"
 
 enum {
 	DEFAULT_HZ = 99,
@@ -23,23 +23,13 @@ enum {
 };
 #define ONCE_S	  5.0
 #define REFRESH_S 2.0
-#define WINDOW_S  5.0 /* memory is bounded by a window, not by -d */
-
-struct top {
-	struct options o;
-	struct function_sums sums;
-	long long rows; /* 0: as many as fit */
-	bool json;
-	bool live;
-	double measured; /* seconds that the sums cover */
-};
 
 static int help(FILE *f)
 {
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
-		"Shows the functions that take the CPUs, by process. On a terminal the table\n"
-		"is made anew every 2 seconds until Ctrl-C; else once, of 5 seconds.\n\n"
+		"Shows the functions that take the CPUs. On a terminal the table is made anew\n"
+		"every 2 seconds until q; else once, of 5 seconds, by process.\n\n"
 		"  -n, --lines N        at most N functions (20, or as many as fit)\n"
 		"  -1, --once           one table, on a terminal too\n"
 		"      --json           for programs: one object, once\n",
@@ -47,7 +37,8 @@ static int help(FILE *f)
 	(void)fputs(shared_help, f);
 	(void)fputs(
 		"\nSELF is time in the function itself, TOTAL with what it calls. -d gives\n"
-		"the seconds of one table. The default rate is 99.\n",
+		"the seconds of one table. The default rate is 99. On a terminal h shows the\n"
+		"keys: by process, program, container or thread, order, filter, search, pause.\n",
 		f);
 	return STATUS_OK;
 }
@@ -89,15 +80,51 @@ static int parse(struct top *t, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
+/* A copy of @request, where there is room for it. */
+static int keep(struct top_window *w, const void *request, size_t len)
+{
+	void *more;
+
+	if (len > TOP_WINDOW_BYTES - w->bytes) {
+		w->full = true;
+		return 0;
+	}
+	if (w->len == w->cap) {
+		more = reallocarray(w->requests, w->cap + 64, sizeof(*w->requests));
+		if (!more)
+			return -ENOMEM;
+		w->requests = more;
+		w->cap += 64;
+	}
+	w->requests[w->len].data = malloc(len);
+	if (!w->requests[w->len].data)
+		return -ENOMEM;
+	memcpy(w->requests[w->len].data, request, len);
+	w->requests[w->len++].len = len;
+	w->bytes += len;
+	return 0;
+}
+
+void top_window_clear(struct top_window *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->len; i++)
+		free(w->requests[i].data);
+	free(w->requests);
+	*w = (struct top_window){ 0 };
+}
+
 static int on_request(void *userdata, const void *request, size_t len, uint64_t samples)
 {
 	struct top *t = userdata;
 
 	(void)samples;
-	return functions_add(&t->sums, request, len);
+	return t->live ? keep(&t->window, request, len)
+		       : functions_add(&t->sums, request, len);
 }
 
-static double percent(const struct top *t, uint64_t n)
+double top_percent(const struct top *t, uint64_t n)
 {
 	return t->sums.samples ? 100.0 * (double)n / (double)t->sums.samples : 0;
 }
@@ -131,9 +158,9 @@ static void print_row(const struct top *t, const struct function_row *row, int w
 	const char *module = strrchr(row->module, '/');
 
 	module = module ? module + 1 : row->module;
-	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", percent(t, row->self),
-		     percent(t, row->total), row->pid);
-	print_safe(stdout, row->process, strlen(row->process), 15);
+	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", top_percent(t, row->self),
+		     top_percent(t, row->total), row->id);
+	print_safe(stdout, row->owner, strlen(row->owner), 15);
 	(void)fputc(' ', stdout);
 	print_safe(stdout, module, strlen(module), 14);
 	(void)fputc(' ', stdout);
@@ -200,8 +227,8 @@ static void print_json(const struct top *t, struct otelprof *p)
 	(void)printf("  \"functions\": [");
 	for (i = 0; i < n; i++) {
 		row = &t->sums.rows[i];
-		(void)printf("%s\n    { \"pid\": %" PRId64, i ? "," : "", row->pid);
-		json_text("process", row->process);
+		(void)printf("%s\n    { \"pid\": %" PRId64, i ? "," : "", row->id);
+		json_text("process", row->owner);
 		json_text("container_id", row->container_id);
 		json_text("function", row->function);
 		json_text("module", row->module);
@@ -209,14 +236,24 @@ static void print_json(const struct top *t, struct otelprof *p)
 		json_text("type", row->type);
 		(void)printf(", \"self\": %" PRIu64 ", \"total\": %" PRIu64
 			     ", \"self_percent\": %.2f, \"total_percent\": %.2f }",
-			     row->self, row->total, percent(t, row->self),
-			     percent(t, row->total));
+			     row->self, row->total, top_percent(t, row->self),
+			     top_percent(t, row->total));
 	}
 	(void)printf("%s],\n  \"functions_known\": %zu\n}\n", n ? "\n  " : "",
 		     t->sums.len);
 }
 
 /* One table after another until a signal; the last one is cut short. */
+void top_sum(struct top *t, const struct top_window *w)
+{
+	size_t i;
+
+	functions_clear(&t->sums);
+	for (i = 0; i < w->len; i++)
+		(void)functions_add(&t->sums, w->requests[i].data, w->requests[i].len);
+	functions_sort(&t->sums, t->order);
+}
+
 static int run_live(struct top *t, struct otelprof *p)
 {
 	double start;
@@ -224,16 +261,16 @@ static int run_live(struct top *t, struct otelprof *p)
 
 	do {
 		start = now_seconds();
-		r = session_run(p, &t->o, WINDOW_S, false, NULL, NULL);
+		r = session_run(p, &t->o, TOP_WINDOW_S, false, NULL, NULL);
 		if (r)
 			return r;
 		r = otelprof_export(p);
 		if (r < 0)
 			return fail_library(p, "cannot export", r);
 		t->measured = now_seconds() - start;
-		functions_sort(&t->sums);
+		top_sum(t, &t->window);
 		print_table(t);
-		functions_clear(&t->sums);
+		top_window_clear(&t->window);
 	} while (!signal_seen());
 	return STATUS_OK;
 }
@@ -241,14 +278,14 @@ static int run_live(struct top *t, struct otelprof *p)
 static int run_once(struct top *t, struct otelprof *p)
 {
 	double start = now_seconds();
-	int r = session_run(p, &t->o, WINDOW_S, true, NULL, NULL);
+	int r = session_run(p, &t->o, TOP_WINDOW_S, true, NULL, NULL);
 
 	t->measured = now_seconds() - start;
 	if (!r)
 		r = session_close(p, FLUSH_MS);
 	if (r)
 		return r;
-	functions_sort(&t->sums);
+	functions_sort(&t->sums, t->order);
 	if (t->json)
 		print_json(t, p);
 	if (!t->sums.samples)
@@ -271,7 +308,10 @@ static int run(struct top *t, struct otelprof *p)
 		r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
-	return t->live ? run_live(t, p) : run_once(t, p);
+	if (!t->live)
+		return run_once(t, p);
+	r = top_screen(t, p);
+	return r == -ENOTSUP ? run_live(t, p) : r;
 }
 
 int command_top(int argc, char **argv)
@@ -292,5 +332,6 @@ int command_top(int argc, char **argv)
 		r = run(&t, p);
 	(void)otelprof_free(p);
 	functions_clear(&t.sums);
+	top_window_clear(&t.window);
 	return r;
 }

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The full-screen view of otelprof top. */
+#include <curses.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "top/top.h"
+
+enum {
+	KEY_ESCAPE = 27,
+	KEY_DELETE = 127,
+	KEY_REDRAW = 'L' & 0x1f, /* Ctrl-L */
+	HEAD_LINES = 3,
+	FOOT_LINES = 1,
+	ID_COLUMNS = 7,
+	OWNER_COLUMNS = 15,
+	MODULE_COLUMNS = 18,
+	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
+	ESCAPE_MS = 50,
+	TEXT_MAX = 64,
+};
+
+static const char *const owners[OWNERS] = {
+	[OWNER_PROCESS] = "process",	 [OWNER_PROGRAM] = "program",
+	[OWNER_CONTAINER] = "container", [OWNER_THREAD] = "thread",
+	[OWNER_ALL] = "function alone",
+};
+
+static const char *const help[] = {
+	"g        sum by process, program, container, thread, or function alone",
+	"s        order by SELF (on the CPU itself) or TOTAL (with what it calls)",
+	"f        show only what contains a text; Escape or an empty text: all",
+	"/, n     find a text; the next one",
+	"space    pause and go on; samples are taken meanwhile",
+	"arrows, page keys, Home, End: move",
+	"h        this text; any key leaves it",
+	"q        end",
+};
+
+enum prompt {
+	PROMPT_NONE,
+	PROMPT_FILTER,
+	PROMPT_SEARCH,
+};
+
+struct view {
+	struct top *top;
+	struct top_window shown; /* the table on the screen, kept to be summed again */
+	const struct function_row **rows; /* those that pass the filter */
+	size_t len;
+	size_t selected;
+	size_t first; /* of the rows on the screen */
+	enum prompt prompt;
+	char filter[TEXT_MAX];
+	char search[TEXT_MAX];
+	char typed[TEXT_MAX];
+	bool paused;
+	bool helping;
+	bool quit;
+	bool found; /* the last search */
+};
+
+static bool row_has(const struct function_row *row, const char *text)
+{
+	return strcasestr(row->function, text) || strcasestr(row->module, text) ||
+	       strcasestr(row->owner, text);
+}
+
+static int choose_rows(struct view *v)
+{
+	const struct function_sums *sums = &v->top->sums;
+	size_t i;
+
+	free(v->rows);
+	v->len = 0;
+	v->rows = calloc(sums->len + 1, sizeof(*v->rows));
+	if (!v->rows)
+		return -ENOMEM;
+	for (i = 0; i < sums->len; i++)
+		if (!*v->filter || row_has(&sums->rows[i], v->filter))
+			v->rows[v->len++] = &sums->rows[i];
+	if (v->selected >= v->len)
+		v->selected = v->len ? v->len - 1 : 0;
+	return 0;
+}
+
+static void sum_again(struct view *v)
+{
+	top_sum(v->top, &v->shown);
+	(void)choose_rows(v);
+}
+
+/* @text in @columns of this line; what is not printable becomes '?'. Returns columns used. */
+static int put_text(const char *text, int columns)
+{
+	mbstate_t state = { 0 };
+	int used = 0;
+
+	while (*text && used < columns) {
+		wchar_t c[2] = { 0 };
+		size_t n = mbrtowc(c, text, strlen(text), &state);
+		int width;
+
+		if (n == (size_t)-1 || n == (size_t)-2) {
+			state = (mbstate_t){ 0 };
+			n = 1;
+			c[0] = L'?';
+		}
+		width = wcwidth(c[0]);
+		if (width < 0) {
+			c[0] = L'?';
+			width = 1;
+		}
+		if (used + width > columns)
+			break;
+		(void)addwstr(c);
+		used += width;
+		text += n;
+	}
+	return used;
+}
+
+static void put_column(const char *text, int columns)
+{
+	int used = put_text(text, columns);
+
+	(void)printw("%*s ", columns - used, "");
+}
+
+static void draw_head(const struct view *v)
+{
+	const struct top *t = v->top;
+	char clock[16];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	(void)strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	(void)mvprintw(0, 0, "otelprof top  %s  %" PRIu64 " samples in %.1f s at %u Hz",
+		       clock, t->sums.samples, t->measured, t->o.rate_hz);
+	if (t->measured > 0)
+		(void)printw("  CPUs busy: %.2f of %ld",
+			     (double)t->sums.samples / t->measured / t->o.rate_hz,
+			     sysconf(_SC_NPROCESSORS_ONLN));
+	(void)mvprintw(1, 0, "by %s, %s first", owners[t->sums.owner],
+		       t->order == FUNCTIONS_BY_SELF ? "SELF" : "TOTAL");
+	if (*v->filter) {
+		(void)addstr(", with \"");
+		(void)put_text(v->filter, COLS - getcurx(stdscr) - 1);
+		(void)addch('"');
+	}
+	if (v->shown.full)
+		(void)addstr(", a part of the samples: too many");
+	if (v->paused) {
+		(void)attron(A_BOLD);
+		(void)addstr("  PAUSED");
+		(void)attroff(A_BOLD);
+	}
+}
+
+static bool has_id(enum function_owner owner)
+{
+	return owner == OWNER_PROCESS || owner == OWNER_THREAD;
+}
+
+static void draw_titles(const struct view *v)
+{
+	enum function_owner owner = v->top->sums.owner;
+	static const char *const titles[OWNERS] = { "PROCESS", "PROGRAM", "CONTAINER",
+						    "THREAD", "" };
+
+	(void)attron(A_REVERSE);
+	(void)mvprintw(2, 0, "%7s %7s ", "SELF", "TOTAL");
+	if (has_id(owner))
+		(void)printw("%*s ", ID_COLUMNS, owner == OWNER_THREAD ? "TID" : "PID");
+	if (owner != OWNER_ALL)
+		put_column(titles[owner], OWNER_COLUMNS);
+	put_column("MODULE", MODULE_COLUMNS);
+	(void)printw("%-*s", COLS > getcurx(stdscr) ? COLS - getcurx(stdscr) : 0,
+		     "FUNCTION");
+	(void)attroff(A_REVERSE);
+}
+
+static void draw_row(const struct view *v, size_t at, int line)
+{
+	const struct function_row *row = v->rows[at];
+	enum function_owner owner = v->top->sums.owner;
+	const char *module = strrchr(row->module, '/');
+	bool selected = at == v->selected;
+
+	if (selected)
+		(void)attron(A_BOLD | A_UNDERLINE);
+	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(v->top, row->self),
+		       top_percent(v->top, row->total));
+	if (has_id(owner))
+		(void)printw("%*" PRId64 " ", ID_COLUMNS, row->id);
+	if (owner != OWNER_ALL)
+		put_column(owner == OWNER_CONTAINER && !*row->owner ? "(host)"
+								    : row->owner,
+			   OWNER_COLUMNS);
+	put_column(module ? module + 1 : row->module, MODULE_COLUMNS);
+	(void)put_text(row->function, COLS - getcurx(stdscr));
+	if (selected)
+		(void)attroff(A_BOLD | A_UNDERLINE);
+}
+
+static size_t page(const struct view *v)
+{
+	int lines = LINES - HEAD_LINES - FOOT_LINES;
+
+	if (v->top->rows && v->top->rows < lines)
+		lines = (int)v->top->rows;
+	return lines > 0 ? (size_t)lines : 1;
+}
+
+static void draw_foot(const struct view *v)
+{
+	(void)move(LINES - 1, 0);
+	if (v->prompt != PROMPT_NONE) {
+		(void)printw("%s: ", v->prompt == PROMPT_FILTER ? "show only" : "find");
+		(void)put_text(v->typed, COLS - getcurx(stdscr) - 1);
+		return;
+	}
+	if (*v->search && !v->found)
+		(void)printw("nothing below has \"%s\"; ", v->search);
+	(void)put_text("q end  g group  s order  f filter  / find  space pause  h help",
+		       COLS - getcurx(stdscr) - 1);
+}
+
+static void draw(struct view *v)
+{
+	size_t i, lines = page(v);
+
+	(void)erase();
+	if (v->helping) {
+		for (i = 0; i < sizeof(help) / sizeof(help[0]); i++)
+			(void)mvaddnstr((int)i + 1, 2, help[i], COLS - 3);
+		(void)refresh();
+		return;
+	}
+	if (v->selected < v->first)
+		v->first = v->selected;
+	if (v->selected >= v->first + lines)
+		v->first = v->selected - lines + 1;
+	draw_head(v);
+	draw_titles(v);
+	for (i = 0; i < lines && v->first + i < v->len; i++)
+		draw_row(v, v->first + i, HEAD_LINES + (int)i);
+	draw_foot(v);
+	(void)refresh();
+}
+
+/* To the next row below with the text that is looked for. */
+static void find_next(struct view *v)
+{
+	size_t i;
+
+	v->found = false;
+	for (i = v->selected + 1; i < v->len && !v->found; i++)
+		if (row_has(v->rows[i], v->search)) {
+			v->selected = i;
+			v->found = true;
+		}
+}
+
+static void end_prompt(struct view *v)
+{
+	if (v->prompt == PROMPT_FILTER) {
+		memcpy(v->filter, v->typed, sizeof(v->filter));
+		(void)choose_rows(v);
+	} else if (*v->typed) {
+		memcpy(v->search, v->typed, sizeof(v->search));
+		find_next(v);
+	}
+	v->prompt = PROMPT_NONE;
+}
+
+static void type(struct view *v, int c)
+{
+	size_t len = strlen(v->typed);
+
+	if (c == '\n' || c == '\r' || c == KEY_ENTER) {
+		end_prompt(v);
+	} else if (c == KEY_ESCAPE) {
+		v->typed[0] = '\0';
+		end_prompt(v);
+	} else if (c == KEY_BACKSPACE || c == KEY_DELETE || c == '\b') {
+		while (len && ((unsigned char)v->typed[len - 1] & 0xc0) == 0x80)
+			v->typed[--len] = '\0';
+		if (len)
+			v->typed[len - 1] = '\0';
+	} else if (c >= ' ' && c <= 0xff && len + 1 < sizeof(v->typed)) {
+		v->typed[len] = (char)c;
+		v->typed[len + 1] = '\0';
+	}
+}
+
+static void move_by(struct view *v, long step)
+{
+	long to = (long)v->selected + step;
+	long last = v->len ? (long)v->len - 1 : 0;
+
+	v->selected = (size_t)(to < 0 ? 0 : to > last ? last : to);
+}
+
+static void start_prompt(struct view *v, enum prompt prompt)
+{
+	v->prompt = prompt;
+	v->typed[0] = '\0';
+}
+
+static void command(struct view *v, int c)
+{
+	struct top *t = v->top;
+
+	switch (c) {
+	case 'q':
+		v->quit = true;
+		break;
+	case 'g':
+		t->sums.owner = (t->sums.owner + 1) % OWNERS;
+		sum_again(v);
+		break;
+	case 's':
+		t->order = t->order == FUNCTIONS_BY_SELF ? FUNCTIONS_BY_TOTAL
+							 : FUNCTIONS_BY_SELF;
+		sum_again(v);
+		break;
+	case 'f':
+		start_prompt(v, PROMPT_FILTER);
+		break;
+	case '/':
+		start_prompt(v, PROMPT_SEARCH);
+		break;
+	case 'n':
+		if (*v->search)
+			find_next(v);
+		break;
+	case ' ':
+		v->paused = !v->paused;
+		break;
+	case KEY_REDRAW:
+		(void)clearok(stdscr, TRUE);
+		break;
+	case 'h':
+	case '?':
+		v->helping = true;
+		break;
+	case KEY_ESCAPE:
+		v->filter[0] = '\0';
+		(void)choose_rows(v);
+		break;
+	case KEY_UP:
+		move_by(v, -1);
+		break;
+	case KEY_DOWN:
+		move_by(v, 1);
+		break;
+	case KEY_PPAGE:
+		move_by(v, -(long)page(v));
+		break;
+	case KEY_NPAGE:
+		move_by(v, (long)page(v));
+		break;
+	case KEY_HOME:
+		v->selected = 0;
+		break;
+	case KEY_END:
+		move_by(v, (long)v->len);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool take_keys(struct view *v)
+{
+	bool any = false;
+	int c;
+
+	while ((c = getch()) != ERR) {
+		any = true;
+		if (v->helping)
+			v->helping = c == KEY_RESIZE;
+		else if (v->prompt != PROMPT_NONE && c != KEY_RESIZE)
+			type(v, c);
+		else
+			command(v, c);
+	}
+	return any;
+}
+
+/* What was exported since the last one is the next table. */
+static int next_table(struct view *v, struct otelprof *p, double seconds)
+{
+	int r = otelprof_export(p);
+
+	if (r < 0)
+		return r;
+	if (v->paused) {
+		top_window_clear(&v->top->window);
+		return 0;
+	}
+	top_window_clear(&v->shown);
+	v->shown = v->top->window;
+	v->top->window = (struct top_window){ 0 };
+	v->top->measured = seconds;
+	sum_again(v);
+	return 0;
+}
+
+static int wait_ms(double left_s)
+{
+	return left_s <= 0		 ? 0
+	       : left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1
+					 : POLL_MS;
+}
+
+static int loop(struct view *v, struct otelprof *p)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+				{ .fd = otelprof_get_fd(p), .events = POLLIN } };
+	double start = now_seconds(), now = start;
+	int r;
+
+	while (!v->quit && !signal_seen()) {
+		bool changed;
+
+		(void)poll(fds, 2, wait_ms(start + v->top->o.seconds - now));
+		if (fds[0].revents & (POLLHUP | POLLERR))
+			return 0; /* the terminal is gone */
+		r = otelprof_poll(p, 0);
+		if (r < 0 && r != -EINTR)
+			return r;
+		changed = take_keys(v);
+		now = now_seconds();
+		if (now - start >= v->top->o.seconds) {
+			r = next_table(v, p, now - start);
+			if (r < 0)
+				return r;
+			start = now;
+			changed = true;
+		}
+		if (changed)
+			draw(v);
+	}
+	return 0;
+}
+
+/* Lines of the library wait in a file: they would be written across the screen. */
+static FILE *hold_messages(int *ret_saved)
+{
+	FILE *f = tmpfile();
+
+	*ret_saved = f ? dup(STDERR_FILENO) : -1;
+	if (*ret_saved < 0 || dup2(fileno(f), STDERR_FILENO) < 0) {
+		if (*ret_saved >= 0)
+			(void)close(*ret_saved);
+		if (f)
+			(void)fclose(f);
+		return NULL;
+	}
+	return f;
+}
+
+static void tell_messages(FILE *f, int saved)
+{
+	char line[1024];
+
+	if (!f)
+		return;
+	(void)fflush(stderr);
+	(void)dup2(saved, STDERR_FILENO);
+	(void)close(saved);
+	rewind(f);
+	while (fgets(line, sizeof(line), f))
+		(void)fputs(line, stderr);
+	(void)fclose(f);
+}
+
+int top_screen(struct top *t, struct otelprof *p)
+{
+	struct view v = { .top = t };
+	SCREEN *screen;
+	int saved = -1, r;
+	FILE *held;
+
+	if (!isatty(STDIN_FILENO))
+		return -ENOTSUP;
+	(void)setlocale(LC_CTYPE, "");
+	screen = newterm(NULL, stdout, stdin);
+	if (!screen)
+		return -ENOTSUP;
+	held = hold_messages(&saved);
+	(void)cbreak();
+	(void)noecho();
+	(void)nodelay(stdscr, TRUE);
+	(void)keypad(stdscr, TRUE);
+	(void)set_escdelay(ESCAPE_MS);
+	(void)curs_set(0);
+	draw(&v);
+	r = loop(&v, p);
+	(void)endwin();
+	delscreen(screen);
+	tell_messages(held, saved);
+	top_window_clear(&v.shown);
+	free(v.rows);
+	return r < 0 ? fail_library(p, "profiling failed", r) : 0;
+}

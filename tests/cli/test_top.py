@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The full-screen view of top, on a terminal of its own: keys go in, text comes out.
+
+usage: test_top.py PROGRAM
+
+The library's place is taken by one that gives samples in the first table only.
+"""
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+ESCAPES = re.compile(rb'\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]')
+
+
+class Screen:
+    """A terminal of 24 lines and 100 columns that a program writes to."""
+
+    def __init__(self, *args):
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.environ.update(TERM='vt100', LC_ALL='C.UTF-8')
+            os.execv(PROGRAM, [PROGRAM, 'top', '-d', '0.3', *args])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('4H', 24, 100, 0, 0))
+        self.raw = b''
+
+    def read_until(self, text, seconds=20):
+        """All that was written until @text came, without what moves the cursor."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            plain = ESCAPES.sub(b' ', self.raw).decode(errors='replace')
+            if text in plain:
+                self.raw = b''
+                return plain
+            if select.select([self.fd], [], [], 0.2)[0]:
+                try:
+                    self.raw += os.read(self.fd, 65536)
+                except OSError:
+                    break
+        raise AssertionError('no %r in %r' % (text, ESCAPES.sub(b' ', self.raw)))
+
+    def send(self, keys, redraw='\x0c'):
+        """And draw all of the screen anew: else only what has changed would come."""
+        os.write(self.fd, (keys + redraw).encode())
+
+    def wait(self):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.raw += os.read(self.fd, 65536)
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, 9)
+        raise AssertionError('it does not end')
+
+
+class Top(unittest.TestCase):
+    def setUp(self):
+        self.screen = Screen()
+        self.screen.read_until('q end')
+
+    def tearDown(self):
+        if self.screen:
+            self.screen.send('q')
+            self.assertEqual(self.screen.wait(), 0)
+
+    def test_owners_and_order(self):
+        for owner in ('program', 'container', 'thread', 'function alone', 'process'):
+            self.screen.send('g')
+            self.screen.read_until(owner)
+        self.screen.send('s')
+        self.screen.read_until('TOTAL')
+
+    def test_filter(self):
+        """What is filtered out is gone; Escape brings it back."""
+        self.screen.send('fno such function\n')
+        self.screen.read_until('with "no such function"')
+        self.screen.send('\x1b')
+        self.assertNotIn('no such', self.screen.read_until('h help'))
+
+    def test_search(self):
+        self.screen.send('/no such function\n')
+        self.screen.read_until('nothing below has "no such function"')
+
+    def test_pause_and_help(self):
+        self.screen.send(' ')
+        self.screen.read_until('PAUSED')
+        self.screen.send('h', redraw='')
+        self.screen.read_until('any key leaves it')
+        self.screen.send('x')
+        self.screen.read_until('PAUSED')
+
+    def test_signal_ends_it(self):
+        os.kill(self.screen.pid, 15)
+        self.assertEqual(self.screen.wait(), 0)
+        self.screen = None
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
