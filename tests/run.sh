@@ -9,7 +9,7 @@
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
 #     SUITE           meson live python php hotspot node mixed jit e2e delivery collector k8s vm
-#                     backends valgrind wild hostile: these alone
+#                     backends valgrind packages wild hostile: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | wild | hostile) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | hostile) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -39,7 +39,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind"
+	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind packages"
 	[ -z "$matrix" ] || suites="$suites vm wild hostile"
 fi
 
@@ -222,6 +222,11 @@ run_backends() {
 run_valgrind() {
 	say "unit tests under valgrind"
 	collect valgrind sh tests/valgrind/run.sh "$out/valgrind"
+}
+
+run_packages() {
+	say "Debian packages, licences, scripts"
+	collect packages python3 tests/packages/packages.py --dir "$out/packages"
 }
 
 run_vm() {

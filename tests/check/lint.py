@@ -174,7 +174,8 @@ def machine(path, text):
 
 def foreign(path, text):
     """Every line is the project's own: no notice of another's rights, no other licence."""
-    if pathlib.PurePath(path).name == "COPYING":
+    if pathlib.PurePath(path).name == "COPYING" or path.startswith("LICENSES/") or \
+            path in ("REUSE.toml", "debian/copyright"):
         return
     yield from find(r"(?i)\bcopyr" r"ight\s*(\(c\)|\u00a9|[12]\d{3})|\ball rights res" r"erved\b|"
                     r"\bpermission is her" r"eby granted\b|\blicen[sc]ed under the\b|"

@@ -53,9 +53,7 @@ mount -t proc proc "$root/proc"
 mount -t sysfs sys "$root/sys"
 mount -t bpf bpf "$root/sys/fs/bpf"
 mount -t tracefs tracefs "$root/sys/kernel/tracing" 2>/dev/null || true
-for cgroup in /sys/fs/cgroup; do
-	[ ! -d "$cgroup" ] || mount --rbind "$cgroup" "$root$cgroup"
-done
+[ ! -d /sys/fs/cgroup ] || mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 
 # The tree as committed and changed, without what was built.
 rm -rf "$root/src"

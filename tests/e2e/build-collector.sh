@@ -92,7 +92,7 @@ collector() {
 		(cd "$dir/src" && go mod tidy -e && go build -trimpath -ldflags="-s -w" \
 			-o otelcol-profiling .) || return
 	mv "$dir/src/otelcol-profiling" "$program"
-	rm -rf "$dir/src" "$dir/bin" "$dir/statusutil"
+	rm -rf "${dir:?}/src" "${dir:?}/bin" "$dir/statusutil"
 }
 
 library || {

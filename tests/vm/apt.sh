@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # $cache is the sourcing script's
 # Debian packages of any suite and architecture, downloaded by apt, which checks the archive's
 # signatures, in an apt root of our own: nothing of the host's configuration is used or
 # changed. To be sourced by a script that sets $cache.
@@ -39,7 +40,7 @@ APT::Sandbox::User "root";
 Acquire::Languages "none";
 Acquire::Check-Valid-Until "false";
 CONF
-	if [ -z "$(ls "$root/lists" | grep _Packages || true)" ]; then
+	if [ -z "$(find "$root/lists" -name '*_Packages*')" ]; then
 		apt_ apt-get -qq update >&2
 	fi
 }

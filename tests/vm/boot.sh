@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=dash disable=SC2034 # the loop's variable only counts
 # First process of the guest, in the initramfs: loads the disk's driver and goes on there.
 /bin/busybox mount -t devtmpfs dev /dev
 for module in /modules/*; do

@@ -35,7 +35,7 @@ package_of() {
 	version=$(printf '%s' "$1" | sed 's/\./\\./g')
 	for kind in binary image; do
 		apt_ apt-cache pkgnames "linux-$kind-$1" |
-			grep -E "^linux-$kind-$version[.0-9]*[-+][-+.a-z0-9]*cloud-$arch$" |
+			grep -E "^linux-$kind-${version}[.0-9]*[-+][-+.a-z0-9]*cloud-$arch$" |
 			sort -V | tail -n 1
 	done | head -n 1
 }

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=dash disable=SC2034 # the loop's variable only counts
 # First process of the guest on its disk: mounts what the profiler needs, tells what the
 # profiler says of this kernel and what its programs cost to load, records each known-answer
 # program of /cells, and powers off. Results go to /out; the console tells how far it is.

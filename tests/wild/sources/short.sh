@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # Many short processes: subshells, pipes, command substitution. For any POSIX shell.
 n=0
 while :; do
