@@ -66,19 +66,23 @@ int main(int argc, char **argv)
 	struct itimerspec second = { { 1, 0 }, { 1, 0 } };
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 5;
 	struct otelprof_callback_config callback;
+	struct otelprof_error_info why = { .size = sizeof(why) };
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	unsigned int requests = 0;
 	int loop, timer, r;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = 99;
-	otelprof_callback_config_init(&callback);
+	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = on_request;
 	callback.userdata = &requests;
-	r = otelprof_init(&config, &p);
-	if (r >= 0)
-		r = otelprof_exporter_callback(p, &callback);
+	r = otelprof_init(&config, &why, &p);
+	if (r < 0) {
+		fprintf(stderr, "%s\n", why.message);
+		return 1;
+	}
+	r = otelprof_exporter_callback(p, &callback);
 	if (r >= 0)
 		r = otelprof_start(p);
 	if (r < 0)

@@ -7,14 +7,17 @@
 int main(void)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_grpc_config grpc;
+	struct otelprof_otlp_config otlp;
 	struct otelprof *p = NULL;
 	time_t end = time(NULL) + 10;
 	int r;
 
-	otelprof_grpc_config_init(&grpc); /* http://localhost:4317, or OTEL_EXPORTER_* */
-	if ((r = otelprof_init(NULL, &p)) < 0 ||
-	    (r = otelprof_exporter_grpc(p, &grpc)) < 0 || (r = otelprof_start(p)) < 0)
+	otelprof_otlp_config_init(&otlp, sizeof(otlp)); /* by OTEL_EXPORTER_OTLP_* */
+	if ((r = otelprof_init(NULL, &why, &p)) < 0) {
+		fprintf(stderr, "%s\n", why.message);
+		return 1;
+	}
+	if ((r = otelprof_exporter_otlp(p, &otlp)) < 0 || (r = otelprof_start(p)) < 0)
 		goto out;
 	while (r >= 0 && time(NULL) < end)
 		r = otelprof_poll(p, 1000);

@@ -88,20 +88,28 @@ void note(const char *fmt, ...)
 	va_end(ap);
 }
 
+static int fail_because(const char *what, const struct otelprof_error_info *why,
+			int error)
+{
+	if (why->code != error || !*why->message)
+		return fail("%s: %s", what, otelprof_strerror(error));
+	(void)fail("%s: %s", what, why->message);
+	if (*why->detail)
+		(void)fprintf(stderr, "%s\n", why->detail);
+	return STATUS_FAILED;
+}
+
 int fail_library(struct otelprof *p, const char *what, int error)
 {
-	struct otelprof_error_info info = { .size = sizeof(info) };
-	const char *why = otelprof_strerror(error);
+	struct otelprof_error_info why = { .size = sizeof(why) };
 
-	if (otelprof_last_error(p, &info) == 0 && info.code == error && info.message &&
-	    *info.message)
-		why = info.message;
-	else
-		info.detail = NULL;
-	(void)fail("%s: %s", what, why);
-	if (info.detail)
-		(void)fprintf(stderr, "%s\n", info.detail);
-	return STATUS_FAILED;
+	(void)otelprof_last_error(p, &why);
+	return fail_because(what, &why, error);
+}
+
+int fail_init(const struct otelprof_error_info *why, int error)
+{
+	return fail_because("cannot profile", why, error);
 }
 
 int usage_hint(const char *command)

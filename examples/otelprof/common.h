@@ -86,8 +86,10 @@ int usage_hint(const char *command);
 
 /* "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Say why a call on @p (NULL: otelprof_init()) failed. Returns STATUS_FAILED. */
+/* Say why a call on @p failed. Returns STATUS_FAILED. */
 int fail_library(struct otelprof *p, const char *what, int error);
+/* The same of otelprof_init(), which left @why. */
+int fail_init(const struct otelprof_error_info *why, int error);
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* May colour go to @f? A terminal that is not dumb, and no NO_COLOR. */
@@ -121,7 +123,6 @@ int session_close(struct otelprof *p, int timeout_ms);
 void print_accounting(FILE *f, struct otelprof *p);
 /* What became of the stacks: complete, cut, broken by reason. */
 void print_stacks(FILE *f, struct otelprof *p);
-uint64_t dropped_sum(const struct otelprof_stats *st);
 /* Say why there is no sample. Returns STATUS_FAILED. */
 int fail_no_samples(struct otelprof *p, const struct options *o);
 

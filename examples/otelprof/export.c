@@ -39,9 +39,7 @@ struct export
 	size_t endpoints_len;
 	struct otelprof_attribute headers[HEADERS_MAX];
 	size_t headers_len;
-	struct otelprof_grpc_config grpc;
-	bool protocol_given;
-	bool http;
+	struct otelprof_otlp_config otlp;
 };
 
 static int help(FILE *f)
@@ -102,9 +100,9 @@ static int add_endpoint(struct export *e, const char *arg)
 static int set_compression(struct export *e, const char *arg)
 {
 	if (strcmp(arg, "gzip") == 0) {
-		e->grpc.compression = OTELPROF_COMPRESSION_GZIP;
+		e->otlp.compression = OTELPROF_COMPRESSION_GZIP;
 	} else if (strcmp(arg, "none") == 0) {
-		e->grpc.compression = OTELPROF_COMPRESSION_NONE;
+		e->otlp.compression = OTELPROF_COMPRESSION_NONE;
 	} else {
 		(void)fail("--compression takes gzip or none, not \"%s\"", arg);
 		return usage_hint("export");
@@ -112,30 +110,15 @@ static int set_compression(struct export *e, const char *arg)
 	return 0;
 }
 
-static int set_protocol(struct export *e, const char *from, const char *arg)
+static int set_protocol(struct export *e, const char *arg)
 {
 	if (strcmp(arg, "http/protobuf") == 0) {
-		e->http = true;
-	} else if (strcmp(arg, "grpc") != 0) {
-		(void)fail("%s takes grpc or http/protobuf, not \"%s\"", from, arg);
+		e->otlp.protocol = OTELPROF_PROTOCOL_HTTP;
+	} else if (strcmp(arg, "grpc") == 0) {
+		e->otlp.protocol = OTELPROF_PROTOCOL_GRPC;
+	} else {
+		(void)fail("--protocol takes grpc or http/protobuf, not \"%s\"", arg);
 		return usage_hint("export");
-	}
-	e->protocol_given = true;
-	return 0;
-}
-
-/* OTEL_EXPORTER_OTLP_PROTOCOL; without it gRPC, as profiles began with that. */
-static int protocol_of_environment(struct export *e)
-{
-	static const char *const names[] = { "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL",
-					     "OTEL_EXPORTER_OTLP_PROTOCOL" };
-	size_t i;
-
-	for (i = 0; i < 2 && !e->protocol_given; i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return set_protocol(e, names[i], value);
 	}
 	return 0;
 }
@@ -147,10 +130,10 @@ static int take_limit(struct export *e, int c, const char *arg)
 
 	if (c == OPTION_SPILL_SIZE) {
 		r = parse_number("export", "--spill-size", arg, 1, SPILL_MAX_MIB, &n);
-		e->grpc.spill_bytes = (uint64_t)n << MIB_SHIFT;
+		e->otlp.spill_bytes = (uint64_t)n << MIB_SHIFT;
 	} else {
 		r = parse_number("export", "--retry-for", arg, 1, RETRY_MAX_S, &n);
-		e->grpc.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
+		e->otlp.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
 	}
 	return r;
 }
@@ -165,23 +148,23 @@ static int take(struct export *e, int c, char *arg)
 	case OPTION_INTERVAL:
 		return parse_seconds("export", "--interval", arg, &e->interval);
 	case OPTION_CA:
-		e->grpc.ca_file = arg;
+		e->otlp.ca_file = arg;
 		return 0;
 	case OPTION_CERT:
-		e->grpc.client_cert_file = arg;
+		e->otlp.client_cert_file = arg;
 		return 0;
 	case OPTION_KEY:
-		e->grpc.client_key_file = arg;
+		e->otlp.client_key_file = arg;
 		return 0;
 	case OPTION_INSECURE:
-		e->grpc.insecure = 1;
+		e->otlp.insecure = 1;
 		return 0;
 	case OPTION_COMPRESSION:
 		return set_compression(e, arg);
 	case OPTION_PROTOCOL:
-		return set_protocol(e, "--protocol", arg);
+		return set_protocol(e, arg);
 	case OPTION_SPILL_DIR:
-		e->grpc.spill_dir = arg;
+		e->otlp.spill_dir = arg;
 		return 0;
 	case OPTION_SPILL_SIZE:
 	case OPTION_RETRY:
@@ -222,26 +205,7 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		(void)fail("export takes no \"%s\"", argv[optind]);
 		return usage_hint("export");
 	}
-	return r ? r : protocol_of_environment(e);
-}
-
-/* The same fields in the other struct. */
-static int add_http(const struct otelprof_grpc_config *from, struct otelprof *p)
-{
-	struct otelprof_http_config http;
-
-	otelprof_http_config_init(&http);
-	http.endpoint = from->endpoint;
-	http.ca_file = from->ca_file;
-	http.client_cert_file = from->client_cert_file;
-	http.client_key_file = from->client_key_file;
-	http.headers = from->headers;
-	http.headers_len = from->headers_len;
-	http.compression = from->compression;
-	http.retry_elapsed_ms = from->retry_elapsed_ms;
-	http.spill_dir = from->spill_dir;
-	http.spill_bytes = from->spill_bytes;
-	return otelprof_exporter_http(p, &http);
+	return r;
 }
 
 static int add_exporters(struct export *e, struct otelprof *p)
@@ -249,12 +213,12 @@ static int add_exporters(struct export *e, struct otelprof *p)
 	size_t i;
 	int r;
 
-	e->grpc.headers = e->headers;
-	e->grpc.headers_len = e->headers_len;
+	e->otlp.headers = e->headers;
+	e->otlp.headers_len = e->headers_len;
 	/* None given: the library takes it from the environment. */
 	for (i = 0; i < (e->endpoints_len ? e->endpoints_len : 1); i++) {
-		e->grpc.endpoint = e->endpoints[i];
-		r = e->http ? add_http(&e->grpc, p) : otelprof_exporter_grpc(p, &e->grpc);
+		e->otlp.endpoint = e->endpoints[i];
+		r = otelprof_exporter_otlp(p, &e->otlp);
 		if (r < 0)
 			return fail_library(
 				p, e->endpoints[i] ? e->endpoints[i] : "cannot export",
@@ -303,7 +267,7 @@ int command_export(int argc, char **argv)
 	bool helped = false;
 	int r;
 
-	otelprof_grpc_config_init(&e.grpc);
+	otelprof_otlp_config_init(&e.otlp, sizeof(e.otlp));
 	r = parse(&e, argc, argv, &helped);
 	if (r || helped)
 		return r;

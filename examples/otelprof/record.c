@@ -110,7 +110,7 @@ static int open_file(struct record *rec, struct otelprof *p)
 	struct otelprof_file_config config;
 	int r;
 
-	otelprof_file_config_init(&config);
+	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
 	config.format = rec->format->format;
 	r = otelprof_exporter_file(p, &config);
@@ -127,7 +127,7 @@ static int report(struct record *rec, struct otelprof *p, int status)
 {
 	struct otelprof_stats st;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
 	if (!status && !st.samples_exported)
 		status = fail_no_samples(p, &rec->o);
@@ -135,7 +135,7 @@ static int report(struct record *rec, struct otelprof *p, int status)
 		note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
 	if (!rec->quiet)
 		summary_print(&rec->summary, p);
-	if (dropped_sum(&st) || rec->o.verbose)
+	if (st.samples_dropped || rec->o.verbose)
 		print_accounting(stderr, p);
 	if (rec->o.verbose)
 		print_stacks(stderr, p);

@@ -33,7 +33,7 @@ static int set_filter(struct otelprof *p, const struct options *o)
 
 	if (!o->rules_len)
 		return 0;
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = o->rules;
 	filter.rules_len = o->rules_len;
 	r = otelprof_set_filter(p, &filter);
@@ -42,11 +42,12 @@ static int set_filter(struct otelprof *p, const struct options *o)
 
 int session_open(const struct options *o, struct otelprof **ret)
 {
+	struct otelprof_error_info why = { .size = sizeof(why) };
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = o->rate_hz;
 	config.kinds = o->kinds;
 	config.layouts_dir = o->layouts_dir;
@@ -54,9 +55,9 @@ int session_open(const struct options *o, struct otelprof **ret)
 	config.log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG
 			   : o->verbose	  ? OTELPROF_LOG_INFO
 					  : OTELPROF_LOG_WARNING;
-	r = otelprof_init(&config, &p);
+	r = otelprof_init(&config, &why, &p);
 	if (r < 0)
-		return fail_library(NULL, "cannot profile", r);
+		return fail_init(&why, r);
 	r = set_filter(p, o);
 	if (r) {
 		(void)otelprof_free(p);
@@ -70,7 +71,7 @@ static void show_progress(struct otelprof *p, double seconds)
 {
 	struct otelprof_stats st;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) == 0)
 		(void)fprintf(stderr, "\rsampling: %.1f s, %" PRIu64 " samples \033[K",
 			      seconds, st.samples_taken - st.samples_filtered);
@@ -132,14 +133,25 @@ int session_run(struct otelprof *p, const struct options *o, double window, bool
 	return r;
 }
 
+static void note_given_up(void *userdata, const char *name, const char *sentence,
+			  uint64_t count)
+{
+	bool *given_up = userdata;
+
+	(void)sentence;
+	if (count && strcmp(name, "given_up") == 0)
+		*given_up = true;
+}
+
 /* What could not be sent is in files, for the next run. */
 static bool all_spilled(struct otelprof *p)
 {
 	struct otelprof_stats st;
+	bool given_up = false;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	return otelprof_get_stats(p, &st) == 0 && st.samples_spilled &&
-	       !st.samples_dropped[OTELPROF_DROP_GIVEN_UP];
+	       otelprof_drops(p, note_given_up, &given_up) == 0 && !given_up;
 }
 
 int session_close(struct otelprof *p, int timeout_ms)
@@ -166,45 +178,46 @@ int session_close(struct otelprof *p, int timeout_ms)
 	return 0;
 }
 
-uint64_t dropped_sum(const struct otelprof_stats *st)
-{
-	uint64_t sum = 0;
-	size_t i;
+/* Where reasons go, and what stands before the next one. */
+struct reasons {
+	FILE *f;
+	const char *separator;
+};
 
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		sum += st->samples_dropped[i];
-	return sum;
+static void print_drop(void *userdata, const char *name, const char *sentence,
+		       uint64_t count)
+{
+	struct reasons *r = userdata;
+
+	(void)sentence;
+	if (!count)
+		return;
+	(void)fprintf(r->f, "%s%s %" PRIu64, r->separator, name, count);
+	r->separator = ", ";
 }
 
 /* " (ring 3, memory 1)", or nothing. */
-static void print_reasons(FILE *f, const struct otelprof_stats *st)
+static void print_reasons(FILE *f, struct otelprof *p)
 {
-	const char *sep = " (";
-	unsigned int i;
+	struct reasons r = { f, " (" };
 
-	for (i = 0; i < OTELPROF_DROPS; i++) {
-		if (!st->samples_dropped[i])
-			continue;
-		(void)fprintf(f, "%s%s %" PRIu64, sep, otelprof_drop_name(i),
-			      st->samples_dropped[i]);
-		sep = ", ";
-	}
-	(void)fputs(*sep == ',' ? ")" : "", f);
+	(void)otelprof_drops(p, print_drop, &r);
+	(void)fputs(*r.separator == ',' ? ")" : "", f);
 }
 
 void print_accounting(FILE *f, struct otelprof *p)
 {
 	struct otelprof_stats st;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
 	(void)fprintf(f,
 		      "samples: taken %" PRIu64 " = exported %" PRIu64
 		      " + filtered %" PRIu64 " + pending %" PRIu64 " + dropped %" PRIu64,
 		      st.samples_taken, st.samples_exported, st.samples_filtered,
-		      st.samples_pending, dropped_sum(&st));
-	print_reasons(f, &st);
+		      st.samples_pending, st.samples_dropped);
+	print_reasons(f, p);
 	if (st.samples_restored || st.samples_spilled)
 		(void)fprintf(f,
 			      " + left for the next run %" PRIu64
@@ -247,7 +260,7 @@ void print_stacks(FILE *f, struct otelprof *p)
 	struct files files = { .f = f };
 	struct otelprof_stats st;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
 	(void)fprintf(f,
@@ -276,17 +289,17 @@ int fail_no_samples(struct otelprof *p, const struct options *o)
 	char reasons[256] = "";
 	FILE *f;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
-	if (dropped_sum(&st)) {
+	if (st.samples_dropped) {
 		f = fmemopen(reasons, sizeof(reasons), "w");
 		if (f) {
-			print_reasons(f, &st);
+			print_reasons(f, p);
 			(void)fclose(f);
 		}
 		return fail("no samples: all %" PRIu64
 			    " were dropped%s; run 'otelprof doctor'",
-			    dropped_sum(&st), reasons);
+			    st.samples_dropped, reasons);
 	}
 	if (st.samples_taken && o->rules_len)
 		return fail(

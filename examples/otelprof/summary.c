@@ -30,7 +30,7 @@ int summary_watch(struct summary *s, struct otelprof *p)
 {
 	struct otelprof_callback_config config;
 
-	otelprof_callback_config_init(&config);
+	otelprof_callback_config_init(&config, sizeof(config));
 	config.fn = look;
 	config.userdata = s;
 	s->sums.owner = OWNER_ALL;
@@ -72,7 +72,7 @@ static void print_quality(const struct summary *s, struct otelprof *p)
 	struct otelprof_stats st;
 	uint64_t all;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
 	all = st.stacks_complete + st.stacks_truncated + st.stacks_broken;

@@ -3,14 +3,13 @@
  * Configuration of a profiler. A struct begins with its own size and zero means "the
  * default" in every field, so a program built against an old header runs with a new
  * library, and one built against a new header runs with an old library as long as it
- * sets no field that the old one lacks (-E2BIG then).
+ * sets no field that the old one lacks (-E2BIG then). Fields called reservedN must be zero.
  */
 #ifndef OTELPROF_CONFIG_H
 #define OTELPROF_CONFIG_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <otelprof/macros.h>
 
@@ -28,7 +27,7 @@ OTELPROF_BEGIN_DECLS
  */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
-/* A resource attribute given by the user; both strings are UTF-8. */
+/* A resource attribute or a header; both strings are UTF-8. This struct never grows. */
 struct otelprof_attribute {
 	const char *key;
 	const char *value;
@@ -93,12 +92,11 @@ struct otelprof_config {
 
 #define OTELPROF_ENVIRONMENT_MAX 32
 
-/** Set every field of @config to its default. Any thread. Since 0.1. */
-static inline void otelprof_config_init(struct otelprof_config *config)
-{
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
+/**
+ * Set every field of @config to its default. @size is sizeof(struct otelprof_config), as the
+ * caller knows it; so are all the _init() calls of structs. Any thread. Since 0.1.
+ */
+OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
 /* otelprof_filter_rule.kind */
 #define OTELPROF_FILTER_ALL	 0 /* matches everything: a last rule that sets the default */
@@ -119,7 +117,7 @@ static inline void otelprof_config_init(struct otelprof_config *config)
  * and included if it has none.
  */
 struct otelprof_filter_rule {
-	size_t size;	      /* of this struct, equal in all rules of one filter */
+	size_t size;	      /* of this struct, equal in all rules of one array */
 	uint32_t kind;	      /* OTELPROF_FILTER_PID and so on */
 	uint32_t action;      /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
 	uint32_t keep_one_in; /* 0, 1: all; N: one in N, the rest is "filtered" */
@@ -137,11 +135,8 @@ struct otelprof_filter {
 
 #define OTELPROF_FILTER_RULES 32
 
-static inline void otelprof_filter_init(struct otelprof_filter *filter)
-{
-	memset(filter, 0, sizeof(*filter));
-	filter->size = sizeof(*filter);
-}
+/** No rules. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t size);
 
 OTELPROF_END_DECLS
 

@@ -30,16 +30,15 @@ struct otelprof;
 #define OTELPROF_E_FORKED 10005
 
 /**
- * Why the last call on a handle failed.
- *
- * The strings are owned by the handle and valid until the next call on it.
+ * Why a call failed. A plain value: nothing in it is freed or becomes invalid.
  */
 struct otelprof_error_info {
 	size_t size;  /* of this struct, set by the caller */
 	int32_t code; /* the negative number the call returned */
 	uint32_t reserved0;
-	const char *message; /* one sentence: what, where, and what to do about it */
-	const char *detail;  /* longer text such as a verifier log, or NULL */
+	char message[512]; /* one sentence: what, where, and what to do about it */
+	char detail
+		[3072]; /* longer text such as the end of a verifier's log; "" for none */
 };
 
 /**
@@ -50,10 +49,9 @@ struct otelprof_error_info {
 OTELPROF_API const char *otelprof_strerror(int code);
 
 /**
- * The reason of the last failure of a call on @p.
+ * The reason of the last failure of a call on @p. otelprof_init() has an argument for its own.
  *
- * With @p NULL the reason why otelprof_init() last failed in this thread is given.
- * Returns 0; -EINVAL for a NULL or short @ret; -ENODATA where no call failed yet.
+ * Returns 0; -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA where no call failed yet.
  * Same thread as the other calls on @p. Since 0.1.
  */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);

@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <otelprof/config.h>
 #include <otelprof/macros.h>
@@ -17,75 +16,50 @@ OTELPROF_BEGIN_DECLS
 
 struct otelprof;
 
-/* otelprof_grpc_config.compression, otelprof_http_config.compression */
+/* otelprof_otlp_config.protocol */
+#define OTELPROF_PROTOCOL_DEFAULT 0 /* OTEL_EXPORTER_OTLP_PROTOCOL, else gRPC */
+#define OTELPROF_PROTOCOL_GRPC	  1
+#define OTELPROF_PROTOCOL_HTTP	  2 /* HTTP/1.1 or HTTP/2, encoded as protobuf */
+
+/* otelprof_otlp_config.compression */
 #define OTELPROF_COMPRESSION_DEFAULT 0 /* OTEL_EXPORTER_OTLP_COMPRESSION, else gzip */
 #define OTELPROF_COMPRESSION_NONE    1
 #define OTELPROF_COMPRESSION_GZIP    2
 
 /**
- * OTLP over gRPC. A field left at zero takes the value of the environment variable
+ * OTLP to a server. A field left at zero takes the value of the environment variable
  * OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the default named here.
  * The library copies the struct and its strings.
  */
-struct otelprof_grpc_config {
+struct otelprof_otlp_config {
 	size_t size;
-	const char *endpoint; /* "http://host:port", "https://…"; http://localhost:4317 */
+	/* gRPC: "http://host:port", "https://…"; http://localhost:4317. HTTP:
+	 * "https://host:port/base"; http://localhost:4318. "/v1development/profiles" is appended
+	 * to it, but not to OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT. */
+	const char *endpoint;
 	const char *ca_file;	      /* PEM; NULL: the system's roots */
 	const char *client_cert_file; /* PEM, with client_key_file: mutual TLS */
 	const char *client_key_file;
-	const struct otelprof_attribute *headers; /* sent as metadata; keys lower case */
+	const struct otelprof_attribute *headers; /* keys lower case */
 	size_t headers_len;
-	uint32_t insecure;	   /* 1: no TLS for an endpoint without a scheme */
-	uint32_t compression;	   /* OTELPROF_COMPRESSION_* */
-	uint32_t timeout_ms;	   /* one export, all its tries apart; 10,000 */
-	uint32_t retry_initial_ms; /* first back-off; 1,000 */
-	uint32_t retry_max_ms;	   /* longest back-off; 30,000 */
-	uint32_t retry_elapsed_ms; /* give one request up after; 300,000, no end with a
-				      spill_dir */
-	uint64_t queue_bytes; /* encoded requests waiting; 16 MiB; oldest dropped first */
-	uint64_t max_request_bytes; /* before compression; 4,000,000 */
 	const char *spill_dir; /* keep what waits in files there, for the next run too */
 	uint64_t spill_bytes;  /* of such files; 256 MiB; oldest dropped first */
-};
-
-static inline void otelprof_grpc_config_init(struct otelprof_grpc_config *config)
-{
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
-
-/**
- * OTLP over HTTP, encoded as protobuf. A field left at zero takes the value of the
- * environment variable OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the
- * default named here. The library copies the struct and its strings.
- */
-struct otelprof_http_config {
-	size_t size;
-	const char *endpoint; /* "https://host:port/base"; http://localhost:4318. Gets
-				 "/v1development/profiles" appended; the variable
-				 OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT alone does not */
-	const char *ca_file;  /* PEM; NULL: the system's roots */
-	const char *client_cert_file; /* PEM, with client_key_file: mutual TLS */
-	const char *client_key_file;
-	const struct otelprof_attribute *headers;
-	size_t headers_len;
-	uint32_t compression;	   /* OTELPROF_COMPRESSION_* */
-	uint32_t timeout_ms;	   /* one export, all its tries apart; 10,000 */
-	uint32_t retry_initial_ms; /* first back-off; 1,000 */
-	uint32_t retry_max_ms;	   /* longest back-off; 30,000 */
-	uint32_t retry_elapsed_ms; /* as of struct otelprof_grpc_config, like all below */
+	uint64_t queue_bytes; /* encoded requests waiting; 16 MiB; oldest dropped first */
+	uint64_t max_request_bytes; /* before compression; 4,000,000 */
+	uint32_t protocol;	    /* OTELPROF_PROTOCOL_* */
+	uint32_t insecure;	    /* gRPC, 1: no TLS for an endpoint without a scheme */
+	uint32_t compression;	    /* OTELPROF_COMPRESSION_* */
+	uint32_t timeout_ms;	    /* one export, all its tries apart; 10,000 */
+	uint32_t retry_initial_ms;  /* first back-off; 1,000 */
+	uint32_t retry_max_ms;	    /* longest back-off; 30,000 */
+	uint32_t retry_elapsed_ms;  /* give one request up after; 300,000, no end with a
+				       spill_dir */
 	uint32_t reserved0;
-	uint64_t queue_bytes;
-	uint64_t max_request_bytes;
-	const char *spill_dir;
-	uint64_t spill_bytes;
 };
 
-static inline void otelprof_http_config_init(struct otelprof_http_config *config)
-{
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
+/** Set every field to its default. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
+					    size_t size);
 
 /* otelprof_file_config.format */
 #define OTELPROF_FORMAT_OTLP   0 /* requests, each after its length: 4 bytes, big endian */
@@ -101,11 +75,9 @@ struct otelprof_file_config {
 	uint32_t reserved0;
 };
 
-static inline void otelprof_file_config_init(struct otelprof_file_config *config)
-{
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
+/** Set every field to its default. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_file_config_init(struct otelprof_file_config *config,
+					    size_t size);
 
 /**
  * Takes one encoded ExportProfilesServiceRequest of @len bytes and @samples samples.
@@ -123,30 +95,62 @@ struct otelprof_callback_config {
 	uint64_t max_request_bytes; /* 4,000,000 */
 };
 
-static inline void otelprof_callback_config_init(struct otelprof_callback_config *config)
-{
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
+/** Set every field to its default. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config *config,
+						size_t size);
 
 /**
- * Add an exporter. Before or after otelprof_start(); it stays until otelprof_free().
+ * Add an exporter. Before or after otelprof_start(); it stays until
+ * otelprof_exporter_remove() or otelprof_free().
  *
- * Return 0; -EINVAL for a field out of its range (otelprof_last_error() names it);
- * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_grpc() and
- * otelprof_exporter_http(): -OTELPROF_E_MODULE where the transport cannot be loaded, -EBUSY
- * where another exporter uses the spill_dir for this destination, the errno of making it;
- * otelprof_exporter_file(): the errno of creating the file. Same thread as the other calls on @p. Since 0.1.
+ * Return the exporter's number, 1 or more, which no other exporter of @p gets;
+ * -EINVAL for a field out of its range (otelprof_last_error() names it);
+ * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_otlp():
+ * -OTELPROF_E_MODULE where the transport cannot be loaded, -EBUSY where another exporter uses
+ * the spill_dir for this destination, the errno of making it; otelprof_exporter_file(): the
+ * errno of creating the file. Same thread as the other calls on @p. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
-otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config *config);
-OTELPROF_API OTELPROF_MUST_CHECK int
-otelprof_exporter_http(struct otelprof *p, const struct otelprof_http_config *config);
+otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config);
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_callback(struct otelprof *p,
 			   const struct otelprof_callback_config *config);
+
+/**
+ * Take an exporter away, whose number @exporter is. Waits at most @timeout_ms (-1: without end)
+ * until it delivered what it has; the rest is given up, or left in its spill_dir.
+ *
+ * Returns 0; -ETIMEDOUT where there was such a rest, and the errno of a file that could not be
+ * completed: the exporter is gone then, too; -ENOENT where there is none of this number. Same
+ * thread as the other calls on @p. Since 0.1.
+ */
+OTELPROF_API int otelprof_exporter_remove(struct otelprof *p, int exporter,
+					  int timeout_ms);
+
+/* What one exporter did. A sample that it dropped may have been taken by another one. */
+struct otelprof_exporter_stats {
+	size_t size;
+	uint64_t samples_exported; /* its destination took them */
+	uint64_t samples_pending;  /* in its queue or file */
+	uint64_t samples_dropped;
+	uint64_t samples_restored; /* of earlier runs, from its spill_dir */
+	uint64_t samples_spilled;  /* left there for the next run */
+	uint64_t requests_sent;
+	uint64_t bytes_sent; /* before compression */
+};
+
+/** Zero it and set its size. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_exporter_stats_init(struct otelprof_exporter_stats *stats,
+					       size_t size);
+
+/**
+ * Fill @ret up to ret->size for the exporter of number @exporter. Returns 0; -ENOENT where there
+ * is none; -EINVAL for a NULL or short struct. Same thread as the other calls on @p. Since 0.1.
+ */
+OTELPROF_API int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
+					     struct otelprof_exporter_stats *ret);
 
 OTELPROF_END_DECLS
 

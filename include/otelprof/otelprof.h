@@ -47,10 +47,11 @@ OTELPROF_API const char *otelprof_version(void);
  * On success *@ret is the new handle: the caller frees it with otelprof_free().
  * Returns 0; -EINVAL for a value out of range; -E2BIG for a field this library does not
  * know; -EPERM or -OTELPROF_E_CAPABILITY without the rights; -OTELPROF_E_NO_BTF;
- * -OTELPROF_E_VERIFIER; -ENOMEM. otelprof_last_error(NULL, …) says more. Any thread.
- * Since 0.1.
+ * -OTELPROF_E_VERIFIER; -ENOMEM. Where @why is not NULL it then says more; its size is set
+ * before the call. Any thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config *config,
+						   struct otelprof_error_info *why,
 						   struct otelprof **ret);
 
 /**
@@ -105,7 +106,7 @@ OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 
 /**
  * Give up what gRPC exporters still have queued: it moves from samples_pending to
- * OTELPROF_DROP_GIVEN_UP, so that the last otelprof_get_stats() tells what became of every
+ * the drop reason "given_up", so that the last otelprof_get_stats() tells what became of every
  * sample. Cuts a send short; what they are handed later is given up at once. For the end,
  * after otelprof_flush() and before otelprof_free(), which does the same unseen. Returns 0,
  * also where nothing was queued. Since 0.1.

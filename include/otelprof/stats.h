@@ -3,7 +3,7 @@
  * What the profiler did and what it lost. Counters only grow, from otelprof_init() on.
  *
  *   samples_taken + samples_restored = samples_exported + samples_filtered
- *                   + samples_pending + samples_spilled + the sum of samples_dropped[]
+ *                   + samples_pending + samples_spilled + samples_dropped
  *
  * (samples_restored and samples_spilled are 0 without a spill_dir) holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
  * otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() where that
@@ -14,7 +14,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <otelprof/config.h>
 #include <otelprof/macros.h>
@@ -22,21 +21,6 @@
 OTELPROF_BEGIN_DECLS
 
 struct otelprof;
-
-/* Why a sample was dropped: indices of otelprof_stats.samples_dropped. */
-#define OTELPROF_DROP_RING     0 /* the kernel's ring was full: poll was called too late */
-#define OTELPROF_DROP_WINDOW   1  /* the window's memory limit */
-#define OTELPROF_DROP_MEMORY   2  /* an allocation failed */
-#define OTELPROF_DROP_ENCODE   3  /* did not fit a request */
-#define OTELPROF_DROP_QUEUE    4  /* every exporter's queue was full */
-#define OTELPROF_DROP_REFUSED  5  /* refused for good by the back end */
-#define OTELPROF_DROP_GIVEN_UP 6  /* the retry time was over, or the program stopped */
-#define OTELPROF_DROP_EXPORTER 7  /* callback or file returned an error */
-#define OTELPROF_DROP_RECORD   8  /* a record that made no sense */
-#define OTELPROF_DROP_NOWHERE  9  /* a window closed with no exporter */
-#define OTELPROF_DROP_NESTED   10 /* interrupted the program on its own CPU */
-#define OTELPROF_DROP_SPILL    11 /* in a file of a spill_dir that was damaged or lost */
-#define OTELPROF_DROPS	       16
 
 struct otelprof_stats {
 	size_t size;
@@ -46,7 +30,7 @@ struct otelprof_stats {
 				    * the CPUs that sampling by duration left out */
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
-	uint64_t samples_dropped[OTELPROF_DROPS];
+	uint64_t samples_dropped;  /* for reasons that otelprof_drops() tells */
 	uint64_t stacks_complete;  /* reached the end of the stack */
 	uint64_t stacks_truncated; /* cut at max_frames */
 	uint64_t stacks_broken;	   /* ended by an error, see otelprof_unwind_errors() */
@@ -76,11 +60,8 @@ struct otelprof_stats {
 	uint64_t off_cpu_threshold_ns;
 };
 
-static inline void otelprof_stats_init(struct otelprof_stats *stats)
-{
-	memset(stats, 0, sizeof(*stats));
-	stats->size = sizeof(*stats);
-}
+/** Zero it and set its size. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_stats_init(struct otelprof_stats *stats, size_t size);
 
 /**
  * Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. Same thread
@@ -88,8 +69,16 @@ static inline void otelprof_stats_init(struct otelprof_stats *stats)
  */
 OTELPROF_API int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret);
 
-/** Name of a drop reason ("ring", "window", …), or NULL past the last. Static. Since 0.1. */
-OTELPROF_API const char *otelprof_drop_name(unsigned int reason);
+typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *sentence,
+				 uint64_t count);
+
+/**
+ * Call @fn for each reason for which samples can be dropped, with its stable name ("ring",
+ * "queue"), one sentence and the count, which may be 0. Later versions may have more reasons;
+ * the sum of all is samples_dropped at that moment. Returns 0, or a negative errno. Same
+ * thread as the other calls on @p. Since 0.1.
+ */
+OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
 /**
  * Call @fn for each unwind error that happened at least once, with its stable name

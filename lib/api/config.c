@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ enum {
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_LIMIT = 1 << 30,
 	COMM_LEN_MAX = OP_COMM_BYTES - 1,
+	RULE_NAME_BYTES = 40,
 };
 
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
@@ -120,6 +122,9 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 {
 	size_t i;
 
+	if (c->reserved0)
+		return op_fail(log, -E2BIG,
+			       "struct otelprof_config: reserved0 must be 0");
 	if (c->flags & ~FLAGS_KNOWN)
 		return op_fail(log, -E2BIG, "flags has bits this library does not know");
 	if (c->runtimes_off & ~RUNTIMES_KNOWN)
@@ -262,7 +267,7 @@ int op_config_init(const struct otelprof_config *from, struct op_log *log,
 	struct otelprof_config c;
 	int r;
 
-	otelprof_config_init(&defaults);
+	otelprof_config_init(&defaults, sizeof(defaults));
 	r = op_config_copy(&c, sizeof(c), from ? from : &defaults,
 			   OP_CONFIG_THROUGH(struct otelprof_config, attributes_len), log,
 			   "struct otelprof_config");
@@ -346,17 +351,14 @@ static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
 	bool text = rule->kind == OTELPROF_FILTER_COMM ||
 		    rule->kind == OTELPROF_FILTER_CGROUP;
 
-	if (rule->size < sizeof(*rule) || rule->size > STRUCT_BYTES_MAX)
-		return op_fail(log, -EINVAL, "filter rule %zu: size is %zu", i,
-			       rule->size);
-	if (rule->size > sizeof(*rule))
-		return op_fail(log, -E2BIG, "filter rule %zu is of a newer version", i);
 	if (rule->kind > OTELPROF_FILTER_MIN_AGE)
 		return op_fail(log, -E2BIG, "filter rule %zu: kind %u is not known", i,
 			       rule->kind);
 	if (rule->action > OTELPROF_FILTER_EXCLUDE)
 		return op_fail(log, -E2BIG, "filter rule %zu: action %u is not known", i,
 			       rule->action);
+	if (rule->reserved0)
+		return op_fail(log, -E2BIG, "filter rule %zu: reserved0 must be 0", i);
 	if (text && (!rule->text || !*rule->text))
 		return op_fail(log, -EINVAL, "filter rule %zu needs a text", i);
 	if (rule->kind == OTELPROF_FILTER_COMM && strlen(rule->text) > COMM_LEN_MAX)
@@ -366,31 +368,52 @@ static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
 	return 0;
 }
 
+int op_config_rule(const struct otelprof_filter_rule *from, size_t i, struct op_log *log,
+		   struct otelprof_filter_rule *ret)
+{
+	char what[RULE_NAME_BYTES];
+	int r;
+
+	(void)snprintf(what, sizeof(what), "filter rule %zu", i);
+	r = op_config_copy(ret, sizeof(*ret), from,
+			   OP_CONFIG_THROUGH(struct otelprof_filter_rule, text), log,
+			   what);
+	return r < 0 ? r : check_rule(ret, i, log);
+}
+
 int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
-		     struct otelprof_filter *ret)
+		     struct op_config_rules *ret)
 {
 	struct otelprof_filter filter;
+	const char *rule;
 	size_t i;
 	int r;
 
-	otelprof_filter_init(&filter);
-	if (from) {
-		r = op_config_copy(&filter, sizeof(filter), from,
-				   OP_CONFIG_THROUGH(struct otelprof_filter, rules_len),
-				   log, "struct otelprof_filter");
-		if (r < 0)
-			return r;
-	}
+	ret->len = 0;
+	if (!from)
+		return 0;
+	r = op_config_copy(&filter, sizeof(filter), from,
+			   OP_CONFIG_THROUGH(struct otelprof_filter, rules_len), log,
+			   "struct otelprof_filter");
+	if (r < 0)
+		return r;
 	if (filter.rules_len > OTELPROF_FILTER_RULES)
 		return op_fail(log, -EINVAL, "a filter has at most %d rules",
 			       OTELPROF_FILTER_RULES);
 	if (filter.rules_len && !filter.rules)
 		return op_fail(log, -EINVAL, "rules is NULL with rules_len set");
+	rule = (const char *)filter.rules;
 	for (i = 0; i < filter.rules_len; i++) {
-		r = check_rule(&filter.rules[i], i, log);
+		/* The caller's elements are as far apart as its header says. */
+		if (*(const size_t *)rule != filter.rules[0].size)
+			return op_fail(
+				log, -EINVAL,
+				"filter rule %zu: its size is not that of the first", i);
+		r = op_config_rule((const void *)rule, i, log, &ret->rule[i]);
 		if (r < 0)
 			return r;
+		rule += filter.rules[0].size;
 	}
-	*ret = filter;
+	ret->len = filter.rules_len;
 	return 0;
 }

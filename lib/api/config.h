@@ -36,9 +36,18 @@ int op_config_init(const struct otelprof_config *from, struct op_log *log,
 int op_config_add_host(struct otelprof_config *config);
 void op_config_deinit(struct otelprof_config *config);
 
-/* Check a filter; *@ret borrows @from's rules and strings. NULL: no rules. */
+/* Rules of a filter in whole structs of ours. */
+struct op_config_rules {
+	size_t len;
+	struct otelprof_filter_rule rule[OTELPROF_FILTER_RULES];
+};
+
+/* Check a filter; *@ret borrows its strings. NULL: no rules. */
 int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
-		     struct otelprof_filter *ret);
+		     struct op_config_rules *ret);
+/* The same for one rule, number @i in sentences. */
+int op_config_rule(const struct otelprof_filter_rule *from, size_t i, struct op_log *log,
+		   struct otelprof_filter_rule *ret);
 
 /* Are these bits of OTELPROF_KIND_* known? 0 or -E2BIG with a sentence. */
 int op_config_kinds(uint64_t kinds, struct op_log *log);

@@ -22,9 +22,6 @@ enum {
 	DRAIN_POLLS_MAX = 1024, /* a stop polls at most so often until nothing is left */
 };
 
-/* Why otelprof_init() failed last in this thread: there is no handle to ask then. */
-static __thread struct op_log init_log;
-
 const char *otelprof_version(void)
 {
 	return OTELPROF_VERSION;
@@ -116,43 +113,61 @@ static int make_parts(struct otelprof *p)
 	return op_exporters_new(&p->log, &p->exporters);
 }
 
-/* Keep a failed handle's sentence for otelprof_last_error(NULL). */
-static void keep_init_error(struct otelprof *p, int r)
+/* A caller's struct from a log; a detail that is too long loses its beginning. */
+static int give_error(const struct op_log *log, struct otelprof_error_info *ret)
 {
-	op_log_deinit(&init_log);
-	init_log = (struct op_log){ .error = r };
-	memcpy(init_log.message, p->log.message, sizeof(init_log.message));
-	init_log.detail = p->log.detail;
-	p->log.detail = NULL;
-	if (!p->log.error)
-		(void)op_fail(&init_log, r, "otelprof_init: %s", otelprof_strerror(r));
+	struct otelprof_error_info info = { .code = log->error };
+	const char *detail = log->detail ? log->detail : "";
+	size_t len = strlen(detail);
+
+	if (len >= sizeof(info.detail))
+		detail += len - sizeof(info.detail) + 1;
+	(void)strlcpy(info.message, log->message, sizeof(info.message));
+	(void)strlcpy(info.detail, detail, sizeof(info.detail));
+	return op_config_give(ret, &info, sizeof(info), sizeof(info));
 }
 
-int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
+static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 {
+	int r = op_config_init(config, &p->log, &p->config);
+
+	if (r < 0)
+		return r;
+	p->log.fn = p->config.log;
+	p->log.userdata = p->config.log_userdata;
+	p->log.level = (int)p->config.log_level;
+	p->rate_hz = p->config.sample_rate_hz;
+	r = op_config_add_host(&p->config);
+	return r < 0 ? r : make_parts(p);
+}
+
+int otelprof_init(const struct otelprof_config *config, struct otelprof_error_info *why,
+		  struct otelprof **ret)
+{
+	struct op_log log = { 0 };
 	struct otelprof *p;
 	int r;
 
-	op_log_deinit(&init_log);
-	init_log = (struct op_log){ 0 };
-	if (!ret)
-		return op_fail(&init_log, -EINVAL, "otelprof_init: ret is NULL");
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return op_fail(&init_log, -ENOMEM, "otelprof_init: there is no memory");
-	p->owner = getpid();
-	r = op_config_init(config, &p->log, &p->config);
-	if (r == 0) {
-		p->log.fn = p->config.log;
-		p->log.userdata = p->config.log_userdata;
-		p->log.level = (int)p->config.log_level;
-		p->rate_hz = p->config.sample_rate_hz;
-		r = op_config_add_host(&p->config);
-		if (r == 0)
-			r = make_parts(p);
+	if (why && why->size < sizeof(*why))
+		return -EINVAL;
+	if (!ret) {
+		r = op_fail(&log, -EINVAL, "otelprof_init: ret is NULL");
+		return why && give_error(&log, why) < 0 ? -EINVAL : r;
 	}
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		r = op_fail(&log, -ENOMEM, "otelprof_init: there is no memory");
+		return why && give_error(&log, why) < 0 ? -EINVAL : r;
+	}
+	p->owner = getpid();
+	r = make_handle(config, p);
 	if (r < 0) {
-		keep_init_error(p, r);
+		if (!p->log.error)
+			(void)op_fail(&p->log, r, "otelprof_init: %s",
+				      otelprof_strerror(r));
+		p->log.error = r;
+		if (why)
+			(void)give_error(&p->log, why);
 		(void)otelprof_free(p);
 		return r;
 	}
@@ -199,14 +214,14 @@ static void warm_wanted(struct otelprof *p)
 		(void)op_processes_warm(p->processes, p->wanted[i]);
 }
 
-/* Note the processes that @filter includes by number. */
-static void note_wanted(struct otelprof *p, const struct otelprof_filter *filter)
+/* Note the processes that @rules include by number. */
+static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 {
 	size_t i;
 
 	p->wanted_len = 0;
-	for (i = 0; i < filter->rules_len; i++) {
-		const struct otelprof_filter_rule *rule = &filter->rules[i];
+	for (i = 0; i < rules->len; i++) {
+		const struct otelprof_filter_rule *rule = &rules->rule[i];
 
 		if (rule->action == OTELPROF_FILTER_INCLUDE &&
 		    (rule->kind == OTELPROF_FILTER_PID ||
@@ -253,9 +268,9 @@ static int poll_once(struct otelprof *p, int timeout_ms, struct op_capture_work 
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);
 	p->records += work.records;
-	p->dropped[OTELPROF_DROP_RECORD] += work.dropped_record;
-	p->dropped[OTELPROF_DROP_WINDOW] += work.dropped_window;
-	p->dropped[OTELPROF_DROP_MEMORY] += work.dropped_memory;
+	p->dropped[OP_DROP_RECORD] += work.dropped_record;
+	p->dropped[OP_DROP_WINDOW] += work.dropped_window;
+	p->dropped[OP_DROP_MEMORY] += work.dropped_memory;
 	*ret = work;
 	return r;
 }
@@ -346,8 +361,8 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 
 	p->emitted = 0;
 	r = op_otlp_encode(p->window, &options, submit, p, &left_out);
-	p->dropped[OTELPROF_DROP_ENCODE] += left_out;
-	p->dropped[OTELPROF_DROP_MEMORY] += samples - p->emitted - left_out;
+	p->dropped[OP_DROP_ENCODE] += left_out;
+	p->dropped[OP_DROP_MEMORY] += samples - p->emitted - left_out;
 	return r;
 }
 
@@ -376,7 +391,7 @@ int otelprof_export(struct otelprof *p)
 		return r;
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))
-		p->dropped[OTELPROF_DROP_NOWHERE] += samples;
+		p->dropped[OP_DROP_NOWHERE] += samples;
 	else if (samples)
 		r = encode_window(p, now);
 	op_window_reset(p->window);
@@ -413,16 +428,16 @@ int otelprof_abandon(struct otelprof *p)
 
 int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
 {
-	struct otelprof_filter checked;
+	struct op_config_rules rules;
 	int r = op_handle_check(p);
 
 	if (r == 0)
-		r = op_config_filter(filter, &p->log, &checked);
+		r = op_config_filter(filter, &p->log, &rules);
 	if (r == 0)
-		r = op_capture_set_filter(p->capture, &checked);
+		r = op_capture_set_filter(p->capture, rules.rule, rules.len);
 	if (r < 0)
 		return r;
-	note_wanted(p, &checked);
+	note_wanted(p, &rules);
 	warm_wanted(p);
 	return 0;
 }
@@ -461,16 +476,7 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 {
-	const struct op_log *log = p ? &p->log : &init_log;
-	struct otelprof_error_info info = {
-		.code = log->error,
-		.message = log->message,
-		.detail = log->detail,
-	};
-
-	if (!ret)
+	if (!p || !ret)
 		return -EINVAL;
-	if (!log->error)
-		return -ENODATA;
-	return op_config_give(ret, &info, sizeof(info), sizeof(info));
+	return p->log.error ? give_error(&p->log, ret) : -ENODATA;
 }

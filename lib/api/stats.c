@@ -13,14 +13,26 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {
 	s->samples_taken = counters[OP_COUNT_TAKEN];
 	s->samples_filtered = counters[OP_COUNT_IDLE] + counters[OP_COUNT_FILTERED];
-	s->samples_dropped[OTELPROF_DROP_RING] += counters[OP_COUNT_RING_FULL];
-	s->samples_dropped[OTELPROF_DROP_NESTED] += counters[OP_COUNT_NESTED];
-	s->samples_dropped[OTELPROF_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
 	s->off_cpu_threshold_ns = counters[OP_COUNT_THRESHOLD_NS];
 	s->stacks_complete = counters[OP_COUNT_COMPLETE];
 	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
 	s->stacks_broken = counters[OP_COUNT_BROKEN];
 	s->stacks_without_table = counters[OP_COUNT_NO_TABLE];
+}
+
+/* Samples dropped, by reason. */
+static void read_drops(struct otelprof *p, const uint64_t *counters,
+		       uint64_t ret[OP_DROPS])
+{
+	struct op_exporters_stats exporters;
+	size_t i;
+
+	op_exporters_get_stats(p->exporters, &exporters);
+	for (i = 0; i < OP_DROPS; i++)
+		ret[i] = p->dropped[i] + exporters.samples_dropped[i];
+	ret[OP_DROP_RING] += counters[OP_COUNT_RING_FULL];
+	ret[OP_DROP_NESTED] += counters[OP_COUNT_NESTED];
+	ret[OP_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
 }
 
 /* Stacks that were walked in user space end as those of the kernel do. */
@@ -39,13 +51,10 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
 	struct op_arena_stats arena;
-	size_t i;
 
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	op_arena_get_stats(p->arena, &arena);
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		s->samples_dropped[i] += p->dropped[i] + exporters.samples_dropped[i];
 	add_ends(op_sampler_ends(p->sampler), s);
 	s->stacks_lost = op_sampler_announcements_lost(p->sampler);
 	s->samples_exported = exporters.samples_exported;
@@ -69,7 +78,9 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 {
 	uint64_t counters[OP_COUNTERS];
 	struct otelprof_stats s = { 0 };
+	uint64_t drops[OP_DROPS];
 	int r = op_handle_check(p);
+	size_t i;
 
 	if (r < 0)
 		return r;
@@ -78,6 +89,9 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
 	from_kernel(counters, &s);
+	read_drops(p, counters, drops);
+	for (i = 0; i < OP_DROPS; i++)
+		s.samples_dropped += drops[i];
 	/* records written and not yet taken out */
 	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
 	from_rooms(p, &s);
@@ -87,24 +101,33 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 			      OP_CONFIG_THROUGH(struct otelprof_stats, sample_period_ns));
 }
 
-const char *otelprof_drop_name(unsigned int reason)
+int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 {
-	static const char *const names[] = {
-		[OTELPROF_DROP_RING] = "ring",
-		[OTELPROF_DROP_WINDOW] = "window",
-		[OTELPROF_DROP_MEMORY] = "memory",
-		[OTELPROF_DROP_ENCODE] = "encode",
-		[OTELPROF_DROP_QUEUE] = "queue",
-		[OTELPROF_DROP_REFUSED] = "refused",
-		[OTELPROF_DROP_GIVEN_UP] = "given_up",
-		[OTELPROF_DROP_EXPORTER] = "exporter",
-		[OTELPROF_DROP_RECORD] = "record",
-		[OTELPROF_DROP_NOWHERE] = "nowhere",
-		[OTELPROF_DROP_NESTED] = "nested",
-		[OTELPROF_DROP_SPILL] = "spill",
+	static const struct {
+		const char *name;
+		const char *sentence;
+	} reasons[OP_DROPS] = {
+#define OP_DROP(NAME, name, sentence) [OP_DROP_##NAME] = { name, sentence },
+#include "base/drops.def"
+#undef OP_DROP
 	};
+	uint64_t counters[OP_COUNTERS];
+	uint64_t drops[OP_DROPS];
+	size_t i;
+	int r = op_handle_check(p);
 
-	return reason < OP_ARRAY_SIZE(names) ? names[reason] : NULL;
+	if (r < 0)
+		return r;
+	if (!fn)
+		return op_fail(&p->log, -EINVAL, "otelprof_drops: fn is NULL");
+	r = op_capture_counters(p->capture, counters);
+	if (r < 0)
+		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
+			       strerror(-r));
+	read_drops(p, counters, drops);
+	for (i = 0; i < OP_DROPS; i++)
+		fn(userdata, reasons[i].name, reasons[i].sentence, drops[i]);
+	return 0;
 }
 
 static const struct {

@@ -86,7 +86,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		    struct op_capture_work *work);
 
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
-int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *filter);
+int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
+			  size_t len);
 
 /* Turn kinds of events on and off. Those that are on take samples once op_capture_start()
  * was called. One that cannot be turned on is off, and the sentence in the log says why. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A public filter (already checked) to the form the kernel tries, and into force. */
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -93,26 +94,24 @@ static int convert(struct op_capture *c, const struct otelprof_filter_rule *from
 	}
 }
 
-int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter *filter)
+int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
+			  size_t len)
 {
-	const char *rules = filter ? (const char *)filter->rules : NULL;
 	struct op_filter kernel = { 0 };
 	uint32_t next = !(c->control->filter_active & 1);
-	uint32_t i;
+	size_t i;
 	int r;
 
+	assert(len <= OP_FILTER_RULES);
 	kernel.default_action = OTELPROF_FILTER_INCLUDE;
-	for (i = 0; filter && i < filter->rules_len; i++) {
-		const struct otelprof_filter_rule *rule = (const void *)rules;
-
-		r = convert(c, rule, &kernel.rules[i]);
+	for (i = 0; i < len; i++) {
+		r = convert(c, &rules[i], &kernel.rules[i]);
 		if (r < 0)
 			return r;
-		if (rule->action == OTELPROF_FILTER_INCLUDE)
+		if (rules[i].action == OTELPROF_FILTER_INCLUDE)
 			kernel.default_action = OTELPROF_FILTER_EXCLUDE;
-		if (rule->keep_one_in > 1)
+		if (rules[i].keep_one_in > 1)
 			kernel.random = 1;
-		rules += rule->size;
 		kernel.count++;
 	}
 	r = bpf_map_update_elem(c->map[OP_MAP_FILTERS], &next, &kernel, BPF_ANY);

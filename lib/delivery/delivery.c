@@ -89,7 +89,7 @@ static void delivered(struct op_delivery *d, struct op_queue_entry *e,
 	if (result->rejected) {
 		op_ledger_rejected(d->sink.ledger, result->rejected);
 		if (profiles && result->rejected >= profiles)
-			fate = OTELPROF_DROP_REFUSED;
+			fate = OP_DROP_REFUSED;
 	}
 	op_queue_settle(&d->queue, e, fate);
 }
@@ -99,7 +99,7 @@ static void refused(struct op_delivery *d, struct op_queue_entry *e,
 {
 	note_answer(d);
 	complain(d, "refused a request for good", result, op_retry_hint(result));
-	op_queue_settle(&d->queue, e, OTELPROF_DROP_REFUSED);
+	op_queue_settle(&d->queue, e, OP_DROP_REFUSED);
 }
 
 /* Once, and again where the reason is another one. */
@@ -139,7 +139,7 @@ static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 			     "export: %s: gave a request up after %llu ms", d->target,
 			     (unsigned long long)((now - e->first_try_ns) /
 						  OP_THREAD_NS_PER_MS));
-		op_queue_settle(&d->queue, e, OTELPROF_DROP_GIVEN_UP);
+		op_queue_settle(&d->queue, e, OP_DROP_GIVEN_UP);
 	}
 }
 
@@ -179,7 +179,7 @@ static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
 		     (unsigned long long)e->item.request->samples);
 	if (err == -EBADMSG)
 		op_spill_set_aside(spill, e->item.name);
-	op_queue_settle(&d->queue, e, OTELPROF_DROP_SPILL);
+	op_queue_settle(&d->queue, e, OP_DROP_SPILL);
 }
 
 /* Certificates that were replaced on disk are for the connections to come. */
@@ -254,7 +254,7 @@ static void delivery_submit(struct op_sink *s, struct op_request *r)
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
 
 	if (d->abandoned)
-		op_request_settle(s->ledger, r, OTELPROF_DROP_GIVEN_UP);
+		op_request_settle(&s->account, r, OP_DROP_GIVEN_UP);
 	else
 		op_queue_add(&d->queue, r);
 }
@@ -385,7 +385,7 @@ int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
 	d->backoff.initial_ms = settings->retry_initial_ms;
 	d->backoff.max_ms = settings->retry_max_ms;
 	d->backoff.random = op_hash_seed() ^ op_clock_monotonic_ns();
-	err = op_queue_init(&d->queue, base->ledger, base->notes, target, limits);
+	err = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits);
 	if (err < 0)
 		return err;
 	d->certs = settings->certs;

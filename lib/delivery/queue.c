@@ -53,7 +53,7 @@ void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate)
 	leave_memory(q, e);
 	if (file)
 		leave_disk(q, e);
-	op_request_decide(q->ledger, e->item.request, fate);
+	op_request_decide(q->account, e->item.request, fate);
 	if (file && fate != OP_FATE_SPILLED)
 		op_spool_forget(q->spool, &e->item);
 	else
@@ -91,7 +91,7 @@ static bool make_memory(struct op_queue *q, uint64_t len)
 			leave_memory(q, e);
 			continue;
 		}
-		op_queue_settle(q, e, OTELPROF_DROP_QUEUE);
+		op_queue_settle(q, e, OP_DROP_QUEUE);
 		say_full(q, "queue", limit);
 	}
 	return q->memory_bytes + len <= limit;
@@ -112,7 +112,7 @@ static bool make_files(struct op_queue *q, uint64_t len)
 		next = TAILQ_NEXT(e, link);
 		if (e->sending || !has_file(e))
 			continue;
-		op_queue_settle(q, e, OTELPROF_DROP_QUEUE);
+		op_queue_settle(q, e, OP_DROP_QUEUE);
 		say_full(q, "spill directory", limit);
 	}
 	return q->file_bytes + len <= limit && q->files < OP_SPILL_FILES_MAX;
@@ -168,13 +168,13 @@ void op_queue_add(struct op_queue *q, struct op_request *r)
 	bool file;
 
 	if (!e) {
-		op_request_settle(q->ledger, r, OTELPROF_DROP_MEMORY);
+		op_request_settle(q->account, r, OP_DROP_MEMORY);
 		return;
 	}
 	(void)pthread_mutex_lock(&q->lock);
 	file = q->spool && make_files(q, file_bytes(r));
 	if (!make_memory(q, r->len)) {
-		op_request_settle(q->ledger, r, OTELPROF_DROP_QUEUE);
+		op_request_settle(q->account, r, OP_DROP_QUEUE);
 		say_full(q, "queue", q->limits.memory_bytes);
 		free(e);
 	} else {
@@ -223,7 +223,7 @@ static int restore_one(struct op_queue *q, const struct op_spill_found *f)
 
 	if (!e)
 		return -ENOMEM;
-	err = op_request_restore(q->ledger, f->len, f->samples, &e->item.request);
+	err = op_request_restore(q->account, f->len, f->samples, &e->item.request);
 	if (err < 0)
 		return err;
 	(void)make_files(q, file_bytes(e->item.request));
@@ -293,9 +293,8 @@ void op_queue_end(struct op_queue *q)
 	(void)pthread_mutex_lock(&q->lock);
 	while ((e = TAILQ_FIRST(&q->entries)))
 		op_queue_settle(q, e,
-				e->item.state == OP_SPOOL_WRITTEN
-					? OP_FATE_SPILLED
-					: OTELPROF_DROP_GIVEN_UP);
+				e->item.state == OP_SPOOL_WRITTEN ? OP_FATE_SPILLED
+								  : OP_DROP_GIVEN_UP);
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
@@ -305,13 +304,14 @@ void op_queue_forked(struct op_queue *q)
 		op_spool_forked(q->spool);
 }
 
-int op_queue_init(struct op_queue *q, struct op_ledger *ledger, struct op_notes *notes,
+int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
 		  const char *target, struct op_queue_limits limits)
 {
 	int err;
 
 	*q = (struct op_queue){
-		.ledger = ledger,
+		.account = account,
+		.ledger = account->ledger,
 		.notes = notes,
 		.target = target,
 		.limits = limits,

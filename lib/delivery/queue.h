@@ -35,7 +35,8 @@ struct op_queue_limits {
 
 /* All below is guarded by the lock, which is taken before the ledger's and the notes'. */
 struct op_queue {
-	struct op_ledger *ledger;
+	struct op_account *account; /* of the exporter */
+	struct op_ledger *ledger;   /* the account's */
 	struct op_notes *notes;
 	const char *target; /* for messages; borrowed */
 	struct op_queue_limits limits;
@@ -52,8 +53,8 @@ struct op_queue {
 	bool disk_failing; /* said so, and not written since */
 };
 
-/* @ledger, @notes and @target are borrowed until op_queue_deinit(). 0 or -errno. */
-int op_queue_init(struct op_queue *q, struct op_ledger *ledger, struct op_notes *notes,
+/* @account, @notes and @target are borrowed until op_queue_deinit(). 0 or -errno. */
+int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
 		  const char *target, struct op_queue_limits limits);
 /* It is empty: op_queue_end() came before. */
 void op_queue_deinit(struct op_queue *q);

@@ -24,7 +24,7 @@ enum {
 static const char default_endpoint[] = "http://localhost:4317";
 static const char default_http_endpoint[] = "http://localhost:4318";
 
-static int read_insecure(const struct otelprof_grpc_config *config, struct op_log *log,
+static int read_insecure(const struct otelprof_otlp_config *config, struct op_log *log,
 			 bool *ret)
 {
 	struct op_env_value v;
@@ -45,8 +45,30 @@ static int read_insecure(const struct otelprof_grpc_config *config, struct op_lo
 	return 0;
 }
 
+/* Without a word gRPC, as profiles began with that. */
+static int read_protocol(struct op_settings *s, const struct otelprof_otlp_config *config,
+			 struct op_log *log)
+{
+	struct op_env_value v;
+
+	if (config->protocol > OTELPROF_PROTOCOL_HTTP)
+		return op_fail(log, -EINVAL, "protocol: there is no %u",
+			       config->protocol);
+	s->protocol = config->protocol == OTELPROF_PROTOCOL_HTTP ? OP_PROTOCOL_HTTP
+								 : OP_PROTOCOL_GRPC;
+	v = op_env_get(OP_ENV_PROTOCOL);
+	if (config->protocol != OTELPROF_PROTOCOL_DEFAULT || !v.text ||
+	    !strcmp(v.text, "grpc"))
+		return 0;
+	if (strcmp(v.text, "http/protobuf") != 0)
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not grpc or http/protobuf",
+			       v.from, v.text);
+	s->protocol = OP_PROTOCOL_HTTP;
+	return 0;
+}
+
 static int read_grpc_endpoint(struct op_settings *s,
-			      const struct otelprof_grpc_config *config,
+			      const struct otelprof_otlp_config *config,
 			      struct op_log *log)
 {
 	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
@@ -70,7 +92,7 @@ static int read_grpc_endpoint(struct op_settings *s,
 
 /* The signal's own variable is the whole URL; all else is a base that gets the path. */
 static int read_http_endpoint(struct op_settings *s,
-			      const struct otelprof_grpc_config *config,
+			      const struct otelprof_otlp_config *config,
 			      struct op_log *log)
 {
 	struct op_env_value v = op_env_or(config->endpoint, "endpoint", OP_ENV_ENDPOINT);
@@ -81,14 +103,21 @@ static int read_http_endpoint(struct op_settings *s,
 	return op_endpoint_parse_http(v.text, whole, v.from, log, &s->endpoint);
 }
 
+static int read_endpoint(struct op_settings *s, const struct otelprof_otlp_config *config,
+			 struct op_log *log)
+{
+	return s->protocol == OP_PROTOCOL_HTTP ? read_http_endpoint(s, config, log)
+					       : read_grpc_endpoint(s, config, log);
+}
+
 static int read_certificates(struct op_settings *s,
-			     const struct otelprof_grpc_config *config,
+			     const struct otelprof_otlp_config *config,
 			     struct op_log *log)
 {
 	return op_certs_init(&s->certs, config, s->endpoint.tls, s->endpoint.target, log);
 }
 
-static int read_headers(struct op_settings *s, const struct otelprof_grpc_config *config,
+static int read_headers(struct op_settings *s, const struct otelprof_otlp_config *config,
 			struct op_log *log)
 {
 	struct op_env_value v = { 0 };
@@ -107,7 +136,7 @@ static int read_headers(struct op_settings *s, const struct otelprof_grpc_config
 }
 
 static int read_compression(struct op_settings *s,
-			    const struct otelprof_grpc_config *config, struct op_log *log)
+			    const struct otelprof_otlp_config *config, struct op_log *log)
 {
 	struct op_env_value v;
 
@@ -127,7 +156,7 @@ static int read_compression(struct op_settings *s,
 	return 0;
 }
 
-static int read_timeout(struct op_settings *s, const struct otelprof_grpc_config *config,
+static int read_timeout(struct op_settings *s, const struct otelprof_otlp_config *config,
 			struct op_log *log)
 {
 	struct op_env_value v;
@@ -148,7 +177,7 @@ static int read_timeout(struct op_settings *s, const struct otelprof_grpc_config
 	return 0;
 }
 
-static int read_limits(struct op_settings *s, const struct otelprof_grpc_config *config,
+static int read_limits(struct op_settings *s, const struct otelprof_otlp_config *config,
 		       struct op_log *log)
 {
 	s->retry_initial_ms = config->retry_initial_ms ?: DEFAULT_RETRY_INITIAL_MS;
@@ -175,7 +204,7 @@ static int read_limits(struct op_settings *s, const struct otelprof_grpc_config 
 	return 0;
 }
 
-static int read_spill(struct op_settings *s, const struct otelprof_grpc_config *config,
+static int read_spill(struct op_settings *s, const struct otelprof_otlp_config *config,
 		      struct op_log *log)
 {
 	uint64_t request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
@@ -193,18 +222,13 @@ static int read_spill(struct op_settings *s, const struct otelprof_grpc_config *
 	return s->spill_dir ? 0 : -ENOMEM;
 }
 
-int op_settings_init(struct op_settings *s, enum op_protocol protocol,
-		     const struct otelprof_grpc_config *config, struct op_log *log)
+int op_settings_init(struct op_settings *s, const struct otelprof_otlp_config *config,
+		     struct op_log *log)
 {
-	int (*const steps[])(struct op_settings *, const struct otelprof_grpc_config *,
+	int (*const steps[])(struct op_settings *, const struct otelprof_otlp_config *,
 			     struct op_log *) = {
-		protocol == OP_PROTOCOL_HTTP ? read_http_endpoint : read_grpc_endpoint,
-		read_certificates,
-		read_headers,
-		read_compression,
-		read_timeout,
-		read_spill,
-		read_limits,
+		read_protocol,	  read_endpoint, read_certificates, read_headers,
+		read_compression, read_timeout,	 read_spill,	    read_limits,
 	};
 	struct op_settings made = { 0 };
 	size_t i;

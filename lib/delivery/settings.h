@@ -13,6 +13,7 @@
 #include "transport/tls/certs.h"
 
 struct op_settings {
+	enum op_protocol protocol;
 	struct op_endpoint endpoint;
 	struct op_headers headers;
 	struct op_certs certs;
@@ -28,11 +29,10 @@ struct op_settings {
 };
 
 /*
- * @config also holds the fields of a struct otelprof_http_config, where @protocol says so.
  * Returns 0; -EINVAL, with the field or variable named; the errno of a file; -ENOMEM.
  */
-int op_settings_init(struct op_settings *s, enum op_protocol protocol,
-		     const struct otelprof_grpc_config *config, struct op_log *log);
+int op_settings_init(struct op_settings *s, const struct otelprof_otlp_config *config,
+		     struct op_log *log);
 void op_settings_deinit(struct op_settings *s);
 
 #endif

@@ -22,8 +22,7 @@ static void callback_submit(struct op_sink *s, struct op_request *r)
 	err = c->fn(c->userdata, r->bytes, r->len, r->samples);
 	if (err < 0)
 		op_log(s->log, OP_LOG_DEBUG, "export: callback: returned %d", err);
-	op_request_settle(s->ledger, r,
-			  err < 0 ? OTELPROF_DROP_EXPORTER : OP_FATE_EXPORTED);
+	op_request_settle(&s->account, r, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 }
 
 static int callback_flush(struct op_sink *s, uint64_t deadline_ns)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/io.h"
 #include "base/vec.h"
@@ -19,6 +20,7 @@ struct op_exporters {
 	struct op_ledger ledger;
 	struct op_notes notes;
 	OP_VEC(struct op_sink *) sinks;
+	uint32_t last; /* number given */
 	bool forked;
 };
 
@@ -65,7 +67,9 @@ struct op_exporters *op_exporters_free(struct op_exporters *x)
 static struct op_sink new_base(struct op_exporters *x)
 {
 	return (struct op_sink){
+		.number = x->last + 1,
 		.ledger = &x->ledger,
+		.account.ledger = &x->ledger,
 		.notes = &x->notes,
 		.log = x->log,
 	};
@@ -83,25 +87,16 @@ static int keep(struct op_exporters *x, int err)
 	if (err < 0)
 		return err;
 	x->sinks.len++;
-	return 0;
+	return (int)++x->last;
 }
 
-int op_exporters_add_grpc(struct op_exporters *x,
-			  const struct otelprof_grpc_config *config)
+int op_exporters_add_otlp(struct op_exporters *x,
+			  const struct otelprof_otlp_config *config)
 {
 	struct op_sink base = new_base(x);
 	struct op_sink **place = next_place(x);
 
-	return place ? keep(x, op_sink_new_grpc(&base, config, place)) : -ENOMEM;
-}
-
-int op_exporters_add_http(struct op_exporters *x,
-			  const struct otelprof_http_config *config)
-{
-	struct op_sink base = new_base(x);
-	struct op_sink **place = next_place(x);
-
-	return place ? keep(x, op_sink_new_http(&base, config, place)) : -ENOMEM;
+	return place ? keep(x, op_sink_new_otlp(&base, config, place)) : -ENOMEM;
 }
 
 int op_exporters_add_file(struct op_exporters *x,
@@ -148,7 +143,7 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_
 	op_notes_emit(&x->notes, x->log);
 	if (!x->sinks.len) {
 		free(bytes);
-		op_ledger_drop(&x->ledger, samples, OTELPROF_DROP_NOWHERE);
+		op_ledger_drop(&x->ledger, samples, OP_DROP_NOWHERE);
 		return 0;
 	}
 	err = op_request_new(&x->ledger, bytes, len, samples, (uint32_t)x->sinks.len, &r);
@@ -156,23 +151,67 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_
 		return err;
 	/* @r lives until the last of them has decided, so it is there for each of them. */
 	op_vec_foreach(s, &x->sinks) {
+		op_account_hand(&(*s)->account, r);
 		if (len > (*s)->max_request)
-			op_request_settle(&x->ledger, r, OTELPROF_DROP_ENCODE);
+			op_request_settle(&(*s)->account, r, OP_DROP_ENCODE);
 		else
 			(*s)->ops->submit(*s, r);
 	}
 	return 0;
 }
 
+static uint64_t deadline_of(int timeout_ms)
+{
+	if (timeout_ms < 0)
+		return UINT64_MAX;
+	return op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+static struct op_sink **find(struct op_exporters *x, uint32_t number)
+{
+	struct op_sink **s;
+
+	op_vec_foreach(s, &x->sinks)
+		if ((*s)->number == number)
+			return s;
+	return NULL;
+}
+
+int op_exporters_remove(struct op_exporters *x, uint32_t number, int timeout_ms)
+{
+	struct op_sink **s = find(x, number);
+	struct op_sink *gone;
+	int err;
+
+	if (!s)
+		return -ENOENT;
+	gone = *s;
+	err = gone->ops->flush(gone, deadline_of(timeout_ms));
+	memmove(s, s + 1, (size_t)(&x->sinks.data[x->sinks.len] - s - 1) * sizeof(*s));
+	x->sinks.len--;
+	gone->ops->free(gone);
+	op_notes_emit(&x->notes, x->log);
+	return err;
+}
+
+int op_exporters_get_one(struct op_exporters *x, uint32_t number,
+			 struct op_account_stats *ret)
+{
+	struct op_sink **s = find(x, number);
+
+	if (!s)
+		return -ENOENT;
+	op_account_get_stats(&(*s)->account, ret);
+	return 0;
+}
+
 int op_exporters_flush(struct op_exporters *x, int timeout_ms)
 {
-	uint64_t deadline = UINT64_MAX;
+	uint64_t deadline = deadline_of(timeout_ms);
 	struct op_sink **s;
 	int first = 0;
 	int err;
 
-	if (timeout_ms >= 0)
-		deadline = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	/* Each gets its turn, whatever became of those before it. */
 	op_vec_foreach(s, &x->sinks) {
 		err = (*s)->ops->flush(*s, deadline);

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/drops.h"
 #include "base/log.h"
 #include "otelprof/export.h"
-#include "otelprof/stats.h"
 
 /*
  * Everything here is called in the owner's thread, and only there the log function is
@@ -26,7 +26,7 @@ struct op_exporters;
 struct op_exporters_stats {
 	uint64_t samples_exported;
 	uint64_t samples_pending;
-	uint64_t samples_dropped[OTELPROF_DROPS];
+	uint64_t samples_dropped[OP_DROPS];
 	uint64_t requests_sent;
 	uint64_t bytes_sent;
 	uint64_t
@@ -37,19 +37,39 @@ struct op_exporters_stats {
 	uint64_t spill_errors;	  /* files not written, not read, or damaged */
 };
 
+/* Of one exporter. A sample that it dropped may have been taken by another one. */
+struct op_account_stats {
+	uint64_t samples_exported;
+	uint64_t samples_pending;
+	uint64_t samples_dropped;
+	uint64_t samples_restored;
+	uint64_t samples_spilled;
+	uint64_t requests_sent;
+	uint64_t bytes_sent;
+};
+
 int op_exporters_new(struct op_log *log, struct op_exporters **ret);
 struct op_exporters *op_exporters_free(struct op_exporters *x);
 OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
 
-/* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. */
-int op_exporters_add_grpc(struct op_exporters *x,
-			  const struct otelprof_grpc_config *config);
-int op_exporters_add_http(struct op_exporters *x,
-			  const struct otelprof_http_config *config);
+/* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. Return
+ * its number, 1 or more. */
+int op_exporters_add_otlp(struct op_exporters *x,
+			  const struct otelprof_otlp_config *config);
 int op_exporters_add_file(struct op_exporters *x,
 			  const struct otelprof_file_config *config);
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config);
+
+/*
+ * Take exporter @number away, after at most @timeout_ms for what waits; the rest is given up, or
+ * left in its spill directory. Returns 0, -ETIMEDOUT where something was, -ENOENT where there is
+ * no such exporter, or the errno of a file that could not be completed.
+ */
+int op_exporters_remove(struct op_exporters *x, uint32_t number, int timeout_ms);
+/* 0 or -ENOENT. */
+int op_exporters_get_one(struct op_exporters *x, uint32_t number,
+			 struct op_account_stats *ret);
 
 size_t op_exporters_len(const struct op_exporters *x);
 /* The smallest request limit of all exporters, bytes. */
@@ -67,7 +87,7 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
  */
 int op_exporters_flush(struct op_exporters *x, int timeout_ms);
 /*
- * Give up all that waits for delivery: counted as OTELPROF_DROP_GIVEN_UP, as is what is
+ * Give up all that waits for delivery: counted as OP_DROP_GIVEN_UP, as is what is
  * handed later to the exporters that deliver.
  */
 void op_exporters_abandon(struct op_exporters *x);

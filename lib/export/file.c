@@ -41,7 +41,7 @@ static void decide_waiting(struct op_file *f, int fate)
 	struct op_request **r;
 
 	op_vec_foreach(r, &f->waiting)
-		op_request_decide(f->sink.ledger, *r, fate);
+		op_request_decide(&f->sink.account, *r, fate);
 	f->waiting.len = 0;
 }
 
@@ -90,7 +90,7 @@ static void cut_frames(struct op_file *f)
 	if (f->waiting.len && !ftruncate(f->out.fd, (off_t)f->whole_len) &&
 	    lseek(f->out.fd, (off_t)f->whole_len, SEEK_SET) >= 0)
 		return;
-	decide_waiting(f, OTELPROF_DROP_EXPORTER);
+	decide_waiting(f, OP_DROP_EXPORTER);
 	op_output_discard(&f->out);
 }
 
@@ -136,7 +136,7 @@ static void file_submit(struct op_sink *s, struct op_request *r)
 	int err;
 
 	if (op_vec_reserve(&f->waiting, 1)) {
-		op_request_settle(s->ledger, r, OTELPROF_DROP_MEMORY);
+		op_request_settle(&s->account, r, OP_DROP_MEMORY);
 		return;
 	}
 	err = take(f, r);
@@ -144,11 +144,11 @@ static void file_submit(struct op_sink *s, struct op_request *r)
 		op_notes_add(s->notes, OP_LOG_WARNING,
 			     "export: file %s: cannot write a request: %s; dropping it",
 			     f->out.path, strerror(-err));
-		op_request_settle(s->ledger, r, OTELPROF_DROP_EXPORTER);
+		op_request_settle(&s->account, r, OP_DROP_EXPORTER);
 		return;
 	}
 	if (f->out.stream && !f->format) {
-		op_request_settle(s->ledger, r, OP_FATE_EXPORTED);
+		op_request_settle(&s->account, r, OP_FATE_EXPORTED);
 		return;
 	}
 	op_request_read(s->ledger, r);
@@ -199,7 +199,7 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 			"export: file %s: cannot complete it: %s; its new samples are "
 			"dropped and what was there before stays",
 			f->out.path, strerror(-err));
-	decide_waiting(f, err < 0 ? OTELPROF_DROP_EXPORTER : OP_FATE_EXPORTED);
+	decide_waiting(f, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 	return err;
 }
 

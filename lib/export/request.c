@@ -55,7 +55,7 @@ int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t sample
 	assert(exporters);
 	r = calloc(1, sizeof(*r));
 	if (!r) {
-		op_ledger_drop(l, samples, OTELPROF_DROP_MEMORY);
+		op_ledger_drop(l, samples, OP_DROP_MEMORY);
 		return -ENOMEM;
 	}
 	*r = (struct op_request){
@@ -72,9 +72,10 @@ int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t sample
 	return 0;
 }
 
-int op_request_restore(struct op_ledger *l, size_t len, uint64_t samples,
+int op_request_restore(struct op_account *a, size_t len, uint64_t samples,
 		       struct op_request **ret)
 {
+	struct op_ledger *l = a->ledger;
 	struct op_request *r = calloc(1, sizeof(*r));
 
 	if (!r)
@@ -83,6 +84,8 @@ int op_request_restore(struct op_ledger *l, size_t len, uint64_t samples,
 	(void)pthread_mutex_lock(&l->lock);
 	l->stats.requests_restored++;
 	l->stats.samples_restored += samples;
+	a->stats.samples_restored += samples;
+	a->stats.samples_pending += samples;
 	l->stats.samples_pending += samples;
 	(void)pthread_mutex_unlock(&l->lock);
 	*ret = r;
@@ -114,9 +117,27 @@ static void count_loss_locked(struct op_ledger *l, struct op_request *r, int rea
 		l->stats.samples_dropped[reason] += r->samples;
 }
 
-static void decide_locked(struct op_ledger *l, struct op_request *r, int fate)
+static void count_fate_locked(struct op_account_stats *s, const struct op_request *r,
+			      int fate)
 {
+	s->samples_pending -= r->samples;
+	if (fate == OP_FATE_EXPORTED) {
+		s->samples_exported += r->samples;
+		s->requests_sent++;
+		s->bytes_sent += r->len;
+	} else if (fate == OP_FATE_SPILLED) {
+		s->samples_spilled += r->samples;
+	} else {
+		s->samples_dropped += r->samples;
+	}
+}
+
+static void decide_locked(struct op_account *a, struct op_request *r, int fate)
+{
+	struct op_ledger *l = a->ledger;
+
 	assert(r->undecided);
+	count_fate_locked(&a->stats, r, fate);
 	r->undecided--;
 	r->spilled |= fate == OP_FATE_SPILLED;
 	if (fate == OP_FATE_EXPORTED) {
@@ -130,6 +151,20 @@ static void decide_locked(struct op_ledger *l, struct op_request *r, int fate)
 	}
 	if (!r->undecided && !r->exported)
 		count_loss_locked(l, r, fate);
+}
+
+void op_account_hand(struct op_account *a, const struct op_request *r)
+{
+	(void)pthread_mutex_lock(&a->ledger->lock);
+	a->stats.samples_pending += r->samples;
+	(void)pthread_mutex_unlock(&a->ledger->lock);
+}
+
+void op_account_get_stats(struct op_account *a, struct op_account_stats *ret)
+{
+	(void)pthread_mutex_lock(&a->ledger->lock);
+	*ret = a->stats;
+	(void)pthread_mutex_unlock(&a->ledger->lock);
 }
 
 void op_request_hold(struct op_ledger *l, struct op_request *r)
@@ -148,19 +183,23 @@ void op_request_read(struct op_ledger *l, struct op_request *r)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-void op_request_decide(struct op_ledger *l, struct op_request *r, int fate)
+void op_request_decide(struct op_account *a, struct op_request *r, int fate)
 {
+	struct op_ledger *l = a->ledger;
+
 	(void)pthread_mutex_lock(&l->lock);
-	decide_locked(l, r, fate);
+	decide_locked(a, r, fate);
 	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-void op_request_settle(struct op_ledger *l, struct op_request *r, int fate)
+void op_request_settle(struct op_account *a, struct op_request *r, int fate)
 {
+	struct op_ledger *l = a->ledger;
+
 	(void)pthread_mutex_lock(&l->lock);
 	read_locked(r);
-	decide_locked(l, r, fate);
+	decide_locked(a, r, fate);
 	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }

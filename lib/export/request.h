@@ -18,7 +18,7 @@
 
 #include "export/exporter.h"
 
-/* What one exporter made of a request: accepted, or why not (OTELPROF_DROP_*). */
+/* What one exporter made of a request: accepted, or why not (OP_DROP_*). */
 enum {
 	OP_FATE_EXPORTED = -1,
 	OP_FATE_SPILLED = -2, /* left in its spill directory for the next run */
@@ -27,6 +27,12 @@ enum {
 struct op_ledger {
 	pthread_mutex_t lock;
 	struct op_exporters_stats stats;
+};
+
+/* What became of the requests of one exporter; guarded by the ledger's lock. */
+struct op_account {
+	struct op_ledger *ledger;
+	struct op_account_stats stats;
 };
 
 struct op_request {
@@ -59,15 +65,18 @@ int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t sample
  * A request of an earlier life, of one exporter, whose bytes are in a file: nobody reads
  * them here. Counts its samples as restored and pending. Returns 0 or -ENOMEM.
  */
-int op_request_restore(struct op_ledger *l, size_t len, uint64_t samples,
+int op_request_restore(struct op_account *a, size_t len, uint64_t samples,
 		       struct op_request **ret);
+/* Count what an exporter was handed, before it decides. */
+void op_account_hand(struct op_account *a, const struct op_request *r);
+void op_account_get_stats(struct op_account *a, struct op_account_stats *ret);
 /* One more reader beside the exporter, until op_request_read(). */
 void op_request_hold(struct op_ledger *l, struct op_request *r);
 /* This exporter reads the bytes no more. */
 void op_request_read(struct op_ledger *l, struct op_request *r);
 /* This exporter has decided: OP_FATE_EXPORTED or a drop reason. @r is gone for it. */
-void op_request_decide(struct op_ledger *l, struct op_request *r, int fate);
+void op_request_decide(struct op_account *a, struct op_request *r, int fate);
 /* Both at once. */
-void op_request_settle(struct op_ledger *l, struct op_request *r, int fate);
+void op_request_settle(struct op_account *a, struct op_request *r, int fate);
 
 #endif

@@ -30,9 +30,11 @@ struct op_sink_ops {
 
 struct op_sink {
 	const struct op_sink_ops *ops;
+	uint32_t number; /* of the exporter, 1 or more */
 	struct op_ledger *ledger;
-	struct op_notes *notes; /* for lines of any thread */
-	struct op_log *log;	/* the owner's thread only */
+	struct op_account account; /* what became of its requests */
+	struct op_notes *notes;	   /* for lines of any thread */
+	struct op_log *log;	   /* the owner's thread only */
 	uint64_t max_request;
 };
 
@@ -42,9 +44,7 @@ int op_sink_new_callback(const struct op_sink *base,
 			 struct op_sink **ret);
 int op_sink_new_file(const struct op_sink *base,
 		     const struct otelprof_file_config *config, struct op_sink **ret);
-int op_sink_new_grpc(const struct op_sink *base,
-		     const struct otelprof_grpc_config *config, struct op_sink **ret);
-int op_sink_new_http(const struct op_sink *base,
-		     const struct otelprof_http_config *config, struct op_sink **ret);
+int op_sink_new_otlp(const struct op_sink *base,
+		     const struct otelprof_otlp_config *config, struct op_sink **ret);
 
 #endif

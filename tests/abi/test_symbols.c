@@ -8,24 +8,32 @@ static void test_every_call_has_an_address(void)
 {
 	const void *const calls[] = {
 		(const void *)otelprof_abandon,
+		(const void *)otelprof_callback_config_init,
+		(const void *)otelprof_config_init,
 		(const void *)otelprof_doctor,
-		(const void *)otelprof_drop_name,
+		(const void *)otelprof_drops,
 		(const void *)otelprof_export,
 		(const void *)otelprof_exporter_callback,
 		(const void *)otelprof_exporter_file,
-		(const void *)otelprof_exporter_grpc,
-		(const void *)otelprof_exporter_http,
+		(const void *)otelprof_exporter_otlp,
+		(const void *)otelprof_exporter_remove,
+		(const void *)otelprof_exporter_stats_init,
+		(const void *)otelprof_file_config_init,
+		(const void *)otelprof_filter_init,
 		(const void *)otelprof_flush,
 		(const void *)otelprof_free,
+		(const void *)otelprof_get_exporter_stats,
 		(const void *)otelprof_get_fd,
 		(const void *)otelprof_get_stats,
 		(const void *)otelprof_init,
 		(const void *)otelprof_last_error,
+		(const void *)otelprof_otlp_config_init,
 		(const void *)otelprof_poll,
 		(const void *)otelprof_set_filter,
 		(const void *)otelprof_set_kinds,
 		(const void *)otelprof_set_rate,
 		(const void *)otelprof_start,
+		(const void *)otelprof_stats_init,
 		(const void *)otelprof_stop,
 		(const void *)otelprof_strerror,
 		(const void *)otelprof_unwind_errors,
@@ -56,22 +64,37 @@ static void test_a_null_handle_is_refused(void)
 	CHECK_INT(otelprof_abandon(NULL), -EINVAL);
 	CHECK_INT(otelprof_get_fd(NULL), -EINVAL);
 	CHECK_INT(otelprof_get_stats(NULL, NULL), -EINVAL);
-	CHECK_INT(otelprof_init(NULL, NULL), -EINVAL);
-	CHECK_OK(otelprof_last_error(NULL, &info));
+	CHECK_INT(otelprof_drops(NULL, NULL, NULL), -EINVAL);
+	CHECK_INT(otelprof_exporter_remove(NULL, 1, 0), -EINVAL);
+	CHECK_INT(otelprof_get_exporter_stats(NULL, 1, NULL), -EINVAL);
+	CHECK_INT(otelprof_last_error(NULL, &info), -EINVAL);
+	CHECK_INT(otelprof_init(NULL, NULL, NULL), -EINVAL);
+	CHECK_INT(otelprof_init(NULL, &info, NULL), -EINVAL);
 	CHECK_INT(info.code, -EINVAL);
+	CHECK(strstr(info.message, "ret is NULL"));
+	info.size = 8;
+	CHECK_INT(otelprof_init(NULL, &info, NULL), -EINVAL);
 }
 
-static void test_drop_reasons_have_names(void)
+/* The library may be newer or older than the header of the caller: it writes as much as the
+ * caller has, and no byte more. */
+static void test_an_init_call_writes_what_the_caller_has(void)
 {
-	unsigned int i;
+	unsigned char bytes[sizeof(struct otelprof_config) + 64];
 
-	for (i = 0; i <= OTELPROF_DROP_SPILL; i++)
-		CHECK(otelprof_drop_name(i));
-	CHECK(!otelprof_drop_name(OTELPROF_DROP_SPILL + 1));
-	CHECK(!otelprof_drop_name(UINT32_MAX));
+	memset(bytes, 0xa5, sizeof(bytes));
+	otelprof_config_init((struct otelprof_config *)(void *)bytes, 24);
+	CHECK_INT(*(size_t *)(void *)bytes, 24);
+	CHECK_INT(bytes[23], 0);
+	CHECK_INT(bytes[24], 0xa5);
+	otelprof_config_init((struct otelprof_config *)(void *)bytes, sizeof(bytes));
+	CHECK_INT(*(size_t *)(void *)bytes, sizeof(bytes));
+	CHECK_INT(bytes[sizeof(bytes) - 1], 0);
+	otelprof_config_init(NULL, 24);
 }
 
 TEST_MAIN({ "every_call_has_an_address", test_every_call_has_an_address },
 	  { "the_version_is_the_headers", test_the_version_is_the_headers },
 	  { "a_null_handle_is_refused", test_a_null_handle_is_refused },
-	  { "drop_reasons_have_names", test_drop_reasons_have_names })
+	  { "an_init_call_writes_what_the_caller_has",
+	    test_an_init_call_writes_what_the_caller_has })

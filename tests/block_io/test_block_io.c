@@ -157,7 +157,7 @@ static void test_known_bytes(void)
 	if (loop_open(&device, DEVICE_BYTES) < 0)
 		SKIP("no loop device here");
 	c = kind_child_start(serve);
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_BLOCK_IO;
 	p = kind_start(&config, c.pid, &profile);
 	/* what is met for the first time: its tables are made */
@@ -187,8 +187,8 @@ static void test_nothing_is_loaded_while_off(void)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
-	r = otelprof_init(&config, &p);
+	otelprof_config_init(&config, sizeof(config));
+	r = otelprof_init(&config, NULL, &p);
 	if (r < 0)
 		SKIP("no profiler here: %s", otelprof_strerror(r));
 	CHECK_OK(otelprof_start(p));

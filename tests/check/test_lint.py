@@ -244,7 +244,7 @@ class Objects(unittest.TestCase):
                 self.assertEqual([], nm("names.0", "d", section))
 
     def test_what_is_allowed_is_left_alone(self):
-        self.assertEqual([], nm("init_log", "b", ".tbss"))
+        self.assertEqual([], nm("completed", "b", ".bss"))
 
     def test_foreign_names_are_found(self):
         self.assertTrue(nm("elf_open", "T", ".text"))

@@ -36,6 +36,8 @@ struct otelprof {
 	const struct op_format *format;
 	struct op_collect *collect;
 	struct otelprof_stats stats;
+	uint64_t lost;	    /* in the ring */
+	uint64_t unwritten; /* by the file */
 	bool exported;
 	char message[256];
 	int error;
@@ -60,25 +62,60 @@ const char *otelprof_strerror(int code)
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 {
-	if (!p && acts("init")) {
-		ret->code = -OTELPROF_E_CAPABILITY;
-		ret->message = "CAP_BPF is missing";
-		return 0;
-	}
 	if (!p || !p->error)
 		return -ENODATA;
 	ret->code = p->error;
-	ret->message = p->message;
-	ret->detail = NULL;
+	(void)strcpy(ret->message, p->message);
 	return 0;
 }
 
-int otelprof_init(const struct otelprof_config *config, struct otelprof **ret)
+/* The struct is as large as the caller says. */
+static void init(void *s, size_t size)
+{
+	memset(s, 0, size);
+	*(size_t *)s = size;
+}
+
+void otelprof_config_init(struct otelprof_config *config, size_t size)
+{
+	init(config, size);
+}
+
+void otelprof_filter_init(struct otelprof_filter *filter, size_t size)
+{
+	init(filter, size);
+}
+
+void otelprof_otlp_config_init(struct otelprof_otlp_config *config, size_t size)
+{
+	init(config, size);
+}
+
+void otelprof_file_config_init(struct otelprof_file_config *config, size_t size)
+{
+	init(config, size);
+}
+
+void otelprof_callback_config_init(struct otelprof_callback_config *config, size_t size)
+{
+	init(config, size);
+}
+
+void otelprof_stats_init(struct otelprof_stats *stats, size_t size)
+{
+	init(stats, size);
+}
+
+int otelprof_init(const struct otelprof_config *config, struct otelprof_error_info *why,
+		  struct otelprof **ret)
 {
 	struct otelprof *p;
 
-	if (acts("init"))
+	if (acts("init")) {
+		why->code = -OTELPROF_E_CAPABILITY;
+		(void)strcpy(why->message, "CAP_BPF is missing");
 		return -OTELPROF_E_CAPABILITY;
+	}
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -153,7 +190,7 @@ int otelprof_export(struct otelprof *p)
 	p->exported = true;
 	p->stats.samples_taken = EVENTS;
 	if (acts("drop")) {
-		p->stats.samples_dropped[OTELPROF_DROP_RING] = EVENTS;
+		p->lost = p->stats.samples_dropped = EVENTS;
 		return 0;
 	}
 	if (acts("filter")) {
@@ -161,12 +198,12 @@ int otelprof_export(struct otelprof *p)
 		return 0;
 	}
 	if (acts("full")) {
-		p->stats.samples_dropped[OTELPROF_DROP_EXPORTER] = EVENTS;
+		p->unwritten = p->stats.samples_dropped = EVENTS;
 		return EVENTS;
 	}
 	if (acts("some")) {
 		p->stats.samples_taken += LOST;
-		p->stats.samples_dropped[OTELPROF_DROP_RING] = LOST;
+		p->lost = p->stats.samples_dropped = LOST;
 	}
 	p->stats.samples_exported = EVENTS;
 	return deliver(p) ? -EIO : EVENTS;
@@ -232,11 +269,18 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	return 0;
 }
 
-int otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config *config)
+int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config)
 {
 	size_t i;
 
 	(void)p;
+	if (config->protocol == OTELPROF_PROTOCOL_HTTP) {
+		(void)fprintf(stderr, "fake: http %s compression %u spill %s\n",
+			      config->endpoint ? config->endpoint : "-",
+			      config->compression,
+			      config->spill_dir ? config->spill_dir : "-");
+		return 1;
+	}
 	(void)fprintf(stderr, "fake: endpoint %s compression %u\n",
 		      config->endpoint ? config->endpoint : "-", config->compression);
 	if (config->spill_dir)
@@ -246,16 +290,7 @@ int otelprof_exporter_grpc(struct otelprof *p, const struct otelprof_grpc_config
 	for (i = 0; i < config->headers_len; i++)
 		(void)fprintf(stderr, "fake: header %s=%s\n", config->headers[i].key,
 			      config->headers[i].value);
-	return 0;
-}
-
-int otelprof_exporter_http(struct otelprof *p, const struct otelprof_http_config *config)
-{
-	(void)p;
-	(void)fprintf(stderr, "fake: http %s compression %u spill %s\n",
-		      config->endpoint ? config->endpoint : "-", config->compression,
-		      config->spill_dir ? config->spill_dir : "-");
-	return 0;
+	return 1;
 }
 
 int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config)
@@ -263,14 +298,14 @@ int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config
 	p->file = *config;
 	p->file.path = strdup(config->path);
 	p->format = op_format_get(config->format);
-	return p->format ? op_collect_new(p->format->detail, &p->collect) : 0;
+	return p->format ? op_collect_new(p->format->detail, &p->collect) ?: 1 : 1;
 }
 
 int otelprof_exporter_callback(struct otelprof *p,
 			       const struct otelprof_callback_config *config)
 {
 	p->callback = *config;
-	return 0;
+	return 1;
 }
 
 int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
@@ -283,9 +318,11 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	return 0;
 }
 
-const char *otelprof_drop_name(unsigned int reason)
+int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 {
-	return reason == OTELPROF_DROP_RING ? "ring" : "other";
+	fn(userdata, "ring", "It was full.", p->lost);
+	fn(userdata, "other", "It could not be written.", p->unwritten);
+	return 0;
 }
 
 int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,

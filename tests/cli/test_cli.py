@@ -291,15 +291,6 @@ class Export(unittest.TestCase):
         http = 'fake: http http://a:1 compression 0 spill -\n'
         r = run('export', '-d', '0.2', '--endpoint', 'http://a:1', '--protocol', 'http/protobuf')
         self.assertIn(http, r.stderr)
-        for name in ('OTEL_EXPORTER_OTLP_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL'):
-            os.environ[name] = 'http/protobuf'
-            try:
-                r = run('export', '-d', '0.2', '--endpoint', 'http://a:1')
-                self.assertIn(http, r.stderr)
-                r = run('export', '-d', '0.2', '--protocol', 'grpc')
-                self.assertIn('fake: endpoint - compression 0\n', r.stderr)
-            finally:
-                del os.environ[name]
 
     def test_spill(self):
         r = run('export', '-d', '0.2', '--spill-dir', '/x', '--spill-size', '3',

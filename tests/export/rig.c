@@ -25,7 +25,7 @@ void rig_init(struct rig *g, const char *scheme, const char *host, int port)
 	memset(g, 0, sizeof(*g));
 	g->log = (struct op_log){ .fn = keep_line, .userdata = &g->lines, .level = 6 };
 	CHECK_OK(op_exporters_new(&g->log, &g->x));
-	otelprof_grpc_config_init(&g->config);
+	otelprof_otlp_config_init(&g->config, sizeof(g->config));
 	(void)snprintf(g->endpoint, sizeof(g->endpoint), "%s%s:%d", scheme, host, port);
 	g->config.endpoint = g->endpoint;
 	g->config.timeout_ms = 5000;
@@ -37,28 +37,14 @@ void rig_init(struct rig *g, const char *scheme, const char *host, int port)
 
 void rig_add_grpc(struct rig *g)
 {
-	CHECK_OK(op_exporters_add_grpc(g->x, &g->config));
+	g->config.protocol = OTELPROF_PROTOCOL_GRPC;
+	CHECK_OK(op_exporters_add_otlp(g->x, &g->config));
 }
 
 void rig_add_http(struct rig *g)
 {
-	struct otelprof_http_config http;
-
-	otelprof_http_config_init(&http);
-	http.endpoint = g->config.endpoint;
-	http.ca_file = g->config.ca_file;
-	http.client_cert_file = g->config.client_cert_file;
-	http.client_key_file = g->config.client_key_file;
-	http.headers = g->config.headers;
-	http.headers_len = g->config.headers_len;
-	http.compression = g->config.compression;
-	http.timeout_ms = g->config.timeout_ms;
-	http.retry_initial_ms = g->config.retry_initial_ms;
-	http.retry_max_ms = g->config.retry_max_ms;
-	http.retry_elapsed_ms = g->config.retry_elapsed_ms;
-	http.queue_bytes = g->config.queue_bytes;
-	http.spill_dir = g->config.spill_dir;
-	CHECK_OK(op_exporters_add_http(g->x, &http));
+	g->config.protocol = OTELPROF_PROTOCOL_HTTP;
+	CHECK_OK(op_exporters_add_otlp(g->x, &g->config));
 }
 
 void submit(struct rig *g, const char *text, uint64_t samples)

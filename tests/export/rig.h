@@ -27,12 +27,12 @@ struct rig {
 	struct op_exporters *x;
 	struct op_exporters_stats stats;
 	char endpoint[64];
-	struct otelprof_grpc_config config;
+	struct otelprof_otlp_config config;
 };
 
 bool said(const struct rig *g, const char *word);
 void rig_init(struct rig *g, const char *scheme, const char *host, int port);
-/* Add a gRPC exporter with the fields of the rig; the same over HTTP. */
+/* Add an exporter with the fields of the rig. */
 void rig_add_grpc(struct rig *g);
 void rig_add_http(struct rig *g);
 void submit(struct rig *g, const char *text, uint64_t samples);

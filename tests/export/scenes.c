@@ -73,7 +73,7 @@ void check_refused(const char *step, const char *word)
 	struct server s = send_two(&g, step);
 
 	check_line(&s, "call ok len=3 body=def");
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 7);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 7);
 	CHECK_INT(g.stats.samples_exported, 11);
 	CHECK_INT(g.stats.samples_pending, 0);
 	if (!said(&g, word))
@@ -97,7 +97,7 @@ void test_callback_alone_maps_no_transport(void)
 	struct rig g;
 
 	rig_init(&g, "http://", "127.0.0.1", 1);
-	otelprof_callback_config_init(&c);
+	otelprof_callback_config_init(&c, sizeof(c));
 	c.fn = take;
 	c.userdata = &taken;
 	CHECK_OK(op_exporters_add_callback(g.x, &c));
@@ -250,7 +250,7 @@ static void check_given_up(int port, const char *word)
 	transport.add(&g);
 	submit(&g, "abc", 7);
 	CHECK_INT(flush(&g, 20000), 0);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 7);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 7);
 	CHECK_INT(g.stats.samples_exported, 0);
 	CHECK(said(&g, word));
 	CHECK(said(&g, "gave a request up"));
@@ -331,7 +331,7 @@ void test_server_comes_and_goes(void)
 	s = server_start(port, NULL, steps);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_exported, 18);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 0);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 0);
 	rig_down(&g);
 	server_stop(&s);
 }
@@ -378,7 +378,7 @@ void test_two_exporters_are_apart(void)
 	check_line(&ok, "body=abc");
 	check_line(&no, "body=abc");
 	CHECK_INT(g.stats.samples_exported, 7);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 0);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 0);
 	CHECK_INT(g.stats.samples_pending, 0);
 	rig_down(&g);
 	CHECK(threads_end(2000));

@@ -99,21 +99,20 @@ static void submit_one(struct op_exporters *x, uint64_t life, uint64_t number)
 
 static int add(struct op_exporters *x, char **argv, int argc)
 {
-	struct otelprof_grpc_config grpc;
-	struct otelprof_http_config http;
+	struct otelprof_otlp_config otlp;
 
-	otelprof_grpc_config_init(&grpc);
-	otelprof_http_config_init(&http);
-	grpc.endpoint = http.endpoint = argv[2];
-	grpc.spill_dir = http.spill_dir = strcmp(argv[3], "-") ? argv[3] : NULL;
-	grpc.retry_initial_ms = http.retry_initial_ms = 50;
-	grpc.timeout_ms = http.timeout_ms = 1000;
-	grpc.retry_max_ms = http.retry_max_ms = (uint32_t)atoi(argv[6]);
-	grpc.queue_bytes = http.queue_bytes = (uint64_t)atoll(argv[7]);
+	otelprof_otlp_config_init(&otlp, sizeof(otlp));
+	otlp.protocol =
+		strcmp(argv[1], "grpc") ? OTELPROF_PROTOCOL_HTTP : OTELPROF_PROTOCOL_GRPC;
+	otlp.endpoint = argv[2];
+	otlp.spill_dir = strcmp(argv[3], "-") ? argv[3] : NULL;
+	otlp.retry_initial_ms = 50;
+	otlp.timeout_ms = 1000;
+	otlp.retry_max_ms = (uint32_t)atoi(argv[6]);
+	otlp.queue_bytes = (uint64_t)atoll(argv[7]);
 	if (argc > ARGS)
-		grpc.retry_elapsed_ms = http.retry_elapsed_ms = (uint32_t)atoi(argv[8]);
-	return strcmp(argv[1], "grpc") ? op_exporters_add_http(x, &http)
-				       : op_exporters_add_grpc(x, &grpc);
+		otlp.retry_elapsed_ms = (uint32_t)atoi(argv[8]);
+	return op_exporters_add_otlp(x, &otlp);
 }
 
 static void print_end(struct op_exporters *x)
@@ -123,7 +122,7 @@ static void print_end(struct op_exporters *x)
 	unsigned int i;
 
 	op_exporters_get_stats(x, &st);
-	for (i = 0; i < OTELPROF_DROPS; i++) {
+	for (i = 0; i < OP_DROPS; i++) {
 		dropped += st.samples_dropped[i];
 		if (st.samples_dropped[i])
 			(void)printf("dropped %u %" PRIu64 "\n", i,

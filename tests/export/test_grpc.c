@@ -21,12 +21,12 @@ static void test_missing_module_is_an_error(void)
 	(void)snprintf(kept, sizeof(kept), "%s", dir);
 	rig_init(&g, "http://", "127.0.0.1", 1);
 	CHECK(!setenv("OTELPROF_MODULE_DIR", "/nonexistent", 1));
-	CHECK_INT(op_exporters_add_grpc(g.x, &g.config), -OTELPROF_E_MODULE);
+	CHECK_INT(op_exporters_add_otlp(g.x, &g.config), -OTELPROF_E_MODULE);
 	CHECK(strstr(g.log.message, "libotelprof-grpc.so"));
 	CHECK(strstr(g.log.detail, "/nonexistent/libotelprof-grpc.so"));
 	/* One that is there, but of another version. */
 	CHECK(!setenv("OTELPROF_MODULE_DIR", getenv("OTELPROF_BAD_MODULE_DIR"), 1));
-	CHECK_INT(op_exporters_add_grpc(g.x, &g.config), -OTELPROF_E_MODULE);
+	CHECK_INT(op_exporters_add_otlp(g.x, &g.config), -OTELPROF_E_MODULE);
 	CHECK(strstr(g.log.detail, "not a transport of this version"));
 	CHECK(!process_maps("libgrpc"));
 	CHECK_INT(op_exporters_len(g.x), 0);

@@ -94,16 +94,16 @@ static void check_refused(const char *ca, const char *cert, const char *key,
 			  const char *word)
 {
 	struct op_log log = { 0 };
-	struct otelprof_grpc_config c;
+	struct otelprof_otlp_config c;
 	struct op_exporters *x = NULL;
 
 	CHECK_OK(op_exporters_new(&log, &x));
-	otelprof_grpc_config_init(&c);
+	otelprof_otlp_config_init(&c, sizeof(c));
 	c.endpoint = "https://localhost:1";
 	c.ca_file = ca;
 	c.client_cert_file = cert;
 	c.client_key_file = key;
-	CHECK_INT(op_exporters_add_grpc(x, &c), -EINVAL);
+	CHECK_INT(op_exporters_add_otlp(x, &c), -EINVAL);
 	if (!strstr(log.message, word))
 		TEST_FAIL("\"%s\" does not say %s", log.message, word);
 	op_exporters_free(x);

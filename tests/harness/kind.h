@@ -21,13 +21,13 @@ static inline struct otelprof *kind_open(const struct otelprof_config *config, p
 					     .number = (uint64_t)pid };
 	struct otelprof_filter filter;
 	struct otelprof *p = NULL;
-	int r = otelprof_init(config, &p);
+	int r = otelprof_init(config, NULL, &p);
 
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	if (r < 0)
 		TEST_FAIL("%s", otelprof_strerror(r));
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));

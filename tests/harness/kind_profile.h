@@ -116,7 +116,7 @@ static inline struct otelprof *kind_start(const struct otelprof_config *config, 
 	struct otelprof_callback_config callback;
 	int r;
 
-	otelprof_callback_config_init(&callback);
+	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = kind_take;
 	callback.userdata = profile;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
@@ -141,16 +141,14 @@ static inline void kind_drain(struct otelprof *p)
 static inline uint64_t kind_close(struct otelprof *p)
 {
 	struct otelprof_stats s;
-	uint64_t dropped = 0;
-	int i;
+	uint64_t dropped;
 
 	CHECK_OK(otelprof_stop(p));
 	kind_drain(p);
 	CHECK_OK(otelprof_flush(p, 5000));
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(p, &s));
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		dropped += s.samples_dropped[i];
+	dropped = s.samples_dropped;
 	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu\n",
 	       (unsigned long long)s.samples_taken,
 	       (unsigned long long)s.samples_exported,

@@ -67,13 +67,13 @@ static struct otelprof *make(pid_t pid)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, &p);
+	r = otelprof_init(&config, NULL, &p);
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_OK(r);
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -90,7 +90,7 @@ static void test_the_library_is_named(void)
 	struct otelprof *p = make(pid);
 	int i;
 
-	otelprof_stats_init(&stats);
+	otelprof_stats_init(&stats, sizeof(stats));
 	CHECK_INT(otelprof_unwind_files(NULL, look, &seen), -EINVAL);
 	CHECK_INT(otelprof_unwind_files(p, NULL, NULL), -EINVAL);
 	CHECK_OK(otelprof_unwind_files(p, look, &seen));

@@ -77,18 +77,18 @@ static struct otelprof *make(uint64_t flags, pid_t pid, const char *folded)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = 199;
 	config.flags = flags;
-	r = otelprof_init(&config, &p);
+	r = otelprof_init(&config, NULL, &p);
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_OK(r);
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
-	otelprof_file_config_init(&file);
+	otelprof_file_config_init(&file, sizeof(file));
 	file.path = folded;
 	file.format = OTELPROF_FORMAT_FOLDED;
 	CHECK_OK(otelprof_exporter_file(p, &file));

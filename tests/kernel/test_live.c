@@ -13,6 +13,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "drops.h"
 #include "test.h"
 
 enum {
@@ -83,15 +84,15 @@ static struct otelprof *make(struct got *got, uint64_t flags)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
 	config.flags = flags;
-	r = otelprof_init(&config, &p);
+	r = otelprof_init(&config, NULL, &p);
 	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
 		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
 	CHECK_OK(r);
 	if (got) {
-		otelprof_callback_config_init(&callback);
+		otelprof_callback_config_init(&callback, sizeof(callback));
 		callback.fn = take;
 		callback.userdata = got;
 		CHECK_OK(otelprof_exporter_callback(p, &callback));
@@ -115,19 +116,9 @@ static struct otelprof_stats stats_of(struct otelprof *p)
 {
 	struct otelprof_stats s;
 
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(p, &s));
 	return s;
-}
-
-static uint64_t dropped(const struct otelprof_stats *s)
-{
-	uint64_t sum = 0;
-	int i;
-
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		sum += s->samples_dropped[i];
-	return sum;
 }
 
 static void check_closed(struct otelprof *p)
@@ -135,7 +126,8 @@ static void check_closed(struct otelprof *p)
 	struct otelprof_stats s = stats_of(p);
 
 	CHECK_INT(s.samples_pending, 0);
-	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped(&s));
+	CHECK_INT(s.samples_taken,
+		  s.samples_exported + s.samples_filtered + s.samples_dropped);
 }
 
 static void test_every_sample_is_accounted_for(void)
@@ -190,7 +182,7 @@ static void test_a_filter_takes_effect_at_once(void)
 	CHECK(holds(&got, "op-wanted"));
 	CHECK(holds(&got, "op-other"));
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -245,7 +237,7 @@ static void filter_the_crowd(struct otelprof *p, const pid_t *pids)
 	};
 	struct otelprof_filter filter;
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = rules;
 	filter.rules_len = 2;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -276,7 +268,7 @@ static void filter_all(struct otelprof *p)
 					       .text = "op-nobody" };
 	struct otelprof_filter filter;
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &nobody;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -346,7 +338,7 @@ static void check_rule(const struct otelprof_filter_rule *rule, const char *comm
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -384,7 +376,7 @@ static void test_each_kind_of_rule(void)
 	check_rule(&comm, "op-inside");
 	check_rule(&tree, "op-inside");
 	check_rule(&exclude, "op-inside");
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &wrong;
 	filter.rules_len = 1;
 	p = make(NULL, 0);
@@ -406,7 +398,7 @@ static void test_the_rate_changes(void)
 	uint64_t slow;
 	uint64_t fast;
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
@@ -563,14 +555,12 @@ static void test_a_window_with_no_exporter_is_counted(void)
 {
 	pid_t pid = spin("op-nowhere");
 	struct otelprof *p = make(NULL, 0);
-	struct otelprof_stats s;
 
 	CHECK_OK(otelprof_start(p));
 	poll_for(p, 200);
 	CHECK_OK(otelprof_stop(p));
 	CHECK(otelprof_export(p) > 0);
-	s = stats_of(p);
-	CHECK(s.samples_dropped[OTELPROF_DROP_NOWHERE] > 0);
+	CHECK(drops_of(p, "nowhere") > 0);
 	check_closed(p);
 	otelprof_free(p);
 	end(pid);
@@ -587,7 +577,7 @@ static void test_the_walker_of_old_kernels(void)
 	struct otelprof *p = make(&got, OTELPROF_NO_BPF_LOOP);
 	struct otelprof_stats s;
 
-	otelprof_filter_init(&filter);
+	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));

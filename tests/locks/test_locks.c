@@ -250,12 +250,12 @@ static struct otelprof *make(struct got *got, const struct child *c, uint32_t sa
 	struct otelprof_config config;
 	struct otelprof *p;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_LOCKS;
 	config.off_cpu_samples = samples;
 	config.ring_bytes = RING_BYTES;
 	p = kind_open(&config, c->pid);
-	otelprof_callback_config_init(&callback);
+	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	callback.userdata = got;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
@@ -285,16 +285,14 @@ static struct answer ask(struct otelprof *p, const struct child *c, int64_t wait
 static void check_closed(struct otelprof *p)
 {
 	struct otelprof_stats s;
-	uint64_t dropped = 0;
-	int i;
+	uint64_t dropped;
 
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	CHECK_OK(otelprof_flush(p, 5000));
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(p, &s));
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		dropped += s.samples_dropped[i];
+	dropped = s.samples_dropped;
 	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu; T %llu ns\n",
 	       (unsigned long long)s.samples_taken,
 	       (unsigned long long)s.samples_exported,

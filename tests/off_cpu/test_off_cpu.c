@@ -14,6 +14,7 @@
 #include <otelprof/otelprof.h>
 
 #include "child.h"
+#include "drops.h"
 #include "kind.h"
 #include "test.h"
 
@@ -41,7 +42,7 @@ static struct otelprof *make(const struct child *c, uint32_t samples, uint64_t f
 	struct otelprof_config config;
 	struct otelprof *p;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_OFF_CPU;
 	config.off_cpu_samples = samples;
 	config.flags = flags;
@@ -78,7 +79,7 @@ static struct run begin(char what, uint32_t samples, uint64_t flags)
 	(void)work(&run, what, WARM_MS);
 	run.out = mkstemp(run.folded);
 	CHECK(run.out >= 0);
-	otelprof_file_config_init(&file);
+	otelprof_file_config_init(&file, sizeof(file));
 	file.path = run.folded;
 	file.format = OTELPROF_FORMAT_FOLDED;
 	(void)otelprof_export(run.p); /* to nobody */
@@ -90,30 +91,24 @@ static struct run begin(char what, uint32_t samples, uint64_t flags)
 static void finish(struct run *run)
 {
 	struct otelprof_stats s;
-	uint64_t dropped = 0;
-	int i;
+	uint64_t dropped;
 
 	CHECK_OK(otelprof_stop(run->p));
 	CHECK_OK(otelprof_export(run->p));
 	CHECK_OK(otelprof_flush(run->p, 5000));
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(run->p, &s));
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		dropped += s.samples_dropped[i];
+	dropped = s.samples_dropped;
 	printf("  taken %llu = exported %llu + filtered %llu + dropped %llu; T %llu ns\n",
 	       (unsigned long long)s.samples_taken,
 	       (unsigned long long)s.samples_exported,
 	       (unsigned long long)s.samples_filtered, (unsigned long long)dropped,
 	       (unsigned long long)s.off_cpu_threshold_ns);
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		if (s.samples_dropped[i])
-			printf("  dropped: %s %llu\n",
-			       otelprof_drop_name((unsigned int)i),
-			       (unsigned long long)s.samples_dropped[i]);
+	drops_print(run->p);
 	CHECK_INT(s.samples_pending, 0);
 	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped);
 	/* what was met before there was a file; and of the rest nearly nothing */
-	dropped -= s.samples_dropped[OTELPROF_DROP_NOWHERE];
+	dropped -= drops_of(run->p, "nowhere");
 	CHECK(dropped <= s.samples_exported / 100);
 	otelprof_free(run->p);
 	end_child(&run->child);
@@ -235,8 +230,8 @@ static void test_nothing_is_loaded_while_off(void)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
-	r = otelprof_init(&config, &p);
+	otelprof_config_init(&config, sizeof(config));
+	r = otelprof_init(&config, NULL, &p);
 	if (r < 0)
 		SKIP("no profiler here: %s", otelprof_strerror(r));
 	CHECK_OK(otelprof_start(p));

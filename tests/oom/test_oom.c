@@ -36,13 +36,11 @@ static uint64_t now_ms(void)
 static void check_closed(struct otelprof *p)
 {
 	struct otelprof_stats s;
-	uint64_t dropped = 0;
-	int i;
+	uint64_t dropped;
 
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(p, &s));
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		dropped += s.samples_dropped[i];
+	dropped = s.samples_dropped;
 	CHECK_INT(s.samples_pending, 0);
 	CHECK_INT(s.samples_taken, s.samples_exported + s.samples_filtered + dropped);
 }
@@ -60,15 +58,15 @@ static int live(long n)
 
 	failed = false;
 	fail_after = n;
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, &p);
+	r = otelprof_init(&config, NULL, &p);
 	if (r < 0) {
 		fail_after = -1;
 		CHECK(!p);
 		return r;
 	}
-	otelprof_callback_config_init(&callback);
+	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	callback.userdata = &got;
 	r = otelprof_exporter_callback(p, &callback);

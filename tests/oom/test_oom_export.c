@@ -24,17 +24,16 @@ static char dir[] = "/tmp/otelprof-oom-XXXXXX";
 
 static int add(struct op_exporters *x, bool http)
 {
-	struct otelprof_grpc_config g;
-	struct otelprof_http_config h;
+	struct otelprof_otlp_config c;
 
-	otelprof_grpc_config_init(&g);
-	otelprof_http_config_init(&h);
-	g.endpoint = h.endpoint = "http://127.0.0.1:1";
-	g.spill_dir = h.spill_dir = dir;
+	otelprof_otlp_config_init(&c, sizeof(c));
+	c.protocol = http ? OTELPROF_PROTOCOL_HTTP : OTELPROF_PROTOCOL_GRPC;
+	c.endpoint = "http://127.0.0.1:1";
+	c.spill_dir = dir;
 	/* Room for a few files: they are there for the lives to come. */
-	g.max_request_bytes = h.max_request_bytes = 100;
-	g.spill_bytes = h.spill_bytes = 400;
-	return http ? op_exporters_add_http(x, &h) : op_exporters_add_grpc(x, &g);
+	c.max_request_bytes = 100;
+	c.spill_bytes = 400;
+	return op_exporters_add_otlp(x, &c);
 }
 
 static void submit(struct op_exporters *x)
@@ -53,7 +52,7 @@ static void check_closed(struct op_exporters *x, uint64_t submitted)
 	size_t i;
 
 	op_exporters_get_stats(x, &s);
-	for (i = 0; i < OTELPROF_DROPS; i++)
+	for (i = 0; i < OP_DROPS; i++)
 		dropped += s.samples_dropped[i];
 	CHECK_INT(s.samples_pending, 0);
 	CHECK_INT(s.samples_exported, 0);
@@ -92,7 +91,7 @@ static void sweep(bool http)
 
 	if (r == -OTELPROF_E_MODULE)
 		SKIP("the module is not built");
-	CHECK_INT(r, 0);
+	CHECK_OK(r);
 	for (n = 0; n < LIVES_MAX; n++) {
 		r = live(n, http);
 		if (!failed)

@@ -196,10 +196,10 @@ static struct otelprof *make(struct got *got, const struct child *c)
 	struct otelprof_config config;
 	struct otelprof *p;
 
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.kinds = OTELPROF_KIND_PAGE_FAULTS;
 	p = kind_open(&config, c->pid);
-	otelprof_callback_config_init(&callback);
+	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	callback.userdata = got;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
@@ -212,7 +212,7 @@ static void write_to(struct otelprof *p, const char *folded)
 {
 	struct otelprof_file_config file;
 
-	otelprof_file_config_init(&file);
+	otelprof_file_config_init(&file, sizeof(file));
 	file.path = folded;
 	file.format = OTELPROF_FORMAT_FOLDED;
 	CHECK_OK(otelprof_exporter_file(p, &file));
@@ -264,13 +264,11 @@ static int make_file(char *path)
 static void check_closed(struct otelprof *p)
 {
 	struct otelprof_stats s;
-	uint64_t dropped = 0;
-	int i;
+	uint64_t dropped;
 
-	otelprof_stats_init(&s);
+	otelprof_stats_init(&s, sizeof(s));
 	CHECK_OK(otelprof_get_stats(p, &s));
-	for (i = 0; i < OTELPROF_DROPS; i++)
-		dropped += s.samples_dropped[i];
+	dropped = s.samples_dropped;
 	CHECK_INT(s.samples_pending, 0);
 	CHECK_INT(dropped, 0);
 	CHECK_INT(s.stacks_lost, 0);
@@ -343,8 +341,8 @@ static void test_nothing_is_loaded_while_off(void)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config);
-	r = otelprof_init(&config, &p);
+	otelprof_config_init(&config, sizeof(config));
+	r = otelprof_init(&config, NULL, &p);
 	if (r < 0)
 		SKIP("no profiler here: %s", otelprof_strerror(r));
 	CHECK_OK(otelprof_start(p));

@@ -56,8 +56,8 @@ class Filter(ctypes.Structure):
 class ErrorInfo(ctypes.Structure):
     """struct otelprof_error_info"""
     _fields_ = [("size", ctypes.c_size_t), ("code", ctypes.c_int32),
-                ("reserved0", ctypes.c_uint32), ("message", ctypes.c_char_p),
-                ("detail", ctypes.c_char_p)]
+                ("reserved0", ctypes.c_uint32), ("message", ctypes.c_char * 512),
+                ("detail", ctypes.c_char * 3072)]
 
 
 EXPORT_FN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
@@ -88,6 +88,7 @@ class Profiler:
     def __init__(self, path, options, out):
         self.lib = ctypes.CDLL(path)
         self.handle = ctypes.c_void_p()
+        self.why = ErrorInfo(size=ctypes.sizeof(ErrorInfo))
         self.out = out
         self.requests = 0
         self.options = options
@@ -111,7 +112,10 @@ class Profiler:
         status = getattr(self.lib, name)(*args)
         if status < 0:
             why = ErrorInfo(size=ctypes.sizeof(ErrorInfo))
-            self.lib.otelprof_last_error(self.handle, ctypes.byref(why))
+            if self.handle:
+                self.lib.otelprof_last_error(self.handle, ctypes.byref(why))
+            else:
+                why.message = self.why.message
             raise Failed("%s: %s" % (name, (why.message or b"%d" % status).decode()))
         return status
 
@@ -133,7 +137,7 @@ class Profiler:
     def run(self):
         result = {"windows": [], "rss_before_kb": rss_kb()}
         self.timed(result, "otelprof_init", ctypes.byref(self.config),
-                   ctypes.byref(self.handle))
+                   ctypes.byref(self.why), ctypes.byref(self.handle))
         self.call("otelprof_exporter_callback", self.handle, ctypes.byref(self.callback))
         self.filter()
         self.timed(result, "otelprof_start", self.handle)

@@ -44,6 +44,12 @@ func otelprofGoUnwindError(handle C.uintptr_t, name *C.char, count C.uint64_t) {
 	p.unwinds[C.GoString(name)] = uint64(count)
 }
 
+//export otelprofGoDrop
+func otelprofGoDrop(handle C.uintptr_t, name *C.char, count C.uint64_t) {
+	p := cgo.Handle(handle).Value().(*profiler)
+	p.drops[C.GoString(name)] = uint64(count)
+}
+
 // zapLevel is the level of a number of syslog(3).
 func zapLevel(level int) zapcore.Level {
 	switch {

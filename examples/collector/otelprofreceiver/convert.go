@@ -54,7 +54,7 @@ func block[T any](m *cMemory, n int) []T {
 
 func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	c := &block[C.struct_otelprof_config](m, 1)[0]
-	C.otelprof_config_init(c)
+	C.otelprof_config_init(c, C.sizeof_struct_otelprof_config)
 	flag := func(on bool, bit C.uint64_t) {
 		if on {
 			c.flags |= bit
@@ -109,7 +109,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 
 func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
 	filter := &block[C.struct_otelprof_filter](m, 1)[0]
-	C.otelprof_filter_init(filter)
+	C.otelprof_filter_init(filter, C.sizeof_struct_otelprof_filter)
 	to := block[C.struct_otelprof_filter_rule](m, len(rules))
 	for i := range rules {
 		kind, number, text, _ := rules[i].condition() // Validate has seen it
@@ -127,13 +127,13 @@ func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
 	return filter
 }
 
-func goStats(c *C.struct_otelprof_stats, unwinds map[string]uint64) stats {
+func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats {
 	s := stats{
 		taken:           uint64(c.samples_taken),
 		filtered:        uint64(c.samples_filtered),
 		exported:        uint64(c.samples_exported),
 		pending:         uint64(c.samples_pending),
-		dropped:         map[string]uint64{},
+		dropped:         drops,
 		complete:        uint64(c.stacks_complete),
 		truncated:       uint64(c.stacks_truncated),
 		broken:          uint64(c.stacks_broken),
@@ -149,13 +149,6 @@ func goStats(c *C.struct_otelprof_stats, unwinds map[string]uint64) stats {
 		bpfRuns:         uint64(c.bpf_run_count),
 		requests:        uint64(c.requests_sent),
 		requestBytes:    uint64(c.bytes_sent),
-	}
-	for reason := range c.samples_dropped {
-		name := C.otelprof_drop_name(C.uint(reason))
-		if name == nil {
-			break
-		}
-		s.dropped[C.GoString(name)] = uint64(c.samples_dropped[reason])
 	}
 	return s
 }

@@ -13,6 +13,7 @@ package otelprofreceiver
 void otelprofGoLog(uintptr_t handle, int level, char *message);
 int otelprofGoRequest(uintptr_t handle, void *request, size_t len, uint64_t samples);
 void otelprofGoUnwindError(uintptr_t handle, char *name, uint64_t count);
+void otelprofGoDrop(uintptr_t handle, char *name, uint64_t count);
 
 static void on_log(void *userdata, int level, const char *message)
 {
@@ -31,6 +32,12 @@ static void on_unwind_error(void *userdata, const char *name, const char *senten
 	otelprofGoUnwindError((uintptr_t)userdata, (char *)name, count);
 }
 
+static void on_drop(void *userdata, const char *name, const char *sentence, uint64_t count)
+{
+	(void)sentence;
+	otelprofGoDrop((uintptr_t)userdata, (char *)name, count);
+}
+
 static void set_log(struct otelprof_config *config, uintptr_t handle)
 {
 	config->log = on_log;
@@ -41,7 +48,7 @@ static int add_callback(struct otelprof *p, uintptr_t handle, uint64_t max_reque
 {
 	struct otelprof_callback_config config;
 
-	otelprof_callback_config_init(&config);
+	otelprof_callback_config_init(&config, sizeof(config));
 	config.fn = on_request;
 	config.userdata = (void *)handle;
 	config.max_request_bytes = max_request_bytes;
@@ -51,6 +58,11 @@ static int add_callback(struct otelprof *p, uintptr_t handle, uint64_t max_reque
 static int unwind_errors(struct otelprof *p, uintptr_t handle)
 {
 	return otelprof_unwind_errors(p, on_unwind_error, (void *)handle);
+}
+
+static int drops(struct otelprof *p, uintptr_t handle)
+{
+	return otelprof_drops(p, on_drop, (void *)handle);
 }
 */
 import "C"
@@ -82,6 +94,7 @@ type profiler struct {
 	logger  *zap.Logger
 	put     func(request) bool
 	unwinds map[string]uint64 // filled by unwindErrors
+	drops   map[string]uint64 // filled by drops
 }
 
 // openProfiler makes a handle whose requests go to put.
@@ -105,8 +118,9 @@ func (p *profiler) init(config *Config) error {
 	c := cConfig(config, memory)
 	c.log_level = logLevel(p.logger)
 	C.set_log(c, C.uintptr_t(p.self))
-	if r := C.otelprof_init(c, &p.p); r < 0 {
-		return p.failed("otelprof_init", r)
+	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
+	if r := C.otelprof_init(c, &why, &p.p); r < 0 {
+		return p.because("otelprof_init", &why, r)
 	}
 	r := C.add_callback(p.p, C.uintptr_t(p.self), C.uint64_t(config.MaxRequestBytes))
 	if r < 0 {
@@ -195,7 +209,7 @@ func (p *profiler) export() error {
 
 func (p *profiler) stats() (stats, error) {
 	c := C.struct_otelprof_stats{}
-	C.otelprof_stats_init(&c)
+	C.otelprof_stats_init(&c, C.sizeof_struct_otelprof_stats)
 	if r := C.otelprof_get_stats(p.p, &c); r < 0 {
 		return stats{}, p.failed("otelprof_get_stats", r)
 	}
@@ -203,20 +217,29 @@ func (p *profiler) stats() (stats, error) {
 	if r := C.unwind_errors(p.p, C.uintptr_t(p.self)); r < 0 {
 		return stats{}, p.failed("otelprof_unwind_errors", r)
 	}
-	return goStats(&c, p.unwinds), nil
+	p.drops = map[string]uint64{}
+	if r := C.drops(p.p, C.uintptr_t(p.self)); r < 0 {
+		return stats{}, p.failed("otelprof_drops", r)
+	}
+	return goStats(&c, p.unwinds, p.drops), nil
 }
 
 // failed is the library's sentence for a call that returned r, on the thread that called.
 func (p *profiler) failed(call string, r C.int) error {
-	info := C.struct_otelprof_error_info{}
-	info.size = C.sizeof_struct_otelprof_error_info
-	if C.otelprof_last_error(p.p, &info) < 0 || info.message == nil {
+	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
+	C.otelprof_last_error(p.p, &why)
+	return p.because(call, &why, r)
+}
+
+// because is the sentence in why, where that is of r.
+func (p *profiler) because(call string, why *C.struct_otelprof_error_info, r C.int) error {
+	if why.code != C.int32_t(r) {
 		return fmt.Errorf("%s: %s", call, C.GoString(C.otelprof_strerror(r)))
 	}
-	if info.detail != nil {
-		p.logger.Error("libotelprof: detail", zap.String("text", C.GoString(info.detail)))
+	if detail := C.GoString(&why.detail[0]); detail != "" {
+		p.logger.Error("libotelprof: detail", zap.String("text", detail))
 	}
-	return fmt.Errorf("%s: %s", call, C.GoString(info.message))
+	return fmt.Errorf("%s: %s", call, C.GoString(&why.message[0]))
 }
 
 // logLevel is the library's level for what logger would show.

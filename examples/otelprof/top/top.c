@@ -192,26 +192,32 @@ static void json_text(const char *key, const char *value)
 	print_json_string(stdout, value, strlen(value));
 }
 
+/* @userdata: what stands before the next one. */
+static void print_json_drop(void *userdata, const char *name, const char *sentence,
+			    uint64_t count)
+{
+	const char **separator = userdata;
+
+	(void)sentence;
+	if (!count)
+		return;
+	(void)printf("%s \"%s\": %" PRIu64, *separator, name, count);
+	*separator = ",";
+}
+
 static void print_json_stats(struct otelprof *p)
 {
 	struct otelprof_stats st;
 	const char *sep = "";
-	unsigned int i;
 
-	otelprof_stats_init(&st);
+	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
 	(void)printf("  \"taken\": %" PRIu64 ",\n  \"exported\": %" PRIu64
 		     ",\n  \"filtered\": %" PRIu64 ",\n  \"pending\": %" PRIu64
 		     ",\n  \"dropped\": {",
 		     st.samples_taken, st.samples_exported, st.samples_filtered,
 		     st.samples_pending);
-	for (i = 0; i < OTELPROF_DROPS; i++) {
-		if (!st.samples_dropped[i])
-			continue;
-		(void)printf("%s \"%s\": %" PRIu64, sep, otelprof_drop_name(i),
-			     st.samples_dropped[i]);
-		sep = ",";
-	}
+	(void)otelprof_drops(p, print_json_drop, &sep);
 	(void)printf(" },\n");
 }
 
@@ -300,7 +306,7 @@ static int run(struct top *t, struct otelprof *p)
 	struct otelprof_callback_config config;
 	int r;
 
-	otelprof_callback_config_init(&config);
+	otelprof_callback_config_init(&config, sizeof(config));
 	config.fn = on_request;
 	config.userdata = t;
 	r = otelprof_exporter_callback(p, &config);

@@ -92,7 +92,7 @@ static int read_all(struct op_certs *c, struct op_log *log)
 	return 0;
 }
 
-static int name_files(struct op_certs *c, const struct otelprof_grpc_config *config)
+static int name_files(struct op_certs *c, const struct otelprof_otlp_config *config)
 {
 	const struct op_env_value values[OP_CERT_KINDS] = {
 		[OP_CERT_CA] = op_env_or(config->ca_file, "ca_file", OP_ENV_CERTIFICATE),
@@ -153,7 +153,7 @@ static int load(struct op_certs *c, const char *target, struct op_log *log)
 	return err;
 }
 
-int op_certs_init(struct op_certs *c, const struct otelprof_grpc_config *config, bool tls,
+int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log)
 {
 	struct op_certs made = { .tls = tls };

@@ -49,7 +49,7 @@ struct op_certs {
  * Read what @config or the environment names. Returns 0; -EINVAL or the errno of a file,
  * with its name; -ENOMEM.
  */
-int op_certs_init(struct op_certs *c, const struct otelprof_grpc_config *config, bool tls,
+int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log);
 void op_certs_deinit(struct op_certs *c);
 

@@ -120,7 +120,7 @@ static void test_a_program_of_0_1(void)
 	struct otelprof_config c;
 	void *old = malloc(end); /* what is behind it is not ours */
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	from.size = end;
 	from.sample_rate_hz = 99;
 	CHECK(old);
@@ -139,7 +139,7 @@ static void test_layouts_dir_is_copied(void)
 	struct otelprof_config from;
 	struct otelprof_config c;
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	from.layouts_dir = dir;
 	CHECK_INT(op_config_init(&from, NULL, &c), 0);
 	dir[0] = 'x';
@@ -154,7 +154,7 @@ static void test_environment_is_copied(void)
 	struct otelprof_config from;
 	struct otelprof_config c;
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	from.environment = names;
 	from.environment_len = 2;
 	CHECK_INT(op_config_init(&from, NULL, &c), 0);
@@ -184,7 +184,7 @@ static void test_host(void)
 	struct otelprof_config from;
 	struct otelprof_config c;
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	from.attributes = &mine;
 	from.attributes_len = 1;
 	CHECK_INT(op_config_init(&from, NULL, &c), 0);
@@ -209,7 +209,7 @@ static void test_strings_are_copied(void)
 	struct otelprof_config from;
 	struct otelprof_config c;
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	from.service_name = name;
 	from.attributes = &attribute;
 	from.attributes_len = 1;
@@ -227,7 +227,7 @@ static void refuse(void (*change)(struct otelprof_config *), int error, const ch
 	struct otelprof_config c;
 	struct op_log log = { 0 };
 
-	otelprof_config_init(&from);
+	otelprof_config_init(&from, sizeof(from));
 	change(&from);
 	CHECK_INT(op_config_init(&from, &log, &c), error);
 	if (!strstr(log.message, word))
@@ -320,11 +320,11 @@ static void test_filters_are_checked(void)
 {
 	struct otelprof_filter_rule rule = { .size = sizeof(rule) };
 	struct otelprof_filter from;
-	struct otelprof_filter filter;
+	struct op_config_rules filter;
 
-	otelprof_filter_init(&from);
+	otelprof_filter_init(&from, sizeof(from));
 	CHECK_INT(op_config_filter(NULL, NULL, &filter), 0);
-	CHECK_INT(filter.rules_len, 0);
+	CHECK_INT(filter.len, 0);
 	from.rules_len = 1;
 	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
 	from.rules = &rule;
@@ -341,6 +341,54 @@ static void test_filters_are_checked(void)
 	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
 }
 
+/* Rules of a program whose header has more fields than ours: they are as far apart as it says,
+ * and what we do not know must be zero. */
+static void test_rules_of_a_later_version(void)
+{
+	struct grown {
+		struct otelprof_filter_rule rule;
+		uint64_t more;
+	} rules[2];
+	struct otelprof_filter from;
+	struct op_config_rules filter;
+
+	memset(rules, 0, sizeof(rules));
+	rules[0].rule.size = rules[1].rule.size = sizeof(rules[0]);
+	rules[0].rule.kind = rules[1].rule.kind = OTELPROF_FILTER_PID;
+	rules[0].rule.number = 11;
+	rules[1].rule.number = 22;
+	otelprof_filter_init(&from, sizeof(from));
+	from.rules = &rules[0].rule;
+	from.rules_len = 2;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), 0);
+	CHECK_INT(filter.len, 2);
+	CHECK_INT(filter.rule[0].number, 11);
+	CHECK_INT(filter.rule[1].number, 22);
+	rules[1].more = 1;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
+	rules[1].more = 0;
+	rules[1].rule.size--;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -EINVAL);
+}
+
+static void reserved(struct otelprof_config *c)
+{
+	c->reserved0 = 1;
+}
+
+static void test_reserved_fields_must_be_zero(void)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule), .reserved0 = 1 };
+	struct otelprof_filter from;
+	struct op_config_rules filter;
+
+	refuse(reserved, -E2BIG, "reserved0");
+	otelprof_filter_init(&from, sizeof(from));
+	from.rules = &rule;
+	from.rules_len = 1;
+	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
+}
+
 TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	    test_an_old_program_gets_defaults_for_new_fields },
 	  { "a_new_program_may_leave_new_fields_unset",
@@ -355,4 +403,6 @@ TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	  { "layouts_dir_is_copied", test_layouts_dir_is_copied }, { "host", test_host },
 	  { "strings_are_copied", test_strings_are_copied },
 	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },
-	  { "filters_are_checked", test_filters_are_checked })
+	  { "filters_are_checked", test_filters_are_checked },
+	  { "rules_of_a_later_version", test_rules_of_a_later_version },
+	  { "reserved_fields_must_be_zero", test_reserved_fields_must_be_zero })

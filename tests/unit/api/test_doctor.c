@@ -31,7 +31,7 @@ static void check_names(uint32_t state, const char *text)
 	char root[128];
 
 	(void)snprintf(root, sizeof(root), "%s/proc", tools_make_dir());
-	otelprof_config_init(&config);
+	otelprof_config_init(&config, sizeof(config));
 	config.procfs_root = root;
 	CHECK_OK(otelprof_doctor(&config, on_row, &found));
 	CHECK(found.seen);

@@ -103,6 +103,7 @@ void rig_up(struct rig *g, const struct op_settings *wanted,
 	CHECK_OK(op_ledger_init(&g->ledger));
 	CHECK_OK(op_notes_init(&g->notes, OP_LOG_INFO));
 	g->base.ledger = &g->ledger;
+	g->base.account.ledger = &g->ledger;
 	g->base.notes = &g->notes;
 	CHECK_OK(op_delivery_new(&g->base, &settings, &fake_ops, &g->fake, &g->sink));
 }

@@ -111,7 +111,7 @@ static void check_refused(int status, int64_t delay)
 	submit(&g, "b", 5);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.fake.sends, 2);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 3);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 3);
 	CHECK_INT(g.stats.samples_exported, 5);
 	CHECK(said(&g, "refused a request for good"));
 	CHECK(said(&g, op_retry_status_name(status)));
@@ -141,7 +141,7 @@ static void test_patience_ends(void)
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK(op_clock_monotonic_ns() - began >= 60000000);
 	CHECK(g.fake.sends > 3);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 3);
 	CHECK(said(&g, "gave a request up"));
 	rig_down(&g);
 }
@@ -157,7 +157,7 @@ static void test_too_long_a_delay_is_given_up(void)
 	submit(&g, "a", 3);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.fake.sends, 1);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 3);
 	rig_down(&g);
 }
 
@@ -178,13 +178,13 @@ static void test_oldest_is_dropped_first(void)
 	submit(&g, "eeeeeee",
 	       16); /* with aaaa 11 bytes: never fits, and d and ccc went */
 	op_ledger_get_stats(&g.ledger, &g.stats);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 2 + 4 + 8 + 16);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_QUEUE], 2 + 4 + 8 + 16);
 	submit(&g, "ffffff", 32);
 	submit(&g, "ggggggggggg", 64); /* larger than the queue: f is not sacrificed */
 	hold(&g.fake, false);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_exported, 1 + 32);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 2 + 4 + 8 + 16 + 64);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_QUEUE], 2 + 4 + 8 + 16 + 64);
 	CHECK(said(&g, "the queue is full"));
 	rig_down(&g);
 }
@@ -207,7 +207,7 @@ static void test_waiting_for_a_try_is_droppable(void)
 	CHECK_INT(g.fake.sends, 2);
 	CHECK_STR(g.fake.bodies[1], "bbbbbb");
 	CHECK(g.fake.times_ns[1] - g.fake.times_ns[0] >= 100000000);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_QUEUE], 1);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_QUEUE], 1);
 	CHECK_INT(g.stats.samples_exported, 2);
 	rig_down(&g);
 }
@@ -232,7 +232,7 @@ static void check_partial(uint64_t rejected, uint64_t exported, uint64_t refused
 	CHECK_INT(g.fake.sends, 1);
 	CHECK_INT(g.stats.profiles_rejected, rejected);
 	CHECK_INT(g.stats.samples_exported, exported);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], refused);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], refused);
 	CHECK(said(&g, "not all"));
 	rig_down(&g);
 }
@@ -257,7 +257,7 @@ static void test_free_cuts_a_send_short(void)
 	wait_for_send(&g.fake);
 	rig_down(&g);
 	CHECK(g.fake.cancelled);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 7);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 7);
 }
 
 static void test_free_ends_a_back_off(void)
@@ -272,7 +272,7 @@ static void test_free_ends_a_back_off(void)
 	CHECK_INT(flush(&g, 50), -ETIMEDOUT);
 	rig_down(&g);
 	CHECK(op_clock_monotonic_ns() - began < UINT64_C(5000000000));
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 3);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 3);
 }
 
 /* The end of a program whose back end is away: all is counted before the handle is gone. */
@@ -298,10 +298,10 @@ static void test_abandoned_is_counted(void)
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_pending, 0);
 	CHECK_INT(g.stats.samples_exported, 1);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 2 + 4 + 8);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 2 + 4 + 8);
 	CHECK_INT(g.fake.sends, 2);
 	rig_down(&g);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_GIVEN_UP], 2 + 4 + 8);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 2 + 4 + 8);
 }
 
 /* Two exporters share requests: one that answers and one that refuses. */
@@ -333,7 +333,7 @@ static void test_shared_requests_add_up(void)
 	CHECK_INT(flush(&g, 10000), 0);
 	CHECK_INT(g.stats.samples_exported, 1000);
 	CHECK_INT(g.stats.samples_pending, 0);
-	CHECK_INT(g.stats.samples_dropped[OTELPROF_DROP_REFUSED], 0);
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 0);
 	CHECK_INT(g.stats.requests_sent, 200);
 	h.sink = second;
 	rig_down(&h);

@@ -11,10 +11,11 @@ static struct op_log log_;
 
 static void clear_env(void)
 {
-	static const char *const names[] = { "ENDPOINT",	   "HEADERS",
-					     "COMPRESSION",	   "TIMEOUT",
-					     "CERTIFICATE",	   "CLIENT_KEY",
-					     "CLIENT_CERTIFICATE", "INSECURE" };
+	static const char *const names[] = {
+		"ENDPOINT",    "HEADERS",    "COMPRESSION",	   "TIMEOUT",
+		"CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE", "INSECURE",
+		"PROTOCOL"
+	};
 	char name[64];
 	size_t i;
 
@@ -31,30 +32,30 @@ static void clear_env(void)
 #define SPECIFIC(name, value)                                                            \
 	CHECK(!setenv("OTEL_EXPORTER_OTLP_PROFILES_" name, value, 1))
 
-static struct otelprof_grpc_config empty(void)
+static struct otelprof_otlp_config empty(void)
 {
-	struct otelprof_grpc_config c;
+	struct otelprof_otlp_config c;
 
-	otelprof_grpc_config_init(&c);
+	otelprof_otlp_config_init(&c, sizeof(c));
 	return c;
 }
 
 /* Settings of the environment alone; deinit is the caller's. */
 static struct op_settings from_env(void)
 {
-	struct otelprof_grpc_config c = empty();
+	struct otelprof_otlp_config c = empty();
 	struct op_settings s;
 
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	return s;
 }
 
-static void check_refused(const struct otelprof_grpc_config *c, int code,
+static void check_refused(const struct otelprof_otlp_config *c, int code,
 			  const char *word)
 {
 	struct op_settings s;
 
-	CHECK_INT(op_settings_init(&s, OP_PROTOCOL_GRPC, c, &log_), code);
+	CHECK_INT(op_settings_init(&s, c, &log_), code);
 	if (!strstr(log_.message, word))
 		TEST_FAIL("\"%s\" does not name %s", log_.message, word);
 }
@@ -199,24 +200,25 @@ static void test_bad_http_endpoints_are_refused(void)
 /* The general variable is a base, the one of the signal a whole URL. */
 static void test_http_variables_follow_the_specification(void)
 {
-	struct otelprof_grpc_config c = empty();
+	struct otelprof_otlp_config c = empty();
 	struct op_settings s;
 
+	c.protocol = OTELPROF_PROTOCOL_HTTP;
 	clear_env();
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.url, "http://localhost:4318" PATH);
 	op_settings_deinit(&s);
 	GENERAL("ENDPOINT", "https://general/base");
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.url, "https://general:443/base" PATH);
 	CHECK(s.endpoint.tls);
 	op_settings_deinit(&s);
 	SPECIFIC("ENDPOINT", "http://specific:1/mine");
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.url, "http://specific:1/mine");
 	op_settings_deinit(&s);
 	c.endpoint = "http://field";
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_HTTP, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.url, "http://field:80" PATH);
 	op_settings_deinit(&s);
 	clear_env();
@@ -224,19 +226,19 @@ static void test_http_variables_follow_the_specification(void)
 
 static void test_spill_settings_are_read(void)
 {
-	struct otelprof_grpc_config c = empty();
+	struct otelprof_otlp_config c = empty();
 	struct op_settings s;
 
 	clear_env();
 	c.spill_dir = "/x";
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.spill_dir, "/x");
 	/* Files wait without end. */
 	CHECK_INT(s.retry_elapsed_ms, 0);
 	op_settings_deinit(&s);
 	c.retry_elapsed_ms = 7;
 	c.spill_bytes = 5000000;
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_INT(s.retry_elapsed_ms, 7);
 	CHECK_INT(s.spill_bytes, 5000000);
 	op_settings_deinit(&s);
@@ -282,7 +284,7 @@ static void test_specific_wins_over_general(void)
 static void test_config_wins_over_environment(void)
 {
 	const struct otelprof_attribute header = { "Key", "value" };
-	struct otelprof_grpc_config c = empty();
+	struct otelprof_otlp_config c = empty();
 	struct op_settings s;
 
 	clear_env();
@@ -296,7 +298,7 @@ static void test_config_wins_over_environment(void)
 	c.compression = OTELPROF_COMPRESSION_NONE;
 	c.headers = &header;
 	c.headers_len = 1;
-	CHECK_OK(op_settings_init(&s, OP_PROTOCOL_GRPC, &c, &log_));
+	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.target, "config:2");
 	CHECK(!s.endpoint.tls && !s.gzip);
 	CHECK_INT(s.timeout_ms, 5);
@@ -333,7 +335,7 @@ static void test_insecure_is_for_no_scheme(void)
 
 static void test_bad_variables_are_named(void)
 {
-	const struct otelprof_grpc_config c = empty();
+	const struct otelprof_otlp_config c = empty();
 
 	clear_env();
 	GENERAL("TIMEOUT", "10s");
@@ -365,9 +367,37 @@ static void test_bad_variables_are_named(void)
 	clear_env();
 }
 
+static void check_protocol(uint32_t field, enum op_protocol want)
+{
+	struct otelprof_otlp_config c = empty();
+	struct op_settings s;
+
+	c.protocol = field;
+	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_INT(s.protocol, want);
+	op_settings_deinit(&s);
+}
+
+static void test_the_protocol(void)
+{
+	const struct otelprof_otlp_config c = empty();
+
+	clear_env();
+	check_protocol(OTELPROF_PROTOCOL_DEFAULT, OP_PROTOCOL_GRPC);
+	check_protocol(OTELPROF_PROTOCOL_HTTP, OP_PROTOCOL_HTTP);
+	GENERAL("PROTOCOL", "http/protobuf");
+	check_protocol(OTELPROF_PROTOCOL_DEFAULT, OP_PROTOCOL_HTTP);
+	check_protocol(OTELPROF_PROTOCOL_GRPC, OP_PROTOCOL_GRPC);
+	SPECIFIC("PROTOCOL", "grpc");
+	check_protocol(OTELPROF_PROTOCOL_DEFAULT, OP_PROTOCOL_GRPC);
+	SPECIFIC("PROTOCOL", "http/json");
+	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL");
+	clear_env();
+}
+
 static void test_bad_fields_are_named(void)
 {
-	struct otelprof_grpc_config c;
+	struct otelprof_otlp_config c;
 
 	clear_env();
 	c = empty();
@@ -460,6 +490,7 @@ TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "config_wins_over_environment", test_config_wins_over_environment },
 	  { "insecure_is_for_no_scheme", test_insecure_is_for_no_scheme },
 	  { "bad_variables_are_named", test_bad_variables_are_named },
+	  { "the_protocol", test_the_protocol },
 	  { "bad_fields_are_named", test_bad_fields_are_named },
 	  { "headers_are_decoded", test_headers_are_decoded },
 	  { "bad_headers_are_refused", test_bad_headers_are_refused })

@@ -96,7 +96,7 @@ static uint64_t sum_of_drops(const struct op_exporters_stats *st)
 	uint64_t sum = 0;
 	size_t i;
 
-	for (i = 0; i < OTELPROF_DROPS; i++)
+	for (i = 0; i < OP_DROPS; i++)
 		sum += st->samples_dropped[i];
 	return sum;
 }
@@ -248,7 +248,7 @@ static void test_bound_drops_the_oldest(void)
 	submit(&g, "dd", 8);
 	CHECK(said(&g, "the spill directory is full (198 bytes)"));
 	rig_down(&g);
-	check_drops(&g, OTELPROF_DROP_QUEUE, 1);
+	check_drops(&g, OP_DROP_QUEUE, 1);
 	CHECK_INT(g.stats.samples_spilled, 14);
 	wait_for_files(&s, 3);
 	s.spill_bytes = 2 * (OP_SPILL_HEADER_BYTES + 2);
@@ -256,7 +256,7 @@ static void test_bound_drops_the_oldest(void)
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_restored, 14);
 	CHECK_INT(g.stats.samples_exported, 12);
-	check_drops(&g, OTELPROF_DROP_QUEUE, 2);
+	check_drops(&g, OP_DROP_QUEUE, 2);
 	CHECK_STR(g.fake.bodies[0], "cc");
 	CHECK_STR(g.fake.bodies[1], "dd");
 	rig_down(&g);
@@ -341,7 +341,7 @@ static void test_damaged_files_are_counted(void)
 	/* Of the first two nobody knows how many samples they had. */
 	CHECK_INT(g.stats.samples_restored, 4 + 8);
 	CHECK_INT(g.stats.samples_exported, 8);
-	check_drops(&g, OTELPROF_DROP_SPILL, 4);
+	check_drops(&g, OP_DROP_SPILL, 4);
 	CHECK_INT(g.stats.spill_errors, 3);
 	CHECK(said(&g, "is damaged"));
 	rig_down(&g);
@@ -375,7 +375,7 @@ static void test_deleted_file_is_counted(void)
 	CHECK_INT(flush(&g, 5000), 0);
 	/* The first one was in memory all the time. */
 	CHECK_INT(g.stats.samples_exported, 1);
-	check_drops(&g, OTELPROF_DROP_SPILL, 2);
+	check_drops(&g, OP_DROP_SPILL, 2);
 	CHECK_INT(g.stats.spill_errors, 1);
 	CHECK(said(&g, "the 2 samples in it are lost"));
 	rig_down(&g);
@@ -425,10 +425,10 @@ static void test_full_disk_falls_back_to_memory(void)
 	check_drops(&g, 0, 0); /* the first is in its file alone */
 	submit(&g, big, 16);
 	op_ledger_get_stats(&g.ledger, &g.stats);
-	check_drops(&g, OTELPROF_DROP_QUEUE, 2);
+	check_drops(&g, OP_DROP_QUEUE, 2);
 	CHECK(!unlink(filler));
 	rig_down(&g);
-	check_drops(&g, OTELPROF_DROP_QUEUE, 2);
+	check_drops(&g, OP_DROP_QUEUE, 2);
 	CHECK_INT(g.stats.samples_spilled, 1 + 4 + 8 + 16);
 	rig_up(&g, &s, &ok, 1);
 	CHECK_INT(flush(&g, 5000), 0);
@@ -474,7 +474,9 @@ static void test_directory_that_cannot_be_is_refused(void)
 	struct fake fake = { 0 };
 	struct op_ledger ledger;
 	struct op_notes notes;
-	struct op_sink base = { .ledger = &ledger, .notes = &notes, .log = &log };
+	struct op_sink base = {
+		.ledger = &ledger, .account.ledger = &ledger, .notes = &notes, .log = &log
+	};
 	struct op_sink *sink = NULL;
 
 	CHECK_OK(op_ledger_init(&ledger));

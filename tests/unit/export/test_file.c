@@ -63,7 +63,7 @@ static void add_format(struct op_exporters *x, const char *path, uint32_t format
 {
 	struct otelprof_file_config config;
 
-	otelprof_file_config_init(&config);
+	otelprof_file_config_init(&config, sizeof(config));
 	config.path = path;
 	config.format = format;
 	CHECK_OK(op_exporters_add_file(x, &config));
@@ -207,7 +207,7 @@ static void test_bad_paths_are_refused(void)
 	struct op_log log = { 0 };
 
 	CHECK_OK(op_exporters_new(&log, &x));
-	otelprof_file_config_init(&config);
+	otelprof_file_config_init(&config, sizeof(config));
 	CHECK_INT(op_exporters_add_file(x, &config), -EINVAL);
 	config.path = "/tmp";
 	CHECK_INT(op_exporters_add_file(x, &config), -EISDIR);
@@ -281,7 +281,7 @@ static void test_format_is_written_at_flush(void)
 	add_format(x, path, OTELPROF_FORMAT_HTML);
 	submit(x, "\xff\xff\xff", 2);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 2);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 2);
 	/* The empty message is a request without profiles. */
 	submit(x, "", 5);
 	CHECK(access(path, F_OK) < 0);
@@ -308,7 +308,7 @@ static void test_full_stream_drops(void)
 	submit(x, "abc", 5);
 	submit(x, "abc", 5);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 10);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 10);
 	CHECK_INT(st.samples_pending, 0);
 }
 
@@ -347,7 +347,7 @@ static void test_full_disk_is_counted(void)
 	CHECK_INT(count_files(&d), 1);
 	check_content(path, "old", 3);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 9);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 9);
 	CHECK_INT(log_count, 1);
 	CHECK(strstr(log_last, "No space left"));
 	/* A small one first, then too big: the small one is kept whole. */
@@ -358,7 +358,7 @@ static void test_full_disk_is_counted(void)
 	CHECK_INT(op_exporters_flush(x, 1000), 0);
 	check_content(path, FRAME_A FRAME_B, 13);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 18);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 18);
 	CHECK_INT(st.samples_exported, 6);
 	CHECK_INT(st.samples_pending, 0);
 	op_exporters_free(x);
@@ -381,7 +381,7 @@ static void test_failed_rename_is_counted(void)
 	CHECK(!mkdir(path, 0700));
 	CHECK_INT(op_exporters_flush(x, 1000), -EISDIR);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 5);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 5);
 	CHECK_INT(st.samples_pending, 0);
 	CHECK_INT(count_files(&d), 1);
 	CHECK(!rmdir(path));

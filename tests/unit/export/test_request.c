@@ -27,7 +27,7 @@ static void add(struct op_exporters *x, struct taker *t, uint64_t max)
 {
 	struct otelprof_callback_config config;
 
-	otelprof_callback_config_init(&config);
+	otelprof_callback_config_init(&config, sizeof(config));
 	config.fn = take;
 	config.userdata = t;
 	config.max_request_bytes = max;
@@ -52,7 +52,7 @@ static void test_no_exporter_is_nowhere(void)
 	CHECK_INT(op_exporters_max_request(x), 4000000);
 	submit(x, "abc", 7);
 	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_NOWHERE], 7);
+	CHECK_INT(st.samples_dropped[OP_DROP_NOWHERE], 7);
 	CHECK_INT(st.samples_pending, 0);
 	CHECK_INT(st.samples_exported, 0);
 }
@@ -94,7 +94,7 @@ static void test_one_taker_is_enough(void)
 	CHECK_INT(yes.calls, 1);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 11);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 0);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 0);
 	CHECK_INT(st.samples_pending, 0);
 	CHECK_INT(st.requests_sent, 1);
 }
@@ -113,8 +113,8 @@ static void test_the_last_reason_counts(void)
 	submit(x, "hello", 5);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(small.calls, 0);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_ENCODE], 5);
-	CHECK_INT(st.samples_dropped[OTELPROF_DROP_EXPORTER], 0);
+	CHECK_INT(st.samples_dropped[OP_DROP_ENCODE], 5);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 0);
 	submit(x, "four", 2);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 2);
@@ -128,7 +128,7 @@ static void test_bad_config_is_refused(void)
 	struct otelprof_callback_config config;
 
 	CHECK_OK(op_exporters_new(&log, &x));
-	otelprof_callback_config_init(&config);
+	otelprof_callback_config_init(&config, sizeof(config));
 	CHECK_INT(op_exporters_add_callback(x, &config), -EINVAL);
 	CHECK(strstr(log.message, "fn"));
 	config.fn = take;
@@ -138,7 +138,56 @@ static void test_bad_config_is_refused(void)
 	CHECK_INT(op_exporters_len(x), 0);
 }
 
-TEST_MAIN({ "no_exporter_is_nowhere", test_no_exporter_is_nowhere },
+/* Two exporters, of which one refuses: what became of a sample is another thing for each. */
+static void test_each_exporter_has_its_own_account(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct otelprof_callback_config config;
+	struct taker takes = { 0 };
+	struct taker refuses = { .answer = -EIO };
+	struct op_account_stats one;
+	struct op_exporters_stats st;
+	int first;
+	int second;
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	otelprof_callback_config_init(&config, sizeof(config));
+	config.fn = take;
+	config.userdata = &takes;
+	first = op_exporters_add_callback(x, &config);
+	config.userdata = &refuses;
+	second = op_exporters_add_callback(x, &config);
+	CHECK_INT(first, 1);
+	CHECK_INT(second, 2);
+	submit(x, "abc", 7);
+	CHECK_OK(op_exporters_get_one(x, 1, &one));
+	CHECK_INT(one.samples_exported, 7);
+	CHECK_INT(one.samples_dropped, 0);
+	CHECK_INT(one.samples_pending, 0);
+	CHECK_INT(one.requests_sent, 1);
+	CHECK_INT(one.bytes_sent, 3);
+	CHECK_OK(op_exporters_get_one(x, 2, &one));
+	CHECK_INT(one.samples_exported, 0);
+	CHECK_INT(one.samples_dropped, 7);
+	CHECK_INT(one.requests_sent, 0);
+
+	CHECK_OK(op_exporters_remove(x, 1, 0));
+	CHECK_INT(op_exporters_remove(x, 1, 0), -ENOENT);
+	CHECK_INT(op_exporters_get_one(x, 1, &one), -ENOENT);
+	CHECK_INT(op_exporters_len(x), 1);
+	submit(x, "de", 5);
+	CHECK_INT(takes.calls, 1);
+	CHECK_INT(refuses.calls, 2);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 7);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 5);
+	CHECK_INT(st.samples_pending, 0);
+	/* A number is not given twice. */
+	CHECK_INT(op_exporters_add_callback(x, &config), 3);
+}
+
+TEST_MAIN({ "each_exporter_has_its_own_account", test_each_exporter_has_its_own_account },
+	  { "no_exporter_is_nowhere", test_no_exporter_is_nowhere },
 	  { "callback_gets_the_bytes", test_callback_gets_the_bytes },
 	  { "one_taker_is_enough", test_one_taker_is_enough },
 	  { "the_last_reason_counts", test_the_last_reason_counts },
