@@ -19,14 +19,14 @@ tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
-	debhelper debootstrap dpkg-dev fakeroot git lintian shellcheck systemd"
+	chromium debhelper debootstrap dpkg-dev fakeroot git lintian shellcheck systemd"
 wild="
 	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
 	util-linux wrk x265 xz-utils zstd"
 matrix="
-	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs debootstrap util-linux chromium
+	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs util-linux
 	libphp8.2-embed php8.2-dev libpython3.11-dev"
 
 case ${1:-} in

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One page with a flame graph: flamegraph.html with the data in it as JSON. Names come
+ * One page with a flame graph: flamegraph.html with the data in it as JSON, twice where two
+ * recordings are compared. Names come
  * from other processes, so nothing in the data can end the script element or be read as
  * markup: every '<', '>' and '&' is escaped, and the page shows names as text only.
  *
@@ -18,12 +19,14 @@
 #include "base/strbuf.h"
 #include "format/collect.h"
 #include "format/flamegraph.h"
+#include "format/html.h"
 #include "format/ops.h"
 #include "otelprof/export.h"
 #include "otelprof/version.h"
 #include "otlp/reader.h"
 
-static const char marker[] = "@PROFILE@";
+static const char profile_marker[] = "@PROFILE@";
+static const char before_marker[] = "@BEFORE@";
 
 /* A stack as a path of functions, root first, in one pool. */
 struct html_path {
@@ -232,39 +235,66 @@ static void put_trees(struct html *h)
 	op_strbuf_puts(&h->out, "]}");
 }
 
-static int put_page(struct html *h)
+/* The page up to @marker, which is left out. */
+static int put_page_until(struct op_strbuf *out, const char **page, const char *marker)
 {
-	const char *page = (const char *)op_flamegraph_page;
-	const char *at = memmem(page, op_flamegraph_page_len, marker, sizeof(marker) - 1);
-	const char *rest;
-	int r;
+	const char *end = (const char *)op_flamegraph_page + op_flamegraph_page_len;
+	const char *at = memmem(*page, (size_t)(end - *page), marker, strlen(marker));
 
 	if (!at)
 		return -EINVAL;
-	rest = at + sizeof(marker) - 1;
-	r = make_paths(h);
-	if (r)
-		return r;
-	op_strbuf_add(&h->out, page, (size_t)(at - page));
-	op_strbuf_puts(&h->out, "{");
-	put_strings(h);
-	put_tables(h);
-	put_trees(h);
-	op_strbuf_add(&h->out, rest, op_flamegraph_page_len - (size_t)(rest - page));
-	return h->out.failed ? -ENOMEM : 0;
+	op_strbuf_add(out, *page, (size_t)(at - *page));
+	*page = at + strlen(marker);
+	return 0;
+}
+
+/* @c as JSON; null where there is none. */
+static int put_profile(struct op_strbuf *out, const struct op_collect *c)
+{
+	struct html h = { .c = c, .out = *out };
+	int r;
+
+	if (!c) {
+		op_strbuf_puts(out, "null");
+		return 0;
+	}
+	r = make_paths(&h);
+	if (!r) {
+		op_strbuf_puts(&h.out, "{");
+		put_strings(&h);
+		put_tables(&h);
+		put_trees(&h);
+	}
+	*out = h.out;
+	op_vec_clear(&h.pool);
+	op_vec_clear(&h.paths);
+	return r;
+}
+
+int op_html_compare(const struct op_collect *before, const struct op_collect *after,
+		    int fd)
+{
+	const char *page = (const char *)op_flamegraph_page;
+	const char *end = page + op_flamegraph_page_len;
+	struct op_strbuf out = { 0 };
+	int r = put_page_until(&out, &page, profile_marker);
+
+	if (!r)
+		r = put_profile(&out, after);
+	if (!r)
+		r = put_page_until(&out, &page, before_marker);
+	if (!r)
+		r = put_profile(&out, before);
+	op_strbuf_add(&out, page, (size_t)(end - page));
+	if (!r)
+		r = out.failed ? -ENOMEM : op_write_full(fd, out.data, out.len);
+	op_strbuf_deinit(&out);
+	return r;
 }
 
 static int html_write(const struct op_collect *c, int fd)
 {
-	struct html h = { .c = c };
-	int r = put_page(&h);
-
-	if (!r)
-		r = op_write_full(fd, h.out.data, h.out.len);
-	op_strbuf_deinit(&h.out);
-	op_vec_clear(&h.pool);
-	op_vec_clear(&h.paths);
-	return r;
+	return op_html_compare(NULL, c, fd);
 }
 
 const struct op_format op_format_html = {

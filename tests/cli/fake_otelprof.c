@@ -8,6 +8,7 @@
  *   filter  all ten were filtered       init    otelprof_init() fails
  *   poll    otelprof_poll() fails       missing the doctor misses a feature
  *   some    three of 13 were lost       full    the file's disk is full: all were lost
+ *   later   work takes 14 in place of 4
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +120,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->request = rq_canned();
+	p->request = acts("later") ? rq_canned_with(14) : rq_canned();
 	if (config->log)
 		config->log(config->log_userdata, OTELPROF_LOG_WARNING,
 			    "this is the fake");

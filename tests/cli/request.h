@@ -323,10 +323,10 @@ static inline struct rq_buf rq_end(struct rq *q)
  *
  *   100 web    main > handle > parse (inlined into handle)           3
  *              main > handle > ksys_read (kernel)                    2
- *   200 python main > <module> (cpython) > work (cpython)            4
+ *   200 python main > <module> (cpython) > work (cpython)            4, or @work
  *   300 evil   RQ_EVIL > a;b                                         1
  */
-static inline struct rq_buf rq_canned(void)
+static inline struct rq_buf rq_canned_with(uint64_t work)
 {
 	struct rq q;
 	uint32_t native, kernel, python, web, libc, vmlinux;
@@ -367,11 +367,16 @@ static inline struct rq_buf rq_canned(void)
 		  2, 2);
 	rq_process(&q, 100, "web", RQ_CONTAINER);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l_work, l_module, l_main }, 3),
-		  thread + 2, 2, 4);
+		  thread + 2, 2, work);
 	rq_process(&q, 200, "python", NULL);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l_semi, l_evil }, 2), NULL, 0, 1);
 	rq_process(&q, 300, "evil", NULL);
 	return rq_end(&q);
+}
+
+static inline struct rq_buf rq_canned(void)
+{
+	return rq_canned_with(4);
 }
 
 #endif

@@ -21,14 +21,20 @@ CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
 EVIL = "</script><img src=x onerror=document.title='pwned'>"
 
 
-class Page(unittest.TestCase):
+class Browser(unittest.TestCase):
+    """A page, cls.page, after its script has run."""
+
     @classmethod
     def setUpClass(cls):
         cls.dir = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.dir.cleanup)
-        cls.page = os.path.join(cls.dir.name, 'profile.html')
-        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', cls.page], check=True,
-                       stderr=subprocess.DEVNULL)
+
+    @classmethod
+    def record(cls, name, mode=''):
+        path = os.path.join(cls.dir.name, name)
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], check=True,
+                       stderr=subprocess.DEVNULL, env={**os.environ, 'FAKE_OTELPROF': mode})
+        return path
 
     def document(self, state=''):
         profile = tempfile.mkdtemp(dir=self.dir.name)
@@ -54,6 +60,13 @@ class Page(unittest.TestCase):
         return [[html.unescape(re.sub('<[^>]*>', '', c))
                  for c in re.findall(r'<td[^>]*>(.*?)</td>', row, re.S)]
                 for row in re.findall(r'<tr>(.*?)</tr>', body, re.S)]
+
+
+class Page(Browser):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = cls.record('profile.html')
 
     def test_names_stay_names(self):
         document = self.document('view=table')
@@ -101,6 +114,41 @@ class Page(unittest.TestCase):
                                    'app.py:10'])
         self.assertEqual([(r[0], r[2], r[4]) for r in rows[1:4]],
                          [('3', '3', 'parse'), ('2', '2', 'ksys_read'), ('1', '1', 'a;b')])
+
+
+class Diff(Browser):
+    """The page of two recordings: of 10 samples four are in work before, of 20 fourteen after."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = os.path.join(cls.dir.name, 'diff.html')
+        subprocess.run([PROGRAM, 'diff', '-o', cls.page, cls.record('before.otlp'),
+                        cls.record('after.otlp', 'later')], check=True)
+
+    def test_what_grew_comes_first(self):
+        """Self, its share, total, its share, the change of the total's share, name."""
+        rows = [r[:6] for r in self.rows('')]
+        self.assertEqual(rows[0], ['14', '70.00%', '14', '70.00%', '+30.00 points', 'work'])
+        changes = {r[5]: r[4] for r in rows}
+        self.assertEqual(changes, {
+            'work': '+30.00 points', '<module>': '+30.00 points', 'main': '+5.00 points',
+            'handle': '−25.00 points', 'parse': '−15.00 points', 'ksys_read': '−10.00 points',
+            EVIL: '−5.00 points', 'a;b': '−5.00 points'})
+
+    def test_swapped(self):
+        row = next(r for r in self.rows('&side=before') if r[5] == 'work')
+        self.assertEqual(row[:5], ['4', '40.00%', '4', '40.00%', '+30.00 points'])
+
+    def test_words(self):
+        document = self.document()
+        self.assertIn('before: 10 samples · after: 20 samples', self.text_of(document, 'summary'))
+        self.assertIn('Differential', self.text_of(document, 'title'))
+        self.assertIn('+30.00 points', self.text_of(document, 'legend'))
+
+    def test_process_filter(self):
+        rows = self.rows('&process=web')
+        self.assertEqual({r[5] for r in rows}, {'main', 'handle', 'parse', 'ksys_read'})
 
 
 if __name__ == '__main__':

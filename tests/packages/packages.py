@@ -24,6 +24,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.abspath(os.path.join(HERE, "..", ".."))
+sys.path.insert(0, os.path.join(TOP, "tests", "check"))
+
+import source
+
 CACHE = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
 CELLS = ["licences", "shell", "build", "lintian", "reproducible", "unit", "install", "service",
          "purge"]
@@ -61,19 +65,13 @@ def version():
     return re.match(r"libotelprof \(([^-]+)-", first).group(1)
 
 
-def tracked():
-    return run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard",
-               cwd=TOP).split("\0")[:-1]
-
-
 def unpack(folder):
     """The tree as it is, in a folder as dpkg-source wants it; beside it the tarball without debian/."""
     shutil.rmtree(folder, ignore_errors=True)
     tree = os.path.join(folder, "libotelprof-" + version())
-    for path in tracked():
-        if os.path.isfile(os.path.join(TOP, path)):
-            os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
-            shutil.copy2(os.path.join(TOP, path), os.path.join(tree, path))
+    for path in source.tracked(TOP):
+        os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
+        shutil.copy2(os.path.join(TOP, path), os.path.join(tree, path))
     run("tar", "-C", folder, "--exclude", "libotelprof-%s/debian" % version(), "--sort=name",
         "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-cJf",
         os.path.join(folder, "libotelprof_%s.orig.tar.xz" % version()), "libotelprof-" + version())
@@ -221,7 +219,7 @@ class Cells:
 
     def shell(self):
         need("shellcheck")
-        scripts = [path for path in tracked() if path.endswith(".sh") or path == ".ci/run"]
+        scripts = source.tracked(TOP, "*.sh")
         # "name= other=" empties a variable here; every shell in use has test's -nt.
         run("shellcheck", "--severity=warning", "--exclude", "SC1007,SC3013", *scripts, cwd=TOP)
         return "%d scripts" % len(scripts)

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof convert: recordings in another format, several as one. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "common.h"
 #include "format/format.h"
 #include "formats.h"
+#include "report/output.h"
 #include "report/recording.h"
 #include "report/speedscope.h"
 
@@ -128,39 +125,21 @@ static int rewrite(struct convert *v)
 	return r < 0 ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
 }
 
-static int write_output(struct convert *v)
+static int write_output(void *data, int fd)
 {
+	struct convert *v = data;
+
+	v->fd = fd;
 	return v->format->format == OTELPROF_FORMAT_OTLP ? merge(v) : rewrite(v);
-}
-
-/* Beside the file first, so that one that is also read, or was good, is never half gone. */
-static int write_file(struct convert *v)
-{
-	_cleanup_free_ char *temp = NULL;
-	int r;
-
-	if (asprintf(&temp, "%s.XXXXXX", v->path) < 0)
-		return fail("out of memory");
-	v->fd = mkostemp(temp, O_CLOEXEC);
-	if (v->fd < 0)
-		return fail("cannot write %s: %s", v->path, strerror(errno));
-	r = write_output(v);
-	if (close(v->fd) < 0 && !r)
-		r = fail("cannot write %s: %s", v->path, strerror(errno));
-	if (!r && rename(temp, v->path) < 0)
-		r = fail("cannot write %s: %s", v->path, strerror(errno));
-	if (r)
-		(void)unlink(temp);
-	return r;
 }
 
 int command_convert(int argc, char **argv)
 {
-	struct convert v = { .fd = STDOUT_FILENO };
+	struct convert v = { .fd = -1 };
 	bool helped = false;
 	int r = parse(&v, argc, argv, &helped);
 
 	if (r || helped)
 		return r;
-	return strcmp(v.path, "-") == 0 ? write_output(&v) : write_file(&v);
+	return output_write(v.path, write_output, &v);
 }

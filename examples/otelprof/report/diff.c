@@ -8,7 +8,9 @@
 
 #include "base/cleanup.h"
 #include "common.h"
+#include "format/html.h"
 #include "report/command.h"
+#include "report/output.h"
 #include "report/recording.h"
 #include "report/view.h"
 
@@ -42,6 +44,8 @@ struct diff {
 	double min_percent;
 	bool by_total;
 	char *const *files;
+	const char *page; /* NULL: a table on standard output */
+	struct op_collect *recordings[SIDES];
 	struct view views[SIDES];
 	struct change *changes;
 	size_t len;
@@ -54,6 +58,8 @@ static int help(FILE *f)
 		"Compares two recordings: for each function its share of the time in both, and\n"
 		"what has changed, the largest change first. Shares are compared, so recordings\n"
 		"of different lengths are comparable.\n\n"
+		"  -o, --output FILE   write a page with both as one flame graph: red grew, blue\n"
+		"                      shrank; in place of the table\n"
 		"      --format NAME   text, markdown or json\n"
 		"      --by WHAT       function, module, program, container or service\n"
 		"      --total         order by the time with what a function calls\n"
@@ -281,6 +287,9 @@ static int take(struct diff *d, int c, const char *arg)
 	case OPTION_TOTAL:
 		d->by_total = true;
 		return 0;
+	case 'o':
+		d->page = arg;
+		return 0;
 	case 'n':
 		return parse_number("diff", "-n", arg, 1, ROWS_MAX, &d->lines);
 	default:
@@ -292,6 +301,7 @@ static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "output", required_argument, NULL, 'o' },
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "by", required_argument, NULL, OPTION_BY },
 		{ "total", no_argument, NULL, OPTION_TOTAL },
@@ -302,7 +312,7 @@ static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 	};
 	int c, r = 0;
 
-	while (!r && (c = getopt_long(argc, argv, "hn:", longs, NULL)) != -1) {
+	while (!r && (c = getopt_long(argc, argv, "hn:o:", longs, NULL)) != -1) {
 		if (c == 'h') {
 			*ret_help = true;
 			return help(stdout);
@@ -319,21 +329,19 @@ static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
-static int run(struct diff *d, struct op_collect *c[SIDES])
+static int write_page(void *data, int fd)
+{
+	struct diff *d = data;
+	int r = op_html_compare(d->recordings[0], d->recordings[1], fd);
+
+	return r < 0 ? fail("cannot write %s: %s", d->page, strerror(-r)) : 0;
+}
+
+static int write_table(struct diff *d)
 {
 	size_t n;
-	int side, r;
+	int r = compare_views(d);
 
-	for (side = 0; side < SIDES; side++) {
-		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, NULL,
-				      &c[side]);
-		if (!r)
-			r = view_make_or_say(c[side], &d->request, d->files[side],
-					     &d->views[side]);
-		if (r)
-			return r;
-	}
-	r = compare_views(d);
 	if (r)
 		return r;
 	n = rows_to_show(d);
@@ -348,17 +356,32 @@ static int run(struct diff *d, struct op_collect *c[SIDES])
 		       : fail("cannot write: %s", strerror(errno));
 }
 
+static int run(struct diff *d)
+{
+	int side, r;
+
+	for (side = 0; side < SIDES; side++) {
+		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, NULL,
+				      &d->recordings[side]);
+		if (!r)
+			r = view_make_or_say(d->recordings[side], &d->request,
+					     d->files[side], &d->views[side]);
+		if (r)
+			return r;
+	}
+	return d->page ? output_write(d->page, write_page, d) : write_table(d);
+}
+
 int command_diff(int argc, char **argv)
 {
 	struct diff d = { .request = { .pid = -1 }, .min_percent = 0.1 };
-	struct op_collect *c[SIDES] = { NULL, NULL };
 	bool helped = false;
 	size_t i;
 	int side, r = parse(&d, argc, argv, &helped);
 
 	if (r || helped)
 		return r;
-	r = run(&d, c);
+	r = run(&d);
 	for (i = 0; i < d.len; i++) {
 		free(d.changes[i].name);
 		free(d.changes[i].module);
@@ -366,7 +389,7 @@ int command_diff(int argc, char **argv)
 	free(d.changes);
 	for (side = 0; side < SIDES; side++) {
 		view_clear(&d.views[side]);
-		(void)op_collect_free(c[side]);
+		(void)op_collect_free(d.recordings[side]);
 	}
 	return r;
 }
