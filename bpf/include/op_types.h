@@ -314,6 +314,15 @@ enum op_block_operation {
 	OP_BLOCK_OPERATIONS,
 };
 
+/*
+ * op_record.detail of OP_EVENT_SIGNALS: the signal's number in the low bits, its si_code, which
+ * is signed, above. `value` is the address that it tells of.
+ */
+enum {
+	OP_SIGNAL_BITS = 7,
+	OP_SIGNAL_CODE_NONE = -256, /* whoever sent it is not known */
+};
+
 /* op_record.detail of OP_EVENT_OFF_CPU: why the thread was off. */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,

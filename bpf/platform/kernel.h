@@ -30,6 +30,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 	BPF_F_MMAPABLE = 1 << 10,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -103,6 +104,19 @@ struct pt_regs {
 };
 #endif
 
+struct signal_struct {
+	int group_exit_code;
+	unsigned int flags;
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
 struct linux_binprm {
 	const char *interp;
 };
@@ -146,6 +160,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 	__u64 start_time;
 	unsigned int __state; /* 5.14 */
 	unsigned int in_iowait : 1;

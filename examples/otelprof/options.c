@@ -19,8 +19,8 @@ enum {
 const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
-	"      --kinds LIST     of cpu, page_faults, off_cpu, locks, block_io, with\n"
-	"                       commas (cpu)\n"
+	"      --kinds LIST     of cpu, page_faults, off_cpu, locks, block_io,\n"
+	"                       signals, with commas (cpu)\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -113,7 +113,8 @@ static int take_kinds(struct options *o, const char *list)
 		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS },
 		      { "off_cpu", OTELPROF_KIND_OFF_CPU },
 		      { "locks", OTELPROF_KIND_LOCKS },
-		      { "block_io", OTELPROF_KIND_BLOCK_IO } };
+		      { "block_io", OTELPROF_KIND_BLOCK_IO },
+		      { "signals", OTELPROF_KIND_SIGNALS } };
 	size_t i;
 
 	for (o->kinds = 0;; list++) {
@@ -125,7 +126,8 @@ static int take_kinds(struct options *o, const char *list)
 				break;
 		if (i == sizeof(kinds) / sizeof(kinds[0])) {
 			(void)fail(
-				"--kinds takes cpu, page_faults, off_cpu, locks and block_io, not \"%.*s\"",
+				"--kinds takes cpu, page_faults, off_cpu, locks, block_io and "
+				"signals, not \"%.*s\"",
 				(int)len, list);
 			return usage_hint(o->command);
 		}

@@ -56,6 +56,7 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_OFF_CPU	  (UINT64_C(1) << 2) /* time off the CPUs, and why */
 #define OTELPROF_KIND_LOCKS	  (UINT64_C(1) << 3) /* waits for locks of user programs */
 #define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* what block devices are asked for */
+#define OTELPROF_KIND_SIGNALS	  (UINT64_C(1) << 5) /* signals that end a process */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

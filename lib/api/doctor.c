@@ -195,6 +195,8 @@ static void check_hooks(struct doctor *d)
 		{ OP_EVENT_BLOCK_IO, "block I/O",
 		  "raw tracepoints where block I/O begins and ends",
 		  "the kind block_io cannot be turned on" },
+		{ OP_EVENT_SIGNALS, "fatal signals", "a raw tracepoint at signal_deliver",
+		  "the kind signals cannot be turned on" },
 	};
 	size_t i;
 

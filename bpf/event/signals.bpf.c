@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Signals that end a process, where they are delivered: the thread still has its registers and
+ * its memory. A process ends once, so the first of its threads gives the sample.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/event.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+enum {
+	OP_SIGKILL = 9,
+	/* include/linux/sched/signal.h: init of a PID namespace */
+	OP_SIGNAL_UNKILLABLE = 0x40,
+	OP_SIGNAL_FAULTS =
+		1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 11, /* have an address */
+	/* CHLD, CONT, URG, WINCH are ignored by default; STOP, TSTP, TTIN, TTOU stop. */
+	OP_SIGNAL_HARMLESS = 1 << 17 | 1 << 18 | 1 << 23 | 1 << 28 | 1 << 19 | 1 << 20 |
+			     1 << 21 | 1 << 22,
+	OP_ENDED_MAX = 1024,
+};
+
+/* The beginning of siginfo_t, which is the kernel's user interface. */
+struct op_siginfo {
+	__s32 signal;
+	__s32 error;
+	__s32 code;
+	__s32 reserved0;
+	__u64 address; /* of OP_SIGNAL_FAULTS */
+};
+
+/* Processes that got their signal, by the address of their struct, which others get later:
+ * when they were started. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, OP_ENDED_MAX);
+	__type(key, __u64);
+	__type(value, __u64);
+} op_signals_ended SEC(".maps");
+
+/* Has the process of @task none yet? It has one now. */
+static __always_inline bool op_is_first(struct task_struct *task)
+{
+	__u64 key = (__u64)BPF_CORE_READ(task, signal);
+	__u64 start = BPF_CORE_READ(task, group_leader, start_time);
+	__u64 *known = bpf_map_lookup_elem(&op_signals_ended, &key);
+
+	if (known && *known == start)
+		return false;
+	if (!known)
+		return !bpf_map_update_elem(&op_signals_ended, &key, &start, BPF_NOEXIST);
+	return !bpf_map_update_elem(&op_signals_ended, &key, &start, BPF_ANY);
+}
+
+/* The signal that ends the process of @task, or 0. *@ret says more of it. */
+static __always_inline __u32 op_fatal_signal(const __u64 *args, struct task_struct *task,
+					     struct op_siginfo *ret)
+{
+	struct k_sigaction *action = (struct k_sigaction *)args[2];
+	__u32 signal = (__u32)args[0];
+
+	ret->code = OP_SIGNAL_CODE_NONE;
+	ret->address = 0;
+	/* Another thread ended the process, or it ended itself by exit_group(2). */
+	if (signal == OP_SIGKILL && !args[1])
+		return (__u32)BPF_CORE_READ(task, signal, group_exit_code) &
+		       ((1u << OP_SIGNAL_BITS) - 1);
+	if (BPF_CORE_READ(action, sa.sa_handler) ||
+	    (signal < 32 && OP_SIGNAL_HARMLESS >> signal & 1))
+		return 0;
+	if (signal != OP_SIGKILL &&
+	    BPF_CORE_READ(task, signal, flags) & OP_SIGNAL_UNKILLABLE)
+		return 0;
+	if (args[1] > 1 &&
+	    bpf_probe_read_kernel(ret, sizeof(*ret), (const void *)args[1]))
+		ret->code = OP_SIGNAL_CODE_NONE;
+	return signal;
+}
+
+static __always_inline int op_deliver(struct bpf_raw_tracepoint_args *ctx, bool whole)
+{
+	struct task_struct *task = op_current_task();
+	struct op_siginfo info;
+	__u32 signal = op_fatal_signal(ctx->args, task, &info);
+	struct op_slot *slot;
+
+	if (!signal || !op_is_first(task))
+		return 0;
+	slot = op_event_begin(OP_EVENT_SIGNALS, false);
+	if (!slot)
+		return 0;
+	slot->record.detail = (__u16)(info.code * (1 << OP_SIGNAL_BITS) | signal);
+	/* si_code of 0 and below: a process has sent it */
+	if (signal < 32 && OP_SIGNAL_FAULTS >> signal & 1 && info.code > 0)
+		slot->record.value = info.address;
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("raw_tp")
+int op_signals(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_deliver(ctx, false);
+}
+
+SEC("raw_tp")
+int op_signals_whole(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_deliver(ctx, true);
+}
