@@ -400,4 +400,21 @@ static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_c
 	return slot;
 }
 
+/* Why it was off: the state says how it waited, what it is in says for what. */
+static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
+{
+	__s32 call;
+
+	if (how == OP_OFF_READY)
+		return OP_REASON_PREEMPTED;
+	call = op_saved_syscall(task);
+	if (call < 0 && how != OP_OFF_SLEEP)
+		return OP_REASON_PAGE_FAULT; /* user code waits for nothing else */
+	if (how == OP_OFF_IO)
+		return OP_REASON_IO;
+	if (how == OP_OFF_BLOCKED)
+		return OP_REASON_UNINTERRUPTIBLE;
+	return op_is_futex(call) ? OP_REASON_FUTEX : OP_REASON_SLEEP;
+}
+
 #endif

@@ -12,23 +12,6 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-/* Why it was off: the state says how it waited, what it is in says for what. */
-static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
-{
-	__s32 call;
-
-	if (how == OP_OFF_READY)
-		return OP_REASON_PREEMPTED;
-	call = op_saved_syscall(task);
-	if (call < 0 && how != OP_OFF_SLEEP)
-		return OP_REASON_PAGE_FAULT; /* user code waits for nothing else */
-	if (how == OP_OFF_IO)
-		return OP_REASON_IO;
-	if (how == OP_OFF_BLOCKED)
-		return OP_REASON_UNINTERRUPTIBLE;
-	return op_is_futex(call) ? OP_REASON_FUTEX : OP_REASON_SLEEP;
-}
-
 static __always_inline int op_off(void *ctx, bool whole)
 {
 	struct op_off_cpu *cpu;

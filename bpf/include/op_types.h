@@ -323,7 +323,7 @@ enum {
 	OP_SIGNAL_CODE_NONE = -256, /* whoever sent it is not known */
 };
 
-/* op_record.detail of OP_EVENT_OFF_CPU: why the thread was off. */
+/* op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off. */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,
 	OP_REASON_UNINTERRUPTIBLE,
@@ -332,6 +332,7 @@ enum op_off_reason {
 	OP_REASON_IO,
 	OP_REASON_PAGE_FAULT,
 	OP_REASONS,
+	OP_REASON_NONE = OP_REASONS, /* OP_EVENT_WALL: it was on a CPU */
 };
 
 /* What a record of the ring is. */

@@ -57,6 +57,7 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_LOCKS	  (UINT64_C(1) << 3) /* waits for locks of user programs */
 #define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* what block devices are asked for */
 #define OTELPROF_KIND_SIGNALS	  (UINT64_C(1) << 5) /* signals that end a process */
+#define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* time on and off the CPUs, as one */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

@@ -33,7 +33,6 @@ enum {
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 9) - 1;
-static const uint64_t KINDS_KNOWN = (UINT64_C(1) << OP_KINDS) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_PHP |
 				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE;
 
@@ -113,7 +112,7 @@ static int check_environment(const struct otelprof_config *c, struct op_log *log
 
 int op_config_kinds(uint64_t kinds, struct op_log *log)
 {
-	if (kinds & ~KINDS_KNOWN)
+	if (kinds & ~op_kinds_known())
 		return op_fail(log, -E2BIG, "kinds has bits this library does not know");
 	return 0;
 }

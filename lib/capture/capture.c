@@ -124,6 +124,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	memset(c->program, 0xff, sizeof(c->program));
 	memset(c->hook, 0xff, sizeof(c->hook));
 	c->config = *config;
+	c->config.kinds = op_kinds_with(config->kinds);
 	c->log = config->log;
 	c->rate_hz = config->sample_rate_hz;
 	c->page_size = (uint32_t)sysconf(_SC_PAGESIZE);

@@ -145,6 +145,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 	uint32_t i;
 	int error = 0;
 
+	kinds = op_kinds_with(kinds);
 	for (i = 0; i < OP_KINDS; i++) {
 		const struct op_kind *kind = op_kinds()[i];
 		int r = 0;

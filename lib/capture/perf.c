@@ -337,18 +337,27 @@ void op_perf_close(struct op_capture *c)
 	c->online_list = NULL;
 }
 
+static int set_period(struct op_capture *c, const struct op_cpu_events *e, uint32_t kind)
+{
+	uint64_t period_ns = NS_A_SECOND / c->rate_hz;
+	int fd = e->kind_fd[kind][0];
+
+	if (fd < 0 || !op_kinds()[kind]->ticks ||
+	    ioctl(fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
+		return 0;
+	return op_fail(c->log, -errno, "the rate of CPU %u could not be changed: %s",
+		       e->cpu, strerror(errno));
+}
+
 int op_perf_set_rate(struct op_capture *c, uint32_t hz)
 {
-	uint64_t period_ns = NS_A_SECOND / hz;
 	struct op_cpu_events *e;
+	uint32_t kind;
+	int r = 0;
 
 	c->rate_hz = hz;
 	op_vec_foreach(e, &c->cpus)
-		if (e->kind_fd[OP_EVENT_CPU][0] >= 0 &&
-		    ioctl(e->kind_fd[OP_EVENT_CPU][0], PERF_EVENT_IOC_PERIOD,
-			  &period_ns) < 0)
-			return op_fail(c->log, -errno,
-				       "the rate of CPU %u could not be changed: %s",
-				       e->cpu, strerror(errno));
-	return 0;
+		for (kind = 0; r == 0 && kind < OP_KINDS; kind++)
+			r = set_period(c, e, kind);
+	return r;
 }

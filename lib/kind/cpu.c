@@ -36,6 +36,7 @@ const struct op_kind op_kind_cpu = {
 	.slots = 1,
 	.perf_events = 1,
 	.perf_event = clock_event,
+	.ticks = true,
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 };

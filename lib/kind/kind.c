@@ -17,3 +17,25 @@ const struct op_kind *op_kind_of(uint32_t event)
 {
 	return event < OP_KINDS ? KINDS[event] : NULL;
 }
+
+uint64_t op_kinds_known(void)
+{
+	uint64_t known = 0;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		if (!KINDS[i]->hidden)
+			known |= UINT64_C(1) << i;
+	return known;
+}
+
+uint64_t op_kinds_with(uint64_t kinds)
+{
+	uint64_t all = kinds;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		if (kinds >> i & 1)
+			all |= KINDS[i]->with;
+	return all;
+}

@@ -115,6 +115,11 @@ struct op_kind {
 	uint32_t perf_events;
 	void (*perf_event)(uint32_t i, const struct op_kind_options *options,
 			   struct perf_event_attr *ret);
+	bool ticks; /* its perf event is a clock, at the rate that is asked for */
+
+	/* Kinds that are on with it, a bit each; their samples are of its event, too. */
+	uint64_t with;
+	bool hidden; /* it is only on with another one */
 
 	/* Rows of OTLP: the first one counts the samples. */
 	const struct op_otlp_kind *rows;
@@ -133,6 +138,10 @@ struct op_kind {
 
 /* The kind of @event, or NULL. */
 const struct op_kind *op_kind_of(uint32_t event);
+/* A bit for each that can be asked for. */
+uint64_t op_kinds_known(void);
+/* @kinds, a bit each, and what is on with them. */
+uint64_t op_kinds_with(uint64_t kinds);
 /* All, OP_KINDS of them, by number. */
 const struct op_kind *const *op_kinds(void);
 

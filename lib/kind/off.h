@@ -12,6 +12,9 @@
 #define OP_KIND_INTERRUPT "ipi_entry"
 #endif
 
+/* By enum op_off_reason. */
+extern const char *const op_kind_off_reasons[OP_REASONS];
+
 /* op_kind.size */
 int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 

@@ -10,7 +10,7 @@
 
 #include "off_cpu.skel.h"
 
-static const char *const REASON[OP_REASONS] = {
+const char *const op_kind_off_reasons[OP_REASONS] = {
 	[OP_REASON_SLEEP] = "sleep",
 	[OP_REASON_UNINTERRUPTIBLE] = "uninterruptible",
 	[OP_REASON_PREEMPTED] = "preempted",
@@ -60,7 +60,7 @@ const struct op_kind op_kind_off_cpu = {
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",
-	.details = REASON,
+	.details = op_kind_off_reasons,
 	.details_len = OP_REASONS,
 	.kernel_from = "__schedule",
 };

@@ -270,6 +270,8 @@ int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *opti
 		const struct op_kind *kind = op_kinds()[i];
 
 		assert(kind->rows_len <= OP_OTLP_ROWS_A_KIND);
+		if (!kind->rows_len)
+			continue; /* its samples are another one's */
 		memcpy(rows + kinds.len, kind->rows, kind->rows_len * sizeof(rows[0]));
 		kinds.len += kind->rows_len;
 	}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Wall-clock time, the part on the CPUs: a tick of a CPU's clock stands for its period. */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/event.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline int op_wall_on(struct bpf_perf_event_data *ctx, bool whole)
+{
+	struct op_slot *slot;
+
+	if ((__u32)bpf_get_current_pid_tgid() == 0)
+		return 0;
+	slot = op_event_begin(OP_EVENT_WALL, false);
+	if (!slot)
+		return 0;
+	slot->record.detail = OP_REASON_NONE;
+	slot->record.value = ctx->sample_period;
+	return op_event_perf(ctx, slot, whole);
+}
+
+SEC("perf_event")
+int op_wall_tick(struct bpf_perf_event_data *ctx)
+{
+	return op_wall_on(ctx, false);
+}
+
+SEC("perf_event")
+int op_wall_tick_whole(struct bpf_perf_event_data *ctx)
+{
+	return op_wall_on(ctx, true);
+}
