@@ -272,6 +272,8 @@ enum op_end {
 	OP_END_NO_TABLE = 5,
 	/* User space: the announcement of a named stack did not arrive. */
 	OP_END_NO_STACK = 6,
+	/* OP_EVENT_THREADS: it is on a CPU, or was while its stack was read. */
+	OP_END_RUNNING = 7,
 	OP_END_MAX = 16,
 };
 
@@ -321,6 +323,24 @@ enum op_block_operation {
 enum {
 	OP_SIGNAL_BITS = 7,
 	OP_SIGNAL_CODE_NONE = -256, /* whoever sent it is not known */
+};
+
+/* op_record.detail of OP_EVENT_THREADS: what the thread does. `value` is how often it has left
+ * a CPU. */
+enum op_thread_state {
+	OP_THREAD_RUNNING = 0, /* on a CPU */
+	OP_THREAD_RUNNABLE,
+	OP_THREAD_SLEEPING,
+	OP_THREAD_UNINTERRUPTIBLE,
+	OP_THREAD_STOPPED,
+	OP_THREAD_STATES,
+};
+
+/* What the program op_threads_now writes of each thread. */
+struct op_thread_now {
+	__u64 switches;
+	__u32 tid;
+	__u32 running;
 };
 
 /* op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off. */

@@ -117,6 +117,31 @@ struct k_sigaction {
 	struct sigaction sa;
 };
 
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct linux_binprm {
 	const char *interp;
 };
@@ -164,11 +189,29 @@ struct task_struct {
 	__u64 start_time;
 	unsigned int __state; /* 5.14 */
 	unsigned int in_iowait : 1;
+	int on_cpu;
+	int exit_state;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	const struct cred *real_cred;
+	struct css_set *cgroups;
+	char comm[16];
 	struct thread_struct thread;
 };
 
 struct task_struct___old {
 	long state; /* before 5.14 */
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop

@@ -12,16 +12,21 @@ enum {
 	OP_THREAD_BYTES = 16384,
 };
 
+/* Where @task keeps its user registers on kernels that do not tell. */
+static __always_inline struct pt_regs *op_stack_registers(struct task_struct *task)
+{
+	char *end = (char *)BPF_CORE_READ(task, stack) + OP_THREAD_BYTES;
+
+	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
+}
+
 /* The user registers of the current task, saved when it entered the kernel. */
 static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
 {
-	char *end;
-
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
 				       BPF_FUNC_task_pt_regs___probe))
 		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	end = (char *)BPF_CORE_READ(task, stack) + OP_THREAD_BYTES;
-	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
+	return op_stack_registers(task);
 }
 
 #if defined(__TARGET_ARCH_x86)

@@ -16,14 +16,13 @@ static __always_inline __u64 op_task_thread_pointer(void)
 }
 
 /*
- * The user registers that the current task saved at the top of its kernel stack when it
- * entered the kernel. sp is 0 where there are none (a kernel thread; a 32-bit process).
+ * User registers that a task saved at @regs when it entered the kernel. sp is 0 where there are
+ * none (a kernel thread; a 32-bit process).
  */
-static __always_inline void op_saved_registers(struct task_struct *task,
-					       struct op_registers *to)
+static __always_inline void op_read_registers(struct task_struct *task,
+					      const struct pt_regs *regs,
+					      struct op_registers *to)
 {
-	struct pt_regs *regs = op_task_registers(task);
-
 	bpf_probe_read_kernel(to->reg, OP_ARM64_GENERAL_REGS * 8, &regs->regs[0]);
 	to->fp = BPF_CORE_READ(regs, regs[29]);
 	to->lr = BPF_CORE_READ(regs, regs[30]);
@@ -32,6 +31,18 @@ static __always_inline void op_saved_registers(struct task_struct *task,
 	if (BPF_CORE_READ(regs, pstate) & OP_PSR_MODE32)
 		to->sp = 0;
 	to->task_size = BPF_CORE_READ(task, mm, task_size);
+}
+
+/* Those of the current task. */
+static __always_inline void op_saved_registers(struct task_struct *task,
+					       struct op_registers *to)
+{
+	op_read_registers(task, op_task_registers(task), to);
+}
+
+static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.uw.tp_value);
 }
 
 /* The system call that the current task is in; negative: none, it was interrupted. */

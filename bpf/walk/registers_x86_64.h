@@ -49,11 +49,12 @@ static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 }
 
 /*
- * The user registers that the current task saved at the top of its kernel stack when it
- * entered the kernel. sp is 0 where there are none (a kernel thread; a 32-bit process).
+ * User registers that a task saved at @saved when it entered the kernel. sp is 0 where there are
+ * none (a kernel thread; a 32-bit process).
  */
-static __always_inline void op_saved_registers(struct task_struct *task,
-					       struct op_registers *to)
+static __always_inline void op_read_registers(struct task_struct *task,
+					      const struct pt_regs *saved,
+					      struct op_registers *to)
 {
 	/* One read: the order of the fields is the kernel's user interface. BPF's own stack
 	 * is small: 512 bytes, of all the functions together. */
@@ -61,8 +62,20 @@ static __always_inline void op_saved_registers(struct task_struct *task,
 		(void *)&to->reg[OP_LEAF_REGS - sizeof(struct op_x86_regs) / 8];
 
 	to->sp = 0;
-	if (!bpf_probe_read_kernel(regs, sizeof(*regs), op_task_registers(task)))
+	if (!bpf_probe_read_kernel(regs, sizeof(*regs), saved))
 		op_copy_registers(regs, to);
+}
+
+/* Those of the current task. */
+static __always_inline void op_saved_registers(struct task_struct *task,
+					       struct op_registers *to)
+{
+	op_read_registers(task, op_task_registers(task), to);
+}
+
+static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.fsbase);
 }
 
 /* The system call that the current task is in; negative: none, it was interrupted. */

@@ -20,7 +20,7 @@ const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     of cpu, page_faults, off_cpu, locks, block_io,\n"
-	"                       signals, wall, with commas (cpu)\n"
+	"                       signals, wall, threads, with commas (cpu)\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -115,7 +115,8 @@ static int take_kinds(struct options *o, const char *list)
 		      { "locks", OTELPROF_KIND_LOCKS },
 		      { "block_io", OTELPROF_KIND_BLOCK_IO },
 		      { "signals", OTELPROF_KIND_SIGNALS },
-		      { "wall", OTELPROF_KIND_WALL } };
+		      { "wall", OTELPROF_KIND_WALL },
+		      { "threads", OTELPROF_KIND_THREADS } };
 	size_t i;
 
 	for (o->kinds = 0;; list++) {

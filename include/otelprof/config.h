@@ -58,6 +58,8 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* what block devices are asked for */
 #define OTELPROF_KIND_SIGNALS	  (UINT64_C(1) << 5) /* signals that end a process */
 #define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* time on and off the CPUs, as one */
+/* 1 << 7 is the library's own */
+#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8) /* every thread, at each export */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

@@ -35,6 +35,7 @@ struct otelprof {
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */
 	uint64_t records;	  /* taken out of the ring */
+	uint64_t threads;	  /* samples of snapshots */
 	uint64_t dropped[OP_DROPS];
 	uint32_t wanted[OTELPROF_FILTER_RULES]; /* processes that the filter names */
 	size_t wanted_len;

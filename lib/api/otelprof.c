@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "otlp/encode.h"
 #include "runtime/runtime.h"
+#include "threads/threads.h"
 
 enum {
 	NS_A_SECOND = 1000000000,
@@ -381,14 +382,33 @@ static void rest_arena(struct otelprof *p)
 	p->map_failures = stats.map_failures;
 }
 
+/* The threads of this moment, where they are asked for. */
+static void take_threads(struct otelprof *p)
+{
+	struct op_threads_taken taken = { 0 };
+	int r = p->running
+			? op_threads_snapshot(p->capture, p->sampler, p->window, &taken)
+			: 0;
+
+	if (r < 0)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "not all threads could be looked at (%s), ignoring", strerror(-r));
+	p->threads += taken.taken;
+	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
+	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
+	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
+}
+
 int otelprof_export(struct otelprof *p)
 {
-	uint64_t now = op_clock_realtime_ns();
+	uint64_t now;
 	uint64_t samples;
 	int r = op_handle_check(p);
 
 	if (r < 0)
 		return r;
+	take_threads(p);
+	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))
 		p->dropped[OP_DROP_NOWHERE] += samples;

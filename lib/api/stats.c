@@ -89,6 +89,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
 	from_kernel(counters, &s);
+	s.samples_taken += p->threads; /* user space takes them */
 	read_drops(p, counters, drops);
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];

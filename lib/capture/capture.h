@@ -93,6 +93,9 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rul
  * was called. One that cannot be turned on is off, and the sentence in the log says why. */
 int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 
+/* Program @i of @kind, which is on; borrowed. -1: it is off, or sampling is. */
+int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i);
+
 /* Let every stack be announced anew: a window ended, or an announcement was lost. */
 void op_capture_next_window(struct op_capture *c);
 

@@ -92,12 +92,12 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	const struct op_object_source source = { kind->name, kind->object };
 	const struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, kind->holds);
-	const struct op_walkers *walkers;
+	const struct op_walkers *walkers = NULL;
 	char name[PROGRAM_NAME_BYTES];
 	struct op_kind_sizes sizes;
 	struct bpf_object *object;
 	size_t i;
-	int r = op_walkers_need(c, kind, &walkers);
+	int r = kind->snapshot ? 0 : op_walkers_need(c, kind, &walkers);
 
 	if (r == 0)
 		r = op_object_open(c, &source, &settings, walkers, &object);
@@ -124,7 +124,7 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; i < kind->hooks_len; i++) {
 		int *hook = &c->hook[kind->event][i];
 
-		if (*hook >= 0)
+		if (*hook >= 0 || !kind->hooks[i].tracepoint)
 			continue;
 		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
 			kind->hooks[i].tracepoint, c->program[kind->event][i]));

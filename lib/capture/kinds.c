@@ -160,6 +160,11 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 	return error;
 }
 
+int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i)
+{
+	return c->sampling && !c->forked ? c->program[kind][i] : -1;
+}
+
 void op_kinds_close(struct op_capture *c)
 {
 	uint32_t i;

@@ -61,8 +61,8 @@ struct op_kind_options {
 
 /* A raw tracepoint, and the program of the kind's object that runs there. */
 struct op_kind_hook {
-	const char *tracepoint;
-	const char *program; /* NULL: the entry, which walks stacks */
+	const char *tracepoint; /* NULL: an iterator, which user space reads */
+	const char *program;	/* NULL: the entry, which walks stacks */
 };
 
 /* How large the maps are that the hooks' programs share. */
@@ -119,7 +119,8 @@ struct op_kind {
 
 	/* Kinds that are on with it, a bit each; their samples are of its event, too. */
 	uint64_t with;
-	bool hidden; /* it is only on with another one */
+	bool snapshot; /* nothing walks in the kernel: user space does, at each export */
+	bool hidden;   /* it is only on with another one */
 
 	/* Rows of OTLP: the first one counts the samples. */
 	const struct op_otlp_kind *rows;

@@ -34,6 +34,7 @@ struct copy {
 	const uint8_t *bytes;
 	uint64_t at; /* where the copy begins: sp, or a little below */
 	size_t len;
+	bool still;    /* the thread does not run: all is as it was */
 	bool beyond;   /* the stack above the copy is read as it is now */
 	bool *ran_out; /* a read above the copy, which failed */
 };
@@ -50,7 +51,7 @@ static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, s
 	}
 	if (op_add_overflow(c->at, STACK_SPAN, &high))
 		high = UINT64_MAX;
-	if (addr >= low && addr < high && !(c->beyond && addr >= c->at)) {
+	if (addr >= low && addr < high && !c->still && !(c->beyond && addr >= c->at)) {
 		*c->ran_out = true;
 		return -EFAULT;
 	}
@@ -109,7 +110,7 @@ static int unwind_once(struct walk *w)
 		.words_len = (uint32_t)w->deferred->words_len,
 		.frames = w->deferred->frames,
 		.is_caller = w->deferred->is_caller,
-		.heap_moved = true,
+		.heap_moved = !w->deferred->live,
 	};
 
 	w->ran_out = false;
@@ -220,7 +221,8 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 			  .live = &program->memory.memory,
 			  .bytes = deferred->stack,
 			  .at = deferred->registers->sp - deferred->stack_below,
-			  .len = deferred->stack_len },
+			  .len = deferred->stack_len,
+			  .still = deferred->live },
 	};
 	int r;
 

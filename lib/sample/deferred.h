@@ -26,6 +26,8 @@ struct op_deferred {
 	size_t words_len;
 	uint32_t frames;
 	bool is_caller; /* registers->pc is a return address */
+	/* The thread stands still: its memory is what it was, and there need be no copy. */
+	bool live;
 	uint64_t
 		end_pc; /* where the kernel's walk met what it had no table for; 0: nowhere */
 };

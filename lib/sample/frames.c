@@ -347,6 +347,8 @@ int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned
 		return named_location(window, "[no unwind table yet]", &type, ret);
 	if (end == OP_END_NO_STACK)
 		return named_location(window, "[stack lost]", &type, ret);
+	if (end == OP_END_RUNNING)
+		return named_location(window, "[running]", &type, ret);
 	(void)snprintf(name, sizeof(name), "[unwind error: %s]", error_name(end));
 	return named_location(window, name, &type, ret);
 }

@@ -19,6 +19,7 @@ struct record {
 	struct op_registers registers; /* OP_END_UNKNOWN */
 	const uint8_t *stack;	       /* header.stack_bytes */
 	uint32_t extra;		       /* OP_RECORD_NAMED */
+	bool live;		       /* its stack is read as it is now */
 	uint64_t *words; /* kernel_count, then user_words; sampler->words + KEY_WORDS */
 };
 
@@ -50,6 +51,7 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 		return -EBADMSG;
 	ret->words = sampler->words + KEY_WORDS;
 	ret->extra = 0;
+	ret->live = false;
 	memcpy(ret->words, pos, words * sizeof(uint64_t));
 	pos += words * sizeof(uint64_t);
 	left -= words * sizeof(uint64_t);
@@ -210,7 +212,8 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 					.words_len = r->header.user_words,
 					.frames = r->header.user_frames,
 					.is_caller = is_caller(&r->header),
-					.end_pc = r->header.end_pc };
+					.end_pc = r->header.end_pc,
+					.live = r->live };
 	const struct op_host_stack *s = sampler->host_stack;
 	_cleanup_free_ uint8_t *joined = NULL;
 	int e = 0;
@@ -406,8 +409,10 @@ static int add_detail(struct op_sampler *sampler, const struct record *r,
 					  &labels->index[labels->len++]);
 }
 
-static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
-		      const struct record *r, uint32_t stack)
+/* The sample of @stack as it goes into the window. */
+static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const struct record *r, uint32_t stack,
+		       struct op_window_sample *ret)
 {
 	const struct op_record *h = &r->header;
 	struct op_window_sample sample = {
@@ -427,12 +432,14 @@ static int add_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (e == 0)
 		e = add_detail(sampler, r, of->window, &sample.labels);
-	return e < 0 ? e : op_window_add(of->window, &sample);
+	if (e == 0)
+		*ret = sample;
+	return e;
 }
 
-/* The record has been taken apart: find whose it is, its stack, and add it. */
-static int add_record(struct op_sampler *sampler, struct record *r,
-		      struct op_window *window)
+/* The record has been taken apart: find whose it is, and its stack. */
+static int resolve(struct op_sampler *sampler, struct record *r, struct op_window *window,
+		   struct op_window_sample *ret)
 {
 	struct op_frames_of of = { .window = window };
 	struct op_proc *proc;
@@ -450,7 +457,39 @@ static int add_record(struct op_sampler *sampler, struct record *r,
 	if (e == 0 && r->header.end != OP_END_UNKNOWN)
 		op_ended_add(&sampler->ended, of.layout, r->header.end, r->header.end_pc,
 			     r->words + r->header.kernel_count, r->header.user_words);
-	return e < 0 ? e : add_sample(sampler, &of, r, stack);
+	return e < 0 ? e : make_sample(sampler, &of, r, stack, ret);
+}
+
+static int add_record(struct op_sampler *sampler, struct record *r,
+		      struct op_window *window)
+{
+	struct op_window_sample sample;
+	int e = resolve(sampler, r, window, &sample);
+
+	return e < 0 ? e : op_window_add(window, &sample);
+}
+
+int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
+		      struct op_window *window, struct op_window_sample *ret)
+{
+	struct record r;
+	int e = take_apart(sampler, record, len, &r);
+
+	if (e < 0)
+		return e;
+	r.live = true;
+	if (r.header.detail == OP_THREAD_RUNNING)
+		r.header.end = OP_END_RUNNING;
+	return resolve(sampler, &r, window, ret);
+}
+
+int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
+		       uint32_t *ret_stack)
+{
+	size_t len = 0;
+	int e = add_end(sampler, window, OP_END_RUNNING, &len);
+
+	return e < 0 ? e : op_window_stack(window, sampler->locations, len, ret_stack);
 }
 
 static int take_sample(struct op_sampler *sampler, const void *record, size_t len,

@@ -19,6 +19,7 @@ struct op_ended;
 struct op_processes;
 struct op_sampler;
 struct op_window;
+struct op_window_sample;
 
 struct op_sampler_config {
 	struct op_processes *processes;	  /* borrowed until op_sampler_free() */
@@ -36,6 +37,16 @@ OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
  */
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);
+
+/*
+ * A record of OP_EVENT_THREADS, whose stack is read as it is now, as a sample that may be put
+ * into @window once it is sure that the thread has not run meanwhile. Otherwise its stack is
+ * that of op_sampler_running(). As op_sampler_add_record().
+ */
+int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
+		      struct op_window *window, struct op_window_sample *ret);
+int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
+		       uint32_t *ret_stack);
 
 /* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
 bool op_sampler_is_sample(uint32_t type);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All threads, when user space asks: an iterator over the tasks. It writes of each its kernel
+ * stack and its user registers; user space reads the memory and walks, and then asks a second
+ * program which threads have run since.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/filter.h"
+#include "bpf/event/off.h"
+#include "bpf/walk/registers.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+enum {
+	OP_CGROUP_LEVELS_MAX = 16,
+	OP_TASK_STOPPED = 0x4 | 0x8, /* and traced */
+	PF_EXITING = 0x4,
+};
+
+/* A thread as it goes out: the record, its words, its registers. */
+struct op_thread_out {
+	struct op_record record;
+	__u64 word[OP_KERNEL_FRAMES_MAX];
+	struct op_registers registers;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct op_thread_out);
+} op_threads_out SEC(".maps");
+
+static __always_inline bool op_is_user_thread(struct task_struct *task)
+{
+	return !(BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_EXITING)) &&
+	       BPF_CORE_READ(task, mm) && !BPF_CORE_READ(task, exit_state);
+}
+
+/* The ids of @task in the profiler's PID namespace; false where it has none. */
+static __always_inline bool op_ids_of(struct task_struct *task, struct op_record *r)
+{
+	struct op_control *control = op_control();
+	struct pid *leader;
+
+	r->tid = (__u32)BPF_CORE_READ(task, pid);
+	r->pid = (__u32)BPF_CORE_READ(task, tgid);
+	if (!op_settings.pid_namespace)
+		return true;
+	if (!control || !control->pid_level)
+		return false;
+	leader = BPF_CORE_READ(task, group_leader, thread_pid);
+	r->tid = op_pid_at(BPF_CORE_READ(task, thread_pid), control->pid_level);
+	r->pid = op_pid_at(leader, control->pid_level);
+	return r->pid && r->tid;
+}
+
+static __always_inline bool op_in_cgroup(struct task_struct *task, __u64 id)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	int i;
+
+	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
+		if (BPF_CORE_READ(cgroup, kn, id) == id)
+			return true;
+		/* `self` stands first in it */
+		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
+	}
+	return false;
+}
+
+/* As op_rule_matches(), of a task that is not the current one. */
+static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
+					  const struct op_record *r,
+					  struct task_struct *task)
+{
+	const __u64 *wanted = (const __u64 *)rule->comm;
+	const __u64 *comm = (const __u64 *)r->comm;
+
+	switch (rule->kind) {
+	case OP_FILTER_ALL:
+		return true;
+	case OP_FILTER_PID:
+		return r->pid == rule->number;
+	case OP_FILTER_PID_TREE:
+		return op_in_pid_tree(task, (__u32)rule->number);
+	case OP_FILTER_COMM:
+		return comm[0] == wanted[0] && comm[1] == wanted[1];
+	case OP_FILTER_UID:
+		return BPF_CORE_READ(task, real_cred, uid.val) == rule->number;
+	case OP_FILTER_CGROUP:
+		return op_in_cgroup(task, rule->number);
+	case OP_FILTER_MIN_AGE:
+		return r->time_ns - BPF_CORE_READ(task, group_leader, start_time) >=
+		       rule->number;
+	default:
+		return false;
+	}
+}
+
+/* Does the filter keep the thread? All of those that it means: of a snapshot no part would
+ * stand for the rest, so keep_one_in is not asked. */
+static __always_inline bool op_filter_means(const struct op_record *r,
+					    struct task_struct *task)
+{
+	struct op_control *control = op_control();
+	__u32 active = control ? control->filter_active : 0;
+	struct op_filter *filter;
+	__u32 i;
+
+	if (active & OP_FILTER_EMPTY)
+		return true;
+	active &= 1;
+	filter = bpf_map_lookup_elem(&op_filters, &active);
+	if (!filter || !filter->count)
+		return true;
+	for (i = 0; i < OP_FILTER_RULES && i < filter->count; i++)
+		if (op_rule_means(&filter->rules[i], r, task))
+			return filter->rules[i].action == OP_FILTER_INCLUDE;
+	return filter->default_action == OP_FILTER_INCLUDE;
+}
+
+static __always_inline __u64 op_switches(struct task_struct *task)
+{
+	return (__u64)BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+}
+
+static __always_inline __u32 op_thread_state(struct task_struct *task)
+{
+	__u32 state = op_task_state(task);
+
+	if (BPF_CORE_READ(task, on_cpu))
+		return OP_THREAD_RUNNING;
+	if (!state)
+		return OP_THREAD_RUNNABLE;
+	if (state & OP_TASK_INTERRUPTIBLE)
+		return OP_THREAD_SLEEPING;
+	return state & OP_TASK_STOPPED ? OP_THREAD_STOPPED : OP_THREAD_UNINTERRUPTIBLE;
+}
+
+static __always_inline void op_fill(struct op_thread_out *out, struct task_struct *task)
+{
+	struct op_record *r = &out->record;
+	long bytes = 0;
+
+	r->event = OP_EVENT_THREADS;
+	r->value = op_switches(task);
+	r->detail = (__u16)op_thread_state(task);
+	r->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	r->end = OP_END_UNKNOWN;
+	if (r->detail == OP_THREAD_RUNNING)
+		return;
+	if (op_settings.kernel_stacks)
+		bytes = bpf_get_task_stack(task, out->word, sizeof(out->word), 0);
+	if (bytes > 0)
+		r->kernel_count = (__u16)(bytes / 8);
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
+				       BPF_FUNC_task_pt_regs___probe))
+		op_read_registers(task, (struct pt_regs *)bpf_task_pt_regs(task),
+				  &out->registers);
+	else
+		op_read_registers(task, op_stack_registers(task), &out->registers);
+	out->registers.thread_pointer = op_thread_pointer_of(task);
+}
+
+SEC("iter/task")
+int op_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
+	struct op_thread_out *out;
+	struct op_record *r;
+	__u32 zero = 0;
+	__u32 words;
+
+	if (!task || !op_is_user_thread(task))
+		return 0;
+	out = bpf_map_lookup_elem(&op_threads_out, &zero);
+	if (!out)
+		return 0;
+	r = &out->record;
+	__builtin_memset(r, 0, sizeof(*r));
+	r->time_ns = bpf_ktime_get_ns();
+	bpf_probe_read_kernel(r->comm, sizeof(r->comm), &task->comm);
+	if (!op_ids_of(task, r) || !op_filter_means(r, task))
+		return 0;
+	op_fill(out, task);
+	words = r->kernel_count;
+	op_platform_bound(words);
+	if (words > OP_KERNEL_FRAMES_MAX)
+		words = OP_KERNEL_FRAMES_MAX;
+	r->header.type = OP_RECORD_SAMPLE;
+	r->header.version = OP_RECORD_VERSION;
+	r->header.bytes = sizeof(*r) + words * 8 + sizeof(out->registers);
+	/* What does not fit is asked for again at the next read. */
+	bpf_seq_write(seq, r, sizeof(*r));
+	bpf_seq_write(seq, out->word, words * 8);
+	bpf_seq_write(seq, &out->registers, sizeof(out->registers));
+	return 0;
+}
+
+SEC("iter/task")
+int op_threads_now(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct op_record r;
+	struct op_thread_now now;
+
+	if (!task || !op_is_user_thread(task) || !op_ids_of(task, &r))
+		return 0;
+	now.switches = op_switches(task);
+	now.tid = r.tid;
+	now.running = !!BPF_CORE_READ(task, on_cpu);
+	bpf_seq_write(ctx->meta->seq, &now, sizeof(now));
+	return 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "threads/threads.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "capture/capture.h"
+
+enum {
+	PROGRAM_ALL = 0, /* op_kind_threads.hooks */
+	PROGRAM_NOW = 1,
+	READ_BYTES = 64 * 1024,
+};
+
+/* A thread whose stack was read. */
+struct thread {
+	struct op_window_sample sample;
+	uint64_t switches;
+};
+
+struct snapshot {
+	struct op_sampler *sampler;
+	struct op_window *window;
+	struct op_threads_taken *taken;
+	OP_VEC(struct thread) threads;
+	struct op_map64
+		by_tid; /* of threads: index + 1; 0: it still stands where it stood */
+};
+
+/* What a program writes: whole records, one after another. Returns how many bytes of @bytes
+ * were taken, or -errno. */
+typedef int64_t (*take_fn)(struct snapshot *s, const uint8_t *bytes, size_t len);
+
+static void drop(struct op_threads_taken *taken, int error)
+{
+	if (error == -ENOSPC)
+		taken->dropped_window++;
+	else if (error == -ENOMEM)
+		taken->dropped_memory++;
+	else
+		taken->dropped_record++;
+}
+
+/* Read the stack of the thread of @record. */
+static void take_thread(struct snapshot *s, const void *record, size_t len)
+{
+	struct op_record h;
+	struct thread *t;
+	int r = -ENOSPC;
+
+	s->taken->taken++;
+	memcpy(&h, record, sizeof(h));
+	t = s->threads.len < OP_THREADS_MAX ? op_vec_push(&s->threads) : NULL;
+	if (t)
+		r = op_sampler_thread(s->sampler, record, len, s->window, &t->sample);
+	else if (s->threads.len < OP_THREADS_MAX)
+		r = -ENOMEM;
+	if (r == 0) {
+		t->switches = h.value;
+		r = op_map64_put(&s->by_tid, h.tid, s->threads.len);
+	}
+	if (r == 0)
+		return;
+	if (t)
+		s->threads.len--;
+	drop(s->taken, r);
+}
+
+static int64_t take_all(struct snapshot *s, const uint8_t *bytes, size_t len)
+{
+	size_t at = 0;
+
+	while (len - at >= sizeof(struct op_record)) {
+		struct op_record_header h;
+
+		memcpy(&h, bytes + at, sizeof(h));
+		if (h.bytes < sizeof(struct op_record) || h.bytes > READ_BYTES)
+			return -EBADMSG;
+		if (h.bytes > len - at)
+			break;
+		take_thread(s, bytes + at, h.bytes);
+		at += h.bytes;
+	}
+	return (int64_t)at;
+}
+
+/* Which threads stand where they stood? */
+static int64_t take_now(struct snapshot *s, const uint8_t *bytes, size_t len)
+{
+	struct op_thread_now now;
+	size_t at;
+
+	for (at = 0; len - at >= sizeof(now); at += sizeof(now)) {
+		uint64_t index;
+
+		memcpy(&now, bytes + at, sizeof(now));
+		if (!op_map64_get(&s->by_tid, now.tid, &index) || !index)
+			continue;
+		if (!now.running && s->threads.data[index - 1].switches == now.switches)
+			(void)op_map64_put(&s->by_tid, now.tid, 0);
+	}
+	return (int64_t)at;
+}
+
+/* Let @program tell of all threads. */
+static int tell(struct snapshot *s, int program, take_fn take)
+{
+	_cleanup_close_ int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
+	_cleanup_close_ int fd = link < 0 ? -1 : bpf_iter_create(link);
+	_cleanup_free_ uint8_t *buffer = malloc(READ_BYTES);
+	size_t len = 0;
+
+	if (!buffer)
+		return -ENOMEM;
+	if (link < 0 || fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, buffer + len, READ_BYTES - len);
+		int64_t taken;
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		len += (size_t)n;
+		taken = take(s, buffer, len);
+		if (taken < 0)
+			return (int)taken;
+		len -= (size_t)taken;
+		memmove(buffer, buffer + taken, len);
+	}
+}
+
+/* Put what was read into the window; of threads that ran meanwhile no stack is known. */
+static int add_all(struct snapshot *s)
+{
+	struct thread *t;
+	uint32_t running;
+	int r = op_sampler_running(s->sampler, s->window, &running);
+
+	op_vec_foreach(t, &s->threads) {
+		uint64_t moved = 1;
+
+		(void)op_map64_get(&s->by_tid, t->sample.tid, &moved);
+		if (moved && r == 0)
+			t->sample.stack = running;
+		t->sample.value = 1;
+		r = r < 0 ? r : op_window_add(s->window, &t->sample);
+		if (r < 0)
+			drop(s->taken, r);
+	}
+	return 0;
+}
+
+int op_threads_snapshot(struct op_capture *capture, struct op_sampler *sampler,
+			struct op_window *window, struct op_threads_taken *ret)
+{
+	int all = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_ALL);
+	int now = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_NOW);
+	struct snapshot s = { .sampler = sampler, .window = window, .taken = ret };
+	int r;
+
+	if (all < 0 || now < 0)
+		return 0;
+	r = tell(&s, all, take_all);
+	if (r == 0)
+		r = tell(&s, now, take_now);
+	(void)add_all(&s);
+	op_map64_clear(&s.by_tid);
+	op_vec_clear(&s.threads);
+	return r;
+}

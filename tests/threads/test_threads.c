@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A snapshot of threads end to end. A child has 500 threads in five known places, which wait
+ * in five ways, and one that works: the profile of one export must count each exactly.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include <otelprof/otelprof.h>
+
+#include "kind_profile.h"
+#include "test.h"
+
+enum {
+	WAYS = 5,
+	THREADS = 500,
+	STACK_BYTES = 128 * 1024,
+	DEPTH = 20, /* calls between a thread's begin and the place */
+	TRIES = 200,
+	TRY_MS = 20,
+};
+
+/* So many in each place: the sum is THREADS. */
+static const int COUNT[WAYS] = { 180, 140, 100, 60, 20 };
+static const char *const PLACE_NAME[WAYS] = { "sleeps_here", "reads_here", "locks_here",
+					      "polls_here", "waits_here" };
+
+static int pipes[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+/* ---- the child ---- */
+
+static PLACE void sleeps_here(void)
+{
+	struct timespec t = { .tv_sec = 3600 };
+
+	(void)nanosleep(&t, NULL);
+	STAYS("sleeps");
+}
+
+static PLACE void reads_here(void)
+{
+	char c;
+
+	(void)!read(pipes[0], &c, 1);
+	STAYS("reads");
+}
+
+static PLACE void locks_here(void)
+{
+	(void)pthread_mutex_lock(&lock);
+	STAYS("locks");
+}
+
+static PLACE void polls_here(void)
+{
+	struct pollfd fd = { .fd = pipes[0], .events = POLLIN };
+
+	(void)poll(&fd, 1, -1);
+	STAYS("polls");
+}
+
+static PLACE void waits_here(void)
+{
+	(void)pthread_mutex_lock(&other);
+	for (;;)
+		(void)pthread_cond_wait(&never, &other);
+	STAYS("waits");
+}
+
+/* Frames of a size that a copy of 12 KiB would not hold. */
+static PLACE void deeper(long way, int depth)
+{
+	static void (*const wait[WAYS])(void) = { sleeps_here, reads_here, locks_here,
+						  polls_here, waits_here };
+	volatile char room[1024];
+
+	room[0] = (char)depth;
+	if (depth)
+		deeper(way, depth - 1);
+	else
+		wait[way]();
+	STAYS("deeper");
+	room[1] = room[0];
+}
+
+static void *thread_main(void *arg)
+{
+	deeper((long)arg, DEPTH);
+	return NULL;
+}
+
+static PLACE void works_here(void)
+{
+	volatile long i = 0;
+
+	for (;;)
+		i++;
+}
+
+static void *work(void *arg)
+{
+	works_here();
+	return arg;
+}
+
+static void serve(int from, int to)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	long way;
+	char go;
+	int i;
+
+	CHECK_OK(pipe2(pipes, O_CLOEXEC));
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setstacksize(&attr, STACK_BYTES));
+	(void)pthread_mutex_lock(&lock);
+	for (way = 0; way < WAYS; way++)
+		for (i = 0; i < COUNT[way]; i++)
+			CHECK_OK(
+				pthread_create(&thread, &attr, thread_main, (void *)way));
+	CHECK_OK(pthread_create(&thread, &attr, work, NULL));
+	while (read(from, &go, 1) == 1)
+		(void)!write(to, &go, 1);
+}
+
+/* ---- the profile ---- */
+
+struct got {
+	int64_t place[WAYS]; /* with whole stacks and the state sleeping */
+	int64_t running;
+	int64_t all;
+	int64_t cut;
+};
+
+static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct got *got = profile->data;
+	const struct otlp_frame *root = &s->frames[s->frames_len - 1];
+	int depth = 0;
+	size_t i;
+	int way;
+
+	CHECK(kind_is(s, "threads", "count"));
+	got->all += s->value;
+	if (kind_frame(s, "[running]") >= 0 || kind_frame(s, "works_here") >= 0)
+		got->running += s->value;
+	for (way = 0; way < WAYS; way++)
+		if (kind_frame(s, PLACE_NAME[way]) >= 0)
+			break;
+	if (way == WAYS)
+		return;
+	for (i = 0; i < s->frames_len; i++)
+		depth += otlp_text_is(s->frames[i].function, "deeper");
+	if (depth == DEPTH + 1 && kind_says(profile, s, "thread.state", "sleeping") &&
+	    (otlp_text_is(root->function, "clone3") ||
+	     otlp_text_is(root->function, "__clone3")))
+		got->place[way] += s->value;
+	else
+		got->cut += s->value;
+	if (got->cut && got->cut == s->value)
+		kind_print(s);
+}
+
+static bool all_there(const struct got *got)
+{
+	int way;
+
+	for (way = 0; way < WAYS; way++)
+		if (got->place[way] != COUNT[way])
+			return false;
+	return true;
+}
+
+static void test_each_thread_counts_once(void)
+{
+	struct kind_child c = kind_child_start(serve);
+	struct got got;
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct otelprof_config config;
+	struct otelprof *p;
+	int64_t begin;
+	int way;
+	int i;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.kinds = OTELPROF_KIND_THREADS;
+	p = kind_start(&config, c.pid, &profile);
+	/* until the child's threads are all where they are to be */
+	for (i = 0; i < TRIES; i++) {
+		memset(&got, 0, sizeof(got));
+		CHECK_OK(otelprof_poll(p, TRY_MS));
+		CHECK_OK(otelprof_export(p));
+		if (all_there(&got))
+			break;
+	}
+	printf("  all are there at the export number %d\n", i + 1);
+	/* and once they are, at every export */
+	for (i = 0; i < 5; i++) {
+		memset(&got, 0, sizeof(got));
+		begin = kind_clock_ns(CLOCK_MONOTONIC);
+		CHECK_OK(otelprof_export(p));
+		printf("  an export took %lld us\n",
+		       (long long)(kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000);
+		for (way = 0; way < WAYS; way++)
+			CHECK_INT(got.place[way], COUNT[way]);
+		CHECK_INT(got.cut, 0);
+		CHECK_INT(got.running, 1);
+		/* and the one that answers us */
+		CHECK_INT(got.all, THREADS + 2);
+	}
+	CHECK_INT(kind_programs("op_threads"), 1);
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
+	CHECK_INT(kind_programs("op_threads"), 0);
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
+TEST_MAIN({ "threads", test_each_thread_counts_once })
