@@ -13,7 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/filter.h"
-#include "bpf/event/off.h"
+#include "bpf/event/off/off.h"
 #include "bpf/walk/registers.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";

@@ -286,7 +286,7 @@ enum op_event {
 };
 
 enum {
-	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off.h) */
+	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off/off.h) */
 };
 
 /* op_record.value of OP_EVENT_LOCKS: how many waits, above how long they were. */
@@ -497,7 +497,7 @@ enum op_counter {
 	OP_COUNT_REQUESTED, /* requests put in the ring */
 	OP_COUNT_NO_TABLE,  /* samples whose stack ends where a table is not made */
 	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
-	/* No sum: the threshold T of a kind that thins out by duration (off.h). */
+	/* No sum: the threshold T of a kind that thins out by duration (off/off.h). */
 	OP_COUNT_THRESHOLD_NS,
 	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
@@ -549,7 +549,7 @@ struct op_settings {
 	__u8 cgroup_ancestors;
 	__u8 holds; /* samples wait in op_held until their event ends */
 	__u8 reserved0[7];
-	__u32 event_budget; /* samples a second and CPU, of kinds that thin out (off.h) */
+	__u32 event_budget; /* samples a second and CPU, of kinds that thin out (off/off.h) */
 	__u64 min_ns;	    /* shorter intervals are filtered */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds share that sample intervals off the CPUs (bpf/event/off.h). */
+/* What the kinds share that sample intervals off the CPUs (bpf/event/off/off.h). */
 #ifndef OP_KIND_OFF_H
 #define OP_KIND_OFF_H
 

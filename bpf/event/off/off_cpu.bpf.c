@@ -8,7 +8,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/event/off.h"
+#include "bpf/event/off/off.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
