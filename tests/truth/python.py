@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile tests/python/known.py under each CPython at hand: a cell a version.
+"""Profile tests/python/known.py under each CPython at hand: a cell a version, and some for
+other builds of it.
 
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [VERSION...]
 
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
-between), and those in the Debian roots named in OTELPROF_CHROOTS. --quick takes 3.11 alone. Prints lines like run.py's.
+between), and those in the Debian roots named in OTELPROF_CHROOTS. --quick takes 3.11 alone.
+Prints lines like run.py's.
 """
 
 import glob
@@ -21,7 +23,12 @@ from cells import Cell, chain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "..", "python", "known.py")
-VERSIONS = ["3.%d" % n for n in range(6, 15)]
+VERSIONS = ["3.%d" % n for n in range(6, 16)]
+# For debugging; with the compiler of traces, which PYTHON_JIT switches on.
+BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j"]
+TELL = """import sys
+print("%d.%d" % sys.version_info[:2] + "d" * hasattr(sys, "gettotalrefcount") +
+      "j" * (hasattr(sys, "_jit") and sys._jit.is_enabled()))"""
 LEAVES = {"a": "leaf_50", "b": "leaf_30", "c": "leaf_20"}
 
 
@@ -73,13 +80,13 @@ def interpreters():
     commands = [[path] for path in paths if os.access(path, os.X_OK)]
     for root in os.environ.get("OTELPROF_CHROOTS", "").split():
         commands += [["chroot", root, path[len(root):]]
-                     for path in glob.glob(root + "/usr/bin/python3.*[0-9]")]
+                     for path in glob.glob(root + "/usr/bin/python3.*[0-9d]")]
     found = {}
+    commands += [["env", "PYTHON_JIT=1", *command] for command in commands]
     for command in commands:
-        done = subprocess.run([*command, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
-                              capture_output=True, text=True)
+        done = subprocess.run([*command, "-c", TELL], capture_output=True, text=True)
         version = done.stdout.strip()
-        if version in VERSIONS and version not in found:
+        if version in VERSIONS + BUILDS and version not in found:
             found[version] = command
     return found
 
@@ -112,7 +119,7 @@ def main():
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     found = interpreters()
-    for version in run.args.cells or (["3.11"] if run.args.quick else VERSIONS):
+    for version in run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS):
         run.cell("python-" + version, cell, found.get(version))
     return run.status()
 

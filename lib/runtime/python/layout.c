@@ -19,7 +19,7 @@
 enum {
 	CODE_BYTES_MIN = 144,
 	CODE_BYTES_MAX = 512,
-	GROUP_WORDS_MAX = 16,
+	GROUP_WORDS_MAX = 24,
 };
 
 static const struct op_layouts_word flags[] = {
@@ -115,7 +115,7 @@ static const char *check(const void *layout)
 		return "all of unicode_* and bytes_* must be given";
 	for (i = 0; i < OP_PYTHON_GROUPS; i++)
 		if (l->published[i] > GROUP_WORDS_MAX)
-			return "published has numbers up to 16";
+			return "published has numbers up to 24";
 	return check_frame(l);
 }
 

@@ -24,6 +24,7 @@ enum {
 	TSS_KEY = 4,
 	TSS_SINCE = 0x0307,
 	KEYS_MAX = 1024, /* PTHREAD_KEYS_MAX */
+	VARIABLE_SINCE = 0x030f,
 };
 
 struct python_instance {
@@ -52,23 +53,52 @@ static void python_image_free(void *image)
 	free(image);
 }
 
-/* Address of the pthread key under which threads keep their PyThreadState. */
-static int find_key_address(const struct op_python_image *image,
-			    const struct op_runtime_target *target, uint64_t *ret)
+/* What the accessor of the thread state does: what @want asks. */
+static int decode_accessor(const struct op_python_image *image,
+			   const struct op_runtime_target *target,
+			   enum op_decode_want want, struct op_decode_value *ret)
 {
 	uint8_t code[OP_DECODE_BYTES];
-	struct op_decode_value value;
 	struct op_decode_input in = { .code = code,
 				      .len = OP_MIN(image->state_bytes, sizeof(code)),
 				      .addr = image->state_function + target->bias,
 				      .memory = target->memory,
-				      .want = OP_DECODE_CALL };
+				      .want = want };
 	int r = op_memory_read(target->memory, in.addr, code, in.len);
 
 	if (r < 0)
 		return r;
-	r = image->machine == EM_AARCH64 ? op_runtime_decode_aarch64(&in, &value)
-					 : op_runtime_decode_x86_64(&in, &value);
+	return image->machine == EM_AARCH64 ? op_runtime_decode_aarch64(&in, ret)
+					    : op_runtime_decode_x86_64(&in, ret);
+}
+
+/* 3.15 keeps the thread state in a thread-local variable: its offset from the thread pointer.
+ * Returns 0, -ENOENT where the accessor reads none, or -errno. */
+static int find_variable(const struct op_python_image *image,
+			 const struct op_runtime_target *target, int32_t *ret)
+{
+	struct op_decode_value value;
+	int r;
+
+	if (image->version < VARIABLE_SINCE)
+		return -ENOENT;
+	r = decode_accessor(image, target, OP_DECODE_RETURN, &value);
+	if (r < 0)
+		return r;
+	if (value.kind != OP_DECODE_TP_MEMORY || (int64_t)value.at > INT32_MAX ||
+	    (int64_t)value.at < INT32_MIN)
+		return -ENOTSUP;
+	*ret = (int32_t)value.at;
+	return 0;
+}
+
+/* Address of the pthread key under which threads keep their PyThreadState. */
+static int find_key_address(const struct op_python_image *image,
+			    const struct op_runtime_target *target, uint64_t *ret)
+{
+	struct op_decode_value value;
+	int r = decode_accessor(image, target, OP_DECODE_CALL, &value);
+
 	if (r < 0)
 		return r;
 	if (value.kind == OP_DECODE_MEMORY)
@@ -104,6 +134,27 @@ static int read_key(const struct op_python_image *image,
 	return 0;
 }
 
+/* Where a thread has its PyThreadState: fills @p. */
+static int find_state(const struct op_python_image *image,
+		      const struct op_runtime_target *target, struct op_python *p)
+{
+	struct op_thread_slot slot;
+	uint32_t key;
+	int r = find_variable(image, target, &p->state_at);
+
+	if (r != -ENOENT)
+		return r;
+	r = read_key(image, target, &key);
+	if (r == 0)
+		r = op_runtime_thread_slot(target, key, &slot);
+	if (r < 0)
+		return r;
+	p->state_at = slot.at;
+	p->state_block = slot.block;
+	p->flags |= OP_PYTHON_STATE_INDIRECT;
+	return 0;
+}
+
 /* An accessor of unknown code is the file's; all else is one process's, mostly its end. */
 static void note_no_state(struct op_python_image *image,
 			  const struct op_runtime_target *target, struct op_log *log,
@@ -126,13 +177,11 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	struct op_python_image *image = image_data;
 	struct op_python *p = bpf;
 	struct python_instance *instance;
-	struct op_thread_slot slot;
-	uint32_t key;
 	uint32_t i;
-	int r = read_key(image, target, &key);
+	int r;
 
-	if (r == 0)
-		r = op_runtime_thread_slot(target, key, &slot);
+	op_runtime_python_layout_step(&image->layout, p);
+	r = find_state(image, target, p);
 	if (r < 0) {
 		note_no_state(image, target, log, r);
 		return r;
@@ -144,10 +193,6 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	op_runtime_python_codes_init(&instance->codes, target->memory, &image->layout,
 				     image->code_type ? image->code_type + target->bias
 						      : 0);
-	op_runtime_python_layout_step(&image->layout, p);
-	p->state_at = slot.at;
-	p->state_block = slot.block;
-	p->flags |= OP_PYTHON_STATE_INDIRECT;
 	p->none = image->none ? image->none + target->bias : 0;
 	p->edge_count = (uint8_t)image->edge_count;
 	for (i = 0; i < image->edge_count; i++) {

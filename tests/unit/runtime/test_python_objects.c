@@ -303,10 +303,60 @@ static void test_published_layout(void)
 	CHECK(memcmp(&l, &before, sizeof(l)) == 0);
 }
 
+/* 3.15 has groups between those that are used, and longer ones: each word here is the number of
+ * its group * 8 but where sense is asked for. */
+static void test_published_layout_3_15(void)
+{
+	struct op_python_layout l = *begin(0x030f);
+	uint64_t words[3 + 128] = { UINT64_C(0x7970677562656478), 0x030f02f0, 0 };
+	/* runtime, interpreter, thread, err_stackitem, frame, code, object, type, heap_type,
+	 * tuple, list, set, dict, float, long, bytes, unicode */
+	static const struct {
+		uint32_t words;
+		uint64_t value[8];
+	} groups[] = {
+		{ 3, { 0 } },
+		{ 16, { 0 } },
+		{ 16, { 400, 0, 8, 16, 72, 80 } },
+		{ 1, { 999 } },
+		{ 8, { 88, 8, 0, 56, 80, 74, 64, 0 } },
+		{ 11, { 216, 112, 120, 128, 136, 68, 52, 96 } },
+		{ 2, { 16, 8 } },
+		{ 6, { 0 } },
+		{ 2, { 999, 999 } },
+		{ 3, { 0 } },
+		{ 3, { 0 } },
+		{ 4, { 0 } },
+		{ 3, { 0 } },
+		{ 2, { 0 } },
+		{ 3, { 0 } },
+		{ 3, { 40, 16, 32 } },
+		{ 5, { 64, 32, 16, 40, 56 } },
+	};
+	size_t at = 3;
+	size_t i, k;
+
+	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); at += groups[i++].words)
+		for (k = 0; k < groups[i].words && k < 8; k++)
+			words[at + k] = groups[i].value[k];
+	words[3 + 3 + 16 + 16 + 1 + 8 + 9] = 208; /* co_code_adaptive */
+	CHECK_OK(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l));
+	CHECK_INT(l.state_frame, 72);
+	CHECK_INT(l.frame_previous, 8);
+	CHECK_INT(l.frame_place, 56);
+	CHECK_INT(l.frame_mark, 74);
+	CHECK_INT(l.code_qualname, 128);
+	CHECK_INT(l.code_units, 208);
+	CHECK_INT(l.bytes_text, 32);
+	CHECK_INT(l.unicode_compact, 56);
+	CHECK_INT(l.pointer_mask, 3);
+}
+
 TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
 	  { "str_that_is_none", test_str_that_is_none },
 	  { "codes_are_read_once_a_window", test_codes_are_read_once_a_window },
 	  { "reused_memory_is_read_anew", test_reused_memory_is_read_anew },
 	  { "process_that_is_gone", test_process_that_is_gone },
 	  { "what_is_no_code_object", test_what_is_no_code_object },
-	  { "published_layout", test_published_layout })
+	  { "published_layout", test_published_layout },
+	  { "published_layout_3_15", test_published_layout_3_15 })
