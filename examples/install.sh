@@ -27,7 +27,7 @@ wild="
 	util-linux wrk x265 xz-utils zstd"
 matrix="
 	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs util-linux
-	libphp8.2-embed php8.2-dev libpython3.11-dev"
+	libphp8.2-embed php8.2-dev libpython3.11-dev wrk maven"
 
 case ${1:-} in
 tests) packages="$packages $tests" ;;

@@ -9,7 +9,7 @@
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
 #     SUITE           meson live python php hotspot node mixed jit e2e delivery collector k8s vm
-#                     backends valgrind packages wild hostile: these alone
+#                     backends valgrind packages wild servers hostile: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | hostile) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | servers | hostile) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -40,7 +40,7 @@ done
 if [ -z "$suites" ]; then
 	suites=meson
 	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind packages"
-	[ -z "$matrix" ] || suites="$suites vm wild hostile"
+	[ -z "$matrix" ] || suites="$suites vm wild servers hostile"
 fi
 
 mkdir -p "$out"
@@ -235,6 +235,12 @@ run_vm() {
 	collect vm python3 tests/vm/vm.py --build "$out/release" --dir "$out/vm"
 	say "kernels of aarch64"
 	collect vm-arm64 python3 tests/vm/vm.py --arch aarch64 --dir "$out/vm"
+}
+
+# Packages of four registries: what is not there is skipped.
+run_servers() {
+	live servers "servers and jobs beside the runtimes' own profilers" \
+		python3 tests/servers/run.py --otelprof "$otelprof" --dir "$out/servers"
 }
 
 run_hostile() {

@@ -8,6 +8,8 @@
  *   spin    a chain of 24 functions, then one of three leaves with 50, 30 and 20 % of the time
  *   calls   hardly anything but calls and returns
  *   inlined three small loops with 50, 30 and 20 % of the time, in functions that are inlined
+ *   stubs   three functions with 50, 30 and 20 % of the time, which they spend in a stub of V8's
+ *           that has no frame of its own: the look-up of a property in objects of many shapes
  *
  * "ready" is printed once everything has run. Lines that end with "// MARK" are what a
  * sample's innermost frame may show.
@@ -295,6 +297,57 @@ function inlined() {
 			sink = around(sink);
 }
 
+/* ---- time in stubs without a frame ---- */
+const shapes = Array.from({ length: 64 }, (_, i) => {
+	const shape = {};
+	shape['only' + i] = i;
+	shape.size = i;
+	return shape;
+});
+
+function loadA(us) {
+	const stop = cpu() + us; // load
+	let s = 1; // load
+	do { // load
+		for (let i = 0; i < 20000; i++) // load
+			s = (s + shapes[i & 63].size) | 0; // load
+	} while (cpu() < stop); // load
+	return s; // load
+} // load
+
+function loadB(us) {
+	const stop = cpu() + us; // load
+	let s = 1; // load
+	do { // load
+		for (let i = 0; i < 20000; i++) // load
+			s = (s + shapes[i & 63].size) | 0; // load
+	} while (cpu() < stop); // load
+	return s; // load
+} // load
+
+function loadC(us) {
+	const stop = cpu() + us; // load
+	let s = 1; // load
+	do { // load
+		for (let i = 0; i < 20000; i++) // load
+			s = (s + shapes[i & 63].size) | 0; // load
+	} while (cpu() < stop); // load
+	return s; // load
+} // load
+
+function loads(n) {
+	if (n < 5)
+		return loadA(1000);
+	if (n < 8)
+		return loadB(1000);
+	return loadC(1000);
+}
+
+function stubs(until) {
+	for (let n = 0; Date.now() < until; n++)
+		sink += loads(n % 10);
+}
+
 switch (process.argv[2]) {
 case 'scenes':
 	scenesLoop(0);
@@ -304,6 +357,11 @@ case 'calls':
 		sink += c1(i);
 	console.log('ready');
 	calls();
+	break;
+case 'stubs':
+	stubs(Date.now() + 1000);
+	console.log('ready');
+	stubs(end);
 	break;
 case 'inlined':
 	for (let i = 0; i < 1000; i++)

@@ -8,7 +8,8 @@
 scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 24 functions and
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down. inlined: small loops with known shares in
-functions that the optimizing compilers put into their callers.
+functions that the optimizing compilers put into their callers. stubs: three functions whose time is
+spent in stubs of V8's without a frame.
 
 A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
@@ -38,13 +39,14 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-scenes" % version for version in VERSIONS] + [
     "node-20-spin", "node-20-calls", "node-20-inlined", "node-26-inlined",
-    "node-20-jitless-scenes", "node-20-noopt-calls"]
+    "node-20-jitless-scenes", "node-20-noopt-calls", "node-20-stubs", "node-26-stubs"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
+LOADS = {"loadA": 0.5, "loadB": 0.3, "loadC": 0.2}
 INLINED = ("join", "around", "inlined", "(anonymous)")
 EXACT = 0.99
 LEAF_POINTS = 2.0
@@ -225,6 +227,29 @@ def count_inlined(samples):
     return count
 
 
+def count_stubs(samples):
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        frames = js_frames(sample)
+        names = [n for n, _ in frames]
+        count.total += sample.count
+        at = next((i for i, name in enumerate(names) if name in LOADS), None)
+        if at is None:
+            count.others += sample.count
+            continue
+        count.add_leaf(sample, names[at])
+        if names[at + 1:at + 4] != ["loads", "stubs", "(anonymous)"]:
+            count.note_wrong(sample, "no such stack")
+            continue
+        count.exact += sample.count
+        if frames[at][1] in marks["load"]:
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
 def judge(count, result, shares):
     judged = count.total - count.others
     result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
@@ -272,9 +297,10 @@ def cell(run, name, program, why, mode, what):
         known.stop()
     count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
              "calls": lambda: count_calls(samples),
-             "inlined": lambda: count_inlined(samples)}[what]()
+             "inlined": lambda: count_inlined(samples),
+             "stubs": lambda: count_stubs(samples)}[what]()
     result = check.Result()
-    judge(count, result, PARTS if what == "inlined" else SHARES)
+    judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, *results)
 

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the servers are made of, in the cache: prints its folder.
+#
+#     fetch.sh python    gunicorn, Flask, py-spy from PyPI
+#     fetch.sh node      Express, TypeScript from npm
+#     fetch.sh java      Jetty, H2 from Maven Central
+#     fetch.sh go        a program of this folder, with the standard library alone
+#
+# On failure one line says why.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+kit=${OTELPROF_CACHE:-$HOME/.cache/otelprof-tests}/servers/$1
+made=$kit/made
+wanted=$(cat "$here/fetch.sh" "$here"/sources/*.java "$here/sources/pom.xml" \
+	"$here/sources/service.go" | cksum)
+
+need() {
+	command -v "$1" >/dev/null || {
+		echo "no $1" >&2
+		exit 1
+	}
+}
+
+try() {
+	"$@" >"$kit/log" 2>&1 || {
+		grep -i -E 'error|not found|could not' "$kit/log" | tail -n 1 >&2
+		exit 1
+	}
+}
+
+make_python() {
+	need python3
+	try python3 -m venv "$kit"
+	try "$kit/bin/pip" install -q Flask==3.0.3 gunicorn==23.0.0 py-spy==0.4.0
+}
+
+make_node() {
+	need npm
+	cd "$kit"
+	echo '{"private": true}' >package.json
+	try npm install --no-audit --no-fund express@4.21.2 typescript@5.7.2
+}
+
+make_java() {
+	need mvn
+	need javac
+	mkdir -p "$kit/classes"
+	cp "$here/sources/pom.xml" "$kit/pom.xml"
+	try mvn -q -B -f "$kit/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$kit/jars"
+	try javac -cp "$kit/jars/*" -d "$kit/classes" "$here"/sources/*.java
+}
+
+make_go() {
+	need go
+	cd "$kit"
+	try go build -o "$kit/service" "$here/sources/service.go"
+}
+
+if [ "$(cat "$made" 2>/dev/null)" != "$wanted" ]; then
+	rm -rf "$kit"
+	mkdir -p "$kit"
+	"make_$1"
+	echo "$wanted" >"$made"
+fi
+echo "$kit"

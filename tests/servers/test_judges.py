@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The readers of other profilers' files, and what is made of two counts."""
+
+import gzip
+import json
+import unittest
+from types import SimpleNamespace
+
+import judges
+
+
+def frame(name, kind, file=""):
+    return SimpleNamespace(name=name, type=kind, file=file)
+
+
+def varint(n):
+    out = b""
+    while n > 0x7f:
+        out += bytes([n & 0x7f | 0x80])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+class Judges(unittest.TestCase):
+    def test_py_spy(self):
+        text = "main (a.py:1);Shop.find (lib/b.py:7) 3\nmain (a.py:2) 2\nmain (a.py:3) 1\n"
+        self.assertEqual(judges.py_spy(text), {"find (b.py)": 3, "main (a.py)": 3})
+
+    def test_cpuprofile(self):
+        def node(number, name, url, hits, *children):
+            return {"id": number, "callFrame": {"functionName": name, "url": url},
+                    "hitCount": hits, "children": list(children)}
+        text = json.dumps({"nodes": [
+            node(1, "(root)", "", 0, 2, 5), node(2, "outer", "file:///x/a.js", 4, 3, 4),
+            node(3, "writev", "", 2), node(4, "", "file:///x/a.js", 1),
+            node(5, "(idle)", "", 90)]})
+        self.assertEqual(judges.cpuprofile(text), {"outer (a.js)": 6, "(anonymous) (a.js)": 1})
+
+    def test_jfr(self):
+        def event(kind, name):
+            return {"values": {"stackTrace": {"frames": [
+                {"method": {"type": {"name": kind}, "name": name}}]}}}
+        text = json.dumps({"recording": {"events": [
+            event("a/B", "c"), event("a.B", "c"), event("B$$Lambda.0x7f01", "run"),
+            {"values": {"stackTrace": None}}]}})
+        self.assertEqual(judges.jfr(text), {"a.B.c": 2, "B$$Lambda.run": 1})
+        self.assertEqual(judges.java_name("B$$Lambda.run"), "B$$Lambda.run")
+
+    def test_pprof(self):
+        strings = [b"", b"main.leaf", b"main.caller[int]"]
+        data = b"".join(field(6, s) for s in strings)
+        data += field(5, field(1, 7) + field(2, 1)) + field(5, field(1, 8) + field(2, 2))
+        # of one location both, the inlined one first
+        data += field(4, field(1, 1) + field(4, field(1, 7)) + field(4, field(1, 8)))
+        data += field(4, field(1, 2) + field(4, field(1, 8)))
+        data += field(2, field(1, bytes([1, 2])) + field(2, bytes([5, 50])))
+        data += field(2, field(1, bytes([2])) + field(2, bytes([3, 30])))
+        self.assertEqual(judges.pprof(gzip.compress(data)),
+                         {"main.leaf": 5, "main.caller[...]": 3})
+
+    def test_ours_node(self):
+        compare, find = frame("compare", "v8js", "a.js"), frame("find", "v8js", "a.js")
+        load = frame("Builtins_LoadIC_Megamorphic", "native")
+        sort = frame("Builtins_ArrayTimSort", "native")
+        self.assertEqual(judges.ours_node([compare, sort, find]), "compare (a.js)")
+        self.assertEqual(judges.ours_node([load, compare, sort, find]), "find (a.js)")
+        self.assertEqual(judges.ours_node([sort, find]), "find (a.js)")
+        self.assertEqual(judges.ours_node([load, find]), "find (a.js)")
+        self.assertIsNone(judges.ours_node(
+            [frame("v8::internal::Heap::CollectGarbage()", "native"), find]))
+
+    def test_ours_others(self):
+        java = frame("a.B.c", "jvm")
+        self.assertEqual(judges.ours_java([frame("arraycopy", "jvm"), java]), "a.B.c")
+        self.assertIsNone(judges.ours_java([frame("write", "native"), java]))
+        self.assertEqual(judges.ours_go([frame("clock_gettime", "native"),
+                                         frame("main.a[go.shape.int]", "go")]), "main.a[...]")
+        self.assertIsNone(judges.ours_go([frame("runtime.sigprof", "go"),
+                                          frame("runtime.sigtrampgo", "go")]))
+
+    def test_compare(self):
+        rows, alike = judges.compare({"a": 60, "b": 40}, {"a": 500, "b": 400, "c": 100})
+        self.assertEqual([row[0] for row in rows], ["a", "c", "b"])
+        self.assertAlmostEqual(rows[0][1] - rows[0][2], 10)
+        self.assertAlmostEqual(alike, 90)
+
+
+if __name__ == "__main__":
+    unittest.main()
