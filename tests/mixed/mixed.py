@@ -8,6 +8,7 @@ interpreter of a version that only a layout file of the user knows.
     two      the frames of both interpreters and of C in their true order
     scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
              loop have its frames
+    cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py)
     layouts  Python 3.11 that says it is 3.99: native frames and a sentence without a layout
              file, its own frames with one
 
@@ -22,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
 import check  # noqa: E402
+import crossings  # noqa: E402
 import suite  # noqa: E402
 
 SCRIPTS = 100
@@ -194,7 +196,7 @@ def main():
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     run.suite = "mixed"
-    return run.cells({"two": two, "scripts": scripts, "layouts": layouts})
+    return run.cells({"two": two, "scripts": scripts, "layouts": layouts, **crossings.CELLS})
 
 
 if __name__ == "__main__":
