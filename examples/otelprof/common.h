@@ -44,6 +44,8 @@ struct options {
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len; /* what excludes first, then what includes */
 	size_t includes;
+	const char *probes[OTELPROF_PROBES_MAX]; /* until the program ends */
+	size_t probes_len;
 };
 
 #define SHARED_SHORT "hvd:F:p:"
@@ -64,6 +66,7 @@ enum {
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
 		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
+		{ "kind", required_argument, NULL, OPTION_KINDS },                       \
 		{ "tree", required_argument, NULL, OPTION_TREE },                        \
 		{ "user", required_argument, NULL, OPTION_USER },                        \
 		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,9 @@ enum {
 const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
-	"      --kinds LIST     of cpu, page_faults, off_cpu, locks, block_io,\n"
-	"                       signals, wall, threads, with commas (cpu)\n"
+	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
+	"                       page_faults, off_cpu, locks, block_io, signals, wall,\n"
+	"                       threads, probe:SPEC; --kind is the same\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -103,41 +105,78 @@ static const char *below_mount(const char *path)
 	return *path ? path : "/";
 }
 
+/* What --kinds takes, with short names; the help text above lists them. */
+static const struct {
+	const char *name;
+	const char *short_name;
+	uint64_t bit;
+} KINDS[] = {
+	{ "cpu", "cpu", OTELPROF_KIND_CPU },
+	{ "page_faults", "faults", OTELPROF_KIND_PAGE_FAULTS },
+	{ "off_cpu", "offcpu", OTELPROF_KIND_OFF_CPU },
+	{ "locks", "lock", OTELPROF_KIND_LOCKS },
+	{ "block_io", "block", OTELPROF_KIND_BLOCK_IO },
+	{ "signals", "signals", OTELPROF_KIND_SIGNALS },
+	{ "wall", "wall", OTELPROF_KIND_WALL },
+	{ "threads", "threads", OTELPROF_KIND_THREADS },
+};
+
+static bool is_name(const char *name, const char *text, size_t len)
+{
+	return strlen(name) == len && !strncmp(name, text, len);
+}
+
+/* "probe:SPEC": @spec is what stands after the first colon. */
+static int take_probe(struct options *o, const char *spec, size_t len)
+{
+	char *copy = strndup(spec, len);
+
+	if (!copy)
+		return fail("out of memory");
+	if (o->probes_len == OTELPROF_PROBES_MAX) {
+		free(copy);
+		(void)fail("at most %d probes", OTELPROF_PROBES_MAX);
+		return usage_hint(o->command);
+	}
+	o->probes[o->probes_len++] = copy;
+	o->kinds |= OTELPROF_KIND_PROBES;
+	return 0;
+}
+
+static int take_kind(struct options *o, const char *name, size_t len)
+{
+	static const char probe[] = "probe:";
+	size_t i;
+
+	if (len > sizeof(probe) - 1 && !strncmp(name, probe, sizeof(probe) - 1))
+		return take_probe(o, name + sizeof(probe) - 1, len - sizeof(probe) + 1);
+	for (i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
+		if (is_name(KINDS[i].name, name, len) ||
+		    is_name(KINDS[i].short_name, name, len)) {
+			o->kinds |= KINDS[i].bit;
+			return 0;
+		}
+	(void)fail(
+		"--kinds takes cpu, page_faults, off_cpu, locks, block_io, signals, wall, "
+		"threads and probe:SPEC, not \"%.*s\"",
+		(int)len, name);
+	return usage_hint(o->command);
+}
+
 /* A list of kinds, with commas. */
 static int take_kinds(struct options *o, const char *list)
 {
-	static const struct {
-		const char *name;
-		uint64_t bit;
-	} kinds[] = { { "cpu", OTELPROF_KIND_CPU },
-		      { "page_faults", OTELPROF_KIND_PAGE_FAULTS },
-		      { "off_cpu", OTELPROF_KIND_OFF_CPU },
-		      { "locks", OTELPROF_KIND_LOCKS },
-		      { "block_io", OTELPROF_KIND_BLOCK_IO },
-		      { "signals", OTELPROF_KIND_SIGNALS },
-		      { "wall", OTELPROF_KIND_WALL },
-		      { "threads", OTELPROF_KIND_THREADS } };
-	size_t i;
+	int r = 0;
 
-	for (o->kinds = 0;; list++) {
+	for (; r == 0; list++) {
 		size_t len = strcspn(list, ",");
 
-		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-			if (strlen(kinds[i].name) == len &&
-			    !strncmp(kinds[i].name, list, len))
-				break;
-		if (i == sizeof(kinds) / sizeof(kinds[0])) {
-			(void)fail(
-				"--kinds takes cpu, page_faults, off_cpu, locks, block_io and "
-				"signals, not \"%.*s\"",
-				(int)len, list);
-			return usage_hint(o->command);
-		}
-		o->kinds |= kinds[i].bit;
+		r = take_kind(o, list, len);
 		list += len;
 		if (!*list)
-			return 0;
+			break;
 	}
+	return r;
 }
 
 /* A rule of a process: one that is there, so that a slip of the pen is told at once. */

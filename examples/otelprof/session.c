@@ -59,6 +59,11 @@ int session_open(const struct options *o, struct otelprof **ret)
 	if (r < 0)
 		return fail_init(&why, r);
 	r = set_filter(p, o);
+	if (!r && o->probes_len) {
+		r = otelprof_set_probes(p, o->probes, o->probes_len);
+		if (r < 0)
+			r = fail_library(p, "cannot take that probe", r);
+	}
 	if (r) {
 		(void)otelprof_free(p);
 		return r;

@@ -60,6 +60,7 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* time on and off the CPUs, as one */
 /* 1 << 7 is the library's own */
 #define OTELPROF_KIND_THREADS (UINT64_C(1) << 8) /* every thread, at each export */
+#define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9) /* places of otelprof_set_probes() */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
@@ -91,7 +92,7 @@ struct otelprof_config {
 	const char *layouts_dir;
 	uint64_t off_cpu_min_ns;  /* time off the CPUs that is shorter is filtered; 0 */
 	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
-	uint32_t reserved0;
+	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000; 1000 */
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

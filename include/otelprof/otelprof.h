@@ -143,6 +143,23 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_rate(struct otelprof *p,
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
 							uint64_t kinds);
 
+/** At most so many places of otelprof_set_probes(). */
+#define OTELPROF_PROBES_MAX 64
+
+/**
+ * Choose the places that OTELPROF_KIND_PROBES samples; those of before that are not among them
+ * are detached. @specs: @len strings, which are copied:
+ *
+ *	uprobe:FILE:SYMBOL or uprobe:FILE:SYMBOL+OFFSET, uretprobe:FILE:SYMBOL,
+ *	usdt:FILE:PROVIDER:NAME, tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL
+ *
+ * They are attached while the kind is on. Returns 0; -EINVAL for one that is no specification;
+ * -ENOENT where its file or symbol is not there; -E2BIG for too many: nothing has changed then.
+ * Where the kernel refuses one, what it says: that one is missing. Owner's thread. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int
+otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len);
+
 OTELPROF_END_DECLS
 
 #endif

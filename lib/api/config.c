@@ -21,6 +21,8 @@ enum {
 	RATE_HZ_MAX = 1000,
 	OFF_CPU_SAMPLES_DEFAULT = 2000,
 	OFF_CPU_SAMPLES_MAX = 100000,
+	PROBE_SAMPLES_DEFAULT = 1000,
+	PROBE_SAMPLES_MAX = 1000000,
 	FRAMES_MIN = 16,
 	PROCESSES_DEFAULT = 8192,
 	PROCESSES_MAX = 1 << 20,
@@ -121,9 +123,6 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 {
 	size_t i;
 
-	if (c->reserved0)
-		return op_fail(log, -E2BIG,
-			       "struct otelprof_config: reserved0 must be 0");
 	if (c->flags & ~FLAGS_KNOWN)
 		return op_fail(log, -E2BIG, "flags has bits this library does not know");
 	if (c->runtimes_off & ~RUNTIMES_KNOWN)
@@ -139,6 +138,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
 	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
 			OFF_CPU_SAMPLES_MAX) ||
+	    check_range(log, "probe_samples", c->probe_samples, 1, PROBE_SAMPLES_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
 	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
@@ -166,6 +166,8 @@ static void set_defaults(struct otelprof_config *c)
 		c->sample_rate_hz = RATE_HZ_DEFAULT;
 	if (!c->off_cpu_samples)
 		c->off_cpu_samples = OFF_CPU_SAMPLES_DEFAULT;
+	if (!c->probe_samples)
+		c->probe_samples = PROBE_SAMPLES_DEFAULT;
 	if (!c->kinds)
 		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->max_frames)

@@ -11,6 +11,7 @@
 #include "capture/capture.h"
 #include "export/exporter.h"
 #include "otelprof/otelprof.h"
+#include "probe/probes.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
@@ -32,6 +33,8 @@ struct otelprof {
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;
+	struct op_probes *probes;
+	uint64_t kinds; /* that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */
 	uint64_t records;	  /* taken out of the ring */

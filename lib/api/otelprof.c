@@ -52,6 +52,7 @@ static int make_parts(struct otelprof *p)
 		.kinds = config->kinds,
 		.off_cpu_min_ns = config->off_cpu_min_ns,
 		.off_cpu_samples = config->off_cpu_samples,
+		.probe_samples = config->probe_samples,
 		.procfs_root = config->procfs_root,
 		.sysfs_root = config->sysfs_root,
 	};
@@ -108,6 +109,14 @@ static int make_parts(struct otelprof *p)
 		&p->sampler);
 	if (r < 0)
 		return r;
+	r = op_probes_new(&(struct op_probes_config){ .log = &p->log,
+						      .capture = p->capture,
+						      .sysfs_root = config->sysfs_root },
+			  &p->probes);
+	if (r < 0)
+		return r;
+	op_sampler_name_detail(p->sampler, op_probes_name, p->probes);
+	p->kinds = config->kinds;
 	r = op_window_new(&window, &p->window);
 	if (r < 0)
 		return r;
@@ -194,6 +203,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
 	op_sampler_free(p->sampler);
+	op_probes_free(p->probes);
 	op_processes_free(p->processes);
 	op_layouts_free(p->layouts);
 	op_kernel_symbols_free(p->kernel);
@@ -231,6 +241,12 @@ static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 	}
 }
 
+/* Attach the probes where they are to be, @running or not; else detach them. */
+static int switch_probes(struct otelprof *p, bool running)
+{
+	return op_probes_switch(p->probes, running && p->kinds & OTELPROF_KIND_PROBES);
+}
+
 int otelprof_start(struct otelprof *p)
 {
 	int r = op_handle_check(p);
@@ -252,8 +268,13 @@ int otelprof_start(struct otelprof *p)
 	warm_wanted(p);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = op_capture_start(p->capture);
-	if (r < 0)
+	if (r == 0)
+		r = switch_probes(p, true);
+	if (r < 0) {
+		(void)switch_probes(p, false);
+		op_capture_stop(p->capture);
 		return r;
+	}
 	p->running = true;
 	/* Meanwhile the kernel samples; in a poll they would take most of its time. */
 	op_kernel_symbols_load(p->kernel);
@@ -299,6 +320,7 @@ int otelprof_stop(struct otelprof *p)
 
 	if (r < 0 || !p->running)
 		return r;
+	(void)switch_probes(p, false);
 	op_capture_stop(p->capture);
 	p->running = false;
 	return drain(p);
@@ -485,13 +507,35 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 {
 	int r = op_handle_check(p);
+	int probes;
 
 	if (r < 0)
 		return r;
 	if (!kinds)
 		return op_fail(&p->log, -EINVAL, "otelprof_set_kinds: no kind is given");
 	r = op_config_kinds(kinds, &p->log);
-	return r < 0 ? r : op_capture_set_kinds(p->capture, kinds);
+	if (r < 0)
+		return r;
+	p->kinds = kinds;
+	r = op_capture_set_kinds(p->capture, kinds);
+	probes = switch_probes(p, p->running);
+	return r < 0 ? r : probes;
+}
+
+int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len)
+{
+	size_t i;
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	if (len && !specs)
+		return op_fail(&p->log, -EINVAL, "otelprof_set_probes: specs is NULL");
+	for (i = 0; i < len; i++)
+		if (!specs[i])
+			return op_fail(&p->log, -EINVAL,
+				       "otelprof_set_probes: probe %zu is NULL", i);
+	return op_probes_set(p->probes, specs, len);
 }
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)

@@ -40,6 +40,7 @@ struct op_capture_config {
 	uint64_t kinds;	     /* a bit 1 << enum op_event for each that is on */
 	uint64_t off_cpu_min_ns;
 	uint32_t off_cpu_samples; /* a second, of all CPUs */
+	uint32_t probe_samples;	  /* a second, of a probe and CPU */
 	uint32_t walker; /* enum op_walker_form, for tests; 0: by what the kernel has */
 	const char *procfs_root;
 	const char *sysfs_root;
@@ -95,6 +96,11 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds);
 
 /* Program @i of @kind, which is on; borrowed. -1: it is off, or sampling is. */
 int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i);
+
+/* Load the program of probe @number, as of @type (enum bpf_prog_type). Returns its descriptor,
+ * the caller's, or -errno with a sentence in the log. */
+int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number);
+bool op_capture_is_sampling(const struct op_capture *c);
 
 /* Let every stack be announced anew: a window ended, or an announcement was lost. */
 void op_capture_next_window(struct op_capture *c);

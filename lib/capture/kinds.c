@@ -26,6 +26,8 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	int r = op_walkers_need(c, kind, &walkers);
 
 	settings.detail = i;
+	if (kind->event == OP_EVENT_PROBES)
+		settings.event_budget = c->config.probe_samples;
 	if (r == 0)
 		r = op_object_open(c, &source, &settings, walkers, &object);
 	if (r < 0)
@@ -39,6 +41,23 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 		r = op_object_program_fd(object, name);
 	op_object_close(object);
 	return r;
+}
+
+int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number)
+{
+	struct op_kind kind = op_kind_probes;
+	void *before = op_object_hush();
+	int r;
+
+	kind.program_type = type;
+	r = load_entry(c, &kind, number);
+	op_object_unhush(before);
+	return r;
+}
+
+bool op_capture_is_sampling(const struct op_capture *c)
+{
+	return c->sampling && !c->forked;
 }
 
 static void add_run_time(int fd, uint64_t *ns, uint64_t *count)

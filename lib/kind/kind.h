@@ -129,6 +129,8 @@ struct op_kind {
 	const char *detail_key;
 	const char *const *details;
 	size_t details_len;
+	/* Or by a name that op_sampler_name_detail() gives for it, under `probe`. */
+	bool details_by_number;
 	/* Or attributes of more than that: how many of @ret are set. NULL: none. */
 	size_t (*attributes)(const struct op_kind_sample *sample,
 			     struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX]);

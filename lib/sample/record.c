@@ -393,6 +393,20 @@ static int add_attributes(struct op_sampler *sampler, const struct record *r,
 	return e;
 }
 
+/* Which probe it was. One that has been detached since may have no name any more. */
+static int add_probe(struct op_sampler *sampler, const struct op_record *h,
+		     struct op_window *window, struct op_attribute_set *labels)
+{
+	const char *name = NULL;
+
+	if (sampler->detail_name)
+		name = sampler->detail_name(sampler->detail_ctx, h->detail);
+	if (!name)
+		return 0;
+	return op_window_string_attribute(window, "probe", name,
+					  &labels->index[labels->len++]);
+}
+
 /* What tells the samples of a kind apart, as labels. */
 static int add_detail(struct op_sampler *sampler, const struct record *r,
 		      struct op_window *window, struct op_attribute_set *labels)
@@ -400,6 +414,8 @@ static int add_detail(struct op_sampler *sampler, const struct record *r,
 	const struct op_record *h = &r->header;
 	const struct op_kind *kind = op_kind_of(h->event);
 
+	if (kind && kind->details_by_number)
+		return add_probe(sampler, h, window, labels);
 	if (kind && kind->attributes)
 		return add_attributes(sampler, r, kind, window, labels);
 	if (!kind || !kind->detail_key || h->detail >= kind->details_len)

@@ -48,6 +48,10 @@ int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
 
+/* The name of a number that op_record.detail of probes has, or NULL. */
+typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
+void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);
+
 /* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
 bool op_sampler_is_sample(uint32_t type);
 

@@ -36,9 +36,11 @@ struct op_sampler {
 	uint64_t guessed;		  /* frames that were found by a guess */
 	struct op_above above;
 	struct op_announced announced;
-	uint64_t announcements_lost; /* samples whose stack was not announced */
-	bool announce_again;	     /* op_sampler_take_lost() */
-	bool news;		     /* op_sampler_take_news() */
+	uint64_t announcements_lost;   /* samples whose stack was not announced */
+	op_detail_name_fn detail_name; /* NULL: there are none */
+	void *detail_ctx;
+	bool announce_again; /* op_sampler_take_lost() */
+	bool news;	     /* op_sampler_take_news() */
 };
 
 #endif

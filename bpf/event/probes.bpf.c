@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Probes: places in programs and in the kernel that a user names. One copy of this program is
+ * loaded for each, as of the type that its place needs; op_settings.detail is its number. Of
+ * no use to it is the context: the user's registers are those that the thread saved when it
+ * entered the kernel, which are the ones at the breakpoint.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/event.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+#define OP_PROBE_SECOND_NS 1000000000ULL
+
+/* How many samples a CPU has taken in this second. */
+struct op_probe_rate {
+	__u64 since_ns;
+	__u64 taken;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct op_probe_rate);
+} op_probe_rates SEC(".maps");
+
+static __always_inline bool op_within_rate(void)
+{
+	__u32 zero = 0;
+	struct op_probe_rate *rate = bpf_map_lookup_elem(&op_probe_rates, &zero);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!rate)
+		return false;
+	if (now - rate->since_ns >= OP_PROBE_SECOND_NS) {
+		rate->since_ns = now;
+		rate->taken = 0;
+	}
+	return rate->taken++ < op_settings.event_budget;
+}
+
+static __always_inline int op_hit(void *ctx, bool whole)
+{
+	struct op_counts *counts = op_counts_of(OP_EVENT_PROBES);
+	struct op_slot *slot;
+	bool filtered;
+
+	op_count_in(counts, OP_COUNT_TAKEN);
+	slot = op_event_enter(counts, OP_EVENT_PROBES, false, &filtered);
+	if (!slot)
+		return 0;
+	/* Behind the filter: what it leaves out does not use up the rate. */
+	if (!op_within_rate()) {
+		op_count_in(counts, OP_COUNT_FILTERED);
+		op_slot_release(slot);
+		return 0;
+	}
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("kprobe")
+int op_probes(void *ctx)
+{
+	return op_hit(ctx, false);
+}
+
+SEC("kprobe")
+int op_probes_whole(void *ctx)
+{
+	return op_hit(ctx, true);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places that a user names: docs/kinds/probes.md. lib/probe loads and attaches. */
+#include <linux/bpf.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "probes.skel.h"
+
+static const struct op_otlp_kind ROWS[] = {
+	{ OP_EVENT_PROBES, OP_OTLP_TIMES, "events", "count", OP_OTLP_PERIOD_ONE, "events",
+	  "count" },
+};
+
+const struct op_kind op_kind_probes = {
+	.event = OP_EVENT_PROBES,
+	.name = "probes",
+	.says = "a probe",
+	.object = op_probes_bpf__elf_bytes,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.slots = 3, /* a task, one that came while it was preempted, an interrupt */
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.details_by_number = true,
+};
