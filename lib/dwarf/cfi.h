@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 #include "elf/file.h"
 
 enum op_cfi_kind {
@@ -101,10 +102,24 @@ void op_cfi_keep(struct op_cfi *cfi, uint16_t reg);
 /* Give all FDEs to @sink. Returns 0, -errno of reading, or what ended it. */
 int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
 		struct op_cfi_stats *ret_stats);
-/* As above, of two at once: the FDEs of @more (may be NULL) are given for those of their
- * addresses that no FDE of @cfi has, in one piece or several. An error of reading @more
- * is told in the stats and ends nothing. */
-int op_cfi_walk_both(struct op_cfi *cfi, struct op_cfi *more,
-		     const struct op_cfi_sink *sink, struct op_cfi_stats *ret_stats);
+
+/* A walk in slices. */
+struct op_cfi_walk;
+
+/*
+ * Begin a walk of two at once: the FDEs of @more (may be NULL, as @cfi may) are given for
+ * those of their addresses that no FDE of @cfi has, in one piece or several. An error of
+ * reading @more is told in the stats and ends nothing. Both are borrowed. 0 or -ENOMEM.
+ */
+int op_cfi_walk_new(struct op_cfi *cfi, struct op_cfi *more, struct op_cfi_walk **ret);
+struct op_cfi_walk *op_cfi_walk_free(struct op_cfi_walk *walk);
+OP_DEFINE_CLEANUP(struct op_cfi_walk *, op_cfi_walk_free)
+/*
+ * Go on with it. Returns 0 and *@ret_stats at the end; -EINPROGRESS when @slice is over, or
+ * where the sink's fde() returned that, which is then called with this FDE again; -errno of
+ * reading, or what ended it.
+ */
+int op_cfi_walk_on(struct op_cfi_walk *walk, const struct op_cfi_sink *sink,
+		   struct op_slice *slice, struct op_cfi_stats *ret_stats);
 
 #endif

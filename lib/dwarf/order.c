@@ -37,25 +37,26 @@ static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_pla
 	return 0;
 }
 
-/* Is all of the table in order and inside of the section? */
-static bool table_is_sane(struct op_cfi_order *order)
+/* Is all of the table in order and inside of the section? 1, 0 or -EINPROGRESS. */
+static int table_is_sane(struct op_cfi_order *order, struct op_slice *slice)
 {
-	struct op_cfi_place before = { 0 };
 	struct op_cfi_place place;
-	uint64_t at;
 
-	for (at = 0; at < order->table.size; at += OP_EH_HDR_ENTRY_BYTES) {
-		if (read_table(order, at, &place) < 0)
-			return false;
-		if (note_work(order) < 0 || place.start < before.start ||
+	while (order->table_at < order->table.size) {
+		if (read_table(order, order->table_at, &place) < 0)
+			return 0;
+		if (note_work(order) < 0 || place.start < order->before.start ||
 		    place.off >= order->cfi->section.size)
-			return false;
-		before = place;
+			return 0;
+		order->before = place;
+		order->table_at += OP_EH_HDR_ENTRY_BYTES;
+		if (op_slice_step(slice))
+			return -EINPROGRESS;
 	}
-	return true;
+	return 1;
 }
 
-/* Returns true where FDEs are found by the table. */
+/* Is there a table? */
 static bool open_table(struct op_cfi_order *order)
 {
 	struct op_elf *elf = order->cfi->elf;
@@ -67,7 +68,30 @@ static bool open_table(struct op_cfi_order *order)
 	order->table_base = hdr.addr;
 	op_dwarf_section_init_range(&order->table, elf, hdr.table,
 				    hdr.count * OP_EH_HDR_ENTRY_BYTES, 0);
-	return table_is_sane(order);
+	return true;
+}
+
+static void begin_round(struct op_cfi_order *order)
+{
+	order->state = OP_CFI_ORDER_ROUND;
+	order->len = order->at = 0;
+	order->more = false;
+	order->round_at = 0;
+}
+
+/* Decide between the table and a walk. 0 or -EINPROGRESS. */
+static int check_table(struct op_cfi_order *order, struct op_slice *slice)
+{
+	int r = table_is_sane(order, slice);
+
+	if (r < 0)
+		return r;
+	order->table_at = 0;
+	if (r > 0)
+		order->state = OP_CFI_ORDER_BY_TABLE;
+	else
+		begin_round(order);
+	return 0;
 }
 
 /* ---- a walk ---- */
@@ -83,9 +107,10 @@ static int compare(const void *a, const void *b)
 }
 
 /* Keep @place for this round. When there is no room, the later half is left for another. */
-static int keep(struct op_cfi_order *order, struct op_cfi_place place,
-		struct op_cfi_place *limit)
+static int keep(struct op_cfi_order *order, struct op_cfi_place place)
 {
+	struct op_cfi_place *limit = &order->limit;
+
 	if (order->more && !before(&place, limit))
 		return 0;
 	if (order->len == OP_CFI_ORDER_MAX) {
@@ -119,16 +144,12 @@ static int place_entry(struct op_cfi_order *order, const struct op_cfi_entry *en
 	return 1;
 }
 
-/* Read the section once and keep the next places in order. */
-static int walk(struct op_cfi_order *order)
+/* Read the section once and keep the next places in order. 0, -EINPROGRESS or -errno. */
+static int walk(struct op_cfi_order *order, struct op_slice *slice)
 {
-	struct op_cfi_place limit = { 0 };
-	uint64_t off = 0;
-
-	order->len = order->at = 0;
-	order->more = false;
-	while (off < order->cfi->section.size) {
+	while (order->round_at < order->cfi->section.size) {
 		struct op_cfi_entry entry = { .next = 0 };
+		uint64_t off = order->round_at;
 		struct op_cfi_place place = { 0 };
 		int r = note_work(order);
 
@@ -146,12 +167,15 @@ static int walk(struct op_cfi_order *order)
 			return r;
 		}
 		if (r == 1 && (order->first_round || before(&order->last, &place))) {
-			r = keep(order, place, &limit);
+			r = keep(order, place);
 			if (r < 0)
 				return r;
 		}
-		off = entry.next;
+		order->round_at = entry.next;
+		if (op_slice_step(slice))
+			return -EINPROGRESS;
 	}
+	order->state = OP_CFI_ORDER_SORTED;
 	order->first_round = false;
 	if (order->len) {
 		qsort(order->places, order->len, sizeof(*order->places), compare);
@@ -160,11 +184,11 @@ static int walk(struct op_cfi_order *order)
 	return 0;
 }
 
-int op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi)
+void op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi)
 {
 	*order = (struct op_cfi_order){ .cfi = cfi, .first_round = true };
-	order->by_table = open_table(order);
-	return order->by_table ? 0 : walk(order);
+	if (!open_table(order))
+		begin_round(order);
 }
 
 void op_cfi_order_deinit(struct op_cfi_order *order)
@@ -174,29 +198,38 @@ void op_cfi_order_deinit(struct op_cfi_order *order)
 	order->places = NULL;
 }
 
-int op_cfi_order_next(struct op_cfi_order *order, uint64_t *ret)
+static int next_by_table(struct op_cfi_order *order, uint64_t *ret)
 {
+	struct op_cfi_place place = { 0 };
 	int r;
 
-	if (order->by_table) {
-		struct op_cfi_place place = { 0 };
+	if (order->table_at >= order->table.size)
+		return 0;
+	r = note_work(order);
+	if (r == 0)
+		r = read_table(order, order->table_at, &place);
+	if (r < 0)
+		return r;
+	order->table_at += OP_EH_HDR_ENTRY_BYTES;
+	*ret = place.off;
+	return 1;
+}
 
-		if (order->table_at >= order->table.size)
-			return 0;
-		r = note_work(order);
-		if (r == 0)
-			r = read_table(order, order->table_at, &place);
-		if (r < 0)
-			return r;
-		order->table_at += OP_EH_HDR_ENTRY_BYTES;
-		*ret = place.off;
-		return 1;
-	}
-	if (order->at == order->len && order->more) {
-		r = walk(order);
-		if (r < 0)
-			return r;
-	}
+int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64_t *ret)
+{
+	int r = 0;
+
+	if (order->state == OP_CFI_ORDER_CHECK)
+		r = check_table(order, slice);
+	if (r == 0 && order->state == OP_CFI_ORDER_BY_TABLE)
+		return next_by_table(order, ret);
+	if (r == 0 && order->state == OP_CFI_ORDER_SORTED && order->at == order->len &&
+	    order->more)
+		begin_round(order);
+	if (r == 0 && order->state == OP_CFI_ORDER_ROUND)
+		r = walk(order, slice);
+	if (r < 0)
+		return r;
 	if (order->at == order->len)
 		return 0;
 	*ret = order->places[order->at++].off;

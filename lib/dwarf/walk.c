@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The FDEs of a file, in order; of two sections as of one. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/macros.h"
 #include "dwarf/order.h"
@@ -10,8 +11,16 @@ struct stream {
 	struct op_cfi *cfi;
 	struct op_cfi_order order;
 	struct op_cfi_stats *stats;
-	bool has; /* else it has ended */
+	bool pending; /* the next one is to be found first */
+	bool has;     /* else it has ended */
 	struct op_cfi_parsed_fde next;
+};
+
+struct op_cfi_walk {
+	struct stream first;
+	struct stream second;
+	struct op_cfi_stats stats;
+	uint64_t covered; /* by FDEs of the first one, so far */
 };
 
 static bool is_bad(int error)
@@ -33,59 +42,65 @@ static int parse(struct op_cfi *cfi, uint64_t off, struct op_cfi_parsed_fde *ret
 	return op_cfi_read_fde(cfi, &entry, ret);
 }
 
-/* Go on to the next FDE that can be read and has addresses. Returns 0 or -errno. */
-static int advance(struct stream *s)
+/* Go on to the next FDE that can be read and has addresses, if it is not there yet. Returns
+ * 0, -EINPROGRESS or -errno. */
+static int find_next(struct stream *s, struct op_slice *slice)
 {
 	uint64_t off;
 	int r;
 
-	s->has = false;
-	while ((r = op_cfi_order_next(&s->order, &off)) > 0) {
+	if (!s->pending)
+		return 0;
+	while ((r = op_cfi_order_next(&s->order, slice, &off)) > 0) {
 		s->stats->fdes++;
 		r = parse(s->cfi, off, &s->next);
 		if (is_bad(r)) {
 			s->stats->bad_fdes++;
-			continue;
+		} else if (r < 0) {
+			break;
+		} else if (s->next.fde.start != s->next.fde.end) {
+			s->has = true;
+			break;
 		}
-		if (r < 0)
-			return r;
-		if (s->next.fde.start == s->next.fde.end)
-			continue;
-		s->has = true;
-		return 0;
+		if (op_slice_step(slice))
+			return -EINPROGRESS;
 	}
+	if (r != -EINPROGRESS)
+		s->pending = false;
 	return r;
 }
 
-static int stream_init(struct stream *s, struct op_cfi *cfi, struct op_cfi_stats *stats)
+/* The one that is there is done. */
+static void advance(struct stream *s)
 {
-	int r;
-
 	s->has = false;
-	s->order = (struct op_cfi_order){ 0 };
+	s->pending = true;
+}
+
+static void stream_init(struct stream *s, struct op_cfi *cfi, struct op_cfi_stats *stats)
+{
 	s->cfi = cfi;
 	s->stats = stats;
 	if (!cfi)
-		return 0;
+		return;
 	cfi->bad_cies = 0;
-	r = op_cfi_order_init(&s->order, cfi);
-	return r < 0 ? r : advance(s);
+	op_cfi_order_init(&s->order, cfi);
+	s->pending = true;
 }
 
-static void stream_deinit(struct stream *s)
+static void add_stats(struct op_cfi_stats *stats, const struct stream *s)
 {
 	if (!s->cfi)
 		return;
-	s->stats->fdes += s->order.broken;
-	s->stats->bad_fdes += s->order.broken;
-	s->stats->bad_cies += s->cfi->bad_cies;
-	op_cfi_order_deinit(&s->order);
+	stats->fdes += s->order.broken;
+	stats->bad_fdes += s->order.broken;
+	stats->bad_cies += s->cfi->bad_cies;
 }
 
 /* An error of the second section ends that section, unless there is no memory. */
 static int end_more(struct op_cfi_stats *stats, int r)
 {
-	if (r >= 0 || r == -ENOMEM)
+	if (r >= 0 || r == -ENOMEM || r == -EINPROGRESS)
 		return r;
 	stats->more_error = r;
 	return 0;
@@ -121,53 +136,80 @@ static int give_more(struct stream *more, const struct stream *s, uint64_t cover
 	if (r < 0)
 		return r;
 	if (part.fde.end == more->next.fde.end)
-		return end_more(more->stats, advance(more));
-	more->next.fde.start = part.fde.end; /* the rest after that one */
+		advance(more);
+	else
+		more->next.fde.start = part.fde.end; /* the rest after that one */
 	return 0;
 }
 
-static int walk(struct stream *s, struct stream *more, const struct op_cfi_sink *sink)
+static int give_next(struct op_cfi_walk *w, const struct op_cfi_sink *sink)
 {
-	uint64_t covered = 0;
-	int r = 0;
-
-	while (r >= 0 && (s->has || more->has)) {
-		if (more->has && (!s->has || more->next.fde.start < s->next.fde.start)) {
-			r = give_more(more, s, covered, sink);
-			continue;
-		}
-		covered = OP_MAX(covered, s->next.fde.end);
-		r = give(s, &s->next, sink);
-		if (r >= 0)
-			r = advance(s);
-	}
-	return r;
-}
-
-int op_cfi_walk_both(struct op_cfi *cfi, struct op_cfi *more,
-		     const struct op_cfi_sink *sink, struct op_cfi_stats *ret_stats)
-{
-	struct op_cfi_stats stats = { 0 };
-	struct stream second;
-	struct stream first;
+	struct stream *s = &w->first;
+	struct stream *more = &w->second;
 	int r;
 
-	r = stream_init(&first, cfi, &stats);
-	second.cfi = NULL;
-	if (r == 0)
-		r = end_more(&stats, stream_init(&second, more, &stats));
-	if (r == 0)
-		r = walk(&first, &second, sink);
-	stream_deinit(&second);
-	stream_deinit(&first);
+	if (more->has && (!s->has || more->next.fde.start < s->next.fde.start))
+		return give_more(more, s, w->covered, sink);
+	r = give(s, &s->next, sink);
 	if (r < 0)
 		return r;
-	*ret_stats = stats;
+	w->covered = OP_MAX(w->covered, s->next.fde.end);
+	advance(s);
+	return 0;
+}
+
+int op_cfi_walk_new(struct op_cfi *cfi, struct op_cfi *more, struct op_cfi_walk **ret)
+{
+	struct op_cfi_walk *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	stream_init(&w->first, cfi, &w->stats);
+	stream_init(&w->second, more, &w->stats);
+	*ret = w;
+	return 0;
+}
+
+struct op_cfi_walk *op_cfi_walk_free(struct op_cfi_walk *w)
+{
+	if (!w)
+		return NULL;
+	op_cfi_order_deinit(&w->second.order);
+	op_cfi_order_deinit(&w->first.order);
+	free(w);
+	return NULL;
+}
+
+int op_cfi_walk_on(struct op_cfi_walk *w, const struct op_cfi_sink *sink,
+		   struct op_slice *slice, struct op_cfi_stats *ret_stats)
+{
+	int r;
+
+	for (;;) {
+		r = find_next(&w->first, slice);
+		if (r >= 0)
+			r = end_more(&w->stats, find_next(&w->second, slice));
+		if (r < 0)
+			return r;
+		if (!w->first.has && !w->second.has)
+			break;
+		r = give_next(w, sink);
+		if (r < 0)
+			return r;
+		if (op_slice_step(slice))
+			return -EINPROGRESS;
+	}
+	*ret_stats = w->stats;
+	add_stats(ret_stats, &w->second);
+	add_stats(ret_stats, &w->first);
 	return 0;
 }
 
 int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
 		struct op_cfi_stats *ret_stats)
 {
-	return op_cfi_walk_both(cfi, NULL, sink, ret_stats);
+	_cleanup_(op_cfi_walk_freep) struct op_cfi_walk *w = NULL;
+	int r = op_cfi_walk_new(cfi, NULL, &w);
+
+	return r < 0 ? r : op_cfi_walk_on(w, sink, NULL, ret_stats);
 }

@@ -271,9 +271,17 @@ static int read_function(struct op_gopclntab *t, const uint8_t *fields,
 int op_gopclntab_each(struct op_gopclntab *t,
 		      int (*fn)(void *data, const struct op_go_function *f), void *data)
 {
+	uint64_t at = 0;
+
+	return op_gopclntab_each_from(t, &at, NULL, fn, data);
+}
+
+int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice *slice,
+			   int (*fn)(void *data, const struct op_go_function *f),
+			   void *data)
+{
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream fields = { 0 };
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream records = { 0 };
-	uint64_t i;
 	int err;
 
 	err = op_elf_stream_init(&fields, t->elf, STREAM_BYTES);
@@ -281,12 +289,12 @@ int op_gopclntab_each(struct op_gopclntab *t,
 		err = op_elf_stream_init(&records, t->elf, STREAM_BYTES);
 	if (err)
 		return err;
-	for (i = 0; i < t->len; i++) {
+	for (; *at < t->len; (*at)++) {
 		size_t field = field_bytes(t);
 		struct op_go_function f;
 		const uint8_t *bytes;
 
-		err = op_elf_stream_get(&fields, t->functab + 2 * i * field, 3 * field,
+		err = op_elf_stream_get(&fields, t->functab + 2 * *at * field, 3 * field,
 					&bytes);
 		if (err)
 			return err;
@@ -297,6 +305,10 @@ int op_gopclntab_each(struct op_gopclntab *t,
 			err = fn(data, &f);
 		if (err)
 			return err;
+		if (op_slice_step(slice)) {
+			(*at)++;
+			return -EINPROGRESS;
+		}
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 #include "elf/file.h"
 
 struct op_gopclntab;
@@ -67,6 +68,11 @@ size_t op_gopclntab_bytes(const struct op_gopclntab *t); /* user memory in use *
  * cannot be read are left out. @fn may call the functions below. */
 int op_gopclntab_each(struct op_gopclntab *t,
 		      int (*fn)(void *data, const struct op_go_function *f), void *data);
+/* As above, in slices: from number *@at on, which is where the next call goes on. Also
+ * returns -EINPROGRESS when @slice is over, or where @fn did, for the same function again. */
+int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice *slice,
+			   int (*fn)(void *data, const struct op_go_function *f),
+			   void *data);
 /* The function that holds ELF address @vaddr. Returns 1 and *@ret, 0: none, -errno. */
 int op_gopclntab_find(struct op_gopclntab *t, uint64_t vaddr, struct op_go_function *ret);
 /* Its name, cut to @size bytes with the NUL. */

@@ -3,34 +3,45 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dwarf/cfi.h"
 #include "unwind/arch.h"
 
-struct source {
+struct op_source {
 	struct op_builder *b;
+	struct op_elf *elf;
+	struct op_log *log;
+	struct op_slice *slice; /* of the work now */
 	op_arch_rule_fn rule;
 	struct op_rule last;	 /* of the row before */
 	struct op_source_go *go; /* NULL: there is no Go code, or it was read */
 	uint64_t go_start;
 	uint64_t go_end;
 	struct op_source_plt plt; /* end 0: there is none, or it was read */
+	struct op_source_code code;
+	struct op_cfi *eh;
+	struct op_cfi *debug;
+	struct op_cfi_walk *walk; /* NULL: it came to its end */
+	bool vdso_read;
 };
 
 /* All Go code stands together: read it where its turn is. */
-static int read_go(struct source *s)
+static int read_go(struct op_source *s)
 {
 	int r;
 
 	if (!s->go)
 		return 0;
-	r = op_source_go_read(s->go, s->b);
+	r = op_source_go_read(s->go, s->b, s->slice);
+	if (r == -EINPROGRESS)
+		return r;
 	s->go = op_source_go_free(s->go);
 	return r;
 }
 
-static int read_plt(struct source *s)
+static int read_plt(struct op_source *s)
 {
 	int r = op_source_plt_read(&s->plt, s->b);
 
@@ -39,7 +50,7 @@ static int read_plt(struct source *s)
 }
 
 /* What is not described by frame information and begins before @pc, in its turn. */
-static int read_others(struct source *s, uint64_t pc)
+static int read_others(struct op_source *s, uint64_t pc)
 {
 	int r = 0;
 
@@ -54,7 +65,7 @@ static int read_others(struct source *s, uint64_t pc)
 
 static int on_fde(void *data, const struct op_cfi_fde *fde)
 {
-	struct source *s = data;
+	struct op_source *s = data;
 	int r;
 
 	r = read_others(s, fde->start);
@@ -82,7 +93,7 @@ static struct op_rule moved_to(struct op_rule rule, int32_t cfa_off)
 static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 		  const struct op_cfi_state *state, bool moved)
 {
-	struct source *s = data;
+	struct op_source *s = data;
 	struct op_rule rule = { .cfa = OP_CFA_INVALID };
 
 	/* The commonest row, of a push or a pop. */
@@ -115,63 +126,95 @@ static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cf
  * .eh_frame, and .debug_frame where that has nothing: code compiled without unwind tables
  * still meets some, of the C library's start files.
  */
-static int read_cfi(struct source *s, struct op_elf *elf, bool has_go, bool keep,
-		    struct op_log *log)
+static int open_cfi(struct op_source *s, struct op_elf *elf, bool keep)
 {
-	_cleanup_(op_cfi_freep) struct op_cfi *debug = NULL;
-	_cleanup_(op_cfi_freep) struct op_cfi *eh = NULL;
-	const struct op_cfi_sink sink = { .data = s, .fde = on_fde, .row = on_row };
-	struct op_cfi_stats stats;
-	int r;
+	int r = op_cfi_new(elf, OP_CFI_EH_FRAME, &s->eh);
 
-	r = op_cfi_new(elf, OP_CFI_EH_FRAME, &eh);
 	/* Go writes .debug_frame, for debuggers only, of the same as its table. */
-	if (r >= 0 && !has_go)
-		r = open_debug_frame(elf, log, &debug);
+	if (r >= 0 && !s->go)
+		r = open_debug_frame(elf, s->log, &s->debug);
 	if (r < 0)
 		return r;
-	if (keep && eh)
-		op_cfi_keep(eh, OP_ARCH_X86_64_KEPT);
-	if (keep && debug)
-		op_cfi_keep(debug, OP_ARCH_X86_64_KEPT);
-	r = op_cfi_walk_both(eh, debug, &sink, &stats);
+	if (keep && s->eh)
+		op_cfi_keep(s->eh, OP_ARCH_X86_64_KEPT);
+	if (keep && s->debug)
+		op_cfi_keep(s->debug, OP_ARCH_X86_64_KEPT);
+	return op_cfi_walk_new(s->eh, s->debug, &s->walk);
+}
+
+int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
+		  struct op_source **ret)
+{
+	struct op_source *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct op_source){ .b = b, .elf = elf, .log = log, .go_start = UINT64_MAX };
+	s->rule = op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
+						    : op_arch_x86_64_rule;
+	if (keep)
+		s->rule = op_arch_x86_64_rule_keeping;
+	r = op_source_go_new(elf, log, &s->go);
+	if (r > 0)
+		op_source_go_range(s->go, &s->go_start, &s->go_end);
+	(void)op_source_plt_find(elf, &s->plt);
+	op_source_code_use(&s->code, elf, b);
+	if (r >= 0)
+		r = open_cfi(s, elf, keep);
+	if (r < 0) {
+		op_source_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct op_source *op_source_free(struct op_source *s)
+{
+	if (!s)
+		return NULL;
+	op_cfi_walk_free(s->walk);
+	op_cfi_free(s->debug);
+	op_cfi_free(s->eh);
+	op_source_go_free(s->go);
+	op_source_code_deinit(&s->code);
+	free(s);
+	return NULL;
+}
+
+/* All FDEs, and what stands before them. */
+static int read_cfi(struct op_source *s)
+{
+	const struct op_cfi_sink sink = { .data = s, .fde = on_fde, .row = on_row };
+	struct op_cfi_stats stats;
+	int r = op_cfi_walk_on(s->walk, &sink, s->slice, &stats);
+
 	if (r < 0)
 		return r;
 	if (stats.more_error)
-		op_log(log, OP_LOG_DEBUG,
+		op_log(s->log, OP_LOG_DEBUG,
 		       "unwind: .debug_frame is left out, it cannot be read: %s",
 		       strerror(-stats.more_error));
 	s->b->table->fdes += stats.fdes;
 	s->b->table->bad_fdes += stats.bad_fdes;
+	s->walk = op_cfi_walk_free(s->walk);
 	return 0;
 }
 
-int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log)
+int op_source_read(struct op_source *s, struct op_slice *slice)
 {
-	struct source s = { .b = b, .go_start = UINT64_MAX };
-	struct op_source_code code;
-	bool has_go;
-	int r;
+	int r = 0;
 
-	s.rule = op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
-						   : op_arch_x86_64_rule;
-	if (keep)
-		s.rule = op_arch_x86_64_rule_keeping;
-	r = op_source_go_new(elf, log, &s.go);
+	s->slice = s->code.slice = slice;
+	if (s->walk)
+		r = read_cfi(s);
+	if (r >= 0)
+		r = read_others(s, UINT64_MAX);
+	if (r >= 0 && !s->vdso_read)
+		r = op_source_vdso_read(s->elf, s->b);
 	if (r < 0)
 		return r;
-	has_go = r > 0;
-	if (has_go)
-		op_source_go_range(s.go, &s.go_start, &s.go_end);
-	(void)op_source_plt_find(elf, &s.plt);
-	op_source_code_use(&code, elf, b);
-	r = read_cfi(&s, elf, has_go, keep, log);
-	if (r >= 0)
-		r = read_others(&s, UINT64_MAX);
-	if (r >= 0)
-		r = op_source_vdso_read(elf, b);
-	if (r >= 0)
-		r = op_builder_finish(b);
-	op_source_go_free(s.go);
-	return r < 0 ? r : 0;
+	s->vdso_read = true;
+	return op_builder_finish(s->b);
 }

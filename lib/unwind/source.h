@@ -7,13 +7,19 @@
 #include "elf/file.h"
 #include "unwind/builder.h"
 
+/* All that a file tells of its functions. */
+struct op_source;
+
 /*
- * Give @b the functions of @elf from all that the file has, and finish it. With @keep the rules say where
- * the register is that some CFA in mid-stack is found by (op_table.wants_kept).
- * 0, -ENOSPC, -ENOMEM, -errno.
+ * The functions of @elf for @b, which are both borrowed. With @keep the rules say where the
+ * register is that some CFA in mid-stack is found by (op_table.wants_kept). 0 or -errno.
  */
-int op_source_all(struct op_elf *elf, struct op_builder *b, bool keep,
-		  struct op_log *log);
+int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
+		  struct op_source **ret);
+struct op_source *op_source_free(struct op_source *s);
+/* Give them to the builder and finish it. 0; -EINPROGRESS when @slice (may be NULL) is over;
+ * -ENOSPC, -ENOMEM, -errno. */
+int op_source_read(struct op_source *s, struct op_slice *slice);
 
 /* ---- Go ---- */
 
@@ -27,8 +33,9 @@ OP_DEFINE_CLEANUP(struct op_source_go *, op_source_go_free)
 /* ELF addresses [*@ret_start, *@ret_end) of the Go code. */
 void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 			uint64_t *ret_end);
-/* Give @b its functions. 0 or -errno. */
-int op_source_go_read(struct op_source_go *go, struct op_builder *b);
+/* Give @b its functions. 0, -EINPROGRESS or -errno. */
+int op_source_go_read(struct op_source_go *go, struct op_builder *b,
+		      struct op_slice *slice);
 
 /* ---- the procedure linkage table, where it has no frame information ---- */
 
@@ -52,14 +59,21 @@ enum {
 	OP_SOURCE_CODE_BYTES_MAX = 4 << 20, /* of a file */
 };
 
+struct op_heights;
+
 struct op_source_code {
 	struct op_elf *elf; /* borrowed */
 	uint64_t left;	    /* bytes that may be read still */
+	/* the gap that is being read, until it ends */
+	struct op_heights *heights;
+	uint8_t *bytes;
+	struct op_slice *slice; /* of the work now; NULL: no end */
 };
 
 /* Let @b have the rules of gaps from their instructions, while @code and @elf are there. */
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
 			struct op_builder *b);
+void op_source_code_deinit(struct op_source_code *code);
 
 /* ---- the vDSO ---- */
 

@@ -19,29 +19,54 @@ static int on_rule(void *data, size_t off, struct op_rule rule)
 	return op_builder_gap_row(s->b, s->start + off, rule);
 }
 
+static void end_gap(struct op_source_code *code)
+{
+	code->heights = op_heights_free(code->heights);
+	free(code->bytes);
+	code->bytes = NULL;
+}
+
+/* Returns 1; 0: its bytes are not to be had; -ENOMEM. */
+static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
+		     struct op_rule none)
+{
+	int r;
+
+	if (size > code->left)
+		return 0;
+	code->bytes = malloc(size);
+	if (!code->bytes)
+		return -ENOMEM;
+	/* A segment's memory may be larger than its part of the file. */
+	r = op_elf_read_vaddr(code->elf, start, code->bytes, size) < 0 ? 0 : 1;
+	if (r > 0)
+		code->left -= size;
+	if (r > 0 && op_heights_new(code->bytes, size, start, none, &code->heights) < 0)
+		r = -ENOMEM;
+	if (r <= 0)
+		end_gap(code);
+	return r;
+}
+
+/* The builder asks for the same gap again until that ends. */
 static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
 		    struct op_rule none)
 {
 	struct op_source_code *code = data;
 	struct sink sink = { .b = b, .start = start };
-	uint64_t size = end - start;
-	uint8_t *bytes;
-	int r;
+	int r = code->heights ? 1 : begin_gap(code, start, end - start, none);
 
-	if (size > code->left)
-		return op_builder_gap_row(b, start, none);
-	bytes = malloc(size);
-	if (!bytes)
-		return -ENOMEM;
-	/* A segment's memory may be larger than its part of the file. */
-	if (op_elf_read_vaddr(code->elf, start, bytes, size) < 0) {
-		r = op_builder_gap_row(b, start, none);
-	} else {
-		code->left -= size;
-		r = op_heights_read(bytes, size, start, none, on_rule, &sink);
-	}
-	free(bytes);
+	if (r <= 0)
+		return r < 0 ? r : op_builder_gap_row(b, start, none);
+	r = op_heights_on(code->heights, code->slice, on_rule, &sink);
+	if (r != -EINPROGRESS)
+		end_gap(code);
 	return r;
+}
+
+void op_source_code_deinit(struct op_source_code *code)
+{
+	end_gap(code);
 }
 
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,

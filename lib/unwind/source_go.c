@@ -45,6 +45,7 @@ struct op_source_go {
 	struct op_gopclntab *table;
 	struct op_builder *b;
 	bool is_arm;
+	uint64_t at; /* number of the next function */
 	/* of the function being read */
 	const struct op_go_function *function;
 	bool switches;
@@ -250,15 +251,17 @@ static int on_function(void *data, const struct op_go_function *f)
 	enum go_kind kind = kind_of(go, f);
 	int r;
 
-	go->b->table->fdes++;
 	go->function = f;
 	go->switches = kind == GO_SWITCHES;
 	go->below = go->is_arm && kind == GO_INJECTED ? INJECTED_BYTES : 0;
 	if (kind == GO_SIGNAL)
-		return op_builder_signal_forced(go->b, f->entry, f->end);
-	r = op_builder_function(go->b, f->entry, f->end);
-	if (r <= 0)
-		return r;
+		r = op_builder_signal_forced(go->b, f->entry, f->end);
+	else
+		r = op_builder_function(go->b, f->entry, f->end);
+	if (r >= 0)
+		go->b->table->fdes++;
+	if (r <= 0 || kind == GO_SIGNAL)
+		return OP_MIN(r, 0);
 	if (kind == GO_TOP)
 		return op_builder_row(go->b, f->entry,
 				      (struct op_rule){ .cfa = OP_CFA_STOP });
@@ -269,8 +272,9 @@ static int on_function(void *data, const struct op_go_function *f)
 	return r < 0 ? r : 0;
 }
 
-int op_source_go_read(struct op_source_go *go, struct op_builder *b)
+int op_source_go_read(struct op_source_go *go, struct op_builder *b,
+		      struct op_slice *slice)
 {
 	go->b = b;
-	return op_gopclntab_each(go->table, on_function, go);
+	return op_gopclntab_each_from(go->table, &go->at, slice, on_function, go);
 }

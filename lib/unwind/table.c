@@ -12,7 +12,7 @@
 #include "unwind/source.h"
 
 /* The executable segments of @elf. */
-static int find_segments(struct op_elf *elf, struct op_table *table)
+static void find_segments(struct op_elf *elf, struct op_table *table)
 {
 	size_t len = 0;
 	const struct op_elf_segment *s = op_elf_segments(elf, &len);
@@ -40,7 +40,6 @@ static int find_segments(struct op_elf *elf, struct op_table *table)
 			.filesz = s[i].filesz,
 		};
 	}
-	return 0;
 }
 
 /* Note the loop in the segments that have it. */
@@ -65,31 +64,125 @@ static void set_loop(const struct op_table *table, struct op_arena *arena,
 	}
 }
 
-/* One go over the file. */
-static int make_table(struct op_elf *elf, struct op_arena *arena, struct op_rules *rules,
-		      bool keep, struct op_log *log, struct op_table **ret)
-{
-	struct op_table *table = calloc(1, sizeof(*table));
+/* A table that is being made: in one go over the file, or two. */
+struct op_table_job {
+	struct op_elf *elf;
+	struct op_arena *arena;
+	struct op_rules *rules;
+	struct op_log *log;
+	struct op_table_loop loop;
 	struct op_builder builder;
-	uint64_t entry = op_elf_type(elf) == ET_REL ? 0 : op_elf_entry(elf);
+	struct op_source *source;
+	struct op_table *table; /* of this go */
+	struct op_table *first; /* of the first go, while there is a second */
+};
+
+static void end_go(struct op_table_job *job)
+{
+	if (!job->source)
+		return;
+	job->source = op_source_free(job->source);
+	op_builder_deinit(&job->builder);
+	op_rule_set_close(&job->table->rules);
+}
+
+static int begin_go(struct op_table_job *job, bool keep)
+{
+	uint64_t entry = op_elf_type(job->elf) == ET_REL ? 0 : op_elf_entry(job->elf);
 	int r;
 
-	if (!table)
+	job->table = calloc(1, sizeof(*job->table));
+	if (!job->table)
 		return -ENOMEM;
-	r = find_segments(elf, table);
-	op_builder_init(&builder, table, arena, rules, entry);
-	if (r == 0)
-		r = op_source_all(elf, &builder, keep, log);
-	op_builder_deinit(&builder);
-	/* A table of which rules are missing for others' sake: there may be room later. */
-	if (r == 0 && table->rules.full)
-		r = -ENOSPC;
-	op_rule_set_close(&table->rules);
+	find_segments(job->elf, job->table);
+	op_builder_init(&job->builder, job->table, job->arena, job->rules, entry);
+	r = op_source_new(job->elf, &job->builder, keep, job->log, &job->source);
+	if (r < 0)
+		op_builder_deinit(&job->builder);
+	return r;
+}
+
+int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
+		     struct op_arena *arena, struct op_rules *rules, struct op_log *log,
+		     struct op_table_job **ret)
+{
+	struct op_table_job *job = calloc(1, sizeof(*job));
+	int r;
+
+	if (!job)
+		return -ENOMEM;
+	job->elf = elf;
+	job->arena = arena;
+	job->rules = rules;
+	job->log = log;
+	if (loop)
+		job->loop = *loop;
+	r = begin_go(job, false);
 	if (r < 0) {
-		op_table_free(table, arena, rules, 0);
+		op_table_job_free(job);
 		return r;
 	}
-	*ret = table;
+	*ret = job;
+	return 0;
+}
+
+struct op_table_job *op_table_job_free(struct op_table_job *job)
+{
+	if (!job)
+		return NULL;
+	end_go(job);
+	op_table_free(job->table, job->arena, job->rules, 0);
+	op_table_free(job->first, job->arena, job->rules, 0);
+	free(job);
+	return NULL;
+}
+
+/* Rows that follow a register are more: only where somebody needs it. */
+static bool wants_second(const struct op_table_job *job)
+{
+	return !job->first && job->table->wants_kept &&
+	       job->table->fdes <= OP_TABLE_KEEP_FDES_MAX;
+}
+
+/* The go is over: with what came of it. Returns 0, or -EINPROGRESS where another begins. */
+static int finish_go(struct op_table_job *job, int r)
+{
+	/* A table of which rules are missing for others' sake: there may be room later. */
+	if (r == 0 && job->table->rules.full)
+		r = -ENOSPC;
+	end_go(job);
+	if (r == 0 && wants_second(job)) {
+		job->first = job->table;
+		job->table = NULL;
+		r = begin_go(job, true);
+		if (r == 0)
+			return -EINPROGRESS;
+	}
+	if (r == 0 || !job->first)
+		return r;
+	/* Without the second one. */
+	op_table_free(job->table, job->arena, job->rules, 0);
+	job->table = job->first;
+	job->first = NULL;
+	return 0;
+}
+
+int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
+		     struct op_table **ret)
+{
+	int r;
+
+	do {
+		r = op_source_read(job->source, slice);
+		if (r == -EINPROGRESS)
+			return r;
+		r = finish_go(job, r);
+	} while (r == -EINPROGRESS && !op_slice_is_over(slice));
+	if (r < 0)
+		return r;
+	if (job->loop.runtime)
+		set_loop(job->table, job->arena, &job->loop);
+	*ret = OP_TAKE_PTR(job->table);
 	return 0;
 }
 
@@ -97,23 +190,13 @@ int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
 		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
 		 struct op_table **ret)
 {
-	struct op_table *table = NULL;
-	struct op_table *keeping = NULL;
-	int r;
+	struct op_table_job *job = NULL;
+	int r = op_table_job_new(elf, loop, arena, rules, log, &job);
 
-	r = make_table(elf, arena, rules, false, log, &table);
-	if (r < 0)
-		return r;
-	/* Rows that follow a register are more: only where somebody needs it. */
-	if (table->wants_kept && table->fdes <= OP_TABLE_KEEP_FDES_MAX &&
-	    make_table(elf, arena, rules, true, log, &keeping) == 0) {
-		op_table_free(table, arena, rules, 0);
-		table = keeping;
-	}
-	if (loop && loop->runtime)
-		set_loop(table, arena, loop);
-	*ret = table;
-	return 0;
+	if (r == 0)
+		r = op_table_job_run(job, NULL, ret);
+	op_table_job_free(job);
+	return r;
 }
 
 static void release_segment(struct op_arena *arena, op_ref ref, uint64_t now_ns)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/slice.h"
 #include "elf/file.h"
 #include "op_user_types.h"
 #include "unwind/arena.h"
@@ -79,6 +80,19 @@ struct op_table {
 int op_table_new(struct op_elf *elf, const struct op_table_loop *loop,
 		 struct op_arena *arena, struct op_rules *rules, struct op_log *log,
 		 struct op_table **ret);
+/* The same in slices. */
+struct op_table_job;
+
+/* Begin; all is borrowed but @loop, which is copied. 0, -ENOMEM or -errno. */
+int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
+		     struct op_arena *arena, struct op_rules *rules, struct op_log *log,
+		     struct op_table_job **ret);
+/* Give up what was made so far. */
+struct op_table_job *op_table_job_free(struct op_table_job *job);
+/* Go on. As op_table_new(), and -EINPROGRESS when @slice (may be NULL) is over; after
+ * anything else there is nothing left to do. */
+int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
+		     struct op_table **ret);
 /* Release the table's arena memory after its grace, and the table. NULL does nothing. */
 struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
 			       struct op_rules *rules, uint64_t now_ns);

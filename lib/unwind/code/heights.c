@@ -36,7 +36,7 @@ struct row {
 	struct op_rule rule;
 };
 
-struct pass {
+struct op_heights {
 	const uint8_t *code;
 	size_t len;
 	size_t phase; /* of code[0] */
@@ -46,6 +46,7 @@ struct pass {
 	uint32_t function;	 /* number of the one that is read */
 
 	size_t left; /* instructions that may be read still */
+	bool begun;
 
 	size_t start;	  /* of the function */
 	size_t reach;	  /* the farthest that it jumps to */
@@ -61,14 +62,14 @@ struct pass {
 	OP_VEC(struct row) rows;
 };
 
-static bool is_aligned(const struct pass *p, size_t off)
+static bool is_aligned(const struct op_heights *p, size_t off)
 {
 	return (off + p->phase) % ALIGNMENT == 0;
 }
 
 /* ---- jumps ---- */
 
-static struct target *find_target(struct pass *p, size_t off, bool add)
+static struct target *find_target(struct op_heights *p, size_t off, bool add)
 {
 	uint32_t hash = (uint32_t)off * 2654435761u;
 	uint32_t i;
@@ -89,7 +90,7 @@ static struct target *find_target(struct pass *p, size_t off, bool add)
 }
 
 /* The instruction that ends at @end jumps with what holds now. */
-static void jump(struct pass *p, size_t end, int64_t distance)
+static void jump(struct op_heights *p, size_t end, int64_t distance)
 {
 	int64_t to = (int64_t)end + distance;
 	struct target *t;
@@ -116,7 +117,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* A function may begin where the distance at @at leads to. */
-static int add_start(struct pass *p, const uint8_t *at)
+static int add_start(struct op_heights *p, const uint8_t *at)
 {
 	int32_t distance;
 	int64_t to;
@@ -141,7 +142,7 @@ static bool is_address(const uint8_t *at)
  * What may be called in the code, directly or by an address that is taken: by bytes that
  * look so, wherever instructions begin.
  */
-static int find_starts(struct pass *p)
+static int find_starts(struct op_heights *p)
 {
 	const uint8_t *end = p->code + p->len;
 	const uint8_t *at = p->code;
@@ -161,7 +162,7 @@ static int find_starts(struct pass *p)
 	return r;
 }
 
-static bool is_start(const struct pass *p, size_t off)
+static bool is_start(const struct op_heights *p, size_t off)
 {
 	uint32_t key = (uint32_t)off;
 
@@ -171,7 +172,7 @@ static bool is_start(const struct pass *p, size_t off)
 
 /* ---- functions ---- */
 
-static int add_row(struct pass *p, size_t off, struct op_rule rule)
+static int add_row(struct op_heights *p, size_t off, struct op_rule rule)
 {
 	if (p->rows.len &&
 	    !memcmp(&p->rows.data[p->rows.len - 1].rule, &rule, sizeof(rule)))
@@ -194,7 +195,7 @@ static bool is_padding(uint8_t byte)
 }
 
 /* Where code goes on behind what does nothing. */
-static size_t skip_padding(struct pass *p, size_t at)
+static size_t skip_padding(struct op_heights *p, size_t at)
 {
 	struct op_insn i;
 
@@ -216,7 +217,7 @@ static size_t skip_padding(struct pass *p, size_t at)
  * function begin here? If not, what holds is what jumps bring; or, where no jump is known
  * yet, what held before.
  */
-static bool begins_function(struct pass *p, size_t off, bool padded,
+static bool begins_function(struct op_heights *p, size_t off, bool padded,
 			    const struct op_insn *last)
 {
 	const struct target *t = find_target(p, off, false);
@@ -242,14 +243,14 @@ within:
 }
 
 /* A return with words still pushed: something was not understood. */
-static bool is_unbalanced(const struct pass *p, const struct op_insn *i)
+static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
 {
 	return i->kind == OP_INSN_RETURN &&
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
 /* What holds at @off was not known for sure: a jump to it may know better. */
-static void strengthen(struct pass *p, size_t off)
+static void strengthen(struct op_heights *p, size_t off)
 {
 	const struct target *t = find_target(p, off, false);
 
@@ -260,7 +261,7 @@ static void strengthen(struct pass *p, size_t off)
 }
 
 /* The next instruction, and what it changes. Returns its length; 0: there is none. */
-static size_t step(struct pass *p, size_t at, struct op_insn *i)
+static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 {
 	size_t len = op_insn_read(p->code + at, p->len - at, i);
 
@@ -277,7 +278,7 @@ static size_t step(struct pass *p, size_t at, struct op_insn *i)
 }
 
 /* Read the function at p->start. Returns where it ends, or NO_MEMORY. */
-static size_t read_function(struct pass *p)
+static size_t read_function(struct op_heights *p)
 {
 	struct op_insn i = { 0 };
 	size_t at = p->start;
@@ -317,7 +318,7 @@ static size_t read_function(struct pass *p)
 }
 
 /* Where code may go on behind data: where functions are aligned and padded. */
-static size_t skip_data(struct pass *p, size_t at)
+static size_t skip_data(struct op_heights *p, size_t at)
 {
 	do {
 		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
@@ -327,7 +328,7 @@ static size_t skip_data(struct pass *p, size_t at)
 }
 
 /* rt_sigreturn(2): what a signal handler returns to. */
-static bool is_restorer(const struct pass *p)
+static bool is_restorer(const struct op_heights *p)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
 
@@ -335,7 +336,7 @@ static bool is_restorer(const struct pass *p)
 	       !memcmp(p->code + p->start, code, sizeof(code));
 }
 
-static int give(const struct pass *p, op_heights_fn fn, void *data)
+static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
 	const struct op_rule signal = { .cfa = OP_CFA_SIGNAL };
 	size_t i;
@@ -354,56 +355,101 @@ static int give(const struct pass *p, op_heights_fn fn, void *data)
 }
 
 /* And once more where not all jumps were known yet that lead back. */
-static size_t read_twice(struct pass *p)
+static size_t read_twice(struct op_heights *p)
 {
 	size_t end = read_function(p);
 
 	return end != NO_MEMORY && p->guessed ? read_function(p) : end;
 }
 
-static int read_all(struct pass *p, op_heights_fn fn, void *data)
+/* The function at p->start, in one of three ways to tell where it ends. */
+static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
+{
+	size_t end = 0;
+	int r;
+
+	if (p->start > p->reach_all)
+		p->function++; /* no jump leads over here */
+	for (p->split = 0; p->split <= 2; p->split++) {
+		end = read_twice(p);
+		if (end == NO_MEMORY || !p->bad)
+			break;
+		p->function++; /* its jumps say nothing */
+	}
+	if (end == NO_MEMORY)
+		return -ENOMEM;
+	r = give(p, fn, data);
+	p->start = p->broken ? skip_data(p, end) : end;
+	return r;
+}
+
+static int begin(struct op_heights *p, op_heights_fn fn, void *data)
 {
 	int r = find_starts(p);
 
 	if (r == 0)
 		r = fn(data, 0, p->none);
 	p->start = skip_padding(p, 0);
-	while (r >= 0 && p->start < p->len) {
-		size_t end = 0;
+	p->begun = true;
+	return r;
+}
 
+int op_heights_on(struct op_heights *p, struct op_slice *slice, op_heights_fn fn,
+		  void *data)
+{
+	int r = p->begun ? 0 : begin(p, fn, data);
+
+	while (r >= 0 && p->start < p->len) {
 		if (!p->left)
 			return fn(data, p->start, p->none);
-		if (p->start > p->reach_all)
-			p->function++; /* no jump leads over here */
-		for (p->split = 0; p->split <= 2; p->split++) {
-			end = read_twice(p);
-			if (end == NO_MEMORY || !p->bad)
-				break;
-			p->function++; /* its jumps say nothing */
-		}
-		if (end == NO_MEMORY)
-			return -ENOMEM;
-		r = give(p, fn, data);
-		p->start = p->broken ? skip_data(p, end) : end;
+		r = read_next(p, fn, data);
+		if (r >= 0 && op_slice_is_over(slice))
+			return -EINPROGRESS;
 	}
 	return r < 0 ? r : 0;
+}
+
+int op_heights_new(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
+		   struct op_heights **ret)
+{
+	struct op_heights *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->code = code;
+	p->len = len > UINT32_MAX ? 0 : len;
+	p->phase = addr % ALIGNMENT;
+	p->none = none;
+	p->left = len + OP_HEIGHTS_STEPS_MIN;
+	p->target = calloc(TARGET_SLOTS, sizeof(*p->target));
+	if (!p->target) {
+		free(p);
+		return -ENOMEM;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct op_heights *op_heights_free(struct op_heights *p)
+{
+	if (!p)
+		return NULL;
+	free(p->target);
+	op_vec_clear(&p->starts);
+	op_vec_clear(&p->rows);
+	free(p);
+	return NULL;
 }
 
 int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
 		    op_heights_fn fn, void *data)
 {
-	struct pass p = {
-		.code = code, .len = len, .phase = addr % ALIGNMENT, .none = none
-	};
-	int r;
+	struct op_heights *p;
+	int r = op_heights_new(code, len, addr, none, &p);
 
-	if (len > UINT32_MAX)
-		return 0;
-	p.left = len + OP_HEIGHTS_STEPS_MIN;
-	p.target = calloc(TARGET_SLOTS, sizeof(*p.target));
-	r = p.target ? read_all(&p, fn, data) : -ENOMEM;
-	free(p.target);
-	op_vec_clear(&p.starts);
-	op_vec_clear(&p.rows);
+	if (r < 0)
+		return r;
+	r = op_heights_on(p, NULL, fn, data);
+	op_heights_free(p);
 	return r;
 }

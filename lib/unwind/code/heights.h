@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
 #include "op_user_types.h"
 
 enum {
@@ -34,5 +35,17 @@ typedef int (*op_heights_fn)(void *data, size_t off, struct op_rule rule);
  */
 int op_heights_read(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
 		    op_heights_fn fn, void *data);
+
+/* The same in slices. */
+struct op_heights;
+
+/* @code is borrowed. 0 or -ENOMEM. */
+int op_heights_new(const uint8_t *code, size_t len, uint64_t addr, struct op_rule none,
+		   struct op_heights **ret);
+struct op_heights *op_heights_free(struct op_heights *h);
+/* Go on to give the rules. 0 at the end, -EINPROGRESS when @slice is over, -ENOMEM, or what
+ * @fn returned. */
+int op_heights_on(struct op_heights *h, struct op_slice *slice, op_heights_fn fn,
+		  void *data);
 
 #endif

@@ -502,6 +502,92 @@ static void test_segments_of_nothing(void)
 	teardown();
 }
 
+/* Make the table of @elf, a little in each call. Returns how many there were. */
+static unsigned int make_in_slices(struct op_elf *elf, struct op_table **ret)
+{
+	struct op_table_job *job = NULL;
+	unsigned int calls = 0;
+	int r;
+
+	CHECK_OK(op_table_job_new(elf, NULL, f.arena, f.rules, NULL, &job));
+	do {
+		struct op_slice over = op_slice_until(1);
+
+		r = op_table_job_run(job, &over, ret);
+		calls++;
+	} while (r == -EINPROGRESS);
+	CHECK_OK(r);
+	op_table_job_free(job);
+	return calls;
+}
+
+/* A table that is made in slices is the one that is made at once, rule for rule. */
+static void check_slices(struct op_elf *elf, uint64_t step)
+{
+	struct op_table *whole = NULL;
+	struct op_table *parts = NULL;
+	const struct op_table_segment *s;
+	uint64_t rules = 0;
+	size_t i;
+
+	CHECK_OK(op_table_new(elf, NULL, f.arena, f.rules, NULL, &whole));
+	CHECK(make_in_slices(elf, &parts) > 10);
+	CHECK_INT(parts->rows, whole->rows);
+	CHECK_INT(parts->fdes, whole->fdes);
+	CHECK_INT(parts->bad_fdes, whole->bad_fdes);
+	CHECK_INT(parts->segments_len, whole->segments_len);
+	for (i = 0; i < whole->segments_len; i++) {
+		uint64_t at;
+
+		s = &whole->segments[i];
+		for (at = s->vaddr; at < s->vaddr + s->memsz; at += step) {
+			struct op_rule a = { 0 };
+			struct op_rule b = { 0 };
+
+			CHECK_INT(op_table_lookup(parts, f.arena, f.memory, at, &a),
+				  op_table_lookup(whole, f.arena, f.memory, at, &b));
+			CHECK(memcmp(&a, &b, sizeof(a)) == 0);
+			rules += a.cfa == OP_CFA_SP;
+		}
+	}
+	CHECK(rules > 100);
+	op_table_free(parts, f.arena, f.rules, 0);
+	op_table_free(whole, f.arena, f.rules, 0);
+}
+
+static void test_slices(void)
+{
+	struct bytes b = { .addr = FRAME_ADDR };
+	size_t cie = put_x86_cie(&b);
+	struct op_arena_stats before;
+	struct op_arena_stats after;
+	struct op_slice over = op_slice_until(1);
+	struct op_table_job *job = NULL;
+	struct op_table *none = NULL;
+	struct op_elf *self = NULL;
+	int i;
+
+	/* out of order, and with gaps between them */
+	for (i = 0; i < 3000; i++)
+		PUT_FDE(&b, cie, TEXT + (uint64_t)(i * 7919 % 3000) * 64, 32, 0x42, 0x0e,
+			(uint8_t)(24 + i % 13 * 8));
+	setup(&b, EM_X86_64, 0, NULL);
+	check_slices(f.elf, 7);
+	/* code without frame information, a linkage table, a search table */
+	CHECK_OK(op_elf_open_path("/proc/self/exe", &self));
+	check_slices(self, 13);
+	/* given up half-way: nothing is left behind */
+	op_arena_get_stats(f.arena, &before);
+	CHECK_OK(op_table_job_new(self, NULL, f.arena, f.rules, NULL, &job));
+	for (i = 0; i < 60; i++)
+		CHECK_INT(op_table_job_run(job, &over, &none), -EINPROGRESS);
+	op_table_job_free(job);
+	op_arena_get_stats(f.arena, &after);
+	CHECK_INT(after.used_bytes, before.used_bytes);
+	op_elf_free(self);
+	teardown();
+}
+
 TEST_MAIN({ "kept_register", test_kept_register }, { "gaps", test_gaps_padding_and_ends },
 	  { "runs", test_runs_are_exact },
 	  { "pages", test_long_functions_hold_on_later_pages },
@@ -509,5 +595,5 @@ TEST_MAIN({ "kept_register", test_kept_register }, { "gaps", test_gaps_padding_a
 	  { "signal", test_signal_plt_stop_and_entry },
 	  { "inexpressible", test_what_no_rule_says }, { "aarch64", test_aarch64 },
 	  { "none", test_no_information_no_pages }, { "rule_flood", test_flood_of_rules },
-	  { "nothing", test_segments_of_nothing },
+	  { "nothing", test_segments_of_nothing }, { "slices", test_slices },
 	  { "budget", test_nothing_is_kept_past_the_budget })
