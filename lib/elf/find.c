@@ -83,6 +83,7 @@ static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64
 		const char *start = buf;
 		const char *end = buf + kept + n;
 		const char *nul;
+		uint64_t strings = 0;
 		int err;
 
 		err = op_elf_read(elf, off + done, buf + kept, n);
@@ -94,7 +95,11 @@ static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64
 			if (err)
 				return err;
 			start = nul + 1;
+			strings++;
 		}
+		err = op_elf_work(elf, strings * OP_ELF_SYMBOL_WORK);
+		if (err)
+			return err;
 		kept = OP_MIN((size_t)(end - start), f->longest);
 		memmove(buf, end - kept, kept);
 	}

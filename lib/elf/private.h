@@ -21,12 +21,13 @@ enum {
 	OP_ELF_PIECE_BYTES = 64 << 10,
 	/*
 	 * What is read of a file in OP_ELF_WORK_NS: as many times its content, and so much
-	 * more, each call counted as some bytes. A table with false counts, or one that is
+	 * more, each call, symbol and string counted as some bytes. A table with false counts, or one that is
 	 * read again for each of its entries, comes to an end there.
 	 */
 	OP_ELF_WORK_FACTOR = 8,
 	OP_ELF_WORK_MORE = 32 << 20,
 	OP_ELF_CALL_WORK = 32,
+	OP_ELF_SYMBOL_WORK = 16, /* of one symbol or string, beside its bytes */
 
 	/* Strings of unknown length are read in steps of this size. */
 	OP_ELF_STRING_STEP = 256,

@@ -213,6 +213,8 @@ int op_elf_symbol_each(struct op_elf *elf, const struct op_elf_symtab *table,
 		err = op_elf_read(elf, table->offset + done * sizeof(Elf64_Sym), piece,
 				  n * sizeof(Elf64_Sym));
 		if (!err)
+			err = op_elf_work(elf, n * OP_ELF_SYMBOL_WORK);
+		if (!err)
 			err = each_in_piece(piece, n * sizeof(Elf64_Sym), !done, fn,
 					    data);
 		if (err)
