@@ -58,6 +58,15 @@ struct otelprof_stats {
 	/* Time off the CPUs: shorter intervals are sampled, each with probability length / this.
 	 * It follows off_cpu_samples; the largest of all CPUs now. */
 	uint64_t off_cpu_threshold_ns;
+	/* Limits that another process made the profiler meet. */
+	uint64_t reads_by_child; /* of other processes, that might have stalled */
+	uint64_t
+		reads_stalled; /* of them, ended at their deadline; the process is set aside */
+	uint64_t
+		reads_refused; /* not made: of a process set aside, or past the share of time */
+	uint64_t
+		tables_failed; /* for unwinding: unreadable, or past a share of memory or work */
+	uint64_t executables_unseen; /* files past the limit of those that are known */
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -70,7 +70,7 @@ static int make_parts(struct otelprof *p)
 		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
 		.publish = op_capture_publish,
 		.unpublish = op_capture_unpublish,
-		.need_runtime = op_capture_need_runtime,
+		.need_runtimes = op_capture_need_runtimes,
 	};
 	struct op_window_config window = { .period_ns =
 						   NS_A_SECOND / config->sample_rate_hz };
@@ -276,8 +276,9 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	}
 	p->running = true;
-	/* Meanwhile the kernel samples; in a poll they would take most of its time. */
+	/* Meanwhile the kernel samples; in a poll these would take most of its time. */
 	op_kernel_symbols_load(p->kernel);
+	op_processes_load_runtimes(p->processes);
 	return 0;
 }
 

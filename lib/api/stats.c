@@ -62,6 +62,11 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	s->processes = processes.processes;
 	s->executables = processes.executables;
 	s->processes_unseen = processes.unseen;
+	s->executables_unseen = processes.executables_unseen;
+	s->tables_failed = processes.tables_failed;
+	s->reads_by_child = processes.reads_by_child;
+	s->reads_stalled = processes.reads_stalled;
+	s->reads_refused = processes.reads_refused;
 	s->symbol_bytes = processes.symbol_bytes + op_kernel_symbols_bytes(p->kernel);
 	s->arena_bytes = arena.used_bytes;
 	s->arena_limit_bytes = arena.limit_bytes;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "capture/state.h"
 
 enum {
@@ -17,10 +18,13 @@ enum {
 	EPOLL_EVENTS = 16,
 };
 
-/* A poll works no longer than this on records, and begins none after so long: what one record
- * brings, such as the tables of a large program, takes some 10 ms itself. */
+/* A poll works no longer than this on records, on those that wait for tables, and on processes.
+ * What cannot be put off takes some 10 ms more, such as the names of a large program; after
+ * LONG_NS the rest of a poll's work is left to the next one. */
 static const uint64_t SLICE_NS = UINT64_C(5000000);
 static const uint64_t LONG_NS = UINT64_C(10000000);
+/* Of the slice, for one process whose records wait. */
+static const uint64_t PART_MIN_NS = UINT64_C(1000000);
 
 /* What the record callback works with during one consumption. */
 struct consume {
@@ -33,10 +37,102 @@ struct consume {
 	bool unknown; /* a record of a process that the kernel does not know */
 };
 
-/* Enough for one poll? One record may have made a table, which takes a while. */
+/* Enough for one poll? One record may take a while. */
 static int is_enough(struct consume *k)
 {
 	return --k->left && op_clock_monotonic_ns() < k->until_ns ? 0 : RING_STOP;
+}
+
+static void count(struct consume *k, uint32_t type, int r)
+{
+	if (!op_sampler_is_sample(type))
+		return;
+	k->work->records++;
+	if (r == -ENOSPC)
+		k->work->dropped_window++;
+	else if (r == -ENOMEM)
+		k->work->dropped_memory++;
+	else if (r < 0)
+		k->work->dropped_record++;
+}
+
+/* May the record wait, for a table or for names? Then *@ret_pid is whose it is. */
+static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
+		     uint64_t *ret_time_ns)
+{
+	const struct op_table_request *request = data;
+	const struct op_record *record = data;
+
+	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE) {
+		*ret_pid = record->pid;
+		*ret_time_ns = record->time_ns;
+		return true;
+	}
+	if (size < sizeof(*request) || request->header.type != OP_RECORD_REQUEST)
+		return false;
+	*ret_pid = request->pid;
+	*ret_time_ns = request->time_ns;
+	return true;
+}
+
+/* Is a table missing, for which others of its process may wait already? */
+static bool wants_table(const void *data)
+{
+	const struct op_record *record = data;
+
+	return record->header.type == OP_RECORD_REQUEST || record->end == OP_END_UNKNOWN;
+}
+
+/* Take the record, or keep it until there is time for what it needs. */
+static void take(struct op_capture *c, const void *data, size_t size, uint32_t type)
+{
+	struct consume *k = c->consume;
+	uint64_t time_ns = 0;
+	uint32_t pid = 0;
+	bool waits = may_wait(data, size, &pid, &time_ns);
+	int r = -EINPROGRESS;
+
+	if (!waits || !wants_table(data) || !op_postponed_has(&c->postponed, pid))
+		r = op_sampler_add_record(k->sampler, data, size, k->window);
+	if (waits && r == -EINPROGRESS &&
+	    op_postponed_add(&c->postponed, pid, time_ns, data, size) == 0)
+		return;
+	if (r == -EINPROGRESS) {
+		op_sampler_hurry(k->sampler, true);
+		r = op_sampler_add_record(k->sampler, data, size, k->window);
+		op_sampler_hurry(k->sampler, false);
+	}
+	count(k, type, r);
+}
+
+/* A part of the slice for each process with records that wait, by turns. */
+static void take_postponed(struct op_capture *c, struct consume *k)
+{
+	struct op_postponed *q = &c->postponed;
+	size_t turns = q->len;
+	uint64_t part_ns = OP_MAX(SLICE_NS / OP_MAX(turns, (size_t)1), PART_MIN_NS);
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	for (; turns && now_ns < k->until_ns; turns--) {
+		struct op_waiter *w = op_postponed_turn(q);
+		uint64_t until_ns = OP_MIN(now_ns + part_ns, k->until_ns);
+		bool more = true;
+
+		op_processes_slice(k->processes, until_ns);
+		while (more && now_ns < until_ns) {
+			size_t len;
+			const struct op_record_header *record = op_waiter_record(w, &len);
+			int r = op_sampler_add_record(k->sampler, record, len, k->window);
+
+			now_ns = op_clock_monotonic_ns();
+			if (r == -EINPROGRESS)
+				break;
+			count(k, record->type, r);
+			more = op_waiter_drop(q, w);
+		}
+		if (more)
+			op_waiter_yield(q, w);
+	}
 }
 
 static int on_ring_record(void *ctx, const void *data, size_t size)
@@ -45,7 +141,6 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	struct consume *k = c->consume;
 	const struct op_record *record = data;
 	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
-	int r;
 
 	if (type == OP_RECORD_EXEC) {
 		/* its events have come, too: what it is can be found out now */
@@ -63,16 +158,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
-	r = op_sampler_add_record(k->sampler, data, size, k->window);
-	if (!op_sampler_is_sample(type))
-		return is_enough(k);
-	k->work->records++;
-	if (r == -ENOSPC)
-		k->work->dropped_window++;
-	else if (r == -ENOMEM)
-		k->work->dropped_memory++;
-	else if (r < 0)
-		k->work->dropped_record++;
+	take(c, data, size, type);
 	return is_enough(k);
 }
 
@@ -117,6 +203,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 
 	if (!c)
 		return -ENOMEM;
+	op_postponed_init(&c->postponed);
 	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
 	c->exec_fd = c->exec_program = -1;
 	c->fork_fd = c->fork_program = -1;
@@ -153,6 +240,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
 	op_map64_clear(&c->leader_exited);
+	op_postponed_deinit(&c->postponed);
 	free(c);
 	return NULL;
 }
@@ -243,6 +331,22 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 	(void)set_timer(c, (uint32_t)ms);
 }
 
+/* Those that wait, then those of the ring. Returns 0, RING_STOP, or -errno. */
+static int take_records(struct op_capture *c, struct consume *k)
+{
+	uint64_t begin_ns = op_clock_monotonic_ns();
+	int r;
+
+	c->consume = k;
+	k->until_ns = begin_ns + SLICE_NS;
+	take_postponed(c, k);
+	k->until_ns = OP_MIN(op_clock_monotonic_ns() + SLICE_NS, begin_ns + LONG_NS);
+	op_processes_slice(k->processes, k->until_ns);
+	r = op_ring_consume(&c->ring, on_ring_record, c);
+	c->consume = NULL;
+	return r;
+}
+
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work)
@@ -264,28 +368,30 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == c->timer_fd)
 			on_timer(c);
+	op_processes_slice(processes, woken_ns + SLICE_NS);
 	sideband = op_sideband_drain(c, processes);
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
 	op_hooks_poll(c);
-	begin_ns = op_clock_monotonic_ns();
-	consume.until_ns = begin_ns + SLICE_NS;
-	c->consume = &consume;
 	/* What was long already leaves the records to the next poll, which is at once. */
+	begin_ns = op_clock_monotonic_ns();
 	c->put_off = !c->put_off && begin_ns > woken_ns + LONG_NS;
-	n = c->put_off ? RING_STOP : op_ring_consume(&c->ring, on_ring_record, c);
-	c->consume = NULL;
+	n = c->put_off ? RING_STOP : take_records(c, &consume);
+	op_processes_slice(processes, 0);
 	if (op_sampler_take_lost(sampler))
 		op_capture_next_window(c);
 	if (n == 0)
-		op_processes_records_read(processes, begin_ns);
+		op_processes_records_read(processes,
+					  c->postponed.len
+						  ? op_postponed_oldest_ns(&c->postponed)
+						  : begin_ns);
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,
-	     op_processes_next_ns(processes));
+	     c->postponed.len ? begin_ns : op_processes_next_ns(processes));
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
-	work->more = n == RING_STOP;
-	work->idle = !sideband && n != RING_STOP && consume.left == OP_RECORDS_A_POLL;
+	work->more = n == RING_STOP || c->postponed.len;
+	work->idle = !sideband && !work->more && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;
 }

@@ -58,7 +58,7 @@ struct op_rule *op_capture_rules(struct op_capture *c); /* OP_RULES_MAX */
 /* For struct op_processes_config; ctx: the capture. */
 int op_capture_publish(void *c, uint32_t pid, struct op_process_key key);
 int op_capture_unpublish(void *c, uint32_t pid);
-int op_capture_need_runtime(void *c, enum op_runtime runtime);
+int op_capture_need_runtimes(void *c, uint64_t runtimes);
 
 /* Begin to hear of processes: before op_processes_scan(), so that none slips through. */
 int op_capture_listen(struct op_capture *c);

@@ -128,22 +128,22 @@ static int reload(struct op_capture *c)
 	return r == 0 ? bring(c) : r;
 }
 
-int op_capture_need_runtime(void *ctx, enum op_runtime runtime)
+int op_capture_need_runtimes(void *ctx, uint64_t runtimes)
 {
 	struct op_capture *c = ctx;
-	uint64_t bit = UINT64_C(1) << runtime;
+	uint64_t more = runtimes & ~c->settings.runtimes_on;
 	void *before;
 	int r;
 
 	if (c->forked)
 		return -OTELPROF_E_FORKED;
-	if (c->settings.runtimes_on & bit)
+	if (!more)
 		return 0;
-	c->settings.runtimes_on |= bit;
+	c->settings.runtimes_on |= more;
 	before = op_object_hush();
-	r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, runtime);
+	r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, more);
 	if (r < 0)
-		c->settings.runtimes_on &= ~bit;
+		c->settings.runtimes_on &= ~more;
 	op_object_unhush(before);
 	return r;
 }

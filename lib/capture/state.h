@@ -11,6 +11,7 @@
 #include "capture/merge.h"
 #include "capture/ring.h"
 #include "kind/kind.h"
+#include "sample/postponed.h"
 
 struct consume;
 
@@ -139,6 +140,7 @@ struct op_capture {
 	bool cpus_changed;	 /* the list did, or an event is missing */
 	struct consume *consume; /* of the poll that is running, else NULL */
 	bool put_off;		 /* the last poll left the records to the next one */
+	struct op_postponed postponed;
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
 
@@ -164,8 +166,8 @@ void op_loader_attach(struct op_capture *c);
  * NULL where entries walk themselves. */
 int op_walkers_need(struct op_capture *c, const struct op_kind *kind,
 		    const struct op_walkers **ret);
-/* Load the step of @runtime, which settings.runtimes_on has, where walkers are. */
-int op_walkers_add(struct op_capture *c, uint32_t runtime);
+/* Load the steps of @runtimes (bits), which settings.runtimes_on has, where walkers are. */
+int op_walkers_add(struct op_capture *c, uint64_t runtimes);
 void op_walkers_close(struct op_capture *c);
 
 /* kinds.c */

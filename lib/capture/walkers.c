@@ -60,26 +60,27 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 	return r;
 }
 
-/* Load what @w lacks for the step of @runtime. */
-static int add_runtime(struct op_capture *c, struct op_walkers *w, uint32_t runtime)
+/* Load what @w lacks for the steps of @runtimes. */
+static int add_runtimes(struct op_capture *c, struct op_walkers *w, uint64_t runtimes)
 {
+	uint32_t runtime;
+	int r = 0;
+
 	if (c->form == OP_WALKER_LOOP)
 		return load_at(c, w, c->settings.runtimes_on, 0);
-	return load_at(c, w, UINT64_C(1) << runtime, runtime);
+	for (runtime = 1; r == 0 && runtime < OP_RUNTIME_MAX; runtime++)
+		if (runtimes >> runtime & 1)
+			r = load_at(c, w, UINT64_C(1) << runtime, runtime);
+	return r;
 }
 
 static int make(struct op_capture *c, struct op_walkers *w)
 {
-	uint32_t runtime;
-	int r;
+	int r = 0;
 
-	if (c->form == OP_WALKER_LOOP)
-		return load_at(c, w, c->settings.runtimes_on, 0);
-	r = load_at(c, w, 0, 0);
-	for (runtime = 1; r == 0 && runtime < OP_RUNTIME_MAX; runtime++)
-		if (c->settings.runtimes_on >> runtime & 1)
-			r = add_runtime(c, w, runtime);
-	return r;
+	if (c->form != OP_WALKER_LOOP)
+		r = load_at(c, w, 0, 0);
+	return r < 0 ? r : add_runtimes(c, w, c->settings.runtimes_on);
 }
 
 static void close_walkers(struct op_walkers *w)
@@ -129,12 +130,12 @@ void op_walkers_close(struct op_capture *c)
 	c->walkers_len = 0;
 }
 
-int op_walkers_add(struct op_capture *c, uint32_t runtime)
+int op_walkers_add(struct op_capture *c, uint64_t runtimes)
 {
 	size_t i;
 	int r = 0;
 
 	for (i = 0; r == 0 && i < c->walkers_len; i++)
-		r = add_runtime(c, &c->walkers[i], runtime);
+		r = add_runtimes(c, &c->walkers[i], runtimes);
 	return r;
 }

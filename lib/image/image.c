@@ -18,6 +18,8 @@ enum {
 
 /* A table that could not be made is not tried again at once. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
+/* One that nobody goes on with: its process is gone. */
+static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
 
 static uint64_t ids_key(const struct op_images *x, const struct op_build_ids *ids)
 {
@@ -210,12 +212,21 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 	return 0;
 }
 
+static void end_job(struct op_images *x, struct op_image *image)
+{
+	if (!image->job)
+		return;
+	image->job = op_table_job_free(image->job);
+	x->jobs--;
+}
+
 void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns)
 {
 	if (!image || --image->refs)
 		return;
 	unlink_image(x, image);
 	TAILQ_REMOVE(&x->lru, image, lru);
+	end_job(x, image);
 	image->table = op_table_free(image->table, x->arena, x->rules, now_ns);
 	image_free(x, image);
 }
@@ -251,28 +262,56 @@ static bool owner_is_greedy(const struct op_images *x, const struct op_image *im
 	       rules > OP_RULES_MAX / OWNER_SHARE;
 }
 
-int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
-			uint64_t now_ns)
+void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
+{
+	struct op_image *image;
+
+	if (!x->jobs)
+		return;
+	TAILQ_FOREACH(image, &x->lru, lru)
+	{
+		if (image->job && now_ns >= image->job_ns + JOB_IDLE_NS)
+			end_job(x, image);
+	}
+}
+
+static int begin_job(struct op_images *x, struct op_image *image, bool with_loop)
 {
 	struct op_table_loop loop = { 0 };
 	int r;
 
-	if (image->table)
-		return 0;
-	if (now_ns < image->table_retry_ns)
-		return -EAGAIN;
-	if (owner_is_greedy(x, image)) {
-		image->table_retry_ns = now_ns + TABLE_RETRY_NS;
-		x->tables_failed++;
+	if (x->jobs >= OP_IMAGES_JOBS_MAX)
+		return -EINPROGRESS;
+	if (owner_is_greedy(x, image))
 		return -EDQUOT;
-	}
 	if (image->runtime && with_loop) {
 		loop.runtime = image->runtime->id;
 		loop.count = OP_MIN(image->loop.count, 2u);
 		memcpy(loop.range, image->loop.range, sizeof(loop.range));
 	}
-	r = op_table_new(image->elf, loop.runtime ? &loop : NULL, x->arena, x->rules,
-			 x->log, &image->table);
+	r = op_table_job_new(image->elf, &loop, x->arena, x->rules, x->log, &image->job);
+	if (r == 0)
+		x->jobs++;
+	return r;
+}
+
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns, struct op_slice *slice)
+{
+	int r = 0;
+
+	if (image->table)
+		return 0;
+	if (now_ns < image->table_retry_ns)
+		return -EAGAIN;
+	image->job_ns = now_ns;
+	if (!image->job)
+		r = begin_job(x, image, with_loop);
+	if (r == 0)
+		r = op_table_job_run(image->job, slice, &image->table);
+	if (r == -EINPROGRESS)
+		return r;
+	end_job(x, image);
 	op_rules_reclaim(x->rules, now_ns);
 	if (r < 0) {
 		/* What was begun was never seen by a program: it can be used at once. */
@@ -280,7 +319,7 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 		image->table_retry_ns =
 			now_ns + (TABLE_RETRY_NS << OP_MIN(image->table_failures, 5u));
 		/* Room may be made at any time; a file that is too much work stays so. */
-		image->table_failures += r != -ENOSPC;
+		image->table_failures += r != -ENOSPC && r != -EDQUOT;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
 		       strerror(-r));

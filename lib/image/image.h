@@ -36,6 +36,8 @@ enum {
 	/* Files are compared by content up to this size, some ms. A larger one has an image
 	 * of its own. */
 	OP_IMAGE_COMPARE_MAX = 16 << 20,
+	/* Tables that are being made at one time: some MiB each. */
+	OP_IMAGES_JOBS_MAX = 8,
 };
 
 /* What tells a file from another one: kept by the kernel, but by who serves it. */
@@ -72,7 +74,9 @@ struct op_image {
 	const void *opener; /* the executable whose file is open */
 	bool copy;	    /* what is open is a copy in memory of a served file */
 	struct op_table *table;
-	uint64_t table_retry_ns; /* it failed: not before */
+	struct op_table_job *job; /* makes the table; NULL: nobody does */
+	uint64_t job_ns;	  /* of its last slice */
+	uint64_t table_retry_ns;  /* it failed: not before */
 	uint32_t table_failures;
 	struct op_symbols *symbols;
 	size_t symbols_bytes;
@@ -105,6 +109,7 @@ struct op_images {
 	bool deleted_open; /* an open file was deleted already when it was opened */
 	uint64_t symbol_bytes;
 	uint64_t window;
+	size_t jobs;
 	uint64_t tables_failed;
 };
 
@@ -121,10 +126,13 @@ void op_image_touch(struct op_images *x, struct op_image *image);
 
 /*
  * Make the table, with the interpreter's loop marked where @with_loop; the file is open.
- * Returns 0, -errno, or -EAGAIN where it failed a while ago.
+ * Returns 0, -errno, -EAGAIN where it failed a while ago, or -EINPROGRESS when @slice (may
+ * be NULL) is over. What nobody goes on with is given up after a while.
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
-			uint64_t now_ns);
+			uint64_t now_ns, struct op_slice *slice);
+/* Give up the tables that nobody goes on with. */
+void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
 /* The arena's segment number @i of the image, 0: no table. */
 op_ref op_image_segment_ref(const struct op_image *image, size_t i);
 /* The executable segment which the file range [@offset, @offset + @len) maps, or SIZE_MAX. */

@@ -146,6 +146,24 @@ int op_processes_scan_begin(struct op_processes *p)
 	return r;
 }
 
+void op_processes_load_runtimes(struct op_processes *p)
+{
+	uint32_t runtimes = 0;
+	uint64_t value;
+	size_t at = 0;
+
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		const struct op_proc *proc = (const struct op_proc *)(uintptr_t)value;
+		size_t i;
+
+		for (i = 0; i < proc->layout->len; i++)
+			if (proc->layout->vma[i].exe)
+				runtimes |= op_publish_runtimes_like(
+					p, proc->layout->vma[i].exe->path);
+	}
+	op_publish_load_runtimes(p, runtimes);
+}
+
 /* Making a process's tables before its first sample: it was asked for by number. */
 int op_processes_warm(struct op_processes *p, uint32_t pid)
 {
@@ -281,6 +299,11 @@ void op_processes_on_lost(struct op_processes *p)
 	p->sweep.lost = true;
 }
 
+void op_processes_slice(struct op_processes *p, uint64_t end_ns)
+{
+	p->slice = op_slice_until(end_ns);
+}
+
 /* One marked process. */
 static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
@@ -344,6 +367,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
 	op_images_check_files(&p->executables.images, p->now_ns);
+	op_images_check_jobs(&p->executables.images, p->now_ns);
 	op_target_rest(p->target, p->now_ns);
 	op_sweep_settle(p);
 	touch_waiting(p);
@@ -426,7 +450,11 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .executables = p->executables.len,
 					    .unseen = p->unseen,
 					    .symbol_bytes = images->symbol_bytes,
-					    .tables_failed = images->tables_failed };
+					    .tables_failed = images->tables_failed,
+					    .executables_unseen = p->executables.refused,
+					    .reads_by_child = p->target->stats.asked,
+					    .reads_stalled = p->target->stats.stalled,
+					    .reads_refused = p->target->stats.refused };
 	TAILQ_FOREACH(image, &images->lru, lru)
 	ret->symbol_bytes += op_names_bytes(&image->names);
 }

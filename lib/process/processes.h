@@ -52,9 +52,9 @@ struct op_processes_config {
 	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
 	int (*unpublish)(void *ctx, uint32_t pid);
-	/* A runtime's first process appeared: load its step. 0 or -errno (then its frames
-	 * stay native). */
-	int (*need_runtime)(void *ctx, enum op_runtime runtime);
+	/* First processes of runtimes appeared (bits 1 << enum op_runtime): load their steps,
+	 * some 50 ms in one piece. 0 or -errno (then their frames stay native). */
+	int (*need_runtimes)(void *ctx, uint64_t runtimes);
 	void *ctx;
 };
 
@@ -64,6 +64,10 @@ struct op_processes_stats {
 	uint64_t unseen; /* not tracked: max_processes were used within a second */
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
+	uint64_t executables_unseen;
+	uint64_t reads_by_child;
+	uint64_t reads_stalled;
+	uint64_t reads_refused;
 };
 
 int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);
@@ -75,6 +79,10 @@ OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
 int op_processes_scan_begin(struct op_processes *p);
 /* As above, all at once. */
 int op_processes_scan(struct op_processes *p);
+
+/* Load what the kernel needs for the runtimes of the processes that are known: not in a poll,
+ * where it would take most of the time. */
+void op_processes_load_runtimes(struct op_processes *p);
 
 /*
  * Make the tables of @pid now: someone waits for this process, and its first samples are
@@ -93,6 +101,9 @@ void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns
  * pause after the last one. */
 void op_processes_on_lost(struct op_processes *p);
 
+/* From now until the next call work that is long ends with -EINPROGRESS at @end_ns
+ * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not end. */
+void op_processes_slice(struct op_processes *p, uint64_t end_ns);
 /* Publish what changed; give back what is no longer needed. Call after each batch of
  * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);

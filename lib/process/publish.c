@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "process/runtimes.h"
 #include "process/state.h"
@@ -66,34 +67,60 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	return 0;
 }
 
-/* Is the kernel's step of that runtime there? Asks for it the first time. */
-static bool runtime_wanted(struct op_processes *p, enum op_runtime id)
+void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
+{
+	uint32_t more = runtimes & ~(p->runtimes_wanted | p->runtimes_refused);
+	uint32_t one;
+
+	if (!more)
+		return;
+	if (!p->config.need_runtimes || !p->config.need_runtimes(p->config.ctx, more)) {
+		p->runtimes_wanted |= more;
+		return;
+	}
+	one = more & -more;
+	if (more != one) {
+		/* One of them is too much. */
+		op_publish_load_runtimes(p, one);
+		op_publish_load_runtimes(p, more & ~one);
+		return;
+	}
+	p->runtimes_refused |= one;
+	op_log(p->config.log, OP_LOG_WARNING,
+	       "The kernel does not load the unwinder of runtime %d; its frames "
+	       "will be missing",
+	       ffs((int)one) - 1);
+}
+
+/* Is the kernel's step of that runtime there? Asks for it the first time: 1, 0, or
+ * -EINPROGRESS where there is no time for it. */
+static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 {
 	uint32_t bit = UINT32_C(1) << id;
 
-	if (p->runtimes_wanted & bit)
-		return true;
-	if (p->runtimes_refused & bit)
-		return false;
-	if (p->config.need_runtime && p->config.need_runtime(p->config.ctx, id) < 0) {
-		p->runtimes_refused |= bit;
-		op_log(p->config.log, OP_LOG_WARNING,
-		       "The kernel does not load the unwinder of runtime %d; its frames "
-		       "will be missing",
-		       (int)id);
-		return false;
+	if (!((p->runtimes_wanted | p->runtimes_refused) & bit)) {
+		if (op_slice_is_used(&p->slice))
+			return -EINPROGRESS;
+		op_publish_load_runtimes(p, bit);
 	}
-	p->runtimes_wanted |= bit;
-	return true;
+	return p->runtimes_wanted & bit ? 1 : 0;
+}
+
+bool op_publish_is_late(struct op_processes *p)
+{
+	return op_slice_is_over(&p->slice);
 }
 
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
 			  const struct op_vma *v)
 {
 	struct op_image *image;
-	bool loop;
+	int loop = 0;
 	int r;
 
+	/* What is done in one piece is begun in time, or left to the next slice. */
+	if ((v->exe && (!v->exe->image || v->exe->check)) && op_slice_is_over(&p->slice))
+		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, false);
 	if (r < 0)
 		return r;
@@ -102,12 +129,18 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 		return 0;
 	if (p->now_ns < image->table_retry_ns)
 		return -EAGAIN;
+	if (op_slice_is_over(&p->slice))
+		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, true);
 	if (r < 0)
 		return r;
 	image = v->exe->image;
-	loop = image->runtime && runtime_wanted(p, image->runtime->id);
-	return op_image_make_table(&p->executables.images, image, loop, p->now_ns);
+	if (image->runtime)
+		loop = runtime_wanted(p, image->runtime->id);
+	if (loop < 0)
+		return loop;
+	return op_image_make_table(&p->executables.images, image, loop, p->now_ns,
+				   &p->slice);
 }
 
 /* Whose files a runtime opens. */
@@ -291,18 +324,18 @@ static int commit(struct op_processes *p, struct op_proc *proc, struct op_genera
 	return 0;
 }
 
-/* Does a file of @path look like one of the runtimes that are wanted? */
-static bool looks_like_runtime(const struct op_processes *p, const char *path)
+uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path)
 {
 	size_t len;
 	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	uint32_t like = 0;
 	size_t i;
 
 	for (i = 0; i < len; i++)
 		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id) &&
 		    op_runtime_looks_like(ops[i], path))
-			return true;
-	return false;
+			like |= UINT32_C(1) << ops[i]->id;
+	return like;
 }
 
 /*
@@ -312,6 +345,7 @@ static bool looks_like_runtime(const struct op_processes *p, const char *path)
 static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 {
 	size_t i;
+	int r;
 
 	for (i = 0; i < proc->layout->len; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
@@ -319,12 +353,16 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 
 		if (!e || e->vdso || e->state == OP_EXECUTABLE_FOREIGN)
 			continue;
-		if (e->image ? !e->image->runtime : !looks_like_runtime(p, e->path))
+		if (e->image ? !e->image->runtime : !op_publish_runtimes_like(p, e->path))
 			continue;
 		if (e->image && !e->check && e->image->table)
 			continue;
-		if (op_publish_open(p, proc->program, v, false) == 0 && e->image->runtime)
-			(void)op_publish_make_table(p, proc->program, v);
+		r = op_slice_is_over(&p->slice)
+			    ? -EINPROGRESS
+			    : op_publish_open(p, proc->program, v, false);
+		if (r == 0 && e->image->runtime)
+			r = op_publish_make_table(p, proc->program, v);
+		proc->unfinished |= r == -EINPROGRESS;
 	}
 }
 
@@ -340,7 +378,11 @@ static void check_known(struct op_processes *p, struct op_proc *proc)
 	for (i = 0; i < proc->layout->len; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
 
-		if (v->exe && v->exe->check && v->exe->image && v->exe->image->table)
+		if (!v->exe || !v->exe->check || !v->exe->image || !v->exe->image->table)
+			continue;
+		if (op_slice_is_over(&p->slice))
+			proc->unfinished = true;
+		else
 			(void)op_publish_open(p, proc->program, v, false);
 	}
 }
@@ -381,6 +423,22 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 	return changed;
 }
 
+/* Is there time to attach the runtimes of @proc, if it has any? */
+static bool may_attach(struct op_processes *p, struct op_proc *proc)
+{
+	size_t i;
+
+	if (!op_slice_is_over(&p->slice))
+		return true;
+	for (i = 0; i < proc->layout->len; i++) {
+		const struct op_executable *e = proc->layout->vma[i].exe;
+
+		if (e && e->image && e->image->runtime)
+			proc->unfinished = true;
+	}
+	return false;
+}
+
 int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 {
 	struct op_generation *g = NULL;
@@ -393,11 +451,16 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 		op_unpublish(p, proc);
 		return 0;
 	}
+	proc->unfinished = false;
 	prepare_runtimes(p, proc);
 	check_known(p, proc);
 	r = refresh(p, proc);
-	if (r == 0 && attach_runtimes(p, proc))
+	if (r == 0 && may_attach(p, proc) && attach_runtimes(p, proc))
 		r = refresh(p, proc);
+	if (proc->unfinished && !proc->past) {
+		op_lists_touch(p, proc);
+		p->settle_on = true;
+	}
 	if (r < 0)
 		return r;
 	op_lists_note_waiting(p, proc);

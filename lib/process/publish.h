@@ -45,12 +45,19 @@ void op_publish_drop(struct op_processes *p, struct op_proc *proc);
 /* The generation @number of the processes of @pid, or NULL where it is not kept any more. */
 struct op_generation *op_publish_find(const struct op_proc *proc, uint32_t number);
 
+/* Load the kernel's steps of @runtimes (bits). What cannot be loaded is not asked for again. */
+void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes);
+/* Which runtime does a file of @path look like, of those that are wanted? 0: none. */
+uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path);
 /*
  * Make the table that addresses in @v need (and load its runtime). 0; -ENOEXEC for memory
- * without a table; -errno. The layout changes at the next op_publish().
+ * without a table; -EINPROGRESS when the slice is over; -errno. The layout changes at the
+ * next op_publish().
  */
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
 			  const struct op_vma *v);
+/* Is the poll's time over, so that long work is to be left to the next one? */
+bool op_publish_is_late(struct op_processes *p);
 /* Open @v's file: e->image is there after it; with @need_file its file is open, too. */
 int op_publish_open(struct op_processes *p, const struct op_program *program,
 		    const struct op_vma *v, bool need_file);

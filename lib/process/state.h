@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 
 #include "base/hash.h"
+#include "base/slice.h"
 #include "base/vec.h"
 #include "image/executable.h"
 #include "process/layout.h"
@@ -61,6 +62,7 @@ struct op_proc {
 	bool dirty;
 	bool rescan;	 /* its maps must be read: what is known is not all */
 	bool kernel;	 /* a kernel thread: nothing to publish */
+	bool unfinished; /* there was no time for all that its publication needs */
 	bool waiting;	 /* in op_processes.waiting */
 	bool forked;	 /* the kernel may know it by its parent's table */
 	uint32_t reread; /* number of the sweep that read its maps */
@@ -87,8 +89,9 @@ struct op_processes {
 	struct op_memberships memberships;
 	size_t perfmaps; /* open */
 	uint64_t unseen;
-	uint64_t now_ns;  /* of the last settle or record */
-	uint64_t read_ns; /* records up to here were read; 0: not told */
+	struct op_slice slice; /* of the poll that works now */
+	uint64_t now_ns;       /* of the last settle or record */
+	uint64_t read_ns;      /* records up to here were read; 0: not told */
 	size_t alive;
 	size_t kept; /* ended, in by_pid still */
 	uint32_t next_generation;

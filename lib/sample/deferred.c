@@ -72,9 +72,9 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
 
 /*
  * Make what @pc waits for. A return address may be the first byte after its mapping, so
- * the byte before counts, too. Returns true where it is worth another try.
+ * the byte before counts, too. Returns 1 where it is worth another try; 0; -EINPROGRESS.
  */
-static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
 	struct op_proc_view view = op_proc_view_now(proc);
 	const struct op_vma *v = op_layout_find(view.layout, pc);
@@ -83,9 +83,11 @@ static bool make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t 
 	if ((!v || !(v->flags & OP_MAPPING_LAZY)) && pc)
 		v = op_layout_find(view.layout, pc - 1);
 	if (!v || !v->exe || !(v->flags & OP_MAPPING_LAZY))
-		return false;
+		return 0;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
 	r = op_evict_make_table(sampler->processes, view.program, v);
+	if (r == -EINPROGRESS)
+		return r;
 	return r >= 0 || !view.program->until_ns;
 }
 
@@ -96,6 +98,7 @@ struct walk {
 	const struct op_deferred *deferred;
 	struct copy copy;
 	bool ran_out;
+	bool late; /* there was no time for a table that is missing */
 };
 
 static int unwind_once(struct walk *w)
@@ -124,12 +127,15 @@ static int unwind(struct walk *w, uint64_t pc)
 	int r = 0;
 
 	for (round = 0; round < ROUNDS_MAX; round++) {
-		bool made = make_for(w->sampler, w->proc, pc);
+		int made = make_for(w->sampler, w->proc, pc);
 
+		if (made < 0 && !w->sampler->hurry)
+			return made;
+		w->late = made < 0;
 		r = op_publish(w->sampler->processes, w->proc, false);
 		if (r == 0 && !op_proc_view_published_now(w->proc))
 			r = -ENOENT; /* nothing is mapped, as far as is known */
-		if (r < 0 || (round && !made))
+		if (r < 0 || (round && made <= 0))
 			break;
 		r = unwind_once(w);
 		if (r < 0 || w->sampler->host_stack->end != OP_END_UNKNOWN)
@@ -182,7 +188,7 @@ static int finish_live(struct walk *w)
 		return 0;
 	/* It moved while it was read. */
 	w->copy.beyond = false;
-	return r == -ENOMEM ? r : unwind(w, 0);
+	return r == -ENOMEM || r == -EINPROGRESS ? r : unwind(w, 0);
 }
 
 /* Say "cut", not "unreadable", where the stack goes on above the copy. */
@@ -191,7 +197,7 @@ static void finish(const struct walk *w)
 	struct op_host_stack *s = w->sampler->host_stack;
 
 	if (s->end == OP_END_UNKNOWN)
-		s->end = OP_ERROR_native_no_mapping;
+		s->end = w->late ? OP_ERROR_native_no_time : OP_ERROR_native_no_mapping;
 	else if (is_cut(w))
 		s->end = OP_END_TRUNCATED;
 }
@@ -229,12 +235,12 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
 	/* What the kernel missed may stand above the copy's end: it comes first. */
-	if (deferred->end_pc)
-		(void)make_for(sampler, proc, deferred->end_pc);
-	r = unwind(&w, deferred->registers->pc);
+	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc) : 0;
+	if (r != -EINPROGRESS || sampler->hurry)
+		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
 		r = finish_live(&w);
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -EINPROGRESS)
 		return r;
 	if (r < 0 || !sampler->host_stack->words)
 		give_up(sampler, deferred);
@@ -247,10 +253,12 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	return 0;
 }
 
-void op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
 	(void)op_publish(sampler->processes, proc, false);
-	(void)make_for(sampler, proc, pc);
+	if (make_for(sampler, proc, pc) == -EINPROGRESS)
+		return -EINPROGRESS;
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);
+	return 0;
 }

@@ -34,15 +34,15 @@ struct op_deferred {
 
 /*
  * Unwind into sampler->host_stack and publish what was made for it. @proc is one that runs,
- * or of op_publish_past(). Always gives a stack, at least of the interrupted pc. Returns 0
- * or -ENOMEM.
+ * or of op_publish_past(). Gives a stack, at least of the interrupted pc. Returns 0, -ENOMEM,
+ * or -EINPROGRESS: nothing was done yet, or not all of it.
  */
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred);
 /* The stack of a process that is not known: the pc alone. */
 void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *registers);
 
-/* The kernel asks for the table that @pc lacks: make and publish it. */
-void op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
+/* The kernel asks for the table that @pc lacks: make and publish it. 0 or -EINPROGRESS. */
+int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc);
 
 #endif

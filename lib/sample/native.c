@@ -188,8 +188,9 @@ static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 }
 
 /* Look the address up in the file's symbols, which are loaded when that is the first. */
-static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
-		      const struct spot *spot, struct op_place *place)
+/* 0, or -EINPROGRESS where there is no time for it. */
+static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
+		     const struct spot *spot, struct op_place *place)
 {
 	struct op_symbol found[OP_LINES_MAX] = { 0 };
 	struct op_names *n = &spot->image->names;
@@ -197,10 +198,12 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	int len;
 
 	if (op_processes_config(sampler->processes)->flags & OTELPROF_NO_NATIVE_NAMES)
-		return;
+		return 0;
+	if (!sampler->hurry && op_publish_is_late(sampler->processes))
+		return -EINPROGRESS;
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
-		return;
+		return 0;
 	if (!spot->image->symbols)
 		op_image_load_symbols(op_processes_images(sampler->processes),
 				      spot->image,
@@ -213,11 +216,12 @@ static void find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	symbol = len > 0 ? &found[len - 1] : NULL;
 	if (!symbol || !symbol->name || is_behind(spot, symbol)) {
 		name_by_start(spot, place);
-		return;
+		return 0;
 	}
 	place->line = symbol->line;
 	place->name = keep_name(n, symbol, symbol->start);
 	keep_inlined(n, found, (size_t)len - 1, place);
+	return 0;
 }
 
 /* A function in the window, by its number or anew. */
@@ -302,7 +306,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	struct op_place fresh = { .name = OP_NAME_NONE };
 	uint32_t epoch = op_window_epoch(of->window);
 	uint32_t location;
-	int r;
+	int r = 0;
 
 	op_image_touch(op_processes_images(sampler->processes), spot->image);
 	if (place && place->epoch == epoch && !guessed) {
@@ -313,8 +317,9 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 		fresh = *place;
 	/* What had no name may get one: the file could not be read then. */
 	if (fresh.name == OP_NAME_NONE)
-		find_name(sampler, of, spot, &fresh);
-	r = place_location(sampler, of->window, spot, &fresh, guessed, &location);
+		r = find_name(sampler, of, spot, &fresh);
+	if (r == 0)
+		r = place_location(sampler, of->window, spot, &fresh, guessed, &location);
 	if (r < 0)
 		return r;
 	*ret = location;

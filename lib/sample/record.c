@@ -231,13 +231,15 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	}
 	if (e < 0)
 		return e;
+	e = make_stack(sampler, of, r, s->word,
+		       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL, ret);
+	if (e < 0)
+		return e;
 	if (s->end < OP_ERROR_LIMIT)
 		sampler->ends[s->end]++;
 	op_ended_add(&sampler->ended, of->layout, s->end, s->end_pc, s->word,
 		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
-	return make_stack(sampler, of, r, s->word,
-			  OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL,
-			  ret);
+	return 0;
 }
 
 /* A record with registers and stack: of the process as it is now, or as it was then. */
@@ -575,10 +577,8 @@ static int take_request(struct op_sampler *sampler, const void *record, size_t l
 		return -EBADMSG;
 	memcpy(&q, record, sizeof(q));
 	proc = op_table_find_alive(sampler->processes, q.pid);
-	if (proc)
-		op_deferred_make(sampler, proc, q.pc);
 	sampler->news = true;
-	return 0;
+	return proc ? op_deferred_make(sampler, proc, q.pc) : 0;
 }
 
 bool op_sampler_is_sample(uint32_t type)

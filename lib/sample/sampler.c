@@ -55,6 +55,11 @@ bool op_sampler_take_news(struct op_sampler *sampler)
 	return news;
 }
 
+void op_sampler_hurry(struct op_sampler *sampler, bool hurry)
+{
+	sampler->hurry = hurry;
+}
+
 void op_sampler_window_end(struct op_sampler *sampler)
 {
 	op_above_clear(&sampler->above);

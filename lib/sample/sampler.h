@@ -33,7 +33,8 @@ OP_DEFINE_CLEANUP(struct op_sampler *, op_sampler_free)
 
 /*
  * Put one record of the ring into @window. Returns 0; -EBADMSG for a record that makes no
- * sense; -EPROTO for one of a type or version that is not known; -ENOSPC or -ENOMEM where the window could not take it.
+ * sense; -EPROTO for one of a type or version that is not known; -ENOSPC or -ENOMEM where the window could not take it;
+ * -EINPROGRESS where the slice of op_processes_slice() is over: to be given again later.
  */
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window);
@@ -54,6 +55,10 @@ void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, vo
 
 /* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
 bool op_sampler_is_sample(uint32_t type);
+
+/* From now on records take no time for tables that are missing: their stacks end there, with
+ * native_no_time. */
+void op_sampler_hurry(struct op_sampler *sampler, bool hurry);
 
 /* A window ended: stacks are announced anew in the next one. */
 void op_sampler_window_end(struct op_sampler *sampler);

@@ -33,6 +33,7 @@ struct op_sampler {
 	struct op_ended ended;		  /* of all */
 	uint64_t *words;		  /* scratch of a record */
 	uint32_t *locations;		  /* scratch of a stack */
+	bool hurry;			  /* op_sampler_hurry() */
 	uint64_t guessed;		  /* frames that were found by a guess */
 	struct op_above above;
 	struct op_announced announced;

@@ -102,7 +102,7 @@ static void check_added(struct op_capture *c, enum op_runtime runtime)
 	for (i = 0; i < c->walkers_len; i++)
 		for (place = 0; place < OP_RUNTIME_MAX; place++)
 			before[i][place] = number_at(&c->walkers[i], place);
-	CHECK_OK(op_capture_need_runtime(c, runtime));
+	CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime));
 	for (i = 0; i < c->walkers_len; i++) {
 		uint32_t last = c->form == OP_WALKER_LOOP ? 0 : (uint32_t)runtime;
 
@@ -166,7 +166,7 @@ static void test_no_tail_call(void)
 
 	CHECK_INT(c->walkers_len, 0);
 	for (i = 0; i < runtimes_len(); i++) {
-		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
 		CHECK(look_at(c->program[OP_EVENT_CPU][0]) != before);
 	}
 	op_capture_free(c);
@@ -186,14 +186,14 @@ static void test_what_it_costs(void)
 		printf("with none\n");
 		c = make(OP_WALKER_AUTO);
 		printf("with %s\n", runtime_at(i)->name);
-		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
 		op_capture_free(c);
 	}
 	printf("with none\n");
 	c = make(OP_WALKER_AUTO);
 	for (i = 0; c->form != OP_WALKER_EACH && i < runtimes_len(); i++) {
 		printf("with %s\n", i + 1 < runtimes_len() ? "some" : "all");
-		CHECK_OK(op_capture_need_runtime(c, runtime_at(i)->id));
+		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
 	}
 	op_capture_free(c);
 }
