@@ -237,6 +237,41 @@ static void print_reason(void *userdata, const char *name, const char *sentence,
 	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
 }
 
+/* Limits that were reached, if any. */
+static void print_limits(FILE *f, const struct otelprof_stats *st)
+{
+	const struct {
+		uint64_t count;
+		const char *name;
+		const char *text;
+	} limits[] = {
+		{ st->reads_stalled, "reads_stalled",
+		  "reads of other processes did not end in time" },
+		{ st->reads_refused, "reads_refused",
+		  "reads of processes that stalled others were not made" },
+		{ st->tables_failed, "tables_failed",
+		  "unwind tables could not be made, or were past a share" },
+		{ st->processes_unseen, "processes_unseen",
+		  "processes were past max_processes" },
+		{ st->executables_unseen, "executables_unseen",
+		  "executables were past the limit" },
+		{ st->events_lost, "events_lost",
+		  "process events were lost, and processes read again" },
+	};
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (!limits[i].count)
+			continue;
+		if (!any)
+			(void)fputs("limits that were reached:\n", f);
+		any = true;
+		(void)fprintf(f, "  %8" PRIu64 "  %s: %s\n", limits[i].count,
+			      limits[i].name, limits[i].text);
+	}
+}
+
 /* The files that are shown, and what is left of them. */
 struct files {
 	FILE *f;
@@ -274,6 +309,7 @@ void print_stacks(FILE *f, struct otelprof *p)
 		      st.stacks_complete, st.stacks_truncated, st.stacks_broken,
 		      st.stacks_broken ? ":" : "");
 	(void)otelprof_unwind_errors(p, print_reason, f);
+	print_limits(f, &st);
 	(void)otelprof_unwind_files(p, print_file, &files);
 	if (files.rest)
 		(void)fprintf(f, "  %8" PRIu64 "  elsewhere\n", files.rest);
