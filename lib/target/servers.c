@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/servers.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -56,6 +58,23 @@ static int has_connections(const char *path)
 	return st.st_nlink > EMPTY_LINKS;
 }
 
+/*
+ * Where the control file system is not mounted: each mount of FUSE has a backing device
+ * without a block device, "0:39", or "8:1-fuseblk"; so has NFS. As has_connections().
+ */
+static int has_backing_devices(const char *path)
+{
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (strncmp(entry->d_name, "0:", 2) == 0 || strstr(entry->d_name, "fuse"))
+			return 1;
+	return 0;
+}
+
 static bool fuse_is_used(const char *procfs_root)
 {
 	char path[PATH_MAX];
@@ -67,7 +86,9 @@ static bool fuse_is_used(const char *procfs_root)
 			       procfs_root);
 		r = has_connections(path);
 	}
-	/* The directory comes with the kernel's FUSE. */
+	if (r < 0 && r != -ENOENT)
+		r = has_backing_devices("/sys/class/bdi") != 0;
+	/* The directory of connections comes with the kernel's FUSE. */
 	return r != 0 && r != -ENOENT;
 }
 
