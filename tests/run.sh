@@ -4,7 +4,7 @@
 #
 #     sh tests/run.sh [--matrix] [--quick] [--no-install] [--write-matrix] [SUITE...]
 #
-#     --matrix        every cell of the live tests, the kernels in qemu, real and hostile programs
+#     --matrix        every cell of the live tests, the kernels in qemu, real programs
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
@@ -39,8 +39,8 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind packages"
-	[ -z "$matrix" ] || suites="$suites vm wild servers hostile"
+	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind packages hostile"
+	[ -z "$matrix" ] || suites="$suites vm wild servers"
 fi
 
 mkdir -p "$out"
