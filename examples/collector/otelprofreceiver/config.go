@@ -25,6 +25,7 @@ const (
 	variableNameMax   = 128
 	rateMaxHz         = 1000
 	offCPUSamplesMax  = 100000
+	probeSamplesMax   = 1000000
 	framesMin         = 16
 	framesMax         = 1024
 	processesMax      = 1 << 20
@@ -41,6 +42,7 @@ const (
 type Config struct {
 	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
 	Kinds          []string      `mapstructure:"kinds"` // none: cpu
+	ProbeSamples   int           `mapstructure:"probe_samples"`
 	OffCPUSamples  int           `mapstructure:"off_cpu_samples"`
 	OffCPUMin      time.Duration `mapstructure:"off_cpu_min"`
 	ReportInterval time.Duration `mapstructure:"report_interval"`
@@ -83,13 +85,15 @@ type Config struct {
 	ErrorMode       string                    `mapstructure:"error_mode"`
 
 	// notes are what Unmarshal accepted and has no effect; logged once by Start.
-	notes []string
+	notes  []string
+	probes []string // specifications, of probe_links and probes
 }
 
 func defaultConfig() *Config {
 	return &Config{
 		SampleRateHz:           20,
 		OffCPUSamples:          2000,
+		ProbeSamples:           1000,
 		ReportInterval:         5 * time.Second,
 		ReportJitter:           0.2,
 		StatsInterval:          5 * time.Second,
@@ -136,6 +140,7 @@ func (c *Config) Validate() error {
 	errs := []error{
 		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
 		within("off_cpu_samples", c.OffCPUSamples, 1, offCPUSamplesMax),
+		within("probe_samples", c.ProbeSamples, 1, probeSamplesMax),
 		positive("off_cpu_min", c.OffCPUMin, 0),
 		c.validateKinds(),
 		positive("report_interval", c.ReportInterval, reportIntervalMin),

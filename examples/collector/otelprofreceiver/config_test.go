@@ -207,7 +207,10 @@ var keys = []struct {
 	{yaml: "load_probe: false", want: func(*Config) {}},
 	{yaml: "load_probe: true", wrong: "load_probe: not there yet"},
 	{yaml: "probe_links: []", want: func(*Config) {}},
-	{yaml: "probe_links: [kprobe:a]", wrong: "probe_links: not there yet"},
+	{yaml: `probe_links: ["uprobe:/bin/sh:main"]`, want: func(c *Config) {
+		c.probes = []string{"uprobe:/bin/sh:main"}
+		c.Kinds = []string{"cpu", "probes"}
+	}},
 	{yaml: "map_scale_factor: 0", want: func(*Config) {}},
 	{yaml: "map_scale_factor: 2", wrong: "use memory_budget_bytes and max_processes"},
 	{yaml: "bpf_verifier_log_level: 0", want: func(*Config) {}},
@@ -226,7 +229,19 @@ var keys = []struct {
 	{yaml: `pin_cpu_ids: "0-3"`, wrong: "pin_cpu_ids: not there yet"},
 	{yaml: `pin_cpu_ids: ""`, want: func(*Config) {}},
 	{yaml: "probes: []", want: func(*Config) {}},
-	{yaml: "probes: [{type: kprobe, symbol: vfs_open}]", wrong: "probes: not there yet"},
+	{yaml: "probes: [{type: kprobe, symbol: vfs_open}]", want: func(c *Config) {
+		c.probes = []string{"kprobe:vfs_open"}
+		c.Kinds = []string{"cpu", "probes"}
+	}},
+	{yaml: "{probes: [{type: kprobe, mode: uretprobe, symbol: f, target: /bin/sh}], kinds: [probes]}",
+		want: func(c *Config) {
+			c.probes = []string{"uretprobe:/bin/sh:f"}
+			c.Kinds = []string{"probes"}
+		}},
+	{yaml: "probes: [{mode: uprobe, symbol: f}]", wrong: "uprobe of f has no target"},
+	{yaml: "probes: [{mode: kprobe}]", wrong: "a probe has no symbol"},
+	{yaml: "probes: [{mode: xprobe, symbol: f}]", wrong: `mode "xprobe" is not known`},
+	{yaml: "probe_samples: 0", wrong: "probe_samples is 0 and must be 1 to 1000000"},
 	{yaml: "{probes: [{type: kprobe}], load_probe: true}", wrong: "load_probe: not there yet"},
 }
 

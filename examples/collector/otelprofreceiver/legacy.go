@@ -143,7 +143,8 @@ func (l *legacyConfig) apply(c *Config) error {
 			c.Environment = append(c.Environment, strings.TrimSpace(name))
 		}
 	}
-	return errors.Join(l.refused(), l.offCPU(c), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c))
+	return errors.Join(l.refused(), l.offCPU(c), l.clock(c), l.age(c), l.interpreters(c), l.tracers(c),
+		l.probes(c))
 }
 
 // refused says of each key that asks for what is not there what to do instead.
@@ -162,8 +163,6 @@ func (l *legacyConfig) refused() error {
 	refuse("verbose_mode", given(l.VerboseMode),
 		"the Collector's own level decides: use service::telemetry::logs::level")
 	refuse("load_probe", given(l.LoadProbe), notYet)
-	refuse("probe_links", len(l.ProbeLinks) > 0, notYet)
-	refuse("probes", len(l.Probes) > 0, notYet)
 	refuse("map_scale_factor", given(l.MapScaleFactor),
 		"tables grow on demand here: use memory_budget_bytes and max_processes")
 	refuse("bpf_verifier_log_level", given(l.BPFVerifierLogLevel),
@@ -192,6 +191,62 @@ func (l *legacyConfig) offCPU(c *Config) error {
 	}
 	if !slices.Contains(c.Kinds, "off_cpu") {
 		c.Kinds = append(c.Kinds, "off_cpu")
+	}
+	return nil
+}
+
+// probeKeys are those of an element of probes.
+var probeKeys = []string{"type", "mode", "symbol", "target"}
+
+// probeSpec is an element of probes as otelprof_set_probes() takes it.
+func probeSpec(probe map[string]any) (string, error) {
+	text := map[string]string{"type": "kprobe", "mode": "kprobe"}
+	for key, value := range probe {
+		s, ok := value.(string)
+		if !ok || !slices.Contains(probeKeys, key) {
+			return "", fmt.Errorf("probes: %s: %v is not known", key, value)
+		}
+		text[key] = s
+	}
+	if text["type"] != "kprobe" {
+		return "", fmt.Errorf("probes: type %q is not known; there is kprobe", text["type"])
+	}
+	if text["symbol"] == "" {
+		return "", errors.New("probes: a probe has no symbol")
+	}
+	mode := strings.ToLower(text["mode"])
+	switch mode {
+	case "kprobe", "kretprobe":
+		return mode + ":" + text["symbol"], nil
+	case "uprobe", "uretprobe":
+		if text["target"] == "" {
+			return "", fmt.Errorf("probes: %s of %s has no target", mode, text["symbol"])
+		}
+		return mode + ":" + text["target"] + ":" + text["symbol"], nil
+	}
+	return "", fmt.Errorf("probes: mode %q is not known", text["mode"])
+}
+
+// probes turns probe_links, which are specifications, and probes into ours. The kind is on where
+// there are any.
+func (l *legacyConfig) probes(c *Config) error {
+	specs := l.ProbeLinks
+	for _, probe := range l.Probes {
+		spec, err := probeSpec(probe)
+		if err != nil {
+			return err
+		}
+		specs = append(specs, spec)
+	}
+	if len(specs) == 0 {
+		return nil
+	}
+	c.probes = specs
+	if len(c.Kinds) == 0 {
+		c.Kinds = []string{"cpu"}
+	}
+	if !slices.Contains(c.Kinds, "probes") {
+		c.Kinds = append(c.Kinds, "probes")
 	}
 	return nil
 }

@@ -130,7 +130,26 @@ func (p *profiler) init(config *Config) error {
 		return p.failed("otelprof_get_fd", r)
 	}
 	p.fd = int(r)
+	if err := p.setProbes(config.probes); err != nil {
+		return err
+	}
 	return p.setFilter(config.Filter)
+}
+
+func (p *profiler) setProbes(specs []string) error {
+	if len(specs) == 0 {
+		return nil
+	}
+	m := &cMemory{}
+	defer m.free()
+	c := block[*C.char](m, len(specs))
+	for i, spec := range specs {
+		c[i] = m.whole(spec)
+	}
+	if r := C.otelprof_set_probes(p.p, &c[0], C.size_t(len(specs))); r < 0 {
+		return p.failed("otelprof_set_probes", r)
+	}
+	return nil
 }
 
 // close frees all that open made. The callbacks end before it returns.
