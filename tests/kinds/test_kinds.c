@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All kinds of events at once: a child works, sleeps, faults, waits for a lock, writes to the
+ * disk, renames itself and lets processes of its own die. Each kind must be there with the
+ * place it is of, and all samples must be accounted for.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <otelprof/otelprof.h>
+
+#include "kind_profile.h"
+#include "test.h"
+
+enum {
+	ROUNDS = 30,
+	WORK_NS = 5000000,
+	SLEEP_NS = 2000000,
+	PAGES = 200,
+	PAGE = 4096,
+	KINDS = 9,
+};
+
+static const struct {
+	const char *type;
+	const char *unit;
+	const char *place;
+} WANT[KINDS] = {
+	{ "samples", "count", "works_here" },
+	{ "page_faults", "count", "faults_here" },
+	{ "off_cpu", "nanoseconds", "sleeps_here" },
+	{ "delay", "nanoseconds", "locks_here" },
+	{ "block_io", "count", "writes_here" },
+	{ "signals", "count", "dies_here" },
+	{ "wall", "nanoseconds", "sleeps_here" },
+	{ "threads", "count", "waits_here" },
+	{ "events", "count", "renames_here" },
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the child ---- */
+
+static PLACE void works_here(void)
+{
+	int64_t until = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) + WORK_NS;
+
+	while (kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		;
+	STAYS("works");
+}
+
+static PLACE void sleeps_here(void)
+{
+	struct timespec t = { .tv_nsec = SLEEP_NS };
+
+	(void)nanosleep(&t, NULL);
+	STAYS("sleeps");
+}
+
+static PLACE void faults_here(void)
+{
+	volatile char *p = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t i;
+
+	for (i = 0; i < PAGES; i++)
+		p[i * PAGE] = 1;
+	(void)munmap((void *)p, (size_t)PAGES * PAGE);
+	STAYS("faults");
+}
+
+static void *hold(void *arg)
+{
+	(void)pthread_mutex_lock(&lock);
+	(void)!write(*(int *)arg, "h", 1);
+	sleeps_here();
+	(void)pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+static PLACE void locks_here(void)
+{
+	int held[2];
+	pthread_t t;
+	char c;
+
+	CHECK_OK(pipe2(held, O_CLOEXEC));
+	CHECK_OK(pthread_create(&t, NULL, hold, &held[1]));
+	(void)!read(held[0], &c, 1);
+	(void)pthread_mutex_lock(&lock);
+	(void)pthread_mutex_unlock(&lock);
+	CHECK_OK(pthread_join(t, NULL));
+	(void)close(held[0]);
+	(void)close(held[1]);
+	STAYS("locks");
+}
+
+/* O_DIRECT: the thread itself asks the disk. */
+static PLACE void writes_here(int fd, const void *page)
+{
+	(void)!pwrite(fd, page, PAGE, 0);
+	STAYS("writes");
+}
+
+static PLACE void dies_here(void)
+{
+	(void)raise(SIGKILL);
+	STAYS("dies");
+}
+
+static PLACE void renames_here(void)
+{
+	(void)prctl(PR_SET_NAME, "op-kinds");
+	STAYS("renames");
+}
+
+static PLACE void *waits_here(void *arg)
+{
+	for (;;)
+		(void)pause();
+	STAYS("waits");
+	return arg;
+}
+
+static void one_round(int fd, const void *page)
+{
+	pid_t pid;
+
+	works_here();
+	sleeps_here();
+	faults_here();
+	locks_here();
+	writes_here(fd, page);
+	renames_here();
+	pid = fork();
+	if (pid == 0)
+		dies_here();
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void serve(int from, int to)
+{
+	char path[] = "kinds-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC | O_DIRECT);
+	void *page = aligned_alloc(PAGE, PAGE);
+	pthread_t thread;
+	char go;
+	int i;
+
+	CHECK(fd >= 0 && page);
+	(void)unlink(path);
+	memset(page, 1, PAGE);
+	CHECK_OK(pthread_create(&thread, NULL, waits_here, NULL));
+	while (read(from, &go, 1) == 1) {
+		for (i = 0; i < ROUNDS; i++)
+			one_round(fd, page);
+		(void)!write(to, &go, 1);
+	}
+}
+
+/* ---- the profile ---- */
+
+static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	int64_t *got = profile->data;
+	int k;
+
+	for (k = 0; k < KINDS; k++)
+		if (kind_is(s, WANT[k].type, WANT[k].unit) &&
+		    kind_frame(s, WANT[k].place) >= 0)
+			got[k] += s->value;
+}
+
+static void test_all_at_once(void)
+{
+	static const char *probe = "tracepoint:task_rename";
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID_TREE };
+	struct kind_child c = kind_child_start(serve);
+	int64_t got[KINDS] = { 0 };
+	struct kind_profile profile = { .fn = add_sample, .data = got };
+	struct otelprof_filter filter;
+	struct otelprof_config config;
+	struct otelprof *p;
+	char go = 'g';
+	int k;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = 499;
+	config.ring_bytes = 16 << 20;
+	config.kinds = OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS |
+		       OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_LOCKS |
+		       OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
+		       OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES;
+	p = kind_start(&config, c.pid, &profile);
+	rule.number = (uint64_t)c.pid;
+	otelprof_filter_init(&filter, sizeof(filter));
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	CHECK_OK(otelprof_set_probes(p, &probe, 1));
+	kind_child_ask(p, &c, &go, 1, &go, 1);
+	memset(got, 0, sizeof(got));
+	kind_child_ask(p, &c, &go, 1, &go, 1);
+	(void)kind_close(p); /* checks that the sum closes */
+	kind_child_end(&c);
+	for (k = 0; k < KINDS; k++)
+		printf("  %s/%s in %s: %lld\n", WANT[k].type, WANT[k].unit, WANT[k].place,
+		       (long long)got[k]);
+	for (k = 0; k < KINDS; k++)
+		CHECK(got[k] > 0);
+	CHECK_INT(got[1], ROUNDS * PAGES);
+	/* sleeps in the place, and in the thread that holds the lock */
+	CHECK(got[2] > (int64_t)ROUNDS * SLEEP_NS && got[6] > (int64_t)ROUNDS * SLEEP_NS);
+	CHECK_INT(got[4], ROUNDS);
+	CHECK_INT(got[5], ROUNDS);
+	CHECK_INT(got[7], 1);
+	CHECK_INT(got[8], ROUNDS);
+}
+
+TEST_MAIN({ "all", test_all_at_once })
