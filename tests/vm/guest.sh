@@ -57,11 +57,12 @@ done
 echo "VM: ten $(tail -n 1 ten.txt)"
 
 # waits of known length, by every form of the programs; long ones, for an emulated machine
-for test in "off_cpu sleeps" "off_cpu forms" "locks long"; do
+for test in "off_cpu sleeps" "off_cpu forms" "locks long" "block_io bytes" "signals signals" \
+		"wall shares" "threads threads" "probes counts"; do
 	kind=${test% *}
 	/truth/test_"$kind" "${test#* }" >>"$kind.txt" 2>&1 || echo "failed $?" >>"$kind.txt"
 done
-for kind in off_cpu locks; do
+for kind in off_cpu locks block_io signals wall threads probes; do
 	grep -q ^failed "$kind.txt" || echo "exit 0" >>"$kind.txt"
 	echo "VM: $kind $(tail -n 1 "$kind.txt")"
 done

@@ -38,8 +38,9 @@ import runtimes
 VERSIONS = ["5.10", "6.1", "6.12", "7.2"]
 BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
-TESTS = ["kernel/test_walkers", "kernel/test_ten", "off_cpu/test_off_cpu", "locks/test_locks"]
-KINDS = ["off_cpu", "locks"]  # each has a recording KIND.txt of its test
+# Each has a recording KIND.txt of its test.
+KINDS = ["off_cpu", "locks", "block_io", "signals", "wall", "threads", "probes"]
+TESTS = ["kernel/test_walkers", "kernel/test_ten"] + ["%s/test_%s" % (k, k) for k in KINDS]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
          "hotspot"]
