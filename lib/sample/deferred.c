@@ -2,9 +2,11 @@
 #include "sample/deferred.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/evict.h"
 #include "process/layout.h"
@@ -16,6 +18,10 @@
 enum {
 	/* Tables made for one record: executables on one stack that no sample met before. */
 	ROUNDS_MAX = 64,
+	/* Of a thread that stands still: 256 bytes below sp, which is more than a walk's window
+	 * begins below it. */
+	TOP_BYTES = 32768,
+	TOP_BELOW = 256,
 };
 
 /*
@@ -215,6 +221,27 @@ static void give_up(struct op_sampler *sampler, const struct op_deferred *deferr
 	s->frames = deferred->frames;
 }
 
+/*
+ * Of a thread that stands still: take the top of its stack at once, as much of it as there is.
+ * Each read costs a turn of another process. What is above is read where it is needed.
+ */
+static void copy_top(struct copy *c, uint64_t sp, uint8_t buffer[static TOP_BYTES])
+{
+	static const size_t sizes[] = { TOP_BYTES, TOP_BYTES * 3 / 4, TOP_BYTES / 2,
+					TOP_BYTES / 4 };
+	size_t i;
+
+	if (sp < TOP_BELOW)
+		return;
+	c->at = sp - TOP_BELOW;
+	for (i = 0; i < OP_ARRAY_SIZE(sizes); i++)
+		if (op_memory_read(c->live, c->at, buffer, sizes[i]) == 0) {
+			c->bytes = buffer;
+			c->len = sizes[i];
+			return;
+		}
+}
+
 int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred)
 {
@@ -230,8 +257,11 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 			  .len = deferred->stack_len,
 			  .still = deferred->live },
 	};
+	_cleanup_free_ uint8_t *top = deferred->live ? malloc(TOP_BYTES) : NULL;
 	int r;
 
+	if (top)
+		copy_top(&w.copy, deferred->registers->sp, top);
 	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
 	/* What the kernel missed may stand above the copy's end: it comes first. */
