@@ -7,6 +7,8 @@
 scenes: each leaf's stack, as Java itself tells it, with lines and shares. calls: hardly
 anything but calls and returns, so that samples fall where frames are made and taken down.
 
+storm: classes that are loaded and unloaded all the time (storm.py).
+
 Modes: int, the interpreter; jit, what is the default; debug, the same with debug information
 for all code; c1; zgc. A cell is "jdk17-jit-scenes"; an argument names one, a version, a mode
 or both ("17-jit").
@@ -30,6 +32,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
 import check  # noqa: E402
+import storm  # noqa: E402
 import suite  # noqa: E402
 
 SOURCE = os.path.join(HERE, "Known.java")
@@ -111,13 +114,17 @@ def find_jdks(run):
     return jdks, why
 
 
-def compile_known(run):
-    """Known's classes for JDK 8, in a folder; by the first javac that makes them."""
-    out = suite.fresh_folder(run.path("known"))
+def compilers_of(run):
     compilers = sorted(glob.glob("/usr/lib/jvm/*/bin/javac"))
     for root in [run.args.root or "", *os.environ.get("OTELPROF_CHROOTS", "").split()]:
         compilers += sorted(glob.glob(root + "/usr/lib/jvm/*/bin/javac")) if root else []
-    for javac in compilers:
+    return compilers
+
+
+def compile_known(run):
+    """Known's classes for JDK 8, in a folder; by the first javac that makes them."""
+    out = suite.fresh_folder(run.path("known"))
+    for javac in compilers_of(run):
         for options in (["--release", "8", "-Xlint:-options"], []):
             done = subprocess.run([javac, *options, "-d", out, SOURCE], capture_output=True)
             if done.returncode == 0:
@@ -370,6 +377,9 @@ def main():
             for mode in QUICK if run.args.quick else MODES:
                 if int(version) >= SINCE.get(mode, 0):
                     cells(run, version, mode, jdks.get(version), why)
+            name = "jdk%s-storm" % version
+            if not run.args.cells or {name, version, "storm"} & set(run.args.cells):
+                run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run)[0])
     finally:
         if run.peer:
             run.peer.stop()

@@ -296,6 +296,9 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 								 .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
+		/* a Method's memory may be given to another, and be met with the same
+		 * words; a compilation has a number that none has again */
+		ret->again = r != -ESRCH && r != -ESTALE;
 	}
 	return 0;
 }

@@ -64,6 +64,7 @@ enum op_hotspot_field {
 	OP_HOTSPOT_SPACE_LOW,
 	OP_HOTSPOT_SPACE_HIGH,
 	OP_HOTSPOT_BLOCK_BYTES, /* HeapBlock: what stands before a blob */
+	OP_HOTSPOT_BLOCK_USED,	/* of its header: a byte, 0 where the blob was freed */
 
 	OP_HOTSPOT_BLOB_NAME,
 	OP_HOTSPOT_BLOB_SIZE,
@@ -115,6 +116,11 @@ enum op_hotspot_field {
 	OP_HOTSPOT_POOL_FILE,  /* the source file's name: 15 and later */
 	OP_HOTSPOT_KLASS_FILE, /* the same before */
 	OP_HOTSPOT_KLASS_NAME,
+	OP_HOTSPOT_POOL_TAGS, /* an Array<u1> *: one for each slot */
+	OP_HOTSPOT_KLASS_CONSTANTS,
+	OP_HOTSPOT_KLASS_METHODS, /* an Array<Method *> * */
+	OP_HOTSPOT_METHODS_LEN,	  /* of any Array */
+	OP_HOTSPOT_METHODS_DATA,
 	OP_HOTSPOT_SYMBOL_LENGTH, /* 16 bits */
 	OP_HOTSPOT_SYMBOL_BODY,
 	OP_HOTSPOT_FIELDS,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/hotspot/names.h"
@@ -14,6 +15,7 @@ enum {
 	HAS_LINES = 1 << 0,	/* ConstMethod::_has_linenumber_table */
 	SLOT_TAG = 1,		/* of a constant pool's slot */
 	WORD_BYTES = 8,
+	CLASS_METHODS_MAX = 8192, /* a method of a class with more is not looked for */
 };
 
 /* What is constant in a Method. */
@@ -243,6 +245,74 @@ static void add_lines(const struct op_hotspot_methods *methods, const struct hea
 	}
 }
 
+/* The pointer to an Array at @addr, and how many elements it has. */
+static int read_array(const struct op_hotspot_methods *methods, uint64_t addr,
+		      uint64_t *ret, uint32_t *ret_len)
+{
+	int r = op_memory_read(methods->memory, addr, ret, sizeof(*ret));
+
+	return r < 0 ? r
+		     : op_memory_read(methods->memory,
+				      *ret + methods->layout->at[OP_HOTSPOT_METHODS_LEN],
+				      ret_len, sizeof(*ret_len));
+}
+
+/* Is @addr among the @len pointers at @array? Returns 1, 0 or -errno. */
+static int is_among(const struct op_hotspot_methods *methods, uint64_t array,
+		    uint32_t len, uint64_t addr)
+{
+	uint64_t some[128];
+	uint32_t i;
+
+	for (i = 0; i < len; i++) {
+		uint32_t at = i % OP_ARRAY_SIZE(some);
+		size_t most = OP_MIN((size_t)(len - i), OP_ARRAY_SIZE(some));
+		int r = 0;
+
+		if (!at)
+			r = op_memory_read(methods->memory, array + i * WORD_BYTES, some,
+					   most * WORD_BYTES);
+		if (r < 0)
+			return r;
+		if (some[at] == addr)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Is @addr a method of @klass, by whose @pool at @pool_at it is named? When a class is unloaded,
+ * its pool's memory may be used again before its Method's is: the names there are others. A
+ * redefined class has another pool than its old methods, and so have methods that the VM
+ * makes itself; such a pool has as many tags as slots. 0, -EBADMSG or -errno.
+ */
+static int check_owner(const struct op_hotspot_methods *methods, uint64_t klass,
+		       uint64_t pool_at, const struct object *pool, uint64_t addr)
+{
+	const struct op_hotspot_layout *l = methods->layout;
+	uint64_t constants;
+	uint64_t array;
+	uint32_t len;
+	int i;
+	int r;
+
+	for (i = OP_HOTSPOT_POOL_TAGS; i <= OP_HOTSPOT_METHODS_DATA; i++)
+		if (!l->there[i])
+			return 0;
+	r = read_array(methods, pool_at + l->at[OP_HOTSPOT_POOL_TAGS], &array, &len);
+	if (r < 0 || len != member_u32(methods, pool, OP_HOTSPOT_POOL_LENGTH))
+		return r < 0 ? r : -EBADMSG;
+	r = op_memory_read(methods->memory, klass + l->at[OP_HOTSPOT_KLASS_CONSTANTS],
+			   &constants, sizeof(constants));
+	if (r < 0 || constants != pool_at)
+		return r;
+	r = read_array(methods, klass + l->at[OP_HOTSPOT_KLASS_METHODS], &array, &len);
+	if (r < 0 || len > CLASS_METHODS_MAX)
+		return r;
+	r = is_among(methods, array + l->at[OP_HOTSPOT_METHODS_DATA], len, addr);
+	return r < 0 ? r : r ? 0 : -EBADMSG;
+}
+
 /* Read the method whose head is @h. *@ret: caller frees with free(). */
 static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 		       const struct head *h, struct op_hotspot_method **ret)
@@ -257,6 +327,8 @@ static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 
 	if (r == 0)
 		r = add_name(methods, h, &pool, &text, &klass);
+	if (r == 0)
+		r = check_owner(methods, klass, h->pool, &pool, addr);
 	if (r < 0)
 		return r;
 	file = (uint32_t)text.len;

@@ -138,6 +138,43 @@ static int read_code(struct code *c, uint32_t id)
 	return c->method ? 0 : -ESTALE;
 }
 
+/* What never changes in the head of code, until it is freed. */
+static const enum op_hotspot_field constant[] = {
+	OP_HOTSPOT_NMETHOD_COMPILE_ID,
+	OP_HOTSPOT_NMETHOD_METHOD,
+	OP_HOTSPOT_NMETHOD_IMMUTABLE,
+};
+
+/* Were rows and scopes read of code that was not freed by then? A freed one's head stays as it
+ * was until its memory is used again, but for the pointer to what stood apart (25). */
+static int check_code(const struct code *c)
+{
+	const struct op_hotspot_layout *l = c->layout;
+	uint8_t head[HEAD_BYTES_MAX];
+	uint8_t used = 1;
+	size_t i;
+	int r = op_memory_read(c->memory, c->addr, head, c->head_len);
+
+	if (r == 0 && l->there[OP_HOTSPOT_BLOCK_USED])
+		r = op_memory_read(c->memory,
+				   c->addr - l->at[OP_HOTSPOT_BLOCK_BYTES] +
+					   l->at[OP_HOTSPOT_BLOCK_USED],
+				   &used, sizeof(used));
+	if (r < 0)
+		return r;
+	if (!used || (l->there[OP_HOTSPOT_NMETHOD_IMMUTABLE] &&
+		      int_of(c, OP_HOTSPOT_NMETHOD_IMMUTABLE_BYTES) &&
+		      pointer_of(c, OP_HOTSPOT_NMETHOD_IMMUTABLE) ==
+			      c->addr + int_of(c, OP_HOTSPOT_BLOB_SIZE)))
+		return -ESTALE;
+	for (i = 0; i < OP_ARRAY_SIZE(constant); i++)
+		if (l->there[constant[i]] &&
+		    memcmp(head + l->at[constant[i]], c->head + l->at[constant[i]],
+			   sizeof(uint32_t)) != 0)
+			return -ESTALE;
+	return 0;
+}
+
 static int read_row(const struct code *c, uint64_t i, struct row *ret)
 {
 	const uint64_t *at = c->layout->at;
@@ -313,28 +350,36 @@ static int read_between(const struct code *c, uint32_t at, const struct row *las
 	return r;
 }
 
+/* The scopes of the code whose head is in @c. */
+static int read_scopes(const struct code *c, const struct op_hotspot_place *place,
+		       bool all_code, struct op_hotspot_scopes *ret)
+{
+	struct row last = { 0 };
+	struct row next = { 0 };
+	int r = find_rows(c, place->at, &last, &next);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	ret->approximate = false;
+	if (r == -ENOENT)
+		return read_chain(c, 0, ret);
+	if (all_code || (place->called && next.pc == (int64_t)place->at + 1))
+		return read_chain(c, next.scope, ret);
+	ret->approximate = true;
+	return read_between(c, place->at + place->called, &last, &next, ret);
+}
+
 int op_runtime_hotspot_scopes(const struct op_memory *memory,
 			      const struct op_hotspot_layout *layout,
 			      const struct op_hotspot_place *place, bool all_code,
 			      struct op_hotspot_scopes *ret)
 {
 	struct code c = { .memory = memory, .layout = layout, .addr = place->nmethod };
-	struct row last = { 0 };
-	struct row next = { 0 };
 	int r = read_code(&c, place->id);
 
-	if (r < 0)
-		return r;
-	r = find_rows(&c, place->at, &last, &next);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	ret->approximate = false;
-	if (r == -ENOENT)
-		return read_chain(&c, 0, ret);
-	if (all_code || (place->called && next.pc == (int64_t)place->at + 1))
-		return read_chain(&c, next.scope, ret);
-	ret->approximate = true;
-	return read_between(&c, place->at + place->called, &last, &next, ret);
+	if (r == 0)
+		r = read_scopes(&c, place, all_code, ret);
+	return r < 0 ? r : check_code(&c);
 }
 
 int op_runtime_hotspot_flag(const struct op_memory *memory,

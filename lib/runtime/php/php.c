@@ -205,6 +205,8 @@ static int php_describe(void *data, const uint64_t *words, size_t len,
 			(struct op_runtime_function){ .name = instance->unknown,
 						      .file = "" };
 		ret->fresh = true;
+		/* its memory may be given to another with the same words */
+		ret->again = r != -ESRCH;
 		return 0;
 	}
 	ret->function[0] = (struct op_runtime_function){

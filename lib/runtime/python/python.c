@@ -252,6 +252,8 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 						      .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
+		/* its memory may be given to another with the same words */
+		ret->again = r != -ESRCH;
 		return 0;
 	}
 	ret->function[0] = (struct op_runtime_function){ .name = code->text,

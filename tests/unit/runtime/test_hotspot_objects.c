@@ -290,10 +290,57 @@ static void test_method_that_is_none(void)
 	op_runtime_hotspot_methods_deinit(&methods);
 }
 
+/* A class is unloaded: its method is there still, its pool is another class's. */
+static void test_method_of_another_pool(void)
+{
+	static const uint64_t at[][2] = {
+		{ OP_HOTSPOT_POOL_TAGS, 8 },	  { OP_HOTSPOT_KLASS_CONSTANTS, 32 },
+		{ OP_HOTSPOT_KLASS_METHODS, 40 }, { OP_HOTSPOT_METHODS_LEN, 0 },
+		{ OP_HOTSPOT_METHODS_DATA, 8 },
+	};
+	struct op_hotspot_layout l = begin();
+	const uint64_t array = FAKE_KLASS + 64;
+	const uint64_t tags = FAKE_KLASS + 96;
+	const struct op_hotspot_method *method = NULL;
+	struct op_hotspot_methods methods;
+	size_t i;
+
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		l.there[at[i][0]] = true;
+		l.at[at[i][0]] = at[i][1];
+	}
+	fake_u64(FAKE_POOL + 8, tags);
+	fake_u32(tags, 4);
+	fake_u64(FAKE_KLASS + 32, FAKE_POOL);
+	fake_u64(FAKE_KLASS + 40, array);
+	fake_u32(array, 2);
+	fake_u64(array + 8, FAKE_METHOD + 4096); /* no such */
+	fake_u64(array + 16, FAKE_METHOD + 8192);
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -EBADMSG);
+	/* redefined: the class has another pool by now */
+	fake_u64(FAKE_KLASS + 32, FAKE_POOL + 8);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	op_runtime_hotspot_methods_deinit(&methods);
+	/* no pool any more, but memory in which its words stand */
+	fake_u32(tags, 5);
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -EBADMSG);
+	fake_u32(tags, 4);
+	fake_u64(FAKE_KLASS + 32, FAKE_POOL);
+	fake_u64(array + 16, FAKE_METHOD);
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
 TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early },
 	  { "layout_without_a_type", test_layout_without_a_type },
 	  { "layout_without_an_end", test_layout_without_an_end }, { "code", test_code },
 	  { "code_too_early", test_code_too_early },
 	  { "code_that_is_none", test_code_that_is_none }, { "blob", test_blob },
 	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
-	  { "method_that_is_none", test_method_that_is_none })
+	  { "method_that_is_none", test_method_that_is_none },
+	  { "method_of_another_pool", test_method_of_another_pool })

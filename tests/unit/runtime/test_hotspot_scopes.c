@@ -219,6 +219,28 @@ static void test_flag(void)
 	CHECK(op_runtime_hotspot_flag(&fake.memory, &l, "UseZGC", &at) < 0);
 }
 
+/* Code that was freed: its head stands there until its memory is used again. */
+static void test_freed(void)
+{
+	struct op_hotspot_layout l = begin();
+	const uint8_t used = 1;
+	const uint8_t unused = 0;
+
+	fake_compiled();
+	l.there[OP_HOTSPOT_BLOCK_USED] = true;
+	l.at[OP_HOTSPOT_BLOCK_USED] = 4; /* of the 8 bytes before the blob */
+	fake_put(FAKE_NMETHOD - 4, &used, 1);
+	CHECK_OK(look(&l, 0x10));
+	fake_put(FAKE_NMETHOD - 4, &unused, 1);
+	CHECK_INT(look(&l, 0x10), -ESTALE);
+	fake_put(FAKE_NMETHOD - 4, &used, 1);
+	CHECK_OK(look(&l, 0x10));
+	/* 25: what stood apart was freed first */
+	fake_u64(FAKE_NMETHOD + 96, FAKE_NMETHOD + 480);
+	CHECK_INT(look(&l, 0x10), -ESTALE);
+}
+
 TEST_MAIN({ "rows", test_rows }, { "calls", test_calls }, { "between", test_between },
 	  { "in_the_blob", test_in_the_blob }, { "reused", test_reused },
-	  { "no_rows", test_no_rows }, { "forged", test_forged }, { "flag", test_flag })
+	  { "no_rows", test_no_rows }, { "forged", test_forged }, { "flag", test_flag },
+	  { "freed", test_freed })
