@@ -141,7 +141,7 @@ struct got {
 static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
 {
 	struct got *got = profile->data;
-	const struct otlp_frame *root = &s->frames[s->frames_len - 1];
+	char root[256];
 	int depth = 0;
 	size_t i;
 	int way;
@@ -157,9 +157,10 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 		return;
 	for (i = 0; i < s->frames_len; i++)
 		depth += otlp_text_is(s->frames[i].function, "deeper");
+	/* the C library may have no names; a walk that failed ends in "[...]" */
+	(void)otlp_frame_name(&s->frames[s->frames_len - 1], root, sizeof(root));
 	if (depth == DEPTH + 1 && kind_says(profile, s, "thread.state", "sleeping") &&
-	    (otlp_text_is(root->function, "clone3") ||
-	     otlp_text_is(root->function, "__clone3")))
+	    kind_frame(s, "thread_main") >= 0 && root[0] != '[')
 		got->place[way] += s->value;
 	else
 		got->cut += s->value;

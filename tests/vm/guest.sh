@@ -60,7 +60,9 @@ echo "VM: ten $(tail -n 1 ten.txt)"
 for test in "off_cpu sleeps" "off_cpu forms" "locks long" "block_io bytes" "signals signals" \
 		"wall shares" "threads threads" "probes counts"; do
 	kind=${test% *}
-	/truth/test_"$kind" "${test#* }" >>"$kind.txt" 2>&1 || echo "failed $?" >>"$kind.txt"
+	/truth/test_"$kind" "${test#* }" >>"$kind.txt" 2>&1
+	status=$?
+	[ $status -eq 77 ] || [ $status -eq 0 ] || echo "failed $status" >>"$kind.txt"
 done
 for kind in off_cpu locks block_io signals wall threads probes; do
 	grep -q ^failed "$kind.txt" || echo "exit 0" >>"$kind.txt"
