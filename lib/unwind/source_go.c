@@ -37,6 +37,7 @@ enum go_kind {
 	GO_TOP,	     /* nothing called it */
 	GO_SIGNAL,   /* the signal trampoline */
 	GO_SWITCHES, /* stacks */
+	GO_LEAVES,   /* its stack for another one, with no frame of its own */
 	GO_INJECTED, /* a signal made it look called, at any instruction */
 };
 
@@ -119,9 +120,12 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 		"runtime.mcall", /* it left its caller for the scheduler's stack */
 	};
 	static const char *const switches[] = {
-		"runtime.systemstack",	      "runtime.asmcgocall", "runtime.cgocallback",
-		"runtime.cgocallback_gofunc", "runtime.morestack",  "runtime.gogo",
+		"runtime.systemstack",
+		"runtime.asmcgocall",
+		"runtime.cgocallback",
+		"runtime.cgocallback_gofunc",
 	};
+	static const char *const leaves[] = { "runtime.morestack", "runtime.gogo" };
 
 	/* The runtime's own walk ends at the handler; what was interrupted is behind it. */
 	if (strcmp(name, "runtime.sigtramp") == 0)
@@ -133,6 +137,8 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 	if (flags & OP_GO_TOP_FRAME || has_prefix(name, "_rt0_") ||
 	    is_one_of(name, top, OP_ARRAY_SIZE(top)))
 		return GO_TOP;
+	if (is_one_of(name, leaves, OP_ARRAY_SIZE(leaves)))
+		return GO_LEAVES;
 	if (flags & OP_GO_SP_WRITE || is_one_of(name, switches, OP_ARRAY_SIZE(switches)))
 		return GO_SWITCHES;
 	return GO_PLAIN;
@@ -265,6 +271,9 @@ static int on_function(void *data, const struct op_go_function *f)
 	if (kind == GO_TOP)
 		return op_builder_row(go->b, f->entry,
 				      (struct op_rule){ .cfa = OP_CFA_STOP });
+	if (kind == GO_LEAVES)
+		return op_builder_row(go->b, f->entry,
+				      (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH });
 	if (!f->pcsp)
 		return op_builder_row(go->b, f->entry,
 				      (struct op_rule){ .cfa = OP_CFA_FRAME });

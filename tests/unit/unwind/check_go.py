@@ -38,6 +38,8 @@ SWITCHES = re.compile(
     r'(runtime\.)?(systemstack|asmcgocall|cgocallback|morestack|morestack_noctxt|gogo|'
     r'nanotime1|walltime|vgetrandom1|callCgoMmap|callCgoMunmap|callCgoSigaction|sigfwd|'
     r'switchToCrashStack0)(\.abi0)?$|time\.now$')
+# They have no frame of their own, and leave the stack they are called on.
+ALWAYS = re.compile(r'runtime\.(morestack|gogo)(\.abi0)?$')
 # On aarch64 the runtime puts 16 bytes between it and what it interrupts, which .debug_frame
 # does not say (sigctxt.pushCall).
 INJECTED = re.compile(r'runtime\.asyncPreempt(\.abi0)?$')
@@ -90,6 +92,8 @@ def check(table_info, path):
             ok = cfa == STOP
         elif SIGNAL_NAME.match(name):
             ok = cfa == SIGNAL
+        elif ALWAYS.match(name):
+            ok = cfa == FRAME_SWITCH
         elif cfa == FRAME_SWITCH:
             ok = bool(SWITCHES.match(name))
             listed.add(name)
