@@ -31,6 +31,13 @@ static __always_inline const struct op_rule *op_platform_rule(struct op_unwind *
 	return bpf_map_lookup_elem(&op_rules, &index);
 }
 
+/* The rule at @pc of a mapping whose table is not there: user space alone can tell. */
+static __always_inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
+						    struct op_rule *ret)
+{
+	return false;
+}
+
 static __always_inline long op_platform_read(struct op_unwind *u, void *to, __u32 len,
 					     __u64 addr)
 {

@@ -287,18 +287,21 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	__u32 instance;
 	__u32 runtime;
 	__u32 error;
+	bool lazy;
 
 	if (look < OP_PC_MIN || look >= OP_ARCH_USER_END)
 		return op_end(u, OP_ERROR_native_bad_pc);
 	error = op_find_mapping(u, look);
 	if (error)
 		return op_end(u, error);
-	if (u->map_flags & OP_MAPPING_LAZY)
+	lazy = u->map_flags & OP_MAPPING_LAZY;
+	if (lazy && !op_platform_direct_rule(u, look, &rule))
 		return op_end(u, OP_END_UNKNOWN);
 	instance = u->map_flags >> OP_MAPPING_INSTANCE_SHIFT & OP_MAPPING_INSTANCE_MASK;
 	if ((u->map_flags & OP_MAPPING_CODE) && !u->runtime_done)
 		return op_enter_runtime(u, instance);
-	error = op_find_rule(u, look, &rule, &runtime);
+	runtime = OP_RUNTIME_NONE;
+	error = lazy ? 0 : op_find_rule(u, look, &rule, &runtime);
 	if (error)
 		return op_end(u, error);
 	if (runtime != OP_RUNTIME_NONE && !u->runtime_done) {

@@ -122,4 +122,12 @@ OP_DEFINE_CLEANUP(struct op_cfi_walk *, op_cfi_walk_free)
 int op_cfi_walk_on(struct op_cfi_walk *walk, const struct op_cfi_sink *sink,
 		   struct op_slice *slice, struct op_cfi_stats *ret_stats);
 
+/*
+ * Give @sink the FDE that the search table of .eh_frame_hdr has for @vaddr, with all its
+ * rows: some microseconds. Not one of more than @program_max bytes of instructions.
+ * Returns 1; 0 where there is none, or no such table; -errno, or what @sink ended it with.
+ */
+int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
+		   const struct op_cfi_sink *sink);
+
 #endif

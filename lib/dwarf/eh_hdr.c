@@ -117,39 +117,64 @@ static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint6
 	return op_read_u32(&r);
 }
 
-int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
-		       uint64_t *ret_end)
+/* How many entries do not begin above @vaddr, or -errno. */
+static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
+		       uint64_t *ret)
 {
-	struct op_eh_hdr hdr;
 	uint64_t low = 0;
 	uint64_t high;
 	uint64_t start;
-	uint64_t next;
-	uint64_t range;
 	uint64_t fde;
 	int r = 0;
 
-	if (!op_eh_hdr_read(elf, &hdr))
-		return 0;
-	/* The last entry that does not begin above @vaddr is low - 1. */
-	for (high = hdr.count; r == 0 && low < high;) {
+	for (high = hdr->count; r == 0 && low < high;) {
 		uint64_t mid = low + (high - low) / 2;
 
-		r = read_entry(elf, &hdr, mid, &start, &fde);
+		r = read_entry(elf, hdr, mid, &start, &fde);
 		if (r == 0 && start <= vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (r < 0 || !low)
+	*ret = low;
+	return r;
+}
+
+int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
+		   uint64_t *ret_start, uint64_t *ret_fde)
+{
+	uint64_t below;
+	int r = count_below(elf, hdr, vaddr, &below);
+
+	if (r < 0 || !below)
 		return r;
-	r = read_entry(elf, &hdr, low - 1, &start, &fde);
+	r = read_entry(elf, hdr, below - 1, ret_start, ret_fde);
+	return r < 0 ? r : 1;
+}
+
+int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end)
+{
+	struct op_eh_hdr hdr;
+	uint64_t below;
+	uint64_t start;
+	uint64_t next;
+	uint64_t range;
+	uint64_t fde;
+	int r;
+
+	if (!op_eh_hdr_read(elf, &hdr))
+		return 0;
+	r = count_below(elf, &hdr, vaddr, &below);
+	if (r < 0 || !below)
+		return r;
+	r = read_entry(elf, &hdr, below - 1, &start, &fde);
 	if (r < 0)
 		return r;
 	range = fde_range(elf, &hdr, fde, start);
 	next = UINT64_MAX;
-	if (!range && low < hdr.count)
-		r = read_entry(elf, &hdr, low, &next, &fde);
+	if (!range && below < hdr.count)
+		r = read_entry(elf, &hdr, below, &next, &fde);
 	if (range && op_add_overflow(start, range, &next))
 		return 0;
 	if (r < 0 || vaddr < start || vaddr >= next || next == UINT64_MAX)

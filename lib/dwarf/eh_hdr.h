@@ -27,6 +27,11 @@ bool op_eh_hdr_read(struct op_elf *elf, struct op_eh_hdr *ret);
 bool op_eh_hdr_find_frame(struct op_elf *elf, const struct op_eh_hdr *hdr,
 			  uint64_t *ret_offset, uint64_t *ret_size);
 
+/* The last entry of the table that does not begin above @vaddr: where its function begins,
+ * and the ELF address of its FDE. Returns 1, 0: none, or -errno of reading. */
+int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
+		   uint64_t *ret_start, uint64_t *ret_fde);
+
 /*
  * The addresses of the function that holds @vaddr, as its FDE says; where that is written
  * in a way not read here, up to the next FDE. Returns 1, 0: none, or -errno of reading.

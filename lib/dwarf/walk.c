@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
+#include "dwarf/eh_hdr.h"
 #include "dwarf/order.h"
 
 /* A section and the first of its FDEs that was not given. */
@@ -212,4 +213,31 @@ int op_cfi_walk(struct op_cfi *cfi, const struct op_cfi_sink *sink,
 	int r = op_cfi_walk_new(cfi, NULL, &w);
 
 	return r < 0 ? r : op_cfi_walk_on(w, sink, NULL, ret_stats);
+}
+
+int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
+		   const struct op_cfi_sink *sink)
+{
+	struct op_cfi_parsed_fde fde;
+	struct op_eh_hdr hdr;
+	uint64_t start;
+	uint64_t at;
+	int r;
+
+	if (!cfi->elf || cfi->kind != OP_CFI_EH_FRAME ||
+	    !op_eh_hdr_read(cfi->elf, &hdr) || hdr.frame != cfi->section.addr)
+		return 0;
+	r = op_eh_hdr_find(cfi->elf, &hdr, vaddr, &start, &at);
+	if (r > 0)
+		r = at < hdr.frame ? -EBADMSG : parse(cfi, at - hdr.frame, &fde);
+	else
+		return r;
+	if (is_bad(r) || (r == 0 && (vaddr < fde.fde.start || vaddr >= fde.fde.end ||
+				     op_reader_left(&fde.program) > program_max)))
+		return 0;
+	if (r == 0)
+		r = sink->fde(sink->data, &fde.fde);
+	if (r == 1)
+		r = op_cfi_run_fde(cfi, &fde, sink);
+	return r < 0 && !is_bad(r) ? r : 1;
 }

@@ -217,6 +217,7 @@ static void end_job(struct op_images *x, struct op_image *image)
 	if (!image->job)
 		return;
 	image->job = op_table_job_free(image->job);
+	image->direct = op_source_direct_free(image->direct);
 	x->jobs--;
 }
 
@@ -325,6 +326,15 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 		       strerror(-r));
 	}
 	return r;
+}
+
+bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret)
+{
+	if (!image->job || image->runtime || !op_image_has_file(image))
+		return false;
+	if (!image->direct && op_source_direct_new(image->elf, &image->direct) <= 0)
+		return false;
+	return op_source_direct_find(image->direct, vaddr, ret) > 0;
 }
 
 op_ref op_image_segment_ref(const struct op_image *image, size_t i)

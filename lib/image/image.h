@@ -28,6 +28,7 @@
 #include "symbol/symbols.h"
 #include "unwind/arena.h"
 #include "unwind/rules.h"
+#include "unwind/source.h"
 #include "unwind/table.h"
 
 struct op_target;
@@ -74,9 +75,10 @@ struct op_image {
 	const void *opener; /* the executable whose file is open */
 	bool copy;	    /* what is open is a copy in memory of a served file */
 	struct op_table *table;
-	struct op_table_job *job; /* makes the table; NULL: nobody does */
-	uint64_t job_ns;	  /* of its last slice */
-	uint64_t table_retry_ns;  /* it failed: not before */
+	struct op_source_direct *direct; /* single rules while there is a job */
+	struct op_table_job *job;	 /* makes the table; NULL: nobody does */
+	uint64_t job_ns;		 /* of its last slice */
+	uint64_t table_retry_ns;	 /* it failed: not before */
 	uint32_t table_failures;
 	struct op_symbols *symbols;
 	size_t symbols_bytes;
@@ -131,6 +133,9 @@ void op_image_touch(struct op_images *x, struct op_image *image);
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns, struct op_slice *slice);
+/* The rule at ELF address @vaddr while the table is made. Returns whether it is known before
+ * that; not of a runtime's file. */
+bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret);
 /* Give up the tables that nobody goes on with. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
 /* The arena's segment number @i of the image, 0: no table. */

@@ -3,9 +3,12 @@
 
 #include <errno.h>
 
+#include "image/file.h"
 #include "process/publish.h"
 #include "process/state.h"
 
+/* Of a table that is made between samples. */
+static const uint64_t GO_ON_NS = UINT64_C(3000000);
 /* What is freed at one time: the table that did not fit is likely to be smaller. */
 static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
 
@@ -70,4 +73,74 @@ int op_evict_make_table(struct op_processes *p, const struct op_program *program
 	if (r == -ENOSPC)
 		op_evict_table(p, v->exe->image);
 	return r;
+}
+
+bool op_evict_rule(const struct op_vma *v, uint64_t pc, struct op_rule *ret)
+{
+	const struct op_image_segment *s;
+	struct op_image *image;
+	size_t i;
+
+	if (!v->exe || !v->exe->image || v->exe->check || !v->exe->image->job)
+		return false;
+	image = v->exe->image;
+	i = op_image_find_segment(image, v->offset, v->end - v->start);
+	if (i == SIZE_MAX)
+		return false;
+	s = &image->segments[i];
+	return op_image_rule(image, pc - v->start + v->offset - s->offset + s->vaddr,
+			     ret);
+}
+
+/* Publish @proc anew where it has mapped the file. */
+static void touch_user(struct op_processes *p, struct op_proc *proc,
+		       const struct op_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < proc->layout->len; i++) {
+		const struct op_vma *v = &proc->layout->vma[i];
+
+		if (v->exe && v->exe->image == image) {
+			op_lists_touch(p, proc);
+			return;
+		}
+	}
+}
+
+static struct op_image *next_job(struct op_images *x)
+{
+	struct op_image *image;
+
+	if (x->jobs)
+		TAILQ_FOREACH(image, &x->lru, lru)
+		{
+			if (image->job && op_image_has_file(image))
+				return image;
+		}
+	return NULL;
+}
+
+void op_evict_go_on(struct op_processes *p)
+{
+	struct op_slice slice = op_slice_until(op_clock_monotonic_ns() + GO_ON_NS);
+	struct op_image *image = next_job(&p->executables.images);
+	uint64_t value;
+	size_t at = 0;
+	int r;
+
+	if (!image)
+		return;
+	p->settle_on = true; /* at once */
+	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &slice);
+	if (r == -EINPROGRESS)
+		return;
+	if (r == -ENOSPC)
+		op_evict_table(p, image);
+	while (op_map64_next(&p->by_pid, &at, &value)) {
+		struct op_proc *proc = (struct op_proc *)(uintptr_t)value;
+
+		if (!proc->ended_ns)
+			touch_user(p, proc, image);
+	}
 }

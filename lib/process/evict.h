@@ -3,6 +3,11 @@
 #ifndef OP_PROCESS_EVICT_H
 #define OP_PROCESS_EVICT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op_user_types.h"
+
 struct op_image;
 struct op_processes;
 struct op_program;
@@ -21,5 +26,10 @@ void op_evict_table(struct op_processes *p, const struct op_image *keep);
  */
 int op_evict_make_table(struct op_processes *p, const struct op_program *program,
 			const struct op_vma *v);
+
+/* The rule at @pc in @v while the table of its file is made. Returns whether it is known. */
+bool op_evict_rule(const struct op_vma *v, uint64_t pc, struct op_rule *ret);
+/* Go on with a table that was begun; publish its processes when it is done. */
+void op_evict_go_on(struct op_processes *p);
 
 #endif

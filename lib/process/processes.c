@@ -371,6 +371,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_target_rest(p->target, p->now_ns);
 	op_sweep_settle(p);
 	touch_waiting(p);
+	op_evict_go_on(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
 		/* What fails goes to the end and waits for the next call, and so does what

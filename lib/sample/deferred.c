@@ -76,11 +76,21 @@ void op_deferred_leaf(struct op_sampler *sampler, const struct op_registers *reg
 		     (registers->pc & OP_FRAME_ADDRESS_MASK);
 }
 
+/* Is the rule of @pc, or of the call before it, known without the table? */
+static bool knows_rule(const struct op_vma *v, uint64_t pc)
+{
+	struct op_rule rule;
+
+	return op_evict_rule(v, pc, &rule) || op_evict_rule(v, pc - 1, &rule);
+}
+
 /*
  * Make what @pc waits for. A return address may be the first byte after its mapping, so
- * the byte before counts, too. Returns 1 where it is worth another try; 0; -EINPROGRESS.
+ * the byte before counts, too. While it is made single rules are told: that of *@told is
+ * not asked for again. Returns 1 where it is worth another try; 0; -EINPROGRESS.
  */
-static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
+static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc,
+		    uint64_t *told)
 {
 	struct op_proc_view view = op_proc_view_now(proc);
 	const struct op_vma *v = op_layout_find(view.layout, pc);
@@ -92,9 +102,10 @@ static int make_for(struct op_sampler *sampler, struct op_proc *proc, uint64_t p
 		return 0;
 	/* A failure makes it a mapping of frame pointers for a while, where it runs still. */
 	r = op_evict_make_table(sampler->processes, view.program, v);
-	if (r == -EINPROGRESS)
+	if (r == -EINPROGRESS && (pc == *told || !knows_rule(v, pc)))
 		return r;
-	return r >= 0 || !view.program->until_ns;
+	*told = pc;
+	return r >= 0 || r == -EINPROGRESS || !view.program->until_ns;
 }
 
 /* A walk of one record. */
@@ -106,6 +117,14 @@ struct walk {
 	bool ran_out;
 	bool late; /* there was no time for a table that is missing */
 };
+
+static bool direct_rule(void *ctx, uint64_t pc, struct op_rule *ret)
+{
+	const struct walk *w = ctx;
+	const struct op_vma *v = op_layout_find(op_proc_view_now(w->proc).layout, pc);
+
+	return v && op_evict_rule(v, pc, ret);
+}
 
 static int unwind_once(struct walk *w)
 {
@@ -120,6 +139,8 @@ static int unwind_once(struct walk *w)
 		.frames = w->deferred->frames,
 		.is_caller = w->deferred->is_caller,
 		.heap_moved = !w->deferred->live,
+		.direct = direct_rule,
+		.direct_ctx = w,
 	};
 
 	w->ran_out = false;
@@ -129,11 +150,12 @@ static int unwind_once(struct walk *w)
 /* Walk; make the table that was missing; walk again. @pc: what is known to be missing. */
 static int unwind(struct walk *w, uint64_t pc)
 {
+	uint64_t told = 0;
 	int round;
 	int r = 0;
 
 	for (round = 0; round < ROUNDS_MAX; round++) {
-		int made = make_for(w->sampler, w->proc, pc);
+		int made = make_for(w->sampler, w->proc, pc, &told);
 
 		if (made < 0 && !w->sampler->hurry)
 			return made;
@@ -258,6 +280,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 			  .still = deferred->live },
 	};
 	_cleanup_free_ uint8_t *top = deferred->live ? malloc(TOP_BYTES) : NULL;
+	uint64_t told = 0;
 	int r;
 
 	if (top)
@@ -265,7 +288,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 	w.copy.ran_out = &w.ran_out;
 	(void)op_publish(sampler->processes, proc, false);
 	/* What the kernel missed may stand above the copy's end: it comes first. */
-	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc) : 0;
+	r = deferred->end_pc ? make_for(sampler, proc, deferred->end_pc, &told) : 0;
 	if (r != -EINPROGRESS || sampler->hurry)
 		r = unwind(&w, deferred->registers->pc);
 	if (r == 0 && is_cut(&w))
@@ -285,8 +308,10 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 
 int op_deferred_make(struct op_sampler *sampler, struct op_proc *proc, uint64_t pc)
 {
+	uint64_t told = 0;
+
 	(void)op_publish(sampler->processes, proc, false);
-	if (make_for(sampler, proc, pc) == -EINPROGRESS)
+	if (make_for(sampler, proc, pc, &told) == -EINPROGRESS)
 		return -EINPROGRESS;
 	if (op_publish(sampler->processes, proc, true) < 0)
 		op_unpublish(sampler->processes, proc);

@@ -31,6 +31,10 @@ struct op_host_input {
 	/* The process went on since the registers were taken: what an interpreter keeps on
 	 * its heap is of another moment, and its frames are left out. */
 	bool heap_moved;
+	/* May be NULL: the rule at process address @pc of a mapping that is still lazy. Returns
+	 * whether it is known. */
+	bool (*direct)(void *ctx, uint64_t pc, struct op_rule *ret);
+	void *direct_ctx;
 };
 
 struct op_host_stack {
@@ -43,7 +47,7 @@ struct op_host_stack {
 };
 
 /* Walk the stack. Always gives a stack, which says how it ended; end == OP_END_UNKNOWN with
- * end_pc where it met a mapping that is still lazy. Returns 0 or -ENOMEM. */
+ * end_pc where it met a mapping that is still lazy and no rule was told. Returns 0 or -ENOMEM. */
 int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret);
 
 #endif

@@ -142,6 +142,14 @@ static int open_cfi(struct op_source *s, struct op_elf *elf, bool keep)
 	return op_cfi_walk_new(s->eh, s->debug, &s->walk);
 }
 
+op_arch_rule_fn op_source_rule_fn(const struct op_elf *elf, bool keep)
+{
+	if (keep)
+		return op_arch_x86_64_rule_keeping;
+	return op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
+						 : op_arch_x86_64_rule;
+}
+
 int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
 		  struct op_source **ret)
 {
@@ -151,10 +159,7 @@ int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op
 	if (!s)
 		return -ENOMEM;
 	*s = (struct op_source){ .b = b, .elf = elf, .log = log, .go_start = UINT64_MAX };
-	s->rule = op_elf_machine(elf) == EM_AARCH64 ? op_arch_aarch64_rule
-						    : op_arch_x86_64_rule;
-	if (keep)
-		s->rule = op_arch_x86_64_rule_keeping;
+	s->rule = op_source_rule_fn(elf, keep);
 	r = op_source_go_new(elf, log, &s->go);
 	if (r > 0)
 		op_source_go_range(s->go, &s->go_start, &s->go_end);

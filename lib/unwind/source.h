@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "elf/file.h"
+#include "unwind/arch.h"
 #include "unwind/builder.h"
 
 /* All that a file tells of its functions. */
@@ -20,6 +21,22 @@ struct op_source *op_source_free(struct op_source *s);
 /* Give them to the builder and finish it. 0; -EINPROGRESS when @slice (may be NULL) is over;
  * -ENOSPC, -ENOMEM, -errno. */
 int op_source_read(struct op_source *s, struct op_slice *slice);
+
+/* How a row of @elf's frame information becomes a rule. @keep: as above. */
+op_arch_rule_fn op_source_rule_fn(const struct op_elf *elf, bool keep);
+
+/* ---- one address ---- */
+
+struct op_source_direct;
+
+/* Returns 1 and *@ret; 0: the file has no .eh_frame; -ENOMEM, -errno. @elf is borrowed. */
+int op_source_direct_new(struct op_elf *elf, struct op_source_direct **ret);
+struct op_source_direct *op_source_direct_free(struct op_source_direct *direct);
+OP_DEFINE_CLEANUP(struct op_source_direct *, op_source_direct_free)
+/* The rule at @vaddr, as the table will have it. Returns 1; 0 where neither an FDE that can
+ * be searched for covers it nor the linkage table; -errno. */
+int op_source_direct_find(struct op_source_direct *direct, uint64_t vaddr,
+			  struct op_rule *ret);
 
 /* ---- Go ---- */
 
@@ -50,6 +67,15 @@ struct op_source_plt {
 
 /* Returns whether @elf has one. */
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
+/* Its rules: each holds from its ELF address on. */
+struct op_source_plt_rows {
+	size_t len;
+	struct {
+		uint64_t pc;
+		struct op_rule rule;
+	} row[3];
+};
+struct op_source_plt_rows op_source_plt_rows(const struct op_source_plt *plt);
 /* Give @b its rows. 0 or -errno. */
 int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 

@@ -44,22 +44,6 @@ static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *re
 		ret->entry_pushed = 5;
 }
 
-static int read_x86(const struct op_source_plt *plt, struct op_builder *b)
-{
-	const struct op_rule entry = { .cfa = OP_CFA_PLT, .cfa_off = plt->entry_pushed };
-	const struct op_rule jump = { .cfa = OP_CFA_SP, .cfa_off = 8 };
-	const struct op_rule first = { .cfa = OP_CFA_SP, .cfa_off = 16 };
-	const struct op_rule pushed = { .cfa = OP_CFA_SP, .cfa_off = 24 };
-	int r;
-
-	if (!plt->pushed)
-		return op_builder_row(b, plt->start, jump);
-	r = op_builder_row(b, plt->start, first);
-	if (r >= 0)
-		r = op_builder_row(b, plt->pushed, pushed);
-	return r < 0 ? r : op_builder_row(b, plt->start + X86_ENTRY, entry);
-}
-
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 {
 	const struct op_elf_section *section = op_elf_section(elf, ".plt");
@@ -90,23 +74,49 @@ bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret)
 	return true;
 }
 
-int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b)
+static struct op_source_plt_rows rows_x86(const struct op_source_plt *plt)
+{
+	const struct op_rule entry = { .cfa = OP_CFA_PLT, .cfa_off = plt->entry_pushed };
+	const struct op_rule jump = { .cfa = OP_CFA_SP, .cfa_off = 8 };
+	const struct op_rule first = { .cfa = OP_CFA_SP, .cfa_off = 16 };
+	const struct op_rule pushed = { .cfa = OP_CFA_SP, .cfa_off = 24 };
+
+	if (!plt->pushed)
+		return (struct op_source_plt_rows){ 1, { { plt->start, jump } } };
+	return (struct op_source_plt_rows){ 3,
+					    { { plt->start, first },
+					      { plt->pushed, pushed },
+					      { plt->start + X86_ENTRY, entry } } };
+}
+
+static struct op_source_plt_rows rows_aarch64(const struct op_source_plt *plt)
 {
 	const struct op_rule leaf = { .cfa = OP_CFA_SP, .save = OP_SAVE_NONE };
 	const struct op_rule pushed = { .cfa = OP_CFA_SP,
 					.cfa_off = PUSHED_BYTES,
 					.save = OP_SAVE_RA,
 					.save_off = LR_AT };
+
+	return (struct op_source_plt_rows){ plt->pushed ? 3 : 1,
+					    { { plt->start, leaf },
+					      { plt->pushed, pushed },
+					      { plt->start + FIRST_BYTES, leaf } } };
+}
+
+struct op_source_plt_rows op_source_plt_rows(const struct op_source_plt *plt)
+{
+	return plt->x86 ? rows_x86(plt) : rows_aarch64(plt);
+}
+
+int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b)
+{
+	const struct op_source_plt_rows rows = op_source_plt_rows(plt);
 	int r = op_builder_function(b, plt->start, plt->end);
+	size_t i;
 
 	if (r <= 0)
 		return r;
-	if (plt->x86)
-		return read_x86(plt, b);
-	r = op_builder_row(b, plt->start, leaf);
-	if (r >= 0 && plt->pushed)
-		r = op_builder_row(b, plt->pushed, pushed);
-	if (r >= 0 && plt->pushed)
-		r = op_builder_row(b, plt->start + FIRST_BYTES, leaf);
+	for (i = 0, r = 0; i < rows.len && r >= 0; i++)
+		r = op_builder_row(b, rows.row[i].pc, rows.row[i].rule);
 	return r;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elf/file.h"
+#include "unwind/source.h"
 #include "unwind/table.h"
 
 enum {
@@ -50,6 +51,28 @@ static void check_segment(struct op_arena *arena, const struct op_rules *rules,
 	}
 }
 
+/* Rules of single addresses: any that are, or none. */
+static void check_direct(struct op_elf *elf, const struct op_table *table)
+{
+	_cleanup_(op_source_direct_freep) struct op_source_direct *direct = NULL;
+	struct op_rule rule;
+	uint64_t n;
+	size_t i;
+
+	if (op_source_direct_new(elf, &direct) <= 0)
+		return;
+	for (i = 0; i < table->segments_len; i++)
+		for (n = 0; n < LOOKUPS; n++)
+			if (op_source_direct_find(direct,
+						  table->segments[i].vaddr +
+							  table->segments[i].memsz /
+								  LOOKUPS * n,
+						  &rule) > 0 &&
+			    (rule.cfa >= OP_CFA_MAX ||
+			     (rule.save & OP_SAVE_MASK) >= OP_SAVE_MAX))
+				abort();
+}
+
 static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *rules,
 		  const struct op_rule *memory)
 {
@@ -73,6 +96,7 @@ static void check(struct op_elf *elf, struct op_arena *arena, struct op_rules *r
 					abort();
 			}
 		}
+		check_direct(elf, table);
 	}
 	op_table_free(table, arena, rules, 0);
 	op_arena_get_stats(arena, &stats);

@@ -43,6 +43,14 @@ static inline const struct op_rule *op_platform_rule(struct op_unwind *u, __u32 
 	return index < OP_RULES_MAX ? &op_host_context(u)->input->rules[index] : NULL;
 }
 
+static inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
+					   struct op_rule *ret)
+{
+	const struct op_host_input *input = op_host_context(u)->input;
+
+	return input->direct && input->direct(input->direct_ctx, pc, ret);
+}
+
 static inline long op_platform_read(struct op_unwind *u, void *to, __u32 len, __u64 addr)
 {
 	return op_memory_read(op_host_context(u)->input->memory, addr, to, len);
