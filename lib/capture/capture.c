@@ -83,6 +83,17 @@ static bool wants_table(const void *data)
 	return record->header.type == OP_RECORD_REQUEST || record->end == OP_END_UNKNOWN;
 }
 
+static int postpone(struct op_capture *c, uint32_t pid, uint64_t time_ns,
+		    const void *data, size_t size)
+{
+	_cleanup_free_ void *joined = NULL;
+	size_t joined_len;
+
+	if (op_sampler_join(c->consume->sampler, data, size, &joined, &joined_len) > 0)
+		return op_postponed_add(&c->postponed, pid, time_ns, joined, joined_len);
+	return op_postponed_add(&c->postponed, pid, time_ns, data, size);
+}
+
 /* Take the record, or keep it until there is time for what it needs. */
 static void take(struct op_capture *c, const void *data, size_t size, uint32_t type)
 {
@@ -94,8 +105,7 @@ static void take(struct op_capture *c, const void *data, size_t size, uint32_t t
 
 	if (!waits || !wants_table(data) || !op_postponed_has(&c->postponed, pid))
 		r = op_sampler_add_record(k->sampler, data, size, k->window);
-	if (waits && r == -EINPROGRESS &&
-	    op_postponed_add(&c->postponed, pid, time_ns, data, size) == 0)
+	if (waits && r == -EINPROGRESS && postpone(c, pid, time_ns, data, size) == 0)
 		return;
 	if (r == -EINPROGRESS) {
 		op_sampler_hurry(k->sampler, true);

@@ -80,6 +80,21 @@ uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
 	return bytes;
 }
 
+void op_above_give_back(struct op_above *above, const struct op_record *record,
+			uint64_t at, size_t len, uint8_t *taken, size_t taken_len)
+{
+	struct op_above_stack *s = place_of(above, record->cpu);
+
+	free(s->bytes);
+	*s = (struct op_above_stack){ .time_ns = record->time_ns,
+				      .at = at + len,
+				      .tid = record->tid,
+				      .cpu = record->cpu,
+				      .len = taken_len - len,
+				      .bytes = taken };
+	memmove(taken + OP_STACK_COPY_BYTES, taken + len, s->len);
+}
+
 void op_above_clear(struct op_above *above)
 {
 	size_t i;

@@ -40,6 +40,11 @@ int op_above_add(struct op_above *above, const void *record, size_t len);
 uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
 		       uint64_t at, const void *copy, size_t len, size_t *ret_len);
 
+/* The sample is not done yet: keep @taken bytes, as op_above_take() returned them for a copy of
+ * @len bytes at @at, for one more op_above_take(). Takes @taken. */
+void op_above_give_back(struct op_above *above, const struct op_record *record,
+			uint64_t at, size_t len, uint8_t *taken, size_t taken_len);
+
 /* Forget all: what is left has lost its sample. */
 void op_above_clear(struct op_above *above);
 

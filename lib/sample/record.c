@@ -215,12 +215,12 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 					.end_pc = r->header.end_pc,
 					.live = r->live };
 	const struct op_host_stack *s = sampler->host_stack;
+	uint64_t at = r->registers.sp - r->header.stack_below;
 	_cleanup_free_ uint8_t *joined = NULL;
 	int e = 0;
 
-	joined = op_above_take(&sampler->above, &r->header,
-			       deferred.registers->sp - deferred.stack_below,
-			       deferred.stack, deferred.stack_len, &deferred.stack_len);
+	joined = op_above_take(&sampler->above, &r->header, at, deferred.stack,
+			       deferred.stack_len, &deferred.stack_len);
 	if (joined)
 		deferred.stack = joined;
 	if (proc) {
@@ -229,10 +229,13 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 	} else {
 		op_deferred_leaf(sampler, &r->registers);
 	}
-	if (e < 0)
-		return e;
-	e = make_stack(sampler, of, r, s->word,
-		       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end, NULL, ret);
+	if (e == 0)
+		e = make_stack(sampler, of, r, s->word,
+			       OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX), s->end,
+			       NULL, ret);
+	if (e == -EINPROGRESS && joined)
+		op_above_give_back(&sampler->above, &r->header, at, r->header.stack_bytes,
+				   OP_TAKE_PTR(joined), deferred.stack_len);
 	if (e < 0)
 		return e;
 	if (s->end < OP_ERROR_LIMIT)
@@ -579,6 +582,38 @@ static int take_request(struct op_sampler *sampler, const void *record, size_t l
 	proc = op_table_find_alive(sampler->processes, q.pid);
 	sampler->news = true;
 	return proc ? op_deferred_make(sampler, proc, q.pc) : 0;
+}
+
+int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
+		    void **ret, size_t *ret_len)
+{
+	_cleanup_free_ uint8_t *stack = NULL;
+	_cleanup_free_ uint8_t *whole = NULL;
+	struct op_record header;
+	struct record r;
+	size_t stack_len;
+	size_t before;
+
+	if (len < sizeof(header) || take_apart(sampler, record, len, &r) < 0 || !r.stack)
+		return 0;
+	stack = op_above_take(&sampler->above, &r.header,
+			      r.registers.sp - r.header.stack_below, r.stack,
+			      r.header.stack_bytes, &stack_len);
+	if (!stack || stack_len > UINT16_MAX)
+		return 0;
+	before = (size_t)(r.stack - (const uint8_t *)record);
+	whole = malloc(before + stack_len);
+	if (!whole)
+		return 0;
+	memcpy(whole, record, before);
+	memcpy(whole + before, stack, stack_len);
+	header = r.header;
+	header.stack_bytes = (uint16_t)stack_len;
+	header.header.bytes = (uint32_t)(before + stack_len);
+	memcpy(whole, &header, sizeof(header));
+	*ret = OP_TAKE_PTR(whole);
+	*ret_len = before + stack_len;
+	return 1;
 }
 
 bool op_sampler_is_sample(uint32_t type)

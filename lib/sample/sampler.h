@@ -53,6 +53,13 @@ int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
 void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);
 
+/*
+ * A sample that has to wait: with what came of its stack in records before it, in one record.
+ * Returns 1 and *@ret, to be given to free(); 0 where there is nothing to join.
+ */
+int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
+		    void **ret, size_t *ret_len);
+
 /* Is a record of @type (enum op_record_type) a sample? Others only help to read samples. */
 bool op_sampler_is_sample(uint32_t type);
 

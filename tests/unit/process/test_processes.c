@@ -603,6 +603,33 @@ static void test_records_above_the_copy(void)
 	world_deinit(&w);
 }
 
+/* There was no time for the tables of the sample: what stands above waits with it. */
+static void test_records_above_wait(void)
+{
+	const size_t copy = 4096;
+	struct world w;
+	size_t at;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = sizeof(snapshot.stack);
+	CHECK(outer_frame(NULL, false));
+	world_init(&w, NULL);
+	for (at = copy; at < snapshot.len; at += copy)
+		CHECK_OK(world_above(&w, self(), snapshot.registers.sp + at,
+				     snapshot.stack + at,
+				     OP_MIN(copy, snapshot.len - at)));
+	op_processes_slice(w.p, 1);
+	CHECK_INT(
+		world_first_sample(&w, self(), &snapshot.registers, snapshot.stack, copy),
+		-EINPROGRESS);
+	op_processes_slice(w.p, 0);
+	w.now_ns--; /* the same sample */
+	CHECK_OK(world_first_sample(&w, self(), &snapshot.registers, snapshot.stack,
+				    copy));
+	CHECK(find_frame(&w, "outer_frame") == 6);
+	world_deinit(&w);
+}
+
 /* ---- life cycle ---- */
 
 static pid_t start_child(const char *path)
@@ -1181,6 +1208,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "missing-table", test_missing_table_above_the_copy },
 	  { "above-the-copy", test_stack_above_the_copy },
 	  { "records-above", test_records_above_the_copy },
+	  { "records-above-wait", test_records_above_wait },
 	  { "below-sp", test_copy_from_below_sp },
 	  { "short", test_short_copy_is_truncated }, { "fork", test_fork_inherits },
 	  { "own", test_fork_then_each_its_own },
