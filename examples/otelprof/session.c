@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,6 +98,15 @@ static int poll_once(struct otelprof *p, double left_s)
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
+/* Loading programs parses the kernel's types: MBs that are free again, and would stay with
+ * this process. The heap is the program's affair, not the library's. */
+static void trim_heap(void)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+}
+
 static int run_loop(struct otelprof *p, const struct options *o, double window, bool show,
 		    session_fn done, void *data)
 {
@@ -119,6 +129,7 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 			if (r < 0)
 				return fail_library(p, "cannot export", r);
 			next_export = now + jittered(window);
+			trim_heap();
 		}
 		if (show && now >= next_show) {
 			show_progress(p, now - start);

@@ -72,7 +72,9 @@ struct otelprof_config {
 	uint32_t max_frames;	      /* frames of a user stack, 16 to 1024; 1024 */
 	uint32_t max_processes;	      /* processes known at once; 8192 */
 	uint32_t ring_bytes; /* kernel to user buffer, a power of two; by CPU count */
-	uint32_t threads;    /* 0: all work is done inside otelprof_poll() */
+	/* 0: all work is done inside otelprof_poll(); 1: by a thread of the library, from
+	 * otelprof_start() to otelprof_stop(), and otelprof_poll() only waits */
+	uint32_t threads;
 	uint32_t log_level;  /* lines up to this level are given to log; WARNING */
 	otelprof_log_fn log; /* NULL: silent */
 	void *log_userdata;

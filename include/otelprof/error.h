@@ -52,7 +52,7 @@ OTELPROF_API const char *otelprof_strerror(int code);
  * The reason of the last failure of a call on @p. otelprof_init() has an argument for its own.
  *
  * Returns 0; -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA where no call failed yet.
- * Same thread as the other calls on @p. Since 0.1.
+ * Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 

@@ -108,7 +108,7 @@ OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config 
  * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_otlp():
  * -OTELPROF_E_MODULE where the transport cannot be loaded, -EBUSY where another exporter uses
  * the spill_dir for this destination, the errno of making it; otelprof_exporter_file(): the
- * errno of creating the file. Same thread as the other calls on @p. Since 0.1.
+ * errno of creating the file. Any thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);
@@ -123,8 +123,8 @@ otelprof_exporter_callback(struct otelprof *p,
  * until it delivered what it has; the rest is given up, or left in its spill_dir.
  *
  * Returns 0; -ETIMEDOUT where there was such a rest, and the errno of a file that could not be
- * completed: the exporter is gone then, too; -ENOENT where there is none of this number. Same
- * thread as the other calls on @p. Since 0.1.
+ * completed: the exporter is gone then, too; -ENOENT where there is none of this number. Any
+ * thread. Since 0.1.
  */
 OTELPROF_API int otelprof_exporter_remove(struct otelprof *p, int exporter,
 					  int timeout_ms);
@@ -147,7 +147,7 @@ OTELPROF_API void otelprof_exporter_stats_init(struct otelprof_exporter_stats *s
 
 /**
  * Fill @ret up to ret->size for the exporter of number @exporter. Returns 0; -ENOENT where there
- * is none; -EINVAL for a NULL or short struct. Same thread as the other calls on @p. Since 0.1.
+ * is none; -EINVAL for a NULL or short struct. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
 					     struct otelprof_exporter_stats *ret);

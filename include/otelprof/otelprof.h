@@ -7,10 +7,13 @@
  * otelprof_export() closes a window and hands its profiles to the exporters. Put the
  * descriptor of otelprof_get_fd() into any event loop, or call otelprof_poll() in a loop.
  *
- * Threads. A handle belongs to one thread at a time: calls on it must not overlap. Two
- * handles are independent. The library keeps no global state, installs no signal
- * handler, writes to no standard stream and never ends the process. A gRPC exporter has
- * a delivery thread of its own beside gRPC's; all its signals are blocked.
+ * Threads. Calls on a handle may come from any thread: one of them works at a time, and the
+ * others wait for it; a call that waits for work or for a delivery holds none of them up.
+ * otelprof_free() comes last, when no other call is under way. Two handles are independent. A
+ * callback must not call the library with the same handle: -EDEADLK. The library installs no
+ * signal handler, writes to no standard stream and never ends the process. An OTLP exporter has
+ * a delivery thread of its own, and one more with a spill_dir, beside gRPC's; all their signals
+ * are blocked. What the process has one of stays as the host set it.
  *
  * Processes. What another program could stall (its memory or files, where it serves them) is
  * read by a child, made as by fork(2) when it is first needed and gone when it was idle for
@@ -82,11 +85,19 @@ OTELPROF_API int otelprof_get_fd(struct otelprof *p);
  * Do a bounded amount of the work at hand, waiting up to @timeout_ms for some (0: do not
  * wait, -1: wait without end).
  *
- * Returns 1 where work was done and more may be waiting, 0 where the time was over,
+ * Returns 1 where work was done and more may be waiting, 0 where the time was over or
+ * otelprof_wakeup() was called,
  * -EINTR after a signal, or another negative errno. A late call loses nothing before the
  * kernel's ring is full, and then counts what it loses. Since 0.1.
  */
 OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
+
+/**
+ * Let otelprof_poll() return, the one that waits now or the next one, and make the descriptor of
+ * otelprof_get_fd() readable until then. Any thread, and in signal handlers. Returns 0, or
+ * -EINVAL for NULL. Since 0.1.
+ */
+OTELPROF_API int otelprof_wakeup(struct otelprof *p);
 
 /**
  * Close the window and hand its profiles to every exporter. Does not wait for their

@@ -73,8 +73,8 @@ struct otelprof_stats {
 OTELPROF_API void otelprof_stats_init(struct otelprof_stats *stats, size_t size);
 
 /**
- * Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. Same thread
- * as the other calls on @p. Since 0.1.
+ * Fill @ret up to ret->size. Returns 0, or -EINVAL for a NULL or short struct. Any
+ * thread. Since 0.1.
  */
 OTELPROF_API int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret);
 
@@ -84,8 +84,8 @@ typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *s
 /**
  * Call @fn for each reason for which samples can be dropped, with its stable name ("ring",
  * "queue"), one sentence and the count, which may be 0. Later versions may have more reasons;
- * the sum of all is samples_dropped at that moment. Returns 0, or a negative errno. Same
- * thread as the other calls on @p. Since 0.1.
+ * the sum of all is samples_dropped at that moment. Returns 0, or a negative errno. Any
+ * thread. Since 0.1.
  */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 

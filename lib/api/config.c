@@ -130,11 +130,9 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 			       "runtimes_off has bits this library does not know");
 	if (op_config_kinds(c->kinds, log) < 0)
 		return -E2BIG;
-	if (c->threads)
-		return op_fail(
-			log, -EINVAL,
-			"threads is %u; this version works in otelprof_poll() alone: 0",
-			c->threads);
+	if (c->threads > 1)
+		return op_fail(log, -EINVAL, "threads is %u and must be 0 or 1",
+			       c->threads);
 	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
 	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
 			OFF_CPU_SAMPLES_MAX) ||

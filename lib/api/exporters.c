@@ -22,9 +22,10 @@ static int check_otlp(struct op_log *log, const struct otelprof_otlp_config *c)
 
 int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct otelprof_otlp_config copy;
 	struct otelprof_otlp_config defaults;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -39,8 +40,9 @@ int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config
 
 int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct otelprof_file_config copy;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -66,8 +68,9 @@ int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config
 int otelprof_exporter_callback(struct otelprof *p,
 			       const struct otelprof_callback_config *config)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct otelprof_callback_config copy;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -88,24 +91,31 @@ int otelprof_exporter_callback(struct otelprof *p,
 
 int otelprof_exporter_remove(struct otelprof *p, int exporter, int timeout_ms)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_check(p);
+	int flushed;
 
 	if (r < 0)
 		return r;
-	r = exporter > 0
-		    ? op_exporters_remove(p->exporters, (uint32_t)exporter, timeout_ms)
-		    : -ENOENT;
-	if (r == -ENOENT)
-		return op_fail(&p->log, r, "there is no exporter %d", exporter);
-	return r;
+	flushed = exporter > 0 ? op_handle_flush(p, (uint32_t)exporter, timeout_ms)
+			       : -ENOENT;
+	r = op_handle_enter(p, &held);
+	if (r < 0)
+		return r;
+	if (flushed != -ENOENT)
+		r = op_exporters_remove(p->exporters, (uint32_t)exporter);
+	if (flushed == -ENOENT || r == -ENOENT)
+		return op_fail(&p->log, -ENOENT, "there is no exporter %d", exporter);
+	return flushed;
 }
 
 int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
 				struct otelprof_exporter_stats *ret)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct otelprof_exporter_stats s = { 0 };
 	struct op_account_stats a;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;

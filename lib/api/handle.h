@@ -3,10 +3,12 @@
 #ifndef OP_API_HANDLE_H
 #define OP_API_HANDLE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/capture.h"
 #include "export/exporter.h"
@@ -19,7 +21,17 @@
 #include "unwind/arena.h"
 #include "unwind/rules.h"
 
+/*
+ * One call at a time works on a handle: each public call takes the lock, and waits (for work,
+ * for a delivery) only while it does not hold it.
+ */
 struct otelprof {
+	pthread_mutex_t lock;
+	int wake_fd; /* an eventfd: otelprof_wakeup() was called, or the worker has news */
+	int quit_fd;	  /* an eventfd: the worker ends */
+	pthread_t worker; /* threads = 1, while worker_runs */
+	bool worker_runs;
+	int worker_error; /* why its last poll failed, until otelprof_poll() tells */
 	struct op_log log;
 	struct otelprof_config config; /* ours, whole */
 	pid_t owner;		       /* getpid() at otelprof_init() */
@@ -49,5 +61,27 @@ struct otelprof {
 
 /* Returns 0, -EINVAL for NULL, -OTELPROF_E_FORKED in the child of a fork. */
 int op_handle_check(struct otelprof *p);
+
+/*
+ * The same, and take the lock: op_handle_leavep() gives it back at the end of the scope.
+ * -EDEADLK in a callback of a call on the same handle.
+ */
+int op_handle_enter(struct otelprof *p, struct otelprof **ret_held);
+void op_handle_leavep(struct otelprof **held);
+#define _cleanup_leave_ _cleanup_(op_handle_leavep)
+
+/* Of the lock and the descriptors. 0 or -errno. */
+int op_handle_init_waits(struct otelprof *p);
+/* @forked: in the child of a fork, where the lock may be held for ever. */
+void op_handle_deinit_waits(struct otelprof *p, bool forked);
+
+/* Take all that waits out of the ring. The lock is held. */
+int op_handle_drain(struct otelprof *p);
+/* Flush exporter @number, or all where it is 0; the lock is not held. */
+int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
+/* Let one worker thread do the work from now on. The lock is held. */
+int op_worker_start(struct otelprof *p);
+/* End it, where it runs; the lock is not held. 0 or -EDEADLK. */
+int op_worker_stop(struct otelprof *p);
 
 #endif

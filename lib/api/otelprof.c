@@ -20,23 +20,12 @@
 enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
-	DRAIN_POLLS_MAX = 1024, /* a stop polls at most so often until nothing is left */
+	FLUSH_SLICE_MS = 20, /* as long a flush holds the lock */
 };
 
 const char *otelprof_version(void)
 {
 	return OTELPROF_VERSION;
-}
-
-int op_handle_check(struct otelprof *p)
-{
-	if (!p)
-		return -EINVAL;
-	if (p->owner != getpid())
-		return op_fail(
-			&p->log, -OTELPROF_E_FORKED,
-			"this handle was made before fork() and can only be freed here");
-	return 0;
 }
 
 static int make_parts(struct otelprof *p)
@@ -170,7 +159,9 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 		return why && give_error(&log, why) < 0 ? -EINVAL : r;
 	}
 	p->owner = getpid();
-	r = make_handle(config, p);
+	r = op_handle_init_waits(p);
+	if (r == 0)
+		r = make_handle(config, p);
 	if (r < 0) {
 		if (!p->log.error)
 			(void)op_fail(&p->log, r, "otelprof_init: %s",
@@ -188,9 +179,14 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 
 struct otelprof *otelprof_free(struct otelprof *p)
 {
+	bool forked;
+
 	if (!p)
 		return NULL;
-	if (p->owner != getpid()) {
+	forked = p->owner != getpid();
+	if (!forked)
+		(void)op_worker_stop(p);
+	if (forked) {
 		if (p->capture)
 			op_capture_forked(p->capture);
 		if (p->processes)
@@ -210,6 +206,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_rules_free(p->rules);
 	op_arena_free(p->arena);
 	op_capture_free(p->capture);
+	op_handle_deinit_waits(p, forked);
 	op_config_deinit(&p->config);
 	op_log_deinit(&p->log);
 	free(p);
@@ -249,7 +246,8 @@ static int switch_probes(struct otelprof *p, bool running)
 
 int otelprof_start(struct otelprof *p)
 {
-	int r = op_handle_check(p);
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -276,87 +274,38 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	}
 	p->running = true;
+	if (p->config.threads) {
+		r = op_worker_start(p);
+		if (r < 0) {
+			(void)switch_probes(p, false);
+			op_capture_stop(p->capture);
+			p->running = false;
+			return op_fail(&p->log, r, "otelprof_start: no worker thread: %s",
+				       strerror(-r));
+		}
+	}
 	/* Meanwhile the kernel samples; in a poll these would take most of its time. */
 	op_kernel_symbols_load(p->kernel);
 	op_processes_load_runtimes(p->processes);
 	return 0;
 }
 
-static int poll_once(struct otelprof *p, int timeout_ms, struct op_capture_work *ret)
-{
-	struct op_capture_work work = { 0 };
-	int r = op_capture_poll(p->capture, p->processes, p->sampler, p->window,
-				timeout_ms, &work);
-
-	if (work.kernel_symbols)
-		op_kernel_symbols_stale(p->kernel);
-	p->records += work.records;
-	p->dropped[OP_DROP_RECORD] += work.dropped_record;
-	p->dropped[OP_DROP_WINDOW] += work.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += work.dropped_memory;
-	*ret = work;
-	return r;
-}
-
-/* Take all that waits out of the ring. */
-static int drain(struct otelprof *p)
-{
-	int i;
-
-	for (i = 0; i < DRAIN_POLLS_MAX; i++) {
-		struct op_capture_work work;
-		int r = poll_once(p, 0, &work);
-
-		if (r < 0 && r != -EINTR)
-			return r;
-		if (work.idle)
-			break;
-	}
-	return 0;
-}
-
 int otelprof_stop(struct otelprof *p)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_check(p);
 
+	if (r < 0)
+		return r;
+	r = op_worker_stop(p);
+	if (r == 0)
+		r = op_handle_enter(p, &held);
 	if (r < 0 || !p->running)
 		return r;
 	(void)switch_probes(p, false);
 	op_capture_stop(p->capture);
 	p->running = false;
-	return drain(p);
-}
-
-int otelprof_get_fd(struct otelprof *p)
-{
-	int r = op_handle_check(p);
-
-	return r < 0 ? r : op_capture_fd(p->capture);
-}
-
-int otelprof_poll(struct otelprof *p, int timeout_ms)
-{
-	uint64_t start = op_clock_monotonic_ns();
-	struct op_capture_work work;
-	int r = op_handle_check(p);
-	int left = timeout_ms;
-
-	if (r < 0)
-		return r;
-	for (;;) {
-		uint64_t waited_ms;
-
-		r = poll_once(p, left, &work);
-		if (r < 0 || !work.idle)
-			return r < 0 ? r : 1;
-		if (timeout_ms < 0)
-			continue;
-		/* a timer of ours woke us with nothing to do: go on waiting */
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
-		if (waited_ms >= (uint64_t)timeout_ms)
-			return 0;
-		left = timeout_ms - (int)waited_ms;
-	}
+	return op_handle_drain(p);
 }
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
@@ -422,14 +371,12 @@ static void take_threads(struct otelprof *p)
 	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
 }
 
-int otelprof_export(struct otelprof *p)
+static int close_window(struct otelprof *p)
 {
 	uint64_t now;
 	uint64_t samples;
-	int r = op_handle_check(p);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	take_threads(p);
 	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
@@ -453,16 +400,70 @@ int otelprof_export(struct otelprof *p)
 	return (int)OP_MIN(samples, (uint64_t)INT_MAX);
 }
 
+int otelprof_export(struct otelprof *p)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	return r < 0 ? r : close_window(p);
+}
+
+/* Milliseconds of the next slice, 0 where the time is over. @timeout_ms < 0: no end. */
+static int next_slice(uint64_t start_ns, int timeout_ms)
+{
+	uint64_t waited_ms = (op_clock_monotonic_ns() - start_ns) / NS_A_MS;
+
+	if (timeout_ms < 0)
+		return FLUSH_SLICE_MS;
+	if (waited_ms >= (uint64_t)timeout_ms)
+		return 0;
+	return OP_MIN(timeout_ms - (int)waited_ms, (int)FLUSH_SLICE_MS);
+}
+
+/* Flush exporter @number, or all where it is 0. */
+static int flush_slice(struct otelprof *p, uint32_t number, bool begin, int slice_ms)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0)
+		return r;
+	if (begin)
+		op_exporters_hurry(p->exporters, number);
+	return op_exporters_flush(p->exporters, number, slice_ms);
+}
+
+int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
+{
+	uint64_t start = op_clock_monotonic_ns();
+	bool begin = true;
+	int first = 0;
+	int slice;
+	int r;
+
+	do {
+		slice = next_slice(start, timeout_ms);
+		r = flush_slice(p, number, begin, slice);
+		begin = false;
+		/* A file that failed has given its samples up; the others go on. */
+		if (r < 0 && r != -ETIMEDOUT && !first)
+			first = r;
+	} while (r < 0 && slice && r != -EDEADLK && r != -ENOENT &&
+		 r != -OTELPROF_E_FORKED);
+	return first ?: r;
+}
+
 int otelprof_flush(struct otelprof *p, int timeout_ms)
 {
 	int r = op_handle_check(p);
 
-	return r < 0 ? r : op_exporters_flush(p->exporters, timeout_ms);
+	return r < 0 ? r : op_handle_flush(p, 0, timeout_ms);
 }
 
 int otelprof_abandon(struct otelprof *p)
 {
-	int r = op_handle_check(p);
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
 
 	if (r == 0)
 		op_exporters_abandon(p->exporters);
@@ -471,8 +472,9 @@ int otelprof_abandon(struct otelprof *p)
 
 int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct op_config_rules rules;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r == 0)
 		r = op_config_filter(filter, &p->log, &rules);
@@ -487,7 +489,8 @@ int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter
 
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 {
-	int r = op_handle_check(p);
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -495,19 +498,20 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to 1000",
 			       sample_rate_hz);
 	/* what was sampled until now has the old period */
-	r = drain(p);
+	r = op_handle_drain(p);
 	if (r == 0)
 		r = op_capture_set_rate(p->capture, sample_rate_hz);
 	if (r < 0)
 		return r;
 	p->rate_hz = sample_rate_hz;
-	r = otelprof_export(p);
+	r = close_window(p);
 	return r < 0 ? r : 0;
 }
 
 int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 {
-	int r = op_handle_check(p);
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
 	int probes;
 
 	if (r < 0)
@@ -525,8 +529,9 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 
 int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	size_t i;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -541,7 +546,14 @@ int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len
 
 int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r;
+
 	if (!p || !ret)
 		return -EINVAL;
+	/* In the child of a fork there is one thread, and nobody to give the lock back. */
+	r = p->owner == getpid() ? op_handle_enter(p, &held) : 0;
+	if (r < 0)
+		return r;
 	return p->log.error ? give_error(&p->log, ret) : -ENODATA;
 }

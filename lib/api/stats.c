@@ -81,10 +81,11 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 
 int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	uint64_t counters[OP_COUNTERS];
 	struct otelprof_stats s = { 0 };
 	uint64_t drops[OP_DROPS];
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 	size_t i;
 
 	if (r < 0)
@@ -109,6 +110,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 
 int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	static const struct {
 		const char *name;
 		const char *sentence;
@@ -120,7 +122,7 @@ int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata)
 	uint64_t counters[OP_COUNTERS];
 	uint64_t drops[OP_DROPS];
 	size_t i;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -149,10 +151,11 @@ static const struct {
 int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 			   void *userdata)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct op_processes_stats processes;
 	uint64_t counters[OP_COUNTERS];
 	size_t i;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
@@ -207,12 +210,13 @@ static int by_file(const void *a, const void *b)
 
 int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn, void *userdata)
 {
+	_cleanup_leave_ struct otelprof *held = NULL;
 	struct otelprof_unwind_file row = { .size = sizeof(row) };
 	uint64_t sums[OP_ENDED_MAX] = { 0 };
 	struct ended sorted[OP_ENDED_MAX];
 	const struct op_ended *ended;
 	size_t i;
-	int r = op_handle_check(p);
+	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;

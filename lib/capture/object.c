@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,13 +39,8 @@ void *op_object_hush(void)
 	return (void *)libbpf_set_print(NULL);
 }
 
-/* Loading parses the kernel's types, several MB that are free again and would stay with
- * this process for good. */
 void op_object_unhush(void *before)
 {
-#ifdef __GLIBC__
-	(void)malloc_trim(0);
-#endif
 	(void)libbpf_set_print((libbpf_print_fn_t)before);
 }
 

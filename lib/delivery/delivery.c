@@ -37,6 +37,7 @@ struct op_delivery {
 	/* Guarded by the queue's lock. */
 	struct op_backoff backoff;
 	uint64_t not_before_ns; /* no try before this time */
+	bool asked;		/* by the server, which is kept */
 	bool stop;
 	bool failing;		 /* said so, and not delivered since */
 	unsigned int complaints; /* since then */
@@ -131,6 +132,7 @@ static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 	complain_of_try(d, result);
 	d->failing = true;
 	d->not_before_ns = now + wait;
+	d->asked = result->retry_delay_ms >= 0;
 	/* One last try at the end, unless the server wants more time than there is. */
 	if (now < give_up && d->not_before_ns > give_up && result->retry_delay_ms < 0)
 		d->not_before_ns = give_up;
@@ -273,6 +275,17 @@ static int delivery_flush(struct op_sink *s, uint64_t deadline_ns)
 	return err;
 }
 
+static void delivery_hurry(struct op_sink *s)
+{
+	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
+
+	(void)pthread_mutex_lock(&d->queue.lock);
+	if (!d->asked)
+		d->not_before_ns = 0;
+	(void)pthread_cond_signal(&d->queue.wake);
+	(void)pthread_mutex_unlock(&d->queue.lock);
+}
+
 static void delivery_forked(struct op_sink *s)
 {
 	op_container_of(s, struct op_delivery, sink)->forked = true;
@@ -320,6 +333,7 @@ static void delivery_free(struct op_sink *s)
 
 static const struct op_sink_ops delivery_ops = {
 	.submit = delivery_submit,
+	.hurry = delivery_hurry,
 	.flush = delivery_flush,
 	.abandon = delivery_abandon,
 	.forked = delivery_forked,

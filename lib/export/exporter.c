@@ -177,21 +177,19 @@ static struct op_sink **find(struct op_exporters *x, uint32_t number)
 	return NULL;
 }
 
-int op_exporters_remove(struct op_exporters *x, uint32_t number, int timeout_ms)
+int op_exporters_remove(struct op_exporters *x, uint32_t number)
 {
 	struct op_sink **s = find(x, number);
 	struct op_sink *gone;
-	int err;
 
 	if (!s)
 		return -ENOENT;
 	gone = *s;
-	err = gone->ops->flush(gone, deadline_of(timeout_ms));
 	memmove(s, s + 1, (size_t)(&x->sinks.data[x->sinks.len] - s - 1) * sizeof(*s));
 	x->sinks.len--;
 	gone->ops->free(gone);
 	op_notes_emit(&x->notes, x->log);
-	return err;
+	return 0;
 }
 
 int op_exporters_get_one(struct op_exporters *x, uint32_t number,
@@ -205,17 +203,31 @@ int op_exporters_get_one(struct op_exporters *x, uint32_t number,
 	return 0;
 }
 
-int op_exporters_flush(struct op_exporters *x, int timeout_ms)
+void op_exporters_hurry(struct op_exporters *x, uint32_t number)
+{
+	struct op_sink **s;
+
+	op_vec_foreach(s, &x->sinks)
+		if ((!number || (*s)->number == number) && (*s)->ops->hurry)
+			(*s)->ops->hurry(*s);
+}
+
+int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 {
 	uint64_t deadline = deadline_of(timeout_ms);
 	struct op_sink **s;
 	int first = 0;
 	int err;
 
+	if (number && !find(x, number))
+		return -ENOENT;
 	/* Each gets its turn, whatever became of those before it. */
 	op_vec_foreach(s, &x->sinks) {
+		if (number && (*s)->number != number)
+			continue;
 		err = (*s)->ops->flush(*s, deadline);
-		if (err < 0 && !first)
+		/* an error is told once, a time that is over may be told again */
+		if (err < 0 && (!first || first == -ETIMEDOUT))
 			first = err;
 	}
 	op_notes_emit(&x->notes, x->log);

@@ -61,12 +61,9 @@ int op_exporters_add_file(struct op_exporters *x,
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config);
 
-/*
- * Take exporter @number away, after at most @timeout_ms for what waits; the rest is given up, or
- * left in its spill directory. Returns 0, -ETIMEDOUT where something was, -ENOENT where there is
- * no such exporter, or the errno of a file that could not be completed.
- */
-int op_exporters_remove(struct op_exporters *x, uint32_t number, int timeout_ms);
+/* Take exporter @number away; what it still has is given up, or left in its spill directory.
+ * 0 or -ENOENT. */
+int op_exporters_remove(struct op_exporters *x, uint32_t number);
 /* 0 or -ENOENT. */
 int op_exporters_get_one(struct op_exporters *x, uint32_t number,
 			 struct op_account_stats *ret);
@@ -80,12 +77,14 @@ size_t op_exporters_max_request(const struct op_exporters *x);
  */
 int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
 			uint64_t samples);
+/* A flush begins for exporter @number (0: all): a wait of our own before the next try ends. */
+void op_exporters_hurry(struct op_exporters *x, uint32_t number);
 /*
- * Wait for the queues, complete the files. Negative @timeout_ms: no limit. 0, -ETIMEDOUT
+ * Wait for the queue of exporter @number (0: of all), complete the files. Negative @timeout_ms: no limit. 0, -ETIMEDOUT
  * (what waits stays pending), or the errno of a file that could not be completed (its
  * samples are counted as dropped).
  */
-int op_exporters_flush(struct op_exporters *x, int timeout_ms);
+int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
 /*
  * Give up all that waits for delivery: counted as OP_DROP_GIVEN_UP, as is what is
  * handed later to the exporters that deliver.

@@ -19,6 +19,8 @@ struct op_sink;
 struct op_sink_ops {
 	/* Take @r and decide its fate, now or later. */
 	void (*submit)(struct op_sink *s, struct op_request *r);
+	/* A flush begins: no wait of our own before the next try. NULL: there is none. */
+	void (*hurry)(struct op_sink *s);
 	/* Until @deadline_ns (CLOCK_MONOTONIC). 0, -ETIMEDOUT, or what went wrong. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
 	/* Give up what waits and whatever comes later. NULL: nothing ever waits. */

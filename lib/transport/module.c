@@ -61,9 +61,10 @@ static int try_all(const char *name, struct op_strbuf *reasons,
 		const char *sub;
 	} places[] = {
 		{ secure_getenv("OTELPROF_MODULE_DIR"), "" },
-		{ OP_MODULE_DIR, "" },
+		/* those of the library that asks, before those of another one */
 		{ own, "/otelprof" },
 		{ own, "" },
+		{ OP_MODULE_DIR, "" },
 	};
 	size_t i;
 	int err;

@@ -7,8 +7,8 @@
 #include "transport/transport.h"
 
 /*
- * @name: "grpc" of libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR, the directory the library was configured for, and beside
- * the library itself. What is loaded stays to the end of the process: its threads and exit
+ * @name: "grpc" of libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR, beside the library
+ * itself, and in the directory the library was configured for. What is loaded stays to the end of the process: its threads and exit
  * handlers cannot be unmapped. Returns 0 or -OTELPROF_E_MODULE.
  */
 int op_module_load(const char *name, struct op_log *log,

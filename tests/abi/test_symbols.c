@@ -39,6 +39,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_unwind_errors,
 		(const void *)otelprof_unwind_files,
 		(const void *)otelprof_version,
+		(const void *)otelprof_wakeup,
 	};
 	size_t i;
 
@@ -59,6 +60,7 @@ static void test_a_null_handle_is_refused(void)
 	CHECK_INT(otelprof_start(NULL), -EINVAL);
 	CHECK_INT(otelprof_stop(NULL), -EINVAL);
 	CHECK_INT(otelprof_poll(NULL, 0), -EINVAL);
+	CHECK_INT(otelprof_wakeup(NULL), -EINVAL);
 	CHECK_INT(otelprof_export(NULL), -EINVAL);
 	CHECK_INT(otelprof_flush(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_abandon(NULL), -EINVAL);

@@ -57,7 +57,7 @@ void submit(struct rig *g, const char *text, uint64_t samples)
 
 int flush(struct rig *g, int ms)
 {
-	int err = op_exporters_flush(g->x, ms);
+	int err = op_exporters_flush(g->x, 0, ms);
 
 	op_exporters_get_stats(g->x, &g->stats);
 	return err;

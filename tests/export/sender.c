@@ -146,7 +146,7 @@ static int run(struct op_exporters *x, uint64_t life, int every_ms)
 
 	do {
 		submit_one(x, life, number++);
-		(void)op_exporters_flush(x, 0); /* the log */
+		(void)op_exporters_flush(x, 0, 0); /* the log */
 	} while (poll(&in, 1, every_ms) != 1);
 	if (fgets(line, sizeof(line), stdin))
 		(void)sscanf(line, "end %d", &seconds);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	seconds = run(x, strtoull(argv[4], NULL, 10), atoi(argv[5]));
-	if (op_exporters_flush(x, seconds * MS_PER_S) < 0)
+	if (op_exporters_flush(x, 0, seconds * MS_PER_S) < 0)
 		op_exporters_abandon(x);
 	print_end(x);
 	op_exporters_free(x);

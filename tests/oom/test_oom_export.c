@@ -73,7 +73,7 @@ static int live(long n, bool http)
 		r = add(x, http);
 		for (i = 0; i < REQUESTS; i++)
 			submit(x);
-		(void)op_exporters_flush(x, 0);
+		(void)op_exporters_flush(x, 0, 0);
 		op_exporters_abandon(x);
 		fail_after = -1;
 		check_closed(x, REQUESTS * SAMPLES);

@@ -286,9 +286,9 @@ static void much_environment(struct otelprof_config *c)
 	c->environment_len = OTELPROF_ENVIRONMENT_MAX + 1;
 }
 
-static void a_thread(struct otelprof_config *c)
+static void two_threads(struct otelprof_config *c)
 {
-	c->threads = 1;
+	c->threads = 2;
 }
 
 static void unknown_runtime(struct otelprof_config *c)
@@ -315,7 +315,7 @@ static void test_values_out_of_range_are_named(void)
 	refuse(unknown_flag, -E2BIG, "flags");
 	refuse(attributes_nowhere, -EINVAL, "attributes");
 	refuse(many_frames, -EINVAL, "max_frames");
-	refuse(a_thread, -EINVAL, "threads");
+	refuse(two_threads, -EINVAL, "threads");
 	refuse(environment_nowhere, -EINVAL, "environment");
 	refuse(environment_with_a_value, -EINVAL, "'='");
 	refuse(much_environment, -EINVAL, "environment_len is 33");

@@ -91,8 +91,32 @@ static void test_server_s_delay_is_kept(void)
 	submit(&g, "a", 3);
 	CHECK_INT(flush(&g, 100), -ETIMEDOUT);
 	CHECK_INT(g.stats.samples_pending, 3);
+	g.sink->ops->hurry(g.sink);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK(g.fake.times_ns[1] - g.fake.times_ns[0] >= 200000000);
+	CHECK_INT(g.stats.samples_exported, 3);
+	rig_down(&g);
+}
+
+/* Nobody asked for the wait but we ourselves: a flush does not sit it out. */
+static void test_flush_ends_a_back_off(void)
+{
+	const struct op_transport_result script[] = {
+		answer(OP_GRPC_UNAVAILABLE, -1),
+		answer(OP_GRPC_OK, -1),
+	};
+	struct op_settings s = quick();
+	struct rig g;
+	int i;
+
+	s.retry_initial_ms = s.retry_max_ms = 60000;
+	rig_up(&g, &s, script, 2);
+	submit(&g, "a", 3);
+	for (i = 0; i < 500 && !said(&g, "trying again"); i++)
+		CHECK_OK(usleep(10000));
+	CHECK_INT(flush(&g, 50), -ETIMEDOUT);
+	g.sink->ops->hurry(g.sink);
+	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_exported, 3);
 	rig_down(&g);
 }
@@ -372,6 +396,7 @@ static void test_forked_child_touches_nothing(void)
 TEST_MAIN({ "requests_go_in_order", test_requests_go_in_order },
 	  { "unavailable_is_tried_again", test_unavailable_is_tried_again },
 	  { "errno_is_tried_again", test_errno_is_tried_again },
+	  { "flush_ends_a_back_off", test_flush_ends_a_back_off },
 	  { "server_s_delay_is_kept", test_server_s_delay_is_kept },
 	  { "refused_is_dropped_at_once", test_refused_is_dropped_at_once },
 	  { "patience_ends", test_patience_ends },

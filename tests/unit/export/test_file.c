@@ -113,7 +113,7 @@ static void test_nobody_else_reads_it(void)
 	CHECK_OK(op_exporters_new(NULL, &x));
 	add(x, path);
 	submit(x, "abc", 1);
-	CHECK_OK(op_exporters_flush(x, 0));
+	CHECK_OK(op_exporters_flush(x, 0, 0));
 	CHECK(!stat(path, &st));
 	CHECK_INT(st.st_mode & 0777, 0600);
 	(void)umask(mask);
@@ -135,7 +135,7 @@ static void test_frames_appear_at_flush(void)
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_pending, 5);
 	CHECK_INT(st.samples_exported, 0);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_A, 7);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_pending, 0);
@@ -144,9 +144,9 @@ static void test_frames_appear_at_flush(void)
 	/* More: the path keeps the old whole until the next flush, then holds both. */
 	submit(x, "de", 1);
 	check_content(path, FRAME_A, 7);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_A FRAME_B, 13);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_A FRAME_B, 13);
 	CHECK_INT(count_files(&d), 1);
 	remove_dir(&d);
@@ -175,7 +175,7 @@ static void test_nothing_written_leaves_nothing(void)
 
 	CHECK_OK(op_exporters_new(NULL, &x));
 	add(x, path);
-	CHECK_INT(op_exporters_flush(x, 0), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 0), 0);
 	op_exporters_free(x);
 	CHECK_INT(count_files(&d), 0);
 	remove_dir(&d);
@@ -240,7 +240,7 @@ static void test_pipe_is_written_straight(void)
 	CHECK(!memcmp(got, FRAME_A, 7));
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 5);
-	CHECK_INT(op_exporters_flush(x, 0), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 0), 0);
 	CHECK(!close(fd));
 	CHECK_INT(count_files(&d), 1);
 	remove_dir(&d);
@@ -287,7 +287,7 @@ static void test_format_is_written_at_flush(void)
 	CHECK(access(path, F_OK) < 0);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_pending, 5);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 5);
 	CHECK_INT(st.samples_pending, 0);
@@ -355,7 +355,7 @@ static void test_full_disk_is_counted(void)
 	big = calloc(1, 100000);
 	CHECK_OK(op_exporters_submit(x, big, 100000, 9));
 	submit(x, "de", 1);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_A FRAME_B, 13);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 18);
@@ -379,14 +379,14 @@ static void test_failed_rename_is_counted(void)
 	submit(x, "abc", 5);
 	/* A directory has taken the name meanwhile. */
 	CHECK(!mkdir(path, 0700));
-	CHECK_INT(op_exporters_flush(x, 1000), -EISDIR);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), -EISDIR);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 5);
 	CHECK_INT(st.samples_pending, 0);
 	CHECK_INT(count_files(&d), 1);
 	CHECK(!rmdir(path));
 	submit(x, "de", 1);
-	CHECK_INT(op_exporters_flush(x, 1000), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_B, 6);
 	remove_dir(&d);
 }

@@ -70,7 +70,7 @@ static void test_callback_gets_the_bytes(void)
 	CHECK_INT(t.samples, 3);
 	CHECK_INT(t.last_len, 5);
 	CHECK(!memcmp(t.last, "hello", 5));
-	CHECK_INT(op_exporters_flush(x, 0), 0);
+	CHECK_INT(op_exporters_flush(x, 0, 0), 0);
 	op_exporters_get_stats(x, &st);
 	CHECK_INT(st.samples_exported, 3);
 	CHECK_INT(st.samples_pending, 0);
@@ -171,8 +171,8 @@ static void test_each_exporter_has_its_own_account(void)
 	CHECK_INT(one.samples_dropped, 7);
 	CHECK_INT(one.requests_sent, 0);
 
-	CHECK_OK(op_exporters_remove(x, 1, 0));
-	CHECK_INT(op_exporters_remove(x, 1, 0), -ENOENT);
+	CHECK_OK(op_exporters_remove(x, 1));
+	CHECK_INT(op_exporters_remove(x, 1), -ENOENT);
 	CHECK_INT(op_exporters_get_one(x, 1, &one), -ENOENT);
 	CHECK_INT(op_exporters_len(x), 1);
 	submit(x, "de", 5);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may use a handle, and one after the other. */
+#include "api/handle.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/io.h"
+
+int op_handle_check(struct otelprof *p)
+{
+	if (!p)
+		return -EINVAL;
+	if (p->owner != getpid())
+		return op_fail(
+			&p->log, -OTELPROF_E_FORKED,
+			"this handle was made before fork() and can only be freed here");
+	return 0;
+}
+
+int op_handle_enter(struct otelprof *p, struct otelprof **ret_held)
+{
+	int r = op_handle_check(p);
+
+	if (r < 0)
+		return r;
+	r = pthread_mutex_lock(&p->lock);
+	if (r)
+		return -r;
+	*ret_held = p;
+	return 0;
+}
+
+void op_handle_leavep(struct otelprof **held)
+{
+	if (*held)
+		(void)pthread_mutex_unlock(&(*held)->lock);
+}
+
+static int init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int r = pthread_mutexattr_init(&attr);
+
+	if (r)
+		return -r;
+	/* A callback that calls the library gets an error in place of a standstill. */
+	(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	r = pthread_mutex_init(lock, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
+	return -r;
+}
+
+int op_handle_init_waits(struct otelprof *p)
+{
+	int r;
+
+	p->wake_fd = p->quit_fd = -1;
+	r = init_lock(&p->lock);
+	if (r < 0)
+		return r;
+	p->wake_fd = op_fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	p->quit_fd = op_fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	return p->wake_fd < 0 ? p->wake_fd : p->quit_fd < 0 ? p->quit_fd : 0;
+}
+
+void op_handle_deinit_waits(struct otelprof *p, bool forked)
+{
+	op_closep(&p->wake_fd);
+	op_closep(&p->quit_fd);
+	if (!forked)
+		(void)pthread_mutex_destroy(&p->lock);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls from several threads: who waits holds nobody up; and the worker of threads = 1. */
+#include <otelprof/otelprof.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum {
+	RATE_HZ = 199,
+	LONG_MS = 20000,
+	SOON_MS = 2000, /* on a machine with much other load */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static pid_t spin(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	while (pid == 0)
+		continue;
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
+/* Of process @pid alone; without one of nobody, so that there is nothing to do. */
+static struct otelprof *make(uint32_t threads, pid_t pid)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = OTELPROF_FILTER_PID,
+					     .number = (uint64_t)pid };
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_filter filter;
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = RATE_HZ;
+	config.threads = threads;
+	r = otelprof_init(&config, &why, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", why.message);
+	if (r < 0)
+		TEST_FAIL("%s", why.message);
+	otelprof_filter_init(&filter, sizeof(filter));
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	return p;
+}
+
+struct waiter {
+	struct otelprof *p;
+	bool end;
+	int result;
+	uint64_t waited_ms;
+};
+
+static void *wait_long(void *arg)
+{
+	struct waiter *w = arg;
+	uint64_t start = now_ms();
+
+	/* what others do on this machine may let it return early, with a 1 */
+	do {
+		w->result = otelprof_poll(w->p, LONG_MS);
+	} while (w->result >= 0 && !__atomic_load_n(&w->end, __ATOMIC_ACQUIRE));
+	w->waited_ms = now_ms() - start;
+	return NULL;
+}
+
+static void check_wakeup(uint32_t threads)
+{
+	struct otelprof *p = make(threads, 0);
+	struct waiter w = { .p = p };
+	struct pollfd fd = { .events = POLLIN };
+	struct otelprof_stats s;
+	uint64_t start;
+	pthread_t thread;
+	int i;
+
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(pthread_create(&thread, NULL, wait_long, &w), 0);
+	(void)poll(NULL, 0, 300);
+	/* Statistics while the other thread waits. */
+	start = now_ms();
+	for (i = 0; i < 100; i++) {
+		otelprof_stats_init(&s, sizeof(s));
+		CHECK_OK(otelprof_get_stats(p, &s));
+	}
+	CHECK(now_ms() - start < SOON_MS);
+	start = now_ms();
+	__atomic_store_n(&w.end, true, __ATOMIC_RELEASE);
+	CHECK_OK(otelprof_wakeup(p));
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK(now_ms() - start < SOON_MS);
+	CHECK_OK(w.result);
+	CHECK(w.waited_ms < LONG_MS / 2);
+	/* Before a poll, the next one returns; and the descriptor tells. */
+	fd.fd = otelprof_get_fd(p);
+	CHECK(fd.fd > 2);
+	CHECK_OK(otelprof_wakeup(p));
+	CHECK_INT(poll(&fd, 1, SOON_MS), 1);
+	start = now_ms();
+	CHECK_OK(otelprof_poll(p, LONG_MS));
+	CHECK(now_ms() - start < SOON_MS);
+	otelprof_free(p);
+}
+
+static void test_wakeup_and_statistics_while_another_thread_waits(void)
+{
+	check_wakeup(0);
+}
+
+static void test_the_same_with_a_worker(void)
+{
+	check_wakeup(1);
+}
+
+/* Nobody polls, and the samples come in all the same. */
+static void test_a_worker_does_the_work(void)
+{
+	pid_t pid = spin();
+	struct otelprof *p = make(1, pid);
+	struct otelprof_stats s;
+	uint64_t until = now_ms() + LONG_MS;
+
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(otelprof_start(p), -EALREADY);
+	do {
+		(void)poll(NULL, 0, 50);
+		otelprof_stats_init(&s, sizeof(s));
+		CHECK_OK(otelprof_get_stats(p, &s));
+		/* taken out of the ring into the window, where pending samples stand, too */
+	} while (s.stacks_complete < 100 && now_ms() < until);
+	CHECK(s.stacks_complete >= 100);
+	CHECK(otelprof_export(p) > 20);
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_start(p));
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	otelprof_stats_init(&s, sizeof(s));
+	CHECK_OK(otelprof_get_stats(p, &s));
+	CHECK_INT(s.samples_pending, 0);
+	CHECK_INT(s.samples_taken,
+		  s.samples_exported + s.samples_filtered + s.samples_dropped);
+	otelprof_free(p);
+	end(pid);
+}
+
+struct called {
+	struct otelprof *p;
+	int result;
+	unsigned int calls;
+};
+
+static int call_back(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct called *c = userdata;
+
+	c->calls++;
+	c->result = otelprof_stop(c->p);
+	return 0;
+}
+
+static void test_a_callback_that_calls_back_gets_an_error(void)
+{
+	pid_t pid = spin();
+	struct otelprof *p = make(0, pid);
+	struct called called = { .p = p };
+	struct otelprof_callback_config callback;
+	uint64_t until;
+
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = call_back;
+	callback.userdata = &called;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	for (until = now_ms() + 500; now_ms() < until;)
+		CHECK_OK(otelprof_poll(p, 50));
+	CHECK(otelprof_export(p) > 0);
+	CHECK(called.calls > 0);
+	CHECK_INT(called.result, -EDEADLK);
+	CHECK_OK(otelprof_stop(p));
+	otelprof_free(p);
+	end(pid);
+}
+
+TEST_MAIN({ "wakeup_and_statistics_while_another_thread_waits",
+	    test_wakeup_and_statistics_while_another_thread_waits },
+	  { "the_same_with_a_worker", test_the_same_with_a_worker },
+	  { "a_worker_does_the_work", test_a_worker_does_the_work },
+	  { "a_callback_that_calls_back_gets_an_error",
+	    test_a_callback_that_calls_back_gets_an_error })

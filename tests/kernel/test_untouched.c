@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process has one of is the same before, during and after a life of a profiler. */
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <locale.h>
+#include <otelprof/otelprof.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+
+enum {
+	TEXT_BYTES = 16384,
+};
+
+extern char **environ;
+
+static unsigned int prints;
+
+static int my_print(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	prints++;
+	return 0;
+}
+
+static void my_handler(int number)
+{
+}
+
+static size_t entries(const char *path)
+{
+	DIR *d = opendir(path);
+	size_t n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	CHECK_OK(closedir(d));
+	return n;
+}
+
+/* All of it as text. Descriptors and threads are told apart by who asks. */
+struct state {
+	char text[TEXT_BYTES];
+	size_t len;
+};
+
+static void add(struct state *s, const char *what, const void *bytes, size_t len)
+{
+	size_t i;
+
+	s->len += (size_t)snprintf(s->text + s->len, TEXT_BYTES - s->len, "%s ", what);
+	for (i = 0; i < len && s->len < TEXT_BYTES - 4; i++)
+		s->len += (size_t)snprintf(s->text + s->len, TEXT_BYTES - s->len, "%02x",
+					   ((const unsigned char *)bytes)[i]);
+	s->len += (size_t)snprintf(s->text + s->len, TEXT_BYTES - s->len, "\n");
+}
+
+static void look(struct state *s)
+{
+	char cwd[512];
+	sigset_t mask;
+	mode_t old;
+	char **e;
+	int i;
+
+	memset(s, 0, sizeof(*s));
+	for (i = 1; i < 32; i++) {
+		struct sigaction action = { 0 };
+
+		CHECK_OK(sigaction(i, NULL, &action));
+		add(s, "handler", &action.sa_handler, sizeof(action.sa_handler));
+	}
+	CHECK_OK(sigprocmask(SIG_SETMASK, NULL, &mask));
+	add(s, "mask", &mask, 8);
+	add(s, "locale", setlocale(LC_ALL, NULL), strlen(setlocale(LC_ALL, NULL)));
+	for (e = environ; *e; e++)
+		add(s, "variable", e, sizeof(*e));
+	old = umask(0);
+	(void)umask(old);
+	add(s, "umask", &old, sizeof(old));
+	CHECK(getcwd(cwd, sizeof(cwd)));
+	add(s, "cwd", cwd, strlen(cwd));
+	for (i = 0; i < RLIMIT_NLIMITS; i++) {
+		struct rlimit limit;
+
+		/* raised where the kernel counts locked memory, before 5.11 */
+		if (i == RLIMIT_MEMLOCK)
+			continue;
+		CHECK_OK(getrlimit((__rlimit_resource_t)i, &limit));
+		add(s, "limit", &limit, sizeof(limit));
+	}
+}
+
+static void check_same(const struct state *before, const char *when)
+{
+	libbpf_print_fn_t print = libbpf_set_print(my_print);
+	struct state now;
+
+	look(&now);
+	if (print != my_print)
+		TEST_FAIL("%s: libbpf's print function is another one", when);
+	CHECK_INT(prints, 0);
+	if (strcmp(before->text, now.text) != 0)
+		TEST_FAIL("%s: before:\n%safter:\n%s", when, before->text, now.text);
+}
+
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	return 0;
+}
+
+static void on_row(void *userdata, const struct otelprof_doctor_row *row)
+{
+}
+
+static void test_the_process_is_left_as_it_was(void)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	struct state before;
+	size_t descriptors;
+	int i;
+	int r;
+
+	(void)libbpf_set_print(my_print);
+	(void)signal(SIGPROF, my_handler);
+	(void)signal(SIGCHLD, my_handler);
+	(void)setlocale(LC_ALL, "C.UTF-8");
+	look(&before);
+	descriptors = entries("/proc/self/fd");
+	otelprof_config_init(&config, sizeof(config));
+	config.threads = 1;
+	r = otelprof_init(&config, &why, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", why.message);
+	CHECK_OK(r);
+	check_same(&before, "after init");
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = take;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	check_same(&before, "after start");
+	for (i = 0; i < 10; i++)
+		CHECK_OK(otelprof_poll(p, 50));
+	CHECK_OK(otelprof_export(p));
+	check_same(&before, "after an export");
+	CHECK_OK(otelprof_stop(p));
+	otelprof_free(p);
+	(void)otelprof_doctor(NULL, on_row, NULL);
+	check_same(&before, "at the end");
+	CHECK_INT(entries("/proc/self/fd"), descriptors);
+	/* ".", ".." and one thread */
+	CHECK_INT(entries("/proc/self/task"), 3);
+}
+
+TEST_MAIN({ "the_process_is_left_as_it_was", test_the_process_is_left_as_it_was })
