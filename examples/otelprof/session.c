@@ -7,12 +7,15 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
 	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
 	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
 	FILES_SHOWN = 10,
+	POLLS_FAILED_MAX = 20, /* in a row, then it is no accident */
+	PAUSE_NS = 100000000,
 };
 #define PROGRESS_S 0.2
 /* Something to see soon; after it the windows have their length. */
@@ -90,6 +93,15 @@ static double jittered(double window)
 }
 
 /* One poll, of at most @left_s. Returns 0 or the library's error. */
+/* The library goes on after a poll that failed, for want of memory or descriptors. */
+static void pause_after(int r)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	note("warning: a poll failed: %s; going on", otelprof_strerror(r));
+	(void)nanosleep(&pause, NULL);
+}
+
 static int poll_once(struct otelprof *p, double left_s)
 {
 	int ms = left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1 : POLL_MS;
@@ -115,14 +127,19 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	double next_export =
 		start + jittered(window < FIRST_WINDOW_S ? window : FIRST_WINDOW_S);
 	double next_show = start;
+	int failed = 0, error = 0;
 	int r;
 
 	while (now < end && !signal_seen() && !(done && done(data))) {
 		double next = end < next_export ? end : next_export;
 
 		r = poll_once(p, (show && next_show < next ? next_show : next) - now);
-		if (r < 0)
+		failed = r < 0 ? failed + 1 : 0;
+		error = r;
+		if (failed == POLLS_FAILED_MAX)
 			return fail_library(p, "profiling failed", r);
+		if (failed)
+			pause_after(r);
 		now = now_seconds();
 		if (now >= next_export) {
 			r = otelprof_export(p);
@@ -136,7 +153,8 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 			next_show = now + PROGRESS_S;
 		}
 	}
-	return 0;
+	/* it did not recover before the end */
+	return failed ? fail_library(p, "profiling failed", error) : 0;
 }
 
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,

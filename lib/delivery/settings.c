@@ -190,6 +190,19 @@ static int read_limits(struct op_settings *s, const struct otelprof_otlp_config 
 	s->max_request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
 	if (s->max_request > OP_REQUEST_BYTES_MAX)
 		return op_fail(log, -EINVAL, "max_request_bytes: above 64 MiB");
+	if (s->queue_bytes < s->max_request) {
+		if (config->queue_bytes && config->max_request_bytes)
+			return op_fail(log, -EINVAL,
+				       "queue_bytes: %llu is less than one request may "
+				       "have: max_request_bytes is %llu",
+				       (unsigned long long)s->queue_bytes,
+				       (unsigned long long)s->max_request);
+		/* One of the two is a default: the one the user gave rules. */
+		if (config->queue_bytes)
+			s->max_request = s->queue_bytes;
+		else
+			s->queue_bytes = s->max_request;
+	}
 	if (s->retry_initial_ms > s->retry_max_ms) {
 		if (config->retry_initial_ms && config->retry_max_ms)
 			return op_fail(log, -EINVAL,
@@ -222,6 +235,23 @@ static int read_spill(struct op_settings *s, const struct otelprof_otlp_config *
 	return s->spill_dir ? 0 : -ENOMEM;
 }
 
+/* A token that anybody on the way can read is none. The machine itself is not the way. */
+static void warn_of_headers(const struct op_settings *s, struct op_log *log)
+{
+	static const char *const here[] = { "localhost:", "127.", "[::1]:" };
+	size_t i;
+
+	if (!s->headers.len || s->endpoint.tls)
+		return;
+	for (i = 0; i < OP_ARRAY_SIZE(here); i++)
+		if (!strncmp(s->endpoint.target, here[i], strlen(here[i])))
+			return;
+	op_log(log, OP_LOG_WARNING,
+	       "headers: they go to %s without TLS, so who listens on the way can read "
+	       "them; use an endpoint with https",
+	       s->endpoint.target);
+}
+
 int op_settings_init(struct op_settings *s, const struct otelprof_otlp_config *config,
 		     struct op_log *log)
 {
@@ -241,6 +271,7 @@ int op_settings_init(struct op_settings *s, const struct otelprof_otlp_config *c
 			return err;
 		}
 	}
+	warn_of_headers(&made, log);
 	*s = made;
 	return 0;
 }

@@ -171,6 +171,11 @@ static int take_file(struct op_spill *s, const char *name, struct op_log *log,
 	const char *why = "it cannot be opened";
 	int err = fd < 0 ? fd : read_header(fd, &h, &why);
 
+	if (err == -EPROTONOSUPPORT) {
+		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s is left alone: %s", s->path,
+		       name, why);
+		return 0;
+	}
 	if (err < 0) {
 		list->bad++;
 		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s is not taken: %s%s",

@@ -9,7 +9,8 @@
  * or torn, and torn ones are found out by their checksums.
  *
  * Files that are damaged get the ending ".bad" and stay for somebody to look at, at most
- * OP_SPILL_BAD_MAX; files with other names are left alone.
+ * OP_SPILL_BAD_MAX; files with other names, and of other versions of the library, are left
+ * alone.
  *
  * Nothing here is locked against threads: put, get and remove may run in several of them
  * as long as each works on a file of its own.

@@ -34,7 +34,8 @@ void op_spill_encode(const struct op_spill_header *h, uint8_t ret[OP_SPILL_HEADE
 
 /*
  * Read the header at the start of @bytes. Returns 0; -EBADMSG where it is none of ours or
- * damaged, with the reason in *@ret_why (static).
+ * damaged, -EPROTONOSUPPORT where another version of the library wrote it, with the reason in
+ * *@ret_why (static).
  */
 int op_spill_decode(const void *bytes, size_t len, struct op_spill_header *ret,
 		    const char **ret_why);

@@ -399,10 +399,13 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	return err;
 }
 
-/* In place of grpc's words for it, where there are better ones. */
+/* In place of grpc's words for it, where there are better ones. Where the channel is ready, a
+ * server answered, and its words are the ones that matter. */
 static void explain_tls(struct transport *t, struct op_transport_result *result)
 {
-	if (t->tls && result->grpc_status == GRPC_STATUS_UNAVAILABLE && !is_cancelled(t))
+	if (t->tls &&
+	    grpc_channel_check_connectivity_state(t->channel, 0) != GRPC_CHANNEL_READY &&
+	    result->grpc_status == GRPC_STATUS_UNAVAILABLE && !is_cancelled(t))
 		(void)op_tls_probe(t->target + strlen(target_scheme), &t->certs,
 				   result->message, sizeof(result->message));
 }

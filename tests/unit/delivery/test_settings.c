@@ -395,6 +395,68 @@ static void test_the_protocol(void)
 	clear_env();
 }
 
+static unsigned int warnings;
+
+static void count_warning(void *userdata, int level, const char *message)
+{
+	warnings += level == OP_LOG_WARNING && strstr(message, "without TLS") != NULL;
+}
+
+static unsigned int warnings_of(const char *endpoint)
+{
+	static const struct otelprof_attribute header = { "x-key", "secret" };
+	struct op_log log = { .fn = count_warning, .level = OP_LOG_WARNING };
+	struct otelprof_otlp_config c = empty();
+	struct op_settings s;
+
+	warnings = 0;
+	c.endpoint = endpoint;
+	c.headers = &header;
+	c.headers_len = 1;
+	CHECK_OK(op_settings_init(&s, &c, &log));
+	op_settings_deinit(&s);
+	op_log_deinit(&log);
+	return warnings;
+}
+
+static void test_headers_without_tls_are_warned_of(void)
+{
+	clear_env();
+	CHECK_INT(warnings_of("http://collector.example:4317"), 1);
+	CHECK_INT(warnings_of("https://collector.example:4317"), 0);
+	CHECK_INT(warnings_of("http://localhost:4317"), 0);
+	CHECK_INT(warnings_of("http://127.0.0.1:4317"), 0);
+	CHECK_INT(warnings_of("http://[::1]:4317"), 0);
+}
+
+static void check_limits(uint64_t queue, uint64_t request, uint64_t want_queue,
+			 uint64_t want_request)
+{
+	struct otelprof_otlp_config c = empty();
+	struct op_settings s;
+
+	c.queue_bytes = queue;
+	c.max_request_bytes = request;
+	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_INT(s.queue_bytes, want_queue);
+	CHECK_INT(s.max_request, want_request);
+	op_settings_deinit(&s);
+}
+
+static void test_a_request_fits_the_queue(void)
+{
+	struct otelprof_otlp_config c = empty();
+
+	clear_env();
+	check_limits(0, 0, 16 << 20, 4000000);
+	check_limits(1000, 0, 1000, 1000);
+	check_limits(0, 20 << 20, 20 << 20, 20 << 20);
+	check_limits(1000, 1000, 1000, 1000);
+	c.queue_bytes = 1000;
+	c.max_request_bytes = 1001;
+	check_refused(&c, -EINVAL, "queue_bytes");
+}
+
 static void test_bad_fields_are_named(void)
 {
 	struct otelprof_otlp_config c;
@@ -491,6 +553,8 @@ TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "insecure_is_for_no_scheme", test_insecure_is_for_no_scheme },
 	  { "bad_variables_are_named", test_bad_variables_are_named },
 	  { "the_protocol", test_the_protocol },
+	  { "headers_without_tls_are_warned_of", test_headers_without_tls_are_warned_of },
+	  { "a_request_fits_the_queue", test_a_request_fits_the_queue },
 	  { "bad_fields_are_named", test_bad_fields_are_named },
 	  { "headers_are_decoded", test_headers_are_decoded },
 	  { "bad_headers_are_refused", test_bad_headers_are_refused })

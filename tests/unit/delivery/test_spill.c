@@ -351,6 +351,31 @@ static void test_damaged_files_are_counted(void)
 	CHECK_INT(count_files(&s, ".request", NULL), 0);
 }
 
+/* After a library was exchanged for an older one: what it cannot read is not its to take away. */
+static void test_another_version_s_files_are_kept(void)
+{
+	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	const struct op_settings s = spilling("version");
+	static const uint32_t version = 2;
+	char path[PATH_BYTES];
+	struct rig g;
+
+	rig_up(&g, &s, &away, 1);
+	submit(&g, "aaaa", 3);
+	rig_down(&g);
+	CHECK_INT(count_files(&s, ".request", path), 1);
+	overwrite(path, 8, (const char *)&version, sizeof(version));
+	rig_up(&g, &s, &ok, 1);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.sends, 0);
+	CHECK_INT(g.stats.samples_restored, 0);
+	CHECK_INT(g.stats.spill_errors, 0);
+	rig_down(&g);
+	CHECK_INT(count_files(&s, ".bad", NULL), 0);
+	CHECK_INT(count_files(&s, ".request", NULL), 1);
+}
+
 /* Somebody cleans up while it waits. */
 static void test_deleted_file_is_counted(void)
 {
@@ -539,6 +564,7 @@ TEST_MAIN({ "written_before_submit_returns", test_written_before_submit_returns 
 	  { "bound_drops_the_oldest", test_bound_drops_the_oldest },
 	  { "waiting_takes_no_memory", test_waiting_takes_no_memory },
 	  { "damaged_files_are_counted", test_damaged_files_are_counted },
+	  { "another_version_s_files_are_kept", test_another_version_s_files_are_kept },
 	  { "deleted_file_is_counted", test_deleted_file_is_counted },
 	  { "full_disk_falls_back_to_memory", test_full_disk_falls_back_to_memory },
 	  { "shared_with_one_that_delivers", test_shared_with_one_that_delivers },
