@@ -1,0 +1,3 @@
+module example.org/profile
+
+go 1.21
