@@ -166,7 +166,7 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
  *
  * They are attached while the kind is on. Returns 0; -EINVAL for one that is no specification;
  * -ENOENT where its file or symbol is not there; -E2BIG for too many: nothing has changed then.
- * Where the kernel refuses one, what it says: that one is missing. Owner's thread. Since 0.1.
+ * Where the kernel refuses one, what it says: that one is missing. Any thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len);

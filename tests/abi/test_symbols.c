@@ -31,6 +31,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_poll,
 		(const void *)otelprof_set_filter,
 		(const void *)otelprof_set_kinds,
+		(const void *)otelprof_set_probes,
 		(const void *)otelprof_set_rate,
 		(const void *)otelprof_start,
 		(const void *)otelprof_stats_init,
