@@ -8,6 +8,7 @@ More symbols and fields at the end of a struct are allowed, everything else is n
 says yes, it shows that it can say no: to a record with one more symbol and to one whose
 fields stand elsewhere.
 """
+import itertools
 import pathlib
 import re
 import shutil
@@ -43,9 +44,13 @@ def members(text):
 def moved(old, new):
     """abidiff 2.2 lets fields move where it lets them be appended; this does not."""
     now = members(new)
-    return "".join(f"struct {name}: its first {len(fields)} fields are not what they were\n"
-                   for name, fields in members(old).items()
-                   if now.get(name, [])[:len(fields)] != fields)
+    wrong = ""
+    for name, fields in members(old).items():
+        for was, is_ in itertools.zip_longest(fields, now.get(name, [])[:len(fields)]):
+            # what was reserved may get a name and a use
+            if was != is_ and (not is_ or was[1] != is_[1] or not was[0].startswith("reserved")):
+                wrong += f"struct {name}: {was[0]} at bit {was[1]} is now {is_ or 'not there'}\n"
+    return wrong
 
 
 def differences(old, new, folder):
