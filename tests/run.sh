@@ -8,8 +8,8 @@
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
 #     --write-matrix  write docs/test-matrix.md from this run
-#     SUITE           meson live python php hotspot node mixed jit e2e delivery collector k8s vm
-#                     backends valgrind packages wild servers hostile: these alone
+#     SUITE           meson live python php hotspot node mixed jit planted e2e delivery collector
+#                     k8s vm backends valgrind packages wild servers hostile: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -30,7 +30,7 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | node | mixed | jit | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | servers | hostile) suites="$suites $option" ;;
+	meson | live | python | php | hotspot | node | mixed | jit | planted | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | servers | hostile) suites="$suites $option" ;;
 	*)
 		sed -n '3,16s/^# \{0,1\}//p' "$0"
 		exit 2
@@ -39,7 +39,7 @@ for option; do
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit e2e delivery collector k8s backends valgrind packages hostile"
+	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit planted e2e delivery collector k8s backends valgrind packages hostile"
 	[ -z "$matrix" ] || suites="$suites vm wild servers"
 fi
 
@@ -186,6 +186,11 @@ run_hotspot() {
 run_jit() {
 	live jit "code that names itself in perf maps" python3 tests/jit/jit.py \
 		--otelprof "$otelprof" --dir "$out/jit"
+}
+
+run_planted() {
+	live planted "planted hot spots in the report for assistants" \
+		python3 tests/planted/planted.py --otelprof "$otelprof" --dir "$out/planted"
 }
 
 # --quick takes one version; all are fetched into the cache.
