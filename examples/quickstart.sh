@@ -4,9 +4,9 @@
 #
 #     sh examples/quickstart.sh [SECONDS]
 #
-# Installs what the build needs, builds into build/, starts a receiver, profiles this host
-# for 10 seconds into profile.html and over gRPC, and prints the functions that took the
-# CPUs. Leaves profile.html and profiles-otlp/ in the directory it was started from.
+# Installs what the build needs, builds into build/, starts a receiver, profiles 10 seconds of
+# that same build into profile.html and over gRPC, and says in five lines where the time
+# went. Leaves profile.html and profiles-otlp/ in the directory it was started from.
 set -eu
 
 seconds=${1:-10}
@@ -46,14 +46,14 @@ done
 [ -n "$port" ] || { cat "$log/err"; exit 1; }
 echo "listens on 127.0.0.1:$port"
 
-step "$seconds seconds of this host, over gRPC and into profile.html"
+# Something worth seeing: the compiler, at the build of the library that has just been done.
+step "$seconds seconds of this host, which builds the library again: gRPC and profile.html"
+meson setup "$log/build" "$top" -Dtests=false -Dgrpc=disabled -Dhttp=disabled >/dev/null
 "$otelprof" export -F 99 -d "$seconds" --endpoint "http://127.0.0.1:$port" &
 export=$!
-"$otelprof" record -F 99 -d "$seconds" -o "$here/profile.html"
+"$otelprof" record -F 99 -d "$seconds" -o "$here/profile.html" -- ninja -C "$log/build" \
+	>"$log/ninja" 2>"$log/record" || { cat "$log/record"; exit 1; }
 wait $export
-
-step "the functions that took the CPUs"
-"$otelprof" top -d 3 -n 15
 
 # Its status is 1 where a request broke a rule of the profiles signal.
 step "what the receiver got"
@@ -63,4 +63,5 @@ wait $sink || status=$?
 cat "$log/out"
 [ $status -eq 0 ] || exit $status
 
-step "done: open $here/profile.html in a browser"
+step "where the time went; the rest is in $here/profile.html, for any browser"
+cat "$log/record"
