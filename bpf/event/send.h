@@ -55,6 +55,14 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 				    : OP_COUNT_OUTPUT);
 }
 
+/* The last quarter of the ring is for samples without copies, some hundred bytes each: user
+ * space may get no CPU for a second, and a sample that is lost is worse than one that is cut. */
+static __always_inline bool op_room_for_copy(const struct op_slot *slot)
+{
+	return slot->named || bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) <
+				      3 * op_settings.wakeup_bytes;
+}
+
 /* May this process have its stack copied once more? */
 static __always_inline bool op_may_copy(const struct op_slot *slot)
 {
@@ -210,7 +218,9 @@ static __always_inline void op_finish_incomplete(struct op_slot *slot)
 
 	/* A pc in no mapping may be in one that user space is about to hear of; but not
 	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
-	if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))
+	if (u->end == OP_END_UNKNOWN && !op_room_for_copy(slot))
+		u->end = OP_ERROR_native_no_room;
+	else if (u->end == OP_END_UNKNOWN && !op_may_copy(slot))
 		u->end = OP_ERROR_native_no_copy;
 	else if (u->end == OP_ERROR_native_no_mapping && !u->guessed && op_may_copy(slot))
 		u->end = OP_END_UNKNOWN;
