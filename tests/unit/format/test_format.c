@@ -83,6 +83,9 @@ static void test_nothing_is_an_empty_file(void)
 static void test_html_cannot_be_left(void)
 {
 	_cleanup_free_ char *text = make_canned(OTELPROF_FORMAT_HTML, 1);
+	static const char after[] =
+		"\n<script type=\"application/json\" id=\"before\">null</script>\n"
+		"<script nonce";
 	const char *data = strstr(text, "<script type=\"application/json\"");
 	const char *end;
 
@@ -90,8 +93,8 @@ static void test_html_cannot_be_left(void)
 	data = strchr(data, '>') + 1;
 	end = strstr(data, "</script>");
 	CHECK(end);
-	/* The first end tag after the data is the page's own. */
-	CHECK(strncmp(end + 9, "\n<script nonce", 14) == 0);
+	/* The first end tag after the data is the page's own; there is nothing to compare with. */
+	CHECK(strncmp(end + 9, after, sizeof(after) - 1) == 0);
 	CHECK(!memchr(data, '<', (size_t)(end - data)));
 	CHECK(!memchr(data, '>', (size_t)(end - data)));
 	CHECK(!strstr(text, "<img"));
