@@ -26,7 +26,7 @@ MIN_SAMPLES = 500
 
 class Program:
     def __init__(self, run, jdk, javac):
-        folder = suite.fresh_folder(run.path("storm"))
+        folder = suite.fresh_folder(run.path("storm-classes"))
         for options in (["--release", "8", "-Xlint:-options"], []):
             done = subprocess.run([javac, *options, "-d", folder, SOURCE], capture_output=True)
             if done.returncode == 0:

@@ -36,7 +36,7 @@ def leaf(n):
     for i in range(n): x += i * i
     return x
 end = time.process_time() + 0.15
-while time.process_time() < end: leaf(300)
+while time.process_time() < end: leaf(3000)
 """
 # What the frames that matter read as, leaf first: (name, type) of each that is no other
 # native frame. `middle` and `outer` may be innermost for a moment.

@@ -73,7 +73,7 @@ static int decode_accessor(const struct op_python_image *image,
 }
 
 /* 3.15 keeps the thread state in a thread-local variable: its offset from the thread pointer.
- * Returns 0, -ENOENT where the accessor reads none, or -errno. */
+ * Returns 0, or -ENOENT where the accessor reads none. */
 static int find_variable(const struct op_python_image *image,
 			 const struct op_runtime_target *target, int32_t *ret)
 {
@@ -83,11 +83,10 @@ static int find_variable(const struct op_python_image *image,
 	if (image->version < VARIABLE_SINCE)
 		return -ENOENT;
 	r = decode_accessor(image, target, OP_DECODE_RETURN, &value);
-	if (r < 0)
-		return r;
-	if (value.kind != OP_DECODE_TP_MEMORY || (int64_t)value.at > INT32_MAX ||
+	/* A version that a layout file likens to an earlier one may have that one's key. */
+	if (r < 0 || value.kind != OP_DECODE_TP_MEMORY || (int64_t)value.at > INT32_MAX ||
 	    (int64_t)value.at < INT32_MIN)
-		return -ENOTSUP;
+		return -ENOENT;
 	*ret = (int32_t)value.at;
 	return 0;
 }
