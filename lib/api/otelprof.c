@@ -263,6 +263,9 @@ int otelprof_start(struct otelprof *p)
 		op_processes_settle(p->processes, op_clock_monotonic_ns());
 		p->scanned = true;
 	}
+	/* Before the first tick: the samples of the time that the kernel takes to verify a walker
+	 * would fill the ring with copies of their stacks. */
+	op_processes_load_runtimes(p->processes);
 	warm_wanted(p);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = op_capture_start(p->capture);
@@ -284,9 +287,8 @@ int otelprof_start(struct otelprof *p)
 				       strerror(-r));
 		}
 	}
-	/* Meanwhile the kernel samples; in a poll these would take most of its time. */
+	/* Meanwhile the kernel samples; in a poll it would take most of its time. */
 	op_kernel_symbols_load(p->kernel);
-	op_processes_load_runtimes(p->processes);
 	return 0;
 }
 

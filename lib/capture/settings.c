@@ -10,7 +10,7 @@
 #include "otelprof/config.h"
 
 enum {
-	RING_BYTES_MIN = 512 * 1024, /* forty first samples, with their stacks */
+	RING_BYTES_MIN = 1024 * 1024, /* 64 first samples with their stacks, and others */
 	RING_BYTES_A_CPU = 64 * 1024,
 	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
 };
