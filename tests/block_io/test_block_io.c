@@ -183,15 +183,8 @@ static void test_known_bytes(void)
 
 static void test_nothing_is_loaded_while_off(void)
 {
-	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p = kind_defaults();
 
-	otelprof_config_init(&config, sizeof(config));
-	r = otelprof_init(&config, NULL, &p);
-	if (r < 0)
-		SKIP("no profiler here: %s", otelprof_strerror(r));
-	CHECK_OK(otelprof_start(p));
 	CHECK_INT(kind_programs("op_block_io") + kind_programs("op_block_done"), 0);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_BLOCK_IO));
 	CHECK_INT(kind_programs("op_block_io"), 1);

@@ -70,43 +70,6 @@ int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 	return 0;
 }
 
-/* The struct is as large as the caller says. */
-static void init(void *s, size_t size)
-{
-	memset(s, 0, size);
-	*(size_t *)s = size;
-}
-
-void otelprof_config_init(struct otelprof_config *config, size_t size)
-{
-	init(config, size);
-}
-
-void otelprof_filter_init(struct otelprof_filter *filter, size_t size)
-{
-	init(filter, size);
-}
-
-void otelprof_otlp_config_init(struct otelprof_otlp_config *config, size_t size)
-{
-	init(config, size);
-}
-
-void otelprof_file_config_init(struct otelprof_file_config *config, size_t size)
-{
-	init(config, size);
-}
-
-void otelprof_callback_config_init(struct otelprof_callback_config *config, size_t size)
-{
-	init(config, size);
-}
-
-void otelprof_stats_init(struct otelprof_stats *stats, size_t size)
-{
-	init(stats, size);
-}
-
 int otelprof_init(const struct otelprof_config *config, struct otelprof_error_info *why,
 		  struct otelprof **ret)
 {

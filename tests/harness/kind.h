@@ -35,6 +35,18 @@ static inline struct otelprof *kind_open(const struct otelprof_config *config, p
 	return p;
 }
 
+/* A profiler of every process with the default kinds, started; skips where there is none. */
+static inline struct otelprof *kind_defaults(void)
+{
+	struct otelprof *p = NULL;
+	int r = otelprof_init(NULL, NULL, &p);
+
+	if (r < 0)
+		SKIP("no profiler here: %s", otelprof_strerror(r));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
 /* Programs of this process that are called @name. */
 static inline int kind_programs(const char *name)
 {

@@ -118,15 +118,8 @@ static void test_on_and_off(void)
 
 static void test_its_parts_go_with_it(void)
 {
-	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p = kind_defaults();
 
-	otelprof_config_init(&config, sizeof(config));
-	r = otelprof_init(&config, NULL, &p);
-	if (r < 0)
-		SKIP("no profiler here: %s", otelprof_strerror(r));
-	CHECK_OK(otelprof_start(p));
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_WALL));
 	CHECK_INT(kind_programs("op_wall"), 1);
 	CHECK_INT(kind_programs("op_wall_tick"), 1);
