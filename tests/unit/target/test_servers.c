@@ -83,7 +83,7 @@ static void test_mounted(void)
 
 	if (fd < 0 || unshare(CLONE_NEWNS) < 0)
 		SKIP("no FUSE here, or not root");
-	CHECK_OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	CHECK_OK(mount(NULL, "/", "none", MS_REC | MS_PRIVATE, NULL));
 	(void)snprintf(options, sizeof(options),
 		       "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
 	CHECK_OK(mount("served", "/mnt", "fuse", MS_NOSUID, options));
