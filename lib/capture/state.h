@@ -11,7 +11,7 @@
 #include "capture/merge.h"
 #include "capture/ring.h"
 #include "kind/kind.h"
-#include "sample/postponed.h"
+#include "sample/waiting/postponed.h"
 
 struct consume;
 

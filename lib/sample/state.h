@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "profile/cache.h"
-#include "sample/above.h"
-#include "sample/announced.h"
+#include "sample/waiting/above.h"
+#include "sample/waiting/announced.h"
 #include "sample/ended.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"

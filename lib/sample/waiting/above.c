@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/above.h"
+#include "sample/waiting/above.h"
 
 #include <errno.h>
 #include <stdbool.h>
