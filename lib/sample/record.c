@@ -11,6 +11,7 @@
 #include "process/publish.h"
 #include "process/table.h"
 #include "sample/deferred.h"
+#include "sample/labels.h"
 #include "sample/state.h"
 
 /* A record, taken apart. */
@@ -349,87 +350,6 @@ static int resource_of(struct op_sampler *sampler, const struct op_frames_of *of
 	return op_window_resource(of->window, &resource, ret);
 }
 
-/* An attribute that a kind has made. */
-static int add_attribute(const struct op_kind_attribute *a, struct op_window *window,
-			 struct op_attribute_set *labels)
-{
-	uint32_t *index = &labels->index[labels->len];
-	struct op_attribute number = { .integer = a->integer, .is_int = 1 };
-	int e;
-
-	if (a->is_integer) {
-		e = op_window_string(window, a->key, strlen(a->key), &number.key);
-		if (e == 0)
-			e = op_window_attribute(window, &number, index);
-	} else {
-		e = op_window_string_attribute(window, a->key, a->text, index);
-	}
-	if (e == 0)
-		labels->len++;
-	return e;
-}
-
-static int compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a;
-	uint32_t y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int add_attributes(struct op_sampler *sampler, const struct record *r,
-			  const struct op_kind *kind, struct op_window *window,
-			  struct op_attribute_set *labels)
-{
-	const struct op_kind_sample sample = {
-		.value = r->header.value,
-		.extra = r->extra,
-		.detail = r->header.detail,
-		.sysfs_root = op_processes_config(sampler->processes)->sysfs_root,
-	};
-	struct op_kind_attribute attribute[OP_KIND_ATTRIBUTES_MAX];
-	size_t len = kind->attributes(&sample, attribute);
-	size_t i;
-	int e = 0;
-
-	for (i = 0; i < len && e == 0; i++)
-		e = add_attribute(&attribute[i], window, labels);
-	qsort(labels->index, labels->len, sizeof(labels->index[0]), compare_u32);
-	return e;
-}
-
-/* Which probe it was. One that has been detached since may have no name any more. */
-static int add_probe(struct op_sampler *sampler, const struct op_record *h,
-		     struct op_window *window, struct op_attribute_set *labels)
-{
-	const char *name = NULL;
-
-	if (sampler->detail_name)
-		name = sampler->detail_name(sampler->detail_ctx, h->detail);
-	if (!name)
-		return 0;
-	return op_window_string_attribute(window, "probe", name,
-					  &labels->index[labels->len++]);
-}
-
-/* What tells the samples of a kind apart, as labels. */
-static int add_detail(struct op_sampler *sampler, const struct record *r,
-		      struct op_window *window, struct op_attribute_set *labels)
-{
-	const struct op_record *h = &r->header;
-	const struct op_kind *kind = op_kind_of(h->event);
-
-	if (kind && kind->details_by_number)
-		return add_probe(sampler, h, window, labels);
-	if (kind && kind->attributes)
-		return add_attributes(sampler, r, kind, window, labels);
-	if (!kind || !kind->detail_key || h->detail >= kind->details_len)
-		return 0;
-	return op_window_string_attribute(window, kind->detail_key,
-					  kind->details[h->detail],
-					  &labels->index[labels->len++]);
-}
-
 /* The sample of @stack as it goes into the window. */
 static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of,
 		       const struct record *r, uint32_t stack,
@@ -452,7 +372,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		e = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (e == 0)
-		e = add_detail(sampler, r, of->window, &sample.labels);
+		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
 	if (e == 0)
 		*ret = sample;
 	return e;

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 #include "profile/cache.h"
-#include "sample/waiting/above.h"
-#include "sample/waiting/announced.h"
 #include "sample/ended.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"
 #include "sample/thread_cache.h"
+#include "sample/waiting/above.h"
+#include "sample/waiting/announced.h"
 #include "unwind/host.h"
 
 enum {

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kind/kind.h"
+#include "process/processes.h"
+#include "sample/state.h"
+
+/* An attribute that a kind has made. */
+static int add_attribute(const struct op_kind_attribute *a, struct op_window *window,
+			 struct op_attribute_set *labels)
+{
+	uint32_t *index = &labels->index[labels->len];
+	struct op_attribute number = { .integer = a->integer, .is_int = 1 };
+	int e;
+
+	if (a->is_integer) {
+		e = op_window_string(window, a->key, strlen(a->key), &number.key);
+		if (e == 0)
+			e = op_window_attribute(window, &number, index);
+	} else {
+		e = op_window_string_attribute(window, a->key, a->text, index);
+	}
+	if (e == 0)
+		labels->len++;
+	return e;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int add_attributes(struct op_sampler *sampler, const struct op_record *h,
+			  uint32_t extra, const struct op_kind *kind,
+			  struct op_window *window, struct op_attribute_set *labels)
+{
+	const struct op_kind_sample sample = {
+		.value = h->value,
+		.extra = extra,
+		.detail = h->detail,
+		.sysfs_root = op_processes_config(sampler->processes)->sysfs_root,
+	};
+	struct op_kind_attribute attribute[OP_KIND_ATTRIBUTES_MAX];
+	size_t len = kind->attributes(&sample, attribute);
+	size_t i;
+	int e = 0;
+
+	for (i = 0; i < len && e == 0; i++)
+		e = add_attribute(&attribute[i], window, labels);
+	qsort(labels->index, labels->len, sizeof(labels->index[0]), compare_u32);
+	return e;
+}
+
+/* Which probe it was. One that has been detached since may have no name any more. */
+static int add_probe(struct op_sampler *sampler, const struct op_record *h,
+		     struct op_window *window, struct op_attribute_set *labels)
+{
+	const char *name = NULL;
+
+	if (sampler->detail_name)
+		name = sampler->detail_name(sampler->detail_ctx, h->detail);
+	if (!name)
+		return 0;
+	return op_window_string_attribute(window, "probe", name,
+					  &labels->index[labels->len++]);
+}
+
+int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
+		  struct op_window *window, struct op_attribute_set *labels)
+{
+	const struct op_kind *kind = op_kind_of(h->event);
+
+	if (kind && kind->details_by_number)
+		return add_probe(sampler, h, window, labels);
+	if (kind && kind->attributes)
+		return add_attributes(sampler, h, extra, kind, window, labels);
+	if (!kind || !kind->detail_key || h->detail >= kind->details_len)
+		return 0;
+	return op_window_string_attribute(window, kind->detail_key,
+					  kind->details[h->detail],
+					  &labels->index[labels->len++]);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tells the samples of a kind apart, as labels. */
+#ifndef OP_SAMPLE_LABELS_H
+#define OP_SAMPLE_LABELS_H
+
+#include <stdint.h>
+
+#include "op_user_types.h"
+#include "profile/window.h"
+#include "sample/sampler.h"
+
+/* Add to @labels what the kind of @h says by its detail, its value and @extra
+ * (op_named.extra). Returns 0 or a negative errno. */
+int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
+		  struct op_window *window, struct op_attribute_set *labels);
+
+#endif
