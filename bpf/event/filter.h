@@ -56,13 +56,14 @@ static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 	return false;
 }
 
-/* The record has pid, command name and time already. */
-static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
-					    const struct op_record *r)
+/* What the record, which has pid, command name and time already, and any @task tell of a rule.
+ * The current one's user and cgroup have helpers of the kernel's. */
+static __always_inline bool op_rule_matches_task(const struct op_filter_rule *rule,
+						 const struct op_record *r,
+						 struct task_struct *task)
 {
 	const __u64 *wanted = (const __u64 *)rule->comm;
 	const __u64 *comm = (const __u64 *)r->comm;
-	struct task_struct *task = op_current_task();
 
 	switch (rule->kind) {
 	case OP_FILTER_ALL:
@@ -73,6 +74,19 @@ static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 		return op_in_pid_tree(task, (__u32)rule->number);
 	case OP_FILTER_COMM:
 		return comm[0] == wanted[0] && comm[1] == wanted[1];
+	case OP_FILTER_MIN_AGE:
+		return r->time_ns - BPF_CORE_READ(task, group_leader, start_time) >=
+		       rule->number;
+	default:
+		return false;
+	}
+}
+
+/* As op_rule_matches_task(), of the current task. */
+static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
+					    const struct op_record *r)
+{
+	switch (rule->kind) {
 	case OP_FILTER_UID:
 		return (__u32)bpf_get_current_uid_gid() == rule->number;
 	case OP_FILTER_CGROUP: /* reserved0: depth of the wanted cgroup */
@@ -80,11 +94,8 @@ static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 			return bpf_get_current_ancestor_cgroup_id((int)rule->reserved0) ==
 			       rule->number;
 		return bpf_get_current_cgroup_id() == rule->number;
-	case OP_FILTER_MIN_AGE:
-		return r->time_ns - BPF_CORE_READ(task, group_leader, start_time) >=
-		       rule->number;
 	default:
-		return false;
+		return op_rule_matches_task(rule, r, op_current_task());
 	}
 }
 

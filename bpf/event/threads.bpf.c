@@ -81,27 +81,13 @@ static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
 					  const struct op_record *r,
 					  struct task_struct *task)
 {
-	const __u64 *wanted = (const __u64 *)rule->comm;
-	const __u64 *comm = (const __u64 *)r->comm;
-
 	switch (rule->kind) {
-	case OP_FILTER_ALL:
-		return true;
-	case OP_FILTER_PID:
-		return r->pid == rule->number;
-	case OP_FILTER_PID_TREE:
-		return op_in_pid_tree(task, (__u32)rule->number);
-	case OP_FILTER_COMM:
-		return comm[0] == wanted[0] && comm[1] == wanted[1];
 	case OP_FILTER_UID:
 		return BPF_CORE_READ(task, real_cred, uid.val) == rule->number;
 	case OP_FILTER_CGROUP:
 		return op_in_cgroup(task, rule->number);
-	case OP_FILTER_MIN_AGE:
-		return r->time_ns - BPF_CORE_READ(task, group_leader, start_time) >=
-		       rule->number;
 	default:
-		return false;
+		return op_rule_matches_task(rule, r, task);
 	}
 }
 

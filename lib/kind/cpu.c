@@ -8,17 +8,10 @@
 
 #include "cpu.skel.h"
 
-enum {
-	NS_A_SECOND = 1000000000,
-};
-
 static void clock_event(uint32_t i, const struct op_kind_options *options,
 			struct perf_event_attr *ret)
 {
-	(void)i;
-	ret->type = PERF_TYPE_SOFTWARE;
-	ret->config = PERF_COUNT_SW_CPU_CLOCK;
-	ret->sample_period = NS_A_SECOND / options->rate_hz;
+	op_kind_clock(i, options, ret);
 	ret->exclude_idle = !options->idle;
 }
 

@@ -139,6 +139,9 @@ struct op_kind {
 	const char *kernel_from;
 };
 
+/* op_kind.perf_event of a clock on each CPU: it ticks at the rate of @options. */
+void op_kind_clock(uint32_t i, const struct op_kind_options *options,
+		   struct perf_event_attr *ret);
 /* The kind of @event, or NULL. */
 const struct op_kind *op_kind_of(uint32_t event);
 /* A bit for each that can be asked for. */

@@ -183,15 +183,7 @@ static void test_known_bytes(void)
 
 static void test_nothing_is_loaded_while_off(void)
 {
-	struct otelprof *p = kind_defaults();
-
-	CHECK_INT(kind_programs("op_block_io") + kind_programs("op_block_done"), 0);
-	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_BLOCK_IO));
-	CHECK_INT(kind_programs("op_block_io"), 1);
-	CHECK_INT(kind_programs("op_block_done"), 1);
-	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
-	CHECK_INT(kind_programs("op_block_io") + kind_programs("op_block_done"), 0);
-	otelprof_free(p);
+	kind_check_loaded(OTELPROF_KIND_BLOCK_IO, "op_block_io", "op_block_done");
 }
 
 TEST_MAIN({ "bytes", test_known_bytes }, { "off", test_nothing_is_loaded_while_off })

@@ -227,15 +227,7 @@ static void test_short_lived(void)
 
 static void test_nothing_is_loaded_while_off(void)
 {
-	struct otelprof *p = kind_defaults();
-
-	CHECK_INT(kind_programs("op_off_cpu") + kind_programs("op_off_switched"), 0);
-	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | OTELPROF_KIND_OFF_CPU));
-	CHECK_INT(kind_programs("op_off_cpu"), 1);
-	CHECK_INT(kind_programs("op_off_switched"), 1);
-	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
-	CHECK_INT(kind_programs("op_off_cpu") + kind_programs("op_off_switched"), 0);
-	otelprof_free(p);
+	kind_check_loaded(OTELPROF_KIND_OFF_CPU, "op_off_cpu", "op_off_switched");
 }
 
 TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned },

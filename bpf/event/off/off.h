@@ -417,4 +417,17 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 	return op_is_futex(call) ? OP_REASON_FUTEX : OP_REASON_SLEEP;
 }
 
+/* The sample of a kind whose values are intervals, and which tells them apart by reason. */
+static __always_inline int op_off_sample(void *ctx, __u32 event, bool whole)
+{
+	struct op_off_cpu *cpu;
+	struct op_slot *slot = op_off_begin(event, &cpu);
+
+	if (!slot)
+		return 0;
+	slot->record.value = cpu->value;
+	slot->record.detail = (__u16)op_off_reason(op_current_task(), cpu->how);
+	return op_event_task(ctx, slot, whole);
+}
+
 #endif

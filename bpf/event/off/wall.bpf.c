@@ -12,28 +12,16 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline int op_wall_off(void *ctx, bool whole)
-{
-	struct op_off_cpu *cpu;
-	struct op_slot *slot = op_off_begin(OP_EVENT_WALL, &cpu);
-
-	if (!slot)
-		return 0;
-	slot->record.value = cpu->value;
-	slot->record.detail = (__u16)op_off_reason(op_current_task(), cpu->how);
-	return op_event_task(ctx, slot, whole);
-}
-
 SEC("raw_tp")
 int op_wall(void *ctx)
 {
-	return op_wall_off(ctx, false);
+	return op_off_sample(ctx, OP_EVENT_WALL, false);
 }
 
 SEC("raw_tp")
 int op_wall_whole(void *ctx)
 {
-	return op_wall_off(ctx, true);
+	return op_off_sample(ctx, OP_EVENT_WALL, true);
 }
 
 SEC("raw_tp/sched_switch")
