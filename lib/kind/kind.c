@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of kinds. */
-#include <linux/perf_event.h>
 
 #include "kind/kind.h"
-
-enum {
-	NS_A_SECOND = 1000000000,
-};
 
 static const struct op_kind *const KINDS[OP_KINDS] = {
 #define OP_KIND(number, upper, lower) [number] = &op_kind_##lower,
@@ -17,16 +12,6 @@ static const struct op_kind *const KINDS[OP_KINDS] = {
 const struct op_kind *const *op_kinds(void)
 {
 	return KINDS;
-}
-
-void op_kind_clock(uint32_t i, const struct op_kind_options *options,
-		   struct perf_event_attr *ret)
-{
-	(void)i;
-	ret->type = PERF_TYPE_SOFTWARE;
-	ret->config = PERF_COUNT_SW_CPU_CLOCK;
-	ret->sample_period = NS_A_SECOND / options->rate_hz;
-	ret->exclude_idle = 1;
 }
 
 const struct op_kind *op_kind_of(uint32_t event)
