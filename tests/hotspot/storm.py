@@ -83,7 +83,8 @@ def judge(run, name, capture, text):
         own = [n for n in java if n.startswith("Storm")]
         right += sample.count * is_right(own)
         if not is_right(own):
-            wrong[" ".join(own)] = wrong.get(" ".join(own), 0) + sample.count
+            shown = " ".join(java[java.index("Storm.main"):])
+            wrong[shown] = wrong.get(shown, 0) + sample.count
     result = check.Result()
     result.need(main >= MIN_SAMPLES, "%d samples, %d in main()" % (total, main))
     result.need(whole >= WHOLE * total, "%.2f %% whole" % (100 * whole / max(total, 1)))

@@ -9,13 +9,13 @@
 #include "base/reader.h"
 #include "base/strbuf.h"
 #include "runtime/hotspot/names.h"
+#include "runtime/hotspot/owner.h"
 
 enum {
 	OBJECT_BYTES_MAX = 512, /* of a Method, ConstMethod or ConstantPool's head */
 	HAS_LINES = 1 << 0,	/* ConstMethod::_has_linenumber_table */
 	SLOT_TAG = 1,		/* of a constant pool's slot */
 	WORD_BYTES = 8,
-	CLASS_METHODS_MAX = 8192, /* a method of a class with more is not looked for */
 };
 
 /* What is constant in a Method. */
@@ -157,46 +157,62 @@ static int read_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
 		   : -EBADMSG;
 }
 
-/* Read the Symbol in slot @index of the pool at @addr, whose head is @pool. */
+/* The Symbol in slot @index of the pool at @addr, whose head is @pool. */
+static int slot_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
+		       const struct object *pool, uint32_t index, uint64_t *ret)
+{
+	if (!index || index >= member_u32(methods, pool, OP_HOTSPOT_POOL_LENGTH))
+		return -EBADMSG;
+	return op_memory_read(methods->memory,
+			      addr + pool->len + (uint64_t)index * WORD_BYTES, ret,
+			      sizeof(*ret));
+}
+
+/* Read it: *@ret_len bytes. */
 static int read_slot(const struct op_hotspot_methods *methods, uint64_t addr,
 		     const struct object *pool, uint32_t index,
 		     uint8_t ret[OP_HOTSPOT_SYMBOL_MAX], size_t *ret_len)
 {
 	uint64_t symbol;
-	int r;
+	int r = slot_symbol(methods, addr, pool, index, &symbol);
 
-	if (!index || index >= member_u32(methods, pool, OP_HOTSPOT_POOL_LENGTH))
-		return -EBADMSG;
-	r = op_memory_read(methods->memory,
-			   addr + pool->len + (uint64_t)index * WORD_BYTES, &symbol,
-			   sizeof(symbol));
 	return r < 0 ? r : read_symbol(methods, symbol, ret, ret_len);
 }
 
-/* Append "package.Class.method" and its NUL. *@ret_klass: the class. */
+/* Append "package.Class.method" and its NUL. *@ret_claim: what that believes. */
 static int add_name(const struct op_hotspot_methods *methods, const struct head *h,
-		    const struct object *pool, struct op_strbuf *to, uint64_t *ret_klass)
+		    const struct object *pool, struct op_strbuf *to,
+		    struct op_hotspot_claim *ret_claim)
 {
 	uint8_t bytes[OP_HOTSPOT_SYMBOL_MAX];
 	uint64_t klass = member_u64(methods, pool, OP_HOTSPOT_POOL_HOLDER);
 	uint64_t symbol;
 	size_t len;
-	int r = op_memory_read(methods->memory,
-			       klass + methods->layout->at[OP_HOTSPOT_KLASS_NAME],
-			       &symbol, sizeof(symbol));
+	int r = read_slot(methods, h->pool, pool, h->signature, bytes, &len);
 
+	if (r == 0 && bytes[0] != '(')
+		r = -EBADMSG;
+	if (r == 0)
+		r = op_memory_read(methods->memory,
+				   klass + methods->layout->at[OP_HOTSPOT_KLASS_NAME],
+				   &symbol, sizeof(symbol));
 	if (r == 0)
 		r = read_symbol(methods, symbol, bytes, &len);
 	if (r < 0)
 		return r;
 	op_runtime_hotspot_class(to, bytes, len);
 	op_strbuf_add(to, ".", 1);
-	r = read_slot(methods, h->pool, pool, h->name, bytes, &len);
+	r = slot_symbol(methods, h->pool, pool, h->name, &symbol);
+	if (r == 0)
+		r = read_symbol(methods, symbol, bytes, &len);
+	if (r == 0 && !op_runtime_hotspot_is_method_name(bytes, len))
+		r = -EBADMSG;
 	if (r < 0)
 		return r;
 	op_runtime_hotspot_utf8(to, bytes, len);
 	op_strbuf_add(to, "", 1);
-	*ret_klass = klass;
+	ret_claim->klass = klass;
+	ret_claim->name = symbol;
 	return 0;
 }
 
@@ -245,94 +261,29 @@ static void add_lines(const struct op_hotspot_methods *methods, const struct hea
 	}
 }
 
-/* The pointer to an Array at @addr, and how many elements it has. */
-static int read_array(const struct op_hotspot_methods *methods, uint64_t addr,
-		      uint64_t *ret, uint32_t *ret_len)
-{
-	int r = op_memory_read(methods->memory, addr, ret, sizeof(*ret));
-
-	return r < 0 ? r
-		     : op_memory_read(methods->memory,
-				      *ret + methods->layout->at[OP_HOTSPOT_METHODS_LEN],
-				      ret_len, sizeof(*ret_len));
-}
-
-/* Is @addr among the @len pointers at @array? Returns 1, 0 or -errno. */
-static int is_among(const struct op_hotspot_methods *methods, uint64_t array,
-		    uint32_t len, uint64_t addr)
-{
-	uint64_t some[128];
-	uint32_t i;
-
-	for (i = 0; i < len; i++) {
-		uint32_t at = i % OP_ARRAY_SIZE(some);
-		size_t most = OP_MIN((size_t)(len - i), OP_ARRAY_SIZE(some));
-		int r = 0;
-
-		if (!at)
-			r = op_memory_read(methods->memory, array + i * WORD_BYTES, some,
-					   most * WORD_BYTES);
-		if (r < 0)
-			return r;
-		if (some[at] == addr)
-			return 1;
-	}
-	return 0;
-}
-
-/*
- * Is @addr a method of @klass, by whose @pool at @pool_at it is named? When a class is unloaded,
- * its pool's memory may be used again before its Method's is: the names there are others. A
- * redefined class has another pool than its old methods, and so have methods that the VM
- * makes itself; such a pool has as many tags as slots. 0, -EBADMSG or -errno.
- */
-static int check_owner(const struct op_hotspot_methods *methods, uint64_t klass,
-		       uint64_t pool_at, const struct object *pool, uint64_t addr)
-{
-	const struct op_hotspot_layout *l = methods->layout;
-	uint64_t constants;
-	uint64_t array;
-	uint32_t len;
-	int i;
-	int r;
-
-	for (i = OP_HOTSPOT_POOL_TAGS; i <= OP_HOTSPOT_METHODS_DATA; i++)
-		if (!l->there[i])
-			return 0;
-	r = read_array(methods, pool_at + l->at[OP_HOTSPOT_POOL_TAGS], &array, &len);
-	if (r < 0 || len != member_u32(methods, pool, OP_HOTSPOT_POOL_LENGTH))
-		return r < 0 ? r : -EBADMSG;
-	r = op_memory_read(methods->memory, klass + l->at[OP_HOTSPOT_KLASS_CONSTANTS],
-			   &constants, sizeof(constants));
-	if (r < 0 || constants != pool_at)
-		return r;
-	r = read_array(methods, klass + l->at[OP_HOTSPOT_KLASS_METHODS], &array, &len);
-	if (r < 0 || len > CLASS_METHODS_MAX)
-		return r;
-	r = is_among(methods, array + l->at[OP_HOTSPOT_METHODS_DATA], len, addr);
-	return r < 0 ? r : r ? 0 : -EBADMSG;
-}
-
 /* Read the method whose head is @h. *@ret: caller frees with free(). */
 static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 		       const struct head *h, struct op_hotspot_method **ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
 	struct op_hotspot_method *method;
+	struct op_hotspot_claim claim = { .method = addr, .pool = h->pool };
 	struct object pool;
-	uint64_t klass = 0;
 	uint32_t file;
 	uint32_t lines;
 	int r = read_object(methods, h->pool, OP_HOTSPOT_POOL_BYTES, &pool);
 
 	if (r == 0)
-		r = add_name(methods, h, &pool, &text, &klass);
-	if (r == 0)
-		r = check_owner(methods, klass, h->pool, &pool, addr);
+		r = add_name(methods, h, &pool, &text, &claim);
+	if (r == 0) {
+		claim.pool_len = member_u32(methods, &pool, OP_HOTSPOT_POOL_LENGTH);
+		r = op_runtime_hotspot_check_owner(methods->memory, methods->layout,
+						   &claim);
+	}
 	if (r < 0)
 		return r;
 	file = (uint32_t)text.len;
-	add_file(methods, h, &pool, klass, &text);
+	add_file(methods, h, &pool, claim.klass, &text);
 	lines = (uint32_t)text.len;
 	add_lines(methods, h, &text);
 	if (text.failed)

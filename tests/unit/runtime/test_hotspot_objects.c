@@ -258,12 +258,13 @@ static void test_method_that_changes(void)
 
 	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	fake_u64(FAKE_POOL + 72 + 24, fake_symbol(2, "other"));
 	fake_u16(FAKE_CONST + 36, 3);
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
 	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
 	methods.window++;
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
-	CHECK_STR(method->text, "org.example.Known$$Lambda.Known.java");
+	CHECK_STR(method->text, "org.example.Known$$Lambda.other");
 	CHECK_INT(methods.changed, 1);
 	op_runtime_hotspot_methods_deinit(&methods);
 }
@@ -290,6 +291,33 @@ static void test_method_that_is_none(void)
 	op_runtime_hotspot_methods_deinit(&methods);
 }
 
+/* What a method cannot be called, and a signature cannot be: a pool of several classes. */
+static void test_method_of_no_name(void)
+{
+	static const char *const bad[] = { "java/lang/invoke/MethodHandles", "La/Hidden;",
+					   "[I", "" };
+	struct op_hotspot_layout l = begin();
+	const struct op_hotspot_method *method = NULL;
+	struct op_hotspot_methods methods;
+	size_t i;
+
+	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		(void)fake_symbol(0, bad[i]);
+		CHECK_INT(
+			op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+			-EBADMSG);
+	}
+	(void)fake_symbol(0, "<init>");
+	(void)fake_symbol(1, "Code");
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -EBADMSG);
+	(void)fake_symbol(1, "()V");
+	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.<init>");
+	op_runtime_hotspot_methods_deinit(&methods);
+}
+
 /* A class is unloaded: its method is there still, its pool is another class's. */
 static void test_method_of_another_pool(void)
 {
@@ -301,6 +329,8 @@ static void test_method_of_another_pool(void)
 	struct op_hotspot_layout l = begin();
 	const uint64_t array = FAKE_KLASS + 64;
 	const uint64_t tags = FAKE_KLASS + 96;
+	const uint64_t now = FAKE_NAMES + 0x400; /* a Method and its ConstMethod */
+	const uint64_t pool = FAKE_NAMES + 0x500;
 	const struct op_hotspot_method *method = NULL;
 	struct op_hotspot_methods methods;
 	size_t i;
@@ -319,9 +349,20 @@ static void test_method_of_another_pool(void)
 	op_runtime_hotspot_methods_init(&methods, &fake.memory, &l);
 	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
 		  -EBADMSG);
-	/* redefined: the class has another pool by now */
-	fake_u64(FAKE_KLASS + 32, FAKE_POOL + 8);
+	/* the class has another pool, and no method of that name: its memory is another's too */
+	fake_u64(FAKE_KLASS + 32, pool);
+	fake_u32(array, 1);
+	fake_u64(array + 8, now);
+	fake_u64(now + 8, now + 64);
+	fake_u64(now + 64 + 8, pool);
+	fake_u16(now + 64 + 36, 1);
+	fake_u64(pool + 72 + 8, fake_symbol(4, "play"));
+	CHECK_INT(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method),
+		  -EBADMSG);
+	/* redefined: one of that name, which is the same Symbol */
+	fake_u64(pool + 72 + 8, fake_symbol(0, "work"));
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
+	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
 	op_runtime_hotspot_methods_deinit(&methods);
 	/* no pool any more, but memory in which its words stand */
 	fake_u32(tags, 5);
@@ -330,7 +371,7 @@ static void test_method_of_another_pool(void)
 		  -EBADMSG);
 	fake_u32(tags, 4);
 	fake_u64(FAKE_KLASS + 32, FAKE_POOL);
-	fake_u64(array + 16, FAKE_METHOD);
+	fake_u64(array + 8, FAKE_METHOD);
 	CHECK_OK(op_runtime_hotspot_methods_get(&methods, FAKE_METHOD, 0, &method));
 	CHECK_STR(method->text, "org.example.Known$$Lambda.work");
 	op_runtime_hotspot_methods_deinit(&methods);
@@ -343,4 +384,5 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "code_that_is_none", test_code_that_is_none }, { "blob", test_blob },
 	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
 	  { "method_that_is_none", test_method_that_is_none },
+	  { "method_of_no_name", test_method_of_no_name },
 	  { "method_of_another_pool", test_method_of_another_pool })
