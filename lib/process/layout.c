@@ -93,6 +93,15 @@ struct op_vma *op_layout_find(const struct op_layout *layout, uint64_t addr)
 	return &layout->vma[i];
 }
 
+struct op_vma *op_layout_find_room(const struct op_layout *layout, uint64_t addr)
+{
+	size_t i = first_above(layout, addr);
+
+	if (i == layout->len || layout->vma[i].start - layout->vma[i].room > addr)
+		return NULL;
+	return &layout->vma[i];
+}
+
 bool op_layout_has(const struct op_layout *layout, const struct op_vma *vma)
 {
 	const struct op_vma *there = op_layout_find(layout, vma->start);
@@ -195,6 +204,7 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 		return -E2BIG;
 	}
 	new.bias = 0;
+	new.room = 0;
 	new.segment = 0;
 	i = first_above(layout, new.start);
 	/* JIT code grows in steps: neighbours without a file are one. */
@@ -234,7 +244,7 @@ int op_layout_write(struct op_layout *layout, struct op_arena *arena)
 	for (i = 0; i < n; i++) {
 		const struct op_vma *v = &layout->vma[i];
 
-		start[i] = v->start;
+		start[i] = v->start - v->room;
 		mapping[i] = (struct op_mapping){ .end = v->end,
 						  .bias = v->bias,
 						  .segment = v->segment,

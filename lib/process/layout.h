@@ -23,9 +23,10 @@ struct op_vma {
 	uint64_t offset;	   /* in the file */
 	struct op_executable *exe; /* a reference; NULL: no file */
 	uint64_t bias;		   /* process address - ELF address, as published */
-	op_ref segment;		   /* as published, 0: none */
-	uint32_t flags;		   /* OP_MAPPING_*, as published */
-	bool replaced;		   /* another file was mapped here before */
+	uint64_t room;	/* as published: bytes below start that are its own, too */
+	op_ref segment; /* as published, 0: none */
+	uint32_t flags; /* OP_MAPPING_*, as published */
+	bool replaced;	/* another file was mapped here before */
 };
 
 struct op_layout {
@@ -61,6 +62,8 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 
 /* The mapping that holds @addr, or NULL. */
 struct op_vma *op_layout_find(const struct op_layout *layout, uint64_t addr);
+/* That, or the one in whose room @addr is. */
+struct op_vma *op_layout_find_room(const struct op_layout *layout, uint64_t addr);
 
 /* Write starts and mappings to the arena where that is not done. 0 or -errno. */
 int op_layout_write(struct op_layout *layout, struct op_arena *arena);

@@ -159,6 +159,7 @@ static struct op_vma resolve_file(const struct op_processes *p, const struct op_
 
 	now.segment = 0;
 	now.bias = 0;
+	now.room = 0;
 	now.flags = OP_MAPPING_ANON;
 	if (!e || e->state == OP_EXECUTABLE_FOREIGN)
 		return now;
@@ -185,13 +186,14 @@ static struct op_vma resolve_file(const struct op_processes *p, const struct op_
 	return now;
 }
 
-/* How a mapping of @proc is to be published now. */
+/* How mapping number @i of @proc is to be published now. */
 static struct op_vma resolve(const struct op_processes *p, const struct op_proc *proc,
-			     const struct op_vma *v)
+			     size_t i)
 {
+	const struct op_vma *v = &proc->layout->vma[i];
 	struct op_vma now = resolve_file(p, v);
 
-	op_runtimes_mark(&proc->program->runtimes, &now);
+	op_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
 	return now;
 }
 
@@ -204,10 +206,10 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 
 	for (i = 0; i < proc->layout->len && !changed; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
-		struct op_vma now = resolve(p, proc, v);
+		struct op_vma now = resolve(p, proc, i);
 
 		changed = now.segment != v->segment || now.bias != v->bias ||
-			  now.flags != v->flags;
+			  now.room != v->room || now.flags != v->flags;
 	}
 	if (changed) {
 		r = op_layout_own(&proc->layout, &p->executables, p->now_ns);
@@ -215,7 +217,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 			return r;
 		proc->layout->fallback = false;
 		for (i = 0; i < proc->layout->len; i++) {
-			proc->layout->vma[i] = resolve(p, proc, &proc->layout->vma[i]);
+			proc->layout->vma[i] = resolve(p, proc, i);
 			if (proc->layout->vma[i].flags & OP_MAPPING_ANON &&
 			    proc->layout->vma[i].exe &&
 			    proc->layout->vma[i].exe->state != OP_EXECUTABLE_FOREIGN)

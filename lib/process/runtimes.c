@@ -13,6 +13,9 @@
  * interpreter starts up in some 10 ms, and its first samples are to have their frames. */
 static const uint64_t RETRY_NS = UINT64_C(2000000);
 
+/* Code that came or went is likely to be followed by more: it is looked for after this. */
+static const uint64_t MORE_CODE_NS = UINT64_C(10000000);
+
 enum {
 	RETRY_SHIFT_MAX = 12,
 	FAILURES_MAX = 20,
@@ -121,13 +124,18 @@ static uint64_t anonymous_code(const struct op_layout *layout)
 	return sum;
 }
 
-static void try_again(struct op_runtime_instance *i, struct op_runtimes_context *context)
+static void try_after(struct op_runtime_instance *i, struct op_runtimes_context *context,
+		      uint64_t after_ns)
 {
-	i->retry_ns =
-		context->now_ns + (RETRY_NS << OP_MIN(i->failures, RETRY_SHIFT_MAX));
-	i->failures++;
+	i->retry_ns = context->now_ns + after_ns;
 	if (!context->ret_retry_ns || i->retry_ns < context->ret_retry_ns)
 		context->ret_retry_ns = i->retry_ns;
+}
+
+static void try_again(struct op_runtime_instance *i, struct op_runtimes_context *context)
+{
+	try_after(i, context, RETRY_NS << OP_MIN(i->failures, RETRY_SHIFT_MAX));
+	i->failures++;
 }
 
 /* Ask an attached runtime where its code is. Returns true where something changed. */
@@ -149,6 +157,10 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 	code.len = OP_MIN(code.len, (size_t)OP_RUNTIME_RANGES_MAX);
 	moved = code.len != i->code.len ||
 		memcmp(code.range, i->code.range, code.len * sizeof(*code.range)) != 0;
+	if (moved && i->code.len && r >= 0) {
+		i->update_again = true;
+		try_after(i, context, MORE_CODE_NS);
+	}
 	i->code = code;
 	if (r == 1 && write_bpf(i, context->arena, context->now_ns) < 0)
 		return moved;
@@ -310,7 +322,7 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 	return NULL;
 }
 
-void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v)
+void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t below)
 {
 	bool anonymous = is_made(v);
 	uint32_t i;
@@ -325,6 +337,7 @@ void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v)
 		if (range) {
 			v->flags |= OP_MAPPING_CODE | i << OP_MAPPING_INSTANCE_SHIFT;
 			v->bias = range->value;
+			v->room = OP_MIN(range->room, v->start - below);
 			return;
 		}
 		if (!anonymous && v->exe->image == slot->image && v->bias == slot->bias) {

@@ -67,9 +67,9 @@ void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
 			struct op_images *images, uint64_t now_ns);
 /* Does something wait for another try? */
 bool op_runtimes_waiting(const struct op_runtimes *r);
-/* Set the flags, and the bias of code, by which the programs find the instance of @v, whose
- * other fields are set. */
-void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v);
+/* Set the flags, and the bias and room of code, by which the programs find the instance of
+ * @v, whose other fields are set. @below: where the mapping below it ends. */
+void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t below);
 /* The table of instances as it goes into the arena. */
 void op_runtimes_fill(const struct op_runtimes *r,
 		      struct op_instance ret[OP_INSTANCES_MAX]);

@@ -83,6 +83,9 @@ struct op_runtime_range {
 	uint64_t start;
 	uint64_t end;
 	uint64_t value; /* given to the step as u->bias */
+	/* Where nothing else is mapped executable, code in that many bytes below start is its
+	 * own before it is known to be there: it grows downwards, and runs at once. */
+	uint64_t room;
 };
 
 /* What update() says. */

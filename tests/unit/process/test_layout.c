@@ -212,6 +212,39 @@ static void test_arena_block(void)
 	op_arena_free(arena);
 }
 
+/* Room below a mapping is published as its own, and is none of what is mapped. */
+static void test_room(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	const struct op_mapping *mapping;
+	struct op_arena *arena;
+	const uint64_t *start;
+	struct world w;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	map(&w, 10, 2, 2, 0);
+	map(&w, 20, 2, 2, 4 * PAGE);
+	w.layout->vma[1].room = 3 * PAGE;
+	CHECK_OK(op_layout_write(w.layout, arena));
+	start = op_arena_at(arena, w.layout->block);
+	mapping = (const struct op_mapping *)(start + 2);
+	CHECK_INT(start[0], 11 * PAGE);
+	CHECK_INT(start[1], 18 * PAGE);
+	CHECK_INT(mapping[1].end, 23 * PAGE);
+	CHECK(!op_layout_find(w.layout, 18 * PAGE));
+	CHECK(op_layout_find_room(w.layout, 18 * PAGE) == &w.layout->vma[1]);
+	CHECK(op_layout_find_room(w.layout, 22 * PAGE) == &w.layout->vma[1]);
+	CHECK(!op_layout_find_room(w.layout, 18 * PAGE - 1));
+	/* what is mapped there is not less mapped for it */
+	map(&w, 18, 1, 3, 0);
+	CHECK_INT(w.layout->len, 3);
+	CHECK_INT(w.layout->vma[1].room, 0);
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
 static bool is_replaced(const struct world *w, size_t page)
 {
 	return op_layout_find(w->layout, (page + 1) * PAGE)->replaced;
@@ -240,4 +273,5 @@ static void test_replaced(void)
 
 TEST_MAIN({ "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
-	  { "arena", test_arena_block }, { "replaced", test_replaced })
+	  { "arena", test_arena_block }, { "room", test_room },
+	  { "replaced", test_replaced })
