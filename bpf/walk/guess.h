@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Code without unwind data: hand-written assembly, start files, files compiled without
- * tables. Its caller is guessed, and the guess is checked: what is taken for a return
+ * tables, code that a process made and that keeps no frame pointer. Its caller is guessed, and the guess is checked: what is taken for a return
  * address stands behind a call, in an executable mapping that is known. It is the nearest
  * such word above sp, or that of the frame record which fp points to. The frame found so is
  * marked; a slot that holds the return address of an earlier call may still deceive.
@@ -28,18 +28,25 @@ static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
+/* Is there a call before @ra, whose mapping u has, and did it lead to the code at pc? */
+static __always_inline enum op_call op_call_before(struct op_unwind *u, __u64 ra)
+{
+	__u64 code = 0;
+
+	if (op_platform_read(u, &code, sizeof(code), ra - sizeof(code)))
+		return OP_CALL_NONE;
+	return op_arch_is_call(u, code, ra);
+}
+
 /*
  * Is @ra a return address, and did the call before it lead to the code at pc? Sets u's
  * mapping to the one that holds it.
  */
 static __always_inline enum op_call op_is_return_address(struct op_unwind *u, __u64 ra)
 {
-	__u64 code = 0;
-
-	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1) ||
-	    op_platform_read(u, &code, sizeof(code), ra - sizeof(code)))
+	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1))
 		return OP_CALL_NONE;
-	return op_arch_is_call(u, code, ra);
+	return op_call_before(u, ra);
 }
 
 /* Does the word @fp at @at lead up the stack, as a saved frame pointer does? */
@@ -62,9 +69,14 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
 	return OP_NEXT_CONTINUE;
 }
 
-/* Does the frame record at fp lead to known code, or fp end the stack? */
+/*
+ * Does the frame record at fp lead to known code, or fp end the stack? Of code that is in no
+ * file the record must be its own: code that keeps no frame pointer leaves its caller's
+ * there, which has the return address of a call that leads to that one.
+ */
 static __always_inline bool op_leads_to_code(struct op_unwind *u)
 {
+	bool made = !u->segment;
 	__u64 fp = u->fp;
 	__u64 ra = 0;
 
@@ -73,8 +85,11 @@ static __always_inline bool op_leads_to_code(struct op_unwind *u)
 	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp + 8, &ra))
 		return false;
 	ra = op_arch_code_address(u, ra);
-	return !ra ||
-	       (ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && !op_find_mapping(u, ra - 1));
+	if (!ra)
+		return true;
+	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1))
+		return false;
+	return !made || op_call_before(u, ra) == OP_CALL_HERE;
 }
 
 /* Go by the frame record at fp, if it is one. */

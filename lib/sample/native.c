@@ -340,7 +340,8 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 
 /* A location that has no mapping, by @name. */
 static int nameless_location(struct op_sampler *sampler, struct op_window *window,
-			     uint64_t address, const char *name, uint32_t *ret)
+			     uint64_t address, const char *name, bool guessed,
+			     uint32_t *ret)
 {
 	struct op_location location = { .address = address, .lines_len = 1 };
 	int r;
@@ -349,6 +350,9 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
 	if (r == 0)
 		r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE,
 				   &location.attributes);
+	if (r == 0 && guessed)
+		r = add_id(window, "otelprof.frame.guessed", "true",
+			   &location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
@@ -356,9 +360,9 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
  * executable, by the process's own map of names. */
 static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			 const struct op_vma *v, const char *file, uint64_t addr,
-			 uint32_t *ret)
+			 bool guessed, uint32_t *ret)
 {
-	uint64_t offset = addr - v->start + (file ? v->offset : 0);
+	uint64_t offset = addr - (v->start - v->room) + (file ? v->offset : 0);
 	struct op_map64 *places = &of->program->places;
 	uint64_t epoch = op_window_epoch(of->window);
 	char unnamed[NAME_BYTES];
@@ -366,7 +370,7 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	uint64_t cached;
 	int r;
 
-	if (op_map64_get(places, addr, &cached) && cached >> 32 == epoch) {
+	if (!guessed && op_map64_get(places, addr, &cached) && cached >> 32 == epoch) {
 		*ret = (uint32_t)cached;
 		return 0;
 	}
@@ -376,8 +380,8 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 			       file ? file : "[anon]", offset);
 		name = unnamed;
 	}
-	r = nameless_location(sampler, of->window, addr, name, ret);
-	if (r < 0)
+	r = nameless_location(sampler, of->window, addr, name, guessed, ret);
+	if (r < 0 || guessed)
 		return r;
 	if (places->len >= PLACES_MAX)
 		op_map64_clear(places);
@@ -387,7 +391,8 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 
 /* Memory that is not known, or of a file that cannot be read. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			  const struct op_vma *v, uint64_t addr, uint32_t *ret)
+			  const struct op_vma *v, uint64_t addr, bool guessed,
+			  uint32_t *ret)
 {
 	char name[NAME_BYTES];
 	const char *file;
@@ -396,17 +401,17 @@ static int plain_location(struct op_sampler *sampler, const struct op_frames_of 
 
 	if (!v) {
 		(void)snprintf(name, sizeof(name), "[unmapped]+0x%" PRIx64, addr);
-		return nameless_location(sampler, of->window, addr, name, ret);
+		return nameless_location(sampler, of->window, addr, name, guessed, ret);
 	}
 	if (!v->exe)
-		return made_location(sampler, of, v, NULL, addr, ret);
+		return made_location(sampler, of, v, NULL, addr, guessed, ret);
 	slash = strrchr(v->exe->path, '/');
 	file = slash ? slash + 1 : v->exe->path;
 	if (v->exe->state == OP_EXECUTABLE_FOREIGN)
-		return made_location(sampler, of, v, file, addr, ret);
+		return made_location(sampler, of, v, file, addr, guessed, ret);
 	offset = addr - v->start + v->offset;
 	(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, file, offset);
-	return nameless_location(sampler, of->window, offset, name, ret);
+	return nameless_location(sampler, of->window, offset, name, guessed, ret);
 }
 
 int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
@@ -419,20 +424,20 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 	struct spot spot;
 	size_t i;
 
+	sampler->guessed += guessed;
 	if (of->layout && of->program)
-		v = op_layout_find(of->layout, addr);
+		v = op_layout_find_room(of->layout, addr);
 	if (!v || !v->exe ||
 	    op_publish_open(sampler->processes, of->program, v, false) < 0)
-		return plain_location(sampler, of, v, addr, ret);
+		return plain_location(sampler, of, v, addr, guessed, ret);
 	i = op_image_find_segment(v->exe->image, v->offset, v->end - v->start);
 	if (i == SIZE_MAX)
-		return plain_location(sampler, of, v, addr, ret);
+		return plain_location(sampler, of, v, addr, guessed, ret);
 	s = &v->exe->image->segments[i];
 	spot = (struct spot){ .image = v->exe->image,
 			      .vma = v,
 			      .segment = i,
 			      .vaddr = addr - v->start + v->offset - s->offset +
 				       s->vaddr };
-	sampler->guessed += guessed;
 	return spot_location(sampler, of, &spot, guessed, ret);
 }

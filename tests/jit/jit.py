@@ -7,6 +7,7 @@
     anon memfd shared  writer.c: every stack is known, in code of each kind of memory
     late again         its map is written later; a function gets another name
     namespace          it runs in PID and mount namespaces of its own
+    bare               its code keeps no frame pointer: the way is guessed, and says so
     node               Node with --perf-basic-prof
     python             CPython 3.12 or later with -X perf
 
@@ -92,6 +93,26 @@ def writer(kind):
     def cell(run, name):
         judge_writer(run, name, [build(run), str(SECONDS), kind])
     return cell
+
+
+def bare(run, name):
+    """Whole stacks, whose callers in such code are marked: none of them leads on by what
+    happens to be in a register."""
+    if os.uname().machine != "x86_64":
+        raise suite.Skip("x86-64 alone")
+    capture, text = run.record(name, "-F", str(run.args.hz), "--", build(run), str(SECONDS),
+                               "anon", "bare")
+    result = check.Result()
+    samples = [s for s in capture.samples if s.exe == "writer" and names_of(s)[:1] == ["leaf"]]
+    total = sum(s.count for s in samples)
+    right = sum(s.count for s in samples
+                if names_of(s)[1:7] == CALLERS and names_of(s)[-1] == "_start")
+    marked = sum(s.count for s in samples
+                 if all(f.guessed for f in s.frames if f.name in CALLERS[:4]))
+    result.need(total >= SAMPLES_MIN, "%d samples" % total)
+    result.need(right >= 0.99 * total, "%d of %d stacks are whole and named" % (right, total))
+    result.need(marked == total, "%d of %d are marked" % (marked, total))
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 
 def again(run, name):
@@ -194,6 +215,7 @@ CELLS = {
     "again": again,
     "late": late,
     "namespace": namespace,
+    "bare": bare,
     "node": node,
     "python": python,
 }

@@ -3,11 +3,12 @@
  * A program that makes machine code, as a just-in-time compiler does: j0 calls j1 and so on
  * down to a leaf, all with frame records. It writes their names into /tmp/perf-PID.map.
  *
- *     writer SECONDS anon|memfd|shared [late] [again]
+ *     writer SECONDS anon|memfd|shared [late|again|bare]
  *
  *     anon, memfd, shared   the memory that the code stands in
  *     late                  the map is written after a third of the time
  *     again                 after half of the time the leaf gets another name
+ *     bare                  the code keeps no frame pointer (x86-64): it is run()'s
  *
  * Prints "ready PID".
  */
@@ -57,6 +58,21 @@ static void make_leaf(uint8_t *at)
 
 	memcpy(at, leaf, sizeof(leaf));
 }
+
+static void make_bare(uint8_t *at, const uint8_t *callee)
+{
+	/* sub $8,%rsp; movabs; call *%rax; add $8,%rsp; ret */
+	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0xb8 };
+	static const uint8_t end[] = { 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	static const uint8_t leaf[] = { 0xb9, 0x40, 0x42, 0x0f, 0x00,
+					0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+
+	memcpy(at, begin, sizeof(begin));
+	memcpy(at + sizeof(begin), &callee, 8);
+	memcpy(at + sizeof(begin) + 8, end, sizeof(end));
+	if (!callee)
+		memcpy(at, leaf, sizeof(leaf));
+}
 #elif defined(__aarch64__)
 static void make_caller(uint8_t *at, const uint8_t *callee)
 {
@@ -75,6 +91,13 @@ static void make_leaf(uint8_t *at)
 					  0x54ffffe1, 0xa8c17bfd, 0xd65f03c0 };
 
 	memcpy(at, words, sizeof(words));
+}
+
+static void make_bare(uint8_t *at, const uint8_t *callee)
+{
+	(void)at;
+	(void)callee;
+	exit(2);
 }
 #endif
 
@@ -110,7 +133,7 @@ static void write_map(const char *leaf)
 	fclose(f);
 }
 
-__attribute__((noinline)) static void run(double end)
+__attribute__((noinline, optimize("no-omit-frame-pointer"))) static void run(double end)
 {
 	while (now() < end) {
 		((void (*)(void))(uintptr_t)code)();
@@ -135,6 +158,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < CALLERS; i++)
 		make_caller(code + i * EACH, code + (i + 1) * EACH);
 	make_leaf(code + CALLERS * EACH);
+	for (i = 0; i <= CALLERS && strcmp(how, "bare") == 0; i++)
+		make_bare(code + i * EACH, i < CALLERS ? code + (i + 1) * EACH : NULL);
 	__builtin___clear_cache((char *)code, (char *)code + BYTES);
 	if (strcmp(how, "late") != 0)
 		write_map("leaf");
