@@ -63,8 +63,14 @@ struct op_python {
 	/* Process addresses in the loop, [first, end): an activation there has not yet made
 	 * its frame the thread's, or no more. */
 	__u64 edge[OP_PYTHON_EDGES][2];
+	/* How compiled traces are entered, at the beginning of a page. */
+	__u64 entry_code; /* 8 bytes of code from where its call returns to; 0: unknown */
+	__u8 entry_return; /* where in the page that is */
+	__u8 entry_saved;  /* words it has pushed then */
+	__u8 entry_bytes;  /* its length */
+	__u8 entry_reserved[5];
 };
 
-_Static_assert(sizeof(struct op_python) == 32 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) == 48 + OP_PYTHON_EDGES * 16, "layout");
 
 #endif

@@ -15,6 +15,7 @@
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
 
+#include "bpf/runtime/python_trace.h"
 #include "bpf/walk/unwind.h"
 #include "op_python.h"
 
@@ -26,6 +27,7 @@ enum {
 	OP_PY_RUN = 3,	  /* in a run: its first frame */
 	OP_PY_PUSHED = 4, /* words and frames that were there before the run */
 	OP_PY_WORDS = 5,  /* 2: words 1 and 2 of op_python; 0: the walk has not begun */
+			  /* OP_PY_SLOT = 7 */
 };
 
 enum {
@@ -232,12 +234,15 @@ static __always_inline __u32 op_python_first(struct op_unwind *u)
 	return op_python_begin(u, process, words);
 }
 
-/* Push one Python frame of the interpreter loop at u->pc, or go on native. */
+/* Push one Python frame of the interpreter loop at u->pc, or go on native. In code that the
+ * process made: push the frame of a compiled trace. */
 static __always_inline enum op_next op_step_python(struct op_unwind *u)
 {
 	__u64 words[2];
 	__u32 error;
 
+	if (u->map_flags & OP_MAPPING_CODE)
+		return op_step_python_trace(u);
 	if (op_state(u)->error)
 		return op_python_leave(u, 0);
 	if (!op_state(u)->word[OP_PY_WORDS]) {

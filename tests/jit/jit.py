@@ -10,6 +10,7 @@
     bare               its code keeps no frame pointer: the way is guessed, and says so
     node               Node with --perf-basic-prof
     python             CPython 3.12 or later with -X perf
+    python-traces      CPython 3.14 with PYTHON_JIT=1: code without frame pointers
 
 Prints lines like tests/truth/run.py's.
 """
@@ -208,6 +209,86 @@ def python(run, name):
     run.judge(name, result, check.check_accounting(text))
 
 
+TRACES = """
+import sys, time
+def leaf(n):
+    x = 0
+    while n:
+        x = x * 3 + n & 0xffff
+        n -= 1
+    return x
+def key_via_c(x):
+    leaf(3000)
+    return x
+def middle():
+    sorted([1, 2, 3], key=key_via_c)
+def outer():
+    n = 20
+    while n:
+        middle()
+        n -= 1
+end = time.time() + float(sys.argv[1])
+while time.time() < end: outer()
+"""
+
+
+def find_traces():
+    """A python 3.14 that compiles traces: in PATH, or in a Debian root at hand."""
+    commands = [["/usr/bin/python3.14"]]
+    cache = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
+    for root in os.environ.get("OTELPROF_CHROOTS", "").split() + [cache + "/sid-jdk"]:
+        commands.append(["chroot", root, "/usr/bin/python3.14"])
+    for command in commands:
+        if not os.path.exists("".join(command[1:])):
+            continue
+        command = ["env", "PYTHON_JIT=1", *command]
+        done = subprocess.run([*command, "-c", "import sys; print(sys._jit.is_enabled())"],
+                              capture_output=True, text=True)
+        if done.stdout.strip() == "True":
+            return command
+    raise suite.Skip("no CPython 3.14 with a compiler of traces (Debian sid has one; "
+                     "OTELPROF_CHROOTS names roots)")
+
+
+def traces(run, name):
+    """Python calls C that calls Python, in compiled traces: the true order, or a mark."""
+    command = find_traces()
+    script = run.path("traces.py")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(TRACES)
+    with open(script, encoding="utf-8") as f:
+        process = subprocess.Popen([*command, "-", "60"], stdin=f)
+    try:
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    result = check.Result()
+    chain = ["leaf", "key_via_c", "middle", "outer", "<module>"]
+    total = right = wrong = compiled = 0
+    for s in capture.samples:
+        frames = [f for f in s.frames if f.type != "kernel"]
+        python = [i for i, f in enumerate(frames) if f.type == "cpython"]
+        called = [frames[i].name for i in python]
+        loops = [i for i, f in enumerate(frames) if f.name.startswith("_PyEval_EvalFrameDefault")]
+        via_c = called.index("key_via_c") if "key_via_c" in called else -1
+        # C code between middle() and what it calls; to the end
+        true = called and called == chain[-len(called):] and frames[-1].name == "_start" and (
+            via_c < 0 or python[via_c + 1] - python[via_c] > 2) and (
+            len(loops) == 1 + (via_c >= 0))
+        total += s.count
+        compiled += s.count * any(f.name.startswith("[anon]") for f in frames)
+        right += s.count * bool(true)
+        wrong += s.count * (not true and frames[-1].name == "_start" and
+                            not any(f.guessed for f in frames))
+    result.need(total >= SAMPLES_MIN, "%d samples" % total)
+    result.need(compiled >= 0.3 * total, "%d with compiled code" % compiled)
+    result.need(right >= 0.99 * total, "%d of %d stacks are whole and in true order" %
+                (right, total))
+    result.need(wrong <= 0.002 * total, "%d are wrong and do not say so" % wrong)
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+
+
 CELLS = {
     "anon": writer("anon"),
     "memfd": writer("memfd"),
@@ -218,6 +299,7 @@ CELLS = {
     "bare": bare,
     "node": node,
     "python": python,
+    "python-traces": traces,
 }
 
 

@@ -15,6 +15,7 @@
 #include "runtime/python/code.h"
 #include "runtime/python/image.h"
 #include "runtime/python/lines.h"
+#include "runtime/python/traces.h"
 #include "runtime/thread_slot.h"
 
 #include "op_python.h"
@@ -25,6 +26,7 @@ enum {
 	TSS_SINCE = 0x0307,
 	KEYS_MAX = 1024, /* PTHREAD_KEYS_MAX */
 	VARIABLE_SINCE = 0x030f,
+	TRACES_SINCE = 0x030d,
 };
 
 struct python_instance {
@@ -212,6 +214,18 @@ static void python_detach(void *data)
 	free(instance);
 }
 
+static int python_update(void *data, const struct op_runtime_target *target, void *bpf,
+			 struct op_runtime_code *ret)
+{
+	const struct op_python_image *image =
+		((const struct python_instance *)data)->image;
+
+	/* Elsewhere compiled code keeps frame records. */
+	if (image->version < TRACES_SINCE || image->machine != EM_X86_64)
+		return 0;
+	return op_runtime_python_traces(target, bpf, ret);
+}
+
 /* The byte of the bytecode that @place (op_python.h) means; below 0: not begun. */
 static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
 {
@@ -287,6 +301,7 @@ const struct op_runtime_ops op_runtime_python = {
 	.image_free = python_image_free,
 	.attach = python_attach,
 	.detach = python_detach,
+	.update = python_update,
 	.describe = python_describe,
 	.window_end = python_window_end,
 };

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPython 3.14 compiles traces by joining machine code that LLVM made of each instruction of
+ * the interpreter. Each trace has its own pages and begins with the same entry, a function
+ * with the calling convention of C: it pushes what that keeps, calls what follows it, and
+ * returns. The entry is known by its shape, and is the process's own from then on.
+ */
+#include "runtime/python/traces.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+/* Made within the second that it may take until a new mapping is known. */
+static const uint64_t ROOM_BYTES = UINT64_C(1) << 20;
+
+enum {
+	PAGE_BYTES = 4096,
+	/* Pages of a mapping that are looked at, from its beginning: memory of another kind
+	 * may be next to traces, and a trace have pages that begin amid it. */
+	PAGES_MAX = 32,
+	SAVED_MIN = 4,
+	SAVED_MAX = 8,
+	EPILOGUE_BYTES = 8, /* op_python.entry_code */
+	CALL = 0xe8,
+	CALL_BYTES = 5,
+	RETURN = 0xc3,
+};
+
+/* A push or pop at @code, whose opcode is @base + register: the bytes it has, or 0. */
+static size_t one_register(const uint8_t *code, uint8_t base, uint8_t *ret)
+{
+	size_t prefix = code[0] == 0x41;
+	uint8_t number = (uint8_t)(code[prefix] - base);
+
+	if (number > 7)
+		return 0;
+	*ret = (uint8_t)(number | prefix << 3);
+	return prefix + 1;
+}
+
+/* Registers are pushed, moved among each other, a call follows that leads behind the
+ * return, and the registers are popped. No frame pointer is among them. */
+int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
+			    struct op_python *ret)
+{
+	static const uint8_t frame_pointer = 5;
+	const uint8_t *end = code + OP_PYTHON_ENTRY_BYTES - 4 * SAVED_MAX;
+	uint8_t saved[SAVED_MAX];
+	const uint8_t *after;
+	const uint8_t *p = code;
+	uint8_t number;
+	size_t len = 0;
+	size_t i;
+	size_t n;
+	int32_t to;
+
+	while (len < SAVED_MAX && (n = one_register(p, 0x50, &number)) > 0) {
+		if (number == frame_pointer)
+			return 0;
+		saved[len++] = number;
+		p += n;
+	}
+	while (p < end && (p[0] & 0xf8) == 0x48 && p[1] == 0x89 && p[2] >= 0xc0)
+		p += 3; /* mov between registers */
+	if (len < SAVED_MIN || p >= end || *p != CALL)
+		return 0;
+	memcpy(&to, p + 1, sizeof(to));
+	p += CALL_BYTES;
+	after = p;
+	for (i = len; i-- > 0; p += n) {
+		n = one_register(p, 0x58, &number);
+		if (!n || number != saved[i])
+			return 0;
+	}
+	if (*p++ != RETURN || to != p - after)
+		return 0;
+	memcpy(&ret->entry_code, after, EPILOGUE_BYTES);
+	ret->entry_return = (uint8_t)(after - code);
+	ret->entry_saved = (uint8_t)len;
+	ret->entry_bytes = (uint8_t)(p - code);
+	return 1;
+}
+
+/* Does @m hold traces? */
+static bool has_traces(const struct op_runtime_target *target,
+		       const struct op_runtime_mapping *m, struct op_python *ret)
+{
+	uint8_t code[OP_PYTHON_ENTRY_BYTES];
+	uint64_t at;
+	size_t i;
+
+	for (i = 0, at = m->start; i < PAGES_MAX && at < m->end; i++, at += PAGE_BYTES)
+		if (op_memory_read(target->memory, at, code, sizeof(code)) == 0 &&
+		    op_runtime_python_entry(code, ret))
+			return true;
+	return false;
+}
+
+int op_runtime_python_traces(const struct op_runtime_target *target,
+			     struct op_python *bpf, struct op_runtime_code *ret)
+{
+	struct op_runtime_mapping m;
+	struct op_python found = *bpf;
+	bool go_on = false;
+	size_t i;
+
+	for (i = 0; target->code_mapping(target, i, &m) == 0; i++) {
+		if (*m.path || !has_traces(target, &m, &found)) {
+			go_on = false;
+			continue;
+		}
+		/* One range for what nobody else's code lies between. */
+		if (go_on)
+			ret->range[ret->len - 1].end = m.end;
+		else if (ret->len < OP_RUNTIME_RANGES_MAX)
+			ret->range[ret->len++] = (struct op_runtime_range){
+				.start = m.start, .end = m.end, .room = ROOM_BYTES
+			};
+		go_on = ret->range[ret->len - 1].end == m.end;
+	}
+	if (memcmp(&found, bpf, sizeof(found)) == 0)
+		return 0;
+	*bpf = found;
+	return 1;
+}
