@@ -2,6 +2,9 @@
 #include "capture/types.h"
 
 #include <bpf/btf.h>
+#include <string.h>
+
+#include "kind/kind.h"
 
 #include "test.h"
 
@@ -118,4 +121,19 @@ static void test_no_such_file(void)
 	btf__free(programs);
 }
 
-TEST_MAIN({ "copy", test_copy }, { "file", test_no_such_file })
+/* Half of each object would be DWARF, which nobody reads. */
+static void test_no_dwarf(void)
+{
+	size_t i;
+
+	for (i = 0; i < OP_KINDS; i++) {
+		size_t len;
+		const void *bytes = op_kinds()[i]->object(&len);
+
+		CHECK(memmem(bytes, len, ".BTF", 4));
+		CHECK(!memmem(bytes, len, ".debug_", 7));
+	}
+}
+
+TEST_MAIN({ "copy", test_copy }, { "file", test_no_such_file },
+	  { "dwarf", test_no_dwarf })
