@@ -44,7 +44,7 @@ struct otelprof;
 OTELPROF_API const char *otelprof_version(void);
 
 /**
- * Make a profiler. Checks @config (NULL: the defaults), loads the kernel programs and
+ * Make a profiler. Checks @config (NULL: the defaults), makes the kernel's maps and
  * attaches nothing yet. The library copies @config.
  *
  * On success *@ret is the new handle: the caller frees it with otelprof_free().
@@ -64,8 +64,9 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config 
 OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
 
 /**
- * Begin sampling. Returns 0; -EALREADY where it runs; the error of perf_event_open(2) or
- * of the attachment. May be called again after otelprof_stop(). Since 0.1.
+ * Begin sampling: load the kernel programs that what runs now needs, and attach them.
+ * Returns 0; -EALREADY where it runs; -OTELPROF_E_VERIFIER; the error of perf_event_open(2)
+ * or of the attachment. May be called again after otelprof_stop(). Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 

@@ -266,6 +266,9 @@ int otelprof_start(struct otelprof *p)
 	/* Before the first tick: the samples of the time that the kernel takes to verify a walker
 	 * would fill the ring with copies of their stacks. */
 	op_processes_load_runtimes(p->processes);
+	r = op_capture_load(p->capture);
+	if (r < 0)
+		return r;
 	warm_wanted(p);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = op_capture_start(p->capture);

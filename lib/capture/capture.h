@@ -46,7 +46,7 @@ struct op_capture_config {
 	const char *sysfs_root;
 };
 
-/* Load everything, attach nothing. Copies @config. Fails with a sentence in the log. */
+/* Make the maps, attach nothing. Copies @config. Fails with a sentence in the log. */
 int op_capture_new(const struct op_capture_config *config, struct op_capture **ret);
 struct op_capture *op_capture_free(struct op_capture *c);
 OP_DEFINE_CLEANUP(struct op_capture *, op_capture_free)
@@ -62,6 +62,9 @@ int op_capture_need_runtimes(void *c, uint64_t runtimes);
 
 /* Begin to hear of processes: before op_processes_scan(), so that none slips through. */
 int op_capture_listen(struct op_capture *c);
+/* Load the programs of the kinds, with the steps of all runtimes that were asked for until now,
+ * where that was not done: a walker is verified once then, and not for each runtime again. */
+int op_capture_load(struct op_capture *c);
 /* Begin and end sampling. */
 int op_capture_start(struct op_capture *c);
 void op_capture_stop(struct op_capture *c);

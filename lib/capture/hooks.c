@@ -97,8 +97,11 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	struct op_kind_sizes sizes;
 	struct bpf_object *object;
 	size_t i;
-	int r = kind->snapshot ? 0 : op_walkers_need(c, kind, &walkers);
+	int r = 0;
 
+	op_loader_need_types(c, UINT64_C(1) << kind->event);
+	if (!kind->snapshot)
+		r = op_walkers_need(c, kind, &walkers);
 	if (r == 0)
 		r = op_object_open(c, &source, &settings, walkers, &object);
 	if (r < 0)

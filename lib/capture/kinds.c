@@ -23,8 +23,10 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	const struct op_walkers *walkers;
 	char name[PROGRAM_NAME_BYTES];
 	struct bpf_object *object;
-	int r = op_walkers_need(c, kind, &walkers);
+	int r;
 
+	op_loader_need_types(c, UINT64_C(1) << kind->event);
+	r = op_walkers_need(c, kind, &walkers);
 	settings.detail = i;
 	if (kind->event == OP_EVENT_PROBES)
 		settings.event_budget = c->config.probe_samples;
@@ -101,6 +103,24 @@ int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	return r < 0 ? r : 0;
 }
 
+int op_capture_load(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && !c->loaded && i < OP_KINDS; i++)
+		if (c->config.kinds >> i & 1)
+			r = op_kinds_load(c, op_kinds()[i]);
+	if (r < 0) {
+		/* the next try, with other runtimes perhaps, begins with nothing */
+		op_kinds_close(c);
+		op_walkers_close(c);
+		return r;
+	}
+	c->loaded = true;
+	return 0;
+}
+
 /* Bring the kinds that are on to where their events are. */
 static int bring(struct op_capture *c)
 {
@@ -141,7 +161,10 @@ int op_capture_need_runtimes(void *ctx, uint64_t runtimes)
 		return 0;
 	c->settings.runtimes_on |= more;
 	before = op_object_hush();
-	r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, more);
+	if (!c->loaded)
+		r = op_capture_load(c);
+	else
+		r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, more);
 	if (r < 0)
 		c->settings.runtimes_on &= ~more;
 	op_object_unhush(before);
@@ -164,6 +187,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 	uint32_t i;
 	int error = 0;
 
+	c->loaded = true; /* from here on they come and go one by one */
 	kinds = op_kinds_with(kinds);
 	for (i = 0; i < OP_KINDS; i++) {
 		const struct op_kind *kind = op_kinds()[i];

@@ -25,6 +25,7 @@
 
 enum {
 	OBJECTS_MAX = OP_KINDS + 2,
+	TYPES_PATH_BYTES = 256,
 	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
 };
 
@@ -74,6 +75,13 @@ static enum op_walker_form find_form(const struct op_capture *c)
 	return mixed_calls() ? OP_WALKER_EACH : OP_WALKER_WHOLE;
 }
 
+/* Where the kernel tells its types. */
+static void types_path(const struct op_capture *c, char ret[TYPES_PATH_BYTES])
+{
+	(void)snprintf(ret, TYPES_PATH_BYTES, "%s/kernel/btf/vmlinux",
+		       c->config.sysfs_root);
+}
+
 /* The types that @source names, opened only for that. */
 static struct bpf_object *open_for_types(const struct op_object_source *source)
 {
@@ -84,31 +92,48 @@ static struct bpf_object *open_for_types(const struct op_object_source *source)
 	return bpf_object__open_mem(bytes, len, &opts);
 }
 
-/* Without the copy libbpf reads all the kernel's types itself, for each object. */
-static void copy_types(struct op_capture *c, const char *types_path)
+/* The objects whose programs @kinds need. Returns how many. */
+static size_t sources_of(uint64_t kinds, struct op_object_source ret[OBJECTS_MAX])
 {
-	struct op_object_source sources[OBJECTS_MAX] = {
-		{ "op_walker", op_walker_bpf__elf_bytes }, { "op_base", BASE.bytes }
-	};
-	struct bpf_object *objects[OBJECTS_MAX];
-	const struct btf *types[OBJECTS_MAX];
-	size_t len;
+	size_t len = 0;
 	uint32_t i;
 
+	ret[len++] = (struct op_object_source){ "op_walker", op_walker_bpf__elf_bytes };
+	ret[len++] = BASE;
 	for (i = 0; i < OP_KINDS; i++)
-		sources[i + 2] = (struct op_object_source){ op_kinds()[i]->name,
-							    op_kinds()[i]->object };
-	for (len = 0; len < OBJECTS_MAX; len++) {
+		if (kinds >> i & 1)
+			ret[len++] = (struct op_object_source){ op_kinds()[i]->name,
+								op_kinds()[i]->object };
+	return len;
+}
+
+/* Without the copy libbpf reads all the kernel's types itself, for each object. */
+void op_loader_need_types(struct op_capture *c, uint64_t kinds)
+{
+	uint64_t all = kinds | c->typed_kinds;
+	struct op_object_source sources[OBJECTS_MAX];
+	struct bpf_object *objects[OBJECTS_MAX];
+	const struct btf *types[OBJECTS_MAX];
+	char path[TYPES_PATH_BYTES];
+	size_t sources_len = sources_of(all, sources);
+	size_t len;
+
+	if (all == c->typed_kinds)
+		return;
+	for (len = 0; len < sources_len; len++) {
 		objects[len] = open_for_types(&sources[len]);
 		if (!objects[len])
 			break;
 		types[len] = bpf_object__btf(objects[len]);
 	}
-	c->types_fd = op_types_file(types_path, types, len);
+	types_path(c, path);
+	op_closep(&c->types_fd);
+	c->types_fd = op_types_file(path, types, len);
 	if (c->types_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
-		       "%s cannot be copied (%s); it is read for each load", types_path,
+		       "%s cannot be copied (%s); it is read for each load", path,
 		       strerror(-c->types_fd));
+	c->typed_kinds = all;
 	while (len--)
 		bpf_object__close(objects[len]);
 }
@@ -189,25 +214,14 @@ static void name_interpreters(struct op_control *control)
 	}
 }
 
-static int load_kinds(struct op_capture *c)
-{
-	uint32_t i;
-	int r = 0;
-
-	for (i = 0; r == 0 && i < OP_KINDS; i++)
-		if (c->config.kinds >> i & 1)
-			r = op_kinds_load(c, op_kinds()[i]);
-	return r;
-}
-
-static int open_all(struct op_capture *c, const char *types_path)
+static int open_all(struct op_capture *c)
 {
 	void *memory = NULL;
 	int r;
 
 	c->form = find_form(c);
 	op_capture_settings(c);
-	copy_types(c, types_path);
+	op_loader_need_types(c, c->config.kinds);
 	r = load_base(c);
 	if (r < 0)
 		return r;
@@ -222,16 +236,16 @@ static int open_all(struct op_capture *c, const char *types_path)
 	c->control = memory;
 	c->control->filter_active = OP_FILTER_EMPTY;
 	name_interpreters(c->control);
-	return load_kinds(c);
+	return 0;
 }
 
 int op_loader_open(struct op_capture *c)
 {
-	char path[256];
+	char path[TYPES_PATH_BYTES];
 	void *before;
 	int r;
 
-	(void)snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", c->config.sysfs_root);
+	types_path(c, path);
 	if (access(path, R_OK) < 0)
 		return op_fail(
 			c->log, -OTELPROF_E_NO_BTF,
@@ -239,7 +253,7 @@ int op_loader_open(struct op_capture *c)
 			"with CONFIG_DEBUG_INFO_BTF is needed, and /sys mounted",
 			path, strerror(errno));
 	before = op_object_hush();
-	r = open_all(c, path);
+	r = open_all(c);
 	op_object_unhush(before);
 	return r;
 }

@@ -128,11 +128,13 @@ struct op_capture {
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;
+	bool loaded; /* op_capture_load() was done, or kinds were chosen since */
 	bool listening;
 	bool sampling;
 	bool forked;
 	bool kernel_symbols_stale; /* a KSYMBOL event came */
 	int types_fd; /* of the kernel's types that the programs name, or negative */
+	uint64_t typed_kinds; /* whose programs' types are in it */
 	int epoll_fd;
 	int timer_fd;
 	int online_fd;		 /* the list of CPUs, or -1 */
@@ -158,6 +160,8 @@ uint32_t op_capture_ring_bytes(const struct op_capture *c);
 
 /* loader.c */
 int op_loader_open(struct op_capture *c);
+/* See to it that the types that the programs of @kinds name are at hand. libbpf is silent. */
+void op_loader_need_types(struct op_capture *c, uint64_t kinds);
 void op_loader_close(struct op_capture *c);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);

@@ -17,7 +17,8 @@ enum {
 	INSTRUCTIONS_MAX = 60000, /* verified, of one program */
 };
 
-static struct op_capture *make(enum op_walker_form form)
+/* Without its programs. */
+static struct op_capture *open_capture(enum op_walker_form form)
 {
 	static struct op_log log = { .level = OP_LOG_WARNING };
 	struct op_capture_config config = {
@@ -38,6 +39,16 @@ static struct op_capture *make(enum op_walker_form form)
 	if (r < 0)
 		TEST_FAIL("form %d: %s %s", form, log.message,
 			  log.detail ? log.detail : "");
+	return c;
+}
+
+static struct op_capture *make(enum op_walker_form form)
+{
+	struct op_capture *c = open_capture(form);
+
+	if (op_capture_load(c) < 0)
+		TEST_FAIL("form %d: %s %s", form, c->log->message,
+			  c->log->detail ? c->log->detail : "");
 	return c;
 }
 
@@ -172,6 +183,48 @@ static void test_no_tail_call(void)
 	op_capture_free(c);
 }
 
+/* What is asked for before the programs are loaded is loaded with them, once. */
+static void test_once(void)
+{
+	struct op_capture *c = open_capture(OP_WALKER_AUTO);
+	uint32_t before;
+
+	CHECK_INT(c->walkers_len, 0);
+	CHECK_INT(c->program[OP_EVENT_CPU][0], -1);
+	CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(0)->id));
+	CHECK(c->program[OP_EVENT_CPU][0] >= 0);
+	before = look_at(c->program[OP_EVENT_CPU][0]);
+	CHECK_OK(op_capture_load(c));
+	CHECK_INT(look_at(c->program[OP_EVENT_CPU][0]), before);
+	op_capture_free(c);
+}
+
+/* A kind that is turned on later names types that nobody has named before. */
+static void test_kinds_later(void)
+{
+	struct op_capture *c = make(OP_WALKER_AUTO);
+	const uint64_t cpu = UINT64_C(1) << OP_EVENT_CPU;
+	uint32_t i;
+
+	CHECK_INT(c->typed_kinds, cpu);
+	for (i = 0; i < OP_KINDS; i++) {
+		if (op_kinds()[i]->hidden)
+			continue;
+		if (op_capture_set_kinds(c, cpu | UINT64_C(1) << i) < 0)
+			TEST_FAIL("%s: %s %s", op_kinds()[i]->name, c->log->message,
+				  c->log->detail ? c->log->detail : "");
+		if (i == OP_EVENT_PROBES) {
+			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0);
+
+			CHECK(fd >= 0);
+			(void)close(fd);
+		}
+		CHECK(c->typed_kinds >> i & 1);
+		CHECK(c->types_fd >= 0);
+	}
+	op_capture_free(c);
+}
+
 /*
  * The form that this kernel takes, with each runtime alone and with all. tests/vm reads what
  * this prints, and between it what tests/vm/loads.c does.
@@ -199,4 +252,5 @@ static void test_what_it_costs(void)
 }
 
 TEST_MAIN({ "loop", test_one_loop }, { "each", test_a_program_a_runtime },
-	  { "whole", test_no_tail_call }, { "costs", test_what_it_costs })
+	  { "whole", test_no_tail_call }, { "once", test_once },
+	  { "later", test_kinds_later }, { "costs", test_what_it_costs })
