@@ -137,6 +137,11 @@ uint64_t op_clock_boottime_ns(void)
 	return clock_ns(CLOCK_BOOTTIME);
 }
 
+uint64_t op_clock_thread_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t op_clock_monotonic_offset_ns(void)
 {
 	uint64_t best_gap = UINT64_MAX;

@@ -33,6 +33,8 @@ uint64_t op_clock_monotonic_ns(void);
 uint64_t op_clock_realtime_ns(void);
 /* Like the monotonic clock, but with the time asleep. */
 uint64_t op_clock_boottime_ns(void);
+/* CPU time of this thread. */
+uint64_t op_clock_thread_ns(void);
 /* CLOCK_REALTIME - CLOCK_MONOTONIC now, from the tightest of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 

@@ -14,12 +14,17 @@ enum {
 	COMPARED_MAX = 2, /* images whose content a new file is compared with */
 	COMPARED_PIECE = 64 << 10,
 	OWNER_SHARE = 2,
+	/* Names rest after so many times what it takes to load them: at most a thousandth of a
+	 * CPU goes into loading those of a file again and again. */
+	SYMBOLS_REST_FACTOR = 1000,
 };
 
 /* A table that could not be made is not tried again at once. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
 /* One that nobody goes on with: its process is gone. */
 static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
+/* And not earlier than this. */
+static const uint64_t SYMBOLS_REST_NS = UINT64_C(10000000000);
 
 static uint64_t ids_key(const struct op_images *x, const struct op_build_ids *ids)
 {
@@ -413,6 +418,7 @@ void op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path)
 {
 	struct debug_place place = { .target = t, .pid = pid, .uid = image->stamp.uid };
+	uint64_t begin_ns = op_clock_thread_ns();
 	struct op_symbols_options options = {
 		.open = open_debug,
 		.open_ctx = &place,
@@ -426,9 +432,27 @@ void op_image_load_symbols(struct op_images *x, struct op_image *image,
 		image->symbols_failed = true;
 		return;
 	}
+	image->symbols_cost_ns = op_clock_thread_ns() - begin_ns;
+	image->symbols_used_ns = op_clock_monotonic_ns();
 	image->symbols_bytes = op_symbols_bytes(image->symbols);
 	make_room(x, image->symbols_bytes, image);
 	x->symbol_bytes += image->symbols_bytes;
+}
+
+void op_images_rest_symbols(struct op_images *x, uint64_t now_ns)
+{
+	struct op_image *image;
+
+	if (!x->symbol_bytes)
+		return;
+	TAILQ_FOREACH(image, &x->lru, lru)
+	{
+		uint64_t rest_ns = OP_MAX(SYMBOLS_REST_NS,
+					  image->symbols_cost_ns * SYMBOLS_REST_FACTOR);
+
+		if (image->symbols && now_ns >= image->symbols_used_ns + rest_ns)
+			op_image_drop_symbols(x, image);
+	}
 }
 
 struct op_image *op_images_coldest(struct op_images *x)

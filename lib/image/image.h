@@ -83,6 +83,8 @@ struct op_image {
 	struct op_symbols *symbols;
 	size_t symbols_bytes;
 	bool symbols_failed;
+	uint64_t symbols_cost_ns;	      /* of CPU time, to load them */
+	uint64_t symbols_used_ns;	      /* a name was looked up, monotonic */
 	const struct op_runtime_ops *runtime; /* NULL: none */
 	void *runtime_image;
 	struct op_runtime_loop loop;
@@ -147,6 +149,12 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
  * host and below the root of process @pid, where @path is. */
 void op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path);
+
+/*
+ * Give up the indices of names that nobody has asked for so long that it costs next to nothing
+ * to load them again: what was found is kept with the addresses it was found for.
+ */
+void op_images_rest_symbols(struct op_images *x, uint64_t now_ns);
 
 /*
  * The least recently used image whose table was not needed in this window nor in the last,

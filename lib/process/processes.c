@@ -417,6 +417,7 @@ static void end_window_of(struct op_processes *p, struct op_proc *proc)
 void op_processes_window_end(struct op_processes *p)
 {
 	p->executables.images.window++;
+	op_images_rest_symbols(&p->executables.images, op_clock_monotonic_ns());
 	op_table_each(p, end_window_of);
 }
 

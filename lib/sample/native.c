@@ -9,6 +9,7 @@
 
 #include <otelprof/config.h>
 
+#include "base/io.h"
 #include "dwarf/eh_hdr.h"
 #include "image/executable.h"
 #include "process/layout.h"
@@ -209,6 +210,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 				      spot->image,
 				      op_processes_target(sampler->processes),
 				      of->program->proc_pid, spot->vma->exe->path);
+	spot->image->symbols_used_ns = op_clock_monotonic_ns();
 	len = !spot->image->symbols
 		      ? 0
 		      : op_symbols_find_inlined(spot->image->symbols, spot->vaddr, found,

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long the index of a file's names is kept. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "image/image.h"
+#include "target/target.h"
+#include "test.h"
+
+static const uint64_t S = UINT64_C(1000000000);
+
+static struct op_image *own_image(struct op_images *x)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct op_file_stamp s = { .inode = 1 };
+	struct op_image *image;
+	struct op_elf *elf;
+
+	CHECK(fd >= 0);
+	CHECK_OK(op_elf_open(fd, &elf));
+	CHECK_OK(op_image_new(x, elf, "/proc/self/exe", &s, &image));
+	return image;
+}
+
+static void load(struct op_images *x, struct op_target *t, struct op_image *image)
+{
+	op_image_load_symbols(x, image, t, (uint32_t)getpid(), "/proc/self/exe");
+	CHECK(image->symbols);
+	CHECK(x->symbol_bytes > 0);
+}
+
+/* As long as it is used, and then the longer the dearer it is to load again. */
+static void test_rest(void)
+{
+	struct op_images x = { .symbol_budget_bytes = 64 << 20 };
+	struct op_target *t = NULL;
+	struct op_image *image;
+	uint64_t now;
+
+	op_images_init(&x);
+	CHECK_OK(op_target_new("/proc", &t));
+	image = own_image(&x);
+	load(&x, t, image);
+	CHECK(image->symbols_cost_ns > 0);
+	now = op_clock_monotonic_ns();
+	CHECK(image->symbols_used_ns <= now && image->symbols_used_ns + 5 * S > now);
+
+	image->symbols_cost_ns = S / 1000; /* a millisecond: the least time holds */
+	image->symbols_used_ns = now;
+	op_images_rest_symbols(&x, now + 9 * S);
+	CHECK(image->symbols);
+	op_images_rest_symbols(&x, now + 10 * S);
+	CHECK(!image->symbols && !image->symbols_failed);
+	CHECK_INT(x.symbol_bytes, 0);
+
+	load(&x, t, image);
+	image->symbols_cost_ns = S / 50;
+	image->symbols_used_ns = now;
+	op_images_rest_symbols(&x, now + 19 * S);
+	CHECK(image->symbols);
+	op_images_rest_symbols(&x, now + 21 * S);
+	CHECK(!image->symbols);
+
+	op_image_put(&x, image, 0);
+	op_images_deinit(&x);
+	op_target_free(t);
+}
+
+TEST_MAIN({ "rest", test_rest })
