@@ -99,7 +99,7 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	size_t i;
 	int r = 0;
 
-	op_loader_need_types(c, UINT64_C(1) << kind->event);
+	op_types_need(c, UINT64_C(1) << kind->event);
 	if (!kind->snapshot)
 		r = op_walkers_need(c, kind, &walkers);
 	if (r == 0)

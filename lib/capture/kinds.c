@@ -25,7 +25,7 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	struct bpf_object *object;
 	int r;
 
-	op_loader_need_types(c, UINT64_C(1) << kind->event);
+	op_types_need(c, UINT64_C(1) << kind->event);
 	r = op_walkers_need(c, kind, &walkers);
 	settings.detail = i;
 	if (kind->event == OP_EVENT_PROBES)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What this kernel can do; the maps that all programs share; counters. */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,20 +15,12 @@
 #include "base/macros.h"
 #include "capture/object.h"
 #include "capture/state.h"
-#include "capture/types.h"
 #include "otelprof/error.h"
 #include "runtime/runtime.h"
 
-#include "base.skel.h"
-#include "walker.skel.h"
-
 enum {
-	OBJECTS_MAX = OP_KINDS + 2,
-	TYPES_PATH_BYTES = 256,
 	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
 };
-
-static const struct op_object_source BASE = { "op_base", op_base_bpf__elf_bytes };
 
 static bool helper_exists(enum bpf_func_id id)
 {
@@ -75,69 +66,6 @@ static enum op_walker_form find_form(const struct op_capture *c)
 	return mixed_calls() ? OP_WALKER_EACH : OP_WALKER_WHOLE;
 }
 
-/* Where the kernel tells its types. */
-static void types_path(const struct op_capture *c, char ret[TYPES_PATH_BYTES])
-{
-	(void)snprintf(ret, TYPES_PATH_BYTES, "%s/kernel/btf/vmlinux",
-		       c->config.sysfs_root);
-}
-
-/* The types that @source names, opened only for that. */
-static struct bpf_object *open_for_types(const struct op_object_source *source)
-{
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = source->name);
-	size_t len;
-	const void *bytes = source->bytes(&len);
-
-	return bpf_object__open_mem(bytes, len, &opts);
-}
-
-/* The objects whose programs @kinds need. Returns how many. */
-static size_t sources_of(uint64_t kinds, struct op_object_source ret[OBJECTS_MAX])
-{
-	size_t len = 0;
-	uint32_t i;
-
-	ret[len++] = (struct op_object_source){ "op_walker", op_walker_bpf__elf_bytes };
-	ret[len++] = BASE;
-	for (i = 0; i < OP_KINDS; i++)
-		if (kinds >> i & 1)
-			ret[len++] = (struct op_object_source){ op_kinds()[i]->name,
-								op_kinds()[i]->object };
-	return len;
-}
-
-/* Without the copy libbpf reads all the kernel's types itself, for each object. */
-void op_loader_need_types(struct op_capture *c, uint64_t kinds)
-{
-	uint64_t all = kinds | c->typed_kinds;
-	struct op_object_source sources[OBJECTS_MAX];
-	struct bpf_object *objects[OBJECTS_MAX];
-	const struct btf *types[OBJECTS_MAX];
-	char path[TYPES_PATH_BYTES];
-	size_t sources_len = sources_of(all, sources);
-	size_t len;
-
-	if (all == c->typed_kinds)
-		return;
-	for (len = 0; len < sources_len; len++) {
-		objects[len] = open_for_types(&sources[len]);
-		if (!objects[len])
-			break;
-		types[len] = bpf_object__btf(objects[len]);
-	}
-	types_path(c, path);
-	op_closep(&c->types_fd);
-	c->types_fd = op_types_file(path, types, len);
-	if (c->types_fd < 0)
-		op_log(c->log, OP_LOG_DEBUG,
-		       "%s cannot be copied (%s); it is read for each load", path,
-		       strerror(-c->types_fd));
-	c->typed_kinds = all;
-	while (len--)
-		bpf_object__close(objects[len]);
-}
-
 static int set_max(struct bpf_object *object, enum op_map map, uint32_t max)
 {
 	struct bpf_map *m = bpf_object__find_map_by_name(object, op_map_names[map]);
@@ -150,7 +78,7 @@ static int load_base(struct op_capture *c)
 {
 	struct bpf_object *object;
 	int i;
-	int r = op_object_open(c, &BASE, &c->settings, NULL, &object);
+	int r = op_object_open(c, &op_base_source, &c->settings, NULL, &object);
 
 	if (r < 0)
 		return r;
@@ -221,7 +149,7 @@ static int open_all(struct op_capture *c)
 
 	c->form = find_form(c);
 	op_capture_settings(c);
-	op_loader_need_types(c, c->config.kinds);
+	op_types_need(c, c->config.kinds);
 	r = load_base(c);
 	if (r < 0)
 		return r;
@@ -241,11 +169,11 @@ static int open_all(struct op_capture *c)
 
 int op_loader_open(struct op_capture *c)
 {
-	char path[TYPES_PATH_BYTES];
+	char path[OP_TYPES_PATH_BYTES];
 	void *before;
 	int r;
 
-	types_path(c, path);
+	op_types_path(c, path);
 	if (access(path, R_OK) < 0)
 		return op_fail(
 			c->log, -OTELPROF_E_NO_BTF,

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "capture/state.h"
+#include "kind/packed.h"
 #include "otelprof/error.h"
 
 enum {
@@ -90,6 +92,39 @@ static int share_maps(struct op_capture *c, struct bpf_object *object,
 	return 0;
 }
 
+/* The ELF file that was packed; the caller's. NULL without memory. */
+static void *unpack(const struct op_packed_object *packed)
+{
+	_cleanup_free_ void *bytes = malloc(packed->object_len);
+	uLongf len = packed->object_len;
+
+	if (!bytes || uncompress(bytes, &len, packed->bytes, packed->len) != Z_OK ||
+	    len != packed->object_len)
+		return NULL;
+	return OP_TAKE_PTR(bytes);
+}
+
+/* libbpf copies what it keeps of the file. */
+static struct bpf_object *open_packed(const struct op_object_source *source,
+				      const struct bpf_object_open_opts *opts)
+{
+	_cleanup_free_ void *bytes = unpack(source->packed);
+	struct bpf_object *object = NULL;
+
+	if (bytes)
+		object = bpf_object__open_mem(bytes, source->packed->object_len, opts);
+	else
+		errno = ENOMEM;
+	return object;
+}
+
+struct bpf_object *op_object_peek(const struct op_object_source *source)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = source->name);
+
+	return open_packed(source, &opts);
+}
+
 int op_object_open(struct op_capture *c, const struct op_object_source *source,
 		   const struct op_settings *settings, const struct op_walkers *walkers,
 		   struct bpf_object **ret)
@@ -97,17 +132,14 @@ int op_object_open(struct op_capture *c, const struct op_object_source *source,
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = source->name);
 	struct bpf_program *program;
 	struct bpf_object *object;
-	const void *bytes;
 	char path[64];
-	size_t len;
 	int r;
 
 	/* relocated by the small copy of the kernel's types, if it is there */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->types_fd);
 	if (c->types_fd >= 0 && access(path, R_OK) == 0)
 		opts.btf_custom_path = path;
-	bytes = source->bytes(&len);
-	object = bpf_object__open_mem(bytes, len, &opts);
+	object = open_packed(source, &opts);
 	if (!object)
 		return op_fail(c->log, -errno,
 			       "the kernel programs '%s' could not be opened: %s",

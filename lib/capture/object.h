@@ -11,11 +11,12 @@
 
 struct bpf_object;
 struct op_capture;
+struct op_packed_object;
 struct op_walkers;
 
 struct op_object_source {
 	const char *name;
-	const void *(*bytes)(size_t *ret_len);
+	const struct op_packed_object *packed;
 };
 
 /*
@@ -26,6 +27,9 @@ struct op_object_source {
 int op_object_open(struct op_capture *c, const struct op_object_source *source,
 		   const struct op_settings *settings, const struct op_walkers *walkers,
 		   struct bpf_object **ret);
+
+/* Open an object only for what it says of itself. NULL: there is no memory. Caller closes it. */
+struct bpf_object *op_object_peek(const struct op_object_source *source);
 
 /* Mark program @name of an opened object for loading, as of @type. Returns 0 or -ENOENT. */
 int op_object_want(struct bpf_object *object, const char *name, uint32_t type);

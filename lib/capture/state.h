@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "capture/capture.h"
 #include "capture/merge.h"
+#include "capture/object.h"
 #include "capture/ring.h"
 #include "kind/kind.h"
 #include "sample/waiting/postponed.h"
@@ -160,11 +161,20 @@ uint32_t op_capture_ring_bytes(const struct op_capture *c);
 
 /* loader.c */
 int op_loader_open(struct op_capture *c);
-/* See to it that the types that the programs of @kinds name are at hand. libbpf is silent. */
-void op_loader_need_types(struct op_capture *c, uint64_t kinds);
 void op_loader_close(struct op_capture *c);
 /* Attach the programs that help and are not needed. */
 void op_loader_attach(struct op_capture *c);
+
+/* types.c: the objects that are no kind's. */
+extern const struct op_object_source op_base_source;
+extern const struct op_object_source op_walkers_source;
+enum {
+	OP_TYPES_PATH_BYTES = 256
+};
+/* Where the kernel tells its types. */
+void op_types_path(const struct op_capture *c, char ret[OP_TYPES_PATH_BYTES]);
+/* See to it that the types that the programs of @kinds name are at hand. */
+void op_types_need(struct op_capture *c, uint64_t kinds);
 
 /* walkers.c: see to it that the programs of @kind have walkers; *@ret is borrowed;
  * NULL where entries walk themselves. */

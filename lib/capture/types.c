@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,10 +15,19 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "capture/object.h"
+#include "capture/state.h"
+
+#include "base.object.h"
+#include "walker.object.h"
 
 enum {
 	NESTING_MAX = 64, /* the kernel's own go to about ten */
+	OBJECTS_MAX = OP_KINDS + 2,
 };
+
+const struct op_object_source op_base_source = { "op_base", &op_base_object };
+const struct op_object_source op_walkers_source = { "op_walker", &op_walker_object };
 
 struct copy {
 	const struct btf *from;
@@ -211,4 +221,56 @@ int op_types_file(const char *path, const struct btf *const *programs, size_t le
 		return -errno;
 	r = op_write_full(fd, bytes, bytes_len);
 	return r < 0 ? r : OP_TAKE_FD(fd);
+}
+
+void op_types_path(const struct op_capture *c, char ret[OP_TYPES_PATH_BYTES])
+{
+	(void)snprintf(ret, OP_TYPES_PATH_BYTES, "%s/kernel/btf/vmlinux",
+		       c->config.sysfs_root);
+}
+
+/* The objects whose programs @kinds need. Returns how many. */
+static size_t sources_of(uint64_t kinds, struct op_object_source ret[OBJECTS_MAX])
+{
+	size_t len = 0;
+	uint32_t i;
+
+	ret[len++] = op_walkers_source;
+	ret[len++] = op_base_source;
+	for (i = 0; i < OP_KINDS; i++)
+		if (kinds >> i & 1)
+			ret[len++] = (struct op_object_source){ op_kinds()[i]->name,
+								op_kinds()[i]->object };
+	return len;
+}
+
+/* Without the copy libbpf reads all the kernel's types itself, for each object. */
+void op_types_need(struct op_capture *c, uint64_t kinds)
+{
+	uint64_t all = kinds | c->typed_kinds;
+	struct op_object_source sources[OBJECTS_MAX];
+	struct bpf_object *objects[OBJECTS_MAX];
+	const struct btf *types[OBJECTS_MAX];
+	char path[OP_TYPES_PATH_BYTES];
+	size_t sources_len = sources_of(all, sources);
+	size_t len;
+
+	if (all == c->typed_kinds)
+		return;
+	for (len = 0; len < sources_len; len++) {
+		objects[len] = op_object_peek(&sources[len]);
+		if (!objects[len])
+			break;
+		types[len] = bpf_object__btf(objects[len]);
+	}
+	op_types_path(c, path);
+	op_closep(&c->types_fd);
+	c->types_fd = op_types_file(path, types, len);
+	if (c->types_fd < 0)
+		op_log(c->log, OP_LOG_DEBUG,
+		       "%s cannot be copied (%s); it is read for each load", path,
+		       strerror(-c->types_fd));
+	c->typed_kinds = all;
+	while (len--)
+		bpf_object__close(objects[len]);
 }

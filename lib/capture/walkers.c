@@ -15,10 +15,6 @@
 #include "capture/state.h"
 #include "otelprof/error.h"
 
-#include "walker.skel.h"
-
-static const struct op_object_source SOURCE = { "op_walker", op_walker_bpf__elf_bytes };
-
 static const char *program_of(enum op_walker_form form)
 {
 	return form == OP_WALKER_LOOP ? "op_walk" : "op_walk_each";
@@ -37,7 +33,7 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 	int r;
 
 	settings.runtimes_on = runtimes;
-	r = op_object_open(c, &SOURCE, &settings, w, &object);
+	r = op_object_open(c, &op_walkers_source, &settings, w, &object);
 	if (r < 0)
 		return r;
 	r = op_object_want(object, name, w->type);

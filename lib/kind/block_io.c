@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "block_io.skel.h"
+#include "block_io.object.h"
 
 enum {
 	PATH_BYTES = 256,
@@ -77,7 +77,7 @@ const struct op_kind op_kind_block_io = {
 	.event = OP_EVENT_BLOCK_IO,
 	.name = "block_io",
 	.says = "sampling of block I/O",
-	.object = op_block_io_bpf__elf_bytes,
+	.object = &op_block_io_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
 	.hooks = HOOKS,

@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "cpu.skel.h"
+#include "cpu.object.h"
 
 static void clock_event(uint32_t i, const struct op_kind_options *options,
 			struct perf_event_attr *ret)
@@ -24,7 +24,7 @@ const struct op_kind op_kind_cpu = {
 	.event = OP_EVENT_CPU,
 	.name = "cpu",
 	.says = "sampling of the CPUs",
-	.object = op_cpu_bpf__elf_bytes,
+	.object = &op_cpu_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = 1,

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kind/packed.h"
 #include "op_user_types.h"
 
 struct bpf_object;
@@ -97,7 +98,7 @@ struct op_kind {
 	const char *says; /* for messages: "sampling of the CPUs" */
 
 	/* The kernel's side: an object with the programs op_NAME and op_NAME_whole. */
-	const void *(*object)(size_t *ret_len);
+	const struct op_packed_object *object;
 	uint32_t program_type; /* enum bpf_prog_type */
 	/* Walks of it that may be under way on a CPU at once; of perf events it is one. */
 	uint32_t slots;

@@ -5,7 +5,7 @@
 #include "base/macros.h"
 #include "kind/off.h"
 
-#include "locks.skel.h"
+#include "locks.object.h"
 
 /* The entry runs in the interrupt that the other program asks for. */
 static const struct op_kind_hook HOOKS[] = {
@@ -38,7 +38,7 @@ const struct op_kind op_kind_locks = {
 	.event = OP_EVENT_LOCKS,
 	.name = "locks",
 	.says = "sampling of waits for locks",
-	.object = op_locks_bpf__elf_bytes,
+	.object = &op_locks_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
 	.hooks = HOOKS,

@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "kind/off.h"
 
-#include "off_cpu.skel.h"
+#include "off_cpu.object.h"
 
 const char *const op_kind_off_reasons[OP_REASONS] = {
 	[OP_REASON_SLEEP] = "sleep",
@@ -50,7 +50,7 @@ const struct op_kind op_kind_off_cpu = {
 	.event = OP_EVENT_OFF_CPU,
 	.name = "off_cpu",
 	.says = "sampling of time off the CPUs",
-	.object = op_off_cpu_bpf__elf_bytes,
+	.object = &op_off_cpu_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
 	.hooks = HOOKS,

@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "page_faults.skel.h"
+#include "page_faults.object.h"
 
 /* op_record.detail, and the number of the perf event. */
 enum {
@@ -36,7 +36,7 @@ const struct op_kind op_kind_page_faults = {
 	.event = OP_EVENT_PAGE_FAULTS,
 	.name = "page_faults",
 	.says = "sampling of page faults",
-	.object = op_page_faults_bpf__elf_bytes,
+	.object = &op_page_faults_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = TYPES,

@@ -5,7 +5,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "probes.skel.h"
+#include "probes.object.h"
 
 static const struct op_otlp_kind ROWS[] = {
 	{ OP_EVENT_PROBES, OP_OTLP_TIMES, "events", "count", OP_OTLP_PERIOD_ONE, "events",
@@ -16,7 +16,7 @@ const struct op_kind op_kind_probes = {
 	.event = OP_EVENT_PROBES,
 	.name = "probes",
 	.says = "a probe",
-	.object = op_probes_bpf__elf_bytes,
+	.object = &op_probes_object,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.slots = 3, /* a task, one that came while it was preempted, an interrupt */
 	.rows = ROWS,

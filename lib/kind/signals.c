@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "signals.skel.h"
+#include "signals.object.h"
 
 static const struct op_kind_hook HOOKS[] = {
 	{ "signal_deliver", NULL },
@@ -56,7 +56,7 @@ const struct op_kind op_kind_signals = {
 	.event = OP_EVENT_SIGNALS,
 	.name = "signals",
 	.says = "sampling of fatal signals",
-	.object = op_signals_bpf__elf_bytes,
+	.object = &op_signals_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,
 	.hooks = HOOKS,

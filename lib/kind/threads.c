@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "kind/kind.h"
 
-#include "threads.skel.h"
+#include "threads.object.h"
 
 static const char *const STATE[OP_THREAD_STATES] = {
 	[OP_THREAD_RUNNING] = "running",
@@ -31,7 +31,7 @@ const struct op_kind op_kind_threads = {
 	.event = OP_EVENT_THREADS,
 	.name = "threads",
 	.says = "the snapshot of threads",
-	.object = op_threads_bpf__elf_bytes,
+	.object = &op_threads_object,
 	.program_type = BPF_PROG_TYPE_TRACING,
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),

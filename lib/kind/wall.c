@@ -6,7 +6,7 @@
 #include "base/macros.h"
 #include "kind/off.h"
 
-#include "wall.skel.h"
+#include "wall.object.h"
 
 /* The entry runs in the interrupt that the other program asks for. */
 static const struct op_kind_hook HOOKS[] = {
@@ -35,7 +35,7 @@ const struct op_kind op_kind_wall = {
 	.event = OP_EVENT_WALL,
 	.name = "wall",
 	.says = "sampling of wall-clock time",
-	.object = op_wall_bpf__elf_bytes,
+	.object = &op_wall_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
 	.hooks = HOOKS,

@@ -28,7 +28,7 @@ def main(source, build, clang):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
         # what the host keeps in its own architecture's folder is found by link
-        skeleton = build / "bpf"
+        objects = build / "bpf"
         for file in sorted((source / "lib").rglob("*.c")):
             done = run([CROSS, "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra",
                         "-Werror", "-Wno-unused-parameter",
@@ -39,7 +39,7 @@ def main(source, build, clang):
                                                source / "include", build / "include",
                                                source / "proto", build / "proto",
                                                source / "proto/otlp", build / "proto/otlp",
-                                               skeleton)),
+                                               objects)),
                         "-isystem", "/usr/include/bsd", "-DLIBBSD_OVERLAY",
                         "-idirafter", "/usr/include",
                         "-idirafter", "/usr/include/x86_64-linux-gnu",

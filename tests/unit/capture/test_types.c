@@ -2,7 +2,9 @@
 #include "capture/types.h"
 
 #include <bpf/btf.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "kind/kind.h"
 
@@ -127,11 +129,16 @@ static void test_no_dwarf(void)
 	size_t i;
 
 	for (i = 0; i < OP_KINDS; i++) {
-		size_t len;
-		const void *bytes = op_kinds()[i]->object(&len);
+		const struct op_packed_object *packed = op_kinds()[i]->object;
+		uLongf len = packed->object_len;
+		unsigned char *bytes = malloc(len);
 
+		CHECK(bytes);
+		CHECK_INT(uncompress(bytes, &len, packed->bytes, packed->len), Z_OK);
+		CHECK_INT(len, packed->object_len);
 		CHECK(memmem(bytes, len, ".BTF", 4));
 		CHECK(!memmem(bytes, len, ".debug_", 7));
+		free(bytes);
 	}
 }
 
