@@ -27,6 +27,7 @@ enum {
 	MIB_SHIFT = 20,
 	SPILL_MAX_MIB = 1 << 20,
 	MS_PER_S = 1000,
+	HEAP_KEEPS_BYTES = 128 * 1024,
 	RETRY_MAX_S = 4 * 1000 * 1000, /* what fits 32 bits of milliseconds */
 };
 #define DEFAULT_INTERVAL_S 5.0
@@ -249,11 +250,17 @@ static int run(struct export *e, struct otelprof *p)
 	return r ? r : closed;
 }
 
-/* A heap for each of gRPC's threads would hold memory that each needs for moments only. */
+/*
+ * A heap for each of gRPC's threads would hold memory that each needs for moments only. And the
+ * heap is to keep no more free memory than this: glibc would raise its bounds when the kernel's
+ * types, 6 MB, are freed at the start, and from then on give nothing back.
+ */
 static void use_one_heap(void)
 {
 #ifdef __GLIBC__
 	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_MMAP_THRESHOLD, HEAP_KEEPS_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_KEEPS_BYTES);
 #endif
 }
 
