@@ -156,17 +156,19 @@ static void check_programs(struct doctor *d)
 	    ancestor == 1 ? "there" : "not there");
 }
 
-/* May a program that does nothing stand at every tracepoint of @kind? *@ret: the one where
+/* A program that does nothing. */
+static const struct bpf_insn NOTHING[] = {
+	{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+	{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+};
+
+/* May it stand at every tracepoint of @kind? *@ret: the one where
  * it may not. */
 static bool can_hook(const struct op_kind *kind, const char **ret)
 {
-	static const struct bpf_insn nothing[] = {
-		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
-		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
-	};
 	_cleanup_close_ int program =
-		bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "op_probe", "GPL", nothing,
-			      OP_ARRAY_SIZE(nothing), NULL);
+		bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "op_probe", "GPL", NOTHING,
+			      OP_ARRAY_SIZE(NOTHING), NULL);
 	size_t i;
 
 	for (i = 0; i < kind->hooks_len; i++) {
@@ -191,7 +193,7 @@ static void check_hooks(struct doctor *d)
 	} hooks[] = {
 		{ OP_EVENT_OFF_CPU, "time off the CPUs, waits for locks",
 		  "raw tracepoints at sched_switch and in the interrupt of irq_work",
-		  "the kinds off_cpu and locks cannot be turned on" },
+		  "the kinds off_cpu, wall and locks cannot be turned on" },
 		{ OP_EVENT_BLOCK_IO, "block I/O",
 		  "raw tracepoints where block I/O begins and ends",
 		  "the kind block_io cannot be turned on" },
@@ -206,6 +208,69 @@ static void check_hooks(struct doctor *d)
 
 		row(d, or_less(ok), hooks[i].feature, hooks[i].needs, hooks[i].lost,
 		    ok ? "programs attach" : "none attaches to %s", tracepoint);
+	}
+}
+
+/* Does an iterator over the tasks load, and can it be read? Returns 0 or -errno. */
+static int try_iterator(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_ITER);
+	int type = libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER);
+	_cleanup_close_ int program = -1;
+	_cleanup_close_ int link = -1;
+	_cleanup_close_ int fd = -1;
+
+	if (type < 0)
+		return type;
+	opts.attach_btf_id = (uint32_t)type;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "op_probe", "GPL", NOTHING,
+				OP_ARRAY_SIZE(NOTHING), &opts);
+	if (program >= 0)
+		link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
+	if (link >= 0)
+		fd = bpf_iter_create(link);
+	return fd < 0 ? -errno : 0;
+}
+
+static void check_threads(struct doctor *d)
+{
+	libbpf_print_fn_t before = libbpf_set_print(NULL);
+	int r = try_iterator();
+
+	(void)libbpf_set_print(before);
+	row(d, or_less(r == 0), "snapshots of threads",
+	    "BPF iterators over the tasks: Linux 5.8",
+	    "the kind threads cannot be turned on", r == 0 ? "one can be read" : "%s",
+	    strerror(-r));
+}
+
+/* Tracepoints need no row: BPF alone is enough for them. */
+static void check_probes(struct doctor *d)
+{
+	static const struct {
+		const char *device;
+		const char *feature;
+		const char *needs;
+		const char *lost;
+	} types[] = {
+		{ "uprobe", "probes of programs and libraries",
+		  "perf events of type uprobe (CONFIG_UPROBE_EVENTS), and /sys mounted",
+		  "probes of the types uprobe, uretprobe and usdt are refused" },
+		{ "kprobe", "probes of kernel functions",
+		  "perf events of type kprobe (CONFIG_KPROBE_EVENTS), and /sys mounted",
+		  "probes of the types kprobe and kretprobe are refused" },
+	};
+	char path[TEXT_BYTES];
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(types); i++) {
+		bool ok;
+
+		(void)snprintf(path, sizeof(path), "%s/bus/event_source/devices/%s/type",
+			       d->config->sysfs_root, types[i].device);
+		ok = access(path, R_OK) == 0;
+		row(d, or_less(ok), types[i].feature, types[i].needs, types[i].lost,
+		    ok ? "there" : "no %s", path);
 	}
 }
 
@@ -341,6 +406,8 @@ int otelprof_doctor(const struct otelprof_config *config, otelprof_doctor_fn fn,
 	check_sampling(&d);
 	check_programs(&d);
 	check_hooks(&d);
+	check_threads(&d);
+	check_probes(&d);
 	check_kernel_names(&d);
 	check_other_processes(&d);
 	check_cgroups(&d);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the doctor over directories made here in place of /proc. */
+#include <bpf/libbpf.h>
 #include <otelprof/otelprof.h>
+#include <unistd.h>
 
 #include "test.h"
 #include "tools.h"
 
 struct found {
+	const char *feature; /* the row that is wanted */
 	uint32_t state;
 	char text[128];
 	bool seen;
@@ -15,7 +18,7 @@ static void on_row(void *userdata, const struct otelprof_doctor_row *row)
 {
 	struct found *found = userdata;
 
-	if (strcmp(row->feature, "kernel names") != 0)
+	if (strcmp(row->feature, found->feature) != 0)
 		return;
 	CHECK(!found->seen);
 	found->seen = true;
@@ -27,7 +30,7 @@ static void on_row(void *userdata, const struct otelprof_doctor_row *row)
 static void check_names(uint32_t state, const char *text)
 {
 	struct otelprof_config config;
-	struct found found = { 0 };
+	struct found found = { .feature = "kernel names" };
 	char root[128];
 
 	(void)snprintf(root, sizeof(root), "%s/proc", tools_make_dir());
@@ -75,7 +78,46 @@ static void test_no_kallsyms(void)
 	check_names(OTELPROF_DOCTOR_LESS, "not readable");
 }
 
+/* What the row of @feature says where @sys stands for /sys. */
+static void check_probes(const char *feature, uint32_t state)
+{
+	struct otelprof_config config;
+	struct found found = { .feature = feature };
+	char root[128];
+
+	(void)snprintf(root, sizeof(root), "%s/sys", tools_make_dir());
+	otelprof_config_init(&config, sizeof(config));
+	config.sysfs_root = root;
+	CHECK(otelprof_doctor(&config, on_row, &found) >= 0);
+	CHECK(found.seen);
+	CHECK_INT(found.state, state);
+}
+
+/* A kernel with the one type of perf events and not the other, as one without kprobes. */
+static void test_types_of_probes(void)
+{
+	TOOLS_RUN("mkdir -p sys/bus/event_source/devices/uprobe");
+	tools_write("sys/bus/event_source/devices/uprobe/type", "8\n");
+	check_probes("probes of programs and libraries", OTELPROF_DOCTOR_OK);
+	check_probes("probes of kernel functions", OTELPROF_DOCTOR_LESS);
+}
+
+/* Where an iterator over the tasks is there for us, the doctor finds it. */
+static void test_snapshots(void)
+{
+	struct found found = { .feature = "snapshots of threads" };
+	int fd = libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER);
+
+	if (fd < 0 || geteuid() != 0)
+		SKIP("no rights or no BTF here");
+	CHECK(otelprof_doctor(NULL, on_row, &found) >= 0);
+	CHECK(found.seen);
+	CHECK_STR(found.text, "one can be read");
+	CHECK_INT(found.state, OTELPROF_DOCTOR_OK);
+}
+
 TEST_MAIN({ "functions_come_first", test_functions_come_first },
 	  { "per_cpu_symbols_come_first", test_per_cpu_symbols_come_first },
 	  { "hidden_addresses", test_hidden_addresses },
-	  { "no_kallsyms", test_no_kallsyms })
+	  { "no_kallsyms", test_no_kallsyms },
+	  { "types_of_probes", test_types_of_probes }, { "snapshots", test_snapshots })
