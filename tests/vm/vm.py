@@ -3,14 +3,15 @@
 """Boot Debian kernels under qemu and check what otelprof records in each.
 
     tests/vm/vm.py --dir DIR [--build DIR] [--arch x86_64|aarch64] [--cpu CPU]
-                   [--seconds S] [--cells CELL,…] [--again] [VERSION...]
+                   [--seconds S] [--cells CELL,…] [--parts PART,…] [--again] [VERSION...]
 
 Prints "ok|FAIL|skip SUITE VERSION/CELL: what" for each program, where SUITE is vm or
 vm-arm64, and writes loads.md into DIR: what each kernel program costs to load. Exits 0 (all
 passed), 1 (one failed) or 77 (nothing could run). For aarch64 otelprof and the programs are
 built by this script, with the cross compiler. The guest is emulated (tcg), so it runs on any
 machine; a load on the host makes it slow, never wrong: time-outs are generous, and of samples
-only a fraction is asked for. --again judges the recordings of the last run.
+only a fraction is asked for. --again judges the recordings of the last run. A PART is loads,
+ten, a kind of events, or cells; by default all are run.
 """
 
 import argparse
@@ -38,8 +39,10 @@ import runtimes
 VERSIONS = ["5.10", "6.1", "6.12", "7.2"]
 BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
+INSTRUCTIONS_MAX = 60000  # of a program that need not hold all runtimes in its entry
 # Each has a recording KIND.txt of its test.
 KINDS = ["off_cpu", "locks", "block_io", "signals", "wall", "threads", "probes"]
+PARTS = ["loads", "ten", *KINDS, "cells"]
 TESTS = ["kernel/test_walkers", "kernel/test_ten"] + ["%s/test_%s" % (k, k) for k in KINDS]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
@@ -105,6 +108,7 @@ class Setup:
         self.suite = "vm" if args.arch == "x86_64" else "vm-" + self.how.debian
         self.seconds = args.seconds
         self.again = args.again
+        self.parts = args.parts.split(",")
         self.dir = os.path.abspath(args.dir)
         self.cells = {**known.CELLS, **(AARCH64 if args.arch == "aarch64" else {})}
         self.cells["signals"] = replace(self.cells["signals"], others=WAITING)
@@ -116,6 +120,8 @@ class Setup:
                 "(?:%s)" % p for p in (cell.others, on_the_way(cell)) if p))
         self.names = args.cells.split(",") if args.cells else QUICK + (
             list(AARCH64) if args.arch == "aarch64" else [])
+        if "cells" not in self.parts:
+            self.names = []
         self.programs = os.path.join(self.dir, "truth-" + self.how.debian)
         self.build = os.path.abspath(args.build) if args.build else None
         self.skipped = []
@@ -189,8 +195,8 @@ class Setup:
             test = os.path.basename(test)
             disk.add(find_file(self.build, test), "truth/" + test)
         disk.add(bits, "truth/bits")
-        disk.write("cells", "\n".join(lines) + "\n")
-
+        disk.write("cells", "".join(line + "\n" for line in lines))
+        disk.write("parts", "\n".join(self.parts) + "\n")
 
     def add_runtime(self, disk, name):
         if name == "php":
@@ -291,6 +297,14 @@ def tens_of(out):
     return most
 
 
+def check_size(report, version, loaded):
+    """No program takes more of the verifier than its share."""
+    most, name = max(((row[0], name) for name, row in loaded.items() if "_whole" not in name),
+                     default=(0, "none"))
+    report.say("ok" if 0 < most <= INSTRUCTIONS_MAX else "FAIL", version + "/size",
+               "the largest program, %s: %s instructions" % (name, format(most, ",")))
+
+
 def write_loads(path, arch, table):
     """Instructions and milliseconds: the table of docs/kernel-support.md."""
     programs = sorted({p for loaded in table.values() for p in loaded})
@@ -327,6 +341,14 @@ class Report:
         self.passed += status == "ok"
 
 
+def check_ten(report, version, text, tens):
+    ok = re.search(r"^exit 0$", text, re.M)
+    report.say("ok" if ok else "FAIL", version + "/ten",
+               "; ".join("%s: %s instructions" % (name, format(row[0], ","))
+                         for name, row in sorted(tens.items())), [] if ok else [text])
+    return tens
+
+
 def run_kernel(setup, report, version, kernel, cpu):
     """Boot @version, check everything. Returns what its programs cost to load."""
     started = time.monotonic()
@@ -350,21 +372,20 @@ def run_kernel(setup, report, version, kernel, cpu):
                    [console[-2000:]])
         return {}
     loaded, refused = loads_of(out)
+    wanted = "loads" in setup.parts
     what = "%s, %s, addresses of %s bits, %.0f s" % (
         release.group(1), "BTF" if "VM: btf yes" in console else "no BTF",
         (read(out, "bits.txt").split() or ["unknown"])[0], time.monotonic() - started)
-    report.say("FAIL" if refused or not loaded or "VM: end" not in console else "ok",
+    report.say("FAIL" if refused or (wanted and not loaded) or "VM: end" not in console else "ok",
                version + "/load", "%d programs loaded, %d refused (%s)" %
                (len(loaded), len(refused), what),
-               refused or ([] if loaded else [read(out, "loads.txt"), read(out, "doctor.txt")]))
-    ten = read(out, "ten.txt")
-    tens = tens_of(out)
-    report.say("ok" if re.search(r"^exit 0$", ten, re.M) else "FAIL", version + "/ten",
-               "; ".join("%s: %s instructions" % (name, format(row[0], ","))
-                         for name, row in sorted(tens.items())),
-               [] if re.search(r"^exit 0$", ten, re.M) else [ten])
-    loaded.update(tens)
-    for kind in KINDS:
+               refused or ([] if loaded or not wanted else
+                           [read(out, "loads.txt"), read(out, "doctor.txt")]))
+    if wanted:
+        check_size(report, version, loaded)
+    if "ten" in setup.parts:
+        loaded.update(check_ten(report, version, read(out, "ten.txt"), tens_of(out)))
+    for kind in (k for k in KINDS if k in setup.parts):
         text = read(out, kind + ".txt")
         ok = re.search(r"^exit 0$", text, re.M)
         why = re.search(r"^SKIP: (.*)", text, re.M)
@@ -398,6 +419,7 @@ def main():
     parser.add_argument("--cpu", default="")
     parser.add_argument("--seconds", type=int, default=6)
     parser.add_argument("--cells", default="")
+    parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--again", action="store_true")
     parser.add_argument("versions", nargs="*", default=VERSIONS)
     args = parser.parse_args()
