@@ -19,8 +19,7 @@ struct op_task_region {
 	uintptr_t code;	  /* somewhere in the code */
 	uintptr_t thread; /* the thread-local area of who made it: the kernel's rseq(2) */
 	uintptr_t shadow; /* its shadow stack, or 0 */
-	uint64_t
-		spent_ns; /* on the last call, without the wait for a processor before it */
+	uint64_t spent_ns; /* that the last call waited */
 	uint8_t data[] __attribute__((aligned(64)));
 };
 

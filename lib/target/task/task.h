@@ -45,7 +45,7 @@ struct op_tasks {
 	int owner;   /* pid of the process that made the task: not a fork of it */
 	bool direct; /* no task can be had */
 	uint64_t killed;
-	uint64_t spent_ns; /* on the last call; its deadline where it did not end */
+	uint64_t spent_ns; /* that the last call waited; or its deadline */
 	uint64_t used_ns;
 };
 
