@@ -43,6 +43,8 @@ struct pair {
 	volatile bool end;
 };
 
+static int task_clock; /* of this thread and those it makes */
+
 static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
@@ -122,8 +124,9 @@ static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool move
 {
 	int64_t begin = clock_ns(CLOCK_MONOTONIC);
 	int64_t end = begin + (int64_t)ms * NS_A_MS;
-	int64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct off_ns off = off_now(CLOCK_PROCESS_CPUTIME_ID, task_clock, p ? 2 : 1);
+	struct off_ns since;
 	int64_t now = begin;
 	int rounds;
 
@@ -134,8 +137,9 @@ static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool move
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
 	a->places_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - own;
-	a->off_ns =
-		(p ? 2 : 1) * (now - begin) - (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+	since = off_now(CLOCK_PROCESS_CPUTIME_ID, task_clock, p ? 2 : 1);
+	a->off_ns.least = since.least - off.least;
+	a->off_ns.most = since.most - off.most;
 	STAYS("drive");
 }
 
@@ -199,7 +203,8 @@ static PLACE void *short_lived(void *arg)
 		a->place_ns[i] += t[i + 1] - t[i];
 		a->waits[i]++;
 	}
-	a->off_ns += t[PLACES] - t[0];
+	a->off_ns.least += t[PLACES] - t[0];
+	a->off_ns.most += t[PLACES] - t[0];
 	return NULL;
 }
 
@@ -221,6 +226,7 @@ static void serve(int from, int to)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "op-waits");
 	(void)prctl(PR_SET_TIMERSLACK, 1);
+	task_clock = task_clock_open(true);
 	while (read(from, &q, sizeof(q)) == sizeof(q)) {
 		struct answer a = { 0 };
 		struct rusage usage;

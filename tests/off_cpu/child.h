@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "on_cpu.h"
+
 enum {
 	PLACES = 3, /* waits_in_a(), waits_in_b(), waits_in_c(): 50, 30, 20 % */
 };
@@ -19,9 +21,7 @@ enum work {
 };
 
 struct answer {
-	/* Off the CPUs, of all threads at work. The scheduler counts from when a thread is
-	 * woken, while the other of a pair still runs: their sum is right. */
-	int64_t off_ns;
+	struct off_ns off_ns;	  /* of all threads at work */
 	int64_t place_ns[PLACES]; /* by the clock, in each place */
 	int64_t places_cpu_ns;	  /* of these, on a CPU */
 	int64_t waits[PLACES];

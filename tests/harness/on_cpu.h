@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long a thread was on a CPU, by two clocks of the kernel, of which one says too much and
+ * the other too little:
+ *   - CLOCK_THREAD_CPUTIME_ID goes on from when the thread is woken, where an idle CPU has to
+ *     switch to it first;
+ *   - perf's task clock begins when the switch to the thread is done.
+ * The switch lies between. It is 1 or 2 % of a wait of half a millisecond on a machine, and 5 to
+ * 15 % in an emulated one.
+ */
+#ifndef TEST_ON_CPU_H
+#define TEST_ON_CPU_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+/* Time off the CPUs: no less and no more than this. */
+struct off_ns {
+	int64_t least;
+	int64_t most;
+};
+
+/* The task clock of this thread, and where @inherit of threads that it makes. */
+static inline int task_clock_open(bool inherit)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_TASK_CLOCK,
+					.inherit = inherit };
+	int fd =
+		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static inline int64_t task_clock_ns(int fd)
+{
+	int64_t ns;
+
+	CHECK_INT(read(fd, &ns, sizeof(ns)), sizeof(ns));
+	return ns;
+}
+
+/*
+ * How far off the CPUs' clocks are: the difference of two of these is the time off. @clock: of
+ * the process's or the thread's CPU time, whichever @task_clock counts; @threads: so many were
+ * there all the time.
+ */
+static inline struct off_ns off_now(clockid_t clock, int task_clock, int threads)
+{
+	struct timespec wall;
+	struct timespec cpu;
+	int64_t ns;
+
+	CHECK_OK(clock_gettime(CLOCK_MONOTONIC, &wall));
+	CHECK_OK(clock_gettime(clock, &cpu));
+	ns = threads * ((int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec);
+	return (struct off_ns){
+		.least = ns - ((int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec),
+		.most = ns - task_clock_ns(task_clock),
+	};
+}
+
+/* Is @got no less and no more than that, to @off thousandths? */
+static inline void off_check(const char *what, int64_t got, struct off_ns want, int off)
+{
+	printf("  %s: %lld, wanted %lld to %lld\n", what, (long long)got,
+	       (long long)want.least, (long long)want.most);
+	CHECK(got * 1000 >= want.least * (1000 - off));
+	CHECK(got * 1000 <= want.most * (1000 + off));
+}
+
+#endif
