@@ -251,6 +251,7 @@ static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 {
 	const enum op_otlp_shape shape = q->kind->shape;
 	uint64_t sum = 0;
+	double count = 0;
 	uint64_t i;
 
 	q->values.len = 0;
@@ -269,12 +270,13 @@ static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 		if (shape == OP_OTLP_TIMES_VALUES)
 			q->values.data[q->values.len++] = part_of(q->kind, t->value);
 		sum += (uint64_t)part_of(q->kind, t->value);
+		count += (double)t->count;
 		*at = t->next;
 	}
 	if (shape == OP_OTLP_SUM)
 		q->values.data[q->values.len++] = (int64_t)sum;
 	else if (shape == OP_OTLP_COUNT)
-		q->values.data[q->values.len++] = (int64_t)n;
+		q->values.data[q->values.len++] = (int64_t)(count + 0.5);
 	return 0;
 }
 

@@ -56,13 +56,15 @@ static int identity_attributes(struct op_window *w, const struct op_window_sampl
 				    .integer = s->cpu,
 				    .is_int = 1 };
 	struct op_attribute comm = { .key = OP_STRING_THREAD_NAME, .string = s->comm };
+	bool of_thread = s->cpu != (uint32_t)OP_WINDOW_NO_THREAD;
 	uint32_t len = 0;
-	int r;
+	int r = 0;
 
-	r = op_window_attribute(w, &tid, &ret[len++]);
+	if (of_thread)
+		r = op_window_attribute(w, &tid, &ret[len++]);
 	if (r >= 0 && s->comm)
 		r = op_window_attribute(w, &comm, &ret[len++]);
-	if (r >= 0)
+	if (r >= 0 && of_thread)
 		r = op_window_attribute(w, &cpu, &ret[len++]);
 	if (r < 0)
 		return r;
@@ -145,6 +147,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 		.time_ns = s->time_ns,
 		.value = s->value,
 		.next = OP_TAKEN_END,
+		.count = s->count > 0 ? (float)s->count : 1,
 	};
 	e = &w->identities.data[number];
 	if (e->count++)

@@ -70,7 +70,7 @@ struct op_taken {
 	uint64_t time_ns;
 	int64_t value;
 	uint32_t next; /* of the same identity, in the order of adding; OP_TAKEN_END */
-	uint32_t reserved0;
+	float count;   /* events it stands for */
 };
 
 enum op_table {

@@ -116,6 +116,13 @@ struct op_window_sample {
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
 	int64_t value;
+	double count; /* how many events it stands for; 0: one */
+};
+
+enum {
+	/* op_window_sample.cpu of what is a process's and no thread's: it has no attributes of
+	 * thread and CPU. */
+	OP_WINDOW_NO_THREAD = -1,
 };
 
 struct op_window;
