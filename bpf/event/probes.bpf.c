@@ -14,38 +14,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/event.h"
+#include "bpf/event/rate.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
-
-#define OP_PROBE_SECOND_NS 1000000000ULL
-
-/* How many samples a CPU has taken in this second. */
-struct op_probe_rate {
-	__u64 since_ns;
-	__u64 taken;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct op_probe_rate);
-} op_probe_rates SEC(".maps");
-
-static __always_inline bool op_within_rate(void)
-{
-	__u32 zero = 0;
-	struct op_probe_rate *rate = bpf_map_lookup_elem(&op_probe_rates, &zero);
-	__u64 now = bpf_ktime_get_ns();
-
-	if (!rate)
-		return false;
-	if (now - rate->since_ns >= OP_PROBE_SECOND_NS) {
-		rate->since_ns = now;
-		rate->taken = 0;
-	}
-	return rate->taken++ < op_settings.event_budget;
-}
 
 static __always_inline int op_hit(void *ctx, bool whole)
 {
@@ -58,7 +29,7 @@ static __always_inline int op_hit(void *ctx, bool whole)
 	if (!slot)
 		return 0;
 	/* Behind the filter: what it leaves out does not use up the rate. */
-	if (!op_within_rate()) {
+	if (!op_within_rate(op_settings.event_budget)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);
 		return 0;

@@ -11,6 +11,7 @@
 #define OP_TYPES_H
 
 #include "op_events.h"
+#include "op_heap.h"
 
 enum {
 	OP_COMM_BYTES = 16,
@@ -423,6 +424,8 @@ enum op_counter {
 	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
 	/* No sum: the threshold T of a kind that thins out by duration (off/off.h). */
 	OP_COUNT_THRESHOLD_NS,
+	OP_COUNT_RATE,	      /* dropped: more than the kind takes in a second */
+	OP_COUNT_UNTRACKED,   /* OP_EVENT_HEAP: whether it is in use is not followed */
 	OP_COUNT_ERRORS = 32, /* + error number - OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
@@ -475,6 +478,7 @@ struct op_settings {
 	__u8 reserved0[7];
 	__u32 event_budget; /* samples a second and CPU, of kinds that thin out (off/off.h) */
 	__u64 min_ns;	    /* shorter intervals are filtered */
+	struct op_argument argument[OP_ARGUMENTS_MAX]; /* of the kind heap's probe */
 };
 
 enum {

@@ -22,7 +22,7 @@ const char shared_help[] =
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
 	"                       page_faults, off_cpu, locks, block_io, signals, wall,\n"
-	"                       threads, probe:SPEC; --kind is the same\n"
+	"                       threads, heap, probe:SPEC; --kind is the same\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
@@ -119,6 +119,7 @@ static const struct {
 	{ "signals", "signals", OTELPROF_KIND_SIGNALS },
 	{ "wall", "wall", OTELPROF_KIND_WALL },
 	{ "threads", "threads", OTELPROF_KIND_THREADS },
+	{ "heap", "heap", OTELPROF_KIND_HEAP },
 };
 
 static bool is_name(const char *name, const char *text, size_t len)
@@ -158,7 +159,7 @@ static int take_kind(struct options *o, const char *name, size_t len)
 		}
 	(void)fail(
 		"--kinds takes cpu, page_faults, off_cpu, locks, block_io, signals, wall, "
-		"threads and probe:SPEC, not \"%.*s\"",
+		"threads, heap and probe:SPEC, not \"%.*s\"",
 		(int)len, name);
 	return usage_hint(o->command);
 }

@@ -61,6 +61,9 @@ struct otelprof_attribute {
 /* 1 << 7 is the library's own */
 #define OTELPROF_KIND_THREADS (UINT64_C(1) << 8) /* every thread, at each export */
 #define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9) /* places of otelprof_set_probes() */
+#define OTELPROF_KIND_HEAP                                                               \
+	(UINT64_C(1) << 10) /* what is allocated and in use, by otel_memory's probes */
+/* 1 << 11 is the library's own */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

@@ -67,6 +67,10 @@ struct otelprof_stats {
 	uint64_t
 		tables_failed; /* for unwinding: unreadable, or past a share of memory or work */
 	uint64_t executables_unseen; /* files past the limit of those that are known */
+	/* Of the kind heap: sampled allocations in use at the last export, and those of which
+	 * it is not known by which stack, or whether they are in use: a table was full. */
+	uint64_t heap_in_use;
+	uint64_t heap_untracked;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "capture/capture.h"
 #include "export/exporter.h"
+#include "heap/heap.h"
 #include "otelprof/otelprof.h"
 #include "probe/probes.h"
 #include "process/processes.h"
@@ -46,6 +47,7 @@ struct otelprof {
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_probes *probes;
+	struct op_heap *heap;
 	uint64_t kinds; /* that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */

@@ -105,6 +105,14 @@ static int make_parts(struct otelprof *p)
 	if (r < 0)
 		return r;
 	op_sampler_name_detail(p->sampler, op_probes_name, p->probes);
+	r = op_heap_new(&(struct op_heap_config){ .log = &p->log,
+						  .capture = p->capture,
+						  .processes = p->processes,
+						  .sampler = p->sampler,
+						  .sysfs_root = config->sysfs_root },
+			&p->heap);
+	if (r < 0)
+		return r;
 	p->kinds = config->kinds;
 	r = op_window_new(&window, &p->window);
 	if (r < 0)
@@ -198,6 +206,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	}
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
+	op_heap_free(p->heap);
 	op_sampler_free(p->sampler);
 	op_probes_free(p->probes);
 	op_processes_free(p->processes);
@@ -238,10 +247,14 @@ static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 	}
 }
 
-/* Attach the probes where they are to be, @running or not; else detach them. */
+/* Attach the probes, and those of allocations, where they are to be, @running or not; else
+ * detach them. */
 static int switch_probes(struct otelprof *p, bool running)
 {
-	return op_probes_switch(p->probes, running && p->kinds & OTELPROF_KIND_PROBES);
+	int heap = op_heap_switch(p->heap, running && p->kinds & OTELPROF_KIND_HEAP);
+	int r = op_probes_switch(p->probes, running && p->kinds & OTELPROF_KIND_PROBES);
+
+	return r < 0 ? r : heap;
 }
 
 int otelprof_start(struct otelprof *p)
@@ -295,6 +308,23 @@ int otelprof_start(struct otelprof *p)
 	return 0;
 }
 
+/* What is in use of the heaps, where that is asked for. */
+static void take_heap(struct otelprof *p)
+{
+	struct op_heap_taken taken = { 0 };
+	int r = 0;
+
+	if (p->kinds & OTELPROF_KIND_HEAP)
+		r = op_heap_snapshot(p->heap, p->window, &taken);
+	if (r < 0)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "what of the heaps is in use could not be read (%s), ignoring",
+		       strerror(-r));
+	p->threads += taken.taken;
+	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
+	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
+}
+
 int otelprof_stop(struct otelprof *p)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -310,7 +340,9 @@ int otelprof_stop(struct otelprof *p)
 	(void)switch_probes(p, false);
 	op_capture_stop(p->capture);
 	p->running = false;
-	return op_handle_drain(p);
+	r = op_handle_drain(p);
+	take_heap(p); /* the next window is closed by who has stopped */
+	return r;
 }
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
@@ -383,6 +415,8 @@ static int close_window(struct otelprof *p)
 	int r = 0;
 
 	take_threads(p);
+	if (p->running)
+		take_heap(p);
 	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))

@@ -22,6 +22,7 @@ static int poll_once(struct otelprof *p, struct op_capture_work *ret)
 	int r = op_capture_poll(p->capture, p->processes, p->sampler, p->window, 0,
 				&work);
 
+	op_heap_poll(p->heap);
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);
 	p->records += work.records;

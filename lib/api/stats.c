@@ -17,6 +17,7 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->stacks_complete = counters[OP_COUNT_COMPLETE];
 	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
 	s->stacks_broken = counters[OP_COUNT_BROKEN];
+	s->heap_untracked = counters[OP_COUNT_UNTRACKED];
 	s->stacks_without_table = counters[OP_COUNT_NO_TABLE];
 }
 
@@ -33,6 +34,7 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 	ret[OP_DROP_RING] += counters[OP_COUNT_RING_FULL];
 	ret[OP_DROP_NESTED] += counters[OP_COUNT_NESTED];
 	ret[OP_DROP_MEMORY] += counters[OP_COUNT_NO_MEMORY];
+	ret[OP_DROP_RATE] += counters[OP_COUNT_RATE];
 }
 
 /* Stacks that were walked in user space end as those of the kernel do. */
@@ -51,7 +53,11 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
 	struct op_arena_stats arena;
+	struct op_heap_stats heap;
 
+	op_heap_get_stats(p->heap, &heap);
+	s->heap_in_use = heap.live;
+	s->heap_untracked += heap.untracked;
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	op_arena_get_stats(p->arena, &arena);

@@ -103,6 +103,18 @@ int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t 
 /* Load the program of probe @number, as of @type (enum bpf_prog_type). Returns its descriptor,
  * the caller's, or -errno with a sentence in the log. */
 int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number);
+
+/* What the programs of the kind heap share; -1: not made yet. The caller closes both. */
+struct op_capture_heap {
+	int lives;  /* struct op_heap_live by a key of the programs' */
+	int of_pid; /* how many each process has there */
+};
+
+/* Load the program of otel_memory:alloc, or that of free, whose arguments stand at
+ * @argument. As above; the first one makes the maps of *@heap. */
+int op_capture_load_heap(struct op_capture *c, bool is_free,
+			 const struct op_argument argument[OP_ARGUMENTS_MAX],
+			 struct op_capture_heap *heap);
 bool op_capture_is_sampling(const struct op_capture *c);
 
 /* Let every stack be announced anew: a window ended, or an announcement was lost. */

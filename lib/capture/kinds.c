@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of events: each one's programs are in the kernel while it is on, and only then. */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -12,7 +14,11 @@
 
 enum {
 	PROGRAM_NAME_BYTES = 64,
+	HEAP_SAMPLES_MAX = 10000, /* a second and CPU: what a process makes up, too */
 };
+
+static const char HEAP_LIVES[] = "op_heap_lives";
+static const char HEAP_OF_PID[] = "op_heap_of_pid";
 
 /* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
@@ -53,6 +59,66 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number)
 
 	kind.program_type = type;
 	r = load_entry(c, &kind, number);
+	op_object_unhush(before);
+	return r;
+}
+
+static int reuse(struct bpf_object *object, const char *name, int fd)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (fd < 0)
+		return 0;
+	return map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
+}
+
+/* Load @name of the prepared @object. A descriptor, or -errno. */
+static int load_heap(struct op_capture *c, struct bpf_object *object, const char *name,
+		     struct op_capture_heap *heap)
+{
+	int r = reuse(object, HEAP_LIVES, heap->lives);
+
+	if (r == 0)
+		r = reuse(object, HEAP_OF_PID, heap->of_pid);
+	if (r == 0)
+		r = op_object_want(object, name, op_kind_heap.program_type);
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0 && heap->lives < 0)
+		r = heap->lives = op_object_map_fd(object, HEAP_LIVES);
+	if (r >= 0 && heap->of_pid < 0)
+		r = heap->of_pid = op_object_map_fd(object, HEAP_OF_PID);
+	return r < 0 ? r : op_object_program_fd(object, name);
+}
+
+int op_capture_load_heap(struct op_capture *c, bool is_free,
+			 const struct op_argument argument[OP_ARGUMENTS_MAX],
+			 struct op_capture_heap *heap)
+{
+	const struct op_kind *kind = &op_kind_heap;
+	const struct op_object_source source = { kind->name, kind->object };
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, false);
+	bool whole = c->form == OP_WALKER_WHOLE;
+	const struct op_walkers *walkers;
+	struct bpf_object *object;
+	void *before = op_object_hush();
+	int r;
+
+	op_types_need(c, UINT64_C(1) << kind->event);
+	r = op_walkers_need(c, kind, &walkers);
+	settings.event_budget = HEAP_SAMPLES_MAX;
+	memcpy(settings.argument, argument, sizeof(settings.argument));
+	if (r == 0)
+		r = op_object_open(c, &source, &settings, walkers, &object);
+	if (r == 0) {
+		r = load_heap(c, object,
+			      is_free ? "op_heap_free"
+			      : whole ? "op_heap_whole"
+				      : "op_heap",
+			      heap);
+		op_object_close(object);
+	}
 	op_object_unhush(before);
 	return r;
 }

@@ -116,6 +116,7 @@ static void revive(struct op_executables *x, struct op_executable *e, const char
 		TAILQ_REMOVE(&x->idle, e, idle);
 		x->idle_len--;
 		e->check = true;
+		e->noted = 0;
 	}
 	if (strcmp(e->path, path) != 0) {
 		char *copy = copy_path(path);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/vec.h"
 #include "image/image.h"
 
 struct op_target;
@@ -44,11 +45,35 @@ struct op_executable {
 	bool vdso;
 	uint32_t failures;
 	uint64_t retry_ns; /* could not be opened: not before */
+	uint32_t noted;	   /* in which round of op_executables.news */
 };
 
 TAILQ_HEAD(op_executable_list, op_executable);
 
+/* Where a mapping of the file can be found, to open it. */
+struct op_executable_place {
+	uint32_t pid; /* or a thread of it */
+	uint64_t start;
+	uint64_t end;
+	bool gone; /* the process runs no more: that it fails says nothing of the file */
+};
+
+struct op_executable_new {
+	struct op_executable *exe; /* a reference */
+	struct op_executable_place place;
+};
+
+/* Files that were mapped for the first time, for who wants to look into each (news.h). */
+struct op_executable_news {
+	uint32_t round;	 /* 0: nobody does */
+	uint32_t rounds; /* that there were */
+	OP_VEC(struct op_executable_new) queue;
+	size_t taken;  /* of the queue */
+	uint64_t lost; /* there was no room */
+};
+
 struct op_executables {
+	struct op_executable_news news;
 	struct op_images images;
 	struct op_target *target; /* borrowed */
 	struct op_arena *arena;
@@ -60,14 +85,6 @@ struct op_executables {
 	uint64_t now_ns;
 	uint64_t open_failed;
 	uint64_t refused; /* OP_EXECUTABLES_MAX */
-};
-
-/* Where a mapping of the file can be found, to open it. */
-struct op_executable_place {
-	uint32_t pid; /* or a thread of it */
-	uint64_t start;
-	uint64_t end;
-	bool gone; /* the process runs no more: that it fails says nothing of the file */
 };
 
 /* The file, new or known; *@ret is a reference. 0, -ENOMEM, -ENFILE at the limit. */

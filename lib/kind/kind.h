@@ -29,7 +29,7 @@ enum op_otlp_shape {
 	OP_OTLP_TIMES,	      /* timestamps alone: each stands for one */
 	OP_OTLP_TIMES_VALUES, /* a timestamp and a value each */
 	OP_OTLP_SUM,	      /* one value: the sum */
-	OP_OTLP_COUNT,	      /* one value: how many */
+	OP_OTLP_COUNT,	      /* one value: how many events they stand for */
 };
 
 enum op_otlp_period {
@@ -135,6 +135,8 @@ struct op_kind {
 	/* Or attributes of more than that: how many of @ret are set. NULL: none. */
 	size_t (*attributes)(const struct op_kind_sample *sample,
 			     struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX]);
+	/* How many events a sample of @value stands for. NULL: one. */
+	double (*count)(uint64_t value);
 	/* Kernel frames begin at this function: what stands above it is the taking of the
 	 * sample. NULL: all are the thread's own. */
 	const char *kernel_from;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op_user_types.h"
+
 enum op_probe_type {
 	OP_PROBE_KERNEL, /* kprobe */
 	OP_PROBE_USER,
@@ -34,6 +36,9 @@ struct op_probe_place {
 	uint32_t sites_len;
 	uint64_t site[OP_PROBE_SITES_MAX];	/* file offsets */
 	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static one; 0: it has none */
+	/* of a static one: the first arguments that can be read there */
+	uint32_t arguments_len[OP_PROBE_SITES_MAX];
+	struct op_argument argument[OP_PROBE_SITES_MAX][OP_ARGUMENTS_MAX];
 };
 
 /* Take @text apart. 0, or -EINVAL. @ret is not to be moved. */

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "probe/argument.h"
 
 enum {
 	NOTE_TYPE = 3,
@@ -29,6 +30,7 @@ struct note {
 	uint64_t semaphore;
 	const char *provider;
 	const char *name;
+	const char *arguments; /* "" where the note has none */
 };
 
 int op_probe_offset(struct op_elf *elf, uint64_t vaddr, uint64_t *ret)
@@ -64,7 +66,12 @@ static bool take_desc(const uint8_t *bytes, size_t len, struct note *ret)
 	if (!at)
 		return false;
 	ret->name = (const char *)at + 1;
-	return memchr(at + 1, 0, (size_t)(end - at) - 1);
+	at = memchr(at + 1, 0, (size_t)(end - at) - 1);
+	if (!at)
+		return false;
+	ret->arguments =
+		memchr(at + 1, 0, (size_t)(end - at) - 1) ? (const char *)at + 1 : "";
+	return true;
 }
 
 /* Add the site of @note, moved as far as its base has been. */
@@ -82,9 +89,12 @@ static int add_site(struct op_elf *elf, const struct note *note,
 	r = op_probe_offset(elf, note->address + moved, &ret->site[ret->sites_len]);
 	if (r == 0 && note->semaphore)
 		r = op_probe_offset(elf, note->semaphore + moved, semaphore);
-	if (r == 0)
-		ret->sites_len++;
-	return r;
+	if (r < 0)
+		return r;
+	ret->arguments_len[ret->sites_len] = op_probe_arguments_parse(
+		note->arguments, op_elf_machine(elf), ret->argument[ret->sites_len]);
+	ret->sites_len++;
+	return 0;
 }
 
 /* The next note of @r where it is a static probe's: 1; 0 where it is not; -ENODATA: there

@@ -476,6 +476,11 @@ struct op_images *op_processes_images(struct op_processes *p)
 	return &p->executables.images;
 }
 
+struct op_executables *op_processes_executables(struct op_processes *p)
+{
+	return &p->executables;
+}
+
 bool op_processes_is_forked(const struct op_processes *p)
 {
 	return p->forked;

@@ -30,6 +30,7 @@
 
 #define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
 
+struct op_executables;
 struct op_images;
 struct op_processes;
 
@@ -128,6 +129,7 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 const struct op_processes_config *op_processes_config(const struct op_processes *p);
 struct op_target *op_processes_target(const struct op_processes *p);
 struct op_images *op_processes_images(struct op_processes *p);
+struct op_executables *op_processes_executables(struct op_processes *p);
 /* Is this the child of a fork? */
 bool op_processes_is_forked(const struct op_processes *p);
 /* It is @time_ns now, or later. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/news.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "target/scan.h"
@@ -210,6 +211,10 @@ static int insert(struct op_processes *p, struct op_layout **layout,
 		if (r == 0)
 			r = op_layout_insert(*layout, &vma, &p->executables);
 	}
+	if (vma.exe)
+		op_news_note(&p->executables, vma.exe,
+			     &(struct op_executable_place){
+				     .pid = e->pid, .start = e->start, .end = e->end });
 	op_executable_put(&p->executables, vma.exe);
 	return r;
 }

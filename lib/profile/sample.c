@@ -96,7 +96,8 @@ static int identity_add(struct op_window *w, const struct op_window_sample *s,
 	if (r < 0)
 		return r;
 	at = (uint32_t)w->numbers.len;
-	memcpy(w->numbers.data + at, list, len * sizeof(*list));
+	if (len)
+		memcpy(w->numbers.data + at, list, len * sizeof(*list));
 	w->numbers.len += len;
 	w->identities.data[w->identities.len++] = (struct op_identity){
 		.resource = s->resource,

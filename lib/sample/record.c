@@ -356,6 +356,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		       struct op_window_sample *ret)
 {
 	const struct op_record *h = &r->header;
+	const struct op_kind *kind = op_kind_of(h->event);
 	struct op_window_sample sample = {
 		.event = h->event,
 		.stack = stack,
@@ -364,6 +365,7 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		.time_ns = h->time_ns + (uint64_t)op_processes_config(sampler->processes)
 						->realtime_offset_ns,
 		.value = (int64_t)h->value,
+		.count = kind && kind->count ? kind->count(h->value) : 1,
 	};
 	int e;
 
@@ -407,7 +409,11 @@ static int add_record(struct op_sampler *sampler, struct record *r,
 	struct op_window_sample sample;
 	int e = resolve(sampler, r, window, &sample);
 
-	return e < 0 ? e : op_window_add(window, &sample);
+	if (e == 0)
+		e = op_window_add(window, &sample);
+	if (e == 0 && r->header.event == sampler->watched && sampler->watch)
+		sampler->watch(sampler->watch_ctx, &r->header, window, &sample);
+	return e;
 }
 
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,

@@ -94,3 +94,11 @@ void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, vo
 	sampler->detail_name = fn;
 	sampler->detail_ctx = ctx;
 }
+
+void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watch_fn fn,
+		      void *ctx)
+{
+	sampler->watched = event;
+	sampler->watch = fn;
+	sampler->watch_ctx = ctx;
+}

@@ -53,6 +53,13 @@ int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
 void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);
 
+/* Call @fn for each sample of @event that @window took, once it has. */
+typedef void (*op_sample_watch_fn)(void *ctx, const struct op_record *record,
+				   const struct op_window *window,
+				   const struct op_window_sample *sample);
+void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watch_fn fn,
+		      void *ctx);
+
 /*
  * A sample that has to wait: with what came of its stack in records before it, in one record.
  * Returns 1 and *@ret, to be given to free(); 0 where there is nothing to join.

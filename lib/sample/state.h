@@ -40,6 +40,9 @@ struct op_sampler {
 	uint64_t announcements_lost;   /* samples whose stack was not announced */
 	op_detail_name_fn detail_name; /* NULL: there are none */
 	void *detail_ctx;
+	op_sample_watch_fn watch; /* NULL: nobody does */
+	void *watch_ctx;
+	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */
 	bool news;	     /* op_sampler_take_news() */
 };

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Allocations: the static probes otel_memory:alloc and otel_memory:free, which a sampler in the
+ * process hits for what it samples. Where the arguments stand is a constant of each program
+ * (op_settings.argument). What is allocated and not freed yet is kept here, since the ring may
+ * lose a record and a map does not; user space reads it when it closes a window.
+ *
+ * Nothing of it is to be believed: a process may hit the probes as often as it likes, with any
+ * numbers. So there is a limit on samples, on weights, and on what each process may have here.
+ */
+#include "bpf/platform/kernel.h"
+
+#include "op_errors.h"
+#include "op_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/event/event.h"
+#include "bpf/event/rate.h"
+
+char op_license[] SEC("license") = "Dual BSD/GPL";
+
+enum {
+	OP_HEAP_ADDRESS = 0, /* arguments of alloc; free has the first one */
+	OP_HEAP_SIZE = 1,
+	OP_HEAP_WEIGHT = 2,
+};
+
+/* By op_heap_key(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OP_HEAP_LIVE_MAX);
+	__type(key, __u64);
+	__type(value, struct op_heap_live);
+} op_heap_lives SEC(".maps");
+
+/* How many each process has there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OP_HEAP_PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} op_heap_of_pid SEC(".maps");
+
+static __always_inline __u64 op_argument_read(struct task_struct *task, __u32 i)
+{
+	const volatile struct op_argument *a = &op_settings.argument[i];
+	__u32 unused_bits = 64 - 8 * (__u32)a->bytes;
+	__u64 at = (__u64)op_task_registers(task) + a->reg;
+	__u64 value = 0;
+
+	if (a->place == OP_ARGUMENT_CONSTANT)
+		return (__u64)a->offset;
+	if (bpf_probe_read_kernel(&value, sizeof(value), (void *)at))
+		return 0;
+	if (a->place == OP_ARGUMENT_MEMORY) {
+		at = value + (__u64)a->offset;
+		value = 0;
+		if (a->bytes <= 1)
+			bpf_probe_read_user(&value, 1, (void *)at);
+		else if (a->bytes <= 2)
+			bpf_probe_read_user(&value, 2, (void *)at);
+		else if (a->bytes <= 4)
+			bpf_probe_read_user(&value, 4, (void *)at);
+		else
+			bpf_probe_read_user(&value, 8, (void *)at);
+	}
+	value <<= unused_bits;
+	return a->is_signed ? (__u64)((__s64)value >> unused_bits) : value >> unused_bits;
+}
+
+/* One word for an address of a process. Keyed: nobody else's can be met on purpose. */
+static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
+{
+	struct op_hash h = { { op_settings.hash_seed, ~op_settings.hash_seed } };
+
+	op_hash_add(&h, pid);
+	op_hash_add(&h, address);
+	op_hash_end(&h);
+	return h.word[0];
+}
+
+/* The count of @pid, or NULL where there is no room for it. */
+static __always_inline __u32 *op_heap_count_of(__u32 pid)
+{
+	__u32 *count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+	__u32 zero = 0;
+
+	if (count)
+		return count;
+	(void)bpf_map_update_elem(&op_heap_of_pid, &pid, &zero, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+}
+
+/* Keep the sampled address until it is freed. */
+static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 address)
+{
+	const struct op_record *r = &slot->record;
+	__u64 key = op_heap_key(r->pid, address);
+	struct op_heap_live live = {
+		.time_ns = r->time_ns, .value = r->value, .pid = r->pid, .tid = r->tid
+	};
+	__u32 *count = op_heap_count_of(r->pid);
+
+	/* the free of what was there before was not told of: it is replaced */
+	if (!bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_EXIST))
+		return true;
+	if (!count || *count >= OP_HEAP_LIVE_A_PROCESS ||
+	    bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_NOEXIST))
+		return false;
+	__sync_fetch_and_add(count, 1);
+	return true;
+}
+
+static __always_inline int op_allocated(void *ctx, bool whole)
+{
+	struct op_counts *counts = op_counts_of(OP_EVENT_HEAP);
+	struct task_struct *task = op_current_task();
+	struct op_slot *slot;
+	bool filtered;
+
+	op_count_in(counts, OP_COUNT_TAKEN);
+	slot = op_event_enter(counts, OP_EVENT_HEAP, false, &filtered);
+	if (!slot)
+		return 0;
+	if (!op_within_rate(op_settings.event_budget)) {
+		op_count_in(counts, OP_COUNT_RATE);
+		op_slot_release(slot);
+		return 0;
+	}
+	slot->record.value = op_heap_value(op_argument_read(task, OP_HEAP_SIZE),
+					   op_argument_read(task, OP_HEAP_WEIGHT));
+	if (!op_heap_keep(slot, op_argument_read(task, OP_HEAP_ADDRESS)))
+		op_count_in(counts, OP_COUNT_UNTRACKED);
+	return op_event_task(ctx, slot, whole);
+}
+
+SEC("kprobe")
+int op_heap(void *ctx)
+{
+	return op_allocated(ctx, false);
+}
+
+SEC("kprobe")
+int op_heap_whole(void *ctx)
+{
+	return op_allocated(ctx, true);
+}
+
+SEC("kprobe")
+int op_heap_free(void *ctx)
+{
+	struct task_struct *task = op_current_task();
+	__u32 *count;
+	__u64 key;
+	__u32 pid;
+	__u32 tid;
+
+	if (!op_task_ids(task, &pid, &tid))
+		return 0;
+	key = op_heap_key(pid, op_argument_read(task, OP_HEAP_ADDRESS));
+	if (bpf_map_delete_elem(&op_heap_lives, &key))
+		return 0; /* of a sample that the filter left out */
+	count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
+	if (count && *count)
+		__sync_fetch_and_add(count, (__u32)-1);
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the kind heap puts in a record, keeps in the kernel, and reads of a static probe. */
+#ifndef OP_HEAP_H
+#define OP_HEAP_H
+
+/*
+ * op_record.value of OP_EVENT_HEAP: how many bytes the sample stands for, and above them the size
+ * of the allocation as a number of OP_HEAP_DIGITS binary digits and how far it is to be shifted:
+ * exact below 512 KiB, to 4 in a million above.
+ */
+#define OP_HEAP_BYTES_BITS 40
+#define OP_HEAP_BYTES_MAX  ((1ULL << OP_HEAP_BYTES_BITS) - 1)
+enum {
+	OP_HEAP_DIGITS = 19,
+	OP_HEAP_LIVE_MAX = 32768,	/* sampled addresses in use, of all processes */
+	OP_HEAP_LIVE_A_PROCESS = 16384, /* of one */
+	OP_HEAP_PROCESSES_MAX = 4096,	/* that have any */
+};
+
+static inline __attribute__((always_inline)) __u64 op_heap_value(__u64 size, __u64 weight)
+{
+	__u64 shift = 0;
+
+	if (size > OP_HEAP_BYTES_MAX)
+		size = OP_HEAP_BYTES_MAX;
+	if (weight > OP_HEAP_BYTES_MAX)
+		weight = OP_HEAP_BYTES_MAX;
+	if (size >> (OP_HEAP_DIGITS + 15)) {
+		size >>= 16;
+		shift = 16;
+	}
+	if (size >> (OP_HEAP_DIGITS + 7)) {
+		size >>= 8;
+		shift += 8;
+	}
+	if (size >> (OP_HEAP_DIGITS + 3)) {
+		size >>= 4;
+		shift += 4;
+	}
+	if (size >> (OP_HEAP_DIGITS + 1)) {
+		size >>= 2;
+		shift += 2;
+	}
+	if (size >> OP_HEAP_DIGITS) {
+		size >>= 1;
+		shift += 1;
+	}
+	return weight | size << OP_HEAP_BYTES_BITS |
+	       shift << (OP_HEAP_BYTES_BITS + OP_HEAP_DIGITS);
+}
+
+/* The size that is in @value; at least 1. */
+static inline __attribute__((always_inline)) __u64 op_heap_size(__u64 value)
+{
+	__u64 size = value >> OP_HEAP_BYTES_BITS & ((1ULL << OP_HEAP_DIGITS) - 1);
+
+	size <<= value >> (OP_HEAP_BYTES_BITS + OP_HEAP_DIGITS);
+	return size ? size : 1;
+}
+
+/* A sampled allocation that is in use. The time and the thread are those of its sample. */
+struct op_heap_live {
+	__u64 time_ns;
+	__u64 value; /* as op_record.value */
+	__u32 pid;
+	__u32 tid;
+};
+
+/* Where an argument of a static probe stands when it is hit. */
+enum op_argument_place {
+	OP_ARGUMENT_CONSTANT = 0,
+	OP_ARGUMENT_REGISTER,
+	OP_ARGUMENT_MEMORY, /* at register + offset */
+};
+
+enum {
+	OP_ARGUMENTS_MAX = 3,
+};
+
+struct op_argument {
+	__s64 offset;	/* CONSTANT: the value */
+	__u16 reg;	/* bytes from the begin of struct pt_regs */
+	__u8 place;	/* enum op_argument_place */
+	__u8 bytes;	/* how wide it is: 1, 2, 4, 8 */
+	__u8 is_signed; /* what is narrower than 8 bytes is sign-extended */
+	__u8 reserved0[3];
+};
+
+_Static_assert(sizeof(struct op_heap_live) == 24, "layout");
+_Static_assert(sizeof(struct op_argument) == 16, "layout");
+
+#endif

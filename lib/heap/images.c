@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "heap/images.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/file.h"
+#include "probe/attach.h"
+#include "probe/usdt.h"
+
+enum {
+	PATH_BYTES = 64,
+	ALLOC_ARGUMENTS = 3,
+	FREE_ARGUMENTS = 1,
+};
+
+static const char PROVIDER[] = "otel_memory";
+
+void op_heap_images_init(struct op_heap_images *x)
+{
+	x->maps = (struct op_capture_heap){ -1, -1 };
+}
+
+static void detach(struct op_heap_images *x, struct op_heap_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(image->fd); i++)
+		op_closep(&image->fd[i]);
+	op_executable_put(x->executables, image->exe);
+	image->exe = NULL;
+}
+
+void op_heap_images_clear(struct op_heap_images *x)
+{
+	size_t i;
+
+	for (i = 0; i < x->len; i++)
+		detach(x, &x->image[i]);
+	x->len = 0;
+	for (i = 0; i < x->programs_len; i++)
+		op_closep(&x->program[i].fd);
+	x->programs_len = 0;
+}
+
+void op_heap_images_deinit(struct op_heap_images *x)
+{
+	op_heap_images_clear(x);
+	op_closep(&x->maps.lives);
+	op_closep(&x->maps.of_pid);
+}
+
+/* The program whose arguments stand at @argument: borrowed, or -errno. */
+static int program_for(struct op_heap_images *x, bool is_free,
+		       const struct op_argument argument[OP_ARGUMENTS_MAX])
+{
+	struct op_heap_program *p;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < x->programs_len; i++) {
+		p = &x->program[i];
+		if (p->is_free == is_free &&
+		    !memcmp(p->argument, argument, sizeof(p->argument)))
+			return p->fd;
+	}
+	if (i == OP_HEAP_PROGRAMS_MAX)
+		return -ENOSPC;
+	fd = op_capture_load_heap(x->capture, is_free, argument, &x->maps);
+	if (fd < 0)
+		return fd;
+	p = &x->program[x->programs_len++];
+	*p = (struct op_heap_program){ .is_free = is_free, .fd = fd };
+	memcpy(p->argument, argument, sizeof(p->argument));
+	return fd;
+}
+
+/* Attach to one site of @place. A descriptor or -errno. */
+static int attach_site(struct op_heap_images *x, const struct op_probe_spec *spec,
+		       const struct op_probe_place *place, uint32_t site, bool is_free)
+{
+	uint32_t wanted = is_free ? FREE_ARGUMENTS : ALLOC_ARGUMENTS;
+	struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
+	int program;
+
+	if (place->arguments_len[site] < wanted)
+		return -ENOTSUP;
+	memcpy(argument, place->argument[site], wanted * sizeof(argument[0]));
+	program = program_for(x, is_free, argument);
+	return program < 0 ? program
+			   : op_probe_attach(spec, place, site, program, x->sysfs_root);
+}
+
+/* Attach to each site of the probe @name. 0; -ENOENT where there is none; -errno. */
+static int attach_probe(struct op_heap_images *x, struct op_elf *elf, const char *path,
+			const char *name, bool is_free, int *ret_fds)
+{
+	const struct op_probe_spec spec = { .type = OP_PROBE_STATIC,
+					    .file = path,
+					    .provider = PROVIDER,
+					    .symbol = name };
+	struct op_probe_place place;
+	uint32_t i;
+	int r = op_probe_usdt_find(elf, &spec, &place);
+
+	for (i = 0; r >= 0 && i < place.sites_len; i++)
+		r = ret_fds[i] = attach_site(x, &spec, &place, i, is_free);
+	return r < 0 ? r : 0;
+}
+
+/* Frees first: what is allocated from then on may be followed. */
+static int attach(struct op_heap_images *x, struct op_elf *elf,
+		  struct op_heap_image *image)
+{
+	char path[PATH_BYTES];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", op_elf_fd(elf));
+	r = attach_probe(x, elf, path, "free", true, image->fd + OP_PROBE_SITES_MAX);
+	if (r == 0 || r == -ENOENT)
+		r = attach_probe(x, elf, path, "alloc", false, image->fd);
+	return r;
+}
+
+static bool is_there(const struct op_heap_images *x, const struct op_executable *exe)
+{
+	size_t i;
+
+	for (i = 0; i < x->len && exe; i++)
+		if (x->image[i].exe == exe)
+			return true;
+	return false;
+}
+
+int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int fd)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	struct op_heap_image *image = &x->image[x->len];
+	int r = op_elf_open(fd, &elf);
+
+	if (r < 0) {
+		(void)close(fd);
+		return r == -ENOMEM ? r : 0;
+	}
+	if (is_there(x, exe) || !op_elf_section(elf, ".note.stapsdt"))
+		return 0;
+	if (x->len == OP_HEAP_IMAGES_MAX) {
+		x->refused++;
+		return -ENOSPC;
+	}
+	memset(image->fd, 0xff, sizeof(image->fd)); /* -1 each */
+	image->exe = NULL;
+	r = attach(x, elf, image);
+	if (r < 0) {
+		detach(x, image);
+		return r == -ENOENT ? 0 : r;
+	}
+	if (exe)
+		image->exe = op_executable_ref(exe);
+	x->len++;
+	return 1;
+}
+
+void op_heap_images_trim(struct op_heap_images *x)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < x->len; i++) {
+		struct op_heap_image *image = &x->image[i];
+
+		if (image->exe && image->exe->refs == 1)
+			detach(x, image);
+		else
+			x->image[kept++] = *image;
+	}
+	x->len = kept;
+}

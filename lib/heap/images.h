@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that have the probes of allocations, and the programs that are attached to them. */
+#ifndef OP_HEAP_IMAGES_H
+#define OP_HEAP_IMAGES_H
+
+#include "capture/capture.h"
+#include "image/news.h"
+#include "probe/spec.h"
+
+enum {
+	OP_HEAP_IMAGES_MAX = 64,
+	OP_HEAP_PROGRAMS_MAX = 32, /* that differ in where their arguments stand */
+};
+
+/* The programs in the kernel, one for each place that arguments stand in. */
+struct op_heap_program {
+	bool is_free;
+	struct op_argument argument[OP_ARGUMENTS_MAX];
+	int fd;
+};
+
+struct op_heap_image {
+	struct op_executable *exe;	/* a reference; NULL: of no process, kept */
+	int fd[2 * OP_PROBE_SITES_MAX]; /* attachments, or -1 */
+};
+
+struct op_heap_images {
+	struct op_log *log;
+	struct op_capture *capture;
+	struct op_executables *executables;
+	const char *sysfs_root;
+	struct op_capture_heap maps;
+	struct op_heap_program program[OP_HEAP_PROGRAMS_MAX];
+	size_t programs_len;
+	struct op_heap_image image[OP_HEAP_IMAGES_MAX];
+	size_t len;
+	uint64_t refused; /* files past OP_HEAP_IMAGES_MAX */
+};
+
+void op_heap_images_init(struct op_heap_images *x);
+/* Detach all and unload; the maps stay. */
+void op_heap_images_clear(struct op_heap_images *x);
+void op_heap_images_deinit(struct op_heap_images *x);
+
+/* Attach to the file behind @fd where it has the probes; takes @fd. @exe: NULL for a file that
+ * is attached to whether somebody maps it or not. 1: attached; 0: it has none; -errno. */
+int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int fd);
+/* Detach from files that nobody maps any more. */
+void op_heap_images_trim(struct op_heap_images *x);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The static probes. Each is a nop and a note of owner "stapsdt", type 3, which names it: the
+ * addresses of the nop, of a base and of the semaphore; provider, name, where the arguments are.
+ */
+#include "heap/sampler/sampler.h"
+
+#define HIDDEN __attribute__((section(".probes"), used, visibility("hidden")))
+
+HIDDEN volatile uint16_t op_heap_alloc_listeners;
+HIDDEN union op_heap_free_gate op_heap_free_gate __attribute__((aligned(4)));
+
+/* The base: its address tells by how much a file was moved after it was linked. */
+__asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
+	".hidden op_heap_probe_base\n"
+	"op_heap_probe_base: .space 1\n"
+	".size op_heap_probe_base, 1\n"
+	".popsection\n");
+
+#define PROBE(name, semaphore, arguments)                                                \
+	"990:	nop\n"                                                                     \
+	".pushsection .note.stapsdt, \"\", \"note\"\n"                                   \
+	".balign 4\n"                                                                    \
+	".4byte 992f - 991f, 994f - 993f, 3\n"                                           \
+	"991:	.asciz \"stapsdt\"\n"                                                      \
+	"992:	.balign 4\n"                                                               \
+	"993:	.8byte 990b\n"                                                             \
+	".8byte op_heap_probe_base\n"                                                    \
+	".8byte " semaphore "\n"                                                         \
+	".asciz \"otel_memory\"\n"                                                       \
+	".asciz \"" name "\"\n"                                                          \
+	".asciz \"" arguments "\"\n"                                                     \
+	"994:	.balign 4\n"                                                               \
+	".popsection\n"
+
+__attribute__((noinline)) void op_heap_tell_alloc(void *p, uint64_t size, uint64_t weight)
+{
+	__asm__ volatile(PROBE("alloc", "op_heap_alloc_listeners", "8@%0 8@%1 8@%2")
+			 :
+			 : "r"(p), "r"(size), "r"(weight)
+			 : "memory");
+}
+
+__attribute__((noinline)) void op_heap_tell_free(void *p)
+{
+	__asm__ volatile(PROBE("free", "op_heap_free_gate", "8@%0")
+			 :
+			 : "r"(p)
+			 : "memory");
+}

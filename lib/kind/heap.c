@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations, and what of them is in use: docs/kinds/heap.md. lib/heap loads, attaches, and
+ * takes the snapshot of what is in use.
+ */
+#include <linux/bpf.h>
+
+#include "base/macros.h"
+#include "kind/kind.h"
+
+#include "heap.object.h"
+
+#define ROW(of_event, of_shape, of_type, of_unit)                                        \
+	.event = of_event, .shape = of_shape, .type = of_type, .unit = of_unit,          \
+	.period = OP_OTLP_PERIOD_ONE, .period_type = "space", .period_unit = "bytes"
+
+static const struct op_otlp_kind ROWS[] = {
+	{ ROW(OP_EVENT_HEAP, OP_OTLP_SUM, "alloc_space", "bytes"),
+	  .mask = OP_HEAP_BYTES_MAX },
+	{ ROW(OP_EVENT_HEAP, OP_OTLP_COUNT, "alloc_objects", "count") },
+};
+
+static const struct op_otlp_kind LIVE_ROWS[] = {
+	{ ROW(OP_EVENT_HEAP_LIVE, OP_OTLP_SUM, "inuse_space", "bytes") },
+	{ ROW(OP_EVENT_HEAP_LIVE, OP_OTLP_COUNT, "inuse_objects", "count") },
+};
+
+/* A sample stands for so many allocations of its size as its weight makes. */
+static double count(uint64_t value)
+{
+	return (double)(value & OP_HEAP_BYTES_MAX) / (double)op_heap_size(value);
+}
+
+const struct op_kind op_kind_heap = {
+	.event = OP_EVENT_HEAP,
+	.name = "heap",
+	.says = "sampling of allocations",
+	.object = &op_heap_object,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.slots = 3, /* as of probes */
+	.with = UINT64_C(1) << OP_EVENT_HEAP_LIVE,
+	.rows = ROWS,
+	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.count = count,
+};
+
+const struct op_kind op_kind_heap_live = {
+	.event = OP_EVENT_HEAP_LIVE,
+	.name = "heap_live",
+	.says = "what is in use of the heap",
+	.object = &op_heap_object,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.slots = 3,
+	.hidden = true,
+	.rows = LIVE_ROWS,
+	.rows_len = OP_ARRAY_SIZE(LIVE_ROWS),
+};
