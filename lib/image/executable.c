@@ -228,9 +228,15 @@ static int open_file(struct op_executables *x, const struct op_executable *e,
 	return opened.fd;
 }
 
+/* Does that error say that it is no ELF file of this machine? */
+static bool is_foreign(int error)
+{
+	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
+}
+
 static void note_failure(struct op_executables *x, struct op_executable *e, int error)
 {
-	bool foreign = error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
+	bool foreign = is_foreign(error);
 
 	/* What is published of a file stays, whatever became of the file since. */
 	if (foreign && (!e->image || e->check)) {
@@ -263,6 +269,20 @@ static int take_content(struct op_executables *x, struct op_executable *e,
 	return 0;
 }
 
+/* It is no ELF file: a runtime may know it all the same. */
+static void take_other(struct op_executables *x, struct op_executable *e, int fd,
+		       const struct op_file_stamp *stamp)
+{
+	struct op_image *image;
+
+	if (op_image_new_other(&x->images, fd, e->path, stamp, &image) <= 0)
+		return;
+	forget_image(x, e);
+	e->image = image;
+	e->state = OP_EXECUTABLE_FOREIGN;
+	e->check = false;
+}
+
 /* Take the file @taken_fd, in any case. */
 static int take_file(struct op_executables *x, struct op_executable *e, int taken_fd,
 		     const struct op_file_stamp *stamp)
@@ -271,6 +291,8 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	_cleanup_close_ int fd = taken_fd;
 	int r;
 
+	if (e->image && e->image->other)
+		forget_image(x, e);
 	if (e->image && !is_unchanged(e, stamp) && !e->check)
 		return -ESTALE; /* written to while it is mapped */
 	if (e->image && is_unchanged(e, stamp)) {
@@ -280,6 +302,8 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 		return 0;
 	}
 	r = op_elf_open(fd, &elf);
+	if (is_foreign(r))
+		take_other(x, e, fd, stamp);
 	if (r < 0)
 		return r;
 	fd = -1;
@@ -339,7 +363,7 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 	if ((r == -ENOENT || r == -ESRCH) && e->image && !e->check)
 		return r;
 	if (r < 0) {
-		if (!place->gone)
+		if (!place->gone && !(e->image && e->image->other))
 			note_failure(x, e, r);
 		return r;
 	}

@@ -25,9 +25,10 @@ enum {
 };
 
 enum op_executable_state {
-	OP_EXECUTABLE_NEW = 0,	   /* not opened yet, or could not be */
-	OP_EXECUTABLE_READY = 1,   /* has an image */
-	OP_EXECUTABLE_FOREIGN = 2, /* no ELF file of this machine */
+	OP_EXECUTABLE_NEW = 0,	 /* not opened yet, or could not be */
+	OP_EXECUTABLE_READY = 1, /* has an image */
+	/* No ELF file of this machine. Where a runtime knows it, it has an image. */
+	OP_EXECUTABLE_FOREIGN = 2,
 };
 
 struct op_executable {

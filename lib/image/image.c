@@ -58,13 +58,28 @@ static void probe(struct op_images *x, struct op_image *image, const char *path)
 	size_t i;
 
 	for (i = 0; i < len; i++) {
-		if (x->runtimes_off & (UINT64_C(1) << ops[i]->id))
+		if (!ops[i]->probe || x->runtimes_off & (UINT64_C(1) << ops[i]->id))
 			continue;
 		if (ops[i]->probe(image->elf, path, x->layouts, x->log,
 				  &image->runtime_image, &image->loop) <= 0)
 			continue;
 		image->runtime = ops[i];
 		return;
+	}
+}
+
+static void probe_other(struct op_images *x, struct op_image *image, int fd,
+			const char *path)
+{
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	size_t i;
+
+	for (i = 0; i < len && !image->runtime; i++) {
+		if (!ops[i]->probe_other || x->runtimes_off & (UINT64_C(1) << ops[i]->id))
+			continue;
+		if (ops[i]->probe_other(fd, path, x->log, &image->runtime_image) > 0)
+			image->runtime = ops[i];
 	}
 }
 
@@ -176,10 +191,49 @@ static void image_free(struct op_images *x, struct op_image *image)
 	free(image);
 }
 
+static struct op_image *image_new(const struct op_images *x, const char *path,
+				  const struct op_file_stamp *stamp)
+{
+	const char *slash = strrchr(path, '/');
+	struct op_image *image = calloc(1, sizeof(*image));
+
+	if (!image)
+		return NULL;
+	image->refs = 1;
+	image->stamp = *stamp;
+	image->used_window = x->window;
+	image->file = strdup(slash && slash[1] ? slash + 1 : path);
+	if (!image->file) {
+		free(image);
+		return NULL;
+	}
+	return image;
+}
+
+int op_image_new_other(struct op_images *x, int fd, const char *path,
+		       const struct op_file_stamp *stamp, struct op_image **ret)
+{
+	struct op_image *image = image_new(x, path, stamp);
+
+	if (!image)
+		return -ENOMEM;
+	image->other = true;
+	image->key = op_hash_u64(stamp->dev ^ op_hash_u64(stamp->inode)) ^ x->seed;
+	probe_other(x, image, fd, path);
+	if (!image->runtime || link_image(x, image) < 0) {
+		int r = image->runtime ? -ENOMEM : 0;
+
+		image_free(x, image);
+		return r;
+	}
+	TAILQ_INSERT_TAIL(&x->lru, image, lru);
+	*ret = image;
+	return 1;
+}
+
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		 const struct op_file_stamp *stamp, struct op_image **ret)
 {
-	const char *slash = strrchr(path, '/');
 	struct op_build_ids ids = { 0 };
 	struct op_image *image;
 	uint64_t key;
@@ -196,16 +250,12 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		*ret = image;
 		return 0;
 	}
-	image = calloc(1, sizeof(*image));
+	image = image_new(x, path, stamp);
 	if (!image)
 		return -ENOMEM;
-	image->refs = 1;
 	image->key = key;
 	image->ids = ids;
-	image->stamp = *stamp;
-	image->used_window = x->window;
-	image->file = strdup(slash && slash[1] ? slash + 1 : path);
-	if (!image->file || link_image(x, image) < 0) {
+	if (link_image(x, image) < 0) {
 		image_free(x, image);
 		return -ENOMEM;
 	}

@@ -73,6 +73,7 @@ struct op_image {
 	size_t segments_len;
 	struct op_elf *elf; /* suspended while its file is closed (image/file.h) */
 	const void *opener; /* the executable whose file is open */
+	bool other;	    /* it is no ELF file */
 	bool copy;	    /* what is open is a copy in memory of a served file */
 	struct op_table *table;
 	struct op_source_direct *direct; /* single rules while there is a job */
@@ -114,12 +115,19 @@ struct op_images {
 	uint64_t symbol_bytes;
 	uint64_t window;
 	size_t jobs;
+	size_t others_attached; /* instances of files that are no ELF files */
 	uint64_t tables_failed;
 };
 
 /* Takes @elf on success. The image of the same content where there is one. */
 int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		 const struct op_file_stamp *stamp, struct op_image **ret);
+/*
+ * The image of a file that is no ELF file and that a runtime knows: @fd, borrowed. It has no
+ * segments and no table. Returns 1, 0 where no runtime knows it, or -errno.
+ */
+int op_image_new_other(struct op_images *x, int fd, const char *path,
+		       const struct op_file_stamp *stamp, struct op_image **ret);
 /* Is this file, which an executable of the image is by now, one to read the image's content
  * of? Not one that another owner can change. */
 bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp);

@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "image/executable.h"
 #include "process/identify.h"
+#include "process/layout.h"
 #include "process/state.h"
 #include "resource/attributes.h"
 #include "resource/identity.h"
@@ -208,7 +212,7 @@ static int open_perfmap(void *ctx)
 	return r < 0 ? r : opened.fd;
 }
 
-const char *op_program_jit_name(struct op_processes *p, struct op_program *program,
+static const char *perfmap_name(struct op_processes *p, struct op_program *program,
 				uint64_t addr)
 {
 	if (!program->perfmap_tried && p->perfmaps < PERFMAPS_MAX) {
@@ -217,4 +221,59 @@ const char *op_program_jit_name(struct op_processes *p, struct op_program *progr
 			p->perfmaps++;
 	}
 	return program->perfmap ? op_perfmap_find(program->perfmap, addr) : NULL;
+}
+
+/* A file that the process has mapped. Its user is asked for each time: it may change it. */
+static int open_own(void *ctx, const struct op_vma *v)
+{
+	const struct op_program *program = ctx;
+	struct op_target *t = program->memory.target;
+	struct op_mapped_file file = { .start = v->start,
+				       .end = v->end,
+				       .dev_major = v->exe->dev_major,
+				       .dev_minor = v->exe->dev_minor,
+				       .inode = v->exe->inode,
+				       .path = v->exe->path };
+	struct op_opened opened;
+	char path[OP_TARGET_PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (program->until_ns)
+		return -ESRCH;
+	r = op_open_mapped(t, program->proc_pid, &file, &opened);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "%s/%u", t->procfs_root, program->proc_pid);
+	if (stat(path, &st) < 0 || (opened.uid && opened.uid != st.st_uid)) {
+		(void)close(opened.fd);
+		return -EPERM;
+	}
+	return opened.fd;
+}
+
+int op_program_describe_code(struct op_processes *p, struct op_program *program,
+			     const struct op_layout *layout, uint64_t addr,
+			     struct op_runtime_frame *ret)
+{
+	struct op_runtimes_context context = {
+		.images = &p->executables.images,
+		.log = p->config.log,
+		.now_ns = p->now_ns,
+		.pid = program->pid,
+		.memory = &program->memory.memory,
+		.layout = layout,
+		.open_own = open_own,
+		.ctx = program,
+	};
+	const char *name;
+
+	if (op_runtimes_describe_code(&program->runtimes, &context, addr, ret) == 1)
+		return 1;
+	name = perfmap_name(p, program, addr);
+	if (!name)
+		return 0;
+	ret->function[0] = (struct op_runtime_function){ .name = name, .file = "" };
+	ret->len = 1;
+	return 1;
 }

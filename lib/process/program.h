@@ -74,8 +74,13 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 			const struct op_layout *layout, const struct op_record *record,
 			struct op_window *window, uint32_t *ret);
 
-/* The name of JIT code by the process's perf map, or NULL. Valid until the next call. */
-const char *op_program_jit_name(struct op_processes *p, struct op_program *program,
-				uint64_t addr);
+/*
+ * What the process, or what it has mapped as @layout, says of code at @addr that is of no ELF
+ * file: a runtime of a file that is none (struct op_runtime_ops.describe_code), or its perf
+ * map. Returns 1 with *@ret, valid until the next call, or 0.
+ */
+int op_program_describe_code(struct op_processes *p, struct op_program *program,
+			     const struct op_layout *layout, uint64_t addr,
+			     struct op_runtime_frame *ret);
 
 #endif

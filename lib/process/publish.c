@@ -67,9 +67,25 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	return 0;
 }
 
+/* Those of @runtimes that have a step. */
+static uint32_t with_step(uint32_t runtimes)
+{
+	uint32_t ret = 0;
+	int id;
+
+	while ((id = ffs((int)runtimes) - 1) >= 0) {
+		const struct op_runtime_ops *ops = op_runtime_get((enum op_runtime)id);
+
+		runtimes &= runtimes - 1;
+		if (ops && ops->bpf_size)
+			ret |= UINT32_C(1) << id;
+	}
+	return ret;
+}
+
 void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 {
-	uint32_t more = runtimes & ~(p->runtimes_wanted | p->runtimes_refused);
+	uint32_t more = with_step(runtimes) & ~(p->runtimes_wanted | p->runtimes_refused);
 	uint32_t one;
 
 	if (!more)
@@ -364,6 +380,9 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 			    : op_publish_open(p, proc->program, v, false);
 		if (r == 0 && e->image->runtime)
 			r = op_publish_make_table(p, proc->program, v);
+		/* no ELF file, and so no table */
+		if (r == -ENOEXEC && e->image && e->image->runtime)
+			op_publish_load_runtimes(p, UINT32_C(1) << e->image->runtime->id);
 		proc->unfinished |= r == -EINPROGRESS;
 	}
 }

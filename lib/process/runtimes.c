@@ -20,12 +20,15 @@ enum {
 	RETRY_SHIFT_MAX = 12,
 	FAILURES_MAX = 20,
 	FRAMES_MAX = 1 << 13, /* a process, 256 KiB of keys; more are not kept */
+	/* Of files that are no ELF files: what such a one says takes up to 10 MiB. */
+	OTHERS_MAX = 128,
 };
 
 /* The target given to a runtime. */
 struct target {
 	struct op_runtime_target base;
 	const struct op_runtimes_context *context;
+	const struct op_image *image;
 };
 
 static bool base_name_begins(const char *path, const char *prefix)
@@ -49,6 +52,18 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 			continue;
 		return t->context->open_file(t->context->ctx, v, ret, ret_bias);
 	}
+	return -ENOENT;
+}
+
+static int open_self(const struct op_runtime_target *base)
+{
+	const struct target *t = op_container_of(base, struct target, base);
+	const struct op_layout *layout = t->context->layout;
+	size_t i;
+
+	for (i = 0; layout && i < layout->len; i++)
+		if (layout->vma[i].exe && layout->vma[i].exe->image == t->image)
+			return t->context->open_own(t->context->ctx, &layout->vma[i]);
 	return -ENOENT;
 }
 
@@ -77,14 +92,17 @@ static int code_mapping(const struct op_runtime_target *base, size_t i,
 	return -ENOENT;
 }
 
-static struct target target_of(const struct op_runtimes_context *context, uint64_t bias)
+static struct target target_of(const struct op_runtimes_context *context,
+			       const struct op_runtime_instance *i)
 {
 	return (struct target){ .base = { .pid = (int)context->pid,
-					  .bias = bias,
+					  .bias = i->bias,
 					  .memory = context->memory,
 					  .open_image = open_image,
+					  .open_self = open_self,
 					  .code_mapping = code_mapping },
-				.context = context };
+				.context = context,
+				.image = i->image };
 }
 
 static size_t bpf_bytes(const struct op_runtime_ops *ops)
@@ -141,7 +159,7 @@ static void try_again(struct op_runtime_instance *i, struct op_runtimes_context 
 /* Ask an attached runtime where its code is. Returns true where something changed. */
 static bool update(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
-	struct target t = target_of(context, i->bias);
+	struct target t = target_of(context, i);
 	struct op_runtime_code code = { 0 };
 	bool moved;
 	int r;
@@ -169,13 +187,15 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 
 static int attach(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
-	struct target t = target_of(context, i->bias);
+	struct target t = target_of(context, i);
 	_cleanup_free_ uint8_t *bpf = calloc(1, bpf_bytes(i->ops));
 	void *instance = NULL;
 	int r;
 
 	if (!bpf)
 		return -ENOMEM;
+	if (i->image->other && context->images->others_attached >= OTHERS_MAX)
+		return -EMFILE;
 	r = i->ops->attach(i->image->runtime_image, &t.base, context->log, bpf,
 			   &instance);
 	if (r < 0)
@@ -190,6 +210,7 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 	}
 	i->instance = instance;
 	i->failures = 0;
+	context->images->others_attached += i->image->other;
 	op_cache_init(&i->frames, FRAMES_MAX);
 	return 0;
 }
@@ -262,7 +283,7 @@ bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *conte
 		struct op_image *image = v->exe ? v->exe->image : NULL;
 		struct op_runtime_instance *slot;
 
-		if (!v->segment || !image || !image->runtime ||
+		if (!image || !image->runtime || (!v->segment && !image->other) ||
 		    (context->refused & UINT32_C(1) << image->runtime->id))
 			continue;
 		if (!r->slot)
@@ -286,6 +307,7 @@ void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
 			continue;
 		if (slot->instance) {
 			slot->ops->detach(slot->instance);
+			images->others_attached -= slot->image->other;
 			op_cache_deinit(&slot->frames);
 			op_arena_release(arena, slot->ref, bpf_bytes(slot->ops), now_ns);
 			free(slot->bpf);
@@ -369,6 +391,23 @@ void op_runtimes_window_end(struct op_runtimes *r)
 		if (slot->instance && slot->ops->window_end)
 			slot->ops->window_end(slot->instance);
 	}
+}
+
+int op_runtimes_describe_code(const struct op_runtimes *r,
+			      const struct op_runtimes_context *context, uint64_t addr,
+			      struct op_runtime_frame *ret)
+{
+	size_t i;
+
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
+		struct op_runtime_instance *slot = &r->slot[i];
+		struct target t = target_of(context, slot);
+
+		if (slot->instance && slot->ops->describe_code &&
+		    slot->ops->describe_code(slot->instance, &t.base, addr, ret) == 1)
+			return 1;
+	}
+	return 0;
 }
 
 struct op_runtime_instance *op_runtimes_get(const struct op_runtimes *r, uint32_t number)

@@ -52,6 +52,8 @@ struct op_runtimes_context {
 	/* Open the file of a mapping of the layout; the caller frees *@ret. */
 	int (*open_file)(void *ctx, const struct op_vma *v, struct op_elf **ret,
 			 uint64_t *ret_bias);
+	/* Open the file itself, where the process's user or root owns it: a descriptor. */
+	int (*open_own)(void *ctx, const struct op_vma *v);
 	void *ctx;
 	uint64_t
 		ret_retry_ns; /* when the next try is due, 0: none; the earliest stands */
@@ -76,6 +78,10 @@ void op_runtimes_fill(const struct op_runtimes *r,
 /* A window ended. */
 void op_runtimes_window_end(struct op_runtimes *r);
 
+/* What an instance says of code at @addr: 1 with *@ret, or 0. */
+int op_runtimes_describe_code(const struct op_runtimes *r,
+			      const struct op_runtimes_context *context, uint64_t addr,
+			      struct op_runtime_frame *ret);
 /* Instance @number, or NULL where there is none or it is not attached. */
 struct op_runtime_instance *op_runtimes_get(const struct op_runtimes *r, uint32_t number);
 

@@ -3,11 +3,12 @@
  * Language runtimes. Each is one struct op_runtime_ops in one folder, one BPF file and one
  * line of the registry (runtime.c). See docs/adding-a-runtime.md.
  *
- *   probe    once per executable file: is this the runtime, which version, where is its
- *            interpreter loop?
+ *   probe    once per mapped file: is this the runtime, which version, where is its
+ *            interpreter loop? Of a file that is no ELF file: probe_other
  *   attach   once per process and mapped file: make the runtime's struct for the BPF step
  *   update   when what the process has mapped changes: where is the code it made?
- *   describe a frame's words to functions, files and lines
+ *   describe a frame's words to functions, files and lines; of code that no step walked, its
+ *            address: describe_code
  *
  * A step gets control in two ways: at an interpreter loop, whose range probe() gives, or in
  * code that the runtime made (a JIT, a template interpreter), whose ranges update() gives.
@@ -38,7 +39,7 @@ struct op_runtime_mapping {
 	const char *path; /* as the kernel names it, or "". Borrowed. */
 };
 
-/* The process an executable was met in. Borrowed during the call. */
+/* The process a file was met in. Borrowed during the call. */
 struct op_runtime_target {
 	int pid;
 	uint64_t bias; /* of the runtime's executable: process address - ELF address */
@@ -47,6 +48,9 @@ struct op_runtime_target {
 	 * "ld-musl-"). Caller frees *@ret. Returns 0, -ENOENT or -errno. */
 	int (*open_image)(const struct op_runtime_target *target, const char *prefix,
 			  struct op_elf **ret, uint64_t *ret_bias);
+	/* Open the instance's own file, where the process's user or root owns it. Returns a
+	 * descriptor, which the caller closes, or -errno. */
+	int (*open_self)(const struct op_runtime_target *target);
 	/* Number @i of the process's executable mappings that are of no ELF file, by address.
 	 * Returns 0, or -ENOENT behind the last. */
 	int (*code_mapping)(const struct op_runtime_target *target, size_t i,
@@ -98,7 +102,7 @@ struct op_runtime_ops {
 	enum op_runtime id;
 	const char *name;	/* "python" */
 	const char *frame_type; /* profile.frame.type: "cpython" */
-	size_t bpf_size;	/* of the runtime's struct in the arena */
+	size_t bpf_size; /* of the runtime's struct in the arena; 0: it has no step */
 	/*
 	 * How base names of its executable files begin, up to a NULL: such a file is probed
 	 * when it is mapped. Any other is probed when a sample first falls into it.
@@ -113,9 +117,16 @@ struct op_runtime_ops {
 	 * its processes get native frames); -errno. @layouts: the user's, for
 	 * op_layouts_find(); NULL: none.
 	 */
+	/* NULL: it is no ELF file. */
 	int (*probe)(struct op_elf *elf, const char *path,
 		     const struct op_layouts *layouts, struct op_log *log,
 		     void **ret_image, struct op_runtime_loop *ret_loop);
+	/*
+	 * As above, of a mapped regular file that is no ELF file of this machine and is open as
+	 * @fd, which is borrowed. It has no loop. NULL: it is an ELF file.
+	 */
+	int (*probe_other)(int fd, const char *path, struct op_log *log,
+			   void **ret_image);
 	void (*image_free)(void *image);
 
 	/*
@@ -139,10 +150,17 @@ struct op_runtime_ops {
 	/*
 	 * Describe the frame of @len words (op_frame_words()). Returns 0 with *@ret filled as
 	 * far as is known, or -errno. Called soon after the sample, so that what the words
-	 * point to is likely to be there still.
+	 * point to is likely to be there still. NULL: it has no step.
 	 */
 	int (*describe)(void *instance, const uint64_t *words, size_t len,
 			struct op_runtime_frame *ret);
+	/*
+	 * Describe code at @addr that is of no ELF file and that no step walked. Returns 1 with
+	 * *@ret; 0 where the instance knows nothing of it; -errno. NULL: it never does. Asked
+	 * once a window for each address.
+	 */
+	int (*describe_code)(void *instance, const struct op_runtime_target *target,
+			     uint64_t addr, struct op_runtime_frame *ret);
 	/* A window ended: forget what the process may have reused since. */
 	void (*window_end)(void *instance);
 };

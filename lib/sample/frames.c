@@ -226,9 +226,8 @@ bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
 	       !strcmp(symbol.name, name);
 }
 
-/* The functions of @frame, innermost first, as the lines of @location. */
-static int add_functions(struct op_window *window, const struct op_runtime_frame *frame,
-			 struct op_location *location)
+int op_frames_functions(struct op_window *window, const struct op_runtime_frame *frame,
+			struct op_location *location)
 {
 	size_t i;
 
@@ -271,7 +270,7 @@ static int runtime_location(struct op_sampler *sampler, const struct op_frames_o
 		frame.len = 1;
 	}
 	sampler->news = sampler->news || frame.fresh;
-	r = add_functions(of->window, &frame, &location);
+	r = op_frames_functions(of->window, &frame, &location);
 	if (r == 0)
 		r = op_window_string_attribute(
 			of->window, frame_type_key,

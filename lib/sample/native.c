@@ -340,15 +340,15 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	return 0;
 }
 
-/* A location that has no mapping, by @name. */
-static int nameless_location(struct op_sampler *sampler, struct op_window *window,
-			     uint64_t address, const char *name, bool guessed,
-			     uint32_t *ret)
+/* A location that has no mapping, by what is known of its code. */
+static int described_location(struct op_sampler *sampler, struct op_window *window,
+			      uint64_t address, const struct op_runtime_frame *frame,
+			      bool guessed, uint32_t *ret)
 {
-	struct op_location location = { .address = address, .lines_len = 1 };
+	struct op_location location = { .address = address };
 	int r;
 
-	r = op_frames_function(window, name, NULL, NULL, 0, &location.lines[0].function);
+	r = op_frames_functions(window, frame, &location);
 	if (r == 0)
 		r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE,
 				   &location.attributes);
@@ -358,8 +358,17 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
+static int nameless_location(struct op_sampler *sampler, struct op_window *window,
+			     uint64_t address, const char *name, bool guessed,
+			     uint32_t *ret)
+{
+	struct op_runtime_frame frame = { .function = { { .name = name } }, .len = 1 };
+
+	return described_location(sampler, window, address, &frame, guessed, ret);
+}
+
 /* Code that the process made, in memory without a file (@file: NULL) or in a file that is no
- * executable, by the process's own map of names. */
+ * executable, by what the process says of it. */
 static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			 const struct op_vma *v, const char *file, uint64_t addr,
 			 bool guessed, uint32_t *ret)
@@ -367,8 +376,8 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	uint64_t offset = addr - (v->start - v->room) + (file ? v->offset : 0);
 	struct op_map64 *places = &of->program->places;
 	uint64_t epoch = op_window_epoch(of->window);
+	struct op_runtime_frame frame = { 0 };
 	char unnamed[NAME_BYTES];
-	const char *name;
 	uint64_t cached;
 	int r;
 
@@ -376,13 +385,14 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 		*ret = (uint32_t)cached;
 		return 0;
 	}
-	name = op_program_jit_name(sampler->processes, of->program, addr);
-	if (!name) {
+	if (op_program_describe_code(sampler->processes, of->program, of->layout, addr,
+				     &frame) == 1) {
+		r = described_location(sampler, of->window, addr, &frame, guessed, ret);
+	} else {
 		(void)snprintf(unnamed, sizeof(unnamed), "%s+0x%" PRIx64,
 			       file ? file : "[anon]", offset);
-		name = unnamed;
+		r = nameless_location(sampler, of->window, addr, unnamed, guessed, ret);
 	}
-	r = nameless_location(sampler, of->window, addr, name, guessed, ret);
 	if (r < 0 || guessed)
 		return r;
 	if (places->len >= PLACES_MAX)

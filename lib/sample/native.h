@@ -4,6 +4,7 @@
 #define OP_SAMPLE_NATIVE_H
 
 #include "profile/window.h"
+#include "runtime/runtime.h"
 #include "sample/frames.h"
 
 /* The attributes of a location of that type. 0, -ENOMEM or -ENOSPC. */
@@ -13,5 +14,8 @@ int op_frames_type(struct op_sampler *sampler, struct op_window *window,
 int op_frames_function(struct op_window *window, const char *name,
 		       const char *system_name, const char *file, uint32_t start_line,
 		       uint32_t *ret);
+/* The functions of @frame, innermost first, as the lines of @location. As above. */
+int op_frames_functions(struct op_window *window, const struct op_runtime_frame *frame,
+			struct op_location *location);
 
 #endif

@@ -198,7 +198,8 @@ static void attach(struct live *live, struct op_process *ret)
 		void *bpf;
 
 		for (k = 0; k < len; k++) {
-			if (all[k]->probe(file->elf, file->path, NULL, NULL, &live->image,
+			if (!all[k]->probe ||
+			    all[k]->probe(file->elf, file->path, NULL, NULL, &live->image,
 					  &live->loop) != 1)
 				continue;
 			live->ops = all[k];
