@@ -189,6 +189,7 @@ enum op_runtime {
 	OP_RUNTIME_PHP = 2,
 	OP_RUNTIME_HOTSPOT = 3,
 	OP_RUNTIME_NODE = 4,
+	OP_RUNTIME_JITDUMP = 5, /* names code; has no step */
 	OP_RUNTIME_MAX = 16,
 };
 

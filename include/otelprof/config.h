@@ -49,6 +49,7 @@ struct otelprof_attribute {
 #define OTELPROF_RUNTIME_PHP	 (UINT64_C(1) << 2)
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
 #define OTELPROF_RUNTIME_NODE	 (UINT64_C(1) << 4)
+#define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5) /* jitdump files name code */
 
 /* otelprof_config.kinds, otelprof_set_kinds(): what samples are taken of */
 #define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */

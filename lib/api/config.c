@@ -36,7 +36,8 @@ static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 9) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_PHP |
-				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE;
+				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE |
+				       OTELPROF_RUNTIME_JITDUMP;
 
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 		   struct op_log *log, const char *what)

@@ -6,10 +6,14 @@
 
     anon memfd shared  writer.c: every stack is known, in code of each kind of memory
     late again         its map is written later; a function gets another name
+    dump dump-moved    a jitdump file tells names and lines; and that code has moved
+    dump-foreign       another user owns that file: it is not believed
+    dump-namespace     a jitdump file in PID and mount namespaces of its own
     namespace          it runs in PID and mount namespaces of its own
     bare               its code keeps no frame pointer: the way is guessed, and says so
     node               Node with --perf-basic-prof
     python             CPython 3.12 or later with -X perf
+    python-dump        CPython 3.13 or later with -X perf_jit: a jitdump file
     python-traces      CPython 3.14 with PYTHON_JIT=1: code without frame pointers
 
 Prints lines like tests/truth/run.py's.
@@ -37,6 +41,9 @@ def leaf(n):
     return x
 def middle(n):
     return leaf(n) + 1
+middle(1)
+# CPython keeps some records of its jitdump file back: these push the others out.
+for i in range(int(sys.argv[2])): exec("def g%d(): pass\\ng%d()" % (i, i))
 end = time.time() + float(sys.argv[1])
 while time.time() < end: middle(3000)
 """
@@ -56,9 +63,9 @@ def names_of(sample):
 
 
 def forget_maps():
-    for path in glob.glob("/tmp/perf-[0-9]*.map"):
+    for path in glob.glob("/tmp/perf-[0-9]*.map") + glob.glob("/tmp/jit-[0-9]*.dump"):
         try:
-            pid = int(path[len("/tmp/perf-"):-len(".map")])
+            pid = int(path.split("-")[-1].split(".")[0])
             if not os.path.exists("/proc/%d" % pid):
                 os.unlink(path)
         except (ValueError, OSError):
@@ -116,6 +123,58 @@ def bare(run, name):
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 
+def dump(how):
+    def cell(run, name):
+        capture, text = run.record(name, "-F", str(run.args.hz), "--", build(run), str(SECONDS),
+                                   "anon", how)
+        judge_dump(run, name, capture, text)
+    return cell
+
+
+def judge_dump(run, name, capture, text):
+    """Names and lines: of callers the line of the call, which is the one before what follows."""
+    want = [("leaf", 30), ("j3", 13), ("j2", 12), ("j1", 11), ("j0", 10)]
+    result = check.Result()
+    samples = [s for s in capture.samples if s.exe == "writer" and "run" in names_of(s)]
+    total = sum(s.count for s in samples)
+    right = lines = 0
+    for s in samples:
+        frames = [f for f in s.frames if f.type != "kernel"]
+        named = [f.name for f in frames]
+        if named[0] == "leaf" and named[1:7] == CALLERS and named[-1] == "_start":
+            right += s.count
+            lines += s.count * ([(f.name, f.line) for f in frames[:5]] == want and
+                                all(f.file == "/src/jit.src" for f in frames[:5]))
+        elif len(result.notes) < 3:
+            result.notes.append(" < ".join(named[:9]))
+    result.need(total >= SAMPLES_MIN, "%d samples" % total)
+    result.need(right >= 0.99 * total, "%d of %d stacks are whole and named" % (right, total))
+    result.need(lines == right, "lines right in %d of %d" % (lines, right))
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+
+
+def dump_foreign(run, name):
+    if os.geteuid():
+        raise suite.Skip("needs root, to give a file away")
+    command = ["setpriv", "--reuid=65533", "--regid=65533", "--clear-groups"]
+    if not shutil.which(command[0]):
+        raise suite.Skip("no setpriv")
+    # What root owns is believed, and nobody's file is not: the process's user is another.
+    command += ["--inh-caps=+chown", "--ambient-caps=+chown", build(run), str(SECONDS), "anon",
+                "foreign"]
+    os.chmod(run.args.dir, 0o755)
+    capture, text = run.record(name, "-F", str(run.args.hz), "--", *command)
+    samples = [s for s in capture.samples if s.exe == "writer" and "run" in names_of(s)]
+    total = sum(s.count for s in samples)
+    believed = sum(s.count for s in samples if "j0" in names_of(s))
+    whole = sum(s.count for s in samples if names_of(s)[5:7] == ["run", "main"])
+    result = check.Result()
+    result.need(total >= SAMPLES_MIN, "%d samples" % total)
+    result.need(believed == 0, "%d have names" % believed)
+    result.need(whole >= 0.99 * total, "%d of %d stacks are whole" % (whole, total))
+    run.judge(name, result, check.check_accounting(text))
+
+
 def again(run, name):
     """A name holds for a window of 5 s; then the new one is seen."""
     judge_writer(run, name, [build(run), "16", "anon", "again"], ("leaf", "renamed"), 0.15)
@@ -133,18 +192,27 @@ def late(run, name):
     run.judge(name, result)
 
 
-def namespace(run, name):
-    """Its own /tmp, in which it is process 1 or 2."""
+def in_namespaces(run, more):
     if os.geteuid():
         raise suite.Skip("needs root")
     program = build(run)
-    script = "mount -t tmpfs none /tmp && cp %s /tmp/writer && exec /tmp/writer %d anon" % (
-        program, SECONDS)
+    script = "mount -t tmpfs none /tmp && cp %s /tmp/writer && exec /tmp/writer %d anon%s" % (
+        program, SECONDS, more)
     command = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script]
     if run.args.dir.startswith("/tmp/"):
         command[-1] = "cp %s /run/writer-jit && mount -t tmpfs none /tmp && cp /run/writer-jit " \
-            "/tmp/writer && exec /tmp/writer %d anon" % (program, SECONDS)
-    judge_writer(run, name, command)
+            "/tmp/writer && exec /tmp/writer %d anon%s" % (program, SECONDS, more)
+    return command
+
+
+def namespace(run, name):
+    """Its own /tmp, in which it is process 1 or 2."""
+    judge_writer(run, name, in_namespaces(run, ""))
+
+
+def dump_namespace(run, name):
+    capture, text = run.record(name, "-F", str(run.args.hz), "--", *in_namespaces(run, " dump"))
+    judge_dump(run, name, capture, text)
 
 
 def node(run, name):
@@ -168,7 +236,7 @@ def node(run, name):
     run.judge(name, result, check.check_accounting(text))
 
 
-def find_python():
+def find_python(option):
     """A python that has trampolines for perf: 3.12 and later, and built with them."""
     commands = [[path] for path in sorted(glob.glob("/usr/bin/python3.1[2-9]"))]
     fetched = subprocess.run(["sh", os.path.join(HERE, "fetch.sh")], capture_output=True,
@@ -176,21 +244,27 @@ def find_python():
     for root in fetched.stdout.split():
         commands.append(["chroot", root, "/usr/bin/python3.13"])
     for command in commands:
-        done = subprocess.run([*command, "-X", "perf", "-c", "import sys; "
+        done = subprocess.run([*command, "-X", option, "-c", "import sys; "
                                "print(sys.is_stack_trampoline_active())"],
                               capture_output=True, text=True)
         if done.stdout.strip() == "True":
             return command
-    raise suite.Skip("no CPython 3.12 or later with -X perf: " + fetched.stderr.strip())
+    raise suite.Skip("no CPython with -X %s: %s" % (option, fetched.stderr.strip()))
 
 
-def python(run, name):
-    command = find_python()
+def python_dump(run, name):
+    """The same from the jitdump file alone."""
+    python(run, name, "perf_jit", 300)
+
+
+def python(run, name, option="perf", others=0):
+    command = find_python(option)
     script = run.path("known.py")
     with open(script, "w", encoding="utf-8") as f:
         f.write(PYTHON)
     with open(script, encoding="utf-8") as f:  # by its text: a root does not have the file
-        process = subprocess.Popen([*command, "-X", "perf", "-", "60"], stdin=f)
+        process = subprocess.Popen([*command, "-X", option, "-", "60", str(others)],
+                                   stdin=f)
     try:
         capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
                                    "-p", str(process.pid))
@@ -297,8 +371,13 @@ CELLS = {
     "late": late,
     "namespace": namespace,
     "bare": bare,
+    "dump": dump("dump"),
+    "dump-moved": dump("moved"),
+    "dump-foreign": dump_foreign,
+    "dump-namespace": dump_namespace,
     "node": node,
     "python": python,
+    "python-dump": python_dump,
     "python-traces": traces,
 }
 

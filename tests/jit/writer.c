@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that makes machine code, as a just-in-time compiler does: j0 calls j1 and so on
- * down to a leaf, all with frame records. It writes their names into /tmp/perf-PID.map.
+ * down to a leaf, all with frame records. It writes their names into /tmp/perf-PID.map, or
+ * with lines into /tmp/jit-PID.dump, which it maps executable.
  *
- *     writer SECONDS anon|memfd|shared [late|again|bare]
+ *     writer SECONDS anon|memfd|shared [late|again|bare|dump|moved|foreign]
  *
  *     anon, memfd, shared   the memory that the code stands in
  *     late                  the map is written after a third of the time
  *     again                 after half of the time the leaf gets another name
+ *     dump                  a jitdump file; jN is at line 10 + N of jit.src up to its call,
+ *                           and at line 20 + N behind it; the leaf at line 30
+ *     moved                 the same; the leaf's code is said to move to where it is
+ *     foreign               the same, in a file that nobody but another user owns
  *     bare                  the code keeps no frame pointer (x86-64): it is run()'s
  *
  * Prints "ready PID".
@@ -133,6 +138,120 @@ static void write_map(const char *leaf)
 	fclose(f);
 }
 
+/* Linux, tools/perf/Documentation/jitdump-specification.txt */
+struct dump_header {
+	uint32_t magic, version, size, machine, pad, pid;
+	uint64_t timestamp, flags;
+};
+
+struct dump_record {
+	uint32_t id, size;
+	uint64_t timestamp;
+};
+
+struct dump_load {
+	struct dump_record record;
+	uint32_t pid, tid;
+	uint64_t vma, addr, size, index;
+};
+
+struct dump_move {
+	struct dump_record record;
+	uint32_t pid, tid;
+	uint64_t vma, from, to, size, index;
+};
+
+struct dump_line {
+	uint64_t addr;
+	uint32_t line, discriminator;
+};
+
+static uint64_t timestamp(void)
+{
+	return (uint64_t)(now() * 1e9);
+}
+
+static void dump_lines(FILE *f, const uint8_t *at, uint32_t line, uint32_t behind)
+{
+	/* where the call of make_caller() begins */
+	const uint8_t *call = at + 14;
+	const char file[] = "/src/jit.src";
+	const char same[] = "\xff";
+	struct dump_line lines[2] = { { (uintptr_t)at, line, 0 },
+				      { (uintptr_t)call + 2, behind, 0 } };
+	uint64_t head[2] = { (uintptr_t)at, 2 };
+	struct dump_record r = { 2, 0, timestamp() };
+
+	r.size = (uint32_t)(sizeof(r) + sizeof(head) + sizeof(lines) + sizeof(file) +
+			    sizeof(same));
+	fwrite(&r, sizeof(r), 1, f);
+	fwrite(head, sizeof(head), 1, f);
+	fwrite(&lines[0], sizeof(lines[0]), 1, f);
+	fwrite(file, sizeof(file), 1, f);
+	fwrite(&lines[1], sizeof(lines[1]), 1, f);
+	fwrite(same, sizeof(same), 1, f);
+}
+
+static void dump_code(FILE *f, const char *name, const uint8_t *at, const uint8_t *bytes,
+		      uint64_t index)
+{
+	struct dump_load load = { { 0, 0, timestamp() },
+				  (uint32_t)getpid(),
+				  (uint32_t)getpid(),
+				  (uintptr_t)at,
+				  (uintptr_t)at,
+				  EACH,
+				  index };
+
+	load.record.size = (uint32_t)(sizeof(load) + strlen(name) + 1 + EACH);
+	fwrite(&load, sizeof(load), 1, f);
+	fwrite(name, strlen(name) + 1, 1, f);
+	fwrite(bytes, EACH, 1, f);
+}
+
+static void write_dump(const char *how)
+{
+	struct dump_header header = { 0x4a695444,  1, sizeof(header),
+				      62,	   0, (uint32_t)getpid(),
+				      timestamp(), 0 };
+	uint8_t *leaf = code + CALLERS * EACH;
+	uint8_t *first = strcmp(how, "moved") == 0 ? leaf + BYTES : leaf;
+	struct dump_move move = { { 1, sizeof(move), 0 },
+				  (uint32_t)getpid(),
+				  (uint32_t)getpid(),
+				  (uintptr_t)leaf,
+				  (uintptr_t)first,
+				  (uintptr_t)leaf,
+				  EACH,
+				  CALLERS };
+	char path[64];
+	char name[8];
+	FILE *f;
+	int i;
+
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", (int)getpid());
+	f = fopen(path, "w+e");
+	if (!f)
+		exit(1);
+	fwrite(&header, sizeof(header), 1, f);
+	for (i = 0; i < CALLERS; i++) {
+		dump_lines(f, code + i * EACH, 10 + (uint32_t)i, 20 + (uint32_t)i);
+		snprintf(name, sizeof(name), "j%d", i);
+		dump_code(f, name, code + i * EACH, code + i * EACH, (uint64_t)i);
+	}
+	dump_lines(f, first, 30, 30);
+	dump_code(f, "leaf", first, leaf, CALLERS);
+	if (first != leaf)
+		fwrite(&move, sizeof(move), 1, f);
+	fflush(f);
+	if (strcmp(how, "foreign") == 0 && fchown(fileno(f), 65534, 65534) < 0)
+		exit(1);
+	if (mmap(NULL, BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0) ==
+	    MAP_FAILED)
+		exit(1);
+	fclose(f);
+}
+
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) static void run(double end)
 {
 	while (now() < end) {
@@ -161,7 +280,10 @@ int main(int argc, char **argv)
 	for (i = 0; i <= CALLERS && strcmp(how, "bare") == 0; i++)
 		make_bare(code + i * EACH, i < CALLERS ? code + (i + 1) * EACH : NULL);
 	__builtin___clear_cache((char *)code, (char *)code + BYTES);
-	if (strcmp(how, "late") != 0)
+	if (strcmp(how, "dump") == 0 || strcmp(how, "moved") == 0 ||
+	    strcmp(how, "foreign") == 0)
+		write_dump(how);
+	else if (strcmp(how, "late") != 0)
 		write_map("leaf");
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
