@@ -20,6 +20,14 @@ static __always_inline void op_count_in(struct op_counts *counts, __u32 counter)
 		counts->value[counter] += 1;
 }
 
+static __always_inline void op_count_add(struct op_counts *counts, __u32 counter,
+					 __u64 value)
+{
+	op_platform_bound(counter);
+	if (counts && counter < OP_COUNTERS)
+		counts->value[counter] += value;
+}
+
 /* A counter that is a state of this CPU, and no sum. */
 static __always_inline void op_count_set(struct op_counts *counts, __u32 counter,
 					 __u64 value)

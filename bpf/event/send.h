@@ -250,6 +250,8 @@ static __always_inline int op_finish(struct op_slot *slot)
 		op_send_named(slot);
 	else
 		op_send_sample(slot, counts);
+	op_count_add(counts, OP_COUNT_SPENT_NS,
+		     bpf_ktime_get_ns() - slot->record.time_ns);
 	op_slot_release(slot);
 	return 0;
 }

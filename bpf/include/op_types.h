@@ -423,6 +423,7 @@ enum op_counter {
 	OP_COUNT_REQUESTED, /* requests put in the ring */
 	OP_COUNT_NO_TABLE,  /* samples whose stack ends where a table is not made */
 	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
+	OP_COUNT_SPENT_NS,  /* from the entry to the end of a sample */
 	/* No sum: the threshold T of a kind that thins out by duration (off/off.h). */
 	OP_COUNT_THRESHOLD_NS,
 	OP_COUNT_RATE,	      /* dropped: more than the kind takes in a second */

@@ -37,9 +37,13 @@ int command_doctor(int argc, char **argv);
 struct options {
 	const char *command;
 	uint32_t rate_hz;
-	double seconds;		 /* 0: until a signal */
-	uint64_t kinds;		 /* OTELPROF_KIND_*; 0: the default */
-	const char *layouts_dir; /* NULL: none */
+	double seconds;				     /* 0: until a signal */
+	uint64_t kinds;				     /* OTELPROF_KIND_*; 0: the default */
+	const char *layouts_dir;		     /* NULL: none */
+	uint32_t cpu_budget_permille;		     /* 0: none */
+	const char *service_name;		     /* NULL: each executable's */
+	const struct otelprof_attribute *attributes; /* until the program ends */
+	size_t attributes_len;
 	int verbose;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len; /* what excludes first, then what includes */
@@ -57,6 +61,9 @@ enum {
 	OPTION_USER,
 	OPTION_EXCLUDE,
 	OPTION_LAYOUTS,
+	OPTION_CPU_BUDGET,
+	OPTION_SERVICE_NAME,
+	OPTION_ATTRIBUTE,
 	OPTION_OWN
 };
 #define SHARED_LONG                                                                      \
@@ -71,6 +78,9 @@ enum {
 		{ "user", required_argument, NULL, OPTION_USER },                        \
 		{ "exclude", required_argument, NULL, OPTION_EXCLUDE },                  \
 		{ "layouts", required_argument, NULL, OPTION_LAYOUTS },                  \
+		{ "cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET },            \
+		{ "service-name", required_argument, NULL, OPTION_SERVICE_NAME },        \
+		{ "attribute", required_argument, NULL, OPTION_ATTRIBUTE },              \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}

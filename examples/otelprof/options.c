@@ -13,6 +13,8 @@
 
 enum {
 	RATE_MAX_HZ = 1000,
+	BUDGET_MAX_PERCENT = 10000,
+	ATTRIBUTES_MAX = 32,
 	COMM_MAX = 15
 };
 #define SECONDS_MAX 31536000.0 /* a year */
@@ -23,7 +25,10 @@ const char shared_help[] =
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
 	"                       page_faults, off_cpu, locks, block_io, signals, wall,\n"
 	"                       threads, heap, probe:SPEC; --kind is the same\n"
+	"      --cpu-budget PCT use at most this share of one CPU, by a lower rate\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
+	"      --service-name NAME   of processes that name none\n"
+	"      --attribute KEY=VALUE on every resource; may be repeated\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
 	"  -p, --pid PID        this process\n"
@@ -284,6 +289,47 @@ static int take_subject(struct options *o, int c, const char *arg)
 	return usage_hint(o->command);
 }
 
+/* "0.5" or "0.5%": of one CPU */
+static int take_cpu_budget(struct options *o, const char *arg)
+{
+	char *end = NULL;
+	double v = strtod(arg, &end);
+
+	if (end != arg && *end == '%')
+		end++;
+	if (end == arg || *end || !(v >= 0.1 && v <= BUDGET_MAX_PERCENT)) {
+		(void)fail("--cpu-budget takes 0.1 to %d per cent of one CPU, not \"%s\"",
+			   BUDGET_MAX_PERCENT, arg);
+		return usage_hint(o->command);
+	}
+	o->cpu_budget_permille = (uint32_t)lround(v * 10);
+	return 0;
+}
+
+/* "KEY=VALUE" */
+static int take_attribute(struct options *o, const char *arg)
+{
+	static struct otelprof_attribute attributes[ATTRIBUTES_MAX];
+	const char *equals = strchr(arg, '=');
+	char *key;
+
+	if (!equals || equals == arg) {
+		(void)fail("--attribute takes KEY=VALUE, not \"%s\"", arg);
+		return usage_hint(o->command);
+	}
+	if (o->attributes_len == ATTRIBUTES_MAX) {
+		(void)fail("at most %d attributes", ATTRIBUTES_MAX);
+		return usage_hint(o->command);
+	}
+	key = strndup(arg, (size_t)(equals - arg));
+	if (!key)
+		return fail("out of memory");
+	attributes[o->attributes_len++] =
+		(struct otelprof_attribute){ .key = key, .value = equals + 1 };
+	o->attributes = attributes;
+	return 0;
+}
+
 int options_take(struct options *o, int c, const char *arg)
 {
 	long long n = 0;
@@ -305,6 +351,13 @@ int options_take(struct options *o, int c, const char *arg)
 	case OPTION_LAYOUTS:
 		o->layouts_dir = arg;
 		return 0;
+	case OPTION_CPU_BUDGET:
+		return take_cpu_budget(o, arg);
+	case OPTION_SERVICE_NAME:
+		o->service_name = arg;
+		return 0;
+	case OPTION_ATTRIBUTE:
+		return take_attribute(o, arg);
 	case OPTION_EXCLUDE:
 		return take_exclude(o, arg);
 	default:

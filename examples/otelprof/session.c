@@ -55,6 +55,10 @@ int session_open(const struct options *o, struct otelprof **ret)
 	config.sample_rate_hz = o->rate_hz;
 	config.kinds = o->kinds;
 	config.layouts_dir = o->layouts_dir;
+	config.cpu_budget_permille = o->cpu_budget_permille;
+	config.service_name = o->service_name;
+	config.attributes = o->attributes;
+	config.attributes_len = o->attributes_len;
 	config.log = on_log;
 	config.log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG
 			   : o->verbose	  ? OTELPROF_LOG_INFO

@@ -99,6 +99,11 @@ struct otelprof_config {
 	uint64_t off_cpu_min_ns;  /* time off the CPUs that is shorter is filtered; 0 */
 	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
 	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000; 1000 */
+	/* CPU time that the profiler may use, in thousandths of one core, 1 to 1000000: its own
+	 * and that of its programs in the kernel. The rate is lowered to stay within it, and
+	 * raised again, at most to sample_rate_hz. 0: no budget. */
+	uint32_t cpu_budget_permille;
+	uint32_t reserved1;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

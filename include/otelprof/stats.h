@@ -71,6 +71,11 @@ struct otelprof_stats {
 	 * it is not known by which stack, or whether they are in use: a table was full. */
 	uint64_t heap_in_use;
 	uint64_t heap_untracked;
+	/* CPU time of calls of this handle, of its threads (not of a transport's library), and of
+	 * its programs in the kernel from a sample's begin to its end. The first two are counted
+	 * with a cpu_budget_permille alone. */
+	uint64_t cpu_ns;
+	uint64_t rate_changes; /* to stay within cpu_budget_permille */
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

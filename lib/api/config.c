@@ -22,6 +22,7 @@ enum {
 	OFF_CPU_SAMPLES_DEFAULT = 2000,
 	OFF_CPU_SAMPLES_MAX = 100000,
 	PROBE_SAMPLES_DEFAULT = 1000,
+	CPU_BUDGET_MAX = 1000000, /* thousandths of a core: a thousand cores */
 	PROBE_SAMPLES_MAX = 1000000,
 	FRAMES_MIN = 16,
 	PROCESSES_DEFAULT = 8192,
@@ -131,12 +132,18 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 			       "runtimes_off has bits this library does not know");
 	if (op_config_kinds(c->kinds, log) < 0)
 		return -E2BIG;
+	if (c->reserved1)
+		return op_fail(log, -E2BIG,
+			       "struct otelprof_config: reserved1 must be 0");
 	if (c->threads > 1)
 		return op_fail(log, -EINVAL, "threads is %u and must be 0 or 1",
 			       c->threads);
 	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
 	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
 			OFF_CPU_SAMPLES_MAX) ||
+	    (c->cpu_budget_permille &&
+	     check_range(log, "cpu_budget_permille", c->cpu_budget_permille, 1,
+			 CPU_BUDGET_MAX)) ||
 	    check_range(log, "probe_samples", c->probe_samples, 1, PROBE_SAMPLES_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||

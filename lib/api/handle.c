@@ -28,14 +28,21 @@ int op_handle_enter(struct otelprof *p, struct otelprof **ret_held)
 	r = pthread_mutex_lock(&p->lock);
 	if (r)
 		return -r;
+	if (p->config.cpu_budget_permille)
+		p->entered_ns = op_clock_thread_ns();
 	*ret_held = p;
 	return 0;
 }
 
 void op_handle_leavep(struct otelprof **held)
 {
-	if (*held)
-		(void)pthread_mutex_unlock(&(*held)->lock);
+	struct otelprof *p = *held;
+
+	if (!p)
+		return;
+	if (p->config.cpu_budget_permille)
+		p->own_ns += op_clock_thread_ns() - p->entered_ns;
+	(void)pthread_mutex_unlock(&p->lock);
 }
 
 static int init_lock(pthread_mutex_t *lock)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "api/budget.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/capture.h"
@@ -59,6 +60,11 @@ struct otelprof {
 	uint64_t map_failures; /* of the arena, already told */
 	uint64_t emitted;      /* samples of the window that is being encoded, so far */
 	uint32_t rate_hz;
+	struct op_budget budget;
+	uint32_t wanted_hz;  /* by the budget, when nothing waits; 0: as it is */
+	uint64_t wanted_ns;  /* since when */
+	uint64_t own_ns;     /* CPU time of calls, where there is a budget */
+	uint64_t entered_ns; /* of the thread that holds the lock, when it took it */
 };
 
 /* Returns 0, -EINVAL for NULL, -OTELPROF_E_FORKED in the child of a fork. */
@@ -77,6 +83,14 @@ int op_handle_init_waits(struct otelprof *p);
 /* @forked: in the child of a fork, where the lock may be held for ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
+/* CPU time that is used until now. The lock is held. 0 or -errno. */
+int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret);
+/* Sample at @hz from now on. The open window is exported: it has one period. The lock is held. */
+int op_handle_change_rate(struct otelprof *p, uint32_t hz);
+/* A bounded amount of it: *@ret says what was done. */
+int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
+/* What is allocated at this moment, where that is asked for. The lock is held. */
+void op_handle_take_heap(struct otelprof *p);
 /* Take all that waits out of the ring. The lock is held. */
 int op_handle_drain(struct otelprof *p);
 /* Flush exporter @number, or all where it is 0; the lock is not held. */

@@ -13,41 +13,8 @@
 enum {
 	NS_A_MS = 1000000,
 	WORKER_PAUSE_MS = 100,
-	DRAIN_POLLS_MAX = 1024, /* a stop polls at most so often until nothing is left */
+	WANTED_NS = 1000000000, /* a change of the rate waits so long for an empty ring */
 };
-
-static int poll_once(struct otelprof *p, struct op_capture_work *ret)
-{
-	struct op_capture_work work = { 0 };
-	int r = op_capture_poll(p->capture, p->processes, p->sampler, p->window, 0,
-				&work);
-
-	op_heap_poll(p->heap);
-	if (work.kernel_symbols)
-		op_kernel_symbols_stale(p->kernel);
-	p->records += work.records;
-	p->dropped[OP_DROP_RECORD] += work.dropped_record;
-	p->dropped[OP_DROP_WINDOW] += work.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += work.dropped_memory;
-	*ret = work;
-	return r;
-}
-
-int op_handle_drain(struct otelprof *p)
-{
-	int i;
-
-	for (i = 0; i < DRAIN_POLLS_MAX; i++) {
-		struct op_capture_work work;
-		int r = poll_once(p, &work);
-
-		if (r < 0 && r != -EINTR)
-			return r;
-		if (work.idle)
-			break;
-	}
-	return 0;
-}
 
 /* Was it written to? It is not any more then. */
 static bool take_event(int fd)
@@ -75,6 +42,39 @@ static int wait_for(int a, int b, int timeout_ms)
 	return r < 0 ? -errno : r > 0;
 }
 
+/* Change the rate where the budget asks for it: when nothing waits any more, for that has the
+ * old period; and at last without waiting for that. */
+static void keep_budget(struct otelprof *p, bool idle)
+{
+	uint64_t now = op_clock_monotonic_ns();
+	uint64_t used;
+
+	if (!p->running || !p->config.cpu_budget_permille)
+		return;
+	if (!p->wanted_hz) {
+		uint32_t hz;
+
+		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
+		    op_handle_cpu_ns(p, &used) < 0)
+			return;
+		hz = op_budget_rate(&p->budget, now, used, p->rate_hz);
+		if (hz == p->rate_hz)
+			return;
+		p->wanted_hz = hz;
+		p->wanted_ns = now;
+	}
+	if (!idle && now < p->wanted_ns + WANTED_NS)
+		return;
+	op_log(&p->log, OP_LOG_INFO,
+	       "the rate is %u now and was %u: the profiler uses %.1f %% of one core, and "
+	       "the budget is %.1f %%",
+	       p->wanted_hz, p->rate_hz, 100 * p->budget.slow * p->rate_hz / p->wanted_hz,
+	       100 * p->budget.share);
+	/* why it failed is in the log, and asked again at the next check */
+	(void)op_handle_change_rate(p, p->wanted_hz);
+	p->wanted_hz = 0;
+}
+
 /* 1: worked; 0: nothing to do; *@ret_woken: otelprof_wakeup() was called. */
 static int work(struct otelprof *p, bool *ret_woken)
 {
@@ -84,7 +84,9 @@ static int work(struct otelprof *p, bool *ret_woken)
 
 	if (r < 0)
 		return r;
-	r = poll_once(p, &done);
+	r = op_handle_poll(p, &done);
+	if (r == 0)
+		keep_budget(p, done.idle);
 	/* with a worker that is for who waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->wake_fd);
 	return r < 0 ? r : !done.idle;

@@ -6,6 +6,7 @@
 
 #include "api/config.h"
 #include "api/handle.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "sample/ended.h"
 
@@ -48,6 +49,21 @@ static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 		s->stacks_broken += ends[i];
 }
 
+int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret)
+{
+	uint64_t counters[OP_COUNTERS];
+	struct op_exporters_stats exporters;
+	int r = op_capture_counters(p->capture, counters);
+
+	if (r < 0)
+		return r;
+	op_exporters_get_stats(p->exporters, &exporters);
+	*ret = p->own_ns + exporters.cpu_ns + counters[OP_COUNT_SPENT_NS];
+	if (p->config.cpu_budget_permille)
+		*ret += op_clock_thread_ns() - p->entered_ns;
+	return 0;
+}
+
 static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 {
 	struct op_processes_stats processes;
@@ -82,6 +98,7 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	s->samples_spilled = exporters.samples_spilled;
 	s->requests_restored = exporters.requests_restored;
 	s->spill_errors = exporters.spill_errors;
+	s->rate_changes = p->budget.changes;
 	s->sample_period_ns = UINT64_C(1000000000) / p->rate_hz;
 }
 
@@ -109,6 +126,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
 	from_rooms(p, &s);
 	s.events_lost = op_capture_events_lost(p->capture);
+	(void)op_handle_cpu_ns(p, &s.cpu_ns);
 	op_capture_run_time(p->capture, &s.bpf_run_ns, &s.bpf_run_count);
 	return op_config_give(ret, &s, sizeof(s),
 			      OP_CONFIG_THROUGH(struct otelprof_stats, sample_period_ns));

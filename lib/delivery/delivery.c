@@ -237,6 +237,7 @@ static void *delivery_main(void *arg)
 {
 	struct op_delivery *d = arg;
 	struct op_queue *q = &d->queue;
+	uint64_t counted_ns = 0;
 
 	(void)pthread_mutex_lock(&q->lock);
 	while (!d->stop) {
@@ -244,8 +245,14 @@ static void *delivery_main(void *arg)
 			(void)op_thread_wait(&q->wake, &q->lock, UINT64_MAX);
 		else if (op_clock_monotonic_ns() < d->not_before_ns)
 			(void)op_thread_wait(&q->wake, &q->lock, d->not_before_ns);
-		else
+		else {
+			uint64_t used_ns;
+
 			send_first(d);
+			used_ns = op_clock_thread_ns();
+			op_ledger_work(d->sink.ledger, used_ns - counted_ns);
+			counted_ns = used_ns;
+		}
 	}
 	(void)pthread_mutex_unlock(&q->lock);
 	return NULL;

@@ -35,6 +35,7 @@ struct op_exporters_stats {
 	uint64_t samples_restored;
 	uint64_t samples_spilled; /* left there for the next life */
 	uint64_t spill_errors;	  /* files not written, not read, or damaged */
+	uint64_t cpu_ns;	  /* of the threads that deliver */
 };
 
 /* Of one exporter. A sample that it dropped may have been taken by another one. */

@@ -39,6 +39,13 @@ void op_ledger_spill_error(struct op_ledger *l, uint64_t files)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+void op_ledger_work(struct op_ledger *l, uint64_t cpu_ns)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.cpu_ns += cpu_ns;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
 void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret)
 {
 	(void)pthread_mutex_lock(&l->lock);

@@ -28,6 +28,7 @@ const (
 	probeSamplesMax   = 1000000
 	framesMin         = 16
 	framesMax         = 1024
+	cpuBudgetMax      = 1000000
 	processesMax      = 1 << 20
 	ringBytesMin      = 64 << 10
 	ringBytesMax      = 1 << 30
@@ -42,6 +43,7 @@ const (
 type Config struct {
 	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
 	Kinds          []string      `mapstructure:"kinds"` // none: cpu
+	CPUBudget      int           `mapstructure:"cpu_budget_permille"` // of one core; 0: none
 	ProbeSamples   int           `mapstructure:"probe_samples"`
 	OffCPUSamples  int           `mapstructure:"off_cpu_samples"`
 	OffCPUMin      time.Duration `mapstructure:"off_cpu_min"`
@@ -139,6 +141,7 @@ func positive(key string, value, min time.Duration) error {
 func (c *Config) Validate() error {
 	errs := []error{
 		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
+		within("cpu_budget_permille", c.CPUBudget, 0, cpuBudgetMax),
 		within("off_cpu_samples", c.OffCPUSamples, 1, offCPUSamplesMax),
 		within("probe_samples", c.ProbeSamples, 1, probeSamplesMax),
 		positive("off_cpu_min", c.OffCPUMin, 0),

@@ -241,6 +241,7 @@ var keys = []struct {
 	{yaml: "probes: [{mode: uprobe, symbol: f}]", wrong: "uprobe of f has no target"},
 	{yaml: "probes: [{mode: kprobe}]", wrong: "a probe has no symbol"},
 	{yaml: "probes: [{mode: xprobe, symbol: f}]", wrong: `mode "xprobe" is not known`},
+	{yaml: "cpu_budget_permille: -1", wrong: "cpu_budget_permille is -1 and must be 0 to 1000000"},
 	{yaml: "probe_samples: 0", wrong: "probe_samples is 0 and must be 1 to 1000000"},
 	{yaml: "{probes: [{type: kprobe}], load_probe: true}", wrong: "load_probe: not there yet"},
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/budget.h"
+
+#include "base/macros.h"
+
+#define NS_A_SECOND 1e9
+/* Delivery works in bursts of a window, so the mean that decides spans several. */
+#define FAST_SECONDS 1.0
+#define SLOW_SECONDS 5.0
+/* Seconds of the budget: what may be saved for a burst, and what is paid back at most. */
+#define SAVED_SECONDS 2.0
+#define OWED_SECONDS  10.0
+/* Aim below the budget, so that what cannot be foreseen stays within it. */
+#define AIM 0.9
+
+enum {
+	LOWER_NS = 1000000000, /* from one change to the next that lowers */
+};
+#define RAISE_NS UINT64_C(10000000000)
+
+static double clamp(double v, double least, double most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+static void add(struct op_budget *b, double seconds, double cpu_seconds)
+{
+	double used = cpu_seconds / seconds;
+
+	b->fast += (used - b->fast) * seconds / (seconds + FAST_SECONDS);
+	b->slow += (used - b->slow) * seconds / (seconds + SLOW_SECONDS);
+	b->balance = clamp(b->balance + b->share * seconds - cpu_seconds,
+			   -OWED_SECONDS * b->share, SAVED_SECONDS * b->share);
+}
+
+/* The rate was changed: foresee what is used at it. */
+static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double next)
+{
+	uint32_t rate = (uint32_t)clamp(next, 1, b->asked_hz);
+	double factor = (double)rate / hz;
+
+	if (rate == hz)
+		return hz;
+	b->fast *= factor;
+	b->slow *= factor;
+	b->changed_ns = now_ns;
+	b->changes++;
+	return rate;
+}
+
+uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
+			uint32_t hz)
+{
+	double owed;
+	double aim;
+
+	if (b->share <= 0)
+		return hz;
+	if (!b->checked_ns) {
+		b->checked_ns = b->changed_ns = now_ns;
+		b->used_ns = used_ns;
+	}
+	if (now_ns < b->checked_ns + OP_BUDGET_CHECK_NS)
+		return hz;
+	add(b, (double)(now_ns - b->checked_ns) / NS_A_SECOND,
+	    (double)(used_ns - b->used_ns) / NS_A_SECOND);
+	b->checked_ns = now_ns;
+	b->used_ns = used_ns;
+	owed = OP_MIN(b->balance, 0.0);
+	aim = OP_MAX(AIM * b->share + owed / OWED_SECONDS, b->share / 10);
+	/* above the aim for seconds, or a second's budget is owed and more is being used */
+	if ((b->slow > b->share || (owed < -b->share && b->fast > b->share)) &&
+	    now_ns >= b->changed_ns + LOWER_NS)
+		return change(b, now_ns, hz,
+			      hz * clamp(aim / OP_MAX(b->slow, b->fast), 0.1, AIM));
+	if (hz < b->asked_hz && b->slow < 0.7 * b->share && owed >= 0 &&
+	    now_ns >= b->changed_ns + RAISE_NS)
+		return change(b, now_ns, hz,
+			      OP_MAX(hz + 1.0, hz * clamp(aim / b->slow, 1, 1.5)));
+	return hz;
+}

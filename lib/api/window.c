@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The window: what was sampled since the last export, at one rate. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "otlp/encode.h"
+#include "threads/threads.h"
+
+enum {
+	NS_A_SECOND = 1000000000,
+	RATE_HZ_MAX = 1000,
+};
+
+static int submit(void *data, void *bytes, size_t len, uint64_t samples)
+{
+	struct otelprof *p = data;
+
+	p->emitted += samples;
+	/* without memory the exporters count the samples; the rest of the window goes on */
+	(void)op_exporters_submit(p->exporters, bytes, len, samples);
+	return 0;
+}
+
+static int encode_window(struct otelprof *p, uint64_t end_ns)
+{
+	struct op_otlp_options options = {
+		.max_bytes = op_exporters_max_request(p->exporters),
+		.start_ns = p->window_start_ns,
+		.end_ns = end_ns,
+		.version = OTELPROF_VERSION,
+		.attributes = (const struct op_otlp_attribute *)p->config.attributes,
+		.attributes_len = p->config.attributes_len,
+	};
+	uint64_t left_out = 0;
+	uint64_t samples = op_window_samples(p->window);
+	int r;
+
+	p->emitted = 0;
+	r = op_otlp_encode(p->window, &options, submit, p, &left_out);
+	p->dropped[OP_DROP_ENCODE] += left_out;
+	p->dropped[OP_DROP_MEMORY] += samples - p->emitted - left_out;
+	return r;
+}
+
+/* Tables change at times only; between windows they are the kernel's alone. */
+static void rest_arena(struct otelprof *p)
+{
+	struct op_arena_stats stats;
+
+	op_arena_rest(p->arena);
+	op_arena_get_stats(p->arena, &stats);
+	if (stats.map_failures != p->map_failures)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "unwind tables could not be mapped %llu times: there is not enough "
+		       "memory, and stacks are cut short",
+		       (unsigned long long)(stats.map_failures - p->map_failures));
+	p->map_failures = stats.map_failures;
+}
+
+/* The threads of this moment, where they are asked for. */
+static void take_threads(struct otelprof *p)
+{
+	struct op_threads_taken taken = { 0 };
+	int r = p->running
+			? op_threads_snapshot(p->capture, p->sampler, p->window, &taken)
+			: 0;
+
+	if (r < 0)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "not all threads could be looked at (%s), ignoring", strerror(-r));
+	p->threads += taken.taken;
+	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
+	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
+	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
+}
+
+/* What is in use of the heaps, where that is asked for. */
+void op_handle_take_heap(struct otelprof *p)
+{
+	struct op_heap_taken taken = { 0 };
+	int r = 0;
+
+	if (p->kinds & OTELPROF_KIND_HEAP)
+		r = op_heap_snapshot(p->heap, p->window, &taken);
+	if (r < 0)
+		op_log(&p->log, OP_LOG_WARNING,
+		       "what of the heaps is in use could not be read (%s), ignoring",
+		       strerror(-r));
+	p->threads += taken.taken;
+	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
+	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
+}
+
+static int close_window(struct otelprof *p)
+{
+	uint64_t now;
+	uint64_t samples;
+	int r = 0;
+
+	take_threads(p);
+	if (p->running)
+		op_handle_take_heap(p);
+	now = op_clock_realtime_ns();
+	samples = op_window_samples(p->window);
+	if (samples && !op_exporters_len(p->exporters))
+		p->dropped[OP_DROP_NOWHERE] += samples;
+	else if (samples)
+		r = encode_window(p, now);
+	op_window_reset(p->window);
+	op_window_set_period(p->window, NS_A_SECOND / p->rate_hz);
+	op_processes_window_end(p->processes);
+	op_sampler_window_end(p->sampler);
+	op_capture_next_window(p->capture);
+	rest_arena(p);
+	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
+	p->window_start_ns = now;
+	if (r < 0)
+		return op_fail(&p->log, r,
+			       "the window could not be encoded: %s; its samples are "
+			       "counted as dropped",
+			       otelprof_strerror(r));
+	return (int)OP_MIN(samples, (uint64_t)INT_MAX);
+}
+
+int otelprof_export(struct otelprof *p)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	return r < 0 ? r : close_window(p);
+}
+
+int op_handle_change_rate(struct otelprof *p, uint32_t hz)
+{
+	/* what was sampled until now has the old period */
+	int r = op_handle_drain(p);
+
+	if (r == 0)
+		r = op_capture_set_rate(p->capture, hz);
+	if (r < 0)
+		return r;
+	p->rate_hz = hz;
+	r = close_window(p);
+	return r < 0 ? r : 0;
+}
+
+int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0)
+		return r;
+	if (sample_rate_hz < 1 || sample_rate_hz > RATE_HZ_MAX)
+		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to %d",
+			       sample_rate_hz, RATE_HZ_MAX);
+	p->budget.asked_hz = sample_rate_hz;
+	return op_handle_change_rate(p, sample_rate_hz);
+}

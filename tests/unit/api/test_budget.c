@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rate that a budget of CPU time asks for, on a machine of this test's own: what a sample
+ * costs changes, and a part of the cost comes once a window.
+ */
+#include "api/budget.h"
+
+#include "test.h"
+
+#define SHARE	 0.01
+#define ASKED_HZ 100
+
+enum {
+	STEP_NS = 50000000,
+	STEPS_A_SECOND = 20,
+	WINDOW_STEPS = 100,
+	MOST_SECONDS = 600,
+	TEN_SECONDS = 10 * STEPS_A_SECOND,
+};
+
+struct machine {
+	struct op_budget budget;
+	uint32_t hz;
+	double at_once; /* cost of a second's samples at ASKED_HZ, as a share of a CPU */
+	double used;	/* CPU seconds */
+	double owed;	/* of them, what the end of the window will cost */
+	double history[MOST_SECONDS * STEPS_A_SECOND];
+	int steps;
+};
+
+static struct machine *machine_new(double at_once)
+{
+	static struct machine m;
+
+	memset(&m, 0, sizeof(m));
+	m.budget.share = SHARE;
+	m.budget.asked_hz = m.hz = ASKED_HZ;
+	m.at_once = at_once;
+	return &m;
+}
+
+static void run(struct machine *m, int seconds)
+{
+	int i;
+
+	for (i = 0; i < seconds * STEPS_A_SECOND; i++) {
+		double cost = m->at_once * m->hz / ASKED_HZ / STEPS_A_SECOND;
+
+		m->owed += 0.4 * cost;
+		m->used += 0.6 * cost;
+		if (m->steps % WINDOW_STEPS == 0) {
+			m->used += m->owed;
+			m->owed = 0;
+		}
+		m->history[m->steps++] = m->used;
+		m->hz = op_budget_rate(&m->budget, (uint64_t)m->steps * STEP_NS,
+				       (uint64_t)(m->used * 1e9), m->hz);
+	}
+}
+
+/* The largest share of any ten seconds, from second @from on. */
+static double most(const struct machine *m, int from)
+{
+	double found = 0;
+	int i;
+
+	for (i = from * STEPS_A_SECOND; i + TEN_SECONDS < m->steps; i++) {
+		double share = (m->history[i + TEN_SECONDS] - m->history[i]) / 10;
+
+		found = share > found ? share : found;
+	}
+	return found;
+}
+
+static void test_what_is_cheap_keeps_its_rate(void)
+{
+	struct machine *m = machine_new(0.5 * SHARE);
+
+	run(m, 120);
+	CHECK_INT(m->hz, ASKED_HZ);
+	CHECK_INT(m->budget.changes, 0);
+}
+
+static void test_no_budget_no_change(void)
+{
+	struct machine *m = machine_new(100 * SHARE);
+
+	m->budget.share = 0;
+	run(m, 60);
+	CHECK_INT(m->hz, ASKED_HZ);
+}
+
+static void test_what_is_dear_is_within_its_budget(void)
+{
+	static const double costs[] = { 1.2, 2, 5, 20, 60 };
+	size_t i;
+
+	for (i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		struct machine *m = machine_new(costs[i] * SHARE);
+		double share;
+
+		run(m, 240);
+		share = most(m, 20);
+		printf("  %.1f times the budget: rate %u, at most %.2f of it in ten seconds, "
+		       "%.2f at the beginning, %llu changes\n",
+		       costs[i], m->hz, share / SHARE, most(m, 0) / SHARE,
+		       (unsigned long long)m->budget.changes);
+		CHECK(share <= 1.1 * SHARE);
+		CHECK(m->hz >= 1);
+		/* and uses what it may, where a whole rate comes near it */
+		CHECK(costs[i] > 20 || share >= 0.5 * SHARE);
+	}
+}
+
+static void test_a_storm_comes_and_goes(void)
+{
+	struct machine *m = machine_new(0.5 * SHARE);
+
+	run(m, 60);
+	m->at_once = 8 * SHARE;
+	run(m, 60);
+	CHECK(m->hz < ASKED_HZ / 4);
+	m->at_once = 0.5 * SHARE;
+	run(m, 200);
+	CHECK_INT(m->hz, ASKED_HZ);
+	printf("  at most %.2f of the budget in ten seconds, where the storm begins\n",
+	       most(m, 0) / SHARE);
+	CHECK(most(m, 0) <= 2 * SHARE);
+}
+
+static void test_never_above_what_was_asked(void)
+{
+	struct machine *m = machine_new(5 * SHARE);
+
+	run(m, 60);
+	m->budget.asked_hz = m->hz = 7;
+	m->at_once = 0;
+	run(m, 300);
+	CHECK_INT(m->hz, 7);
+}
+
+TEST_MAIN({ "what_is_cheap_keeps_its_rate", test_what_is_cheap_keeps_its_rate },
+	  { "no_budget_no_change", test_no_budget_no_change },
+	  { "what_is_dear_is_within_its_budget", test_what_is_dear_is_within_its_budget },
+	  { "a_storm_comes_and_goes", test_a_storm_comes_and_goes },
+	  { "never_above_what_was_asked", test_never_above_what_was_asked })
