@@ -219,6 +219,16 @@ static void test_kinds_later(void)
 			CHECK(fd >= 0);
 			(void)close(fd);
 		}
+		if (i == OP_EVENT_HEAP) {
+			const struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
+			struct op_capture_heap heap = { -1, -1 };
+			int fd = op_capture_load_heap(c, false, argument, &heap);
+
+			CHECK(fd >= 0);
+			(void)close(fd);
+			(void)close(heap.lives);
+			(void)close(heap.of_pid);
+		}
 		CHECK(c->typed_kinds >> i & 1);
 		CHECK(c->types_fd >= 0);
 	}
