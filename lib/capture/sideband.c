@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/reader.h"
 #include "capture/state.h"
 
@@ -15,6 +16,7 @@ enum {
 	SAMPLE_ID_TIME = 8,   /* of the time in it */
 	STAT_BYTES_MAX = 4096,
 	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
+	THREADED_MAX = 1 << 16,
 };
 
 /* Threads of @pid now; 0 where it is gone. */
@@ -35,6 +37,32 @@ static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 	return p ? strtoul(p + 1, NULL, 10) : 0;
 }
 
+/* A thread began. */
+static void on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
+{
+	if (c->threaded.len >= THREADED_MAX) {
+		op_map64_clear(&c->threaded);
+		c->lost_ns = time_ns; /* what was known of them is lost */
+	}
+	if (op_map64_put(&c->threaded, pid, 1) < 0)
+		c->lost_ns = time_ns;
+}
+
+/*
+ * Has @pid, whose leader has just ended, other threads? It has none where its fork was seen, and
+ * nothing of a thread since: that spares most processes the look into /proc.
+ */
+static bool has_threads(struct op_capture *c, const struct op_processes *processes,
+			uint32_t pid)
+{
+	uint64_t born_ns = op_processes_born_ns(processes, pid);
+	uint64_t unused;
+
+	if (born_ns > c->lost_ns && !op_map64_get(&c->threaded, pid, &unused))
+		return false;
+	return thread_count(c, pid) > 1;
+}
+
 /* A thread ended. The process has ended with its last one, which need not be its leader. */
 static void on_exit_record(struct op_capture *c, struct op_processes *processes,
 			   uint32_t pid, uint32_t tid, uint64_t time_ns)
@@ -42,7 +70,7 @@ static void on_exit_record(struct op_capture *c, struct op_processes *processes,
 	uint64_t unused;
 
 	if (pid == tid) {
-		if (thread_count(c, pid) > 1) {
+		if (has_threads(c, processes, pid)) {
 			(void)op_map64_put(&c->leader_exited, pid, 1);
 			return;
 		}
@@ -52,6 +80,7 @@ static void on_exit_record(struct op_capture *c, struct op_processes *processes,
 			return;
 		(void)op_map64_remove(&c->leader_exited, pid);
 	}
+	(void)op_map64_remove(&c->threaded, pid);
 	op_processes_on_exit(processes, pid, time_ns);
 }
 
@@ -103,6 +132,8 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 		on_exit_record(c, processes, pid, tid, time_ns);
 	else if (pid == tid)
 		op_processes_on_fork(processes, pid, parent, time_ns);
+	else
+		on_thread(c, pid, time_ns);
 }
 
 static void on_record(struct op_capture *c, struct op_processes *processes,
@@ -114,6 +145,7 @@ static void on_record(struct op_capture *c, struct op_processes *processes,
 	case PERF_RECORD_LOST:
 		op_read_skip(&r, 8);
 		c->events_lost += op_read_u64(&r);
+		c->lost_ns = OP_MAX(c->lost_ns, e->next_ns);
 		op_processes_on_lost(processes);
 		break;
 	case PERF_RECORD_MMAP2:

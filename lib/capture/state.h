@@ -121,7 +121,9 @@ struct op_capture {
 	struct op_merge merge;		   /* of their side-bands, while it is drained */
 	uint64_t drained_ns; /* what happened before was read, as far as it was told */
 	struct op_map64
-		leader_exited; /* processes whose leader ended before its threads */
+		leader_exited;	  /* processes whose leader ended before its threads */
+	struct op_map64 threaded; /* processes that were seen to make a thread */
+	uint64_t lost_ns;	  /* the last time that events were lost */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something was new */

@@ -443,6 +443,13 @@ bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t gen
 	return proc && (!generation || op_publish_find(proc, generation));
 }
 
+uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid)
+{
+	const struct op_proc *proc = op_table_find_alive(p, pid);
+
+	return proc ? proc->born_ns : 0;
+}
+
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)
 {
 	const struct op_images *images = &p->executables.images;

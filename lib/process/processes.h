@@ -112,6 +112,8 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns);
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
 /* Is the process known, and that generation of it, where not 0? */
 bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation);
+/* When @pid was forked, CLOCK_MONOTONIC; 0: its fork was not seen, or it is not known. */
+uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid);
 /* Does work wait for its time? */
 bool op_processes_waiting(const struct op_processes *p);
 /* When op_processes_settle() is to be called again at the latest; 0: any time. */

@@ -20,6 +20,8 @@ enum {
 };
 
 static const uint64_t CHECK_NS = UINT64_C(10000000);
+/* Only who has all rights changes these. */
+static const uint64_t SETTLED_NS = UINT64_C(1000000000);
 /* One that comes and goes between two looks is met once in a while: so it stands for long. */
 static const uint64_t MEMORY_NS = UINT64_C(600000000000);
 
@@ -75,19 +77,40 @@ static int has_backing_devices(const char *path)
 	return 0;
 }
 
-static bool fuse_is_used(const char *procfs_root)
+/* How connections show, the best one first. */
+enum way {
+	WAY_OWN,     /* in the control file system of our sysfs */
+	WAY_HOST,    /* in that of the host's process 1: a container has its own sysfs */
+	WAY_DEVICES, /* by backing devices */
+};
+
+/* 1: there are some, 0: none; -ENOENT: the kernel has no FUSE; another -errno: it does not
+ * show that way. */
+static int look(int way, const char *procfs_root)
 {
 	char path[PATH_MAX];
-	int r = has_connections("/sys/fs/fuse/connections");
 
-	if (r == -ENODEV) {
-		/* A container has its own sysfs; process 1 of the host has them all. */
-		(void)snprintf(path, sizeof(path), "%s/1/root/sys/fs/fuse/connections",
-			       procfs_root);
-		r = has_connections(path);
+	if (way == WAY_DEVICES)
+		return has_backing_devices("/sys/class/bdi") != 0;
+	if (way == WAY_OWN)
+		return has_connections("/sys/fs/fuse/connections");
+	(void)snprintf(path, sizeof(path), "%s/1/root/sys/fs/fuse/connections",
+		       procfs_root);
+	return has_connections(path);
+}
+
+/* By the first way from @way on that tells; *@ret_way is that one. */
+static bool fuse_is_used(int way, const char *procfs_root, int *ret_way)
+{
+	int r = look(way, procfs_root);
+
+	if (r == -ENODEV && way == WAY_OWN)
+		r = look(++way, procfs_root);
+	if (r < 0 && r != -ENOENT) {
+		way = WAY_DEVICES;
+		r = look(way, procfs_root);
 	}
-	if (r < 0 && r != -ENOENT)
-		r = has_backing_devices("/sys/class/bdi") != 0;
+	*ret_way = way;
 	/* The directory of connections comes with the kernel's FUSE. */
 	return r != 0 && r != -ENOENT;
 }
@@ -96,7 +119,13 @@ bool op_servers_seen(struct op_servers *s, const char *procfs_root, uint64_t now
 {
 	if (!s->checked_ns || now_ns >= s->checked_ns + CHECK_NS) {
 		s->checked_ns = now_ns;
-		if (fuse_is_used(procfs_root) || userfaultfd_is_free(procfs_root))
+		/* Settings and mounts of the host's own do not change from one look to the next. */
+		if (!s->settled_ns || now_ns >= s->settled_ns + SETTLED_NS) {
+			s->settled_ns = now_ns;
+			s->pages = userfaultfd_is_free(procfs_root);
+			s->way = WAY_OWN;
+		}
+		if (fuse_is_used(s->way, procfs_root, &s->way) || s->pages)
 			s->seen_ns = now_ns;
 	}
 	return s->seen_ns && now_ns < s->seen_ns + MEMORY_NS;

@@ -15,6 +15,9 @@
 struct op_servers {
 	uint64_t checked_ns; /* CLOCK_MONOTONIC; 0: never */
 	uint64_t seen_ns;    /* the last time that there were some; 0: never */
+	uint64_t settled_ns; /* when the two below were found out; 0: never */
+	bool pages;	     /* userfaultfd is free for all */
+	int way;	     /* how FUSE shows on this host */
 };
 
 /* May there be some, or were there any lately? It looks again after some ms. */

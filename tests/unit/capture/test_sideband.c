@@ -52,6 +52,7 @@ static void host_deinit(struct host *h)
 	op_vec_clear(&h->capture->cpus);
 	op_merge_clear(&h->capture->merge);
 	op_map64_clear(&h->capture->leader_exited);
+	op_map64_clear(&h->capture->threaded);
 	free(h->capture);
 	world_deinit(&h->world);
 }
@@ -143,6 +144,68 @@ static void test_order_over_cpus(void)
 		}
 		host_deinit(&h);
 	}
+}
+
+static void put_thread(struct host *h, uint32_t type, uint32_t pid, uint32_t tid,
+		       uint64_t time_ns)
+{
+	struct {
+		uint32_t pid, parent, tid, parent_tid;
+		uint64_t time_ns;
+	} body = { pid, pid, tid, pid, time_ns };
+
+	put(h, 0, type, &body, sizeof(body), time_ns);
+}
+
+/* /proc tells of two threads in each of these. */
+static void pretend_two_threads(char *root, uint32_t pid)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%u", root, pid);
+	CHECK_OK(mkdir(path, 0755));
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", root, pid);
+	f = fopen(path, "we");
+	CHECK(f);
+	CHECK(fputs("1 (x y) S 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0\n", f) >= 0);
+	CHECK(fclose(f) == 0);
+}
+
+/* A leader that ends ends its process where it has no other thread. /proc is asked only of
+ * those that made one, or were not seen from their fork on. */
+static void test_leader_ends(void)
+{
+	char root[] = "/tmp/op-threads-XXXXXX";
+	const uint32_t alone = PID_FIRST;
+	const uint32_t threaded = PID_FIRST + 1;
+	const uint32_t missed = PID_FIRST + 2;
+	const uint64_t lost[2] = { 0, 1 };
+	char command[64];
+	struct host h;
+	uint64_t at = op_clock_monotonic_ns();
+
+	CHECK(mkdtemp(root));
+	host_init(&h, 1);
+	h.capture->config.procfs_root = root;
+	pretend_two_threads(root, alone);
+	pretend_two_threads(root, threaded);
+	pretend_two_threads(root, missed);
+	put_task(&h, 0, PERF_RECORD_FORK, missed, 1, ++at);
+	put(&h, 0, PERF_RECORD_LOST, lost, sizeof(lost), ++at);
+	put_task(&h, 0, PERF_RECORD_FORK, alone, 1, ++at);
+	put_task(&h, 0, PERF_RECORD_FORK, threaded, 1, ++at);
+	put_thread(&h, PERF_RECORD_FORK, threaded, threaded + 1000, ++at);
+	put_thread(&h, PERF_RECORD_EXIT, alone, alone, ++at);
+	put_thread(&h, PERF_RECORD_EXIT, threaded, threaded, ++at);
+	put_thread(&h, PERF_RECORD_EXIT, missed, missed, ++at);
+	(void)op_sideband_drain(h.capture, h.world.p);
+	CHECK_INT(op_processes_born_ns(h.world.p, alone), 0);
+	CHECK(op_processes_born_ns(h.world.p, threaded));
+	CHECK(op_processes_born_ns(h.world.p, missed));
+	host_deinit(&h);
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	CHECK_OK(system(command));
 }
 
 static uint64_t cpu_time_ns(void)
@@ -257,5 +320,5 @@ static void test_list_of_cpus(void)
 	CHECK(system(command) == 0);
 }
 
-TEST_MAIN({ "order", test_order_over_cpus }, { "cost", test_cost_grows_by_the_logarithm },
-	  { "list", test_list_of_cpus })
+TEST_MAIN({ "leader", test_leader_ends }, { "order", test_order_over_cpus },
+	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus })
