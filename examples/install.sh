@@ -12,7 +12,7 @@ set -eu
 
 packages="
 	bpftool clang-14 llvm-14 gcc libc6-dev meson ninja-build pkg-config python3
-	libbpf-dev libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev libiberty-dev
+	libbpf-dev libelf-dev libdw-dev libdeflate-dev zlib1g-dev libzstd-dev liblzma-dev libiberty-dev
 	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev libcurl4-openssl-dev
 	libjson-c-dev libncurses-dev scdoc"
 tests="

@@ -7,7 +7,9 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "transport/gzip.h"
 #include "transport/reply.h"
 
 enum {
@@ -17,19 +19,45 @@ enum {
 static const char method[] =
 	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 
+static void drop_bytes(void *bytes)
+{
+	free(bytes);
+}
+
+/*
+ * The message of a call. It is compressed here: grpc would take zlib for it. Where that gains
+ * nothing, or there is no memory, grpc gets it as it is.
+ */
+static grpc_byte_buffer *message_of(const void *request, size_t len, bool gzip)
+{
+	grpc_compression_algorithm algorithm = GRPC_COMPRESS_NONE;
+	grpc_byte_buffer *message;
+	void *small = NULL;
+	grpc_slice body;
+	size_t small_len;
+
+	if (gzip && op_gzip(request, len, &small, &small_len) == 0 && small_len < len) {
+		body = grpc_slice_new(small, small_len, drop_bytes);
+		algorithm = GRPC_COMPRESS_GZIP;
+	} else {
+		free(small);
+		/* a copy: a cancelled call may hold the bytes longer than the caller does */
+		body = grpc_slice_from_copied_buffer(request, len);
+	}
+	message = grpc_raw_compressed_byte_buffer_create(&body, 1, algorithm);
+	grpc_slice_unref(body);
+	return message;
+}
+
 void op_exchange_init(struct op_exchange *x, grpc_channel *channel,
 		      grpc_completion_queue *queue, gpr_timespec deadline,
-		      const void *request, size_t len)
+		      const void *request, size_t len, bool gzip)
 {
-	/* A copy: a cancelled call may hold the bytes longer than the caller does. */
-	grpc_slice body = grpc_slice_from_copied_buffer(request, len);
-
 	*x = (struct op_exchange){ .queue = queue };
 	grpc_metadata_array_init(&x->initial);
 	grpc_metadata_array_init(&x->trailing);
 	x->details = grpc_empty_slice();
-	x->request = grpc_raw_byte_buffer_create(&body, 1);
-	grpc_slice_unref(body);
+	x->request = message_of(request, len, gzip);
 	x->call = grpc_channel_create_call(channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue,
 					   grpc_slice_from_static_string(method), NULL,
 					   deadline, NULL);

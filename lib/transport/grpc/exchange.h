@@ -4,6 +4,7 @@
 #define OP_TRANSPORT_GRPC_EXCHANGE_H
 
 #include <grpc/grpc.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "transport/transport.h"
@@ -20,9 +21,10 @@ struct op_exchange {
 	const char *error;
 };
 
+/* @gzip: the channel is one of compressed requests. */
 void op_exchange_init(struct op_exchange *x, grpc_channel *channel,
 		      grpc_completion_queue *queue, gpr_timespec deadline,
-		      const void *request, size_t len);
+		      const void *request, size_t len, bool gzip);
 void op_exchange_deinit(struct op_exchange *x);
 
 /* Start the whole call and wait for its end. Returns 0 or -errno. */

@@ -419,7 +419,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 	int err = 0;
 
 	await_channel(t, timeout_ms);
-	op_exchange_init(&x, t->channel, t->queue, deadline, request, len);
+	op_exchange_init(&x, t->channel, t->queue, deadline, request, len, t->gzip);
 	if (begin_call(t, x.call)) {
 		err = op_exchange_run(&x, t->headers, t->headers_len);
 		end_call(t);

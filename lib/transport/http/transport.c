@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/cleanup.h"
+#include "transport/gzip.h"
 #include "transport/http/response.h"
 #include "transport/retry.h"
 #include "transport/tls/probe.h"
@@ -20,8 +20,6 @@
 #include "transport/transport.h"
 
 enum {
-	GZIP_WINDOW = 15 + 16,
-	GZIP_MEMORY = 8,
 	MS_PER_S = 1000,
 	/* Connections older than this are not used again: a silent end is found sooner. */
 	CONNECTION_AGE_S = 300,
@@ -230,36 +228,6 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	return 0;
 }
 
-/* Caller frees *@ret. */
-static int compress_body(const void *request, size_t len, void **ret, size_t *ret_len)
-{
-	z_stream z = { 0 };
-	_cleanup_free_ void *out = NULL;
-	size_t cap;
-	int r;
-
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	cap = deflateBound(&z, len);
-	out = malloc(cap);
-	if (!out) {
-		(void)deflateEnd(&z);
-		return -ENOMEM;
-	}
-	z.next_in = (Bytef *)(uintptr_t)request;
-	z.avail_in = (uInt)len;
-	z.next_out = out;
-	z.avail_out = (uInt)cap;
-	r = deflate(&z, Z_FINISH);
-	*ret_len = z.total_out;
-	(void)deflateEnd(&z);
-	if (r != Z_STREAM_END)
-		return -EIO;
-	*ret = OP_TAKE_PTR(out);
-	return 0;
-}
-
 /* Run the transfer to its end. The result of curl. */
 static CURLcode run(struct transport *t)
 {
@@ -342,7 +310,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 		return -ENOMEM;
 	r->retry_after_ms = -1;
 	if (t->gzip) {
-		err = compress_body(request, len, &small, &len);
+		err = op_gzip(request, len, &small, &len);
 		if (err < 0)
 			return err;
 		request = small;
