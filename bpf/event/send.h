@@ -11,6 +11,7 @@
 
 enum {
 	OP_PAGE_BYTES = 4096,
+	OP_STACK_PAGES = OP_STACK_COPY_BYTES / OP_PAGE_BYTES,
 	/* Go on aarch64 keeps a frame's record a word below its sp. */
 	OP_STACK_BELOW = 16,
 	/* Words of a record beside registers and a copy of the stack. */
@@ -109,13 +110,20 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
 }
 
-/* Copy the stack at @from page by page, for it may end at any, behind @bytes bytes that are
- * copied. Returns how many there are then. */
-static __always_inline __u32 op_copy_pages(__u8 *to, __u32 bytes, __u64 from)
+/* Is the ring half full? Then copies are short: many stacks end in their first pages. */
+static __always_inline bool op_ring_is_half_full(void)
+{
+	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
+	       2 * op_settings.wakeup_bytes;
+}
+
+/* Copy @pages of the stack at @from page by page, for it may end at any, behind @bytes bytes
+ * that are copied. Returns how many there are then. */
+static __always_inline __u32 op_copy_pages(__u8 *to, __u32 bytes, __u64 from, int pages)
 {
 	int i;
 
-	for (i = 0; i < OP_STACK_COPY_BYTES / OP_PAGE_BYTES; i++) {
+	for (i = 0; i < OP_STACK_PAGES && i < pages; i++) {
 		op_platform_bound(bytes);
 		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
 		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)from))
@@ -145,9 +153,9 @@ static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
 	for (i = 0; i < OP_ABOVE_RECORDS; i++) {
 		/* a sample that is lost is worse than one that is cut */
 		if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
-		    2 * op_settings.wakeup_bytes)
+		    op_settings.wakeup_bytes)
 			return;
-		bytes = op_copy_pages((__u8 *)(a + 1), 0, at);
+		bytes = op_copy_pages((__u8 *)(a + 1), 0, at, OP_STACK_PAGES);
 		op_platform_bound(bytes);
 		if (!bytes || bytes > OP_STACK_COPY_BYTES)
 			return;
@@ -190,7 +198,8 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 	bpf_probe_read_kernel(to, sizeof(slot->registers), &slot->registers);
 	to += sizeof(slot->registers);
 	if (!bpf_probe_read_user(to, bytes, (void *)sp))
-		bytes = op_copy_pages(to, bytes, sp + bytes);
+		bytes = op_copy_pages(to, bytes, sp + bytes,
+				      op_ring_is_half_full() ? 1 : OP_STACK_PAGES);
 	else
 		bytes = 0;
 	slot->record.stack_bytes = (__u16)bytes;

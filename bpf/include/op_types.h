@@ -385,8 +385,8 @@ struct op_exec_record {
 
 /*
  * OP_RECORD_ABOVE: bytes of a stack above those that a record of OP_END_UNKNOWN has. They go
- * out before it, in ascending order, from the same CPU; where the ring is half full, or the
- * stack ends, they do not.
+ * out before it, in ascending order, from the same CPU; where a quarter of the ring is full, or
+ * the stack ends, they do not.
  */
 struct op_above_record {
 	struct op_record_header header;

@@ -277,6 +277,8 @@ int otelprof_start(struct otelprof *p)
 	/* Before the first tick: the samples of the time that the kernel takes to verify a walker
 	 * would fill the ring with copies of their stacks. */
 	op_processes_load_runtimes(p->processes);
+	/* So do those of the tenth of a second that reading the kernel's names takes. */
+	op_kernel_symbols_load(p->kernel);
 	r = op_capture_load(p->capture);
 	if (r < 0)
 		return r;
@@ -301,8 +303,6 @@ int otelprof_start(struct otelprof *p)
 				       strerror(-r));
 		}
 	}
-	/* Meanwhile the kernel samples; in a poll it would take most of its time. */
-	op_kernel_symbols_load(p->kernel);
 	return 0;
 }
 
