@@ -255,7 +255,8 @@ static void check_probes(struct doctor *d)
 	} types[] = {
 		{ "uprobe", "probes of programs and libraries",
 		  "perf events of type uprobe (CONFIG_UPROBE_EVENTS), and /sys mounted",
-		  "probes of the types uprobe, uretprobe and usdt are refused" },
+		  "probes of the types uprobe, uretprobe and usdt, and the kind heap, are "
+		  "refused" },
 		{ "kprobe", "probes of kernel functions",
 		  "perf events of type kprobe (CONFIG_KPROBE_EVENTS), and /sys mounted",
 		  "probes of the types kprobe and kretprobe are refused" },

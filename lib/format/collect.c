@@ -337,6 +337,31 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 	return 0;
 }
 
+/*
+ * What is in use, is so at one moment: a newer window takes the place of an older one. Returns
+ * whether the sample's window is the newest.
+ */
+static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
+		      uint32_t kind)
+{
+	static const char in_use[] = "inuse_";
+	struct op_collect_kind *k = &c->kinds.data[kind];
+	struct op_collect_stack *s;
+
+	if (v->type.len < sizeof(in_use) - 1 ||
+	    memcmp(v->type.data, in_use, sizeof(in_use) - 1) != 0)
+		return true;
+	if (v->profile->time_ns < k->moment_ns)
+		return false;
+	if (v->profile->time_ns > k->moment_ns) {
+		op_vec_foreach(s, &c->stacks)
+			if (s->kind == kind)
+				s->value = 0;
+		k->moment_ns = v->profile->time_ns;
+	}
+	return true;
+}
+
 static int collect_process(struct op_collect *c, const struct otlp_sample_view *v,
 			   uint32_t *ret)
 {
@@ -392,6 +417,8 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	int r = collect_kind(c, v, &k.stack.kind);
 
 	widen_time(c, v->profile);
+	if (!r && !is_newest(c, v, k.stack.kind))
+		return 0;
 	if (!r)
 		r = collect_process(c, v, &k.stack.process);
 	if (!r && c->detail == OP_COLLECT_LOCATIONS) {

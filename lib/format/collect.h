@@ -74,6 +74,8 @@ struct op_collect_kind {
 	uint32_t period_type;
 	uint32_t period_unit;
 	int64_t period;
+	uint64_t
+		moment_ns; /* what is in use: values are of the profile that began then */
 };
 
 struct op_collect_stack {
@@ -113,7 +115,8 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
 struct op_collect *op_collect_free(struct op_collect *c);
 OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 
-/* Add one ExportProfilesServiceRequest. Returns 0, -EBADMSG, -ENOSPC or -ENOMEM; then a
+/* Add one ExportProfilesServiceRequest. Values are summed; those of what is in use
+ * ("inuse_space", "inuse_objects") are of the last window alone. Returns 0, -EBADMSG, -ENOSPC or -ENOMEM; then a
  * part of it may have been added. */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 

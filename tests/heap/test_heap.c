@@ -9,6 +9,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "forged.h"
 #include "kind_profile.h"
 #include "places.h"
 #include "test.h"
@@ -89,16 +90,23 @@ static void ask_plain(const struct kind_child *c, uint32_t what, uint32_t n,
 	CHECK_INT(read(c->from, &q, sizeof(q)), sizeof(q));
 }
 
-static struct kind_child start_program(const char *program, uint32_t mean)
+/* @libraries: what LD_PRELOAD has. */
+static struct kind_child start_with(const char *program, const char *libraries,
+				    uint32_t mean)
 {
 	struct kind_child c;
 
 	program_path = program;
-	preload = HEAP_SAMPLER;
+	preload = libraries;
 	(void)snprintf(interval, sizeof(interval), "%u", mean);
 	c = kind_child_start(serve);
 	ask_plain(&c, 'x', 0, 0);
 	return c;
+}
+
+static struct kind_child start_program(const char *program, uint32_t mean)
+{
+	return start_with(program, HEAP_SAMPLER, mean);
 }
 
 /* What @c does when asked, and what the profile of just that says. */
@@ -304,6 +312,61 @@ static void test_operators(void)
 	kind_child_end(&c);
 }
 
+/* Does process @pid map a file whose path has @name? */
+static bool maps(pid_t pid, const char *name)
+{
+	char path[64];
+	char line[PATH_MAX + 128];
+	bool found = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	CHECK(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, name) != NULL;
+	CHECK_OK(fclose(f));
+	return found;
+}
+
+/* The allocator @name behind the sampler, under a program in C or C++. */
+static void check_allocator(const char *program, const char *libraries, const char *name)
+{
+	struct got got = { .place = { { "place_a" }, { "place_array" } } };
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct kind_child c = start_with(program, libraries, INTERVAL);
+	struct place *place = &got.place[strcmp(program, OPERATORS) == 0];
+	struct otelprof *p;
+
+	if (!maps(c.pid, name)) {
+		printf("  %s: not here\n", name);
+		kind_child_end(&c);
+		return;
+	}
+	printf("  %s\n", name);
+	p = start(&c, &profile);
+	ask(p, &c, &profile, 'k', 10, SIZE);
+	ask(p, &c, &profile, 'f', 0, 0);
+	ask(p, &c, &profile, 'k', 1000, SIZE);
+	check_in_use(place, program == (const char *)OPERATORS ? 1000 : 600, SIZE);
+	ask(p, &c, &profile, 'f', 0, 0);
+	CHECK(place->inuse_space == 0);
+	(void)kind_close(p);
+	kind_child_end(&c);
+}
+
+static void test_allocators(void)
+{
+	check_allocator(PLACES, HEAP_SAMPLER " libjemalloc.so.2", "libjemalloc");
+	check_allocator(OPERATORS, HEAP_SAMPLER " libjemalloc.so.2", "libjemalloc");
+	check_allocator(PLACES, HEAP_SAMPLER " libtcmalloc_minimal.so.4", "libtcmalloc");
+	check_allocator(OPERATORS, HEAP_SAMPLER " libtcmalloc_minimal.so.4",
+			"libtcmalloc");
+#ifdef PLACES_MUSL
+	check_allocator(PLACES_MUSL, HEAP_SAMPLER_MUSL, "linux-musl");
+#endif
+}
+
 /* A process that ends has nothing in use. */
 static void test_exit(void)
 {
@@ -356,4 +419,5 @@ static void test_off(void)
 TEST_MAIN({ "three_places", test_three_places }, { "small_ones", test_small_ones },
 	  { "other_calls", test_other_calls }, { "threads", test_threads },
 	  { "fork", test_fork }, { "operators", test_operators }, { "exit", test_exit },
-	  { "off", test_off })
+	  { "allocators", test_allocators }, { "off", test_off },
+	  { "forged", test_forged })

@@ -12,6 +12,7 @@
 
 #include <otelprof/otelprof.h>
 
+#include "heap/sampler/sampler.h"
 #include "kind_profile.h"
 #include "test.h"
 
@@ -21,7 +22,7 @@ enum {
 	SLEEP_NS = 2000000,
 	PAGES = 200,
 	PAGE = 4096,
-	KINDS = 9,
+	KINDS = 10,
 };
 
 static const struct {
@@ -38,6 +39,7 @@ static const struct {
 	{ "wall", "nanoseconds", "sleeps_here" },
 	{ "threads", "count", "waits_here" },
 	{ "events", "count", "renames_here" },
+	{ "alloc_space", "bytes", "allocates_here" },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +114,14 @@ static PLACE void dies_here(void)
 	STAYS("dies");
 }
 
+/* The probe of allocations, as a program that samples its own would hit it. */
+static PLACE void allocates_here(void)
+{
+	op_heap_tell_alloc((void *)4096, 100, 5000);
+	op_heap_tell_free((void *)4096);
+	STAYS("allocates");
+}
+
 static PLACE void renames_here(void)
 {
 	(void)prctl(PR_SET_NAME, "op-kinds");
@@ -136,6 +146,7 @@ static void one_round(int fd, const void *page)
 	locks_here();
 	writes_here(fd, page);
 	renames_here();
+	allocates_here();
 	pid = fork();
 	if (pid == 0)
 		dies_here();
@@ -195,7 +206,8 @@ static void test_all_at_once(void)
 	config.kinds = OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS |
 		       OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_LOCKS |
 		       OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
-		       OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES;
+		       OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
+		       OTELPROF_KIND_HEAP;
 	p = kind_start(&config, c.pid, &profile);
 	rule.number = (uint64_t)c.pid;
 	otelprof_filter_init(&filter, sizeof(filter));

@@ -41,6 +41,7 @@ class Sample:
     timestamps: list
     sample_type: tuple  # (type, unit)
     period: int
+    window: int = 0  # when its profile began
 
     @property
     def pid(self):
@@ -348,7 +349,7 @@ class Request:
             self.capture.samples.append(Sample(
                 resource, self.attributes(packed(sample, 2)), self.stack(int_of(sample, 1)),
                 len(timestamps) if timestamps else sum(values), values, timestamps,
-                sample_type, period))
+                sample_type, period, start))
             count += 1
         if count == 0:
             self.complain("a profile with no samples")
