@@ -118,11 +118,17 @@ static __always_inline __u64 op_switches(struct task_struct *task)
 	return (__u64)BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 }
 
+/* An int, and since Linux 7 a byte among others: read with the size that it has. */
+static __always_inline bool op_on_cpu(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
+}
+
 static __always_inline __u32 op_thread_state(struct task_struct *task)
 {
 	__u32 state = op_task_state(task);
 
-	if (BPF_CORE_READ(task, on_cpu))
+	if (op_on_cpu(task))
 		return OP_THREAD_RUNNING;
 	if (!state)
 		return OP_THREAD_RUNNABLE;
@@ -203,7 +209,7 @@ int op_threads_now(struct bpf_iter__task *ctx)
 		return 0;
 	now.switches = op_switches(task);
 	now.tid = r.tid;
-	now.running = !!BPF_CORE_READ(task, on_cpu);
+	now.running = op_on_cpu(task);
 	bpf_seq_write(ctx->meta->seq, &now, sizeof(now));
 	return 0;
 }
