@@ -30,7 +30,8 @@ class Arch:
 
 
 ARCHES = {
-    "x86_64": Arch("qemu-system-x86_64", ("-cpu", "max,la57=off"), "virtio-blk-pci",
+    # cx16: where an interrupt comes in a cmpxchg16b, qemu 7.2 gives RFLAGS the bits of RAX
+    "x86_64": Arch("qemu-system-x86_64", ("-cpu", "max,la57=off,cx16=off"), "virtio-blk-pci",
                    "console=ttyS0 mitigations=off nokaslr", "x86_64-linux-gnu", "amd64"),
     "aarch64": Arch("qemu-system-aarch64",
                     ("-M", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on"),
