@@ -48,24 +48,39 @@ static inline int64_t task_clock_ns(int fd)
 	return ns;
 }
 
-/*
- * How far off the CPUs' clocks are: the difference of two of these is the time off. @clock: of
- * the process's or the thread's CPU time, whichever @task_clock counts; @threads: so many were
- * there all the time.
- */
-static inline struct off_ns off_now(clockid_t clock, int task_clock, int threads)
+static inline int64_t off_clock_ns(clockid_t clock)
 {
-	struct timespec wall;
-	struct timespec cpu;
-	int64_t ns;
+	struct timespec t;
 
-	CHECK_OK(clock_gettime(CLOCK_MONOTONIC, &wall));
-	CHECK_OK(clock_gettime(clock, &cpu));
-	ns = threads * ((int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec);
-	return (struct off_ns){
-		.least = ns - ((int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec),
-		.most = ns - task_clock_ns(task_clock),
-	};
+	CHECK_OK(clock_gettime(clock, &t));
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/*
+ * The time off the CPUs begins: off_end() takes what this returns. @clock: of the process's or
+ * the thread's CPU time, whichever @task_clock counts; @threads: so many are there all the time.
+ *
+ * The clocks are read one in another, so that the bounds hold whatever happens between two
+ * reads: a virtual machine that is stopped there for 4 ms counts them as run time.
+ */
+static inline struct off_ns off_begin(clockid_t clock, int task_clock, int threads)
+{
+	int64_t cpu = off_clock_ns(clock);
+	int64_t wall = threads * off_clock_ns(CLOCK_MONOTONIC);
+
+	return (struct off_ns){ .least = wall - cpu,
+				.most = wall - task_clock_ns(task_clock) };
+}
+
+static inline struct off_ns off_end(struct off_ns begin, clockid_t clock, int task_clock,
+				    int threads)
+{
+	int64_t task = task_clock_ns(task_clock);
+	int64_t wall = threads * off_clock_ns(CLOCK_MONOTONIC);
+	int64_t cpu = off_clock_ns(clock);
+
+	return (struct off_ns){ .least = wall - cpu - begin.least,
+				.most = wall - task - begin.most };
 }
 
 /* Is @got no less and no more than that, to @off thousandths? */

@@ -123,14 +123,14 @@ static void work(const struct request *q, struct answer *a)
 			(void)pthread_mutex_unlock(&lock);
 			continue;
 		}
-		begin = off_now(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
+		begin = off_begin(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
 		if (i & 1)
 			waits_short();
 		else
 			waits_long();
-		waited = off_now(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
-		a->delay_ns[i & 1].least += waited.least - begin.least;
-		a->delay_ns[i & 1].most += waited.most - begin.most;
+		waited = off_end(begin, CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
+		a->delay_ns[i & 1].least += waited.least;
+		a->delay_ns[i & 1].most += waited.most;
 		a->count[i & 1]++;
 		(void)pthread_mutex_unlock(&lock);
 	}

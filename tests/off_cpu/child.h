@@ -24,6 +24,8 @@ struct answer {
 	struct off_ns off_ns;	  /* of all threads at work */
 	int64_t place_ns[PLACES]; /* by the clock, in each place */
 	int64_t places_cpu_ns;	  /* of these, on a CPU */
+	/* Off the CPUs in each place, of SLEEPS; else 0. */
+	struct off_ns place_off_ns[PLACES];
 	int64_t waits[PLACES];
 	int64_t switches; /* of the process */
 };
