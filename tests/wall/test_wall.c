@@ -4,11 +4,13 @@
  * and sleeps in another: time on and off the CPUs must be what its clocks say, and the sum
  * what the wall clock says.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <otelprof/otelprof.h>
 
 #include "kind_profile.h"
+#include "on_cpu.h"
 #include "test.h"
 
 enum {
@@ -18,11 +20,14 @@ enum {
 	RATE_HZ = 997,
 	OFF_TICKS = 60, /* thousandths: 1,200 ms of ticks at that rate, by chance 3 % */
 	OFF_SUM = 30,
+	/* In an emulated guest ticks are lost: of 1,200 ms there were 737 to 975. The kernel does
+	 * not make up for them, and neither does the kind. */
+	TICKS_LOST_EMULATED = 500,
 };
 
 struct answer {
 	int64_t wall_ns;
-	int64_t cpu_ns;
+	struct off_ns sleeps_ns; /* off the CPUs where it sleeps */
 };
 
 static PLACE void works_here(void)
@@ -46,20 +51,25 @@ static PLACE void sleeps_here(void)
 
 static void serve(int from, int to)
 {
+	int clock = task_clock_open(false);
 	char go;
 
 	while (read(from, &go, 1) == 1) {
 		int64_t wall = kind_clock_ns(CLOCK_MONOTONIC);
-		int64_t cpu = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		struct answer a;
+		struct answer a = { 0 };
 		int i;
 
 		for (i = 0; i < ROUNDS; i++) {
+			struct off_ns off;
+
 			works_here();
+			off = off_begin(CLOCK_THREAD_CPUTIME_ID, clock, 1);
 			sleeps_here();
+			off = off_end(off, CLOCK_THREAD_CPUTIME_ID, clock, 1);
+			a.sleeps_ns.least += off.least;
+			a.sleeps_ns.most += off.most;
 		}
 		a.wall_ns = kind_clock_ns(CLOCK_MONOTONIC) - wall;
-		a.cpu_ns = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		(void)!write(to, &a, sizeof(a));
 	}
 }
@@ -67,7 +77,8 @@ static void serve(int from, int to)
 struct got {
 	int64_t on_ns; /* where it works */
 	int64_t off_ns;
-	int64_t sleep_ns; /* where it sleeps */
+	int64_t sleep_ns; /* where it sleeps, off the CPUs */
+	int64_t sleep_on_ns;
 	int64_t others;
 };
 
@@ -79,7 +90,7 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 	if (!kind_is(s, "wall", "nanoseconds"))
 		got->others++;
 	else if (kind_frame(s, "sleeps_here") >= 0)
-		got->sleep_ns += s->value;
+		*(on ? &got->sleep_on_ns : &got->sleep_ns) += s->value;
 	else if (kind_frame(s, "works_here") >= 0)
 		*(on ? &got->on_ns : &got->off_ns) += s->value;
 }
@@ -112,8 +123,15 @@ static void test_on_and_off(void)
 	kind_child_end(&c);
 	CHECK_INT(got.others, 0);
 	printf("  lost its CPU while it worked: %lld\n", (long long)got.off_ns);
+	off_check("off the CPUs where it sleeps", got.sleep_ns, a.sleeps_ns, OFF_SUM);
+	if (getenv("OTELPROF_EMULATED")) { /* tests/vm says so */
+		check_near("on a CPU, emulated", got.on_ns, (int64_t)ROUNDS * WORK_NS,
+			   TICKS_LOST_EMULATED);
+		return;
+	}
 	check_near("on a CPU", got.on_ns, (int64_t)ROUNDS * WORK_NS, OFF_TICKS);
-	check_near("all", got.on_ns + got.off_ns + got.sleep_ns, a.wall_ns, OFF_SUM);
+	check_near("all", got.on_ns + got.off_ns + got.sleep_ns + got.sleep_on_ns,
+		   a.wall_ns, OFF_SUM);
 }
 
 static void test_its_parts_go_with_it(void)
