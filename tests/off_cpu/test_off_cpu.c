@@ -165,10 +165,11 @@ static void check_profile(const struct run *run, const struct answer *a,
 	}
 	CHECK(sum > 0);
 	/* By each place's own clocks where they were read: what its waits had on a CPU is not
-	 * the same in all where a virtual machine is stopped for longer than a wait. */
+	 * the same in all where a virtual machine is stopped for longer than a wait. One stop
+	 * of 4 ms in a switch is 1.3 % of a place's waits. */
 	for (i = 0; i < PLACES; i++)
 		if (a->place_off_ns[i].most)
-			off_check(place[i], got[i], a->place_off_ns[i], SHARE_OFF);
+			off_check(place[i], got[i], a->place_off_ns[i], SUM_OFF);
 		else
 			check_near(place[i], got[i], sum, want[i], whole, SHARE_OFF);
 	sum = value_of(run->folded, driver, NULL);
