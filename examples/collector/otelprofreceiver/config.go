@@ -42,7 +42,7 @@ const (
 // Config is the configuration; docs/collector.md says what each key does.
 type Config struct {
 	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
-	Kinds          []string      `mapstructure:"kinds"` // none: cpu
+	Kinds          []string      `mapstructure:"kinds"`               // none: cpu
 	CPUBudget      int           `mapstructure:"cpu_budget_permille"` // of one core; 0: none
 	ProbeSamples   int           `mapstructure:"probe_samples"`
 	OffCPUSamples  int           `mapstructure:"off_cpu_samples"`

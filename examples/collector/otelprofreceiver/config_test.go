@@ -196,7 +196,7 @@ var keys = []struct {
 	{yaml: "off_cpu_threshold: 1.5", wrong: "off_cpu_threshold is 1.5 and must be 0 to 1"},
 	{yaml: "kinds: [cpu, page_faults]",
 		want: func(c *Config) { c.Kinds = []string{"cpu", "page_faults"} }},
-	{yaml: "kinds: [heap]", wrong: `kinds: "heap" is not known`},
+	{yaml: "kinds: [allocations]", wrong: `kinds: "allocations" is not known`},
 	{yaml: "off_cpu_samples: 0", wrong: "off_cpu_samples is 0 and must be 1 to 100000"},
 	{yaml: "off_cpu_min: 10us", want: func(c *Config) { c.OffCPUMin = 10 * time.Microsecond }},
 	{yaml: "off_cpu_min: -1s", wrong: "off_cpu_min is -1s and must be at least 0s"},

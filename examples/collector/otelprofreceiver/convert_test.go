@@ -37,7 +37,7 @@ func TestConfigInC(t *testing.T) {
 	m := &cMemory{}
 	defer m.free()
 	config := &Config{
-		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7,
+		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7, CPUBudget: 9,
 		OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
 		SymbolBudgetBytes: 5, RingBytes: 6, ServiceName: text("name"),
 		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
@@ -56,6 +56,7 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "layouts_dir", goText(c.layouts_dir), "/l")
 	equal(t, "kinds", c.kinds, 1<<0|1<<2)
 	equal(t, "off_cpu_samples", c.off_cpu_samples, 7)
+	equal(t, "cpu_budget_permille", c.cpu_budget_permille, 9)
 	equal(t, "off_cpu_min_ns", c.off_cpu_min_ns, 8000)
 	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
 	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
