@@ -80,6 +80,7 @@ import (
 // runtimes are the language runtimes of the library that can be left out.
 var runtimes = map[string]C.uint64_t{
 	"hotspot": C.OTELPROF_RUNTIME_HOTSPOT,
+	"jitdump": C.OTELPROF_RUNTIME_JITDUMP,
 	"v8":      C.OTELPROF_RUNTIME_NODE,
 	"php":     C.OTELPROF_RUNTIME_PHP,
 	"python":  C.OTELPROF_RUNTIME_PYTHON,
