@@ -265,12 +265,14 @@ void op_types_need(struct op_capture *c, uint64_t kinds)
 	}
 	op_types_path(c, path);
 	op_closep(&c->types_fd);
-	c->types_fd = op_types_file(path, types, len);
+	/* a copy without the types of one object would have its program refused */
+	c->types_fd = len == sources_len ? op_types_file(path, types, len) : -ENOMEM;
 	if (c->types_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "%s cannot be copied (%s); it is read for each load", path,
 		       strerror(-c->types_fd));
-	c->typed_kinds = all;
+	else
+		c->typed_kinds = all;
 	while (len--)
 		bpf_object__close(objects[len]);
 }
