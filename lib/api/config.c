@@ -18,7 +18,6 @@ enum {
 	STRUCT_BYTES_MAX =
 		4096, /* no struct will ever be larger: a wild size is refused */
 	RATE_HZ_DEFAULT = 20,
-	RATE_HZ_MAX = 1000,
 	OFF_CPU_SAMPLES_DEFAULT = 2000,
 	OFF_CPU_SAMPLES_MAX = 100000,
 	PROBE_SAMPLES_DEFAULT = 1000,
@@ -138,7 +137,8 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	if (c->threads > 1)
 		return op_fail(log, -EINVAL, "threads is %u and must be 0 or 1",
 			       c->threads);
-	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1, RATE_HZ_MAX) ||
+	if (check_range(log, "sample_rate_hz", c->sample_rate_hz, 1,
+			OP_CONFIG_RATE_HZ_MAX) ||
 	    check_range(log, "off_cpu_samples", c->off_cpu_samples, 1,
 			OFF_CPU_SAMPLES_MAX) ||
 	    (c->cpu_budget_permille &&

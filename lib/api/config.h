@@ -13,6 +13,10 @@
 #include "otelprof/config.h"
 #include "otelprof/export.h"
 
+enum {
+	OP_CONFIG_RATE_HZ_MAX = 1000,
+};
+
 /* The size of a struct up to and with @member, its last one in version 0.1. */
 #define OP_CONFIG_THROUGH(type, member)                                                  \
 	(offsetof(type, member) + sizeof(((type *)NULL)->member))

@@ -49,6 +49,16 @@ static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 		s->stacks_broken += ends[i];
 }
 
+/* CPU time that is used until now. @counters: the kernel's. */
+static uint64_t cpu_ns(struct otelprof *p, const uint64_t *counters, uint64_t delivery_ns)
+{
+	uint64_t ns = p->own_ns + delivery_ns + counters[OP_COUNT_SPENT_NS];
+
+	if (p->config.cpu_budget_permille)
+		ns += op_clock_thread_ns() - p->entered_ns;
+	return ns;
+}
+
 int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret)
 {
 	uint64_t counters[OP_COUNTERS];
@@ -58,13 +68,12 @@ int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret)
 	if (r < 0)
 		return r;
 	op_exporters_get_stats(p->exporters, &exporters);
-	*ret = p->own_ns + exporters.cpu_ns + counters[OP_COUNT_SPENT_NS];
-	if (p->config.cpu_budget_permille)
-		*ret += op_clock_thread_ns() - p->entered_ns;
+	*ret = cpu_ns(p, counters, exporters.cpu_ns);
 	return 0;
 }
 
-static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
+static void from_rooms(struct otelprof *p, const uint64_t *counters,
+		       struct otelprof_stats *s)
 {
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
@@ -98,6 +107,7 @@ static void from_rooms(struct otelprof *p, struct otelprof_stats *s)
 	s->samples_spilled = exporters.samples_spilled;
 	s->requests_restored = exporters.requests_restored;
 	s->spill_errors = exporters.spill_errors;
+	s->cpu_ns = cpu_ns(p, counters, exporters.cpu_ns);
 	s->rate_changes = p->budget.changes;
 	s->sample_period_ns = UINT64_C(1000000000) / p->rate_hz;
 }
@@ -124,9 +134,8 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 		s.samples_dropped += drops[i];
 	/* records written and not yet taken out */
 	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
-	from_rooms(p, &s);
+	from_rooms(p, counters, &s);
 	s.events_lost = op_capture_events_lost(p->capture);
-	(void)op_handle_cpu_ns(p, &s.cpu_ns);
 	op_capture_run_time(p->capture, &s.bpf_run_ns, &s.bpf_run_count);
 	return op_config_give(ret, &s, sizeof(s),
 			      OP_CONFIG_THROUGH(struct otelprof_stats, sample_period_ns));

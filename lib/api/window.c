@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
@@ -12,7 +13,6 @@
 
 enum {
 	NS_A_SECOND = 1000000000,
-	RATE_HZ_MAX = 1000,
 };
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
@@ -155,9 +155,9 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 
 	if (r < 0)
 		return r;
-	if (sample_rate_hz < 1 || sample_rate_hz > RATE_HZ_MAX)
+	if (sample_rate_hz < 1 || sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
 		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to %d",
-			       sample_rate_hz, RATE_HZ_MAX);
+			       sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
 	p->budget.asked_hz = sample_rate_hz;
 	return op_handle_change_rate(p, sample_rate_hz);
 }

@@ -20,24 +20,32 @@ enum {
 static const char HEAP_LIVES[] = "op_heap_lives";
 static const char HEAP_OF_PID[] = "op_heap_of_pid";
 
-/* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
-static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
+/* Open the object of @kind, with the types and the walkers that it needs. */
+static int open_entry(struct op_capture *c, const struct op_kind *kind,
+		      const struct op_settings *settings, struct bpf_object **ret)
 {
 	const struct op_object_source source = { kind->name, kind->object };
-	struct op_settings settings =
-		op_capture_settings_of(c, kind->program_type, kind->holds);
 	const struct op_walkers *walkers;
-	char name[PROGRAM_NAME_BYTES];
-	struct bpf_object *object;
 	int r;
 
 	op_types_need(c, UINT64_C(1) << kind->event);
 	r = op_walkers_need(c, kind, &walkers);
+	return r < 0 ? r : op_object_open(c, &source, settings, walkers, ret);
+}
+
+/* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
+static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
+{
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, kind->holds);
+	char name[PROGRAM_NAME_BYTES];
+	struct bpf_object *object;
+	int r;
+
 	settings.detail = i;
 	if (kind->event == OP_EVENT_PROBES)
 		settings.event_budget = c->config.probe_samples;
-	if (r == 0)
-		r = op_object_open(c, &source, &settings, walkers, &object);
+	r = open_entry(c, kind, &settings, &object);
 	if (r < 0)
 		return r;
 	(void)snprintf(name, sizeof(name), "op_%s%s", kind->name,
@@ -96,21 +104,16 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
 			 struct op_capture_heap *heap)
 {
 	const struct op_kind *kind = &op_kind_heap;
-	const struct op_object_source source = { kind->name, kind->object };
 	struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, false);
 	bool whole = c->form == OP_WALKER_WHOLE;
-	const struct op_walkers *walkers;
 	struct bpf_object *object;
 	void *before = op_object_hush();
 	int r;
 
-	op_types_need(c, UINT64_C(1) << kind->event);
-	r = op_walkers_need(c, kind, &walkers);
 	settings.event_budget = HEAP_SAMPLES_MAX;
 	memcpy(settings.argument, argument, sizeof(settings.argument));
-	if (r == 0)
-		r = op_object_open(c, &source, &settings, walkers, &object);
+	r = open_entry(c, kind, &settings, &object);
 	if (r == 0) {
 		r = load_heap(c, object,
 			      is_free ? "op_heap_free"

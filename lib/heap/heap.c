@@ -116,16 +116,24 @@ static void look_into(struct op_heap *h, const struct op_executable_new *n)
 	(void)tell(h, n->exe->path, op_heap_images_add(&h->images, n->exe, opened.fd));
 }
 
+/* Look into the next file that was mapped. Returns whether there was one. */
+static bool look_into_next(struct op_heap *h)
+{
+	struct op_executable_new n;
+
+	if (!op_news_take(h->images.executables, &n))
+		return false;
+	look_into(h, &n);
+	op_executable_put(h->images.executables, n.exe);
+	return true;
+}
+
 void op_heap_poll(struct op_heap *h)
 {
 	uint64_t end = op_clock_monotonic_ns() + SLICE_NS;
-	struct op_executable_new n;
 
-	while (h->on && op_clock_monotonic_ns() < end &&
-	       op_news_take(h->images.executables, &n)) {
-		look_into(h, &n);
-		op_executable_put(h->images.executables, n.exe);
-	}
+	while (h->on && op_clock_monotonic_ns() < end && look_into_next(h))
+		;
 }
 
 /* The sampler as it is installed: processes to come are heard from their first call on. */
@@ -140,8 +148,6 @@ static int attach_installed(struct op_heap *h)
 
 int op_heap_switch(struct op_heap *h, bool on)
 {
-	struct op_executable_new n;
-
 	if (h->on == on)
 		return 0;
 	h->on = on;
@@ -157,10 +163,8 @@ int op_heap_switch(struct op_heap *h, bool on)
 	op_live_reset(&h->live);
 	(void)attach_installed(h);
 	op_table_each(h->config.processes, note_process);
-	while (op_news_take(h->images.executables, &n)) {
-		look_into(h, &n);
-		op_executable_put(h->images.executables, n.exe);
-	}
+	while (look_into_next(h))
+		;
 	return 0;
 }
 

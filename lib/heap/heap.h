@@ -43,10 +43,9 @@ struct op_heap_taken {
 };
 
 struct op_heap_stats {
-	uint64_t live;	 /* sampled allocations in use at the last snapshot */
-	uint64_t images; /* files with probes */
-	uint64_t
-		untracked; /* in use, by an unknown stack; files past OP_HEAP_IMAGES_MAX */
+	uint64_t live;	    /* sampled allocations in use at the last snapshot */
+	uint64_t images;    /* files with probes */
+	uint64_t untracked; /* in use, by an unknown stack */
 };
 
 int op_heap_new(const struct op_heap_config *config, struct op_heap **ret);

@@ -205,12 +205,11 @@ static bool is_unchanged(const struct op_executable *e, const struct op_file_sta
 	       (!e->check || e->stamp.ctime_ns == now->ctime_ns);
 }
 
-/* Open the file. A descriptor or -errno. */
-static int open_file(struct op_executables *x, const struct op_executable *e,
-		     const struct op_executable_place *place,
-		     struct op_file_stamp *ret_stamp)
+int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,
+			      const struct op_executable_place *place,
+			      struct op_opened *ret)
 {
-	struct op_mapped_file file = {
+	const struct op_mapped_file file = {
 		.start = place->start,
 		.end = place->end,
 		.dev_major = e->dev_major,
@@ -218,10 +217,18 @@ static int open_file(struct op_executables *x, const struct op_executable *e,
 		.inode = e->inode,
 		.path = e->path,
 	};
-	struct op_opened opened;
-	int r;
 
-	r = op_open_mapped(x->target, place->pid, &file, &opened);
+	return op_open_mapped(t, place->pid, &file, ret);
+}
+
+/* Open the file. A descriptor or -errno. */
+static int open_file(struct op_executables *x, const struct op_executable *e,
+		     const struct op_executable_place *place,
+		     struct op_file_stamp *ret_stamp)
+{
+	struct op_opened opened;
+	int r = op_executable_open_mapped(x->target, e, place, &opened);
+
 	if (r < 0)
 		return r;
 	*ret_stamp = stamp_of(&opened);

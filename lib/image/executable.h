@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "image/image.h"
 
+struct op_opened;
 struct op_target;
 
 enum {
@@ -103,6 +104,11 @@ void op_executable_put(struct op_executables *x, struct op_executable *e);
  */
 int op_executable_open(struct op_executables *x, struct op_executable *e,
 		       const struct op_executable_place *place, bool need_file);
+
+/* Open the file of @e as it is mapped at @place, as op_open_mapped() of target/open.h. */
+int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,
+			      const struct op_executable_place *place,
+			      struct op_opened *ret);
 
 void op_executables_init(struct op_executables *x);
 /* Forget all; nobody holds one. */

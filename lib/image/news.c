@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/news.h"
 
-#include "target/open.h"
-
 static void forget(struct op_executables *x)
 {
 	struct op_executable_new n;
@@ -56,14 +54,5 @@ bool op_news_take(struct op_executables *x, struct op_executable_new *ret)
 int op_news_open(struct op_executables *x, const struct op_executable_new *n,
 		 struct op_opened *ret)
 {
-	const struct op_mapped_file file = {
-		.start = n->place.start,
-		.end = n->place.end,
-		.dev_major = n->exe->dev_major,
-		.dev_minor = n->exe->dev_minor,
-		.inode = n->exe->inode,
-		.path = n->exe->path,
-	};
-
-	return op_open_mapped(x->target, n->place.pid, &file, ret);
+	return op_executable_open_mapped(x->target, n->exe, &n->place, ret);
 }

@@ -228,12 +228,9 @@ static int open_own(void *ctx, const struct op_vma *v)
 {
 	const struct op_program *program = ctx;
 	struct op_target *t = program->memory.target;
-	struct op_mapped_file file = { .start = v->start,
-				       .end = v->end,
-				       .dev_major = v->exe->dev_major,
-				       .dev_minor = v->exe->dev_minor,
-				       .inode = v->exe->inode,
-				       .path = v->exe->path };
+	const struct op_executable_place place = { .pid = program->proc_pid,
+						   .start = v->start,
+						   .end = v->end };
 	struct op_opened opened;
 	char path[OP_TARGET_PATH_MAX];
 	struct stat st;
@@ -241,7 +238,7 @@ static int open_own(void *ctx, const struct op_vma *v)
 
 	if (program->until_ns)
 		return -ESRCH;
-	r = op_open_mapped(t, program->proc_pid, &file, &opened);
+	r = op_executable_open_mapped(t, v->exe, &place, &opened);
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "%s/%u", t->procfs_root, program->proc_pid);

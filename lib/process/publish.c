@@ -37,12 +37,7 @@ int op_publish_open(struct op_processes *p, const struct op_program *program,
 int op_publish_open_file(struct op_processes *p, const struct op_program *program,
 			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias)
 {
-	struct op_mapped_file file = { .start = v->start,
-				       .end = v->end,
-				       .dev_major = v->exe->dev_major,
-				       .dev_minor = v->exe->dev_minor,
-				       .inode = v->exe->inode,
-				       .path = v->exe->path };
+	const struct op_executable_place place = place_of(p, program, v);
 	const struct op_image_segment *s;
 	struct op_opened opened;
 	size_t i;
@@ -55,7 +50,7 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	if (i == SIZE_MAX)
 		return -ENOEXEC;
 	s = &v->exe->image->segments[i];
-	r = op_open_mapped(p->target, program->proc_pid, &file, &opened);
+	r = op_executable_open_mapped(p->target, v->exe, &place, &opened);
 	if (r < 0)
 		return r;
 	r = op_elf_open(opened.fd, ret);

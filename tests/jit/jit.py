@@ -257,19 +257,24 @@ def python_dump(run, name):
     python(run, name, "perf_jit", 300)
 
 
-def python(run, name, option="perf", others=0):
-    command = find_python(option)
-    script = run.path("known.py")
-    with open(script, "w", encoding="utf-8") as f:
-        f.write(PYTHON)
-    with open(script, encoding="utf-8") as f:  # by its text: a root does not have the file
-        process = subprocess.Popen([*command, "-X", option, "-", "60", str(others)],
-                                   stdin=f)
+def record_script(run, name, script, *command):
+    """What is recorded of command, which reads script as its input: a root has no file of ours."""
+    path = run.path(name + ".py")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(script)
+    with open(path, encoding="utf-8") as f:
+        process = subprocess.Popen(command, stdin=f)
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
-                                   "-p", str(process.pid))
+        return run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
+                          "-p", str(process.pid))
     finally:
         suite.stop([process])
+
+
+def python(run, name, option="perf", others=0):
+    command = find_python(option)
+    capture, text = record_script(run, name, PYTHON, *command, "-X", option, "-", "60",
+                                  str(others))
     result = check.Result()
     stacks = [names_of(s) for s in capture.samples for _ in range(s.count)]
     inside = [s for s in stacks if any(n.startswith("py::") for n in s)]
@@ -327,16 +332,7 @@ def find_traces():
 def traces(run, name):
     """Python calls C that calls Python, in compiled traces: the true order, or a mark."""
     command = find_traces()
-    script = run.path("traces.py")
-    with open(script, "w", encoding="utf-8") as f:
-        f.write(TRACES)
-    with open(script, encoding="utf-8") as f:
-        process = subprocess.Popen([*command, "-", "60"], stdin=f)
-    try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(SECONDS),
-                                   "-p", str(process.pid))
-    finally:
-        suite.stop([process])
+    capture, text = record_script(run, name, TRACES, *command, "-", "60")
     result = check.Result()
     chain = ["leaf", "key_via_c", "middle", "outer", "<module>"]
     total = right = wrong = compiled = 0

@@ -2,25 +2,9 @@
 /* What a window takes over from another one is the same, whatever its numbers are there. */
 #include "profile/import.h"
 
+#include "make_window.h"
 #include "profile/tables.h"
 #include "test.h"
-
-static struct op_window *make(size_t limit)
-{
-	const struct op_window_config config = { .period_ns = 1, .limit_bytes = limit };
-	struct op_window *w = NULL;
-
-	CHECK_OK(op_window_new(&config, &w));
-	return w;
-}
-
-static uint32_t string(struct op_window *w, const char *s)
-{
-	uint32_t n;
-
-	CHECK_OK(op_window_string(w, s, strlen(s), &n));
-	return n;
-}
 
 /* A stack of two frames, one of which has an inlined function. */
 static uint32_t make_stack(struct op_window *w)

@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/window.h"
 
+#include "make_window.h"
 #include "profile/tables.h"
 #include "test.h"
-
-static struct op_window *make(size_t limit)
-{
-	const struct op_window_config config = { .period_ns = 50000000,
-						 .limit_bytes = limit };
-	struct op_window *w = NULL;
-
-	CHECK_OK(op_window_new(&config, &w));
-	return w;
-}
-
-static uint32_t string(struct op_window *w, const char *s)
-{
-	uint32_t n;
-
-	CHECK_OK(op_window_string(w, s, strlen(s), &n));
-	return n;
-}
 
 static uint32_t location(struct op_window *w, uint64_t address)
 {
