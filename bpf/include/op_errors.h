@@ -8,7 +8,7 @@ enum op_error {
 #define OP_ERROR(number, name, sentence) OP_ERROR_##name = number,
 #include "op_errors.def"
 #undef OP_ERROR
-	OP_ERROR_LIMIT = 160, /* above every number, now and later */
+	OP_ERROR_LIMIT = 160, /* greater than every number, now and later */
 };
 
 #endif

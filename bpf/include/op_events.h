@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kinds of events, and what each kind's samples hold in the members of a record that the
- * kinds share: value, detail, extra (op_types.h).
+ * The kinds of events. Records have the members value, detail and extra (op_types.h) in
+ * common; this header says what each kind keeps in them.
  */
 #ifndef OP_EVENTS_H
 #define OP_EVENTS_H
 
-/* What a record was taken for. */
+/* The kind of event that a record was taken for. */
 enum op_event {
 #define OP_KIND(number, upper, lower) OP_EVENT_##upper = number,
 #include "op_kinds.def"
@@ -18,14 +18,16 @@ enum {
 	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off/off.h) */
 };
 
-/* op_record.value of OP_EVENT_LOCKS: how many waits, above how long they were. */
+/* op_record.value of OP_EVENT_LOCKS. Low bits: total time waited, in ns; above them: the
+ * number of waits. */
 #define OP_LOCKS_COUNT_SHIFT 44
 #define OP_LOCKS_DELAY_MAX   ((1ULL << OP_LOCKS_COUNT_SHIFT) - 1)
 #define OP_LOCKS_COUNT_MAX   ((1ULL << (63 - OP_LOCKS_COUNT_SHIFT)) - 1)
 
 /*
- * op_named.value of OP_EVENT_BLOCK_IO: sectors of 512 bytes, above how long it took. `extra` is
- * the device: its minor number in the low 20 bits, its major number above.
+ * op_named.value of OP_EVENT_BLOCK_IO. Low bits: the duration in ns; above them: sectors
+ * of 512 bytes. `extra` is the device: its minor number in the low 20 bits, its major
+ * number above.
  */
 #define OP_BLOCK_SECTORS_SHIFT 40
 #define OP_BLOCK_NS_MAX	       ((1ULL << OP_BLOCK_SECTORS_SHIFT) - 1)
@@ -35,7 +37,7 @@ enum {
 	OP_BLOCK_MINOR_BITS = 20,
 };
 
-/* op_named.detail of OP_EVENT_BLOCK_IO: what was asked of the device. */
+/* op_named.detail of OP_EVENT_BLOCK_IO: the operation that the device was asked for. */
 enum op_block_operation {
 	OP_BLOCK_READ = 0,
 	OP_BLOCK_WRITE,
@@ -45,17 +47,15 @@ enum op_block_operation {
 	OP_BLOCK_OPERATIONS,
 };
 
-/*
- * op_record.detail of OP_EVENT_SIGNALS: the signal's number in the low bits, its si_code, which
- * is signed, above. `value` is the address that it tells of.
- */
+/* op_record.detail of OP_EVENT_SIGNALS. Low bits: the signal's number; above them: its
+ * si_code, which is signed. `value` is the fault address (si_addr). */
 enum {
 	OP_SIGNAL_BITS = 7,
-	OP_SIGNAL_CODE_NONE = -256, /* whoever sent it is not known */
+	OP_SIGNAL_CODE_NONE = -256, /* the sender is not known */
 };
 
-/* op_record.detail of OP_EVENT_THREADS: what the thread does. `value` is how often it has left
- * a CPU. */
+/* op_record.detail of OP_EVENT_THREADS: the state of the thread. `value` is the number of
+ * its context switches. */
 enum op_thread_state {
 	OP_THREAD_RUNNING = 0, /* on a CPU */
 	OP_THREAD_RUNNABLE,
@@ -65,14 +65,16 @@ enum op_thread_state {
 	OP_THREAD_STATES,
 };
 
-/* What the program op_threads_now writes of each thread. */
+/* What the program op_threads_now writes for each thread. */
 struct op_thread_now {
 	__u64 switches;
 	__u32 tid;
 	__u32 running;
 };
 
-/* op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off. */
+/*
+ * op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off the CPU.
+ */
 enum op_off_reason {
 	OP_REASON_SLEEP = 0,
 	OP_REASON_UNINTERRUPTIBLE,
@@ -81,7 +83,7 @@ enum op_off_reason {
 	OP_REASON_IO,
 	OP_REASON_PAGE_FAULT,
 	OP_REASONS,
-	OP_REASON_NONE = OP_REASONS, /* OP_EVENT_WALL: it was on a CPU */
+	OP_REASON_NONE = OP_REASONS, /* OP_EVENT_WALL: the thread was on a CPU */
 };
 
 #endif

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kind heap puts in a record, keeps in the kernel, and reads of a static probe. */
+/*
+ * What the kind heap puts into a record, keeps in the kernel, and reads from a static
+ * probe.
+ */
 #ifndef OP_HEAP_H
 #define OP_HEAP_H
 
 /*
- * op_record.value of OP_EVENT_HEAP: how many bytes the sample stands for, and above them the size
- * of the allocation as a number of OP_HEAP_DIGITS binary digits and how far it is to be shifted:
- * exact below 512 KiB, to 4 in a million above.
+ * op_record.value of OP_EVENT_HEAP. The low OP_HEAP_BYTES_BITS bits: how many bytes the
+ * sample stands for. Above them is the size of the allocation as a small floating-point
+ * number, OP_HEAP_DIGITS binary digits and then a shift: exact below 512 KiB, and within
+ * 4 in a million from there on.
  */
 #define OP_HEAP_BYTES_BITS 40
 #define OP_HEAP_BYTES_MAX  ((1ULL << OP_HEAP_BYTES_BITS) - 1)
 enum {
 	OP_HEAP_DIGITS = 19,
 	OP_HEAP_LIVE_MAX = 32768,	/* sampled addresses in use, of all processes */
-	OP_HEAP_LIVE_A_PROCESS = 16384, /* of one */
-	OP_HEAP_PROCESSES_MAX = 4096,	/* that have any */
+	OP_HEAP_LIVE_A_PROCESS = 16384, /* the same, of one process */
+	OP_HEAP_PROCESSES_MAX = 4096,	/* processes that have any */
 };
 
 static inline __attribute__((always_inline)) __u64 op_heap_value(__u64 size, __u64 weight)
@@ -49,7 +53,7 @@ static inline __attribute__((always_inline)) __u64 op_heap_value(__u64 size, __u
 	       shift << (OP_HEAP_BYTES_BITS + OP_HEAP_DIGITS);
 }
 
-/* The size that is in @value; at least 1. */
+/* The size of the allocation in @value; at least 1. */
 static inline __attribute__((always_inline)) __u64 op_heap_size(__u64 value)
 {
 	__u64 size = value >> OP_HEAP_BYTES_BITS & ((1ULL << OP_HEAP_DIGITS) - 1);
@@ -58,7 +62,8 @@ static inline __attribute__((always_inline)) __u64 op_heap_size(__u64 value)
 	return size ? size : 1;
 }
 
-/* A sampled allocation that is in use. The time and the thread are those of its sample. */
+/* A sampled allocation that is still in use. The time and the thread are those of its
+ * sample. */
 struct op_heap_live {
 	__u64 time_ns;
 	__u64 value; /* as op_record.value */
@@ -66,7 +71,7 @@ struct op_heap_live {
 	__u32 tid;
 };
 
-/* Where an argument of a static probe stands when it is hit. */
+/* Where an argument of a static probe is found when the probe is hit. */
 enum op_argument_place {
 	OP_ARGUMENT_CONSTANT = 0,
 	OP_ARGUMENT_REGISTER,
@@ -79,10 +84,10 @@ enum {
 
 struct op_argument {
 	__s64 offset;	/* CONSTANT: the value */
-	__u16 reg;	/* bytes from the begin of struct pt_regs */
+	__u16 reg;	/* offset into struct pt_regs, in bytes */
 	__u8 place;	/* enum op_argument_place */
-	__u8 bytes;	/* how wide it is: 1, 2, 4, 8 */
-	__u8 is_signed; /* what is narrower than 8 bytes is sign-extended */
+	__u8 bytes;	/* width in bytes: 1, 2, 4, 8 */
+	__u8 is_signed; /* an argument narrower than 8 bytes is sign-extended */
 	__u8 reserved0[3];
 };
 

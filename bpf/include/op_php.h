@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * PHP: what the step needs of a process, and the words of its frames.
+ * PHP: what the step needs to know of a process, and the words of its frames.
  *
- * A frame of a function that stays where it is has two words:
+ * A function that is not freed while the process runs has a frame of two words:
  *   word 0  the zend_function's address
- *   word 1  the address of the instruction (zend_op) it is at, 0 for an internal function;
- *           above OP_PHP_CALL_SHIFT how it was called (OP_PHP_CALL_*)
+ * |  word 1  the address of the current instruction (zend_op), 0 for an internal
+ * function;
+ *           from bit OP_PHP_CALL_SHIFT on, how it was called (OP_PHP_CALL_*)
  *
- * That of a closure, of a file and of an eval() may be freed as soon as it returns. Such a
- * frame tells what user space would read, and has four words:
+ * The function of a closure, of a file or of an eval() may be freed as soon as it
+ * returns. Its frame holds what user space would otherwise read later, and has four
+ * words:
  *   word 0  the address of the function's name, 0: none
  *   word 1  the address of its class, 0: none; above OP_PHP_CALL_SHIFT the same as above
  *   word 2  the address of its file's name, 0: none; above OP_PHP_CALL_SHIFT
@@ -21,65 +23,69 @@
 enum {
 	OP_PHP_FRAME_WORDS = 2,
 	OP_PHP_COPY_WORDS = 4,
-	OP_PHP_READ_MAX = 64, /* bytes of a frame */
+	OP_PHP_READ_MAX = 64, /* bytes read of a frame */
 	OP_PHP_CALL_SHIFT = 48,
-	OP_PHP_CALL_CODE = 1 << 0, /* the code of a file, or of an eval() */
+	OP_PHP_CALL_CODE = 1 << 0, /* it is the code of a file or of an eval() */
 	OP_PHP_CALL_TOP = 1 << 1,  /* C code called it */
-	OP_PHP_CALL_EVAL = 1 << 2, /* the code of an eval(); of four words only */
-	/* Where those bits stand in a frame's type information (zend_compile.h). */
+	/* it is the code of an eval(); in four-word frames only */
+	OP_PHP_CALL_EVAL = 1 << 2,
+	/* Where those bits are in a frame's type information (zend_compile.h). */
 	OP_PHP_INFO_SHIFT = 16,
 	OP_PHP_INFO_MASK = 3,
-	/* ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE */
+	/* Frames with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE have four words. */
 	OP_PHP_INFO_COPY = 1 << 16 | 1 << 22 | 1 << 23,
-	OP_PHP_TYPE_INTERNAL = 1, /* zend_function.type */
+	OP_PHP_TYPE_INTERNAL = 1, /* value of zend_function.type */
 	OP_PHP_TYPE_EVAL = 4,
-	OP_PHP_STRING_HASH = 8, /* zend_string.h; its length follows */
+	OP_PHP_STRING_HASH = 8, /* in zend_string; the length follows it */
 };
 
 #define OP_PHP_OPLINE_MASK ((1ULL << OP_PHP_CALL_SHIFT) - 1)
 
-/* enum flags of struct op_php */
+/* Flags of struct op_php. */
 enum {
-	/* The loop keeps its frame and its instruction in two registers (zend_vm_kind():
-	 * hybrid); what the frame says of its instruction may be of before. */
+	/* The loop keeps its frame and its instruction in two registers (zend_vm_kind()
+	 * is hybrid); the instruction that the frame records may be an older one. */
 	OP_PHP_REGISTERS = 1 << 0,
-	OP_PHP_BODY_FP = 1 << 1, /* body_cfa counts from the frame pointer, not from sp */
+	OP_PHP_BODY_FP = 1 << 1, /* body_cfa is an offset from fp, not from sp */
 };
 
-/* C functions that begin an activation of the loop, by what it runs. */
+/* The C functions that begin an activation of the loop, by what the activation runs. */
 enum {
 	OP_PHP_BEGINS_CODE = 0,	     /* zend_execute(): a file or an eval() */
-	OP_PHP_BEGINS_FUNCTION = 1,  /* zend_call_function(), */
-	OP_PHP_BEGINS_GENERATOR = 2, /* zend_generator_resume(): a function */
+	OP_PHP_BEGINS_FUNCTION = 1,  /* zend_call_function(): a function */
+	OP_PHP_BEGINS_GENERATOR = 2, /* zend_generator_resume(): a generator */
 	OP_PHP_BEGINNERS = 3,
 };
 
-/* A process. Offsets in bytes. */
+/* What the step needs to know of a process. Offsets are in bytes. */
 struct op_php {
 	__u64 current; /* address of the pointer to the innermost frame */
-	/* An address in the loop's body: JIT code runs in the loop's own stack frame, and the
-	 * walk goes on as if it stood here. 0: none. */
+	/* An address in the loop's body, or 0. JIT code runs in the loop's own stack
+	 * frame, and the walk goes on from it as if the pc were this address. */
 	__u64 body;
-	__u64 beginner[OP_PHP_BEGINNERS][2]; /* [first, end); 0: unknown */
+	__u64 beginner[OP_PHP_BEGINNERS][2]; /* address range [first, end); 0: unknown */
 	__u64 fiber; /* address of the pointer to the running fiber; 0: none */
 	__u8 flags;
-	__u8 frame_opline; /* in zend_execute_data */
+	__u8 frame_opline; /* these four: offsets in zend_execute_data */
 	__u8 frame_function;
 	__u8 frame_info;
 	__u8 frame_previous;
-	__u8 frame_register;	/* DWARF's number of the register that holds the frame */
-	__u8 opline_register;	/* the instruction */
-	__u8 argument_register; /* and a function's first argument; below 128 */
-	__u16 fiber_context;	/* in zend_fiber: its own zend_fiber_context */
-	__u16 fiber_caller;	/* that of who resumed it */
-	__u16 fiber_bottom;	/* the frame below its first function's */
-	__u8 function_file;	/* in zend_op_array: name, first line, last line */
-	__u8 op_line;		/* in zend_op */
-	__u32 body_cfa; /* the loop's CFA in its body: from sp, or the frame pointer */
+	__u8 frame_register;  /* DWARF number of the register that holds the frame */
+	__u8 opline_register; /* the register of the instruction */
+	/* the register of a function's first argument; below 128 */
+	__u8 argument_register;
+	__u16 fiber_context; /* in zend_fiber: its own zend_fiber_context */
+	__u16 fiber_caller;  /* in zend_fiber: the context that resumed it */
+	__u16 fiber_bottom;  /* in zend_fiber: the frame below its first function's */
+	__u8 function_file;  /* in zend_op_array: file name, first line, last line */
+	__u8 op_line;	     /* in zend_op: the line number */
+	__u32 body_cfa;	     /* the CFA of the loop's body, as an offset from sp or fp */
 	__u32 reserved0;
 };
 
-/* 16 bits of a zend_string's hash and length. */
+/*
+ * 16 bits of a zend_string's hash and length, which tell it from another at its address.
+ */
 static inline __attribute__((always_inline)) __u64 op_php_string_guard(__u64 hash,
 								       __u64 length)
 {

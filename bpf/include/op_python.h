@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CPython: what the step needs of a process, and the words of its frames.
+ * CPython: what the step needs to know of a process, and the words of its frames.
  *
  * A frame has two words:
  *   word 0  the code object's address
- *   word 1  low half: where it runs. 3.11 and later: instruction pointer - code object;
- *           before: f_lasti. OP_PYTHON_NO_PLACE where that does not fit.
- *           high half: bits 4 to 35 of the address of the frame's globals, by which a code
- *           object's memory that was given to another function is told.
+ * |  word 1  low half: the position in the code. Since 3.11: instruction pointer - code
+ *           object; before: f_lasti. OP_PYTHON_NO_PLACE if it does not fit.
+ *           high half: bits 4 to 35 of the address of the frame's globals. They tell when
+ *           the code object's memory now holds another function.
  */
 #ifndef OP_PYTHON_H
 #define OP_PYTHON_H
@@ -16,58 +16,60 @@
 
 enum {
 	OP_PYTHON_FRAME_WORDS = 2,
-	OP_PYTHON_READ_MAX = 104, /* bytes of a frame */
+	OP_PYTHON_READ_MAX = 104, /* bytes read of a frame */
 	OP_PYTHON_GLOBALS_SHIFT = 4,
 	OP_PYTHON_EDGES = 4,
 };
 
-/* enum flags of struct op_python */
+/* Flags of struct op_python. */
 enum {
-	OP_PYTHON_STATE_INDIRECT = 1 << 0, /* state_at holds a pointer to the block */
-	OP_PYTHON_ONE_FRAME =
-		1 << 1, /* a C activation of the loop runs one frame (<= 3.10) */
-	OP_PYTHON_MARK_HIDDEN = 1
-				<< 2, /* the marked frame is no Python frame (>= 3.12) */
-	OP_PYTHON_CFRAME = 1 << 3,    /* the activation holds a _PyCFrame (3.10-3.12) */
-	OP_PYTHON_CFRAME_FRAME = 1
-				 << 4, /* and that names its innermost frame (>= 3.11) */
-	OP_PYTHON_RELATIVE = 1 << 5,   /* the place is a pointer into the code object */
-	OP_PYTHON_FUNCTION =
-		1 << 6, /* a frame whose function is None is hidden (>= 3.12) */
+	OP_PYTHON_STATE_INDIRECT = 1 << 0, /* state_at locates a pointer to the block */
+	/* a C activation of the loop runs one frame (<= 3.10) */
+	OP_PYTHON_ONE_FRAME = 1 << 1,
+	/* the marked frame is not a Python frame (>= 3.12) */
+	OP_PYTHON_MARK_HIDDEN = 1 << 2,
+	OP_PYTHON_CFRAME = 1 << 3, /* the activation holds a _PyCFrame (3.10-3.12) */
+	/* the _PyCFrame points to the innermost frame (>= 3.11) */
+	OP_PYTHON_CFRAME_FRAME = 1 << 4,
+	/* the position is a pointer into the code object */
+	OP_PYTHON_RELATIVE = 1 << 5,
+	/* a frame whose function is None is hidden (>= 3.12) */
+	OP_PYTHON_FUNCTION = 1 << 6,
 };
 
 /*
- * A process. Offsets in bytes: state_* in PyThreadState, cframe_* in _PyCFrame, frame_*
- * from the first byte that is read of a frame.
+ * What the step needs to know of a process. Offsets are in bytes: state_* in
+ * PyThreadState, cframe_* in _PyCFrame, frame_* from the first byte that is read of a
+ * frame.
  */
 struct op_python {
 	__s32 state_at;	   /* from the thread pointer: PyThreadState *, or its block */
-	__s32 state_block; /* STATE_INDIRECT: of the PyThreadState * in the block */
+	__s32 state_block; /* STATE_INDIRECT: where the block has the PyThreadState * */
 	__u8 flags;
-	__u8 state_frame;  /* the innermost frame (where not CFRAME_FRAME) */
+	__u8 state_frame;  /* the innermost frame (if not CFRAME_FRAME) */
 	__u8 state_cframe; /* the innermost _PyCFrame */
 	__u8 cframe_frame;
 	__u8 cframe_previous;
-	__u8 read_from; /* of a frame */
+	__u8 read_from; /* first byte that is read of a frame */
 	__u8 read_bytes;
 	__u8 frame_function;
 	__u8 frame_code;
 	__u8 frame_previous;
 	__u8 frame_place;
 	__u8 frame_globals;
-	__u8 frame_mark;   /* a byte: the first frame of a C activation */
-	__u8 mark;	   /* its value there */
+	__u8 frame_mark;   /* a byte that marks the first frame of a C activation */
+	__u8 mark;	   /* the value of that byte */
 	__u8 pointer_mask; /* low bits of the code pointer that are tags */
 	__u8 edge_count;
 	__u64 none; /* address of None */
-	/* Process addresses in the loop, [first, end): an activation there has not yet made
-	 * its frame the thread's, or no more. */
+	/* Address ranges of the loop, [first, end), in which an activation's frame is not
+	 * linked into the thread's chain: not yet, or no longer. */
 	__u64 edge[OP_PYTHON_EDGES][2];
-	/* How compiled traces are entered, at the beginning of a page. */
-	__u64 entry_code; /* 8 bytes of code from where its call returns to; 0: unknown */
-	__u8 entry_return; /* where in the page that is */
-	__u8 entry_saved;  /* words it has pushed then */
-	__u8 entry_bytes;  /* its length */
+	/* The entry stub of compiled traces, which begins a page. */
+	__u64 entry_code;  /* the 8 bytes of code that its call returns to; 0: unknown */
+	__u8 entry_return; /* their offset in the page */
+	__u8 entry_saved;  /* words that it has pushed at the call */
+	__u8 entry_bytes;  /* the stub's length */
 	__u8 entry_reserved[5];
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The little of the kernel's types that the programs read. Field offsets are relocated
- * when a program is loaded (CO-RE), so only the names must be right.
+ * The few of the kernel's types that the programs use. The loader relocates member
+ * offsets (CO-RE), so only the names must match the kernel's.
  */
 #ifndef OP_KERNEL_H
 #define OP_KERNEL_H
@@ -39,7 +39,8 @@ enum {
 	PF_KTHREAD = 0x00200000,
 };
 
-/* Named so that a program can ask the running kernel whether it has the helper. */
+/* These have a flavour suffix, so that a program can ask whether the running kernel has
+ * the helper (bpf_core_enum_value_exists()). */
 enum bpf_func_id___probe {
 	BPF_FUNC_get_current_task_btf___probe = 158, /* 5.11 */
 	BPF_FUNC_task_pt_regs___probe = 175,	     /* 5.15 */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* All maps: who writes, who reads, how large. Sizes marked * are set before loading. */
+/*
+ * All maps: who writes them, who reads them, how large they are. An entry count marked
+ * with * is set before loading.
+ */
 #ifndef OP_MAPS_H
 #define OP_MAPS_H
 
 #include <bpf/bpf_helpers.h>
 
-/* One slab of the arena. User space writes through mmap, programs read. */
+/* One slab of the arena. User space writes it through mmap, programs read it. */
 struct op_slab_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(key_size, sizeof(__u32));
@@ -14,7 +17,7 @@ struct op_slab_map {
 	__uint(map_flags, BPF_F_MMAPABLE);
 };
 
-/* The arena: slab number -> slab. Slabs are made on demand. 8 bytes an entry. */
+/* The arena: slab number -> slab. User space adds slabs on demand. 8 bytes an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, OP_SLABS_MAX);
@@ -22,7 +25,7 @@ struct {
 	__array(values, struct op_slab_map);
 } op_slabs SEC(".maps");
 
-/* Unwind rules, shared by all executables; only ever appended to. User space writes. */
+/* Unwind rules, shared by all executables. User space only ever appends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -31,7 +34,9 @@ struct {
 	__type(value, struct op_rule);
 } op_rules SEC(".maps");
 
-/* Process -> its tables in the arena. User space writes. About 80 bytes an entry. */
+/*
+ * pid -> the process's tables in the arena. User space writes. About 80 bytes an entry.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192); /* * max_processes */
@@ -42,12 +47,12 @@ struct {
 /* Slots for walks on each CPU: 20 KiB a slot and CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1); /* * by the kinds there are */
+	__uint(max_entries, 1); /* * kinds that are on */
 	__type(key, __u32);
 	__type(value, struct op_slot);
 } op_slots SEC(".maps");
 
-/* enum op_event -> what was counted of it on each CPU. Programs write. */
+/* enum op_event -> the event's counters on each CPU. Programs write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, OP_EVENT_MAX); /* * kinds there are */
@@ -70,7 +75,7 @@ struct {
 	__uint(max_entries, 1 << 20); /* * ring_bytes */
 } op_ring SEC(".maps");
 
-/* How many copies of its stack a process may cause still: a value for each CPU, by pid. */
+/* pid -> how many stack copies the process may still have, on each CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, OP_COPIERS);
@@ -78,8 +83,8 @@ struct {
 	__type(value, struct op_copier);
 } op_copiers SEC(".maps");
 
-/* Two filters; op_control.filter_active says which is in force. User space writes the
- * other. */
+/* Two filters: op_control.filter_active says which one is in force; user space writes the
+ * other one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -87,15 +92,16 @@ struct {
 	__type(value, struct op_filter);
 } op_filters SEC(".maps");
 
-/* Stack -> the window it was announced in. Programs write. About 100 bytes an entry. */
+/* Stack hash -> the window in which the stack was announced. Programs write. About 100
+ * bytes an entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* * kinds that name stacks are on: OP_ANNOUNCED_MAX */
+	__uint(max_entries, 1); /* * OP_ANNOUNCED_MAX if a kind that names stacks is on */
 	__type(key, struct op_hash);
 	__type(value, __u32);
 } op_announced SEC(".maps");
 
-/* Process -> when a table was last asked for, CLOCK_MONOTONIC. Programs write. */
+/* pid -> when a table was last requested, CLOCK_MONOTONIC ns. Programs write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -104,9 +110,10 @@ struct {
 } op_requests SEC(".maps");
 
 /*
- * The programs that walk the user stack; replaced when a runtime is added. A kernel lets
- * one such map hold programs of one type only: there is one for each type of entry. 0 is
- * where a walk begins; on kernels without bpf_loop() each runtime has its own beside it.
+ * The programs that walk the user stack; user space replaces them when a runtime is
+ * added. In a kernel one such map holds programs of one type only, so there is a map for
+ * each type of entry program. A walk begins at index 0; on kernels without bpf_loop()
+ * each runtime has a program of its own.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The platform of the steps, in the kernel. The host's stands in lib/unwind/host/. */
+/*
+ * What the walk's steps use of the kernel. lib/unwind/host/ has the same functions for
+ * user space.
+ */
 #ifndef OP_PLATFORM_H
 #define OP_PLATFORM_H
 
 #include "bpf/platform/maps.h"
 
-/* Hide how @x came about, so that the compiler keeps the bounds check that follows and the
- * verifier sees it on the very register used. */
+/* Hide the origin of @x from the compiler. It then keeps the bounds check that follows,
+ * and the verifier sees that check on the register that is used. */
 #define op_platform_bound(x) asm volatile("" : "+r"(x))
 
-/* Zero, which the verifier does not know. What a loop begins with at a known number has
- * another range after each branch, and the verifier would follow all of them to the end. */
+/* A zero that the verifier does not know. If a loop begins at a known number, its counter
+ * has a different range on each path, and the verifier follows every path to the end. */
 static __always_inline __u64 op_platform_zero(struct op_unwind *u)
 {
 	return *(volatile __u64 *)&u->platform;
 }
 
-/* The slab with that number, OP_SLAB_BYTES long, or NULL. */
+/* The slab with number @index, OP_SLAB_BYTES long, or NULL. */
 static __always_inline const __u8 *op_platform_slab(struct op_unwind *u, __u32 index)
 {
 	__u32 zero = 0;
@@ -31,7 +34,9 @@ static __always_inline const struct op_rule *op_platform_rule(struct op_unwind *
 	return bpf_map_lookup_elem(&op_rules, &index);
 }
 
-/* The rule at @pc of a mapping whose table is not there: user space alone can tell. */
+/*
+ * The rule at @pc in a mapping whose table is not made: only user space can compute one.
+ */
 static __always_inline bool op_platform_direct_rule(struct op_unwind *u, __u64 pc,
 						    struct op_rule *ret)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The HotSpot step. Java frames are frames of the thread's own stack, so the step goes from
- * caller to caller by pc, sp and fp as the native step does, and hands over when the pc
- * leaves the code cache.
+ * The HotSpot step unwinds Java frames. They lie on the thread's own stack, so the step
+ * goes from caller to caller by pc, sp and fp as the native step does. It hands over to
+ * the native step when the pc leaves the code cache.
  *
- * In the template interpreter fp is the frame of the method that runs, but for the moments
- * in which a frame is made or taken down: op_hotspot.rule tells which those are. All other
- * code is hotspot_code.h's. Only the VM's call_stub calls Java code, and only from there
- * Java code returns to the VM: a return address that leads into libjvm.so is call_stub's.
+ * In the template interpreter, fp points to the frame of the running method, except while
+ * a frame is being made or taken down; the table op_hotspot.rule says at which pcs that
+ * is so. hotspot_code.h handles all other code. The VM calls Java code only through its
+ * call_stub, and Java code returns to the VM only there. So a return address in libjvm.so
+ * belongs to the frame of call_stub.
  */
 #ifndef OP_HOTSPOT_STEP_H
 #define OP_HOTSPOT_STEP_H
 
 #include "bpf/runtime/hotspot_code.h"
 
-/* The interpreter's rule for address @pc in it: enum op_hotspot_frame | where << 8. */
+/* The interpreter's rule for the address @pc: enum op_hotspot_frame | enum
+ * op_hotspot_return << 8. */
 static __always_inline __u32 op_hotspot_rule(const struct op_hotspot_view *v, __u64 pc)
 {
 	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
@@ -33,7 +35,8 @@ static __always_inline __u32 op_hotspot_rule(const struct op_hotspot_view *v, __
 	return (__u32)(rule >> 32) & 0xffff;
 }
 
-/* The frame at fp is that of a method, or, where it returns to the VM, of call_stub. */
+/* The frame at fp is complete: push it. It is a method's frame, or, if it returns to the
+ * VM, the frame of call_stub. */
 static __always_inline enum op_next
 op_hotspot_made(struct op_unwind *u, const struct op_hotspot_view *v, __u32 frame)
 {
@@ -68,21 +71,25 @@ op_hotspot_made(struct op_unwind *u, const struct op_hotspot_view *v, __u32 fram
 		kind = OP_HOTSPOT_ENTERED;
 		bcp = 0;
 	}
-	/* The register counts while it is the same method's: a call or a return uses it
-	 * for something else, and has saved it before. */
+	/*
+	 * The register is newer than the slot, but it holds a bytecode address only while
+	 * it points into the same method: calls and returns save it to the slot and then
+	 * reuse it.
+	 */
 	if (frame == OP_HOTSPOT_BCP && u->exact &&
 	    u->reg[OP_HS_BCP_REG] - bcp + OP_HS_METHOD_BYTES < 2 * OP_HS_METHOD_BYTES)
 		bcp = u->reg[OP_HS_BCP_REG];
 	op_hotspot_push(u, kind, method, bcp);
 	op_state(u)->word[OP_HS_INSIDE] = 1;
-	/* where the caller is compiled, its frame ends where it called */
+	/* A compiled caller's frame ends where it made the call, which is the saved
+	 * sender sp. */
 	if (sender - fp - 16 > OP_HS_SENDER_MAX ||
 	    (ra >= OP_HS_WORD(v, interpreter) && ra < OP_HS_WORD(v, interpreter_end)))
 		sender = fp + 16;
 	return op_hotspot_go(u, v, ra, sender, next);
 }
 
-/* There is no frame, or no more, of what runs: fp is the caller's. */
+/* The running code has no frame, or no longer has one: fp belongs to the caller. */
 static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 							 const struct op_hotspot_view *v,
 							 __u32 where, __u32 sender)
@@ -99,15 +106,18 @@ static __always_inline enum op_next op_hotspot_frameless(struct op_unwind *u,
 	} else if (u->exact && where >= OP_HOTSPOT_RETURN_REG) {
 		ra = u->reg[where & (OP_LEAF_REGS - 1) & ~OP_HOTSPOT_RETURN_REG];
 	}
-	if (!op_hotspot_in_heap(v, ra)) /* an interpreted caller has its frame at fp */
+	/* An interpreted caller has its own frame at fp. */
+	if (!op_hotspot_in_heap(v, ra))
 		return op_hotspot_made(u, v, OP_HOTSPOT_SLOT);
-	/* a compiled caller's sp: below it an adapter has put the arguments anew */
+	/* The sender register holds a compiled caller's sp. An adapter has copied the
+	 * arguments below it, so the sp of this moment is too low. */
 	if (u->exact && op_hotspot_is_above(sp, u->reg[sender]))
 		sp = u->reg[sender];
 	op_state(u)->word[OP_HS_INSIDE] = 1;
 	return op_hotspot_go(u, v, ra, sp, u->fp);
 }
 
+/* The pc is in the template interpreter. */
 static __always_inline enum op_next
 op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look)
 {
@@ -132,7 +142,7 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 	return op_hotspot_made(u, v, frame);
 }
 
-/* Push one frame of the code cache and go to its caller. */
+/* Push one frame of code in the code cache and go to its caller. */
 static __always_inline enum op_next op_step_hotspot(struct op_unwind *u)
 {
 	op_ref ref = op_state(u)->ref;

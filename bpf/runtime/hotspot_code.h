@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Code of the code cache that is not the interpreter's: compiled methods, wrappers of native
- * methods, the runtime's stubs. Its blob knows the size of its frame: downwards from the
- * caller's sp {return address, caller's fp, ...}. Where the pc was interrupted while the
- * frame was made or taken down, the machine code around the pc tells how much of it is
- * there: the compilers of all versions write the same few sequences.
+ * The step for code in the code cache other than the interpreter: compiled methods,
+ * wrappers of native methods and the runtime's stubs. The CodeBlob that holds the code
+ * records its frame size; a frame is, downwards from the caller's sp, {return address,
+ * caller's fp, ...}. If the thread was interrupted in a prologue or an epilogue, the
+ * machine code around the pc tells how much of the frame exists: the compilers of all JDK
+ * versions emit the same few instruction sequences.
  */
 #ifndef OP_HOTSPOT_CODE_H
 #define OP_HOTSPOT_CODE_H
 
 #include "bpf/runtime/hotspot_view.h"
 
-/* What of the frame is there. */
+/* How much of the frame exists. */
 enum op_hs_shape {
 	OP_HS_WHOLE = 0,
-	OP_HS_NONE,	/* the return address is at sp, fp is the caller's */
-	OP_HS_FP_SAVED, /* {caller's fp, return address} at sp */
+	OP_HS_NONE,	/* no frame: the return address is at sp, fp is the caller's */
+	OP_HS_FP_SAVED, /* {caller's fp, return address} is at sp */
 	OP_HS_FP_KEPT,	/* whole, but fp is still the caller's */
-	OP_HS_PUSHED,	/* whole, and one word more below it */
+	OP_HS_PUSHED,	/* whole, with one more word below it */
 	OP_HS_UNKNOWN,
 };
 
 enum {
-	OP_HS_PROLOGUE_BYTES = 48, /* before frame_complete that are looked at */
-	OP_HS_SUB_SP = 0xec8148,   /* sub rsp, n; 0x83 in its middle for a small n */
+	OP_HS_PROLOGUE_BYTES = 48, /* bytes read before frame_complete */
+	OP_HS_SUB_SP = 0xec8148,   /* sub rsp, n; the middle byte is 0x83 for a small n */
 	OP_HS_PROLOGUE_READ = 64,
-	OP_HS_LOWERED_WORDS = 24, /* that may be below a frame */
+	OP_HS_LOWERED_WORDS = 24, /* words that may lie below a frame */
 	OP_HS_NEVER = 0xffff,	  /* frame_complete of stubs that push as they go */
 	OP_HS_METHOD_CODE = (1 << OP_HOTSPOT_PC_BITS) - 1,
 };
 
-/* A frame record at fp, {caller's fp, return address}. */
+/* Go to the caller by the frame record at fp, {caller's fp, return address}. */
 static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
 						      const struct op_hotspot_view *v)
 {
@@ -48,8 +49,9 @@ static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
 }
 
 /*
- * A stub was interrupted: its return address is above what it has pushed. An adapter between
- * compiled code and the interpreter takes it from the stack for a while.
+ * A stub was interrupted: its return address lies above the words that the stub has
+ * pushed. An adapter between compiled code and the interpreter pops the return address
+ * into a register for a while.
  */
 static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 						    const struct op_hotspot_view *v)
@@ -80,7 +82,7 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 	return op_hotspot_record(u, v);
 }
 
-/* The CodeBlob that holds @pc in the heap at @low, or 0. */
+/* The address of the CodeBlob that holds @pc in the code heap at @low, or 0. */
 static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
 					     const struct op_hotspot_view *v, __u64 pc,
 					     __u64 low, __u64 segmap)
@@ -119,7 +121,7 @@ static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
 	return op_hotspot_blob(u, v, pc, low, segmap);
 }
 
-/* 32 bits of what was read into u->runtime_bytes. */
+/* The 32 bits at offset @off of the bytes last read into u->runtime_bytes. */
 static __always_inline __u64 op_hotspot_member(struct op_unwind *u, __u8 off)
 {
 	__u32 at = off & 252;
@@ -128,7 +130,7 @@ static __always_inline __u64 op_hotspot_member(struct op_unwind *u, __u8 off)
 	return *(__u32 *)(u->runtime_bytes + (at & 252));
 }
 
-/* An address in the blob's head: a pointer, or an offset from the blob. */
+/* An address in the blob's header: a pointer, or an offset from the blob. */
 static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
 						const struct op_hotspot_view *v,
 						__u64 blob, __u8 off)
@@ -140,7 +142,7 @@ static __always_inline __u64 op_hotspot_address(struct op_unwind *u,
 	return blob + low;
 }
 
-/* The number of the lowest bit that is set. */
+/* The number of the lowest set bit. BPF has no instruction for it. */
 static __always_inline __u64 op_hotspot_lowest(__u64 bits)
 {
 	__u64 below = (bits & -bits) - 1;
@@ -151,8 +153,11 @@ static __always_inline __u64 op_hotspot_lowest(__u64 bits)
 	return below * 0x0101010101010101 >> 56;
 }
 
-/* Where in the first bytes that were read an instruction lowers sp: a bit for each place
- * at which a sub rsp, n begins. No branch, as above. */
+/*
+ * Finds the instructions in the bytes last read that lower sp: bit i is set if a "sub
+ * rsp, n" begins at byte i. The loop has no branch, because the verifier would follow
+ * both sides of it.
+ */
 static __always_inline __u64 op_hotspot_subs(struct op_unwind *u)
 {
 	const __u8 *b = u->runtime_bytes;
@@ -167,7 +172,7 @@ static __always_inline __u64 op_hotspot_subs(struct op_unwind *u)
 		differs = (three & 0xfffdff) ^ OP_HS_SUB_SP;
 		subs |= (differs - 1) >> 63 << i;
 	}
-	return subs >> 2; /* a bit was set at the third byte */
+	return subs >> 2; /* the loop set the bit of the third byte of each match */
 }
 
 static __always_inline __u8 op_hotspot_byte(struct op_unwind *u, __u64 i)
@@ -177,23 +182,23 @@ static __always_inline __u8 op_hotspot_byte(struct op_unwind *u, __u64 i)
 }
 
 /*
- * At @pc in the code before @complete. What comes is [mov [rsp - n], eax]; push rbp;
- * [mov rbp, rsp]; sub rsp, n, or sub rsp, n; mov [rsp + n - 16], rbp; and then the check
- * whether the method may be entered.
+ * The pc is before frame_complete (@complete). The code there is either [mov [rsp - n],
+ * eax]; push rbp; [mov rbp, rsp]; sub rsp, n, or sub rsp, n; mov [rsp + n - 16], rbp. The
+ * check whether the method may be entered follows.
  */
 static __always_inline enum op_hs_shape op_hotspot_begins(struct op_unwind *u, __u64 pc,
 							  __u64 complete)
 {
 	__u64 at = complete - OP_HS_PROLOGUE_BYTES;
-	__u64 size; /* of the sub */
-	__u64 back; /* from it to the push of rbp */
+	__u64 size; /* bytes of the sub instruction */
+	__u64 back; /* bytes from the sub back to the push of rbp; 0: no push */
 	__u64 subs;
 	__u64 i;
 
 	if (op_platform_read(u, u->runtime_bytes, OP_HS_PROLOGUE_READ, at))
 		return OP_HS_UNKNOWN;
 	subs = op_hotspot_subs(u);
-	if (!subs) { /* a frame of nothing but a push */
+	if (!subs) { /* the frame holds nothing but the pushed rbp */
 		(void)op_platform_read(u, u->runtime_bytes, 1, pc - 1);
 		return u->runtime_bytes[0] == 0x55 ? OP_HS_FP_SAVED : OP_HS_NONE;
 	}
@@ -211,13 +216,15 @@ static __always_inline enum op_hs_shape op_hotspot_begins(struct op_unwind *u, _
 	return OP_HS_WHOLE;
 }
 
-/* Words of machine code: before the pc, at it, and behind that. */
+/* Three words of machine code: before the pc, at the pc, and after that. */
 struct op_hs_words {
 	__u64 a, b, c;
 };
 
-/* Is only a return left? The poll for a safepoint before it is test [page], eax (JDK 8);
- * test [r10], eax (10 to 15); cmp rsp, [r15 + n]; ja (16 and later). */
+/*
+ * Is a return all that is left to run? The safepoint poll before it is test [page], eax
+ * (JDK 8), test [r10], eax (JDK 10 to 15), or cmp rsp, [r15 + n]; ja (JDK 16 and later).
+ */
 static __always_inline bool op_hotspot_returns(const struct op_hs_words *w)
 {
 	__u64 b = w->b;
@@ -245,8 +252,8 @@ static __always_inline bool op_hotspot_returns(const struct op_hs_words *w)
 		(c & 0x00000000ff000000) == 0x00000000c3000000);
 }
 
-/* At @pc in the code behind frame_complete. What takes the frame down is
- * [add rsp, n]; pop rbp; and the return, or a jump. */
+/* The pc is at or after frame_complete. An epilogue is [add rsp, n]; pop rbp; and the
+ * return or a jump. */
 static __always_inline enum op_hs_shape op_hotspot_ends(struct op_unwind *u, __u64 pc)
 {
 	const __u64 *word = (const __u64 *)u->runtime_bytes;
@@ -260,14 +267,17 @@ static __always_inline enum op_hs_shape op_hotspot_ends(struct op_unwind *u, __u
 	if ((w.a & 0xff00ffffff000000) == 0x5d00c48348000000 ||
 	    (w.a & 0xff00000000ffffff) == 0x5d00000000c48148 || op_hotspot_returns(&w))
 		return OP_HS_NONE;
-	/* pop [rsp + n]: a word is moved by way of the stack */
+	/* pop [rsp + n]: the code moves a word by way of the stack */
 	if ((w.b & 0xffffff) == 0x24448f || (w.b & 0xffffff) == 0x24848f)
 		return OP_HS_PUSHED;
 	return OP_HS_WHOLE;
 }
 
-/* The frame of @bytes is whole, and more is below it: comparing strings pushes a word,
- * searching one some more; a slow path of ZGC's or G1's barriers saves registers. */
+/*
+ * The frame of @bytes bytes is whole, and more words lie below it: an intrinsic that
+ * compares strings pushes one word, one that searches a string pushes a few, and a slow
+ * path of the barriers of ZGC or G1 saves registers. Search for the return address.
+ */
 static __always_inline enum op_next
 op_hotspot_lowered(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
 {
@@ -289,8 +299,8 @@ op_hotspot_lowered(struct op_unwind *u, const struct op_hotspot_view *v, __u64 b
 			     word[(i - 1) & (OP_RUNTIME_BYTES / 8 - 1)]);
 }
 
-/* The return address is not where the blob's frame has it: go to where else it may be. Stubs
- * push as they go, some with a frame record. */
+/* The return address is not where the blob's frame size puts it: try the other places.
+ * Stubs push words as they go, some of them a frame record. */
 static __always_inline enum op_next
 op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64 bytes)
 {
@@ -317,7 +327,7 @@ op_hotspot_elsewhere(struct op_unwind *u, const struct op_hotspot_view *v, __u64
 	return op_hotspot_lowered(u, v, bytes);
 }
 
-/* Go to the caller of code with a frame of @bytes, of which @shape is there. */
+/* Go to the caller of code whose frame has @bytes bytes, of which @shape exists. */
 static __always_inline enum op_next op_hotspot_sized(struct op_unwind *u,
 						     const struct op_hotspot_view *v,
 						     __u64 bytes, enum op_hs_shape shape)
@@ -342,8 +352,9 @@ static __always_inline enum op_next op_hotspot_sized(struct op_unwind *u,
 }
 
 /*
- * The pc that a compiled method's frame goes on at: a frame that is to be deoptimised returns
- * to a handler of its method, and keeps the address that it would have gone on at.
+ * The pc at which a compiled method's frame continues. A frame that is about to be
+ * deoptimised has its return address replaced by a handler of its method; the frame keeps
+ * the original address.
  */
 static __always_inline __u64 op_hotspot_deopt(struct op_unwind *u,
 					      const struct op_hotspot_view *v, __u64 blob,
@@ -364,7 +375,7 @@ static __always_inline __u64 op_hotspot_deopt(struct op_unwind *u,
 	return pc;
 }
 
-/* Push the frame of the compiled method at @blob, which is at @look. */
+/* Push the frame of the compiled method (nmethod) at @blob, which runs at @look. */
 static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 						const struct op_hotspot_view *v,
 						__u64 blob, __u64 code, __u64 look)
@@ -380,7 +391,7 @@ static __always_inline void op_hotspot_compiled(struct op_unwind *u,
 			(__u64)id << OP_HOTSPOT_PC_BITS | at);
 }
 
-/* Code that is not the interpreter's. */
+/* The pc is in a CodeBlob other than the interpreter's. */
 static __always_inline enum op_next
 op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 look)
 {
@@ -397,7 +408,7 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 		return op_end(u, OP_ERROR_hotspot_no_blob);
 	words = op_hotspot_member(u, OP_HS_BYTE(v, blob_frame_size));
 	begun = op_hotspot_member(u, OP_HS_BYTE(v, blob_frame_complete));
-	if (OP_HS_BYTE(v, blob_frame_complete) & 2) /* 16 bits: JDK 23 and later */
+	if (OP_HS_BYTE(v, blob_frame_complete) & 2) /* a 16-bit member since JDK 23 */
 		begun >>= 16;
 	begun &= 0xffff;
 	code = op_hotspot_address(u, v, blob, OP_HS_BYTE(v, blob_code));

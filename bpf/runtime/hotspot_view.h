@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the parts of the HotSpot step work with: the process's struct, frames, the way on. */
+/*
+ * What the parts of the HotSpot step share: the view of the process's struct op_hotspot,
+ * the pushing of frames, and going on at the caller.
+ */
 #ifndef OP_HOTSPOT_VIEW_H
 #define OP_HOTSPOT_VIEW_H
 
@@ -7,7 +10,7 @@
 #include "bpf/walk/unwind.h"
 #include "op_hotspot.h"
 
-/* op_state(u)->word */
+/* Numbers of op_state(u)->word. */
 enum {
 	OP_HS_INSIDE =
 		0, /* the frame above is a method's: pc is a plain return address */
@@ -31,13 +34,14 @@ enum {
 	OP_HS_SENDER_SLOT = -8,
 	OP_HS_SENDER_MAX = 1 << 20, /* bytes from fp to the caller's sp */
 	OP_HS_METHOD_BYTES = 65536, /* a method has at most as many bytecodes */
-	OP_HS_HOPS = 16,	    /* in a segment map */
-	OP_HS_STUB_WORDS = 8,	    /* that a stub without a frame may have pushed */
-	OP_HS_BLOB_BYTES = 192,	    /* of a blob's head that are read */
-	OP_HS_FREE = 0xff,	    /* segment map: no block */
+	OP_HS_HOPS = 16,	    /* segment map entries followed for one pc */
+	/* words that a stub without a frame may have pushed */
+	OP_HS_STUB_WORDS = 8,
+	OP_HS_BLOB_BYTES = 192, /* bytes read of a blob's header */
+	OP_HS_FREE = 0xff,	/* segment map: the segment is free */
 };
 
-/* The process's struct op_hotspot. */
+/* Where the process's struct op_hotspot lies: @at bytes into the slab. */
 struct op_hotspot_view {
 	const __u8 *slab;
 	__u32 at;
@@ -54,7 +58,8 @@ struct op_hotspot_view {
 			     __builtin_offsetof(struct op_hotspot, member) / 8) >>       \
 		 (__builtin_offsetof(struct op_hotspot, member) % 8 * 8)))
 
-/* 1 where @pc is in [low, high), else 0; no branch, which the verifier would follow twice. */
+/* 1 if @pc is in [low, high), else 0. It has no branch, because the verifier would follow
+ * both sides. */
 static __always_inline __u64 op_hotspot_within(__u64 pc, __u64 low, __u64 high)
 {
 	__u64 at = pc - low;
@@ -72,7 +77,7 @@ static __always_inline __u64 op_hotspot_in_vm(const struct op_hotspot_view *v, _
 	return op_hotspot_within(pc, OP_HS_WORD(v, vm), OP_HS_WORD(v, vm_end));
 }
 
-/* Is @sp where a caller's frame may begin whose callee's ends at @end? */
+/* May a caller's frame begin at @sp if its callee's frame ends at @end? */
 static __always_inline bool op_hotspot_is_above(__u64 end, __u64 sp)
 {
 	return sp - end <= OP_HS_SENDER_MAX && !(sp & 7);
@@ -88,7 +93,9 @@ static __always_inline void op_hotspot_push(struct op_unwind *u,
 	u->frames++;
 }
 
-/* Go on at the caller: here while it is in the code cache, else native. */
+/*
+ * Go on at the caller: with this step while the pc is in the code cache, else natively.
+ */
 static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
 						  const struct op_hotspot_view *v,
 						  __u64 pc, __u64 sp, __u64 fp)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The Node.js step. V8's frames are frames of the thread's own stack with a frame record
- * each: {return address, caller's fp <- fp, context or frame type, function, ...}. The step
- * goes from record to record, in code that V8 made and in its builtins, which stand in the
- * node binary, and hands over when the pc leaves both.
+ * The Node.js step unwinds V8's frames. They lie on the thread's own stack, and each has
+ * a frame record: {return address, caller's fp <- fp, context or frame type, function,
+ * ...}. The step goes from record to record while the pc is in code that V8 generated or
+ * in V8's builtins, which are part of the node binary. It hands over to the native step
+ * when the pc leaves both.
  *
- * A word below fp with its lowest bit clear is a frame type: a frame of V8's own. Else it is
- * a function's: interpreted where the pc is in a builtin and the function is none, compiled
- * where the pc is in code that V8 made.
+ * If the word below fp has its lowest bit clear, it is a frame type, and the frame is one
+ * of V8's own. Otherwise it is a context, and the frame belongs to a function. That
+ * function runs in the interpreter if the pc is in a builtin and the function is not a
+ * builtin itself; it is compiled if the pc is in generated code.
  *
- * Only the innermost frame may be half made. In a builtin it does not matter: the frame at
- * fp, the builtin's own or its caller's, tells what it is. In code that V8 made the bytes
- * around the pc tell: its functions all begin and end the same way.
+ * Only the innermost frame may be half made. In a builtin this does not matter: the frame
+ * at fp, be it the builtin's or its caller's, says what it is. In generated code the
+ * bytes around the pc tell, because all functions that V8 generates begin and end the
+ * same way.
  */
 #ifndef OP_NODE_STEP_H
 #define OP_NODE_STEP_H
@@ -23,15 +26,17 @@
 enum {
 	OP_NODE_CONTEXT_SLOT = 8,
 	OP_NODE_FUNCTION_SLOT = 16,
-	OP_NODE_SHARED_BYTES = 64, /* of a SharedFunctionInfo that are read */
+	OP_NODE_SHARED_BYTES = 64, /* bytes read of a SharedFunctionInfo */
 	OP_NODE_SHARED_DATA = 8,
-	OP_NODE_BEFORE = 16, /* bytes of code read before and from the pc on */
+	OP_NODE_BEFORE = 16, /* bytes of code read before the pc */
+	/* bytes of code read from the pc on */
 	OP_NODE_AFTER = 32,
-	OP_NODE_ENTRY = 24, /* from a function's first byte to its push of fp */
+	OP_NODE_ENTRY = 24, /* bytes from a function's start to its push of fp */
 	OP_NODE_PAGE_MASK = 0xfff,
-	OP_NODE_STUB_WORDS = 3,	     /* that a builtin without a frame may have pushed */
-	OP_NODE_FRAME_MAX = 1 << 24, /* bytes from sp to fp */
-	OP_NODE_OFFSET_MIN = 24,     /* a BytecodeArray's head */
+	OP_NODE_STUB_WORDS = 3,	     /* words that a frameless builtin may have pushed */
+	OP_NODE_FRAME_MAX = 1 << 24, /* largest distance from sp to fp, in bytes */
+	/* bytes of a BytecodeArray's header; smaller offsets are invalid */
+	OP_NODE_OFFSET_MIN = 24,
 #if defined(__TARGET_ARCH_x86)
 	OP_NODE_FUNCTION_REG = OP_X86_RDI,
 	OP_NODE_OFFSET_REG = 9,
@@ -43,14 +48,15 @@ enum {
 #endif
 };
 
-/* x86-64: push rbp; mov rbp, rsp. And mov rsp, rbp; pop rbp. */
+/* x86-64: "push rbp; mov rbp, rsp" and "mov rsp, rbp; pop rbp". */
 #define OP_NODE_MAKES_FRAME 0xe5894855U
 #define OP_NODE_ENDS_FRAME  0x5de58b48U
-/* call [r13 + NUMBER], its first three bytes, shifted. mov r12, NUMBER. */
+/* The first three bytes of "call [r13 + n]", shifted left by 8, and the opcode of "mov
+ * r12, n". */
 #define OP_NODE_CALLS_TABLE 0x95ff4100U
 #define OP_NODE_LOADS_R12   0xbc49
 
-/* The process's struct op_node. */
+/* Where the process's struct op_node lies: @at bytes into the slab. */
 struct op_node_view {
 	const __u8 *slab;
 	__u32 at;
@@ -90,7 +96,7 @@ static __always_inline void op_node_push_builtin(struct op_unwind *u)
 	u->frames++;
 }
 
-/* Go on at the caller: here while that is V8's, else native. */
+/* Go on at the caller: with this step while its code is V8's, else natively. */
 static __always_inline enum op_next op_node_go(struct op_unwind *u,
 					       const struct op_node_view *v, __u64 pc,
 					       __u64 sp, __u64 fp)
@@ -119,11 +125,11 @@ static __always_inline enum op_next op_node_record(struct op_unwind *u,
 	return op_node_go(u, v, ra, fp + 16, next);
 }
 
-/* What is known of the function of a frame. */
+/* What is known of the function that a frame runs. */
 struct op_node_callee {
 	__u64 shared; /* its SharedFunctionInfo, or 0 */
 	__u32 id;
-	bool builtin; /* it has no code of its own but a builtin */
+	bool builtin; /* its code is a builtin, not bytecode */
 };
 
 static __always_inline void op_node_find_callee(struct op_unwind *u,
@@ -145,13 +151,13 @@ static __always_inline void op_node_find_callee(struct op_unwind *u,
 	ret->id = *(__u32 *)(u->runtime_bytes + at);
 }
 
-/* Is @marker a frame type, and no context? */
+/* Is @marker a frame type, and not a context? */
 static __always_inline bool op_node_is_type(__u64 marker)
 {
 	return !(marker & 1);
 }
 
-/* The frame at fp is of interpreted @function. */
+/* The frame at fp belongs to @function, which the interpreter runs: push it. */
 static __always_inline enum op_next
 op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 		    const struct op_node_callee *function)
@@ -163,13 +169,15 @@ op_node_interpreted(struct op_unwind *u, const struct op_node_view *v,
 	if (op_read_stack(u, fp - OP_NODE_BYTE(v, array_slot), &array) ||
 	    op_read_stack(u, fp - OP_NODE_BYTE(v, offset_slot), &offset))
 		return op_end(u, OP_ERROR_node_read_frame);
-	/* the frame is being made, or is that of baseline code, which has no offset */
+	/* The frame is still being made, or belongs to baseline code, which stores no
+	 * offset. */
 	if ((u->exact && u->sp > fp - OP_NODE_BYTE(v, offset_slot)) || (offset & 1)) {
 		array = 0;
 		offset = 0;
 	}
-	offset >>= 32; /* a small integer */
-	/* The registers go ahead of the frame, where they still hold the same. */
+	offset >>= 32; /* V8 stores it as a small integer, in the upper 32 bits */
+	/* The registers are ahead of the frame's slots, if they still belong to the same
+	 * array. */
 	if (u->exact && array && u->reg[OP_NODE_ARRAY_REG] == array &&
 	    u->reg[OP_NODE_OFFSET_REG] - OP_NODE_OFFSET_MIN <
 		    OP_NODE_OFFSET_MAX - OP_NODE_OFFSET_MIN)
@@ -188,10 +196,8 @@ static __always_inline bool op_node_is_v8(const struct op_node_view *v, __u64 wo
 	return op_node_in_code(v, word - 1) || op_node_in_builtins(v, word - 1);
 }
 
-/*
- * A builtin was interrupted whose frame is not made, or that has none: its return address
- * is near sp. Returns the one that is in code that V8 made, or 0.
- */
+/* The pc is in a builtin that has not made its frame yet or has none, so its return
+ * address is near sp. Returns that address if it is in generated code, else 0. */
 static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 						 const struct op_node_view *v)
 {
@@ -199,7 +205,8 @@ static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 	__u64 word = 0;
 	int i;
 
-	/* baseline code calls for its frame to be made: above stands its own caller */
+	/* Baseline code calls this builtin to make its frame, so its own caller is one
+	 * word up. */
 	if (u->pc >= OP_NODE_WORD(v, prologue) && u->pc < OP_NODE_WORD(v, prologue_end) &&
 	    !op_read_stack(u, sp + 8, &word) && op_node_is_v8(v, word))
 		sp += 8;
@@ -214,7 +221,7 @@ static __always_inline __u64 op_node_called_from(struct op_unwind *u,
 	return 0;
 }
 
-/* The pc is in a builtin. */
+/* The pc is in a builtin: push the builtin, or the function that the interpreter runs. */
 static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 						    const struct op_node_view *v)
 {
@@ -228,7 +235,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 		return op_end(u, OP_ERROR_node_read_frame);
 	if (u->exact || op_node_is_type(marker))
 		op_node_push_builtin(u);
-	/* the frame is being made, and tells nothing yet */
+	/* The frame is still being made; its slots hold nothing yet. */
 	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT)
 		return op_node_record(u, v);
 	if (op_node_is_type(marker))
@@ -249,7 +256,7 @@ static __always_inline enum op_next op_node_builtin(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* Four bytes of those read, at any place. */
+/* Four of the bytes last read, from offset @at on; it need not be aligned. */
 static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 {
 	__u32 ret;
@@ -259,9 +266,9 @@ static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 }
 
 /*
- * Is there a call of the builtin that begins baseline code @ahead bytes from the pc? Such
- * code begins with xor ebx, ebx or mov ebx, NUMBER; mov r12, NUMBER; call. The builtins may
- * have been mapped twice: the place in a page tells.
+ * Does a call of the builtin that begins baseline code stand @ahead bytes after the pc?
+ * Baseline code begins with xor ebx, ebx or mov ebx, n; mov r12, n; call. The builtins
+ * may be mapped at two addresses, so only the target's offset in its page is compared.
  */
 static __always_inline bool
 op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 ahead)
@@ -278,13 +285,14 @@ op_node_calls_prologue(struct op_unwind *u, const struct op_node_view *v, __u32 
 }
 
 /*
- * Where is the return address of interrupted code that V8 made? Returns 0 in its body,
- * where the frame is at fp; 1 where it is at sp; 2 where it is above the caller's fp at sp.
+ * Where is the return address if generated code was interrupted? Returns 0 in the body,
+ * where the frame is complete; 1 if the return address is at sp; 2 if the caller's fp is
+ * at sp and the return address above it.
  */
 static __always_inline int op_node_unmade(struct op_unwind *u,
 					  const struct op_node_view *v)
 {
-	__u32 last = 0; /* four bytes up to the one at i */
+	__u32 last = 0; /* the four bytes that end at byte i */
 	__u64 ra = 0;
 	__u32 i;
 
@@ -309,12 +317,16 @@ static __always_inline int op_node_unmade(struct op_unwind *u,
 		if (last == OP_NODE_ENDS_FRAME)
 			break;
 	}
-	/* what follows a return looks the same: no return address is at sp there */
+	/*
+	 * The code after a return looks the same, but there no return address is at sp.
+	 */
 	return i < OP_NODE_BEFORE && !op_read_stack(u, u->sp, &ra) &&
 	       op_node_is_v8(v, ra);
 }
 
-/* The pc is in code that V8 made, and was interrupted where it has no frame. */
+/*
+ * The pc is in generated code that has no frame at this moment; @where: op_node_unmade().
+ */
 static __always_inline enum op_next
 op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
 {
@@ -333,7 +345,7 @@ op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
 	return op_node_go(u, v, ra, sp + 8, fp);
 }
 
-/* The pc is in code that V8 made. */
+/* The pc is in generated code: push its function. */
 static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 						     const struct op_node_view *v)
 {
@@ -351,7 +363,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 	    op_read_stack(u, u->fp - OP_NODE_FUNCTION_SLOT, &slot))
 		return op_end(u, OP_ERROR_node_read_frame);
 	if (u->exact && u->sp > u->fp - OP_NODE_FUNCTION_SLOT) {
-		slot = u->reg[OP_NODE_FUNCTION_REG]; /* not stored yet */
+		slot = u->reg[OP_NODE_FUNCTION_REG]; /* the frame does not hold it yet */
 		marker = 1;
 	}
 	if (op_node_is_type(marker))
@@ -365,7 +377,7 @@ static __always_inline enum op_next op_node_compiled(struct op_unwind *u,
 	return op_node_record(u, v);
 }
 
-/* Push one frame of V8's and go to its caller. */
+/* Push one of V8's frames and go to its caller. */
 static __always_inline enum op_next op_step_node(struct op_unwind *u)
 {
 	op_ref ref = op_state(u)->ref;

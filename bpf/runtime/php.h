@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The PHP step. All frames of a process stand in one chain, innermost first. A C activation
- * of the loop runs the frames from the one at hand to the next that C code called; a step
- * pushes one of them. At the run's end the walk goes on with the loop's own native frame, and
- * the next activation continues where this one ended. So native and PHP frames stand in their
- * true order.
+ * The PHP step. All frames of a process form one chain, innermost first. A C activation
+ * of the interpreter loop runs one section of the chain, a "run": from the frame that it
+ * was entered with up to the next frame that C code called. Each step pushes one frame of
+ * the run. At its end the walk goes on with the loop's own native frame, and the next
+ * activation continues the chain where this one ended. So native and PHP frames appear in
+ * their true order.
  *
- * Frames of internal functions, which have no activation, stand in the run of the activation
- * that called them; C code may have called them too, so that mark ends a run only in a frame
- * of PHP code. Frames without a function are placeholders (generators, calls from amid an
- * instruction) and are left out.
+ * Internal functions have no activation of their own. Their frames belong to the run of
+ * the activation that called them. C code may have called them as well, so the mark
+ * "called by C code" ends a run only on a frame of PHP code. Frames without a function
+ * are placeholders (for generators, and for calls from within an instruction) and are
+ * left out.
  *
- * A fiber has a C stack of its own. Where the walk comes to its first function it goes on in
- * the stack that resumed it.
+ * A fiber has a C stack of its own. When the walk reaches the fiber's first function, it
+ * goes on in the stack that resumed the fiber.
  */
 #ifndef OP_PHP_STEP_H
 #define OP_PHP_STEP_H
@@ -20,28 +22,28 @@
 #include "bpf/walk/unwind.h"
 #include "op_php.h"
 
-/* op_state(u)->word */
+/* Numbers of op_state(u)->word. */
 enum {
-	OP_PHP_NEXT = 0, /* the next frame, or 0 */
-	OP_PHP_BEGUN =
-		1, /* word 2 of op_php, with a bit that is always set; 0: not begun */
-	OP_PHP_RUN = 2,	   /* where in a run: enum op_php_run */
+	OP_PHP_NEXT = 0, /* the next frame to push, or 0 */
+	/* word 2 of op_php, with a bit that is always set; 0: the walk has not begun */
+	OP_PHP_BEGUN = 1,
+	OP_PHP_RUN = 2,	   /* position in a run: enum op_php_run */
 	OP_PHP_FIBER = 3,  /* the fiber whose stack is walked, or 0 */
-	OP_PHP_FIRST = 4,  /* the run's first frame */
-	OP_PHP_PUSHED = 5, /* words and frames that were there before the run */
+	OP_PHP_FIRST = 4,  /* first frame of the run */
+	OP_PHP_PUSHED = 5, /* count of words and frames before the run */
 };
 
 enum op_php_run {
 	OP_PHP_RUN_NONE = 0,
 	OP_PHP_RUN_INTERNAL = 1, /* only internal functions so far */
-	OP_PHP_RUN_CODE = 2,	 /* PHP code: what called it is PHP code too */
+	OP_PHP_RUN_CODE = 2,	 /* PHP code; PHP code called it too */
 };
 
 enum {
-	OP_PHP_BEGUN_BIT = 63, /* in reserved0 of struct op_php */
+	OP_PHP_BEGUN_BIT = 63, /* a bit of reserved0 of struct op_php */
 };
 
-/* What a suspended C stack has at its top (boost.context's jump_fcontext). */
+/* What lies at the top of a suspended C stack (jump_fcontext of boost.context). */
 enum {
 #if defined(__TARGET_ARCH_arm64)
 	OP_PHP_SWITCH_FP = 0x90,
@@ -52,14 +54,14 @@ enum {
 	OP_PHP_SWITCH_PC = 0x40,
 	OP_PHP_SWITCH_BYTES = 0x48,
 #endif
-	OP_PHP_CONTEXT_KIND = 8, /* in zend_fiber_context, behind its handle */
+	OP_PHP_CONTEXT_KIND = 8, /* in zend_fiber_context, after its handle */
 };
 
-/* A byte of word 2 of the process's struct op_php. */
+/* Byte @member of word 2 of the process's struct op_php. */
 #define OP_PHP_BYTE(word, member)                                                        \
 	((__u8)((word) >> (__builtin_offsetof(struct op_php, member) % 8 * 8)))
 
-/* Word @off of the process's struct op_php. */
+/* The word at offset @off of the process's struct op_php. */
 static __always_inline __u64 op_php_word(struct op_unwind *u, __u32 off)
 {
 	return op_arena_u64(u, op_state(u)->ref, off);
@@ -70,14 +72,16 @@ static __always_inline bool op_php_in_jit(struct op_unwind *u)
 	return (u->map_flags & OP_MAPPING_CODE) != 0;
 }
 
-/* The pc of the loop's native frame. JIT code has none of its own: it runs in the loop's. */
+/* The pc of the loop's native frame. JIT code has no frame of its own: it uses the
+ * loop's. */
 static __always_inline __u64 op_php_loop_pc(struct op_unwind *u)
 {
 	return op_php_in_jit(u) ? op_php_word(u, __builtin_offsetof(struct op_php, body))
 				: u->pc;
 }
 
-/* Go on with the loop's native frame. */
+/* Leave the step and go on with the loop's native frame. After an @error no PHP frame
+ * follows. */
 static __always_inline enum op_next op_php_leave(struct op_unwind *u, __u32 error)
 {
 	if (error) {
@@ -94,7 +98,9 @@ static __always_inline enum op_next op_php_leave(struct op_unwind *u, __u32 erro
 	return op_leave_runtime(u, 1);
 }
 
-/* The walk's first activation: find the innermost frame. Returns 0 or an error. */
+/*
+ * The first activation of a walk: find the innermost frame. Returns 0 or an error number.
+ */
 static __always_inline __u32 op_php_begin(struct op_unwind *u)
 {
 	__u64 current = op_php_word(u, __builtin_offsetof(struct op_php, current));
@@ -128,7 +134,7 @@ static __always_inline int op_php_read(struct op_unwind *u, __u64 frame, __u64 w
 	return op_platform_read(u, u->runtime_bytes, len, frame) ? -1 : 0;
 }
 
-/* How the frame in runtime_bytes was called: OP_PHP_CALL_*. */
+/* How the frame in runtime_bytes was called: a set of OP_PHP_CALL_*. */
 static __always_inline __u64 op_php_call(struct op_unwind *u, __u64 word)
 {
 	return op_php_field(u, OP_PHP_BYTE(word, frame_info)) >> OP_PHP_INFO_SHIFT &
@@ -141,7 +147,7 @@ static __always_inline __u64 op_php_register(struct op_unwind *u, __u32 number)
 	return u->reg[number & (OP_LEAF_REGS - 1)];
 }
 
-/* Was @frame called by @next? Reads it. */
+/* Did frame @next call frame @frame? Reads @frame into runtime_bytes. */
 static __always_inline bool op_php_called(struct op_unwind *u, __u64 word, __u64 frame,
 					  __u64 next)
 {
@@ -150,9 +156,9 @@ static __always_inline bool op_php_called(struct op_unwind *u, __u64 word, __u64
 }
 
 /*
- * Is the interrupted activation about to return, with its frames no longer in the chain?
- * While it has any, its register holds the innermost (@next), or what that called or was
- * called by: the chain and the register do not change at the same moment.
+ * Is the interrupted activation about to return, with its frames already out of the
+ * chain? While it has frames, its frame register holds the innermost frame @next, or the
+ * caller or callee of @next: the chain and the register do not change at the same moment.
  */
 static __always_inline bool op_php_returns(struct op_unwind *u, __u64 word, __u64 next)
 {
@@ -164,12 +170,15 @@ static __always_inline bool op_php_returns(struct op_unwind *u, __u64 word, __u6
 		return (op_php_call(u, word) & OP_PHP_CALL_TOP) != 0;
 	if (op_php_called(u, word, next, frame))
 		return false;
-	/* its first instructions, where the frame is still the argument */
+	/* The activation's first instructions still hold the frame in the argument
+	 * register. */
 	return op_php_register(u, OP_PHP_BYTE(word, argument_register)) != next;
 }
 
-/* The instruction of the frame in runtime_bytes, which is @frame. What it says itself is of
- * the last time it was stored; where the loop was interrupted, its register tells. */
+/*
+ * The current instruction of @frame, which is in runtime_bytes. The frame's own member is
+ * as old as the last store to it; where the loop was interrupted, its register is newer.
+ */
 static __always_inline __u64 op_php_opline(struct op_unwind *u, __u64 word, __u64 frame)
 {
 	if (u->exact && (OP_PHP_BYTE(word, flags) & OP_PHP_REGISTERS) != 0 &&
@@ -178,8 +187,11 @@ static __always_inline __u64 op_php_opline(struct op_unwind *u, __u64 word, __u6
 	return op_php_field(u, OP_PHP_BYTE(word, frame_opline));
 }
 
-/* Which of the C functions of enum OP_PHP_BEGINS_* began the activation at hand, or
- * OP_PHP_BEGINNERS. Its return address is at the end of its stack frame. */
+/*
+ * The C function that began this activation: a number of enum OP_PHP_BEGINS_*, or
+ * OP_PHP_BEGINNERS if it is none of these. Found by the return address at the end of the
+ * activation's stack frame.
+ */
 static __always_inline __u32 op_php_beginner(struct op_unwind *u)
 {
 	__u64 ra = 0;
@@ -197,8 +209,9 @@ static __always_inline __u32 op_php_beginner(struct op_unwind *u)
 }
 
 /*
- * The run that began with a fiber's first function has ended: push the loop's native frame,
- * and go to the stack that resumed the fiber. What is between is the fiber's start.
+ * A run that began with a fiber's first function has ended: push the loop's native frame
+ * and go to the stack that resumed the fiber. The native frames that start a fiber are
+ * skipped.
  */
 static __always_inline enum op_next op_php_resumer(struct op_unwind *u, __u64 fiber)
 {
@@ -235,7 +248,7 @@ static __always_inline enum op_next op_php_resumer(struct op_unwind *u, __u64 fi
 	return op_leave_runtime(u, 0);
 }
 
-/* A run has ended that is this activation's. */
+/* A run of this activation has ended. */
 static __always_inline enum op_next op_php_end_run(struct op_unwind *u)
 {
 	__u64 fiber = op_state(u)->word[OP_PHP_FIBER];
@@ -249,9 +262,9 @@ static __always_inline enum op_next op_php_end_run(struct op_unwind *u)
 }
 
 /*
- * The frame just pushed was called by C code: does the run end here? What began the
- * activation tells whether the run can be its own, because the chain and the activations do
- * not change at the same moment.
+ * The frame just pushed was called by C code: does the run end here? The C function that
+ * began the activation tells whether the run can belong to it, because the chain and the
+ * activations do not change at the same moment.
  */
 static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 {
@@ -259,13 +272,14 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	__u64 pushed = op_state(u)->word[OP_PHP_PUSHED];
 	bool is_code = (call & OP_PHP_CALL_CODE) != 0;
 
-	/* What C code called is about to begin, or has just ended, and has no activation: it
-	 * is above this one's frames. */
+	/* C code is about to call this function, or the function has just returned, so it
+	 * has no activation. Its frame precedes the frames of this activation. */
 	if (beginner == OP_PHP_BEGINS_CODE && !is_code) {
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
 	}
-	/* This activation has no frames any more; these wait for theirs. */
+	/* This activation has no frames left: leave these to the activation that has
+	 * them. */
 	if (is_code &&
 	    (beginner == OP_PHP_BEGINS_FUNCTION || beginner == OP_PHP_BEGINS_GENERATOR)) {
 		op_state(u)->word[OP_PHP_NEXT] = op_state(u)->word[OP_PHP_FIRST];
@@ -276,7 +290,7 @@ static __always_inline enum op_next op_php_top(struct op_unwind *u, __u64 call)
 	return op_php_end_run(u);
 }
 
-/* By which the string at @addr is told from one that may be there later. */
+/* Bits that tell the string at @addr from a later one at the same address. */
 static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
 {
 	__u64 head[2]; /* hash, length */
@@ -286,14 +300,16 @@ static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
 	return op_php_string_guard(head[0], head[1]);
 }
 
-/* Push the frame of a function that may be freed soon. */
+/*
+ * Push the frame of a function that may be freed soon: what user space would read of it.
+ */
 static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
 					    __u64 opline, __u64 call)
 {
 	__u64 word =
 		op_php_word(u, __builtin_offsetof(struct op_php, fiber_context)) >> 48;
 	__u64 head[3];		  /* type, name, class */
-	__u64 file[2] = { 0, 0 }; /* and the first and last line */
+	__u64 file[2] = { 0, 0 }; /* file name, then first and last line */
 	__u32 line = 0;
 
 	if (op_platform_read(u, head, sizeof(head), function))
@@ -315,7 +331,7 @@ static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
 	return 0;
 }
 
-/* Show the next frame. */
+/* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
 	__u64 frame = op_state(u)->word[OP_PHP_NEXT];
@@ -356,7 +372,7 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 	return call & OP_PHP_CALL_TOP ? op_php_top(u, call) : OP_NEXT_CONTINUE;
 }
 
-/* A run begins, or this activation has no frames. */
+/* An activation is entered. Returns false if it has no frames. */
 static __always_inline bool op_php_enter(struct op_unwind *u, __u64 word)
 {
 	__u64 next = op_state(u)->word[OP_PHP_NEXT];
@@ -372,7 +388,7 @@ static __always_inline bool op_php_enter(struct op_unwind *u, __u64 word)
 	return next && !op_php_returns(u, word, next);
 }
 
-/* Push one PHP frame of the loop at u->pc, or go on native. */
+/* Push one PHP frame of the loop at u->pc, or go on natively. */
 static __always_inline enum op_next op_step_php(struct op_unwind *u)
 {
 	__u64 word;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The CPython step. A C activation of the interpreter loop runs one Python frame (3.10 and
- * before) or a run of them, from the thread's innermost frame to the one that the
- * activation was entered with. A step pushes one of them; at the run's end the walk goes on
- * with the loop's own native frame, and the next activation continues where this one
- * ended. So native and Python frames stand in their true order.
+ * The CPython step. A C activation of the interpreter loop runs one Python frame (up to
+ * 3.10) or a run of them (later), from the thread's innermost frame to the one that the
+ * activation was entered with. Each step pushes one of them. At the run's end the walk
+ * goes on with the loop's own native frame, and the next activation continues where this
+ * one ended. So native and Python frames appear in their true order.
  *
- * An activation that has not yet made its frame the thread's, or has already taken it back,
- * must not be given its caller's. Since 3.10 something of an activation that stands in the
- * thread's chain is on the C stack, in that activation's own frame: a _PyCFrame (3.10 to
- * 3.12) or the hidden frame that ends its run (3.13 on). Its address tells. Before, and in
- * 3.10 where it can be had, the pc tells (op_python.edge).
+ * An activation that has not linked its frame into the thread's chain yet, or has
+ * unlinked it already, must not be given its caller's frames. Since 3.10 an activation
+ * with a linked frame keeps a struct on the C stack, within its own native frame: a
+ * _PyCFrame (3.10 to 3.12) or the hidden frame that ends its run (since 3.13). The
+ * address of that struct tells whether the run is this activation's. Before 3.10, and in
+ * 3.10 if the ranges are known, the pc tells (op_python.edge).
  */
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
@@ -19,27 +20,29 @@
 #include "bpf/walk/unwind.h"
 #include "op_python.h"
 
-/* op_state(u)->word */
+/* Numbers of op_state(u)->word. */
 enum {
 	OP_PY_NONE = 0,	  /* op_python.none */
-	OP_PY_FRAME = 1,  /* the next frame, or 0 */
+	OP_PY_FRAME = 1,  /* the next frame to push, or 0 */
 	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0 */
-	OP_PY_RUN = 3,	  /* in a run: its first frame */
-	OP_PY_PUSHED = 4, /* words and frames that were there before the run */
-	OP_PY_WORDS = 5,  /* 2: words 1 and 2 of op_python; 0: the walk has not begun */
+	OP_PY_RUN = 3,	  /* first frame of the run, or 0 outside of a run */
+	OP_PY_PUSHED = 4, /* count of words and frames before the run */
+	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
 			  /* OP_PY_SLOT = 7 */
 };
 
 enum {
-	OP_PY_SAVED_BYTES = 64, /* return address, callee-saved registers and padding */
+	/* largest return address, callee-saved registers and padding */
+	OP_PY_SAVED_BYTES = 64,
 };
 
-/* A byte of the process's struct op_python. */
+/* Byte @member of the process's struct op_python; @words: its words 1 and 2. */
 #define OP_PY_BYTE(words, member)                                                        \
 	((__u8)((words)[__builtin_offsetof(struct op_python, member) / 8 - 1] >>         \
 		(__builtin_offsetof(struct op_python, member) % 8 * 8)))
 
-/* Go on with the loop's native frame. */
+/* Leave the step and go on with the loop's native frame. After an @error no Python frame
+ * follows. */
 static __always_inline enum op_next op_python_leave(struct op_unwind *u, __u32 error)
 {
 	if (error) {
@@ -56,7 +59,9 @@ static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64
 	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
-/* Read the thread state. Returns 0 or an error. */
+/*
+ * Find the thread state and read the heads of its chains. Returns 0 or an error number.
+ */
 static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
 					     const __u64 *words)
 {
@@ -102,7 +107,7 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref proces
 	__u64 pc = u->exact ? u->pc : u->pc - 1;
 	__u32 i;
 
-	/* amid the pushes and pops of callee-saved registers */
+	/* The pc is among the pushes or pops of callee-saved registers. */
 	if (u->exact && u->loop_cfa - u->sp <= OP_PY_SAVED_BYTES)
 		return true;
 	for (i = 0; i < OP_PYTHON_EDGES; i++, off += 16) {
@@ -115,8 +120,8 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref proces
 	return false;
 }
 
-/* A run begins. Returns false where this activation has no frames; *@ret_error says
- * whether for an error. */
+/* A run begins. Returns false if this activation has no frames, or on an error, which
+ * *@ret_error then holds. */
 static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 					    const __u64 *words, __u32 *ret_error)
 {
@@ -165,8 +170,8 @@ static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
 	u->frames++;
 }
 
-/* The hidden frame that ends a run: was the run this activation's? Otherwise its frames
- * are taken back, and wait for the activation that has them. */
+/* The hidden frame ends a run. If the run was not this activation's, its frames are taken
+ * back, and wait for the activation that they belong to. */
 static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64 frame,
 						      __u8 flags, __u64 previous)
 {
@@ -181,7 +186,7 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 	return op_python_leave(u, 0);
 }
 
-/* Show one frame. */
+/* Push the next frame of the chain, or end the run. */
 static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 						    const __u64 *words)
 {
@@ -219,7 +224,7 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 	return OP_NEXT_CONTINUE;
 }
 
-/* The first step of a walk. Returns 0 or an error. */
+/* The first step of a walk. Returns 0 or an error number. */
 static __always_inline __u32 op_python_first(struct op_unwind *u)
 {
 	op_ref process = op_state(u)->ref;
@@ -234,8 +239,8 @@ static __always_inline __u32 op_python_first(struct op_unwind *u)
 	return op_python_begin(u, process, words);
 }
 
-/* Push one Python frame of the interpreter loop at u->pc, or go on native. In code that the
- * process made: push the frame of a compiled trace. */
+/* Push one Python frame of the interpreter loop at u->pc, or go on natively. In code that
+ * the process generated, push the frame of a compiled trace. */
 static __always_inline enum op_next op_step_python(struct op_unwind *u)
 {
 	__u64 words[2];

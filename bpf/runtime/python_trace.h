@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Compiled traces of CPython ("the JIT", 3.14 on x86-64). The loop calls an entry, which
- * pushes the registers that its caller keeps and calls the trace; traces go on by jumps.
- * Their code keeps no frame pointer: rbp is still the loop's, or the code has pushed it and
- * uses it for something else. So the entry is looked for on the stack: a word that leads
- * behind its call, at that place of a page, where the very code of the entry stands. What it
- * pushed is known, and what lies above that leads behind a call of the loop.
+ * Compiled traces of CPython ("the JIT", 3.14 on x86-64). The loop calls an entry stub,
+ * which pushes the callee-saved registers and calls the trace; traces continue by jumps
+ * to other traces. Their code keeps no frame pointer: rbp is still the loop's, or the
+ * code has pushed it and uses the register for something else. So the step searches the
+ * stack for the return address of the stub's call: a word with the known offset in its
+ * page, at which the stub's own code stands. The number of words that the stub pushes is
+ * known, and above them lies a return address into the loop.
  */
 #ifndef OP_PYTHON_TRACE_H
 #define OP_PYTHON_TRACE_H
@@ -15,17 +16,20 @@
 #include "op_python.h"
 
 enum {
-	OP_PY_SLOT = 7, /* op_state(u)->word: of the stack, which is looked at next */
+	OP_PY_SLOT = 7, /* op_state(u)->word: the stack slot to examine next */
 	OP_PY_TRACE_SLOTS = 128,
-	OP_PY_PAGE_BYTES = 4096, /* an entry begins a page */
+	OP_PY_PAGE_BYTES = 4096, /* an entry stub begins a page */
 };
 
+/* Is @ra a return address, that is, does a call precede it? */
 static __always_inline bool op_python_behind_call(struct op_unwind *u, __u64 ra)
 {
 	return ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && op_call_before(u, ra);
 }
 
-/* Does the entry's call return to @ra? @entry: words of op_python from entry_code on. */
+/*
+ * Does the stub's call return to @ra? @entry: the words of op_python from entry_code on.
+ */
 static __always_inline bool op_python_is_entry(struct op_unwind *u, const __u64 *entry,
 					       __u64 ra)
 {
@@ -45,7 +49,7 @@ static __always_inline bool op_python_is_fp(struct op_unwind *u, __u64 sp, __u64
 	       op_python_behind_call(u, ra);
 }
 
-/* This code is none of a trace. */
+/* The code is not a trace. */
 static __always_inline enum op_next op_python_no_trace(struct op_unwind *u)
 {
 	op_state(u)->word[OP_PY_SLOT] = 0;
@@ -53,10 +57,10 @@ static __always_inline enum op_next op_python_no_trace(struct op_unwind *u)
 }
 
 /*
- * Push the trace's frame and go on where the loop called the entry: the return address @ra
- * stands at @at. @saved: what the trace may have pushed first, rbp. Which of the two is the
- * loop's shows in where it leads; where neither does, the loop need not have a frame
- * pointer, and the way from there on is marked.
+ * Push the trace's frame and go on where the loop called the stub; the return address @ra
+ * is at @at. @saved is the word that the trace pushed first, possibly rbp. The loop's rbp
+ * is the one of u->fp and @saved that leads to a frame record. If neither does, the loop
+ * may have no frame pointer, and the rest of the walk is marked as guessed.
  */
 static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, __u64 at,
 							  __u64 ra, __u64 saved)
@@ -80,8 +84,8 @@ static __always_inline enum op_next op_python_leave_trace(struct op_unwind *u, _
 	return op_leave_runtime(u, 0);
 }
 
-/* Look at one slot more. Amid the entry the loop's return address is the next one behind a
- * call. */
+/* Examine one more stack slot. If the pc is within the stub itself, the next return
+ * address on the stack is the loop's. */
 static __always_inline enum op_next op_step_python_trace(struct op_unwind *u)
 {
 	op_ref process = op_state(u)->ref;
