@@ -11,22 +11,26 @@
 
 enum {
 	FUNCTION_BYTES_MAX = 1 << 20,
-	TABLE_BYTES_MAX = 8 << 20, /* of .eh_frame_hdr: a million functions */
+	/* limit of .eh_frame_hdr; enough for a million functions */
+	TABLE_BYTES_MAX = 8 << 20,
 	HEAD_BYTES = 12,
 	ENTRY_BYTES = 8,
-	/* DW_EH_PE_*: what GNU ld and lld write */
+	/* Pointer encodings (DW_EH_PE_*) that GNU ld and lld write. */
 	ENC_FRAME = 0x1b, /* pcrel | sdata4 */
 	ENC_COUNT = 0x03, /* udata4 */
 	ENC_TABLE = 0x3b, /* datarel | sdata4 */
-	/* Jumps into the middle of a place before it is believed to be a part. A jump to
-	 * another function's start is a tail call and counts for nothing. */
+	/*
+	 * A place is taken for a part of the function only if the function jumps into its
+	 * middle this often. A jump to the start of another function is a tail call and
+	 * does not count.
+	 */
 	JUMPS_MIN = 2,
 };
 
 /* The search table of .eh_frame_hdr: start of each function, ascending. */
 struct table {
 	uint8_t *bytes;
-	uint64_t addr; /* of the section: what its offsets count from */
+	uint64_t addr; /* address of the section; its offsets count from here */
 	uint32_t count;
 };
 
@@ -70,7 +74,8 @@ static uint64_t table_word(const struct table *t, uint32_t i, uint32_t off)
 	return t->addr + (uint64_t)(int64_t)op_read_s32(&r);
 }
 
-/* Number of the last function that starts at or below @addr; UINT32_MAX: none does. */
+/* The number of the last function that starts at or below @addr; UINT32_MAX: there is
+ * none. */
 static uint32_t table_find(const struct table *t, uint64_t addr)
 {
 	uint32_t low = 0;
@@ -87,8 +92,11 @@ static uint32_t table_find(const struct table *t, uint64_t addr)
 	return low ? low - 1 : UINT32_MAX;
 }
 
-/* The extent of function number @i, from its FDE: length, CIE, start and size, 4 bytes
- * each where the CIE says pcrel | sdata4, which the start must confirm. */
+/*
+ * The address range of function number @i, from its FDE: length, CIE, start and size.
+ * Each has 4 bytes if the CIE says pcrel | sdata4; that the FDE gives the same start
+ * confirms it.
+ */
 static int fde_range(struct op_elf *elf, const struct table *t, uint32_t i,
 		     uint64_t ret[2])
 {
@@ -112,8 +120,8 @@ static int fde_range(struct op_elf *elf, const struct table *t, uint32_t i,
 	return 0;
 }
 
-/* Where the jump at byte @at of @code leads; 0: there is none. Bytes in the middle of an
- * instruction may look like one: callers count and compare. */
+/* The target of the jump at byte @at of @code; 0: there is no jump. The middle of an
+ * instruction may look like a jump, so callers count the jumps and compare. */
 static uint64_t jump_target(uint16_t machine, const uint8_t *code, size_t len, size_t at,
 			    uint64_t addr)
 {
@@ -159,7 +167,8 @@ static int read_code(struct op_elf *elf, uint64_t start, uint64_t end, uint8_t *
 	return 0;
 }
 
-/* The function that the code at [@start, @end) jumps into most. 1, 0 or -errno. */
+/* Find the function whose middle the code at [@start, @end) jumps into most often.
+ * Returns 1, 0 or -errno. */
 static int most_jumped_into(uint16_t machine, const struct table *t, const uint8_t *code,
 			    uint64_t start, uint64_t end, uint32_t *ret)
 {
@@ -189,7 +198,7 @@ static int most_jumped_into(uint16_t machine, const struct table *t, const uint8
 	return error < 0 ? error : best != UINT32_MAX;
 }
 
-/* Does the code at [@range) jump into the middle of [@start, @end)? */
+/* Does the code in @range jump into the middle of [@start, @end)? */
 static int jumps_back(struct op_elf *elf, const uint64_t range[2], uint64_t start,
 		      uint64_t end)
 {

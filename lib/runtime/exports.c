@@ -4,7 +4,8 @@
 #include "base/reader.h"
 
 enum {
-	HEAD_BYTES = 16, /* of .gnu.hash: buckets, first symbol, filter words, shift */
+	/* header of .gnu.hash: bucket count, first symbol, filter words, shift */
+	HEAD_BYTES = 16,
 	WORD_BITS = 64,
 	HASH_START = 5381,
 };

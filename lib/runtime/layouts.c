@@ -14,14 +14,14 @@
 
 enum {
 	WORD_MAX = 64,
-	FIELDS_MAX = 64, /* of a schema: bits of section.seen */
+	FIELDS_MAX = 64, /* fields of a schema; section.seen has a bit for each */
 };
 
 struct section {
 	const struct op_layouts_schema *schema;
-	uint32_t line; /* where it begins */
-	uint64_t seen; /* keys; a bit a field */
-	bool any;      /* a key was given */
+	uint32_t line; /* line where the section begins */
+	uint64_t seen; /* keys already given, one bit a field */
+	bool any;      /* at least one key was given */
 	void *layout;
 	char version[OP_LAYOUTS_VERSION_MAX + 1];
 };
@@ -31,16 +31,16 @@ struct op_layouts {
 	OP_VEC(struct section) sections;
 };
 
-/* A text that is being read. */
+/* A text that is being parsed. */
 struct text {
 	struct op_layouts *layouts;
-	bool built_in; /* what it refers to stands in itself */
+	bool built_in; /* a section can refer only to sections of the same text */
 	const char *file;
 	uint32_t line;
 	char *error; /* OP_LAYOUTS_ERROR_MAX */
 };
 
-/* Returns -EINVAL with the place and the sentence in @t->error. */
+/* Writes the place and the sentence to @t->error. Returns -EINVAL. */
 static int _op_printf_(2, 3) wrong(const struct text *t, const char *fmt, ...)
 {
 	int n = snprintf(t->error, OP_LAYOUTS_ERROR_MAX, "%s:%u: ", t->file, t->line);
@@ -64,7 +64,7 @@ static const struct op_layouts_schema *schema_of(const struct op_layouts *layout
 	return NULL;
 }
 
-/* The last section of that version among the first @len, or NULL. */
+/* The last section of @version among the first @len, or NULL. */
 static const struct section *find_section(const struct op_layouts *layouts, size_t len,
 					  const struct op_layouts_schema *schema,
 					  const char *version)
@@ -79,14 +79,14 @@ static const struct section *find_section(const struct op_layouts *layouts, size
 	return NULL;
 }
 
-/* Cut the list of sections to its first @len. */
+/* Drop all sections after the first @len. */
 static void drop_sections(struct op_layouts *layouts, size_t len)
 {
 	while (layouts->sections.len > len)
 		free(layouts->sections.data[--layouts->sections.len].layout);
 }
 
-/* The section that ends here can be used? */
+/* A section ends: check that it is complete and can be used. */
 static int end_section(struct text *t)
 {
 	const struct section *s;
@@ -128,7 +128,7 @@ static int begin_section(struct text *t, const struct op_layouts_line *line)
 	return 0;
 }
 
-/* like = VERSION: begin with a copy of that section. */
+/* Handle "like = VERSION": begin with a copy of that section. */
 static int take_like(struct text *t, struct section *s, const char *version)
 {
 	const struct section *from = find_section(
@@ -149,7 +149,8 @@ static int take_like(struct text *t, struct section *s, const char *version)
 	return r;
 }
 
-/* A word of @f, or the number that @word is. Returns false where it is none. */
+/* The value of @word: one of the words of @f, or a number. Returns false if it is
+ * neither. */
 static bool take_word(const struct op_layouts_field *f, const char *word, uint64_t *ret)
 {
 	const struct op_layouts_word *w;
@@ -186,7 +187,7 @@ static int take_value(struct text *t, struct section *s, const struct op_layouts
 		if (i >= f->count)
 			return wrong(t, "%s takes %u number%s", f->key, f->count,
 				     f->count == 1 ? "" : "s");
-		/* little-endian hosts alone */
+		/* OK on little-endian hosts, the only ones supported */
 		memcpy(at + (size_t)i++ * f->bytes, &value, f->bytes);
 	}
 	if (f->words)
@@ -273,7 +274,8 @@ int op_layouts_read(struct op_layouts *layouts, const char *file, const char *te
 	return read_text(&t, text, len);
 }
 
-/* The built-in section of @version: its text is read anew, which is seldom. */
+/* Find the built-in section of @version. Its text is parsed again each time, which is
+ * rare. */
 static int find_built_in(const struct op_layouts_schema *schema, const char *version,
 			 void *ret)
 {

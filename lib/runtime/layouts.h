@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets that no process publishes, a section of text for each version of a runtime:
+ * Layouts: offsets that no process publishes, in text files with a section for each
+ * version of a runtime:
  *
  *     # where each number comes from
  *     [python 3.14]
- *     like = 3.13            # the rest is as in that section
+ *     like = 3.13            # all other keys are as in that section
  *     frame_mark = 74
  *     flags = relative mark_hidden function
  *
- * A runtime's own sections stand in a file beside its sources, which is built in. The user's
- * files, NAME.layout in a directory of the configuration, add sections or put others in
- * their place. A runtime gives a schema: its keys, and where their values go. See
+ * Each runtime has a file of sections beside its sources, which is built in. The user's
+ * files, NAME.layout in a directory named by the configuration, add sections or replace
+ * them. A runtime gives a schema: its keys, and where their values go. See
  * docs/layouts.md.
  */
 #ifndef OP_RUNTIME_LAYOUTS_H
@@ -23,8 +24,8 @@
 #include "base/log.h"
 
 enum {
-	OP_LAYOUTS_VERSION_MAX = 31, /* bytes of a version */
-	OP_LAYOUTS_ERROR_MAX = 448,  /* of a sentence, with its NUL */
+	OP_LAYOUTS_VERSION_MAX = 31, /* bytes of a version string */
+	OP_LAYOUTS_ERROR_MAX = 448,  /* bytes of an error sentence, with its NUL */
 	OP_LAYOUTS_SECTIONS_MAX = 256,
 	OP_LAYOUTS_FILES_MAX = 64,
 	OP_LAYOUTS_FILE_BYTES_MAX = 64 << 10,
@@ -35,30 +36,32 @@ struct op_layouts_word {
 	uint64_t value;
 };
 
-/* A key. */
+/* One key of a schema. */
 struct op_layouts_field {
 	const char *key;
-	uint32_t at;	/* its member in the runtime's struct */
-	uint32_t bytes; /* of one number there: 1, 2, 4 or 8 */
-	uint32_t count; /* numbers; all are to be given */
-	/* Up to a NULL name: the value is some of these words, joined by |. NULL: numbers. */
+	uint32_t at;	/* offset of the member in the runtime's struct */
+	uint32_t bytes; /* bytes of one number: 1, 2, 4 or 8 */
+	uint32_t count; /* count of numbers; all must be given */
+	/* The value is some of these words, joined by |; ends at a NULL name. NULL:
+	 * numbers. */
 	const struct op_layouts_word *words;
 };
 
-/* A key that is named as the member of @type where its one number goes. */
+/* A key that has the name of its member in @type, with one number. */
 #define OP_LAYOUTS_FIELD(type, member)                                                   \
 	{                                                                                \
 #member, offsetof(type, member), sizeof(((type *)0)->member), 1, NULL    \
 	}
 
 struct op_layouts_schema {
-	const char *runtime; /* the first word of its sections: "python" */
+	const char *runtime; /* the first word of its section heads: "python" */
 	const char *title;   /* for people: "CPython" */
-	size_t bytes;	     /* of the runtime's struct; what no key sets is 0 */
+	size_t bytes;	     /* of the runtime's struct; members without a key are 0 */
 	const struct op_layouts_field *field;
 	size_t fields;
-	const unsigned char *built_in; /* its own sections, with a NUL behind */
-	/* NULL where @layout can be used, else what is wrong with it: "frame_code is ..." */
+	const unsigned char *built_in; /* its own sections, with a NUL at the end */
+	/* Returns NULL if @layout can be used, else what is wrong with it: "frame_code is
+	 * ...". */
 	const char *(*check)(const void *layout);
 };
 
@@ -67,32 +70,31 @@ struct op_layouts;
 
 /* Returns 0 or -ENOMEM. */
 int op_layouts_new(struct op_layouts **ret);
-/* Sections of @schema's runtime may come. Borrows it. Returns 0 or -ENOMEM. */
+/* Allow sections of @schema's runtime. Borrows @schema. Returns 0 or -ENOMEM. */
 int op_layouts_add(struct op_layouts *layouts, const struct op_layouts_schema *schema);
 struct op_layouts *op_layouts_free(struct op_layouts *layouts);
 OP_DEFINE_CLEANUP(struct op_layouts *, op_layouts_free)
 
-/*
- * Take the sections of @text, which stands in @file. Returns 0; -ENOMEM; or -EINVAL with a
- * sentence in @ret_error, and then none of them is taken.
- */
+/* Add the sections of @text, the content of @file. Returns 0; -ENOMEM; or -EINVAL with a
+ * sentence in @ret_error. After an error none of them is added. */
 int op_layouts_read(struct op_layouts *layouts, const char *file, const char *text,
 		    size_t len, char ret_error[OP_LAYOUTS_ERROR_MAX]);
 
 /*
- * The section of @version ("3.14"): the user's last one, or the built-in one. @layouts: NULL
- * has none of the user's. Returns 0 with *@ret (schema->bytes), -ENOENT, or -ENOMEM.
+ * Find the section of @version ("3.14"): the user's last one, else the built-in one.
+ * @layouts: NULL if the user has none. Returns 0 with *@ret (schema->bytes), -ENOENT or
+ * -ENOMEM.
  */
 int op_layouts_find(const struct op_layouts *layouts,
 		    const struct op_layouts_schema *schema, const char *version,
 		    void *ret);
 
-/* Tell the user that @path is a runtime of a version without a section, and what to do about
- * it. Returns -ENOTSUP. */
+/* Tell the user that @path is a version of a runtime that has no section, and what to do
+ * about it. Returns -ENOTSUP. */
 int op_layouts_unknown(const struct op_layouts_schema *schema, const char *version,
 		       const char *path, struct op_log *log);
 
-/* Sections of the user's files. */
+/* The number of sections from the user's files. */
 size_t op_layouts_count(const struct op_layouts *layouts);
 
 #endif

@@ -18,7 +18,7 @@ static const char suffix[] = ".layout";
 struct names {
 	char *name[OP_LAYOUTS_FILES_MAX];
 	size_t len;
-	size_t refused; /* beyond the limit */
+	size_t refused; /* files beyond the limit */
 };
 
 static void names_deinit(struct names *names)
@@ -27,8 +27,8 @@ static void names_deinit(struct names *names)
 		free(names->name[--names->len]);
 }
 
-/* Who may write here may choose what is read of every process. Returns NULL, or what is
- * wrong with the owner or the mode. */
+/* Whoever can write these files can choose which memory of every process is read. Returns
+ * NULL, or what is wrong with the owner or the mode. */
 static const char *unsafe(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -80,7 +80,7 @@ static int list(int fd, struct names *names)
 	return 0;
 }
 
-/* Read one file. Returns 0, -ENOMEM, or another -errno with the sentence in @error. */
+/* Read one file. Returns 0; -ENOMEM; or another -errno and a sentence in @error. */
 static int read_file(struct op_layouts *layouts, int dir, const char *name,
 		     const char *path, char error[OP_LAYOUTS_ERROR_MAX])
 {
@@ -117,7 +117,7 @@ static int read_files(struct op_layouts *layouts, int fd, const char *dir,
 		      const struct names *names, struct op_log *log)
 {
 	char error[OP_LAYOUTS_ERROR_MAX];
-	char path[256]; /* as it is shown */
+	char path[256]; /* for messages */
 	size_t i;
 
 	for (i = 0; i < names->len; i++) {

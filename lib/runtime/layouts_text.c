@@ -19,7 +19,7 @@ static bool is_word(char c)
 	       (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '+';
 }
 
-/* Cut blanks off both ends of @s. */
+/* Cut white space off both ends of @s. */
 static char *trim(char *s)
 {
 	size_t len;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was read of a process's objects (code objects, functions, methods), by their address.
- * Bounded by their number and their bytes: beyond, all are dropped and read anew.
+ * A cache of what was read of a process's objects (code objects, functions, methods), by
+ * their address. Their number and their bytes are limited: beyond that all are dropped
+ * and read again.
  */
 #ifndef OP_RUNTIME_OBJECTS_H
 #define OP_RUNTIME_OBJECTS_H
@@ -31,12 +32,14 @@ static inline struct op_objects op_objects_init(const struct op_objects_kind *ki
 	return (struct op_objects){ .kind = kind };
 }
 
-/* Nothing that was given out is in use: drop all where there are too many. Before each frame. */
+/* Call before each frame, when nothing that was given out is in use: drops all objects if
+ * there are too many. */
 void op_objects_begin(struct op_objects *objects);
-/* The object at @addr with its number in *@ret_at; or NULL, and UINT64_MAX. */
+/* Find the object at @addr; its index goes to *@ret_at. Returns NULL and UINT64_MAX if
+ * there is none. */
 void *op_objects_find(const struct op_objects *objects, uint64_t addr, uint64_t *ret_at);
-/* Put @object of @addr in the place of number @at, or at the end (UINT64_MAX). Takes it in any
- * case. Returns 0 or -ENOMEM. */
+/* Store @object, read from @addr, at index @at, or at the end (UINT64_MAX). Takes
+ * ownership of @object in any case. Returns 0 or -ENOMEM. */
 int op_objects_keep(struct op_objects *objects, uint64_t addr, void *object, uint64_t at);
 void op_objects_deinit(struct op_objects *objects);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry: one more runtime is one more include and one more line. */
+/* The registry of language runtimes. A new runtime adds one include and one line here. */
 #include "runtime/runtime.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
 #include "decode/decode.h"
 
 enum {
-	/* glibc: specific[32] blocks of 32 {seq, data} (nptl/descr.h, the same in all
-	 * releases; PTHREAD_KEY_1STLEVEL_SIZE and 2NDLEVEL_SIZE) */
+	/* glibc has a pointer to each of 32 blocks of 32 {seq, data} (specific in
+	 * nptl/descr.h, PTHREAD_KEY_1STLEVEL_SIZE and 2NDLEVEL_SIZE), in all releases. */
 	BLOCKS = 32,
 	BLOCK_KEYS = 32,
 	BLOCKS_BITS = BLOCKS * 64,
@@ -20,7 +20,9 @@ enum {
 	PTHREAD_BYTES_MAX = 65536,
 };
 
-/* A field that nptl_db describes: bits of an element, how many, byte offset. */
+/*
+ * A field as nptl_db describes it: bits of an element, number of elements, byte offset.
+ */
 struct db_field {
 	uint32_t bits;
 	uint32_t count;
@@ -78,7 +80,9 @@ static int glibc_slot(struct op_elf *elf, uint32_t key, struct op_thread_slot *r
 	    key >= BLOCKS * BLOCK_KEYS)
 		return -EBADMSG;
 	ret->at = (int32_t)(specific.offset + key / BLOCK_KEYS * 8);
-	/* struct pthread ends where the thread pointer points (TLS_DTV_AT_TP) */
+	/*
+	 * On aarch64 struct pthread ends where the thread pointer points (TLS_DTV_AT_TP).
+	 */
 	if (op_elf_machine(elf) == EM_AARCH64)
 		ret->at -= (int32_t)pthread_bytes;
 	ret->block = (int32_t)(key % BLOCK_KEYS * data_bytes + data.offset);
@@ -119,8 +123,8 @@ static int musl_slot(const struct op_runtime_target *target, struct op_elf *elf,
 int op_runtime_thread_slot(const struct op_runtime_target *target, uint32_t key,
 			   struct op_thread_slot *ret)
 {
-	/* before 2.34 threads had a library of their own, and "libc-2.31.so" is of that
-	 * time; musl is one file, libc.so or the loader */
+	/* Before glibc 2.34 threads had a library of their own; files were called
+	 * libc-2.31.so then. musl is one file, named libc.so or as the dynamic linker. */
 	static const char *const prefixes[] = { "libpthread", "libc.so", "libc-2.",
 						"ld-musl-", "libc.musl-" };
 	struct op_thread_slot slot = { 0 };

@@ -17,7 +17,7 @@ enum {
 	LOG2_SEGMENT_MAX = 16,
 	DESCRIPTION_MAX = 128,
 	BYTECODES = 256,
-	MEMBER_MAX = 184, /* offsets in a blob that the step can use */
+	MEMBER_MAX = 184, /* offsets in a blob that the BPF step can hold */
 	FREE_SEGMENT = 0xff,
 	MIRROR_SINCE = 9,
 	WORD_BYTES = 8,
@@ -38,7 +38,7 @@ static int read_u32(const struct reader *r, uint64_t addr, uint32_t *ret)
 	return op_memory_read(r->memory, addr, ret, sizeof(*ret));
 }
 
-/* A pointer that is NULL until the VM has started up. */
+/* Read a pointer that is NULL until the VM has started up. */
 static int read_pointer(const struct reader *r, uint64_t addr, uint64_t *ret)
 {
 	int error = read_u64(r, addr, ret);
@@ -127,7 +127,9 @@ static int read_heaps(const struct reader *r, const struct op_hotspot_layout *la
 	return len < 0 ? len : 0;
 }
 
-/* The interpreter's StubQueue: its first byte, and the codelets' extent and count. */
+/*
+ * The interpreter's StubQueue: its first byte, and the range and count of its codelets.
+ */
 struct queue {
 	uint64_t buffer;
 	uint32_t begin;
@@ -158,7 +160,7 @@ static int read_queue(const struct reader *r, struct queue *ret)
 	return 0;
 }
 
-/* Reads the codelet at offset @at of @q. */
+/* Read the codelet at offset @at of @q. */
 static int read_codelet(const struct reader *r, const struct queue *q, uint32_t at,
 			struct op_hotspot_codelet *ret, char description[DESCRIPTION_MAX])
 {
@@ -202,7 +204,9 @@ static int read_codelets(const struct reader *r, const struct queue *q,
 			return error;
 		at += ret[i].bytes;
 	}
-	/* the last one is not yet committed while the interpreter is being made */
+	/*
+	 * The last codelet is not committed yet while the VM generates the interpreter.
+	 */
 	return at == q->end ? 0 : -EAGAIN;
 }
 
@@ -227,7 +231,8 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 	op_runtime_hotspot_rules(code, q->end, codelets, q->count, rules);
 	if (!rules->prologues || !rules->epilogues || !rules->bcp_slot)
 		return -ENOTSUP;
-	/* the code and the version must agree on the one slot that came with JDK 9 */
+	/* JDK 9 inserted a slot (the mirror) into the frame: the code and the version
+	 * must agree. */
 	if ((rules->bcp_slot == -8 * WORD_BYTES) != (version >= MIRROR_SINCE))
 		return -ENOTSUP;
 	bpf->bcp_slot = (int16_t)rules->bcp_slot;
@@ -236,7 +241,7 @@ static int make_rules(const struct reader *r, const struct queue *q, uint32_t ve
 	return 0;
 }
 
-/* Where the step finds what in a blob. */
+/* Copy the offsets of a blob's members that the step needs. */
 static int take_members(const struct op_hotspot_layout *layout, struct op_hotspot *bpf)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code cache of a process: its heaps, the interpreter in them, and what a blob is. */
+/* The code cache of a process: its heaps, its interpreter, and the blob at an address. */
 #ifndef OP_RUNTIME_HOTSPOT_CODE_H
 #define OP_RUNTIME_HOTSPOT_CODE_H
 
@@ -14,28 +14,31 @@
 #include "op_hotspot.h"
 
 enum {
-	OP_HOTSPOT_CODE_MAX =
-		1 << 20, /* bytes of an interpreter; 125,000 are the most seen */
+	/* bytes of an interpreter; the largest seen has 125,000 */
+	OP_HOTSPOT_CODE_MAX = 1 << 20,
 	OP_HOTSPOT_CODELETS_MAX = 1024,
 	OP_HOTSPOT_BLOB_NAME_MAX = 64,
-	OP_HOTSPOT_HOPS_MAX = 64, /* in a segment map */
+	OP_HOTSPOT_HOPS_MAX = 64, /* steps in a segment map */
 };
 
-/* Fill heaps, interpreter, call_stub, the blobs' members and the rules of @bpf. Returns 0;
- * -EAGAIN where the VM has not started up yet; -ENOTSUP where its interpreter is not
- * understood; -EBADMSG; the error of reading; -ENOMEM. */
+/*
+ * Fill in heaps, interpreter, call_stub, the blobs' members and the rules of @bpf.
+ * Returns 0; -EAGAIN if the VM has not started up yet; -ENOTSUP if its interpreter is not
+ * understood; -EBADMSG; an error of reading; -ENOMEM.
+ */
 int op_runtime_hotspot_code(const struct op_memory *memory,
 			    const struct op_hotspot_layout *layout,
 			    struct op_hotspot *bpf);
 
-/* The blob that holds @pc. Returns 0 with its address, -ENOENT, the error of reading. */
+/* Find the blob that holds @pc. Returns 0 with its address, -ENOENT or an error of
+ * reading. */
 int op_runtime_hotspot_blob(const struct op_memory *memory, const struct op_hotspot *bpf,
 			    uint64_t pc, uint64_t *ret);
-/* The name of the blob at @blob; as op_runtime_hotspot_text(). */
+/* The name of the blob at @blob; returns as op_runtime_hotspot_text(). */
 int op_runtime_hotspot_blob_name(const struct op_memory *memory,
 				 const struct op_hotspot_layout *layout, uint64_t blob,
 				 char ret[OP_HOTSPOT_BLOB_NAME_MAX]);
-/* What the codelet at @pc is for, such as "java_lang_math_sin", cut at @size. */
+/* The purpose of the codelet at @pc, such as "java_lang_math_sin", cut to @size bytes. */
 int op_runtime_hotspot_codelet_name(const struct op_memory *memory,
 				    const struct op_hotspot_layout *layout, uint64_t pc,
 				    char *ret, size_t size);

@@ -23,7 +23,7 @@ enum {
 	BYTES_MAX = 15,
 };
 
-/* A bit an opcode. */
+/* A set of opcodes, one bit each. */
 typedef uint32_t opcodes[8];
 
 static const opcodes invalid = { 0xc0c040c0, 0x80808080, 0x00000000, 0x00000003,
@@ -34,7 +34,7 @@ static const opcodes imm8 = { 0x10101010, 0x10101010, 0x00000000, 0xffff0c00,
 			      0x00000009, 0x00ff0100, 0x00002043, 0x000008ff };
 static const opcodes imm32 = { 0x20202020, 0x20202020, 0x00000000, 0x00000300,
 			       0x00000002, 0xff000200, 0x00000080, 0x00000300 };
-/* of those behind 0f */
+/* two_*: opcodes after the byte 0x0f */
 static const opcodes two_no_modrm = { 0x00004be0, 0x00ff0000, 0x00000000, 0x00800000,
 				      0x0000ffff, 0x00000707, 0x0000ff00, 0x00000000 };
 static const opcodes two_imm8 = { 0x00000000, 0x00000000, 0x00000000, 0x000f0000,
@@ -52,7 +52,7 @@ struct decoder {
 	bool wide;   /* 64-bit operands */
 	bool narrow; /* 16-bit operands */
 	bool addr32;
-	uint8_t reg; /* of the ModRM byte */
+	uint8_t reg; /* reg field of the ModRM byte */
 };
 
 static void read_prefixes(struct decoder *d)
@@ -120,7 +120,7 @@ static void read_modrm(struct decoder *d)
 	op_read_skip(&d->r, mod == 1 ? 1 : mod == 2 ? 4 : 0);
 }
 
-/* The rest of an instruction with an opcode of one byte. */
+/* Decode the rest of an instruction with a one-byte opcode. */
 static void read_one(struct decoder *d, struct op_hotspot_instruction *ret)
 {
 	uint8_t op = d->op;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of HotSpot: what is known of a file, of a process, of a frame. */
+/* The runtime operations of HotSpot, for a file, a process and a frame. */
 #include "runtime/hotspot/hotspot.h"
 
 #include <elf.h>
@@ -20,7 +20,7 @@
 #include "op_hotspot.h"
 
 enum {
-	NO_ZERO_SINCE = 20, /* compressed numbers without the byte 0 */
+	NO_ZERO_SINCE = 20, /* compressed numbers exclude the byte 0 since JDK 20 */
 	NAME_MAX_BYTES = 96,
 };
 
@@ -30,9 +30,9 @@ struct hotspot_instance {
 	struct op_hotspot bpf; /* as published */
 	struct op_hotspot_methods methods;
 	uint64_t non_safepoints; /* address of the flag; 0: unknown */
-	bool all_code;		 /* compiled code has rows for all of it */
+	bool all_code;		 /* all of a method's compiled code has PcDesc rows */
 	struct op_hotspot_scopes scopes;
-	char name[NAME_MAX_BYTES]; /* of a frame that is no method's */
+	char name[NAME_MAX_BYTES]; /* of a frame that is not a Java method's */
 };
 
 static int hotspot_probe(struct op_elf *elf, const char *path,
@@ -63,7 +63,8 @@ static void hotspot_image_free(void *image)
 	free(image);
 }
 
-/* A VM that is not understood is the file's; all else is one process's, mostly its end. */
+/* Report a VM that is not understood once per file. Other failures concern one process,
+ * which mostly has exited. */
 static void note_unknown(struct op_hotspot_image *image,
 			 const struct op_runtime_target *target, struct op_log *log,
 			 uint32_t version, const char *missing, int why)
@@ -104,7 +105,7 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	if (r == 0)
 		r = op_runtime_hotspot_code(target->memory, &instance->layout,
 					    &instance->bpf);
-	if (r == -EFAULT) /* the file is mapped, and not relocated yet */
+	if (r == -EFAULT) /* the file is mapped but not relocated yet */
 		r = -EAGAIN;
 	if (r < 0) {
 		note_unknown(image, target, log, instance->layout.version, missing, r);
@@ -134,7 +135,7 @@ static void hotspot_detach(void *data)
 	free(instance);
 }
 
-/* A code heap's address space is set aside once; what is committed of it grows. */
+/* A code heap's address space is reserved once; the committed part of it grows. */
 static int hotspot_update(void *data, const struct op_runtime_target *target, void *bpf,
 			  struct op_runtime_code *ret)
 {
@@ -155,7 +156,7 @@ static int hotspot_update(void *data, const struct op_runtime_target *target, vo
 	return 0;
 }
 
-/* At a bytecode's index; -1: at the begin. */
+/* Describe @method at the bytecode index @bci; -1: at the method's entry. */
 static int describe_at(struct hotspot_instance *instance,
 		       const struct op_hotspot_method *method, int32_t bci,
 		       struct op_runtime_function *ret)
@@ -189,7 +190,7 @@ static int describe_method(struct hotspot_instance *instance, uint64_t addr, uin
 	return r;
 }
 
-/* Compiled code: the methods that are inlined there. */
+/* Describe compiled code: the methods that are inlined at this place. */
 static int describe_compiled(struct hotspot_instance *instance, uint64_t addr,
 			     uint64_t where, bool called, struct op_runtime_frame *ret)
 {
@@ -288,16 +289,16 @@ static int hotspot_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->fresh = instance->methods.reads != reads;
 	if (r < 0) {
-		/* gone before it was read: a name all the same, so that different
-		 * functions stay different */
+		/* It was gone before it could be read. Its address serves as a name, so
+		 * that different functions stay different. */
 		(void)snprintf(instance->name, sizeof(instance->name), "java@0x%" PRIx64,
 			       addr);
 		ret->function[0] = (struct op_runtime_function){ .name = instance->name,
 								 .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
-		/* a Method's memory may be given to another, and be met with the same
-		 * words; a compilation has a number that none has again */
+		/* The memory of a Method may be reused for another one, so the same words
+		 * may mean a new method later. A compilation's number is never reused. */
 		ret->again = r != -ESRCH && r != -ESTALE;
 	}
 	return 0;

@@ -13,11 +13,13 @@ enum {
 	OPTIONAL = 1 << 0,
 	STATIC = 1 << 1,
 
-	/* Before JDK 9 a VM had a version of its own: HotSpot 25 is JDK 8's. */
+	/* Before JDK 9 the VM had a version of its own: HotSpot 25 is JDK 8's. */
 	HOTSPOT_OF_8 = 25,
 };
 
-/* A member under one of its names. No field: the type's size. */
+/*
+ * One of the names of a member. If the field name is NULL, the member is the type's size.
+ */
 struct name {
 	uint8_t id; /* enum op_hotspot_field */
 	uint8_t flags;
@@ -125,7 +127,7 @@ static const struct name names[] = {
 	{ OP_HOTSPOT_METHODS_LEN, OPTIONAL, 0, "Array<int>", "_length" },
 	{ OP_HOTSPOT_METHODS_DATA, OPTIONAL, 0, "Array<Method*>", "_data" },
 	{ OP_HOTSPOT_SYMBOL_LENGTH, 0, 0, "Symbol", "_length" },
-	/* 12 to 14: the upper half */
+	/* JDK 12 to 14: the upper half. */
 	{ OP_HOTSPOT_SYMBOL_LENGTH, 0, 2, "Symbol", "_length_and_refcount" },
 	{ OP_HOTSPOT_SYMBOL_BODY, 0, 0, "Symbol", "_body" },
 };
@@ -177,14 +179,14 @@ int op_runtime_hotspot_image(struct op_elf *elf, struct op_hotspot_image *ret)
 	return 1;
 }
 
-/* Reading one of the tables. */
+/* State of reading one of the tables. */
 struct table {
 	const struct op_memory *memory;
 	const uint64_t *member; /* by enum op_hotspot_symbol */
 	uint64_t at;
 	uint64_t stride;
 	uint8_t entry[OP_HOTSPOT_STRIDE_MAX];
-	/* the name at the last address asked for: neighbours have the same type */
+	/* cached name at the last address: neighbouring entries have the same type */
 	uint64_t name_at;
 	char name[OP_HOTSPOT_NAME_MAX];
 };
@@ -237,7 +239,7 @@ int op_runtime_hotspot_text(const struct op_memory *memory, uint64_t addr, char 
 	return (int)len;
 }
 
-/* Put the string at @at into t->name. Returns 1, 0 at the table's end, or -errno. */
+/* Read the string at @at into t->name. Returns 1, 0 at the table's end, or -errno. */
 static int read_name(struct table *t, uint64_t at)
 {
 	int r;
@@ -264,7 +266,7 @@ static void take(struct op_hotspot_layout *l, const struct name *n, uint64_t val
 	l->there[n->id] = true;
 }
 
-/* Is a field of @type wanted, or its size? */
+/* Do we want a field of @type, or its size? */
 static bool is_wanted(const char *type, bool sizes)
 {
 	size_t i;
@@ -312,7 +314,7 @@ static int read_structs(struct table *t, struct op_hotspot_layout *l)
 		if (r > 0)
 			take_field(l, t->name, fields.name, t);
 	}
-	return -EBADMSG; /* a table without an end */
+	return -EBADMSG; /* the table has no end */
 }
 
 static int read_types(struct table *t, struct op_hotspot_layout *l)
@@ -334,7 +336,9 @@ static int read_types(struct table *t, struct op_hotspot_layout *l)
 	return -EBADMSG;
 }
 
-/* The numbers behind the symbols: addresses of the tables, strides and members. */
+/*
+ * Read the variables that the symbols name: addresses of the tables, strides and members.
+ */
 static int read_members(const struct op_memory *memory,
 			const struct op_hotspot_image *image, uint64_t bias,
 			uint64_t *ret)
@@ -351,14 +355,15 @@ static int read_members(const struct op_memory *memory,
 		if (!is_table && ret[i] > OP_HOTSPOT_STRIDE_MAX)
 			return -EBADMSG;
 	}
-	/* Constructors run in any order: the tables' pointers are there from the start. */
+	/* The constructors run in any order, but the tables' pointers are initialised
+	 * statically. */
 	if (!ret[OP_HOTSPOT_STRUCT_STRIDE] || !ret[OP_HOTSPOT_TYPE_STRIDE] ||
 	    !ret[OP_HOTSPOT_STRUCT_ADDRESS] || !ret[OP_HOTSPOT_TYPE_SIZE])
 		return -EAGAIN;
 	return 0;
 }
 
-/* The first type that lacks something, or NULL. */
+/* The first type that lacks a member we need, or NULL. */
 static const char *find_missing(const struct op_hotspot_layout *l)
 {
 	const bool *there = l->there;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a HotSpot VM keeps what. libjvm.so publishes it for debuggers: the exported tables
- * gHotSpotVMStructs (type, field, offset or address) and gHotSpotVMTypes (type, size). Its
- * constructors fill them, so they are read from the process; and from each one, because a
- * process could write what it likes there.
+ * The layout of a HotSpot VM's objects. libjvm.so publishes it for debuggers, in the
+ * exported tables gHotSpotVMStructs (type, field, offset or address) and gHotSpotVMTypes
+ * (type, size). Its constructors fill the tables, so they are read from the process. They
+ * are read from each process, because one process could write anything there.
  */
 #ifndef OP_RUNTIME_HOTSPOT_LAYOUT_H
 #define OP_RUNTIME_HOTSPOT_LAYOUT_H
@@ -14,7 +14,9 @@
 #include "base/memory.h"
 #include "elf/file.h"
 
-/* The exported symbols that say where a table stands and how it is laid out. */
+/*
+ * The exported symbols that say where the tables are and how their entries are laid out.
+ */
 enum op_hotspot_symbol {
 	OP_HOTSPOT_STRUCTS,
 	OP_HOTSPOT_STRUCT_STRIDE,
@@ -30,16 +32,19 @@ enum op_hotspot_symbol {
 	OP_HOTSPOT_SYMBOLS,
 };
 
-/* A libjvm.so, by ELF addresses. */
+/* A libjvm.so, in ELF addresses. */
 struct op_hotspot_image {
 	uint64_t symbol[OP_HOTSPOT_SYMBOLS];
-	uint64_t text; /* [text, text_end): its code */
+	uint64_t text; /* [text, text_end): its executable segment */
 	uint64_t text_end;
-	bool warned; /* of a layout that is not understood; once per file */
+	bool warned; /* an unknown layout was reported; once per file */
 };
 
-/* What is read of the tables. Offsets in bytes; _ADDRESS: the address of a static member;
- * _BYTES: the size of a type. */
+/*
+ * What is taken from the tables: offsets in bytes; _ADDRESS: the address of a static
+ * member; _BYTES: the size of a type. A number in a comment is the JDK versions that have
+ * it.
+ */
 enum op_hotspot_field {
 	OP_HOTSPOT_VERSION_ADDRESS, /* Abstract_VM_Version::_vm_major_version, an int */
 
@@ -63,18 +68,20 @@ enum op_hotspot_field {
 	OP_HOTSPOT_HEAP_LOG2_SEGMENT,
 	OP_HOTSPOT_SPACE_LOW,
 	OP_HOTSPOT_SPACE_HIGH,
-	OP_HOTSPOT_BLOCK_BYTES, /* HeapBlock: what stands before a blob */
-	OP_HOTSPOT_BLOCK_USED,	/* of its header: a byte, 0 where the blob was freed */
+	OP_HOTSPOT_BLOCK_BYTES, /* HeapBlock: the header before a blob */
+	/* in that header: a byte that is 0 if the blob was freed */
+	OP_HOTSPOT_BLOCK_USED,
 
 	OP_HOTSPOT_BLOB_NAME,
 	OP_HOTSPOT_BLOB_SIZE,
 	OP_HOTSPOT_BLOB_FRAME_SIZE,	/* in words */
-	OP_HOTSPOT_BLOB_FRAME_COMPLETE, /* from the code's begin */
+	OP_HOTSPOT_BLOB_FRAME_COMPLETE, /* offset from the code's start */
 	OP_HOTSPOT_BLOB_CODE_BEGIN,	/* 9 to 22: a pointer */
-	OP_HOTSPOT_BLOB_CODE_OFFSET,	/* else: from the blob */
-	OP_HOTSPOT_BLOB_HEADER_BYTES,	/* the size of its class */
+	OP_HOTSPOT_BLOB_CODE_OFFSET,	/* other versions: an offset from the blob */
+	/* the header's size, which tells the blob's class */
+	OP_HOTSPOT_BLOB_HEADER_BYTES,
 	OP_HOTSPOT_BLOB_DATA_OFFSET,
-	OP_HOTSPOT_BLOB_MUTABLE, /* 25: a pointer, to relocations and then metadata */
+	OP_HOTSPOT_BLOB_MUTABLE, /* 25: a pointer to relocations and then metadata */
 	OP_HOTSPOT_BLOB_MUTABLE_BYTES,
 	OP_HOTSPOT_BLOB_RELOCATION_BYTES,
 
@@ -82,14 +89,14 @@ enum op_hotspot_field {
 	OP_HOTSPOT_NMETHOD_METHOD,
 	OP_HOTSPOT_NMETHOD_COMPILE_ID,
 	OP_HOTSPOT_NMETHOD_ORIG_PC,
-	OP_HOTSPOT_NMETHOD_DEOPT, /* as the code: a pointer or an offset */
+	OP_HOTSPOT_NMETHOD_DEOPT, /* like the code: a pointer or an offset */
 	OP_HOTSPOT_NMETHOD_DEOPT_MH,
 	OP_HOTSPOT_NMETHOD_METADATA,	   /* 8 to 24: an offset */
-	OP_HOTSPOT_NMETHOD_SCOPES_PCS,	   /* from the blob; 23 and later: */
-	OP_HOTSPOT_NMETHOD_SCOPES_DATA,	   /* from the immutable data */
-	OP_HOTSPOT_NMETHOD_SCOPES_POINTER, /* 9 to 22: to the scopes' data */
-	OP_HOTSPOT_NMETHOD_DEPENDENCIES,   /* 8 to 22: where the pcs end */
-	OP_HOTSPOT_NMETHOD_IMMUTABLE,	   /* 23 and later: a pointer */
+	OP_HOTSPOT_NMETHOD_SCOPES_PCS,	   /* offset in the blob; since 23: */
+	OP_HOTSPOT_NMETHOD_SCOPES_DATA,	   /* offset in the immutable data */
+	OP_HOTSPOT_NMETHOD_SCOPES_POINTER, /* 9 to 22: a pointer to the scopes' data */
+	OP_HOTSPOT_NMETHOD_DEPENDENCIES,   /* 8 to 22: the end of the PcDesc rows */
+	OP_HOTSPOT_NMETHOD_IMMUTABLE,	   /* since 23: a pointer */
 	OP_HOTSPOT_NMETHOD_IMMUTABLE_BYTES,
 	OP_HOTSPOT_PC_DESC_BYTES,
 	OP_HOTSPOT_PC_DESC_PC,
@@ -98,13 +105,13 @@ enum op_hotspot_field {
 	OP_HOTSPOT_FLAG_BYTES,
 	OP_HOTSPOT_FLAG_NAME,
 	OP_HOTSPOT_FLAG_VALUE,	  /* a pointer */
-	OP_HOTSPOT_FLAGS_ADDRESS, /* of a pointer to the array */
+	OP_HOTSPOT_FLAGS_ADDRESS, /* address of a pointer to the array */
 	OP_HOTSPOT_FLAGS_LEN_ADDRESS,
 
 	OP_HOTSPOT_METHOD_BYTES,
 	OP_HOTSPOT_METHOD_CONST,
 	OP_HOTSPOT_CONST_BYTES,
-	OP_HOTSPOT_CONST_WORDS, /* of the object with all that follows it */
+	OP_HOTSPOT_CONST_WORDS, /* size of the object with all that follows it */
 	OP_HOTSPOT_CONST_CONSTANTS,
 	OP_HOTSPOT_CONST_CODE_SIZE,
 	OP_HOTSPOT_CONST_FLAGS,
@@ -113,13 +120,13 @@ enum op_hotspot_field {
 	OP_HOTSPOT_POOL_BYTES,
 	OP_HOTSPOT_POOL_LENGTH,
 	OP_HOTSPOT_POOL_HOLDER,
-	OP_HOTSPOT_POOL_FILE,  /* the source file's name: 15 and later */
-	OP_HOTSPOT_KLASS_FILE, /* the same before */
+	OP_HOTSPOT_POOL_FILE,  /* the source file's name: since 15 */
+	OP_HOTSPOT_KLASS_FILE, /* the same before 15 */
 	OP_HOTSPOT_KLASS_NAME,
 	OP_HOTSPOT_POOL_TAGS, /* an Array<u1> *: one for each slot */
 	OP_HOTSPOT_KLASS_CONSTANTS,
 	OP_HOTSPOT_KLASS_METHODS, /* an Array<Method *> * */
-	OP_HOTSPOT_METHODS_LEN,	  /* of any Array */
+	OP_HOTSPOT_METHODS_LEN,	  /* length of any Array */
 	OP_HOTSPOT_METHODS_DATA,
 	OP_HOTSPOT_SYMBOL_LENGTH, /* 16 bits */
 	OP_HOTSPOT_SYMBOL_BODY,
@@ -127,7 +134,8 @@ enum op_hotspot_field {
 };
 
 enum {
-	OP_HOTSPOT_ENTRIES_MAX = 4096, /* of each table; JDK 11 has the most, 837 */
+	/* entries of each table; JDK 11 has the most, 837 */
+	OP_HOTSPOT_ENTRIES_MAX = 4096,
 	OP_HOTSPOT_STRIDE_MAX = 128,
 	OP_HOTSPOT_NAME_MAX = 128,    /* bytes of a type's or a field's name */
 	OP_HOTSPOT_OFFSET_MAX = 8192, /* of a field, and the size of a type */
@@ -139,18 +147,21 @@ struct op_hotspot_layout {
 	bool there[OP_HOTSPOT_FIELDS];
 };
 
-/* Returns 1 with *@ret where @elf is a libjvm.so, 0 where it is none, -errno. */
+/* Returns 1 with *@ret if @elf is a libjvm.so, 0 if it is not, or -errno. */
 int op_runtime_hotspot_image(struct op_elf *elf, struct op_hotspot_image *ret);
 
-/* Read the tables of a process where the image stands at @bias. Returns 0 with *@ret;
- * -EAGAIN where they are not filled yet; -EBADMSG where they make no sense or lack what is
- * needed, with the missing type in *@ret_missing (static, or NULL); the error of reading. */
+/*
+ * Read the tables of a process that maps the image with load bias @bias. Returns 0 with
+ * *@ret; -EAGAIN if they are not filled yet; -EBADMSG if they are inconsistent or lack
+ * something, with the missing type in *@ret_missing (static, or NULL); or an error of
+ * reading.
+ */
 int op_runtime_hotspot_layout(const struct op_memory *memory,
 			      const struct op_hotspot_image *image, uint64_t bias,
 			      struct op_hotspot_layout *ret, const char **ret_missing);
 
-/* A NUL-terminated string of the process, at most @size bytes with the NUL; longer ones
- * are cut. Returns its length or the error of reading. */
+/* Read a NUL-terminated string of the process, at most @size bytes with the NUL; longer
+ * strings are cut. Returns its length or an error of reading. */
 int op_runtime_hotspot_text(const struct op_memory *memory, uint64_t addr, char *ret,
 			    size_t size);
 

@@ -5,10 +5,11 @@
 
 enum {
 	ESCAPE = 0xff, /* two numbers follow */
-	BCI_SHIFT = 3, /* else one byte: bci delta << 3 | line delta */
+	BCI_SHIFT = 3, /* otherwise one byte: bci delta << 3 | line delta */
 	LINE_MASK = 7,
 
-	/* UNSIGNED5: base 64 digits, the last of which is below HIGH; at most five bytes */
+	/* UNSIGNED5: digits of base 64; a digit below HIGH is the last; at most five
+	 * bytes. */
 	HIGH = 192,
 	DIGIT_SHIFT = 6,
 	NUMBER_BYTES = 5,
@@ -35,7 +36,7 @@ uint32_t op_runtime_hotspot_unsigned5(struct op_reader *r, bool no_zero)
 	return sum;
 }
 
-/* Signed numbers carry their sign in the lowest bit. */
+/* A signed number has its sign in the lowest bit. */
 static int32_t read_signed5(struct op_reader *r, bool no_zero)
 {
 	uint32_t v = op_runtime_hotspot_unsigned5(r, no_zero);
@@ -68,7 +69,8 @@ struct op_hotspot_line op_runtime_hotspot_line(const void *table, size_t len,
 			break;
 		if (!ret.first || line < ret.first)
 			ret.first = (uint32_t)line;
-		/* entries are not sorted: the last that begins at or before bci counts */
+		/* Entries are not sorted: the last one that begins at or before bci
+		 * counts. */
 		if (at <= bci && at >= best) {
 			best = at;
 			ret.line = (uint32_t)line;

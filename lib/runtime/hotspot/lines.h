@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's table from bytecode index (bci) to source line: a stream of pairs of deltas,
- * compressed (CompressedLineNumberReadStream). */
+/* Reads HotSpot's table from bytecode index (bci) to source line, which is a compressed
+ * stream of pairs of deltas (CompressedLineNumberReadStream). */
 #ifndef OP_RUNTIME_HOTSPOT_LINES_H
 #define OP_RUNTIME_HOTSPOT_LINES_H
 
@@ -10,17 +10,17 @@
 
 #include "base/reader.h"
 
-/* A compressed number, as line tables and compiled methods' scopes have it. @no_zero: it
- * excludes the byte 0 (JDK 20 and later). */
+/* A compressed number, as in line tables and compiled methods' scopes. @no_zero: the
+ * encoding excludes the byte 0 (since JDK 20). */
 uint32_t op_runtime_hotspot_unsigned5(struct op_reader *r, bool no_zero);
 
-/* What a table says of one bytecode index. */
+/* What a line table says about one bytecode index. */
 struct op_hotspot_line {
-	uint32_t line;	/* 0: nothing */
-	uint32_t first; /* the least line of the method; 0: unknown */
+	uint32_t line;	/* 0: unknown */
+	uint32_t first; /* the smallest line of the method; 0: unknown */
 };
 
-/* A table that ends early or makes no sense gives what stands before. */
+/* If a table ends early or becomes inconsistent, the entries before that count. */
 struct op_hotspot_line op_runtime_hotspot_line(const void *table, size_t len,
 					       bool no_zero, uint32_t bci);
 

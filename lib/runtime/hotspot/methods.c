@@ -12,17 +12,18 @@
 #include "runtime/hotspot/owner.h"
 
 enum {
-	OBJECT_BYTES_MAX = 512, /* of a Method, ConstMethod or ConstantPool's head */
-	HAS_LINES = 1 << 0,	/* ConstMethod::_has_linenumber_table */
-	SLOT_TAG = 1,		/* of a constant pool's slot */
+	/* bytes read of a Method, ConstMethod or ConstantPool header */
+	OBJECT_BYTES_MAX = 512,
+	HAS_LINES = 1 << 0, /* ConstMethod::_has_linenumber_table */
+	SLOT_TAG = 1,	    /* bit of a constant pool's slot */
 	WORD_BYTES = 8,
 };
 
-/* What is constant in a Method. */
+/* The members of a Method that never change. */
 struct head {
 	uint64_t const_method;
 	uint64_t pool;
-	uint64_t words; /* of the ConstMethod, tables included */
+	uint64_t words; /* size of the ConstMethod, tables included */
 	uint32_t code_bytes;
 	uint32_t flags;
 	uint32_t name;
@@ -57,7 +58,7 @@ void op_runtime_hotspot_methods_deinit(struct op_hotspot_methods *methods)
 	op_objects_deinit(&methods->objects);
 }
 
-/* An object of the VM, read in one piece. */
+/* An object of the VM, read as a whole. */
 struct object {
 	uint8_t bytes[OBJECT_BYTES_MAX];
 	size_t len;
@@ -157,7 +158,7 @@ static int read_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
 		   : -EBADMSG;
 }
 
-/* The Symbol in slot @index of the pool at @addr, whose head is @pool. */
+/* The Symbol in slot @index of the constant pool at @addr, whose header is @pool. */
 static int slot_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
 		       const struct object *pool, uint32_t index, uint64_t *ret)
 {
@@ -168,7 +169,7 @@ static int slot_symbol(const struct op_hotspot_methods *methods, uint64_t addr,
 			      sizeof(*ret));
 }
 
-/* Read it: *@ret_len bytes. */
+/* Read the Symbol of a slot: *@ret_len bytes. */
 static int read_slot(const struct op_hotspot_methods *methods, uint64_t addr,
 		     const struct object *pool, uint32_t index,
 		     uint8_t ret[OP_HOTSPOT_SYMBOL_MAX], size_t *ret_len)
@@ -179,7 +180,8 @@ static int read_slot(const struct op_hotspot_methods *methods, uint64_t addr,
 	return r < 0 ? r : read_symbol(methods, symbol, ret, ret_len);
 }
 
-/* Append "package.Class.method" and its NUL. *@ret_claim: what that believes. */
+/* Append "package.Class.method" and a NUL. *@ret_claim: what the name relies on, to be
+ * checked. */
 static int add_name(const struct op_hotspot_methods *methods, const struct head *h,
 		    const struct object *pool, struct op_strbuf *to,
 		    struct op_hotspot_claim *ret_claim)
@@ -216,7 +218,7 @@ static int add_name(const struct op_hotspot_methods *methods, const struct head 
 	return 0;
 }
 
-/* Append the source file's name, where there is one, and a NUL. */
+/* Append the source file's name, if there is one, and a NUL. */
 static void add_file(const struct op_hotspot_methods *methods, const struct head *h,
 		     const struct object *pool, uint64_t klass, struct op_strbuf *to)
 {
@@ -236,7 +238,7 @@ static void add_file(const struct op_hotspot_methods *methods, const struct head
 	op_strbuf_add(to, "", 1);
 }
 
-/* Append the line table, which begins behind the bytecodes and ends before the object. */
+/* Append the line table, which lies between the bytecodes and the end of the object. */
 static void add_lines(const struct op_hotspot_methods *methods, const struct head *h,
 		      struct op_strbuf *to)
 {
@@ -255,13 +257,13 @@ static void add_lines(const struct op_hotspot_methods *methods, const struct hea
 		    0)
 			return;
 		op_strbuf_add(to, bytes, len);
-		if (memchr(bytes, 0, len)) /* no entry has a zero but the last */
+		if (memchr(bytes, 0, len)) /* only the end of the table is a zero byte */
 			return;
 		from += len;
 	}
 }
 
-/* Read the method whose head is @h. *@ret: caller frees with free(). */
+/* Read the method whose header is @h. The caller frees *@ret with free(). */
 static int read_method(const struct op_hotspot_methods *methods, uint64_t addr,
 		       const struct head *h, struct op_hotspot_method **ret)
 {
@@ -329,7 +331,8 @@ int op_runtime_hotspot_methods_get(struct op_hotspot_methods *methods, uint64_t 
 	}
 	r = read_head(methods, addr, &head);
 	if (r < 0) {
-		/* The process is gone: what was known is right for frames that fit. */
+		/* The process is gone. What is cached is right if the bytecode lies in
+		 * that method. */
 		if (!method || !ran(method, bcp) || r == -EBADMSG)
 			return r;
 		*ret = method;

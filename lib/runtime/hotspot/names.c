@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One character, as the class file format has it: 1 to 3 bytes. Returns its bytes, 0 where
- * it is none. */
+/* Decode one character of modified UTF-8 (class file format): 1 to 3 bytes. Returns the
+ * number of bytes, 0 if they are invalid. */
 static size_t decode(const uint8_t *p, size_t left, uint32_t *ret)
 {
 	if (p[0] && p[0] < 0x80) {
@@ -70,7 +70,7 @@ void op_runtime_hotspot_utf8(struct op_strbuf *to, const void *bytes, size_t len
 	}
 }
 
-/* Where the number of a hidden class begins, or @len. */
+/* The offset of a hidden class's number, or @len. */
 static size_t without_number(const char *p, size_t len)
 {
 	size_t i = len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names as Java programmers write them, from those of the VM. */
+/* Turns the VM's names into those that Java programmers write. */
 #ifndef OP_RUNTIME_HOTSPOT_NAMES_H
 #define OP_RUNTIME_HOTSPOT_NAMES_H
 
@@ -7,13 +7,11 @@
 
 #include "base/strbuf.h"
 
-/* Append @len bytes of modified UTF-8 as UTF-8: what is none becomes U+FFFD. */
+/* Append @len bytes of modified UTF-8 as UTF-8; invalid bytes become U+FFFD. */
 void op_runtime_hotspot_utf8(struct op_strbuf *to, const void *bytes, size_t len);
 
-/*
- * Append the class "java/lang/Thread" as "java.lang.Thread". The number of a hidden class
- * ("A$$Lambda+0x00007f2a4c000a00") is left out: it is another in each run.
- */
+/* Append the class "java/lang/Thread" as "java.lang.Thread". The number of a hidden class
+ * ("A$$Lambda+0x00007f2a4c000a00") is left out, because it differs from run to run. */
 void op_runtime_hotspot_class(struct op_strbuf *to, const void *bytes, size_t len);
 
 #endif

@@ -8,8 +8,8 @@
 
 enum {
 	WORD_BYTES = 8,
-	CLASS_METHODS_MAX = 8192, /* a method of a class with more is not looked for */
-	OLD_METHODS_MAX = 256,	  /* nor in these many, by name */
+	CLASS_METHODS_MAX = 8192, /* methods of larger classes are not looked up */
+	OLD_METHODS_MAX = 256,	  /* methods that are compared by name */
 };
 
 struct owner {
@@ -22,7 +22,7 @@ static int read_word(const struct owner *owner, uint64_t addr, uint64_t *ret)
 	return op_memory_read(owner->memory, addr, ret, sizeof(*ret));
 }
 
-/* The pointer to an Array at @addr, and how many elements it has. */
+/* Read the pointer to an Array at @addr, and the number of its elements. */
 static int read_array(const struct owner *owner, uint64_t addr, uint64_t *ret,
 		      uint32_t *ret_len)
 {
@@ -34,7 +34,7 @@ static int read_array(const struct owner *owner, uint64_t addr, uint64_t *ret,
 				      sizeof(*ret_len));
 }
 
-/* The Symbol that names the Method at @addr, whose pool is @pool; 0: it has another pool. */
+/* The Symbol with the name of the Method at @addr; 0: its constant pool is not @pool. */
 static int name_of(const struct owner *owner, uint64_t addr, uint64_t pool, uint64_t *ret)
 {
 	const uint64_t *at = owner->at;
@@ -58,7 +58,7 @@ static int name_of(const struct owner *owner, uint64_t addr, uint64_t pool, uint
 				 ret);
 }
 
-/* Is the claimed Method among the @len at @array? Returns 1, 0 or -errno. */
+/* Is the claimed Method among the @len methods at @array? Returns 1, 0 or -errno. */
 static int is_listed(const struct owner *owner, uint64_t array, uint32_t len,
 		     const struct op_hotspot_claim *claim)
 {
@@ -82,9 +82,9 @@ static int is_listed(const struct owner *owner, uint64_t array, uint32_t len,
 }
 
 /*
- * Has the class, whose pool is @constants now, a method of the claimed one's name? A class
- * that was redefined has: redefinition keeps what methods are called. So has the class of the
- * methods that the VM makes itself for method handles.
+ * Does the class, whose constant pool is now @constants, have a method with the claimed
+ * one's name? A redefined class does: redefinition keeps the names of methods. So does
+ * the class of the methods that the VM generates for method handles.
  */
 static int is_named(const struct owner *owner, uint64_t array, uint32_t len,
 		    uint64_t constants, const struct op_hotspot_claim *claim)
@@ -121,7 +121,7 @@ int op_runtime_hotspot_check_owner(const struct op_memory *memory,
 	for (i = OP_HOTSPOT_POOL_TAGS; i <= OP_HOTSPOT_METHODS_DATA; i++)
 		if (!layout->there[i])
 			return 0;
-	/* a pool has as many tags as slots */
+	/* A constant pool has as many tags as slots. */
 	r = read_array(&owner, claim->pool + at[OP_HOTSPOT_POOL_TAGS], &array, &len);
 	if (r < 0 || len != claim->pool_len)
 		return r < 0 ? r : -EBADMSG;

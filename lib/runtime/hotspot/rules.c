@@ -7,10 +7,10 @@
 #include "base/macros.h"
 
 enum {
-	METHOD_PUSH_MAX = 64, /* bytes from the frame's begin to the push of the Method */
-	JUMP_MAX = 96,	      /* from the frame's end to the jump to the caller */
+	METHOD_PUSH_MAX = 64, /* bytes from the frame's start to the push of the Method */
+	JUMP_MAX = 96,	      /* bytes from the frame's end to the jump to the caller */
 	SLOT_8 = 0xc8,	      /* -56: JDK 8 */
-	SLOT_9 = 0xc0,	      /* -64: with the mirror's slot above it */
+	SLOT_9 = 0xc0,	      /* -64: JDK 9 and later, with the mirror's slot above it */
 
 	/* instructions */
 	PUSH_RAX = 0x50,
@@ -26,13 +26,13 @@ enum {
 
 struct scan {
 	const uint8_t *code;
-	uint32_t at; /* of the codelet */
+	uint32_t at; /* offset of the codelet */
 	uint32_t end;
-	enum op_hotspot_frame frame; /* where no pattern says otherwise */
+	enum op_hotspot_frame frame; /* the rule if no pattern says otherwise */
 	struct op_hotspot_rules *rules;
 };
 
-/* DWARF's numbers of the registers in the order of machine code. */
+/* DWARF numbers of the registers, by their numbers in machine code. */
 static const uint8_t dwarf[16] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
 
 static bool has(const struct scan *s, uint32_t at, const void *bytes, uint32_t len)
@@ -63,7 +63,7 @@ static void add(struct scan *s, uint32_t at, enum op_hotspot_frame frame, uint32
 		rules->rule[rules->count++] = rule;
 }
 
-/* A pop at @at. Returns its length, 0 where there is none. */
+/* Decode a pop at @at. Returns its length, 0 if there is none. */
 static uint32_t pop_at(const struct scan *s, uint32_t at, uint8_t *ret_reg)
 {
 	uint32_t prefix = byte(s, at) == REX_B;
@@ -75,14 +75,14 @@ static uint32_t pop_at(const struct scan *s, uint32_t at, uint8_t *ret_reg)
 	return prefix + 1;
 }
 
-/* mov rsp, reg; 3 bytes */
+/* Is "mov rsp, reg" (3 bytes) at @at? */
 static bool is_stack_switch(const struct scan *s, uint32_t at)
 {
 	return (byte(s, at) == REX_W || byte(s, at) == REX_WB) &&
 	       byte(s, at + 1) == 0x8b && (byte(s, at + 2) & 0xf8) == 0xe0;
 }
 
-/* Where behind @at the jump to register @reg ends, or 0. */
+/* The end of the jump to register @reg at or after @at, or 0. */
 static uint32_t jump_behind(const struct scan *s, uint32_t at, uint8_t reg)
 {
 	const uint8_t jump[] = { REX_B, 0xff, (uint8_t)(0xe0 | (reg & 7)) };
@@ -95,7 +95,8 @@ static uint32_t jump_behind(const struct scan *s, uint32_t at, uint8_t reg)
 	return 0;
 }
 
-/* leave; pop reg; mov rsp, reg: the frame goes. JDK 25 has a mov byte [r15 + n], n between. */
+/* leave; pop reg; mov rsp, reg: the frame is removed. JDK 25 has a mov byte [r15 + n], n
+ * in between. */
 static bool scan_epilogue(struct scan *s, uint32_t at)
 {
 	static const uint8_t store[] = { 0x41, 0xc6, 0x87 };
@@ -123,7 +124,7 @@ static bool scan_epilogue(struct scan *s, uint32_t at)
 	return true;
 }
 
-/* pop reg; mov rsp, r13; jmp reg: a method that never has a frame returns. */
+/* pop reg; mov rsp, r13; jmp reg: the return of a method that never has a frame. */
 static bool scan_quick_return(struct scan *s, uint32_t at)
 {
 	static const uint8_t sender[] = { 0x49, 0x8b, 0xe5 };
@@ -141,7 +142,9 @@ static bool scan_quick_return(struct scan *s, uint32_t at)
 	return true;
 }
 
-/* push rax; push rbp; mov rbp, rsp: the return address was in rax, and the frame begins. */
+/*
+ * push rax; push rbp; mov rbp, rsp: the return address was in rax, and the frame begins.
+ */
 static bool scan_prologue(struct scan *s, uint32_t at)
 {
 	static const uint8_t load[] = { PUSH_RAX, PUSH_RBP, REX_W, 0x8b, 0xec };
@@ -193,7 +196,8 @@ static void scan_other(struct scan *s, bool bytecode)
 		(void)scan_epilogue(s, i);
 }
 
-/* mov [rbp + slot], r13, which stands before each call: in which slot the bytecode is kept. */
+/* Find the frame slot of the bytecode pointer: "mov [rbp + slot], r13" precedes each
+ * call. */
 static int find_slot(const uint8_t *code, size_t len)
 {
 	static const uint8_t save[] = { 0x4c, 0x89, 0x6d };

@@ -25,7 +25,7 @@ enum {
 	ID_MASK = (1 << OP_HOTSPOT_ID_BITS) - 1,
 };
 
-/* A compiled method, by addresses in the process. */
+/* A compiled method; addresses are those in the process. */
 struct code {
 	const struct op_memory *memory;
 	const struct op_hotspot_layout *layout;
@@ -77,7 +77,9 @@ static uint64_t short_of(const struct code *c, enum op_hotspot_field field)
 	return op_read_u16(&r);
 }
 
-/* JDK 8: all in the blob. 9 to 22: the same, with a pointer to the scopes. */
+/*
+ * JDK 8 has all data in the blob. JDK 9 to 22 have it too, with a pointer to the scopes.
+ */
 static void find_in_blob(struct code *c)
 {
 	uint64_t pcs = int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_PCS);
@@ -92,7 +94,7 @@ static void find_in_blob(struct code *c)
 	c->metadata_end = c->data;
 }
 
-/* 23 and later: in memory of their own; from 25 on the metadata, too. */
+/* Since JDK 23 the data is in a separate allocation; since 25 the metadata is too. */
 static void find_apart(struct code *c)
 {
 	uint64_t all = pointer_of(c, OP_HOTSPOT_NMETHOD_IMMUTABLE);
@@ -138,15 +140,18 @@ static int read_code(struct code *c, uint32_t id)
 	return c->method ? 0 : -ESTALE;
 }
 
-/* What never changes in the head of code, until it is freed. */
+/* The members of a code header that never change until the code is freed. */
 static const enum op_hotspot_field constant[] = {
 	OP_HOTSPOT_NMETHOD_COMPILE_ID,
 	OP_HOTSPOT_NMETHOD_METHOD,
 	OP_HOTSPOT_NMETHOD_IMMUTABLE,
 };
 
-/* Were rows and scopes read of code that was not freed by then? A freed one's head stays as it
- * was until its memory is used again, but for the pointer to what stood apart (25). */
+/*
+ * Was the code still alive after its rows and scopes were read? The header of freed code
+ * stays the same until its memory is reused, except for the pointer to the separate data
+ * (JDK 25).
+ */
 static int check_code(const struct code *c)
 {
 	const struct op_hotspot_layout *l = c->layout;
@@ -192,7 +197,7 @@ static int read_row(const struct code *c, uint64_t i, struct row *ret)
 	return reader.failed ? -EBADMSG : 0;
 }
 
-/* The number of rows, or 0 where there are none or they make no sense. */
+/* The number of rows, or 0 if there are none or they are inconsistent. */
 static uint64_t count_rows(const struct code *c)
 {
 	uint64_t size = c->layout->at[OP_HOTSPOT_PC_DESC_BYTES];
@@ -204,9 +209,11 @@ static uint64_t count_rows(const struct code *c)
 	return bytes / size;
 }
 
-/* The rows around offset @at: *@ret_next is the first whose pc is behind it, *@ret_last the
- * one before. The outermost have no scope. Returns 0, -ENOENT where there are none, or the
- * error of reading. */
+/*
+ * The rows around offset @at: *@ret_next is the first whose pc is after it, *@ret_last
+ * the one before. The first and the last row of all have no scope. Returns 0, -ENOENT if
+ * there are no rows, or an error of reading.
+ */
 static int find_rows(const struct code *c, uint32_t at, struct row *ret_last,
 		     struct row *ret_next)
 {
@@ -232,7 +239,7 @@ static int find_rows(const struct code *c, uint32_t at, struct row *ret_last,
 	return r < 0 ? r : read_row(c, low - 1, ret_last);
 }
 
-/* The Method with number @i of @c, which counts from 1. */
+/* Method number @i of @c; numbers begin at 1. */
 static int read_method(const struct code *c, uint64_t i, uint64_t *ret)
 {
 	uint64_t at = c->metadata + (i - 1) * WORD_BYTES;
@@ -242,7 +249,8 @@ static int read_method(const struct code *c, uint64_t i, uint64_t *ret)
 	return op_memory_read(c->memory, at, ret, sizeof(*ret));
 }
 
-/* The scope at offset @at of the scopes' data. *@ret_caller: that of its caller, or 0. */
+/* Read the scope at offset @at of the scopes' data. *@ret_caller: its caller's offset, or
+ * 0. */
 static int read_scope(const struct code *c, uint64_t at, struct op_hotspot_scope *ret,
 		      uint64_t *ret_caller)
 {
@@ -267,7 +275,8 @@ static int read_scope(const struct code *c, uint64_t at, struct op_hotspot_scope
 	return reader.failed ? -EBADMSG : read_method(c, method, &ret->method);
 }
 
-/* The chain of scopes that begins at offset @at of the scopes' data; 0: the method alone. */
+/* Read the chain of scopes from offset @at of the scopes' data on; 0: only the method
+ * itself. */
 static int read_chain(const struct code *c, int32_t at, struct op_hotspot_scopes *ret)
 {
 	uint64_t scope = (uint32_t)at;
@@ -281,7 +290,7 @@ static int read_chain(const struct code *c, int32_t at, struct op_hotspot_scopes
 
 		if (r < 0)
 			return r;
-		/* a scope is written behind its caller's */
+		/* A scope is written after its caller's; this also ends a loop. */
 		if (caller >= scope)
 			return -EBADMSG;
 		scope = caller;
@@ -290,7 +299,7 @@ static int read_chain(const struct code *c, int32_t at, struct op_hotspot_scopes
 	return 0;
 }
 
-/* Cut @scopes at what @other has, too, from the outermost scope on. */
+/* Keep of @scopes only the outermost ones that @other has, too. */
 static void keep_shared(struct op_hotspot_scopes *scopes,
 			const struct op_hotspot_scopes *other)
 {
@@ -305,7 +314,7 @@ static void keep_shared(struct op_hotspot_scopes *scopes,
 		if (a->method != b->method)
 			break;
 		shared++;
-		if (a->bci != b->bci) /* inlined at different places */
+		if (a->bci != b->bci) /* inlined at different call sites */
 			break;
 	}
 	shared = shared ? shared : 1;
@@ -314,7 +323,7 @@ static void keep_shared(struct op_hotspot_scopes *scopes,
 	scopes->len = shared;
 }
 
-/* Which of the rows around is likely for the instruction at offset @at: 1 the next, -1 the
+/* Which of the two rows probably covers the instruction at offset @at: 1 the next, -1 the
  * last, 0 neither. */
 static int choose(const struct code *c, uint32_t at, const struct row *last,
 		  const struct row *next)
@@ -334,7 +343,7 @@ static int choose(const struct code *c, uint32_t at, const struct row *last,
 	return flow.leaves ? -1 : 1;
 }
 
-/* The scopes between two rows. */
+/* Read the scopes of an offset between two rows. */
 static int read_between(const struct code *c, uint32_t at, const struct row *last,
 			const struct row *next, struct op_hotspot_scopes *ret)
 {
@@ -350,7 +359,7 @@ static int read_between(const struct code *c, uint32_t at, const struct row *las
 	return r;
 }
 
-/* The scopes of the code whose head is in @c. */
+/* Read the scopes of the code whose header is in @c. */
 static int read_scopes(const struct code *c, const struct op_hotspot_place *place,
 		       bool all_code, struct op_hotspot_scopes *ret)
 {

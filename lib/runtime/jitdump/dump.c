@@ -19,15 +19,15 @@ enum {
 	CODE_DEBUG_INFO = 2,
 	CODE_CLOSE = 3,
 	NAME_BYTES_MAX = 1024,
-	CODE_BYTES_MAX = 1 << 30, /* of one entry */
-	/* V8 adds to the addresses of lines the ELF header that perf inject will put before
-	 * the code. */
+	CODE_BYTES_MAX = 1 << 30, /* limit of one entry */
+	/* V8 adds 64 to the addresses of line records: the size of the ELF header that
+	 * perf inject will put before the code. */
 	ELF_HEADER_BYTES = 64,
-	/* Places before an address that are looked at for one that reaches it. */
+	/* Entries before an address that are searched for one that covers it. */
 	NESTING_MAX = 64,
 };
 
-/* A file name that is the one of the line before. */
+/* This file name stands for the file name of the line before. */
 static const char same_file[] = "\xff";
 
 void op_jitdump_init(struct op_jitdump *d)
@@ -64,7 +64,7 @@ uint32_t op_jitdump_header(const void *bytes, size_t len)
 	return size;
 }
 
-/* Keep a copy of @text. Returns 1 with its place; 0 past the limit; -ENOMEM. */
+/* Store a copy of @text. Returns 1 with its offset; 0 past the limit; -ENOMEM. */
 static int keep_text(struct op_jitdump *d, const char *text, uint32_t *ret)
 {
 	size_t len = strnlen(text, NAME_BYTES_MAX - 1);
@@ -82,7 +82,7 @@ static int keep_text(struct op_jitdump *d, const char *text, uint32_t *ret)
 	return 1;
 }
 
-/* An entry at @start, by @name of text. 0 or -ENOMEM. */
+/* Add an entry at its start address; @index is its code_index. Returns 0 or -ENOMEM. */
 static int add_entry(struct op_jitdump *d, uint64_t index,
 		     const struct op_jitdump_entry *entry)
 {
@@ -144,7 +144,7 @@ static int take_move(struct op_jitdump *d, struct op_reader *r)
 	op_read_skip(r, 8 + 8);
 	from = op_read_u64(r);
 	to = op_read_u64(r);
-	op_read_skip(r, 8); /* its size */
+	op_read_skip(r, 8); /* the code's size */
 	index = op_read_u64(r);
 	if (r->failed)
 		return -EBADMSG;
@@ -163,8 +163,8 @@ static int take_move(struct op_jitdump *d, struct op_reader *r)
 	return add_entry(d, index, &e);
 }
 
-/* One line of the record that tells of the code at @addr. 1, 0 where it has no more, or
- * -ENOMEM. */
+/* Read one line of the debug record for the code at @addr. Returns 1; 0 if the record has
+ * no more lines; -ENOMEM. */
 static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
 		     uint32_t *file)
 {
@@ -174,7 +174,7 @@ static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
 	const char *name;
 	int err = 1;
 
-	op_read_skip(r, 4); /* the discriminator: a column, of V8 */
+	op_read_skip(r, 4); /* the discriminator, which is a column in V8's files */
 	name = op_read_cstr(r);
 	if (r->failed || !name)
 		return 0;
@@ -196,7 +196,8 @@ static int take_line(struct op_jitdump *d, struct op_reader *r, uint64_t addr,
 					  .line = number,
 					  .file = *file };
 	d->debug_lines++;
-	/* What does not lie in the code was not written by the book: nothing of it holds. */
+	/* An address outside the code breaks the specification: no line of the record is
+	 * used. */
 	return offset <= CODE_BYTES_MAX ? 1 : -EBADMSG;
 }
 
@@ -208,7 +209,7 @@ static int take_debug_info(struct op_jitdump *d, struct op_reader *r)
 	uint32_t i;
 	int err = 1;
 
-	d->lines.len -= d->debug_lines; /* of code that did not come */
+	d->lines.len -= d->debug_lines; /* these lines wait for code that never came */
 	before = d->lines.len;
 	d->debug_addr = op_read_u64(r);
 	count = op_read_u64(r);
@@ -268,7 +269,7 @@ static int compare_places(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* By address; of several at one address the last written alone. */
+/* Sort by address; of several entries at one address keep only the last written. */
 static void sort(struct op_jitdump *d)
 {
 	struct op_jitdump_place *p = d->places.data;
@@ -289,7 +290,7 @@ static void sort(struct op_jitdump *d)
 	d->places.len = len;
 }
 
-/* The line of the code @e at byte @offset: the last one that begins before it. */
+/* Find the line of byte @offset of the code @e: the last line that begins before it. */
 static void find_line(const struct op_jitdump *d, const struct op_jitdump_entry *e,
 		      uint64_t offset, struct op_jitdump_found *ret)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who writes a jitdump file maps its first page executable, so that perf(1) hears of it. Here
- * that mapping leads to the file. It has no frames of its own and no step: it names code.
+ * A process that writes a jitdump file maps the file's first page executable, so that
+ * perf(1) sees it. Here that mapping leads to the file. The runtime has no frames and no
+ * step of its own: it only names code.
  */
 #include "runtime/jitdump/jitdump.h"
 
@@ -17,13 +18,16 @@
 #include "runtime/jitdump/dump.h"
 
 enum {
-	/* Read at one look, however fast the process writes: a few ms. */
+	/* The most that one look reads, however fast the process writes: a few ms of
+	 * work. */
 	READ_BYTES_MAX = 2 << 20,
 };
 
-/* A look that took longer than this is followed by a pause of four times as long. */
+/*
+ * A look that takes longer than this is followed by a pause of four times its duration.
+ */
 static const uint64_t QUICK_NS = UINT64_C(100000);
-/* Between two looks that find nothing: opening the file takes some microseconds. */
+/* The pause after a look that found nothing: opening the file takes some microseconds. */
 static const uint64_t LOOK_NS = UINT64_C(10000000);
 
 struct image {
@@ -33,10 +37,10 @@ struct image {
 struct jitdump_instance {
 	struct op_jitdump dump;
 	struct op_log *log;
-	uint64_t read; /* the file up to here is taken */
+	uint64_t read; /* bytes of the file that are parsed */
 	uint64_t look_ns;
 	int pid;
-	bool bad; /* what follows cannot be understood */
+	bool bad; /* the rest of the file cannot be parsed */
 	bool full;
 };
 
@@ -93,7 +97,7 @@ static void jitdump_detach(void *data)
 	free(instance);
 }
 
-/* Take the records of a piece. Returns the bytes taken, or -errno. */
+/* Parse the records of a piece of the file. Returns the bytes parsed, or -errno. */
 static int64_t take_piece(struct jitdump_instance *i, const uint8_t *piece, size_t len,
 			  uint64_t size)
 {
@@ -107,14 +111,15 @@ static int64_t take_piece(struct jitdump_instance *i, const uint8_t *piece, size
 			return n;
 		if (!n)
 			break;
-		/* One that goes on behind the piece is taken with the next piece, or, where
-		 * it is longer than one, as far as it was read. */
+		/* A record that continues after the piece is parsed with the next piece.
+		 * If it is longer than a piece, only the part that was read is used. */
 		at += (size_t)n;
 	}
 	return (int64_t)at;
 }
 
-/* How much of a record at the end of a piece must be there? All, or a piece's length. */
+/* How many bytes from the start of a piece are complete records? The whole piece, if the
+ * first record is longer than it. */
 static size_t whole_records(const uint8_t *piece, size_t len)
 {
 	struct op_reader r = op_reader_init(piece, len);

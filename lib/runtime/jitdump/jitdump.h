@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code that its maker tells of in a jitdump file. See docs/runtimes/jit.md. */
+/* Names generated code by jitdump files. See docs/runtimes/jit.md. */
 #ifndef OP_RUNTIME_JITDUMP_JITDUMP_H
 #define OP_RUNTIME_JITDUMP_JITDUMP_H
 

@@ -10,12 +10,12 @@
 #include "base/reader.h"
 
 enum {
-	ALIGN = 32, /* of instructions; 64 in most versions */
+	ALIGN = 32, /* alignment of instructions; most versions have 64 */
 	CHUNK = 4096,
 	HEAD_WORDS = OP_NODE_HEAD_WORDS,
-	INLINING_BYTES =
-		16, /* InliningPosition: a place, the function's number, padding */
-	WEAK = 2,   /* bit of a word that keeps nothing alive */
+	/* size of InliningPosition: a position, the function's number, padding */
+	INLINING_BYTES = 16,
+	WEAK = 2, /* bit of a weak reference */
 	ADDRESS_BITS = 47,
 	DEOPT_WORDS_MAX = 65536,
 };
@@ -84,7 +84,7 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 		*ret = b;
 		return 0;
 	}
-	/* there may be none: places are then unknown */
+	/* The table may be missing; positions are unknown then. */
 	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
 	if (r == -ENOMEM)
 		return r;
@@ -111,8 +111,7 @@ int op_runtime_node_bytecode_position(struct op_node_codes *codes, uint64_t obje
 				      uint32_t offset, struct op_node_position *ret)
 {
 	const struct op_node_layout *l = codes->heap->layout;
-	uint32_t first =
-		l->array_bytes - 1; /* offsets count from the word, not the byte */
+	uint32_t first = l->array_bytes - 1; /* offsets count from the tagged pointer */
 	struct op_node_bytecode *b;
 	int r = find_bytecode(codes, object, &b);
 
@@ -138,8 +137,8 @@ static bool is_plausible(uint64_t word)
 	return op_node_is_object(word) && word >> ADDRESS_BITS == 0;
 }
 
-/* Do the words at the head of code say that instructions begin at @start? Fills @ret->start
- * and end, and *@ret_object. Returns 1, 0, or the error of reading. */
+/* Do the words of the header @word say that instructions begin at @start? Fills
+ * @ret->start and end, and *@ret_object. Returns 1, 0, or an error of reading. */
 static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_WORDS],
 		   uint64_t start, struct op_node_code *ret, uint64_t *ret_object)
 {
@@ -169,14 +168,14 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 	return 1;
 }
 
-/* Look backwards from @pc for the head of its code. */
+/* Search backwards from @pc for the header of its code. */
 static int find_head(const struct op_node_codes *codes, uint64_t pc,
 		     struct op_node_code *ret, uint64_t *ret_object)
 {
 	const uint32_t head = codes->heap->layout->code_bytes;
 	uint64_t start = OP_ALIGN_DOWN(pc, (uint64_t)ALIGN);
 	uint8_t bytes[CHUNK];
-	uint64_t have = start; /* bytes[] begins there */
+	uint64_t have = start; /* the first byte in bytes[] is at this address */
 
 	for (; pc - start < OP_NODE_CODE_MAX; start -= ALIGN) {
 		uint64_t word[HEAD_WORDS];
@@ -185,13 +184,14 @@ static int find_head(const struct op_node_codes *codes, uint64_t pc,
 		if (start < head + CHUNK)
 			return -ENOENT;
 		if (start - head < have) {
-			/* a page at a time: the one below may not be there */
+			/* Read a page at a time, because the page below may not be
+			 * mapped. */
 			have = OP_ALIGN_DOWN(start - head, (uint64_t)CHUNK);
 			r = op_memory_read(codes->heap->memory, have, bytes, CHUNK);
 			if (r < 0)
 				return r;
 		}
-		/* heads do not cross pages but where the next one was read before */
+		/* A header may cross into the page that was read before. */
 		if (start - head - have + sizeof(word) > CHUNK)
 			r = op_memory_read(codes->heap->memory, start - head, word,
 					   sizeof(word));
@@ -208,7 +208,7 @@ static int find_head(const struct op_node_codes *codes, uint64_t pc,
 	return -ENOENT;
 }
 
-/* Word number @i of the array that @object points to, which has @len. */
+/* Word number @i of the array that @object points to; its length is checked. */
 static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 		   uint64_t *ret)
 {
@@ -223,7 +223,9 @@ static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 	return op_runtime_node_word(heap, object, OP_NODE_ELEMENTS + i * 8, ret);
 }
 
-/* The SharedFunctionInfo that @word points to, or whose wrapper it points to; 0: none. */
+/*
+ * The SharedFunctionInfo that @word points to, directly or through its wrapper; 0: none.
+ */
 static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 {
 	int hops;
@@ -238,7 +240,7 @@ static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 	return 0;
 }
 
-/* The calls that were inlined: where, and what. */
+/* Read the inlined calls: their positions and their functions. */
 static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 			struct op_node_code *ret)
 {
@@ -278,7 +280,7 @@ static int read_inlined(const struct op_node_heap *heap, uint64_t deopt,
 	return 0;
 }
 
-/* What stands in the Code that @object points to. */
+/* Read the members of the Code that @object points to. */
 static int read_code(const struct op_node_heap *heap, uint64_t object,
 		     struct op_node_code *ret)
 {
@@ -301,7 +303,8 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 		return 0;
 	}
 	if (r < 0 || element(heap, deopt, l->deopt_shared, &word) < 0)
-		return 0; /* code of no function: of a regular expression, a wrapper */
+		/* Code without a function: of a regular expression, or a wrapper. */
+		return 0;
 	ret->shared = shared_of(heap, word);
 	if (!ret->shared)
 		return 0;
@@ -309,7 +312,7 @@ static int read_code(const struct op_node_heap *heap, uint64_t object,
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Is @code still what stands in the process? */
+/* Is @code unchanged in the process? */
 static bool is_there(const struct op_node_codes *codes, const struct op_node_code *code)
 {
 	uint64_t head = code->start - codes->heap->layout->code_bytes;
@@ -319,7 +322,7 @@ static bool is_there(const struct op_node_codes *codes, const struct op_node_cod
 	       memcmp(word, code->head, sizeof(word)) == 0;
 }
 
-/* The first whose end is above @pc. */
+/* The index of the first code whose end is above @pc. */
 static size_t place_of(const struct op_node_codes *codes, uint64_t pc)
 {
 	size_t low = 0;
@@ -383,8 +386,8 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 	return 0;
 }
 
-/* The BytecodeArray of the function @shared: its code, or in an object that stands there in
- * its place (V8 9: BaselineData); 0 where there is none. */
+/* The BytecodeArray of the function @shared: its code, or a member of the object in that
+ * place (V8 9: BaselineData); 0 if there is none. */
 static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 {
 	uint64_t data;
@@ -402,7 +405,8 @@ static uint64_t bytecode_of(const struct op_node_heap *heap, uint64_t shared)
 	return 0;
 }
 
-/* The bytecode of @bytecode that baseline code runs at @pc, from the object's first byte. */
+/* The bytecode of @bytecode that baseline code runs at @pc, as an offset from the
+ * object's first byte. */
 static int baseline_offset(struct op_node_codes *codes, const struct op_node_code *code,
 			   uint64_t bytecode, uint32_t pc, uint32_t *ret)
 {

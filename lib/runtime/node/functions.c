@@ -12,15 +12,15 @@
 
 enum {
 	SHARED_BYTES = 128,
-	SCOPE_LOCALS = 2,      /* word with their number */
-	SCOPE_INLINE_MAX = 75, /* more locals stand in a table of their own */
-	SCOPE_SEARCH = 8,      /* words behind the locals that are searched for a name */
-	SCOPE_NAME = 2,	       /* of these, which are always there */
+	SCOPE_LOCALS = 2,      /* the word with their number */
+	SCOPE_INLINE_MAX = 75, /* if there are more, their names are in a table */
+	SCOPE_SEARCH = 8,      /* words after the locals that are searched for a name */
+	SCOPE_NAME = 2,	       /* the first of these words, which always exist */
 	POSITION_MAX = 1 << 29,
 	NO_TOKEN = 0xffff,
 };
 
-/* What is read of a SharedFunctionInfo. */
+/* The members read of a SharedFunctionInfo. */
 struct head {
 	uint64_t name;
 	uint64_t script;
@@ -69,7 +69,8 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 {
 	const struct op_node_layout *l = heap->layout;
 	uint8_t bytes[SHARED_BYTES];
-	size_t len = l->shared_id + sizeof(uint32_t); /* what follows may not be there */
+	/* Not more: the next page may not be mapped. */
+	size_t len = l->shared_id + sizeof(uint32_t);
 	struct op_reader r = op_reader_init(bytes, len);
 	int type = op_runtime_node_type(heap, object);
 	int error;
@@ -98,7 +99,7 @@ static uint64_t cookie_of(const struct head *h)
 	       op_hash_u64((uint64_t)h->id << 16 | h->token);
 }
 
-/* Two small integers that are where a function begins and ends in its source. */
+/* Are the two small integers the start and the end of a function in its source? */
 static bool is_extent(uint64_t first, uint64_t second)
 {
 	return op_node_is_small(first) && op_node_is_small(second) &&
@@ -107,10 +108,10 @@ static bool is_extent(uint64_t first, uint64_t second)
 }
 
 /*
- * A ScopeInfo's words are {flags, parameters, locals, [begin, end,] names of the locals,
- * their kinds, [a class's], [the function's name, where it stands], [a name that the parser
- * made up], [begin, end], ...}. The flags say which are there, and differ between versions:
- * the first string behind the locals that is not empty is the name.
+ * The words of a ScopeInfo are {flags, parameters, locals, [start, end,] names of the
+ * locals, their kinds, [a class's], [the function's name, its place], [a name inferred by
+ * the parser], [start, end], ...}. The flags say which of these exist, and differ between
+ * versions. So the first string after the locals that is not empty is taken for the name.
  */
 static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		      struct op_strbuf *name, int32_t *ret_start)
@@ -133,7 +134,8 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		at += (uint64_t)op_node_small(locals) * 16;
 	else
 		at += 8 + (uint64_t)op_node_small(locals) * 8;
-	/* where it ends is not known, and behind it there may be nothing */
+	/* The object's size is unknown, and after it may be unmapped memory: read word by
+	 * word then. */
 	r = op_memory_read(heap->memory, object - 1 + at, word, sizeof(word));
 	for (i = 0; r == -EFAULT && i < SCOPE_SEARCH; i++)
 		if (op_memory_read(heap->memory, object - 1 + at + i * 8, &word[i], 8) <
@@ -147,7 +149,8 @@ static int read_scope(const struct op_node_heap *heap, uint64_t object,
 		r = op_runtime_node_type(heap, word[i]);
 		if (r >= 0 && (uint32_t)r < l->type_first_nonstring)
 			r = op_runtime_node_string(heap, word[i], OP_NODE_NAME_MAX, name);
-		if (r < 0 && i < SCOPE_NAME) /* the others may be another object's */
+		/* The later words may belong to another object. */
+		if (r < 0 && i < SCOPE_NAME)
 			return r;
 	}
 	*ret_start = -1;
@@ -174,8 +177,8 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	int32_t start = -1;
 	int r = 0;
 
-	/* A small integer stands for no name. What cannot be read is no name either, but
-	 * the collector may just be moving it. */
+	/* A small integer means that there is no name. A word that cannot be read may be
+	 * an object that the collector is moving. */
 	if (op_node_is_object(h->name))
 		r = op_runtime_node_type(heap, h->name);
 	if (r > 0 && (uint32_t)r == heap->layout->type_scope)
@@ -197,7 +200,7 @@ static int read_function(const struct op_node_heap *heap, const struct head *h,
 	return 0;
 }
 
-/* Put @fresh in the place of @old, or at the end. Takes its name. */
+/* Store @fresh in the place of @old, or at the end. Takes its name. */
 static int keep(struct op_node_functions *functions, struct op_node_function *old,
 		struct op_node_function *fresh, const struct op_node_function **ret)
 {
@@ -235,7 +238,7 @@ int op_runtime_node_function(struct op_node_functions *functions, uint64_t objec
 	}
 	r = read_head(functions->heap, object, &head);
 	if (r < 0) {
-		/* The process is gone: what was known is right for frames that fit. */
+		/* The process is gone. What is cached is right if the id fits. */
 		if (r == -EBADMSG || !f || (id && f->id != *id))
 			return r;
 		*ret = f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of one process, as far as frames named them: SharedFunctionInfo objects. The
- * collector may move one, and give its memory to another: its id in its script tells, and
- * once a window it is read again.
+ * A cache of the functions (SharedFunctionInfo objects) of one process that frames named.
+ * The garbage collector may move an object and reuse its memory for another. So the
+ * function's id in its script is compared, and each entry is read again once a window.
  */
 #ifndef OP_RUNTIME_NODE_FUNCTIONS_H
 #define OP_RUNTIME_NODE_FUNCTIONS_H
@@ -15,16 +15,17 @@
 #include "runtime/node/scripts.h"
 
 enum {
-	OP_NODE_FUNCTIONS_MAX = 16384, /* beyond, all are dropped and read anew */
+	/* entries; beyond that all are dropped and read again */
+	OP_NODE_FUNCTIONS_MAX = 16384,
 };
 
 struct op_node_function {
 	uint64_t object; /* points to the SharedFunctionInfo */
 	uint64_t cookie; /* hash of the members that do not change */
-	uint64_t script; /* points to the Script, or to something else */
-	uint32_t id;	 /* in the script */
-	uint32_t window; /* in which it was checked last */
-	int32_t start;	 /* in the source; < 0: unknown */
+	uint64_t script; /* points to the Script; not checked */
+	uint32_t id;	 /* id within the script */
+	uint32_t window; /* the window of the last check */
+	int32_t start;	 /* character in the source; < 0: unknown */
 	char *name;
 };
 
@@ -47,9 +48,11 @@ void op_runtime_node_functions_window(struct op_node_functions *functions);
  * the functions of a frame are read. */
 void op_runtime_node_functions_make_room(struct op_node_functions *functions);
 
-/* The SharedFunctionInfo that @object points to; where @id is not NULL it must have that id. *@ret is
- * borrowed until the next call, its name until room is made. Returns 0, -EBADMSG where it is none or another one by now,
- * the error of reading, -ENOMEM. */
+/*
+ * Get the SharedFunctionInfo that @object points to. If @id is not NULL, it must have
+ * that id. *@ret is borrowed until the next call, its name until room is made. Returns 0;
+ * -EBADMSG if it is not one, or a different one by now; an error of reading; -ENOMEM.
+ */
 int op_runtime_node_function(struct op_node_functions *functions, uint64_t object,
 			     const uint32_t *id, const struct op_node_function **ret);
 

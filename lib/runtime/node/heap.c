@@ -8,7 +8,7 @@
 #include "base/macros.h"
 #include "base/reader.h"
 
-/* Of a string's type: how it is kept, and whether its characters are bytes. */
+/* Bits of a string's type: its representation, and whether its characters are bytes. */
 enum {
 	KEPT_MASK = 7,
 	KEPT_FLAT = 0,
@@ -17,13 +17,13 @@ enum {
 	KEPT_SLICED = 3,
 	KEPT_THIN = 5,
 	ONE_BYTE = 8,
-	UNCACHED = 16, /* external: where the characters are is not kept */
+	UNCACHED = 16, /* external, without the address of its characters */
 
 	STRING_LENGTH = 12, /* 32 bits */
-	STRING_FIRST = 16,  /* cons; thin: the string; sliced: its parent */
+	STRING_FIRST = 16,  /* cons; thin: the actual string; sliced: its parent */
 	STRING_SECOND = 24, /* cons; sliced: the offset; external: the characters */
 	STRING_LEN_MAX = 1 << 29,
-	HOPS_MAX = 8, /* from a string to its characters */
+	HOPS_MAX = 8, /* indirections from a string to its characters */
 	CHUNK = 512,
 };
 
@@ -49,7 +49,7 @@ int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object)
 	return r < 0 ? r : type;
 }
 
-/* A string's type and length. */
+/* Read a string's type and length. */
 static int string_head(const struct op_node_heap *heap, uint64_t object, uint32_t *ret)
 {
 	int type = op_runtime_node_type(heap, object);
@@ -82,7 +82,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			return type;
 		if (!hops)
 			len = whole;
-		/* a short flat one ends before */
+		/* A short flat string ends before this word. */
 		r = (type & KEPT_MASK) == KEPT_FLAT || (type & KEPT_MASK) == KEPT_THIN
 			    ? 0
 			    : op_runtime_node_word(heap, object, STRING_SECOND, &word);
@@ -102,7 +102,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 		case KEPT_SLICED:
 			skip += (uint32_t)op_node_small(word);
 			break;
-		case KEPT_CONS: /* one that was made flat has an empty second half */
+		case KEPT_CONS: /* the second half is empty once it was flattened */
 			if (string_head(heap, word, &whole) < 0 || whole)
 				return -EBADMSG;
 			break;
@@ -118,7 +118,7 @@ int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 	return -EBADMSG;
 }
 
-/* Append the characters as UTF-8. A lone surrogate becomes U+FFFD. */
+/* Append one character as UTF-8. A lone surrogate becomes U+FFFD. */
 static void add_utf8(struct op_strbuf *to, uint32_t c)
 {
 	char out[4];
@@ -197,7 +197,7 @@ static int add_chars(const struct op_node_heap *heap, const struct op_node_chars
 int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, size_t max,
 			   struct op_strbuf *to)
 {
-	uint64_t left[OP_NODE_STRING_PARTS]; /* parts yet to come, the next one last */
+	uint64_t left[OP_NODE_STRING_PARTS]; /* parts still to do; the last is next */
 	size_t end = to->len + max;
 	size_t len = 1;
 	int parts;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of V8's heap in another process. A word is a small integer (its upper half), or,
- * with its lowest bit set, an object's address plus one. Nothing read is trusted: an object
- * is what its map says, and strings and arrays are bounded.
+ * Reads objects of V8's heap in another process. A word is a small integer (in its upper
+ * half), or, if its lowest bit is set, an object's address plus one ("points to" the
+ * object). Nothing read is trusted: the map of an object gives its type, and strings and
+ * arrays are bounded.
  */
 #ifndef OP_RUNTIME_NODE_HEAP_H
 #define OP_RUNTIME_NODE_HEAP_H
@@ -16,8 +17,8 @@
 
 enum {
 	OP_NODE_NAME_MAX = 1024,     /* bytes of a name; longer ones are cut */
-	OP_NODE_BYTES_MAX = 1 << 20, /* of a table */
-	OP_NODE_STRING_PARTS = 64,   /* of a string that was put together */
+	OP_NODE_BYTES_MAX = 1 << 20, /* bytes of a table */
+	OP_NODE_STRING_PARTS = 64,   /* parts of a cons string */
 };
 
 struct op_node_heap {
@@ -40,26 +41,28 @@ static inline int32_t op_node_small(uint64_t word)
 	return (int32_t)(word >> 32);
 }
 
-/* The word at @offset of the object that @object points to. Returns 0 or -errno. */
+/* Read the word at @offset of the object that @object points to. Returns 0 or -errno. */
 int op_runtime_node_word(const struct op_node_heap *heap, uint64_t object,
 			 uint32_t offset, uint64_t *ret);
 /* The type of the object that @object points to, or a negative error. */
 int op_runtime_node_type(const struct op_node_heap *heap, uint64_t object);
-/* Append the string @object, as UTF-8, at most @max bytes. Returns 0, -EBADMSG where it is
- * none, -ENOMEM, or the error of reading. */
+/* Append the string @object as UTF-8, at most @max bytes. Returns 0; -EBADMSG if it is
+ * not a string; -ENOMEM; or an error of reading. */
 int op_runtime_node_string(const struct op_node_heap *heap, uint64_t object, size_t max,
 			   struct op_strbuf *to);
-/* The bytes of the ByteArray @object. Caller frees *@ret. Returns 0; -EBADMSG. */
+/*
+ * Copy the bytes of the ByteArray @object. The caller frees *@ret. Returns 0 or -EBADMSG.
+ */
 int op_runtime_node_bytes(const struct op_node_heap *heap, uint64_t object, uint8_t **ret,
 			  size_t *ret_len);
 
-/* A flat part of a string: where its characters stand. */
+/* The characters of a flat string, which lie in one piece. */
 struct op_node_chars {
 	uint64_t addr;
 	uint64_t len;  /* characters */
 	uint32_t wide; /* bytes of each, 1 or 2 */
 };
-/* Fails with -EBADMSG where @object is not flat. */
+/* Returns -EBADMSG if @object is not flat. */
 int op_runtime_node_chars(const struct op_node_heap *heap, uint64_t object,
 			  struct op_node_chars *ret);
 

@@ -14,7 +14,7 @@ enum {
 
 static const char builtin_prefix[] = "Builtins_";
 
-/* What is told of builtins from the symbols. */
+/* What the symbols tell of the builtins. */
 struct builtins {
 	struct op_elf *elf;
 	const struct op_elf_symtab *table;
@@ -28,7 +28,8 @@ static int see_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t n
 	char text[NAME_BYTES] = "";
 	int r;
 
-	/* local symbols of code alone: few of the file's have to be read */
+	/* Only local symbols of code qualify, so that few of the file's names have to be
+	 * read. */
 	if (symbol->bind != STB_LOCAL || !symbol->shndx ||
 	    symbol->shndx >= SHN_LORESERVE || !symbol->value)
 		return 0;
@@ -44,7 +45,7 @@ static int see_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t n
 	return 0;
 }
 
-/* Where V8's builtins stand: Builtins_* of .symtab, in one piece. */
+/* Find V8's builtins: Builtins_* of .symtab, which form one range. */
 static int find_builtins(struct op_elf *elf, struct op_node_image *ret)
 {
 	struct op_elf_symtab table;
@@ -63,7 +64,8 @@ static int find_builtins(struct op_elf *elf, struct op_node_image *ret)
 	return 1;
 }
 
-/* Bytes of bytecodes: for baseline code. V8 before 9 has none, and another form. */
+/* Find the sizes of bytecodes, for baseline code. V8 before 9 has no baseline code, and
+ * another form of the table. */
 static int find_opcodes(struct op_elf *elf, struct op_node_image *ret)
 {
 	struct op_elf_symbol symbol;
@@ -80,7 +82,7 @@ static int find_opcodes(struct op_elf *elf, struct op_node_image *ret)
 	return r;
 }
 
-/* The builtin that begins baseline code. */
+/* Find the builtin that begins baseline code. */
 static int find_prologue(struct op_elf *elf, struct op_node_image *ret)
 {
 	struct op_elf_symbol symbol;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a file Node.js, which V8 is in it, and where is V8's own code? */
+/* Is a file Node.js, which version of V8 is in it, and where are V8's builtins? */
 #ifndef OP_RUNTIME_NODE_IMAGE_H
 #define OP_RUNTIME_NODE_IMAGE_H
 
@@ -13,7 +13,7 @@ struct op_node_image {
 	struct op_node_opcodes opcodes;
 	uint64_t builtins; /* [builtins, builtins_end), ELF addresses */
 	uint64_t builtins_end;
-	uint64_t prologue; /* of baseline code, or 0 */
+	uint64_t prologue; /* the builtin that begins baseline code; 0: none */
 	uint64_t prologue_end;
 };
 

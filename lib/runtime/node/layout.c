@@ -8,21 +8,21 @@
 #include "base/macros.h"
 
 enum {
-	PUBLISHED_MAX = 4096, /* no offset or type is larger */
+	PUBLISHED_MAX = 4096, /* a larger offset or type is an error */
 	OBJECT_BYTES_MAX = 256,
 };
 
-/* A number that the binary publishes, under one of its names. */
+/* A number that the binary publishes, under one of its possible names. */
 struct published {
 	const char *names[3];
 	size_t member; /* of op_node_layout */
 	bool optional;
-	bool negative; /* from fp downwards */
+	bool negative; /* the binary counts it downwards from fp */
 };
 
 #define NUMBER(m) .member = offsetof(struct op_node_layout, m)
 
-/* Names have the member's C++ type in them, which changes. */
+/* The names contain the member's C++ type, which differs between versions. */
 static const struct published published[] = {
 	{ { "v8dbg_class_JSFunction__shared__SharedFunctionInfo" },
 	  NUMBER(function_shared) },
@@ -36,7 +36,7 @@ static const struct published published[] = {
 	  NUMBER(shared_script) },
 	{ { "v8dbg_class_SharedFunctionInfo__raw_function_token_offset__int16_t" },
 	  NUMBER(shared_token) },
-	/* the function's id follows its flags, 4 bytes; see below */
+	/* the function's id follows its flags, 4 bytes further; see below */
 	{ { "v8dbg_class_SharedFunctionInfo__flags__int" }, NUMBER(shared_id) },
 	{ { "v8dbg_FirstNonstringType" }, NUMBER(type_first_nonstring) },
 	{ { "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE" },
@@ -74,7 +74,7 @@ static const struct published published[] = {
 
 #define FIELD(member) OP_LAYOUTS_FIELD(struct op_node_layout, member)
 
-/* What a version of V8 does not publish. */
+/* What V8 does not publish. */
 static const struct op_layouts_field fields[] = {
 	FIELD(array_slot),     FIELD(array_bytes),    FIELD(array_positions),
 	FIELD(code_bytes),     FIELD(code_deopt),     FIELD(code_start),
@@ -125,7 +125,7 @@ enum {
 	SYMBOLS,
 };
 
-/* The int at a symbol. One in .bss is 0. */
+/* Read the int at a symbol. A variable in .bss is 0. */
 static int read_int(struct op_elf *elf, const struct op_elf_symbol *symbol, int32_t *ret)
 {
 	int r = op_elf_read_vaddr(elf, symbol->value, ret, sizeof(*ret));
@@ -135,7 +135,7 @@ static int read_int(struct op_elf *elf, const struct op_elf_symbol *symbol, int3
 	return *ret;
 }
 
-/* Take number @i of published[] from the symbols. Returns false where it is not there. */
+/* Read number @i of published[] by its symbol. Returns false if it is not there. */
 static bool take(struct op_elf *elf, const struct op_elf_symbol *symbol, size_t i,
 		 struct op_node_layout *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of Node.js: what is known of a file, of a process, of a frame. */
+/* The runtime operations of Node.js, for a file, a process and a frame. */
 #include "runtime/node/node.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "op_node.h"
 
 enum {
-	/* V8 sets address space aside for its code in one piece, 128 MiB to 512 MiB */
+	/* V8 reserves one range of addresses for its code, of 128 MiB to 512 MiB. */
 	CODE_SPAN = 512 << 20,
-	GAP = 512 << 10, /* less than the builtins take */
-	AT_START = -2,	 /* in place of a character: where the function begins */
+	GAP = 512 << 10, /* less than the builtins take up */
+	AT_START = -2,	 /* instead of a character offset: the start of the function */
 };
 
 struct node_instance {
@@ -31,7 +31,7 @@ struct node_instance {
 	char unknown[40];   /* the name of a frame whose function cannot be read */
 };
 
-/* What the words of a frame say. */
+/* The words of a frame, decoded. */
 struct words {
 	uint64_t shared; /* points to the SharedFunctionInfo, or 0 */
 	uint64_t address;
@@ -101,9 +101,10 @@ static void node_detach(void *data)
 }
 
 /*
- * All anonymous code is V8's. What lies within the span of its address space is one range:
- * pages come and go in it. The largest piece without a large gap, where V8 may have mapped
- * its builtins, is also told to the step, which saves it a search.
+ * All anonymous code is V8's. Mappings within the span of V8's code range become one
+ * range, because pages come and go in it. The largest piece without a gap in which V8
+ * could have mapped its builtins is also given to the step, which saves the step a
+ * search.
  */
 static int node_update(void *data, const struct op_runtime_target *target, void *bpf,
 		       struct op_runtime_code *ret)
@@ -159,7 +160,7 @@ static bool parse_words(const uint64_t *words, size_t len, struct words *ret)
 	return true;
 }
 
-/* Append function @object, which is at character @at of its script. */
+/* Append the function @object, at character @at of its script, to the frame. */
 static int add_function(struct node_instance *instance, uint64_t object,
 			const uint32_t *id, int32_t at, struct op_runtime_frame *ret)
 {
@@ -201,7 +202,8 @@ static int describe_interpreted(struct node_instance *instance, const struct wor
 	return add_function(instance, w->shared, &w->id, at.offset, ret);
 }
 
-/* The functions inlined at @at of @code, then the one that it is the code of. */
+/* Append the functions inlined at @at of @code, and then the function that @code belongs
+ * to. */
 static int add_inlined(struct node_instance *instance, const struct op_node_code *code,
 		       struct op_node_position at, struct op_runtime_frame *ret)
 {
@@ -214,7 +216,9 @@ static int add_inlined(struct node_instance *instance, const struct op_node_code
 			return -EBADMSG;
 		inlined = &code->inlined[at.inlining];
 		r = add_function(instance, inlined->shared, NULL, at.offset, ret);
-		/* an outer call has a smaller number: garbage does not go round */
+		/*
+		 * An outer call has a smaller number; checking it ends loops in garbage.
+		 */
 		if (inlined->call.inlining >= at.inlining)
 			return -EBADMSG;
 		at = inlined->call;
@@ -232,7 +236,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	const struct op_node_code *code;
 	int r;
 
-	if (!w->shared && w->offset) /* a frame of V8's own */
+	if (!w->shared && w->offset) /* the frame is V8's own */
 		return -EBADMSG;
 	r = op_runtime_node_code(&instance->codes, look, &code);
 
@@ -243,7 +247,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 		return r;
 	if (r == 0 && code->shared &&
 	    (!w->shared || w->shared == code->shared || w->kind == OP_NODE_CODE_EXACT)) {
-		/* no place is noted before the first call of optimized code */
+		/* Optimised code has no position before its first call. */
 		if (at.offset < 0) {
 			at = (struct op_node_position){ AT_START, -1 };
 			ret->approximate = true;
@@ -260,7 +264,7 @@ static int describe_code(struct node_instance *instance, const struct words *w,
 	return add_function(instance, w->shared, &w->id, at.offset, ret);
 }
 
-/* What code is that no function is known of. */
+/* The name for code without a known function. */
 static const char *name_of_type(const struct node_instance *instance,
 				const struct words *w)
 {
@@ -287,14 +291,14 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->fresh = instance->functions.reads != reads;
 	if (r < 0 && !w.shared) {
-		/* code of no function: there is nothing to tell one from another */
+		/* Code without a function: nothing tells one from another. */
 		ret->function[0] =
 			(struct op_runtime_function){ .name = name_of_type(instance, &w),
 						      .file = "" };
 		ret->len = 1;
 	} else if (r < 0) {
-		/* gone before it was read: a name all the same, so that different
-		 * functions stay different */
+		/* It was gone before it could be read. Its address serves as a name, so
+		 * that different functions stay different. */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
 			       "v8@0x%" PRIx64, w.shared - 1);
 		ret->function[0] =
@@ -302,7 +306,7 @@ static int node_describe(void *data, const uint64_t *words, size_t len,
 						      .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
-		/* the collector may just be at it */
+		/* The garbage collector may be moving it. */
 		ret->again = r != -ESRCH;
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Node.js, and other programs with V8 in them that publish v8dbg_*. See
+/* Node.js, and other programs with a V8 that publishes v8dbg_*. See
  * docs/runtimes/node.md. */
 #ifndef OP_RUNTIME_NODE_NODE_H
 #define OP_RUNTIME_NODE_NODE_H

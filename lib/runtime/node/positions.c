@@ -6,12 +6,12 @@
 enum {
 	VLQ_BYTES_MAX = 10,
 	FLAG_BITS = 2,
-	/* the prefixes of wide and extra wide operands: bytecodes 0 and 1, and those of the
-	 * debugger, 2 and 3 */
+	/* The prefixes of wide and extra wide operands are bytecodes 0 and 1, and 2 and 3
+	 * for the debugger. */
 	PREFIXES = 4,
 };
 
-/* SourcePosition (source-position.h): 1 bit, 30 bits, 16 bits */
+/* Bit fields of SourcePosition (source-position.h): 1 bit, 30 bits, 16 bits. */
 enum {
 	EXTERNAL = 1,
 	OFFSET_SHIFT = 1,
@@ -20,7 +20,8 @@ enum {
 	INLINING_MASK = 0xffff,
 };
 
-/* Seven bits a byte, the lowest first; the highest bit says that more follow. */
+/* A number of seven bits a byte, lowest first; the highest bit says that more bytes
+ * follow. */
 static uint64_t read_vlq(struct op_reader *r)
 {
 	uint64_t value = 0;
@@ -36,7 +37,7 @@ static uint64_t read_vlq(struct op_reader *r)
 	return value;
 }
 
-/* The lowest bit is the sign. */
+/* Decode a signed number: its lowest bit is the sign. */
 static int64_t zigzag(uint64_t value)
 {
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
@@ -66,7 +67,7 @@ struct op_node_position op_runtime_node_position_at(const uint8_t *table, size_t
 		uint64_t first = read_vlq(&r);
 		int64_t delta = zigzag(first);
 
-		/* else a negative number says that it is an expression's */
+		/* otherwise a negative number marks an expression's position */
 		if (form.flagged)
 			delta = (int64_t)(first >> FLAG_BITS);
 		else if (delta < 0)

@@ -17,7 +17,7 @@ enum {
 	LINE_OFFSET_MAX = 1 << 20,
 };
 
-/* What is read of a Script. */
+/* The members read of a Script. */
 struct head {
 	uint64_t source;
 	uint64_t name;
@@ -106,7 +106,7 @@ static int add_end(lines_vec *to, uint64_t at)
 	return 0;
 }
 
-/* Where lines end, as V8 has noted it: an array of small integers. */
+/* Read the line ends that V8 has recorded: an array of small integers. */
 static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_vec *to)
 {
 	uint64_t words[CHUNK / 8];
@@ -136,7 +136,8 @@ static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_ve
 	return r;
 }
 
-/* The characters that end a line: \n, \r without \n behind it, and two of Unicode's. */
+/* Find the characters that end a line: \n, \r without a following \n, and two more of
+ * Unicode. */
 static int ends_in(struct op_reader *r, uint32_t wide, uint64_t at, bool *cr,
 		   lines_vec *to)
 {
@@ -156,7 +157,7 @@ static int ends_in(struct op_reader *r, uint32_t wide, uint64_t at, bool *cr,
 	return error;
 }
 
-/* Where lines end, found in the source. */
+/* Find the line ends in the source text. */
 static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines_vec *to)
 {
 	struct op_node_chars chars;
@@ -182,7 +183,7 @@ static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines
 	return r;
 }
 
-/* Fill @ret but for its cookie and window; caller clears it. */
+/* Fill @ret except its cookie and window. The caller clears it. */
 static int read_script(const struct op_node_heap *heap, const struct head *h,
 		       struct op_node_script *ret)
 {

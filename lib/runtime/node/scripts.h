@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scripts of one process: their names, and where their lines end. */
+/* A cache of the scripts of one process: their names, and where their lines end. */
 #ifndef OP_RUNTIME_NODE_SCRIPTS_H
 #define OP_RUNTIME_NODE_SCRIPTS_H
 
@@ -10,18 +10,20 @@
 #include "runtime/node/heap.h"
 
 enum {
-	OP_NODE_SCRIPTS_MAX = 4096,    /* beyond, all are dropped and read anew */
-	OP_NODE_LINES_MAX = 4 << 20,   /* of all scripts; the same */
-	OP_NODE_SOURCE_MAX = 16 << 20, /* bytes of a source that is searched for lines */
+	/* entries; beyond that all are dropped and read again */
+	OP_NODE_SCRIPTS_MAX = 4096,
+	OP_NODE_LINES_MAX = 4 << 20, /* lines of all scripts; the same */
+	/* bytes of a source that is searched for line ends */
+	OP_NODE_SOURCE_MAX = 16 << 20,
 };
 
 struct op_node_script {
 	uint64_t object; /* points to the Script */
 	uint64_t cookie; /* hash of the members that do not change */
-	uint32_t window; /* in which it was checked last */
+	uint32_t window; /* the window of the last check */
 	uint32_t first_line;
 	char *name;
-	uint32_t *ends; /* of lines, offsets in the source */
+	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;
 };
 
@@ -38,14 +40,14 @@ void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
 				  const struct op_node_heap *heap);
 void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts);
 
-/* Drop all where there are too many: strings given out are gone then. */
+/* Drop all entries if there are too many; strings given out before are freed then. */
 void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts);
 
-/* *@ret is borrowed until the next call, its name until room is made. Returns 0, -EBADMSG where @object is no Script, the
- * error of reading, -ENOMEM. */
+/* *@ret is borrowed until the next call, its name until room is made. Returns 0; -EBADMSG
+ * if @object is not a Script; an error of reading; -ENOMEM. */
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 			   const struct op_node_script **ret);
-/* The line of character @offset, from 1; 0 where it is not known. */
+/* The line of character @offset, counted from 1; 0: unknown. */
 uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offset);
 
 #endif

@@ -12,12 +12,12 @@
 
 enum {
 	CHUNK_OPS = 128,
-	COUNT_MAX = 1 << 24, /* instructions; more is no function */
+	COUNT_MAX = 1 << 24, /* instructions; a larger count is garbage */
 };
 
 #define KEY_OF_NAMES (UINT64_C(1) << 63)
 
-/* The members of a zend_function that do not change. */
+/* The members of a zend_function that never change. */
 struct head {
 	uint64_t type;
 	uint64_t name;
@@ -25,7 +25,7 @@ struct head {
 	uint64_t opcodes;
 	uint64_t count;
 	uint64_t file;
-	uint64_t file_guard; /* + 1; 0: what is there is taken for its name */
+	uint64_t file_guard; /* guard + 1; 0: any file name is accepted */
 	uint64_t first_line;
 };
 
@@ -86,7 +86,8 @@ static uint32_t u32_at(struct op_reader *r, uint64_t off)
 	return op_read_u32(r);
 }
 
-/* An internal function is shorter than what is read of others: its head first. */
+/* Read the members. An internal function is shorter than others, so its type is read
+ * first. */
 static int read_head(const struct op_php_functions *functions, uint64_t addr,
 		     struct head *ret)
 {
@@ -124,7 +125,7 @@ static uint64_t cookie_of(const struct head *h)
 	return op_hash_bytes(h, sizeof(*h), 0);
 }
 
-/* The lines of the function's instructions, as far as they are wanted. */
+/* Read the lines of the function's instructions, up to the limit. */
 static int read_lines(const struct op_php_functions *functions,
 		      struct op_php_function *function)
 {
@@ -153,7 +154,7 @@ static int read_lines(const struct op_php_functions *functions,
 	return 0;
 }
 
-/* "Class::function", "function", or nothing; then the file. */
+/* Read the names: "Class::function", "function" or nothing; then the file. */
 static int read_names(const struct op_php_functions *functions, const struct head *h,
 		      struct op_php_function *function)
 {
@@ -220,8 +221,8 @@ static bool has_instruction(const struct op_php_function *f, uint64_t opline)
 	       opline - f->opcodes < f->count * (uint64_t)OP_PHP_OP_BYTES;
 }
 
-/* A function that is known and has the instruction at @opline: a closure's, of which there
- * was a copy elsewhere. */
+/* A known function with an instruction at @opline: the original of a closure whose copy
+ * is gone. */
 static struct op_php_function *find_copy(const struct op_php_functions *functions,
 					 uint64_t opline)
 {
@@ -253,7 +254,7 @@ int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t ad
 	}
 	error = read_head(functions, addr, &head);
 	if (error < 0) {
-		/* The process is gone, or the closure. */
+		/* The process or the closure is gone. */
 		if (!fits && opline)
 			f = find_copy(functions, opline);
 		else if (!fits)
@@ -292,7 +293,7 @@ int op_runtime_php_functions_by_names(struct op_php_functions *functions,
 				   .file = names->file,
 				   .file_guard = names->file_guard + 1,
 				   .first_line = names->first_line };
-	/* stands in the place of an address; those have no such bit */
+	/* The cache key of these names; addresses never have this bit. */
 	uint64_t key = cookie_of(&head) | KEY_OF_NAMES;
 	struct op_php_function *made = NULL;
 	struct op_php_function *f;
@@ -308,7 +309,7 @@ int op_runtime_php_functions_by_names(struct op_php_functions *functions,
 	error = read_function(functions, key, &head, &made);
 	if (error == -ENOMEM || (error < 0 && !f))
 		return error;
-	if (error < 0 || (f && f->file[0] && !made->file[0])) { /* some of it is gone */
+	if (error < 0 || (f && f->file[0] && !made->file[0])) { /* part of it is gone */
 		function_free(made);
 		f->window = functions->window;
 		*ret = f;

@@ -37,7 +37,7 @@ enum {
 	LOOP_BYTES_MAX = 1 << 20,
 	RODATA_BYTES_MAX = 16 << 20,
 	CHUNK_BYTES = 16384,
-	VERSION_BYTES = 8, /* "8.4." and more */
+	VERSION_BYTES = 8, /* "8.4." and one more digit or two */
 	KIND_BYTES = 16,
 	KIND_HYBRID = 4, /* ZEND_VM_KIND_HYBRID */
 	ENTRY_BYTES = 256,
@@ -54,7 +54,7 @@ static bool name_says_php(const char *path)
 	return strncmp(base, "php", 3) == 0 || strncmp(base, "libphp", 6) == 0;
 }
 
-/* "8.4.24" to 0x0804; 0 where it is none. */
+/* Parse "8.4.24" to 0x0804; 0 if it is not a version. */
 static uint16_t parse_version(const uint8_t *text, size_t len)
 {
 	uint32_t part[2] = { 0, 0 };
@@ -73,7 +73,7 @@ static uint16_t parse_version(const uint8_t *text, size_t len)
 	return (uint16_t)(part[0] << 8 | part[1]);
 }
 
-/* Returns 1 with *@ret, 0 where the mark is not found, or -errno. */
+/* Returns 1 with *@ret, 0 if the mark is not found, or -errno. */
 static int find_version(struct op_elf *elf, uint16_t *ret)
 {
 	const struct op_elf_section *section = op_elf_section(elf, ".rodata");
@@ -103,7 +103,7 @@ static int find_version(struct op_elf *elf, uint16_t *ret)
 	return 0;
 }
 
-/* Does zend_vm_kind(), which returns a constant, return that of the hybrid VM? */
+/* Does zend_vm_kind(), a function that returns a constant, return ZEND_VM_KIND_HYBRID? */
 static bool is_hybrid(struct op_elf *elf, const struct op_elf_symbol *kind)
 {
 	static const uint32_t endbr64 = 0xfa1e0ff3;
@@ -122,10 +122,8 @@ static bool is_hybrid(struct op_elf *elf, const struct op_elf_symbol *kind)
 	return op_read_u8(&r) == 0xb8 && op_read_u32(&r) == KIND_HYBRID; /* mov $4,%eax */
 }
 
-/*
- * The stack frame that the loop's first instructions make: pushes, then room. Returns false
- * where they are others.
- */
+/* Decode the stack frame that the loop's prologue makes: pushes, then a sub. Returns
+ * false if the code differs. */
 static bool find_body_cfa(const uint8_t *code, size_t len, struct op_php_image *ret)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -166,9 +164,9 @@ static bool find_body_cfa(const uint8_t *code, size_t len, struct op_php_image *
 }
 
 /*
- * An address of the loop's body, where its stack frame is made: behind its first jump to an
- * instruction's code, jmp *(%r15), which follows its entry; and that frame. Without it JIT
- * code cannot be left.
+ * Find an address in the loop's body at which its stack frame is complete, and the CFA
+ * there: the address after the first jump to an instruction's code, jmp *(%r15), that
+ * follows the prologue. Without it, JIT code cannot be unwound.
  */
 static void find_body(struct op_elf *elf, const struct op_elf_symbol *loop,
 		      struct op_php_image *ret)
@@ -215,7 +213,8 @@ static int unknown(struct op_log *log, const char *path, const char *what)
 	return -ENOTSUP;
 }
 
-/* Returns 0 with *@ret, or -errno; -ENOTSUP where the user was told that none is known. */
+/* Returns 0 with *@ret; -ENOTSUP after telling the user that there is no layout; or
+ * -errno. */
 static int find_layout(const struct op_layouts *layouts, uint16_t version,
 		       const char *path, struct op_log *log, struct op_php_layout *ret)
 {
@@ -248,7 +247,7 @@ int op_runtime_php_image(struct op_elf *elf, const char *path,
 	r = find_version(elf, &version);
 	if (r < 0)
 		return r;
-	if (!version) /* not PHP, but a program with a function of that name */
+	if (!version) /* It is another program with a function of that name. */
 		return 0;
 	if (!symbol[EXECUTOR].value)
 		return unknown(log, path, "PHP built for threads (ZTS)");

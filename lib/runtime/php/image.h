@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PHP executable file: its version, its layout and where its functions are. */
+/* Examines a PHP executable: its version, its layout and where its functions are. */
 #ifndef OP_RUNTIME_PHP_IMAGE_H
 #define OP_RUNTIME_PHP_IMAGE_H
 
@@ -13,16 +13,16 @@
 
 #include "op_php.h"
 
-/* Addresses are the ELF file's. */
+/* Addresses are ELF addresses. */
 struct op_php_image {
 	struct op_php_layout layout;
 	uint16_t machine;
-	bool registers;	   /* the loop keeps its frame in a register: a "hybrid" VM */
+	bool registers;	   /* the loop keeps its frame in a register (hybrid VM) */
 	uint64_t executor; /* executor_globals */
 	uint64_t body;	   /* an address in the loop's body; 0: not found */
-	bool body_fp;	   /* its CFA counts from the frame pointer, not from sp */
+	bool body_fp;	   /* its CFA is relative to fp, not to sp */
 	uint32_t body_cfa; /* bytes */
-	uint64_t beginner[OP_PHP_BEGINNERS][2]; /* as of struct op_php */
+	uint64_t beginner[OP_PHP_BEGINNERS][2]; /* as in struct op_php */
 };
 
 /* As probe() of struct op_runtime_ops, with the image in *@ret. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where PHP keeps what: a section of php.layout for each minor version. Its binary interface
- * does not change within one (ZEND_MODULE_API_NO), and nothing publishes it. Builds that are
- * not thread-safe (NTS) alone.
+ * The layout of PHP's objects: php.layout has a section for each minor version. PHP's
+ * binary interface does not change within one (ZEND_MODULE_API_NO), and nothing publishes
+ * it. Only builds without thread safety (NTS) are supported.
  */
 #ifndef OP_RUNTIME_PHP_LAYOUT_H
 #define OP_RUNTIME_PHP_LAYOUT_H
@@ -15,18 +15,19 @@
 struct op_php_layout {
 	uint16_t current; /* in zend_executor_globals: current_execute_data */
 
-	uint8_t function_bytes; /* of zend_op_array, all that is read */
-	uint8_t last;		/* instructions of it */
+	uint8_t function_bytes; /* bytes read of a zend_op_array */
+	uint8_t last;		/* zend_op_array: number of instructions */
 	uint8_t opcodes;
 	uint8_t filename;
-	uint8_t line_start;	/* last line: 4 further */
-	uint16_t active_fiber;	/* in zend_executor_globals; 0: not known, or none */
+	uint8_t line_start; /* first line; the last line is 4 bytes further */
+	/* in zend_executor_globals; 0: unknown, or PHP has no fibers */
+	uint16_t active_fiber;
 	uint16_t fiber_context; /* in zend_fiber */
 	uint16_t fiber_caller;
 	uint16_t fiber_bottom;
 };
 
-/* What has been the same since 7.0. */
+/* Offsets that have been the same since PHP 7.0. */
 enum {
 	OP_PHP_FRAME_OPLINE = 0, /* zend_execute_data */
 	OP_PHP_FRAME_FUNCTION = 24,
@@ -35,7 +36,7 @@ enum {
 	OP_PHP_FUNCTION_TYPE = 0, /* zend_function */
 	OP_PHP_FUNCTION_NAME = 8,
 	OP_PHP_FUNCTION_SCOPE = 16,
-	OP_PHP_FUNCTION_COMMON = 24, /* bytes of it that all types have */
+	OP_PHP_FUNCTION_COMMON = 24, /* bytes that all types of function have in common */
 	OP_PHP_CLASS_NAME = 8,	     /* zend_class_entry */
 	OP_PHP_OP_BYTES = 32,	     /* zend_op */
 	OP_PHP_OP_LINE = 24,
@@ -54,11 +55,11 @@ enum op_php_type {
 
 extern const struct op_layouts_schema op_runtime_php_layouts;
 
-/* The layout of that version (0x0804). Returns 0, -ENOENT or -ENOMEM. */
+/* The layout of @version (such as 0x0804). Returns 0, -ENOENT or -ENOMEM. */
 int op_runtime_php_layout(const struct op_layouts *layouts, uint16_t version,
 			  struct op_php_layout *ret);
 
-/* Its text, made of php.layout. */
+/* The text of php.layout. */
 extern const unsigned char op_runtime_php_layout_text[];
 extern const size_t op_runtime_php_layout_text_len;
 

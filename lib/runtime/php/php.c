@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of PHP: what is known of a file, of a process, of a frame. */
+/* The runtime operations of PHP, for a file, a process and a frame. */
 #include "runtime/php/php.h"
 
 #include <elf.h>
@@ -16,8 +16,8 @@
 
 #include "op_php.h"
 
-/* DWARF's numbers of ZEND_VM_FP_GLOBAL_REG, ZEND_VM_IP_GLOBAL_REG and the first argument's
- * register. */
+/* DWARF numbers of ZEND_VM_FP_GLOBAL_REG, of ZEND_VM_IP_GLOBAL_REG and of the first
+ * argument's register. */
 struct registers {
 	uint8_t frame;
 	uint8_t opline;
@@ -86,7 +86,7 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 		.fiber_caller = layout->fiber_caller,
 		.fiber_bottom = layout->fiber_bottom,
 	};
-	/* where a return address stands is known of x86-64 only */
+	/* Only on x86-64 is the place of the return address known. */
 	for (i = 0; i < OP_PHP_BEGINNERS && image->machine == EM_X86_64; i++) {
 		if (!image->beginner[i][0])
 			continue;
@@ -99,8 +99,8 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 	return 0;
 }
 
-/* Is that OPcache's shared memory? Of its ways to have some (opcache.preferred_memory_model)
- * the first is what all use. */
+/* Is the mapping OPcache's shared memory? OPcache has several ways to get it
+ * (opcache.preferred_memory_model); the first is what everybody uses. */
 static bool is_shared_memory(const char *path)
 {
 	static const char *const names[] = { "/dev/zero", "/SYSV",
@@ -113,7 +113,7 @@ static bool is_shared_memory(const char *path)
 	return false;
 }
 
-/* JIT code is what of OPcache's shared memory is executable. */
+/* JIT code is the executable part of OPcache's shared memory. */
 static int php_update(void *data, const struct op_runtime_target *target, void *bpf,
 		      struct op_runtime_code *ret)
 {
@@ -142,7 +142,7 @@ static void php_detach(void *data)
 	free(instance);
 }
 
-/* As PHP's own backtraces call it. */
+/* The function's name as in PHP's own backtraces. */
 static const char *name_of(const struct op_php_function *f, uint32_t call)
 {
 	if (f->name[0])
@@ -152,7 +152,7 @@ static const char *name_of(const struct op_php_function *f, uint32_t call)
 	return call & OP_PHP_CALL_TOP ? "{main}" : "include";
 }
 
-/* The function of a frame of @len words; *@ret_line becomes the line or 0. */
+/* Find the function of a frame of @len words; *@ret_line becomes its line or 0. */
 static int find_function(struct php_instance *instance, const uint64_t *words, size_t len,
 			 const struct op_php_function **ret, uint32_t *ret_line)
 {
@@ -196,8 +196,8 @@ static int php_describe(void *data, const uint64_t *words, size_t len,
 		return r;
 	ret->len = 1;
 	if (r < 0) {
-		/* gone before it was read: a name all the same, so that different
-		 * functions stay different */
+		/* It was gone before it could be read. Its address serves as a name, so
+		 * that different functions stay different. */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
 			       "php@0x%" PRIx64,
 			       (uint64_t)(words[0] & OP_FRAME_ADDRESS_MASK));
@@ -205,7 +205,7 @@ static int php_describe(void *data, const uint64_t *words, size_t len,
 			(struct op_runtime_function){ .name = instance->unknown,
 						      .file = "" };
 		ret->fresh = true;
-		/* its memory may be given to another with the same words */
+		/* Its memory may be reused for another function with the same words. */
 		ret->again = r != -ESRCH;
 		return 0;
 	}

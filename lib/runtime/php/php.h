@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PHP, not built for threads. */
+/* PHP, in builds without thread safety (NTS). */
 #ifndef OP_RUNTIME_PHP_PHP_H
 #define OP_RUNTIME_PHP_PHP_H
 

@@ -15,8 +15,8 @@
 
 enum {
 	TYPE_STRING = 6,
-	TYPE_MASK =
-		0xf, /* of the type's word; flags and the collector's bits are above */
+	/* mask of the type word; flags and the collector's bits are above */
+	TYPE_MASK = 0xf,
 	CHUNK_BYTES = 256,
 };
 

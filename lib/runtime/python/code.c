@@ -14,7 +14,7 @@ enum {
 	TYPE_OFFSET = 8, /* ob_type */
 };
 
-/* The constant members of a code object. */
+/* The members of a code object that never change. */
 struct head {
 	uint64_t file;
 	uint64_t name;
@@ -96,7 +96,7 @@ static uint64_t cookie_of(const struct head *h)
 	return op_hash_bytes(words, sizeof(words), 0);
 }
 
-/* Read a code object whose head is @h. *@ret: caller frees with free(). */
+/* Read the code object whose header is @h. The caller frees *@ret with free(). */
 static int read_code(const struct op_python_codes *codes, uint64_t addr,
 		     const struct head *h, struct op_python_code **ret)
 {
@@ -152,8 +152,8 @@ int op_runtime_python_codes_get(struct op_python_codes *codes, uint64_t addr,
 	}
 	error = read_head(codes, addr, &head);
 	if (error < 0) {
-		/* The process is gone, or the object: what was known is right for frames of
-		 * the same check value. */
+		/* The process or the object is gone. What is cached is right for frames
+		 * with the same check value. */
 		if (!code || code->check != check || error == -EBADMSG)
 			return error;
 		*ret = code;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code looked for, in any registers (f, tstate and f_back are 8 bytes at offset 0x18 of
- * their structs in 3.6 to 3.10):
+ * The code sequences that are searched for, with any registers (f, tstate and f_back are 8
+ * bytes at offset 0x18 of their structs in 3.6 to 3.10):
  *
  *   entry:  push …; sub $FRAME,%rsp; …; mov f,0x18(tstate)
  *   exit:   mov 0x18(f),back; …; mov back,0x18(tstate); call check; add $FRAME,%rsp; pop …
  *           or, for the last part: jmp to an add $FRAME,%rsp
  *
- * Bytes are compared at every offset, not instruction by instruction: that each exit ends
- * in the very FRAME of the entry makes a chance match next to impossible.
+ * Bytes are compared at every offset, not instruction by instruction. A chance match is next
+ * to impossible, because each exit must end in the same FRAME as the entry.
  */
 #include "runtime/python/edges.h"
 
@@ -22,10 +22,10 @@
 
 enum {
 	FUNCTION_BYTES_MAX = 1 << 20,
-	ENTRY_BYTES = 64,	 /* before the sub */
-	ENTRY_STORE_BYTES = 320, /* before the store */
-	EXIT_LOAD_BYTES = 64,	 /* between load and store */
-	EXIT_LEAVE_BYTES = 48,	 /* between store and add or jmp */
+	ENTRY_BYTES = 64,	 /* largest distance from the start to the sub */
+	ENTRY_STORE_BYTES = 320, /* largest distance from the start to the store */
+	EXIT_LOAD_BYTES = 64,	 /* largest distance from load to store */
+	EXIT_LEAVE_BYTES = 48,	 /* largest distance from store to add or jmp */
 	FRAME_OFFSET = 0x18,
 	RSP = 4,
 	ADD_BYTES = 7, /* 48 81 c4 imm32 */
@@ -41,10 +41,10 @@ struct code {
 struct move {
 	uint8_t reg;
 	uint8_t base;
-	uint8_t len; /* of the instruction */
+	uint8_t len; /* bytes of the instruction */
 };
 
-/* Is it `mov reg,0x18(base)` or its load, with 64-bit registers, at @at? */
+/* Is there at @at a `mov reg,0x18(base)`, or its load, with 64-bit registers? */
 static bool is_move(const struct code *c, size_t at, uint8_t opcode, struct move *ret)
 {
 	struct op_reader r = op_reader_init(c->bytes, c->len);
@@ -64,10 +64,10 @@ static bool is_move(const struct code *c, size_t at, uint8_t opcode, struct move
 	ret->reg = (modrm >> 3 & 7) | (rex & 4 ? 8 : 0);
 	ret->base = (modrm & 7) | (rex & 1 ? 8 : 0);
 	ret->len = sib ? 5 : 4;
-	return ret->base != RSP; /* a local */
+	return ret->base != RSP; /* with RSP it is a local variable */
 }
 
-/* Is it `add $@frame,%rsp` (or, with @opcode 0xec, sub) at @at? */
+/* Is there at @at an `add $@frame,%rsp` (or, with @opcode 0xec, a sub)? */
 static bool is_frame(const struct code *c, size_t at, uint8_t opcode, uint32_t *frame)
 {
 	struct op_reader r = op_reader_init(c->bytes, c->len);
@@ -113,7 +113,9 @@ static bool is_back(const struct code *c, size_t at, const struct move *store)
 	return false;
 }
 
-/* Where the jump at @at leads, and its length in *@ret_len; SIZE_MAX: it is none. */
+/*
+ * The target of the jump at @at, and its length in *@ret_len; SIZE_MAX: there is no jump.
+ */
 static size_t jump_to(const struct code *c, size_t at, size_t *ret_len)
 {
 	struct op_reader r = op_reader_init(c->bytes, c->len);
@@ -131,7 +133,7 @@ static size_t jump_to(const struct code *c, size_t at, size_t *ret_len)
 	return op_reader_pos(&r) + (size_t)rel;
 }
 
-/* The end of the exit whose store ends at @at; 0: it is no exit. */
+/* The end of the exit whose store ends at @at; 0: it is not an exit. */
 static size_t exit_end(const struct code *c, size_t at, uint32_t frame)
 {
 	size_t end = OP_MIN(at + EXIT_LEAVE_BYTES, c->len);
@@ -170,7 +172,7 @@ static int find_edges(const struct code *c, uint64_t start,
 		ret[len][0] = start + at + store.len;
 		ret[len++][1] = start + end;
 	}
-	return len > 1 ? len : 0; /* a loop without an exit was not understood */
+	return len > 1 ? len : 0; /* without an exit the loop was not understood */
 }
 
 int op_runtime_python_edges(struct op_elf *elf, uint64_t start, uint64_t end,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Before 3.11 nothing on the C stack tells whether an activation of the interpreter loop
- * has made its frame the thread's. The code does: from the loop's entry to the store into
- * tstate->frame it has not, and from the store of f->f_back to the return no more.
+ * has linked its frame into the thread's chain. The pc does: from the loop's entry up to
+ * the store into tstate->frame it is not linked yet, and from the store of f->f_back up
+ * to the return it is no longer linked.
  */
 #ifndef OP_RUNTIME_PYTHON_EDGES_H
 #define OP_RUNTIME_PYTHON_EDGES_H
@@ -14,8 +15,8 @@
 #include "op_python.h"
 
 /*
- * Find these places in the loop at ELF addresses [@start, @end) of an x86-64 file.
- * Returns how many of @ret were filled, 0 where the code does not look as expected, or
+ * Find these address ranges in the loop at ELF addresses [@start, @end) of an x86-64
+ * file. Returns how many of @ret were filled, 0 if the code does not look as expected, or
  * -errno.
  */
 int op_runtime_python_edges(struct op_elf *elf, uint64_t start, uint64_t end,

@@ -20,7 +20,7 @@ enum symbol {
 	RUNTIME,
 	VERSION,
 	OLD_LOOP,
-	/* functions that came with a version: what tells 3.6 to 3.10 apart */
+	/* functions that a version added, which tell 3.6 to 3.10 apart */
 	SINCE_3_7,
 	SINCE_3_8,
 	SINCE_3_9,
@@ -44,7 +44,7 @@ static const char *const names[SYMBOLS] = {
 };
 
 enum {
-	/* Without a size in the symbol table: how much of the accessor is looked at. */
+	/* Bytes of the accessor to decode if the symbol table gives no size. */
 	STATE_BYTES = 64,
 	LOOP_BYTES_MAX = 1 << 20,
 };
@@ -57,14 +57,14 @@ static bool name_says_python(const char *path)
 	return strncmp(base, "python", 6) == 0 || strncmp(base, "libpython", 9) == 0;
 }
 
-/* Returns 1 with *@ret, 0 where no symbol tells it, or -errno. */
+/* Returns 1 with *@ret, 0 if no symbol tells the version, or -errno. */
 static int find_version(struct op_elf *elf, const struct op_elf_symbol *symbol,
 			uint16_t *ret)
 {
 	uint32_t hex;
 	int r;
 
-	if (symbol[VERSION].value) { /* PY_VERSION_HEX, from 3.11 on */
+	if (symbol[VERSION].value) { /* PY_VERSION_HEX, since 3.11 */
 		r = op_elf_read_vaddr(elf, symbol[VERSION].value, &hex, sizeof(hex));
 		if (r < 0)
 			return r;
@@ -79,8 +79,8 @@ static int find_version(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	return 1;
 }
 
-/* Returns 0; -ENOENT where no section knows the version; -ENOTSUP where the file is another
- * than that says; -errno. */
+/* Returns 0; -ENOENT if no section has the version; -ENOTSUP if the file contradicts the
+ * section; -errno. */
 static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
 		       uint16_t version, const struct op_layouts *layouts,
 		       struct op_python_layout *ret)
@@ -127,7 +127,7 @@ static void find_loop(struct op_elf *elf, const struct op_elf_symbol *symbol,
 	}
 }
 
-/* Say why the interpreter's frames stay native. */
+/* Tell the user why the interpreter's frames stay native. */
 static int unknown(const struct op_python_image *image, const char *path, int error,
 		   struct op_log *log)
 {
@@ -164,7 +164,7 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 		return -ENOTSUP;
 	}
 	if (!symbol[LOOP].value || !symbol[STATE_FUNCTION].value)
-		return 0; /* a program that links libpython, or something else */
+		return 0; /* It is a program that links libpython, or something else. */
 	r = find_version(elf, symbol, &image.version);
 	if (r < 0)
 		return r;
@@ -186,7 +186,8 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 					    image.edge);
 		if (r < 0)
 			return r;
-		/* better than 3.10's _PyCFrame, which is not changed at the same moment */
+		/* The ranges are better than the _PyCFrame of 3.10, which changes at
+		 * another moment. */
 		if (r > 0)
 			image.layout.flags &= (uint8_t)~OP_PYTHON_CFRAME;
 		image.edge_count = (uint32_t)r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CPython executable file: its version, its layout and where its functions are. */
+/* Examines a CPython executable: its version, its layout and where its functions are. */
 #ifndef OP_RUNTIME_PYTHON_IMAGE_H
 #define OP_RUNTIME_PYTHON_IMAGE_H
 
@@ -11,7 +11,7 @@
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"
 
-/* Addresses are the ELF file's. */
+/* Addresses are ELF addresses. */
 struct op_python_image {
 	uint16_t version; /* 0x030b */
 	uint16_t machine;
@@ -20,7 +20,8 @@ struct op_python_image {
 	uint64_t state_bytes;
 	uint64_t code_type; /* PyCode_Type; 0: unknown */
 	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
-	bool warned;	    /* of a state that cannot be found; once per file */
+	/* a thread state that cannot be found was reported; once per file */
+	bool warned;
 	uint32_t edge_count;
 	uint64_t edge[OP_PYTHON_EDGES][2];
 };

@@ -71,7 +71,7 @@ static const struct op_layouts_field fields[] = {
 	  NULL },
 };
 
-/* The step reads whole words of a frame, at most OP_PYTHON_READ_MAX bytes. */
+/* Check that the step can read a frame: whole words, at most OP_PYTHON_READ_MAX bytes. */
 static const char *check_frame(const struct op_python_layout *l)
 {
 	const uint8_t words[] = { l->frame_code, l->frame_previous, l->frame_globals,
@@ -138,10 +138,8 @@ int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
 	return op_layouts_find(layouts, &op_runtime_python_layouts, text, ret);
 }
 
-/*
- * _Py_DebugOffsets is a cookie, two words and then groups of words; which groups there
- * are, and how long each is, is the only thing that differs among minor versions.
- */
+/* _Py_DebugOffsets is a cookie, two words, and then groups of words. Minor versions
+ * differ only in which groups there are and how long each of them is. */
 enum group {
 	GROUP_RUNTIME,
 	GROUP_INTERPRETER,
@@ -165,10 +163,13 @@ _Static_assert((int)GROUPS == OP_PYTHON_GROUPS, "the groups of _Py_DebugOffsets"
 
 enum {
 	FRAME_BYTES_MIN = 64,
-	FRAME_BYTES_MAX = OP_PYTHON_READ_MAX + 8, /* it counts one local */
+	/* the published size counts one local */
+	FRAME_BYTES_MAX = OP_PYTHON_READ_MAX + 8,
 };
 
-/* Are the offsets of a group (all but its size) inside the size, and its size in range? */
+/*
+ * Are all offsets of a group smaller than its size (word 0), and is that size in range?
+ */
 static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64_t max)
 {
 	uint32_t i;
@@ -246,7 +247,7 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 {
 	const uint8_t offsets[] = { layout->frame_code, layout->frame_previous,
 				    layout->frame_globals, layout->frame_function };
-	/* the place is 8 bytes, or 4 where it is f_lasti; the mark is a byte */
+	/* The position has 8 bytes, or 4 if it is f_lasti; the mark has one. */
 	uint8_t end = layout->frame_place + (layout->flags & OP_PYTHON_RELATIVE ? 8 : 4);
 	uint8_t from = layout->frame_place;
 	size_t count = OP_ARRAY_SIZE(offsets) - !(layout->flags & OP_PYTHON_FUNCTION);

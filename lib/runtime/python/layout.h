@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where CPython keeps what: a section of python.layout for each minor version. Through 3.12
- * that is the whole truth; from 3.13 on the interpreter publishes most of it
- * (_Py_DebugOffsets, the first member of _PyRuntime) and that is what counts.
+ * The layout of CPython's objects: python.layout has a section for each minor version. Up
+ * to 3.12 the section gives all offsets. Since 3.13 the interpreter publishes most of
+ * them (_Py_DebugOffsets, the first member of _PyRuntime), and the published ones take
+ * precedence.
  */
 #ifndef OP_RUNTIME_PYTHON_LAYOUT_H
 #define OP_RUNTIME_PYTHON_LAYOUT_H
@@ -15,15 +16,15 @@
 
 #include "op_python.h"
 
-/* How co_lnotab or co_linetable is read. */
+/* The format of co_lnotab or co_linetable. */
 enum op_python_lines {
-	OP_PYTHON_LNOTAB = 0,	 /* <= 3.9: pairs, bytes of code */
+	OP_PYTHON_LNOTAB = 0,	 /* <= 3.9: pairs; code offsets in bytes */
 	OP_PYTHON_LINETABLE = 1, /* 3.10: pairs, PEP 626; f_lasti counts code units */
 	OP_PYTHON_LOCATIONS = 2, /* >= 3.11: location entries, PEP 657 */
 };
 
 enum {
-	OP_PYTHON_GROUPS = 15, /* of _Py_DebugOffsets */
+	OP_PYTHON_GROUPS = 15, /* groups of _Py_DebugOffsets */
 };
 
 /* Offsets in bytes; frame_* from the start of the frame. */
@@ -45,48 +46,50 @@ struct op_python_layout {
 	uint8_t mark;
 	uint8_t pointer_mask;
 
-	uint16_t code_bytes; /* of PyCodeObject without its bytecode */
+	uint16_t code_bytes; /* size of PyCodeObject without its bytecode */
 	uint16_t code_first_line;
 	uint16_t code_file;
 	uint16_t code_name;
-	uint16_t code_qualname; /* 0: has none */
+	uint16_t code_qualname; /* 0: the version has none */
 	uint16_t code_lines;
-	uint16_t code_units; /* where the bytecode begins; 0: elsewhere */
+	uint16_t code_units; /* offset of the bytecode; 0: it is elsewhere */
 
 	uint16_t unicode_length;
 	uint16_t unicode_state;
 	uint16_t unicode_ascii;	  /* bytes before the text of an ASCII string */
-	uint16_t unicode_compact; /* and of any other */
+	uint16_t unicode_compact; /* bytes before the text of any other string */
 	uint16_t bytes_length;
 	uint16_t bytes_text;
 
-	uint8_t published[OP_PYTHON_GROUPS]; /* words of each group; 0: is none */
+	/* words of each group; 0: the group does not exist */
+	uint8_t published[OP_PYTHON_GROUPS];
 };
 
 extern const struct op_layouts_schema op_runtime_python_layouts;
 
-/* The layout of that version (0x030b). Returns 0, -ENOENT or -ENOMEM. */
+/* The layout of @version (such as 0x030b). Returns 0, -ENOENT or -ENOMEM. */
 int op_runtime_python_layout(const struct op_layouts *layouts, uint16_t version,
 			     struct op_python_layout *ret);
 
-/* Its text, made of python.layout. */
+/* The text of python.layout. */
 extern const unsigned char op_runtime_python_layout_text[];
 extern const size_t op_runtime_python_layout_text_len;
 
 enum {
-	/* of _Py_DebugOffsets that op_runtime_python_layout_published() wants at most */
+	/* Bytes of _Py_DebugOffsets that op_runtime_python_layout_published() needs at
+	 * most. */
 	OP_PYTHON_PUBLISHED_MAX = 1024,
 };
 
 /*
- * Replace @layout's offsets by those of _Py_DebugOffsets in @bytes, which are of @version.
- * Every offset is checked for sense. Returns 0; -ENOTSUP for a free-threaded build; -EBADMSG
- * where it is not what the version has, with @layout untouched.
+ * Replace the offsets of @layout by those of the _Py_DebugOffsets in @bytes, which belong
+ * to @version. Every offset is checked. Returns 0; -ENOTSUP for a free-threaded build;
+ * -EBADMSG if the bytes do not fit the version. After an error @layout is untouched.
  */
 int op_runtime_python_layout_published(const void *bytes, size_t len, uint16_t version,
 				       struct op_python_layout *layout);
 
-/* The part of @layout that the step needs. */
+/* Copy the part of @layout that the step needs. */
 void op_runtime_python_layout_step(const struct op_python_layout *layout,
 				   struct op_python *ret);
 

@@ -4,9 +4,11 @@
 #include "base/reader.h"
 
 enum {
-	UNIT_BYTES = 2, /* a code unit */
-	NO_LINE = -128, /* 3.10: the range has none */
-	/* PyCodeLocationInfoKind of 3.11; below LOCATION_ONE_LINE: the same line */
+	UNIT_BYTES = 2, /* bytes of a code unit */
+	NO_LINE = -128, /* 3.10: the range has no line */
+	/*
+	 * PyCodeLocationInfoKind of 3.11; kinds below LOCATION_ONE_LINE stay on the line.
+	 */
 	LOCATION_ONE_LINE = 10,
 	LOCATION_NO_COLUMNS = 13,
 	LOCATION_LONG = 14,
@@ -28,7 +30,7 @@ static uint32_t lnotab_line(struct op_reader *r, int64_t line, int64_t at)
 		addr += op_read_u8(r);
 		if (addr > at)
 			break;
-		line += op_read_s8(r); /* signed from 3.6 on */
+		line += op_read_s8(r); /* signed since 3.6 */
 	}
 	return line_ok(line);
 }
@@ -81,7 +83,7 @@ static uint32_t locations_line(struct op_reader *r, int64_t line, int64_t at)
 		uint8_t kind = (first >> 3) & 15;
 
 		if (!(first & 128))
-			continue; /* the rest of the entry before */
+			continue; /* the byte continues the entry before */
 		end += ((first & 7) + 1) * UNIT_BYTES;
 		if (kind >= LOCATION_ONE_LINE && kind < LOCATION_NO_COLUMNS)
 			line += kind - LOCATION_ONE_LINE;

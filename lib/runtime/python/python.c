@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of CPython: what is known of a file, of a process, of a frame. */
+/* The runtime operations of CPython, for a file, a process and a frame. */
 #include "runtime/python/python.h"
 
 #include <elf.h>
@@ -21,7 +21,7 @@
 #include "op_python.h"
 
 enum {
-	/* Py_tss_t, the key's type from 3.7 on: int _is_initialized, pthread_key_t _key */
+	/* Py_tss_t, the key's type since 3.7: int _is_initialized, pthread_key_t _key */
 	TSS_KEY = 4,
 	TSS_SINCE = 0x0307,
 	KEYS_MAX = 1024, /* PTHREAD_KEYS_MAX */
@@ -55,7 +55,7 @@ static void python_image_free(void *image)
 	free(image);
 }
 
-/* What the accessor of the thread state does: what @want asks. */
+/* Decode the accessor of the thread state: find what @want asks for. */
 static int decode_accessor(const struct op_python_image *image,
 			   const struct op_runtime_target *target,
 			   enum op_decode_want want, struct op_decode_value *ret)
@@ -74,8 +74,8 @@ static int decode_accessor(const struct op_python_image *image,
 					    : op_runtime_decode_x86_64(&in, ret);
 }
 
-/* 3.15 keeps the thread state in a thread-local variable: its offset from the thread pointer.
- * Returns 0, or -ENOENT where the accessor reads none. */
+/* Since 3.15 the thread state is in a thread-local variable: find its offset from the
+ * thread pointer. Returns 0, or -ENOENT if the accessor reads no such variable. */
 static int find_variable(const struct op_python_image *image,
 			 const struct op_runtime_target *target, int32_t *ret)
 {
@@ -85,7 +85,8 @@ static int find_variable(const struct op_python_image *image,
 	if (image->version < VARIABLE_SINCE)
 		return -ENOENT;
 	r = decode_accessor(image, target, OP_DECODE_RETURN, &value);
-	/* A version that a layout file likens to an earlier one may have that one's key. */
+	/* A version that a layout file derives from an earlier one may still use a
+	 * pthread key. */
 	if (r < 0 || value.kind != OP_DECODE_TP_MEMORY || (int64_t)value.at > INT32_MAX ||
 	    (int64_t)value.at < INT32_MIN)
 		return -ENOENT;
@@ -93,7 +94,7 @@ static int find_variable(const struct op_python_image *image,
 	return 0;
 }
 
-/* Address of the pthread key under which threads keep their PyThreadState. */
+/* Find the address of the pthread key under which threads keep their PyThreadState. */
 static int find_key_address(const struct op_python_image *image,
 			    const struct op_runtime_target *target, uint64_t *ret)
 {
@@ -124,9 +125,9 @@ static int read_key(const struct op_python_image *image,
 	r = op_memory_read(target->memory, addr, &key, sizeof(key));
 	if (r == 0 && image->version >= TSS_SINCE)
 		r = op_memory_read(target->memory, addr - TSS_KEY, &made, sizeof(made));
-	if (r < 0) /* the loader has not yet relocated the table that led there */
+	if (r < 0) /* the table that leads there is not relocated yet */
 		return r == -EFAULT ? -EAGAIN : r;
-	/* before Py_Initialize(): 3.6 has -1, later ones say so */
+	/* Before Py_Initialize() the key is -1 in 3.6; later versions have a flag. */
 	if (!made || key < 0)
 		return -EAGAIN;
 	if (made != 1 || key >= KEYS_MAX)
@@ -135,7 +136,7 @@ static int read_key(const struct op_python_image *image,
 	return 0;
 }
 
-/* Where a thread has its PyThreadState: fills @p. */
+/* Find where a thread has its PyThreadState, and fill @p. */
 static int find_state(const struct op_python_image *image,
 		      const struct op_runtime_target *target, struct op_python *p)
 {
@@ -156,7 +157,8 @@ static int find_state(const struct op_python_image *image,
 	return 0;
 }
 
-/* An accessor of unknown code is the file's; all else is one process's, mostly its end. */
+/* Report an accessor that cannot be decoded once per file. Other failures concern one
+ * process, which mostly has exited. */
 static void note_no_state(struct op_python_image *image,
 			  const struct op_runtime_target *target, struct op_log *log,
 			  int why)
@@ -220,13 +222,17 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 	const struct op_python_image *image =
 		((const struct python_instance *)data)->image;
 
-	/* Elsewhere compiled code keeps frame records. */
+	/*
+	 * On other machines and before that version, compiled code keeps frame records.
+	 */
 	if (image->version < TRACES_SINCE || image->machine != EM_X86_64)
 		return 0;
 	return op_runtime_python_traces(target, bpf, ret);
 }
 
-/* The byte of the bytecode that @place (op_python.h) means; below 0: not begun. */
+/*
+ * The byte offset in the bytecode that @place (op_python.h) means; negative: not begun.
+ */
 static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
 {
 	if (layout->flags & OP_PYTHON_RELATIVE)
@@ -256,8 +262,8 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		/* gone before it was read: a name all the same, so that different
-		 * functions stay different */
+		/* It was gone before it could be read. Its address serves as a name, so
+		 * that different functions stay different. */
 		(void)snprintf(instance->unknown, sizeof(instance->unknown),
 			       "python@0x%" PRIx64, addr);
 		ret->function[0] =
@@ -265,7 +271,7 @@ static int python_describe(void *data, const uint64_t *words, size_t len,
 						      .file = "" };
 		ret->len = 1;
 		ret->fresh = true;
-		/* its memory may be given to another with the same words */
+		/* Its memory may be reused for another function with the same words. */
 		ret->again = r != -ESRCH;
 		return 0;
 	}

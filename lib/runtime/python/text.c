@@ -8,10 +8,11 @@
 #include "base/reader.h"
 
 enum {
-	HEAD_BYTES = 48, /* of a str or bytes: all that comes before its text is in it */
+	/* bytes read of a str or bytes: covers all that precedes its text */
+	HEAD_BYTES = 48,
 	CHUNK_CHARS = 256,
-	KIND_SHIFT =
-		2, /* in PyASCIIObject.state: interned 2, kind 3, compact 1, ascii 1 */
+	/* PyASCIIObject.state: 2 bits interned, 3 bits kind, 1 compact, 1 ascii */
+	KIND_SHIFT = 2,
 	KIND_MASK = 7, /* bytes of a character: 1, 2 or 4 */
 	STATE_COMPACT = 1 << 5,
 	STATE_ASCII = 1 << 6,
@@ -19,8 +20,8 @@ enum {
 	UNICODE_MAX = 0x10ffff,
 };
 
-/* Append @c in UTF-8. A NUL or what is no character becomes U+FFFD: the text goes on as
- * a C string and as UTF-8. */
+/* Append @c as UTF-8. A NUL or an invalid character becomes U+FFFD, because the text is
+ * used as a C string. */
 static void add_char(struct op_strbuf *to, uint32_t c)
 {
 	char out[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading CPython's str and bytes objects from a process's memory. */
+/* Reads CPython's str and bytes objects from a process's memory. */
 #ifndef OP_RUNTIME_PYTHON_TEXT_H
 #define OP_RUNTIME_PYTHON_TEXT_H
 
@@ -12,11 +12,11 @@
 
 enum {
 	OP_PYTHON_TEXT_MAX = 4096,   /* characters of a name; longer ones are cut */
-	OP_PYTHON_BYTES_MAX = 65536, /* of a line table; longer ones are cut */
+	OP_PYTHON_BYTES_MAX = 65536, /* bytes of a line table; the rest is cut */
 };
 
-/* Append the str object at @addr, in UTF-8, and a NUL. Returns 0; -EBADMSG where it is no
- * str; the error of reading; -ENOMEM. */
+/* Append the str object at @addr as UTF-8, and a NUL. Returns 0; -EBADMSG if it is not a
+ * str; an error of reading; -ENOMEM. */
 int op_runtime_python_str(const struct op_memory *memory,
 			  const struct op_python_layout *layout, uint64_t addr,
 			  struct op_strbuf *to);

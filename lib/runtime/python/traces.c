@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPython 3.14 compiles traces by joining machine code that LLVM made of each instruction of
- * the interpreter. Each trace has its own pages and begins with the same entry, a function
- * with the calling convention of C: it pushes what that keeps, calls what follows it, and
- * returns. The entry is known by its shape, and is the process's own from then on.
+ * CPython since 3.14 compiles traces by joining pieces of machine code that LLVM made for
+ * each instruction of the interpreter. Each trace has its own pages and begins with the
+ * same entry stub, a function with the calling convention of C: it pushes the
+ * callee-saved registers, calls the code that follows it, and returns. The stub is
+ * recognised by its shape; from then on its exact bytes are known for the process.
  */
 #include "runtime/python/traces.h"
 
@@ -11,23 +12,24 @@
 
 #include "base/macros.h"
 
-/* Made within the second that it may take until a new mapping is known. */
+/* Traces generated in the second that may pass until a new mapping is known. */
 static const uint64_t ROOM_BYTES = UINT64_C(1) << 20;
 
 enum {
 	PAGE_BYTES = 4096,
-	/* Pages of a mapping that are looked at, from its beginning: memory of another kind
-	 * may be next to traces, and a trace have pages that begin amid it. */
+	/* Pages examined of a mapping, from its start on: memory of another kind may
+	 * adjoin traces, and a long trace has pages that do not begin with the stub. */
 	PAGES_MAX = 32,
 	SAVED_MIN = 4,
 	SAVED_MAX = 8,
-	EPILOGUE_BYTES = 8, /* op_python.entry_code */
+	EPILOGUE_BYTES = 8, /* bytes of op_python.entry_code */
 	CALL = 0xe8,
 	CALL_BYTES = 5,
 	RETURN = 0xc3,
 };
 
-/* A push or pop at @code, whose opcode is @base + register: the bytes it has, or 0. */
+/* The length of a push or pop at @code, whose opcode is @base + register; 0: it is
+ * neither. */
 static size_t one_register(const uint8_t *code, uint8_t base, uint8_t *ret)
 {
 	size_t prefix = code[0] == 0x41;
@@ -39,8 +41,8 @@ static size_t one_register(const uint8_t *code, uint8_t base, uint8_t *ret)
 	return prefix + 1;
 }
 
-/* Registers are pushed, moved among each other, a call follows that leads behind the
- * return, and the registers are popped. No frame pointer is among them. */
+/* The stub pushes registers, moves registers, calls the code after its return, and pops
+ * the registers. None of them is the frame pointer. */
 int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
 			    struct op_python *ret)
 {
@@ -110,7 +112,7 @@ int op_runtime_python_traces(const struct op_runtime_target *target,
 			go_on = false;
 			continue;
 		}
-		/* One range for what nobody else's code lies between. */
+		/* One range for adjoining mappings without other code in between. */
 		if (go_on)
 			ret->range[ret->len - 1].end = m.end;
 		else if (ret->len < OP_RUNTIME_RANGES_MAX)

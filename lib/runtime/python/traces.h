@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled traces of a process: where they are, and how the loop enters them. */
+/* Finds the compiled traces of a process, and the stub by which the loop enters them. */
 #ifndef OP_RUNTIME_PYTHON_TRACES_H
 #define OP_RUNTIME_PYTHON_TRACES_H
 
@@ -11,11 +11,11 @@
 #include "op_python.h"
 
 enum {
-	OP_PYTHON_ENTRY_BYTES = 64, /* at most, and what is read of a page */
+	OP_PYTHON_ENTRY_BYTES = 64, /* length of a stub at most; read of a page */
 };
 
-/* Is the code @code, which begins a page, the entry of a trace? Returns 1 and fills the
- * entry_* of @ret, or 0. */
+/* Is @code, which begins a page, the entry stub of a trace? Returns 1 and fills the
+ * entry_* members of @ret, or 0. */
 int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
 			    struct op_python *ret);
 /* As update() of struct op_runtime_ops; @bpf is a struct op_python. */
