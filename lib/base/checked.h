@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on numbers that came from elsewhere: true means it overflowed. */
+/* Checked arithmetic for foreign numbers. A function returns true if the result
+ * overflowed. */
 #ifndef OP_BASE_CHECKED_H
 #define OP_BASE_CHECKED_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owning locals. Each is tagged, set at its declaration, and leaves its scope only
- * through OP_TAKE_PTR() or OP_TAKE_FD(); see docs/memory.md.
+ * Cleanup attributes for owning locals. Each such local is tagged, initialised at its
+ * declaration, and leaves its scope only through OP_TAKE_PTR() or OP_TAKE_FD(); see
+ * docs/memory.md.
  */
 #ifndef OP_BASE_CLEANUP_H
 #define OP_BASE_CLEANUP_H
@@ -14,7 +15,7 @@
 
 #define _cleanup_(fn) __attribute__((cleanup(fn)))
 
-/* Hand the pointer over: the local becomes NULL. */
+/* Hand the pointer over; the local becomes NULL. */
 #define OP_TAKE_PTR(ptr)                                                                 \
 	({                                                                               \
 		__typeof__(ptr) *_pp = &(ptr);                                           \
@@ -23,7 +24,7 @@
 		_p;                                                                      \
 	})
 
-/* Hand the descriptor over: the local becomes -1. */
+/* Hand the descriptor over; the local becomes -1. */
 #define OP_TAKE_FD(fd)                                                                   \
 	({                                                                               \
 		int *_fdp = &(fd);                                                       \
@@ -47,7 +48,7 @@ static inline void op_freep(void *p)
 	*(void **)p = NULL;
 }
 
-/* The same of a string that is a secret: none of it stays behind in freed memory. */
+/* The same for a secret string: it is wiped before its memory is freed. */
 static inline void op_wipep(void *p)
 {
 	char *secret = *(void **)p;

@@ -7,7 +7,9 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* Multiply-and-fold hashing: two 64-bit words a step, folded from the 128-bit product. */
+/*
+ * Multiply-and-fold hashing: two 64-bit words a step, folded from their 128-bit product.
+ */
 static const uint64_t K0 = UINT64_C(0x9e3779b97f4a7c15);
 static const uint64_t K1 = UINT64_C(0xbf58476d1ce4e5b9);
 
@@ -29,8 +31,8 @@ static inline uint64_t load(const uint8_t *p, size_t n)
 uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed)
 {
 	const uint8_t *p = bytes;
-	/* Both factors have a secret part: a factor that can be made 0 would take away all that
-	 * came before it. */
+	/* Both factors have a secret part. If an attacker could make a factor 0, the
+	 * product would lose everything hashed before it. */
 	const uint64_t secret = op_hash_u64(seed ^ K1) ^ K1;
 	uint64_t h = fold(seed ^ K0, secret ^ len);
 	size_t left = len;
@@ -50,7 +52,7 @@ uint64_t op_hash_bytes(const void *bytes, size_t len, uint64_t seed)
 
 void op_hash_fnv128a(const void *bytes, size_t len, uint8_t ret[16])
 {
-	/* offset basis and prime of the FNV definition for 128 bits */
+	/* Offset basis and prime of FNV for 128 bits. */
 	unsigned __int128 h = (unsigned __int128)UINT64_C(0x6c62272e07bb0142) << 64 |
 			      UINT64_C(0x62b821756295c58d);
 	const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;
@@ -78,7 +80,7 @@ uint64_t op_hash_seed(void)
 
 uint64_t op_random_next(uint64_t *state)
 {
-	/* op_hash_u64() makes 0 of 0: the sum leads away from it. */
+	/* op_hash_u64() maps 0 to 0; adding K0 leads away from it. */
 	*state = op_hash_u64(*state + K0);
 	return *state;
 }
@@ -88,7 +90,7 @@ static inline size_t home_of(const struct op_map64 *m, uint64_t key)
 	return fold(key ^ m->seed, K0 ^ (m->seed >> 7)) & m->mask;
 }
 
-/* The slot of @key, or the free slot where it would go. There is always a free slot. */
+/* The slot of @key, or the free slot where it belongs. There is always a free slot. */
 static size_t map64_slot(const struct op_map64 *m, uint64_t key)
 {
 	size_t i = home_of(m, key);
@@ -173,7 +175,7 @@ bool op_map64_remove(struct op_map64 *m, uint64_t key)
 	if (!m->used[i])
 		return false;
 	m->len--;
-	/* Close the gap: move back each follower that may stand at or before it. */
+	/* Close the gap: move back each follower whose home slot is not after it. */
 	for (j = (i + 1) & m->mask; m->used[j]; j = (j + 1) & m->mask) {
 		size_t home = home_of(m, m->keys[j]);
 

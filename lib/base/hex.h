@@ -2,7 +2,7 @@
 #ifndef OP_BASE_HEX_H
 #define OP_BASE_HEX_H
 
-/* The value of a hex digit of either case; -1 where @c is none. */
+/* The value of a hex digit of either case; -1 if @c is not one. */
 static inline int op_hex_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'

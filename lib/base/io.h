@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files and clocks: every descriptor is O_CLOEXEC and never 0, 1 or 2. */
+/* Files and clocks. Every descriptor is O_CLOEXEC and never 0, 1 or 2. */
 #ifndef OP_BASE_IO_H
 #define OP_BASE_IO_H
 
@@ -11,16 +11,15 @@
 int op_open(const char *path, int flags);
 int op_openat(int dir, const char *path, int flags);
 
-/* Move @fd above 2 where it is not; takes ownership. Returns it or -errno. */
+/* Move @fd to a number above 2 if needed; takes ownership. Returns the new number or
+ * -errno. */
 int op_fd_move_up(int fd);
 
-/*
- * The whole of a (possibly virtual) file of at most @limit bytes, with a NUL after it.
- * Caller frees *@ret with free(). Returns its length, -EFBIG past the limit, or -errno.
- */
+/* Read a whole (possibly virtual) file of at most @limit bytes, and add a NUL. The caller
+ * frees *@ret with free(). Returns its length, -EFBIG past the limit, or -errno. */
 ssize_t op_read_file(const char *path, size_t limit, char **ret);
 
-/* Like op_read_file(), of an open descriptor from its start (pread). Borrows @fd. */
+/* Like op_read_file(), for an open descriptor, from its start (pread). Borrows @fd. */
 ssize_t op_read_fd(int fd, size_t limit, char **ret);
 
 /* pread(2) until @len bytes or the end of file. Returns bytes read or -errno. */
@@ -31,11 +30,11 @@ int op_write_full(int fd, const void *buf, size_t len);
 
 uint64_t op_clock_monotonic_ns(void);
 uint64_t op_clock_realtime_ns(void);
-/* Like the monotonic clock, but with the time asleep. */
+/* Like the monotonic clock, but including time asleep. */
 uint64_t op_clock_boottime_ns(void);
 /* CPU time of this thread. */
 uint64_t op_clock_thread_ns(void);
-/* CLOCK_REALTIME - CLOCK_MONOTONIC now, from the tightest of a few readings. */
+/* CLOCK_REALTIME - CLOCK_MONOTONIC now: the most exact of a few readings. */
 int64_t op_clock_monotonic_offset_ns(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log and the last error of one handle. Every folder that can fail for a reason worth a
- * sentence takes a `struct op_log *`; NULL is allowed everywhere and means silence.
+ * The log and the last error of one handle. Every folder that can fail for a reason worth
+ * a sentence takes a `struct op_log *`. NULL is allowed everywhere and means silence.
  *
- * Library code logs at DEBUG what it does and at WARNING what it goes on without; a
- * failure is not logged but returned, with its sentence by op_fail().
+ * Library code logs at DEBUG what it does, and at WARNING what it continues without. A
+ * failure is not logged but returned, with a sentence set by op_fail().
  */
 #ifndef OP_BASE_LOG_H
 #define OP_BASE_LOG_H
@@ -26,17 +26,17 @@ struct op_log {
 	int level;
 	int error;	   /* code of the last op_fail(), 0 for none */
 	char message[512]; /* its sentence */
-	char *detail;	   /* longer text or NULL; owned */
+	char *detail;	   /* longer text, or NULL; owned */
 };
 
 /* Log one line. */
 void op_log(struct op_log *log, enum op_log_level level, const char *fmt, ...)
 	_op_printf_(3, 4);
 
-/* Note @code and the sentence for otelprof_last_error(). Returns @code. */
+/* Store @code and the sentence for otelprof_last_error(). Returns @code. */
 int op_fail(struct op_log *log, int code, const char *fmt, ...) _op_printf_(3, 4);
 
-/* Attach longer text to the last failure. Copies; without memory it is left out. */
+/* Attach a longer text to the last failure. Copies it; without memory it is left out. */
 void op_fail_detail(struct op_log *log, const char *text);
 
 /* Release what the log owns. */

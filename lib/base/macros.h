@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small things every folder uses. */
+/* Small macros that every folder uses. */
 #ifndef OP_BASE_MACROS_H
 #define OP_BASE_MACROS_H
 

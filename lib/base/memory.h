@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory of somebody else: a live process, a copied stack, a core in a test. Readers trust
- * nothing in it.
- */
+/* The interface to foreign memory: a live process, a copied stack, or a core file in a
+ * test. Readers trust nothing in it. */
 #ifndef OP_BASE_MEMORY_H
 #define OP_BASE_MEMORY_H
 

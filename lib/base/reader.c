@@ -3,7 +3,9 @@
 
 #include "base/checked.h"
 
-/* The bits of a LEB128 number; *@ret_shift is how many there were, *@ret_last its last byte. */
+/*
+ * Read the bits of a LEB128 number; *@ret_shift is their count, *@ret_last the last byte.
+ */
 static uint64_t read_leb(struct op_reader *r, unsigned int *ret_shift, uint8_t *ret_last)
 {
 	uint64_t value = 0;

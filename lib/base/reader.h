@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds-checked reader over bytes in memory. All foreign bytes (files, other processes'
- * memory, the wire) are read through it.
+ * A bounds-checked reader over bytes in memory. All foreign bytes (files, other
+ * processes' memory, the wire) are read through it.
  *
- * A read past the end returns zero, sets `failed` and does not move; after that every
- * read returns zero. So a parser may read a whole struct and check `failed` once. Host
- * byte order (only little-endian hosts are supported).
+ * A read past the end returns zero, sets `failed` and does not advance; after that every
+ * read returns zero. So a parser may read a whole struct and check `failed` once. Numbers
+ * are in host byte order (only little-endian hosts are supported).
  */
 #ifndef OP_BASE_READER_H
 #define OP_BASE_READER_H
@@ -80,13 +80,15 @@ OP_DEFINE_READ(int64_t, s64)
 uint64_t op_read_uleb(struct op_reader *r);
 int64_t op_read_sleb(struct op_reader *r);
 
-/* A NUL-terminated string inside the buffer, or NULL where no NUL follows. Borrows. */
+/* A NUL-terminated string inside the buffer, or NULL if no NUL follows. Borrowed. */
 const char *op_read_cstr(struct op_reader *r);
 
-/* A reader of [@off, @off + @len) of the same bytes; failed where that is not inside. */
+/*
+ * A reader of [@off, @off + @len) of the same bytes; `failed` if the range is not inside.
+ */
 struct op_reader op_reader_sub(const struct op_reader *r, uint64_t off, uint64_t len);
 
-/* Move to @off from the start; fails where that is past the end. */
+/* Move to @off from the start; fails if that is past the end. */
 void op_reader_seek(struct op_reader *r, uint64_t off);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A slice of time for work that may be long. A function that takes one ends with
- * -EINPROGRESS when it is over, keeps what it has done, and goes on at the next call. It
- * does a little in each call whatever the slice, so that it comes to an end.
+ * A slice of time for work that may be long. A function that takes a slice returns
+ * -EINPROGRESS when the slice is over, keeps what it has done, and continues at the next
+ * call. It does a little in each call, however short the slice, so that it always
+ * finishes.
  */
 #ifndef OP_BASE_SLICE_H
 #define OP_BASE_SLICE_H
@@ -13,13 +14,13 @@
 #include "base/io.h"
 
 enum {
-	OP_SLICE_STEPS = 16, /* between two looks at the clock */
+	OP_SLICE_STEPS = 16, /* steps between two readings of the clock */
 };
 
 struct op_slice {
-	uint64_t end_ns; /* CLOCK_MONOTONIC; 0: it has no end */
+	uint64_t end_ns; /* CLOCK_MONOTONIC; 0: no limit */
 	uint64_t half_ns;
-	uint32_t steps; /* until the next look */
+	uint32_t steps; /* steps until the next reading of the clock */
 	bool over;
 };
 
@@ -33,7 +34,7 @@ static inline struct op_slice op_slice_until(uint64_t end_ns)
 				  .steps = OP_SLICE_STEPS };
 }
 
-/* Is there no time left? @s may be NULL: then there always is. */
+/* Is no time left? @s may be NULL: then there is no limit. */
 static inline bool op_slice_is_over(struct op_slice *s)
 {
 	if (!s || !s->end_ns)
@@ -42,13 +43,14 @@ static inline bool op_slice_is_over(struct op_slice *s)
 	return s->over;
 }
 
-/* Is more than half of it gone? For what takes longer than a slice and cannot be parted. */
+/* Is more than half of it used? For work that takes longer than a slice and cannot be
+ * divided. */
 static inline bool op_slice_is_used(struct op_slice *s)
 {
 	return s && s->end_ns && op_clock_monotonic_ns() >= s->half_ns;
 }
 
-/* op_slice_is_over(), asked for after each of many small steps. */
+/* op_slice_is_over() for many small steps: it reads the clock only now and then. */
 static inline bool op_slice_step(struct op_slice *s)
 {
 	if (!s || !s->end_ns)

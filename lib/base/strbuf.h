@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing string. `struct op_strbuf s = { 0 };` is empty; failures are sticky. */
+/* A growing string. `struct op_strbuf s = { 0 };` is empty. A failure is sticky. */
 #ifndef OP_BASE_STRBUF_H
 #define OP_BASE_STRBUF_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Growable arrays. `OP_VEC(struct x) v = { 0 };` is empty; op_vec_push() returns a pointer
- * to the new element, or NULL without memory (the array stays as it was).
- */
+/* Growable arrays. `OP_VEC(struct x) v = { 0 };` is empty. op_vec_push() returns a
+ * pointer to the new element, or NULL without memory (the array stays as it was). */
 #ifndef OP_BASE_VEC_H
 #define OP_BASE_VEC_H
 
@@ -17,7 +15,7 @@
 		size_t cap;                                                              \
 	}
 
-/* Room for @more elements beyond @len. Returns 0 or -ENOMEM. */
+/* Make room for @more elements after @len. Returns 0 or -ENOMEM. */
 int op_vec_grow(void **data, size_t *cap, size_t len, size_t more, size_t elem_size);
 
 #define op_vec_reserve(v, more)                                                          \

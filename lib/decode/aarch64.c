@@ -19,7 +19,7 @@ struct state {
 	const struct op_decode_input *in;
 	struct op_reader r;
 	value reg[REGISTERS];
-	uint64_t other; /* where the last conditional branch would go; 0: none */
+	uint64_t other; /* target of the last conditional branch not taken; 0: none */
 };
 
 static const value unknown = { OP_DECODE_UNKNOWN, 0, 0 };
@@ -50,7 +50,7 @@ static void set(struct state *s, uint32_t reg, value v)
 		s->reg[reg] = v;
 }
 
-/* Loads and stores of one register; others leave their target unknown. */
+/* Follow a load of one register; other loads make their target unknown. */
 static void step_memory(struct state *s, uint32_t op)
 {
 	uint32_t rt = op & 31;
@@ -65,7 +65,7 @@ static void step_memory(struct state *s, uint32_t op)
 		}
 		return;
 	}
-	if (!(op & (3u << 22))) /* a store */
+	if (!(op & (3u << 22))) /* it is a store */
 		return;
 	if ((op & 0x3f400000) == 0x39400000 && bytes) { /* unsigned offset */
 		base = add_to(base, (uint64_t)(op >> 10 & 0xfff) * bytes);
@@ -117,7 +117,7 @@ static void step_data(struct state *s, uint32_t op, uint64_t pc)
 	}
 }
 
-/* Go to offset @to; false where that is outside of the code at hand. */
+/* Jump to offset @to; returns false if it is outside of the code read. */
 static bool jump(struct state *s, uint64_t to)
 {
 	if (to >= s->in->len || (to & 3))

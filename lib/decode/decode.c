@@ -10,7 +10,7 @@ struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,
 		v.kind = OP_DECODE_MEMORY;
 		v.at = at.at;
 	} else if (at.kind == OP_DECODE_CONST && bytes == 8) {
-		/* a slot of the global offset table */
+		/* it is a slot of the global offset table */
 		if (op_memory_read(in->memory, at.at, &v.at, sizeof(v.at)) == 0)
 			v.kind = OP_DECODE_CONST;
 	} else if (at.kind == OP_DECODE_TP && bytes == 8) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tiny accessor function of a runtime or libc computes, told from its machine code.
- * The decoder follows the straight path through a function of a few dozen instructions and
- * keeps for each register what is known of it. It answers one of two questions: what is the
- * first argument of the first function called (or jumped to), and what is returned.
+ * Finds what a tiny accessor function of a runtime or libc computes, from its machine
+ * code. The decoder follows one straight path through a function of a few dozen
+ * instructions and keeps what is known of each register. It answers one of two questions:
+ * what is the first argument of the first function that is called (or jumped to), and
+ * what is returned?
  *
- * Only used where nothing published tells the same.
+ * It is used only if nothing published gives the same information.
  */
 #ifndef OP_DECODE_DECODE_H
 #define OP_DECODE_DECODE_H
@@ -33,8 +34,8 @@ struct op_decode_value {
 };
 
 enum {
-	OP_DECODE_BYTES = 256, /* of code that are looked at, at most */
-	OP_DECODE_STEPS = 64,  /* instructions */
+	OP_DECODE_BYTES = 256, /* bytes of code that are decoded */
+	OP_DECODE_STEPS = 64,  /* instructions that are followed */
 };
 
 enum op_decode_want {
@@ -46,18 +47,18 @@ struct op_decode_input {
 	const uint8_t *code;
 	size_t len;
 	uint64_t addr;			/* process address of code[0] */
-	const struct op_memory *memory; /* for pointers that the code loads */
+	const struct op_memory *memory; /* memory for pointers that the code loads */
 	enum op_decode_want want;
 };
 
-/* Returns 0 with *@ret (of kind UNKNOWN where it cannot be told), or -ENOTSUP for code
- * that is not understood. */
+/* Returns 0 with *@ret (of kind UNKNOWN if the value cannot be determined), or -ENOTSUP
+ * if the code is not understood. */
 int op_runtime_decode_x86_64(const struct op_decode_input *in,
 			     struct op_decode_value *ret);
 int op_runtime_decode_aarch64(const struct op_decode_input *in,
 			      struct op_decode_value *ret);
 
-/* What a load of @bytes at address @at gives. */
+/* The value that a load of @bytes bytes at address @at gives. */
 struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,
 					      struct op_decode_value at, uint32_t bytes);
 

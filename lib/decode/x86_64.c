@@ -22,8 +22,8 @@ typedef struct op_decode_value value;
 /* The operands of a ModRM byte. */
 struct operand {
 	bool is_reg;
-	uint32_t reg; /* the r field */
-	uint32_t rm;  /* the register, where is_reg */
+	uint32_t reg; /* the reg field */
+	uint32_t rm;  /* the register, if is_reg */
 	value address;
 	bool thread_self; /* %fs:0, which holds the thread pointer */
 };
@@ -34,8 +34,9 @@ struct state {
 	value reg[REGISTERS];
 	uint8_t rex;
 	bool fs;
-	bool narrow;	/* 0x66 */
-	uint64_t other; /* offset that the last conditional jump would go to; 0: none */
+	bool narrow; /* 0x66 */
+	/* target of the last conditional jump not taken, as an offset; 0: none */
+	uint64_t other;
 };
 
 static const value unknown = { OP_DECODE_UNKNOWN, 0, 0 };
@@ -54,7 +55,7 @@ static uint32_t operand_bytes(const struct state *s)
 	return s->rex & REX_W ? 8 : s->narrow ? 2 : 4;
 }
 
-/* base + index * scale */
+/* The value base + index * scale. */
 static value indexed(value base, value index, uint32_t scale)
 {
 	if (base.kind == OP_DECODE_TP_MEMORY && index.kind == OP_DECODE_ARGUMENT)
@@ -123,7 +124,7 @@ static value load(const struct state *s, const struct operand *o, uint32_t bytes
 	return op_runtime_decode_load(s->in, o->address, bytes);
 }
 
-/* 81, 83: arithmetic with an immediate. */
+/* Follow opcodes 81 and 83: arithmetic with an immediate. */
 static void step_immediate(struct state *s, uint32_t bytes)
 {
 	struct operand o = decode_modrm(s, bytes);
@@ -160,7 +161,9 @@ static void step_move(struct state *s, uint8_t op)
 		s->reg[o.rm] = s->reg[o.reg];
 }
 
-/* Arithmetic between a register and a register or memory; the result is not followed. */
+/*
+ * Follow arithmetic between a register and a register or memory: the result is unknown.
+ */
 static void step_arithmetic(struct state *s, uint8_t op)
 {
 	struct operand o = decode_modrm(s, 0);
@@ -176,7 +179,7 @@ static void step_arithmetic(struct state *s, uint8_t op)
 		s->reg[o.rm] = unknown;
 }
 
-/* Go to offset @to; false where that is outside of the code at hand. */
+/* Jump to offset @to; returns false if it is outside of the code read. */
 static bool jump(struct state *s, uint64_t to)
 {
 	if (to >= s->in->len)
@@ -185,7 +188,7 @@ static bool jump(struct state *s, uint64_t to)
 	return true;
 }
 
-/* Two-byte opcodes. Returns 0 or -ENOTSUP. */
+/* Follow a two-byte opcode. Returns 0 or -ENOTSUP. */
 static int step_0f(struct state *s)
 {
 	uint8_t op = op_read_u8(&s->r);
@@ -330,7 +333,7 @@ int op_runtime_decode_x86_64(const struct op_decode_input *in,
 			*ret = s.reg[RAX];
 			return 0;
 		}
-		/* The path ended before a call: the other side of the last branch. */
+		/* The path ended before a call: try the other side of the last branch. */
 		if (!s.other || !jump(&s, s.other))
 			return -ENOTSUP;
 		s.other = 0;

@@ -17,7 +17,9 @@
 
 enum {
 	WORDS_BYTES = 512,
-	/* Different complaints in a row; the rest of them at debug level. */
+	/*
+	 * Different complaints logged in a row; further ones are logged at debug level.
+	 */
 	COMPLAINTS_MAX = 5,
 };
 
@@ -26,25 +28,26 @@ struct op_delivery {
 	const struct op_transport_ops *ops;
 	void *transport;
 	char *target;
-	struct op_certs certs; /* of the sending thread, once it runs */
+	struct op_certs certs; /* used by the sending thread once it runs */
 	uint32_t timeout_ms;
-	uint64_t retry_elapsed_ns; /* 0: no end */
+	uint64_t retry_elapsed_ns; /* 0: no limit */
 	pthread_t thread;
 	bool forked;
-	bool abandoned; /* the thread is gone; the owner's thread only */
+	bool abandoned; /* the thread has ended; used by the owner's thread only */
 
 	struct op_queue queue;
 	/* Guarded by the queue's lock. */
 	struct op_backoff backoff;
 	uint64_t not_before_ns; /* no try before this time */
-	bool asked;		/* by the server, which is kept */
+	/* the server asked for the wait, so a flush does not shorten it */
+	bool asked;
 	bool stop;
-	bool failing;		 /* said so, and not delivered since */
-	unsigned int complaints; /* since then */
-	char words[WORDS_BYTES]; /* last complaint of the server, not to be repeated */
+	bool failing;		 /* failure was logged, and nothing delivered since */
+	unsigned int complaints; /* complaints logged since the failure began */
+	char words[WORDS_BYTES]; /* the server's last complaint, which is not repeated */
 };
 
-/* Say it once: the same words again only at debug level. */
+/* Log a complaint; the same words again only at debug level. */
 static void complain(struct op_delivery *d, const char *what,
 		     const struct op_transport_result *result, const char *hint)
 {
@@ -57,7 +60,7 @@ static void complain(struct op_delivery *d, const char *what,
 	(void)strlcpy(d->words, result->message, sizeof(d->words));
 }
 
-/* It answered: the next request needs no patience. */
+/* The server answered: forget the back-off. */
 static void note_answer(struct op_delivery *d)
 {
 	if (d->failing)
@@ -70,7 +73,7 @@ static void note_answer(struct op_delivery *d)
 	op_backoff_reset(&d->backoff);
 }
 
-/* @profiles: in the request. */
+/* The request was delivered; @profiles: how many it has. */
 static void delivered(struct op_delivery *d, struct op_queue_entry *e,
 		      const struct op_transport_result *result, uint64_t profiles)
 {
@@ -103,7 +106,7 @@ static void refused(struct op_delivery *d, struct op_queue_entry *e,
 	op_queue_settle(&d->queue, e, OP_DROP_REFUSED);
 }
 
-/* Once, and again where the reason is another one. */
+/* Log the reason of a failed try once, and again when the reason changes. */
 static void complain_of_try(struct op_delivery *d,
 			    const struct op_transport_result *result)
 {
@@ -133,7 +136,8 @@ static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 	d->failing = true;
 	d->not_before_ns = now + wait;
 	d->asked = result->retry_delay_ms >= 0;
-	/* One last try at the end, unless the server wants more time than there is. */
+	/* Make one last try at the end, unless the server asked for more time than is
+	 * left. */
 	if (now < give_up && d->not_before_ns > give_up && result->retry_delay_ms < 0)
 		d->not_before_ns = give_up;
 	else if (d->not_before_ns > give_up) {
@@ -151,14 +155,14 @@ static void judge(struct op_delivery *d, struct op_queue_entry *e,
 	if (result->grpc_status == OP_GRPC_OK)
 		delivered(d, e, result, profiles);
 	else if (d->stop)
-		return; /* cut short by us: says nothing of the server */
+		return; /* we interrupted the call, which says nothing about the server */
 	else if (op_retry_allowed(result->grpc_status, result->retry_delay_ms))
 		try_later(d, e, result);
 	else
 		refused(d, e, result);
 }
 
-/* The file of a request cannot be read back. */
+/* The file of a request cannot be read back: the request is lost. */
 static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
 {
 	struct op_transport_result result = {
@@ -184,7 +188,7 @@ static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
 	op_queue_settle(&d->queue, e, OP_DROP_SPILL);
 }
 
-/* Certificates that were replaced on disk are for the connections to come. */
+/* Load replaced certificates, for future connections. */
 static void refresh_certs(struct op_delivery *d)
 {
 	struct op_transport_tls tls;
@@ -200,7 +204,8 @@ static void refresh_certs(struct op_delivery *d)
 			     d->target, strerror(-err));
 }
 
-/* Send the first of the queue. Called and returns with the lock held; not while sending. */
+/* Send the first request of the queue. Called and returns with the lock held; it is
+ * released during the call. */
 static void send_first(struct op_delivery *d)
 {
 	struct op_queue_entry *e = TAILQ_FIRST(&d->queue.entries);
@@ -226,7 +231,7 @@ static void send_first(struct op_delivery *d)
 	(void)pthread_mutex_lock(&d->queue.lock);
 	op_queue_sent(e);
 	if (err < 0) {
-		/* Nothing was sent (no memory): as if the network had failed. */
+		/* Nothing was sent (no memory): treat it like a network failure. */
 		result.grpc_status = OP_GRPC_UNAVAILABLE;
 		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
 	}
@@ -298,10 +303,8 @@ static void delivery_forked(struct op_sink *s)
 	op_container_of(s, struct op_delivery, sink)->forked = true;
 }
 
-/*
- * A send that is cut short may have arrived; nobody knows, so it counts as given up, or
- * where it has a file it is sent again in the next life.
- */
+/* A request whose sending is interrupted may have arrived. Nobody knows, so it counts as
+ * given up, or, if it has a file, it is sent again by the next run. */
 static void delivery_abandon(struct op_sink *s)
 {
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
@@ -323,8 +326,9 @@ static void delivery_free(struct op_sink *s)
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
 
 	/*
-	 * In the child of a fork there is no thread to join, the lock may be held for ever,
-	 * the queue half changed and grpc unusable: all of it is left where it is.
+	 * In the child of a fork there is no thread to join, the lock may be held for
+	 * ever, the queue may be half changed and grpc is unusable: all of it is left as
+	 * it is.
 	 */
 	if (d->forked) {
 		op_queue_forked(&d->queue);
@@ -347,7 +351,7 @@ static const struct op_sink_ops delivery_ops = {
 	.free = delivery_free,
 };
 
-/* The directory, with what an earlier life left in it. */
+/* Open the spill directory and take over what an earlier run left in it. */
 static int open_spill(struct op_delivery *d, const struct op_settings *settings,
 		      struct op_log *log)
 {

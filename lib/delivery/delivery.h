@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that carries the requests of a queue (export/queue.h) to one destination,
- * oldest first, until it takes them, refuses them or the patience is over.
+ * The thread that delivers the requests of a queue (delivery/queue.h) to one destination,
+ * oldest first. It retries a request until the destination accepts or refuses it, or its
+ * time is over.
  */
 #ifndef OP_DELIVERY_DELIVERY_H
 #define OP_DELIVERY_DELIVERY_H
@@ -12,10 +13,8 @@
 #include "export/sink.h"
 #include "transport/transport.h"
 
-/*
- * Start the thread. Copies what it needs of @settings. Takes ownership of its certificates
- * and of @transport, on success only.
- */
+/* Start the thread. Copies what it needs of @settings. On success it takes ownership of
+ * the settings' certificates and of @transport. */
 int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
 		    const struct op_transport_ops *ops, void *transport,
 		    struct op_sink **ret);

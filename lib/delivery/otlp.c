@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OTLP exporters, gRPC and HTTP: settings, a transport module, a delivery thread. */
+/*
+ * Makes an OTLP exporter, gRPC or HTTP, of settings, a transport and a delivery thread.
+ */
 #include "delivery/delivery.h"
 #include "delivery/settings.h"
 #include "export/sink.h"

@@ -73,14 +73,15 @@ static void say_full(struct op_queue *q, const char *what, uint64_t limit)
 	q->full = true;
 }
 
-/* Drop the oldest until @len more bytes of memory fit. False where they never will. */
+/* Drop the oldest requests until @len more bytes of memory fit. Returns false if they
+ * never will. */
 static bool make_memory(struct op_queue *q, uint64_t len)
 {
 	const uint64_t limit = q->limits.memory_bytes;
 	struct op_queue_entry *e;
 	struct op_queue_entry *next;
 
-	/* Where it can never fit, the others are not sacrificed for it. */
+	/* If it can never fit, do not sacrifice the others for it. */
 	if (len > limit)
 		return false;
 	for (e = TAILQ_FIRST(&q->entries); e && q->memory_bytes + len > limit; e = next) {
@@ -97,7 +98,7 @@ static bool make_memory(struct op_queue *q, uint64_t len)
 	return q->memory_bytes + len <= limit;
 }
 
-/* The same for the files. */
+/* The same for the bytes of files. */
 static bool make_files(struct op_queue *q, uint64_t len)
 {
 	const uint64_t limit = q->limits.file_bytes;
@@ -135,7 +136,7 @@ static void note_disk(struct op_queue *q, int err)
 	q->disk_failing = err < 0;
 }
 
-/* Of the spool's thread, the lock held. */
+/* Called in the spool's thread with the lock held. */
 static void on_written(void *owner, struct op_spool_item *item, int err)
 {
 	struct op_queue *q = owner;
@@ -249,7 +250,7 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	op_ledger_spill_error(q->ledger, list->bad);
 	(void)pthread_mutex_lock(&q->lock);
 	op_vec_foreach(f, &list->files) {
-		/* Without memory the rest is there for the next life. */
+		/* Without memory the rest stays there for the next run. */
 		if (restore_one(q, f) < 0)
 			break;
 		samples += f->samples;
@@ -264,7 +265,7 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	return 0;
 }
 
-/* One more chance for those that could not be written, now that there is no other. */
+/* Write those again that could not be written: it is their last chance. */
 static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;

@@ -45,7 +45,7 @@ static int read_insecure(const struct otelprof_otlp_config *config, struct op_lo
 	return 0;
 }
 
-/* Without a word gRPC, as profiles began with that. */
+/* Read the protocol. The default is gRPC, because OTLP profiles began with it. */
 static int read_protocol(struct op_settings *s, const struct otelprof_otlp_config *config,
 			 struct op_log *log)
 {
@@ -90,7 +90,8 @@ static int read_grpc_endpoint(struct op_settings *s,
 	return 0;
 }
 
-/* The signal's own variable is the whole URL; all else is a base that gets the path. */
+/* The variable of the profiles signal is a whole URL; any other is a base to which the
+ * path is added. */
 static int read_http_endpoint(struct op_settings *s,
 			      const struct otelprof_otlp_config *config,
 			      struct op_log *log)
@@ -183,7 +184,7 @@ static int read_limits(struct op_settings *s, const struct otelprof_otlp_config 
 	s->retry_initial_ms = config->retry_initial_ms ?: DEFAULT_RETRY_INITIAL_MS;
 	s->retry_max_ms = config->retry_max_ms ?: DEFAULT_RETRY_MAX_MS;
 	s->retry_elapsed_ms = config->retry_elapsed_ms;
-	/* Files wait until the directory is full. */
+	/* With a spill directory requests wait until the directory is full. */
 	if (!s->retry_elapsed_ms && !s->spill_dir)
 		s->retry_elapsed_ms = DEFAULT_RETRY_ELAPSED_MS;
 	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
@@ -197,7 +198,7 @@ static int read_limits(struct op_settings *s, const struct otelprof_otlp_config 
 				       "have: max_request_bytes is %llu",
 				       (unsigned long long)s->queue_bytes,
 				       (unsigned long long)s->max_request);
-		/* One of the two is a default: the one the user gave rules. */
+		/* One of the two is a default: the user's value wins. */
 		if (config->queue_bytes)
 			s->max_request = s->queue_bytes;
 		else
@@ -208,7 +209,7 @@ static int read_limits(struct op_settings *s, const struct otelprof_otlp_config 
 			return op_fail(log, -EINVAL,
 				       "retry_initial_ms: %u is above retry_max_ms %u",
 				       s->retry_initial_ms, s->retry_max_ms);
-		/* One of the two is a default: the one the user gave rules. */
+		/* One of the two is a default: the user's value wins. */
 		if (config->retry_max_ms)
 			s->retry_initial_ms = s->retry_max_ms;
 		else
@@ -235,7 +236,8 @@ static int read_spill(struct op_settings *s, const struct otelprof_otlp_config *
 	return s->spill_dir ? 0 : -ENOMEM;
 }
 
-/* A token that anybody on the way can read is none. The machine itself is not the way. */
+/* Warn of secrets sent in plain text: whoever is on the way can read them. Traffic within
+ * the machine is exempt. */
 static void warn_of_headers(const struct op_settings *s, struct op_log *log)
 {
 	static const char *const here[] = { "localhost:", "127.", "[::1]:" };

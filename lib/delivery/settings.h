@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an OTLP exporter runs with: the caller's struct over the environment over defaults. */
+/* The settings of an OTLP exporter. The caller's struct takes precedence over the
+ * environment, and that over defaults. */
 #ifndef OP_DELIVERY_SETTINGS_H
 #define OP_DELIVERY_SETTINGS_H
 
@@ -23,14 +24,13 @@ struct op_settings {
 	uint32_t timeout_ms;
 	uint32_t retry_initial_ms;
 	uint32_t retry_max_ms;
-	uint32_t retry_elapsed_ms; /* 0: no end */
+	uint32_t retry_elapsed_ms; /* 0: no limit */
 	uint64_t queue_bytes;
 	uint64_t max_request;
 };
 
-/*
- * Returns 0; -EINVAL, with the field or variable named; the errno of a file; -ENOMEM.
- */
+/* Returns 0; -EINVAL with a sentence that names the member or variable; the errno of a
+ * file; or -ENOMEM. */
 int op_settings_init(struct op_settings *s, const struct otelprof_otlp_config *config,
 		     struct op_log *log);
 void op_settings_deinit(struct op_settings *s);

@@ -17,7 +17,7 @@
 #include "export/sink.h"
 
 enum {
-	DIR_MODE = 0700, /* profiles tell much of a host */
+	DIR_MODE = 0700, /* profiles reveal much about a host */
 	TARGET_BYTES_MAX = 64,
 	SUFFIX_BYTES = 8,
 };
@@ -30,12 +30,14 @@ struct op_spill {
 	char *path;
 	int dir_fd;
 	int lock_fd;
-	uint64_t last_ns; /* names never go back, though the clock may */
+	/* so that names never go back in time, even if the clock does */
+	uint64_t last_ns;
 	uint64_t random;
-	uint64_t bad; /* files set aside that are there */
+	uint64_t bad; /* damaged files in the directory */
 };
 
-/* A name that tells a person where it goes, and two targets apart. */
+/* A name that tells a person the destination, with a checksum that distinguishes
+ * destinations. */
 static char *directory_name(const char *dir, const char *target)
 {
 	char text[TARGET_BYTES_MAX + 1];
@@ -61,7 +63,7 @@ static int make_directory(const char *path)
 	return mkdir(path, DIR_MODE) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-/* Somebody else who may write there may take requests away, or put in others. */
+/* Anybody else who may write to the directory could remove requests or insert some. */
 static int check_directory(int fd, const char *path, mode_t others, struct op_log *log)
 {
 	struct stat st;
@@ -74,7 +76,8 @@ static int check_directory(int fd, const char *path, mode_t others, struct op_lo
 			log, -EPERM,
 			"spill_dir: %s belongs to user %u: make it this user's (%u)",
 			path, (unsigned int)st.st_uid, (unsigned int)geteuid());
-	/* In a directory like /tmp only the owner of a name can replace it. */
+	/* In a directory with the sticky bit, like /tmp, only the owner of a name can
+	 * replace it. */
 	if (st.st_mode & others && !(st.st_mode & S_ISVTX))
 		return op_fail(
 			log, -EPERM,
@@ -93,7 +96,7 @@ static int check_parent(const char *dir, struct op_log *log)
 	return check_directory(fd, dir, S_IWGRP | S_IWOTH, log);
 }
 
-/* The destination's own: nobody else reads it, either. */
+/* Check the destination's own directory: nobody else may read it, either. */
 static int check_own(const struct op_spill *s, struct op_log *log)
 {
 	struct stat st;
@@ -134,7 +137,9 @@ static bool ends_with(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* The header of a file whose length fits to it. *@ret_why tells what is wrong with it. */
+/*
+ * Read the header of a file and check its length. *@ret_why says what is wrong with it.
+ */
 static int read_header(int fd, struct op_spill_header *ret, const char **ret_why)
 {
 	uint8_t bytes[OP_SPILL_HEADER_BYTES];
@@ -160,7 +165,7 @@ static int read_header(int fd, struct op_spill_header *ret, const char **ret_why
 	return 0;
 }
 
-/* Take one file of an earlier life into @list, or set it aside. */
+/* Add one file of an earlier run to @list, or set it aside. */
 static int take_file(struct op_spill *s, const char *name, struct op_log *log,
 		     struct op_spill_list *list)
 {
@@ -200,7 +205,7 @@ static int take_entry(struct op_spill *s, const char *name, struct op_log *log,
 	uint64_t time_ns = 0;
 
 	if (ends_with(name, temporary)) {
-		/* Its writer was killed before it was whole. */
+		/* Its writer was killed before the file was complete. */
 		(void)unlinkat(s->dir_fd, name, 0);
 		return 0;
 	}

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of a spill directory that belongs to one destination: a directory of its own,
- * locked by whoever uses it, with a file a request (export/spill_file.h).
+ * locked by its user, with one file for each request (delivery/spill_file.h).
  *
- * A file is written under a temporary name and renamed when whole, so that what a crash
- * leaves behind is a request or nothing. It is not synced: it outlives the process, also
- * one killed by SIGKILL; of a machine that loses its power the youngest files may be missing
- * or torn, and torn ones are found out by their checksums.
+ * A file is written under a temporary name and renamed when it is complete, so that a
+ * crash leaves a whole request or nothing. Files are not synced: they survive the
+ * process, even after SIGKILL. If the machine loses power, the youngest files may be
+ * missing or torn; their checksums reveal torn ones.
  *
- * Files that are damaged get the ending ".bad" and stay for somebody to look at, at most
- * OP_SPILL_BAD_MAX; files with other names, and of other versions of the library, are left
+ * Damaged files get the suffix ".bad" and stay for examination, at most OP_SPILL_BAD_MAX
+ * of them. Files with other names, and those of other versions of the library, are left
  * alone.
  *
- * Nothing here is locked against threads: put, get and remove may run in several of them
- * as long as each works on a file of its own.
+ * Nothing here is locked against threads: put, get and remove may run in several threads
+ * as long as each works on a different file.
  */
 #ifndef OP_DELIVERY_SPILL_H
 #define OP_DELIVERY_SPILL_H
@@ -28,7 +28,8 @@
 #include "export/notes.h"
 
 enum {
-	OP_SPILL_FILES_MAX = 65536, /* of one destination; the oldest are dropped */
+	/* of one destination; beyond that the oldest are dropped */
+	OP_SPILL_FILES_MAX = 65536,
 	OP_SPILL_BAD_MAX = 16,
 };
 
@@ -43,14 +44,14 @@ struct op_spill_found {
 
 struct op_spill_list {
 	OP_VEC(struct op_spill_found) files; /* oldest first */
-	uint64_t bad;			     /* files that were moved aside */
+	uint64_t bad;			     /* files that were set aside */
 };
 
 /*
- * Make and lock the directory of @target in @dir, which is made too where only its last
- * part is missing. Reads the headers of the files that are there into @list (caller clears
- * its files). Returns 0; -EBUSY where somebody else has it; the errno of the file system;
- * -ENOMEM.
+ * Make and lock the directory of @target in @dir; @dir itself is made too if only its
+ * last component is missing. Reads the headers of the existing files into @list (the
+ * caller clears its files). Returns 0; -EBUSY if somebody else has locked it; an errno of
+ * the file system; -ENOMEM.
  */
 int op_spill_open(const char *dir, const char *target, struct op_log *log,
 		  struct op_spill_list *list, struct op_spill **ret);
@@ -60,16 +61,14 @@ OP_DEFINE_CLEANUP(struct op_spill *, op_spill_close)
 /* The path, for messages. */
 const char *op_spill_path(const struct op_spill *s);
 
-/* Write one request; fills @ret_name. Returns 0 or -errno, and then nothing is there. */
+/* Write one request; fills @ret_name. Returns 0, or -errno without leaving a file. */
 int op_spill_put(struct op_spill *s, const void *request, size_t len, uint64_t samples,
 		 char ret_name[OP_SPILL_NAME_BYTES]);
-/*
- * Read a request back. Caller frees *@ret with free(). Returns 0; -EBADMSG where it is not
- * what was written; -errno.
- */
+/* Read a request back. The caller frees *@ret with free(). Returns 0; -EBADMSG if the
+ * file is damaged; -errno. */
 int op_spill_get(struct op_spill *s, const char *name, void **ret, size_t *ret_len);
 void op_spill_remove(struct op_spill *s, const char *name);
-/* Out of the way with a damaged file. */
+/* Rename a damaged file, so that it is not read again. */
 void op_spill_set_aside(struct op_spill *s, const char *name);
 
 #endif

@@ -74,14 +74,14 @@ int op_spill_decode(const void *bytes, size_t len, struct op_spill_header *ret,
 		*ret_why = "it is too short";
 	else if (memcmp(start, magic, MAGIC_BYTES) != 0)
 		*ret_why = "it was not written by this library";
-	/* What it holds is for a library that knows it; where its checksum is, too. */
+	/* Another version may have its checksum elsewhere, so this comes first. */
 	else if (version != VERSION)
 		*ret_why = "it is of another version of the library";
 	else if (op_spill_crc(bytes, CRC_AT) != crc || header != OP_SPILL_HEADER_BYTES)
 		*ret_why = "its header is damaged";
 	else if (!h.len || h.len > OP_REQUEST_BYTES_MAX)
 		*ret_why = "its length makes no sense";
-	/* A sum of many files' samples must not overflow: no request holds 2^32. */
+	/* The sum of many files must not overflow, and no request holds 2^32 samples. */
 	else if (h.samples > UINT32_MAX)
 		*ret_why = "its number of samples makes no sense";
 	if (*ret_why)

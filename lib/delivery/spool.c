@@ -10,7 +10,9 @@
 #include "delivery/thread.h"
 
 enum {
-	/* What a healthy disk never needs, and an owner that samples can spare. */
+	/*
+	 * A healthy disk is never this slow, and the owner can afford to wait this long.
+	 */
 	PUT_WAIT_MS = 200,
 };
 
@@ -23,12 +25,12 @@ struct op_spool {
 	bool finished;
 
 	pthread_mutex_t *lock;
-	pthread_cond_t work; /* something to do, or stop */
+	pthread_cond_t work; /* there is something to do, or `stop` */
 	pthread_cond_t done; /* one more was written or failed */
 	TAILQ_HEAD(, op_spool_item) items;
 	uint64_t asked; /* puts so far */
-	uint64_t put;	/* of them are over */
-	bool late;	/* a wait was in vain: none until the disk has caught up */
+	uint64_t put;	/* puts that are finished */
+	bool late;	/* a wait timed out: do not wait until the disk has caught up */
 	bool stop;
 };
 
@@ -48,7 +50,7 @@ static int write_item(struct op_spool *s, struct op_spool_item *item)
 	return err;
 }
 
-/* With the lock held; given up while the disk works. */
+/* Called with the lock held, which is released while the disk works. */
 static void finish_item(struct op_spool *s, struct op_spool_item *item)
 {
 	bool remove = item->state == OP_SPOOL_WRITTEN;
@@ -151,7 +153,7 @@ struct op_spool *op_spool_free(struct op_spool *s)
 
 void op_spool_forked(struct op_spool *s)
 {
-	/* The lock of the directory would else last as long as the child does. */
+	/* Otherwise the child would keep the directory locked as long as it lives. */
 	s->spill = op_spill_close(s->spill);
 }
 
@@ -170,7 +172,7 @@ void op_spool_put(struct op_spool *s, struct op_spool_item *item)
 	item->state = OP_SPOOL_WAITING;
 	TAILQ_INSERT_TAIL(&s->items, item, link);
 	(void)pthread_cond_signal(&s->work);
-	/* @item may be gone before the wait is over. */
+	/* @item may be freed before the wait is over. */
 	while (s->put < mine && !s->late) {
 		if (op_thread_wait(&s->done, s->lock, deadline) == ETIMEDOUT)
 			s->late = s->put < mine;
@@ -183,7 +185,7 @@ void op_spool_forget(struct op_spool *s, struct op_spool_item *item)
 
 	item->forgotten = true;
 	if (queued)
-		return; /* the thread has it, and sees that */
+		return; /* the thread has the item and will see the flag */
 	TAILQ_INSERT_TAIL(&s->items, item, link);
 	(void)pthread_cond_signal(&s->work);
 }

@@ -20,7 +20,7 @@ int op_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void 
 	return 0;
 }
 
-/* On Linux none of these takes a resource, so none fails and none is undone. */
+/* On Linux these calls allocate nothing, so none of them fails or must be undone. */
 int op_thread_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of exporters, and waits with a deadline of CLOCK_MONOTONIC. */
+/* Threads of exporters, and waits with a deadline on CLOCK_MONOTONIC. */
 #ifndef OP_DELIVERY_THREAD_H
 #define OP_DELIVERY_THREAD_H
 
@@ -11,13 +11,15 @@ enum {
 	OP_THREAD_NS_PER_S = 1000000000,
 };
 
-/* The host's signals are the host's: the thread blocks all of them. 0 or -errno. */
+/* Start a thread that blocks all signals, because they are for the host program's
+ * threads. Returns 0 or -errno. */
 int op_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void *arg);
 
-/* A condition for op_thread_wait(). 0 or -errno. */
+/* Initialise a condition for op_thread_wait(). Returns 0 or -errno. */
 int op_thread_cond_init(pthread_cond_t *cond);
 
-/* @deadline_ns UINT64_MAX: none. Returns 0 or ETIMEDOUT, as pthread_cond_timedwait(3). */
+/* Wait until @deadline_ns; UINT64_MAX: no deadline. Returns 0 or ETIMEDOUT, like
+ * pthread_cond_timedwait(3). */
 int op_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns);
 
 #endif

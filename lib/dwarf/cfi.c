@@ -29,7 +29,8 @@ static struct op_cfi *new_cfi(enum op_cfi_kind kind, uint16_t machine)
 	return cfi;
 }
 
-/* .eh_frame by its segment: up to a terminator, or to the end of what is loaded. */
+/* Find .eh_frame by its segment: it ends at a terminator, or at the end of what is
+ * loaded. */
 static int init_by_segment(struct op_cfi *cfi, struct op_elf *elf)
 {
 	struct op_eh_hdr hdr;

@@ -10,7 +10,7 @@
 enum {
 	HDR_BYTES = 12, /* version, three encodings, eh_frame_ptr, fde_count */
 	HDR_VERSION = 1,
-	/* The encodings that all linkers write. */
+	/* The encodings that all linkers use. */
 	HDR_POINTER = OP_EH_PE_PCREL | OP_EH_PE_SDATA4,
 	HDR_COUNT = OP_EH_PE_UDATA4,
 	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
@@ -80,7 +80,7 @@ bool op_eh_hdr_find_frame(struct op_elf *elf, const struct op_eh_hdr *hdr,
 	return true;
 }
 
-/* Entry @i of the table: where a function begins, and its FDE. */
+/* Read entry @i of the table: the start of a function, and the address of its FDE. */
 static int read_entry(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t i,
 		      uint64_t *ret_start, uint64_t *ret_fde)
 {
@@ -97,8 +97,11 @@ static int read_entry(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t 
 	return 0;
 }
 
-/* How many addresses the FDE at @fde has, if it is written as compilers do for code below
- * 2 GiB: 4 bytes each, the first counted from where it stands. 0: it is not. */
+/*
+ * The number of addresses of the FDE at @fde, if it has the form that compilers use for
+ * code below 2 GiB: fields of 4 bytes, the first relative to its own address. 0: it has
+ * another form.
+ */
 static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t fde,
 			  uint64_t start)
 {
@@ -117,7 +120,7 @@ static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint6
 	return op_read_u32(&r);
 }
 
-/* How many entries do not begin above @vaddr, or -errno. */
+/* Count the entries that begin at or below @vaddr. Returns 0 or -errno. */
 static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
 		       uint64_t *ret)
 {

@@ -14,7 +14,7 @@ enum {
 	HEADER_MAX = 20, /* length, long length, long id */
 };
 
-/* Which record an id makes it, and of which CIE. */
+/* Determine from the id whether a record is a CIE or an FDE, and which CIE an FDE has. */
 static int resolve_id(const struct op_cfi *cfi, bool is_64, struct op_cfi_entry *entry)
 {
 	uint64_t cie_id = is_64 ? UINT64_MAX : UINT32_MAX;
@@ -24,7 +24,7 @@ static int resolve_id(const struct op_cfi *cfi, bool is_64, struct op_cfi_entry 
 		entry->cie = entry->id;
 		return 0;
 	}
-	/* .eh_frame: 0, or how far the CIE is before this field */
+	/* In .eh_frame the id is 0, or the distance back to the CIE from this field. */
 	entry->is_cie = entry->id == 0;
 	if (entry->id > entry->id_off)
 		return -EBADMSG;
@@ -63,7 +63,9 @@ int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret
 	ret->empty = length == 0;
 	if (ret->empty)
 		return 0;
-	/* The id of .eh_frame has 4 bytes, also after a long length (LSB 5.0, 10.6.1). */
+	/*
+	 * In .eh_frame the id has 4 bytes even after a 64-bit length (LSB 5.0, 10.6.1).
+	 */
 	is_64 = is_64 && cfi->kind == OP_CFI_DEBUG_FRAME;
 	ret->id = is_64 ? op_read_u64(&r) : op_read_u32(&r);
 	ret->body = off + op_reader_pos(&r);
@@ -74,7 +76,7 @@ int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret
 	return resolve_id(cfi, is_64, ret) < 0 ? -E2BIG : 0;
 }
 
-/* As linkers write nearly all. */
+/* Read a pointer; the encoding that linkers nearly always use is read inline. */
 static inline uint64_t read_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)
 {
 	if (encoding == (OP_EH_PE_PCREL | OP_EH_PE_SDATA4)) {
@@ -85,7 +87,7 @@ static inline uint64_t read_pointer(struct op_reader *r, uint8_t encoding, uint6
 	return op_cfi_read_pointer(r, encoding, addr);
 }
 
-/* A pointer that only has to be passed over. */
+/* Skip a pointer. */
 static void skip_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)
 {
 	if (encoding == OP_EH_PE_ALIGNED)
@@ -94,10 +96,8 @@ static void skip_pointer(struct op_reader *r, uint8_t encoding, uint64_t addr)
 		(void)op_cfi_read_pointer(r, encoding & OP_EH_PE_FORMAT, addr);
 }
 
-/*
- * The letters of an augmentation and their data. @addr: ELF address of r->start. Returns
- * 0, or -EBADMSG for a letter that is not known: what follows it cannot be read.
- */
+/* Read the letters of an augmentation and their data. @addr: ELF address of r->start.
+ * Returns 0, or -EBADMSG for an unknown letter, after which nothing can be read. */
 static int read_augmentation(struct op_cie *cie, const char *letters, struct op_reader *r,
 			     uint64_t addr)
 {
@@ -143,7 +143,7 @@ static int read_augmentation(struct op_cie *cie, const char *letters, struct op_
 	return 0;
 }
 
-/* A CIE without its instructions, on which @r is left. */
+/* Read a CIE up to its instructions; @r is left at the first of them. */
 static int read_cie_header(struct op_cie *cie, struct op_reader *r, uint64_t addr)
 {
 	uint8_t version = op_read_u8(r);
@@ -237,7 +237,8 @@ int op_cfi_read_fde(struct op_cfi *cfi, const struct op_cfi_entry *entry,
 		op_read_skip(&r, op_read_uleb(&r));
 	if (r.failed || op_add_overflow(start, range, &end))
 		return -EBADMSG;
-	/* Field by field: a copy of what was just stored would wait for the cache. */
+	/* Store field by field: copying a struct just written would stall on store
+	 * forwarding. */
 	ret->fde.start = start;
 	ret->fde.end = end;
 	ret->fde.off = entry->off;

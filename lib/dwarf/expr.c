@@ -87,7 +87,7 @@ static struct symbol pop(struct stack *s)
 	return s->item[--s->len];
 }
 
-/* Numbers of DWARF wrap around. */
+/* DWARF arithmetic wraps around. */
 static int64_t wrap_add(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -129,7 +129,7 @@ static struct symbol deref(struct symbol a)
 	return a;
 }
 
-/* Arithmetic that is known of numbers only. */
+/* Evaluate an operation that is supported only for numbers. */
 static struct symbol of_numbers(uint8_t op, struct symbol a, struct symbol b)
 {
 	uint64_t x = (uint64_t)a.off;
@@ -146,7 +146,7 @@ static struct symbol of_numbers(uint8_t op, struct symbol a, struct symbol b)
 	return (struct symbol){ .kind = NUMBER, .off = (int64_t)x };
 }
 
-/* Operations with a number in the expression. Returns false where @op is none. */
+/* Evaluate an operation with an operand. Returns false if @op is not one of these. */
 static bool step_operand(struct stack *s, uint8_t op, struct op_reader *r)
 {
 	uint16_t reg = (uint16_t)(op - OP_breg0);
@@ -250,9 +250,9 @@ static void step_stack(struct stack *s, uint8_t op)
 }
 
 /*
- * The CFA of x86-64 .plt entries as the linkers write it: breg7 off, breg16 0, lit15, and,
- * lit N, ge, lit3, shl, plus. N is the byte of the entry at which its push is done: 11, or
- * 10 and 5 in entries that begin with endbr64.
+ * Is it the CFA expression of x86-64 .plt entries? Linkers write breg7 off, breg16 0,
+ * lit15, and, lit N, ge, lit3, shl, plus. N is the byte of the entry at which its push is
+ * done: 11, or 10 and 5 in entries that begin with endbr64.
  */
 static bool is_plt(const uint8_t *bytes, size_t len, struct op_cfi_value *ret)
 {

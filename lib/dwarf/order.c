@@ -10,8 +10,8 @@
 /* ---- the search table ---- */
 
 enum {
-	/* What an entry costs, beside the bytes that are read: tables may lead to one FDE a
-	 * million times. */
+	/* The cost of an entry in addition to its bytes: a hostile table may name one FDE
+	 * a million times. */
 	ENTRY_WORK = 64,
 };
 
@@ -37,7 +37,7 @@ static int read_table(struct op_cfi_order *order, uint64_t at, struct op_cfi_pla
 	return 0;
 }
 
-/* Is all of the table in order and inside of the section? 1, 0 or -EINPROGRESS. */
+/* Is the whole table sorted and inside of the section? Returns 1, 0 or -EINPROGRESS. */
 static int table_is_sane(struct op_cfi_order *order, struct op_slice *slice)
 {
 	struct op_cfi_place place;
@@ -56,7 +56,7 @@ static int table_is_sane(struct op_cfi_order *order, struct op_slice *slice)
 	return 1;
 }
 
-/* Is there a table? */
+/* Open the search table. Returns false if there is none. */
 static bool open_table(struct op_cfi_order *order)
 {
 	struct op_elf *elf = order->cfi->elf;
@@ -79,7 +79,7 @@ static void begin_round(struct op_cfi_order *order)
 	order->round_at = 0;
 }
 
-/* Decide between the table and a walk. 0 or -EINPROGRESS. */
+/* Decide between the table and reading the section. Returns 0 or -EINPROGRESS. */
 static int check_table(struct op_cfi_order *order, struct op_slice *slice)
 {
 	int r = table_is_sane(order, slice);
@@ -94,7 +94,7 @@ static int check_table(struct op_cfi_order *order, struct op_slice *slice)
 	return 0;
 }
 
-/* ---- a walk ---- */
+/* ---- reading the section ---- */
 
 static bool before(const struct op_cfi_place *a, const struct op_cfi_place *b)
 {
@@ -106,7 +106,8 @@ static int compare(const void *a, const void *b)
 	return before(a, b) ? -1 : before(b, a) ? 1 : 0;
 }
 
-/* Keep @place for this round. When there is no room, the later half is left for another. */
+/* Keep @place for this round. If there is no room, the upper half is left to a later
+ * round. */
 static int keep(struct op_cfi_order *order, struct op_cfi_place place)
 {
 	struct op_cfi_place *limit = &order->limit;
@@ -128,7 +129,7 @@ static int keep(struct op_cfi_order *order, struct op_cfi_place place)
 	return 0;
 }
 
-/* The place of the record at @off, if it is an FDE. Returns 1, 0 or -errno. */
+/* The place of the record at @off if it is an FDE. Returns 1, 0 or -errno. */
 static int place_entry(struct op_cfi_order *order, const struct op_cfi_entry *entry,
 		       struct op_cfi_place *ret)
 {
@@ -144,7 +145,8 @@ static int place_entry(struct op_cfi_order *order, const struct op_cfi_entry *en
 	return 1;
 }
 
-/* Read the section once and keep the next places in order. 0, -EINPROGRESS or -errno. */
+/* Read the section once and keep the next places, sorted. Returns 0, -EINPROGRESS or
+ * -errno. */
 static int walk(struct op_cfi_order *order, struct op_slice *slice)
 {
 	while (order->round_at < order->cfi->section.size) {
@@ -162,7 +164,8 @@ static int walk(struct op_cfi_order *order, struct op_slice *slice)
 		if (r == -EBADMSG || r == -E2BIG) {
 			order->broken += order->first_round;
 			if (entry.next <= off)
-				break; /* not even a length: the rest is lost */
+				/* Not even the length can be read: the rest is lost. */
+				break;
 		} else if (r < 0) {
 			return r;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The FDEs of a section in ascending order of their first address: from the search table
- * in .eh_frame_hdr where it can be trusted, else by walking the section and sorting, in
- * as many rounds as bounded memory asks for.
+ * The FDEs of a section in ascending order of their first address. They come from the
+ * search table in .eh_frame_hdr if it can be trusted; else the section is read and
+ * sorted, in as many rounds as bounded memory requires.
  */
 #ifndef OP_DWARF_ORDER_H
 #define OP_DWARF_ORDER_H
@@ -16,23 +16,25 @@ struct op_cfi_place {
 };
 
 enum op_cfi_order_state {
-	OP_CFI_ORDER_CHECK,    /* the search table is looked at */
-	OP_CFI_ORDER_BY_TABLE, /* it can be trusted */
-	OP_CFI_ORDER_ROUND,    /* the section is read for the next places */
-	OP_CFI_ORDER_SORTED,   /* they are in order */
+	OP_CFI_ORDER_CHECK,    /* the search table is being checked */
+	OP_CFI_ORDER_BY_TABLE, /* the table can be trusted and is used */
+	OP_CFI_ORDER_ROUND,    /* the section is being read for the next places */
+	OP_CFI_ORDER_SORTED,   /* the places of the round are sorted */
 };
 
 struct op_cfi_order {
 	struct op_cfi *cfi;
 	enum op_cfi_order_state state;
-	struct op_dwarf_section table; /* its entries: pairs of 4 bytes */
-	uint64_t table_base;	       /* address they count from */
+	/* the table's entries: two words of 4 bytes each */
+	struct op_dwarf_section table;
+	uint64_t table_base; /* address that they are relative to */
 	uint64_t table_at;
-	struct op_cfi_place before; /* of OP_CFI_ORDER_CHECK */
-	/* of a walk: how far the section was read, and what lies behind this round */
+	struct op_cfi_place before; /* the entry before, in OP_CFI_ORDER_CHECK */
+	/* Reading the section: the position, and the first place that is left to a later
+	 * round. */
 	uint64_t round_at;
 	struct op_cfi_place limit;
-	/* the places of this round, and where the next one begins */
+	/* The places of this round; `at` is the next one to give. */
 	struct op_cfi_place *places;
 	size_t len;
 	size_t cap;
@@ -45,8 +47,8 @@ struct op_cfi_order {
 
 void op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi);
 void op_cfi_order_deinit(struct op_cfi_order *order);
-/* The offset of the next FDE. Returns 1, 0 at the end, -EINPROGRESS when @slice (may be
- * NULL) is over, or -errno. */
+/* Get the offset of the next FDE. Returns 1, 0 at the end, -EINPROGRESS when @slice (may
+ * be NULL) is over, or -errno. */
 int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64_t *ret);
 
 #endif

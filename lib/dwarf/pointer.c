@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoded pointers (DW_EH_PE_*, Linux Standard Base). */
+/* Reads encoded pointers (DW_EH_PE_*, Linux Standard Base). */
 #include "dwarf/entry.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The instructions of call frame information (DWARF 5, section 6.4.2 and GNU's). */
+/* Runs the instructions of call frame information (DWARF 5, section 6.4.2, and GNU's). */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -8,7 +8,8 @@
 #include "dwarf/expr.h"
 
 enum {
-	CFA_advance_loc = 0x40, /* the low 6 bits are its operand, as of the next two */
+	/* the low 6 bits are the operand; the same for the next two */
+	CFA_advance_loc = 0x40,
 	CFA_offset = 0x80,
 	CFA_restore = 0xc0,
 	CFA_HIGH = 0xc0,
@@ -44,7 +45,7 @@ enum {
 	CFA_GNU_negative_offset_extended = 0x2f,
 };
 
-/* What a new row is about. Most differ from the one before in the CFA's offset alone. */
+/* How a row differs from the one before. Most differ only in the CFA's offset. */
 enum {
 	CHANGED_OFFSET = 1,
 	CHANGED_RULE = 2,
@@ -53,19 +54,19 @@ enum {
 struct machine {
 	const struct op_cfi *cfi;
 	const struct op_cie *cie;
-	const struct op_cfi_fde *fde;	/* NULL while a CIE's are run */
-	const struct op_cfi_sink *sink; /* NULL then */
+	const struct op_cfi_fde *fde;	/* NULL while a CIE is run */
+	const struct op_cfi_sink *sink; /* NULL while a CIE is run */
 	struct op_reader r;
 	uint64_t addr; /* ELF address of r.start */
 	uint64_t pc;
 	uint32_t changed;  /* since the last row: CHANGED_* */
-	uint64_t followed; /* a bit a register below 64 whose rule is kept */
+	uint64_t followed; /* bit n: the rule of register n (< 64) is kept */
 	size_t depth;
 	struct op_cfi_state state;
 	struct op_cfi_state saved[OP_CFI_REMEMBER_MAX];
 };
 
-/* Nearly all numbers here have one byte. */
+/* Read a ULEB128; nearly all have one byte. */
 static inline uint64_t read_uleb(struct op_reader *r)
 {
 	if (!r->failed && op_reader_left(r) && *r->pos < 0x80)
@@ -73,7 +74,7 @@ static inline uint64_t read_uleb(struct op_reader *r)
 	return op_read_uleb(r);
 }
 
-/* Where the rule of @reg is kept in @state, or NULL: it is not followed. */
+/* The rule of @reg in @state, or NULL if the register is not followed. */
 static const struct op_cfi_value *rule_in(const struct machine *m,
 					  const struct op_cfi_state *state, uint64_t reg)
 {
@@ -123,7 +124,7 @@ static void set_off(struct machine *m, uint64_t reg, enum op_cfi_how how, int64_
 	m->changed |= CHANGED_RULE;
 }
 
-/* An operand without sign as a number with one. */
+/* Read an unsigned operand as a signed number. */
 static int64_t read_uleb_signed(struct op_reader *r)
 {
 	uint64_t v = read_uleb(r);
@@ -154,7 +155,8 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t off)
 	m->changed |= CHANGED_RULE;
 }
 
-/* The offset alone. It has no meaning for an expression until a register is named. */
+/* Set only the CFA's offset. For an expression it has no effect until a register is
+ * named. */
 static void set_cfa_off(struct machine *m, int64_t off)
 {
 	m->state.cfa_off = off;
@@ -170,7 +172,7 @@ static int64_t factored(struct machine *m, int64_t off)
 	return off;
 }
 
-/* A CFA expression, or one whose value is (CFA_val_expression) or holds @reg. */
+/* Read an expression: of the CFA, or of a register's value or address. */
 static void read_expression(struct machine *m, uint8_t op)
 {
 	bool of_cfa = op == CFA_def_cfa_expression;
@@ -198,7 +200,7 @@ static void read_expression(struct machine *m, uint8_t op)
 	set(m, reg, v);
 }
 
-/* Rows before what is wanted of the FDE hold at its start. */
+/* Give a row. A pc before the FDE's wanted part counts as that part's start. */
 static int give(struct machine *m, const struct op_cfi_state *state)
 {
 	bool moved = state && m->changed == CHANGED_OFFSET;
@@ -215,7 +217,8 @@ static int give_row(struct machine *m)
 	return give(m, &m->state);
 }
 
-/* Go on to a later pc. Returns 0, 1 at the end of the FDE, or what ends it early. */
+/* Advance to a later pc. Returns 0, 1 at the end of the FDE, or a negative value that
+ * ends it early. */
 static inline int advance_inline(struct machine *m, uint64_t delta)
 {
 	uint64_t bytes;
@@ -272,7 +275,7 @@ static int restore_state(struct machine *m)
 	return 0;
 }
 
-/* Instructions that say how a register was saved. Returns false where @op is none. */
+/* Run an instruction about a register's rule. Returns false if @op is not one. */
 static bool step_register(struct machine *m, uint8_t op)
 {
 	struct op_reader *r = &m->r;
@@ -321,7 +324,7 @@ static bool step_register(struct machine *m, uint8_t op)
 	}
 }
 
-/* Instructions that say how the CFA is found. Returns false where @op is none. */
+/* Run an instruction about the CFA. Returns false if @op is not one. */
 static bool step_cfa(struct machine *m, uint8_t op)
 {
 	struct op_reader *r = &m->r;
@@ -358,7 +361,7 @@ static int step_other(struct machine *m, uint8_t op)
 	case CFA_nop:
 	case CFA_GNU_window_save:
 	case CFA_AARCH64_negate_ra_state_with_pc:
-		return 0; /* the pc of a signed return address is told by its value */
+		return 0; /* the value of a return address shows whether it is signed */
 	case CFA_GNU_args_size:
 		(void)read_uleb(r);
 		return 0;
@@ -391,14 +394,14 @@ static inline int step(struct machine *m, uint8_t op)
 	case CFA_offset:
 		if (m->followed >> low & 1)
 			set_off(m, low, OP_CFI_AT_CFA, read_uleb_signed(&m->r));
-		else /* most: saved registers that no caller is found by */
+		else /* usually a callee-saved register that no rule needs */
 			(void)read_uleb(&m->r);
 		return 0;
 	case CFA_restore:
 		restore(m, low);
 		return 0;
 	default:
-		if (op == CFA_def_cfa_offset) { /* the most frequent of the rest */
+		if (op == CFA_def_cfa_offset) { /* the most frequent one of the rest */
 			set_cfa_off(m, read_uleb_signed(&m->r));
 			return 0;
 		}

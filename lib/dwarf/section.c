@@ -57,7 +57,7 @@ void op_dwarf_section_deinit(struct op_dwarf_section *s)
 	*s = (struct op_dwarf_section){ 0 };
 }
 
-/* Fill @w from @off on: at least @len bytes, and as many as it is worth. */
+/* Fill @w from @off on: at least @len bytes, and up to @want. */
 static int fill(struct op_dwarf_section *s, struct op_dwarf_window *w, uint64_t off,
 		size_t len, size_t want)
 {
@@ -104,7 +104,7 @@ int op_dwarf_section_load(struct op_dwarf_section *s, uint64_t off, size_t len,
 		if (w->len && off >= w->start && in <= w->len) {
 			if (len <= w->len - in)
 				goto found;
-			want = w->len * 2; /* read on from its end */
+			want = w->len * 2; /* continue at the window's end */
 			break;
 		}
 		if (w->used < oldest->used)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The FDEs of a file, in order; of two sections as of one. */
+/* Walks the FDEs of a file in order; two sections are merged into one sequence. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,13 +7,13 @@
 #include "dwarf/eh_hdr.h"
 #include "dwarf/order.h"
 
-/* A section and the first of its FDEs that was not given. */
+/* A section, and the first of its FDEs that was not given yet. */
 struct stream {
 	struct op_cfi *cfi;
 	struct op_cfi_order order;
 	struct op_cfi_stats *stats;
-	bool pending; /* the next one is to be found first */
-	bool has;     /* else it has ended */
+	bool pending; /* `next` must be found first */
+	bool has;     /* `next` is set; if neither, the section has ended */
 	struct op_cfi_parsed_fde next;
 };
 
@@ -21,7 +21,8 @@ struct op_cfi_walk {
 	struct stream first;
 	struct stream second;
 	struct op_cfi_stats stats;
-	uint64_t covered; /* by FDEs of the first one, so far */
+	/* end of the addresses covered by the first section's FDEs so far */
+	uint64_t covered;
 };
 
 static bool is_bad(int error)
@@ -29,7 +30,7 @@ static bool is_bad(int error)
 	return error == -EBADMSG || error == -E2BIG;
 }
 
-/* Returns 0, -EBADMSG or -E2BIG for a bad one, or -errno. */
+/* Parse the FDE at @off. Returns 0; -EBADMSG or -E2BIG if it is bad; or -errno. */
 static int parse(struct op_cfi *cfi, uint64_t off, struct op_cfi_parsed_fde *ret)
 {
 	struct op_cfi_entry entry;
@@ -43,8 +44,8 @@ static int parse(struct op_cfi *cfi, uint64_t off, struct op_cfi_parsed_fde *ret
 	return op_cfi_read_fde(cfi, &entry, ret);
 }
 
-/* Go on to the next FDE that can be read and has addresses, if it is not there yet. Returns
- * 0, -EINPROGRESS or -errno. */
+/* Find the next FDE that can be read and has addresses, unless one is pending already.
+ * Returns 0, -EINPROGRESS or -errno. */
 static int find_next(struct stream *s, struct op_slice *slice)
 {
 	uint64_t off;
@@ -71,7 +72,7 @@ static int find_next(struct stream *s, struct op_slice *slice)
 	return r;
 }
 
-/* The one that is there is done. */
+/* The current FDE is done. */
 static void advance(struct stream *s)
 {
 	s->has = false;
@@ -98,7 +99,7 @@ static void add_stats(struct op_cfi_stats *stats, const struct stream *s)
 	stats->bad_cies += s->cfi->bad_cies;
 }
 
-/* An error of the second section ends that section, unless there is no memory. */
+/* An error of the second section ends that section, except -ENOMEM. */
 static int end_more(struct op_cfi_stats *stats, int r)
 {
 	if (r >= 0 || r == -ENOMEM || r == -EINPROGRESS)
@@ -107,7 +108,7 @@ static int end_more(struct op_cfi_stats *stats, int r)
 	return 0;
 }
 
-/* Returns 0 or what the sink ended it with. */
+/* Returns 0 or the sink's negative value. */
 static int give(struct stream *s, struct op_cfi_parsed_fde *fde,
 		const struct op_cfi_sink *sink)
 {
@@ -122,7 +123,8 @@ static int give(struct stream *s, struct op_cfi_parsed_fde *fde,
 	return 0;
 }
 
-/* Give what the next FDE of @more has from @covered on and before the next of @s. */
+/* Give the part of the next FDE of @more that lies between @covered and the next FDE of
+ * @s. */
 static int give_more(struct stream *more, const struct stream *s, uint64_t covered,
 		     const struct op_cfi_sink *sink)
 {

@@ -18,7 +18,7 @@ static void callback_submit(struct op_sink *s, struct op_request *r)
 	struct op_callback *c = op_container_of(s, struct op_callback, sink);
 	int err;
 
-	/* @r->bytes stay as long as this exporter is a reader, so no lock is needed. */
+	/* @r->bytes stay valid while this exporter is a reader, so no lock is needed. */
 	err = c->fn(c->userdata, r->bytes, r->len, r->samples);
 	if (err < 0)
 		op_log(s->log, OP_LOG_DEBUG, "export: callback: returned %d", err);

@@ -20,7 +20,7 @@ struct op_exporters {
 	struct op_ledger ledger;
 	struct op_notes notes;
 	OP_VEC(struct op_sink *) sinks;
-	uint32_t last; /* number given */
+	uint32_t last; /* last number given to an exporter */
 	bool forked;
 };
 
@@ -55,7 +55,8 @@ struct op_exporters *op_exporters_free(struct op_exporters *x)
 		(*s)->ops->free(*s);
 	op_vec_clear(&x->sinks);
 	if (!x->forked) {
-		/* In a child the locks may be held by a thread that is not there. */
+		/* In a forked child the locks may be held by a thread that does not exist
+		 * there. */
 		op_notes_emit(&x->notes, x->log);
 		op_notes_deinit(&x->notes);
 		op_ledger_deinit(&x->ledger);
@@ -75,13 +76,13 @@ static struct op_sink new_base(struct op_exporters *x)
 	};
 }
 
-/* Where the next sink goes: there is room for it before it is made. NULL: no memory. */
+/* The place for the next sink, reserved before the sink is made. NULL: no memory. */
 static struct op_sink **next_place(struct op_exporters *x)
 {
 	return op_vec_reserve(&x->sinks, 1) ? NULL : &x->sinks.data[x->sinks.len];
 }
 
-/* Keep what was made there, unless @err says that nothing was. */
+/* Keep the sink that was made in the reserved place, unless @err is an error. */
 static int keep(struct op_exporters *x, int err)
 {
 	if (err < 0)
@@ -149,7 +150,8 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_
 	err = op_request_new(&x->ledger, bytes, len, samples, (uint32_t)x->sinks.len, &r);
 	if (err < 0)
 		return err;
-	/* @r lives until the last of them has decided, so it is there for each of them. */
+	/* @r exists until the last exporter has decided, so it is valid in each round of
+	 * the loop. */
 	op_vec_foreach(s, &x->sinks) {
 		op_account_hand(&(*s)->account, r);
 		if (len > (*s)->max_request)
@@ -221,12 +223,13 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 
 	if (number && !find(x, number))
 		return -ENOENT;
-	/* Each gets its turn, whatever became of those before it. */
+	/* Flush every exporter, even if one before failed. */
 	op_vec_foreach(s, &x->sinks) {
 		if (number && (*s)->number != number)
 			continue;
 		err = (*s)->ops->flush(*s, deadline);
-		/* an error is told once, a time that is over may be told again */
+		/* An exporter reports an error only once, but a timeout again and again:
+		 * prefer the error. */
 		if (err < 0 && (!first || first == -ETIMEDOUT))
 			first = err;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exporters of one handle. A request is encoded once and shared by all of them; each has
- * its own queue and its own fate for a request. A sample is "exported" when at least one
- * exporter's destination took its request, and dropped when the last exporter that could
- * still take it gave it up; the reason given by that one is counted.
+ * The exporters of one handle. A request is encoded once and shared by all of them; each
+ * exporter has its own queue and decides on its own. A sample is "exported" when at least
+ * one exporter's destination has accepted its request. It is dropped when the last
+ * exporter that could still deliver it has given up; that exporter's reason is counted.
  */
 #ifndef OP_EXPORT_EXPORTER_H
 #define OP_EXPORT_EXPORTER_H
@@ -17,9 +17,9 @@
 #include "otelprof/export.h"
 
 /*
- * Everything here is called in the owner's thread, and only there the log function is
- * called: lines of delivery threads are kept until the next call of submit, flush, stats
- * or free.
+ * All functions are called in the owner's thread, and only there is the log function
+ * called: lines of delivery threads wait until the next call of submit, flush, stats or
+ * free.
  */
 struct op_exporters;
 
@@ -30,15 +30,18 @@ struct op_exporters_stats {
 	uint64_t requests_sent;
 	uint64_t bytes_sent;
 	uint64_t
-		profiles_rejected; /* by partial success; their samples count as exported */
-	uint64_t requests_restored; /* of earlier lives, from a spill directory */
+		/* by partial success; their samples count as exported */
+		profiles_rejected;
+	uint64_t requests_restored; /* left in a spill directory by an earlier run */
 	uint64_t samples_restored;
-	uint64_t samples_spilled; /* left there for the next life */
-	uint64_t spill_errors;	  /* files not written, not read, or damaged */
-	uint64_t cpu_ns;	  /* of the threads that deliver */
+	uint64_t samples_spilled; /* left in a spill directory for the next run */
+	/* files that could not be written or read, or were damaged */
+	uint64_t spill_errors;
+	uint64_t cpu_ns; /* of the delivery threads */
 };
 
-/* Of one exporter. A sample that it dropped may have been taken by another one. */
+/* Counters of one exporter. Another exporter may have delivered a sample that this one
+ * dropped. */
 struct op_account_stats {
 	uint64_t samples_exported;
 	uint64_t samples_pending;
@@ -53,8 +56,8 @@ int op_exporters_new(struct op_log *log, struct op_exporters **ret);
 struct op_exporters *op_exporters_free(struct op_exporters *x);
 OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
 
-/* Add one; the struct is already checked and complete (lib/api/config.h). Copies it. Return
- * its number, 1 or more. */
+/* Add an exporter. Its struct was checked and completed before (lib/api/config.h) and is
+ * copied. Returns its number, 1 or more, or -errno. */
 int op_exporters_add_otlp(struct op_exporters *x,
 			  const struct otelprof_otlp_config *config);
 int op_exporters_add_file(struct op_exporters *x,
@@ -62,36 +65,38 @@ int op_exporters_add_file(struct op_exporters *x,
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config);
 
-/* Take exporter @number away; what it still has is given up, or left in its spill directory.
- * 0 or -ENOENT. */
+/* Remove exporter @number. Its waiting requests are given up, or left in its spill
+ * directory. Returns 0 or -ENOENT. */
 int op_exporters_remove(struct op_exporters *x, uint32_t number);
-/* 0 or -ENOENT. */
+/* Returns 0 or -ENOENT. */
 int op_exporters_get_one(struct op_exporters *x, uint32_t number,
 			 struct op_account_stats *ret);
 
 size_t op_exporters_len(const struct op_exporters *x);
-/* The smallest request limit of all exporters, bytes. */
+/* The smallest request limit of all exporters, in bytes. */
 size_t op_exporters_max_request(const struct op_exporters *x);
 /*
- * Hand one request to every exporter. Takes ownership of @bytes (malloc), also on failure:
- * -ENOMEM, the samples are counted. With no exporter they are dropped as "nowhere".
+ * Hand one request to every exporter. Takes ownership of @bytes (from malloc), also on
+ * failure; on -ENOMEM the samples are counted as dropped. Without exporters they are
+ * dropped as "nowhere".
  */
 int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
 			uint64_t samples);
-/* A flush begins for exporter @number (0: all): a wait of our own before the next try ends. */
+/* A flush begins for exporter @number (0: all): skip the exporter's own wait before a
+ * retry. */
 void op_exporters_hurry(struct op_exporters *x, uint32_t number);
 /*
- * Wait for the queue of exporter @number (0: of all), complete the files. Negative @timeout_ms: no limit. 0, -ETIMEDOUT
- * (what waits stays pending), or the errno of a file that could not be completed (its
- * samples are counted as dropped).
+ * Wait until the queue of exporter @number (0: all) is empty, and complete its files. A
+ * negative @timeout_ms means no limit. Returns 0; -ETIMEDOUT (waiting requests stay
+ * pending); or the errno of a file that could not be completed (its samples are counted
+ * as dropped).
  */
 int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
-/*
- * Give up all that waits for delivery: counted as OP_DROP_GIVEN_UP, as is what is
- * handed later to the exporters that deliver.
- */
+/* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so does
+ * whatever is handed later to the exporters that deliver. */
 void op_exporters_abandon(struct op_exporters *x);
-/* In the child of a fork: forget threads and transports without touching them. */
+/* Call this in the child of a fork: it forgets threads and transports without touching
+ * them. */
 void op_exporters_forked(struct op_exporters *x);
 void op_exporters_get_stats(struct op_exporters *x, struct op_exporters_stats *ret);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file exporter. OTLP requests are appended to the file being written as they come;
- * the other formats keep what they need and write it all at the flush. A sample counts as
- * exported when the file that holds it has its name; of a stream, when it was written.
+ * The file exporter. OTLP requests are appended to the temporary file as they come; the
+ * other formats collect what they need and write all of it at the flush. A sample counts
+ * as exported when the file with it has got its final name; in a stream, when it was
+ * written.
  *
- * After a flush the next request begins a new temporary file with what was published, so
- * a reader of the path never sees half a request.
+ * After a flush the next request begins a new temporary file with a copy of the published
+ * one, so that a reader of the path never sees half a request.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +30,12 @@ struct op_file {
 	struct op_output out;
 	const struct op_format *format; /* NULL: OTLP */
 	struct op_collect *collect;	/* for the format */
-	uint64_t whole_len;		/* OTLP: bytes of whole requests being written */
-	uint64_t published_len;		/* OTLP: bytes behind the path */
-	OP_VEC(struct op_request *) waiting; /* written, not published */
-	bool broken;			     /* a stream that got half a request */
+	/* OTLP: bytes of complete requests in the temporary file */
+	uint64_t whole_len;
+	uint64_t published_len; /* OTLP: bytes of the published file */
+	/* requests that are written but not published */
+	OP_VEC(struct op_request *) waiting;
+	bool broken; /* a stream got half a request */
 	bool forked;
 };
 
@@ -65,7 +68,7 @@ static int write_frame(int fd, const struct op_request *r)
 	return op_write_full(fd, r->bytes, r->len);
 }
 
-/* The temporary file, standing where the next request goes. */
+/* Open the temporary file, positioned for the next request. */
 static int open_frames(struct op_file *f)
 {
 	int err;
@@ -84,7 +87,7 @@ static int open_frames(struct op_file *f)
 	return 0;
 }
 
-/* Take half a request off again; a file with nothing new in it goes away. */
+/* Cut off an incomplete request; a temporary file without new requests is removed. */
 static void cut_frames(struct op_file *f)
 {
 	if (f->waiting.len && !ftruncate(f->out.fd, (off_t)f->whole_len) &&

@@ -57,7 +57,7 @@ void op_notes_emit(struct op_notes *n, struct op_log *log)
 	n->len = 0;
 	n->lost = 0;
 	(void)pthread_mutex_unlock(&n->lock);
-	/* The lock is not held: the log function is somebody else's code. */
+	/* Call the log function without the lock, because it is foreign code. */
 	for (i = 0; i < len; i++)
 		op_log(log, (enum op_log_level)lines[i].level, "%s", lines[i].text);
 	if (lost)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines of delivery threads. A handle's log belongs to the thread that owns the
- * handle, so other threads leave their lines here and the owner gives them to the log at
- * its next call.
+ * handle, so other threads store their lines here, and the owner passes them to the log
+ * at its next call.
  */
 #ifndef OP_EXPORT_NOTES_H
 #define OP_EXPORT_NOTES_H
@@ -14,7 +14,7 @@
 #include "base/log.h"
 
 enum {
-	OP_NOTES_MAX = 32, /* lines waiting; later ones are counted, not kept */
+	OP_NOTES_MAX = 32, /* lines kept; more are only counted */
 	OP_NOTE_BYTES = 512,
 };
 
@@ -25,7 +25,7 @@ struct op_note {
 
 struct op_notes {
 	pthread_mutex_t lock;
-	int level; /* lines above it are not kept */
+	int level; /* lines of a less important level are not kept */
 	size_t len;
 	uint64_t lost;
 	struct op_note *lines; /* OP_NOTES_MAX, made at the first line */
@@ -33,10 +33,10 @@ struct op_notes {
 
 int op_notes_init(struct op_notes *n, int level);
 void op_notes_deinit(struct op_notes *n);
-/* Any thread. */
+/* May be called by any thread. */
 void op_notes_add(struct op_notes *n, enum op_log_level level, const char *fmt, ...)
 	_op_printf_(3, 4);
-/* The owner's thread: give the lines to @log, oldest first. */
+/* Called by the owner's thread: pass the lines to @log, oldest first. */
 void op_notes_emit(struct op_notes *n, struct op_log *log);
 
 #endif

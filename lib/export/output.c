@@ -43,7 +43,7 @@ static int open_stream(struct op_output *o, const char *path)
 	return 0;
 }
 
-/* A path of its own, with the links of an existing file resolved. NULL without memory. */
+/* Copy the path, with the links of an existing file resolved. NULL without memory. */
 static int resolve(const char *path, char **ret, bool *ret_stream)
 {
 	_cleanup_free_ char *real = NULL;
@@ -131,7 +131,7 @@ int op_output_open(struct op_output *o)
 			return fd;
 		o->fd = fd;
 		o->temp = OP_TAKE_PTR(name);
-		/* Profiles tell much of a host. */
+		/* The file is private, because profiles reveal much about a host. */
 		return fchmod(fd, FILE_MODE) < 0 ? -errno : 0;
 	}
 	return -EEXIST;
@@ -150,7 +150,7 @@ int op_output_continue(struct op_output *o, uint64_t len)
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return -EIO; /* somebody cut the published file */
+			return -EIO; /* the published file was truncated by somebody */
 	}
 	return 0;
 }

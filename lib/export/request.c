@@ -114,7 +114,8 @@ static void free_if_done(struct op_request *r)
 		free(r);
 }
 
-/* The last exporter decided and none took it: kept by one of them, or lost. */
+/* The last exporter has decided and none delivered the samples: one of them spilled them,
+ * or they are lost. */
 static void count_loss_locked(struct op_ledger *l, struct op_request *r, int reason)
 {
 	l->stats.samples_pending -= r->samples;

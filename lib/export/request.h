@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One encoded request, shared by all exporters of a handle, and the ledger that counts
- * what became of its samples. Delivery threads and the owner's thread use both, so all
- * of it is guarded by the ledger's lock.
+ * what became of its samples. Delivery threads and the owner's thread use both, so
+ * everything is guarded by the ledger's lock.
  *
- * The bytes are released when nobody reads them any more, the request itself when also
- * every exporter has decided. An exporter may finish reading long before it decides: a
- * file's samples are not exported before the file has its name.
+ * The bytes are freed when no exporter reads them any more, the request itself when every
+ * exporter has also decided. An exporter may finish reading long before it decides:
+ * samples in a file are not exported before the file has its name.
  */
 #ifndef OP_EXPORT_REQUEST_H
 #define OP_EXPORT_REQUEST_H
@@ -18,7 +18,7 @@
 
 #include "export/exporter.h"
 
-/* What one exporter made of a request: accepted, or why not (OP_DROP_*). */
+/* An exporter's decision on a request: accepted, or a reason against it (OP_DROP_*). */
 enum {
 	OP_FATE_EXPORTED = -1,
 	OP_FATE_SPILLED = -2, /* left in its spill directory for the next run */
@@ -29,7 +29,7 @@ struct op_ledger {
 	struct op_exporters_stats stats;
 };
 
-/* What became of the requests of one exporter; guarded by the ledger's lock. */
+/* The counters of one exporter; guarded by the ledger's lock. */
 struct op_account {
 	struct op_ledger *ledger;
 	struct op_account_stats stats;
@@ -47,9 +47,9 @@ struct op_request {
 
 int op_ledger_init(struct op_ledger *l);
 void op_ledger_deinit(struct op_ledger *l);
-/* Count samples that never became a request. */
+/* Count samples that never were in a request. */
 void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason);
-/* Count profiles a destination refused out of a request that it took. */
+/* Count profiles that a destination refused from a request that it accepted. */
 void op_ledger_rejected(struct op_ledger *l, uint64_t profiles);
 /* Count files of a spill directory that could not be written, read or understood. */
 void op_ledger_spill_error(struct op_ledger *l, uint64_t files);
@@ -58,27 +58,26 @@ void op_ledger_work(struct op_ledger *l, uint64_t cpu_ns);
 void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret);
 
 /*
- * A request for @exporters exporters, its samples pending. Takes ownership of @bytes; on
- * failure too. Returns 0, or -ENOMEM: the samples are counted as dropped.
+ * Make a request for @exporters exporters; its samples are pending. Takes ownership of
+ * @bytes, also on failure. Returns 0, or -ENOMEM after counting the samples as dropped.
  */
 int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t samples,
 		   uint32_t exporters, struct op_request **ret);
-/*
- * A request of an earlier life, of one exporter, whose bytes are in a file: nobody reads
- * them here. Counts its samples as restored and pending. Returns 0 or -ENOMEM.
- */
+/* Make a request that an earlier run left in a file, for one exporter. Its bytes are not
+ * in memory. Its samples count as restored and pending. Returns 0 or -ENOMEM. */
 int op_request_restore(struct op_account *a, size_t len, uint64_t samples,
 		       struct op_request **ret);
-/* Count what an exporter was handed, before it decides. */
+/* Count a request that an exporter was given, before it decides. */
 void op_account_hand(struct op_account *a, const struct op_request *r);
 void op_account_get_stats(struct op_account *a, struct op_account_stats *ret);
-/* One more reader beside the exporter, until op_request_read(). */
+/* Add one reader; it ends with op_request_read(). */
 void op_request_hold(struct op_ledger *l, struct op_request *r);
-/* This exporter reads the bytes no more. */
+/* A reader needs the bytes no longer. */
 void op_request_read(struct op_ledger *l, struct op_request *r);
-/* This exporter has decided: OP_FATE_EXPORTED or a drop reason. @r is gone for it. */
+/* The exporter has decided: OP_FATE_EXPORTED or a drop reason. It must not use @r
+ * afterwards. */
 void op_request_decide(struct op_account *a, struct op_request *r, int fate);
-/* Both at once. */
+/* op_request_read() and op_request_decide(). */
 void op_request_settle(struct op_account *a, struct op_request *r, int fate);
 
 #endif

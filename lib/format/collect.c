@@ -9,8 +9,9 @@
 #include "otlp/reader.h"
 
 enum {
-	FRAME_NAME_MAX = 8192, /* bytes of a name made here: "module+0x12" */
-	LINES_MAX = 256,       /* inlined functions of one location */
+	/* bytes of a name such as "module+0x12" that is made here */
+	FRAME_NAME_MAX = 8192,
+	LINES_MAX = 256, /* inlined functions of one location */
 };
 
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
@@ -25,7 +26,7 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
 	c->seed = op_hash_seed();
 	empty = op_vec_push(&c->strings);
 	none = op_vec_push(&c->mappings);
-	/* What ranges point into is never NULL. */
+	/* The arrays that ranges point into are never NULL. */
 	if (!empty || !none || op_vec_reserve(&c->text, 1) ||
 	    op_vec_reserve(&c->lines, 1) || op_vec_reserve(&c->location_numbers, 1))
 		return -ENOMEM;
@@ -106,7 +107,8 @@ static int add_string(struct op_collect *c, struct otlp_text t, uint32_t *ret)
 	return op_index_add(&c->string_index, hash, *ret);
 }
 
-/* Functions, mappings and processes: equal where all bytes are; none has padding. */
+/* Functions, mappings and processes are compared by their bytes, so they must have no
+ * padding. */
 _Static_assert(sizeof(struct op_collect_function) == 24, "no padding");
 _Static_assert(sizeof(struct op_collect_mapping) == 32, "no padding");
 _Static_assert(sizeof(struct op_collect_process) == 24, "no padding");
@@ -232,7 +234,8 @@ static int add_location(struct op_collect *c, struct location_key *k, uint32_t *
 	return op_index_add(&c->location_index, hash, *ret);
 }
 
-/* One location of @frames: its inlined functions and the one they are in. */
+/* Add the location that begins @frames: its inlined functions and the function they are
+ * in. */
 static int collect_location(struct op_collect *c, const struct otlp_frame *frames,
 			    size_t len, size_t *ret_taken, uint32_t *ret)
 {
@@ -281,7 +284,8 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 		      s->locations_len * sizeof(*k->numbers)) == 0;
 }
 
-/* @k's numbers stand at the end of location_numbers; they stay if the stack is new. */
+/* The numbers of @k are the last in location_numbers; they stay there if the stack is
+ * new. */
 static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 {
 	uint32_t hash =
@@ -337,10 +341,8 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 	return 0;
 }
 
-/*
- * What is in use, is so at one moment: a newer window takes the place of an older one. Returns
- * whether the sample's window is the newest.
- */
+/* Values of memory in use describe one moment, so a newer window replaces an older one.
+ * Returns whether the sample's window is the newest. */
 static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 		      uint32_t kind)
 {

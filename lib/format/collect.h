@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the formats keep of the requests given to them: strings, functions, locations,
- * processes and stacks, each held once, and a value for each stack. Entry 0 of the strings
- * is "", entry 0 of the mappings is "none"; the other tables begin with real entries.
+ * The tables that the formats build from requests: strings, functions, locations,
+ * processes and stacks, each stored once, and a value for each stack. Entry 0 of the
+ * strings is "", entry 0 of the mappings is "none"; the other tables begin with real
+ * entries.
  */
 #ifndef OP_FORMAT_COLLECT_H
 #define OP_FORMAT_COLLECT_H
@@ -15,15 +16,16 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
-/* Distinct stacks kept; the next one is -ENOSPC and its request counts as dropped. */
+/* Limit of distinct stacks. Beyond it op_collect_add() returns -ENOSPC and the request
+ * counts as dropped. */
 enum {
 	OP_COLLECT_STACKS_MAX = 1 << 20
 };
 
-/* How much is told apart. */
+/* What distinguishes stacks. */
 enum op_collect_detail {
-	OP_COLLECT_FUNCTIONS, /* stacks of functions, by process */
-	OP_COLLECT_LOCATIONS, /* and lines, addresses, threads */
+	OP_COLLECT_FUNCTIONS, /* functions and processes */
+	OP_COLLECT_LOCATIONS, /* also lines, addresses and threads */
 };
 
 struct op_collect_string {
@@ -74,8 +76,7 @@ struct op_collect_kind {
 	uint32_t period_type;
 	uint32_t period_unit;
 	int64_t period;
-	uint64_t
-		moment_ns; /* what is in use: values are of the profile that began then */
+	uint64_t moment_ns; /* start of the profile whose values count (memory in use) */
 };
 
 struct op_collect_stack {
@@ -83,7 +84,7 @@ struct op_collect_stack {
 	uint32_t process;
 	uint32_t thread_name; /* strings */
 	uint32_t locations;   /* first of location_numbers; leaf first */
-	int64_t thread_id;    /* -1: not told apart */
+	int64_t thread_id;    /* -1: threads are not distinguished */
 	uint32_t locations_len;
 	int64_t value;
 };
@@ -107,7 +108,7 @@ struct op_collect {
 	struct op_index location_index;
 	struct op_index process_index;
 	struct op_index stack_index;
-	uint64_t start_ns; /* of the first profile; 0: there is none */
+	uint64_t start_ns; /* start of the first profile; 0: none */
 	uint64_t end_ns;
 };
 
@@ -115,26 +116,31 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
 struct op_collect *op_collect_free(struct op_collect *c);
 OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 
-/* Add one ExportProfilesServiceRequest. Values are summed; those of what is in use
- * ("inuse_space", "inuse_objects") are of the last window alone. Returns 0, -EBADMSG, -ENOSPC or -ENOMEM; then a
- * part of it may have been added. */
+/*
+ * Add one ExportProfilesServiceRequest. Values are summed, except those of memory in use
+ * ("inuse_space", "inuse_objects"), of which only the last window counts. Returns 0,
+ * -EBADMSG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
+ */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 
-/* A function at a location, as debug info tells of it. NULL: not told. */
+/* A function at a location, from debug info. A NULL member: unknown. */
 struct op_collect_source {
-	const char *function; /* NULL: the function that the location has */
+	const char *function; /* NULL: keep the location's function */
 	const char *system_name;
 	const char *file;
 	uint32_t line;
 	uint32_t start_line;
 };
 
-/* Give a location other lines, innermost inlined function first. Only when nothing is added any
- * more: equal locations are not found again. Returns 0 or -ENOMEM. */
+/*
+ * Replace the lines of a location, innermost inlined function first. Call this after the
+ * last op_collect_add(), because equal locations are not merged any more. Returns 0 or
+ * -ENOMEM.
+ */
 int op_collect_set_lines(struct op_collect *c, uint32_t location,
 			 const struct op_collect_source *lines, size_t len);
 
-/* Values come from elsewhere: a sum wraps instead of being undefined. */
+/* A sum of foreign values: it wraps instead of being undefined behaviour. */
 static inline int64_t op_collect_sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -143,7 +149,7 @@ static inline int64_t op_collect_sum(int64_t a, int64_t b)
 /* The bytes of a string; not NUL-terminated. Valid until the next op_collect_add(). */
 const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len);
 
-/* Functions of a stack, root first, inlined ones written out, into a growing array. */
+/* A stack's functions, root first, with inlined ones written out, in a growing array. */
 struct op_collect_path {
 	uint32_t *data;
 	size_t len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flamegraph.html, made into an array by embed.py. */
+/* The page flamegraph.html as an array, made by embed.py. */
 #ifndef OP_FORMAT_FLAMEGRAPH_H
 #define OP_FORMAT_FLAMEGRAPH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks: "process;root;...;leaf count", a line for each distinct stack, sorted.
- * Where there are several kinds of samples, the first one met is written: the lines have
- * no place for a unit.
+ * Writes folded stacks: "process;root;...;leaf count", one line for each distinct stack,
+ * sorted. If there are several kinds of samples, only the first one is written, because
+ * the lines have no place for a unit.
  */
 #include "format/ops.h"
 
@@ -22,7 +22,7 @@ struct folded_line {
 	int64_t value;
 };
 
-/* A name with the characters that have a meaning here replaced. */
+/* Append a name; characters with a meaning in this format are replaced. */
 static void put_name(struct op_strbuf *out, const char *s, size_t len)
 {
 	size_t at = out->len, i;
@@ -65,7 +65,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* Sort and print @len lines whose texts stand one after another in @texts. */
+/* Sort and print @len lines; their texts follow one another in @texts. */
 static int print_lines(struct folded_line *lines, size_t len,
 		       const struct op_strbuf *texts, struct op_strbuf *out)
 {

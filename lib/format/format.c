@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; OTLP framing is the file exporter's own. */
+/* The table of formats. The file exporter itself writes the OTLP format. */
 #include "format/format.h"
 
 #include "base/macros.h"

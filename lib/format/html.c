@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One page with a flame graph: flamegraph.html with the data in it as JSON, twice where two
- * recordings are compared. Names come
- * from other processes, so nothing in the data can end the script element or be read as
- * markup: every '<', '>' and '&' is escaped, and the page shows names as text only.
+ * Writes a flame graph as one page: flamegraph.html with the data in it as JSON, twice if
+ * two recordings are compared. Names come from other processes, so nothing in the data
+ * may end the script element or be read as markup: every '<', '>' and '&' is escaped, and
+ * the page shows names only as text.
  *
- * For each kind and process the stacks are a tree in preorder: function, depth and own
- * value of each node, three lists of numbers.
+ * For each kind and process the stacks are a tree in preorder: three lists with the
+ * function, the depth and the own value of each node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 static const char profile_marker[] = "@PROFILE@";
 static const char before_marker[] = "@BEFORE@";
 
-/* A stack as a path of functions, root first, in one pool. */
+/* A stack as a path of functions, root first, in one pool of all paths. */
 struct html_path {
 	size_t first;
 	size_t len;
@@ -45,7 +45,7 @@ struct html {
 	OP_VEC(struct html_path) paths;
 };
 
-/* U+2028 and U+2029 end a line in old JavaScript. */
+/* Is it U+2028 or U+2029, which end a line in old JavaScript? */
 static bool line_separator(const unsigned char *s, size_t n)
 {
 	return n == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9);
@@ -172,8 +172,8 @@ static size_t common_prefix(const struct html_path *x, const struct html_path *y
 	return i;
 }
 
-/* One list of a tree's nodes. The paths are sorted, so a node is new where a path leaves
- * the one before it; equal paths stand side by side. */
+/* Write one list of a tree's nodes. The paths are sorted, so new nodes begin where a path
+ * differs from the one before; equal paths are adjacent. */
 static void put_list(struct html *h, const struct html_path *p,
 		     const struct html_path *end, const char *name, char what)
 {
@@ -202,7 +202,7 @@ static void put_list(struct html *h, const struct html_path *p,
 	op_strbuf_puts(&h->out, "]");
 }
 
-/* The samples without a frame are the tree's own. */
+/* The value of samples without frames belongs to the tree itself. */
 static int64_t own_value(const struct html_path *p, const struct html_path *end)
 {
 	int64_t sum = 0;
@@ -235,7 +235,7 @@ static void put_trees(struct html *h)
 	op_strbuf_puts(&h->out, "]}");
 }
 
-/* The page up to @marker, which is left out. */
+/* Write the page up to @marker, which is left out. */
 static int put_page_until(struct op_strbuf *out, const char **page, const char *marker)
 {
 	const char *end = (const char *)op_flamegraph_page + op_flamegraph_page_len;
@@ -248,7 +248,7 @@ static int put_page_until(struct op_strbuf *out, const char **page, const char *
 	return 0;
 }
 
-/* @c as JSON; null where there is none. */
+/* Write @c as JSON; null if it is NULL. */
 static int put_profile(struct op_strbuf *out, const struct op_collect *c)
 {
 	struct html h = { .c = c, .out = *out };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a flame graph, and of what has changed from one recording to another. */
+/* The page with a flame graph, and the page that compares two recordings. */
 #ifndef OP_FORMAT_HTML_H
 #define OP_FORMAT_HTML_H
 
 #include "format/collect.h"
 
-/* Write the page that compares to @fd; a flame graph of @after where @before is NULL. Both are
- * collected by functions. Returns 0 or a negative errno. */
+/*
+ * Write to @fd the page that compares @before and @after, or a flame graph of @after if
+ * @before is NULL. Both must be collected with OP_COLLECT_FUNCTIONS. Returns 0 or -errno.
+ */
 int op_html_compare(const struct op_collect *before, const struct op_collect *after,
 		    int fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One format a file. A new one goes here and into format.c. */
+/* The formats, one file each. A new format is declared here and listed in format.c. */
 #ifndef OP_FORMAT_OPS_H
 #define OP_FORMAT_OPS_H
 

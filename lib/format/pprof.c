@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One gzip'ed pprof profile (field numbers of github.com/google/pprof's profile.proto).
- * pprof has no processes: pid, process, thread and container are labels of a sample
- * (`-tagroot=process`). Each kind of samples is a value type; one with a period has a
- * second one, value times period, such as cpu/nanoseconds.
+ * Writes one gzip-compressed pprof profile (field numbers of github.com/google/pprof's
+ * profile.proto). pprof has no processes: pid, process, thread and container become
+ * labels of a sample (`-tagroot=process`). Each kind of samples is a value type; a kind
+ * with a period has a second one, value times period, such as cpu/nanoseconds.
  */
 #include <errno.h>
 #include <pb_encode.h>
@@ -65,7 +65,7 @@ enum {
 	GZIP_CHUNK = 65536
 };
 
-/* Strings that are not of the profiles follow those that are. */
+/* The strings of this file follow those of the profiles in the string table. */
 static const char *const own_strings[] = { "pid", "process", "thread_id", "thread",
 					   "container_id" };
 enum {
@@ -80,7 +80,7 @@ struct pprof {
 	const struct op_collect *c;
 	struct op_strbuf out;
 	struct op_strbuf part; /* one message of the profile */
-	struct op_strbuf sub;  /* one message of that */
+	struct op_strbuf sub;  /* one message within `part` */
 	size_t columns;	       /* values of a sample */
 };
 
@@ -99,7 +99,7 @@ static pb_ostream_t stream_of(struct op_strbuf *out)
 			       .max_size = SIZE_MAX };
 }
 
-/* A failure is kept by the strbuf. */
+/* A failure is recorded in the strbuf. */
 static void put_number(struct op_strbuf *out, uint32_t field, uint64_t v)
 {
 	pb_ostream_t s = stream_of(out);
@@ -117,7 +117,7 @@ static void put_bytes(struct op_strbuf *out, uint32_t field, const void *bytes,
 		(void)pb_encode_string(&s, bytes, len);
 }
 
-/* Put @from as a message and empty it; what went wrong there went wrong here. */
+/* Append @from as a message and empty it; a failure of @from becomes one of @out. */
 static void put_message(struct op_strbuf *out, uint32_t field, struct op_strbuf *from)
 {
 	if (from->failed)
@@ -141,7 +141,7 @@ static void put_value_type(struct pprof *p, uint32_t field, uint32_t type, uint3
 	put_message(&p->out, field, &p->part);
 }
 
-/* A kind that counts events at a period has that period's sum as a column too. */
+/* Does the kind count events at a period? Then value times period is a column, too. */
 static bool has_sum(const struct op_collect *c, const struct op_collect_kind *k)
 {
 	size_t len;
@@ -179,7 +179,7 @@ static void put_label(struct pprof *p, unsigned int key, uint32_t string, int64_
 	put_message(&p->part, SAMPLE_LABEL, &p->sub);
 }
 
-/* Zero in the columns of other kinds. */
+/* Write a sample's values: zero in the columns of other kinds. */
 static void put_values(struct pprof *p, const struct op_collect_stack *s)
 {
 	const struct op_collect_kind *k;
@@ -216,7 +216,7 @@ static void put_sample(struct pprof *p, const struct op_collect_stack *s)
 	put_message(&p->out, PROFILE_SAMPLE, &p->part);
 }
 
-/* Entry 0 is "none" and has no message. */
+/* Entry 0 means "none" and has no message. */
 static void put_mapping(struct pprof *p, uint32_t i)
 {
 	const struct op_collect_mapping *m = &p->c->mappings.data[i];
@@ -321,7 +321,7 @@ static int write_gzip(int fd, const struct op_strbuf *bytes)
 	z_stream z = { 0 };
 	int r;
 
-	/* zlib counts in 32 bits. */
+	/* zlib counts bytes in 32 bits. */
 	if (bytes->len > UINT32_MAX)
 		return -EFBIG;
 	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,

@@ -19,14 +19,14 @@
 
 #include "heap/sampler_path.h"
 
-#define SLICE_NS UINT64_C(5000000) /* of a poll */
+#define SLICE_NS UINT64_C(5000000) /* time that a poll takes at most */
 
 struct op_heap {
 	struct op_heap_config config;
 	struct op_heap_images images;
 	struct op_live live;
 	bool on;
-	bool told; /* that a file could not be attached to */
+	bool told; /* logged that the probes of a file could not be attached */
 };
 
 static void keep(void *ctx, const struct op_record *record,
@@ -70,7 +70,7 @@ struct op_heap *op_heap_free(struct op_heap *h)
 	return NULL;
 }
 
-/* Every file that @proc maps is news. */
+/* Treat every file that the process @proc maps as new. */
 static void note_process(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_proc_view view = op_proc_view_now(proc);
@@ -88,7 +88,7 @@ static void note_process(struct op_processes *p, struct op_proc *proc)
 	}
 }
 
-/* 0, or -errno with a sentence the first time. */
+/* Log an error of attaching, once as a warning. Returns 0 or -errno. */
 static int tell(struct op_heap *h, const char *path, int error)
 {
 	if (error >= 0)
@@ -106,7 +106,7 @@ static void look_into(struct op_heap *h, const struct op_executable_new *n)
 {
 	struct op_opened opened;
 
-	/* one that goes meanwhile, or is no file of a disk, has no probes for us */
+	/* The file is gone, or is not a regular file: it has no probes for us. */
 	if (op_news_open(h->images.executables, n, &opened) < 0)
 		return;
 	if (opened.served) {
@@ -116,7 +116,7 @@ static void look_into(struct op_heap *h, const struct op_executable_new *n)
 	(void)tell(h, n->exe->path, op_heap_images_add(&h->images, n->exe, opened.fd));
 }
 
-/* Look into the next file that was mapped. Returns whether there was one. */
+/* Examine the next file that was mapped. Returns false if there was none. */
 static bool look_into_next(struct op_heap *h)
 {
 	struct op_executable_new n;
@@ -136,7 +136,8 @@ void op_heap_poll(struct op_heap *h)
 		;
 }
 
-/* The sampler as it is installed: processes to come are heard from their first call on. */
+/* Attach to the installed sampler, so that new processes are seen from their first call
+ * on. */
 static int attach_installed(struct op_heap *h)
 {
 	int fd = op_open(OP_HEAP_SAMPLER, O_RDONLY);
@@ -154,11 +155,11 @@ int op_heap_switch(struct op_heap *h, bool on)
 	h->told = false;
 	op_news_ask(h->images.executables, on);
 	if (!on) {
-		op_heap_images_clear(
-			&h->images); /* what is in use may still be asked for */
+		/* what is in use may still be asked for */
+		op_heap_images_clear(&h->images);
 		return 0;
 	}
-	/* what was freed meanwhile was not told of */
+	/* Frees in the meantime were not seen, so what was in use is unknown now. */
 	op_heap_images_deinit(&h->images);
 	op_live_reset(&h->live);
 	(void)attach_installed(h);

@@ -52,7 +52,7 @@ void op_heap_images_deinit(struct op_heap_images *x)
 	op_closep(&x->maps.of_pid);
 }
 
-/* The program whose arguments stand at @argument: borrowed, or -errno. */
+/* The program for arguments at the places @argument: a borrowed descriptor, or -errno. */
 static int program_for(struct op_heap_images *x, bool is_free,
 		       const struct op_argument argument[OP_ARGUMENTS_MAX])
 {
@@ -77,7 +77,7 @@ static int program_for(struct op_heap_images *x, bool is_free,
 	return fd;
 }
 
-/* Attach to one site of @place. A descriptor or -errno. */
+/* Attach to one site of @place. Returns a descriptor or -errno. */
 static int attach_site(struct op_heap_images *x, const struct op_probe_spec *spec,
 		       const struct op_probe_place *place, uint32_t site, bool is_free)
 {
@@ -93,7 +93,8 @@ static int attach_site(struct op_heap_images *x, const struct op_probe_spec *spe
 			   : op_probe_attach(spec, place, site, program, x->sysfs_root);
 }
 
-/* Attach to each site of the probe @name. 0; -ENOENT where there is none; -errno. */
+/* Attach to each site of the probe @name. Returns 0; -ENOENT if the file has none;
+ * -errno. */
 static int attach_probe(struct op_heap_images *x, struct op_elf *elf, const char *path,
 			const char *name, bool is_free, int *ret_fds)
 {
@@ -110,7 +111,7 @@ static int attach_probe(struct op_heap_images *x, struct op_elf *elf, const char
 	return r < 0 ? r : 0;
 }
 
-/* Frees first: what is allocated from then on may be followed. */
+/* Attach to frees first, so that no free of a tracked allocation is missed. */
 static int attach(struct op_heap_images *x, struct op_elf *elf,
 		  struct op_heap_image *image)
 {
@@ -150,7 +151,7 @@ int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int 
 		x->refused++;
 		return -ENOSPC;
 	}
-	memset(image->fd, 0xff, sizeof(image->fd)); /* -1 each */
+	memset(image->fd, 0xff, sizeof(image->fd)); /* every descriptor becomes -1 */
 	image->exe = NULL;
 	r = attach(x, elf, image);
 	if (r < 0) {

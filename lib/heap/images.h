@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that have the probes of allocations, and the programs that are attached to them. */
+/* Files that have the probes of allocations, and the programs attached to them. */
 #ifndef OP_HEAP_IMAGES_H
 #define OP_HEAP_IMAGES_H
 
@@ -9,10 +9,11 @@
 
 enum {
 	OP_HEAP_IMAGES_MAX = 64,
-	OP_HEAP_PROGRAMS_MAX = 32, /* that differ in where their arguments stand */
+	/* programs, which differ in the places of their arguments */
+	OP_HEAP_PROGRAMS_MAX = 32,
 };
 
-/* The programs in the kernel, one for each place that arguments stand in. */
+/* The programs in the kernel, one for each set of places of arguments. */
 struct op_heap_program {
 	bool is_free;
 	struct op_argument argument[OP_ARGUMENTS_MAX];
@@ -20,7 +21,8 @@ struct op_heap_program {
 };
 
 struct op_heap_image {
-	struct op_executable *exe;	/* a reference; NULL: of no process, kept */
+	/* a reference; NULL: attached for no process, kept */
+	struct op_executable *exe;
 	int fd[2 * OP_PROBE_SITES_MAX]; /* attachments, or -1 */
 };
 
@@ -34,18 +36,21 @@ struct op_heap_images {
 	size_t programs_len;
 	struct op_heap_image image[OP_HEAP_IMAGES_MAX];
 	size_t len;
-	uint64_t refused; /* files past OP_HEAP_IMAGES_MAX */
+	uint64_t refused; /* files beyond OP_HEAP_IMAGES_MAX */
 };
 
 void op_heap_images_init(struct op_heap_images *x);
-/* Detach all and unload; the maps stay. */
+/* Detach from all files and unload the programs; the maps stay. */
 void op_heap_images_clear(struct op_heap_images *x);
 void op_heap_images_deinit(struct op_heap_images *x);
 
-/* Attach to the file behind @fd where it has the probes; takes @fd. @exe: NULL for a file that
- * is attached to whether somebody maps it or not. 1: attached; 0: it has none; -errno. */
+/*
+ * Attach to the file @fd if it has the probes; takes ownership of @fd. @exe: NULL to stay
+ * attached whether or not a process maps the file. Returns 1: attached; 0: it has no
+ * probes; or -errno.
+ */
 int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int fd);
-/* Detach from files that nobody maps any more. */
+/* Detach from files that no process maps any more. */
 void op_heap_images_trim(struct op_heap_images *x);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 	PID_KEY_SHIFT = 32,
 };
 
-/* What is in use by one stack of one process. */
+/* What one stack of one process has in use. */
 struct sum {
 	uint32_t resource;
 	uint32_t stack;
@@ -30,8 +30,9 @@ struct reading {
 	struct op_live *live;
 	const struct op_capture_heap *maps;
 	OP_VEC(struct sum) sums;
-	struct op_map64 by_stack; /* resource << 32 | stack to the index in sums */
-	struct op_map64 pids;	  /* to how many of it are in use + 1; 0: it is gone */
+	struct op_map64 by_stack; /* resource << 32 | stack -> index in sums */
+	/* pid -> number of its allocations in use + 1; 0: it has exited */
+	struct op_map64 pids;
 	uint64_t in_use;
 };
 
@@ -61,7 +62,7 @@ void op_live_reset(struct op_live *l)
 	l->count = 0;
 }
 
-/* One thread takes one sample at a time. */
+/* A thread takes one sample at a time, so time and tid identify a sample. */
 static uint64_t key_of(uint64_t time_ns, uint32_t tid)
 {
 	return op_hash_u64(time_ns) ^ tid;
@@ -78,7 +79,7 @@ static struct op_live_entry *find(struct op_live *l, uint64_t time_ns, uint32_t 
 	return e->time_ns == time_ns && e->tid == tid ? e : NULL;
 }
 
-/* The store's number of @stack of @window. */
+/* The number in the store of the stack @stack of @window. */
 static int store_stack(struct op_live *l, const struct op_window *window, uint32_t stack,
 		       uint32_t *ret)
 {
@@ -97,7 +98,9 @@ static int store_stack(struct op_live *l, const struct op_window *window, uint32
 	return r < 0 ? r : op_map64_put(&l->stacks, stack, *ret);
 }
 
-/* Into @to, what @e is by numbers of @from. */
+/*
+ * Copy the stack and the resource of @e from window @from to @to, and update its numbers.
+ */
 static int move_entry(struct op_window *to, const struct op_window *from,
 		      struct op_live_entry *e)
 {
@@ -106,7 +109,9 @@ static int move_entry(struct op_window *to, const struct op_window *from,
 	return r < 0 ? r : op_window_import_resource(to, from, e->resource, &e->resource);
 }
 
-/* A store that holds no stacks but those of the entries. Without memory the old one stays. */
+/*
+ * Make a new store with only the stacks of the entries. Without memory the old one stays.
+ */
 static void compact(struct op_live *l)
 {
 	_cleanup_(op_window_freep) struct op_window *store = NULL;
@@ -131,7 +136,7 @@ static void compact(struct op_live *l)
 	op_vec_clear(&moved);
 }
 
-/* Forget what is no longer in use. */
+/* Remove entries that are no longer in use. */
 static void sweep(struct op_live *l)
 {
 	size_t kept = 0;
@@ -152,12 +157,14 @@ static void sweep(struct op_live *l)
 		compact(l);
 }
 
-/* Does the process live that allocated @live? */
+/* Is the process that made the allocation @live still running? */
 static bool is_alive(struct op_live *l, const struct op_heap_live *live)
 {
 	struct op_proc *proc = op_table_find_alive(l->processes, live->pid);
 
-	/* one without samples for long may have been forgotten */
+	/*
+	 * A process without samples for a long time may have been forgotten by the table.
+	 */
 	if (!proc)
 		return op_scan_exists(op_processes_config(l->processes)->procfs_root,
 				      live->pid);
@@ -184,7 +191,7 @@ static int add(struct reading *g, const struct op_live_entry *e,
 	return 0;
 }
 
-/* One element of the kernel's map. */
+/* Handle one element of the kernel's map. */
 static int take(struct reading *g, uint64_t key, const struct op_heap_live *live)
 {
 	struct op_live_entry *e = find(g->live, live->time_ns, live->tid);
@@ -232,8 +239,8 @@ static int read_lives(struct reading *g)
 	}
 }
 
-/* The kernel counts each process's; that may be off where it was told of no free, or a map was
- * full. */
+/* Correct the kernel's count of each process. It can be wrong after a missed free, or
+ * when a map was full. */
 static void mend_counts(struct reading *g)
 {
 	_cleanup_free_ uint32_t *pid = calloc(OP_HEAP_PROCESSES_MAX, sizeof(*pid));
@@ -261,7 +268,7 @@ static void mend_counts(struct reading *g)
 	}
 }
 
-/* Read the kernel's map, and forget what is not there. */
+/* Read the kernel's map, and forget entries that are not in it. */
 static int read_all(struct reading *g)
 {
 	int r = read_lives(g);
@@ -298,7 +305,7 @@ void op_live_keep(struct op_live *l, const struct op_capture_heap *maps,
 	    store_stack(l, window, sample->stack, &entry.stack) < 0 ||
 	    op_window_import_resource(l->store, window, sample->resource,
 				      &entry.resource) < 0)
-		return; /* it will be found to be unknown */
+		return; /* a snapshot will count it as unknown */
 	e = op_vec_push(&l->entries);
 	if (!e)
 		return;
@@ -348,7 +355,8 @@ int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
 	int r = read_lives(&g);
 
 	if (r == 0) {
-		emit_all(&g, window, ret); /* by numbers of the store as it is */
+		/* Before sweep(), which changes the numbers of the store. */
+		emit_all(&g, window, ret);
 		mend_counts(&g);
 		sweep(l);
 		l->count = g.in_use;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Block I/O: docs/kinds/block_io.md. */
+/* The kind block_io, requests to block devices: docs/kinds/block_io.md. */
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
 	[OP_BLOCK_OTHER] = "other",
 };
 
-/* What ends stands first: nothing is held that cannot end. */
+/* The ends come first, so that no request is held whose end would be missed. */
 static const struct op_kind_hook HOOKS[] = {
 	{ "block_rq_complete", "op_block_done" },
 	{ "block_bio_complete", "op_block_ended" },
@@ -31,7 +31,7 @@ static const struct op_kind_hook HOOKS[] = {
 	.event = OP_EVENT_BLOCK_IO, .shape = of_shape, .type = of_type, .unit = of_unit, \
 	.period = OP_OTLP_PERIOD_ONE, .period_type = "block_io", .period_unit = "count"
 
-/* A value holds both, the time and the sectors. */
+/* A value holds both the time and the sectors. */
 static const struct op_otlp_kind ROWS[] = {
 	{ ROW(OP_OTLP_SUM, "block_io", "nanoseconds"), .mask = OP_BLOCK_NS_MAX },
 	{ ROW(OP_OTLP_SUM, "block_io", "bytes"), .shift = OP_BLOCK_SECTORS_SHIFT,
@@ -39,7 +39,7 @@ static const struct op_otlp_kind ROWS[] = {
 	{ ROW(OP_OTLP_COUNT, "block_io", "count") },
 };
 
-/* The name by which the device @device stands in /dev, or its two numbers. */
+/* The name of @device in /dev, or its two numbers. */
 static void name_device(const char *sysfs_root, uint32_t device,
 			char ret[static OP_KIND_TEXT_BYTES])
 {

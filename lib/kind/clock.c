@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event of the kinds that tick: a clock of each CPU, of software, so that virtual machines
- * have it. */
+/* The perf event of the kinds that tick: a software clock on each CPU, which virtual
+ * machines have too. */
 #include <linux/perf_event.h>
 
 #include "kind/kind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time on the CPUs: each CPU's clock ticks at the rate that is asked for. */
+/* The kind cpu, time on the CPUs: the clock of each CPU ticks at the configured rate. */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Allocations, and what of them is in use: docs/kinds/heap.md. lib/heap loads, attaches, and
- * takes the snapshot of what is in use.
- */
+/* The kind heap, allocations and memory in use: docs/kinds/heap.md. lib/heap loads and
+ * attaches its programs, and takes the snapshot of memory in use. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"
@@ -25,7 +23,8 @@ static const struct op_otlp_kind LIVE_ROWS[] = {
 	{ ROW(OP_EVENT_HEAP_LIVE, OP_OTLP_COUNT, "inuse_objects", "count") },
 };
 
-/* A sample stands for so many allocations of its size as its weight makes. */
+/* A sample's weight in bytes, divided by the allocation's size, is the number of
+ * allocations. */
 static double count(uint64_t value)
 {
 	return (double)(value & OP_HEAP_BYTES_MAX) / (double)op_heap_size(value);
@@ -37,7 +36,7 @@ const struct op_kind op_kind_heap = {
 	.says = "sampling of allocations",
 	.object = &op_heap_object,
 	.program_type = BPF_PROG_TYPE_KPROBE,
-	.slots = 3, /* as of probes */
+	.slots = 3, /* the same as of probes */
 	.with = UINT64_C(1) << OP_EVENT_HEAP_LIVE,
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),

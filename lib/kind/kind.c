@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of kinds. */
+/* The registry of kinds of events. */
 
 #include "kind/kind.h"
 

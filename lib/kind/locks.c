@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for locks: docs/kinds/locks.md. */
+/* The kind locks, waits for locks: docs/kinds/locks.md. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"
@@ -7,13 +7,13 @@
 
 #include "locks.object.h"
 
-/* The entry runs in the interrupt that the other program asks for. */
+/* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_locks_switched" },
 };
 
-/* A value holds both. */
+/* A value holds both the number of waits and their time. */
 static const struct op_otlp_kind ROWS[] = {
 	{ .event = OP_EVENT_LOCKS,
 	  .shape = OP_OTLP_SUM,

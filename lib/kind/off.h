@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds share that sample intervals off the CPUs (bpf/event/off/off.h). */
+/* What the kinds share that sample intervals off the CPU (bpf/event/off/off.h). */
 #ifndef OP_KIND_OFF_H
 #define OP_KIND_OFF_H
 
 #include "kind/kind.h"
 
-/* The tracepoint in the interrupt of irq_work, where their entries stand. */
+/* The tracepoint in the interrupt of irq_work, at which their entry programs run. */
 #if defined(__x86_64__)
 #define OP_KIND_INTERRUPT "irq_work_entry"
 #else
 #define OP_KIND_INTERRUPT "ipi_entry"
 #endif
 
-/* By enum op_off_reason. */
+/* Names by enum op_off_reason. */
 extern const char *const op_kind_off_reasons[OP_REASONS];
 
-/* op_kind.size */
+/* The op_kind.size of these kinds. */
 int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time off the CPUs: docs/kinds/off_cpu.md. */
+/* The kind off_cpu, time off the CPU: docs/kinds/off_cpu.md. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
@@ -19,7 +19,7 @@ const char *const op_kind_off_reasons[OP_REASONS] = {
 	[OP_REASON_PAGE_FAULT] = "page_fault",
 };
 
-/* The entry runs in the interrupt that the other program asks for. */
+/* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_off_switched" },

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A BPF object as lib/pack.py leaves it: a quarter as large, and what is unpacked for a load
- * does not stay in memory after it.
- */
+/* A BPF object as lib/pack.py compresses it, to a quarter of its size. It is unpacked for
+ * a load and freed afterwards. */
 #ifndef OP_KIND_PACKED_H
 #define OP_KIND_PACKED_H
 
 #include <stddef.h>
 
 struct op_packed_object {
-	const unsigned char *bytes; /* zlib's (RFC 1950) */
+	const unsigned char *bytes; /* in zlib format (RFC 1950) */
 	size_t len;
-	size_t object_len; /* of the ELF file in it */
+	size_t object_len; /* size of the uncompressed ELF file */
 };
 
 #endif

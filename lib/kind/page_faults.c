@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page faults, minor and major: docs/kinds/page_faults.md. */
+/* The kind page_faults, minor and major faults: docs/kinds/page_faults.md. */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 
@@ -8,7 +8,7 @@
 
 #include "page_faults.object.h"
 
-/* op_record.detail, and the number of the perf event. */
+/* Values of op_record.detail, and the numbers of the perf events. */
 enum {
 	MINOR = 0,
 	MAJOR = 1,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places that a user names: docs/kinds/probes.md. lib/probe loads and attaches. */
+/* The kind probes, places that a user names: docs/kinds/probes.md. lib/probe loads and
+ * attaches its programs. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"
@@ -18,7 +19,7 @@ const struct op_kind op_kind_probes = {
 	.says = "a probe",
 	.object = &op_probes_object,
 	.program_type = BPF_PROG_TYPE_KPROBE,
-	.slots = 3, /* a task, one that came while it was preempted, an interrupt */
+	.slots = 3, /* a task, another that preempted it, and an interrupt */
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.details_by_number = true,

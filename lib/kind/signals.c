@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that end a process: docs/kinds/signals.md. */
+/* The kind signals, signals that end a process: docs/kinds/signals.md. */
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot of all threads: docs/kinds/threads.md. */
+/* The kind threads, a snapshot of all threads: docs/kinds/threads.md. */
 #include <linux/bpf.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ static const char *const STATE[OP_THREAD_STATES] = {
 	[OP_THREAD_STOPPED] = "stopped",
 };
 
-/* lib/threads knows them by their places. */
+/* lib/threads relies on this order. */
 static const struct op_kind_hook HOOKS[] = {
 	{ NULL, "op_threads" },
 	{ NULL, "op_threads_now" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall-clock time, and its part off the CPUs: docs/kinds/wall.md. */
+/* The kind wall, wall-clock time; this is its part off the CPU: docs/kinds/wall.md. */
 #include <linux/bpf.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 #include "wall.object.h"
 
-/* The entry runs in the interrupt that the other program asks for. */
+/* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_wall_switched" },

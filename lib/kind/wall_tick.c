@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wall-clock time on the CPUs. Its samples are those of the kind wall. */
+/* The kind wall_tick, the part of wall-clock time on the CPU. Its samples count as those
+ * of wall. */
 #include <linux/bpf.h>
 
 #include "kind/kind.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An argument is SIZE@OPERAND: the size in bytes, negative where it is signed, and the operand as
- * the assembler of the machine writes it.
- */
+/* Parses the arguments of a static probe. An argument is SIZE@OPERAND: the size in bytes,
+ * negative if it is signed, and the operand in the syntax of the machine's assembler. */
 #include "probe/argument.h"
 
 #include <elf.h>
@@ -19,7 +17,9 @@ enum {
 	AARCH64_REGISTERS = 31,
 };
 
-/* Of x86-64, in the order of struct pt_regs; each with its narrower names. */
+/*
+ * The registers of x86-64 in the order of struct pt_regs, each with its narrower names.
+ */
 static const char *const X86_64[][4] = {
 	{ "r15", "r15d", "r15w", "r15b" },
 	{ "r14", "r14d", "r14w", "r14b" },
@@ -63,7 +63,7 @@ static bool skip(const char **text, char c)
 	return true;
 }
 
-/* The letters and digits at *@text. */
+/* Read letters and digits at *@text. */
 static bool name_at(const char **text, char ret[static NAME_BYTES])
 {
 	size_t len = strspn(*text, "abcdefghijklmnopqrstuvwxyz0123456789");
@@ -93,7 +93,7 @@ static bool x86_64_register(const char **text, uint16_t *ret)
 	return false;
 }
 
-/* %REG, $NUMBER or NUMBER(%REG); no index, no name. */
+/* Parse %REG, $NUMBER or NUMBER(%REG). An index or a symbol is not supported. */
 static bool x86_64_operand(const char **text, struct op_argument *ret)
 {
 	if (**text == '%') {
@@ -129,7 +129,7 @@ static bool aarch64_register(const char **text, uint16_t *ret)
 	return true;
 }
 
-/* REG, NUMBER, [REG] or [REG, NUMBER]. */
+/* Parse REG, NUMBER, [REG] or [REG, NUMBER]. */
 static bool aarch64_operand(const char **text, struct op_argument *ret)
 {
 	if (!skip(text, '[')) {
@@ -157,7 +157,7 @@ static bool argument_at(const char **text, uint16_t machine, struct op_argument 
 	bool known;
 
 	*ret = (struct op_argument){ 0 };
-	/* the size may be left out: the machine's word */
+	/* The size may be left out: it is that of the machine's word then. */
 	if (memchr(*text, '@', strcspn(*text, " ")) &&
 	    (!number_at(text, &bytes) || !skip(text, '@')))
 		return false;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * User and kernel probes are perf events, of types that the kernel tells in sysfs: no tracefs
- * is needed. Tracepoints are raw ones.
- */
+/* Attaches programs to probes. User and kernel probes are perf events of types that sysfs
+ * gives, so tracefs is not needed. Tracepoints are raw tracepoints. */
 #include "probe/attach.h"
 
 #include <bpf/bpf.h>
@@ -22,7 +20,7 @@
 enum {
 	PATH_BYTES = 256,
 	TEXT_BYTES = 64,
-	SEMAPHORE_SHIFT = 32, /* of attr.config; Linux 4.20 */
+	SEMAPHORE_SHIFT = 32, /* in attr.config; since Linux 4.20 */
 };
 
 uint32_t op_probe_program_type(enum op_probe_type type)
@@ -31,7 +29,7 @@ uint32_t op_probe_program_type(enum op_probe_type type)
 					   : BPF_PROG_TYPE_KPROBE;
 }
 
-/* The number after @skip characters of the device's @file. */
+/* Read the number after @skip characters of the device's file @file. */
 static int read_number(const char *sysfs_root, const char *device, const char *file,
 		       size_t skip, uint32_t *ret)
 {
@@ -61,7 +59,7 @@ static int open_event(const struct op_probe_spec *spec,
 	int fd;
 	int r = read_number(sysfs_root, device, "type", 0, &attr.type);
 
-	if (r == 0 && spec->is_return) /* it says "config:0" */
+	if (r == 0 && spec->is_return) /* the file has "config:0" */
 		r = read_number(sysfs_root, device, "format/retprobe",
 				sizeof("config:") - 1, &bit);
 	if (r < 0)

@@ -13,12 +13,12 @@
 #include "probe/spec.h"
 
 enum {
-	/* Specifications that are kept by their numbers, for samples that still wait. */
+	/* Names kept by number, for samples that still wait to be exported. */
 	NAMES_MAX = 4096,
 };
 
 struct probe {
-	const char *text; /* its name's */
+	const char *text; /* points to its name */
 	uint32_t number;
 	int program;
 	int fd[OP_PROBE_SITES_MAX]; /* attachments */
@@ -29,7 +29,7 @@ struct op_probes {
 	struct probe probe[OTELPROF_PROBES_MAX];
 	size_t len;
 	char *name[NAMES_MAX]; /* by number */
-	uint32_t next;	       /* number */
+	uint32_t next;	       /* the next number to try */
 	bool on;
 };
 
@@ -74,7 +74,7 @@ const char *op_probes_name(void *ctx, uint32_t number)
 	return number < NAMES_MAX ? p->name[number] : NULL;
 }
 
-/* Say why @text cannot be. */
+/* Tell the user why the probe @text cannot be used. Returns @error. */
 static int refuse(struct op_probes *p, const char *text, int error)
 {
 	struct op_log *log = p->config.log;
@@ -98,7 +98,7 @@ static int refuse(struct op_probes *p, const char *text, int error)
 	}
 }
 
-/* Find the place of @text. 0 or -errno, with a sentence. */
+/* Find the place of @text. Returns 0, or -errno with a sentence. */
 static int find(struct op_probes *p, const char *text, struct op_probe_spec *spec,
 		struct op_probe_place *place)
 {
@@ -178,7 +178,7 @@ static bool is_among(const char *text, const char *const *specs, size_t len)
 	return false;
 }
 
-/* A number that no probe has, and that none had lately. */
+/* A number that no probe has, and that none had recently. */
 static uint32_t next_number(struct op_probes *p)
 {
 	size_t i = 0;
@@ -203,7 +203,7 @@ static int add(struct op_probes *p, const char *text)
 	free(p->name[number]);
 	p->name[number] = copy;
 	*probe = (struct probe){ .text = copy, .number = number, .program = -1 };
-	memset(probe->fd, 0xff, sizeof(probe->fd)); /* -1 each */
+	memset(probe->fd, 0xff, sizeof(probe->fd)); /* every descriptor becomes -1 */
 	p->len++;
 	return 0;
 }

@@ -21,7 +21,8 @@ static const struct {
 	{ "tracepoint", OP_PROBE_TRACEPOINT, false },
 };
 
-/* Cut *@at at its first colon: what stands before it. *@at is what stands after it, or NULL. */
+/* Cut *@at at its first colon and return the part before it. *@at becomes the part after
+ * it, or NULL. */
 static char *cut(char **at)
 {
 	char *begin = *at;
@@ -46,7 +47,7 @@ static int take_type(const char *type, struct op_probe_spec *ret)
 	return -EINVAL;
 }
 
-/* "SYMBOL" or "SYMBOL+OFFSET" */
+/* Parse "SYMBOL" or "SYMBOL+OFFSET". */
 static int take_offset(char *symbol, struct op_probe_spec *ret)
 {
 	char *plus = strchr(symbol, '+');
@@ -84,7 +85,7 @@ int op_probe_spec_parse(const char *text, struct op_probe_spec *ret)
 		if (!ret->provider || !*ret->provider)
 			return -EINVAL;
 	}
-	/* the group of a tracepoint need not be said */
+	/* The group of a tracepoint is optional and ignored. */
 	if (ret->type == OP_PROBE_TRACEPOINT && at && strchr(at, ':'))
 		(void)cut(&at);
 	if (!at || !*at)

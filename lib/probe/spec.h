@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A probe's specification, and the place it means. */
+/* A probe's specification, and the place that it denotes. */
 #ifndef OP_PROBE_SPEC_H
 #define OP_PROBE_SPEC_H
 
@@ -16,34 +16,38 @@ enum op_probe_type {
 };
 
 enum {
-	OP_PROBE_TEXT_BYTES = 1024, /* of a specification, with its NUL */
-	OP_PROBE_SITES_MAX = 16,    /* of one static probe, which may be inlined */
+	OP_PROBE_TEXT_BYTES = 1024, /* bytes of a specification, with its NUL */
+	/* sites of a static probe; it has several if it is in an inlined function */
+	OP_PROBE_SITES_MAX = 16,
 };
 
-/* Strings point into `text`. */
+/* A parsed specification. The strings point into `text`. */
 struct op_probe_spec {
 	enum op_probe_type type;
 	bool is_return;
-	const char *file; /* absolute; of user and static ones, else NULL */
+	const char *file; /* absolute path, for user and static probes; else NULL */
 	const char *provider;
-	const char *symbol; /* or the name of a tracepoint or static probe */
+	const char *symbol; /* or the name of a tracepoint or a static probe */
 	uint64_t offset;    /* from the symbol */
 	char text[OP_PROBE_TEXT_BYTES];
 };
 
-/* Where in the file breakpoints are to stand. */
+/* The places in the file at which breakpoints are set. */
 struct op_probe_place {
 	uint32_t sites_len;
 	uint64_t site[OP_PROBE_SITES_MAX];	/* file offsets */
-	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static one; 0: it has none */
-	/* of a static one: the first arguments that can be read there */
+	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static probe; 0: it has none */
+	/*
+	 * Of a static probe: the first arguments, as far as they can be read at the site.
+	 */
 	uint32_t arguments_len[OP_PROBE_SITES_MAX];
 	struct op_argument argument[OP_PROBE_SITES_MAX][OP_ARGUMENTS_MAX];
 };
 
-/* Take @text apart. 0, or -EINVAL. @ret is not to be moved. */
+/* Parse @text. Returns 0 or -EINVAL. @ret must not be moved, because it points into
+ * itself. */
 int op_probe_spec_parse(const char *text, struct op_probe_spec *ret);
-/* Find the place in its file. 0; -ENOENT: not there; -errno of reading. */
+/* Find the place in the file. Returns 0, -ENOENT, or -errno of reading. */
 int op_probe_place_find(const struct op_probe_spec *spec, struct op_probe_place *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .note.stapsdt: notes of owner "stapsdt", type 3. Each has the address of a probe, the address
- * that .stapsdt.base had when the file was linked, the address of the semaphore or 0, and
- * three strings: provider, name, arguments.
+ * Reads .note.stapsdt: notes of owner "stapsdt", type 3. Each has the address of a probe,
+ * the address that .stapsdt.base had when the file was linked, the address of the
+ * semaphore or 0, and three strings: provider, name, arguments.
  */
 #include "probe/usdt.h"
 
@@ -22,7 +22,7 @@ enum {
 	ADDRESSES_BYTES = 3 * 8,
 };
 
-static const char OWNER[] = "stapsdt"; /* with its NUL */
+static const char OWNER[] = "stapsdt"; /* the note has its NUL, too */
 
 struct note {
 	uint64_t address;
@@ -30,7 +30,7 @@ struct note {
 	uint64_t semaphore;
 	const char *provider;
 	const char *name;
-	const char *arguments; /* "" where the note has none */
+	const char *arguments; /* "" if the note has none */
 };
 
 int op_probe_offset(struct op_elf *elf, uint64_t vaddr, uint64_t *ret)
@@ -49,7 +49,7 @@ int op_probe_offset(struct op_elf *elf, uint64_t vaddr, uint64_t *ret)
 	return -ENOENT;
 }
 
-/* Is what a note holds whole? */
+/* Parse the content of a note. Returns false if it is not complete. */
 static bool take_desc(const uint8_t *bytes, size_t len, struct note *ret)
 {
 	struct op_reader r = op_reader_init(bytes, len);
@@ -74,7 +74,7 @@ static bool take_desc(const uint8_t *bytes, size_t len, struct note *ret)
 	return true;
 }
 
-/* Add the site of @note, moved as far as its base has been. */
+/* Add the site of @note, shifted by as much as its base was (prelink). */
 static int add_site(struct op_elf *elf, const struct note *note,
 		    struct op_probe_place *ret)
 {
@@ -97,8 +97,8 @@ static int add_site(struct op_elf *elf, const struct note *note,
 	return 0;
 }
 
-/* The next note of @r where it is a static probe's: 1; 0 where it is not; -ENODATA: there
- * is no other. */
+/* Parse the next note of @r. Returns 1 if it is a static probe's, 0 if not, -ENODATA at
+ * the end. */
 static int next_note(struct op_reader *r, struct note *ret)
 {
 	uint32_t name_len = op_read_u32(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of a window but strings and samples: each entry once, by its whole content. */
+/* The tables of a window, except strings and samples. Each entry is unique by its whole
+ * content. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -49,7 +50,7 @@ void op_window_clean_set(const struct op_window *w, const struct op_attribute_se
 	*ret = out;
 }
 
-/* Room for @len numbers was reserved. */
+/* Append a list to the pool of numbers; the caller has reserved room for @len numbers. */
 static struct op_span numbers_put(struct op_window *w, const uint32_t *list, size_t len)
 {
 	struct op_span span = { (uint32_t)w->numbers.len, (uint32_t)len };
@@ -127,7 +128,7 @@ int op_window_function(struct op_window *w, const struct op_function *f, uint32_
 	uint32_t hash;
 	int r;
 
-	/* Without any name it is no function. */
+	/* A function without any name is no function. */
 	if (!f->name && !f->system_name && !f->file)
 		f = &none;
 	hash = op_window_hash(w, f, sizeof(*f), NULL, 0);
@@ -234,7 +235,7 @@ static uint32_t location_hash(const struct op_window *w, const struct location_k
 			      k->attributes.index, k->attributes.len);
 }
 
-/* A new location. */
+/* Add a location that is new. */
 static int location_add(struct op_window *w, const struct location_key *k, uint32_t hash,
 			uint32_t *ret)
 {
@@ -270,7 +271,7 @@ static int location_add(struct op_window *w, const struct location_key *k, uint3
 	return 0;
 }
 
-/* A line of no function says nothing. */
+/* Remove lines without a function, which carry no information. */
 static uint32_t drop_empty_lines(struct op_location *l)
 {
 	uint32_t len = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of a window: those that are one in OTLP share an identity. */
+/* The samples of a window. Those that OTLP merges into one share an identity. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "profile/tables.h"
 
-/* The part of a sample that is compared; packed, without holes. */
+/* The members that make two samples equal; packed, without padding. */
 struct identity_key {
 	uint32_t fixed[7];
 	struct op_attribute_set labels;
@@ -28,7 +28,7 @@ static bool identity_equal(const void *elements, uint32_t i, const void *key)
 			k->labels.len * sizeof(k->labels.index[0])));
 }
 
-/* Labels that say what the sample says itself would repeat a key. */
+/* Remove labels with a key that the sample already has as an attribute of its own. */
 static void labels_clean(const struct op_window *w, const struct op_attribute_set *in,
 			 struct op_attribute_set *ret)
 {
@@ -44,7 +44,7 @@ static void labels_clean(const struct op_window *w, const struct op_attribute_se
 	op_window_clean_set(w, &kept, ret);
 }
 
-/* The attributes of a new identity: @ret of OP_SAMPLE_ATTRIBUTES_MAX. */
+/* Make the attributes of a new identity: at most OP_SAMPLE_ATTRIBUTES_MAX in @ret. */
 static int identity_attributes(struct op_window *w, const struct op_window_sample *s,
 			       const struct op_attribute_set *labels, uint32_t *ret,
 			       uint32_t *ret_len)
@@ -129,7 +129,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 	uint32_t hash;
 	int r;
 
-	/* Reserved first: an identity is never left without a sample. */
+	/* Reserve first, so that an identity always has a sample. */
 	r = op_window_reserve(w, &w->taken, 1);
 	if (r < 0)
 		return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all tables of a window stand on: its memory, its indices and its strings. */
+/* What all tables of a window are built on: its memory, its indices and its strings. */
 #include "profile/tables.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@ int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, si
 
 	if (len + more <= before)
 		return 0;
-	/* Numbers are int32 on the wire. */
+	/* Numbers are int32 in OTLP. */
 	if (len + more > INT32_MAX)
 		return -ENOSPC;
-	after = before + before / 2; /* as op_vec_grow() does */
+	after = before + before / 2; /* the growth rule of op_vec_grow() */
 	if (after < len + more + 8)
 		after = len + more + 8;
 	if (w->bytes + (after - before) * elem_size > w->config.limit_bytes)
@@ -45,7 +45,7 @@ int op_window_index_add(struct op_window *w, enum op_table table, uint32_t hash,
 	size_t before = index_bytes(x);
 	int r;
 
-	/* It may double. */
+	/* The index doubles when it is three quarters full. */
 	if ((x->len + 1) * 4 > (x->mask + 1) * 3 &&
 	    w->bytes + before > w->config.limit_bytes)
 		return -ENOSPC;

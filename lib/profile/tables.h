@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The inside of a window, for who encodes one. Lists of varying length stand in pools and
- * are named by a span; everything is an array that is emptied, not freed, between windows.
- */
+/* The inside of a window, for its encoder. Lists of varying length are in pools and are
+ * given by a span. All arrays are emptied, not freed, between windows. */
 #ifndef OP_PROFILE_TABLES_H
 #define OP_PROFILE_TABLES_H
 
@@ -11,13 +9,13 @@
 #include "profile/window.h"
 
 enum {
-	OP_STRING_MAX_BYTES = 65535, /* longer strings are cut: backends cut there too */
+	OP_STRING_MAX_BYTES = 65535, /* longer strings are cut, as backends do too */
 	OP_WINDOW_LIMIT_BYTES = 64 << 20,
-	OP_SAMPLE_ATTRIBUTES_MAX =
-		3 + OP_ATTRIBUTES_MAX, /* thread id, name, CPU; labels */
+	/* thread id, thread name, CPU; labels */
+	OP_SAMPLE_ATTRIBUTES_MAX = 3 + OP_ATTRIBUTES_MAX,
 };
 
-/* Strings every window begins with. */
+/* The strings that every window begins with. */
 enum op_fixed_string {
 	OP_STRING_NONE = 0,
 	OP_STRING_THREAD_ID,
@@ -26,7 +24,7 @@ enum op_fixed_string {
 	OP_STRINGS_FIXED,
 };
 
-/* [first, first + len) of a pool. */
+/* The range [first, first + len) of a pool. */
 struct op_span {
 	uint32_t first;
 	uint32_t len;
@@ -37,17 +35,17 @@ struct op_mapping_entry {
 	uint64_t limit;
 	uint64_t offset;
 	uint32_t file;
-	struct op_span attributes; /* of numbers */
+	struct op_span attributes; /* in numbers */
 };
 
 struct op_location_entry {
 	uint64_t address;
 	uint32_t mapping;
 	struct op_span lines;
-	struct op_span attributes; /* of numbers */
+	struct op_span attributes; /* in numbers */
 };
 
-/* What samples that are one in OTLP have in common. */
+/* What the samples that OTLP merges into one have in common. */
 struct op_identity {
 	uint32_t resource;
 	uint32_t event;
@@ -56,10 +54,10 @@ struct op_identity {
 	uint32_t comm;
 	uint32_t cpu;
 	uint32_t link;
-	struct op_span labels;	   /* of numbers */
-	struct op_span attributes; /* of numbers: labels, thread and CPU */
-	uint32_t count;		   /* taken samples */
-	uint32_t first;		   /* the list of them in taken */
+	struct op_span labels;	   /* in numbers */
+	struct op_span attributes; /* in numbers: labels, thread and CPU */
+	uint32_t count;		   /* number of samples */
+	uint32_t first;		   /* head of their list in taken */
 	uint32_t last;
 };
 
@@ -69,8 +67,9 @@ static const uint32_t OP_TAKEN_END = UINT32_MAX;
 struct op_taken {
 	uint64_t time_ns;
 	int64_t value;
-	uint32_t next; /* of the same identity, in the order of adding; OP_TAKEN_END */
-	float count;   /* events it stands for */
+	/* next sample of the identity, in the order of adding; or OP_TAKEN_END */
+	uint32_t next;
+	float count; /* events it stands for */
 };
 
 enum op_table {
@@ -89,22 +88,22 @@ enum op_table {
 struct op_window {
 	struct op_window_config config;
 	uint64_t seed;
-	size_t bytes; /* held by the arrays below */
+	size_t bytes; /* memory of the arrays below */
 	uint32_t epoch;
-	uint64_t strings_cut;	 /* by OP_STRING_MAX_BYTES */
-	uint64_t strings_mended; /* were not UTF-8 */
+	uint64_t strings_cut;	 /* strings cut at OP_STRING_MAX_BYTES */
+	uint64_t strings_mended; /* strings that were not valid UTF-8 */
 
 	OP_VEC(char) chars;	  /* pool: strings, a NUL after each */
 	OP_VEC(uint32_t) numbers; /* pool: stacks and attribute sets */
 	OP_VEC(struct op_line) lines;
 
-	OP_VEC(struct op_span) strings; /* of chars */
+	OP_VEC(struct op_span) strings; /* in chars */
 	OP_VEC(struct op_attribute) attributes;
 	OP_VEC(struct op_function) functions;
 	OP_VEC(struct op_mapping_entry) mappings;
 	OP_VEC(struct op_location_entry) locations;
 	OP_VEC(struct op_link) links;
-	OP_VEC(struct op_span) stacks;	       /* of numbers */
+	OP_VEC(struct op_span) stacks;	       /* in numbers */
 	OP_VEC(struct op_resource) resources;  /* no zero entry */
 	OP_VEC(struct op_identity) identities; /* no zero entry */
 	OP_VEC(struct op_taken) taken;
@@ -122,19 +121,19 @@ static inline const uint32_t *op_window_numbers(const struct op_window *w,
 	return w->numbers.data + span.first;
 }
 
-/* The number of a string that is there, or UINT32_MAX. */
+/* The number of an existing string, or UINT32_MAX. */
 uint32_t op_window_find_string(const struct op_window *w, const char *s, size_t len);
 
-/* ---- for the files of this folder ---- */
+/* ---- for the files of this folder only ---- */
 
-/* Room for @more elements under the limit. 0, -ENOMEM or -ENOSPC. */
+/* Make room for @more elements within the limit. Returns 0, -ENOMEM or -ENOSPC. */
 int op_window_grow(struct op_window *w, void **data, size_t *cap, size_t len, size_t more,
 		   size_t elem_size);
 #define op_window_reserve(w, v, more)                                                    \
 	op_window_grow(w, (void **)&(v)->data, &(v)->cap, (v)->len, more,                \
 		       sizeof(*(v)->data))
 
-/* op_index_add() under the limit. */
+/* op_index_add() within the limit. */
 int op_window_index_add(struct op_window *w, enum op_table table, uint32_t hash,
 			uint32_t number);
 
@@ -142,7 +141,7 @@ int op_window_index_add(struct op_window *w, enum op_table table, uint32_t hash,
 uint32_t op_window_hash(const struct op_window *w, const void *fixed, size_t fixed_bytes,
 			const uint32_t *list, size_t len);
 
-/* Copies @in sorted, a key once: the first of one key stays. */
+/* Copy @in sorted, with each key once: the first attribute of a key is kept. */
 void op_window_clean_set(const struct op_window *w, const struct op_attribute_set *in,
 			 struct op_attribute_set *ret);
 

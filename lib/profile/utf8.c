@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The length of the valid character at @s of @len bytes, or 0. */
+/* The length of the valid UTF-8 character at @s, which has @len bytes, or 0. */
 static size_t char_len(const uint8_t *s, size_t len)
 {
 	uint8_t low = 0x80;
@@ -19,7 +19,8 @@ static size_t char_len(const uint8_t *s, size_t len)
 	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 	if (n > len)
 		return 0;
-	/* The second byte rules out overlong forms, surrogates and what is past U+10FFFF. */
+	/* The second byte excludes overlong forms, surrogates, and code points above
+	 * U+10FFFF. */
 	if (s[0] == 0xe0)
 		low = 0xa0;
 	else if (s[0] == 0xf0)
@@ -88,7 +89,7 @@ size_t op_utf8_cut(const char *s, size_t len, size_t max)
 
 	if (len <= max)
 		return len;
-	/* A character has at most three bytes after its first. */
+	/* A character has at most three bytes after its first one. */
 	for (back = 0; back < 4 && back < max; back++)
 		if (((uint8_t)s[max - back] & 0xc0) != 0x80)
 			return max - back;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings of other processes made into UTF-8, which protobuf demands. */
+/* Makes strings of other processes valid UTF-8, which protobuf requires. */
 #ifndef OP_PROFILE_UTF8_H
 #define OP_PROFILE_UTF8_H
 
@@ -8,18 +8,18 @@
 
 enum {
 	OP_UTF8_MEND_FACTOR = 3
-}; /* a mended string grows at most so much */
+}; /* largest growth of a mended string */
 
-/* RFC 3629: no overlong forms, no surrogates, at most U+10FFFF. */
+/* Is it valid by RFC 3629: no overlong forms, no surrogates, at most U+10FFFF? */
 bool op_utf8_valid(const char *s, size_t len);
 
-/*
- * Copy @s to @ret (OP_UTF8_MEND_FACTOR * @len bytes), a U+FFFD for each byte that begins no
- * valid character. Returns the bytes written.
- */
+/* Copy @s to @ret (OP_UTF8_MEND_FACTOR * @len bytes), with a U+FFFD for each byte that
+ * does not begin a valid character. Returns the number of bytes written. */
 size_t op_utf8_mend(const char *s, size_t len, char *ret);
 
-/* The most bytes of @s up to @max that end no character in the middle. */
+/*
+ * The length, at most @max bytes, to which @s can be cut without splitting a character.
+ */
 size_t op_utf8_cut(const char *s, size_t len, size_t max);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a window. */
+/* The life cycle of a window. */
 #include "profile/window.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "profile/tables.h"
 
-/* Every array of a window, by its place: OP_VEC() of any type looks like struct any_vec. */
+/* All arrays of a window; an OP_VEC() of any type has the layout of struct any_vec. */
 struct any_vec {
 	void *data;
 	size_t len;
@@ -36,7 +36,7 @@ static const struct array arrays[] = {
 #undef ARRAY
 
 enum {
-	ARRAY_KEEP_ELEMENTS = 64, /* not trimmed below: fill() fits */
+	ARRAY_KEEP_ELEMENTS = 64, /* never trimmed below this, so that fill() fits */
 };
 
 static struct any_vec *array_at(struct op_window *w, size_t i)
@@ -73,10 +73,8 @@ static void trim(struct op_window *w)
 	}
 }
 
-/*
- * The zero entries and the strings of enum op_fixed_string. Needs no memory in a window that
- * was filled before.
- */
+/* Add the zero entries and the strings of enum op_fixed_string. This needs no memory in a
+ * window that was filled before. */
 static int fill(struct op_window *w)
 {
 	static const char *const fixed[OP_STRINGS_FIXED] = {
@@ -150,7 +148,8 @@ void op_window_reset(struct op_window *w)
 	int r;
 
 	empty(w);
-	/* After a window near the limit, do not let its proportions bind the next one. */
+	/* After a window near the limit, release memory, because the next one may need
+	 * other arrays. */
 	if (w->bytes > w->config.limit_bytes / 2)
 		trim(w);
 	if (++w->epoch == 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One window: the dictionary and the samples of one export. Every table is interned by its
- * whole content and compared on a hash hit, so two things are one only if they are equal;
- * entry 0 of each table is the zero value. A sample's identity is its resource, event,
- * stack, thread, name, CPU, link and labels; equal samples are merged, each keeps its
- * timestamp and value.
+ * One window: the dictionary and the samples of one export. Every table is interned by
+ * its whole content, and contents are compared on a hash hit, so two entries are merged
+ * only if they are equal. Entry 0 of each table is the zero value. A sample's identity is
+ * its resource, event, stack, thread, name, CPU, link and labels; samples with equal
+ * identities are merged, and each keeps its timestamp and value.
  *
- * Numbers returned are indices into the window's tables, valid until op_window_reset().
- * All calls return 0 or -ENOMEM; -ENOSPC where limit_bytes is reached.
+ * Returned numbers are indices into the window's tables, valid until op_window_reset().
+ * All calls return 0 or -ENOMEM, or -ENOSPC when limit_bytes is reached.
  */
 #ifndef OP_PROFILE_WINDOW_H
 #define OP_PROFILE_WINDOW_H
@@ -23,7 +23,7 @@
 /* A dictionary attribute: key, and a string or a number. */
 struct op_attribute {
 	uint32_t key;	 /* string */
-	uint32_t string; /* string; where is_int is 0 */
+	uint32_t string; /* string; if is_int is 0 */
 	int64_t integer;
 	uint32_t is_int;
 	uint32_t unit; /* string, 0: none */
@@ -40,14 +40,15 @@ enum {
 	OP_ATTRIBUTES_MAX = 8
 };
 
-/* A set of attribute numbers, ascending. */
+/* A set of attributes by their numbers, ascending. */
 struct op_attribute_set {
 	uint32_t len;
 	uint32_t index[OP_ATTRIBUTES_MAX];
 };
 
 struct op_window_mapping {
-	uint64_t start; /* ELF addresses of the segment, as location addresses are */
+	/* ELF addresses of the segment; location addresses are ELF addresses, too */
+	uint64_t start;
 	uint64_t limit;
 	uint64_t offset; /* in the file */
 	uint32_t file;	 /* string */
@@ -77,7 +78,7 @@ struct op_link {
 	uint8_t span_id[8];
 };
 
-/* Of an attribute in op_resource.attributes: how its text is to be read. */
+/* The type of an attribute's text in op_resource.attributes. */
 enum op_value_type {
 	OP_VALUE_STRING = 's',
 	OP_VALUE_INT = 'i',    /* decimal */
@@ -85,26 +86,28 @@ enum op_value_type {
 	OP_VALUE_DOUBLE = 'd', /* 16 hex digits: the bits of an IEEE 754 double */
 };
 
-/* Who ran: one OTLP resource. Strings; 0: absent. No padding: it is compared as bytes. */
+/* The process: one OTLP resource. Members are strings; 0: absent. It is compared as
+ * bytes, so it has no padding. */
 struct op_resource {
 	uint32_t pid;
-	uint32_t namespace_pid; /* as the process counts itself; 0: as pid */
+	/* pid in the process's own namespace; 0: the same as pid */
+	uint32_t namespace_pid;
 	uint32_t container_id;
 	uint32_t container_name;
 	uint32_t pod_uid;
 	uint32_t executable_name;
 	uint32_t executable_path;
 	uint32_t service_name;
-	uint32_t command_args; /* one string: a NUL between arguments */
-	/* One string: for each a key with its NUL, its type (enum op_value_type) and text
-	 * with its NUL. */
+	uint32_t command_args; /* one string with a NUL between arguments */
+	/* One string. For each attribute: its key and a NUL, its type (enum
+	 * op_value_type), its text and a NUL. */
 	uint32_t attributes;
-	uint32_t attributes_dropped; /* there were so many more */
+	uint32_t attributes_dropped; /* how many more there were */
 	uint32_t reserved0;
-	uint64_t start_time_ns; /* tells a reused pid apart */
+	uint64_t start_time_ns; /* distinguishes processes that reuse a pid */
 };
 
-/* One taken sample. */
+/* A sample to add. */
 struct op_window_sample {
 	uint32_t resource;
 	uint32_t event; /* enum op_event */
@@ -116,12 +119,12 @@ struct op_window_sample {
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
 	int64_t value;
-	double count; /* how many events it stands for; 0: one */
+	double count; /* number of events it stands for; 0: one */
 };
 
 enum {
-	/* op_window_sample.cpu of what is a process's and no thread's: it has no attributes of
-	 * thread and CPU. */
+	/* op_window_sample.cpu of a sample that belongs to a process and no thread: it
+	 * gets no attributes of thread and CPU. */
 	OP_WINDOW_NO_THREAD = -1,
 };
 
@@ -135,10 +138,10 @@ struct op_window_config {
 int op_window_new(const struct op_window_config *config, struct op_window **ret);
 struct op_window *op_window_free(struct op_window *w);
 OP_DEFINE_CLEANUP(struct op_window *, op_window_free)
-/* Empty it for the next window; keeps memory. op_window_epoch() changes. */
+/* Empty the window for its next use; keeps the memory. Changes op_window_epoch(). */
 void op_window_reset(struct op_window *w);
 
-/* A number no other window had: callers may cache indices under it. Never 0. */
+/* A number that no other window has had: callers may cache indices under it. Never 0. */
 uint32_t op_window_epoch(const struct op_window *w);
 size_t op_window_bytes(const struct op_window *w);
 uint64_t op_window_samples(const struct op_window *w); /* taken samples held */
@@ -157,7 +160,7 @@ int op_window_stack(struct op_window *w, const uint32_t *locations, size_t len,
 int op_window_resource(struct op_window *w, const struct op_resource *r, uint32_t *ret);
 int op_window_add(struct op_window *w, const struct op_window_sample *s);
 
-/* "key" = "value" as an attribute, in one call. */
+/* Add the attribute "key" = "value" in one call. */
 int op_window_string_attribute(struct op_window *w, const char *key, const char *value,
 			       uint32_t *ret);
 

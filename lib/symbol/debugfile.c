@@ -20,11 +20,11 @@
 enum {
 	LINK_SECTION_MAX = 4096,
 	CRC_PIECE_BYTES = 64 << 10,
-	/* Past it the checksum is not tried; build ids are for such files. */
+	/* For larger files the checksum is not computed; such files have build ids. */
 	CRC_FILE_MAX = 1 << 30,
 };
 
-/* What tells the right file. */
+/* What identifies the right file. */
 struct wanted {
 	struct op_elf *elf;
 	char build_id[65];
@@ -32,14 +32,15 @@ struct wanted {
 	uint32_t crc;
 };
 
-/* Where debug files are looked for: below a directory, or by what somebody opens. */
+/* A place to search for debug files: below a directory, or through a function that opens
+ * a path. */
 struct place {
 	const char *root;
 	int (*open)(void *ctx, const char *path);
 	void *ctx;
 };
 
-/* Open @path below a place; no link and no ".." leads out of it. */
+/* Open @path below a place; no link and no ".." may lead out of it. */
 static int open_below(const struct place *place, const char *path)
 {
 	struct open_how how = {
@@ -58,7 +59,7 @@ static int open_below(const struct place *place, const char *path)
 	return fd < 0 ? -errno : op_fd_move_up((int)fd);
 }
 
-/* Is it the file that @elf itself is? Its link may name it. */
+/* Is it the file of @elf itself? Its debug link may name it. */
 static bool same_file(int a, int b)
 {
 	struct stat x;
@@ -139,7 +140,7 @@ static int try_build_id(const struct wanted *w, const struct place *place,
 	return try_file(w, place, path, false, ret);
 }
 
-/* The three places of gdb's manual, "Separate Debug Files". */
+/* Try the three places of gdb's manual, "Separate Debug Files". */
 static int try_link(const struct wanted *w, const struct place *place, const char *path,
 		    struct op_elf **ret)
 {
@@ -162,7 +163,7 @@ static int try_link(const struct wanted *w, const struct place *place, const cha
 	return found;
 }
 
-/* .gnu_debuglink: a file name, padding to 4 bytes, the file's CRC. */
+/* Read .gnu_debuglink: a file name, padding to 4 bytes, the file's CRC. */
 static int read_link(struct wanted *w)
 {
 	const struct op_elf_section *s = op_elf_section(w->elf, ".gnu_debuglink");
@@ -181,7 +182,7 @@ static int read_link(struct wanted *w)
 	name = op_read_cstr(&r);
 	op_reader_seek(&r, OP_ALIGN_UP(op_reader_pos(&r), (size_t)4));
 	w->crc = op_read_u32(&r);
-	/* A name alone, as objcopy makes it: never a path that leads elsewhere. */
+	/* Accept only a plain name, as objcopy makes it: a path could lead elsewhere. */
 	if (r.failed || strchr(name, '/') || strlen(name) > NAME_MAX)
 		return 0;
 	(void)snprintf(w->link, sizeof(w->link), "%s", name);

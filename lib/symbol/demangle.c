@@ -13,7 +13,7 @@
 enum {
 	INPUT_MAX = 4096,
 	OUTPUT_MAX = 32 << 10,
-	/* Of a v0 name that may have punycode; see take(). */
+	/* For v0 names that may have punycode; see take(). */
 	PUNYCODE_INPUT_MAX = 512,
 };
 
@@ -23,10 +23,10 @@ struct output {
 };
 
 /*
- * A few hundred bytes of back references can mean an output beyond any memory, so the
- * demangler is left by a jump when the bound is reached. Its callback interface keeps
- * nothing on the heap; only a v0 name's punycode would be lost, which is why such names
- * have a bound of their own.
+ * A few hundred bytes of back references can produce an output larger than any memory, so
+ * a longjmp() leaves the demangler when the bound is reached. Its callback interface
+ * keeps nothing on the heap except the punycode of a v0 name, which would leak. Such
+ * names therefore have a bound on their input.
  */
 static void take(const char *bytes, size_t len, void *data)
 {
@@ -69,7 +69,7 @@ static bool may_have_punycode(const char *name)
 	return false;
 }
 
-/* LLVM's link-time optimisation appends ".llvm.<number>" to names it makes global. */
+/* The length of @name without ".llvm.<number>", which link-time optimisation appends. */
 static size_t length_without_llvm(const char *name)
 {
 	const char *suffix = strstr(name, ".llvm.");
@@ -92,7 +92,7 @@ char *op_demangle_kind(const char *name, enum op_mangling *ret_mangling)
 	plain = strndup(name, length_without_llvm(name));
 	if (!plain)
 		return NULL;
-	/* Legacy Rust names are C++ names with a hash: Rust is asked first. */
+	/* Legacy Rust names are C++ names with a hash, so try Rust first. */
 	text = demangle_as(plain, OP_MANGLING_RUST);
 	if (text) {
 		*ret_mangling = OP_MANGLING_RUST;

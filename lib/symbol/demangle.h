@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++ (Itanium) and Rust (legacy and v0) names to what their authors wrote; libiberty.
- * Names come from other people's files: input, output, recursion and time are bounded, and
- * a name past a bound stays as it is.
+ * Demangles C++ (Itanium) and Rust (legacy and v0) names, with libiberty. Names come from
+ * foreign files: input, output, recursion and time are bounded, and a name beyond a bound
+ * stays mangled.
  */
 #ifndef OP_SYMBOL_DEMANGLE_H
 #define OP_SYMBOL_DEMANGLE_H
@@ -13,9 +13,10 @@ enum op_mangling {
 	OP_MANGLING_RUST,
 };
 
-/* The readable form of @name, or NULL where it is not mangled or too long. Caller frees. */
+/* The readable form of @name, or NULL if it is not mangled or too long. The caller frees
+ * it. */
 char *op_demangle(const char *name);
-/* As above; *@ret_mangling is set where the result is not NULL. */
+/* As above; *@ret_mangling is set if the result is not NULL. */
 char *op_demangle_kind(const char *name, enum op_mangling *ret_mangling);
 
 #endif

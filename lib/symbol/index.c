@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 enum {
-	/* Bits of op_symbol_raw.class; the source is below them. */
+	/* Bits of op_symbol_raw.class; the source is in the bits below. */
 	CLASS_NO_SIZE = 1 << 6,
 	CLASS_LOCAL = 1 << 5,
 	CLASS_NO_TYPE = 1 << 4,
@@ -92,8 +92,8 @@ static const struct op_code_range *find_range(const struct op_index_builder *b,
 								     : NULL;
 }
 
-/* aarch64's "$x", "$d.7": they mark code and data, and are no functions (ABI of ELF for
- * the Arm 64-bit architecture, "Mapping symbols"). */
+/* Is it "$x" or "$d.7"? On aarch64 these mark code and data and are not functions (ELF
+ * for the Arm 64-bit architecture, "Mapping symbols"). */
 static bool is_mapping_symbol(struct op_index_builder *b, uint32_t name)
 {
 	char first = 0;
@@ -179,14 +179,14 @@ static bool is_sorted(const struct op_symbol_raw *raw, size_t len)
 	return true;
 }
 
-/* What of the walk over the sorted symbols decides about the next one. */
+/* State of the pass over the sorted symbols. */
 struct pass {
-	uint64_t covered; /* by functions with a size, up to here */
+	uint64_t covered; /* end of the addresses covered by functions with a size */
 	const struct op_code_range *range;
 	bool after_global_label;
 };
 
-/* Is the group of symbols at one address, of which @first is the best, a function? */
+/* Is the group of symbols at one address a function? @first is the best of them. */
 static bool is_function(struct op_index_builder *b, struct pass *pass,
 			const struct op_symbol_raw *first)
 {
@@ -197,8 +197,8 @@ static bool is_function(struct op_index_builder *b, struct pass *pass,
 
 	if (!sized && first->addr < pass->covered)
 		return false;
-	/* A local label behind an exported one without a size: inside it, as assemblers
-	 * write loops. */
+	/* A local label after an exported one without a size is inside that function: a
+	 * loop in assembly. */
 	if (!sized && label && pass->after_global_label && range == pass->range)
 		return false;
 	pass->after_global_label = !sized && !label;
@@ -209,8 +209,8 @@ static bool is_function(struct op_index_builder *b, struct pass *pass,
 	return true;
 }
 
-/* Functions without a size reach to the next one, or to the end of their section; not far,
- * for what follows may have lost its names (static functions of assembly). */
+/* A function without a size extends to the next one or to the end of its section, but not
+ * far: code after it may have lost its names (static functions of assembly). */
 static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index)
 {
 	uint64_t base = b->code.data[0].start;
@@ -231,7 +231,7 @@ static void fill_sizes(struct op_index_builder *b, struct op_symbol_index *index
 	}
 }
 
-/* Entries take the place of the raw symbols they come from: 12 bytes for 16. */
+/* Build the entries in place of the raw symbols they are made from: 12 bytes for 16. */
 static size_t compact(struct op_index_builder *b, struct op_symbol_entry *entries)
 {
 	struct op_symbol_raw *raw = b->raw.data;
@@ -298,7 +298,7 @@ size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
 		else
 			high = mid;
 	}
-	/* The nearest before it may be a part of a larger one, or have ended. */
+	/* The nearest entry may be a part of a larger one, or end before the address. */
 	for (i = 0; i < OP_SYMBOL_NESTING_MAX && low > 0; i++, low = *ret_first) {
 		const struct op_symbol_entry *e = &index->entries[low - 1];
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of one file by address: 12 bytes each, names left where they are.
+ * The functions of one file by address: 12 bytes each; names stay in the file.
  *
- * A function covers [addr, addr + size). One without a size (assembly) covers up to the
- * next one or the end of its section, at most OP_SYMBOL_GUESS_MAX; inside a function that has a size it is a label and
- * left out. Of several symbols at an address, those of the best class stay, and which of
- * them is meant is decided by their names when asked.
+ * A function covers [addr, addr + size). A function without a size (assembly) covers up
+ * to the next one or the end of its section, at most OP_SYMBOL_GUESS_MAX; within a
+ * function with a size it is a label and left out. Of several symbols at an address those
+ * of the best class are kept; their names decide at a lookup which of them is used.
  */
 #ifndef OP_SYMBOL_INDEX_H
 #define OP_SYMBOL_INDEX_H
@@ -35,27 +35,28 @@ enum {
 
 	/* Of op_symbol_entry.size. */
 	OP_SYMBOL_SIZE_MAX = INT32_MAX,
-	/* Code without a size and without a next symbol is believed to be so long. */
+	/* Assumed length of code without a size and without a next symbol. */
 	OP_SYMBOL_GUESS_MAX = 4096,
 
-	/* Functions around one address that are looked at. */
+	/* Functions around an address that a lookup examines. */
 	OP_SYMBOL_NESTING_MAX = 64,
 };
 
 #define OP_SYMBOL_SIZE_GUESSED (UINT32_C(1) << 31)
 
 struct op_symbol_entry {
-	uint32_t addr; /* from the index's base */
-	uint32_t size; /* up to OP_SYMBOL_SIZE_MAX; or OP_SYMBOL_SIZE_GUESSED with it */
-	uint32_t name; /* offset, weak, source */
+	uint32_t addr; /* relative to the index's base */
+	/* at most OP_SYMBOL_SIZE_MAX; may have the bit OP_SYMBOL_SIZE_GUESSED */
+	uint32_t size;
+	uint32_t name; /* offset, weak flag, source */
 };
 
-/* While the index is made. */
+/* A symbol while the index is built. */
 struct op_symbol_raw {
 	uint32_t addr;
 	uint32_t size;
 	uint32_t name;
-	uint32_t class; /* less is better */
+	uint32_t class; /* lower is better */
 };
 
 struct op_code_range {
@@ -70,26 +71,27 @@ struct op_symbol_index {
 };
 
 struct op_index_builder {
-	struct op_elf *elf; /* being read */
+	struct op_elf *elf; /* the file being read */
 	enum op_names_source source;
 	struct op_elf_symtab table;
 	OP_VEC(struct op_code_range) code; /* executable sections, ascending */
-	struct op_code_range without;	   /* addresses that are named otherwise */
+	struct op_code_range without;	   /* addresses whose names come from elsewhere */
 	OP_VEC(struct op_symbol_raw) raw;
-	size_t limit; /* symbols */
+	size_t limit; /* largest number of symbols */
 };
 
-/* Begin an index of @elf's code. Returns 0 or -ENOMEM. */
+/* Begin the index of @elf's code. Returns 0 or -ENOMEM. */
 int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_bytes);
-/* Add the functions of one table. Returns how many, or -EFBIG past the limit or -errno
- * (then none is added). */
+/* Add the functions of one symbol table. Returns how many; or -EFBIG past the limit or
+ * -errno, and then none is added. */
 int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
 		       enum op_names_source source, const struct op_elf_symtab *table);
-/* Make the index of what was added; the builder is empty then. Cannot fail. */
+/* Build the index from what was added and empty the builder. Cannot fail. */
 void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret);
 void op_index_abort(struct op_index_builder *b);
 
-/* Entries [*@ret_first, returned end) begin at one address and cover @vaddr; none: equal. */
+/* Find the entries [*@ret_first, returned end) that share one address and cover @vaddr.
+ * If both are equal, there are none. */
 size_t op_index_lookup(const struct op_symbol_index *index, uint64_t vaddr,
 		       size_t *ret_first);
 

@@ -11,7 +11,7 @@
 
 enum {
 	COMPRESSION_LEVEL = 3,
-	/* Decompressed names of a block. */
+	/* The largest size of the names of a block, uncompressed. */
 	BLOCK_NAMES_MAX = OP_KALLSYMS_BLOCK * OP_KALLSYMS_NAME_MAX,
 };
 
@@ -88,7 +88,7 @@ static int put_block(struct op_kallsyms_builder *b)
 	return 0;
 }
 
-/* Put one symbol; "" is the end of the function before it. */
+/* Append one symbol; "" marks the end of the function before it. */
 static int put(struct op_kallsyms_builder *b, uint64_t addr, const char *name,
 	       uint32_t module)
 {
@@ -156,7 +156,8 @@ int op_kallsyms_add(struct op_kallsyms_builder *b, uint64_t addr, uint32_t rank,
 	    last->rank <= rank)
 		return 0;
 	if (b->has_last && (last->addr != addr || last->module != module)) {
-		/* Each module begins anew: its first symbol ends nothing. */
+		/* The first symbol of a module ends no function, because modules are
+		 * independent. */
 		bool same = last->module == module;
 
 		err = put_last(b);
@@ -193,7 +194,9 @@ int op_kallsyms_finish(struct op_kallsyms_builder *b)
 	if (err || !t->blocks.len)
 		return err;
 	qsort(t->blocks.data, t->blocks.len, sizeof(*t->blocks.data), compare_blocks);
-	/* Growth leaves up to a half unused; keeping it is no error. */
+	/*
+	 * Growth leaves up to half of the memory unused; failing to shrink is harmless.
+	 */
 	p = realloc(t->names.data, t->names.len);
 	if (p) {
 		t->names.data = p;
@@ -251,7 +254,7 @@ int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_bloc
 	char *names;
 	size_t n;
 
-	if (size > BLOCK_NAMES_MAX) /* also where it is unknown */
+	if (size > BLOCK_NAMES_MAX) /* also if the size is unknown */
 		return -EBADMSG;
 	names = malloc(size + 1);
 	if (!names)

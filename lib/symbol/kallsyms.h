@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A table of kernel functions: 4 bytes each in blocks of 256, whose names are compressed
- * together. Symbols come by ascending address within a module.
- */
+/* A table of kernel functions: 4 bytes each, in blocks of 256 whose names are compressed
+ * together. Symbols are added in ascending order of addresses within a module. */
 #ifndef OP_SYMBOL_KALLSYMS_H
 #define OP_SYMBOL_KALLSYMS_H
 
@@ -19,7 +17,8 @@ enum {
 	OP_KALLSYMS_MODULES_MAX = 4096,
 	OP_KALLSYMS_BLOCK = 256,
 	OP_KALLSYMS_SYMBOLS_MAX = 1 << 20,
-	/* No function is longer: an address farther from its start is unknown. */
+	/* No function is longer than this, so an address farther from a function's start
+	 * is unknown. */
 	OP_KALLSYMS_FUNCTION_MAX = 1 << 20,
 };
 
@@ -45,19 +44,20 @@ struct op_kallsyms {
 	OP_VEC(uint32_t) offsets; /* from the block's base */
 	OP_VEC(char) names;
 	OP_VEC(struct op_kallsyms_module) modules;
-	uint64_t symbols; /* with an address */
-	uint64_t refused; /* past a limit */
+	uint64_t symbols; /* symbols with an address */
+	uint64_t refused; /* symbols past a limit */
 };
 
 /* Read a file in the format of /proc/kallsyms; borrows @fd. Returns 0 or -errno. */
 int op_kallsyms_read(int fd, struct op_kallsyms *ret);
 void op_kallsyms_deinit(struct op_kallsyms *k);
-/* The number of the symbol that holds @addr, and its block, or UINT32_MAX. */
+/* Find the symbol that holds @addr, and its block. Returns its number, or UINT32_MAX. */
 uint32_t op_kallsyms_lookup(const struct op_kallsyms *k, uint64_t addr,
 			    const struct op_kallsyms_block **ret_block);
 /*
- * The names of a block, one after the other, each ended by NUL. Caller frees. @context is
- * ZSTD's, kept by the caller: making one costs more than the work.
+ * Decompress the names of a block: one after the other, each ended by a NUL. The caller
+ * frees *@ret. @context is ZSTD's; the caller keeps it, because making one costs more
+ * than the work.
  */
 int op_kallsyms_names(const struct op_kallsyms *k, const struct op_kallsyms_block *block,
 		      struct ZSTD_DCtx_s *context, char **ret, size_t *ret_len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a table of kernel functions, one symbol after the other. */
+/* Builds a table of kernel functions symbol by symbol. */
 #ifndef OP_SYMBOL_KALLSYMS_PRIVATE_H
 #define OP_SYMBOL_KALLSYMS_PRIVATE_H
 
@@ -11,26 +11,29 @@ struct op_kallsyms_symbol {
 	uint64_t addr;
 	uint32_t module;
 	uint32_t
-		rank; /* of several at an address the lowest; UINT32_MAX: not a function */
+		/* the lowest of several at an address wins; UINT32_MAX: not a function */
+		rank;
 	char name[OP_KALLSYMS_NAME_MAX];
 };
 
 struct op_kallsyms_builder {
 	struct op_kallsyms table;
-	struct op_kallsyms_block block; /* being filled */
-	OP_VEC(char) names;		/* of the block */
-	struct op_kallsyms_symbol last; /* not in the block yet: an alias may follow */
+	struct op_kallsyms_block block; /* the block being filled */
+	OP_VEC(char) names;		/* names of that block */
+	/* not in the block yet, because an alias may follow */
+	struct op_kallsyms_symbol last;
 	bool has_last;
-	bool in_gap; /* what was put last ended a function */
+	bool in_gap; /* the last entry is the end of a function */
 	ZSTD_CCtx *zstd;
 };
 
-/* Rank of a symbol of that type ('T', 't', …) and name. */
+/* The rank of a symbol with that type ('T', 't', …) and name. */
 uint32_t op_kallsyms_rank(char type, const char *name);
-/* Add a symbol; addresses of one module ascend. Returns 0 or -ENOMEM. */
+/* Add a symbol; the addresses of one module must ascend. Returns 0 or -ENOMEM. */
 int op_kallsyms_add(struct op_kallsyms_builder *b, uint64_t addr, uint32_t rank,
 		    const char *name, uint32_t module);
-/* All were added: put what is pending, sort the blocks. Returns 0 or -ENOMEM. */
+/* All symbols were added: append the pending one and sort the blocks. Returns 0 or
+ * -ENOMEM. */
 int op_kallsyms_finish(struct op_kallsyms_builder *b);
 void op_kallsyms_abort(struct op_kallsyms_builder *b);
 

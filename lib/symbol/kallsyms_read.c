@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of /proc/kallsyms: "ffffffff81000000 T name" and, of a module, "\t[module]". Those
- * of the kernel proper ascend; those of a module do not and are sorted here.
+ * Parses /proc/kallsyms. A line is "ffffffff81000000 T name", and in a module
+ * "\t[module]" follows. The addresses of the kernel itself ascend; those of a module do
+ * not, and are sorted here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 enum {
 	PIECE_BYTES = 64 << 10,
-	/* Of one module, while it is sorted. */
+	/* of one module, while it is sorted */
 	MODULE_SYMBOLS_MAX = 1 << 18,
 	HEX_DIGITS = 16,
 };
@@ -33,7 +34,7 @@ struct symbol {
 
 struct input {
 	struct op_kallsyms_builder b;
-	uint32_t module; /* of the lines being read */
+	uint32_t module; /* module of the lines being read */
 	OP_VEC(struct symbol) symbols;
 	OP_VEC(char) names;
 };
@@ -45,7 +46,7 @@ static void input_deinit(struct input *in)
 	op_vec_clear(&in->names);
 }
 
-/* Cut @text (a whole line) into its parts. */
+/* Split the line @text into its parts. */
 static bool parse_line(char *text, struct line *ret)
 {
 	struct line line = { .module = "vmlinux" };
@@ -82,8 +83,8 @@ static bool parse_line(char *text, struct line *ret)
 	return line.name[0] != 0;
 }
 
-/* No functions: marks of aarch64, local labels, and the padding in front of functions,
- * which nothing executes (x86, CONFIG_CALL_PADDING). */
+/* Is it not a function? Ignored are mapping symbols of aarch64, local labels, and the
+ * padding before functions, which is never executed (x86, CONFIG_CALL_PADDING). */
 static bool is_ignored(const char *name)
 {
 	return name[0] == '$' || strncmp(name, ".L", 2) == 0 ||
@@ -100,7 +101,7 @@ static int compare_symbols(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* The lines of a module have ended. */
+/* The lines of a module have ended: add its symbols. */
 static int end_module(struct input *in)
 {
 	const struct symbol *s;
@@ -121,7 +122,7 @@ static int end_module(struct input *in)
 	return 0;
 }
 
-/* Make @name the module of the lines that follow. */
+/* Make @name the module of the following lines. */
 static int set_module(struct input *in, const char *name)
 {
 	struct op_kallsyms_module *m;
@@ -192,7 +193,8 @@ static int take_line(struct input *in, char *text)
 	return op_kallsyms_add(&in->b, line.addr, rank, line.name, in->module);
 }
 
-/* Take the whole lines of @buf; *@len becomes what is left, moved to the front. */
+/* Parse the complete lines of @buf; the rest is moved to the front and *@len becomes its
+ * length. */
 static int take_lines(struct input *in, char *buf, size_t *len)
 {
 	char *start = buf;
@@ -209,7 +211,7 @@ static int take_lines(struct input *in, char *buf, size_t *len)
 		start = newline + 1;
 	}
 	*len = (size_t)(end - start);
-	/* A line as long as the buffer is none. */
+	/* A line that fills the buffer is not a line of kallsyms. */
 	if (*len == PIECE_BYTES)
 		*len = 0;
 	memmove(buf, start, *len);

@@ -16,19 +16,19 @@
 
 enum {
 	NOTES_BYTES_MAX = 64 << 10,
-	/* Reading again may take this part of the time at most: 1 in 50. */
+	/* Reading again may take one part in so many of the time. */
 	RELOAD_SHARE = 50,
 };
 
 static const uint64_t second_ns = UINT64_C(1000000000);
 
 enum {
-	NAMES_BLOCKS = 24,	      /* what a busy kernel runs in */
-	NAMES_BLOCK_BYTES = 6 * 1024, /* about */
+	NAMES_BLOCKS = 24,	      /* blocks in which a busy kernel runs */
+	NAMES_BLOCK_BYTES = 6 * 1024, /* approximately */
 };
 
 struct names {
-	uint64_t base; /* of the block */
+	uint64_t base; /* base of the block */
 	uint64_t used;
 	char *text;
 	size_t len;
@@ -39,12 +39,12 @@ struct op_kernel_symbols {
 	char *sysfs;
 	struct op_log *log;
 	struct op_kallsyms table;
-	bool loaded; /* or tried to */
+	bool loaded; /* loaded, or loading failed */
 	bool stale;
 	bool warned;
 	uint64_t next_load_ns;
 
-	/* blocks whose names are at hand; the least recently used gives way */
+	/* blocks whose names are decompressed; the least recently used is replaced */
 	struct names names[NAMES_BLOCKS];
 	uint64_t uses;
 	ZSTD_DCtx *context;
@@ -133,7 +133,7 @@ static void load(struct op_kernel_symbols *k)
 	k->table = table;
 }
 
-/* The names of @block, or NULL without memory. */
+/* The decompressed names of @block, or NULL without memory. */
 static const struct names *names_of(struct op_kernel_symbols *k,
 				    const struct op_kallsyms_block *block)
 {

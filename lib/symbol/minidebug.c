@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mini debug info: an xz-compressed ELF file with a .symtab of what .dynsym lacks. */
+/* Reads mini debug info: an xz-compressed ELF file with a .symtab of the functions that
+ * .dynsym lacks. */
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -9,12 +10,14 @@
 
 enum {
 	COMPRESSED_MAX = 16 << 20,
-	/* For the dictionary; xz -9 asks for 64 MiB, which packagers do not use here. */
+	/*
+	 * for the dictionary; xz -9 would need 64 MiB, but packagers do not use it here
+	 */
 	LZMA_MEMORY_MAX = 32 << 20,
 	FIRST_BYTES = 64 << 10,
 };
 
-/* Run @lzma to its end into a buffer that grows to @limit. */
+/* Run @lzma to its end into a buffer that grows up to @limit. */
 static int decompress(lzma_stream *lzma, size_t limit, void **ret, size_t *ret_len)
 {
 	_cleanup_free_ uint8_t *buf = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is "START SIZE name" with hexadecimal numbers. Only places are kept, 16 bytes a
- * line; a name is read from the file when asked for. A line that comes later holds, for
- * just-in-time compilers use memory again.
+ * Reads perf maps. A line is "START SIZE name" with hexadecimal numbers. Only 16 bytes
+ * are kept of a line; a name is read from the file when it is asked for. A later line
+ * takes precedence over an earlier one, because JIT compilers reuse memory.
  */
 #include "symbol/perfmap.h"
 
@@ -20,39 +20,40 @@
 
 enum {
 	PIECE_BYTES = 64 << 10,
-	/* 4 MiB of them; lines past it are counted and left out. */
+	/* 4 MiB of memory; lines beyond that are counted and left out. */
 	ENTRIES_MAX = 1 << 18,
-	/* Read at one look, however fast the process writes: a few ms. The rest at the next. */
+	/* The most that one look reads, however fast the process writes: a few ms of
+	 * work. The next look continues. */
 	READ_BYTES_MAX = 2 << 20,
 	NAME_BYTES_MAX = 1024,
-	/* Entries before an address that are looked at for one that reaches it. */
+	/* Entries before an address that are searched for one that covers it. */
 	NESTING_MAX = 64,
 };
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 
-/* Between two looks for another file in its place. */
+/* Time between two checks whether another file has taken its place. */
 static const uint64_t OPEN_NS = UINT64_C(1000000000);
-/* A look for more of the file that took longer than this is followed by a pause of four times
- * as long. */
+/* A look for new lines that took longer than this is followed by a pause of four times
+ * its duration. */
 static const uint64_t QUICK_NS = UINT64_C(100000);
 
 struct entry {
 	uint64_t start;
 	uint32_t size;
-	uint32_t name; /* its offset in the file */
+	uint32_t name; /* offset of the name in the file */
 };
 
 struct op_perfmap {
 	op_perfmap_open_fn open_file;
 	void *ctx;
 	int fd;
-	uint64_t look_ns;   /* for more of the file: not before */
-	uint64_t opened_ns; /* for another file in its place */
-	uint64_t read;	    /* the file up to here is in entries */
+	uint64_t look_ns;   /* the next look for new lines is not before this time */
+	uint64_t opened_ns; /* when another file was last looked for */
+	uint64_t read;	    /* bytes of the file that are parsed */
 	OP_VEC(struct entry) entries;
-	size_t sorted;	  /* the first ones are, by address */
-	uint64_t refused; /* lines */
+	size_t sorted;	  /* the first so many entries are sorted by address */
+	uint64_t refused; /* lines left out */
 	char name[NAME_BYTES_MAX];
 };
 
@@ -80,7 +81,7 @@ static const char *parse_hex(const char *p, const char *end, uint64_t *ret)
 	return p;
 }
 
-/* A line [@p, @end) that stands at @off in the file. */
+/* Parse the line [@p, @end) at offset @off of the file. */
 static int take_line(struct op_perfmap *map, const char *p, const char *end, uint64_t off)
 {
 	const char *line = p;
@@ -104,7 +105,8 @@ static int take_line(struct op_perfmap *map, const char *p, const char *end, uin
 	return 0;
 }
 
-/* Whole lines of a piece that begins at map->read. Returns the bytes taken, or -ENOMEM. */
+/* Parse the complete lines of a piece that begins at map->read. Returns the bytes used,
+ * or -ENOMEM. */
 static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
 {
 	const char *start = piece;
@@ -118,7 +120,7 @@ static ssize_t take_piece(struct op_perfmap *map, const char *piece, size_t len)
 			return err;
 		start = newline + 1;
 	}
-	/* A line that fills a whole piece is none of ours. */
+	/* A line that fills a whole piece is not a line of a perf map. */
 	if (start == piece && len == PIECE_BYTES)
 		return (ssize_t)len;
 	return start - piece;
@@ -137,7 +139,7 @@ static int read_more(struct op_perfmap *map, uint64_t size)
 
 		if (n > 0)
 			n = take_piece(map, piece, (size_t)n);
-		/* The last line may not be written to its end yet. */
+		/* The last line may not be completely written yet. */
 		if (n <= 0)
 			return (int)n;
 		map->read += (uint64_t)n;
@@ -152,7 +154,7 @@ static void forget(struct op_perfmap *map)
 	map->sorted = 0;
 }
 
-/* By address; at one address the last written is last. */
+/* Order by address, then by the order in the file. */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a;
@@ -163,7 +165,8 @@ static int compare_entries(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/* Put the sorted tail @tail of @len among the @sorted entries before it, from the end. */
+/* Merge the sorted tail @tail of @len entries into the @sorted entries before it, from
+ * the end. */
 static void merge(struct entry *e, size_t sorted, const struct entry *tail, size_t len)
 {
 	size_t to = sorted + len;
@@ -176,7 +179,8 @@ static void merge(struct entry *e, size_t sorted, const struct entry *tail, size
 	}
 }
 
-/* Sort what is new into the rest. Of several at one address only the last written holds. */
+/* Sort the new entries into the others. Of several at one address only the last one is
+ * kept. */
 static int sort(struct op_perfmap *map)
 {
 	_cleanup_free_ struct entry *tail = NULL;
@@ -202,7 +206,7 @@ static int sort(struct op_perfmap *map)
 	return 0;
 }
 
-/* Is there another file in its place? */
+/* Check whether another file has taken its place. */
 static void reopen(struct op_perfmap *map, uint64_t now_ns)
 {
 	struct stat old;
@@ -225,7 +229,7 @@ static void reopen(struct op_perfmap *map, uint64_t now_ns)
 	forget(map);
 }
 
-/* Take in what was written since; a file that was made anew is read anew. */
+/* Read what was appended. A file that was rewritten is read again from its start. */
 static int look(struct op_perfmap *map)
 {
 	struct stat st;
@@ -303,7 +307,7 @@ uint64_t op_perfmap_refused(const struct op_perfmap *map)
 	return map->refused;
 }
 
-/* Of the entries that cover @addr the last written. */
+/* Of the entries that cover @addr, the one written last. */
 static const struct entry *lookup(const struct op_perfmap *map, uint64_t addr)
 {
 	const struct entry *e = map->entries.data;
@@ -334,7 +338,7 @@ const char *op_perfmap_find(struct op_perfmap *map, uint64_t addr)
 	char *newline;
 	ssize_t n;
 
-	/* Without memory for all of it, what was there before still holds. */
+	/* Without memory for the new lines, the old ones still hold. */
 	(void)refresh(map);
 	e = lookup(map, addr);
 	if (!e)

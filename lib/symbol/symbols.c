@@ -13,18 +13,18 @@
 #include "symbol/index.h"
 
 enum {
-	/* Longer names are cut. */
+	/* longer names are cut */
 	NAME_BYTES_MAX = 8192,
-	/* Names at one address that are compared. */
+	/* names at one address that are compared */
 	ALIASES_MAX = 16,
-	/* Mini debug info, decompressed, while it is read. */
+	/* limit of decompressed mini debug info while it is read */
 	MINIDEBUG_BYTES_MAX = 32 << 20,
 	GO_LINES_MAX = 16,
 };
 
-/* Where names of one source are. */
+/* Where the names of one source are. */
 struct names {
-	struct op_elf *elf; /* NULL: none, or in blob */
+	struct op_elf *elf; /* NULL: there are none, or they are in blob */
 	uint64_t offset;
 	uint64_t size;
 };
@@ -34,13 +34,13 @@ struct op_symbols {
 	struct op_elf *debug; /* a separate debug file */
 	struct op_symbol_index index;
 	struct names names[OP_NAMES_MAX];
-	char *blob; /* the names of mini debug info that are in use */
+	char *blob; /* names from mini debug info that are in use */
 	size_t blob_len;
 
 	struct op_gopclntab *go;
 	struct op_code_range go_range;
 
-	/* what the last find gave out */
+	/* The strings and lines that the last find returned. */
 	char *raw;
 	char *readable;
 	struct op_go_line *lines;
@@ -73,8 +73,8 @@ size_t op_symbols_bytes(const struct op_symbols *s)
 	       (s->lines ? GO_LINES_MAX * sizeof(*s->lines) : 0);
 }
 
-/* Add the table of @elf. Returns how many functions, or -ENOMEM; one that is too large or
- * cannot be read is left out. */
+/* Add the symbol table of @elf. Returns how many functions it has, or -ENOMEM; a table
+ * that is too large or cannot be read is left out. */
 static int add_source(struct op_symbols *s, struct op_index_builder *b,
 		      enum op_names_source source, struct op_elf *elf, struct op_log *log)
 {
@@ -107,7 +107,9 @@ static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
 	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, log) : err;
 }
 
-/* The best of what there is, and .dynsym. *@ret_mini: mini debug info, if it is used. */
+/*
+ * Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it is used.
+ */
 static int add_sources(struct op_symbols *s, struct op_index_builder *b,
 		       const struct op_symbols_options *o, struct op_log *log,
 		       struct op_elf **ret_mini)
@@ -150,7 +152,7 @@ static int read_name(const struct op_symbols *s, uint32_t name, char *buf, size_
 	return err;
 }
 
-/* Keep the names of @mini's functions that are in the index, and not the image. */
+/* Copy those names of @mini that the index uses, so that the image can be closed. */
 static int keep_mini_names(struct op_symbols *s)
 {
 	OP_VEC(char) blob = { 0 };
@@ -227,14 +229,14 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 
 static size_t underscores(const char *name)
 {
-	/* Mangled names begin with one that is none of the author's. */
+	/* The underscore that begins a mangled name is not the author's. */
 	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
 		return 0;
 	return strspn(name, "_");
 }
 
-/* Is @a what one would rather call the function of both names? `write` and not `__write`,
- * strong and not weak, short and not long. */
+/* Is @a the better name for a function that has both? `write` rather than `__write`,
+ * strong rather than weak, short rather than long. */
 static bool is_better(const char *a, bool a_weak, const char *b, bool b_weak)
 {
 	size_t x = underscores(a);
@@ -249,7 +251,8 @@ static bool is_better(const char *a, bool a_weak, const char *b, bool b_weak)
 	return x != y ? x < y : strcmp(a, b) < 0;
 }
 
-/* Read the best name of entries [@first, @end). Returns 1, 0: none, or -errno. */
+/* Read the best name of the entries [@first, @end). Returns 1; 0: there is none; or
+ * -errno. */
 static int best_name(const struct op_symbols *s, size_t first, size_t end, char *buf,
 		     size_t size)
 {
@@ -279,7 +282,7 @@ static int best_name(const struct op_symbols *s, size_t first, size_t end, char 
 	return found && buf[0];
 }
 
-/* "memcpy@@GLIBC_2.14" in a .symtab: the version is no part of the name. */
+/* Cut the version off a name of .symtab such as "memcpy@@GLIBC_2.14". */
 static void cut_version(char *name)
 {
 	char *at = strchr(name, '@');
@@ -348,7 +351,7 @@ static int find_go(struct op_symbols *s, uint64_t vaddr, struct op_symbol *ret,
 			.start_line = s->lines[i].start_line,
 			.frame_type = "go",
 		};
-	/* A function without a name is none. */
+	/* A function without a name does not count. */
 	return n > 0 && s->lines[n - 1].function[0] ? n : 0;
 }
 

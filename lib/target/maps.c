@@ -18,7 +18,7 @@ enum {
 
 _Static_assert(READ_BYTES > (int)OP_MAPS_LINE_MAX, "a line fits the buffer");
 
-/* A position in a line; failed is sticky. */
+/* A position in a line. `failed` is sticky. */
 struct scan {
 	const char *pos;
 	const char *end;
@@ -95,7 +95,7 @@ int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret)
 	return 1;
 }
 
-/* Take the whole lines off the front of @buf; what is left is moved there. */
+/* Parse the complete lines at the front of @buf; the rest is moved to its start. */
 static int take_lines(char *buf, size_t *len, op_maps_line_fn fn, void *ctx)
 {
 	char *pos = buf;
@@ -148,7 +148,7 @@ int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx)
 {
 	size_t left = len;
 
-	/* A last line without its end was cut by a limit. */
+	/* A last line without a newline was cut by a limit: leave it out. */
 	return take_lines(text, &left, fn, ctx);
 }
 

@@ -26,14 +26,15 @@
 
 enum {
 	COPY_BYTES = 1 << 20,
-	/* Overlays may number files by the layer's number and bits of their own above it. */
+	/* overlayfs may put the layer's number into the bits of an inode number above
+	 * these. */
 	OVERLAY_INODE_BITS = 32,
 };
 
 struct request {
-	char mapping[OP_TARGET_PATH_MAX]; /* below map_files, or "" */
+	char mapping[OP_TARGET_PATH_MAX]; /* path of the mapping in map_files, or "" */
 	char process[OP_TARGET_PATH_MAX]; /* /proc/PID */
-	char root[OP_TARGET_PATH_MAX];	  /* of the process */
+	char root[OP_TARGET_PATH_MAX];	  /* /proc/PID/root */
 	char path[OP_TARGET_PATH_MAX];
 	uint32_t dev_major;
 	uint32_t dev_minor;
@@ -44,7 +45,7 @@ struct request {
 
 _Static_assert(sizeof(struct request) <= OP_TASK_DATA_BYTES, "a request fits");
 
-/* ---- in the task ---- */
+/* ---- in the child task (task/task.h) ---- */
 
 static OP_TASK_CODE long close_with(long fd, long error)
 {
@@ -52,8 +53,8 @@ static OP_TASK_CODE long close_with(long fd, long error)
 	return error;
 }
 
-/* Reopen what @path_fd (O_PATH) stands for, where it is a regular file; closes it. Nothing
- * that can block or has side effects is ever opened. */
+/* Reopen the file of @path_fd (O_PATH) if it is a regular file; closes @path_fd. Other
+ * types of file are never opened, because that can block or have side effects. */
 static OP_TASK_CODE long reopen_regular(long path_fd)
 {
 	char name[32] = "/proc/self/fd/";
@@ -78,10 +79,8 @@ static OP_TASK_CODE long reopen_regular(long path_fd)
 	return close_with(path_fd, fd);
 }
 
-/*
- * Is what @path_fd (O_PATH) stands for on the disk that it was mapped from? Asks nobody who
- * may serve it: what the kernel knows by now will do.
- */
+/* Is the file of @path_fd (O_PATH) on the disk that it was mapped from? It must not ask a
+ * server of the file, so attributes that the kernel has cached are enough. */
 static OP_TASK_CODE bool is_on_disk(const struct request *q, long path_fd)
 {
 	struct statx st;
@@ -97,7 +96,9 @@ static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
 	return (uint32_t)fs->f_type == type;
 }
 
-/* May each read of it wait for somebody? */
+/*
+ * Is the file system served by a program or another machine, so that each read may wait?
+ */
 static OP_TASK_CODE bool is_served(const struct statfs *fs)
 {
 	static const uint32_t types[] = {
@@ -118,10 +119,8 @@ static OP_TASK_CODE bool is_served(const struct statfs *fs)
 	return false;
 }
 
-/*
- * Is it the file that was mapped? btrfs and overlayfs show one device in stat(2) and another
- * in the mapping.
- */
+/* Is it the file that was mapped? btrfs and overlayfs report one device in stat(2) and
+ * another in /proc/PID/maps. */
 static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
 				 const struct statfs *fs)
 {
@@ -136,7 +135,7 @@ static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
 		gnu_dev_minor(st->st_dev) == q->dev_minor);
 }
 
-/* A copy in memory of @fd, which is closed. */
+/* Copy the file @fd into memory; closes @fd. Returns the copy's descriptor or -errno. */
 static OP_TASK_CODE long copy_file(long fd, uint64_t size)
 {
 	long copy;
@@ -148,7 +147,7 @@ static OP_TASK_CODE long copy_file(long fd, uint64_t size)
 	copy = op_syscall(SYS_memfd_create, "otelprof-copy", MFD_CLOEXEC);
 	if (copy < 0)
 		return close_with(fd, copy);
-	/* sendfile(2) moves the pages without a buffer of ours. */
+	/* sendfile(2) copies without a buffer of ours. */
 	while (done < size && n > 0) {
 		n = op_syscall(SYS_sendfile, copy, fd, NULL,
 			       OP_MIN(size - done, (uint64_t)COPY_BYTES));
@@ -160,7 +159,7 @@ static OP_TASK_CODE long copy_file(long fd, uint64_t size)
 	return close_with(fd, copy);
 }
 
-/* Look at the open file @fd, and note what it is. */
+/* Examine the open file @fd and note its attributes. */
 static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
 {
 	struct op_opened *o = &q->opened;
@@ -219,7 +218,7 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	if (fd >= 0)
 		fd = take_file(q, reopen_regular(fd), true);
 	if (fd < 0 && fd != -ENOEXEC && fd != -EFBIG && q->path[0] == '/') {
-		/* A file that was removed may have a successor there: another inode. */
+		/* If the file was removed, another may have its path: the inode tells. */
 		fd = open_path(q, q->root);
 		if (fd < 0)
 			fd = open_path(q, "/");
@@ -228,7 +227,9 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	return fd < 0 ? (int)fd : 0;
 }
 
-/* As above where that cannot stall: by the mapping alone, a file of a disk. */
+/*
+ * The same, limited to what cannot stall: by the mapping only, and only a file on a disk.
+ */
 static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
 {
 	struct request *q = data;
@@ -278,7 +279,7 @@ static OP_TASK_CODE int open_of_owner(void *data, int *ret_fd)
 	return fd < 0 ? (int)fd : 0;
 }
 
-/* ---- here ---- */
+/* ---- in this process ---- */
 
 static int begin(struct op_target *t, uint32_t pid, enum op_target_by by,
 		 const char *path, void **data)

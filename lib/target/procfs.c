@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text of /proc that can stall: environ and cmdline are pages of the process, and maps waits
- * for its memory lock, which a fault that never ends may hold.
+ * Reads text of /proc whose reading can stall: environ and cmdline are pages of the
+ * process, and maps needs its memory lock, which a page fault that never ends may hold.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,13 @@ enum {
 	SHOWN_BYTES_MAX = 8 << 20, /* Linux allows 6 MiB of arguments and environment */
 };
 
-/* A file that is read piece by piece: @fd is the task's, -1 before the first one. */
+/* A file that is read piece by piece. @fd is a descriptor of the task, -1 before the
+ * first piece. */
 struct piece {
 	char path[OP_TARGET_PATH_MAX];
 	int fd;
-	int keep; /* its number there, over what was left open; -1: any, in our own thread */
-	bool last; /* close it after this one */
+	int keep;  /* number for fd in the task; -1: any, in our own thread */
+	bool last; /* close the file after this piece */
 	size_t len;
 	char bytes[PIECE_BYTES];
 };
@@ -70,7 +71,8 @@ static OP_TASK_CODE int read_piece(void *data, int *ret_fd)
 	return n < 0 ? (int)n : 0;
 }
 
-/* The next piece of at most @len bytes; *@fd and *@task are where the last one left off. */
+/* Read the next piece of at most @len bytes; *@fd and *@killed keep the position between
+ * calls. */
 static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 		      const char *name, size_t len, bool last, int *fd, uint64_t *killed,
 		      struct piece **ret)
@@ -81,7 +83,7 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 
 	if (r < 0)
 		return r;
-	/* The task that had it open is gone. */
+	/* The task that had the file open is gone. */
 	if (*fd >= 0 && *killed != t->tasks.killed)
 		return -EAGAIN;
 	*killed = t->tasks.killed;
@@ -101,11 +103,12 @@ static int next_piece(struct op_target *t, uint32_t pid, enum op_target_by by,
 	return 0;
 }
 
-/* Is the memory that environ and cmdline show there? */
+/* Are the pages that hold the text of environ and cmdline in memory? */
 static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 {
 	_cleanup_close_ int fd = -1;
-	uint64_t numbers[4]; /* arguments, their end, environment, its end */
+	/* start and end of the arguments, start and end of the environment */
+	uint64_t numbers[4];
 	struct op_view view = { .memory = -1 };
 	char path[OP_TARGET_PATH_MAX];
 	uint64_t at;
@@ -119,7 +122,7 @@ static bool is_there(struct op_target *t, uint32_t pid, size_t limit)
 		return false;
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", t->procfs_root, pid);
 	op_stat_numbers(path, OP_STAT_ARGUMENTS_FIELD, numbers, OP_ARRAY_SIZE(numbers));
-	/* A title that is longer than the arguments goes on in the environment. */
+	/* A process title longer than the arguments continues in the environment. */
 	if (!numbers[0] || numbers[0] > numbers[2] || numbers[2] > numbers[3])
 		return false;
 	end = OP_MIN(numbers[3], numbers[2] + limit);

@@ -18,13 +18,14 @@ enum {
 	PIECE_BYTES = OP_VIEW_BYTES_MAX,
 };
 
-/* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
+/* Tolerance between a start time from /proc and one from a fork event: a tick, and
+ * rounding. */
 static const uint64_t SAME_START_NS = UINT64_C(100000000);
 
 struct request {
 	char stat[OP_TARGET_PATH_MAX];
 	int pid;
-	uint64_t start_ticks; /* 0: as it is now */
+	uint64_t start_ticks; /* 0: not checked, but returned */
 	uint64_t addr;
 	size_t len;
 	uint8_t bytes[PIECE_BYTES];
@@ -32,7 +33,7 @@ struct request {
 
 _Static_assert(sizeof(struct request) <= OP_TASK_DATA_BYTES, "a request fits");
 
-/* ---- in the task ---- */
+/* ---- in the child task (task/task.h) ---- */
 
 static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 {
@@ -57,9 +58,9 @@ static OP_TASK_CODE int read_memory(void *data, int *ret_fd)
 	return 0;
 }
 
-/* ---- here ---- */
+/* ---- in this process ---- */
 
-/* Is a process that began at @ticks the one that was born then? */
+/* Is a process that started at @ticks the one that was born at m->born_ns? */
 static bool is_born(const struct op_remote *m, uint64_t ticks)
 {
 	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
@@ -72,7 +73,7 @@ static bool is_born(const struct op_remote *m, uint64_t ticks)
 	return start_ns < asleep + m->born_ns + SAME_START_NS;
 }
 
-/* Is it still the process that was read before, and not a later one with its number? */
+/* Is it still the process that was read before, and not a later one with the same pid? */
 static bool note_start(struct op_remote *m, uint64_t ticks)
 {
 	if (m->start_ticks ? m->start_ticks != ticks : !is_born(m, ticks)) {
@@ -109,7 +110,8 @@ static int read_by_child(struct op_remote *m, uint64_t addr, void *buf, size_t l
 	return 0;
 }
 
-/* Where its pages are there; NULL: they are not, or that cannot be told. */
+/* The view for reading directly if the pages are in memory; NULL: they are not, or it is
+ * unknown. */
 static struct op_view *find_view(struct op_remote *m, uint64_t addr, size_t len)
 {
 	struct op_target *t = m->target;
@@ -148,7 +150,7 @@ static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 static int remote_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		       size_t len)
 {
-	/* What was learned of it is kept with it. */
+	/* The cast drops const: the state learned about the process is kept in @m. */
 	struct op_remote *m = op_container_of((struct op_memory *)(uintptr_t)memory,
 					      struct op_remote, memory);
 	uint64_t end;
@@ -181,7 +183,7 @@ void op_remote_init(struct op_remote *m, struct op_target *target, int pid)
 void op_remote_follow(struct op_remote *m, int tid)
 {
 	m->pid = tid;
-	m->born_ns = 0; /* threads begin later */
+	m->born_ns = 0; /* threads start later than their process */
 	m->start_ticks = 0;
 	m->id = 0;
 	m->gone = false;

@@ -16,16 +16,19 @@
 
 enum {
 	FUSECTL_MAGIC = 0x65735543,
-	EMPTY_LINKS = 2, /* of a directory without others in it */
+	EMPTY_LINKS = 2, /* link count of a directory without subdirectories */
 };
 
 static const uint64_t CHECK_NS = UINT64_C(10000000);
-/* Only who has all rights changes these. */
+/* Only root can change these settings, so they are read less often. */
 static const uint64_t SETTLED_NS = UINT64_C(1000000000);
-/* One that comes and goes between two looks is met once in a while: so it stands for long. */
+/* A server that comes and goes between two looks is seen by one of them sooner or later.
+ * Therefore one sighting counts for a long time. */
 static const uint64_t MEMORY_NS = UINT64_C(600000000000);
 
-/* Does the kernel wait where such a page is one of a program without rights? */
+/*
+ * Can an unprivileged program serve page faults (userfaultfd) on which the kernel waits?
+ */
 static bool userfaultfd_is_free(const char *procfs_root)
 {
 	_cleanup_close_ int fd = -1;
@@ -33,7 +36,7 @@ static bool userfaultfd_is_free(const char *procfs_root)
 	struct stat st;
 	char c = '1';
 
-	/* Since Linux 6.1 who may open this may do as the privileged. */
+	/* Since Linux 6.1, whoever may open this device has the privileged form. */
 	if (stat("/dev/userfaultfd", &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)))
 		return true;
 	(void)snprintf(path, sizeof(path), "%s/sys/vm/unprivileged_userfaultfd",
@@ -44,10 +47,8 @@ static bool userfaultfd_is_free(const char *procfs_root)
 	return op_pread_full(fd, &c, 1, 0) != 1 || c != '0';
 }
 
-/*
- * A connection is a directory in the control file system. Returns 1: there is one; 0: none;
- * -errno where that cannot be told here.
- */
+/* Each FUSE connection is a directory in the control file system. Returns 1 if there is
+ * one, 0 if not, -errno if it cannot be told here. */
 static int has_connections(const char *path)
 {
 	struct statfs fs;
@@ -56,13 +57,14 @@ static int has_connections(const char *path)
 	if (statfs(path, &fs) < 0 || stat(path, &st) < 0)
 		return -errno;
 	if ((uint32_t)fs.f_type != FUSECTL_MAGIC)
-		return -ENODEV; /* the mount point alone */
+		return -ENODEV; /* only the mount point exists */
 	return st.st_nlink > EMPTY_LINKS;
 }
 
 /*
- * Where the control file system is not mounted: each mount of FUSE has a backing device
- * without a block device, "0:39", or "8:1-fuseblk"; so has NFS. As has_connections().
+ * For hosts on which the control file system is not mounted: each mount of FUSE has a
+ * backing device that is not a block device, "0:39" or "8:1-fuseblk"; so does NFS.
+ * Returns as has_connections().
  */
 static int has_backing_devices(const char *path)
 {
@@ -77,15 +79,15 @@ static int has_backing_devices(const char *path)
 	return 0;
 }
 
-/* How connections show, the best one first. */
+/* The ways to see connections, the best one first. */
 enum way {
-	WAY_OWN,     /* in the control file system of our sysfs */
-	WAY_HOST,    /* in that of the host's process 1: a container has its own sysfs */
-	WAY_DEVICES, /* by backing devices */
+	WAY_OWN,     /* the control file system of our own sysfs */
+	WAY_HOST,    /* that of the host's process 1: a container has its own sysfs */
+	WAY_DEVICES, /* the backing devices */
 };
 
-/* 1: there are some, 0: none; -ENOENT: the kernel has no FUSE; another -errno: it does not
- * show that way. */
+/* Returns 1 if there are connections, 0 if not; -ENOENT if the kernel has no FUSE;
+ * another -errno if they cannot be seen in this way. */
 static int look(int way, const char *procfs_root)
 {
 	char path[PATH_MAX];
@@ -99,7 +101,7 @@ static int look(int way, const char *procfs_root)
 	return has_connections(path);
 }
 
-/* By the first way from @way on that tells; *@ret_way is that one. */
+/* Ask by the first way from @way on that gives an answer; *@ret_way is that way. */
 static bool fuse_is_used(int way, const char *procfs_root, int *ret_way)
 {
 	int r = look(way, procfs_root);
@@ -111,7 +113,7 @@ static bool fuse_is_used(int way, const char *procfs_root, int *ret_way)
 		r = look(way, procfs_root);
 	}
 	*ret_way = way;
-	/* The directory of connections comes with the kernel's FUSE. */
+	/* The kernel's FUSE creates the directory of connections. */
 	return r != 0 && r != -ENOENT;
 }
 
@@ -119,7 +121,8 @@ bool op_servers_seen(struct op_servers *s, const char *procfs_root, uint64_t now
 {
 	if (!s->checked_ns || now_ns >= s->checked_ns + CHECK_NS) {
 		s->checked_ns = now_ns;
-		/* Settings and mounts of the host's own do not change from one look to the next. */
+		/* The host's own settings and mounts do not change from one look to the
+		 * next. */
 		if (!s->settled_ns || now_ns >= s->settled_ns + SETTLED_NS) {
 			s->settled_ns = now_ns;
 			s->pages = userfaultfd_is_free(procfs_root);

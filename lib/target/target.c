@@ -15,11 +15,11 @@ enum {
 	NS_PER_MS = 1000000,
 };
 
-/* A call that ends within it is not charged. */
+/* A call that ends within this time is free of charge. */
 static const uint64_t FREE_NS = UINT64_C(1000000);
-/* With less than this to wait no call is made. */
+/* No call is made if less than this time may be waited. */
 static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
-/* So long after its time a process's stalls are forgotten. */
+/* A process's stalls are forgotten this long after its last pause ended. */
 static const uint64_t ASIDE_MEMORY_MS = UINT64_C(64000);
 
 int op_target_new(const char *procfs_root, struct op_target **ret)

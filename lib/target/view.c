@@ -56,7 +56,8 @@ static int view_open(struct op_view *view, const char *procfs_root, int pid)
 	view->pagemap = op_open(path, O_RDONLY);
 	if (view->pagemap < 0)
 		return view->pagemap;
-	/* Whose number it is after they were opened: of no earlier process then. */
+	/* Read the start time last: the descriptors cannot belong to an earlier process
+	 * with this pid. */
 	(void)snprintf(path, sizeof(path), "%s/%d/stat", procfs_root, pid);
 	view->start_ticks = op_stat_start(path);
 	return view->start_ticks ? 0 : -ESRCH;

@@ -13,7 +13,7 @@
 #include "capture/capture.h"
 
 enum {
-	PROGRAM_ALL = 0, /* op_kind_threads.hooks */
+	PROGRAM_ALL = 0, /* index in op_kind_threads.hooks */
 	PROGRAM_NOW = 1,
 	READ_BYTES = 64 * 1024,
 };
@@ -30,11 +30,11 @@ struct snapshot {
 	struct op_threads_taken *taken;
 	OP_VEC(struct thread) threads;
 	struct op_map64
-		by_tid; /* of threads: index + 1; 0: it still stands where it stood */
+		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
 };
 
-/* What a program writes: whole records, one after another. Returns how many bytes of @bytes
- * were taken, or -errno. */
+/* Parses what a program writes: whole records, one after another. Returns how many bytes
+ * of @bytes were used, or -errno. */
 typedef int64_t (*take_fn)(struct snapshot *s, const uint8_t *bytes, size_t len);
 
 static void drop(struct op_threads_taken *taken, int error)
@@ -90,7 +90,7 @@ static int64_t take_all(struct snapshot *s, const uint8_t *bytes, size_t len)
 	return (int64_t)at;
 }
 
-/* Which threads stand where they stood? */
+/* Find the threads that did not run since their stack was read. */
 static int64_t take_now(struct snapshot *s, const uint8_t *bytes, size_t len)
 {
 	struct op_thread_now now;
@@ -108,7 +108,7 @@ static int64_t take_now(struct snapshot *s, const uint8_t *bytes, size_t len)
 	return (int64_t)at;
 }
 
-/* Let @program tell of all threads. */
+/* Run the iterator @program over all threads and parse what it writes. */
 static int tell(struct snapshot *s, int program, take_fn take)
 {
 	_cleanup_close_ int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
@@ -137,7 +137,9 @@ static int tell(struct snapshot *s, int program, take_fn take)
 	}
 }
 
-/* Put what was read into the window; of threads that ran meanwhile no stack is known. */
+/*
+ * Add all threads to the window. A thread that ran meanwhile is added without its stack.
+ */
 static int add_all(struct snapshot *s)
 {
 	struct thread *t;

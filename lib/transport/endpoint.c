@@ -21,7 +21,7 @@ static const char schemes_sep[] = "://";
 /* OTLP 1.10. */
 static const char profiles_path[] = "/v1development/profiles";
 
-/* The part after "scheme://", or NULL where the scheme is none of ours. */
+/* The part after "scheme://", or NULL if the scheme is not http or https. */
 static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
 {
 	const char *sep = strstr(text, schemes_sep);
@@ -39,7 +39,7 @@ static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
 	return rest;
 }
 
-/* Length of the host with its brackets, or 0 where it is none. */
+/* The length of the host with its brackets, or 0 if it is not valid. */
 static size_t host_length(const char *s, size_t len)
 {
 	bool literal = len && s[0] == '[';
@@ -52,14 +52,14 @@ static size_t host_length(const char *s, size_t len)
 			return i;
 		if (isalnum((unsigned char)s[i]) || strchr("-._", s[i]))
 			continue;
-		/* IPv6: colons, and a zone ("%eth0", "%25eth0"). */
+		/* An IPv6 address has colons, and perhaps a zone ("%eth0", "%25eth0"). */
 		if (!literal || !strchr(":%", s[i]))
 			return 0;
 	}
 	return literal ? 0 : len;
 }
 
-/* The port after @s (":4317" or nothing), or 0 where it is none. */
+/* The port in @s (":4317"), @none if @s is empty, or 0 if it is not valid. */
 static unsigned int port_number(const char *s, size_t len, unsigned int none)
 {
 	unsigned int port = 0;
@@ -79,7 +79,7 @@ static unsigned int port_number(const char *s, size_t len, unsigned int none)
 	return port;
 }
 
-/* How an endpoint of a protocol begins. */
+/* The rules of a protocol for the start of an endpoint. */
 struct protocol {
 	bool needs_scheme;
 	const char *scheme_rule;
@@ -87,7 +87,7 @@ struct protocol {
 	unsigned int tls_port;
 };
 
-/* TLS, host and port, which stand before any path; *@ret_path is that. */
+/* Parse TLS, host and port, which come before any path; *@ret_path is that path. */
 static int parse_target(const char *text, const struct protocol *p, bool insecure,
 			const char *what, struct op_log *log, struct op_endpoint *e,
 			const char **ret_path)
@@ -153,7 +153,9 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 	return 0;
 }
 
-/* Printable ASCII, and nothing that ends a path or belongs to a browser. */
+/*
+ * Is it printable ASCII, without characters that end a path or are not allowed in a URL?
+ */
 static bool path_ok(const char *path)
 {
 	for (; *path; path++) {
@@ -170,7 +172,7 @@ static bool has_suffix(const char *s, size_t len, const char *suffix)
 	return len >= n && !memcmp(s + len - n, suffix, n);
 }
 
-/* The URL and the id, from a target and the path of the text. */
+/* Make the URL and the id from the target and the path in the text. */
 static int make_url(struct op_endpoint *e, const char *path, bool whole)
 {
 	const char *more = whole ? "" : profiles_path;
@@ -180,7 +182,7 @@ static int make_url(struct op_endpoint *e, const char *path, bool whole)
 		len--;
 	if (!whole && has_suffix(path, len, profiles_path))
 		more = "";
-	/* A URL without a path has the root's. */
+	/* A URL without a path gets the root's. */
 	if (whole && !len)
 		more = "/";
 	if (asprintf(&e->url, "%s://%s%.*s%s", e->tls ? "https" : "http", e->target,
@@ -188,7 +190,7 @@ static int make_url(struct op_endpoint *e, const char *path, bool whole)
 		e->url = NULL;
 		return -ENOMEM;
 	}
-	/* "http" with and without TLS. */
+	/* The id begins with "http" even if the URL has "https". */
 	if (asprintf(&e->id, "http%s", strchr(e->url, ':')) < 0) {
 		e->id = NULL;
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an exporter goes: "https://host:port" and its shorter forms. */
+/* Parses an exporter's destination: "https://host:port" and its shorter forms. */
 #ifndef OP_TRANSPORT_ENDPOINT_H
 #define OP_TRANSPORT_ENDPOINT_H
 
@@ -18,24 +18,24 @@ enum op_protocol {
 
 struct op_endpoint {
 	char *target; /* "host:port", "[::1]:4317" */
-	char *url;    /* of HTTP: whole */
-	char *id;     /* what tells destinations apart, with TLS or without */
+	char *url;    /* HTTP: the whole URL */
+	char *id;     /* tells destinations apart; the same with and without TLS */
 	bool tls;
-	bool has_path; /* the text had one: gRPC ignores it */
+	bool has_path; /* the text had a path, which gRPC ignores */
 };
 
 /*
- * Read "http://…", "https://…" or "host:port" (TLS unless @insecure). @what names the
- * field or variable in the error. Returns 0, -EINVAL or -ENOMEM. Caller calls
- * op_endpoint_deinit().
+ * Parse "http://…", "https://…" or "host:port" (TLS unless @insecure). @what names the
+ * member or variable in the error. Returns 0, -EINVAL or -ENOMEM. After success the
+ * caller calls op_endpoint_deinit().
  */
 int op_endpoint_parse(const char *text, bool insecure, const char *what,
 		      struct op_log *log, struct op_endpoint *ret);
 
 /*
- * Read "http://host[:port][/base]" or "https://…". Where @whole it is the URL to use;
- * otherwise "/v1development/profiles" is appended, unless it is there. Ports are those of
- * the schemes where none is given.
+ * Parse "http://host[:port][/base]" or "https://…". If @whole, it is the URL to use;
+ * otherwise "/v1development/profiles" is appended unless it is there. Without a port the
+ * scheme's default is used.
  */
 int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 			   struct op_log *log, struct op_endpoint *ret);

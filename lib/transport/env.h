@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTEL_EXPORTER_OTLP_*. The specification (1.5x) names variables of one signal for traces,
- * metrics and logs only; OTEL_EXPORTER_OTLP_PROFILES_* is the same pattern for profiles and
- * wins over the general one. An empty variable is an unset one.
+ * The variables OTEL_EXPORTER_OTLP_*. The specification (1.5x) defines variables of a
+ * single signal only for traces, metrics and logs. OTEL_EXPORTER_OTLP_PROFILES_* follows
+ * the same pattern for profiles and takes precedence over the general variable. An empty
+ * variable counts as unset.
  */
 #ifndef OP_TRANSPORT_ENV_H
 #define OP_TRANSPORT_ENV_H
@@ -22,19 +23,19 @@ enum op_env {
 	OP_ENV_MAX,
 };
 
-/* A value and where it came from, for the sentence of an error. */
+/* A value and its origin, for the sentence of an error. */
 struct op_env_value {
 	const char *text; /* NULL: not given */
-	const char *from; /* name of the variable or the field */
+	const char *from; /* name of the variable or the member */
 };
 
-/* The variable's value; of a program with raised privileges: always unset. */
+/* The variable's value. In a program with raised privileges it is always unset. */
 struct op_env_value op_env_get(enum op_env which);
 
-/* Is it from OTEL_EXPORTER_OTLP_PROFILES_*? */
+/* Does the value come from OTEL_EXPORTER_OTLP_PROFILES_*? */
 bool op_env_is_specific(struct op_env_value v);
 
-/* @config where it is set, else the variable. */
+/* @config if it is set, else the variable's value. */
 struct op_env_value op_env_or(const char *config, const char *field, enum op_env which);
 
 #endif

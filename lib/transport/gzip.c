@@ -12,7 +12,7 @@
 #include <libdeflate.h>
 
 enum {
-	LEVEL = 6, /* as zlib's default */
+	LEVEL = 6, /* zlib's default */
 };
 
 int op_gzip(const void *bytes, size_t len, void **ret, size_t *ret_len)
@@ -36,7 +36,7 @@ int op_gzip(const void *bytes, size_t len, void **ret, size_t *ret_len)
 #include <zlib.h>
 
 enum {
-	WINDOW = 15 + 16, /* the largest, with gzip's header */
+	WINDOW = 15 + 16, /* the largest window, with a gzip header */
 	MEMORY = 8,
 };
 

@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "base/vec.h"
 
-/* The keys gRPC sets itself. */
+/* The keys that gRPC sets itself. */
 static const char *const reserved_keys[] = {
 	"connection", "content-length", "content-type", "host",
 	"te",	      "trailer",	"upgrade",	"user-agent",
@@ -36,7 +36,7 @@ static bool is_binary(const char *key)
 	return len >= 4 && !strcmp(key + len - 4, "-bin");
 }
 
-/* The rule for keys: PROTOCOL-HTTP2 of grpc, Header-Name. */
+/* Is it a valid key? Rule Header-Name of grpc's PROTOCOL-HTTP2. */
 static bool key_ok(const char *key)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
@@ -44,7 +44,7 @@ static bool key_ok(const char *key)
 	return *key && !key[strspn(key, allowed)];
 }
 
-/* The rule for values: ASCII from space to tilde. */
+/* Is it a valid value, ASCII from space to tilde? */
 static bool value_ok(const char *value)
 {
 	for (; *value; value++) {
@@ -119,7 +119,8 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 	return 0;
 }
 
-/* In place. False where a % is not followed by two hex digits, or makes a NUL. */
+/* Decode in place. Returns false if a % is not followed by two hex digits, or makes a
+ * NUL. */
 static bool percent_decode(char *s)
 {
 	char *out = s;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Headers a user wants on each request, as gRPC metadata. Values may be secrets: no
- * message quotes one.
- */
+/* The headers that a user wants on each request, as gRPC metadata. Values may be secrets,
+ * so no message quotes one. */
 #ifndef OP_TRANSPORT_HEADERS_H
 #define OP_TRANSPORT_HEADERS_H
 
@@ -22,10 +20,12 @@ struct op_headers {
 	size_t cap;
 };
 
-/* Copy one; the key is made lower case. @what names its origin in an error. */
+/*
+ * Add a copy of a header; the key becomes lower case. @what names its origin in an error.
+ */
 int op_headers_add(struct op_headers *h, const char *key, const char *value,
 		   const char *what, struct op_log *log);
-/* Read "key=value,key2=value2"; values are percent-decoded. */
+/* Parse "key=value,key2=value2"; values are percent-decoded. */
 int op_headers_parse(struct op_headers *h, const char *text, const char *what,
 		     struct op_log *log);
 void op_headers_deinit(struct op_headers *h);

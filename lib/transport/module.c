@@ -15,7 +15,7 @@
 
 static const char module_symbol[] = "op_transport_module";
 
-/* The directory of the library (or, linked statically, of the program). */
+/* The directory of this library or, if it is linked statically, of the program. */
 static char *own_dir(void)
 {
 	Dl_info info = { 0 };
@@ -27,7 +27,8 @@ static char *own_dir(void)
 	return slash ? strndup(info.dli_fname, (size_t)(slash - info.dli_fname)) : NULL;
 }
 
-/* Returns 0 with *@ret NULL where there is no such file; why goes to @reasons. */
+/* Try one path. Returns 0 with *@ret NULL if it cannot be loaded; @reasons gets the
+ * reason. */
 static int try_path(const char *dir, const char *sub, const char *name,
 		    struct op_strbuf *reasons, const struct op_transport_ops **ret)
 {
@@ -61,7 +62,7 @@ static int try_all(const char *name, struct op_strbuf *reasons,
 		const char *sub;
 	} places[] = {
 		{ secure_getenv("OTELPROF_MODULE_DIR"), "" },
-		/* those of the library that asks, before those of another one */
+		/* modules of this library come before those of another version */
 		{ own, "/otelprof" },
 		{ own, "" },
 		{ OP_MODULE_DIR, "" },

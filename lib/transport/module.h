@@ -7,9 +7,10 @@
 #include "transport/transport.h"
 
 /*
- * @name: "grpc" of libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR, beside the library
- * itself, and in the directory the library was configured for. What is loaded stays to the end of the process: its threads and exit
- * handlers cannot be unmapped. Returns 0 or -OTELPROF_E_MODULE.
+ * Load a module; @name is "grpc" for libotelprof-grpc.so. Looks in $OTELPROF_MODULE_DIR,
+ * beside the library itself, and in the directory that the library was configured for. A
+ * loaded module stays until the end of the process, because its threads and exit handlers
+ * cannot be unmapped. Returns 0 or -OTELPROF_E_MODULE.
  */
 int op_module_load(const char *name, struct op_log *log,
 		   const struct op_transport_ops **ret);

@@ -7,12 +7,13 @@
 #include "base/macros.h"
 
 enum {
-	/* The factor and the jitter (half up, half down) of the Collector's exporters. */
+	/* Factor and jitter (half up, half down) as in the Collector's exporters. */
 	FACTOR_PERCENT = 150,
 	JITTER_PERCENT = 50,
-	/* A server's wish gets this much more at most, so that clients do not come at once. */
+	/* A delay that a server asks for is extended by up to this, to spread the
+	 * clients. */
 	SERVER_JITTER_PERCENT = 10,
-	/* No server may silence us for longer. */
+	/* No server may delay us for longer than this. */
 	SERVER_DELAY_MAX_MS = 3600 * 1000,
 };
 
@@ -27,7 +28,7 @@ bool op_retry_allowed(int status, int64_t retry_delay_ms)
 	case OP_GRPC_DATA_LOSS:
 		return true;
 	case OP_GRPC_RESOURCE_EXHAUSTED:
-		/* Only where the server says that it will recover. */
+		/* Retry only if the server says that it will recover. */
 		return retry_delay_ms >= 0;
 	default:
 		return false;
@@ -93,8 +94,9 @@ static bool says(const struct op_transport_result *result, const char *words)
 }
 
 /*
- * Before 0.148 the fields of Sample had other numbers (OTLP 1.9). gRPC tells so by INTERNAL,
- * HTTP by 400, both with the words of Go's protobuf.
+ * Before Collector 0.148 the members of Sample had other numbers (OTLP 1.9). Such a
+ * server answers with INTERNAL (gRPC) or 400 (HTTP), and with the message of Go's
+ * protobuf.
  */
 static bool is_older_collector(const struct op_transport_result *result)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to try again, and how long to wait: the rules of the OTLP specification 1.10. */
+/* When to send a request again, and how long to wait: the rules of the OTLP specification
+ * 1.10. */
 #ifndef OP_TRANSPORT_RETRY_H
 #define OP_TRANSPORT_RETRY_H
 
@@ -31,22 +32,22 @@ enum op_grpc_status {
 	OP_GRPC_STATUS_MAX,
 };
 
-/* May a request that ended so be sent again? @retry_delay_ms: of RetryInfo, or -1. */
+/*
+ * May a request with this outcome be sent again? @retry_delay_ms: from RetryInfo, or -1.
+ */
 bool op_retry_allowed(int status, int64_t retry_delay_ms);
 
-/* "UNAVAILABLE"; "?" for a number that is none. Static. */
+/* "UNAVAILABLE"; "?" for an unknown number. Static. */
 const char *op_retry_status_name(int status);
 
-/* The same of a result: "UNAVAILABLE", "HTTP 503". Static. */
+/* The name of a result's status: "UNAVAILABLE", "HTTP 503". Static. */
 const char *op_retry_result_name(const struct op_transport_result *result);
 
-/*
- * What a refusal most likely means to the user of a Collector, or NULL. Status and
- * message are all the protocol tells: it has no version to ask for.
- */
+/* The most likely meaning of a refusal for the user of a Collector, or NULL. It is
+ * guessed from status and message, because the protocol has no version to ask for. */
 const char *op_retry_hint(const struct op_transport_result *result);
 
-/* Exponential back-off with jitter, of one destination. */
+/* Exponential back-off with jitter, for one destination. */
 struct op_backoff {
 	uint32_t initial_ms;
 	uint32_t max_ms;
@@ -54,16 +55,14 @@ struct op_backoff {
 	uint64_t random;
 };
 
-/* After a success. */
+/* Call this after a success. */
 static inline void op_backoff_reset(struct op_backoff *b)
 {
 	b->base_ms = 0;
 }
 
-/*
- * Milliseconds to wait after one more failure: never less than the server asked for by
- * @retry_delay_ms (-1: it did not).
- */
+/* Milliseconds to wait after another failure; never less than the server's
+ * @retry_delay_ms (-1: it gave none). */
 uint64_t op_backoff_next(struct op_backoff *b, int64_t retry_delay_ms);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transport: carries one encoded request to one destination. Each is a module of its own
- * (libotelprof-grpc.so, libotelprof-http.so), loaded by dlopen(3) when the first exporter of
- * its kind is made, so that a host which takes the bytes by callback never maps grpc or
- * curl. A module exports one symbol, `op_transport_module`, a struct op_transport_ops.
+ * The interface of a transport, which carries one encoded request to one destination.
+ * Each transport is a module (libotelprof-grpc.so, libotelprof-http.so), loaded with
+ * dlopen(3) when the first exporter of its kind is made. So a host that takes the bytes
+ * by callback never maps grpc or curl. A module exports one symbol,
+ * `op_transport_module`, a struct op_transport_ops.
  */
 #ifndef OP_TRANSPORT_TRANSPORT_H
 #define OP_TRANSPORT_TRANSPORT_H
@@ -23,18 +24,18 @@ struct op_transport_header {
 	const char *value;
 };
 
-/* Contents of PEM files. */
+/* The contents of PEM files. */
 struct op_transport_tls {
 	const char *ca_pem; /* NULL: the system's roots */
 	const char *client_cert_pem;
 	const char *client_key_pem;
-	const char *ca_file; /* for messages; NULL as above */
+	const char *ca_file; /* for messages; NULL if ca_pem is */
 };
 
-/* Everything a transport needs, after environment and defaults were applied. */
+/* Everything that a transport needs, after environment and defaults were applied. */
 struct op_transport_config {
 	const char *target; /* "host:port" */
-	const char *url;    /* whole, with the path where the protocol has one */
+	const char *url;    /* the whole URL, with a path if the protocol has one */
 	const char *user_agent;
 	struct op_transport_tls certs;
 	const struct op_transport_header *headers;
@@ -43,27 +44,28 @@ struct op_transport_config {
 	bool gzip;
 };
 
-/* What became of one request. */
+/* The outcome of one request. */
 struct op_transport_result {
-	int grpc_status;	/* 0: OK; of HTTP: the one that means the same */
-	int http_status;	/* of a response that HTTP brought; else 0 */
-	uint64_t rejected;	/* partial success: profiles refused */
+	int grpc_status;	/* 0: OK; for HTTP: the equivalent code */
+	int http_status;	/* status of an HTTP response; else 0 */
+	uint64_t rejected;	/* profiles refused by partial success */
 	int64_t retry_delay_ms; /* RetryInfo; -1: none */
-	char message[512];	/* the server's or the transport's words */
+	char message[512];	/* text of the server or the transport */
 };
 
 struct op_transport_ops {
 	uint32_t abi; /* OP_TRANSPORT_ABI */
 	int (*open)(const struct op_transport_config *config, struct op_log *log,
 		    void **ret);
-	/* Send and wait, at most @timeout_ms. Returns 0 where a result was made (see its
-	 * status), or -errno. Called from the exporter's delivery thread. */
+	/* Send and wait, at most @timeout_ms. Returns 0 with a result (check its status),
+	 * or -errno. Called from the exporter's delivery thread. */
 	int (*send)(void *transport, const void *request, size_t len, uint32_t timeout_ms,
 		    struct op_transport_result *ret);
-	/* Other certificates for connections to come. Between sends; 0 or -errno, and then
-	 * those it had are used on. */
+	/* Replace the certificates for future connections. Called between sends. Returns
+	 * 0, or -errno and keeps the old ones. */
 	int (*set_tls)(void *transport, const struct op_transport_tls *tls);
-	/* Make a send() that is waiting return soon, status CANCELLED. Any thread. */
+	/* Make a waiting send() return soon with status CANCELLED. Called from any
+	 * thread. */
 	void (*cancel)(void *transport);
 	void (*close)(void *transport);
 };

@@ -34,7 +34,7 @@ bool op_wire_next(struct op_reader *r, struct op_wire_field *ret)
 			f.bytes = op_reader_init(start, len);
 		break;
 	default:
-		/* Groups (3, 4) are in no message read here. */
+		/* No message that is read here has groups (types 3 and 4). */
 		r->failed = true;
 		break;
 	}

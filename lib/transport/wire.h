@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of one protobuf message, one after another, bounds-checked. */
+/* Reads the fields of one protobuf message one by one, bounds-checked. */
 #ifndef OP_TRANSPORT_WIRE_H
 #define OP_TRANSPORT_WIRE_H
 
@@ -18,20 +18,21 @@ enum op_wire_type {
 struct op_wire_field {
 	uint32_t number;
 	uint32_t type;		/* enum op_wire_type */
-	uint64_t value;		/* of a number */
-	struct op_reader bytes; /* of OP_WIRE_BYTES; borrows */
+	uint64_t value;		/* of a numeric field */
+	struct op_reader bytes; /* of an OP_WIRE_BYTES field; borrows */
 };
 
-/* The next field. False at the end of the message and where it makes no sense (failed). */
+/* Read the next field. Returns false at the end, and if the message is invalid
+ * (r->failed). */
 bool op_wire_next(struct op_reader *r, struct op_wire_field *ret);
 
-/* Is it the bytes (string, message) with that number? */
+/* Is it a bytes field (string, message) with that number? */
 static inline bool op_wire_is_bytes(const struct op_wire_field *f, uint32_t number)
 {
 	return f->number == number && f->type == OP_WIRE_BYTES;
 }
 
-/* Is it the varint with that number? */
+/* Is it a varint field with that number? */
 static inline bool op_wire_is_varint(const struct op_wire_field *f, uint32_t number)
 {
 	return f->number == number && f->type == OP_WIRE_VARINT;

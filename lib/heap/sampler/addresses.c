@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampled addresses that live, so that their frees are told of and no others. A table of
- * lines of eight, one cache line each; an address stands in one of two lines. Before it stand
- * counters, small enough for the first-level cache: where an address's counter is zero, it is
- * not in the table, which is what nearly every free finds. No lock: slots are taken and emptied
- * by one atomic exchange, and an address that lives is one thread's to free.
+ * The set of sampled addresses that are in use, so that only their frees are reported. It
+ * is a table of lines with eight slots, one cache line each; an address can be in one of
+ * two lines. Counters in front of the table are small enough for the first-level cache.
+ * If an address's counter is zero, the address is not in the table; nearly every free
+ * takes this path. There is no lock: slots are taken and emptied by one atomic exchange,
+ * and only one thread frees an address.
  */
 #include "heap/sampler/sampler.h"
 
 enum {
 	LINE_SLOTS = 8,
-	LINES = 4096, /* 256 KiB, of which pages are made as they are used */
+	LINES = 4096, /* 256 KiB; pages are allocated on first use */
 	COUNTERS = 8192,
 };
 
@@ -34,7 +35,7 @@ static uintptr_t *line_of(uint64_t hash, int which)
 	return table[(hash >> (which ? 32 : 16)) % LINES];
 }
 
-/* Put @to where @from stands in a line of @hash. */
+/* Replace @from by @to in a line of @hash. Returns false if @from is not there. */
 static bool change(uint64_t hash, uintptr_t from, uintptr_t to)
 {
 	int i;
@@ -55,7 +56,9 @@ bool op_heap_addresses_add(void *p)
 {
 	uint64_t hash = mix(p);
 
-	/* freed while nobody listened, it may stand there still: not twice then */
+	/*
+	 * An address freed while nobody listened may still be there: do not add it twice.
+	 */
 	if (__atomic_load_n(counter_of(hash), __ATOMIC_RELAXED))
 		(void)op_heap_addresses_take(p);
 	__atomic_add_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
@@ -88,7 +91,9 @@ void op_heap_addresses_clear(void)
 		uintptr_t *slot = &table[i / LINE_SLOTS][i % LINE_SLOTS];
 		uintptr_t p = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-		/* by the way of every address, so that the counters stay true */
+		/*
+		 * Remove each address in the usual way, so that the counters stay right.
+		 */
 		if (p)
 			(void)op_heap_addresses_take((void *)p);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of C. A function of the allocator behind may be made of another one that is
- * ours, too: an allocation is looked at where no call inside has done so.
+ * The entry points of C. The next allocator may implement one function by another one
+ * that we also intercept. So an allocation is examined here only if no inner call has
+ * done so.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -18,7 +19,7 @@ __attribute__((noinline)) void op_heap_made(void *p, size_t size)
 		return;
 	t->made++;
 	if (!size)
-		size = 1; /* it takes some room */
+		size = 1; /* an empty allocation takes memory, too */
 	if (op_likely(t->random &&
 		      !__builtin_sub_overflow(t->left, (int64_t)size, &t->left) &&
 		      t->left >= 0))
@@ -30,7 +31,9 @@ __attribute__((noinline)) void op_heap_made(void *p, size_t size)
 		op_heap_tell_alloc(p, size, weight);
 		return;
 	}
-	/* Its end could not be told of: it counts as allocated, and not as in use. */
+	/*
+	 * Its free could not be recognised, so report it as allocated and freed at once.
+	 */
 	op_heap_tell_alloc(p, size, weight);
 	op_heap_tell_free(p);
 }
@@ -40,7 +43,7 @@ __attribute__((noinline)) void op_heap_unmade(void *p)
 	if (!p)
 		return;
 	if (!__atomic_load_n(&op_heap_free_gate.part.listeners, __ATOMIC_RELAXED)) {
-		op_heap_addresses_clear(); /* whoever listened has gone */
+		op_heap_addresses_clear(); /* nobody listens any more */
 		return;
 	}
 	if (op_heap_addresses_take(p))
@@ -75,14 +78,13 @@ OP_HEAP_EXPORT void *calloc(size_t n, size_t size)
 	before = op_heap_thread.made;
 	p = op_heap_next.calloc(n, size);
 	if (op_heap_thread.made == before)
-		op_heap_made(p, n * size); /* it did not overflow: there is memory */
+		/* there is memory, so the product did not overflow */
+		op_heap_made(p, n * size);
 	return p;
 }
 
-/*
- * The end of one allocation and the begin of another, also where the address stays. The end is
- * told of before: another thread may get the address the moment it is free.
- */
+/* realloc() is a free and an allocation, even if the address stays the same. The free is
+ * reported before the call: another thread may get the address as soon as it is free. */
 OP_HEAP_EXPORT void *realloc(void *old, size_t size)
 {
 	uint64_t before;
@@ -110,7 +112,7 @@ OP_HEAP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	return realloc(old, bytes);
 }
 
-/* Those that are asked for seldom: found at their first call. */
+/* Functions that are called rarely; they are looked up at their first call. */
 
 typedef void *(*one_fn)(size_t);
 typedef void *(*aligned_fn)(size_t, size_t);
@@ -188,7 +190,7 @@ OP_HEAP_EXPORT void *pvalloc(size_t size)
 	return paged((one_fn)op_heap_find(&place, "pvalloc"), size);
 }
 
-/* C23 */
+/* Since C23. */
 OP_HEAP_EXPORT void free_sized(void *p, size_t size);
 OP_HEAP_EXPORT void free_sized(void *p, size_t size)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocator behind. The dynamic linker is asked for it at the first call, and may itself
- * allocate meanwhile: that comes from a small pool. What the pool gave is never given back, so
- * free() and realloc() know it by its address, but only where the pool was used at all.
+ * The next allocator. The first call looks it up with the dynamic linker, which may
+ * allocate memory itself; such memory comes from a small pool. Memory of the pool is
+ * never reused. free() and realloc() recognise it by its address, and only check if the
+ * pool was used at all.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,7 +25,7 @@ static void first_free(void *p);
 struct op_heap_next op_heap_next = { first_malloc, first_calloc, first_realloc,
 				     first_free };
 
-static struct op_heap_next behind; /* the functions that were found */
+static struct op_heap_next behind; /* the functions of the next allocator */
 static char pool[POOL_BYTES] __attribute__((aligned(POOL_ALIGN)));
 static size_t pool_used;
 static bool asking;
@@ -70,7 +71,7 @@ static void *pool_realloc(void *p, size_t size)
 
 	if (!of_pool(p))
 		return behind.realloc(p, size);
-	old = (size_t)(pool + pool_used - (char *)p); /* at most so many bytes */
+	old = (size_t)(pool + pool_used - (char *)p); /* an upper bound */
 	to = behind.malloc(size);
 	return to ? memcpy(to, p, old < size ? old : size) : NULL;
 }
@@ -111,7 +112,8 @@ static void *first_calloc(size_t n, size_t size)
 	}
 	if (__builtin_mul_overflow(n, size, &bytes))
 		return NULL;
-	return pool_alloc(bytes); /* it is zero: nothing is given twice */
+	/* memory of the pool is zero, because none is given out twice */
+	return pool_alloc(bytes);
 }
 
 static void *first_realloc(void *p, size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of C++, by the names that the Itanium ABI gives them for a size_t of 8 bytes.
- * Where they are made of malloc() and free(), as in libstdc++, those have looked at the
- * allocation already. They may throw: nothing is to be undone here then.
+ * The entry points of C++, with their names in the Itanium ABI for a size_t of 8 bytes.
+ * In libstdc++ they are implemented by malloc() and free(), which have examined the
+ * allocation already. They may throw; nothing has to be undone in that case.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The static probes. Each is a nop and a note of owner "stapsdt", type 3, which names it: the
- * addresses of the nop, of a base and of the semaphore; provider, name, where the arguments are.
+ * The static probes. Each is a nop and a note of owner "stapsdt", type 3. The note has
+ * the addresses of the nop, of a base and of the semaphore, the provider, the name, and
+ * the places of the arguments.
  */
 #include "heap/sampler/sampler.h"
 
@@ -10,7 +11,7 @@
 HIDDEN volatile uint16_t op_heap_alloc_listeners;
 HIDDEN union op_heap_free_gate op_heap_free_gate __attribute__((aligned(4)));
 
-/* The base: its address tells by how much a file was moved after it was linked. */
+/* The base: its address tells by how much the file was shifted after it was linked. */
 __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	".hidden op_heap_probe_base\n"
 	"op_heap_probe_base: .space 1\n"

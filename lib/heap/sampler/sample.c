@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which allocations are sampled. Sampled bytes are a Poisson process over all bytes that a
- * thread allocates: distances between them are exponential, with the interval R as their mean.
- * An allocation of S bytes has at least one with probability 1 - exp(-S/R), and is told of once,
- * with the weight S / (1 - exp(-S/R)): so sums of weights are true in the mean. The process has
- * no memory: the next distance begins where the allocation ends.
+ * Decides which allocations are sampled. Sampled bytes are a Poisson process over all
+ * bytes that a thread allocates: the distances between them are exponential, with the
+ * interval R as mean. An allocation of S bytes contains at least one with probability 1 -
+ * exp(-S/R). It is reported once, with the weight S / (1 - exp(-S/R)), so that sums of
+ * weights have the right expected value. The process has no memory: the next distance
+ * begins where the allocation ends.
  *
- * There is no libm here: what is needed of it is a page of arithmetic.
+ * libm is not used here; the few functions needed of it are a page of arithmetic.
  */
 #include <string.h>
 #include <sys/auxv.h>
@@ -15,8 +16,9 @@
 #include "heap/sampler/sampler.h"
 
 enum {
-	FAR_INTERVALS = 40, /* 1 - exp(-40) is 1 to a double */
-	HALVINGS = 10,	    /* exp(x) as exp(x / 1024), squared so often */
+	FAR_INTERVALS = 40, /* 1 - exp(-40) is 1 in double precision */
+	/* exp(x) is computed as exp(x / 1024), squared this many times */
+	HALVINGS = 10,
 	RANDOM_BITS = 53,
 	MANTISSA_BITS = 52,
 	EXPONENT_BIAS = 1023,
@@ -25,14 +27,14 @@ enum {
 __thread struct op_heap_thread op_heap_thread __attribute__((tls_model("initial-exec")));
 
 static uint64_t interval = OP_HEAP_INTERVAL_DEFAULT;
-static uint64_t threads; /* so many have random numbers */
+static uint64_t threads; /* number of threads that have random numbers */
 
 void op_heap_set_interval(uint64_t bytes)
 {
 	interval = bytes;
 }
 
-/* The natural logarithm of @x, positive and normal, to 1e-13. */
+/* The natural logarithm of @x, which is positive and normal, to 1e-13. */
 static double log_of(double x)
 {
 	static const double LN2 = 0.69314718055994530942;
@@ -52,7 +54,7 @@ static double log_of(double x)
 		u.value /= 2;
 		exponent++;
 	}
-	/* 2 artanh((m - 1) / (m + 1)), of at most 0.172 */
+	/* 2 artanh((m - 1) / (m + 1)); the argument is at most 0.172 */
 	t = (u.value - 1) / (u.value + 1);
 	square = t * t;
 	for (i = 17; i > 0; i -= 2)
@@ -67,7 +69,9 @@ static double rising(double x)
 	double p;
 	int i;
 
-	/* of the small number itself, and not of its distance from 1 */
+	/*
+	 * Computes 1 - exp(-y) directly; 1 minus a rounded exp(-y) would lose the digits.
+	 */
 	p = y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4 * (1 - y / 5 * (1 - y / 6)))));
 	for (i = 0; i < HALVINGS; i++)
 		p = p * (2 - p);
@@ -93,7 +97,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* Numbers of its own for a new thread, and for the child of a fork. */
+/* Seed the random numbers of a new thread, or of the child of a fork. */
 static void seed(struct op_heap_thread *t, int32_t pid)
 {
 	const void *given = (const void *)getauxval(AT_RANDOM); /* 16 bytes, or NULL */
@@ -111,7 +115,7 @@ static int64_t draw(struct op_heap_thread *t)
 {
 	uint64_t bits = next_random(&t->random) >> (64 - RANDOM_BITS);
 
-	/* (0, 1]: the logarithm of 0 is none */
+	/* in (0, 1], because 0 has no logarithm */
 	return (int64_t)(-log_of(((double)bits + 1) /
 				 (double)(UINT64_C(1) << RANDOM_BITS)) *
 			 (double)interval);
@@ -126,7 +130,7 @@ uint64_t op_heap_sample(uint64_t size)
 	if (t->pid != pid)
 		seed(t, pid);
 	if (is_new) {
-		/* its countdown has not begun */
+		/* a new thread's countdown has not begun yet */
 		t->left = draw(t) - (int64_t)size;
 		if (t->left >= 0)
 			return 0;

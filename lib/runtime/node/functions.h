@@ -44,8 +44,8 @@ void op_runtime_node_functions_init(struct op_node_functions *functions,
 void op_runtime_node_functions_deinit(struct op_node_functions *functions);
 void op_runtime_node_functions_window(struct op_node_functions *functions);
 
-/* Drop all where there are too many: strings given out are gone then. To be called before
- * the functions of a frame are read. */
+/* Drop all entries if there are too many; strings given out before are freed then. Call
+ * this before the functions of a frame are read. */
 void op_runtime_node_functions_make_room(struct op_node_functions *functions);
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs in a task (task.h): it gives up what is not its own, then makes calls. */
+/* What runs in a task (task.h): it gives up what belongs to the process, and then makes
+ * calls. */
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,12 +16,15 @@
 
 enum {
 	MAPS_PIECE = 8192,
-	MAPS_LINE_MAX = 512, /* a longer line's end is its path, which is not looked at */
-	/* A short wait for the processor is no stall; where it is allowed. */
+	/* the end of a longer line is its path, which is not needed */
+	MAPS_LINE_MAX = 512,
+	/*
+	 * A short wait for the processor must not look like a stall; applied if allowed.
+	 */
 	TASK_NICE = -10,
 };
 
-/* One byte, and @fd where there is one. */
+/* Send one byte, and the descriptor @fd if there is one. */
 static OP_TASK_CODE long answer(int sock, int fd)
 {
 	union {
@@ -50,10 +54,8 @@ static OP_TASK_CODE uint64_t task_clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
-/*
- * A clock of the time that the task waits. Time that it works is not in it: a slow processor
- * takes long to copy memory, and nobody stalls it there.
- */
+/* A clock of the time that the task waits. CPU time is not counted: copying memory takes
+ * long on a slow processor, which is not a stall. */
 static OP_TASK_CODE uint64_t waited_ns(void)
 {
 	uint64_t worked = task_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -61,7 +63,8 @@ static OP_TASK_CODE uint64_t waited_ns(void)
 	return task_clock_ns(CLOCK_MONOTONIC) - worked;
 }
 
-/* A line of /proc/self/maps: START-END PERMISSIONS OFFSET DEVICE INODE PATH. */
+/* The numbers in a line of /proc/self/maps: START-END PERMISSIONS OFFSET DEVICE INODE
+ * PATH. */
 struct range {
 	uint64_t start;
 	uint64_t end;
@@ -110,7 +113,8 @@ static OP_TASK_CODE bool holds(const struct range *m, uintptr_t p)
 	return m->start <= p && p < m->end;
 }
 
-/* What it needs: the common mapping, code and constants, and the thread's. */
+/* Does the task need the range: the shared mapping, code and constants, or the thread's
+ * areas? */
 static OP_TASK_CODE bool is_needed(const struct op_task_region *r, const struct range *m)
 {
 	uintptr_t base = (uintptr_t)r->base;
@@ -122,10 +126,8 @@ static OP_TASK_CODE bool is_needed(const struct op_task_region *r, const struct 
 	return m->file && !m->writable && !m->shared;
 }
 
-/*
- * Give up the process's memory: else each page that the process writes to from now on would
- * be there twice, and all of it would stay for as long as a task that hangs.
- */
+/* Unmap the process's memory. Otherwise each page that the process writes to from now on
+ * would be copied, and a task that hangs would keep all of it. */
 static OP_TASK_CODE void unmap_others(struct op_task_region *r)
 {
 	static const char path[] = "/proc/self/maps";
@@ -160,21 +162,22 @@ static OP_TASK_CODE void serve(struct op_task_region *r)
 	int sock = r->far;
 	uint8_t byte;
 
-	/* What is the process's own must not live as long as a task that hangs. */
+	/* A task that hangs must not keep the process's memory and descriptors alive. */
 	if (!OP_SANITIZED)
 		unmap_others(r);
 	(void)op_syscall(__NR_close_range, 0, sock - 1, 0);
 	(void)op_syscall(__NR_close_range, sock + 1, ~0U, 0);
 	(void)op_syscall(SYS_prctl, PR_SET_NAME, "otelprof-read", 0, 0, 0);
 	(void)op_syscall(SYS_setpriority, PRIO_PROCESS, 0, TASK_NICE);
-	/* Ends when the process does, or executes another program: its end is closed then. */
+	/* Ends when the process exits or executes another program, which closes its end
+	 * of the socket. */
 	while (op_syscall(SYS_read, sock, &byte, 1) == 1) {
 		uint64_t waited = waited_ns();
 		int fd = -1;
 
 		r->result = r->fn(r->data, &fd);
 		waited = waited_ns() - waited;
-		/* the two clocks need not run at the same speed */
+		/* the two clocks need not run at the same rate */
 		r->spent_ns = waited >> 63 ? 0 : waited;
 		if (answer(sock, fd) < 0)
 			break;

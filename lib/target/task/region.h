@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a task (task.h) and the process that made it have in common. */
+/* The memory that a task (task.h) shares with the process that made it. */
 #ifndef OP_TARGET_TASK_REGION_H
 #define OP_TARGET_TASK_REGION_H
 
 #include "target/task/task.h"
 
-/* One mapping that both have: guard, stack, this, data. */
+/* One shared mapping: guard page, stack, this struct, data. */
 struct op_task_region {
-	struct op_task_region *next; /* of the stuck ones */
+	struct op_task_region *next; /* list of tasks that hang */
 	void *base;
 	size_t bytes;
-	int sock; /* ours */
-	int far;  /* the task's end, by its number there */
+	int sock; /* our end */
+	int far;  /* the task's end, as its descriptor number */
 	int pidfd;
 	int pid;
 	op_task_fn fn;
 	int result;
-	uintptr_t code;	  /* somewhere in the code */
-	uintptr_t thread; /* the thread-local area of who made it: the kernel's rseq(2) */
-	uintptr_t shadow; /* its shadow stack, or 0 */
-	uint64_t spent_ns; /* that the last call waited */
+	uintptr_t code; /* an address in the library's code */
+	/*
+	 * thread-local area of the thread that made it: the kernel writes to it (rseq(2))
+	 */
+	uintptr_t thread;
+	uintptr_t shadow;  /* that thread's shadow stack, or 0 */
+	uint64_t spent_ns; /* how long the last call waited */
 	uint8_t data[] __attribute__((aligned(64)));
 };
 
-/* Where a task begins, on its own stack. */
+/* Where a task starts, on its own stack. */
 void op_task_main(struct op_task_region *r) __attribute__((noreturn));
 
 #endif

@@ -7,7 +7,7 @@
 
 enum {
 	STAT_BYTES = 2048,
-	STATE_FIELD = 3, /* the first one after the command name */
+	STATE_FIELD = 3, /* the first field after the command name */
 };
 
 OP_TASK_CODE void op_stat_numbers(const char *path, int first, uint64_t *ret, size_t len)
@@ -25,7 +25,7 @@ OP_TASK_CODE void op_stat_numbers(const char *path, int first, uint64_t *ret, si
 		size = op_syscall(SYS_read, fd, text, sizeof(text));
 		(void)op_syscall(SYS_close, fd);
 	}
-	/* The name may hold anything, a ')' too: the last one ends it. */
+	/* The name may contain anything, even ')': the last one ends it. */
 	for (at = size - 1; at >= 0 && text[at] != ')'; at--)
 		;
 	if (at < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of /proc/PID/stat, with no C library: for tasks (task.h) too. */
+/* Reads numbers of /proc/PID/stat without the C library, so that tasks (task.h) can use
+ * it. */
 #ifndef OP_TARGET_TASK_STAT_H
 #define OP_TARGET_TASK_STAT_H
 
@@ -7,14 +8,17 @@
 #include <stdint.h>
 
 enum {
-	/* of proc(5), counted from 1 */
+	/* Numbers of fields as in proc(5), counted from 1. */
 	OP_STAT_START_FIELD = 22,
-	OP_STAT_ARGUMENTS_FIELD = 48, /* and the next three: end, environment, its end */
+	/* the next three: end of arguments, environment and its end */
+	OP_STAT_ARGUMENTS_FIELD = 48,
 };
 
-/* The @len numbers from field @first on; what is not there is 0. */
+/* Read @len numbers from field @first on; a missing one is 0. */
 void op_stat_numbers(const char *path, int first, uint64_t *ret, size_t len);
-/* When the process began, in clock ticks after boot; 0: it is not there. */
+/*
+ * The start time of the process in clock ticks after boot; 0: there is no such process.
+ */
 uint64_t op_stat_start(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls with no C library: for code that runs in a task (task.h), which has no errno
- * and may find every lock taken. Each returns the kernel's value, -errno on failure.
+ * System calls without the C library, for code that runs in a task (task.h): it has no
+ * errno and may find any lock taken. Each returns the kernel's value, -errno on failure.
  */
 #ifndef OP_TARGET_TASK_SYSCALLS_H
 #define OP_TARGET_TASK_SYSCALLS_H
@@ -10,8 +10,9 @@
 #include <sys/syscall.h>
 
 /*
- * Of functions that run in a task (task.h), which has the code of the library and nothing of
- * the C library's data, nor of a sanitizer's: no loop may become a call of memcpy().
+ * For functions that run in a task (task.h), which has the library's code but no data of
+ * the C library or of a sanitizer. The compiler must not turn a loop into a call of
+ * memcpy().
  */
 #ifdef __clang__
 #define OP_TASK_CODE __attribute__((no_sanitize("address", "undefined"), no_builtin))

@@ -30,15 +30,18 @@
 
 enum {
 	GUARD_BYTES = 64 << 10,
-	/* So often a task that only waits for a processor gets its time again: on a machine with
-	 * many more tasks than processors that is no fault of who is read. */
+	/*
+	 * How often a task that only waits for a processor gets more time. On a machine
+	 * with many more tasks than processors that wait is not the fault of the process
+	 * that is read.
+	 */
 	RUNNABLE_TRIES = 10,
 	NS_PER_MS = 1000000,
 	KILL_WAIT_MS = 1,
-	END_WAIT_MS = 100, /* of a task that was idle */
+	END_WAIT_MS = 100, /* for a task that was idle */
 };
 
-/* clone3(2), with @r for op_task_main() in the new task. */
+/* clone3(2); the new task runs op_task_main() with @r. */
 static long clone_task(const struct clone_args *args, size_t len,
 		       struct op_task_region *r)
 {
@@ -81,7 +84,9 @@ static long clone_task(const struct clone_args *args, size_t len,
 #endif
 }
 
-/* What of the thread the kernel and the processor write to, beside its stack. */
+/*
+ * Note what the kernel and the processor write to for this thread, apart from its stack.
+ */
 static void note_thread(struct op_task_region *r)
 {
 	uintptr_t area = 0;
@@ -89,8 +94,7 @@ static void note_thread(struct op_task_region *r)
 
 #if defined(__x86_64__)
 	__asm__("mov %%fs:0, %0" : "=r"(area));
-	__asm__ volatile("rdsspq %0"
-			 : "+r"(shadow)); /* leaves it 0 where there is none */
+	__asm__ volatile("rdsspq %0" : "+r"(shadow)); /* stays 0 without shadow stacks */
 #else
 	__asm__("mrs %0, tpidr_el0" : "=r"(area));
 #endif
@@ -98,7 +102,7 @@ static void note_thread(struct op_task_region *r)
 	r->shadow = shadow;
 }
 
-/* ---- its life ---- */
+/* ---- its life cycle ---- */
 
 static void region_free(struct op_task_region *r)
 {
@@ -129,7 +133,8 @@ static struct op_task_region *region_new(void)
 static int start(struct op_task_region *r, int far)
 {
 	uint8_t *stack = (uint8_t *)r->base + GUARD_BYTES;
-	/* As fork(2), but with a stack in the common mapping, and no signal when it ends. */
+	/* Like fork(2), but with a stack in the shared mapping, and no signal when it
+	 * ends. */
 	struct clone_args args = {
 		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND,
 		.pidfd = (uintptr_t)&r->pidfd,
@@ -143,7 +148,8 @@ static int start(struct op_task_region *r, int far)
 	r->far = far;
 	r->code = (uintptr_t)op_task_main;
 	note_thread(r);
-	/* Signals of the process group are the process's to handle. */
+	/* Block signals, because those of the process group are for the process to
+	 * handle. */
 	(void)sigfillset(&all);
 	if (sigprocmask(SIG_BLOCK, &all, &before) < 0)
 		return -errno;
@@ -183,7 +189,7 @@ static int task_new(struct op_task_region **ret)
 	return 0;
 }
 
-/* Has it ended? Then it is collected. */
+/* Has the task ended? If so, it is reaped. */
 static bool ended(struct op_task_region *r, int wait_ms)
 {
 	struct pollfd p = { .fd = r->pidfd, .events = POLLIN };
@@ -196,7 +202,8 @@ static bool ended(struct op_task_region *r, int wait_ms)
 	return true;
 }
 
-/* It is dead after this, or waits in the kernel for what never comes: it runs no more. */
+/* Afterwards the task is dead, or it waits in the kernel for ever: it runs no code any
+ * more. */
 static bool kill_task(struct op_task_region *r, int wait_ms)
 {
 	(void)syscall(SYS_pidfd_send_signal, r->pidfd, SIGKILL, NULL, 0);
@@ -271,7 +278,8 @@ void *op_task_data(struct op_tasks *t)
 	int r;
 
 	reap_stuck(t);
-	/* The child of a fork has the memory of its parent's task, but not the task. */
+	/* The child of a fork has the memory of its parent's task, but not the task
+	 * itself. */
 	if (t->current && t->owner != (int)getpid()) {
 		region_free(t->current);
 		t->current = NULL;
@@ -296,7 +304,7 @@ void *op_task_data(struct op_tasks *t)
 	return t->current ? t->current->data : NULL;
 }
 
-/* Does it wait for a processor, and for nothing else? */
+/* Does the task wait only for a processor? */
 static bool is_runnable(const struct op_task_region *r)
 {
 	_cleanup_close_ int fd = -1;
@@ -331,7 +339,7 @@ static int take_answer(struct op_task_region *r, int *ret_fd)
 	int fd = -1;
 
 	if (recvmsg(r->sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1)
-		return -ETIMEDOUT; /* it has ended */
+		return -ETIMEDOUT; /* the task has ended */
 	c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
@@ -363,7 +371,7 @@ static int wait_answer(struct op_task_region *r, uint64_t deadline_ns)
 		if (n == 0 && !is_runnable(r))
 			break;
 	}
-	/* It may have got the processor and answered since. */
+	/* It may have got the processor and answered meanwhile. */
 	return poll(&p, 1, 0) > 0 ? 0 : -ETIMEDOUT;
 }
 
@@ -392,7 +400,7 @@ int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *re
 	}
 	r->fn = fn;
 	if (send(r->sock, &byte, 1, MSG_NOSIGNAL) != 1) {
-		/* Somebody killed it; the next call has a new one. */
+		/* Somebody killed it; the next call makes a new one. */
 		abandon(t);
 		return -EAGAIN;
 	}

@@ -24,10 +24,8 @@ static void drop_bytes(void *bytes)
 	free(bytes);
 }
 
-/*
- * The message of a call. It is compressed here: grpc would take zlib for it. Where that gains
- * nothing, or there is no memory, grpc gets it as it is.
- */
+/* The message of a call. It is compressed here, because grpc would use zlib. If that
+ * gains nothing or there is no memory, the message is not compressed. */
 static grpc_byte_buffer *message_of(const void *request, size_t len, bool gzip)
 {
 	grpc_compression_algorithm algorithm = GRPC_COMPRESS_NONE;
@@ -41,7 +39,8 @@ static grpc_byte_buffer *message_of(const void *request, size_t len, bool gzip)
 		algorithm = GRPC_COMPRESS_GZIP;
 	} else {
 		free(small);
-		/* a copy: a cancelled call may hold the bytes longer than the caller does */
+		/* Copy, because a cancelled call may hold the bytes longer than the
+		 * caller does. */
 		body = grpc_slice_from_copied_buffer(request, len);
 	}
 	message = grpc_raw_compressed_byte_buffer_create(&body, 1, algorithm);
@@ -95,13 +94,14 @@ int op_exchange_run(struct op_exchange *x, grpc_metadata *headers, size_t header
 
 	if (grpc_call_start_batch(x->call, ops, CALL_OPS, x, NULL) != GRPC_CALL_OK)
 		return -EIO;
-	/* The deadline is the call's: the batch always ends. */
+	/* The wait needs no deadline of its own: the call has one, so the batch always
+	 * ends. */
 	(void)grpc_completion_queue_next(x->queue, gpr_inf_future(GPR_CLOCK_REALTIME),
 					 NULL);
 	return 0;
 }
 
-/* The bytes of @buffer, contiguous. Its slice is the caller's. */
+/* Read the bytes of @buffer into one slice, which the caller releases. */
 static bool read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret)
 {
 	grpc_byte_buffer_reader reader;
@@ -119,7 +119,9 @@ static void read_response(const struct op_exchange *x, struct op_transport_resul
 
 	if (!read_buffer(x->response, &s))
 		return;
-	/* A reply we cannot read is still a reply: the request was taken. */
+	/*
+	 * Even with a reply that cannot be parsed, the server has accepted the request.
+	 */
 	if (op_reply_parse(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
 			   &result->rejected, result->message,
 			   sizeof(result->message)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of gRPC: all that it makes, and the result that its end is. */
+/* One gRPC call: all objects that it needs, and its result. */
 #ifndef OP_TRANSPORT_GRPC_EXCHANGE_H
 #define OP_TRANSPORT_GRPC_EXCHANGE_H
 
@@ -21,16 +21,16 @@ struct op_exchange {
 	const char *error;
 };
 
-/* @gzip: the channel is one of compressed requests. */
+/* @gzip: the channel sends compressed requests. */
 void op_exchange_init(struct op_exchange *x, grpc_channel *channel,
 		      grpc_completion_queue *queue, gpr_timespec deadline,
 		      const void *request, size_t len, bool gzip);
 void op_exchange_deinit(struct op_exchange *x);
 
-/* Start the whole call and wait for its end. Returns 0 or -errno. */
+/* Make the call and wait for its end. Returns 0 or -errno. */
 int op_exchange_run(struct op_exchange *x, grpc_metadata *headers, size_t headers_len);
 
-/* What came of a call that has run. */
+/* The result of a call that has ended. */
 void op_exchange_read(const struct op_exchange *x, struct op_transport_result *ret);
 
 #endif

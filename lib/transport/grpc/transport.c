@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gRPC transport: a module of its own, in the only folder that knows grpc's core API,
- * which changes in small ways from release to release (written against 1.51).
+ * The gRPC transport module. This folder is the only one that uses grpc's core API, which
+ * changes in small ways from release to release (written against 1.51).
  *
- * grpc starts threads of its own when the first transport is opened and ends them when the
- * last is closed. They inherit the signal mask of whoever makes them, so every call that
- * may make one blocks all signals around it.
+ * grpc starts its threads when the first transport is opened, and ends them when the last
+ * is closed. Threads inherit the signal mask of their creator, so every call that may
+ * create one blocks all signals around it.
  */
 #include <errno.h>
 #include <grpc/grpc.h>
@@ -26,21 +26,22 @@
 #include "transport/transport.h"
 
 enum {
-	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10: what a client should take at most */
-	/* Of the connection; requests have a back-off of their own. */
+	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10 recommends this limit to clients */
+	/* Back-off of the connection; requests have their own. */
 	RECONNECT_INITIAL_MS = 100,
 	RECONNECT_MAX_MS = 2000,
 	CONNECT_TIMEOUT_MS = 10000,
-	/* The part of a request's time that may go into a connection that failed before. */
+	/* A connection that failed may use 1/CONNECT_PART of a request's time to be set
+	 * up again. */
 	CONNECT_PART = 2,
-	CONNECT_SLICE_MS = 100, /* how soon cancel() is seen meanwhile */
-	/* A connection that let so many deadlines pass in a row is made anew. */
+	CONNECT_SLICE_MS = 100, /* how soon cancel() is noticed during that */
+	/* After so many deadlines in a row the connection is replaced. */
 	DEADLINES_TO_RECONNECT = 2,
 	SHUTDOWN_WAIT_MS = 100,
 	ARGS_MAX = 10,
 };
 
-/* So that a host's name is not taken for a scheme. */
+/* Prevents that a host name is taken for a scheme. */
 static const char target_scheme[] = "dns:///";
 
 struct transport {
@@ -52,13 +53,13 @@ struct transport {
 	grpc_completion_queue *queue;
 	grpc_metadata *headers;
 	size_t headers_len;
-	unsigned int deadlines; /* passed in a row */
+	unsigned int deadlines; /* deadlines exceeded in a row */
 	bool tls;
 	struct op_transport_tls certs; /* owned copies */
 
 	pthread_mutex_t lock;
-	grpc_call *call; /* on the wire, or NULL */
-	bool cancelled;	 /* for good */
+	grpc_call *call; /* the running call, or NULL */
+	bool cancelled;	 /* permanently */
 };
 
 static void block_signals(sigset_t *ret_old)
@@ -74,23 +75,25 @@ static void restore_signals(const sigset_t *old)
 	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* grpc prints its errors to stderr; a library does not. They reach us as results. */
+/*
+ * grpc prints its errors to stderr, which a library must not do. We get them as results.
+ */
 static void drop_line(gpr_log_func_args *args)
 {
 }
 
 static void start_grpc(void)
 {
-	/* Where the host program uses grpc too, or wants its lines, they are its own. */
+	/* If the host program uses grpc too, or asked for its log, leave it alone. */
 	if (!grpc_is_initialized() && !secure_getenv("GRPC_VERBOSITY"))
 		gpr_set_log_function(drop_line);
 	grpc_init();
 }
 
 /*
- * A name being resolved may hold grpc a few milliseconds longer. A program that exits now
- * would pull OpenSSL from under its threads, so they are waited for, but not long: another
- * transport or the host program may be using grpc on.
+ * Name resolution may keep grpc's threads busy for a few more milliseconds. If the
+ * program exits now, OpenSSL is unloaded while they use it, so wait for them. The wait is
+ * short, because another transport or the host program may continue to use grpc.
  */
 static void stop_grpc(void)
 {
@@ -116,15 +119,17 @@ static grpc_arg int_arg(const char *key, int value)
 static grpc_channel *make_channel(const struct transport *t)
 {
 	grpc_arg args[ARGS_MAX] = {
-		int_arg(GRPC_ARG_ENABLE_RETRIES, 0), /* the delivery thread does it */
-		/* Pings that measure a bandwidth which a request in seconds has no use for. */
+		int_arg(GRPC_ARG_ENABLE_RETRIES, 0), /* the delivery thread retries */
+		/* The probe's pings measure bandwidth, which one request in seconds does
+		 * not need. */
 		int_arg(GRPC_ARG_HTTP2_BDP_PROBE, 0),
 		int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
 		int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RESPONSE_BYTES_MAX),
 		int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_INITIAL_MS),
 		int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS),
 		int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
-		/* No connection is shared, so that a new channel means a new connection. */
+		/* Connections are not shared, so that a new channel gets a new
+		 * connection. */
 		int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
 		int_arg(GRPC_COMPRESSION_CHANNEL_DEFAULT_ALGORITHM,
 			t->gzip ? GRPC_COMPRESS_GZIP : GRPC_COMPRESS_NONE),
@@ -136,11 +141,12 @@ static grpc_channel *make_channel(const struct transport *t)
 	};
 	const grpc_channel_args all = { .num_args = ARGS_MAX, .args = args };
 
-	/* Keepalive stays off: servers close on pings more often than every 5 minutes. */
+	/* Keepalive stays off: servers close connections with pings more often than every
+	 * 5 min. */
 	return grpc_channel_create(t->target, t->creds, &all);
 }
 
-/* grpc copies all of it. */
+/* grpc copies the strings. */
 static grpc_channel_credentials *make_creds(const struct op_transport_tls *certs)
 {
 	grpc_ssl_pem_key_cert_pair pair = {
@@ -271,7 +277,7 @@ static gpr_timespec deadline_in(uint32_t ms)
 			    gpr_time_from_millis(ms, GPR_TIMESPAN));
 }
 
-/* The call that cancel() can reach. False where it was cancelled before. */
+/* Register the call for cancel(). Returns false if the transport was cancelled before. */
 static bool begin_call(struct transport *t, grpc_call *call)
 {
 	bool ok;
@@ -317,8 +323,8 @@ static bool is_cancelled(struct transport *t)
 
 /*
  * After a failure grpc fails every call at once until the channel is connected again, and
- * a connection only comes on while somebody waits on a completion queue. So wait for it
- * here; where it does not come, the call that follows says why.
+ * it only makes progress with that while somebody waits on a completion queue. So wait
+ * here. If the channel does not connect, the call that follows gives the reason.
  */
 static void await_channel(struct transport *t, uint32_t timeout_ms)
 {
@@ -339,7 +345,8 @@ static void await_channel(struct transport *t, uint32_t timeout_ms)
 	}
 }
 
-/* A new channel is a new connection. Returns 0 or -ENOMEM, and then the old one stays. */
+/* Replace the channel, and so the connection. Returns 0, or -ENOMEM and keeps the old
+ * one. */
 static int replace_channel(struct transport *t)
 {
 	grpc_channel *fresh = make_channel(t);
@@ -351,7 +358,7 @@ static int replace_channel(struct transport *t)
 	return 0;
 }
 
-/* A connection whose other end is silent would stay so for the kernel's 15 minutes. */
+/* Replace a connection whose peer is silent; the kernel would keep it for 15 minutes. */
 static void renew_channel(struct transport *t, int status)
 {
 	if (status != GRPC_STATUS_DEADLINE_EXCEEDED) {
@@ -399,8 +406,8 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	return err;
 }
 
-/* In place of grpc's words for it, where there are better ones. Where the channel is ready, a
- * server answered, and its words are the ones that matter. */
+/* Replace grpc's message by a better one if there is one. If the channel is ready, the
+ * server has answered, and its message is the right one. */
 static void explain_tls(struct transport *t, struct op_transport_result *result)
 {
 	if (t->tls &&

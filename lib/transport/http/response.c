@@ -11,7 +11,7 @@
 #include "transport/retry.h"
 
 enum {
-	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10: what a client should take at most */
+	RESPONSE_BYTES_MAX = 4 << 20, /* OTLP 1.10 recommends this limit to clients */
 	MS_PER_S = 1000,
 };
 
@@ -30,7 +30,7 @@ static int64_t read_retry_after(const char *text)
 	return s > 0 ? s * MS_PER_S : 0;
 }
 
-/* The value of header @line where its name is @name; into @ret, trimmed. */
+/* If the header @line has the name @name, copy its value to @ret, trimmed. */
 static bool header_value(const char *line, size_t len, const char *name, char *ret,
 			 size_t cap)
 {
@@ -55,7 +55,7 @@ size_t op_response_header(char *line, size_t size, size_t n, void *response)
 	struct op_response *r = response;
 	char value[64];
 
-	/* A new status line: those before were of a response that did not count (100). */
+	/* A new status line: the headers before belong to an interim response (100). */
 	if (n > 5 && !strncmp(line, "HTTP/", 5)) {
 		r->retry_after_ms = -1;
 		r->location[0] = 0;
@@ -78,7 +78,9 @@ size_t op_response_body(char *bytes, size_t size, size_t n, void *response)
 	return r->total > RESPONSE_BYTES_MAX ? 0 : size * n;
 }
 
-/* What a status means in gRPC's terms, for the rules of both to be one. */
+/*
+ * The gRPC code that corresponds to an HTTP status, so that both share one set of rules.
+ */
 static int map_status(long http)
 {
 	if (http >= 200 && http < 300)
@@ -88,7 +90,7 @@ static int map_status(long http)
 	case 502:
 	case 503:
 	case 504:
-		return OP_GRPC_UNAVAILABLE; /* the only ones to try again: OTLP 1.10 */
+		return OP_GRPC_UNAVAILABLE; /* OTLP 1.10 allows a retry only for these */
 	case 401:
 		return OP_GRPC_UNAUTHENTICATED;
 	case 403:
@@ -105,7 +107,8 @@ static int map_status(long http)
 	return http < 500 ? OP_GRPC_INVALID_ARGUMENT : OP_GRPC_INTERNAL;
 }
 
-/* The body is a google.rpc.Status, but proxies and mistaken ports send pages. */
+/* Read the message. The body should be a google.rpc.Status, but proxies and wrong ports
+ * send pages. */
 static void read_refusal(const struct op_response *r, const char *content_type,
 			 struct op_transport_result *result)
 {
@@ -138,7 +141,9 @@ void op_response_read(const struct op_response *r, CURL *easy,
 			result->retry_delay_ms = r->retry_after_ms;
 		return;
 	}
-	/* A reply we cannot read is still a reply: the request was taken. */
+	/*
+	 * Even with a reply that cannot be parsed, the server has accepted the request.
+	 */
 	if (op_reply_parse(r->bytes, r->len, &result->rejected, result->message,
 			   sizeof(result->message)) < 0)
 		(void)strlcpy(result->message, "a response that is not OTLP",

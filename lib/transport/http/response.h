@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One response of HTTP: what is kept of it as it comes, and the result that it means. */
+/* One HTTP response: what is kept of it as it arrives, and its result. */
 #ifndef OP_TRANSPORT_HTTP_RESPONSE_H
 #define OP_TRANSPORT_HTTP_RESPONSE_H
 
@@ -10,7 +10,7 @@
 #include "transport/transport.h"
 
 enum {
-	/* Of its bytes: no Status or partial success is larger. */
+	/* Bytes kept of the body; no Status or partial success is larger. */
 	OP_RESPONSE_BYTES_KEPT = 64 << 10
 };
 
@@ -26,7 +26,7 @@ struct op_response {
 size_t op_response_header(char *line, size_t size, size_t n, void *response);
 size_t op_response_body(char *bytes, size_t size, size_t n, void *response);
 
-/* What came of the transfer of @easy, which is over. */
+/* The result of @easy's transfer, which has ended. */
 void op_response_read(const struct op_response *r, CURL *easy,
 		      struct op_transport_result *result);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP transport: a module of its own, in the only folder that knows curl. It makes one
- * POST at a time over one connection, which is kept for the next; curl starts a thread of its
- * own while it looks a name up, with all signals blocked like those of its caller.
+ * The HTTP transport module. This folder is the only one that uses curl. It makes one
+ * POST at a time over one connection, which is kept for the next. curl starts a thread
+ * for each name look-up, which has all signals blocked like its creator.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -21,12 +21,14 @@
 
 enum {
 	MS_PER_S = 1000,
-	/* Connections older than this are not used again: a silent end is found sooner. */
+	/*
+	 * An older connection is not used again, so that a silent peer is noticed sooner.
+	 */
 	CONNECTION_AGE_S = 300,
 };
 
 struct transport {
-	CURLM *multi; /* for its wakeup, which cancel() needs */
+	CURLM *multi; /* has a wakeup call, which cancel() needs */
 	CURL *easy;
 	char *url;
 	char *target;
@@ -38,7 +40,7 @@ struct transport {
 	char error[CURL_ERROR_SIZE];
 
 	pthread_mutex_t lock;
-	bool cancelled; /* for good */
+	bool cancelled; /* permanently */
 };
 
 static bool is_cancelled(struct transport *t)
@@ -79,7 +81,7 @@ static bool set_certificates(CURL *easy, const struct op_transport_tls *certs)
 	       set_blob(easy, CURLOPT_SSLKEY_BLOB, certs->client_key_pem);
 }
 
-/* A handle with all that does not change from request to request. */
+/* Make a handle with all options that are the same for every request. */
 static CURL *make_easy(struct transport *t, const char *user_agent,
 		       const struct op_transport_tls *certs)
 {
@@ -87,7 +89,9 @@ static CURL *make_easy(struct transport *t, const char *user_agent,
 
 	if (!c)
 		return NULL;
-	/* No file (.netrc), signal, progress, redirect, or protocol but these. */
+	/*
+	 * No files (.netrc), signals, progress, redirects, or protocols other than these.
+	 */
 	if (curl_easy_setopt(c, CURLOPT_URL, t->url) ||
 	    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) ||
 	    curl_easy_setopt(c, CURLOPT_POST, 1L) ||
@@ -111,7 +115,7 @@ static int add_header(struct transport *t, const char *key, const char *value)
 	_cleanup_(op_wipep) char *line = NULL;
 	struct curl_slist *longer;
 
-	/* curl's ways: "Key:" leaves a header of its own out, "Key;" sends an empty one. */
+	/* In curl's syntax "Key:" removes a header, and "Key;" sends an empty one. */
 	if (asprintf(&line, *value ? "%s: %s" : "%s:", key, value) < 0) {
 		line = NULL;
 		return -ENOMEM;
@@ -129,7 +133,7 @@ static int make_headers(struct transport *t, const struct op_transport_config *c
 	int err;
 
 	err = add_header(t, "Content-Type", "application/x-protobuf");
-	/* No waiting for "100 Continue" with larger requests. */
+	/* Do not wait for "100 Continue" with larger requests. */
 	if (!err)
 		err = add_header(t, "Expect", "");
 	if (!err && t->gzip)
@@ -201,7 +205,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 	return 0;
 }
 
-/* Connections that are open have the old certificates: they go with their handles. */
+/* Open connections use the old certificates, so they are closed with their handles. */
 static int transport_set_tls(void *transport, const struct op_transport_tls *certs)
 {
 	struct transport *t = transport;
@@ -228,7 +232,7 @@ static int transport_set_tls(void *transport, const struct op_transport_tls *cer
 	return 0;
 }
 
-/* Run the transfer to its end. The result of curl. */
+/* Run the transfer to its end. Returns curl's result. */
 static CURLcode run(struct transport *t)
 {
 	CURLcode code = CURLE_ABORTED_BY_CALLBACK;
@@ -252,7 +256,7 @@ static CURLcode run(struct transport *t)
 	return code;
 }
 
-/* A failure of TLS in better words than curl's, where there are any. */
+/* Explain a TLS failure better than curl does, if possible. */
 static void explain_tls(struct transport *t, CURLcode code,
 			struct op_transport_result *result)
 {
@@ -262,7 +266,8 @@ static void explain_tls(struct transport *t, CURLcode code,
 
 	(void)curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
-		/* Up to 1 (unspecified): not the chain, so curl's look at the name. */
+		/* Up to 1 (unspecified) the chain is good, so curl's check of the name
+		 * has failed. */
 		op_tls_words(verify > 1 ? verify : OP_TLS_WRONG_HOST, t->host,
 			     t->certs.ca_file, t->error, words, cap);
 	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
@@ -283,7 +288,7 @@ static void read_failure(struct transport *t, CURLcode code,
 		result->grpc_status = OP_GRPC_DEADLINE_EXCEEDED;
 		break;
 	case CURLE_WRITE_ERROR:
-		/* Not to be tried again: OTLP 1.10. */
+		/* OTLP 1.10 forbids a retry. */
 		result->grpc_status = OP_GRPC_INTERNAL;
 		(void)strlcpy(result->message, "the response is larger than 4 MiB",
 			      sizeof(result->message));

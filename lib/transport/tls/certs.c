@@ -37,7 +37,7 @@ static int read_stamp(const char *path, struct op_cert_stamp *ret)
 {
 	struct stat st;
 
-	/* Through links: a mounted secret is replaced by one more link. */
+	/* Links are followed: a mounted secret is replaced by changing a link. */
 	if (stat(path, &st) < 0)
 		return -errno;
 	memset(ret, 0, sizeof(*ret));
@@ -57,7 +57,7 @@ static int read_file(struct op_cert_file *f, enum op_cert_kind kind, struct op_l
 
 	if (!f->path)
 		return 0;
-	/* The stamp first: a file that changes after it is read again. */
+	/* Take the stamp first, so that a file that changes after it is read again. */
 	err = read_stamp(f->path, &f->stamp);
 	n = err < 0 ? err : op_read_file(f->path, PEM_BYTES_MAX, &text);
 	if (n < 0)
@@ -114,7 +114,7 @@ static int name_files(struct op_certs *c, const struct otelprof_otlp_config *con
 	return 0;
 }
 
-/* A certificate that is out of date now is for the server to refuse; we only say so. */
+/* Is the client certificate out of date? The server must refuse it; we only warn. */
 static bool out_of_date(const struct op_certs *c, char *ret_date, size_t cap)
 {
 	const char *pem = c->files[OP_CERT_CLIENT].pem;
@@ -179,7 +179,7 @@ void op_certs_deinit(struct op_certs *c)
 		op_freep(&c->files[i].path);
 }
 
-/* Has a file another stamp than the one in use? Fills @stamps with those of now. */
+/* Does a file have another stamp than the one in use? @stamps gets the current stamps. */
 static bool changed(const struct op_certs *c, struct op_cert_stamp stamps[OP_CERT_KINDS])
 {
 	bool any = false;
@@ -189,7 +189,7 @@ static bool changed(const struct op_certs *c, struct op_cert_stamp stamps[OP_CER
 	for (i = 0; i < OP_CERT_KINDS; i++) {
 		if (!c->files[i].path)
 			continue;
-		/* One that is not there at the moment has a stamp of zeros. */
+		/* A file that does not exist at the moment has a stamp of zeros. */
 		(void)read_stamp(c->files[i].path, &stamps[i]);
 		any |= memcmp(&stamps[i], &c->files[i].stamp, sizeof(stamps[i])) != 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The PEM files of one exporter: read and checked when it is made, and again when they
- * change on disk, as they do where something renews certificates. A set that cannot be used,
- * such as a new certificate beside the old key, leaves the one before in use.
+ * The PEM files of one exporter. They are read and checked when it is made, and again
+ * when they change on disk, because certificates are renewed. If the new set cannot be
+ * used, such as a new certificate with the old key, the set before stays in use.
  */
 #ifndef OP_TRANSPORT_TLS_CERTS_H
 #define OP_TRANSPORT_TLS_CERTS_H
@@ -23,7 +23,7 @@ enum op_cert_kind {
 	OP_CERT_KINDS,
 };
 
-/* Tells two states of a file apart. */
+/* Distinguishes two states of a file. */
 struct op_cert_stamp {
 	uint64_t device;
 	uint64_t inode;
@@ -34,29 +34,26 @@ struct op_cert_stamp {
 
 struct op_cert_file {
 	char *path;	  /* NULL: not given */
-	const char *from; /* name of the field or variable; static */
+	const char *from; /* name of the member or variable; static */
 	char *pem;	  /* contents */
 	struct op_cert_stamp stamp;
 };
 
 struct op_certs {
-	bool tls; /* else nothing here is used */
+	bool tls; /* otherwise nothing here is used */
 	struct op_cert_file files[OP_CERT_KINDS];
-	struct op_cert_stamp refused[OP_CERT_KINDS]; /* said so of this state */
+	/* the state for which a refusal was logged */
+	struct op_cert_stamp refused[OP_CERT_KINDS];
 };
 
-/*
- * Read what @config or the environment names. Returns 0; -EINVAL or the errno of a file,
- * with its name; -ENOMEM.
- */
+/* Read the files that @config or the environment names. Returns 0; -EINVAL or the errno
+ * of a file, with a sentence that names it; or -ENOMEM. */
 int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log);
 void op_certs_deinit(struct op_certs *c);
 
-/*
- * Read again what has changed. Returns 1 where there are new contents, else 0; why new ones
- * are not used is noted once.
- */
+/* Read changed files again. Returns 1 if there are new contents, else 0. The reason why
+ * new ones cannot be used is logged once. */
 int op_certs_refresh(struct op_certs *c, struct op_notes *notes);
 
 /* Borrows from @c until it changes. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <time.h>
 
-/* OpenSSL would ask the terminal for a pass phrase. */
+/* Without this OpenSSL would ask for a pass phrase on the terminal. */
 static int no_pass_phrase(char *buf, int size, int rwflag, void *userdata)
 {
 	return -1;
@@ -23,7 +23,7 @@ static X509 *read_certificate(const char *pem)
 	if (bio)
 		x = PEM_read_bio_X509(bio, NULL, no_pass_phrase, NULL);
 	BIO_free(bio);
-	/* The queue of errors is the thread's, and so the host program's. */
+	/* OpenSSL's error queue is per thread, and so also the host program's. */
 	ERR_clear_error();
 	return x;
 }

@@ -21,11 +21,11 @@
 #include "transport/tls/words.h"
 
 enum {
-	STEP_MS = 1000, /* to connect; for each answer of the handshake */
+	STEP_MS = 1000, /* limit for connecting, and for each answer of the handshake */
 	ERROR_BYTES = 256,
 };
 
-/* The two halves of "host:port"; the host without brackets. */
+/* Split "host:port"; the host loses its brackets. */
 static int split_target(const char *target, char **ret_host, const char **ret_port)
 {
 	const char *colon = strrchr(target, ':');
@@ -109,7 +109,7 @@ static void introduce(SSL_CTX *ctx, const struct op_transport_tls *certs)
 
 	if (x && k && SSL_CTX_use_certificate(ctx, x) == 1 &&
 	    SSL_CTX_use_PrivateKey(ctx, k) == 1) {
-		/* The authorities between, which may follow in the file. */
+		/* The file may also contain intermediate certificates. */
 		while ((more = PEM_read_bio_X509(cert, NULL, NULL, NULL)))
 			if (SSL_CTX_add_extra_chain_cert(ctx, more) != 1)
 				X509_free(more);
@@ -120,7 +120,7 @@ static void introduce(SSL_CTX *ctx, const struct op_transport_tls *certs)
 	BIO_free(key);
 }
 
-/* The server asks for a certificate and there is none. */
+/* The server asks for a client certificate, and there is none. */
 static int on_asked(SSL *tls, X509 **x, EVP_PKEY **key)
 {
 	*(bool *)SSL_get_app_data(tls) = true;
@@ -155,7 +155,7 @@ static SSL *make_tls(const char *host, const struct op_transport_tls *certs, int
 	return tls;
 }
 
-/* What OpenSSL has to say, all of it in one line. */
+/* Collect all messages of OpenSSL's error queue in one line. */
 static void read_errors(char *ret, size_t cap)
 {
 	char one[ERROR_BYTES];
@@ -182,7 +182,7 @@ static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
 	ERR_clear_error();
 	(void)SSL_set_app_data(tls, &asked);
 	r = SSL_connect(tls);
-	/* With TLS 1.3 a server looks at the client's certificate after the handshake. */
+	/* With TLS 1.3 a server checks the client's certificate after the handshake. */
 	if (r == 1)
 		r = SSL_read(tls, &first, 1);
 	if (r > 0)
@@ -197,7 +197,7 @@ static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
 	}
 	if (op_tls_alert_words(errors, host, ret, cap))
 		return true;
-	/* Some servers just hang up, such as those of grpc itself. */
+	/* Some servers, such as grpc's own, close the connection without an alert. */
 	return asked && closed &&
 	       op_tls_alert_words("alert certificate required", host, ret, cap);
 }
