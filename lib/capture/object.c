@@ -71,8 +71,7 @@ static int share_maps(struct op_capture *c, struct bpf_object *object,
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object)
-	{
+	bpf_object__for_each_map(map, object) {
 		int fd = map_of(walkers, bpf_map__name(map));
 		int i;
 
@@ -144,8 +143,8 @@ int op_object_open(struct op_capture *c, const struct op_object_source *source,
 		return op_fail(c->log, -errno,
 			       "the kernel programs '%s' could not be opened: %s",
 			       source->name, strerror(errno));
-	bpf_object__for_each_program(program, object)(void)
-		bpf_program__set_autoload(program, false);
+	bpf_object__for_each_program(program, object)
+		(void)bpf_program__set_autoload(program, false);
 	r = set_settings(object, settings);
 	if (r == 0)
 		r = share_maps(c, object, settings, walkers);
@@ -206,15 +205,15 @@ int op_object_load(struct op_capture *c, struct bpf_object *object)
 
 	if (!log)
 		return -ENOMEM;
-	bpf_object__for_each_program(program, object) if (bpf_program__autoload(program))(
-		void) bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
+	bpf_object__for_each_program(program, object)
+		if (bpf_program__autoload(program))
+			(void)bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
 	r = bpf_object__load(object);
 	if (r == 0)
 		return 0;
-	bpf_object__for_each_program(program,
-				     object) if (bpf_program__autoload(program) &&
-						 bpf_program__fd(program) < 0) failed =
-		bpf_program__name(program);
+	bpf_object__for_each_program(program, object)
+		if (bpf_program__autoload(program) && bpf_program__fd(program) < 0)
+			failed = bpf_program__name(program);
 	return load_failed(c, failed, log, r);
 }
 

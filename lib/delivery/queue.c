@@ -270,8 +270,7 @@ static void write_again(struct op_queue *q)
 {
 	struct op_queue_entry *e;
 
-	TAILQ_FOREACH(e, &q->entries, link)
-	{
+	TAILQ_FOREACH(e, &q->entries, link) {
 		if (!e->in_memory || e->item.state != OP_SPOOL_FAILED ||
 		    q->file_bytes + file_bytes(e->item.request) > q->limits.file_bytes)
 			continue;

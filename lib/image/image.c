@@ -306,8 +306,7 @@ static bool owner_is_greedy(const struct op_images *x, const struct op_image *im
 
 	if (!image->stamp.uid)
 		return false;
-	TAILQ_FOREACH(i, &x->lru, lru)
-	{
+	TAILQ_FOREACH(i, &x->lru, lru) {
 		if (!i->table || i->stamp.uid != image->stamp.uid)
 			continue;
 		bytes += i->table->arena_bytes;
@@ -324,8 +323,7 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 
 	if (!x->jobs)
 		return;
-	TAILQ_FOREACH(image, &x->lru, lru)
-	{
+	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (image->job && now_ns >= image->job_ns + JOB_IDLE_NS)
 			end_job(x, image);
 	}
@@ -439,8 +437,7 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 {
 	struct op_image *image;
 
-	TAILQ_FOREACH(image, &x->lru, lru)
-	{
+	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (x->symbol_bytes + need <= x->symbol_budget_bytes)
 			return;
 		if (image != keep && image->symbols)
@@ -495,8 +492,7 @@ void op_images_rest_symbols(struct op_images *x, uint64_t now_ns)
 
 	if (!x->symbol_bytes)
 		return;
-	TAILQ_FOREACH(image, &x->lru, lru)
-	{
+	TAILQ_FOREACH(image, &x->lru, lru) {
 		uint64_t rest_ns = OP_MAX(SYMBOLS_REST_NS,
 					  image->symbols_cost_ns * SYMBOLS_REST_FACTOR);
 
@@ -509,8 +505,7 @@ struct op_image *op_images_coldest(struct op_images *x)
 {
 	struct op_image *image;
 
-	TAILQ_FOREACH(image, &x->lru, lru)
-	{
+	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (image->used_window + 1 >= x->window)
 			return NULL;
 		if (image->table)

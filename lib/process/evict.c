@@ -113,8 +113,7 @@ static struct op_image *next_job(struct op_images *x)
 	struct op_image *image;
 
 	if (x->jobs)
-		TAILQ_FOREACH(image, &x->lru, lru)
-		{
+		TAILQ_FOREACH(image, &x->lru, lru) {
 			if (image->job && op_image_has_file(image))
 				return image;
 		}

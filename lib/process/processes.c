@@ -465,7 +465,7 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .reads_stalled = p->target->stats.stalled,
 					    .reads_refused = p->target->stats.refused };
 	TAILQ_FOREACH(image, &images->lru, lru)
-	ret->symbol_bytes += op_names_bytes(&image->names);
+		ret->symbol_bytes += op_names_bytes(&image->names);
 }
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p)

@@ -32,8 +32,8 @@ static struct op_waiter *find(const struct op_postponed *q, uint32_t pid)
 	struct op_waiter *w;
 
 	TAILQ_FOREACH(w, &q->waiters, link)
-	if (w->pid == pid)
-		return w;
+		if (w->pid == pid)
+			return w;
 	return NULL;
 }
 
@@ -95,8 +95,7 @@ uint64_t op_postponed_oldest_ns(const struct op_postponed *q)
 	const struct op_waiter *w;
 	uint64_t oldest = 0;
 
-	TAILQ_FOREACH(w, &q->waiters, link)
-	{
+	TAILQ_FOREACH(w, &q->waiters, link) {
 		const struct op_postponed_record *r = TAILQ_FIRST(&w->records);
 
 		if (!oldest || r->time_ns < oldest)
