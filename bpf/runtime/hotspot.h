@@ -17,12 +17,13 @@
 
 /* The interpreter's rule for the address @pc: enum op_hotspot_frame | enum
  * op_hotspot_return << 8. */
-static __always_inline __u32 op_hotspot_rule(const struct op_hotspot_view *v, __u64 pc)
+static __always_inline __u32 op_hotspot_rule(struct op_unwind *u,
+					     const struct op_hotspot_view *v, __u64 pc)
 {
 	__u32 rules = v->at + __builtin_offsetof(struct op_hotspot, rule);
 	__u64 at_pc = pc - OP_HS_WORD(v, interpreter);
 	__u64 left = (__u32)OP_HS_WORD(v, rule_count);
-	__u64 found = 0;
+	__u64 found = op_platform_zero(u);
 	__u64 rule;
 	int i;
 
@@ -125,7 +126,7 @@ op_hotspot_interpreted(struct op_unwind *u, const struct op_hotspot_view *v, __u
 	__u32 frame;
 
 	if (u->exact || !op_state(u)->word[OP_HS_INSIDE])
-		rule = op_hotspot_rule(v, look);
+		rule = op_hotspot_rule(u, v, look);
 	frame = rule & 0xff;
 	if (frame == OP_HOTSPOT_ENTRY) {
 		if (u->exact)
