@@ -15,6 +15,8 @@ enum {
 	HDR_COUNT = OP_EH_PE_UDATA4,
 	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
 	FDE_BYTES = 16, /* length, CIE pointer, first address, number of addresses */
+	/* Entries that are read in one piece, once a search has come down to them. */
+	PIECE = 512,
 };
 
 static const struct op_elf_segment *find_hdr(struct op_elf *elf)
@@ -38,7 +40,7 @@ bool op_eh_hdr_read(struct op_elf *elf, struct op_eh_hdr *ret)
 	struct op_eh_hdr hdr = { 0 };
 	bool has_table;
 
-	if (!s || op_elf_read(elf, s->offset, bytes, sizeof(bytes)) < 0)
+	if (!s || op_elf_read_kept(elf, s->offset, bytes, sizeof(bytes)) < 0)
 		return false;
 	if (op_read_u8(&r) != HDR_VERSION || op_read_u8(&r) != HDR_POINTER)
 		return false;
@@ -80,21 +82,33 @@ bool op_eh_hdr_find_frame(struct op_elf *elf, const struct op_eh_hdr *hdr,
 	return true;
 }
 
-/* Read entry @i of the table: the start of a function, and the address of its FDE. */
+/* An entry of the table: the start of a function, and the address of its FDE. */
+struct entry {
+	uint64_t start;
+	uint64_t fde;
+};
+
+static struct entry entry_of(const struct op_eh_hdr *hdr, const uint8_t *bytes)
+{
+	struct op_reader r = op_reader_init(bytes, OP_EH_HDR_ENTRY_BYTES);
+	struct entry e;
+
+	e.start = hdr->addr + (uint64_t)op_read_s32(&r);
+	e.fde = hdr->addr + (uint64_t)op_read_s32(&r);
+	return e;
+}
+
+/* Read entry @i of the table. */
 static int read_entry(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t i,
-		      uint64_t *ret_start, uint64_t *ret_fde)
+		      struct entry *ret)
 {
 	uint8_t bytes[OP_EH_HDR_ENTRY_BYTES];
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
-	int e;
+	int r = op_elf_read_kept(elf, hdr->table + i * OP_EH_HDR_ENTRY_BYTES, bytes,
+				 sizeof(bytes));
 
-	e = op_elf_read(elf, hdr->table + i * OP_EH_HDR_ENTRY_BYTES, bytes,
-			sizeof(bytes));
-	if (e < 0)
-		return e;
-	*ret_start = hdr->addr + (uint64_t)op_read_s32(&r);
-	*ret_fde = hdr->addr + (uint64_t)op_read_s32(&r);
-	return 0;
+	if (r == 0)
+		*ret = entry_of(hdr, bytes);
+	return r;
 }
 
 /*
@@ -112,7 +126,7 @@ static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint6
 
 	if (!op_eh_hdr_find_frame(elf, hdr, &offset, &size) || fde < hdr->frame ||
 	    !op_range_ok(fde - hdr->frame, sizeof(bytes), size) ||
-	    op_elf_read(elf, offset + (fde - hdr->frame), bytes, sizeof(bytes)) < 0)
+	    op_elf_read_apart(elf, offset + (fde - hdr->frame), bytes, sizeof(bytes)) < 0)
 		return 0;
 	op_read_skip(&r, 8);
 	if (fde + 8 + (uint64_t)op_read_s32(&r) != start)
@@ -120,21 +134,40 @@ static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint6
 	return op_read_u32(&r);
 }
 
-/* Count the entries that begin at or below @vaddr. Returns 0 or -errno. */
+/*
+ * Count the entries that begin at or below @vaddr. Returns 0 or -errno. The first steps,
+ * which all searches have in common, are kept with the file. The last steps are made in one
+ * piece of it.
+ */
 static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
 		       uint64_t *ret)
 {
+	uint8_t piece[PIECE * OP_EH_HDR_ENTRY_BYTES];
+	uint64_t high = hdr->count;
 	uint64_t low = 0;
-	uint64_t high;
-	uint64_t start;
-	uint64_t fde;
-	int r = 0;
+	uint64_t first;
+	struct entry e;
+	int r;
 
-	for (high = hdr->count; r == 0 && low < high;) {
+	while (high - low > PIECE) {
 		uint64_t mid = low + (high - low) / 2;
 
-		r = read_entry(elf, hdr, mid, &start, &fde);
-		if (r == 0 && start <= vaddr)
+		r = read_entry(elf, hdr, mid, &e);
+		if (r < 0)
+			return r;
+		if (e.start <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	first = low;
+	r = op_elf_read_apart(elf, hdr->table + first * OP_EH_HDR_ENTRY_BYTES, piece,
+			      (size_t)(high - low) * OP_EH_HDR_ENTRY_BYTES);
+	while (r == 0 && low < high) {
+		uint64_t mid = low + (high - low) / 2;
+
+		e = entry_of(hdr, piece + (mid - first) * OP_EH_HDR_ENTRY_BYTES);
+		if (e.start <= vaddr)
 			low = mid + 1;
 		else
 			high = mid;
@@ -146,24 +179,28 @@ static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t
 int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
 		   uint64_t *ret_start, uint64_t *ret_fde)
 {
+	struct entry e;
 	uint64_t below;
 	int r = count_below(elf, hdr, vaddr, &below);
 
 	if (r < 0 || !below)
 		return r;
-	r = read_entry(elf, hdr, below - 1, ret_start, ret_fde);
-	return r < 0 ? r : 1;
+	r = read_entry(elf, hdr, below - 1, &e);
+	if (r < 0)
+		return r;
+	*ret_start = e.start;
+	*ret_fde = e.fde;
+	return 1;
 }
 
 int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
 		       uint64_t *ret_end)
 {
+	struct entry next = { .start = UINT64_MAX };
 	struct op_eh_hdr hdr;
+	struct entry e;
 	uint64_t below;
-	uint64_t start;
-	uint64_t next;
 	uint64_t range;
-	uint64_t fde;
 	int r;
 
 	if (!op_eh_hdr_read(elf, &hdr))
@@ -171,18 +208,17 @@ int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
 	r = count_below(elf, &hdr, vaddr, &below);
 	if (r < 0 || !below)
 		return r;
-	r = read_entry(elf, &hdr, below - 1, &start, &fde);
+	r = read_entry(elf, &hdr, below - 1, &e);
 	if (r < 0)
 		return r;
-	range = fde_range(elf, &hdr, fde, start);
-	next = UINT64_MAX;
+	range = fde_range(elf, &hdr, e.fde, e.start);
 	if (!range && below < hdr.count)
-		r = read_entry(elf, &hdr, below, &next, &fde);
-	if (range && op_add_overflow(start, range, &next))
+		r = read_entry(elf, &hdr, below, &next);
+	if (range && op_add_overflow(e.start, range, &next.start))
 		return 0;
-	if (r < 0 || vaddr < start || vaddr >= next || next == UINT64_MAX)
+	if (r < 0 || vaddr < e.start || vaddr >= next.start || next.start == UINT64_MAX)
 		return r;
-	*ret_start = start;
-	*ret_end = next;
+	*ret_start = e.start;
+	*ret_end = next.start;
 	return 1;
 }

@@ -304,6 +304,7 @@ struct op_elf *op_elf_free(struct op_elf *elf)
 	free(elf->sections);
 	free(elf->names);
 	free(elf->window);
+	free(elf->kept);
 	free(elf);
 	return NULL;
 }
@@ -345,6 +346,8 @@ void op_elf_suspend(struct op_elf *elf)
 	free(elf->window);
 	elf->window = NULL;
 	elf->window_len = 0;
+	free(elf->kept);
+	elf->kept = NULL;
 }
 
 int op_elf_take_fd(struct op_elf *elf)

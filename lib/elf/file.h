@@ -98,6 +98,12 @@ const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char
 int op_elf_work(struct op_elf *elf, uint64_t bytes);
 /* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, -errno. */
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len);
+/* As op_elf_read(), where what stands around it is not likely to be read next: of a search, or
+ * of a jump. */
+int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len);
+/* As op_elf_read_apart(), of few bytes that are likely to be read again soon: the first steps
+ * of searches. */
+int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len);
 /* Read at an ELF address, through the PT_LOAD segments' file parts. */
 int op_elf_read_vaddr(struct op_elf *elf, uint64_t vaddr, void *buf, size_t len);
 /* A NUL-terminated string at an ELF address, at most @size bytes with the NUL. Returns 0,

@@ -17,6 +17,9 @@ enum {
 
 	/* Small reads are served from a window of the file. */
 	OP_ELF_WINDOW_BYTES = 4096,
+	/* Small reads that are likely to be made again are kept: so many, of so many bytes. */
+	OP_ELF_KEPT = 128,
+	OP_ELF_KEPT_BYTES = 16,
 	/* Tables are read in pieces of this size. */
 	OP_ELF_PIECE_BYTES = 64 << 10,
 	/*
@@ -34,6 +37,13 @@ enum {
 };
 
 #define OP_ELF_WORK_NS UINT64_C(1000000000)
+
+/* What a small read gave. */
+struct op_elf_kept {
+	uint64_t off;
+	uint8_t len; /* 0: nothing is kept here */
+	uint8_t bytes[OP_ELF_KEPT_BYTES];
+};
 
 struct op_elf {
 	int fd;		/* -1: in memory */
@@ -55,6 +65,7 @@ struct op_elf {
 	uint8_t *window; /* OP_ELF_WINDOW_BYTES at window_off, made at the first use */
 	uint64_t window_off;
 	size_t window_len;
+	struct op_elf_kept *kept; /* OP_ELF_KEPT of them, made at the first use */
 };
 
 /*

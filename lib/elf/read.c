@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "elf/private.h"
@@ -54,7 +55,8 @@ int op_elf_work(struct op_elf *elf, uint64_t bytes)
 	return 0;
 }
 
-int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
+/* May @len bytes at @off be read? 1: yes, 0: there are none to read, or -errno. */
+static int begin_read(struct op_elf *elf, uint64_t off, size_t len)
 {
 	int err;
 
@@ -63,7 +65,20 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 	if (!len)
 		return 0;
 	err = op_elf_work(elf, len + OP_ELF_CALL_WORK);
-	if (err)
+	return err ? err : 1;
+}
+
+static bool is_in_window(const struct op_elf *elf, uint64_t off, size_t len)
+{
+	return off >= elf->window_off &&
+	       op_range_ok(off - elf->window_off, len, elf->window_len);
+}
+
+int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
+{
+	int err = begin_read(elf, off, len);
+
+	if (err <= 0)
 		return err;
 	if (elf->bytes) {
 		memcpy(buf, elf->bytes + off, len);
@@ -71,8 +86,7 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 	}
 	if (len > OP_ELF_WINDOW_BYTES / 4)
 		return read_direct(elf, off, buf, len);
-	if (off < elf->window_off ||
-	    !op_range_ok(off - elf->window_off, len, elf->window_len)) {
+	if (!is_in_window(elf, off, len)) {
 		uint64_t page = OP_ALIGN_DOWN(off, (uint64_t)OP_ELF_WINDOW_BYTES);
 		uint64_t start = off + len <= page + OP_ELF_WINDOW_BYTES ? page : off;
 
@@ -81,10 +95,49 @@ int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 			return read_direct(elf, off, buf, len);
 		if (err)
 			return err;
-		if (!op_range_ok(off - elf->window_off, len, elf->window_len))
+		if (!is_in_window(elf, off, len))
 			return -ENODATA;
 	}
 	memcpy(buf, elf->window + (off - elf->window_off), len);
+	return 0;
+}
+
+int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len)
+{
+	int err = begin_read(elf, off, len);
+
+	if (err <= 0)
+		return err;
+	if (elf->bytes)
+		memcpy(buf, elf->bytes + off, len);
+	else if (is_in_window(elf, off, len))
+		memcpy(buf, elf->window + (off - elf->window_off), len);
+	else
+		return read_direct(elf, off, buf, len);
+	return 0;
+}
+
+int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len)
+{
+	struct op_elf_kept *kept;
+	int err;
+
+	if (elf->bytes || !len || len > OP_ELF_KEPT_BYTES)
+		return op_elf_read_apart(elf, off, buf, len);
+	if (!elf->kept)
+		elf->kept = calloc(OP_ELF_KEPT, sizeof(*elf->kept));
+	if (!elf->kept)
+		return op_elf_read_apart(elf, off, buf, len);
+	kept = &elf->kept[op_hash_u64(off) % OP_ELF_KEPT];
+	if (kept->off != off || kept->len != len) {
+		kept->len = 0;
+		err = op_elf_read_apart(elf, off, kept->bytes, len);
+		if (err)
+			return err;
+		kept->off = off;
+		kept->len = (uint8_t)len;
+	}
+	memcpy(buf, kept->bytes, len);
 	return 0;
 }
 

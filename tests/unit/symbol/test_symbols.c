@@ -161,6 +161,41 @@ static void test_stripped_has_starts(void)
 	close_opened(&o);
 }
 
+/* As above, of more functions than a search reads in one piece; sizes and order are nm's. */
+static void test_many_starts(void)
+{
+	enum {
+		MANY = 3000,
+	};
+	char *pos;
+	char *text;
+	uint64_t start;
+	uint64_t end;
+	struct opened o;
+	int n = 0;
+
+	TOOLS_NEED("gcc");
+	TOOLS_RUN("for i in $(seq %d); do echo \"int f$i(int x) { return x * $i; }\"; "
+		  "done >many.c; gcc -O1 -shared -fPIC -o many.so many.c; "
+		  "strip -o stripped many.so",
+		  MANY);
+	open_options(&o, "stripped", NULL);
+	pos = text = tools_output("nm -S many.so | grep ' T f'");
+	while (*pos) {
+		uint64_t at = strtoull(pos, &pos, 16);
+		uint64_t size = strtoull(pos, &pos, 16);
+
+		CHECK_INT(op_eh_hdr_function(o.elf, at + size - 1, &start, &end), 1);
+		CHECK_INT(start, at);
+		CHECK_INT(end, at + size);
+		pos = strchr(pos, '\n') + 1;
+		n++;
+	}
+	CHECK_INT(n, MANY);
+	free(text);
+	close_opened(&o);
+}
+
 /* A label without a size names what follows it closely, and no code far behind it. */
 static void test_label_ends(void)
 {
@@ -584,7 +619,8 @@ TEST_MAIN({ "aliases_and_nesting", test_aliases_and_nesting },
 	  { "plain_static_pie", test_plain_static_pie },
 	  { "stripped_has_dynamic_names", test_stripped_has_dynamic_names },
 	  { "stripped_has_starts", test_stripped_has_starts },
-	  { "label_ends", test_label_ends }, { "debuglink", test_debuglink },
+	  { "many_starts", test_many_starts }, { "label_ends", test_label_ends },
+	  { "debuglink", test_debuglink },
 	  { "build_id_directory", test_build_id_directory },
 	  { "mini_debug_info", test_mini_debug_info }, { "assembly", test_assembly },
 	  { "memory_limit", test_memory_limit }, { "cxx", test_cxx },
