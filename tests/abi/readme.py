@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example is examples/minimal.c, which is built and run, and its links lead
-somewhere."""
+"""The README's example is examples/minimal.c, which is built and run."""
 import pathlib
 import re
 import sys
@@ -12,9 +11,5 @@ example = (root / "examples/minimal.c").read_text().split("\n", 1)[1]
 wrong = []
 if code.strip() != example.strip():
     wrong.append("the example in README.md is not examples/minimal.c")
-for page in [root / "README.md", *(root / "docs").rglob("*.md")]:
-    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        if not (page.parent / link).exists():
-            wrong.append(f"{page.relative_to(root)}: no such file: {link}")
-print("\n".join(wrong) or "README.md and the links of docs/ hold")
+print("\n".join(wrong) or "the example in README.md holds")
 sys.exit(bool(wrong))
