@@ -2,8 +2,8 @@
 /*
  * The reader's side of a BPF ring buffer (include/uapi/linux/bpf.h, kernel/bpf/ringbuf.c):
  * a page with our position, a page with the kernel's, then the data. The kernel offers the
- * data twice in a row, so that no record is ever in two parts; we map it once, for what is
- * mapped is counted as ours, and put the one record that wraps together.
+ * data twice in a row, so that a record that wraps is in one piece, too. What is mapped is
+ * counted as ours, so only a window on the data is mapped, and moved along with the reading.
  */
 #ifndef OP_CAPTURE_RING_H
 #define OP_CAPTURE_RING_H
@@ -14,15 +14,19 @@
 
 enum {
 	OP_RING_RECORD_MAX = 64 * 1024, /* bytes; ours have at most a third of it */
+	/* Of the window, and a page. A record and its header fit, wherever they begin. */
+	OP_RING_WINDOW_BYTES = 2 * OP_RING_RECORD_MAX,
 };
 
 struct op_ring {
-	unsigned long *consumer;       /* positions in bytes, ever growing */
-	const unsigned long *producer; /* followed by the data, a page further */
-	const uint8_t *data;
+	int fd;			 /* borrowed */
+	unsigned long *consumer; /* positions in bytes, ever growing */
+	const unsigned long *producer;
 	size_t bytes; /* of the data: a power of two */
 	size_t page_size;
-	uint8_t *scratch; /* OP_RING_RECORD_MAX, for a record that wraps */
+	const uint8_t *window; /* NULL: nothing was read so far */
+	size_t window_at;      /* where in the data it begins, by the page */
+	size_t window_bytes;
 };
 
 /* Copy @len bytes at position @at of a ring's @bytes of @data, a power of two. */
@@ -42,9 +46,10 @@ static inline void op_ring_copy(const uint8_t *data, size_t bytes, uint64_t at, 
  */
 typedef int (*op_ring_fn)(void *ctx, const void *record, size_t len);
 
-/* Map the ring @fd of @bytes. Borrows @fd. Returns 0 or -errno. */
+/* Map the ring @fd of @bytes. Borrows @fd until op_ring_close(). Returns 0 or -errno. */
 int op_ring_open(struct op_ring *ring, int fd, size_t bytes);
-/* Read all that is there. Returns 0 or what @fn returned. One thread at a time. */
+/* Read all that is there. Returns 0, what @fn returned below 0, or -errno of mapping. One
+ * thread at a time. */
 int op_ring_consume(struct op_ring *ring, op_ring_fn fn, void *ctx);
 void op_ring_close(struct op_ring *ring);
 
