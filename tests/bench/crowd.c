@@ -4,8 +4,9 @@
  *
  *     crowd idle N           N processes, each by an exec of its own, that sleep; "ready" on
  *                            stdout, and they end with this one
- *     crowd churn RATE S     RATE execs a second for S seconds: each works for 2 ms; one in
- *                            twenty is a copy that is deleted while it runs. Prints how many
+ *     crowd churn RATE S [MS]  RATE execs a second for S seconds: each works for MS (2); one
+ *                            in twenty is a copy that is deleted while it runs, and works
+ *                            for 20 ms. Prints how many
  *     crowd work MS          work for so long
  */
 #include <errno.h>
@@ -81,7 +82,7 @@ static void copy_to(const char *path)
 	(void)close(to);
 }
 
-static int churn(double rate, double seconds)
+static int churn(double rate, double seconds, const char *work_ms)
 {
 	double begin = now();
 	double end = begin + seconds;
@@ -101,7 +102,7 @@ static int churn(double rate, double seconds)
 			(void)usleep(5000);
 			(void)unlink(path);
 		} else {
-			start("/proc/self/exe", "work", "2");
+			start("/proc/self/exe", "work", work_ms);
 		}
 		done++;
 		while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -118,7 +119,7 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "idle") == 0)
 		idle(atoi(argv[2]));
 	if (argc > 3 && strcmp(argv[1], "churn") == 0)
-		return churn(atof(argv[2]), atof(argv[3]));
+		return churn(atof(argv[2]), atof(argv[3]), argc > 4 ? argv[4] : "2");
 	if (argc > 2 && strcmp(argv[1], "work") == 0) {
 		work(atof(argv[2]) / 1000);
 		return 0;
@@ -127,6 +128,6 @@ int main(int argc, char **argv)
 		for (;;)
 			(void)pause();
 	}
-	(void)fprintf(stderr, "usage: crowd idle N | churn RATE SECONDS | work MS\n");
+	(void)fprintf(stderr, "usage: crowd idle N | churn RATE SECONDS [MS] | work MS\n");
 	return 2;
 }

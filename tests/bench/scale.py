@@ -9,7 +9,8 @@ How each figure is taken:
   memory          RssAnon of the profiler and memlock of its BPF maps (/proc/PID/fdinfo); a
                   process's is the difference to the run without them, by their number
   CPU, %          of one core, all threads (schedstat)
-  descriptors     of other processes' files, of perf events, all
+  descriptors     of other processes' files (the most that were seen), of them of deleted
+                  ones after the execs, all
 """
 
 import argparse
@@ -154,21 +155,25 @@ def idle(args):
 
 
 def churn(args):
-    print("\nexecs a second %7s %8s %10s %8s %8s   own KiB after each fifth; dropped" % (
-        "done", "CPU %", "maps KiB", "files", "deleted"))
-    for rate in args.churn:
+    print("\nexecs a second %8s %7s %8s %10s %8s %8s %6s   own KiB after each fifth; dropped" % (
+        "beside", "done", "CPU %", "maps KiB", "files", "deleted", "all"))
+    for rate, count in [(r, c) for c in args.churn_beside for r in args.churn]:
+        idlers = subprocess.Popen([args.crowd, "idle", str(count)], stdout=subprocess.PIPE)
+        idlers.stdout.readline()
+        time.sleep(2)
         profiler = Profiler(args)
         try:
             time.sleep(3)
-            crowd = subprocess.Popen([args.crowd, "churn", str(rate), str(args.churn_seconds)],
-                                     stdout=subprocess.PIPE, text=True)
+            crowd = subprocess.Popen([args.crowd, "churn", str(rate), str(args.churn_seconds),
+                                      args.churn_work], stdout=subprocess.PIPE, text=True)
             before, began = profiler.cpu_ns(), time.monotonic()
             owns = []
-            files = 0
+            files = every = 0
             for _ in range(5):
                 time.sleep(args.churn_seconds / 5)
                 owns.append(profiler.memory()[0])
-                files = max(files, profiler.descriptors()[0])
+                here = profiler.descriptors()
+                files, every = max(files, here[0]), max(every, here[2])
             percent = (profiler.cpu_ns() - before) / (time.monotonic() - began) / 1e7
             done = int(crowd.communicate()[0])
             time.sleep(6)
@@ -176,9 +181,11 @@ def churn(args):
             maps = profiler.memory()[1]
         finally:
             said = profiler.stop()
+            idlers.kill()
+            idlers.wait()
         dropped = re.search(r"dropped (\d+(?: \(.*\))?)", said)
-        print("%14d %7.0f %8.2f %10d %8d %8d   %s; %s" % (
-            rate, done / args.churn_seconds, percent, maps, files, deleted,
+        print("%14d %8d %7.0f %8.2f %10d %8d %8d %6d   %s; %s" % (
+            rate, count, done / args.churn_seconds, percent, maps, files, deleted, every,
             " ".join(map(str, owns)), dropped[1] if dropped else "?"), flush=True)
 
 
@@ -236,6 +243,9 @@ def main():
     parser.add_argument("--idle", type=numbers, default=[0, 100, 1000, 10000])
     parser.add_argument("--churn", type=numbers, default=[50, 200, 500])
     parser.add_argument("--churn-seconds", type=float, default=60)
+    parser.add_argument("--churn-beside", type=numbers, default=[0, 1000, 10000],
+                        help="idle processes that are there already")
+    parser.add_argument("--churn-work", default="2", help="ms that each works")
     parser.add_argument("--containers", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=10)
     args = parser.parse_args()

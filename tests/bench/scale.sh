@@ -7,7 +7,7 @@
 #     --quick      small numbers: to see that it works
 #     --build DIR  a release build (default: build-tests/release, built if absent)
 #
-# Needs root; 10 minutes, and 2 GiB for 10,000 processes.
+# Needs root; 15 minutes, and 2 GiB for 10,000 processes.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -15,7 +15,7 @@ build=$PWD/build-tests/release
 options=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--quick) options="--idle 0,50,200 --churn 50 --churn-seconds 10 --containers 10 --seconds 3" ;;
+	--quick) options="--idle 0,50,200 --churn 50 --churn-seconds 10 --churn-beside 0,50 --containers 10 --seconds 3" ;;
 	--build)
 		build=$2
 		shift
