@@ -48,6 +48,8 @@ struct op_executable {
 	uint32_t failures;
 	uint64_t retry_ns; /* could not be opened: not before */
 	uint32_t noted;	   /* in which round of op_executables.news */
+	uint32_t
+		context_misses; /* of its processes, in a row, without a process context */
 };
 
 TAILQ_HEAD(op_executable_list, op_executable);

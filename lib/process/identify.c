@@ -15,6 +15,9 @@
 
 enum {
 	CONTEXT_WAIT_FACTOR = 4,
+	/* After so many processes of one native file without a context, only one in so many
+	 * is searched for one at its first sample; the others when they are older. */
+	CONTEXT_MISSES = 16,
 };
 
 /* An SDK publishes its context when it starts, some time after exec: looked for with the
@@ -39,24 +42,34 @@ static bool same_process(const struct op_program *program, const struct op_stat 
 	       stat->start_ns < asleep + program->born_ns + SAME_START_NS;
 }
 
-/* Does the code that /proc tells of lie in what the program had mapped? True where that
- * cannot be told. */
-static bool same_program(const struct op_stat *stat, const struct op_layout *layout)
+/* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
+static const struct op_vma *find_code(const struct op_stat *stat,
+				      const struct op_layout *layout)
 {
-	bool files = false;
 	size_t i;
 
-	if (!layout || stat->end_code <= 1)
-		return true;
-	for (i = 0; i < layout->len; i++) {
+	for (i = 0; layout && stat->end_code > 1 && i < layout->len; i++) {
 		const struct op_vma *vma = &layout->vma[i];
 
 		/* end_code is the first byte behind */
 		if (stat->end_code > vma->start && stat->end_code <= vma->end)
-			return true;
-		files = files || vma->exe;
+			return vma;
 	}
-	return !files;
+	return NULL;
+}
+
+/* Does the code that /proc tells of lie in what the program had mapped? True where that
+ * cannot be told. */
+static bool same_program(const struct op_stat *stat, const struct op_layout *layout)
+{
+	size_t i;
+
+	if (!layout || stat->end_code <= 1 || find_code(stat, layout))
+		return true;
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].exe)
+			return false;
+	return true;
 }
 
 /* Its first file by what was mapped, where no event told: the executable lies lowest. */
@@ -140,6 +153,46 @@ static void find_context(struct op_processes *p, struct op_program *program)
 		program->context_addr = 0;
 }
 
+static bool has_runtime(const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].exe && layout->vma[i].exe->image &&
+		    layout->vma[i].exe->image->runtime)
+			return true;
+	return false;
+}
+
+/*
+ * The search reads all mappings of a process. A native program has an SDK or has none, so
+ * where many processes of one file had no context, few others are searched at the start. An
+ * interpreter's processes run different programs, and all of them are searched.
+ */
+static void find_first_context(struct op_processes *p, struct op_program *program,
+			       const struct op_stat *stat, const struct op_layout *layout)
+{
+	const struct op_vma *code = find_code(stat, layout);
+	struct op_executable *exe = code && !has_runtime(layout) ? code->exe : NULL;
+
+	if (exe && ++exe->context_misses > CONTEXT_MISSES &&
+	    exe->context_misses % CONTEXT_MISSES)
+		return;
+	find_context(p, program);
+	if (exe && program->context_addr)
+		exe->context_misses = 0;
+}
+
+/* One of these files has a program that publishes a context after all. */
+static void note_context(const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; layout && i < layout->len; i++)
+		if (layout->vma[i].exe)
+			layout->vma[i].exe->context_misses = 0;
+}
+
 static void read_command_line(struct op_processes *p, struct op_program *program)
 {
 	ssize_t len;
@@ -191,7 +244,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 	if (!program->exe_path && !program->first_file)
 		return; /* a kernel thread */
 	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
-	find_context(p, program);
+	find_first_context(p, program, &stat, layout);
 	wait_for_context(p, program);
 	read_attributes(p, program);
 	if (p->config.flags & OTELPROF_COMMAND_LINE)
@@ -199,7 +252,8 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 }
 
 /* Has the context gone, come or changed? */
-static bool context_changed(struct op_processes *p, struct op_program *program)
+static bool context_changed(struct op_processes *p, struct op_program *program,
+			    const struct op_layout *layout)
 {
 	struct op_context_header h;
 	int r;
@@ -218,6 +272,8 @@ static bool context_changed(struct op_processes *p, struct op_program *program)
 		return false;
 	wait_for_context(p, program);
 	find_context(p, program);
+	if (program->context_addr)
+		note_context(layout);
 	return program->context_addr != 0;
 }
 
@@ -232,7 +288,7 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 		identify_container(p, program, record->cgroup, true);
 	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
 		return;
-	if ((context_changed(p, program) || program->unread) &&
+	if ((context_changed(p, program, layout) || program->unread) &&
 	    op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
 	    same_program(&stat, layout))
 		read_attributes(p, program);

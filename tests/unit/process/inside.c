@@ -2,6 +2,7 @@
 #include "inside.h"
 
 #include "process/state.h"
+#include "process/table.h"
 
 uint32_t inside_readings(const struct op_processes *p)
 {
@@ -17,4 +18,11 @@ void inside_reading_lasted(struct op_processes *p, uint64_t ns)
 bool inside_settles_on(const struct op_processes *p)
 {
 	return p->settle_on;
+}
+
+uint64_t inside_context(const struct op_processes *p, uint32_t pid)
+{
+	const struct op_proc *proc = op_table_find(p, pid);
+
+	return proc ? proc->program->context_addr : 0;
 }

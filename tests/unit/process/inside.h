@@ -13,5 +13,7 @@ uint32_t inside_readings(const struct op_processes *p);
 void inside_reading_lasted(struct op_processes *p, uint64_t ns);
 /* Was there no time for all processes at the last op_processes_settle()? */
 bool inside_settles_on(const struct op_processes *p);
+/* Where the process context of a process is; 0: none was found. */
+uint64_t inside_context(const struct op_processes *p, uint32_t pid);
 
 #endif

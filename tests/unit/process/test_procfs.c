@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "inside.h"
 #include "tools.h"
 #include "world.h"
 
@@ -440,6 +441,56 @@ static void test_hidden_processes(void)
 }
 
 enum {
+	MISSES = 16, /* CONTEXT_MISSES */
+};
+
+/* Process @pid of the file that all have; sampled once. Is its context known? */
+static bool finds_context(struct world *w, uint32_t pid, bool has_one)
+{
+	static const char with[] =
+		"400000-401000 r-xp 00000000 08:01 77 /opt/app/server\n"
+		"7f0000000000-7f0000001000 rw-p 00000000 00:01 9 /memfd:OTEL_CTX (deleted)\n";
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "%u", pid);
+	make_dir(name);
+	(void)snprintf(name, sizeof(name), "%u/maps", pid);
+	if (has_one)
+		FILE_OF(name, with);
+	else
+		FILE_OF(name, maps);
+	(void)snprintf(name, sizeof(name), "%u/exe", pid);
+	CHECK(symlink("/opt/app/server", tools_path(name)) == 0);
+	(void)snprintf(name, sizeof(name), "%u/stat", pid);
+	make_stat(name, 500, 0x400800);
+	(void)sample_of(w, pid, 1);
+	return inside_context(w->p, pid) != 0;
+}
+
+/* Where many of a file had none, few of the next are searched for it; once one has it, all. */
+static void test_search_for_contexts(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir };
+	struct world w;
+	uint32_t pid = 200;
+	int found = 0;
+	int i;
+
+	make_root();
+	world_init(&w, &options);
+	CHECK(finds_context(&w, pid++, true));
+	for (i = 0; i < MISSES; i++)
+		CHECK(!finds_context(&w, pid++, false));
+	for (i = 0; i < MISSES && !found; i++)
+		found += finds_context(&w, pid++, true);
+	CHECK_INT(found, 1);
+	CHECK_INT(i, MISSES);
+	for (i = 0; i < MISSES; i++)
+		CHECK(finds_context(&w, pid++, true));
+	world_deinit(&w);
+}
+
+enum {
 	IDLE_MAX = 1024, /* OP_SWEEP_IDLE_MAX */
 	MANY = 1100,	 /* more than are known while they are idle */
 };
@@ -567,4 +618,5 @@ TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "exec", test_exec_between_sample_and_reading }, { "reused", test_reused_pid },
 	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
 	  { "mistaken", test_no_cgroup_is_mistaken },
-	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment })
+	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment },
+	  { "contexts", test_search_for_contexts })
