@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/macros.h"
@@ -46,6 +47,19 @@ static bool is_in_mounts(const struct op_memberships *m, uint32_t pid)
 
 	(void)snprintf(process, sizeof(process), "%u", pid);
 	return op_namespace_inode(m->procfs_root, process, "mnt") == m->host_mounts;
+}
+
+/*
+ * Does this text of /proc/PID/cgroup, which names no container, say the same of each process
+ * of its cgroup? Where there are hierarchies of version 1, a process may be in another
+ * container by those; where the path is hidden, the mounts tell.
+ */
+static bool is_of_none(const char *text, size_t len)
+{
+	const char *newline = memchr(text, '\n', len);
+
+	return strncmp(text, "0::", 3) == 0 && (!newline || newline == text + len - 1) &&
+	       !op_container_hidden(text, len);
 }
 
 void op_memberships_init(struct op_memberships *m, const char *procfs_root,
@@ -133,7 +147,8 @@ static void keep(struct op_memberships *m, struct op_membership *s, uint64_t cgr
 {
 	if (m->by_cgroup.len >= OP_CGROUPS_KNOWN_MAX)
 		forget_cgroups(m);
-	if (op_map64_put(&m->by_cgroup, cgroup, (uintptr_t)s) == 0)
+	/* NULL: of no container. Its other processes are not looked at. */
+	if (op_map64_put(&m->by_cgroup, cgroup, (uintptr_t)s) == 0 && s)
 		(void)op_membership_ref(s);
 }
 
@@ -150,8 +165,12 @@ static struct op_membership *look(struct op_memberships *m, uint32_t pid, uint64
 	if (len <= 0)
 		return NULL;
 	if (!op_container_of_text(text, (size_t)len, &c, &unified) &&
-	    !(op_container_hidden(text, (size_t)len) && by_mounts(m, pid, &c)))
+	    !(op_container_hidden(text, (size_t)len) && by_mounts(m, pid, &c))) {
+		if (is_of_none(text, (size_t)len) &&
+		    is_cgroup(m, text, (size_t)len, cgroup))
+			keep(m, NULL, cgroup);
 		return NULL;
+	}
 	s = malloc(sizeof(*s));
 	if (!s)
 		return NULL;
@@ -167,6 +186,7 @@ struct op_membership *op_membership_find(struct op_memberships *m, uint32_t pid,
 	uint64_t known;
 
 	if (cgroup > CGROUP_ROOT_ID && op_map64_get(&m->by_cgroup, cgroup, &known))
-		return op_membership_ref((struct op_membership *)(uintptr_t)known);
+		return known ? op_membership_ref((struct op_membership *)(uintptr_t)known)
+			     : NULL;
 	return pid ? look(m, pid, cgroup) : NULL;
 }

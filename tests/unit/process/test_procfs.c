@@ -328,6 +328,46 @@ static void test_cgroup_of_the_dead(void)
 	world_deinit(&w);
 }
 
+/*
+ * That a cgroup is of no container is learnt once: of its other processes nothing is read. A
+ * process in it whose own text is another's (which the kernel would not do) shows it.
+ */
+static void test_cgroup_of_no_container(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .sysfs_root = tools_dir };
+	struct world w;
+	struct stat st;
+
+	make_root();
+	make_server();
+	make_dir("101");
+	FILE_OF("101/maps", maps);
+	make_stat("101/stat", 500, 0x400800);
+	FILE_OF("101/cgroup", "0::/system.slice\n");
+	make_dir("102");
+	FILE_OF("102/maps", maps);
+	make_stat("102/stat", 500, 0x400800);
+	FILE_OF("102/cgroup", "1:cpu:/docker/" ID "\n0::/user.slice\n");
+	make_dir("fs");
+	make_dir("fs/cgroup");
+	make_dir("fs/cgroup/system.slice");
+	make_dir("fs/cgroup/user.slice");
+	CHECK(stat(tools_path("fs/cgroup/system.slice"), &st) == 0);
+	world_init(&w, &options);
+	CHECK_INT(sample_of(&w, 101, st.st_ino)->container_id, 0);
+	CHECK_INT(sample_of(&w, 100, st.st_ino)->container_id, 0);
+	world_deinit(&w);
+
+	/* With hierarchies of version 1 each process is looked at. */
+	FILE_OF("101/cgroup", "1:cpu:/user.slice\n0::/user.slice\n");
+	CHECK(stat(tools_path("fs/cgroup/user.slice"), &st) == 0);
+	world_init(&w, &options);
+	CHECK_INT(sample_of(&w, 101, st.st_ino)->container_id, 0);
+	CHECK_STR(world_text(&w, sample_of(&w, 102, st.st_ino)->container_id), ID);
+	world_deinit(&w);
+}
+
 /* Only what is asked for leaves the environment. */
 static void test_environment(void)
 {
@@ -619,4 +659,5 @@ TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
 	  { "mistaken", test_no_cgroup_is_mistaken },
 	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment },
-	  { "contexts", test_search_for_contexts })
+	  { "contexts", test_search_for_contexts },
+	  { "no_container", test_cgroup_of_no_container })
