@@ -14,8 +14,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD_SECONDS = 1800
 # What go says where a module cannot be had, or needs a newer go.
 NOT_THERE = re.compile(r"Forbidden|Not Found|no such host|not available|connection refused|"
-                       r"dial tcp|i/o timeout|module lookup disabled|requires go >=|"
+                       r"dial tcp|i/o timeout|module lookup disabled|x509: certificate|"
                        r"toolchain not available")
+# What a go says that is older than the go.mod asks for; one before 1.21 cannot read the number.
+TOO_OLD = re.compile(r"requires go >=|invalid go version")
 
 
 def digest(folder):
@@ -48,6 +50,8 @@ def program(name):
                           env=dict(os.environ, CGO_ENABLED="0", GOFLAGS="-buildvcs=false"))
     if done.returncode:
         shutil.rmtree(where)
+        if TOO_OLD.search(done.stdout):
+            return None, "this go is older than its modules need"
         if NOT_THERE.search(done.stdout):
             return None, "its modules cannot be had here"
         raise RuntimeError("go build: " + done.stdout.strip()[-300:])

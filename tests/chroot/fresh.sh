@@ -44,6 +44,12 @@ if [ ! -x "$root/bin/sh" ]; then
 	rm -f "$root.log"
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+# Where this machine reaches the registries through a proxy that signs its own certificates, so
+# does the root: the package ca-certificates adds what stands here.
+if [ -f /etc/ssl/certs/ca-certificates.crt ]; then
+	mkdir -p "$root/usr/local/share/ca-certificates"
+	cp -L /etc/ssl/certs/ca-certificates.crt "$root/usr/local/share/ca-certificates/host.crt"
+fi
 # As the installer of Debian leaves it; debootstrap alone leaves none.
 [ -f "$root/etc/hosts" ] || printf '127.0.0.1\tlocalhost\n' >"$root/etc/hosts"
 # A mount of its own, as / is on a machine: unshare(1) makes / private.
