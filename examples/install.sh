@@ -19,7 +19,8 @@ tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
-	abigail-tools chromium debhelper debootstrap dpkg-dev fakeroot git lintian shellcheck systemd"
+	abigail-tools build-essential chromium debhelper debootstrap dpkg-dev fakeroot git lintian
+	openjdk-17-jdk-headless shellcheck systemd"
 wild="
 	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
@@ -41,6 +42,7 @@ for package in $packages; do
 	case $package in
 	golang-go) ! command -v go >/dev/null || continue ;;
 	rustc) ! command -v rustc >/dev/null || continue ;;
+	openjdk-*) ! command -v javac >/dev/null || continue ;;
 	cargo) ! command -v cargo >/dev/null || continue ;;
 	esac
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)

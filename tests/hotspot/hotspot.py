@@ -379,7 +379,7 @@ def main():
                     cells(run, version, mode, jdks.get(version), why)
             name = "jdk%s-storm" % version
             if not run.args.cells or {name, version, "storm"} & set(run.args.cells):
-                run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run)[0])
+                run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run))
     finally:
         if run.peer:
             run.peer.stop()

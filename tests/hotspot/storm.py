@@ -51,10 +51,12 @@ def is_right(names):
         all(n in OTHERS for n in names[at:])
 
 
-def cell(run, name, jdk, why, javac):
+def cell(run, name, jdk, why, compilers):
     if not jdk:
         raise suite.Skip(why)
-    program = Program(run, jdk, javac)
+    if not compilers:
+        raise suite.Skip("no javac")
+    program = Program(run, jdk, compilers[0])
     try:
         capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
                                    "-p", str(program.process.pid))
