@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profiler inside somebody else's event loop: one descriptor, one timer, no thread.
- * Takes each request as bytes, as an agent with a transport of its own would. Ends after
- * the seconds given as argument (5).
+ * The profiler inside a foreign event loop: one descriptor, one timer, no thread. It
+ * takes each request as bytes, as an agent with a transport of its own would. Ends after
+ * as many seconds as the argument says (5).
  */
 #include <errno.h>
 #include <otelprof/otelprof.h>
@@ -41,7 +41,7 @@ static int watch(int loop, int fd)
 	return epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* The host program's loop. The profiler's descriptor is one of many here. */
+/* The host program's event loop. The profiler's descriptor is one of many here. */
 static int run(struct otelprof *p, int loop, int timer, unsigned int seconds)
 {
 	struct epoll_event event;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile this host for ten seconds and send the profiles to a Collector. */
+/* Profiles this host for ten seconds and sends the profiles to a Collector. */
 #include <otelprof/otelprof.h>
 #include <stdio.h>
 #include <time.h>
@@ -12,7 +12,7 @@ int main(void)
 	time_t end = time(NULL) + 10;
 	int r;
 
-	otelprof_otlp_config_init(&otlp, sizeof(otlp)); /* by OTEL_EXPORTER_OTLP_* */
+	otelprof_otlp_config_init(&otlp, sizeof(otlp)); /* from OTEL_EXPORTER_OTLP_* */
 	if ((r = otelprof_init(NULL, &why, &p)) < 0) {
 		fprintf(stderr, "%s\n", why.message);
 		return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profiler in a libuv loop: a poll handle on its descriptor, and a timer that closes a
- * window each second. Ends after the seconds given as argument (3). */
+/* The profiler in a libuv loop: a poll handle on its descriptor, and a timer that closes
+ * a window each second. Ends after as many seconds as the argument says (3). */
 #include <errno.h>
 #include <otelprof/otelprof.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int on_request(void *userdata, const void *request, size_t len, uint64_t 
 	return 0;
 }
 
-/* Where it fails, the loop ends when nothing is active in it any more. */
+/* After an error the handles are closed, so that the loop ends. */
 static void note(struct host *h, int r)
 {
 	if (r >= 0 || r == -EINTR)

@@ -15,13 +15,13 @@
 #include "common.h"
 
 enum {
-	EXIT_NOT_FOUND = 127, /* as shells do */
+	EXIT_NOT_FOUND = 127, /* as in shells */
 	EXIT_NOT_EXECUTABLE = 126,
-	TERM_WAIT_MS = 5000, /* from SIGTERM to SIGKILL */
+	TERM_WAIT_MS = 5000, /* time from SIGTERM to SIGKILL */
 	STEP_MS = 20,
 };
 
-/* Under sudo: be the user who called it again, in all groups of theirs. */
+/* Under sudo, become the user who called it again, with all groups of that user. */
 static int become_caller(void)
 {
 	const char *uid = getenv("SUDO_UID");
@@ -56,7 +56,7 @@ static void run_command(int gate, char **argv)
 	int error;
 
 	(void)sigaction(SIGPIPE, &def, NULL);
-	/* End of file: the parent gave up. */
+	/* End of file means that the parent gave up. */
 	if (read(gate, &byte, 1) != 1)
 		_exit(STATUS_FAILED);
 	if (become_caller())

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command that `record` runs: forked at once, let go when sampling has begun. */
+/*
+ * The command that `record` runs: forked at once, and executed when sampling has begun.
+ */
 #ifndef OTELPROF_CHILD_H
 #define OTELPROF_CHILD_H
 
@@ -8,11 +10,11 @@
 
 struct child {
 	pid_t pid;
-	int gate; /* the child waits until a byte comes here */
+	int gate; /* the child waits until it can read a byte here */
 	bool released;
 	bool ended;
-	bool terminated; /* by us */
-	int status;	 /* of waitpid() */
+	bool terminated; /* we sent it a signal */
+	int status;	 /* from waitpid() */
 };
 
 #define CHILD_NONE                                                                       \
@@ -21,11 +23,11 @@ struct child {
 	}
 
 int child_fork(struct child *c, char **argv);
-/* Let it exec. Returns 0 or STATUS_FAILED, said. */
+/* Let the child execute the command. Returns 0, or STATUS_FAILED after a message. */
 int child_go(struct child *c);
 bool child_ended(struct child *c);
-/* End it where it still runs, and wait. Returns the status of `record`: the child's where
- * it is not 0, else @status. */
+/* End the child if it still runs, and wait for it. Returns the status of `record`: the
+ * child's if it is not 0, else @status. */
 int child_finish(struct child *c, int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, text that came from elsewhere, signals, clock. */
+/* Messages, printing of foreign text, signals, clock. */
 #include "common.h"
 
 #include <signal.h>
@@ -20,13 +20,13 @@ static void on_signal(int number)
 
 static void on_child(int number)
 {
-	/* Only to make a waiting call return. */
+	/* The handler exists only to make a waiting call return. */
 	(void)number;
 }
 
 void signals_catch(void)
 {
-	/* SA_RESETHAND: the second one acts as if it were not caught. */
+	/* SA_RESETHAND: the second signal has its default action. */
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 
 	(void)sigaction(SIGINT, &sa, NULL);

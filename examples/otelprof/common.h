@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands share: options, signals, messages, one profiling session. */
+/* What the commands share: options, signals, messages, a profiling session. */
 #ifndef OTELPROF_COMMON_H
 #define OTELPROF_COMMON_H
 
@@ -9,14 +9,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit statuses of every command. */
+/* Exit statuses of all commands. */
 enum {
 	STATUS_OK = 0,
-	STATUS_FAILED = 1, /* with one sentence on stderr */
+	STATUS_FAILED = 1, /* after one sentence on stderr */
 	STATUS_USAGE = 2,
 };
 
-/* A command: its main and what `otelprof --help` says of it. */
+/* A command: its main function, and its summary in `otelprof --help`. */
 struct command {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -33,7 +33,7 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-/* Options of every command that profiles. */
+/* The options of every command that profiles. */
 struct options {
 	const char *command;
 	uint32_t rate_hz;
@@ -42,13 +42,13 @@ struct options {
 	const char *layouts_dir;		     /* NULL: none */
 	uint32_t cpu_budget_permille;		     /* 0: none */
 	const char *service_name;		     /* NULL: each executable's */
-	const struct otelprof_attribute *attributes; /* until the program ends */
+	const struct otelprof_attribute *attributes; /* valid until the program ends */
 	size_t attributes_len;
 	int verbose;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
-	size_t rules_len; /* what excludes first, then what includes */
+	size_t rules_len; /* rules that exclude come first, then those that include */
 	size_t includes;
-	const char *probes[OTELPROF_PROBES_MAX]; /* until the program ends */
+	const char *probes[OTELPROF_PROBES_MAX]; /* valid until the program ends */
 	size_t probes_len;
 };
 
@@ -86,57 +86,61 @@ enum {
 	}
 extern const char shared_help[];
 
-/* Take a shared option. Returns 0, or STATUS_USAGE after saying what is wrong. */
+/* Parse an option that commands share. Returns 0, or STATUS_USAGE after a message. */
 int options_take(struct options *o, int c, const char *arg);
 /* Add a rule that includes. Returns 0 or STATUS_USAGE. */
 int options_include(struct options *o, uint32_t kind, uint64_t number, const char *text);
-/* A decimal number in [min, max], or STATUS_USAGE with a sentence. */
+/* Parse a decimal number in [min, max]. Returns 0, or STATUS_USAGE after a message. */
 int parse_number(const char *command, const char *option, const char *arg, long long min,
 		 long long max, long long *ret);
 int parse_seconds(const char *command, const char *option, const char *arg, double *ret);
-/* "Try 'otelprof record --help'." Returns STATUS_USAGE. */
+/* Print "Try 'otelprof record --help'." Returns STATUS_USAGE. */
 int usage_hint(const char *command);
 
-/* "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
+/* Print "otelprof: sentence" on stderr, red on a terminal. Returns STATUS_FAILED. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Say why a call on @p failed. Returns STATUS_FAILED. */
+/* Print why a call on @p failed. Returns STATUS_FAILED. */
 int fail_library(struct otelprof *p, const char *what, int error);
-/* The same of otelprof_init(), which left @why. */
+/* The same for otelprof_init(), which filled @why. */
 int fail_init(const struct otelprof_error_info *why, int error);
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* May colour go to @f? A terminal that is not dumb, and no NO_COLOR. */
+/*
+ * May colours be printed to @f? It must be a terminal that is not dumb, without NO_COLOR.
+ */
 bool colour_wanted(FILE *f);
-/* @text without control characters; @columns > 0: cut and filled to as many, < 0: cut only,
- * 0: whole. */
+/* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
+ * only cut; 0: as a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 
-/* First SIGINT or SIGTERM: signal_seen() tells which; the second one ends the program. */
+/* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the
+ * program. */
 void signals_catch(void);
 int signal_seen(void);
 
 double now_seconds(void);
 
-/* Make a handle with @o's rate and filter. Returns 0 or STATUS_FAILED, said. */
+/* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
+ * message. */
 int session_open(const struct options *o, struct otelprof **ret);
-/* Called between polls; returns true to end the loop. */
+/* Called between polls. Returns true to end the session. */
 typedef bool (*session_fn)(void *data);
 /*
- * Poll until a signal, the time of @o, or @done; export every @window seconds, give or
- * take a tenth so that the hosts of a fleet do not send at once; the first time after half
- * a second at most. Progress is shown on a terminal where @show. Returns 0 or
- * STATUS_FAILED, said.
+ * Poll until a signal, the end of @o's time, or @done. Exports every @window seconds,
+ * give or take a tenth, so that the hosts of a fleet do not all send at once; the first
+ * time after at most half a second. Shows progress on a terminal if @show. Returns 0, or
+ * STATUS_FAILED after a message.
  */
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
 		session_fn done, void *data);
-/* Stop, take what is left, export and flush within @timeout_ms. */
+/* Stop, process what is left, export, and flush within @timeout_ms. */
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
 void print_accounting(FILE *f, struct otelprof *p);
-/* What became of the stacks: complete, cut, broken by reason. */
+/* Print the outcome of the stacks: complete, cut, broken by reason. */
 void print_stacks(FILE *f, struct otelprof *p);
-/* Say why there is no sample. Returns STATUS_FAILED. */
+/* Print why there is no sample. Returns STATUS_FAILED. */
 int fail_no_samples(struct otelprof *p, const struct options *o);
 
 #endif

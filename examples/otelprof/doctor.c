@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof doctor: what this machine can do. */
+/* otelprof doctor: prints what profiling can do on this machine. */
 #include "common.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 enum {
 	ENDPOINTS_MAX = 8,
 	HEADERS_MAX = 32,
-	FLUSH_MS = 10000, /* within the 30 s that an orchestrator waits */
+	FLUSH_MS = 10000, /* less than the 30 s that orchestrators wait */
 	OPTION_ENDPOINT = OPTION_OWN,
 	OPTION_INTERVAL,
 	OPTION_HEADER,
@@ -28,7 +28,7 @@ enum {
 	SPILL_MAX_MIB = 1 << 20,
 	MS_PER_S = 1000,
 	HEAP_KEEPS_BYTES = 128 * 1024,
-	RETRY_MAX_S = 4 * 1000 * 1000, /* what fits 32 bits of milliseconds */
+	RETRY_MAX_S = 4 * 1000 * 1000, /* fits into 32 bits of milliseconds */
 };
 #define DEFAULT_INTERVAL_S 5.0
 
@@ -216,7 +216,7 @@ static int add_exporters(struct export *e, struct otelprof *p)
 
 	e->otlp.headers = e->headers;
 	e->otlp.headers_len = e->headers_len;
-	/* None given: the library takes it from the environment. */
+	/* Without an endpoint the library takes it from the environment. */
 	for (i = 0; i < (e->endpoints_len ? e->endpoints_len : 1); i++) {
 		e->otlp.endpoint = e->endpoints[i];
 		r = otelprof_exporter_otlp(p, &e->otlp);
@@ -251,9 +251,10 @@ static int run(struct export *e, struct otelprof *p)
 }
 
 /*
- * A heap for each of gRPC's threads would hold memory that each needs for moments only. And the
- * heap is to keep no more free memory than this: glibc would raise its bounds when the kernel's
- * types, 6 MB, are freed at the start, and from then on give nothing back.
+ * Use one heap. With a heap for each of gRPC's threads, each would keep memory that it
+ * needs only for moments. And limit the free memory that the heap keeps: at the start the
+ * kernel's types, 6 MB, are freed, and glibc would then raise its limits and never return
+ * memory again.
  */
 static void use_one_heap(void)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats that record and convert write, by name and by the ending of a file. */
+/* The formats that record and convert write, by name and by suffix of the file. */
 #ifndef OTELPROF_FORMATS_H
 #define OTELPROF_FORMATS_H
 
 #include <stdint.h>
 
-/* A format of the program alone, which the library does not write. */
+/* A format that this program writes itself, not the library. */
 #define FORMAT_SPEEDSCOPE UINT32_C(0x80000000)
 
 struct output_format {
@@ -16,11 +16,11 @@ struct output_format {
 };
 
 enum format_choice {
-	FORMAT_OF_LIBRARY, /* what the library writes while it records */
+	FORMAT_OF_LIBRARY, /* formats that the library writes while it records */
 	FORMAT_ANY,
 };
 
-/* Returns 0, or STATUS_USAGE after saying what is wrong. */
+/* Both return 0, or STATUS_USAGE after a message. */
 int format_by_name(const char *command, const char *name, enum format_choice choice,
 		   const struct output_format **ret);
 int format_by_ending(const char *command, const char *path, enum format_choice choice,

@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return help(stderr);
 	if (strcmp(argv[1], "help") == 0 && argc == 3) {
-		/* "help record" is "record --help". */
+		/* "help record" means "record --help". */
 		argv[1] = argv[2];
 		argv[2] = (char *)"--help";
 	}

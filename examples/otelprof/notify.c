@@ -19,7 +19,7 @@ void notify_open(struct notify *n)
 	const char *pid = getenv("WATCHDOG_PID");
 
 	*n = (struct notify){ 0 };
-	/* Half the time that the manager waits, as sd_watchdog_enabled(3) asks for. */
+	/* Half the manager's timeout, as sd_watchdog_enabled(3) recommends. */
 	if (us && (!pid || strtol(pid, NULL, 10) == (long)getpid()))
 		n->watchdog_s = (double)strtoull(us, NULL, 10) / US_PER_S / 2;
 }
@@ -34,7 +34,7 @@ void notify_send(const char *state)
 	if (!len || len >= sizeof(to.sun_path))
 		return;
 	memcpy(to.sun_path, path, len);
-	if (*path == '@') /* an abstract name begins with a zero byte */
+	if (*path == '@') /* '@' stands for the zero byte that begins an abstract name. */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service tells its manager: sd_notify(3)'s protocol, a datagram to $NOTIFY_SOCKET. */
+/* Tells the service manager our state by the protocol of sd_notify(3): a datagram to
+ * $NOTIFY_SOCKET. */
 #ifndef OTELPROF_NOTIFY_H
 #define OTELPROF_NOTIFY_H
 
 #include <stdbool.h>
 
 struct notify {
-	double watchdog_s; /* between two signs of life; 0: nobody waits for them */
+	/* seconds between two watchdog messages; 0: the manager expects none */
+	double watchdog_s;
 	double next_s;
 };
 
-/* Read the environment that the manager made. Without a manager all calls do nothing. */
+/*
+ * Read the environment variables of the manager. Without a manager all calls do nothing.
+ */
 void notify_open(struct notify *n);
-/* Send assignments, such as "READY=1", one a line. One that does not arrive is forgotten. */
+/* Send assignments such as "READY=1", one a line. Errors are ignored. */
 void notify_send(const char *state);
-/* A sign of life, where one is due. A session_fn: @data is the struct notify; returns false. */
+/* Send a watchdog message if it is due. A session_fn: @data is the struct notify; returns
+ * false. */
 bool notify_alive(void *data);
 
 #endif

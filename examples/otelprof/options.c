@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of the commands that profile. */
+/* Parses the options of the commands that profile. */
 #include "common.h"
 
 #include <errno.h>
@@ -79,7 +79,8 @@ static int add_rule(struct options *o, struct otelprof_filter_rule rule)
 			   OTELPROF_FILTER_RULES);
 		return usage_hint(o->command);
 	}
-	/* The first rule that matches decides: what excludes stands before what includes. */
+	/* The first matching rule decides, so rules that exclude come before those that
+	 * include. */
 	if (rule.action == OTELPROF_FILTER_EXCLUDE) {
 		at = o->rules_len - o->includes;
 		memmove(&o->rules[at + 1], &o->rules[at], o->includes * sizeof(rule));
@@ -98,7 +99,7 @@ int options_include(struct options *o, uint32_t kind, uint64_t number, const cha
 				   .kind = kind, .number = number, .text = text });
 }
 
-/* The library takes paths below the mount; users paste what they see in a shell. */
+/* The library takes paths below the mount, but users paste the paths of their shell. */
 static const char *below_mount(const char *path)
 {
 	static const char mount[] = "/sys/fs/cgroup";
@@ -110,7 +111,7 @@ static const char *below_mount(const char *path)
 	return *path ? path : "/";
 }
 
-/* What --kinds takes, with short names; the help text above lists them. */
+/* The names that --kinds accepts; the help text above lists them. */
 static const struct {
 	const char *name;
 	const char *short_name;
@@ -132,7 +133,7 @@ static bool is_name(const char *name, const char *text, size_t len)
 	return strlen(name) == len && !strncmp(name, text, len);
 }
 
-/* "probe:SPEC": @spec is what stands after the first colon. */
+/* Parse "probe:SPEC"; @spec is the part after the first colon. */
 static int take_probe(struct options *o, const char *spec, size_t len)
 {
 	char *copy = strndup(spec, len);
@@ -169,7 +170,7 @@ static int take_kind(struct options *o, const char *name, size_t len)
 	return usage_hint(o->command);
 }
 
-/* A list of kinds, with commas. */
+/* Parse a list of kinds, separated by commas. */
 static int take_kinds(struct options *o, const char *list)
 {
 	int r = 0;
@@ -185,7 +186,9 @@ static int take_kinds(struct options *o, const char *list)
 	return r;
 }
 
-/* A rule of a process: one that is there, so that a slip of the pen is told at once. */
+/*
+ * Make a rule for a process. It must exist, so that a typing error is reported at once.
+ */
 static int pid_rule(struct options *o, const char *option, const char *arg,
 		    struct otelprof_filter_rule *rule)
 {
@@ -253,7 +256,7 @@ enum {
 	SUBJECTS = sizeof(subjects) / sizeof(subjects[0])
 };
 
-/* "pid=7" */
+/* Parse "pid=7". */
 static int take_exclude(struct options *o, const char *arg)
 {
 	struct otelprof_filter_rule rule = { .action = OTELPROF_FILTER_EXCLUDE };
@@ -289,7 +292,7 @@ static int take_subject(struct options *o, int c, const char *arg)
 	return usage_hint(o->command);
 }
 
-/* "0.5" or "0.5%": of one CPU */
+/* Parse "0.5" or "0.5%", which mean shares of one CPU. */
 static int take_cpu_budget(struct options *o, const char *arg)
 {
 	char *end = NULL;
@@ -306,7 +309,7 @@ static int take_cpu_budget(struct options *o, const char *arg)
 	return 0;
 }
 
-/* "KEY=VALUE" */
+/* Parse "KEY=VALUE". */
 static int take_attribute(struct options *o, const char *arg)
 {
 	static struct otelprof_attribute attributes[ATTRIBUTES_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof record: profile into a file, for a while or as long as a command runs. */
+/* otelprof record: profiles into a file, for some time or as long as a command runs. */
 #include "child.h"
 #include "common.h"
 #include "formats.h"
@@ -19,7 +19,7 @@ struct record {
 	struct options o;
 	const char *path;
 	const struct output_format *format;
-	char **argv; /* the command, or NULL */
+	char **argv; /* the command to run, or NULL */
 	struct child child;
 	struct summary summary;
 	bool quiet;
@@ -72,7 +72,7 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	};
 	int c, r = 0;
 
-	/* "+": what follows the first word that is no option is the command's. */
+	/* "+": words after the first one that is not an option belong to the command. */
 	while (!r &&
 	       (c = getopt_long(argc, argv, "+o:q" SHARED_SHORT, longs, NULL)) != -1) {
 		if (c == 'h') {
@@ -122,7 +122,7 @@ static bool child_done(void *data)
 	return child_ended(data);
 }
 
-/* @status: how the session itself ended. */
+/* Print the summary. @status: how the session ended. Returns the exit status. */
 static int report(struct record *rec, struct otelprof *p, int status)
 {
 	struct otelprof_stats st;
@@ -178,7 +178,7 @@ int command_record(int argc, char **argv)
 	if (r || helped)
 		return r;
 	signals_catch();
-	/* Forked before there is a handle, and let go when sampling has begun. */
+	/* Fork before the handle is made; the child executes when sampling has begun. */
 	if (rec.argv) {
 		r = child_fork(&rec.child, rec.argv);
 		if (!r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One profiling session: open, run, close, and what became of its samples. */
+/* A profiling session: open, run, close, and account for its samples. */
 #include "common.h"
 
 #include <errno.h>
@@ -11,14 +11,16 @@
 #include <unistd.h>
 
 enum {
-	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
-	DRAIN_ROUNDS = 1000, /* polls after the stop; each does bounded work */
+	/* a signal that arrives just before the wait is noticed after this */
+	POLL_MS = 1000,
+	/* polls after the stop; each does a bounded amount of work */
+	DRAIN_ROUNDS = 1000,
 	FILES_SHOWN = 10,
-	POLLS_FAILED_MAX = 20, /* in a row, then it is no accident */
+	POLLS_FAILED_MAX = 20, /* failures in a row; after these it gives up */
 	PAUSE_NS = 100000000,
 };
 #define PROGRESS_S 0.2
-/* Something to see soon; after it the windows have their length. */
+/* The first window is short, so that there is something to see soon. */
 #define FIRST_WINDOW_S 0.5
 
 static void on_log(void *userdata, int level, const char *message)
@@ -90,14 +92,14 @@ static void show_progress(struct otelprof *p, double seconds)
 			      seconds, st.samples_taken - st.samples_filtered);
 }
 
-/* 0.9 to 1.1 of @window. */
+/* A random number between 0.9 and 1.1 times @window. */
 static double jittered(double window)
 {
 	return window * (0.9 + 0.2 * (double)arc4random_uniform(1001) / 1000.0);
 }
 
-/* One poll, of at most @left_s. Returns 0 or the library's error. */
-/* The library goes on after a poll that failed, for want of memory or descriptors. */
+/* Pause after a failed poll. The library can go on when memory or descriptors are available
+ * again. */
 static void pause_after(int r)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -106,6 +108,7 @@ static void pause_after(int r)
 	(void)nanosleep(&pause, NULL);
 }
 
+/* Poll once, for at most @left_s. Returns 0 or the library's error. */
 static int poll_once(struct otelprof *p, double left_s)
 {
 	int ms = left_s * 1000 < POLL_MS ? (int)(left_s * 1000) + 1 : POLL_MS;
@@ -114,8 +117,10 @@ static int poll_once(struct otelprof *p, double left_s)
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
-/* Loading programs parses the kernel's types: MBs that are free again, and would stay with
- * this process. The heap is the program's affair, not the library's. */
+/*
+ * Loading programs parses the kernel's types, which leaves megabytes of free memory in
+ * the heap. Return them to the system. The library leaves the heap to its host program.
+ */
 static void trim_heap(void)
 {
 #ifdef __GLIBC__
@@ -157,7 +162,7 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 			next_show = now + PROGRESS_S;
 		}
 	}
-	/* it did not recover before the end */
+	/* It did not recover before the end. */
 	return failed ? fail_library(p, "profiling failed", error) : 0;
 }
 
@@ -181,7 +186,7 @@ static void note_given_up(void *userdata, const char *name, const char *sentence
 		*given_up = true;
 }
 
-/* What could not be sent is in files, for the next run. */
+/* Is everything that could not be sent in files, for the next run? */
 static bool all_spilled(struct otelprof *p)
 {
 	struct otelprof_stats st;
@@ -207,7 +212,7 @@ int session_close(struct otelprof *p, int timeout_ms)
 		return fail_library(p, "cannot export", r);
 	r = otelprof_flush(p, timeout_ms);
 	if (r == -ETIMEDOUT) {
-		(void)otelprof_abandon(p); /* the accounting tells how much */
+		(void)otelprof_abandon(p); /* the accounting shows how much */
 		if (all_spilled(p))
 			return 0;
 	}
@@ -216,7 +221,7 @@ int session_close(struct otelprof *p, int timeout_ms)
 	return 0;
 }
 
-/* Where reasons go, and what stands before the next one. */
+/* Where to print drop reasons, and the separator before the next one. */
 struct reasons {
 	FILE *f;
 	const char *separator;
@@ -234,7 +239,7 @@ static void print_drop(void *userdata, const char *name, const char *sentence,
 	r->separator = ", ";
 }
 
-/* " (ring 3, memory 1)", or nothing. */
+/* Print " (ring 3, memory 1)", or nothing. */
 static void print_reasons(FILE *f, struct otelprof *p)
 {
 	struct reasons r = { f, " (" };
@@ -270,7 +275,7 @@ static void print_reason(void *userdata, const char *name, const char *sentence,
 	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
 }
 
-/* Limits that were reached, if any. */
+/* Print the limits that were reached, if any. */
 static void print_limits(FILE *f, const struct otelprof_stats *st)
 {
 	const struct {
@@ -305,7 +310,7 @@ static void print_limits(FILE *f, const struct otelprof_stats *st)
 	}
 }
 
-/* The files that are shown, and what is left of them. */
+/* State of printing files: how many were shown, and the sum of the others. */
 struct files {
 	FILE *f;
 	unsigned int shown;

@@ -13,7 +13,8 @@ enum {
 	LINES_SHOWN = 5,
 	NAME_COLUMNS = 60,
 	MODULE_COLUMNS = 20,
-	FUNCTIONS_MAX = 100000, /* of one recording; what is beyond is not summed */
+	/* functions of one recording; further ones are not summed */
+	FUNCTIONS_MAX = 100000,
 };
 
 static int look(void *userdata, const void *request, size_t len, uint64_t samples)
@@ -23,7 +24,7 @@ static int look(void *userdata, const void *request, size_t len, uint64_t sample
 	(void)samples;
 	if (s->sums.len < FUNCTIONS_MAX)
 		(void)functions_add(&s->sums, request, len);
-	return -ECANCELED; /* seen, not taken */
+	return -ECANCELED; /* we only look at the request */
 }
 
 int summary_watch(struct summary *s, struct otelprof *p)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Configuration of a profiler. A struct begins with its own size and zero means "the
- * default" in every field, so a program built against an old header runs with a new
- * library, and one built against a new header runs with an old library as long as it
- * sets no field that the old one lacks (-E2BIG then). Fields called reservedN must be zero.
+ * Configuration of a profiler. Every struct begins with its own size, and zero means "the
+ * default" in every member. So a program built with an old header runs with a new
+ * library. One built with a new header runs with an old library as long as it sets no
+ * member that the old library lacks (-E2BIG otherwise). Members called reservedN must be
+ * zero.
  */
 #ifndef OTELPROF_CONFIG_H
 #define OTELPROF_CONFIG_H
@@ -22,8 +23,9 @@ OTELPROF_BEGIN_DECLS
 #define OTELPROF_LOG_DEBUG   7
 
 /**
- * A log line. @message has no newline and is valid during the call only. Called in the
- * thread that called the library; must not call back.
+ * Receives a log line. @message has no newline and is valid only during the call. Called
+ * in the thread that called the library; it must not call the library with the same
+ * handle.
  */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
@@ -33,10 +35,10 @@ struct otelprof_attribute {
 	const char *value;
 };
 
-/* otelprof_config.flags */
+/* Bits of otelprof_config.flags. */
 #define OTELPROF_NO_KERNEL_STACKS (UINT64_C(1) << 0) /* user frames only */
 #define OTELPROF_NO_USER_STACKS	  (UINT64_C(1) << 1) /* kernel frames only */
-#define OTELPROF_NO_NATIVE_NAMES  (UINT64_C(1) << 2) /* leave names to the back end */
+#define OTELPROF_NO_NATIVE_NAMES  (UINT64_C(1) << 2) /* the back end names native code */
 #define OTELPROF_IDLE		  (UINT64_C(1) << 3) /* keep samples of the idle task */
 #define OTELPROF_COMMAND_LINE	  (UINT64_C(1) << 4) /* process.command_args: may be secret */
 #define OTELPROF_NO_START_SCAN	  (UINT64_C(1) << 5) /* learn of processes by events only */
@@ -44,27 +46,26 @@ struct otelprof_attribute {
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 #define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
 
-/* otelprof_config.runtimes_off: a bit a language runtime */
+/* Bits of otelprof_config.runtimes_off, one for each language runtime. */
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)
 #define OTELPROF_RUNTIME_PHP	 (UINT64_C(1) << 2)
 #define OTELPROF_RUNTIME_HOTSPOT (UINT64_C(1) << 3)
 #define OTELPROF_RUNTIME_NODE	 (UINT64_C(1) << 4)
-#define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5) /* jitdump files name code */
+#define OTELPROF_RUNTIME_JITDUMP (UINT64_C(1) << 5) /* names from jitdump files */
 
-/* otelprof_config.kinds, otelprof_set_kinds(): what samples are taken of */
+/* Bits of otelprof_config.kinds and otelprof_set_kinds(): what is sampled. */
 #define OTELPROF_KIND_CPU	  (UINT64_C(1) << 0) /* time on the CPUs, sample_rate_hz */
 #define OTELPROF_KIND_PAGE_FAULTS (UINT64_C(1) << 1) /* every page fault */
 #define OTELPROF_KIND_OFF_CPU	  (UINT64_C(1) << 2) /* time off the CPUs, and why */
 #define OTELPROF_KIND_LOCKS	  (UINT64_C(1) << 3) /* waits for locks of user programs */
-#define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* what block devices are asked for */
+#define OTELPROF_KIND_BLOCK_IO	  (UINT64_C(1) << 4) /* requests to block devices */
 #define OTELPROF_KIND_SIGNALS	  (UINT64_C(1) << 5) /* signals that end a process */
-#define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* time on and off the CPUs, as one */
-/* 1 << 7 is the library's own */
-#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8) /* every thread, at each export */
-#define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9) /* places of otelprof_set_probes() */
-#define OTELPROF_KIND_HEAP                                                               \
-	(UINT64_C(1) << 10) /* what is allocated and in use, by otel_memory's probes */
-/* 1 << 11 is the library's own */
+#define OTELPROF_KIND_WALL	  (UINT64_C(1) << 6) /* wall-clock time, on and off CPU */
+/* The bit 1 << 7 is used by the library itself. */
+#define OTELPROF_KIND_THREADS (UINT64_C(1) << 8)  /* every thread, at each export */
+#define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9)  /* places of otelprof_set_probes() */
+#define OTELPROF_KIND_HEAP    (UINT64_C(1) << 10) /* memory allocated and in use */
+/* The bit 1 << 11 is used by the library itself. */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
@@ -76,32 +77,38 @@ struct otelprof_config {
 	uint32_t max_frames;	      /* frames of a user stack, 16 to 1024; 1024 */
 	uint32_t max_processes;	      /* processes known at once; 8192 */
 	uint32_t ring_bytes; /* kernel to user buffer, a power of two; by CPU count */
-	/* 0: all work is done inside otelprof_poll(); 1: by a thread of the library, from
-	 * otelprof_start() to otelprof_stop(), and otelprof_poll() only waits */
+	/* 0: all work is done inside otelprof_poll(). 1: a thread of the library does it,
+	 * from otelprof_start() to otelprof_stop(), and otelprof_poll() only waits. */
 	uint32_t threads;
-	uint32_t log_level;  /* lines up to this level are given to log; WARNING */
+	uint32_t log_level;  /* log gets lines up to this level; WARNING */
 	otelprof_log_fn log; /* NULL: silent */
 	void *log_userdata;
 	const char *procfs_root; /* "/proc" */
 	const char *sysfs_root;	 /* "/sys" */
-	/* service.name of processes that name none; NULL: their executable's name, "": none */
+	/* service.name of processes that set none; NULL: their executable's name; "":
+	 * none. */
 	const char *service_name;
 	const struct otelprof_attribute *attributes; /* on every resource */
 	size_t attributes_len;
-	/* Names of variables that go out as process.environment_variable.NAME; no other is
-	 * read but OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. May be secret. */
+	/*
+	 * Names of environment variables to export as process.environment_variable.NAME.
+	 * Apart from these only OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read.
+	 * May be secret.
+	 */
 	const char *const *environment;
 	size_t environment_len; /* at most OTELPROF_ENVIRONMENT_MAX */
 	uint64_t kinds;		/* OTELPROF_KIND_*; 0: OTELPROF_KIND_CPU */
-	/* A directory of files NAME.layout with layouts of runtimes that the library does not
-	 * know; NULL: none. */
+	/* A directory with files NAME.layout: layouts of runtimes that the library does
+	 * not know; NULL: none. */
 	const char *layouts_dir;
-	uint64_t off_cpu_min_ns;  /* time off the CPUs that is shorter is filtered; 0 */
+	uint64_t off_cpu_min_ns;  /* filter shorter times off the CPUs; 0 */
 	uint32_t off_cpu_samples; /* a second and kind, of all CPUs, 1 to 100000; 2000 */
 	uint32_t probe_samples;	  /* a second, probe and CPU, 1 to 1000000; 1000 */
-	/* CPU time that the profiler may use, in thousandths of one core, 1 to 1000000: its own
-	 * and that of its programs in the kernel. The rate is lowered to stay within it, and
-	 * raised again, at most to sample_rate_hz. 0: no budget. */
+	/*
+	 * CPU time that the profiler and its programs in the kernel may use together, in
+	 * thousandths of one core, 1 to 1000000. The rate is lowered to stay within it,
+	 * and raised again up to sample_rate_hz. 0: no budget.
+	 */
 	uint32_t cpu_budget_permille;
 	uint32_t reserved1;
 };
@@ -109,12 +116,13 @@ struct otelprof_config {
 #define OTELPROF_ENVIRONMENT_MAX 32
 
 /**
- * Set every field of @config to its default. @size is sizeof(struct otelprof_config), as the
- * caller knows it; so are all the _init() calls of structs. Any thread. Since 0.1.
+ * Set every member of @config to its default. @size is sizeof(struct otelprof_config) in
+ * the caller; all _init() calls of structs take their size in this way. Any thread. Since
+ * 0.1.
  */
 OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t size);
 
-/* otelprof_filter_rule.kind */
+/* Values of otelprof_filter_rule.kind. */
 #define OTELPROF_FILTER_ALL	 0 /* matches everything: a last rule that sets the default */
 #define OTELPROF_FILTER_PID	 1 /* number: one process */
 #define OTELPROF_FILTER_PID_TREE 2 /* number: a process and its descendants */
@@ -123,26 +131,27 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_FILTER_CGROUP	 5 /* text: path below cgroup v2's mount; children too */
 #define OTELPROF_FILTER_MIN_AGE	 6 /* number: least age of the process in nanoseconds */
 
-/* otelprof_filter_rule.action */
+/* Values of otelprof_filter_rule.action. */
 #define OTELPROF_FILTER_INCLUDE 0
 #define OTELPROF_FILTER_EXCLUDE 1
 
 /**
- * One rule of a filter. Rules are tried in order and the first that matches decides.
- * Where none matches, the sample is excluded if the filter has a rule that includes,
- * and included if it has none.
+ * One rule of a filter. Rules are tried in order, and the first one that matches decides.
+ * If none matches, the sample is excluded if the filter has any rule that includes, and
+ * included otherwise.
  */
 struct otelprof_filter_rule {
-	size_t size;	      /* of this struct, equal in all rules of one array */
+	size_t size;	      /* of this struct; the same in a whole array */
 	uint32_t kind;	      /* OTELPROF_FILTER_PID and so on */
 	uint32_t action;      /* OTELPROF_FILTER_INCLUDE or _EXCLUDE */
-	uint32_t keep_one_in; /* 0, 1: all; N: one in N, the rest is "filtered" */
+	uint32_t keep_one_in; /* 0, 1: all; N: one in N, others are "filtered" */
 	uint32_t reserved0;
 	uint64_t number;
 	const char *text;
 };
 
-/* A filter. The library copies it with its rules and strings. No rules: no filter. */
+/* A filter. The library copies it with its rules and strings. A filter without rules lets
+ * all pass. */
 struct otelprof_filter {
 	size_t size;
 	const struct otelprof_filter_rule *rules;
@@ -151,7 +160,7 @@ struct otelprof_filter {
 
 #define OTELPROF_FILTER_RULES 32
 
-/** No rules. Any thread. Since 0.1. */
+/** Make it a filter without rules. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t size);
 
 OTELPROF_END_DECLS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors. Every call returns 0 or more for success and a negative number for failure:
- * a negative errno, or one of the library codes below where errno has no word for it.
- * A code keeps its number and meaning for ever.
+ * Errors. Every call returns 0 or more for success and a negative number for failure: a
+ * negative errno, or one of the library codes below if no errno fits. A code keeps its
+ * number and meaning for ever.
  */
 #ifndef OTELPROF_ERROR_H
 #define OTELPROF_ERROR_H
@@ -16,7 +16,7 @@ OTELPROF_BEGIN_DECLS
 
 struct otelprof;
 
-/* Library codes begin clear of errno (up to 4095) and of libbpf (4000 to 4013). */
+/* Library codes begin above errno (up to 4095) and libbpf's codes (4000 to 4013). */
 #define OTELPROF_E_BASE 10000
 /* The kernel lacks BTF (CONFIG_DEBUG_INFO_BTF), which every program here needs. */
 #define OTELPROF_E_NO_BTF 10001
@@ -30,29 +30,29 @@ struct otelprof;
 #define OTELPROF_E_FORKED 10005
 
 /**
- * Why a call failed. A plain value: nothing in it is freed or becomes invalid.
+ * Why a call failed. It is a plain value: nothing in it must be freed, or becomes
+ * invalid.
  */
 struct otelprof_error_info {
 	size_t size;  /* of this struct, set by the caller */
-	int32_t code; /* the negative number the call returned */
+	int32_t code; /* the negative number that the call returned */
 	uint32_t reserved0;
 	char message[512]; /* one sentence: what, where, and what to do about it */
-	char detail
-		[3072]; /* longer text such as the end of a verifier's log; "" for none */
+	char detail[3072]; /* longer text such as the end of a verifier's log, or "" */
 };
 
 /**
- * Text for an error code, without a handle.
- *
- * Returns a static string, never NULL. Any thread. Since 0.1.
+ * The text for an error code, without a handle. Returns a static string, never NULL. Any
+ * thread. Since 0.1.
  */
 OTELPROF_API const char *otelprof_strerror(int code);
 
 /**
- * The reason of the last failure of a call on @p. otelprof_init() has an argument for its own.
+ * Get the reason of the last failure of a call on @p. For otelprof_init() use its own
+ * argument.
  *
- * Returns 0; -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA where no call failed yet.
- * Any thread. Since 0.1.
+ * Returns 0; -EINVAL for a NULL @p or a NULL or short @ret; -ENODATA if no call has
+ * failed yet. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret);
 

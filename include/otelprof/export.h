@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where profiles go. Each call adds one exporter to a handle; each exporter has its own
- * bounded queue, so a slow one does not hold the others.
- */
+/* Destinations of profiles. Each call adds one exporter to a handle. Each exporter has
+ * its own bounded queue, so a slow one does not delay the others. */
 #ifndef OTELPROF_EXPORT_H
 #define OTELPROF_EXPORT_H
 
@@ -16,58 +14,62 @@ OTELPROF_BEGIN_DECLS
 
 struct otelprof;
 
-/* otelprof_otlp_config.protocol */
+/* Values of otelprof_otlp_config.protocol. */
 #define OTELPROF_PROTOCOL_DEFAULT 0 /* OTEL_EXPORTER_OTLP_PROTOCOL, else gRPC */
 #define OTELPROF_PROTOCOL_GRPC	  1
 #define OTELPROF_PROTOCOL_HTTP	  2 /* HTTP/1.1 or HTTP/2, encoded as protobuf */
 
-/* otelprof_otlp_config.compression */
+/* Values of otelprof_otlp_config.compression. */
 #define OTELPROF_COMPRESSION_DEFAULT 0 /* OTEL_EXPORTER_OTLP_COMPRESSION, else gzip */
 #define OTELPROF_COMPRESSION_NONE    1
 #define OTELPROF_COMPRESSION_GZIP    2
 
 /**
- * OTLP to a server. A field left at zero takes the value of the environment variable
- * OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the default named here.
- * The library copies the struct and its strings.
+ * An OTLP server. A member left at zero takes the value of the environment variable
+ * OTEL_EXPORTER_OTLP_PROFILES_* or OTEL_EXPORTER_OTLP_*, then the default named here. The
+ * library copies the struct and its strings.
  */
 struct otelprof_otlp_config {
 	size_t size;
-	/* gRPC: "http://host:port", "https://…"; http://localhost:4317. HTTP:
-	 * "https://host:port/base"; http://localhost:4318. "/v1development/profiles" is appended
-	 * to it, but not to OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT. */
+	/*
+	 * gRPC: "http://host:port" or "https://…"; default http://localhost:4317. HTTP:
+	 * "https://host:port/base"; default http://localhost:4318.
+	 * "/v1development/profiles" is appended to it, but not to
+	 * OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT.
+	 */
 	const char *endpoint;
 	const char *ca_file;	      /* PEM; NULL: the system's roots */
 	const char *client_cert_file; /* PEM, with client_key_file: mutual TLS */
 	const char *client_key_file;
 	const struct otelprof_attribute *headers; /* keys lower case */
 	size_t headers_len;
-	const char *spill_dir; /* keep what waits in files there, for the next run too */
-	uint64_t spill_bytes;  /* of such files; 256 MiB; oldest dropped first */
-	uint64_t queue_bytes; /* encoded requests waiting; 16 MiB; oldest dropped first */
+	const char *spill_dir; /* keep waiting requests in files there, across runs */
+	uint64_t spill_bytes;  /* limit of those files; 256 MiB; the oldest are dropped */
+	uint64_t queue_bytes;  /* limit of the queue; 16 MiB; the oldest are dropped */
 	uint64_t max_request_bytes; /* before compression; 4,000,000 */
 	uint32_t protocol;	    /* OTELPROF_PROTOCOL_* */
 	uint32_t insecure;	    /* gRPC, 1: no TLS for an endpoint without a scheme */
 	uint32_t compression;	    /* OTELPROF_COMPRESSION_* */
-	uint32_t timeout_ms;	    /* one export, all its tries apart; 10,000 */
+	uint32_t timeout_ms;	    /* of each try of an export; 10,000 */
 	uint32_t retry_initial_ms;  /* first back-off; 1,000 */
 	uint32_t retry_max_ms;	    /* longest back-off; 30,000 */
-	uint32_t retry_elapsed_ms;  /* give one request up after; 300,000, no end with a
-				       spill_dir */
+	/* give a request up after this; 300,000, or no limit with a spill_dir */
+	uint32_t retry_elapsed_ms;
 	uint32_t reserved0;
 };
 
-/** Set every field to its default. Any thread. Since 0.1. */
+/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 					    size_t size);
 
-/* otelprof_file_config.format */
+/* Values of otelprof_file_config.format. */
 #define OTELPROF_FORMAT_OTLP   0 /* requests, each after its length: 4 bytes, big endian */
 #define OTELPROF_FORMAT_PPROF  1 /* one gzip'ed pprof profile, by otelprof_flush() */
 #define OTELPROF_FORMAT_FOLDED 2 /* "root;child;leaf count" lines, by otelprof_flush() */
 #define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, by otelprof_flush() */
 
-/* Profiles into a file, written under a temporary name and renamed when whole. */
+/* Profiles into a file, which is written under a temporary name and renamed when it is
+ * complete. */
 struct otelprof_file_config {
 	size_t size;
 	const char *path;
@@ -75,15 +77,15 @@ struct otelprof_file_config {
 	uint32_t reserved0;
 };
 
-/** Set every field to its default. Any thread. Since 0.1. */
+/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_file_config_init(struct otelprof_file_config *config,
 					    size_t size);
 
 /**
- * Takes one encoded ExportProfilesServiceRequest of @len bytes and @samples samples.
+ * Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples.
  * @request is valid during the call. Called inside otelprof_export() or
- * otelprof_set_rate().
- * Returns 0, or a negative errno: the samples are then counted as dropped.
+ * otelprof_set_rate(). Returns 0, or a negative errno: the samples are then counted as
+ * dropped.
  */
 typedef int (*otelprof_request_fn)(void *userdata, const void *request, size_t len,
 				   uint64_t samples);
@@ -95,20 +97,20 @@ struct otelprof_callback_config {
 	uint64_t max_request_bytes; /* 4,000,000 */
 };
 
-/** Set every field to its default. Any thread. Since 0.1. */
+/** Set every member to its default. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config *config,
 						size_t size);
 
 /**
- * Add an exporter. Before or after otelprof_start(); it stays until
+ * Add an exporter, before or after otelprof_start(). It stays until
  * otelprof_exporter_remove() or otelprof_free().
  *
- * Return the exporter's number, 1 or more, which no other exporter of @p gets;
- * -EINVAL for a field out of its range (otelprof_last_error() names it);
- * -ENOMEM; -E2BIG for a field this library does not know; otelprof_exporter_otlp():
- * -OTELPROF_E_MODULE where the transport cannot be loaded, -EBUSY where another exporter uses
- * the spill_dir for this destination, the errno of making it; otelprof_exporter_file(): the
- * errno of creating the file. Any thread. Since 0.1.
+ * Return the exporter's number, 1 or more, which no other exporter of @p gets; -EINVAL
+ * for a member out of its range (otelprof_last_error() names it); -ENOMEM; -E2BIG for a
+ * member this library does not know. otelprof_exporter_otlp(): -OTELPROF_E_MODULE if the
+ * transport cannot be loaded; -EBUSY if another exporter uses the spill_dir for this
+ * destination; the errno of making it. otelprof_exporter_file(): the errno of creating
+ * the file. Any thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);
@@ -119,23 +121,25 @@ otelprof_exporter_callback(struct otelprof *p,
 			   const struct otelprof_callback_config *config);
 
 /**
- * Take an exporter away, whose number @exporter is. Waits at most @timeout_ms (-1: without end)
- * until it delivered what it has; the rest is given up, or left in its spill_dir.
+ * Remove the exporter with the number @exporter. Waits at most @timeout_ms (-1: without
+ * limit) until it has delivered its queue; the rest is given up, or left in its
+ * spill_dir.
  *
- * Returns 0; -ETIMEDOUT where there was such a rest, and the errno of a file that could not be
- * completed: the exporter is gone then, too; -ENOENT where there is none of this number. Any
- * thread. Since 0.1.
+ * Returns 0; -ETIMEDOUT if there was such a rest, or the errno of a file that could not
+ * be completed: the exporter is removed in both cases; -ENOENT if there is none with this
+ * number. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_exporter_remove(struct otelprof *p, int exporter,
 					  int timeout_ms);
 
-/* What one exporter did. A sample that it dropped may have been taken by another one. */
+/* What one exporter did. Another exporter may have delivered a sample that this one
+ * dropped. */
 struct otelprof_exporter_stats {
 	size_t size;
-	uint64_t samples_exported; /* its destination took them */
+	uint64_t samples_exported; /* accepted by its destination */
 	uint64_t samples_pending;  /* in its queue or file */
 	uint64_t samples_dropped;
-	uint64_t samples_restored; /* of earlier runs, from its spill_dir */
+	uint64_t samples_restored; /* from earlier runs, out of its spill_dir */
 	uint64_t samples_spilled;  /* left there for the next run */
 	uint64_t requests_sent;
 	uint64_t bytes_sent; /* before compression */
@@ -146,8 +150,8 @@ OTELPROF_API void otelprof_exporter_stats_init(struct otelprof_exporter_stats *s
 					       size_t size);
 
 /**
- * Fill @ret up to ret->size for the exporter of number @exporter. Returns 0; -ENOENT where there
- * is none; -EINVAL for a NULL or short struct. Any thread. Since 0.1.
+ * Fill @ret up to ret->size for the exporter with the number @exporter. Returns 0;
+ * -ENOENT if there is none; -EINVAL for a NULL or short struct. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_get_exporter_stats(struct otelprof *p, int exporter,
 					     struct otelprof_exporter_stats *ret);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes and C++ guards of the public headers. */
 #ifndef OTELPROF_MACROS_H
 #define OTELPROF_MACROS_H
 

@@ -5,9 +5,10 @@
  *   samples_taken + samples_restored = samples_exported + samples_filtered
  *                   + samples_pending + samples_spilled + samples_dropped
  *
- * (samples_restored and samples_spilled are 0 without a spill_dir) holds at any time for what otelprof_poll() has seen, and with samples_pending = 0 after
- * otelprof_stop(), otelprof_export() and otelprof_flush(), or otelprof_abandon() where that
- * one's time was over.
+ * holds at any time for the samples that otelprof_poll() has seen. samples_restored and
+ * samples_spilled are 0 without a spill_dir. samples_pending is 0 after otelprof_stop(),
+ * otelprof_export() and otelprof_flush(); if the flush timed out, after
+ * otelprof_abandon().
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H
@@ -26,54 +27,74 @@ struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
 	uint64_t
-		samples_filtered; /* by otelprof_set_filter(); the idle task; intervals off
-				    * the CPUs that sampling by duration left out */
+		/* by otelprof_set_filter(); the idle task; intervals off the CPUs that
+		 * sampling by duration left out */
+		samples_filtered;
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
-	uint64_t samples_dropped;  /* for reasons that otelprof_drops() tells */
+	uint64_t samples_dropped;  /* otelprof_drops() gives the reasons */
 	uint64_t stacks_complete;  /* reached the end of the stack */
 	uint64_t stacks_truncated; /* cut at max_frames */
 	uint64_t stacks_broken;	   /* ended by an error, see otelprof_unwind_errors() */
-	uint64_t processes;	   /* known now */
-	uint64_t executables;	   /* known now */
+	uint64_t processes;	   /* known at present */
+	uint64_t executables;	   /* known at present */
 	uint64_t processes_unseen; /* not tracked: max_processes was reached */
 	uint64_t events_lost; /* process events the kernel dropped; a rescan follows */
 	uint64_t arena_bytes; /* kernel memory for tables, in use */
 	uint64_t arena_limit_bytes; /* memory_budget_bytes */
 	uint64_t symbol_bytes;	    /* user memory for names */
-	uint64_t bpf_run_ns;	    /* in the sampling program, where the kernel counts */
+	uint64_t bpf_run_ns;	    /* in the sampling program, if the kernel counts it */
 	uint64_t bpf_run_count;
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	   /* before compression */
-	uint64_t sample_period_ns; /* the true one now */
+	uint64_t sample_period_ns; /* the period in force */
 	uint64_t
-		samples_restored; /* of earlier runs, from a spill_dir; each exporter counts */
+		/* from earlier runs, out of a spill_dir; each exporter counts */
+		samples_restored;
 	uint64_t samples_spilled; /* left in a spill_dir at the end, for the next run */
 	uint64_t requests_restored;
-	uint64_t spill_errors; /* files not written, not read, or damaged */
-	/* Kinds with many events: samples that ended where a table was not made yet, and
-	 * samples whose stack was lost on its way. Both are exported, with a frame that says so. */
+	uint64_t
+		spill_errors; /* files that could not be written or read, or were damaged */
+	/*
+	 * For kinds with many events: samples that ended in code whose table was not made
+	 * yet, and samples whose stack was lost on its way. Both are exported, with a
+	 * frame that says so.
+	 */
 	uint64_t stacks_without_table;
 	uint64_t stacks_lost;
-	/* Time off the CPUs: shorter intervals are sampled, each with probability length / this.
-	 * It follows off_cpu_samples; the largest of all CPUs now. */
+	/*
+	 * Time off the CPUs: a shorter interval is sampled with probability length /
+	 * threshold. It follows from off_cpu_samples; the largest of all CPUs at present.
+	 */
 	uint64_t off_cpu_threshold_ns;
-	/* Limits that another process made the profiler meet. */
-	uint64_t reads_by_child; /* of other processes, that might have stalled */
+	/* Limits that the profiler reached because of other processes. */
+	uint64_t reads_by_child; /* reads of other processes that might have stalled */
 	uint64_t
-		reads_stalled; /* of them, ended at their deadline; the process is set aside */
+		/*
+		 * such reads that reached their deadline; the process is then set aside
+		 */
+		reads_stalled;
 	uint64_t
-		reads_refused; /* not made: of a process set aside, or past the share of time */
+		/* reads not made: the process is set aside, or the share of time is used
+		 * up */
+		reads_refused;
 	uint64_t
-		tables_failed; /* for unwinding: unreadable, or past a share of memory or work */
-	uint64_t executables_unseen; /* files past the limit of those that are known */
-	/* Of the kind heap: sampled allocations in use at the last export, and those of which
-	 * it is not known by which stack, or whether they are in use: a table was full. */
+		/* unwind tables: the file is unreadable, or past a share of memory or
+		 * work */
+		tables_failed;
+	uint64_t executables_unseen; /* files beyond the limit of known ones */
+	/*
+	 * For the kind heap: sampled allocations in use at the last export, and
+	 * allocations in use or perhaps in use whose stack or state is unknown because a
+	 * table was full.
+	 */
 	uint64_t heap_in_use;
 	uint64_t heap_untracked;
-	/* CPU time of calls of this handle, of its threads (not of a transport's library), and of
-	 * its programs in the kernel from a sample's begin to its end. The first two are counted
-	 * with a cpu_budget_permille alone. */
+	/*
+	 * CPU time of calls of this handle, of its threads (not those of a transport's
+	 * library), and of its programs in the kernel from the beginning of a sample to
+	 * its end. The first two are counted only with a cpu_budget_permille.
+	 */
 	uint64_t cpu_ns;
 	uint64_t rate_changes; /* to stay within cpu_budget_permille */
 };
@@ -91,10 +112,10 @@ typedef void (*otelprof_drop_fn)(void *userdata, const char *name, const char *s
 				 uint64_t count);
 
 /**
- * Call @fn for each reason for which samples can be dropped, with its stable name ("ring",
- * "queue"), one sentence and the count, which may be 0. Later versions may have more reasons;
- * the sum of all is samples_dropped at that moment. Returns 0, or a negative errno. Any
- * thread. Since 0.1.
+ * Call @fn for each reason for which samples can be dropped, with its stable name
+ * ("ring", "queue"), one sentence and the count, which may be 0. Later versions may have
+ * more reasons; the sum of all counts is samples_dropped at that moment. Returns 0, or a
+ * negative errno. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_drops(struct otelprof *p, otelprof_drop_fn fn, void *userdata);
 
@@ -107,12 +128,12 @@ typedef void (*otelprof_unwind_error_fn)(void *userdata, const char *name,
 OTELPROF_API int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 					void *userdata);
 
-/* A row of otelprof_unwind_files(); strings are valid during the call. */
+/* A row of otelprof_unwind_files(). The strings are valid during the call. */
 struct otelprof_unwind_file {
 	size_t size;
-	const char *file; /* its path where it was mapped; "" for none; NULL: the rest */
+	const char *file;    /* path of the mapping; "": none; NULL: all other files */
 	const char *reason;  /* of otelprof_unwind_errors(), "truncated" or "no_table" */
-	uint64_t count;	     /* stacks that ended so in this file */
+	uint64_t count;	     /* stacks that ended for this reason in this file */
 	uint64_t file_count; /* stacks that ended early in this file */
 };
 
@@ -120,19 +141,19 @@ typedef void (*otelprof_unwind_file_fn)(void *userdata,
 					const struct otelprof_unwind_file *row);
 
 /**
- * Call @fn for each pair of a file and a reason by which stacks ended early in it, the files
- * with most of them first. 256 pairs are kept; the stacks of all others are one last row
- * whose file and reason are NULL. Returns 0. Since 0.1.
+ * Call @fn for each pair of a file and a reason for which stacks ended early in it. Files
+ * with the most such stacks come first. 256 pairs are kept; the stacks of all others are
+ * in one last row whose file and reason are NULL. Returns 0. Since 0.1.
  */
 OTELPROF_API int otelprof_unwind_files(struct otelprof *p, otelprof_unwind_file_fn fn,
 				       void *userdata);
 
-/* otelprof_doctor_row.state */
+/* Values of otelprof_doctor_row.state. */
 #define OTELPROF_DOCTOR_OK	0
 #define OTELPROF_DOCTOR_LESS	1 /* works, with what `effect` says is lost */
 #define OTELPROF_DOCTOR_MISSING 2 /* profiling cannot start without it */
 
-/* A row of otelprof_doctor(); strings are valid during the call. */
+/* A row of otelprof_doctor(). The strings are valid during the call. */
 struct otelprof_doctor_row {
 	size_t size;
 	const char *feature; /* "CPU sampling" */
@@ -146,9 +167,9 @@ struct otelprof_doctor_row {
 typedef void (*otelprof_doctor_fn)(void *userdata, const struct otelprof_doctor_row *row);
 
 /**
- * Examine this machine and call @fn once a feature. @config may be NULL: the defaults.
- * Needs no handle and attaches nothing. Returns the number of features MISSING, or a
- * negative errno. Any thread. Since 0.1.
+ * Examine this machine and call @fn once for each feature. @config may be NULL: the
+ * defaults. Needs no handle and attaches nothing. Returns the number of features that are
+ * MISSING, or a negative errno. Any thread. Since 0.1.
  */
 OTELPROF_API int otelprof_doctor(const struct otelprof_config *config,
 				 otelprof_doctor_fn fn, void *userdata);

@@ -34,6 +34,8 @@ int op_kernel_symbols_find(struct op_kernel_symbols *k, uint64_t addr,
 			   struct op_kernel_symbol *ret);
 /* Load the table now if it is not loaded: it takes some 30 ms. */
 void op_kernel_symbols_load(struct op_kernel_symbols *k);
+/* A module or BPF program came or went: the table is read again at the next miss, at most once
+ * a second. */
 void op_kernel_symbols_stale(struct op_kernel_symbols *k);
 size_t op_kernel_symbols_bytes(const struct op_kernel_symbols *k);
 

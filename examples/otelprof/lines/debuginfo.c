@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By libdw, which finds separate debug files and asks debuginfod servers by itself. */
+/* Reads debug info with libdw, which finds separate debug files and asks debuginfod
+ * servers itself. */
 #include "lines/debuginfo.h"
 
 #include <dwarf.h>
@@ -13,16 +14,16 @@
 #include "base/vec.h"
 
 enum {
-	RANGES_BACK = 8,  /* ranges that overlap: how many are asked */
-	NESTING_MAX = 64, /* namespaces in namespaces, blocks in blocks */
+	RANGES_BACK = 8,  /* overlapping ranges that a lookup examines */
+	NESTING_MAX = 64, /* depth of nested namespaces and blocks */
 };
 
-/* Code of a unit or of a function. */
+/* The code of a unit or of a function. */
 struct range {
 	Dwarf_Addr start;
 	Dwarf_Addr end;
 	Dwarf_Die die;
-	size_t unit; /* number, where it is a unit's */
+	size_t unit; /* for units: the number of the unit */
 };
 
 struct ranges {
@@ -36,7 +37,7 @@ struct unit {
 
 struct debuginfo {
 	Dwfl *dwfl;
-	Dwarf_Addr bias; /* what an ELF address lacks to be one of the debug info */
+	Dwarf_Addr bias; /* address in the debug info - ELF address */
 	struct ranges code;
 	OP_VEC(struct unit) units;
 };
@@ -89,7 +90,7 @@ static struct range *find_range(const struct ranges *r, Dwarf_Addr pc)
 	return NULL;
 }
 
-/* Ranges of all units: not every compiler writes .debug_aranges. */
+/* Collect the ranges of all units, because not every compiler writes .debug_aranges. */
 static int index_units(struct debuginfo *d, Dwfl_Module *module)
 {
 	Dwarf_Die *die = NULL;
@@ -106,7 +107,7 @@ static int index_units(struct debuginfo *d, Dwfl_Module *module)
 	return d->code.items.len ? 0 : -ENOENT;
 }
 
-/* Functions stand in a unit, or in what gives them their names. */
+/* Collect functions: they are in a unit, or in a namespace or class. */
 static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die child;
@@ -181,7 +182,7 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
-/* The function that @pc is of, in the unit of @range. */
+/* The function that holds @pc, in the unit of @range. */
 static Dwarf_Die *function_of(struct debuginfo *d, struct range *range, Dwarf_Addr pc)
 {
 	struct unit *unit = &d->units.data[range->unit];
@@ -225,7 +226,7 @@ static uint32_t start_line(Dwarf_Die *die)
 	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
-/* Where an inlined function is called. */
+/* Get the place where an inlined function is called. */
 static void go_to_call(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
 {
 	uint32_t number = number_attribute(die, DW_AT_call_file);
@@ -238,7 +239,7 @@ static void go_to_call(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint3
 		*file = dwarf_filesrc(files, number, NULL, NULL);
 }
 
-/* The block or inlined function in @parent that holds @pc. */
+/* Find the block or inlined function in @parent that holds @pc. */
 static bool go_inwards(Dwarf_Die *parent, Dwarf_Addr pc, Dwarf_Die *ret)
 {
 	Dwarf_Die child;
@@ -261,7 +262,7 @@ static bool go_inwards(Dwarf_Die *parent, Dwarf_Addr pc, Dwarf_Die *ret)
 	return false;
 }
 
-/* The inlined functions of @function at @pc, outermost first. */
+/* The functions inlined in @function at @pc, outermost first. */
 static size_t inlined_at(Dwarf_Die *function, Dwarf_Addr pc,
 			 Dwarf_Die ret[DEBUGINFO_LINES_MAX])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug info of one file: what stands in the source at an address. */
+/* The debug info of one file: source lines and inlined functions at an address. */
 #ifndef OTELPROF_LINES_DEBUGINFO_H
 #define OTELPROF_LINES_DEBUGINFO_H
 
@@ -10,23 +10,23 @@ enum {
 	DEBUGINFO_LINES_MAX = 32
 };
 
-/* A function at an address, the innermost inlined one first. Strings live as long as the debug
- * info. */
+/* A function at an address; the innermost inlined one is first. Strings live as long as
+ * the debug info. */
 struct debuginfo_line {
-	const char *function; /* NULL: the function of the symbol table */
-	const char *linkage;  /* its name for the linker, or NULL */
-	const char *file;     /* NULL: not known */
+	const char *function; /* NULL: the function in the symbol table */
+	const char *linkage;  /* its linkage name, or NULL */
+	const char *file;     /* NULL: unknown */
 	uint32_t line;
 	uint32_t start_line;
 };
 
 struct debuginfo;
 
-/* Open the debug info of the file at @path. Returns 0, -ENOENT: there is none, -ENOMEM. */
+/* Open the debug info of the file @path. Returns 0; -ENOENT if there is none; -ENOMEM. */
 int debuginfo_open(const char *path, struct debuginfo **ret);
 struct debuginfo *debuginfo_free(struct debuginfo *d);
 
-/* What stands at ELF address @vaddr. Returns how many, 0: nothing is known. */
+/* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
 

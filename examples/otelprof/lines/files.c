@@ -35,7 +35,7 @@ static void build_id_of(Elf *elf, char *ret)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* Is there a file of the build at search->path? */
+/* Is the file at search->path of the right build? */
 static bool is_it(struct search *s)
 {
 	_cleanup_close_ int fd = op_open(s->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -67,7 +67,7 @@ static bool try_build_id(struct search *s, const char *directory)
 	return n > 0 && (size_t)n < sizeof(s->path) && is_it(s);
 }
 
-/* The directories of the executables, and the executables themselves. */
+/* Try the directories of the executables, and the executables themselves. */
 static bool try_executables(struct search *s, const struct op_collect *c)
 {
 	const struct op_collect_process *p;
@@ -128,7 +128,8 @@ int file_find(const struct op_collect *c, uint32_t mapping, const char *director
 	size_t len;
 
 	text = op_collect_text(c, m->build_id, &len);
-	/* Two digits are the folder's name. A hash of another kind is no build id of ELF. */
+	/* The first two digits name the folder. A hash with '-' or '/' is not an ELF
+	 * build id. */
 	if (len < 4 || len >= sizeof(s.id) || memchr(text, '/', len) ||
 	    memchr(text, '-', len))
 		return -ENOENT;

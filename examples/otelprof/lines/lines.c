@@ -10,7 +10,7 @@
 #include "lines/files.h"
 #include "symbol/demangle.h"
 
-/* Native code of a file whose line is not known yet. */
+/* Is it native code of a file, with an unknown line? */
 static bool lacks_line(const struct op_collect *c, const struct op_collect_location *l)
 {
 	const struct op_collect_mapping *m = &c->mappings.data[l->mapping];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otelprof mcp: the tools of tools.c over the Model Context Protocol, revisions 2024-11-05 to
- * 2025-06-18, on standard input and output: one JSON-RPC 2.0 message a line.
+ * otelprof mcp: offers the tools of tools.c over the Model Context Protocol, revisions
+ * 2024-11-05 to 2025-06-18, on standard input and output: one JSON-RPC 2.0 message a
+ * line.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -17,7 +18,7 @@
 enum {
 	LINE_MAX_BYTES = 1 << 20,
 	DEPTH_MAX = 32,
-	/* JSON-RPC 2.0, section 5.1. */
+	/* Codes of JSON-RPC 2.0, section 5.1. */
 	RPC_PARSE_ERROR = -32700,
 	RPC_INVALID_REQUEST = -32600,
 	RPC_NO_METHOD = -32601,
@@ -43,13 +44,13 @@ static int help(FILE *f)
 
 static void send_message(struct json_object *message)
 {
-	/* A line break inside a text is escaped, so one line is one message. */
+	/* Line breaks inside a text are escaped, so one line is one message. */
 	(void)puts(json_object_to_json_string_ext(message, JSON_C_TO_STRING_PLAIN));
 	(void)fflush(stdout);
 	json_object_put(message);
 }
 
-/* @key takes @value; @id is borrowed. */
+/* Send an answer in which @key has @value; takes @value, borrows @id. */
 static void answer(struct json_object *id, const char *key, struct json_object *value)
 {
 	struct json_object *m = json_object_new_object();
@@ -89,7 +90,7 @@ static void initialize(struct json_object *id, struct json_object *params)
 	const char *asked = text_of(params, "protocolVersion"), *revision = revisions[0];
 	size_t i;
 
-	/* A revision that is not known gets the newest, and the client decides. */
+	/* For an unknown revision we answer with the newest, and the client decides. */
 	for (i = 0; asked && i < sizeof(revisions) / sizeof(revisions[0]); i++) {
 		if (strcmp(asked, revisions[i]) == 0)
 			revision = revisions[i];
@@ -115,7 +116,7 @@ static void list_tools(struct json_object *id)
 	answer(id, "result", result);
 }
 
-/* Text of an answer; bytes that are not UTF-8 do not occur: the commands write none. */
+/* Call a tool and answer with its text. The commands print only valid UTF-8. */
 static void call_tool(struct tools *t, struct json_object *id, struct json_object *params)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf text = { 0 };
@@ -155,7 +156,7 @@ static void handle(struct tools *t, struct json_object *message)
 		refuse(NULL, RPC_INVALID_REQUEST, "this is no request");
 		return;
 	}
-	/* What has no id is a notification, which gets no answer. */
+	/* A message without an id is a notification, which gets no answer. */
 	if (!json_object_object_get_ex(message, "id", &id))
 		return;
 	(void)json_object_object_get_ex(message, "params", &params);
@@ -189,8 +190,8 @@ static void handle_line(struct tools *t, const char *line, size_t len)
 	json_tokener_free(tok);
 }
 
-/* One line without its end. Returns its length, -EFBIG where it was too long and has been
- * read over, or -ENODATA at the end. */
+/* Read one line without its newline. Returns its length; -EFBIG if it was too long and
+ * skipped; -ENODATA at the end. */
 static ssize_t read_line(char *line)
 {
 	size_t len = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program built without json-c. */
+/* Replaces mcp.c if json-c was missing at build time. */
 #include "common.h"
 
 int command_mcp(int argc, char **argv)

@@ -16,7 +16,7 @@ enum {
 	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
 	STEP_BYTES = 4096,
 	STEP_MS = 100,
-	OUT = 0, /* streams */
+	OUT = 0, /* indices of the streams */
 	ERR = 1,
 	STREAMS = 2,
 };
@@ -43,7 +43,7 @@ static int spawn(struct run *run, char **argv)
 		return -EMFILE;
 	}
 	(void)posix_spawn_file_actions_init(&actions);
-	/* Standard input is the protocol's. */
+	/* Standard input belongs to the protocol. */
 	(void)posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
 					       O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
@@ -57,7 +57,7 @@ static int spawn(struct run *run, char **argv)
 	return -r;
 }
 
-/* Returns false at the end of the stream. What is beyond the limit is read and left out. */
+/* Read from a stream. Returns false at its end. Bytes beyond the limit are discarded. */
 static bool take(struct run *run, int stream)
 {
 	char bytes[STEP_BYTES];
@@ -72,7 +72,7 @@ static bool take(struct run *run, int stream)
 	return true;
 }
 
-/* Until both streams have ended. Returns false where the time is over. */
+/* Read until both streams have ended. Returns false if the time was over first. */
 static bool drain(struct run *run, double seconds)
 {
 	struct pollfd polls[STREAMS] = { { run->fds[OUT], POLLIN, 0 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Run a program and keep what it prints. */
+/* Runs a program and keeps its output. */
 #ifndef OTELPROF_MCP_RUN_H
 #define OTELPROF_MCP_RUN_H
 
@@ -8,8 +8,8 @@
 #include "base/strbuf.h"
 
 /*
- * Run @argv for at most @seconds. What it prints is added to @ret, cut at a limit with a
- * sentence; where it fails, what it said on standard error too. Returns true where it ended
+ * Run @argv for at most @seconds. Its output is added to @ret, cut at a limit with a
+ * sentence; after a failure its standard error is added, too. Returns true if it exited
  * with 0.
  */
 bool run_program(char **argv, double seconds, struct op_strbuf *ret);

@@ -20,7 +20,7 @@ enum {
 	SECONDS_DEFAULT = 10,
 	HZ_MAX = 1000,
 	LINES_MAX = 200,
-	RECORDINGS_MAX = 16, /* kept at once; the oldest goes */
+	RECORDINGS_MAX = 16, /* kept at once; the oldest is removed */
 	ARGUMENTS_MAX = 24,
 	TEXT_MAX = 64,
 };
@@ -31,11 +31,12 @@ enum argument_type {
 	ARGUMENT_FILE,
 };
 
-/* An argument of a tool becomes an option of the command, or a file after the options. */
+/* An argument of a tool; it becomes an option of the command, or a file after the
+ * options. */
 struct argument {
 	const char *name;
 	enum argument_type type;
-	const char *option; /* NULL: a file */
+	const char *option; /* NULL: it is a file */
 	const char *description;
 	bool required;
 	long long min;
@@ -45,10 +46,10 @@ struct argument {
 struct tool {
 	const char *name;
 	const char *description;
-	const char *command[4]; /* words after the program's name */
+	const char *command[4]; /* the words after the program's name */
 	struct argument arguments[8];
-	bool records;	/* makes a recording and reports it */
-	double seconds; /* how long it may work beside what it records */
+	bool records;	/* makes a recording and reports on it */
+	double seconds; /* time limit in addition to the time of recording */
 };
 
 #define FILE_ARGUMENT                                                                    \
@@ -170,7 +171,7 @@ static const struct tool all[] = {
 	},
 };
 
-/* A command line that is being put together. */
+/* A command line under construction. */
 struct line {
 	const char *words[ARGUMENTS_MAX + 1];
 	char numbers[ARGUMENTS_MAX][TEXT_MAX];
@@ -253,7 +254,7 @@ static void add_word(struct line *l, const char *word)
 		l->words[l->len++] = word;
 }
 
-/* Returns NULL, or what is wrong with the value. */
+/* Add an argument. Returns NULL, or what is wrong with its value. */
 static const char *add_argument(struct line *l, const struct argument *a,
 				struct json_object *value)
 {
@@ -281,7 +282,7 @@ static const char *add_argument(struct line *l, const struct argument *a,
 	return NULL;
 }
 
-/* The words for @arguments; options first, then "--" and the files in their order. */
+/* Add the words for @arguments: options first, then "--" and the files in order. */
 static bool add_arguments(struct line *l, const struct tool *tool,
 			  struct json_object *arguments, struct op_strbuf *ret)
 {
@@ -314,7 +315,7 @@ static bool add_arguments(struct line *l, const struct tool *tool,
 	return true;
 }
 
-/* A path for one more recording; the oldest makes room. */
+/* A path for a new recording; the oldest recording makes room. */
 static char *new_recording(struct tools *t)
 {
 	_cleanup_free_ char *old = NULL;
@@ -381,7 +382,7 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 	}
 	if (!add_arguments(&l, tool, arguments, ret))
 		return false;
-	/* Without a command after it, "--" would be one that is missing. */
+	/* A trailing "--" would mean that a command follows. */
 	if (strcmp(l.words[l.len - 1], "--") == 0)
 		l.len--;
 	if (!run_words(t, &l, tool->seconds, ret))

@@ -7,20 +7,22 @@
 
 #include "report/view.h"
 
-/* How an output looks. */
+/* The form of an output. */
 enum report_form {
 	FORM_TEXT,
 	FORM_MARKDOWN,
 	FORM_JSON,
 };
 
-/* Returns 0, or STATUS_USAGE after saying what is wrong. */
+/* Returns 0, or STATUS_USAGE after a message. */
 int form_parse(const char *command, const char *name, enum report_form *ret);
-/* A share in per cent, from 0 to 100. */
+/*
+ * Parse a share in per cent, from 0 to 100. Returns 0, or STATUS_USAGE after a message.
+ */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
-/* Make the view, or say why there is none. Returns 0 or STATUS_FAILED; view_clear() in
- * every case. */
+/* Make the view, or print why there is none. Returns 0 or STATUS_FAILED; view_clear()
+ * must follow in both cases. */
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
 		     const char *what, struct view *ret);
 

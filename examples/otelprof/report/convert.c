@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof convert: recordings in another format, several as one. */
+/* otelprof convert: writes recordings in another format, or several as one. */
 #include <errno.h>
 #include <string.h>
 

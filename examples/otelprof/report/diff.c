@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof diff: what grew and what shrank from one recording to another. */
+/* otelprof diff: prints what grew and what shrank from one recording to another. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +29,7 @@ enum {
 	SIDES = 2,
 };
 
-/* A row of either side or of both, in shares of each side's whole. */
+/* A row of one or both sides; values are shares of each side's total. */
 struct change {
 	char *name;
 	char *module;
@@ -115,7 +115,7 @@ static int fill(struct change *c, const struct view *v, const struct view_row *r
 	return c->name && c->module ? 0 : -ENOMEM;
 }
 
-/* Rows of one name and module become one. */
+/* Merge rows of one name and module. */
 static void merge(struct diff *d)
 {
 	struct change *to;
@@ -325,7 +325,7 @@ static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 	}
 	d->files = argv + optind;
 	if (d->request.by > VIEW_BY_MODULE)
-		d->by_total = true; /* a process has no self */
+		d->by_total = true; /* a process has no self time */
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report as one JSON object; docs/report.md describes it. Keys may be added; none changes
- * its meaning under one version. */
+/* Writes a report as one JSON object; docs/report.md describes it. Within one version
+ * keys may be added, but no key changes its meaning. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static void write_rows(const struct json *j)
 	(void)fprintf(j->f, "%s]", n ? "\n  " : "");
 }
 
-/* Frames between a node and the root. */
+/* The number of frames between a node and the root. */
 static unsigned int depth_of(const struct view *v, const struct tree_node *n)
 {
 	unsigned int depth = 0;

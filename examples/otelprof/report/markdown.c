@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report as Markdown, made to be read by an assistant: small, and saying what it is. */
+/* Writes a report as Markdown for an assistant: short, and self-explaining. */
 #include <string.h>
 
 #include "common.h"
@@ -15,7 +15,9 @@ enum {
 	SUMS_SHOWN = 3,
 };
 
-/* Text in a table: no character that Markdown or a terminal takes for its own. */
+/*
+ * Print text for a table, without characters that are special to Markdown or a terminal.
+ */
 static void put(FILE *f, const char *text, int columns)
 {
 	char plain[NAME_BYTES];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that a command writes as a whole or not at all. */
+/* Writes a file of a command completely or not at all. */
 #ifndef OTELPROF_REPORT_OUTPUT_H
 #define OTELPROF_REPORT_OUTPUT_H
 
-/* Writes all to @fd. Returns 0 or STATUS_FAILED, said. */
+/* Writes everything to @fd. Returns 0, or STATUS_FAILED after a message. */
 typedef int (*output_fn)(void *data, int fd);
 
 /*
- * Let @fn write @path, "-" standard output. A file is written beside and renamed, so that one
- * that @fn also reads, or that was good, is never half gone. Returns 0 or STATUS_FAILED, said.
+ * Let @fn write the file @path; "-" is standard output. A file is written under a
+ * temporary name and renamed, so that an existing file, which @fn may also read, is never
+ * half overwritten. Returns 0, or STATUS_FAILED after a message.
  */
 int output_write(const char *path, output_fn fn, void *data);
 

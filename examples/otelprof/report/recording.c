@@ -14,23 +14,25 @@
 #include "lines/lines.h"
 
 enum {
-	REQUEST_MAX_BYTES =
-		1 << 26,      /* a length beyond it is no length, but may be a field */
-	STEP_BYTES = 1 << 16, /* memory grows with what is there, not with what is said */
+	/* a larger length is not a length; the bytes may be a protobuf field */
+	REQUEST_MAX_BYTES = 1 << 26,
+	/* read in steps, so that memory grows with the data, not with a stated length */
+	STEP_BYTES = 1 << 16,
 	LENGTH_BYTES = 4,
-	FIELD_1_BYTES = 0x0a, /* how a bare request begins: its first resource */
+	/* first byte of a request without a length: its first resource */
+	FIELD_1_BYTES = 0x0a,
 	FIELD_2_BYTES = 0x12, /* or its dictionary */
 };
 
 struct recording {
-	const char *path; /* for sentences */
+	const char *path; /* for messages */
 	FILE *f;
 	OP_VEC(uint8_t) bytes;
 	uint64_t requests;
 	uint64_t offset;
 };
 
-/* Read @len more bytes behind those there. Returns how many came, or -ENOMEM. */
+/* Read @len more bytes after those in memory. Returns how many came, or -ENOMEM. */
 static ssize_t read_more(struct recording *rec, size_t len)
 {
 	size_t want, got, sum = 0;
@@ -72,7 +74,7 @@ static int say_what_it_is(const struct recording *rec)
 		    rec->path, what);
 }
 
-/* Is the whole file one request without a length before it? Its first bytes are a field. */
+/* Is the file one request without a length? Its first byte is that of a field then. */
 static bool bare_request(const struct recording *rec)
 {
 	const uint8_t *b = rec->bytes.data;
@@ -97,7 +99,7 @@ static int read_bare(struct recording *rec, recording_fn fn, void *data)
 	return 0;
 }
 
-/* What came before still counts. */
+/* The file is damaged here: the requests before still count. */
 static int damaged(const struct recording *rec, const char *what)
 {
 	if (!rec->requests)
@@ -107,8 +109,11 @@ static int damaged(const struct recording *rec, const char *what)
 	return 0;
 }
 
-/* One request after its length. Returns 1, 0 at the end, or a negative errno; @ret_what is
- * what is wrong where it is the file, "" where it is no recording at all. */
+/*
+ * Read one request after its length. Returns 1, 0 at the end, or a negative errno. If the
+ * file is at fault, @ret_what says what is wrong, or is "" if it is not a recording at
+ * all.
+ */
 static int read_one(struct recording *rec, recording_fn fn, void *data,
 		    const char **ret_what)
 {

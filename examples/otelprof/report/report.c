@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof report: where the time of a recording went. */
+/* otelprof report: prints where the time of a recording went. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -47,7 +47,7 @@ static void write_frames(const struct out *o)
 	(void)fputs("]}", o->f);
 }
 
-/* Samples of a clock are shown as the time they stand for. */
+/* Samples of a clock are written as the time that they stand for. */
 static int64_t scale_of(const struct op_collect *c, const struct op_collect_kind *k,
 			const char **ret_unit)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file format of speedscope, which the Firefox profiler reads too. */
+/* Writes the format of speedscope, which the Firefox profiler also reads. */
 #ifndef OTELPROF_REPORT_SPEEDSCOPE_H
 #define OTELPROF_REPORT_SPEEDSCOPE_H
 
 #include "format/collect.h"
 
-/* A profile for each kind and process, the largest first. Returns 0 or a negative errno. */
+/* Write a profile for each kind and process, the largest first. Returns 0 or a negative
+ * errno. */
 int speedscope_write(const struct op_collect *c, int fd);
 
 #endif

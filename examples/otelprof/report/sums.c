@@ -43,7 +43,7 @@ void sums_sort(struct sums *s)
 {
 	if (s->items.len)
 		qsort(s->items.data, s->items.len, sizeof(*s->items.data), compare);
-	/* The index names items by their old places. */
+	/* The index refers to the old order. */
 	op_map64_clear(&s->index);
 }
 

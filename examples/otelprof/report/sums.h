@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values summed by a number. */
+/* Sums of values, by a number as key. */
 #ifndef OTELPROF_REPORT_SUMS_H
 #define OTELPROF_REPORT_SUMS_H
 
@@ -21,9 +21,9 @@ struct sums {
 
 /* Returns 0 or -ENOMEM. */
 int sums_add(struct sums *s, uint64_t key, int64_t value);
-/* The value under @key, 0 where there is none. */
+/* The sum under @key, or 0. */
 int64_t sums_get(const struct sums *s, uint64_t key);
-/* The most first, equal ones by key. Nothing can be added any more. */
+/* Sort the largest first, equal ones by key. Nothing can be added afterwards. */
 void sums_sort(struct sums *s);
 void sums_clear(struct sums *s);
 

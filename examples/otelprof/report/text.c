@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report for a terminal. */
+/* Writes a report for a terminal. */
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 enum {
 	COLUMNS_PIPE = 120,
 	COLUMNS_MIN = 60,
-	NUMBER_COLUMNS = 17, /* two shares */
+	NUMBER_COLUMNS = 17, /* width of two shares */
 	MODULE_COLUMNS = 18,
 	ENDINGS_SHOWN = 5,
 	NAME_BYTES = 4096,

@@ -94,7 +94,7 @@ int tree_sort(struct tree *t)
 		t->nodes.data[i].child = t->nodes.data[i].next = 0;
 	}
 	qsort_r(order, t->nodes.len, sizeof(*order), compare_nodes, t->nodes.data);
-	/* The least first, each put in front of its siblings. */
+	/* Begin with the smallest, and put each in front of its siblings. */
 	for (i = (uint32_t)t->nodes.len; i--;) {
 		n = &t->nodes.data[order[i]];
 		if (n->parent == UINT32_MAX)

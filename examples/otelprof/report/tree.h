@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tree of calls: stacks that begin alike share their nodes. */
+/* A call tree: stacks with the same outermost frames share nodes. */
 #ifndef OTELPROF_REPORT_TREE_H
 #define OTELPROF_REPORT_TREE_H
 
@@ -9,13 +9,13 @@
 #include "base/hash.h"
 #include "base/vec.h"
 
-/* Node 0 is the root of all; a link of 0 is none. */
+/* Node 0 is the root; a link of 0 means none. */
 struct tree_node {
-	uint32_t label; /* the caller's number of what is called here */
+	uint32_t label; /* what is called here, as the caller numbers it */
 	uint32_t parent;
-	uint32_t child;	 /* the first; most first after tree_sort() */
+	uint32_t child;	 /* the first child; the largest after tree_sort() */
 	uint32_t next;	 /* the next child of the same parent */
-	uint32_t indent; /* the printer's */
+	uint32_t indent; /* for the code that prints the tree */
 	int64_t total;
 	int64_t self;
 };
@@ -27,7 +27,7 @@ struct tree {
 
 /* Add a stack, outermost label first. Returns 0 or -ENOMEM. */
 int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value);
-/* Put the children of every node into order: the most first, equal ones by label. */
+/* Sort the children of every node: the largest first, equal ones by label. */
 int tree_sort(struct tree *t);
 void tree_clear(struct tree *t);
 

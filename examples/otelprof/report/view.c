@@ -11,15 +11,15 @@ enum {
 	NAME_BYTES = 4096
 };
 
-/* What is needed while stacks are added. */
+/* State while stacks are added. */
 struct making {
 	struct view *v;
 	struct op_collect_path path;
 	struct sums self;  /* by label */
 	struct sums total; /* by label */
-	struct sums lines; /* of totals, by label and line */
-	uint32_t *seen;	 /* by function: the number of the last stack that counted here */
-	bool *processes; /* those met */
+	struct sums lines; /* totals, by label and line */
+	uint32_t *seen;	 /* by function: the number of the last stack that was counted */
+	bool *processes; /* by process: it has samples */
 	uint32_t stack;
 };
 
@@ -54,7 +54,9 @@ static bool wanted(const struct view *v, const struct op_collect_stack *s)
 	       (!q->program || view_text_is(v->c, p->name, q->program));
 }
 
-/* The frames that tell why a stack is not whole are named in brackets by the library. */
+/*
+ * Is it a frame that says why a stack is not whole? The library names those in brackets.
+ */
 static bool is_ending(const char *name, size_t len)
 {
 	static const char *const endings[] = { "[unwind error: ", "[truncated]",
@@ -69,7 +71,7 @@ static bool is_ending(const char *name, size_t len)
 	return false;
 }
 
-/* "libx.so+0x1234": an address where a name should be. */
+/* Is it "libx.so+0x1234", an address instead of a name? */
 static bool is_unnamed(const char *name, size_t len)
 {
 	size_t digits = 0;
@@ -110,7 +112,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	return 0;
 }
 
-/* The label of a frame in rows: its function, or its module. */
+/* The label of a frame's row: its function or its module. */
 static uint32_t row_label(const struct view *v, uint32_t function)
 {
 	return v->request.by == VIEW_BY_MODULE ? v->c->functions.data[function].module
@@ -122,7 +124,7 @@ static int add_frame(struct making *m, const struct op_collect_line *line, int64
 	uint32_t label = row_label(m->v, line->function);
 	int r;
 
-	/* Recursion counts once a stack. */
+	/* A recursive function counts once for each stack. */
 	if (m->seen[label] == m->stack)
 		return 0;
 	m->seen[label] = m->stack;
@@ -177,7 +179,7 @@ static bool is_asked_for(const struct view *v, uint32_t function)
 			    v->request.function);
 }
 
-/* Calls: the program, then all frames. */
+/* The labels of the call tree: the program, then all frames. */
 static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_t *labels)
 {
 	labels[0] = m->v->c->processes.data[s->process].name | VIEW_PROCESS;
@@ -185,7 +187,8 @@ static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_
 	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value);
 }
 
-/* Callees of the outermost frame of that name, callers of the innermost. */
+/* The labels around the function asked for: callees of its outermost frame, or callers of
+ * its innermost. */
 static int add_around(struct making *m, const struct op_collect_stack *s,
 		      uint32_t *labels)
 {
@@ -295,7 +298,9 @@ static int find_kind(struct view *v)
 	return -ENOENT;
 }
 
-/* A part of a name will do, where no function has it whole: the first such in the table. */
+/*
+ * If no function has this name, take the first one in the table whose name contains it.
+ */
 static const char *settle_function(const struct op_collect *c, const char *part,
 				   char *buf)
 {

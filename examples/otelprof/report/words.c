@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is shown of a view: names, places, values in words. */
+/* Texts for a view: names, places, values. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "report/view.h"
 
 enum {
-	SHORT_ID = 12, /* of a container, as its own tools show it */
+	SHORT_ID = 12, /* of a container's id, as container tools show it */
 };
 #define NS_PER_S 1e9
 
@@ -160,7 +160,7 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 
-	/* Samples of a clock: each stands for a period. */
+	/* Each sample of a clock stands for one period. */
 	if (view_text_is(v->c, k->unit, "count") &&
 	    view_text_is(v->c, k->period_unit, "nanoseconds") && k->period > 0)
 		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);

@@ -5,13 +5,16 @@
 
 #include "base/cleanup.h"
 
-/* A child that keeps so much of its caller's time stands at its caller's indentation. */
+/*
+ * A child with this share of its caller's total is printed at its caller's indentation.
+ */
 #define CHAIN_SHARE 0.95
-/* The hottest path goes on while a callee has so much of its caller and of the whole. */
+/* The hottest path continues while a callee has these shares of its caller and of the
+ * whole. */
 #define CALLEE_SHARE 0.5
 #define WHOLE_SHARE  0.2
 enum {
-	DEPTH_MAX = 128 /* of the hottest path before it is shortened */
+	DEPTH_MAX = 128 /* length of the hottest path before it is shortened */
 };
 
 size_t report_rows(const struct report *r)
@@ -19,7 +22,7 @@ size_t report_rows(const struct report *r)
 	size_t n = 0, i;
 
 	for (i = 0; i < r->v->rows.len && n < r->limit; i++) {
-		/* Rows are in the order of self: a total may be large further down. */
+		/* Rows are sorted by self, so a large total may come later. */
 		if (view_percent(r->v, r->v->rows.data[i].total) < r->min_percent)
 			break;
 		n++;
@@ -34,7 +37,7 @@ static int compare_totals(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* The total that a node must have to be among the @limit largest. */
+/* The smallest total among the @limit largest nodes. */
 static int64_t smallest_shown(const struct report *r, size_t limit)
 {
 	_cleanup_free_ int64_t *totals = NULL;
@@ -48,7 +51,7 @@ static int64_t smallest_shown(const struct report *r, size_t limit)
 	for (i = 0; i < t->nodes.len; i++)
 		totals[i] = t->nodes.data[i].total;
 	qsort(totals, t->nodes.len, sizeof(*totals), compare_totals);
-	/* Equal ones are all in or all out; out, so that the limit holds. */
+	/* Leave all equal nodes out, so that the limit holds. */
 	return totals[limit] + 1 > least ? totals[limit] + 1 : least;
 }
 
@@ -72,7 +75,7 @@ void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *
 
 	nodes[0].indent = 0;
 	while (at) {
-		/* Siblings are in the order of their totals. */
+		/* Siblings are sorted by their totals. */
 		if (nodes[at].total >= least && nodes[at].total > 0) {
 			indent_node(nodes, &nodes[at], least);
 			fn(data, &nodes[at]);
@@ -137,7 +140,7 @@ static void walk_path(const struct report *r, bool with_source, struct path *ret
 	}
 }
 
-/* Take out the frame that tells least: its callee has nearly all of its time. */
+/* Remove the frame that says least: the one whose callee has nearly all of its time. */
 static void shorten(struct path *p)
 {
 	int64_t least = INT64_MAX, lost;

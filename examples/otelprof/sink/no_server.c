@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instead of sink.c and server.c, where there was no grpc at build time. */
+/* Replaces sink.c and server.c if grpc was missing at build time. */
 #include "common.h"
 
 int command_sink(int argc, char **argv)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gRPC core's server API. Each call is a small state machine whose pointer is the tag of
- * the operation under way; one call that waits for a client always stands ready.
- */
+/* A server with gRPC core's API. Each call is a small state machine whose address is the
+ * tag of its operation; there is always one call that waits for a client. */
 #include "sink/server.h"
 
 #include <errno.h>
@@ -63,7 +61,7 @@ static void rpc_free(struct rpc *rpc)
 	free(rpc);
 }
 
-/* Stand ready for the next client. */
+/* Wait for the next client. */
 static int rpc_wait(struct server *s)
 {
 	struct rpc *rpc = calloc(1, sizeof(*rpc));
@@ -133,7 +131,7 @@ static void rpc_answer(struct rpc *rpc)
 
 	ops[0].data.recv_close_on_server.cancelled = &rpc->cancelled;
 	if (answer.grpc_status == GRPC_STATUS_OK) {
-		/* No field set: full success. */
+		/* An empty message means full success. */
 		rpc->response = grpc_raw_byte_buffer_create(&empty, 1);
 		ops[len].op = GRPC_OP_SEND_MESSAGE;
 		ops[len++].data.send_message.send_message = rpc->response;
@@ -182,7 +180,7 @@ static void serve(struct server *s)
 	}
 }
 
-/* Let the calls under way end, then take the queue down. */
+/* Let the running calls end, then destroy the queue. */
 static void end(struct server *s)
 {
 	grpc_event event;

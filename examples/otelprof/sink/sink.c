@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof sink: receive profiles, check them, write them to files. */
+/* otelprof sink: receives profiles, checks them, and writes them to files. */
 #include "common.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ enum {
 struct sink {
 	const char *listen;
 	const char *dir;
-	long long count; /* end after so many requests; 0: at a signal */
+	long long count; /* end after this many requests; 0: at a signal */
 	uint64_t requests;
 	uint64_t failed; /* requests that broke a rule */
 	bool write_failed;

@@ -31,7 +31,7 @@ static uint64_t hash_key(const struct key *k)
 {
 	uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), &k->id, sizeof(k->id));
 
-	/* The name of a process or thread may change; its number is enough. */
+	/* A process or thread may be renamed, so if it has a number only that counts. */
 	if (!k->id)
 		h = hash_bytes(h, k->owner.data, k->owner.len);
 	h = hash_bytes(h, k->function, strlen(k->function) + 1);
@@ -97,7 +97,7 @@ static void free_row(struct function_row *row)
 	free(row->type);
 }
 
-/* The row of @k, made where there is none; NULL without memory. */
+/* The row of @k, which is added if needed; NULL without memory. */
 static struct function_row *find(struct function_sums *r, const struct key *k,
 				 const struct otlp_sample_view *s,
 				 const struct otlp_frame *f)
@@ -131,7 +131,7 @@ static struct function_row *find(struct function_sums *r, const struct key *k,
 	return row;
 }
 
-/* As far as C strings compare it: what stands before a zero byte. */
+/* Cut a text at its first zero byte, because names are compared as C strings. */
 static struct otlp_text c_text(struct otlp_text t)
 {
 	t.len = strnlen(t.data ? t.data : "", t.len);
@@ -249,7 +249,7 @@ void functions_sort(struct function_sums *r, enum function_order order)
 	if (r->len)
 		qsort(r->rows, r->len, sizeof(*r->rows),
 		      order == FUNCTIONS_BY_TOTAL ? by_total : by_self);
-	/* The slots name rows by their old places. */
+	/* The slots refer to the old order. */
 	free(r->slots);
 	r->slots = NULL;
 	r->mask = 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples summed by owner and function: how often on the CPU itself (self), how often
- * anywhere on the stack (total; recursion counts once a sample). The owner is a process, all
- * processes of a program, a container, a thread, or nobody in particular. */
+/*
+ * Sums samples by owner and function: how often a function was on the CPU itself (self),
+ * and how often it was anywhere on the stack (total; recursion counts once a sample). The
+ * owner is a process, all processes of a program, a container, a thread, or everything.
+ */
 #ifndef OTELPROF_FUNCTIONS_H
 #define OTELPROF_FUNCTIONS_H
 
@@ -18,8 +20,8 @@ enum function_owner {
 };
 
 struct function_row {
-	int64_t id; /* of the process or thread; 0: its owner has no number */
-	char *owner; /* its name; a container's id, empty on the host; empty for OWNER_ALL */
+	int64_t id;  /* number of the process or thread; 0: the owner has none */
+	char *owner; /* name or container id; empty on the host, and for OWNER_ALL */
 	char *container_id;
 	char *function;
 	char *module;
@@ -27,7 +29,7 @@ struct function_row {
 	char *type;
 	uint64_t self;
 	uint64_t total;
-	uint64_t seen; /* number of the last sample that counted here */
+	uint64_t seen; /* number of the last sample that was counted */
 };
 
 struct function_sums {
@@ -35,10 +37,10 @@ struct function_sums {
 	size_t len;
 	size_t cap;
 	enum function_owner owner;
-	uint32_t *slots; /* open addressing: row + 1 */
+	uint32_t *slots; /* hash table with open addressing: row + 1 */
 	size_t mask;
 	uint64_t samples; /* sum of their counts */
-	uint64_t number;  /* samples added */
+	uint64_t number;  /* samples added so far */
 };
 
 /* Add one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
@@ -48,7 +50,8 @@ enum function_order {
 	FUNCTIONS_BY_TOTAL,
 };
 
-/* Most first; ties by the other sum, name and owner, so that the order is always one. */
+/* Sort the largest first. Ties are broken by the other sum, name and owner, so that the
+ * order is deterministic. */
 void functions_sort(struct function_sums *r, enum function_order order);
 /* Forget all rows; the owner stays. */
 void functions_clear(struct function_sums *r);

@@ -22,7 +22,8 @@ enum {
 	ID_COLUMNS = 7,
 	OWNER_COLUMNS = 15,
 	MODULE_COLUMNS = 18,
-	POLL_MS = 1000, /* a signal that slips in before the wait is seen after this */
+	/* a signal that arrives just before the wait is noticed after this */
+	POLL_MS = 1000,
 	ESCAPE_MS = 50,
 	TEXT_MAX = 64,
 };
@@ -52,11 +53,12 @@ enum prompt {
 
 struct view {
 	struct top *top;
-	struct top_window shown; /* the table on the screen, kept to be summed again */
-	const struct function_row **rows; /* those that pass the filter */
+	/* the requests of the table on the screen, kept to be summed again */
+	struct top_window shown;
+	const struct function_row **rows; /* rows that pass the filter */
 	size_t len;
 	size_t selected;
-	size_t first; /* of the rows on the screen */
+	size_t first; /* first row on the screen */
 	enum prompt prompt;
 	char filter[TEXT_MAX];
 	char search[TEXT_MAX];
@@ -64,7 +66,7 @@ struct view {
 	bool paused;
 	bool helping;
 	bool quit;
-	bool found; /* the last search */
+	bool found; /* the last search found something */
 };
 
 static bool row_has(const struct function_row *row, const char *text)
@@ -97,7 +99,8 @@ static void sum_again(struct view *v)
 	(void)choose_rows(v);
 }
 
-/* @text in @columns of this line; what is not printable becomes '?'. Returns columns used. */
+/* Print @text within @columns of the current line; unprintable characters become '?'.
+ * Returns the columns used. */
 static int put_text(const char *text, int columns)
 {
 	mbstate_t state = { 0 };
@@ -256,7 +259,7 @@ static void draw(struct view *v)
 	(void)refresh();
 }
 
-/* To the next row below with the text that is looked for. */
+/* Go to the next row below that contains the searched text. */
 static void find_next(struct view *v)
 {
 	size_t i;
@@ -396,7 +399,7 @@ static bool take_keys(struct view *v)
 	return any;
 }
 
-/* What was exported since the last one is the next table. */
+/* Make the next table from what was exported since the last one. */
 static int next_table(struct view *v, struct otelprof *p, double seconds)
 {
 	int r = otelprof_export(p);
@@ -453,7 +456,7 @@ static int loop(struct view *v, struct otelprof *p)
 	return 0;
 }
 
-/* Lines of the library wait in a file: they would be written across the screen. */
+/* Log lines wait in a file, because they would be written across the screen. */
 static FILE *hold_messages(int *ret_saved)
 {
 	FILE *f = tmpfile();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof top: the functions that take the CPUs, again and again on a terminal. */
+/* otelprof top: prints the functions that use the CPUs, again and again on a terminal. */
 #include "top/top.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ enum {
 	DEFAULT_ROWS = 20,
 	ROWS_MAX = 100000,
 	FLUSH_MS = 5000,
-	SCREEN_LINES_KEPT = 4, /* headings and the line of the cursor */
+	SCREEN_LINES_KEPT = 4, /* headings, and the line of the cursor */
 	OTHER_COLUMNS = 56,
 	FUNCTION_COLUMNS_MIN = 24,
 	FUNCTION_COLUMNS_PIPE = 120,
@@ -80,7 +80,7 @@ static int parse(struct top *t, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
-/* A copy of @request, where there is room for it. */
+/* Keep a copy of @request if there is room for it. */
 static int keep(struct top_window *w, const void *request, size_t len)
 {
 	void *more;
@@ -142,7 +142,7 @@ static size_t rows_to_show(const struct top *t)
 	return max < t->sums.len ? max : t->sums.len;
 }
 
-/* Columns left for the name of a function; a pipe gets lines that can be read. */
+/* The columns left for a function's name; a pipe gets lines of a readable length. */
 static int function_width(bool live)
 {
 	struct winsize ws = { 0 };
@@ -192,7 +192,7 @@ static void json_text(const char *key, const char *value)
 	print_json_string(stdout, value, strlen(value));
 }
 
-/* @userdata: what stands before the next one. */
+/* @userdata: the separator before the next one. */
 static void print_json_drop(void *userdata, const char *name, const char *sentence,
 			    uint64_t count)
 {
@@ -249,7 +249,6 @@ static void print_json(const struct top *t, struct otelprof *p)
 		     t->sums.len);
 }
 
-/* One table after another until a signal; the last one is cut short. */
 void top_sum(struct top *t, const struct top_window *w)
 {
 	size_t i;
@@ -260,6 +259,7 @@ void top_sum(struct top *t, const struct top_window *w)
 	functions_sort(&t->sums, t->order);
 }
 
+/* Print one table after another until a signal; the last one is cut short. */
 static int run_live(struct top *t, struct otelprof *p)
 {
 	double start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof top: the functions that take the CPUs. */
+/* otelprof top: prints the functions that use the CPUs. */
 #ifndef OTELPROF_TOP_H
 #define OTELPROF_TOP_H
 
@@ -7,11 +7,12 @@
 #include "top/functions.h"
 
 enum {
-	TOP_WINDOW_BYTES = 64 << 20, /* requests kept of one table; more are left out */
+	/* requests kept for one table; further ones are left out */
+	TOP_WINDOW_BYTES = 64 << 20,
 };
-#define TOP_WINDOW_S 5.0 /* a handle's window; memory is bounded by it, not by -d */
+#define TOP_WINDOW_S 5.0 /* the handle's window bounds its memory, whatever -d is */
 
-/* The requests of one table, so that it can be summed again for another owner. */
+/* The requests of one table, kept so that it can be summed again for another owner. */
 struct top_window {
 	struct {
 		void *data;
@@ -21,15 +22,15 @@ struct top_window {
 	size_t cap;
 	size_t bytes;
 	bool full;
-	double seconds; /* that it covers */
+	double seconds; /* time that it covers */
 };
 
 struct top {
 	struct options o;
 	struct function_sums sums;
-	struct top_window window; /* of what was exported since it was cleared */
+	struct top_window window; /* requests exported since it was cleared */
 	enum function_order order;
-	long long rows; /* 0: as many as fit */
+	long long rows; /* 0: as many as fit on the terminal */
 	bool json;
 	bool live;
 	double measured; /* seconds that the sums cover */
@@ -37,13 +38,13 @@ struct top {
 
 double top_percent(const struct top *t, uint64_t n);
 void top_window_clear(struct top_window *w);
-/* Make the sums anew, of @w, by their owner and in @t's order. */
+/* Sum the requests of @w by @t's owner, in @t's order. */
 void top_sum(struct top *t, const struct top_window *w);
 
 /*
- * The full-screen view, until a key or a signal ends it. Returns 0; STATUS_FAILED, said; or
- * -ENOTSUP where the terminal cannot do it or the program was built without curses, before
- * anything was shown.
+ * The full-screen view; a key or a signal ends it. Returns 0; STATUS_FAILED after a
+ * message; or, before anything is shown, -ENOTSUP if the terminal cannot do it or the
+ * program was built without curses.
  */
 int top_screen(struct top *t, struct otelprof *p);
 
