@@ -36,7 +36,8 @@ matrix) packages="$packages $tests $matrix" ;;
 wild) packages="$packages $wild" ;;
 esac
 
-# A tool that is there from another source (such as a newer Go) is not installed again.
+# A tool that is installed from another source (such as a newer Go) is not installed
+# again.
 missing=
 for package in $packages; do
 	case $package in
@@ -55,7 +56,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
-# Servers of these packages are not to be started.
+# Prevent the servers of these packages from being started.
 policy=/usr/sbin/policy-rc.d
 if [ "${1:-}" = wild ] && [ ! -e $policy ]; then
 	trap 'rm -f $policy' EXIT

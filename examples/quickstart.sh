@@ -46,7 +46,7 @@ done
 [ -n "$port" ] || { cat "$log/err"; exit 1; }
 echo "listens on 127.0.0.1:$port"
 
-# Something worth seeing: the compiler, at the build of the library that has just been done.
+# The load: the compiler, which builds the library again.
 step "$seconds seconds of this host, which builds the library again: gRPC and profile.html"
 meson setup "$log/build" "$top" -Dtests=false -Dgrpc=disabled -Dhttp=disabled >/dev/null
 "$otelprof" export -F 99 -d "$seconds" --endpoint "http://127.0.0.1:$port" &
@@ -55,7 +55,7 @@ export=$!
 	>"$log/ninja" 2>"$log/record" || { cat "$log/record"; exit 1; }
 wait $export
 
-# Its status is 1 where a request broke a rule of the profiles signal.
+# The sink exits with 1 if a request broke a rule of the profiles signal.
 step "what the receiver got"
 kill -TERM $sink
 status=0

@@ -53,7 +53,8 @@ class Profiler:
         self.lib.otelprof_config_init(ctypes.byref(config),
                                       ctypes.c_size_t(ctypes.sizeof(config)))
         config.sample_rate_hz = rate_hz
-        # A thread of the library works, so that Python's lock is free for the program.
+        # A thread of the library does the work, so that Python's lock is free for the
+        # program.
         config.threads = 1
         why = ErrorInfo(size=ctypes.sizeof(ErrorInfo))
         if self.lib.otelprof_init(ctypes.byref(config), ctypes.byref(why),

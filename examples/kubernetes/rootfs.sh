@@ -16,14 +16,14 @@ shift
 mkdir -p "$dir/bin" "$dir/etc/ssl/certs"
 for program; do
 	install -m 755 "$program" "$dir/bin/"
-	# The loader itself stands alone on its line, the others behind "=>".
+	# The dynamic linker has a line of its own; libraries follow "=>".
 	libraries=$(ldd "$program" 2>/dev/null || true)
 	if echo "$libraries" | grep 'not found' >&2; then
 		exit 1
 	fi
 	for library in $(echo "$libraries" |
 		sed -n 's/^.*=> \(\/[^ ]*\) (.*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p'); do
-		# Libraries of other places than Debian's go where the loader looks.
+		# Libraries outside Debian's folders go where the dynamic linker searches.
 		case $library in
 		/lib/* | /lib64/* | /usr/lib/*) target=$dir$library ;;
 		*) target=$dir/usr/lib/$(basename "$library") ;;

@@ -14,7 +14,7 @@
 #include "target/target.h"
 
 enum {
-	LEADER_THREADS_MAX = 64, /* threads tried where the leader is gone */
+	LEADER_THREADS_MAX = 64, /* threads tried if the leader has exited */
 };
 
 uint32_t op_scan_number(const char *name)
@@ -81,7 +81,8 @@ struct threads {
 	int tried;
 };
 
-/* A thread whose maps can be read, though it is not listed in /proc, stands for all. */
+/* A thread whose maps can be read represents the process. It is found by number in its
+ * task folder. */
 static int try_thread(void *ctx, uint32_t tid)
 {
 	struct threads *t = ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that a profiler dropped, by the name of the reason. */
+/* Counts the samples that a profiler dropped, by the name of the reason. */
 #ifndef TEST_DROPS_H
 #define TEST_DROPS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An allocation that fails when it is told to. For programs linked with the arguments
- * wrap_alloc (tests/meson.build), which lead the library's calls here; other libraries' own
- * calls stay as they are. __real_malloc() never fails.
+ * Makes an allocation fail on request. For programs linked with the arguments wrap_alloc
+ * (tests/meson.build), which redirect the library's calls here; the calls of other
+ * libraries are not affected. __real_malloc() never fails.
  */
 #ifndef FAIL_ALLOC_H
 #define FAIL_ALLOC_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-static long fail_after = -1; /* allocations until one fails; negative: none does */
-static bool failed;	     /* one did, since the test set this to false */
+static long fail_after = -1; /* allocations until one fails; negative: none fails */
+static bool failed;	     /* one failed since the test set this to false */
 
 static inline bool fails_now(void)
 {

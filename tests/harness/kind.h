@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of each kind of events share: a profiler of one process, and which programs of
- * this process are loaded. */
+/* What the tests of all kinds of events share: a profiler of one process, and the check
+ * which BPF programs of this process are loaded. */
 #ifndef TEST_KIND_H
 #define TEST_KIND_H
 
@@ -13,8 +13,8 @@
 
 #include "test.h"
 
-/* A profiler by @config that samples process @pid alone, not started; skips where the kernel or
- * the rights do not let it. */
+/* A profiler with @config that samples only process @pid; it is not started. Skips the
+ * test if the kernel or missing rights do not allow it. */
 static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
 {
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
@@ -35,7 +35,8 @@ static inline struct otelprof *kind_open(const struct otelprof_config *config, p
 	return p;
 }
 
-/* A profiler of every process with the default kinds, started; skips where there is none. */
+/* A started profiler of every process with the default kinds. Skips the test if there can
+ * be none. */
 static inline struct otelprof *kind_defaults(void)
 {
 	struct otelprof *p = NULL;
@@ -47,7 +48,7 @@ static inline struct otelprof *kind_defaults(void)
 	return p;
 }
 
-/* Programs of this process that are called @name. */
+/* The number of this process's BPF programs with the name @name. */
 static inline int kind_programs(const char *name)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -60,7 +61,8 @@ static inline int kind_programs(const char *name)
 		uint32_t len = sizeof(info);
 		int fd = atoi(e->d_name);
 
-		/* an older kernel tells less; what is no program tells much less */
+		/* An older kernel returns fewer bytes; for other objects the info is much
+		 * shorter. */
 		if (fd > 2 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
 		    len > offsetof(struct bpf_prog_info, run_time_ns) &&
 		    !strcmp(info.name, name))
@@ -70,7 +72,7 @@ static inline int kind_programs(const char *name)
 	return n;
 }
 
-/* Programs @name and @other are loaded while @kind is on, and not before and after. */
+/* Check that the programs @name and @other are loaded only while @kind is on. */
 static inline void kind_check_loaded(uint64_t kind, const char *name, const char *other)
 {
 	struct otelprof *p = kind_defaults();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of kinds share beside kind.h: a child that does what it is asked, the samples of
- * all requests, and the sum of the samples. */
+/* What tests of kinds share in addition to kind.h: a child that does what it is asked to,
+ * the samples of all requests, and the check that the counters add up. */
 #ifndef TEST_KIND_PROFILE_H
 #define TEST_KIND_PROFILE_H
 
@@ -16,9 +16,13 @@
 #include "kind.h"
 #include "otlp/reader.h"
 
-/* A known place: sanitizers would do their own things beside it. */
+/*
+ * A function that must appear on the stack; sanitizers would add their own calls to it.
+ */
 #define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-/* So that a call before it leaves a frame, and no two functions are merged as equal. */
+/*
+ * Ensures that a call before it leaves a frame, and that equal functions are not merged.
+ */
 #define STAYS(name) __asm__ volatile("/* " name " */" ::: "memory")
 
 struct kind_profile;
@@ -28,7 +32,7 @@ typedef void (*kind_sample_fn)(struct kind_profile *profile,
 struct kind_profile {
 	kind_sample_fn fn; /* called for each sample of each request */
 	void *data;
-	const struct otlp_profiles *profiles; /* of the request that is read */
+	const struct otlp_profiles *profiles; /* of the request being read */
 };
 
 static inline bool kind_is(const struct otlp_sample_view *s, const char *type,
@@ -37,7 +41,7 @@ static inline bool kind_is(const struct otlp_sample_view *s, const char *type,
 	return otlp_text_is(s->type, type) && otlp_text_is(s->unit, unit);
 }
 
-/* Where @function stands in the stack, from the leaf; -1: nowhere. */
+/* The position of @function in the stack, counted from the leaf; -1: it is not there. */
 static inline int kind_frame(const struct otlp_sample_view *s, const char *function)
 {
 	size_t i;
@@ -108,7 +112,9 @@ static inline int kind_take(void *userdata, const void *request, size_t len,
 	return 0;
 }
 
-/* A profiler of process @pid by @config, started, whose samples @profile gets. */
+/*
+ * A started profiler of process @pid with @config, which passes its samples to @profile.
+ */
 static inline struct otelprof *kind_start(const struct otelprof_config *config, pid_t pid,
 					  struct kind_profile *profile)
 {
@@ -127,7 +133,7 @@ static inline struct otelprof *kind_start(const struct otelprof_config *config, 
 	return p;
 }
 
-/* Poll for a while, and hand on what was taken. */
+/* Poll for a while, and export what was taken. */
 static inline void kind_drain(struct otelprof *p)
 {
 	int i;
@@ -137,7 +143,7 @@ static inline void kind_drain(struct otelprof *p)
 	CHECK_OK(otelprof_export(p));
 }
 
-/* Stop @p; all samples must be accounted for. Returns how many were dropped. */
+/* Stop @p and check that all samples are accounted for. Returns how many were dropped. */
 static inline uint64_t kind_close(struct otelprof *p)
 {
 	struct otelprof_stats s;
@@ -167,7 +173,7 @@ struct kind_child {
 	int from;
 };
 
-/* A child that runs @serve, which reads what it is asked and writes what it did. */
+/* A child that runs @serve, which reads requests and writes answers. */
 static inline struct kind_child kind_child_start(void (*serve)(int from, int to))
 {
 	struct kind_child c;
@@ -190,7 +196,7 @@ static inline struct kind_child kind_child_start(void (*serve)(int from, int to)
 	return c;
 }
 
-/* Ask @c, and poll @p until it has answered and all is exported. */
+/* Send a request to @c, and poll @p until it has answered and everything is exported. */
 static inline void kind_child_ask(struct otelprof *p, const struct kind_child *c,
 				  const void *request, size_t request_len, void *answer,
 				  size_t answer_len)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a thread was on a CPU, by two clocks of the kernel, of which one says too much and
- * the other too little:
- *   - CLOCK_THREAD_CPUTIME_ID goes on from when the thread is woken, where an idle CPU has to
- *     switch to it first;
- *   - perf's task clock begins when the switch to the thread is done.
- * The switch lies between. It is 1 or 2 % of a wait of half a millisecond on a machine, and 5 to
- * 15 % in an emulated one.
+ * How long a thread was on a CPU, by two clocks of the kernel that bound the true time:
+ *   - CLOCK_THREAD_CPUTIME_ID says too much: on an idle CPU it starts when the thread is woken,
+ *     before the switch to the thread;
+ *   - perf's task clock says too little: it starts after the switch.
+ * The switch takes 1 or 2 % of a wait of half a millisecond on real hardware, and 5 to 15
+ * % on an emulated machine.
  */
 #ifndef TEST_ON_CPU_H
 #define TEST_ON_CPU_H
@@ -20,13 +19,15 @@
 
 #include "test.h"
 
-/* Time off the CPUs: no less and no more than this. */
+/* Bounds of a time off the CPU. */
 struct off_ns {
 	int64_t least;
 	int64_t most;
 };
 
-/* The task clock of this thread, and where @inherit of threads that it makes. */
+/*
+ * Open the task clock of this thread; with @inherit also of the threads that it creates.
+ */
 static inline int task_clock_open(bool inherit)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
@@ -57,11 +58,13 @@ static inline int64_t off_clock_ns(clockid_t clock)
 }
 
 /*
- * The time off the CPUs begins: off_end() takes what this returns. @clock: of the process's or
- * the thread's CPU time, whichever @task_clock counts; @threads: so many are there all the time.
+ * A time off the CPU begins; off_end() takes the returned value. @clock: CPU time of the
+ * process or of the thread, whichever @task_clock counts; @threads: the constant number
+ * of threads.
  *
- * The clocks are read one in another, so that the bounds hold whatever happens between two
- * reads: a virtual machine that is stopped there for 4 ms counts them as run time.
+ * The clocks are read one inside the other, so that the bounds hold whatever happens
+ * between two reads: a virtual machine that is stopped there for 4 ms counts these as run
+ * time.
  */
 static inline struct off_ns off_begin(clockid_t clock, int task_clock, int threads)
 {
@@ -83,7 +86,7 @@ static inline struct off_ns off_end(struct off_ns begin, clockid_t clock, int ta
 				.most = wall - task - begin.most };
 }
 
-/* Is @got no less and no more than that, to @off thousandths? */
+/* Check that @got is within @want, with a tolerance of @off thousandths. */
 static inline void off_check(const char *what, int64_t got, struct off_ns want, int off)
 {
 	printf("  %s: %lld, wanted %lld to %lld\n", what, (long long)got,

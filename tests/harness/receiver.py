@@ -53,7 +53,7 @@ SHOWN = ("user-agent", "authorization", "x-test", "content-type")
 NEVER_S = 86400
 
 
-# --- messages, written by hand: what is tested shares nothing with it
+# --- messages, written by hand so that they share nothing with what is tested
 
 def varint(value):
     out = b""
@@ -119,7 +119,7 @@ class Request:
 
 
 class Answer:
-    """What to send; @close: nothing but the end of the connection."""
+    """What to send; @close: only close the connection."""
 
     def __init__(self, code=None, body=b"", text="", details=b"", kind="application/x-protobuf",
                  headers=(), hang=False, close=False):
@@ -128,7 +128,7 @@ class Answer:
 
 
 class Script:
-    """The steps, and what is noted of the requests. Many connections use it."""
+    """The steps, and the record of requests. All connections share it."""
 
     def __init__(self, steps, record=None, keep=None, out=None):
         self.lock = threading.Lock()
@@ -180,7 +180,7 @@ class Script:
         return self.taken(request)
 
     def step_delay(self, request, number, text):
-        self.lock.release()  # others are answered meanwhile
+        self.lock.release()  # other requests are answered meanwhile
         try:
             time.sleep(number / 1000)
         finally:
@@ -227,7 +227,7 @@ class Script:
 # --- connections
 
 class Ended(Exception):
-    """The peer has gone, or speaks something else."""
+    """The peer has closed the connection, or speaks another protocol."""
 
 
 class Connection:
@@ -257,7 +257,7 @@ class Connection:
         if first == b"PRI ":
             self.read(20)
             Http2(self).serve()
-        if not first.isalpha():  # of TLS, for one
+        if not first.isalpha():  # such as TLS
             self.sock.sendall(b"HTTP/1.1 400 x\r\nContent-Length: 0\r\n\r\n")
             raise Ended
         self.buffer = first + self.buffer
@@ -265,7 +265,7 @@ class Connection:
             self.serve_http()
 
     def close(self):
-        """At once, with a reset where something was not read."""
+        """Close at once, with a reset if some input was not read."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
         raise Ended
@@ -380,7 +380,7 @@ class Http2:
 
     def __init__(self, connection):
         self.c, self.hpack, self.streams = connection, Hpack(), {}
-        self.lock = threading.Lock()  # of what is sent
+        self.lock = threading.Lock()  # guards the sending
 
     def send(self, kind, flags, stream, data=b""):
         with self.lock:
@@ -462,7 +462,7 @@ class Http2:
 def tls_context(cert, key, client_ca):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
-    # A client that can speak both is one of HTTP.
+    # A client that offers both protocols speaks HTTP/1.1.
     context.set_alpn_protocols(["http/1.1", "h2"])
     if client_ca:
         context.load_verify_locations(client_ca)
@@ -488,7 +488,7 @@ class Receiver:
             try:
                 sock, address = self.sock.accept()
             except OSError:
-                return  # closed
+                return  # the socket was closed
             threading.Thread(target=self.serve, args=(sock, address[1]), daemon=True).start()
 
     def serve(self, sock, port):
@@ -498,7 +498,7 @@ class Receiver:
                 sock = self.context.wrap_socket(sock, server_side=True)
             Connection(sock, port, self.script).serve()
         except (Ended, OSError):
-            pass  # a client that goes away is no news
+            pass  # clients may go away
         finally:
             sock.close()
 
@@ -529,7 +529,7 @@ def main():
     for line in sys.stdin:
         script.set(line.strip() or "ok")
         script.say("mode " + line.strip())
-    os._exit(0)  # also with calls that hang
+    os._exit(0)  # even if calls hang
 
 
 if __name__ == "__main__":

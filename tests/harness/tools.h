@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory for a test alone: its files, and compilers and binutils run in it. */
+/* A temporary directory for one test, for its files and for compilers and binutils that
+ * run in it. */
 #ifndef OP_TEST_TOOLS_H
 #define OP_TEST_TOOLS_H
 
@@ -61,7 +62,8 @@ static inline bool tools_have(const char *name)
 			SKIP("%s is not installed", name);                               \
 	} while (0)
 
-/* The Go 1.x that is there; its tables' form depends on it. 0: none. */
+/* The minor version of the installed Go 1.x, which determines the form of its tables. 0:
+ * none. */
 static inline int tools_go_minor(void)
 {
 	static int minor = -1;
@@ -83,7 +85,7 @@ static inline int tools_go_minor(void)
 			SKIP("Go 1.%d or later is not installed", version);              \
 	} while (0)
 
-/* The path of a file in the directory; a few stay valid. */
+/* The path of a file in the directory; the last few results stay valid. */
 static inline const char *tools_path(const char *name)
 {
 	static char paths[16][512];
@@ -108,7 +110,7 @@ static inline void tools_write(const char *name, const char *text)
 	tools_write_bytes(name, text, strlen(text));
 }
 
-/* Compile @source to file @name; false where that compiler is not there. */
+/* Compile @source to the file @name. Returns false if that compiler is not installed. */
 static inline bool tools_compile(const char *cc, const char *source, const char *name)
 {
 	char file[64];
@@ -118,7 +120,7 @@ static inline bool tools_compile(const char *cc, const char *source, const char 
 	return tools_try("%s -o %s %s 2>/dev/null", cc, name, file) == 0;
 }
 
-/* What a command prints. Caller frees. */
+/* The output of a command. The caller frees it. */
 static inline char *tools_output(const char *fmt, ...)
 {
 	enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All kinds of events at once: a child works, sleeps, faults, waits for a lock, writes to the
- * disk, renames itself and lets processes of its own die. Each kind must be there with the
- * place it is of, and all samples must be accounted for.
+ * All kinds of events at once: a child works, sleeps, faults, waits for a lock, writes to
+ * the disk, renames itself and lets child processes die. Each kind must have samples in
+ * the function that caused them, and all samples must be accounted for.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static PLACE void locks_here(void)
 	STAYS("locks");
 }
 
-/* O_DIRECT: the thread itself asks the disk. */
+/* With O_DIRECT the thread itself submits the request to the disk. */
 static PLACE void writes_here(int fd, const void *page)
 {
 	(void)!pwrite(fd, page, PAGE, 0);
@@ -114,7 +114,7 @@ static PLACE void dies_here(void)
 	STAYS("dies");
 }
 
-/* The probe of allocations, as a program that samples its own would hit it. */
+/* Hits the probe of allocations like a program that samples its own. */
 static PLACE void allocates_here(void)
 {
 	op_heap_tell_alloc((void *)4096, 100, 5000);
@@ -218,7 +218,7 @@ static void test_all_at_once(void)
 	kind_child_ask(p, &c, &go, 1, &go, 1);
 	memset(got, 0, sizeof(got));
 	kind_child_ask(p, &c, &go, 1, &go, 1);
-	(void)kind_close(p); /* checks that the sum closes */
+	(void)kind_close(p); /* checks that the counters add up */
 	kind_child_end(&c);
 	for (k = 0; k < KINDS; k++)
 		printf("  %s/%s in %s: %lld\n", WANT[k].type, WANT[k].unit, WANT[k].place,
@@ -226,7 +226,7 @@ static void test_all_at_once(void)
 	for (k = 0; k < KINDS; k++)
 		CHECK(got[k] > 0);
 	CHECK_INT(got[1], ROUNDS * PAGES);
-	/* sleeps in the place, and in the thread that holds the lock */
+	/* It sleeps in its own function, and in the thread that holds the lock. */
 	CHECK(got[2] > (int64_t)ROUNDS * SLEEP_NS && got[6] > (int64_t)ROUNDS * SLEEP_NS);
 	CHECK_INT(got[4], ROUNDS);
 	CHECK_INT(got[5], ROUNDS);

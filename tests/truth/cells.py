@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
 LEAVES = {"a": "leaf_a", "b": "leaf_b", "c": "leaf_c"}
 
-# libc's own functions: a static function of a stripped library has no name.
+# A function of libc without a name: static functions of a stripped library have none.
 NO_NAME = r"libc\.so\.6\+0x[0-9a-f]+"
 VDSO = r"(?:__(?:vdso|kernel)_\w+|\[?(?:linux-)?vdso[^\n+]*\+0x[0-9a-f]+)"
 CLOCK = r"(?:(?:%s|(?:__GI_)?(?:__)?clock_gettime)\n)*" % VDSO
@@ -30,9 +30,9 @@ def one_of(leaves):
 class Cell:
     pattern: str
     leaves: dict
-    program: str = ""  # the source, under programs/
-    command: str = ""  # how it is built: {src} {out} {dir} {programs}
-    needs: tuple = ()  # programs without which it cannot be built
+    program: str = ""  # the source file, in programs/
+    command: str = ""  # the build command: {src} {out} {dir} {programs}
+    needs: tuple = ()  # programs that the build requires
     shares: dict = None
     exact: float = 0.99
     leaf_points: float = 2.0  # at 999 Hz
@@ -40,10 +40,10 @@ class Cell:
     min_samples: int = 500
     by_name: bool = True
     by_address: bool = True
-    twin: str = ""  # another cell's program: the same code with its symbols
+    twin: str = ""  # a cell whose program has the same code, with symbols
     known: str = r"f\d+|leaf_[abc]|main|_start|tiny\w*|dig\w*|truth_\w+"
     only_type: str = ""
-    others: str = ""  # whole stacks of threads that are not the chain's: not counted
+    others: str = ""  # whole stacks of threads without the chain: not counted
     quick: bool = False  # part of every run
 
     def __post_init__(self):
@@ -77,7 +77,7 @@ SHAPES = "".join("f%d_in\nf%d\n" % (n, n) if n in (4, 7, 11, 14, 18, 21) else "f
 PLT = r"(?:(?:plt_tiny(?:@plt)?|\[plt\][^\n]*|[\w-]*plt[\w-]*\+0x[0-9a-f]+)\n|%s)*" % CLOCK
 SIGNAL = (chain(1, 12) + "on_signal\n(?:__restore_rt|__kernel_rt_sigreturn|%s)\n" % NO_NAME +
           r"(?:tiny\n|(?:__)?setitimer\n)?victim\n" + chain(13, 24))
-# Anything that is not of the chain: the C++ run time's unwinder above the leaf.
+# Anything but the chain: the C++ run time's unwinder on top of the leaf.
 RUNTIME = r"(?:(?!f\d+\n|leaf_)[^\n]+\n)*"
 THROW_LEAVES = {k: v + r"(?:\.cold|(?: \[clone \.cold\]))?" for k, v in LEAVES.items()}
 THROW = (RUNTIME + one_of(THROW_LEAVES) + chain() +
@@ -99,7 +99,7 @@ GO = (r"(?:(?:" + GO_SYSCALL + r"|main\.cpuNs)\n)*" +
 # The run time's own threads and goroutines.
 GO_OTHERS = (r"(?:(?!main\.)[^\n]+\n)*"
              r"runtime\.(?:mstart|mcall|systemstack|morestack|goexit)(?:\.abi0)?\n(?:runtime\.clone\n)?")
-# No unwind tables in musl's own start-up code: the stack may end at main or below it.
+# musl's start-up code has no unwind tables: the stack may end at main or below it.
 MUSL = c_pattern(above=CLOCK, root=r"main\n(?:[^\n]+\n)*")
 STRIP = GCC + " && strip -s {out}"
 
@@ -145,8 +145,9 @@ CELLS = {
                     known=".*truth.*", quick=True),
     "cpp-clang": Cell(CPP, CPP_LEAVES, "chain.cpp", CLANG.replace("clang", "clang++", 1),
                       needs=("clang++-14",), known=".*truth.*"),
-    # While the run time installs the landing pad's context, return address and saved
-    # registers on the stack are of two frames at once: no unwinder sees through that.
+    # While the run time installs the landing pad's context, the return address and the
+    # saved registers on the stack belong to two frames at once: no unwinder can handle
+    # that.
     "cpp-throw": Cell(THROW, THROW_LEAVES, "throwing.cpp", GCC.replace("gcc", "g++"),
                       by_address=False, exact=0.97),
     "rust": Cell(RUST, RUST_LEAVES, "chain.rs",
@@ -157,7 +158,7 @@ CELLS = {
                     needs=("rustc",), by_address=False),
     "go": Cell(GO, GO_LEAVES, "chain.go", "go build -o {out} {src}", needs=("go",),
                by_address=False, quick=True, others=GO_OTHERS),
-    # The same calls where the compiler may inline: all of them are there.
+    # The same calls, but the compiler may inline: all functions must still appear.
     "go-inline": Cell(GO, GO_LEAVES, "chain.go",
                       "sed '/^.*go:noinline/d' {src} >{dir}/inline.go && "
                       "go build -o {out} {dir}/inline.go",
@@ -168,5 +169,5 @@ CELLS = {
                exact=0.95, quick=True, pattern=c_pattern(run="")),
 }
 
-# Where a cell's program is emulated or only partly seen: see tests/vm.
+# For a program that is emulated or only partly seen: see tests/vm.
 VM_CELL = replace(CELLS["c-gcc"], exact=0.97, leaf_points=None, min_samples=200)

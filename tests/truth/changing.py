@@ -43,7 +43,7 @@ def make(folder):
 
 
 def place(folder, name):
-    """As a package manager does: a new file under the old name."""
+    """Replace the library as a package manager does: a new file under the old name."""
     shutil.copy("%s/%s.so" % (folder, name), folder + "/new")
     os.rename(folder + "/new", folder + "/libplugin.so")
 
@@ -105,7 +105,7 @@ def spoil(folder, how):
 
 
 def cell_spoiled(run, name):
-    """Overwritten or cut at any moment of a process's life, many times."""
+    """The file is overwritten or cut at any moment of a process's life, many times."""
     folder = run.path("plugin-spoiled")
     make(folder)
     out = run.path("spoiled.otlp")

@@ -168,9 +168,9 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     for sample in select(capture):
         stack = stack_names(sample, cell, name_by_record)
         if sample.pid not in children:
-            continue  # somebody else's, maybe of another storm
+            continue  # it belongs to something else, perhaps another storm
         if sample.exe != children[sample.pid]:
-            # Between fork and exec a child is rightly called by its parent's name.
+            # Between fork and exec a child rightly has its parent's name.
             misnamed += sample.count if chain.search(stack) else 0
             continue
         found.add(sample.exe)
@@ -187,7 +187,7 @@ def check_storm(capture, children, hz, ms, seen=280 / 300, kept=0.95):
     return result
 
 
-# "taken 10 = exported 7 + …", or "10 taken = 7 exported + …"
+# Either "taken 10 = exported 7 + …" or "10 taken = 7 exported + …".
 ACCOUNTING = (r"%s[ =:]+(\d+)", r"(\d+)[ a-z]*%s")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whose samples are they? Live, in made-up containers and namespaces.
+"""Which process, container and service do samples belong to? Live, in containers and namespaces
+made for the test.
 
     identity.py --otelprof PROGRAM --dir DIR [CELL...]
 
@@ -98,11 +99,11 @@ class Cgroups:
                     os.rmdir(folder)
                     break
                 except OSError:
-                    time.sleep(0.1)  # its last process is on its way out
+                    time.sleep(0.1)  # its last process is still exiting
 
 
 def pod_path(uid, container_id):
-    """As the kubelet's systemd driver and containerd name it."""
+    """The cgroup path that the kubelet's systemd driver and containerd give a pod."""
     return ("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/"
             "cri-containerd-%s.scope" % (uid.replace("-", "_"), container_id))
 
@@ -180,7 +181,7 @@ def cell_containers(identity, name):
 
 
 def cell_moved(identity, name):
-    """A process goes into a container while it is profiled, with no event that tells."""
+    """A process moves into a container while it is profiled; no event announces it."""
     program = identity.program("c-gcc")
     groups = Cgroups()
     if "cgroup2" not in open("/proc/mounts", encoding="utf-8").read():
@@ -209,8 +210,8 @@ def cell_moved(identity, name):
 
 
 def cell_exec(identity, name):
-    """Each process is four programs, one after the other, of 40 ms. No sample has the name,
-    the arguments or the service of another one than its stack is of."""
+    """Each process executes four programs, one after the other, for 40 ms each. No sample may have
+    the name, the arguments or the service of a program other than that of its stack."""
     who = compile_who(identity.args.dir)
     folder = suite.fresh_folder(identity.path("exec-links"))
     for k in range(PHASES):
@@ -245,8 +246,8 @@ def cell_exec(identity, name):
 
 
 def cell_short(identity, name):
-    """Processes of 10 ms in a container, many gone before they are looked at: all are in it,
-    and the ones beside them, of the same file, are not."""
+    """Processes of 10 ms in a container, many of which exit before they are examined: all of them
+    are in the container, and others of the same file outside of it are not."""
     who = compile_who(identity.args.dir)
     folder = suite.fresh_folder(identity.path("short-links"))
     for link in ("inside", "outside"):
@@ -281,7 +282,7 @@ def cell_short(identity, name):
 
 
 def cell_pid_namespace(identity, name):
-    """In a PID namespace of its own: known by the number that we see, and by its own."""
+    """A process in a PID namespace of its own has the pid that we see, and its own pid."""
     program = identity.program("c-gcc")
     process = start([program, suite.LONG], wrap=["unshare", "-p", "-f", "--kill-child"])
     child = 0
@@ -313,8 +314,8 @@ exit $status
 
 
 def cell_sidecar(identity, name):
-    """Profiler and target share a PID namespace that is not the host's: pids are theirs, and
-    of the others on the host nothing is seen."""
+    """Profiler and target share a PID namespace that is not the host's: pids are those of the
+    namespace, and no other process of the host is seen."""
     program = identity.program("c-gcc")
     outside = start([program, suite.LONG])
     out = identity.path("identity-sidecar.otlp")
@@ -352,8 +353,8 @@ def cell_procfs_root(identity, name):
     setup = ("mount --bind /proc {0} && mount -o remount,ro,bind {0} && "
              "mount -t tmpfs none /proc/{1} && mount --bind {0}/sys /proc/sys").format(
                  root, process.pid)
-    # From another mount namespace the kernel's path is another one where / is no mount of
-    # the machine's (chroot).
+    # In another mount namespace the kernel shows another path if / is not one of the
+    # machine's mounts (chroot).
     path = subprocess.run(["unshare", "-m", "readlink", "/proc/%d/exe" % process.pid],
                           capture_output=True, text=True, check=True).stdout.strip()
     try:
@@ -406,7 +407,7 @@ def cell_hidden(identity, name):
 
 
 def cell_context(identity, name):
-    """A process context that comes late and changes: windows have what it said then."""
+    """A process context appears late and then changes: each window has the context of its time."""
     who = compile_who(identity.args.dir)
     process = start([who, "context", "first", "second", "10"],
                     env={"OTEL_SERVICE_NAME": "by-environment",
@@ -433,7 +434,7 @@ def cell_context(identity, name):
 
 
 def cell_asked_for(identity, name):
-    """Command line and environment only where asked for, and only what is asked for."""
+    """Command line and environment are exported only on request, and only what was requested."""
     program = identity.program("c-gcc")
     process = start([program, suite.LONG], env={"APP_MODE": "blue", "APP_SECRET": "hush"})
     pids = {"pids": [process.pid]}
@@ -466,7 +467,7 @@ def wait_for_children(count, process, lines):
 
 
 def cell_many(identity, name):
-    """2,000 processes in 200 containers: each is itself. Prints what that costs."""
+    """2,000 processes in 200 containers: each has its own resource. Prints what that costs."""
     who = compile_who(identity.args.dir)
     groups = Cgroups()
     pods = [(str(uuid.uuid4()), random_id()) for _ in range(MANY_CONTAINERS)]
@@ -517,7 +518,7 @@ def judge_many(result, capture, number_of, pods):
         if (r.get("container.id"), r.get("k8s.pod.uid"), r.get("service.name"), s.exe) != \
                 (cid, uid, "svc-%d" % number, "who"):
             wrong.append(json.dumps(r))
-    # how many get a turn is up to the machine; nearly all, where it has nothing else to do
+    # The machine decides how many get a turn: nearly all if it has nothing else to do.
     result.need(len(seen) >= 0.05 * len(number_of), "%d of %d processes were sampled" %
                 (len(seen), len(number_of)))
     result.need(not wrong, "%d samples with another's resource: %s" % (len(wrong), wrong[:1]))

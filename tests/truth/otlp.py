@@ -356,7 +356,7 @@ class Request:
 
 
 def check_orphans(request):
-    """Tables' entries that nothing refers to; to be called after all was read."""
+    """Report table entries that nothing refers to. Call it after everything was read."""
     for name, used in request.used.items():
         if len(used) < len(request.tables[name]):
             request.complain("%s_table has entries that nothing uses" % name)

@@ -12,7 +12,7 @@ def free_port():
 
 
 def wait_for_port(port, process, log, seconds=30, host="127.0.0.1"):
-    """Until @process listens there. @log: the file that says why it does not."""
+    """Wait until @process listens at @port. @log: the file with the reason if it does not."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         with socket.socket() as s:

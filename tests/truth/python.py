@@ -24,7 +24,7 @@ from cells import Cell, chain
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "..", "python", "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 16)]
-# For debugging; with the compiler of traces, which PYTHON_JIT switches on.
+# Debug builds, and builds with the compiler of traces, which PYTHON_JIT switches on.
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j"]
 TELL = """import sys
 print("%d.%d" % sys.version_info[:2] + "d" * hasattr(sys, "gettotalrefcount") +
@@ -40,13 +40,14 @@ def on_the_way():
     return pattern
 
 
-# The Python frames alone, by qualified name; below f24 the program's own, to its module.
+# Only the Python frames, by qualified name; below f24 are the program's own, up to its
+# module.
 CELL = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain() +
             r"run_spin\n<module>\n", LEAVES, only_type="cpython",
-            # Between two leaves: few, and bounded below.
+            # Samples between two leaves: they are few and bounded below.
             others=r"(?:%s|cpu\n|(?:Shares\.|<lambda>\n)?choose[^\n]*\n(?:Shares\.choose\n)?)"
             r"run_spin\n<module>\n" % on_the_way())
-OTHERS_MOST = 0.025  # of the time, by stopwatch at most 1.5 %
+OTHERS_MOST = 0.025  # share of the time; 1.5 % at most by stopwatch
 LOOP = "_PyEval_EvalFrameDefault"
 
 
@@ -94,7 +95,7 @@ def interpreters():
 def cell(run, name, command):
     if not command:
         raise suite.Skip("no such interpreter here")
-    with open(PROGRAM, encoding="utf-8") as f:  # by its text: a root does not have the file
+    with open(PROGRAM, encoding="utf-8") as f:  # the text, because a root does not have the file
         process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
                                    stdout=subprocess.DEVNULL)
     time.sleep(1)

@@ -74,7 +74,7 @@ def cell_no_mounts(robust, name):
 
 
 def cell_no_kernel_names(robust, name):
-    """As kptr_restrict=2 shows it: every address is zero."""
+    """/proc/kallsyms as with kptr_restrict=2: every address is zero."""
     zeros = robust.path("kallsyms")
     with open("/proc/kallsyms", encoding="ascii") as f, \
             open(zeros, "w", encoding="ascii") as g:
@@ -90,7 +90,7 @@ def cell_no_sys_resource(robust, name):
 
 
 def cell_no_root(robust, name):
-    """Without any right: says so in a sentence."""
+    """Without any rights the profiler says so in a sentence."""
     if not shutil.which("setpriv"):
         raise suite.Skip("no setpriv")
     status, text = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
@@ -129,7 +129,7 @@ def cell_kill_loop(robust, name):
 
 
 def cell_full_disk(robust, name):
-    """The file system of -o is full: said, and no sample goes uncounted."""
+    """The file system of -o is full: the profiler says so, and counts every sample."""
     path = robust.program("c-gcc")
     folder = robust.path("full")
     os.makedirs(folder, exist_ok=True)
@@ -143,14 +143,14 @@ def cell_full_disk(robust, name):
     result = check.Result()
     result.need(0 < status < SIGNALLED, "exit %d" % status)
     result.need(re.search(r"[Nn]o space|ENOSPC", text), "it says why: %s" % text.strip()[-300:])
-    # Nothing was kept: then the sentence itself has the count.
+    # If nothing was kept, the sentence itself has the count.
     lost = re.search(r"all (\d+) were dropped", text)
     more = [] if lost and int(lost[1]) else [check.check_accounting(text)]
     robust.judge(name, result, *more)
 
 
 def cell_dead_endpoint(robust, name):
-    """Nobody listens: ends in time, says so, and counts what was lost."""
+    """No server listens: the profiler ends in time, says so, and counts what was lost."""
     started = time.monotonic()
     status, text = run([robust.args.otelprof, "export", "--endpoint", "http://127.0.0.1:1",
                         "-F", "99", "--interval", "1", "-d", "3"], timeout=90)
@@ -167,7 +167,7 @@ def cell_dead_endpoint(robust, name):
 
 
 def cell_no_sections(robust, name):
-    """A file cut behind its last segment, its section headers gone: unwound all the same."""
+    """A file is cut after its last segment and has no section headers: it is unwound all the same."""
     path = robust.program("c-gcc")
     cut = robust.fresh("c-cut")
     with open(path, "rb") as f:
@@ -231,7 +231,7 @@ def garble_record(path, data, function):
         if cie:
             begin = struct.unpack_from("<i", data, at + 8)[0] + start + (at + 8 - offset)
             if begin == address:
-                first = at + 17  # length, CIE, begin, range, augmentation length 0
+                first = at + 17  # after length, CIE, begin, range, augmentation length 0
                 data[first:at + 4 + length] = b"\x3f" * (at + 4 + length - first)
                 return True
         at += 4 + length

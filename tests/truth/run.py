@@ -46,7 +46,7 @@ def cell_chain(run, name):
 
 
 def cell_count(run, name):
-    """A whole life under "record -- COMMAND": as many samples as CPU time."""
+    """A program under "record -- COMMAND" from start to end: samples correspond to its CPU time."""
     path = run.program("c-gcc")
     capture, text = run.record(name, "-F", "999", "--", path, "3")
     pid = re.search(r"ready (\d+)", text)
@@ -84,7 +84,7 @@ def cell_storm(run, name):
 
 
 def cell_filter(run, name):
-    """Of four equal processes two are chosen: they alone appear, and the sum is right."""
+    """A filter chooses two of four equal processes: only these appear, and the counters add up."""
     path = run.program("c-gcc")
     processes = [suite.start(path, suite.LONG) for _ in range(4)]
     chosen = {p.pid for p in processes[:2]}

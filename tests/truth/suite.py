@@ -85,21 +85,21 @@ class Run:
         return self.status()
 
     def status(self):
-        """To exit with: 1 if something failed, 77 if nothing could run."""
+        """The exit status: 1 if something failed, 77 if nothing could run."""
         return 1 if self.failed else 0 if self.passed else 77
 
     def path(self, name):
         return os.path.join(self.args.dir, name)
 
     def fresh(self, name):
-        """The path of a file that is not there any more."""
+        """The path of a file, which is removed if it exists."""
         path = self.path(name)
         if os.path.exists(path):
             os.unlink(path)
         return path
 
     def program(self, name):
-        """The path of a known-answer program, which is built."""
+        """Build a known-answer program and return its path."""
         path, why = build.build(name, self.args.dir)
         if not path:
             raise Skip(why)
@@ -135,7 +135,7 @@ def stop(processes):
 
 
 def end(process, seconds=60, sign=signal.SIGTERM):
-    """Ask @process to end, and see to it. Returns its status."""
+    """End @process, by SIGKILL if it does not end in time. Returns its status."""
     process.send_signal(sign)
     try:
         return process.wait(seconds)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checker's own tests: each wrong that it must find is put into a capture that is
-otherwise right."""
+"""The checker's own tests: each puts a fault that the checker must find into a capture that
+is otherwise right."""
 
 import os
 import sys

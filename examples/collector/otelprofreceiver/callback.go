@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the library calls, inside a call of the goroutine that drives it.
+// The functions that the library calls, within a call of the goroutine that drives it.
 
 //export otelprofGoLog
 func otelprofGoLog(handle C.uintptr_t, level C.int, message *C.char) {
@@ -29,7 +29,7 @@ func otelprofGoLog(handle C.uintptr_t, level C.int, message *C.char) {
 func otelprofGoRequest(handle C.uintptr_t, bytes unsafe.Pointer, size C.size_t,
 	samples C.uint64_t) C.int {
 	p := cgo.Handle(handle).Value().(*profiler)
-	if size > math.MaxInt32 { // of C.GoBytes
+	if size > math.MaxInt32 { // the limit of C.GoBytes
 		return -C.int(unix.EMSGSIZE)
 	}
 	if !p.put(request{bytes: C.GoBytes(bytes, C.int(size)), samples: uint64(samples)}) {
@@ -50,7 +50,7 @@ func otelprofGoDrop(handle C.uintptr_t, name *C.char, count C.uint64_t) {
 	p.drops[C.GoString(name)] = uint64(count)
 }
 
-// zapLevel is the level of a number of syslog(3).
+// zapLevel converts a level of syslog(3).
 func zapLevel(level int) zapcore.Level {
 	switch {
 	case level <= 3:

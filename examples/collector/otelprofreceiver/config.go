@@ -16,10 +16,11 @@ import (
 // What a failed Start does to the Collector.
 const (
 	errorPropagate = "propagate" // the Collector does not start
-	errorIgnore    = "ignore"    // it runs without profiles and says so in its status
+	errorIgnore    = "ignore"    // it runs without profiles and reports that in its status
 )
 
-// Limits of the library (lib/api/config.c), so that "validate" finds what Start would.
+// Limits of the library (lib/api/config.c), so that "validate" finds what Start would
+// refuse.
 const (
 	environmentMax    = 32
 	variableNameMax   = 128
@@ -76,7 +77,7 @@ type Config struct {
 	ProcfsRoot string `mapstructure:"procfs_root"`
 	SysfsRoot  string `mapstructure:"sysfs_root"`
 
-	// Sampling by chance: in each interval with a probability of threshold in 100.
+	// With a probability of threshold in 100, each interval is sampled.
 	ProbabilisticInterval  time.Duration `mapstructure:"probabilistic_interval"`
 	ProbabilisticThreshold int           `mapstructure:"probabilistic_threshold"`
 
@@ -86,9 +87,9 @@ type Config struct {
 	ShutdownTimeout time.Duration             `mapstructure:"shutdown_timeout"`
 	ErrorMode       string                    `mapstructure:"error_mode"`
 
-	// notes are what Unmarshal accepted and has no effect; logged once by Start.
+	// notes name keys that Unmarshal accepted without effect; Start logs them once.
 	notes  []string
-	probes []string // specifications, of probe_links and probes
+	probes []string // specifications, from probe_links and probes
 }
 
 func defaultConfig() *Config {
@@ -112,7 +113,8 @@ func defaultConfig() *Config {
 		SysfsRoot:              "/sys",
 		ProbabilisticInterval:  time.Minute,
 		ProbabilisticThreshold: 100,
-		// Processors add attributes, and a server takes 4 MiB unless it was told otherwise.
+		// Processors add attributes, and servers refuse more than 4 MiB by
+		// default.
 		MaxRequestBytes: 3_000_000,
 		QueueBytes:      16 << 20,
 		Retry:           configretry.NewDefaultBackOffConfig(),
@@ -121,7 +123,7 @@ func defaultConfig() *Config {
 	}
 }
 
-// within is nil where min <= value <= max.
+// within returns nil if min <= value <= max.
 func within[T int | uint32 | uint64 | float64](key string, value, min, max T) error {
 	if value >= min && value <= max {
 		return nil
@@ -129,7 +131,7 @@ func within[T int | uint32 | uint64 | float64](key string, value, min, max T) er
 	return fmt.Errorf("%s is %v and must be %v to %v", key, value, min, max)
 }
 
-// positive is nil for a duration of at least min.
+// positive returns nil if a duration is at least min.
 func positive(key string, value, min time.Duration) error {
 	if value >= min {
 		return nil
@@ -137,7 +139,7 @@ func positive(key string, value, min time.Duration) error {
 	return fmt.Errorf("%s is %v and must be at least %v", key, value, min)
 }
 
-// Validate finds what the library would refuse, before anything starts.
+// Validate reports what the library would refuse, before anything starts.
 func (c *Config) Validate() error {
 	errs := []error{
 		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
@@ -188,7 +190,7 @@ func (c *Config) Validate() error {
 
 func (c *Config) validateRing() error {
 	if c.RingBytes == 0 {
-		return nil // by the number of CPUs
+		return nil // the library chooses by the number of CPUs
 	}
 	if c.RingBytes&(c.RingBytes-1) != 0 {
 		return fmt.Errorf("ring_bytes is %d and must be a power of two", c.RingBytes)
@@ -196,7 +198,7 @@ func (c *Config) validateRing() error {
 	return within("ring_bytes", c.RingBytes, ringBytesMin, ringBytesMax)
 }
 
-// kinds of events, with their bits of OTELPROF_KIND_*.
+// kinds maps the names of kinds of events to their bits OTELPROF_KIND_*.
 var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
 	"locks": 1 << 3, "block_io": 1 << 4, "signals": 1 << 5,
 	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10}

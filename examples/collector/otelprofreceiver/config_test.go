@@ -30,7 +30,7 @@ func load(t *testing.T, yaml string) (*Config, error) {
 	if err := conf.Unmarshal(&c); err != nil {
 		return nil, err
 	}
-	// The Collector validates the parts of a configuration, too.
+	// The Collector also validates the parts of a configuration.
 	got := c.(*Config)
 	return got, errors.Join(got.Validate(), got.Retry.Validate())
 }
@@ -39,7 +39,8 @@ func uid(n uint32) *uint32 { return &n }
 
 func text(s string) *string { return &s }
 
-// Each key: a line of YAML, and what it must change in the default, or words of the error.
+// Each key: a line of YAML, and what it must change in the default, or words of the
+// error.
 var keys = []struct {
 	yaml  string
 	want  func(*Config)
@@ -132,9 +133,9 @@ var keys = []struct {
 	{yaml: "error_mode: ignore", want: func(c *Config) { c.ErrorMode = "ignore" }},
 	{yaml: "error_mode: IGNORE", want: func(c *Config) { c.ErrorMode = "ignore" }},
 	{yaml: "error_mode: never", wrong: `error_mode is "never" and must be "propagate"`},
-	{yaml: "sample_rate: 99", wrong: "sample_rate"}, // no such key
+	{yaml: "sample_rate: 99", wrong: "sample_rate"}, // there is no such key
 
-	// those of the other receiver
+	// Keys of the other receiver.
 	{yaml: "samples_per_second: 99", want: func(c *Config) { c.SampleRateHz = 99 }},
 	{yaml: "{samples_per_second: 99, sample_rate_hz: 99}",
 		wrong: "samples_per_second and sample_rate_hz are one setting"},
@@ -269,7 +270,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Every key of both receivers stands in the table above.
+// Every key of both receivers must be in the table above.
 func TestKeysAreAllTested(t *testing.T) {
 	all := legacyKeys()
 	own := reflect.TypeFor[Config]()

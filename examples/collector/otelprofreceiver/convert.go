@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// cMemory is memory of C that lives as long as one call.
+// cMemory is C memory that lives as long as one call.
 type cMemory struct {
 	blocks []unsafe.Pointer
 }
@@ -26,7 +26,7 @@ func (m *cMemory) free() {
 	m.blocks = nil
 }
 
-// text is NULL for "".
+// text is a C string, or NULL for "".
 func (m *cMemory) text(s string) *C.char {
 	if s == "" {
 		return nil
@@ -34,14 +34,15 @@ func (m *cMemory) text(s string) *C.char {
 	return m.whole(s)
 }
 
-// whole is a string of C, of "" too.
+// whole is a C string, also for "".
 func (m *cMemory) whole(s string) *C.char {
 	c := C.CString(s)
 	m.blocks = append(m.blocks, unsafe.Pointer(c))
 	return c
 }
 
-// block is n zeroed elements; Go ends the process where C has no memory, as it does itself.
+// block is n zeroed elements. If C has no memory, Go ends the process, as for its own
+// memory.
 func block[T any](m *cMemory, n int) []T {
 	if n == 0 {
 		return nil
@@ -114,7 +115,7 @@ func cFilter(rules []Rule, m *cMemory) *C.struct_otelprof_filter {
 	C.otelprof_filter_init(filter, C.sizeof_struct_otelprof_filter)
 	to := block[C.struct_otelprof_filter_rule](m, len(rules))
 	for i := range rules {
-		kind, number, text, _ := rules[i].condition() // Validate has seen it
+		kind, number, text, _ := rules[i].condition() // cannot fail: Validate has checked it
 		to[i].size = C.sizeof_struct_otelprof_filter_rule
 		to[i].kind = C.uint32_t(kind)
 		to[i].number = C.uint64_t(number)

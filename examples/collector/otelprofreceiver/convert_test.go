@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// goText is a string of C, "NULL" for a pointer to nothing.
+// goText is the text of a C string, "NULL" for a NULL pointer.
 func goText[T any](c *T) string {
 	if c == nil {
 		return "NULL"
@@ -32,7 +32,8 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// Every key reaches the field that is its own. Bits and kinds are those of config.h, by hand.
+// Every key must reach its own member. The expected bits and kinds are written by hand
+// from config.h.
 func TestConfigInC(t *testing.T) {
 	m := &cMemory{}
 	defer m.free()
@@ -125,7 +126,7 @@ func TestFilterInC(t *testing.T) {
 	equal(t, "rules of no filter", cFilter(nil, m).rules_len, 0)
 }
 
-// What Validate refuses is what the library refuses, to the number.
+// Validate and the library must refuse the same values.
 func TestLimitsAreTheLibrarys(t *testing.T) {
 	for key, wrong := range map[string][]func(*Config){
 		"sample_rate_hz": {func(c *Config) { c.SampleRateHz = rateMaxHz + 1 }},
@@ -161,7 +162,7 @@ func TestLimitsAreTheLibrarys(t *testing.T) {
 	}
 }
 
-// What Validate takes at its limits the library takes, too.
+// The library must accept the largest values that Validate accepts.
 func TestLimitsAreTaken(t *testing.T) {
 	needLive(t)
 	for _, change := range []func(*Config){

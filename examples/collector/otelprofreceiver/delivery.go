@@ -18,7 +18,8 @@ import (
 // cancelGrace is how long a pipeline may take to return once its context is over.
 const cancelGrace = time.Second
 
-// delivery takes requests from the queue and gives them to the pipeline, one after another.
+// delivery takes requests from the queue and gives them to the pipeline, one after
+// another.
 type delivery struct {
 	queue  *queue
 	next   xconsumer.Profiles
@@ -26,8 +27,8 @@ type delivery struct {
 	status *status
 	logger *zap.Logger
 
-	cancel context.CancelFunc // of what the pipeline does
-	ending chan struct{}      // closed: deliver what is there, trying once, and end
+	cancel context.CancelFunc // cancels the context that the pipeline works with
+	ending chan struct{}      // closed: try each waiting request once, and end
 	ended  chan struct{}
 }
 
@@ -48,8 +49,8 @@ func startDelivery(q *queue, next xconsumer.Profiles, retry configretry.BackOffC
 	return d
 }
 
-// end delivers what waits, trying each once. When ctx is over the rest is given up; an error
-// says that the pipeline holds a request and does not return.
+// end delivers what waits, trying each request once. When ctx is over, the rest is given
+// up. An error says that the pipeline holds a request and does not return.
 func (d *delivery) end(ctx context.Context) error {
 	close(d.ending)
 	select {
@@ -92,7 +93,7 @@ func (d *delivery) run(ctx context.Context) {
 	}
 }
 
-// deliver is "" for a delivered request, or why it was lost.
+// deliver returns "" for a delivered request, or the reason why it was lost.
 func (d *delivery) deliver(ctx context.Context, r request) string {
 	wait := backoff.ExponentialBackOff{
 		InitialInterval:     d.retry.InitialInterval,
@@ -122,10 +123,11 @@ func (d *delivery) deliver(ctx context.Context, r request) string {
 	}
 }
 
-// consume gives r to the pipeline once. It is decoded for each try, because a processor may
-// have changed the last one.
+// consume gives r to the pipeline once. r is decoded for each try, because a processor
+// may have changed the result of the last one.
 func (d *delivery) consume(ctx context.Context, r request) error {
-	// Up to v0.160 this unmarshaler alone keeps attributes whose keys are in place.
+	// Up to v0.160 only this unmarshaler keeps attributes whose keys are not in the
+	// dictionary.
 	e := pprofileotlp.NewExportRequest()
 	if err := e.UnmarshalProto(r.bytes); err != nil {
 		return consumererror.NewPermanent(err)
@@ -133,7 +135,7 @@ func (d *delivery) consume(ctx context.Context, r request) error {
 	return d.next.ConsumeProfiles(ctx, e.Profiles())
 }
 
-// sleep is false where the receiver ends before the time is over.
+// sleep returns false if the receiver ends before the time is over.
 func (d *delivery) sleep(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()

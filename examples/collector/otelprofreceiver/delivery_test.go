@@ -19,12 +19,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// pipeline is a consumer that answers with the errors it was given, then with nil.
+// pipeline is a consumer that answers with the given errors, and then with nil.
 type pipeline struct {
 	mu      sync.Mutex
 	answers []error
-	forever error // after the answers
-	hangs   bool  // until its context is over
+	forever error // the answer after answers
+	hangs   bool  // it hangs until its context is over
 	got     []pprofile.Profiles
 	calls   int
 }
@@ -46,7 +46,7 @@ func (p *pipeline) ConsumeProfiles(ctx context.Context, profiles pprofile.Profil
 		err, p.answers = p.answers[0], p.answers[1:]
 	}
 	if err != nil {
-		// What a processor changes before something behind it fails.
+		// A processor may change the profiles before a later component fails.
 		profiles.ResourceProfiles().RemoveIf(func(pprofile.ResourceProfiles) bool {
 			return true
 		})
@@ -56,7 +56,7 @@ func (p *pipeline) ConsumeProfiles(ctx context.Context, profiles pprofile.Profil
 	return nil
 }
 
-// host notes the status events.
+// host records the status events.
 type host struct {
 	mu     sync.Mutex
 	events []componentstatus.Status
@@ -78,8 +78,8 @@ func (h *host) saw() []componentstatus.Status {
 	return append([]componentstatus.Status(nil), h.events...)
 }
 
-// An encoded request, by hand: one resource with the attribute k=v, its key in place, and a
-// dictionary whose string table has its first, empty entry.
+// A request encoded by hand: one resource with the attribute k=v, whose key is not in the
+// dictionary, and a dictionary whose string table has only its first, empty entry.
 var encoded = []byte{
 	0x0a, 0x0c, // resource_profiles
 	0x0a, 0x0a, // resource
@@ -177,7 +177,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// At the end each waiting request is tried once more, and no pause is waited for.
+// At the end each waiting request is tried once more, without a pause.
 func TestEndWhileItWaits(t *testing.T) {
 	p, q := &pipeline{forever: errors.New("later")}, newQueue(1<<20)
 	slow := quick
@@ -196,7 +196,7 @@ func TestEndWhileItWaits(t *testing.T) {
 	}
 }
 
-// A pipeline that hangs does not hold Shutdown, and what it has is counted.
+// A pipeline that hangs must not block Shutdown, and what it holds must be counted.
 func TestEndWhileThePipelineHangs(t *testing.T) {
 	p, q := &pipeline{hangs: true}, newQueue(1<<20)
 	d := startDelivery(q, p, quick, newStatus(&host{}), zap.NewNop())
@@ -242,7 +242,7 @@ func TestStatusOfParts(t *testing.T) {
 	s.set("b", nil, false)
 	s.set("a", nil, false)
 	s.set("b", bad, true)
-	s.set("b", nil, false) // too late
+	s.set("b", nil, false) // too late: after a permanent error
 	want := []componentstatus.Status{componentstatus.StatusRecoverableError,
 		componentstatus.StatusOK, componentstatus.StatusPermanentError}
 	if !reflect.DeepEqual(h.saw(), want) {

@@ -14,8 +14,9 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-// The keys of the OpenTelemetry eBPF profiler's receiver (v0.0.202601 to v0.0.202633). Each
-// has the same meaning here, or is refused with the reason, unless its value asks for nothing.
+// The keys of the OpenTelemetry eBPF profiler's receiver (v0.0.202601 to v0.0.202633).
+// Each has the same meaning here, or is refused with the reason unless its value requests
+// nothing.
 type legacyConfig struct {
 	ReporterInterval        *time.Duration               `mapstructure:"reporter_interval"`
 	ReporterJitter          *float64                     `mapstructure:"reporter_jitter"`
@@ -56,7 +57,7 @@ type legacySwitch struct {
 	Disabled bool `mapstructure:"disabled"`
 }
 
-// legacyTwins names the key of ours that a key of theirs sets.
+// legacyTwins maps a key of the other receiver to the key of ours that it sets.
 var legacyTwins = map[string]string{
 	"reporter_interval":  "report_interval",
 	"reporter_jitter":    "report_jitter",
@@ -69,7 +70,7 @@ var legacyTwins = map[string]string{
 	"max_rpc_msg_size":   "max_request_bytes",
 }
 
-// legacyRuntimes are the interpreters of the other receiver, and whether this one has them.
+// legacyRuntimes are the interpreters that the other receiver knows; this one lacks some.
 var legacyRuntimes = []string{"python", "perl", "php", "hotspot", "ruby", "v8", "dotnet", "go",
 	"beam", "luajit"}
 
@@ -83,7 +84,7 @@ func legacyKeys() []string {
 	return keys
 }
 
-// Unmarshal reads our keys, and theirs into ours.
+// Unmarshal reads our keys, and the other receiver's keys into ours.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	own, theirs := map[string]any{}, map[string]any{}
 	keys := legacyKeys()
@@ -100,7 +101,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 			return fmt.Errorf("%s and %s are one setting: keep %s", key, twin, twin)
 		}
 	}
-	type plain Config // has no Unmarshal, which would come back here
+	type plain Config // has no Unmarshal, which would recurse
 	if err := confmap.NewFromStringMap(own).Unmarshal((*plain)(c)); err != nil {
 		return err
 	}
@@ -112,14 +113,14 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return legacy.apply(c)
 }
 
-// set stores a value that was given.
+// set stores a value if it was given.
 func set[T any](to *T, value *T) {
 	if value != nil {
 		*to = *value
 	}
 }
 
-// given is whether a key was set to anything but the zero value.
+// given tells whether a key was set to anything but the zero value.
 func given[T comparable](value *T) bool {
 	var zero T
 	return value != nil && *value != zero
@@ -147,7 +148,7 @@ func (l *legacyConfig) apply(c *Config) error {
 		l.probes(c))
 }
 
-// refused says of each key that asks for what is not there what to do instead.
+// refused reports each key that requests something missing here, and what to do instead.
 func (l *legacyConfig) refused() error {
 	const notYet = "not there yet in this receiver: remove it"
 	var errs []error
@@ -175,8 +176,8 @@ func (l *legacyConfig) refused() error {
 	return errors.Join(errs...)
 }
 
-// offCPU turns off_cpu_threshold into a kind: 0 is off. Which intervals are taken is decided by
-// their length, and the values stand for those that are not.
+// offCPU turns off_cpu_threshold into a kind; 0 means off. Here the length of an interval
+// decides whether it is sampled, and the values also account for intervals that are not.
 func (l *legacyConfig) offCPU(c *Config) error {
 	if !given(l.OffCPUThreshold) {
 		return nil
@@ -195,10 +196,10 @@ func (l *legacyConfig) offCPU(c *Config) error {
 	return nil
 }
 
-// probeKeys are those of an element of probes.
+// probeKeys are the keys of an element of probes.
 var probeKeys = []string{"type", "mode", "symbol", "target"}
 
-// probeSpec is an element of probes as otelprof_set_probes() takes it.
+// probeSpec converts an element of probes to a specification of otelprof_set_probes().
 func probeSpec(probe map[string]any) (string, error) {
 	text := map[string]string{"type": "kprobe", "mode": "kprobe"}
 	for key, value := range probe {
@@ -227,8 +228,8 @@ func probeSpec(probe map[string]any) (string, error) {
 	return "", fmt.Errorf("probes: mode %q is not known", text["mode"])
 }
 
-// probes turns probe_links, which are specifications, and probes into ours. The kind is on where
-// there are any.
+// probes converts probe_links, which are specifications, and probes. The kind is switched
+// on if there are any.
 func (l *legacyConfig) probes(c *Config) error {
 	specs := l.ProbeLinks
 	for _, probe := range l.Probes {
@@ -251,7 +252,7 @@ func (l *legacyConfig) probes(c *Config) error {
 	return nil
 }
 
-// clock holds clock_sync_interval: the clocks are compared once a report.
+// clock checks clock_sync_interval: our clocks are compared once a report.
 func (l *legacyConfig) clock(c *Config) error {
 	if l.ClockSyncInterval != nil && *l.ClockSyncInterval < c.ReportInterval {
 		return fmt.Errorf("clock_sync_interval is %v: clocks are compared at each report: "+
@@ -286,7 +287,8 @@ func (l *legacyConfig) age(c *Config) error {
 	return nil
 }
 
-// setRuntime switches one of their interpreters; explicit means that it was asked for by name.
+// setRuntime switches one interpreter of the other receiver; explicit: it was named by
+// the user.
 func (c *Config) setRuntime(key, name string, on, explicit bool) error {
 	switch {
 	case slices.Contains(runtimeNames(), name):
@@ -330,7 +332,7 @@ func (l *legacyConfig) interpreters(c *Config) error {
 	return errors.Join(errs...)
 }
 
-// tracers is the list of older versions: "all", or the names of what is on.
+// tracers reads the list of older versions: "all", or the names of what is on.
 func (l *legacyConfig) tracers(c *Config) error {
 	if l.Tracers == nil {
 		return nil
@@ -351,7 +353,7 @@ func (l *legacyConfig) tracers(c *Config) error {
 	}
 	for _, name := range legacyRuntimes {
 		on := slices.Contains(names, name)
-		if name != "go" { // native here, and so on even where it is not listed
+		if name != "go" { // Go's frames are native here, and so are on in any case
 			errs = append(errs, c.setRuntime("tracers", name, on, true))
 		}
 	}

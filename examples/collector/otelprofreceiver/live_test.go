@@ -26,7 +26,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// needLive skips where nothing can be profiled; OTELPROF_LIVE=1 makes that a failure.
+// needLive skips the test if nothing can be profiled; OTELPROF_LIVE=1 makes that a
+// failure.
 func needLive(t *testing.T) {
 	t.Helper()
 	p, err := openProfiler(defaultConfig(), func(request) bool { return true },
@@ -89,7 +90,7 @@ func TestProfilesItself(t *testing.T) {
 	if err := r.Start(context.Background(), h); err != nil {
 		t.Fatal(err)
 	}
-	burnElsewhere(t) // or nothing might be there to filter
+	burnElsewhere(t) // otherwise there might be nothing to filter
 	burn(time.Second)
 	values := collect(t, reader)
 	if err := r.Shutdown(context.Background()); err != nil {
@@ -118,7 +119,7 @@ func TestProfilesItself(t *testing.T) {
 	}
 }
 
-// collect is every value of the receiver's metrics, by name and attribute.
+// collect returns every value of the receiver's metrics, by name and attribute.
 func collect(t *testing.T, reader *sdk.ManualReader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -198,7 +199,7 @@ func TestShutdownWithoutStart(t *testing.T) {
 	}
 }
 
-// What the kernel and the C library hold for this process.
+// held is what the kernel and the C library hold for this process.
 type held struct {
 	threads, fds, bpf int
 	rssKB             int
@@ -229,7 +230,7 @@ func holds(t *testing.T) held {
 	for _, fd := range entries(t, "/proc/self/fd") {
 		link, err := os.Readlink(filepath.Join("/proc/self/fd", fd))
 		if err != nil {
-			continue // the directory's own
+			continue // the descriptor of the directory itself
 		}
 		h.fds++
 		if strings.Contains(link, "bpf") {
@@ -247,8 +248,9 @@ func holds(t *testing.T) held {
 	return h
 }
 
-// oneArena runs the test in a process whose C library has one heap: Go moves between threads,
-// and a heap for each of them grows for a while without a leak. It is true in that process.
+// oneArena runs the test in a process whose C library has one heap. Go moves between
+// threads, and a heap for each of them would grow for a while without a leak. It returns
+// true in that process.
 func oneArena(t *testing.T) bool {
 	t.Helper()
 	const variable = "MALLOC_ARENA_MAX"
@@ -305,10 +307,10 @@ func TestManyCycles(t *testing.T) {
 	if after.fds > before.fds || after.bpf > 0 {
 		t.Error("descriptors are left open")
 	}
-	if after.threads > before.threads+4 { // Go keeps threads and makes few
+	if after.threads > before.threads+4 { // Go keeps threads and makes a few
 		t.Error("threads are left")
 	}
-	// Less than a tenth of one handle a cycle; -asan finds what is smaller.
+	// Less than a tenth of one handle per cycle; -asan finds smaller leaks.
 	if after.rssKB > before.rssKB+10_000 {
 		t.Error("memory grows")
 	}
@@ -324,7 +326,7 @@ func TestManyCycles(t *testing.T) {
 	}
 }
 
-// By chance of 50 in 100 the dice decide which intervals are sampled.
+// With a probability of 50 in 100, the dice decide which intervals are sampled.
 func TestDiceDecide(t *testing.T) {
 	needLive(t)
 	config := defaultConfig()
@@ -341,7 +343,8 @@ func TestDiceDecide(t *testing.T) {
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
-	// sampled is how many samples were kept, of those that a busy CPU makes.
+	// sampled returns how many samples were kept and left out, of those that a busy
+	// CPU makes.
 	sampled := func(die int) (kept, left uint64) {
 		if err := s.rolled(die); err != nil {
 			t.Fatal(err)
@@ -364,7 +367,7 @@ func TestDiceDecide(t *testing.T) {
 	if kept, left := sampled(49); kept == 0 || left > kept {
 		t.Errorf("a die of 49: %d kept, %d filtered", kept, left)
 	}
-	if kept, left := sampled(50); kept > 5 { // of the moment of the change
+	if kept, left := sampled(50); kept > 5 { // some are from the moment of the change
 		t.Errorf("a die of 50: %d kept, %d filtered", kept, left)
 	}
 	if kept, left := sampled(0); kept == 0 || left > kept {

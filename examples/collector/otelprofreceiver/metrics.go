@@ -10,13 +10,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// metrics are the Collector's own metrics of one receiver, read from the last stats whenever
-// the Collector's reader asks.
+// metrics are the Collector's own metrics of one receiver, made from the last stats
+// whenever the Collector reads them.
 type metrics struct {
 	registration metric.Registration
 }
 
-// An instrument with one value.
+// instrument is a metric with one value.
 type instrument struct {
 	name, unit, text string
 	kind             int
@@ -63,7 +63,7 @@ var instruments = []instrument{
 		func(s *stats) uint64 { return s.requestBytes }},
 }
 
-// An instrument with a value for each of an attribute.
+// family is a metric with one value for each value of an attribute.
 type family struct {
 	name, unit, text string
 	attribute        string

@@ -77,7 +77,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runtimes are the language runtimes of the library that can be left out.
+// runtimes are the language runtimes of the library that can be switched off.
 var runtimes = map[string]C.uint64_t{
 	"hotspot": C.OTELPROF_RUNTIME_HOTSPOT,
 	"jitdump": C.OTELPROF_RUNTIME_JITDUMP,
@@ -86,11 +86,12 @@ var runtimes = map[string]C.uint64_t{
 	"python":  C.OTELPROF_RUNTIME_PYTHON,
 }
 
-// profiler is a handle of the library. All its methods but wake belong to one goroutine.
+// profiler is a handle of the library. All its methods except wake belong to one
+// goroutine.
 type profiler struct {
 	p       *C.struct_otelprof
-	self    cgo.Handle // what callbacks are given
-	fd      int        // of the library: readable when there is work
+	self    cgo.Handle // the handle passed to callbacks
+	fd      int        // the library's descriptor: readable when there is work
 	wakeFD  int        // an eventfd: readable when wake was called
 	logger  *zap.Logger
 	put     func(request) bool
@@ -98,7 +99,7 @@ type profiler struct {
 	drops   map[string]uint64 // filled by drops
 }
 
-// openProfiler makes a handle whose requests go to put.
+// openProfiler makes a handle that passes its requests to put.
 func openProfiler(config *Config, put func(request) bool, logger *zap.Logger) (*profiler, error) {
 	wakeFD, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -153,7 +154,7 @@ func (p *profiler) setProbes(specs []string) error {
 	return nil
 }
 
-// close frees all that open made. The callbacks end before it returns.
+// close frees all that openProfiler made. No callback runs after it returns.
 func (p *profiler) close() {
 	C.otelprof_free(p.p)
 	p.p = nil
@@ -168,7 +169,7 @@ func (p *profiler) start() error {
 	return nil
 }
 
-// stop ends sampling; what was sampled can be exported.
+// stop ends sampling; what was sampled can still be exported.
 func (p *profiler) stop() error {
 	if r := C.otelprof_stop(p.p); r < 0 {
 		return p.failed("otelprof_stop", r)
@@ -176,7 +177,7 @@ func (p *profiler) stop() error {
 	return nil
 }
 
-// setFilter takes rules that are valid.
+// setFilter sets rules, which must be valid.
 func (p *profiler) setFilter(rules []Rule) error {
 	memory := &cMemory{}
 	defer memory.free()
@@ -186,8 +187,8 @@ func (p *profiler) setFilter(rules []Rule) error {
 	return nil
 }
 
-// work waits up to timeout for work or wake and does a bounded part of it; more is whether
-// there may be more.
+// work waits up to timeout for work or wake, and does a bounded part of the work. more
+// tells whether there may be more.
 func (p *profiler) work(timeout time.Duration) (more bool, err error) {
 	fds := []unix.PollFd{
 		{Fd: int32(p.fd), Events: unix.POLLIN},
@@ -214,12 +215,13 @@ func (p *profiler) work(timeout time.Duration) (more bool, err error) {
 	return r != 0, nil
 }
 
-// wake ends the waits of work, this one and all later. Any goroutine.
+// wake ends the waits of work: the current one and all later ones. Any goroutine may call
+// it.
 func (p *profiler) wake() {
 	_, _ = unix.Write(p.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// export closes the window: its requests are put before it returns.
+// export closes the window; it calls put for its requests before it returns.
 func (p *profiler) export() error {
 	if r := C.otelprof_export(p.p); r < 0 {
 		return p.failed("otelprof_export", r)
@@ -244,14 +246,15 @@ func (p *profiler) stats() (stats, error) {
 	return goStats(&c, p.unwinds, p.drops), nil
 }
 
-// failed is the library's sentence for a call that returned r, on the thread that called.
+// failed returns the library's sentence for a call that returned r, on the thread of that
+// call.
 func (p *profiler) failed(call string, r C.int) error {
 	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
 	C.otelprof_last_error(p.p, &why)
 	return p.because(call, &why, r)
 }
 
-// because is the sentence in why, where that is of r.
+// because returns the sentence in why if it belongs to r.
 func (p *profiler) because(call string, why *C.struct_otelprof_error_info, r C.int) error {
 	if why.code != C.int32_t(r) {
 		return fmt.Errorf("%s: %s", call, C.GoString(C.otelprof_strerror(r)))
@@ -262,7 +265,7 @@ func (p *profiler) because(call string, why *C.struct_otelprof_error_info, r C.i
 	return fmt.Errorf("%s: %s", call, C.GoString(&why.message[0]))
 }
 
-// logLevel is the library's level for what logger would show.
+// logLevel is the library's level for what logger would log.
 func logLevel(logger *zap.Logger) C.uint32_t {
 	switch {
 	case logger.Core().Enabled(zapcore.DebugLevel):

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// A Collector built without cgo has the receiver, and it says why it cannot start.
+// A Collector built without cgo has the receiver, too; it says why it cannot start.
 
 type profiler struct{}
 

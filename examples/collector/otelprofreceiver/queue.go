@@ -10,30 +10,31 @@ type request struct {
 	samples uint64
 }
 
-// Why samples were lost between the library and the pipeline. The names are the library's.
+// Why samples were lost between the library and the pipeline. The names are the
+// library's.
 const (
-	lostQueue   = "queue"    // the queue was full: the oldest goes
-	lostRefused = "refused"  // the pipeline refused it for good
-	lostGivenUp = "given_up" // the time for trying again was over
+	lostQueue   = "queue"    // the queue was full: the oldest request was dropped
+	lostRefused = "refused"  // the pipeline refused it permanently
+	lostGivenUp = "given_up" // the time for retries was over
 )
 
-// counts says what became of the samples that were put into the queue:
-// put = delivered + pending + the sum of lost.
+// counts says what became of the samples that were put into the queue: put = delivered +
+// pending + the sum of lost.
 type counts struct {
 	delivered uint64
 	pending   uint64
-	bytes     uint64 // that wait
+	bytes     uint64 // of the waiting requests
 	lost      map[string]uint64
 }
 
 // queue holds requests for the pipeline, bounded in bytes. One goroutine puts, one takes.
 type queue struct {
 	limit int
-	ready chan struct{} // holds an item where there may be something to take
+	ready chan struct{} // has an item if there may be something to take
 
 	mu      sync.Mutex
 	waiting []request
-	bytes   int // of waiting
+	bytes   int // bytes of waiting
 	counts  counts
 }
 
@@ -45,7 +46,7 @@ func newQueue(limit int) *queue {
 	}
 }
 
-// put takes ownership of r. It is false where r alone is larger than the queue.
+// put takes ownership of r. It returns false if r alone is larger than the queue.
 func (q *queue) put(r request) bool {
 	if len(r.bytes) > q.limit {
 		return false
@@ -75,7 +76,7 @@ func (q *queue) pop() request {
 	return r
 }
 
-// take is the oldest request; it counts as pending until done.
+// take returns the oldest request, which counts as pending until done.
 func (q *queue) take() (request, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,7 +86,7 @@ func (q *queue) take() (request, bool) {
 	return q.pop(), true
 }
 
-// done says what became of a request that was taken: "" for delivered, or why it was lost.
+// done records what became of a taken request: "" for delivered, or why it was lost.
 func (q *queue) done(r request, lost string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,7 +98,7 @@ func (q *queue) done(r request, lost string) {
 	q.counts.lost[lost] += r.samples
 }
 
-// count is a copy of the counts, consistent in itself.
+// count returns a consistent copy of the counts.
 func (q *queue) count() counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	firstReport = 500 * time.Millisecond // something to see soon after the start
+	firstReport = 500 * time.Millisecond // short, so that there is something to see soon
 	errorPause  = time.Second            // after a failed poll
-	drainRounds = 1000                   // polls after the stop; each does bounded work
+	drainRounds = 1000                   // polls after the stop; each does a bounded amount of work
 )
 
-// profilesReceiver drives one profiler on a thread of its own; a second goroutine gives what
-// it makes to the pipeline, so that a slow pipeline does not fill the kernel's ring.
+// profilesReceiver drives one profiler on a thread of its own. A second goroutine gives
+// the requests to the pipeline, so that a slow pipeline does not fill the kernel's ring.
 type profilesReceiver struct {
 	config   *Config
 	settings receiver.Settings
 	next     xconsumer.Profiles
 
-	session *session // nil where it does not run
+	session *session // nil if it does not run
 }
 
-// session is what lives from Start to Shutdown.
+// session has what lives from Start to Shutdown.
 type session struct {
 	config   *Config
 	logger   *zap.Logger
@@ -46,13 +46,13 @@ type session struct {
 	profiler *profiler
 
 	stop  chan struct{} // closed by Shutdown
-	ended chan struct{} // closed by the thread that profiles
+	ended chan struct{} // closed by the profiler's thread
 
 	mu   sync.Mutex
 	last stats
 }
 
-// Start begins profiling; with error_mode "ignore" it does not fail.
+// Start begins profiling. With error_mode "ignore" it does not fail.
 func (r *profilesReceiver) Start(_ context.Context, host component.Host) error {
 	if r.session != nil {
 		return errors.New("the receiver runs already")
@@ -97,7 +97,8 @@ func (r *profilesReceiver) startFailed(s *session, err error) error {
 	return nil
 }
 
-// Shutdown ends sampling and delivers what was sampled, until ctx or shutdown_timeout is over.
+// Shutdown ends sampling and delivers what was sampled, until ctx or shutdown_timeout is
+// over.
 func (r *profilesReceiver) Shutdown(ctx context.Context) error {
 	s := r.session
 	if s == nil {
@@ -112,7 +113,7 @@ func (r *profilesReceiver) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.metrics.close())
 }
 
-// endProfiler stops and frees the profiler; what it had is in the queue then.
+// endProfiler stops and frees the profiler; its samples are in the queue then.
 func (s *session) endProfiler() {
 	close(s.stop)
 	s.profiler.wake()
@@ -120,9 +121,9 @@ func (s *session) endProfiler() {
 	s.profiler.close()
 }
 
-// run is the thread of the profiler. It says once how opening went.
+// run is the profiler's thread. It sends once how opening went.
 func (s *session) run(opened chan<- error) {
-	runtime.LockOSThread() // a failed call's reason is kept by thread
+	runtime.LockOSThread() // the reason of a failed call is kept per thread
 	defer runtime.UnlockOSThread()
 	defer close(s.ended)
 	p, err := openProfiler(s.config, s.queue.put, s.logger)
@@ -150,7 +151,7 @@ func (s *session) stopped() bool {
 	}
 }
 
-// jittered is d, up to jitter of it more or less, so that hosts do not report in step.
+// jittered is d plus or minus up to jitter of it, so that hosts do not report in step.
 func jittered(d time.Duration, jitter float64) time.Duration {
 	return max(time.Millisecond, time.Duration(float64(d)*(1+jitter*(2*rand.Float64()-1))))
 }
@@ -177,7 +178,7 @@ func (s *session) loop() {
 	}
 }
 
-// work is one step of the library; after an error it waits a little.
+// work does one step of the library. After an error it pauses.
 func (s *session) work(timeout time.Duration) {
 	_, err := s.profiler.work(timeout)
 	s.note("poll", err)
@@ -190,8 +191,8 @@ func (s *session) work(timeout time.Duration) {
 	}
 }
 
-// rolled samples for one interval, or does not, by a die of 100 sides. Processes are followed
-// all the time.
+// rolled switches sampling on or off for one interval, by a die of 100 sides. Processes
+// are followed in either case.
 func (s *session) rolled(die int) error {
 	if die < s.config.ProbabilisticThreshold {
 		return s.profiler.setFilter(s.config.Filter)
@@ -199,7 +200,7 @@ func (s *session) rolled(die int) error {
 	return s.profiler.setFilter([]Rule{{Action: "exclude", All: true}})
 }
 
-// drain takes what was sampled out of the library.
+// drain exports what was sampled from the library.
 func (s *session) drain() {
 	err := s.profiler.stop()
 	for range drainRounds {
@@ -214,7 +215,7 @@ func (s *session) drain() {
 	}
 }
 
-// note says in the status how a part does; an error that lasts is logged once.
+// note reports the state of a part in the status; an error that lasts is logged once.
 func (s *session) note(part string, err error) {
 	if s.status.set(part, err, false) {
 		s.logger.Error("profiling goes on after an error", zap.String("part", part),
@@ -222,8 +223,8 @@ func (s *session) note(part string, err error) {
 	}
 }
 
-// look reads the library's counters, and those of the queue at the same moment: nothing is
-// put in between.
+// look reads the library's counters and the queue's at the same moment: nothing is put
+// into the queue in between.
 func (s *session) look() error {
 	now, err := s.profiler.stats()
 	if err != nil {
@@ -236,7 +237,7 @@ func (s *session) look() error {
 	return nil
 }
 
-// snapshot is what look saw last.
+// snapshot returns what look saw last.
 func (s *session) snapshot() stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ const (
 	commMax  = 15 // bytes the kernel keeps of a command name
 )
 
-// Rule is one rule of the filter, with one condition. The first rule that matches decides;
-// where none does, a filter that includes something excludes the rest.
+// Rule is one rule of the filter, with one condition. The first rule that matches
+// decides. If none matches, a filter that includes something excludes the rest.
 type Rule struct {
 	Action    string        `mapstructure:"action"` // include, exclude
 	All       bool          `mapstructure:"all"`
@@ -28,7 +28,7 @@ type Rule struct {
 	KeepOneIn uint32        `mapstructure:"keep_one_in"`
 }
 
-// Kinds of conditions, the numbers of OTELPROF_FILTER_*.
+// Kinds of conditions, with the numbers of OTELPROF_FILTER_*.
 const (
 	ruleAll = iota
 	rulePID
@@ -39,7 +39,7 @@ const (
 	ruleMinAge
 )
 
-// condition is the kind of the rule's one condition and its number or text.
+// condition returns the kind of the rule's one condition, and its number or text.
 func (r *Rule) condition() (kind uint32, number uint64, text string, err error) {
 	found := 0
 	take := func(given bool, k uint32, n uint64, t string) {
@@ -64,7 +64,7 @@ func (r *Rule) condition() (kind uint32, number uint64, text string, err error) 
 	return kind, number, text, err
 }
 
-// belowMount is the path as the library wants it, of one pasted from a shell.
+// belowMount converts a path pasted from a shell to the path that the library takes.
 func belowMount(path string) string {
 	const mount = "/sys/fs/cgroup"
 	if path == mount {

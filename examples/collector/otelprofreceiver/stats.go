@@ -2,8 +2,8 @@
 
 package otelprofreceiver
 
-// stats are the library's, and after addQueue those of library and queue as one:
-// taken = exported + filtered + pending + the sum of dropped, at every moment.
+// stats are the library's counters; after addQueue they are those of library and queue
+// together. At every moment taken = exported + filtered + pending + the sum of dropped.
 type stats struct {
 	taken, filtered, exported, pending uint64
 
@@ -11,7 +11,7 @@ type stats struct {
 
 	complete, truncated, broken uint64 // stacks, by how they end
 
-	unwindErrors map[string]uint64 // by name, those that happened
+	unwindErrors map[string]uint64 // by name; only errors that happened
 
 	processes, executables, processesUnseen, eventsLost uint64
 
@@ -26,19 +26,19 @@ type stats struct {
 	library counted // before the queue was added
 }
 
-// counted is what the library says of samples that passed its callback.
+// counted is what the library says of samples that it has handed over.
 type counted struct {
 	pending uint64
 	dropped map[string]uint64
 }
 
-// addQueue adds what became of what the library handed over.
+// addQueue adds what became of the requests that the library handed over.
 func (s *stats) addQueue(c counts) {
 	s.library = counted{pending: s.pending, dropped: s.dropped}
 	s.setQueue(c)
 }
 
-// setQueue is addQueue again, with newer counts of the queue.
+// setQueue replaces the queue's counts by newer ones.
 func (s *stats) setQueue(c counts) {
 	s.exported = c.delivered
 	s.pending = s.library.pending + c.pending

@@ -9,13 +9,13 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 )
 
-// status is what the receiver reports of itself: an error of any of its parts, else OK.
-// Only changes are reported.
+// status is what the receiver reports about itself: an error of any of its parts, else
+// OK. Only changes are reported.
 type status struct {
 	mu        sync.Mutex
 	host      component.Host
 	problems  map[string]error
-	permanent bool // no way back
+	permanent bool // no recovery is possible
 	last      componentstatus.Status
 }
 
@@ -27,8 +27,8 @@ func newStatus(host component.Host) *status {
 	}
 }
 
-// set notes how part does: nil for well. It is true where part did well before and does not
-// now.
+// set records the state of part; nil means that it works. It returns true if part worked
+// before and does not now.
 func (s *status) set(part string, err error, permanent bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

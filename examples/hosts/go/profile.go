@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command profile has the profiler in a Go program, by cgo and without the Collector: it
-// profiles this host for the seconds given as argument (3).
+// Command profile uses the profiler in a Go program, by cgo and without the Collector: it
+// profiles this host for as many seconds as the argument says (3).
 package main
 
 /*
@@ -40,7 +40,7 @@ import (
 // A Profiler may be used by several goroutines: calls on a handle may come from any thread.
 type Profiler struct {
 	p    *C.struct_otelprof
-	self cgo.Handle // what C holds in place of a pointer of Go
+	self cgo.Handle // what C holds instead of a Go pointer
 	take func(request []byte, samples uint64) error
 }
 
@@ -53,14 +53,15 @@ func takeRequest(handle C.uintptr_t, request unsafe.Pointer, n C.size_t, samples
 	return 0
 }
 
-// New makes a profiler. take gets each request, which is valid during the call.
+// New makes a profiler. take is called with each request, which is valid during the call.
 func New(rateHz uint32, take func([]byte, uint64) error) (*Profiler, error) {
 	p := &Profiler{take: take}
 	why := C.struct_otelprof_error_info{size: C.sizeof_struct_otelprof_error_info}
 	config := C.struct_otelprof_config{}
 	C.otelprof_config_init(&config, C.sizeof_struct_otelprof_config)
 	config.sample_rate_hz = C.uint32_t(rateHz)
-	// A thread of the library works: no goroutine has to wait inside C.
+	// A thread of the library does the work, so that no goroutine has to wait inside
+	// C.
 	config.threads = 1
 	if C.otelprof_init(&config, &why, &p.p) < 0 {
 		return nil, errors.New(C.GoString(&why.message[0]))

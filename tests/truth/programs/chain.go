@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The chain in Go; see chain.h for what is true of it by construction.
+// The chain in Go; chain.h says what is true of it by construction.
 package main
 
 import (

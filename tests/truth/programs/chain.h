@@ -34,7 +34,7 @@ enum leaf {
 
 struct job {
 	enum leaf leaf;
-	uint64_t until_ns; /* of the thread's CPU clock */
+	uint64_t until_ns; /* on the thread's CPU clock */
 	volatile uint64_t spins;
 };
 
@@ -46,7 +46,7 @@ static inline uint64_t truth_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Turns of the leaf's loop between two looks at the clock: 20000 take about 20 µs. */
+/* Iterations of a leaf between two readings of the clock: 20000 take about 20 µs. */
 #ifndef TRUTH_LOOPS
 #define TRUTH_LOOPS 20000
 #endif
@@ -59,7 +59,7 @@ static inline uint64_t truth_cpu_ns(void)
 	} while (0)
 #endif
 
-/* How many times longer a cycle is than 15–25 ms. */
+/* Factor by which a cycle is longer than 15–25 ms. */
 #ifndef TRUTH_CYCLES
 #define TRUTH_CYCLES 1
 #endif
@@ -72,7 +72,7 @@ static inline uint64_t truth_cpu_ns(void)
 		KEEP();                                                                  \
 	}
 
-/* A link of the chain that does nothing but call the next. */
+/* A link of the chain that only calls the next. */
 #define TRUTH_LINK(name, next)                                                           \
 	TRUTH_FN void name(struct job *j)                                                \
 	{                                                                                \
@@ -100,7 +100,8 @@ static inline uint64_t truth_cpu_ns(void)
 
 typedef void (*truth_fn)(struct job *);
 
-/* Run the chain for @cpu_ns of this thread's CPU time. Not inlined: it stands below f24. */
+/* Run the chain for @cpu_ns of this thread's CPU time. Not inlined, because it is below
+ * f24. */
 static TRUTH_FN void truth_run(truth_fn top, uint64_t cpu_ns)
 {
 	struct job j = { LEAF_A, 0, 0 };
@@ -128,7 +129,9 @@ static TRUTH_FN void truth_run(truth_fn top, uint64_t cpu_ns)
 	}
 }
 
-/* The whole program: argv[1] is seconds of CPU time. Says at the end what it used. */
+/*
+ * The whole program: argv[1] is seconds of CPU time. Prints at the end how much it used.
+ */
 static inline int truth_main(int argc, char **argv, truth_fn top)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain in Rust; see chain.h for what is true of it by construction.
+// The chain in Rust; chain.h says what is true of it by construction.
 use std::arch::asm;
 
 #[repr(C)]
@@ -53,7 +53,7 @@ macro_rules! leaf {
                 }
                 j.spins += i;
             }
-            // Else identical functions are folded into one.
+            // Otherwise identical functions are folded into one.
             read(stringify!($name));
             keep();
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chain above 600 frames of recursion: dig is there 600 times. */
+/* The chain on top of 600 frames of recursion, all of the function dig. */
 #include "links.h"
 
 #ifndef DEPTH_OF_DIG

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leaves, and f1, which calls the one whose turn it is. */
+/* The leaves, and f1, which calls the leaf whose turn it is. */
 #ifndef TRUTH_LEAVES_H
 #define TRUTH_LEAVES_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The leaves call a tiny function of a library through a lazily bound PLT all the time, so
- * that samples fall into PLT stubs; every link of the chain crosses a PLT too.
- */
+/* The leaves keep calling a tiny function of a library through a lazily bound PLT, so
+ * that samples fall into PLT stubs; every link of the chain crosses a PLT, too. */
 #include <stdint.h>
 
 struct job;

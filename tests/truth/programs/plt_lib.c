@@ -11,7 +11,7 @@ TRUTH_FN void plt_tiny(struct job *j)
 	j->spins++;
 }
 
-/* f13 … f24 live in the library and call f12 of the program through the library's PLT. */
+/* f13 … f24 are in the library and call f12 of the program through the library's PLT. */
 TRUTH_LINK(f13, f12)
 TRUTH_LINK_FAT(f14, f13)
 TRUTH_LINK(f15, f14)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library in two builds whose code stands at the same addresses with other names and
- * other frames: -DFIRST is first_work, first_inner; else second_work, second_mid,
- * second_inner.
+ * A library in two builds that have code at the same addresses, with other names and
+ * other frames: -DFIRST has first_work and first_inner; otherwise second_work, second_mid
+ * and second_inner.
  */
 #define PLUGIN_FN                                                                        \
 	__attribute__((noinline, noclone, optimize("no-optimize-sibling-calls")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls its library without an end. */
+/* Calls its library for ever. */
 void plugin_work(void);
 
 int main(void)

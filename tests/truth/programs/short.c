@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Leaves that do nothing but call tiny functions with pushes and pops, so that most samples
- * fall into prologues, epilogues and first instructions.
- */
+/* Leaves that only call tiny functions with pushes and pops, so that most samples fall
+ * into prologues, epilogues and first instructions. */
 #include <stdint.h>
 
 struct job;

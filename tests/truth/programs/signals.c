@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A signal interrupts victim() and tiny() at any instruction, prologue and epilogue too; its
- * handler runs the upper half of the chain: leaf, f1 … f12, on_signal, the trampoline,
- * whatever was interrupted, f13 … f24. All the time that counts is spent in the handler.
+ * A signal interrupts victim() and tiny() at any instruction, also in prologues and
+ * epilogues. Its handler runs the upper half of the chain: leaf, f1 … f12, on_signal, the
+ * trampoline, whatever was interrupted, f13 … f24. All the measured time is spent in the
+ * handler.
  */
 #include <signal.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storm CHILD DIR COUNT MS: runs COUNT processes one after the other, each by fork and exec
- * of a hard link DIR/sNNN to CHILD (so: distinct names, one inode), each using MS
- * milliseconds of CPU time. Says which process had which name, and what CPU time they
- * used together.
+ * storm CHILD DIR COUNT MS: runs COUNT processes one after the other. Each is forked and
+ * executes a hard link DIR/sNNN to CHILD (distinct names, one inode), and uses MS
+ * milliseconds of CPU time. Prints which process had which name, and how much CPU time
+ * they used together.
  */
 #include <errno.h>
 #include <stdint.h>

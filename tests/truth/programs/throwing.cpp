@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The leaves throw through three frames with objects to destroy, and catch: most samples
- * fall into the C++ run time's own unwinder, below which the chain must still be whole.
+ * The leaves throw through three frames with objects to destroy, and catch. Most samples
+ * fall into the C++ run time's own unwinder, and the chain below it must still be
+ * complete.
  */
 #include "chain.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaves that live in the vDSO: clock_gettime() of the monotonic clock without end. */
+/* Leaves in the vDSO: they call clock_gettime() of the monotonic clock for ever. */
 #include <time.h>
 
 #define TRUTH_SPIN(j)                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that are somebody, for identity.py.
+ * Processes with an identity, for identity.py.
  *
  *     who phase DIR K LAST MS   burn MS ms of CPU time in phase_K, then execute DIR/pK+1 with
  *                               the argument K+1 and OTEL_SERVICE_NAME=svc-K+1, up to LAST
@@ -9,8 +9,8 @@
  *                               burn CPU all the while
  *     who idle US               burn US microseconds in 2 s, for ever
  *     who fleet COUNT US FILE   for each I < COUNT run "who idle US" as OTEL_SERVICE_NAME=svc-I
- *                               after joining the cgroup whose folder is line I of FILE (from
- *                               the start again where it ends); print "PID I"
+ *                               in the cgroup whose folder is on line I of FILE (lines are
+ *                               reused cyclically); print "PID I"
  */
 #include <signal.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ static void spin_for(clockid_t clock, uint64_t ns)
 	} while (clock_ns(clock) < end);
 }
 
-/* Each phase is a function of its own, so that a stack says which program it is of. */
+/* Each phase has its own function, so that a stack tells which program it belongs to. */
 #define PHASE(n)                                                                         \
 	TRUTH_FN static void phase_##n(uint64_t ns)                                      \
 	{                                                                                \
@@ -73,7 +73,7 @@ static int run_phase(char **argv)
 	return 1;
 }
 
-/* OTEP 4719: header, then the message of one attribute, service.name. */
+/* The layout of OTEP 4719: a header, and a message with one attribute, service.name. */
 struct context {
 	char signature[8];
 	uint32_t version;
@@ -138,7 +138,7 @@ static void run_idle(int us)
 {
 	struct timespec rest = { .tv_sec = 2 };
 
-	/* not all at the same time */
+	/* spread the processes over time */
 	rest.tv_nsec = (long)getpid() % 997 * 1000000;
 	(void)nanosleep(&rest, NULL);
 	for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiling is the receiver under the name of the OpenTelemetry eBPF profiler's, for
-// configurations that exist.
+// Package profiling is the receiver under the name of the OpenTelemetry eBPF profiler's
+// receiver, for existing configurations.
 package profiling
 
 import (

@@ -16,7 +16,7 @@ func TestName(t *testing.T) {
 	if f.Type().String() != "profiling" {
 		t.Error(f.Type())
 	}
-	// The settings' type must be the factory's.
+	// The type in the settings must be the factory's.
 	_, err := f.CreateProfiles(context.Background(), receivertest.NewNopSettings(f.Type()),
 		f.CreateDefaultConfig(), consumertest.NewNop())
 	if err != nil {
