@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dynamic section, as the loader finds it: by PT_DYNAMIC. */
+/* Reads the dynamic section, found like the dynamic linker does, by PT_DYNAMIC. */
 #include <errno.h>
 
 #include "base/checked.h"
@@ -8,7 +8,7 @@
 #include "elf/private.h"
 
 enum {
-	/* A DT_NEEDED is a file name or a path. */
+	/* a DT_NEEDED is a file name or a path */
 	NEEDED_NAME_MAX = 4096,
 };
 
@@ -51,7 +51,7 @@ int op_elf_dynamic_each(struct op_elf *elf,
 
 struct needed {
 	struct op_elf *elf;
-	uint64_t strings; /* ELF address of the dynamic strings */
+	uint64_t strings; /* ELF address of the dynamic string table */
 	int (*fn)(void *data, const char *name);
 	void *data;
 };

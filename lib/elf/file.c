@@ -15,10 +15,10 @@
 #include "elf/private.h"
 
 enum {
-	BLOCK_BYTES = 512, /* of st_blocks, stat(3type) */
+	BLOCK_BYTES = 512, /* unit of st_blocks, stat(3type) */
 };
 
-/* The fields of Elf64_Ehdr that are used. */
+/* The used members of Elf64_Ehdr. */
 struct header {
 	uint64_t phoff;
 	uint64_t shoff;
@@ -104,7 +104,7 @@ static int read_segments(struct op_elf *elf, const struct header *h)
 	return 0;
 }
 
-/* Reads section header @i; *@ret_name is the offset of its name. */
+/* Read section header @i; *@ret_name is the offset of its name. */
 static int read_section(struct op_elf *elf, uint64_t shoff, size_t i,
 			struct op_elf_section *ret, uint32_t *ret_name)
 {
@@ -129,7 +129,8 @@ static int read_section(struct op_elf *elf, uint64_t shoff, size_t i,
 	return 0;
 }
 
-/* Counts past 16 bits stand in the first section (gABI, "ELF Header"). */
+/* Counts that need more than 16 bits are in the first section header (gABI, "ELF
+ * Header"). */
 static int extend_header(struct op_elf *elf, struct header *h)
 {
 	struct op_elf_section first;
@@ -148,7 +149,7 @@ static int extend_header(struct op_elf *elf, struct header *h)
 	return 0;
 }
 
-/* The names, with a NUL after them. Without names sections have "". */
+/* Read the section names and add a NUL. Without names all sections are called "". */
 static int read_section_names(struct op_elf *elf, const struct header *h, size_t *ret_len)
 {
 	const struct op_elf_section *s;
@@ -222,8 +223,8 @@ static int open_common(struct op_elf *elf)
 	if (err == -ENOMEM || (err && !elf->segments_len))
 		return err;
 	if (err) {
-		/* Cut off or scrambled, as some strippers leave it: the loader needs the
-		 * segments alone, and so do we. */
+		/* The section table is cut off or scrambled, as some strippers leave it.
+		 * Like the dynamic linker we can do with the segments alone. */
 		free(elf->sections);
 		elf->sections = NULL;
 		elf->sections_len = 0;
@@ -250,7 +251,7 @@ int op_elf_open(int fd, struct op_elf **ret)
 	elf->work_ns = op_clock_monotonic_ns();
 	err = open_common(elf);
 	if (err) {
-		elf->fd = -1; /* stays the caller's */
+		elf->fd = -1; /* the caller keeps it */
 		return err;
 	}
 	*ret = OP_TAKE_PTR(elf);
@@ -262,7 +263,7 @@ int op_elf_open_path(const char *path, struct op_elf **ret)
 	_cleanup_close_ int fd = -1;
 	int err;
 
-	/* O_NONBLOCK: a FIFO of that name must not hold us. */
+	/* O_NONBLOCK, because opening a FIFO could block. */
 	fd = op_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return fd;
@@ -286,7 +287,7 @@ int op_elf_open_bytes(void *bytes, size_t len, struct op_elf **ret)
 	elf->work_ns = op_clock_monotonic_ns();
 	err = open_common(elf);
 	if (err) {
-		elf->bytes = NULL; /* stays the caller's */
+		elf->bytes = NULL; /* the caller keeps them */
 		return err;
 	}
 	*ret = OP_TAKE_PTR(elf);
@@ -342,7 +343,7 @@ int op_elf_fd(const struct op_elf *elf)
 void op_elf_suspend(struct op_elf *elf)
 {
 	op_closep(&elf->fd);
-	/* It may be written to before it is opened again. */
+	/* The file may be modified before it is opened again, so drop what was read. */
 	free(elf->window);
 	elf->window = NULL;
 	elf->window_len = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file, read in pieces with pread(2) and never mapped, so that a file which shrinks
- * or changes while it is read costs an error and no SIGBUS. 64-bit, little-endian, x86-64
- * or aarch64 only; anything else is -ENOTSUP.
+ * An ELF file, read in pieces with pread(2) and never mapped, so that a file that shrinks
+ * or changes meanwhile causes an error and not SIGBUS. Only 64-bit little-endian files
+ * for x86-64 or aarch64 are supported; others are -ENOTSUP.
  *
  * Every size in the file is checked against the file's length and against a named limit
- * (elf/private.h). A section table that cannot be read is left out where there are program
- * headers. One thread at a time may use a file, reads included.
+ * (elf/private.h). An unreadable section table is ignored if there are program headers.
+ * Only one thread at a time may use a file, even for reads.
  */
 #ifndef OP_ELF_FILE_H
 #define OP_ELF_FILE_H
@@ -32,7 +32,7 @@ struct op_elf_segment {
 
 /* A section header. */
 struct op_elf_section {
-	const char *name; /* owned by the file; "" where it has none */
+	const char *name; /* owned by the file; "" if it has none */
 	uint32_t type;
 	uint32_t link;
 	uint32_t info;
@@ -51,7 +51,7 @@ struct op_elf_symbol {
 	uint16_t shndx;
 };
 
-/* Names of one file by its content; "" where it has none. */
+/* Identifiers of a file's content; "" if it has none of a kind. */
 struct op_build_ids {
 	char gnu[65];	  /* .note.gnu.build-id, hex; at most 32 bytes are kept */
 	char go[128];	  /* .note.go.buildid */
@@ -59,14 +59,14 @@ struct op_build_ids {
 };
 
 /*
- * Open the ELF file behind @fd. Takes ownership of @fd on success only.
- * Returns 0; -ENOEXEC: not ELF; -ENOTSUP: another class or machine; -EBADMSG: headers out
- * of range; -ENOMEM; the errno of reading.
+ * Open the ELF file @fd. Takes ownership of @fd only on success. Returns 0; -ENOEXEC if
+ * it is not ELF; -ENOTSUP for another class or machine; -EBADMSG for headers out of
+ * range; -ENOMEM; an errno of reading.
  */
 int op_elf_open(int fd, struct op_elf **ret);
-/* As op_elf_open(), of a path. */
+/* As op_elf_open(), for a path. */
 int op_elf_open_path(const char *path, struct op_elf **ret);
-/* An ELF image held in memory, such as the vDSO or .gnu_debugdata. Takes ownership of
+/* Open an ELF image in memory, such as the vDSO or .gnu_debugdata. Takes ownership of
  * @bytes (from malloc) on success. */
 int op_elf_open_bytes(void *bytes, size_t len, struct op_elf **ret);
 struct op_elf *op_elf_free(struct op_elf *elf);
@@ -76,51 +76,59 @@ uint16_t op_elf_machine(const struct op_elf *elf); /* EM_X86_64 or EM_AARCH64 */
 uint16_t op_elf_type(const struct op_elf *elf);	   /* ET_EXEC, ET_DYN, … */
 uint64_t op_elf_entry(const struct op_elf *elf);
 uint64_t op_elf_size(const struct op_elf *elf); /* bytes of the file */
-uint64_t op_elf_data(const struct op_elf *elf); /* of them not in holes */
-int op_elf_fd(const struct op_elf *elf); /* borrowed; -1: in memory, or suspended */
+uint64_t op_elf_data(const struct op_elf *elf); /* bytes outside of holes */
+int op_elf_fd(const struct op_elf *elf);	/* borrowed; -1: in memory or suspended */
 
-/* Close the descriptor, keep what was read: reads fail with -EBADF until op_elf_resume().
- * One in memory has none and is never suspended. */
+/* Close the descriptor and keep what was read. Reads fail with -EBADF until
+ * op_elf_resume(). A file in memory has no descriptor and is never suspended. */
 void op_elf_suspend(struct op_elf *elf);
 bool op_elf_is_suspended(const struct op_elf *elf);
-/* Suspend and hand out the descriptor. */
+/* Suspend the file and return its descriptor. */
 int op_elf_take_fd(struct op_elf *elf);
-/* Go on with @fd, which is the same file; takes it. @elf is suspended. */
+/* Resume the suspended @elf with @fd, a descriptor of the same file; takes ownership of
+ * @fd. */
 void op_elf_resume(struct op_elf *elf, int fd);
 
 const struct op_elf_segment *op_elf_segments(const struct op_elf *elf, size_t *ret_len);
 const struct op_elf_section *op_elf_sections(const struct op_elf *elf, size_t *ret_len);
-/* The first section of that name, or NULL. Not there is not an error. */
+/* The first section with that name, or NULL. */
 const struct op_elf_section *op_elf_section(const struct op_elf *elf, const char *name);
 
-/* Note work on the file that reads little: as much as @bytes of it. 0, or -EFBIG past what a
- * file with so much content is worth in a second (private.h); so does every read. */
+/*
+ * Account for work on the file that reads little, as if it had read @bytes. Returns 0, or
+ * -EFBIG beyond the work that a file of this size may cause per second (private.h). Reads
+ * are accounted for in the same way.
+ */
 int op_elf_work(struct op_elf *elf, uint64_t bytes);
-/* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, -errno. */
+/* Read exactly @len bytes at file offset @off. Returns 0, -ENODATA past the end, or
+ * -errno. */
 int op_elf_read(struct op_elf *elf, uint64_t off, void *buf, size_t len);
-/* As op_elf_read(), where what stands around it is not likely to be read next: of a search, or
- * of a jump. */
+/* As op_elf_read(), for a read whose neighbouring bytes are not likely to be read next, as in a
+ * search or a jump. */
 int op_elf_read_apart(struct op_elf *elf, uint64_t off, void *buf, size_t len);
-/* As op_elf_read_apart(), of few bytes that are likely to be read again soon: the first steps
- * of searches. */
+/* As op_elf_read_apart(), for a few bytes that are likely to be read again soon, as in the first
+ * steps of searches. */
 int op_elf_read_kept(struct op_elf *elf, uint64_t off, void *buf, size_t len);
-/* Read at an ELF address, through the PT_LOAD segments' file parts. */
+/* Read at an ELF address, from the parts of PT_LOAD segments that are in the file. */
 int op_elf_read_vaddr(struct op_elf *elf, uint64_t vaddr, void *buf, size_t len);
-/* A NUL-terminated string at an ELF address, at most @size bytes with the NUL. Returns 0,
- * -ENAMETOOLONG where it is longer, -ENODATA where it has no end, -errno. */
+/* Read a NUL-terminated string at an ELF address, at most @size bytes with the NUL.
+ * Returns 0; -ENAMETOOLONG if it is longer; -ENODATA if it has no end; or -errno. */
 int op_elf_read_vaddr_str(struct op_elf *elf, uint64_t vaddr, char *buf, size_t size);
-/* As above, at file offset @off and ending before offset @end. */
+/* As above, at file offset @off; the string must end before offset @end. */
 int op_elf_read_str(struct op_elf *elf, uint64_t off, uint64_t end, char *buf,
 		    size_t size);
 
-/* @len words at an ELF address as they are after loading at address 0: relative
- * relocations (DT_RELA; DT_RELR needs nothing) are applied. On failure @ret is undefined. */
+/*
+ * Read @len words at an ELF address, with the values they have after loading at address
+ * 0: relative relocations of DT_RELA are applied (those of DT_RELR have their addend in
+ * place). After an error @ret is undefined.
+ */
 int op_elf_read_words(struct op_elf *elf, uint64_t vaddr, uint64_t *ret, size_t len);
 
 /*
- * The whole content of a section of at most @limit bytes, decompressed where it is
- * SHF_COMPRESSED (zlib, zstd). Caller frees *@ret. Returns 0, -EFBIG past the limit,
- * -ENODATA for SHT_NOBITS or a short file, -EBADMSG, -ENOMEM.
+ * Read the whole content of a section of at most @limit bytes, decompressed if it is
+ * SHF_COMPRESSED (zlib, zstd). The caller frees *@ret. Returns 0; -EFBIG past the limit;
+ * -ENODATA for SHT_NOBITS or a short file; -EBADMSG; -ENOMEM.
  */
 int op_elf_section_data(struct op_elf *elf, const struct op_elf_section *section,
 			size_t limit, void **ret, size_t *ret_len);
@@ -130,7 +138,7 @@ enum op_elf_symtab_kind {
 	OP_ELF_SYMTAB,
 };
 
-/* Where a symbol table and its strings stand in the file. */
+/* The places of a symbol table and its strings in the file. */
 struct op_elf_symtab {
 	uint64_t offset;
 	uint64_t count;
@@ -138,39 +146,41 @@ struct op_elf_symtab {
 	uint64_t str_size;
 };
 
-/* Returns 1 and *@ret, 0 where there is none, -errno. .dynsym is also found without
- * section headers. */
+/* Find a symbol table. Returns 1 and *@ret; 0 if there is none; or -errno. .dynsym is
+ * also found without section headers. */
 int op_elf_symtab(struct op_elf *elf, enum op_elf_symtab_kind kind,
 		  struct op_elf_symtab *ret);
-/* @name: offset in the strings. A value other than 0 ends and is returned. */
+/* @name: offset in the string table. A value other than 0 ends the iteration and is
+ * returned. */
 typedef int (*op_elf_symbol_fn)(void *data, const struct op_elf_symbol *symbol,
 				uint32_t name);
-/* Visit each symbol but the first (null) one, reading the table in pieces. */
+/* Call @fn for each symbol except the first (null) one; the table is read in pieces. */
 int op_elf_symbol_each(struct op_elf *elf, const struct op_elf_symtab *table,
 		       op_elf_symbol_fn fn, void *data);
 
 /*
- * Find a defined symbol by name, in .dynsym and then .symtab, reading the tables in
- * pieces. Of several in one table a global one is preferred.
- * Returns 1 and *@ret, 0 where there is none, or -errno.
+ * Find a defined symbol by name, in .dynsym and then in .symtab; the tables are read in
+ * pieces. If one table has several, a global one is preferred. Returns 1 and *@ret; 0 if
+ * there is none; or -errno.
  */
 int op_elf_find_symbol(struct op_elf *elf, const char *name, struct op_elf_symbol *ret);
-/* As above for @len names at once (at most OP_ELF_FIND_MAX, else -E2BIG): ret[i] is all
- * zero where names[i] was not found. Returns how many were found. */
+/* As above for @len names at once (at most OP_ELF_FIND_MAX, else -E2BIG). ret[i] is all
+ * zero if names[i] was not found. Returns how many were found. */
 enum {
 	OP_ELF_FIND_MAX = 256
 };
 int op_elf_find_symbols(struct op_elf *elf, const char *const *names, size_t len,
 			struct op_elf_symbol *ret);
 
-/* Call @fn for each DT_NEEDED name; a value other than 0 ends and is returned. */
+/* Call @fn for each DT_NEEDED name. A value other than 0 ends the iteration and is
+ * returned. */
 int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name),
 		  void *data);
 
-/* The file's build ids. Returns 0 (each may be ""), or -errno. */
+/* Get the file's build ids. Returns 0 (each may be ""), or -errno. */
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret);
-/* The gnu and go ids among notes in memory, such as /sys/kernel/notes; ids that are
- * already there stay. @align: 4, or 8 as some segments have it. */
+/* Add the GNU and Go ids from notes in memory, such as /sys/kernel/notes; ids that are
+ * already set are kept. @align: 4, or 8 in some segments. */
 void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
 			struct op_build_ids *ids);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols by name. The strings are read once from start to end, noting where each wanted
- * name stands (linkers let a name share the tail of a longer one, so a name has several
- * places); then the symbols are read once, comparing name offsets alone. No read is
- * random, and memory does not grow with the file.
+ * Finds symbols by name. First the strings are read once from start to end, and the
+ * offsets of each wanted name are noted. A name has several offsets, because linkers let
+ * it share the tail of a longer one. Then the symbols are read once, and only name
+ * offsets are compared. So no read is random, and memory does not grow with the file.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "elf/private.h"
 
 enum {
-	/* Names longer than this are not found. */
+	/* longer names are not found */
 	NAME_MAX_BYTES = 4096,
-	/* Places of wanted names in one string table. */
+	/* offsets of wanted names in one string table */
 	PLACES_MAX = 16384,
 };
 
 struct place {
 	uint32_t offset;
-	uint32_t wanted; /* number of the name */
+	uint32_t wanted; /* number of the wanted name */
 };
 
 struct find {
@@ -31,7 +31,7 @@ struct find {
 	uint8_t *rank; /* 0: not found yet */
 	size_t len;
 	size_t longest;
-	bool last[256]; /* bytes that a wanted name ends in */
+	bool last[256]; /* the last bytes of wanted names */
 	struct op_elf_symbol *ret;
 	OP_VEC(struct place) places;
 };
@@ -43,7 +43,8 @@ static void find_deinit(struct find *f)
 	op_vec_clear(&f->places);
 }
 
-/* The string [@start, @end) ends at string table offset @offset: which names end it? */
+/* The string [@start, @end) ends at offset @offset of the string table: note the wanted
+ * names that it ends with. */
 static int note_string(struct find *f, const char *start, const char *end,
 		       uint64_t offset)
 {
@@ -72,7 +73,7 @@ static int note_string(struct find *f, const char *start, const char *end,
 static int scan_strings(struct find *f, struct op_elf *elf, uint64_t off, uint64_t size)
 {
 	_cleanup_free_ char *buf = NULL;
-	size_t kept = 0; /* tail of the piece before: a string not ended yet */
+	size_t kept = 0; /* tail of the piece before: an incomplete string */
 	uint64_t done = 0;
 
 	buf = malloc(OP_ELF_PIECE_BYTES + f->longest);
@@ -147,7 +148,7 @@ static int match_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t
 	return 0;
 }
 
-/* Names found in one table are not looked for in the next. */
+/* A name that was found in one table is not searched for in the next. */
 static size_t count_found(struct find *f)
 {
 	size_t found = 0;

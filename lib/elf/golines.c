@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values by address (lines, files, stack depth), and inlined calls. */
+/* Reads Go's values by address (lines, files, stack depth), and inlined calls. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "elf/private.h"
 
 enum {
-	VARINT_BYTES_MAX = 5, /* of 32 bits */
+	VARINT_BYTES_MAX = 5, /* for 32 bits */
 	VALUE_STEPS_MAX = 1 << 20,
 	INLINE_DEPTH_MAX = 64,
 	PCDATA_INLINE = 2,   /* abi.PCDATA_InlTreeIndex */
@@ -19,7 +19,7 @@ enum {
 	CALL_BYTES_MAX = 20, /* runtime.inlinedCall */
 };
 
-/* A value table, read forward. */
+/* A value table that is read forward. */
 struct values {
 	struct op_elf *elf;
 	uint64_t off;
@@ -88,7 +88,7 @@ int op_gopclntab_values(
 		err = next_varint(&v, &delta);
 		if (err)
 			return err;
-		/* Zero ends the table, except in front. */
+		/* A zero ends the table, except as its first value. */
 		if (!delta && i)
 			return 0;
 		value += (delta >> 1) ^ (0 - (delta & 1));
@@ -132,7 +132,7 @@ int op_gopclntab_value(struct op_gopclntab *t, const struct op_go_function *f,
 	return err;
 }
 
-/* A string of one of the tables, cut to the buffer. */
+/* Read a string of one of the tables, cut to the buffer. */
 static int read_name(struct op_gopclntab *t, uint64_t off, char *buf, size_t size)
 {
 	int err;
@@ -165,19 +165,19 @@ static int read_file(struct op_gopclntab *t, const struct op_go_function *f,
 			  &offset, sizeof(offset));
 	if (err)
 		return err;
-	if (offset == UINT32_MAX) /* a file of which nothing is left */
+	if (offset == UINT32_MAX) /* the linker removed the file */
 		return -ENODATA;
 	return read_name(t, strings + offset, buf, size);
 }
 
-/* One call, before its strings are read. */
+/* An inlined call whose strings are not read yet. */
 struct call {
 	uint32_t name;
 	uint32_t start_line;
-	uint64_t vaddr; /* whose file and line are meant; 0: unknown */
+	uint64_t vaddr; /* the address that determines file and line; 0: unknown */
 };
 
-/* The number of the inlined call at @vaddr, or -1. */
+/* The number of the innermost inlined call at @vaddr, or -1. */
 static int32_t inline_number(struct op_gopclntab *t, const struct op_go_function *f,
 			     uint64_t vaddr)
 {
@@ -192,7 +192,7 @@ static int32_t inline_number(struct op_gopclntab *t, const struct op_go_function
 	return value;
 }
 
-/* Read inlined call @number; *@ret_vaddr is of its call site. */
+/* Read inlined call @number; *@ret_vaddr is the address of its call site. */
 static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 		     int32_t number, struct call *ret, uint64_t *ret_vaddr)
 {
@@ -220,7 +220,7 @@ static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 	if (t->version < OP_GO_1_20)
 		op_read_skip(&r, 8);
 	else if (bytes[1] || bytes[2] || bytes[3])
-		return -EBADMSG; /* a layout of a later version */
+		return -EBADMSG; /* it is the layout of a later version */
 	op_read_skip(&r, 4);
 	ret->name = op_read_u32(&r);
 	parent = op_read_u32(&r);
@@ -231,7 +231,7 @@ static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 	return 0;
 }
 
-/* The calls at @vaddr, innermost first. Returns how many. */
+/* Find the inlined calls at @vaddr, innermost first. Returns how many. */
 static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 			 uint64_t vaddr, struct call ret[INLINE_DEPTH_MAX])
 {
@@ -245,8 +245,8 @@ static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 			break;
 		ret[n].vaddr = vaddr;
 		if (read_call(t, f, number, &ret[n], &parent)) {
-			/* In code of another function, but of which is not known: nor
-			 * then the line of this one. */
+			/* The address is in inlined code of an unknown function, so this
+			 * function's line is unknown, too. */
 			n = 0;
 			vaddr = 0;
 			break;

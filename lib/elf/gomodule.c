@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where Go's tables stand in a file, and the module data that refers to them. */
+/* Finds Go's tables in a file, and the module data that refers to them. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,8 +26,11 @@ bool op_gopclntab_is_header(const void *bytes)
 enum {
 	SCAN_STREAM_BYTES = 64 << 10,
 
-	/* Words of runtime.moduledata: pcHeader, six slices, findfunctab, minpc, maxpc,
-	 * text, … the same since 1.16; gofunc since 1.18, moved by covctrs in 1.20. */
+	/*
+	 * Indices of words of runtime.moduledata: pcHeader, six slices, findfunctab,
+	 * minpc, maxpc, text, … are the same since 1.16; gofunc exists since 1.18, and
+	 * covctrs moved it in 1.20.
+	 */
 	MODULE_HEADER = 0,
 	MODULE_MINPC = 20,
 	MODULE_MAXPC = 21,
@@ -93,7 +96,7 @@ static int locate_symbol(struct op_gopclntab *t)
 	return 1;
 }
 
-/* Look for the header in @size bytes at @off: the linker aligns the table. */
+/* Search for the header in @size bytes at @off; the linker aligns the table. */
 static int scan(struct op_gopclntab *t, uint64_t off, uint64_t size, uint64_t vaddr)
 {
 	_cleanup_(op_elf_stream_deinit) struct op_elf_stream s = { 0 };
@@ -120,8 +123,7 @@ static int scan(struct op_gopclntab *t, uint64_t off, uint64_t size, uint64_t va
 	return 0;
 }
 
-/* Linked by the system's linker into a shared object, the table is a part of
- * .data.rel.ro. */
+/* If the system's linker made a shared object, the table is a part of .data.rel.ro. */
 static int locate_scan(struct op_gopclntab *t)
 {
 	size_t i;
@@ -156,7 +158,7 @@ int op_gopclntab_locate(struct op_gopclntab *t)
 	return found < 0 ? found : found ? 0 : -ENOENT;
 }
 
-/* Find the word @value in the data of a program at fixed addresses. */
+/* Find the word @value in the data of a program that is linked to fixed addresses. */
 static int find_word(struct op_elf *elf, const struct op_elf_section *section,
 		     uint64_t value, uint64_t *ret)
 {
@@ -184,7 +186,8 @@ static int find_word(struct op_elf *elf, const struct op_elf_section *section,
 	return 0;
 }
 
-/* The ELF address of runtime.firstmoduledata. Returns 1, 0: not found, -errno. */
+/* Find the ELF address of runtime.firstmoduledata. Returns 1; 0 if it is not found; or
+ * -errno. */
 static int locate_module(struct op_gopclntab *t, uint64_t *ret)
 {
 	static const char *const names[] = { ".noptrdata", ".data" };
@@ -193,7 +196,7 @@ static int locate_module(struct op_gopclntab *t, uint64_t *ret)
 	size_t i;
 	int err;
 
-	s = op_elf_section(t->elf, ".go.module"); /* 1.26 and later */
+	s = op_elf_section(t->elf, ".go.module"); /* since 1.26 */
 	if (s) {
 		*ret = s->addr;
 		return 1;

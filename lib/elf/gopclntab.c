@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table's header and its functions. */
+/* Reads the header of Go's function table, and its functions. */
 #include "elf/gopclntab.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 enum {
 	HEADER_BYTES = 72,
-	HEADER_TEXT = 24,      /* of the start of the text, 1.18 and later */
-	RECORD_BYTES_MAX = 44, /* of a function, before its pcdata */
+	HEADER_TEXT = 24,      /* offset of the start of the text; since 1.18 */
+	RECORD_BYTES_MAX = 44, /* bytes of a function record without its pcdata */
 	STREAM_BYTES = 16 << 10,
 };
 
@@ -39,13 +39,13 @@ static int set_version(struct op_gopclntab *t, uint32_t magic)
 	}
 }
 
-/* Size of a field of the function table: an address, or an offset from the text. */
+/* The size of a field of the function table: an address, or an offset from the text. */
 static size_t field_bytes(const struct op_gopclntab *t)
 {
 	return t->version >= OP_GO_1_18 ? 4 : 8;
 }
 
-/* A part that begins @off bytes into the table. */
+/* The file offset of the part that begins @off bytes into the table. */
 static int part(const struct op_gopclntab *t, uint64_t off, uint64_t *ret)
 {
 	if (off >= t->end - t->start)
@@ -74,7 +74,8 @@ static int read_parts(struct op_gopclntab *t, struct op_reader *r)
 	return err;
 }
 
-/* The function table, of pairs (address, record) and the end of the text, is inside. */
+/* Check that the function table is inside: pairs of address and record, and the end of
+ * the text. */
 static int check_functab(struct op_gopclntab *t)
 {
 	uint64_t fields;
@@ -121,8 +122,8 @@ static int read_header(struct op_gopclntab *t)
 	return err ? err : part(t, offset, &t->files);
 }
 
-/* Functions are counted from the start of the text: in the header until 1.25, there subject
- * to relocation, and in the module data from 1.26. */
+/* Find the start of the text, which functions are relative to. Until 1.25 it is in the
+ * header (subject to relocation), since 1.26 in the module data. */
 static int find_text(struct op_gopclntab *t)
 {
 	struct op_elf_symbol symbol;
@@ -146,7 +147,7 @@ static int find_text(struct op_gopclntab *t)
 	return err < 0 ? err : err > 0 ? 0 : -EBADMSG;
 }
 
-/* Field number @i of the function table, an address. */
+/* Read field number @i of the function table, an address. */
 static int read_pc(struct op_gopclntab *t, uint64_t i, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -214,7 +215,7 @@ size_t op_gopclntab_bytes(const struct op_gopclntab *t)
 	return sizeof(*t) + t->index_len * sizeof(*t->index);
 }
 
-/* @bytes: of the record at t->funcs + @offset. */
+/* Parse a function record; @bytes are those at t->funcs + @offset. */
 static void parse_record(const struct op_gopclntab *t, const uint8_t *bytes,
 			 struct op_go_function *ret)
 {
@@ -239,7 +240,7 @@ static void parse_record(const struct op_gopclntab *t, const uint8_t *bytes,
 	ret->nfuncdata = op_read_u8(&r);
 }
 
-/* Function number @i: (address, record, next address) at @fields. */
+/* Read function number @i, which has (address, record, next address) at @fields. */
 static int read_function(struct op_gopclntab *t, const uint8_t *fields,
 			 struct op_elf_stream *records, struct op_go_function *ret)
 {
@@ -347,7 +348,7 @@ static int make_index(struct op_gopclntab *t)
 	return 0;
 }
 
-/* The last index entry at or below @vaddr; 0 where all are above. */
+/* The last index entry at or below @vaddr; 0 if all are above. */
 static size_t find_in_index(const struct op_gopclntab *t, uint64_t vaddr)
 {
 	size_t low = 0;

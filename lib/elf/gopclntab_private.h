@@ -15,7 +15,7 @@ enum op_go_version {
 };
 
 enum {
-	/* One entry of the sparse index stands for at least so many functions. */
+	/* smallest number of functions for one entry of the sparse index */
 	OP_GO_STEP_MIN = 64,
 	OP_GO_INDEX_MAX = 2048,
 };
@@ -25,41 +25,44 @@ struct op_gopclntab {
 	enum op_go_version version;
 	uint8_t quantum; /* bytes of the smallest instruction */
 
-	uint64_t vaddr; /* of the table */
+	uint64_t vaddr; /* ELF address of the table */
 	uint64_t start; /* file offsets of the table */
 	uint64_t end;
-	uint64_t text;	 /* ELF address that functions are counted from; 0 before 1.18 */
-	uint64_t gofunc; /* ELF address that function data is counted from; 0: unknown */
+	uint64_t text;	 /* ELF address that functions are relative to; 0 before 1.18 */
+	uint64_t gofunc; /* ELF address that function data is relative to; 0: unknown */
 
-	uint64_t len; /* functions */
-	/* file offsets of the parts */
+	uint64_t len; /* number of functions */
+	/* File offsets of the parts. */
 	uint64_t functab;
-	uint64_t funcs; /* function records are counted from here */
+	uint64_t funcs; /* function records are relative to this */
 	uint64_t names;
 	uint64_t cutab;
 	uint64_t files;
 	uint64_t values;
 
 	uint64_t first_pc;
-	uint64_t last_pc; /* past the last function */
+	uint64_t last_pc; /* end of the last function */
 
-	/* Every index_step-th entry address, made at the first find. */
+	/* Every index_step-th entry address; built at the first find. */
 	uint64_t *index;
 	size_t index_len;
 	uint64_t index_step;
 };
 
-/* Size of a function's record (runtime._func); its pcdata follows. */
+/* Size of a function record (runtime._func); its pcdata follows it. */
 static inline size_t op_gopclntab_record_bytes(const struct op_gopclntab *t)
 {
 	return t->version == OP_GO_1_2 || t->version == OP_GO_1_18 ? 40 : 44;
 }
 
-/* Find the table in the file: t->vaddr, start, end. 0, -ENOENT, -errno. */
+/*
+ * Find the table in the file: sets t->vaddr, start and end. Returns 0, -ENOENT or -errno.
+ */
 int op_gopclntab_locate(struct op_gopclntab *t);
-/* Is there a table's header in these 16 bytes? */
+/* Are these 16 bytes the start of a table's header? */
 bool op_gopclntab_is_header(const void *bytes);
-/* Set t->text and t->gofunc from the module data. 0 or -errno; what is not found stays 0. */
+/* Set t->text and t->gofunc from the module data. Returns 0 or -errno; what is not found
+ * stays 0. */
 int op_gopclntab_read_module(struct op_gopclntab *t);
 
 #endif

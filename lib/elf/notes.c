@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Build ids: the GNU and Go notes, and the hash of head, tail and length. */
+/*
+ * Reads build ids: the GNU and Go notes; and computes the hash of head, tail and length.
+ */
 #include <errno.h>
 #include <sha2.h>
 #include <stdio.h>
@@ -13,8 +15,8 @@
 enum {
 	NOTES_BYTES_MAX = 64 << 10, /* of one segment or section */
 	GO_BUILDID_TAG = 4,	    /* ELF_NOTE_GOBUILDID_TAG of cmd/internal/buildid */
-	HASH_PIECE = 4096,	    /* of the head and of the tail */
-	HASH_BYTES = 16,	    /* kept of the digest */
+	HASH_PIECE = 4096,	    /* bytes of the head, and of the tail */
+	HASH_BYTES = 16,	    /* bytes kept of the digest */
 };
 
 static void put_hex(const uint8_t *bytes, size_t len, char *ret)
@@ -33,7 +35,7 @@ static void take_note(const uint8_t *name, uint32_t name_len, uint32_t type,
 		put_hex(desc, OP_MIN(desc_len, (sizeof(ids->gnu) - 1) / 2), ids->gnu);
 	} else if (name_len == 4 && memcmp(name, "Go\0", 4) == 0 &&
 		   type == GO_BUILDID_TAG && !ids->go[0]) {
-		/* Text; one longer than ours could be told from no other: left out. */
+		/* A longer one is ignored: cut to our size it would not be unique. */
 		if (desc_len < sizeof(ids->go) && !memchr(desc, 0, desc_len))
 			memcpy(ids->go, desc, desc_len);
 	}
@@ -58,7 +60,7 @@ void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
 			return;
 		take_note(name, name_len, type, desc, desc_len, ids);
 		pos = op_reader_pos(&r);
-		/* The last one need not be padded. */
+		/* The last note need not be padded. */
 		op_read_skip(&r, OP_ALIGN_UP(pos, align) - pos);
 	}
 }
@@ -97,7 +99,8 @@ int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids)
 	for (i = 0; i < elf->segments_len; i++) {
 		const struct op_elf_segment *s = &elf->segments[i];
 
-		/* The same notes in most files; all there is without section headers. */
+		/* Most files have the same notes there; without section headers there are
+		 * only these. */
 		if (s->type != PT_NOTE || (ids->gnu[0] && ids->go[0]))
 			continue;
 		err = read_notes(elf, s->offset, s->filesz, s->align, ids);
@@ -120,9 +123,10 @@ static int hash_piece(struct op_elf *elf, SHA2_CTX *ctx, uint64_t off, size_t le
 }
 
 /*
- * SHA-256 of the first and the last 4 KiB (all, twice, of a shorter file) and the length
- * as a big-endian number (semantic convention process.executable.build_id.htlhash).
- * libmd's: openssl's digests load its configuration and providers, 2 MB in every host.
+ * SHA-256 of the first and the last 4 KiB (of a shorter file: the whole, twice) and the
+ * length as a big-endian number (semantic convention
+ * process.executable.build_id.htlhash). libmd computes it, because openssl's digests load
+ * its configuration and providers: 2 MB in every host program.
  */
 static int hash_file(struct op_elf *elf, struct op_build_ids *ids)
 {

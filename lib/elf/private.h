@@ -8,31 +8,32 @@
 #include "elf/file.h"
 
 enum {
-	/* Limits on what a header may ask for; linkers make fewer than 20 and 60. */
+	/* Limits on what a header may request; linkers make fewer than 20 and 60. */
 	OP_ELF_SEGMENTS_MAX = 512,
 	OP_ELF_SECTIONS_MAX = 8192,
 	OP_ELF_SECTION_NAMES_MAX = 1 << 20,
-	/* Dynamic entries read: linkers make fewer than 64 beside DT_NEEDED. */
+	/* Dynamic entries read; linkers make fewer than 64, not counting DT_NEEDED. */
 	OP_ELF_DYNAMIC_MAX = 4096,
 
-	/* Small reads are served from a window of the file. */
+	/* small reads are served from a window of this size */
 	OP_ELF_WINDOW_BYTES = 4096,
-	/* Small reads that are likely to be made again are kept: so many, of so many bytes. */
+	/* How many small reads are kept because they may be repeated, and their size. */
 	OP_ELF_KEPT = 128,
 	OP_ELF_KEPT_BYTES = 16,
-	/* Tables are read in pieces of this size. */
+	/* tables are read in pieces of this size */
 	OP_ELF_PIECE_BYTES = 64 << 10,
 	/*
-	 * What is read of a file in OP_ELF_WORK_NS: as many times its content, and so much
-	 * more, each call, symbol and string counted as some bytes. A table with false counts, or one that is
-	 * read again for each of its entries, comes to an end there.
+	 * The work allowed for a file in OP_ELF_WORK_NS: FACTOR times its content plus
+	 * MORE bytes, where each call, symbol and string counts as some bytes. This ends
+	 * the reading of a table that has false counts, or that is read again for each of
+	 * its entries.
 	 */
 	OP_ELF_WORK_FACTOR = 8,
 	OP_ELF_WORK_MORE = 32 << 20,
 	OP_ELF_CALL_WORK = 32,
-	OP_ELF_SYMBOL_WORK = 16, /* of one symbol or string, beside its bytes */
+	OP_ELF_SYMBOL_WORK = 16, /* for one symbol or string, in addition to its bytes */
 
-	/* Strings of unknown length are read in steps of this size. */
+	/* strings of unknown length are read in steps of this size */
 	OP_ELF_STRING_STEP = 256,
 };
 
@@ -50,7 +51,7 @@ struct op_elf {
 	uint8_t *bytes; /* the image, or NULL */
 	uint64_t size;
 	uint64_t data;	  /* bytes with content: a sparse file has fewer than size */
-	uint64_t work;	  /* read since work_ns, with OP_ELF_CALL_WORK a call */
+	uint64_t work;	  /* bytes read since work_ns, plus OP_ELF_CALL_WORK a call */
 	uint64_t work_ns; /* CLOCK_MONOTONIC */
 	uint64_t entry;
 	uint16_t machine;
@@ -62,24 +63,23 @@ struct op_elf {
 	size_t sections_len;
 	char *names; /* the section names */
 
-	uint8_t *window; /* OP_ELF_WINDOW_BYTES at window_off, made at the first use */
+	/* OP_ELF_WINDOW_BYTES at window_off; allocated at the first use */
+	uint8_t *window;
 	uint64_t window_off;
 	size_t window_len;
-	struct op_elf_kept *kept; /* OP_ELF_KEPT of them, made at the first use */
+	struct op_elf_kept *kept; /* OP_ELF_KEPT entries; allocated at the first use */
 };
 
-/*
- * Visit the entries of the dynamic section up to DT_NULL, found by PT_DYNAMIC. Ends and
- * returns what @fn returns other than 0.
- */
+/* Call @fn for the entries of the dynamic section up to DT_NULL; PT_DYNAMIC locates it. A
+ * value other than 0 ends the iteration and is returned. */
 int op_elf_dynamic_each(struct op_elf *elf,
 			int (*fn)(void *data, int64_t tag, uint64_t value), void *data);
 
-/* The file offset of @len bytes at ELF address @vaddr. 0 or -ENODATA. */
+/* The file offset of @len bytes at ELF address @vaddr. Returns 0 or -ENODATA. */
 int op_elf_vaddr_offset(const struct op_elf *elf, uint64_t vaddr, uint64_t len,
 			uint64_t *ret);
 
-/* Add the GNU and Go build ids of the file's notes. 0 or -errno. */
+/* Add the GNU and Go build ids of the file's notes. Returns 0 or -errno. */
 int op_elf_read_notes(struct op_elf *elf, struct op_build_ids *ids);
 
 #endif

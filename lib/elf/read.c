@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading bytes of the file, by offset and by address. */
+/* Reads bytes of the file, by offset and by address. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int read_direct(struct op_elf *elf, uint64_t off, void *buf, size_t len)
 
 	if (n < 0)
 		return (int)n;
-	/* The file has become shorter since it was opened. */
+	/* The file became shorter after it was opened. */
 	return (size_t)n < len ? -ENODATA : 0;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words as the loader leaves them: with the file's relative relocations applied. */
+/*
+ * Reads words with the values that the dynamic linker gives them by relative relocations.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +27,7 @@ static int take_rela(void *data, int64_t tag, uint64_t value)
 	return 0;
 }
 
-/* Apply one table entry to words at [@vaddr, @vaddr + 8 * @len). */
+/* Apply one relocation to the words at [@vaddr, @vaddr + 8 * @len). */
 static void apply(const struct op_elf *elf, const uint8_t *entry, uint64_t vaddr,
 		  uint64_t *words, size_t len)
 {

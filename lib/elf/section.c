@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of sections, decompressed (gABI, "Section Compression"). */
+/* Reads the content of sections, decompressed (gABI, "Section Compression"). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "elf/private.h"
 
 #ifndef ELFCOMPRESS_ZSTD
-#define ELFCOMPRESS_ZSTD 2 /* glibc 2.37 */
+#define ELFCOMPRESS_ZSTD 2 /* since glibc 2.37 */
 #endif
 
 static int read_plain(struct op_elf *elf, uint64_t off, uint64_t size, void **ret)
@@ -30,7 +30,7 @@ static int read_plain(struct op_elf *elf, uint64_t off, uint64_t size, void **re
 	return 0;
 }
 
-/* Feed the file's bytes to @z in pieces until its output is full. */
+/* Pass the file's bytes to @z in pieces until its output is full. */
 static int inflate_pieces(struct op_elf *elf, z_stream *z, uint64_t off, uint64_t len)
 {
 	_cleanup_free_ uint8_t *piece = NULL;
@@ -79,7 +79,9 @@ static int read_zlib(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 	return err;
 }
 
-/* In one go: a stream would need a window of up to 128 MiB beside the output. */
+/*
+ * Decompress at once: a stream would need a window of up to 128 MiB besides the output.
+ */
 static int read_zstd(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 		     size_t size)
 {

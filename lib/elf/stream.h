@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading a part of a file mostly forward, through a buffer of its own, so that several
- * places can be read in turn without many small reads.
- */
+/* Reads a part of a file mostly forward, through a buffer of its own. So several parts
+ * can be read in turn without many small reads. */
 #ifndef OP_ELF_STREAM_H
 #define OP_ELF_STREAM_H
 
@@ -15,15 +13,15 @@ struct op_elf_stream {
 	struct op_elf *elf;
 	uint8_t *buf;
 	size_t cap;
-	uint64_t off; /* in the file, of the buffer */
-	size_t len;   /* read into the buffer */
+	uint64_t off; /* file offset of the buffer */
+	size_t len;   /* bytes in the buffer */
 };
 
 /* Make a stream with a buffer of @cap bytes. Returns 0 or -ENOMEM. */
 int op_elf_stream_init(struct op_elf_stream *s, struct op_elf *elf, size_t cap);
 void op_elf_stream_deinit(struct op_elf_stream *s);
-/* Borrow @len bytes (at most the buffer's) at file offset @off until the next call.
- * Returns 0, -ENODATA past the end, -errno. */
+/* Get @len bytes (at most the buffer's size) at file offset @off, borrowed until the next
+ * call. Returns 0, -ENODATA past the end, or -errno. */
 int op_elf_stream_get(struct op_elf_stream *s, uint64_t off, size_t len,
 		      const uint8_t **ret);
 

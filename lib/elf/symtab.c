@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbol tables: where they are, and their entries one by one. */
+/* Finds symbol tables and reads their entries one by one. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "elf/private.h"
 
 enum {
-	/* Chain entries of one bucket of DT_GNU_HASH read when counting symbols. */
+	/* chain entries of one bucket of DT_GNU_HASH that are read to count symbols */
 	HASH_CHAIN_MAX = 1 << 20,
 };
 
@@ -25,7 +25,8 @@ static int symtab_of_section(const struct op_elf *elf, uint32_t type,
 		if (s->type != type || s->link >= elf->sections_len)
 			continue;
 		strings = &elf->sections[s->link];
-		/* Past the end: a separate debug file's, or a cut file. */
+		/* The content is past the end if it is in a separate debug file, or if the
+		 * file was cut. */
 		if ((s->flags | strings->flags) & SHF_COMPRESSED ||
 		    strings->type != SHT_STRTAB ||
 		    !op_range_ok(s->offset, s->size, elf->size) ||
@@ -81,8 +82,11 @@ static int read_u32(struct op_elf *elf, uint64_t vaddr, uint32_t *ret)
 	return op_elf_read_vaddr(elf, vaddr, ret, sizeof(*ret));
 }
 
-/* Only the hash tables tell how many dynamic symbols there are: here the highest symbol of
- * any bucket, then to the end of its chain (an odd hash). */
+/*
+ * Only the hash tables tell the number of dynamic symbols. Here it is found from the
+ * highest symbol of any bucket, and the end of its chain (a hash with its lowest bit
+ * set).
+ */
 static int count_gnu_hash(struct op_elf *elf, uint64_t at, uint64_t *ret)
 {
 	uint32_t word[3];
@@ -96,7 +100,7 @@ static int count_gnu_hash(struct op_elf *elf, uint64_t at, uint64_t *ret)
 	err = op_elf_read_vaddr(elf, at, word, sizeof(word));
 	if (err)
 		return err;
-	/* nbuckets, symoffset, bloom words of 8 bytes; after the 16-byte header */
+	/* word: nbuckets, symoffset, words of the Bloom filter, which follows 16 bytes */
 	buckets = at + 16 + 8 * (uint64_t)word[2];
 	chains = buckets + 4 * (uint64_t)word[0];
 	for (i = 0; i < word[0]; i++) {
@@ -133,7 +137,7 @@ static int count_dynamic(struct op_elf *elf, const struct dynamic *d, uint64_t *
 	return err;
 }
 
-/* .dynsym of a file whose section headers were taken away. */
+/* Find .dynsym in a file without section headers. */
 static int symtab_of_dynamic(struct op_elf *elf, struct op_elf_symtab *ret)
 {
 	struct op_elf_symtab t = { 0 };

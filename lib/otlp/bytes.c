@@ -63,7 +63,7 @@ int op_bytes_plain(struct op_bytes *b, const pb_msgdesc_t *desc, const void *mes
 	if (op_vec_reserve(b, bound))
 		return -ENOMEM;
 	stream = pb_ostream_from_buffer(b->data + b->len, bound);
-	/* It fails by a full buffer alone: @bound was wrong. */
+	/* It can only fail because the buffer is full: @bound was wrong. */
 	if (!pb_encode(&stream, desc, message)) {
 		assert(0);
 		return -ENOMEM;
@@ -80,7 +80,8 @@ int op_bytes_message(struct op_bytes *b, uint32_t field, const pb_msgdesc_t *des
 	size_t len;
 	int r;
 
-	/* Encoded behind the longest head, then moved to the real one: one pass. */
+	/* Encode after room for the longest head, then move to the end of the actual
+	 * head: one pass. */
 	if (op_vec_reserve(b, OP_FIELD_BYTES + bound))
 		return -ENOMEM;
 	b->len = body;

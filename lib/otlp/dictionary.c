@@ -8,7 +8,7 @@
 
 #include "profiles.pb.h"
 
-/* Field of ProfilesDictionary. */
+/* Field numbers of ProfilesDictionary. */
 static const uint32_t FIELD[OP_DICTIONARY_TABLES] = {
 	[OP_TABLE_STRING] = otlp_ProfilesDictionary_string_table_tag,
 	[OP_TABLE_ATTRIBUTE] = otlp_ProfilesDictionary_attribute_table_tag,
@@ -140,7 +140,7 @@ static int add_string(struct op_dictionary *d, uint32_t entry)
 	return op_bytes_field(b, FIELD[OP_TABLE_STRING], s, strlen(s));
 }
 
-/* Add @message, which is entry @t of the window, to its table. */
+/* Append @message, which is an entry of the window's table @t, to its encoded table. */
 static int put(struct op_dictionary *d, enum op_table t, const pb_msgdesc_t *desc,
 	       const void *message, size_t bound)
 {
@@ -250,7 +250,7 @@ static int add_location(struct op_dictionary *d, uint32_t entry)
 			   OP_FIELD_BYTES + OP_INT32_BYTES * e->attributes.len);
 }
 
-/* What a nanopb bytes field points to. */
+/* The layout that a nanopb bytes field points to. */
 #define BYTES(n)                                                                         \
 	struct {                                                                         \
 		pb_size_t size;                                                          \
@@ -307,7 +307,7 @@ int op_dictionary_ref(struct op_dictionary *d, enum op_table table, uint32_t ent
 		*ret = (int32_t)t->numbers[entry];
 		return 0;
 	}
-	/* Entry 0 is there and not in the list. */
+	/* Entry 0 exists, but is not in the list. */
 	if (t->list.len + 1 >= OP_OTLP_LIST_MAX)
 		return -ENOSPC;
 	if (op_vec_reserve(&t->list, 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dictionary of one request: the entries of a window that the request refers to, under
- * new numbers, already encoded. An entry is taken in at its first reference, with all it
- * refers to; op_dictionary_rollback() takes it out again.
+ * The dictionary of one request: those entries of a window that the request refers to,
+ * with new numbers, already encoded. An entry is added at its first reference, together
+ * with all it refers to; op_dictionary_rollback() removes it again.
  */
 #ifndef OP_OTLP_DICTIONARY_H
 #define OP_OTLP_DICTIONARY_H
@@ -11,15 +11,17 @@
 #include "profile/tables.h"
 
 enum {
-	OP_DICTIONARY_TABLES = OP_TABLE_STACK + 1, /* of enum op_table, the first ones */
-	OP_DICTIONARY_STRINGS_MAX = 64,		   /* that are not in the window */
-	/* nanopb as Debian builds it counts in 16 bits, and so do readers made with it. */
+	OP_DICTIONARY_TABLES = OP_TABLE_STACK + 1, /* the first tables of enum op_table */
+	/* strings that are not in the window */
+	OP_DICTIONARY_STRINGS_MAX = 64,
+	/* nanopb in Debian's build counts in 16 bits, and so do readers built with it. */
 	OP_OTLP_LIST_MAX = 65535,
 };
 
 struct op_dictionary_table {
-	uint32_t *numbers; /* of each entry of the window in this request; 0: not in it */
-	OP_VEC(uint32_t) list; /* entries of the window in this request */
+	/* number in this request of each entry of the window; 0: not in it */
+	uint32_t *numbers;
+	OP_VEC(uint32_t) list; /* entries of the window that are in this request */
 	struct op_bytes bytes;
 };
 
@@ -36,20 +38,18 @@ struct op_dictionary {
 	OP_VEC(int32_t) scratch;
 };
 
-/* Borrows @w until deinit. Returns 0 or -ENOMEM; deinit in both cases. */
+/* Borrows @w until deinit. Returns 0 or -ENOMEM; call deinit in both cases. */
 int op_dictionary_init(struct op_dictionary *d, const struct op_window *w);
 void op_dictionary_deinit(struct op_dictionary *d);
 
-/* Begin the next request: the zero entries alone. Returns 0 or -ENOMEM. */
+/* Begin the next request, with only the zero entries. Returns 0 or -ENOMEM. */
 int op_dictionary_begin(struct op_dictionary *d);
 
-/*
- * The number of entry @entry of the window's table @t, taken in where it is not there.
- * Returns 0, -ENOMEM, or -ENOSPC where a list would pass OP_OTLP_LIST_MAX.
- */
+/* The number in this request of entry @entry of the window's table @t, which is added if
+ * needed. Returns 0, -ENOMEM, or -ENOSPC if a list would exceed OP_OTLP_LIST_MAX. */
 int op_dictionary_ref(struct op_dictionary *d, enum op_table t, uint32_t entry,
 		      int32_t *ret);
-/* The same for every number of @in; @ret has room for @len. */
+/* The same for all @len numbers of @in; @ret has room for @len. */
 int op_dictionary_refs(struct op_dictionary *d, enum op_table t, const uint32_t *in,
 		       size_t len, int32_t *ret);
 /* A string for op_dictionary_ref() that need not be in the window. Borrows @s. */
@@ -59,9 +59,9 @@ void op_dictionary_mark(const struct op_dictionary *d, struct op_dictionary_mark
 void op_dictionary_rollback(struct op_dictionary *d,
 			    const struct op_dictionary_mark *mark);
 
-/* Of the encoded tables. */
+/* The bytes of the encoded tables. */
 size_t op_dictionary_bytes(const struct op_dictionary *d);
-/* Add them to @b. Returns 0 or -ENOMEM. */
+/* Append the tables to @b. Returns 0 or -ENOMEM. */
 int op_dictionary_put(const struct op_dictionary *d, struct op_bytes *b);
 
 #endif

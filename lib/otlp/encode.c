@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of a window's samples in requests, and where a request is cut. */
+/* Encodes a window: decides the order of its samples in requests, and where a request is
+ * cut. */
 #include "otlp/encode.h"
 
 #include <assert.h>
@@ -21,9 +22,10 @@ struct encoder {
 	op_otlp_emit_fn emit;
 	void *data;
 	struct op_request request;
-	OP_VEC(uint32_t) resources; /* the one with most samples first */
-	OP_VEC(uint32_t) groups;    /* where each (resource, event) begins in sorted */
-	OP_VEC(uint32_t) sorted;    /* identities by resource and event */
+	OP_VEC(uint32_t) resources; /* the one with the most samples first */
+	/* index in sorted at which each (resource, event) begins */
+	OP_VEC(uint32_t) groups;
+	OP_VEC(uint32_t) sorted; /* identities sorted by resource and event */
 	uint64_t left_out;
 };
 
@@ -40,7 +42,7 @@ static size_t group_of(const struct op_identity *e)
 	return (size_t)e->resource * OP_EVENT_MAX + e->event;
 }
 
-/* Counting sort of the identities by resource and event; stable. */
+/* Sort the identities by resource and event, with a stable counting sort. */
 static int sort_identities(struct encoder *x)
 {
 	const struct op_window *w = x->w;
@@ -66,7 +68,9 @@ static int sort_identities(struct encoder *x)
 	for (i = 0; i < w->identities.len; i++)
 		x->sorted.data[x->groups.data[group_of(&w->identities.data[i])]++] =
 			(uint32_t)i;
-	/* Each begin has moved to its end, which is the begin of the next. */
+	/*
+	 * Each start has moved to the group's end, which is the start of the next group.
+	 */
 	memmove(x->groups.data + 1, x->groups.data, groups * sizeof(x->groups.data[0]));
 	x->groups.data[0] = 0;
 	return 0;
@@ -80,7 +84,8 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Viewers show the first profile of a request by default: let it be the busiest. */
+/* Sort resources by samples: viewers show the first profile of a request by default, so
+ * that should be the busiest. */
 static int sort_resources(struct encoder *x)
 {
 	_cleanup_free_ uint64_t *keys = NULL;
@@ -101,7 +106,8 @@ static int sort_resources(struct encoder *x)
 	return 0;
 }
 
-/* The time every profile covers: what was asked, widened to hold every sample. */
+/* Set the time that every profile covers: as requested, but extended to hold every
+ * sample. */
 static void set_times(struct encoder *x, const struct op_otlp_options *options)
 {
 	struct op_request *q = &x->request;
@@ -132,7 +138,7 @@ static int finish(struct encoder *x)
 	return x->emit(x->data, bytes, len, samples);
 }
 
-/* @counts: the samples of this row count, as they stand in no row before. */
+/* @counts: the samples of this row are counted, because no row before has had them. */
 static int encode_identity(struct encoder *x, const struct op_identity *e, bool counts)
 {
 	uint64_t left = e->count;
@@ -235,7 +241,8 @@ static size_t max_bytes(const struct op_otlp_options *options)
 {
 	if (!options->max_bytes)
 		return DEFAULT_MAX_BYTES;
-	return OP_MIN(options->max_bytes, (size_t)INT32_MAX); /* protobuf's own limit */
+	/* the second is protobuf's own limit */
+	return OP_MIN(options->max_bytes, (size_t)INT32_MAX);
 }
 
 int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *kinds,
@@ -271,7 +278,7 @@ int op_otlp_encode(const struct op_window *w, const struct op_otlp_options *opti
 
 		assert(kind->rows_len <= OP_OTLP_ROWS_A_KIND);
 		if (!kind->rows_len)
-			continue; /* its samples are another one's */
+			continue; /* its samples are counted as another kind's */
 		memcpy(rows + kinds.len, kind->rows, kind->rows_len * sizeof(rows[0]));
 		kinds.len += kind->rows_len;
 	}

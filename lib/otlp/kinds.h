@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kinds a request has, and in which order. An event may have several rows (bytes and
- * objects of an allocation): the first one counts its samples. Those of the library's own
- * kinds stand in lib/kind.
+ * Encodes with a given table of kinds, which determines the kinds of a request and their
+ * order. An event may have several rows (such as bytes and objects of an allocation); the
+ * first one counts its samples. The library's own kinds are in lib/kind.
  */
 #ifndef OP_OTLP_KINDS_H
 #define OP_OTLP_KINDS_H
@@ -15,7 +15,7 @@ struct op_otlp_kinds {
 	size_t len;
 };
 
-/* op_otlp_encode() with a table of kinds; samples without a row are left out. */
+/* op_otlp_encode() with a table of kinds. Samples without a row are left out. */
 int op_otlp_encode_kinds(const struct op_window *w, const struct op_otlp_kinds *kinds,
 			 const struct op_otlp_options *options, op_otlp_emit_fn emit,
 			 void *data, uint64_t *ret_left_out);

@@ -13,11 +13,12 @@ static const char SCHEMA_URL[] = "https://opentelemetry.io/schemas/1.44.0";
 
 enum {
 	PROFILE_ID_BYTES = 16,
-	/* The fields of a Profile but its samples. */
+	/* The fields of a Profile except its samples. */
 	PROFILE_BYTES = 2 * (OP_FIELD_BYTES + otlp_ValueType_size) + 9 +
 			2 * (OP_TAG_BYTES + OP_INT64_BYTES) + OP_FIELD_BYTES +
 			PROFILE_ID_BYTES,
-	/* Heads of an open profile, scope and resource and of the dictionary; two URLs. */
+	/* Tags and lengths of an open profile, scope and resource, and of the dictionary;
+	 * two URLs. */
 	ENVELOPE_BYTES = PROFILE_BYTES + 6 * OP_FIELD_BYTES + 2 * sizeof(SCHEMA_URL),
 };
 
@@ -60,12 +61,12 @@ static void random_id(uint8_t *ret)
 
 	if (getrandom(ret, PROFILE_ID_BYTES, GRND_NONBLOCK) == PROFILE_ID_BYTES)
 		return;
-	seed[0] = op_hash_seed() | 1; /* all zero is no id */
+	seed[0] = op_hash_seed() | 1; /* an id must not be all zero */
 	seed[1] = op_hash_seed();
 	memcpy(ret, seed, sizeof(seed));
 }
 
-/* Add the open profile to the finished ones. */
+/* Append the open profile to the finished ones. */
 static int profile_write(struct op_request *q)
 {
 	struct {
@@ -77,12 +78,14 @@ static int profile_write(struct op_request *q)
 		.sample_type = q->type,
 		.time_unix_nano = q->start_ns,
 		.duration_nano = q->end_ns - q->start_ns,
-		.has_period_type = true, /* empty where there is none: for Parca */
+		/* empty if there is none, because Parca expects it */
+		.has_period_type = true,
 		.period_type = q->period_type,
 		.profile_id = (pb_bytes_array_t *)&id,
 	};
 	uint8_t fields[PROFILE_BYTES];
-	struct op_bytes b = { fields, 0, sizeof(fields) }; /* never grows: on the stack */
+	/* it never grows, because it is on the stack */
+	struct op_bytes b = { fields, 0, sizeof(fields) };
 	int r;
 
 	if (q->kind->period == OP_OTLP_PERIOD_WINDOW)
@@ -125,7 +128,7 @@ static size_t head_bytes(size_t len)
 	return n;
 }
 
-/* Move the open resource to the finished ones. */
+/* Append the open resource to the finished ones. */
 static int resource_close(struct op_request *q)
 {
 	const size_t url = strlen(SCHEMA_URL);
@@ -185,7 +188,7 @@ bool op_request_empty(const struct op_request *q)
 	return !q->body.len && !q->profiles.len && !q->samples.len;
 }
 
-/* The strings of the profile to be opened. */
+/* Add the strings of the profile that is opened to the dictionary. */
 static int profile_types(struct op_request *q)
 {
 	struct op_dictionary *d = &q->dictionary;
@@ -210,14 +213,14 @@ static int profile_types(struct op_request *q)
 	return r;
 }
 
-/* An upper bound of the request's size as it stands. */
+/* An upper bound of the request's present size. */
 static size_t bytes_so_far(const struct op_request *q)
 {
 	return q->body.len + q->resource.len + q->scope.len + q->profiles.len +
 	       q->samples.len + op_dictionary_bytes(&q->dictionary) + ENVELOPE_BYTES;
 }
 
-/* Of how many taken samples is there room, of @left? */
+/* For how many of @left samples is there room? */
 static uint64_t fitting(const struct op_request *q, size_t fixed, uint64_t left)
 {
 	size_t used = bytes_so_far(q) + fixed;
@@ -236,7 +239,7 @@ static uint64_t fitting(const struct op_request *q, size_t fixed, uint64_t left)
 	return left < room ? left : room;
 }
 
-/* What of a value is of this row. */
+/* The part of a value that this row reports. */
 static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
 {
 	uint64_t part = (uint64_t)value >> kind->shift;
@@ -246,7 +249,7 @@ static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
 	return (int64_t)(part * (kind->scale ? kind->scale : 1));
 }
 
-/* Fill values and times of @n taken samples from *@at on. */
+/* Collect values and times of @n samples from *@at on. */
 static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 {
 	const enum op_otlp_shape shape = q->kind->shape;
@@ -280,7 +283,7 @@ static int collect(struct op_request *q, uint32_t *at, uint64_t n)
 	return 0;
 }
 
-/* The part of op_request_add() that may leave entries in the dictionary on failure. */
+/* The part of op_request_add() that may leave entries in the dictionary when it fails. */
 static int64_t try_add(struct op_request *q, const struct op_identity *e, uint32_t *at,
 		       uint64_t left)
 {
@@ -347,7 +350,8 @@ int64_t op_request_add(struct op_request *q, const struct op_identity *e, uint32
 		return n;
 	}
 	*at = next;
-	/* What is left must not become a second sample of the same identity. */
+	/* The rest must not become a second sample with the same identity in this
+	 * profile. */
 	if ((uint64_t)n < left) {
 		int r = profile_close(q);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request under construction: finished resources, the resource and the profile that are
- * open, and the dictionary. Lengths are known before they are written, so every byte is
- * encoded once.
+ * A request under construction: finished resources, the open resource and profile, and
+ * the dictionary. Lengths are known before they are written, so every byte is encoded
+ * only once.
  */
 #ifndef OP_OTLP_REQUEST_H
 #define OP_OTLP_REQUEST_H
@@ -13,28 +13,28 @@
 #include "profiles.pb.h"
 
 enum {
-	/* Pyroscope refuses profiles of more. */
+	/* Pyroscope refuses profiles with more samples. */
 	OP_OTLP_PROFILE_SAMPLES_MAX = 16000,
 };
 
 struct op_request {
 	const struct op_window *w;
 	const struct op_otlp_options *options;
-	uint64_t start_ns; /* of every profile */
+	uint64_t start_ns; /* start of every profile */
 	uint64_t end_ns;
 	size_t max_bytes;
 
 	struct op_dictionary dictionary;
 	struct op_bytes body;	  /* finished ResourceProfiles */
-	struct op_bytes scope;	  /* InstrumentationScope, the same everywhere */
-	struct op_bytes resource; /* Resource of the open one */
-	struct op_bytes profiles; /* finished Profiles of the open resource */
-	struct op_bytes samples;  /* of the open profile */
-	size_t resources;	  /* in body */
-	size_t profile_samples;	  /* in samples */
-	uint64_t taken;		  /* samples in the request */
+	struct op_bytes scope;	  /* InstrumentationScope, the same in all resources */
+	struct op_bytes resource; /* the open resource */
+	struct op_bytes profiles; /* finished profiles of the open resource */
+	struct op_bytes samples;  /* samples of the open profile */
+	size_t resources;	  /* number of resources in body */
+	size_t profile_samples;	  /* number of samples in samples */
+	uint64_t taken;		  /* number of taken samples in the request */
 
-	const struct op_otlp_kind *kind; /* of the open profile */
+	const struct op_otlp_kind *kind; /* kind of the open profile */
 	bool profile_open;
 	otlp_ValueType type;
 	otlp_ValueType period_type;
@@ -44,26 +44,22 @@ struct op_request {
 	OP_VEC(uint64_t) times;
 };
 
-/* Borrows all until deinit. Returns 0 or -ENOMEM; deinit in both cases. */
+/* Borrows all arguments until deinit. Returns 0 or -ENOMEM; call deinit in both cases. */
 int op_request_init(struct op_request *q, const struct op_window *w,
 		    const struct op_otlp_options *options);
 void op_request_deinit(struct op_request *q);
 
-/* Samples that follow are of @resource. Returns 0 or -ENOMEM. */
+/* The following samples belong to @resource. Returns 0 or -ENOMEM. */
 int op_request_resource(struct op_request *q, uint32_t resource);
-/* Samples that follow are of @kind. Returns 0 or -ENOMEM. */
+/* The following samples belong to @kind. Returns 0 or -ENOMEM. */
 int op_request_profile(struct op_request *q, const struct op_otlp_kind *kind);
-/*
- * Add of identity @e as many taken samples from *@at on as fit; *@at moves behind them.
- * Returns their number, -ENOMEM, or -ENOSPC where none fits: nothing has changed then.
- */
+/* Add as many samples of identity @e, from *@at on, as fit; *@at is advanced past them.
+ * Returns their number, -ENOMEM, or -ENOSPC if none fits: nothing has changed then. */
 int64_t op_request_add(struct op_request *q, const struct op_identity *e, uint32_t *at,
 		       uint64_t left);
 bool op_request_empty(const struct op_request *q);
-/*
- * The request as bytes of malloc, and begin the next one for the same resource and kind.
- * Returns 0 or -ENOMEM.
- */
+/* Get the request as bytes from malloc, and begin the next one for the same resource and
+ * kind. Returns 0 or -ENOMEM. */
 int op_request_finish(struct op_request *q, void **ret, size_t *ret_len,
 		      uint64_t *ret_samples);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Keys and strings stand inline, not in the dictionary: Collectors of 0.148 to 0.160 do not
- * resolve references in resources.
- */
+/* Encodes resources. Keys and strings are inline, not in the dictionary, because
+ * Collectors 0.148 to 0.160 do not resolve references in resources. */
 #include "otlp/resource.h"
 
 #include <errno.h>
@@ -15,9 +13,9 @@
 #include "resource.pb.h"
 
 enum {
-	OWN_MAX = 9, /* attributes that are observed of a process */
-	ATTRIBUTES_SAID_MAX =
-		64, /* that it says of itself: as many as lib/resource takes */
+	OWN_MAX = 9, /* attributes that the library observes */
+	/* attributes that the process sets: as many as lib/resource accepts */
+	ATTRIBUTES_SAID_MAX = 64,
 };
 
 struct builder {
@@ -37,7 +35,7 @@ static bool has_key(const struct builder *b, const char *key)
 	return false;
 }
 
-/* nanopb's structs have no const; encoding does not write. */
+/* nanopb's structs have no const members, but encoding does not write to them. */
 static otlp_KeyValue *put(struct builder *b, const char *key)
 {
 	otlp_KeyValue *kv = &b->list[b->len++];
@@ -89,7 +87,7 @@ static void put_int(struct builder *b, const char *key, int64_t integer)
 	value->value.int_value = integer;
 }
 
-/* A value of op_resource.attributes: false where it has no such type. */
+/* Set a value of op_resource.attributes. Returns false for an invalid type or text. */
 static bool put_typed(otlp_AnyValue *value, char type, const char *text)
 {
 	uint64_t bits;
@@ -126,7 +124,7 @@ static void put_attributes(struct builder *b, const struct op_window *w, uint32_
 		const char *key = pos;
 		const char *value = key + strlen(key) + 1;
 
-		if (value >= end) /* cut by the window */
+		if (value >= end) /* cut off by the window */
 			break;
 		pos = value + strlen(value) + 1;
 		if (has_key(b, key))
@@ -149,8 +147,8 @@ static void put_options(struct builder *b, const struct op_otlp_options *options
 	for (i = 0; i < options->attributes_len && i < OP_RESOURCE_ATTRIBUTES_MAX; i++) {
 		const struct op_otlp_attribute *a = &options->attributes[i];
 
-		/* What is observed stands; text that is not UTF-8 would make backends refuse
-		 * the request. */
+		/* Observed attributes take precedence. Backends would refuse a request
+		 * with text that is not UTF-8. */
 		if (!a->key[0] || has_key(b, a->key) ||
 		    !op_utf8_valid(a->key, strlen(a->key)) ||
 		    !op_utf8_valid(a->value, strlen(a->value)))
@@ -180,7 +178,8 @@ int op_otlp_resource(const struct op_window *w, const struct op_resource *r,
 	put_string(b, w, "container.name", r->container_name);
 	put_string(b, w, "k8s.pod.uid", r->pod_uid);
 	put_args(b, w, r->command_args);
-	/* A process says nothing over what was observed, nor over what the operator set. */
+	/* The process's attributes come last: they override neither observed ones nor the
+	 * operator's. */
 	put_options(b, options);
 	put_attributes(b, w, r->attributes);
 	m.attributes = b->list;

@@ -9,10 +9,10 @@
 #include "profile/window.h"
 
 /*
- * Observed from outside, or not the process's to say. telemetry.* tells who made the
- * profile, which is this library, not the SDK in the process. k8s.* is the cluster's to say:
- * a Collector finds it by container.id and k8s.pod.uid, and keeps what is there already. A '*' at the end stands for
- * anything.
+ * Keys that a process cannot set, because they are observed from outside, or not about
+ * the process. telemetry.* names who made the profile: this library, not the SDK in the
+ * process. k8s.* belongs to the cluster: a Collector finds these by container.id and
+ * k8s.pod.uid, but keeps existing ones. A '*' at the end matches anything.
  */
 static const char *const observed[] = {
 	"container.id",
@@ -69,7 +69,8 @@ struct op_attributes *op_attributes_put_ref(struct op_attributes *c)
 	return NULL;
 }
 
-/* Each is a key with its NUL, then a type and a value with its NUL. */
+/* Is @key in the text? Each entry is a key with its NUL, then a type and a value with its
+ * NUL. */
 static bool has_key(const struct op_attributes *c, const char *key, size_t len)
 {
 	const char *pos = c->text.data;

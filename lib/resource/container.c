@@ -11,7 +11,7 @@ enum {
 	FARGATE_NUMBER_MAX = 20,
 	BUILDKIT_DIGITS = 25,
 	UUID_CHARS = 36,
-	STATIC_POD_DIGITS = 32, /* a manifest's MD5 */
+	STATIC_POD_DIGITS = 32, /* the MD5 of a manifest */
 };
 
 /* A piece of a path. */
@@ -26,7 +26,7 @@ struct cursor {
 	const char *end;
 };
 
-/* The next piece up to @separator; false at the end. */
+/* Get the next piece up to @separator. Returns false at the end. */
 static bool next_part(struct cursor *c, char separator, struct part *ret)
 {
 	const char *at;
@@ -60,7 +60,8 @@ static bool is_decimal(const char *s, size_t len)
 	return true;
 }
 
-/* Groups of hex digits as "8-4-4" says, with @dash between them, to the end of @p. */
+/* Are these groups of hex digits, with lengths such as "8-4-4", separated by @dash, up to
+ * the end? */
 static bool is_groups(struct part p, const char *groups, char dash)
 {
 	size_t at = 0;
@@ -89,7 +90,7 @@ static bool part_ends(struct part p, const char *text)
 	return p.len >= len && memcmp(p.text + p.len - len, text, len) == 0;
 }
 
-/* Cut @text off the front, or off the end; false where it is not there. */
+/* Cut @text off the front or the end. Returns false if it is not there. */
 static bool cut_front(struct part *p, const char *text)
 {
 	size_t len = strlen(text);
@@ -113,7 +114,7 @@ static void set_id(struct op_container *c, struct part id)
 {
 	memcpy(c->id, id.text, id.len);
 	c->id[id.len] = 0;
-	c->name[0] = 0; /* of a container further out */
+	c->name[0] = 0; /* drop the name of an enclosing container */
 }
 
 static int hex_digit(char c)
@@ -121,7 +122,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A name, with systemd's "\xNN" written out where @unit. */
+/* Set the name; if @unit, systemd's "\xNN" is decoded. */
 static void set_name(struct op_container *c, struct part p, bool unit)
 {
 	char name[OP_CONTAINER_NAME_MAX];
@@ -145,10 +146,10 @@ static void set_name(struct op_container *c, struct part p, bool unit)
 		return;
 	name[len] = 0;
 	memcpy(c->name, name, len + 1);
-	c->id[0] = 0; /* of a container further out */
+	c->id[0] = 0; /* drop the id of an enclosing container */
 }
 
-/* A component that ends in 64 hex digits, alone or behind a '-' or ':'. */
+/* Take a component that ends in 64 hex digits, alone or after a '-' or ':'. */
 static bool take_id(struct op_container *c, struct part p)
 {
 	struct part before;
@@ -188,7 +189,9 @@ static bool is_buildkit(struct part p)
 	return p.len == BUILDKIT_DIGITS;
 }
 
-/* "podUID", "…-podUID.slice", or the latter before ":cri-containerd:ID". */
+/*
+ * Take the pod of "podUID", "…-podUID.slice", or the latter before ":cri-containerd:ID".
+ */
 static void take_pod(struct op_container *c, struct part p)
 {
 	const char *colon = memchr(p.text, ':', p.len);
@@ -214,7 +217,7 @@ static void take_pod(struct op_container *c, struct part p)
 	c->pod_uid[p.len] = 0;
 }
 
-/* Those that have a name: nspawn and LXC. */
+/* Take a container that has a name: of nspawn or LXC. */
 static void take_name(struct op_container *c, struct part p, struct part parent)
 {
 	bool machine = part_equal(parent, "machine.slice");
@@ -233,7 +236,7 @@ static void take_name(struct op_container *c, struct part p, struct part parent)
 	} else if (part_equal(p, "supervisor") &&
 		   (cut_front(&parent, "machine-") ||
 		    cut_front(&parent, "systemd-nspawn@"))) {
-		c->name[0] = 0; /* nspawn's own process */
+		c->name[0] = 0; /* it is nspawn's own process */
 	}
 }
 
@@ -250,7 +253,7 @@ bool op_container_of_path(const char *path, size_t len, struct op_container *ret
 	struct part p;
 	bool ecs = false;
 
-	/* Deeper ones replace those further out. */
+	/* Deeper containers replace enclosing ones. */
 	while (next_part(&cursor, '/', &p)) {
 		if (take_id(&c, p))
 			take_pod(&c, p);
@@ -272,7 +275,7 @@ bool op_container_of_path(const char *path, size_t len, struct op_container *ret
 	return true;
 }
 
-/* A line is "number:controllers:path". */
+/* Split a line "number:controllers:path". */
 static bool split_line(struct part line, struct part *ret_controllers,
 		       struct part *ret_path)
 {
@@ -308,7 +311,8 @@ bool op_container_of_text(const char *text, size_t len, struct op_container *ret
 		if (!split_line(line, &controllers, &path) ||
 		    !op_container_of_path(path.text, path.len, &c))
 			continue;
-		/* The unified hierarchy has no controllers there, and decides. */
+		/* The unified hierarchy has no controllers in its line, and takes
+		 * precedence. */
 		if (found(&best) && !(c.id[0] && (!controllers.len || !best.id[0])))
 			continue;
 		best = c;
@@ -360,7 +364,7 @@ bool op_container_hidden(const char *text, size_t len)
 	return false;
 }
 
-/* The component before the last @depth of a path; empty where there is none. */
+/* The component before the last @depth ones of a path; empty if there is none. */
 static struct part component_above(struct part path, int depth)
 {
 	struct part p = path;
@@ -378,11 +382,11 @@ static struct part component_above(struct part path, int depth)
 	}
 }
 
-/* What the mounts of one process told so far. */
+/* What the mounts of a process have told so far. */
 struct evidence {
 	struct part id;
 	bool conflict;
-	bool pod; /* in Kubernetes */
+	bool pod; /* the process is in Kubernetes */
 	struct op_container container;
 };
 
@@ -412,7 +416,7 @@ static void take_mount(struct evidence *e, struct part root, struct part point)
 	if (part_equal(id, "userdata")) {
 		id = kind;
 		kind = component_above(root, 3);
-		/* podman shares the other two with the pod's first container */
+		/* podman shares the other two files with the pod's first container. */
 		if (!part_equal(kind, "overlay-containers") ||
 		    !part_equal(point, "/etc/hostname"))
 			return;
@@ -437,7 +441,8 @@ bool op_container_of_mountinfo(const char *text, size_t len, struct op_container
 
 	while (next_part(&lines, '\n', &line)) {
 		struct cursor c = { .pos = line.text, .end = line.text + line.len };
-		struct part field[5]; /* id, parent, device, root, mount point: proc(5) */
+		/* the fields are id, parent, device, root, mount point: proc(5) */
+		struct part field[5];
 		size_t i;
 
 		for (i = 0; i < OP_ARRAY_SIZE(field); i++)

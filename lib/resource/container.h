@@ -39,43 +39,41 @@
 /* Sizes with the NUL. */
 enum {
 	OP_CONTAINER_ID_MAX = 65,
-	OP_CONTAINER_NAME_MAX = 128, /* a longer name is none */
+	OP_CONTAINER_NAME_MAX = 128, /* a longer name is ignored */
 	OP_POD_UID_MAX = 37,
 };
 
-/* Each is "" where it is not known. */
+/* Each member is "" if unknown. */
 struct op_container {
 	char id[OP_CONTAINER_ID_MAX];
-	char name[OP_CONTAINER_NAME_MAX]; /* where there is no id */
+	char name[OP_CONTAINER_NAME_MAX]; /* if there is no id */
 	char pod_uid[OP_POD_UID_MAX];
 };
 
-/* What one cgroup path tells. Returns true and fills @ret, or false. */
+/* Examine one cgroup path. Returns true and fills @ret, or false. */
 bool op_container_of_path(const char *path, size_t len, struct op_container *ret);
 
-/*
- * What the text of a /proc/PID/cgroup tells: of the unified hierarchy where that has an id,
- * else of any other. *@ret_unified says which, where something was found. Returns true or
- * false.
- */
+/* Examine the text of /proc/PID/cgroup: the unified hierarchy if it has an id, else any
+ * other. *@ret_unified says which, if something was found. Returns true or false. */
 bool op_container_of_text(const char *text, size_t len, struct op_container *ret,
 			  bool *ret_unified);
 
-/* The path of the unified hierarchy, borrowed from @text, or NULL. */
+/* The path in the unified hierarchy, borrowed from @text, or NULL. */
 const char *op_container_unified_path(const char *text, size_t len, size_t *ret_len);
 
 /*
- * May a cgroup namespace hide the container in this text: does the unified hierarchy's
- * path (without one: any) begin at "/" itself or above it ("/../…")?
+ * May a cgroup namespace hide the container in this text? It may if the path in the
+ * unified hierarchy (without one: any path) is "/" itself or begins above it ("/../…").
  */
 bool op_container_hidden(const char *text, size_t len);
 
 /*
- * What the text of a /proc/PID/mountinfo tells: the files a container manager puts over
- * /etc/hostname, /etc/hosts and /etc/resolv.conf come from a folder named by the id (Docker,
- * podman), and over /etc/hosts from one named by the pod (Kubernetes). In a pod the id of
- * those folders is the sandbox's, not the container's: then there is a pod and no id.
- * Files that name two containers name none. Returns true and fills @ret, or false.
+ * Examine the text of /proc/PID/mountinfo. A container manager mounts files over
+ * /etc/hostname, /etc/hosts and /etc/resolv.conf from a folder named by the container's
+ * id (Docker, podman), and over /etc/hosts from one named by the pod (Kubernetes). In a
+ * pod the id of those folders is the sandbox's, not the container's: the result is a pod
+ * without an id. If the files name two containers, the result is none. Returns true and
+ * fills @ret, or false.
  */
 bool op_container_of_mountinfo(const char *text, size_t len, struct op_container *ret);
 

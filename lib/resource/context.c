@@ -24,7 +24,7 @@ enum {
 	ANY_BOOL = 2,
 	ANY_INT = 3,
 	ANY_DOUBLE = 4,
-	LINES_MAX = 65536, /* of /proc/PID/maps that are looked at */
+	LINES_MAX = 65536, /* lines of /proc/PID/maps that are examined */
 };
 
 static const char signature[8] = "OTEL_CTX";
@@ -41,7 +41,7 @@ bool op_context_of_line(const char *line, size_t len, uint64_t *ret)
 	const char *p;
 	size_t i;
 
-	/* Of the fields before the name, none has a '/' or a '['. */
+	/* No field before the name contains a '/' or a '['. */
 	for (name = line; name < line + len && *name != '/' && *name != '['; name++)
 		;
 	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
@@ -115,19 +115,19 @@ int op_context_header_read(const struct op_memory *memory, uint64_t addr,
 	return r < 0 ? r : op_context_header_of(bytes, ret);
 }
 
-/* ---- the message; its depth is fixed, so no nesting is followed ---- */
+/* ---- the message; its nesting has a fixed depth, so no recursion is needed ---- */
 
-/* An attribute as it is read: its parts may come in any order. */
+/* An attribute while it is read: its parts may come in any order. */
 struct pair {
 	char key[OP_RESOURCE_KEY_MAX];
 	size_t key_len;
 	char value[OP_RESOURCE_VALUE_MAX];
 	size_t value_len;
 	char type;     /* enum op_value_type, or 0 */
-	bool too_long; /* or of a type that is not taken */
+	bool too_long; /* or of an unsupported type */
 };
 
-/* The next field; false at the end, and where @s is damaged (*@bad). */
+/* Read the next field. Returns false at the end, and if @s is damaged (*@bad). */
 static bool next_field(pb_istream_t *s, pb_wire_type_t *type, uint32_t *number, bool *bad)
 {
 	bool end = false;
@@ -140,7 +140,7 @@ static bool next_field(pb_istream_t *s, pb_wire_type_t *type, uint32_t *number, 
 	return false;
 }
 
-/* A text or message of a field into @buf; a longer one is skipped. */
+/* Read the text or message of a field into @buf; a longer one is skipped. */
 static bool read_text(pb_istream_t *s, char *buf, size_t max, size_t *ret_len,
 		      bool *ret_too_long)
 {
@@ -278,7 +278,7 @@ int op_context_payload(const void *bytes, size_t len, struct op_attributes *attr
 		       : -EBADMSG;
 }
 
-/* One try. */
+/* Try to read it once. */
 static int read_once(const struct op_memory *memory, uint64_t addr, uint8_t **buf,
 		     struct op_context_header *ret)
 {
@@ -299,7 +299,7 @@ static int read_once(const struct op_memory *memory, uint64_t addr, uint8_t **bu
 			    : 0;
 	if (op_context_header_read(memory, addr, &after) < 0 ||
 	    after.published_ns != h.published_ns)
-		return -EAGAIN; /* whatever was read is of no worth */
+		return -EAGAIN; /* what was read is worthless */
 	*ret = h;
 	return r;
 }
@@ -317,7 +317,7 @@ int op_context_read(const struct op_memory *memory, uint64_t addr,
 	if (r < 0)
 		return r;
 	if (op_context_payload(buf, h.payload_bytes, attributes) < 0)
-		attributes->dropped++; /* what came behind the damage */
+		attributes->dropped++; /* what follows the damage */
 	*ret_published_ns = h.published_ns;
 	return 0;
 }

@@ -15,8 +15,8 @@ ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret)
 	return op_target_read_proc(t, pid, "environ", OP_ENVIRON_MAX, ret);
 }
 
-/* The value of variable @name, the first one as getenv(3) finds it; NULL where it is not
- * set or cut off. */
+/* The value of variable @name, the first one as in getenv(3); NULL if it is not set or
+ * cut off. */
 static const char *find(const char *text, size_t len, const char *name)
 {
 	size_t name_len = strlen(name);
@@ -58,7 +58,7 @@ static struct part trim(struct part p)
 	return p;
 }
 
-/* "key=value" with whole escapes. */
+/* Split "key=value"; escapes must be complete. */
 static bool split_pair(struct part pair, struct part *ret_key, struct part *ret_value)
 {
 	char *equals = memchr(pair.text, '=', pair.len);
@@ -77,7 +77,7 @@ static bool split_pair(struct part pair, struct part *ret_key, struct part *ret_
 	return ret_key->len > 0;
 }
 
-/* In place. */
+/* Decode in place. */
 static void percent_decode(struct part *p)
 {
 	size_t out = 0;
@@ -96,8 +96,8 @@ static void percent_decode(struct part *p)
 	p->len = out;
 }
 
-/* Each pair of @list, from its end, so that the last of a key is the one that stands. NULL
- * for @attributes: only look. False where one is not well-formed. */
+/* Handle each pair of @list, from the end, so that the last value of a key is kept.
+ * @attributes NULL: only check. Returns false if a pair is malformed. */
 static bool each_pair(char *list, struct op_attributes *attributes)
 {
 	size_t left = strlen(list);

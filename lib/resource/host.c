@@ -16,11 +16,11 @@ enum {
 	MACHINE_ID_DIGITS = OP_MACHINE_ID_MAX - 1,
 };
 
-/* Of the first UTS namespace: include/linux/proc_ns.h, PROC_UTS_INIT_INO. */
+/* Inode of the initial UTS namespace: include/linux/proc_ns.h, PROC_UTS_INIT_INO. */
 static const uint64_t FIRST_UTS_NAMESPACE = UINT64_C(0xEFFFFFFE);
 
-/* The first word of a file's first line that is no comment. False where there is none, or
- * it does not fit. */
+/* Read the first word of a file's first line that is not a comment. Returns false if
+ * there is none, or it does not fit. */
 static bool read_word(const char *root, const char *name, char *ret, size_t max)
 {
 	_cleanup_free_ char *text = NULL;
@@ -77,11 +77,12 @@ void op_host_read(const char *procfs_root, struct op_host *ret)
 		if (!in_first_uts_namespace(procfs_root, "1"))
 			ret->name[0] = 0;
 	} else if (op_in_first_mount_namespace(procfs_root)) {
-		/* Its process 1 is out of reach, but its files are ours. */
+		/* The host's process 1 is not visible, but we see the host's files. */
 		op_host_of_root("", ret);
 		ret->name[0] = 0;
 	}
-	/* What the kernel has is newer than the file, and needs no rights. */
+	/* The kernel's name is more recent than the file's, and reading it needs no
+	 * rights. */
 	if (in_first_uts_namespace(procfs_root, "self") && uname(&uts) == 0)
 		(void)snprintf(ret->name, sizeof(ret->name), "%s", uts.nodename);
 }

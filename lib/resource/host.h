@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which host this is, for host.name and host.id. In a container the own host name and
- * /etc/machine-id are the container's: then process 1's of the host are taken where /proc
- * shows it, and none otherwise.
+ * Identifies the host, for host.name and host.id. In a container our own host name and
+ * /etc/machine-id are the container's. Then those of the host's process 1 are used if
+ * /proc shows it, and otherwise none.
  */
 #ifndef OP_RESOURCE_HOST_H
 #define OP_RESOURCE_HOST_H
@@ -12,7 +12,7 @@ enum {
 	OP_MACHINE_ID_MAX = 33,
 };
 
-/* Each is "" where it is not known. */
+/* Each member is "" if unknown. */
 struct op_host {
 	char name[OP_HOST_NAME_MAX];
 	char id[OP_MACHINE_ID_MAX]; /* machine-id(5): 32 hex digits */
@@ -20,7 +20,9 @@ struct op_host {
 
 void op_host_read(const char *procfs_root, struct op_host *ret);
 
-/* By the files below @root: etc/hostname; etc/machine-id, else var/lib/dbus/machine-id. */
+/*
+ * Read the files below @root: etc/hostname; etc/machine-id, else var/lib/dbus/machine-id.
+ */
 void op_host_of_root(const char *root, struct op_host *ret);
 
 #endif

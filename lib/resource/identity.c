@@ -19,8 +19,8 @@ enum {
 	READ_FIRST = 4096,
 	STAT_MAX = 4096,
 	STATUS_MAX = 65536,
-	/* of proc(5), counted from 1 */
-	STAT_STATE_FIELD = 3, /* the first one after the command name */
+	/* Numbers of fields as in proc(5), counted from 1. */
+	STAT_STATE_FIELD = 3, /* the first field after the command name */
 	STAT_START_FIELD = 22,
 	STAT_END_CODE_FIELD = 27,
 };
@@ -85,7 +85,7 @@ int op_exe_path_read(const char *procfs_root, uint32_t pid, char **ret)
 	return 0;
 }
 
-/* The decimal number at *@pos, up to a blank or the end. */
+/* Parse the decimal number at *@pos, up to a blank or the end. */
 static bool stat_number(const char **pos, const char *end, uint64_t *ret)
 {
 	const char *p = *pos;
@@ -105,7 +105,7 @@ static bool stat_number(const char **pos, const char *end, uint64_t *ret)
 int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 	       struct op_stat *ret)
 {
-	/* The command name may hold anything, a ')' too: the last one ends it. */
+	/* The command name may contain anything, even ')': the last one ends it. */
 	const char *pos = memrchr(text, ')', len);
 	const char *end = text + len;
 	struct op_stat stat = { 0 };
@@ -166,7 +166,7 @@ uint32_t op_namespace_pid_read(const char *procfs_root, uint32_t pid)
 	if (!line)
 		return pid;
 	line += strlen("\nNSpid:");
-	/* One number a namespace, the innermost last. */
+	/* One number for each namespace, the innermost last. */
 	for (;;) {
 		char *end;
 		unsigned long n;

@@ -16,8 +16,8 @@ enum {
 	CGROUP_ROOT_ID = 1,
 };
 
-/* Of the first namespaces of a kernel: include/linux/proc_ns.h, PROC_PID_INIT_INO; the one
- * for mounts since 6.18, include/uapi/linux/nsfs.h, MNT_NS_INIT_INO. */
+/* Inodes of the kernel's initial namespaces: PID by include/linux/proc_ns.h,
+ * PROC_PID_INIT_INO; mount (since 6.18) by include/uapi/linux/nsfs.h, MNT_NS_INIT_INO. */
 static const uint64_t FIRST_PID_NAMESPACE = UINT64_C(0xEFFFFFFC);
 static const uint64_t FIRST_MOUNT_NAMESPACE = UINT64_C(0xEFFFFFF8);
 
@@ -102,8 +102,8 @@ struct op_membership *op_membership_put(struct op_membership *s)
 	return NULL;
 }
 
-/* Where a cgroup namespace hides the path: by the mounts. Not of the host's own processes,
- * whose cgroup may well be "/". */
+/* Use the mounts if a cgroup namespace hides the path. Not for the host's own processes,
+ * whose cgroup may really be "/". */
 static bool by_mounts(const struct op_memberships *m, uint32_t pid,
 		      struct op_container *ret)
 {
@@ -118,8 +118,8 @@ static bool by_mounts(const struct op_memberships *m, uint32_t pid,
 
 /*
  * Is @cgroup the one that this text of /proc/PID/cgroup names? The process may have moved
- * since it was met: runc does, before it executes what is to run. A cgroup's id is the
- * inode of its folder.
+ * since it was first seen: runc does so before it executes the container's program. A
+ * cgroup's id is the inode of its folder.
  */
 static bool is_cgroup(const struct op_memberships *m, const char *text, size_t len,
 		      uint64_t cgroup)
@@ -142,7 +142,7 @@ static bool is_cgroup(const struct op_memberships *m, const char *text, size_t l
 	return false;
 }
 
-/* What is known of a cgroup: processes of it that are gone belong there too. */
+/* Remember the membership of a cgroup, for its processes that have exited. */
 static void keep(struct op_memberships *m, struct op_membership *s, uint64_t cgroup)
 {
 	if (m->by_cgroup.len >= OP_CGROUPS_KNOWN_MAX)
@@ -152,7 +152,7 @@ static void keep(struct op_memberships *m, struct op_membership *s, uint64_t cgr
 		(void)op_membership_ref(s);
 }
 
-/* By /proc. */
+/* Determine the membership from /proc. */
 static struct op_membership *look(struct op_memberships *m, uint32_t pid, uint64_t cgroup)
 {
 	_cleanup_free_ char *text = NULL;
