@@ -33,12 +33,12 @@ static int become_caller(void)
 		return 0;
 	n = strtoul(uid, &end, 10);
 	if (end == uid || *end || n >= UINT32_MAX)
-		return fail("SUDO_UID is \"%s\", which is no user", uid);
+		return fail("SUDO_UID is \"%s\", which is not a user id", uid);
 	if (!n)
 		return 0;
 	pw = getpwuid((uid_t)n);
 	if (!pw)
-		return fail("there is no user %lu, whom SUDO_UID names", n);
+		return fail("SUDO_UID names the user %lu, who does not exist", n);
 	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 ||
 	    setuid(pw->pw_uid) < 0)
 		return fail("cannot run as %s: %s", pw->pw_name, strerror(errno));
@@ -95,7 +95,8 @@ int child_go(struct child *c)
 	(void)close(c->gate);
 	c->gate = -1;
 	c->released = true;
-	return n == 1 ? 0 : fail("the command ended before it began");
+	return n == 1 ? 0
+		      : fail("the command's process ended before it could execute the command");
 }
 
 bool child_ended(struct child *c)

@@ -91,7 +91,7 @@ int command_doctor(int argc, char **argv)
 		t.json = true;
 	}
 	if (optind < argc) {
-		(void)fail("doctor takes no \"%s\"", argv[optind]);
+		(void)fail("doctor does not take \"%s\"", argv[optind]);
 		return usage_hint("doctor");
 	}
 	if (t.json)

@@ -203,7 +203,7 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		r = take(e, c, optarg);
 	}
 	if (!r && optind < argc) {
-		(void)fail("export takes no \"%s\"", argv[optind]);
+		(void)fail("export does not take \"%s\"", argv[optind]);
 		return usage_hint("export");
 	}
 	return r;

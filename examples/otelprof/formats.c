@@ -68,6 +68,6 @@ int format_by_ending(const char *command, const char *path, enum format_choice c
 			}
 		}
 	}
-	(void)fail("the ending of \"%s\" names no format: say --format", path);
+	(void)fail("the ending of \"%s\" names no format: use --format", path);
 	return usage_hint(command);
 }

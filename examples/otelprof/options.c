@@ -75,8 +75,9 @@ static int add_rule(struct options *o, struct otelprof_filter_rule rule)
 	size_t at = o->rules_len;
 
 	if (o->rules_len == OTELPROF_FILTER_RULES) {
-		(void)fail("at most %d of what to sample and --exclude",
-			   OTELPROF_FILTER_RULES);
+		(void)fail(
+			"at most %d options that choose or --exclude processes can be given",
+			OTELPROF_FILTER_RULES);
 		return usage_hint(o->command);
 	}
 	/* The first matching rule decides, so rules that exclude come before those that
@@ -142,7 +143,7 @@ static int take_probe(struct options *o, const char *spec, size_t len)
 		return fail("out of memory");
 	if (o->probes_len == OTELPROF_PROBES_MAX) {
 		free(copy);
-		(void)fail("at most %d probes", OTELPROF_PROBES_MAX);
+		(void)fail("at most %d probes can be given", OTELPROF_PROBES_MAX);
 		return usage_hint(o->command);
 	}
 	o->probes[o->probes_len++] = copy;
@@ -321,7 +322,7 @@ static int take_attribute(struct options *o, const char *arg)
 		return usage_hint(o->command);
 	}
 	if (o->attributes_len == ATTRIBUTES_MAX) {
-		(void)fail("at most %d attributes", ATTRIBUTES_MAX);
+		(void)fail("at most %d attributes can be given", ATTRIBUTES_MAX);
 		return usage_hint(o->command);
 	}
 	key = strndup(arg, (size_t)(equals - arg));

@@ -94,7 +94,7 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	if (optind < argc)
 		rec->argv = argv + optind;
 	if (rec->argv && rec->o.includes) {
-		(void)fail("a command, or what to sample: not both");
+		(void)fail("give either a command or what to sample, not both");
 		return usage_hint("record");
 	}
 	if (!rec->argv && rec->o.seconds <= 0)

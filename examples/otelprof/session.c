@@ -382,7 +382,7 @@ int fail_no_samples(struct otelprof *p, const struct options *o)
 	}
 	if (st.samples_taken && o->rules_len)
 		return fail(
-			"no samples: nothing of what was chosen ran on a CPU (%" PRIu64
+			"no samples: none of the chosen processes ran on a CPU (%" PRIu64
 			" samples of others were filtered)",
 			st.samples_filtered);
 	if (st.samples_taken)
@@ -391,6 +391,6 @@ int fail_no_samples(struct otelprof *p, const struct options *o)
 	if (*missing)
 		return fail("no samples: %s; see 'otelprof doctor'", missing);
 	if (o->rules_len)
-		return fail("no samples: nothing of what was chosen ran on a CPU");
+		return fail("no samples: none of the chosen processes ran on a CPU");
 	return fail("no samples: the kernel gave none; see 'otelprof doctor'");
 }

@@ -64,8 +64,8 @@ static void complain(struct op_delivery *d, const char *what,
 static void note_answer(struct op_delivery *d)
 {
 	if (d->failing)
-		op_notes_add(d->sink.notes, OP_LOG_INFO, "export: %s: answers again",
-			     d->target);
+		op_notes_add(d->sink.notes, OP_LOG_INFO,
+			     "export: %s: the server answers again", d->target);
 	d->failing = false;
 	d->complaints = 0;
 	d->queue.full = false;
@@ -84,7 +84,7 @@ static void delivered(struct op_delivery *d, struct op_queue_entry *e,
 		op_notes_add(
 			d->sink.notes,
 			strcmp(d->words, result->message) ? OP_LOG_WARNING : OP_LOG_DEBUG,
-			"export: %s: took the request without %llu of its profiles: %s",
+			"export: %s: the server accepted a request, but not %llu of its profiles: %s",
 			d->target, (unsigned long long)result->rejected, result->message);
 		(void)strlcpy(d->words, result->message, sizeof(d->words));
 	} else {
@@ -142,7 +142,8 @@ static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 		d->not_before_ns = give_up;
 	else if (d->not_before_ns > give_up) {
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
-			     "export: %s: gave a request up after %llu ms", d->target,
+			     "export: %s: a request was given up after %llu ms",
+			     d->target,
 			     (unsigned long long)((now - e->first_try_ns) /
 						  OP_THREAD_NS_PER_MS));
 		op_queue_settle(&d->queue, e, OP_DROP_GIVEN_UP);

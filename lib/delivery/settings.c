@@ -52,8 +52,7 @@ static int read_protocol(struct op_settings *s, const struct otelprof_otlp_confi
 	struct op_env_value v;
 
 	if (config->protocol > OTELPROF_PROTOCOL_HTTP)
-		return op_fail(log, -EINVAL, "protocol: there is no %u",
-			       config->protocol);
+		return op_fail(log, -EINVAL, "protocol: %u is unknown", config->protocol);
 	s->protocol = config->protocol == OTELPROF_PROTOCOL_HTTP ? OP_PROTOCOL_HTTP
 								 : OP_PROTOCOL_GRPC;
 	v = op_env_get(OP_ENV_PROTOCOL);
@@ -143,7 +142,7 @@ static int read_compression(struct op_settings *s,
 
 	s->gzip = config->compression != OTELPROF_COMPRESSION_NONE;
 	if (config->compression > OTELPROF_COMPRESSION_GZIP)
-		return op_fail(log, -EINVAL, "compression: there is no %u",
+		return op_fail(log, -EINVAL, "compression: %u is unknown",
 			       config->compression);
 	if (config->compression != OTELPROF_COMPRESSION_DEFAULT)
 		return 0;
@@ -190,7 +189,8 @@ static int read_limits(struct op_settings *s, const struct otelprof_otlp_config 
 	s->queue_bytes = config->queue_bytes ?: DEFAULT_QUEUE_BYTES;
 	s->max_request = config->max_request_bytes ?: OP_REQUEST_BYTES_DEFAULT;
 	if (s->max_request > OP_REQUEST_BYTES_MAX)
-		return op_fail(log, -EINVAL, "max_request_bytes: above 64 MiB");
+		return op_fail(log, -EINVAL,
+			       "max_request_bytes: the value is above 64 MiB");
 	if (s->queue_bytes < s->max_request) {
 		if (config->queue_bytes && config->max_request_bytes)
 			return op_fail(log, -EINVAL,
@@ -249,7 +249,7 @@ static void warn_of_headers(const struct op_settings *s, struct op_log *log)
 		if (!strncmp(s->endpoint.target, here[i], strlen(here[i])))
 			return;
 	op_log(log, OP_LOG_WARNING,
-	       "headers: they go to %s without TLS, so who listens on the way can read "
+	       "headers: they are sent to %s without TLS, so anybody on the way can read "
 	       "them; use an endpoint with https",
 	       s->endpoint.target);
 }

@@ -69,7 +69,7 @@ static int check_directory(int fd, const char *path, mode_t others, struct op_lo
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return op_fail(log, -errno, "spill_dir: cannot look at %s: %s", path,
+		return op_fail(log, -errno, "spill_dir: cannot examine %s: %s", path,
 			       strerror(errno));
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return op_fail(
@@ -183,7 +183,7 @@ static int take_file(struct op_spill *s, const char *name, struct op_log *log,
 	}
 	if (err < 0) {
 		list->bad++;
-		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s is not taken: %s%s",
+		op_log(log, OP_LOG_WARNING, "spill_dir: %s/%s cannot be used: %s%s",
 		       s->path, name, why,
 		       err == -EBADMSG ? "; its name now ends with .bad" : "");
 		if (err == -EBADMSG)

@@ -21,7 +21,7 @@ static void callback_submit(struct op_sink *s, struct op_request *r)
 	/* @r->bytes stay valid while this exporter is a reader, so no lock is needed. */
 	err = c->fn(c->userdata, r->bytes, r->len, r->samples);
 	if (err < 0)
-		op_log(s->log, OP_LOG_DEBUG, "export: callback: returned %d", err);
+		op_log(s->log, OP_LOG_DEBUG, "export: callback: it returned %d", err);
 	op_request_settle(&s->account, r, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 }
 

@@ -82,12 +82,12 @@ static int refuse(struct op_probes *p, const char *text, int error)
 	switch (error) {
 	case -EINVAL:
 		return op_fail(log, error,
-			       "\"%s\" is no probe: there are uprobe:FILE:SYMBOL, "
+			       "\"%s\" is not a probe; probes are uprobe:FILE:SYMBOL, "
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
 			       "tracepoint:NAME, kprobe:SYMBOL and kretprobe:SYMBOL",
 			       text);
 	case -ENOENT:
-		return op_fail(log, error, "the place of the probe \"%s\" is not there",
+		return op_fail(log, error, "the place of the probe \"%s\" does not exist",
 			       text);
 	case -EOPNOTSUPP:
 		return op_fail(log, error, "this kernel has no probes such as \"%s\"",

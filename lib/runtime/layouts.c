@@ -177,8 +177,8 @@ static int take_value(struct text *t, struct section *s, const struct op_layouts
 	while (op_layouts_next(&text, word, sizeof(word))) {
 		if (!take_word(f, word, &value))
 			return wrong(t,
-				     f->words ? "\"%s\" is no word that %s knows"
-					      : "\"%s\" is no number; %s takes those",
+				     f->words ? "\"%s\" is not a word that %s accepts"
+					      : "\"%s\" is not a number, which %s takes",
 				     word, f->key);
 		if (f->bytes < 8 && value >> (f->bytes * 8))
 			return wrong(t, "%s is too large for %s", word, f->key);
@@ -204,7 +204,7 @@ static int take_entry(struct text *t, size_t first, const struct op_layouts_line
 	size_t i;
 
 	if (t->layouts->sections.len == first)
-		return wrong(t, "no [RUNTIME VERSION] stands before this key");
+		return wrong(t, "there is no [RUNTIME VERSION] before this key");
 	s = &t->layouts->sections.data[t->layouts->sections.len - 1];
 	schema = s->schema;
 	if (strcmp(line->first, "like") == 0)
@@ -214,7 +214,7 @@ static int take_entry(struct text *t, size_t first, const struct op_layouts_line
 		if (strcmp(schema->field[i].key, line->first) != 0)
 			continue;
 		if (s->seen & UINT64_C(1) << i)
-			return wrong(t, "%s stands twice in this section", line->first);
+			return wrong(t, "%s is given twice in this section", line->first);
 		s->seen |= UINT64_C(1) << i;
 		return take_value(t, s, &schema->field[i], line->second);
 	}

@@ -88,7 +88,7 @@ static int add_source(struct op_symbols *s, struct op_index_builder *b,
 		err = op_index_add_table(b, elf, source, &table);
 	if (err == -EFBIG)
 		op_log(log, OP_LOG_WARNING,
-		       "a symbol table of %llu entries is past the limit: left out",
+		       "a symbol table of %llu entries exceeds the limit and is left out",
 		       (unsigned long long)table.count);
 	if (err > 0)
 		s->names[source] =

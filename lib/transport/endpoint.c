@@ -98,7 +98,7 @@ static int parse_target(const char *text, const struct protocol *p, bool insecur
 	size_t len;
 
 	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
-		return op_fail(log, -EINVAL, "%s: longer than %d bytes", what,
+		return op_fail(log, -EINVAL, "%s: it is longer than %d bytes", what,
 			       ENDPOINT_BYTES_MAX - 1);
 	rest = skip_scheme(text, insecure, &e->tls);
 	if (!rest || (p->needs_scheme && rest == text))
@@ -214,7 +214,7 @@ int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 		return err;
 	if (!path_ok(path) || (!whole && strchr(path, '?')))
 		err = op_fail(log, -EINVAL,
-			      "%s: \"%s\" has a path that is none of a URL's", what,
+			      "%s: \"%s\" has a path that is not valid in a URL", what,
 			      text);
 	else
 		err = make_url(&e, path, whole);

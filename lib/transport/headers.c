@@ -68,7 +68,7 @@ static int check(const struct op_headers *h, const char *key, const char *value,
 		 const char *what, struct op_log *log)
 {
 	if (!key_ok(key))
-		return op_fail(log, -EINVAL, "%s: \"%.64s\" is no valid header name",
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not a valid header name",
 			       what, key);
 	if (is_reserved(key))
 		return op_fail(log, -EINVAL, "%s: header \"%.64s\" is set by gRPC itself",
@@ -86,9 +86,10 @@ static int check(const struct op_headers *h, const char *key, const char *value,
 			what, key);
 	if (h->len == OP_HEADERS_MAX ||
 	    count_bytes(h) + strlen(key) + strlen(value) > OP_HEADERS_BYTES_MAX)
-		return op_fail(log, -EINVAL,
-			       "%s: more than %d headers or %d bytes of them", what,
-			       OP_HEADERS_MAX, OP_HEADERS_BYTES_MAX);
+		return op_fail(
+			log, -EINVAL,
+			"%s: there are more than %d headers, or more than %d bytes of them",
+			what, OP_HEADERS_MAX, OP_HEADERS_BYTES_MAX);
 	return 0;
 }
 
@@ -101,7 +102,7 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 	int err;
 
 	if (!key || !value)
-		return op_fail(log, -EINVAL, "%s: a header without a name or a value",
+		return op_fail(log, -EINVAL, "%s: a header has no name or no value",
 			       what);
 	k = strdup(key);
 	v = strdup(value);

@@ -136,7 +136,7 @@ class Record(unittest.TestCase):
                 self.assertIn('no samples: ', r.stderr)
                 self.assertIn(reason, r.stderr)
         r, _ = self.record('a.html', '-p', '1', mode='filter')
-        self.assertIn('nothing of what was chosen ran on a CPU (10 samples of others',
+        self.assertIn('none of the chosen processes ran on a CPU (10 samples of others',
                       r.stderr)
 
     def test_library_failures_are_1_with_their_words(self):
@@ -193,7 +193,7 @@ class Record(unittest.TestCase):
         r = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
         self.assertEqual(r.stdout.split()[:2], ['65534', '65534'], r.stderr)
         self.assertEqual(r.stdout.split()[2], '/nonexistent')
-        for uid, sentence in (('x', 'is no user'), ('4000000000', 'there is no user')):
+        for uid, sentence in (('x', 'is not a user id'), ('4000000000', 'who does not exist')):
             r = subprocess.run(command, env=dict(env, SUDO_UID=uid), capture_output=True,
                                text=True, timeout=60)
             self.assertEqual((r.returncode, r.stdout), (126, ''))

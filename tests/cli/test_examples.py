@@ -79,7 +79,7 @@ class Examples(unittest.TestCase):
             r = run(OTELPROF, 'record', '-d', '0.5', '--comm', 'nobody-has-this', '-o',
                     os.path.join(d, 'a.folded'))
         self.assertEqual(r.returncode, 1)
-        self.assertIn('no samples: nothing of what was chosen ran on a CPU', r.stderr)
+        self.assertIn('no samples: none of the chosen processes ran on a CPU', r.stderr)
 
 
 if __name__ == '__main__':

@@ -58,7 +58,7 @@ def add_php(disk, tree):
 
 def add_hotspot(disk, tree, arch, work):
     if arch != "amd64":
-        return None, "HotSpot is known on x86-64 alone"
+        return None, "HotSpot is supported only on x86-64"
     home = JAVA + arch
     out = os.path.join(work, "hotspot-classes")
     shutil.rmtree(out, ignore_errors=True)

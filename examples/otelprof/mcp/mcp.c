@@ -240,7 +240,7 @@ int command_mcp(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		return c == 'h' ? help(stdout) : usage_hint("mcp");
 	if (optind < argc) {
-		(void)fail("mcp takes no \"%s\"", argv[optind]);
+		(void)fail("mcp does not take \"%s\"", argv[optind]);
 		return usage_hint("mcp");
 	}
 	signals_catch();

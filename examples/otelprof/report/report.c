@@ -209,7 +209,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		return usage_hint("report");
 	}
 	if (o->request.function && o->by_given) {
-		(void)fail("--by, or --callers and --callees: not both");
+		(void)fail("--by cannot be combined with --callers or --callees");
 		return usage_hint("report");
 	}
 	return 0;

@@ -194,7 +194,7 @@ static int parse(struct sink *s, int argc, char **argv, bool *ret_help)
 		}
 	}
 	if (!r && optind < argc) {
-		(void)fail("sink takes no \"%s\"", argv[optind]);
+		(void)fail("sink does not take \"%s\"", argv[optind]);
 		return usage_hint("sink");
 	}
 	return r;

@@ -70,7 +70,7 @@ static int parse(struct top *t, int argc, char **argv, bool *ret_help)
 			r = options_take(&t->o, c, optarg);
 	}
 	if (!r && optind < argc) {
-		(void)fail("top takes no \"%s\"", argv[optind]);
+		(void)fail("top does not take \"%s\"", argv[optind]);
 		return usage_hint("top");
 	}
 	if (t->json)

@@ -49,7 +49,7 @@ static int hotspot_probe(struct op_elf *elf, const char *path,
 		return r;
 	if (op_elf_machine(elf) != EM_X86_64) {
 		op_log(log, OP_LOG_WARNING,
-		       "%s: HotSpot is known on x86-64 alone; its frames stay native",
+		       "%s: HotSpot is supported only on x86-64; its frames stay native",
 		       path);
 		return -ENOTSUP;
 	}

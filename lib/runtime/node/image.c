@@ -110,7 +110,7 @@ int op_runtime_node_image(struct op_elf *elf, const char *path,
 	if (r <= 0)
 		return r;
 	if (op_elf_machine(elf) != EM_X86_64)
-		return unknown(log, path, "is known on x86-64 alone");
+		return unknown(log, path, "is supported only on x86-64");
 	r = find_builtins(elf, ret);
 	if (r == 0)
 		return unknown(log, path, "has no symbols of its builtins here");

@@ -239,7 +239,7 @@ static int open_grpc(struct transport *t, const struct op_transport_config *conf
 			       : grpc_insecure_credentials_create();
 	if (!t->creds)
 		return op_fail(log, -EINVAL,
-			       "gRPC exporter: grpc takes no such certificate");
+			       "gRPC exporter: grpc does not accept the certificate");
 	t->queue = grpc_completion_queue_create_for_next(NULL);
 	t->channel = make_channel(t);
 	return t->queue && t->channel ? 0 : -ENOMEM;

@@ -166,7 +166,7 @@ static void test_patience_ends(void)
 	CHECK(op_clock_monotonic_ns() - began >= 60000000);
 	CHECK(g.fake.sends > 3);
 	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 3);
-	CHECK(said(&g, "gave a request up"));
+	CHECK(said(&g, "a request was given up"));
 	rig_down(&g);
 }
 

@@ -160,15 +160,15 @@ static void test_files_that_are_wrong(void)
 	static const struct {
 		const char *text, *say;
 	} wrong[] = {
-		{ "frame_mark = 1\n", ":1: no [RUNTIME VERSION]" },
+		{ "frame_mark = 1\n", ":1: there is no [RUNTIME VERSION]" },
 		{ "[python 3.99]\nlike = 3.14\nframe_mrak = 1\n",
 		  ":3: python has no key \"frame_mrak\"" },
 		{ "[python 3.99]\nlike = 3.14\nframe_mark = 256\n",
 		  ":3: 256 is too large" },
 		{ "[python 3.99]\nlike = 3.14\nframe_mark = -1\n",
-		  ":3: \"-1\" is no number" },
+		  ":3: \"-1\" is not a number" },
 		{ "[python 3.99]\nlike = 3.14\nflags = relativ\n",
-		  ":3: \"relativ\" is no word" },
+		  ":3: \"relativ\" is not a word" },
 		{ "[python 3.99]\nlike = 3.98\n",
 		  ":2: there is no section [python 3.98]" },
 		{ "[python 3.99]\nframe_mark = 1\n", ":1: [python 3.99] cannot be used" },
@@ -178,7 +178,7 @@ static void test_files_that_are_wrong(void)
 		{ "[python]\n", ":1: a section begins with" },
 		{ "[python 3.99]\nlike = 3.14\nlike = 3.13\n", ":3: \"like\" must be" },
 		{ "[python 3.99]\nlike = 3.14\nmark = 1\nmark = 2\n",
-		  ":4: mark stands twice" },
+		  ":4: mark is given twice" },
 		{ "[python 3.99]\nlike = 3.13\npublished = 1 2\n",
 		  ":3: published takes 15 numbers" },
 		{ "[python 3.99]\nlike = 3.13\nmark = 1 2\n", ":3: mark takes 1 number" },
