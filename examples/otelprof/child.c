@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Forks the command of `record`, holds it until sampling has begun, and returns its
+ * status. */
 #include "child.h"
 
 #include <errno.h>

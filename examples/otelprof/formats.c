@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of output formats, and how a name or a suffix selects one. */
 #include "formats.h"
 
 #include <otelprof/otelprof.h>

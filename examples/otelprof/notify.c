@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sends messages to the service manager's socket. */
 #include "notify.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sums the functions of a recording while it is made, and prints the summary. */
 #include "summary.h"
 
 #include <errno.h>

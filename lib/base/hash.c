@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Hash functions, and tables with open addressing and linear probing. */
 #include "base/hash.h"
 
 #include <errno.h>

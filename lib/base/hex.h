@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The value of a hex digit, independent of the locale. */
 #ifndef OP_BASE_HEX_H
 #define OP_BASE_HEX_H
 

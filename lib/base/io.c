@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Wrappers of system calls that retry after signals and return -errno. */
 #include "base/io.h"
 
 #include <errno.h>

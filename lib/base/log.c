@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Formats log lines and the sentence of the last error. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of the reader that are not inline: LEB128, strings, sub-readers. */
 #include "base/reader.h"
 
 #include "base/checked.h"

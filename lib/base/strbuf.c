@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Appends to a growing string; after a failed allocation it stays as it is. */
 #include "base/strbuf.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Grows the memory of an array by half. */
 #include "base/vec.h"
 
 #include <errno.h>

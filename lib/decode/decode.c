@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What both decoders share: the value that a load gives. */
 #include "decode/decode.h"
 
 struct op_decode_value op_runtime_decode_load(const struct op_decode_input *in,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The delivery thread: sends the first request of its queue, and retries it with back-
+ * off. */
 #include "delivery/delivery.h"
 
 #include <errno.h>

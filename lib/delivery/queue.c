@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The queue of requests: its limits in memory and files, and what is dropped when it is
+ * full. */
 #include "delivery/queue.h"
 
 #include <errno.h>

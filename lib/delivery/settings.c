@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads and checks the settings of an OTLP exporter, one group after the other. */
 #include "delivery/settings.h"
 
 #include <errno.h>

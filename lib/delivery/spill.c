@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The directory of a destination: its checks, its lock, and the files in it. */
 #include "delivery/spill.h"
 
 #include <ctype.h>

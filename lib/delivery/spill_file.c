@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Encodes and checks the header and the name of a spilled request. */
 #include "delivery/spill_file.h"
 
 #include <errno.h>

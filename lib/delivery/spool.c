@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that works through the queue of files to write and to remove. */
 #include "delivery/spool.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Starts threads with all signals blocked, and waits on the monotonic clock. */
 #include "delivery/thread.h"
 
 #include <signal.h>

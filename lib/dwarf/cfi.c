@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens the call frame information of a file, by section or by segment. */
 #include "dwarf/cfi.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads .eh_frame_hdr and searches its table of FDEs. */
 #include "dwarf/eh_hdr.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses CIEs and FDEs; parsed CIEs are cached by their offset. */
 #include "dwarf/entry.h"
 
 #include <errno.h>

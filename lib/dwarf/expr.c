@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A stack machine for DWARF expressions that computes with symbols instead of values. */
 #include "dwarf/expr.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Orders FDEs by address, by the search table or by sorting in bounded memory. */
 #include "dwarf/order.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps windows of a section and replaces the least recently used one. */
 #include "dwarf/section.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens ELF files: the header, the segments and the sections. */
 #include "elf/file.h"
 
 #include <assert.h>

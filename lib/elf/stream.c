@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A buffer that follows a reader forward through the file. */
 #include "elf/stream.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of a handle's exporters, and the calls that go to all of them. */
 #include "export/exporter.h"
 
 #include <errno.h>

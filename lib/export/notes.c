@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Stores log lines of other threads until the owner's thread emits them. */
 #include "export/notes.h"
 
 #include <inttypes.h>

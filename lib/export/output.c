@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a file under a temporary name and publishes it by rename(2). */
 #include "export/output.h"
 
 #include <errno.h>

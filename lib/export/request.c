@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Counts readers and decisions of a request, and accounts for its samples. */
 #include "export/request.h"
 
 #include <assert.h>

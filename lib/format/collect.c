@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Fills the tables of the formats from requests; every entry is stored once. */
 #include "format/collect.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Switches the kind on and off, and examines files for its probes as they are mapped. */
 #include "heap/heap.h"
 
 #include <errno.h>

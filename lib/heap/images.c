@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Attaches programs to the probes of a file; a program is loaded for each set of places
+ * of arguments. */
 #include "heap/images.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares the kernel's map of allocations in use with the stored samples, and sums them
+ * by stack. */
 #include "heap/live.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Appends fields to a buffer; nanopb encodes the messages. */
 #include "otlp/bytes.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Adds entries to a request's dictionary at their first reference, and removes them on
+ * rollback. */
 #include "otlp/dictionary.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Builds a request: opens and closes resources and profiles, and adds samples while they
+ * fit. */
 #include "otlp/request.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the file offset of a symbol. */
 #include <errno.h>
 
 #include "base/cleanup.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps the list of probes, loads their programs, and attaches them while the kind is
+ * on. */
 #include "probe/probes.h"
 
 #include <errno.h>

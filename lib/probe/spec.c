@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses the specification of a probe. */
 #include "probe/spec.h"
 
 #include <errno.h>

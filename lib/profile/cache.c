@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A map from the hash of words to a number; it is emptied when a window ends. */
 #include "profile/cache.h"
 
 #include "base/macros.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copies entries between windows, recursively from a stack or a resource down. */
 #include "profile/import.h"
 
 #include <errno.h>

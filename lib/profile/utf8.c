@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks, mends and cuts UTF-8. */
 #include "profile/utf8.h"
 
 #include <stdint.h>

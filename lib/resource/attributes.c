@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decides which attributes a process may set, and stores them as one text. */
 #include "resource/attributes.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Recognises container managers' paths, component by component. */
 #include "resource/container.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds, reads and parses a process context. */
 #include "resource/context.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses the variables of an environment, with the escapes of OTEL_RESOURCE_ATTRIBUTES.
+ * */
 #include "resource/environment.h"
 
 #include <stdbool.h>

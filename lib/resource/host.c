@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the host's name and machine id, or decides that they are not visible. */
 #include "resource/host.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses /proc/PID/exe, stat, status and cmdline. */
 #include "resource/identity.h"
 
 #include <errno.h>

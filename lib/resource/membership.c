@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Looks up containers of processes, and caches them by cgroup. */
 #include "resource/membership.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collects the jumps of a function and finds the place that most of them lead into. */
 #include "runtime/cold.h"
 
 #include <elf.h>

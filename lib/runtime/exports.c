@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tests a name against the Bloom filter of .gnu.hash. */
 #include "runtime/exports.h"
 
 #include "base/reader.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses layout files section by section; a section is complete or it is an error. */
 #include "runtime/layouts.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lists, checks and reads the files of a layout directory. */
 #include "runtime/layouts_dir.h"
 
 #include <errno.h>

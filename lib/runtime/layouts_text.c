@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Splits lines and parses numbers of layout files. */
 #include "runtime/layouts_text.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps objects by address, with a limit of their number and bytes. */
 #include "runtime/objects.h"
 
 #include <errno.h>

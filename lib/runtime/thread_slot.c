@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the thread-specific data of glibc by nptl_db's symbols, and of musl by its code.
+ * */
 #include "runtime/thread_slot.h"
 
 #include <elf.h>

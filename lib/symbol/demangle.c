@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs libiberty's demanglers with bounds on input, output, recursion and time. */
 #include "symbol/demangle.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sorts the symbols of a file, decides which are functions, and looks up addresses. */
 #include "symbol/index.h"
 
 #include <elf.h>

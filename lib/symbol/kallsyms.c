@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Builds, compresses and searches the table of kernel functions. */
 #include "symbol/kallsyms.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Loads the table of kernel functions and finds names, modules and build ids. */
 #include "symbol/kernel.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses the sources of names of a file, and finds the best name of an address. */
 #include "symbol/symbols.h"
 
 #include <errno.h>

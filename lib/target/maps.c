@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses lines of /proc/PID/maps. */
 #include "target/maps.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens files of other processes, in a task if that can stall, and checks that they are
+ * the right ones. */
 #include "target/open.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads foreign memory directly or by a task, and notices when a pid is reused. */
 #include "target/remote.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lists the numbers in /proc, and finds a thread whose maps can be read. */
 #include "target/scan.h"
 
 #include <dirent.h>

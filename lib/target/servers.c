@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Looks for FUSE connections and for the setting of userfaultfd. */
 #include "target/servers.h"
 
 #include <dirent.h>

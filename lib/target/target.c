@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decides who makes a call, and keeps the processes that are set aside and the share of
+ * time. */
 #include "target/target.h"
 
 #include <errno.h>

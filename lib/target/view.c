@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opens /proc/PID/mem and pagemap, and reads pages that are present. */
 #include "target/view.h"
 
 #include <errno.h>

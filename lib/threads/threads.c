@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Takes a snapshot of threads by two BPF iterators. */
 #include "threads/threads.h"
 
 #include <bpf/bpf.h>

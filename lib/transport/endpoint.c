@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses endpoints of gRPC and HTTP. */
 #include "transport/endpoint.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the environment variables of OTLP exporters. */
 #include "transport/env.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compresses with libdeflate or zlib, as configured at build time. */
 #include "transport/gzip.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks and stores headers. */
 #include "transport/headers.h"
 
 #include <ctype.h>

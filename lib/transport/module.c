@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Searches and loads transport modules. */
 #include "transport/module.h"
 
 #include <dlfcn.h>

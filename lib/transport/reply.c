@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses response messages of OTLP and google.rpc. */
 #include "transport/reply.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The retry rules, status names and hints of gRPC and HTTP. */
 #include "transport/retry.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses tags and lengths of protobuf fields. */
 #include "transport/wire.h"
 
 enum {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Searches a mapping's file: by build id and by name, in the user's directory and the
+ * system's. */
 #include "lines/files.h"
 
 #include <elfutils/libdwelf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Adds lines to the locations of a collection, one file after the other. */
 #include "lines/lines.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a program, reads both of its output streams, and ends it when its time is over.
+ * */
 #include "mcp/run.h"
 
 #include <errno.h>

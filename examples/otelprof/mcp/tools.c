@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of tools, and how a call becomes a command line of this program. */
 #include "mcp/tools.h"
 
 #include <dirent.h>

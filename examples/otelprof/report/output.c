@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a temporary file beside the path and renames it. */
 #include "report/output.h"
 
 #include <errno.h>

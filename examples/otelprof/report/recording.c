@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads requests from files whose lengths and contents are not trusted. */
 #include "report/recording.h"
 
 #include <errno.h>

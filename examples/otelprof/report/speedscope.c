@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a collection as speedscope JSON: shared frames, and one profile for each kind
+ * and process. */
 #include "report/speedscope.h"
 
 #include <errno.h>

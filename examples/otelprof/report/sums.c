@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sums in an array, with a hash table from the key to the index. */
 #include "report/sums.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Builds and sorts a call tree whose nodes are in one array and refer to each other by
+ * index. */
 #include "report/tree.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Builds a view: sums of functions, lines and stacks of the requested samples. */
 #include "report/view.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all forms of a report share: which rows, nodes and path are shown. */
 #include "report/write.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table of functions by owner, filled from requests. */
 #include "top/functions.h"
 
 #include <errno.h>

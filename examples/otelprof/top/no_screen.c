@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Replaces screen.c if curses was missing at build time. */
 #include <errno.h>
 
 #include "top/top.h"

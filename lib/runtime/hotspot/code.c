@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads code heaps, the interpreter's codelets and CodeBlobs from a process. */
 #include "runtime/hotspot/code.h"
 
 #include <errno.h>

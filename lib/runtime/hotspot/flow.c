@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes the lengths and the jumps of x86-64 instructions, by tables of opcodes. */
 #include "runtime/hotspot/flow.h"
 
 #include <string.h>

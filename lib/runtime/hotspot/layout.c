@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the VM's tables and takes the offsets that are needed, under the names of all
+ * JDK versions. */
 #include "runtime/hotspot/layout.h"
 
 #include <elf.h>

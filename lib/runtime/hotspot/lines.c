@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes compressed numbers and line tables. */
 #include "runtime/hotspot/lines.h"
 
 #include "base/reader.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads Methods with their names and line tables, and keeps them by address. */
 #include "runtime/hotspot/methods.h"
 
 #include <errno.h>

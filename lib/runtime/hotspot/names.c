@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Converts class names and modified UTF-8. */
 #include "runtime/hotspot/names.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks a Method against the list of methods of its class. */
 #include "runtime/hotspot/owner.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Searches the interpreter's machine code for prologues and epilogues. */
 #include "runtime/hotspot/rules.h"
 
 #include <stdbool.h>

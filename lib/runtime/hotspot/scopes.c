@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the PcDesc rows around a pc and decodes the scopes that they refer to. */
 #include "runtime/hotspot/scopes.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses jitdump records, and finds entries and lines by address. */
 #include "runtime/jitdump/dump.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds bytecode and machine code in the process, with positions and inlined calls. */
 #include "runtime/node/code.h"
 
 #include <errno.h>

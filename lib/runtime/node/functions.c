@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads SharedFunctionInfo objects and the names in their ScopeInfos. */
 #include "runtime/node/functions.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads words, types, strings and arrays of V8's heap. */
 #include "runtime/node/heap.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds V8's builtins and tables of bytecodes by the symbols of a file. */
 #include "runtime/node/image.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the numbers that the binary publishes, and those of the version's section. */
 #include "runtime/node/layout.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes source position tables and bytecode offset tables. */
 #include "runtime/node/positions.h"
 
 #include "base/reader.h"

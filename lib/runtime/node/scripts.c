@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the names and line ends of scripts. */
 #include "runtime/node/scripts.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads functions with the lines of their instructions, and keeps them by address or
+ * names. */
 #include "runtime/php/function.h"
 
 #include <errno.h>

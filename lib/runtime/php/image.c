@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds PHP's version, globals, loop and registers in an executable. */
 #include "runtime/php/image.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The schema of PHP's layout sections. */
 #include "runtime/php/layout.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads zend_strings from a process's memory. */
 #include "runtime/php/text.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads code objects, and keeps them by address. */
 #include "runtime/python/code.h"
 
 #include <errno.h>

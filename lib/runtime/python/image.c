@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds CPython's version, interpreter loop and thread state in an executable. */
 #include "runtime/python/image.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The schema of CPython's layout sections, and the offsets that the interpreter
+ * publishes. */
 #include "runtime/python/layout.h"
 
 #include <errno.h>

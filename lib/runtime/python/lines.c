@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decodes the three formats of line tables. */
 #include "runtime/python/lines.h"
 
 #include "base/reader.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads str and bytes objects from a process's memory. */
 #include "runtime/python/text.h"
 
 #include <errno.h>

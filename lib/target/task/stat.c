@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses /proc/PID/stat without the C library. */
 #include "target/task/stat.h"
 
 #include <fcntl.h>

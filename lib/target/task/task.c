@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes, calls, kills and reaps the task. */
 #include "target/task/task.h"
 
 #include <errno.h>

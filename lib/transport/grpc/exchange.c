@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes one gRPC call and reads its result. */
 #include "transport/grpc/exchange.h"
 
 #include <errno.h>

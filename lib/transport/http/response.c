@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collects a response while it arrives, and maps its status. */
 #include "transport/http/response.h"
 
 #include <stdio.h>

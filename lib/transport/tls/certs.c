@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads PEM files, and notices when they change. */
 #include "transport/tls/certs.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses PEM texts with OpenSSL. */
 #include "transport/tls/pem.h"
 
 #include <openssl/bio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes one TLS connection and reports why its handshake fails. */
 #include "transport/tls/probe.h"
 
 #include <errno.h>

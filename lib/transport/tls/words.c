@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The sentences for TLS errors. */
 #include "transport/tls/words.h"
 
 #include <openssl/x509_vfy.h>

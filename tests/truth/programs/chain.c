@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The chain as a plain C program. */
 #include "links.h"
 
 int main(int argc, char **argv)
