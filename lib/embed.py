@@ -9,5 +9,5 @@ with open(target, 'w') as f:
     f.write(f'#include "{header}"\n\nconst unsigned char {name}[] = {{\n')
     for i in range(0, len(data), 16):
         f.write('\t' + ' '.join(f'{b},' for b in data[i:i + 16]) + '\n')
-    # A NUL behind it that the length does not count: a text can be read as a string.
+    # Add a NUL that the length does not count, so that a text can be used as a string.
     f.write(f'\t0,\n}};\nconst size_t {name}_len = {len(data)};\n')

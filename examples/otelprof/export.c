@@ -59,8 +59,8 @@ static int help(FILE *f)
 		"      --key FILE       its private key\n"
 		"      --insecure       no TLS for an endpoint without a scheme\n"
 		"      --compression W  gzip (default) or none\n"
-		"      --spill-dir DIR  keep what waits in files there, for the next run too\n"
-		"      --spill-size M   MiB of such files (256)\n"
+		"      --spill-dir DIR  keep waiting requests in files there, across runs\n"
+		"      --spill-size M   limit of these files in MiB (256)\n"
 		"      --retry-for S    give a request up after S seconds of tries (300; with\n"
 		"                       --spill-dir: never)\n",
 		f);

@@ -35,7 +35,7 @@ static int help(FILE *f)
 		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
-		"  -o, --output FILE    where to; \"-\" is standard output (profile.html)\n"
+		"  -o, --output FILE    the output file; \"-\" is standard output (profile.html)\n"
 		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n"
 		"  -q, --quiet          no summary at the end\n",
 		f);

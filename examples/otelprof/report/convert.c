@@ -34,7 +34,7 @@ static int help(FILE *f)
 		"Writes recordings in another format; several become one. FILE is of\n"
 		"'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is standard\n"
 		"input.\n\n"
-		"  -o, --output OUTPUT  where to; \"-\" is standard output\n"
+		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n"
 		"      --format NAME    html, pprof, folded, speedscope or otlp; else the ending\n"
 		"                       of OUTPUT says it (.html .pb.gz .folded .speedscope.json\n"
 		"                       .otlp)\n"
