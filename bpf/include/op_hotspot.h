@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * HotSpot: what the step needs of a process, and the words of its frames.
+ * HotSpot: what the step needs to know of a process, and the words of its frames.
  *
- * A frame has two words. Word 0: OP_FRAME_HOTSPOT and an address; word 1: what that is
- * (enum op_hotspot_kind) in the highest 4 bits, and where in it.
+ * A frame has two words. Word 0 has the runtime's kind and an address. Word 1 says in its
+ * highest 4 bits what the address is (enum op_hotspot_kind), and in its other bits the position
+ * in that object.
  */
 #ifndef OP_HOTSPOT_H
 #define OP_HOTSPOT_H
@@ -12,21 +13,21 @@ enum {
 	OP_HOTSPOT_FRAME_WORDS = 2,
 	OP_HOTSPOT_KIND_SHIFT = 60,
 	OP_HOTSPOT_HEAPS = 3,	/* code heaps */
-	OP_HOTSPOT_RULES = 480, /* of an interpreter */
+	OP_HOTSPOT_RULES = 480, /* of one interpreter */
 	OP_HOTSPOT_RULES_STEPS = 9,
-	OP_HOTSPOT_PC_BITS = 26, /* of an offset in a compiled method's code */
-	OP_HOTSPOT_ID_BITS = 30, /* of a compilation's number above it */
+	OP_HOTSPOT_PC_BITS = 26, /* bits of an offset in a compiled method's code */
+	OP_HOTSPOT_ID_BITS = 30, /* bits above it: the compilation's number */
 };
 
-/* What word 0 names, and what the low bits of word 1 are. */
+/* What the address in word 0 is; and what the low bits of word 1 are. */
 enum op_hotspot_kind {
-	OP_HOTSPOT_METHOD = 0, /* a Method; the address of the bytecode that runs, or 0 */
-	OP_HOTSPOT_ENTERED = 1, /* a Method at its begin */
-	OP_HOTSPOT_CODELET = 2, /* a pc in a method of the interpreter's own */
-	OP_HOTSPOT_STUB = 3,	/* a pc in other code; pc - its CodeBlob, or 0 */
-	/* an nmethod; where in its code, and above that which compilation it is */
+	OP_HOTSPOT_METHOD = 0,	/* a Method; the address of the running bytecode, or 0 */
+	OP_HOTSPOT_ENTERED = 1, /* a Method at its entry */
+	OP_HOTSPOT_CODELET = 2, /* a pc in one of the interpreter's codelets */
+	OP_HOTSPOT_STUB = 3,	/* a pc in other code; its offset in the CodeBlob, or 0 */
+	/* an nmethod; an offset in its code, and above that the compilation's number */
 	OP_HOTSPOT_COMPILED = 4,
-	OP_HOTSPOT_CALLED = 5, /* the same, at the last byte of a call */
+	OP_HOTSPOT_CALLED = 5, /* the same; the offset is that of a call's last byte */
 };
 
 /*
@@ -35,12 +36,13 @@ enum op_hotspot_kind {
  * last sp, Method, ...}.
  */
 enum op_hotspot_frame {
-	OP_HOTSPOT_SLOT = 0,  /* the frame is made; the bytecode is in its slot */
-	OP_HOTSPOT_BCP = 1,   /* the same; the bytecode's address is in a register, too */
-	OP_HOTSPOT_BEGUN = 2, /* the frame is made; no bytecode has run */
-	OP_HOTSPOT_HALF = 3,  /* fp is its frame; the Method is in a register alone */
-	OP_HOTSPOT_ENTRY = 4, /* the frame is not made: fp is the caller's */
-	OP_HOTSPOT_GONE = 5,  /* no more */
+	OP_HOTSPOT_SLOT =
+		0, /* the frame is complete; its slot has the bytecode's address */
+	OP_HOTSPOT_BCP = 1,   /* the same; a register has the bytecode's address, too */
+	OP_HOTSPOT_BEGUN = 2, /* the frame is complete; no bytecode has run */
+	OP_HOTSPOT_HALF = 3,  /* fp is the frame's; only a register has the Method */
+	OP_HOTSPOT_ENTRY = 4, /* there is no frame yet: fp is the caller's */
+	OP_HOTSPOT_GONE = 5,  /* the frame was removed: fp is the caller's */
 };
 
 /* Where the return address is while there is no frame. */
@@ -51,9 +53,9 @@ enum op_hotspot_return {
 	OP_HOTSPOT_RETURN_REG = 16,  /* 16 + a register's DWARF number */
 };
 
-/* Holds from its address to that of the next. */
+/* A rule holds from its address up to that of the next rule. */
 struct op_hotspot_rule {
-	__u32 at;   /* from the interpreter's first byte */
+	__u32 at;   /* offset from the interpreter's first byte */
 	__u8 frame; /* enum op_hotspot_frame */
 	__u8 where; /* enum op_hotspot_return */
 	__u16 reserved0;
@@ -65,7 +67,7 @@ struct op_hotspot_heap {
 	__u64 segmap;
 };
 
-/* A process. Offsets in bytes. */
+/* What the step needs to know of a process. Offsets are in bytes. */
 struct op_hotspot {
 	__u64 interpreter; /* [interpreter, interpreter_end) */
 	__u64 interpreter_end;
@@ -75,7 +77,7 @@ struct op_hotspot {
 	__u64 cache; /* [cache, cache_end): the address space that the heaps share */
 	__u64 cache_end;
 	struct op_hotspot_heap heap[OP_HOTSPOT_HEAPS];
-	__s16 bcp_slot; /* from fp */
+	__s16 bcp_slot; /* offset from fp */
 	__u8 log2_segment;
 	__u8 block_bytes;
 	__u8 blob_frame_size; /* offsets in a CodeBlob */
@@ -83,11 +85,11 @@ struct op_hotspot {
 	__u8 blob_code;
 	__u8 blob_code_is_pointer;
 	__u32 rule_count;
-	__u8 blob_header_bytes; /* offset of the head's size, 16 bits */
+	__u8 blob_header_bytes; /* offset of the header's size, 16 bits */
 	__u8 nmethod_deopt; /* offset of the address that a deoptimised frame returns to */
-	__u8 nmethod_deopt_mh; /* of another one; 0: there is none */
+	__u8 nmethod_deopt_mh; /* offset of a second such address; 0: none */
 	__u8 reserved0;
-	__u16 nmethod_bytes;	  /* a blob is an nmethod where its head has this size */
+	__u16 nmethod_bytes;	  /* a blob with a header of this size is an nmethod */
 	__u16 nmethod_compile_id; /* offsets in an nmethod */
 	__u16 nmethod_orig_pc;
 	__u16 reserved1;

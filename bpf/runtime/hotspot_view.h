@@ -93,9 +93,8 @@ static __always_inline void op_hotspot_push(struct op_unwind *u,
 	u->frames++;
 }
 
-/*
- * Go on at the caller: with this step while the pc is in the code cache, else natively.
- */
+/* Go on at the caller: with this step while the pc is in the code cache,
+ * else natively. */
 static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
 						  const struct op_hotspot_view *v,
 						  __u64 pc, __u64 sp, __u64 fp)

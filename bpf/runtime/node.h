@@ -266,7 +266,7 @@ static __always_inline __u32 op_node_bytes(struct op_unwind *u, __u32 at)
 }
 
 /*
- * Does a call of the builtin that begins baseline code stand @ahead bytes after the pc?
+ * Is there, @ahead bytes after the pc, a call of the builtin that begins baseline code?
  * Baseline code begins with xor ebx, ebx or mov ebx, n; mov r12, n; call. The builtins
  * may be mapped at two addresses, so only the target's offset in its page is compared.
  */
@@ -317,16 +317,14 @@ static __always_inline int op_node_unmade(struct op_unwind *u,
 		if (last == OP_NODE_ENDS_FRAME)
 			break;
 	}
-	/*
-	 * The code after a return looks the same, but there no return address is at sp.
-	 */
+	/* The code after a return looks the same, but there no return address is
+	 * at sp. */
 	return i < OP_NODE_BEFORE && !op_read_stack(u, u->sp, &ra) &&
 	       op_node_is_v8(v, ra);
 }
 
-/*
- * The pc is in generated code that has no frame at this moment; @where: op_node_unmade().
- */
+/* The pc is in generated code that has no frame at this moment;
+ * @where: op_node_unmade(). */
 static __always_inline enum op_next
 op_node_frameless(struct op_unwind *u, const struct op_node_view *v, int where)
 {

@@ -98,9 +98,8 @@ static __always_inline enum op_next op_php_leave(struct op_unwind *u, __u32 erro
 	return op_leave_runtime(u, 1);
 }
 
-/*
- * The first activation of a walk: find the innermost frame. Returns 0 or an error number.
- */
+/* The first activation of a walk: find the innermost frame. Returns 0 or an
+ * error number. */
 static __always_inline __u32 op_php_begin(struct op_unwind *u)
 {
 	__u64 current = op_php_word(u, __builtin_offsetof(struct op_php, current));
@@ -300,9 +299,8 @@ static __always_inline __u64 op_php_guard(struct op_unwind *u, __u64 addr)
 	return op_php_string_guard(head[0], head[1]);
 }
 
-/*
- * Push the frame of a function that may be freed soon: what user space would read of it.
- */
+/* Push the frame of a function that may be freed soon: what user space would read
+ * of it. */
 static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
 					    __u64 opline, __u64 call)
 {

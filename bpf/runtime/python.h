@@ -59,9 +59,8 @@ static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64
 	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
-/*
- * Find the thread state and read the heads of its chains. Returns 0 or an error number.
- */
+/* Find the thread state and read the heads of its chains. Returns 0 or an
+ * error number. */
 static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
 					     const __u64 *words)
 {

@@ -27,9 +27,8 @@ static __always_inline bool op_python_behind_call(struct op_unwind *u, __u64 ra)
 	return ra >= OP_PC_MIN && ra < OP_ARCH_USER_END && op_call_before(u, ra);
 }
 
-/*
- * Does the stub's call return to @ra? @entry: the words of op_python from entry_code on.
- */
+/* Does the stub's call return to @ra? @entry: the words of op_python from
+ * entry_code on. */
 static __always_inline bool op_python_is_entry(struct op_unwind *u, const __u64 *entry,
 					       __u64 ra)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The command that `record` runs: forked at once, and executed when sampling has begun.
- */
+/* The command that `record` runs: forked at once, and executed when sampling
+ * has begun. */
 #ifndef OTELPROF_CHILD_H
 #define OTELPROF_CHILD_H
 

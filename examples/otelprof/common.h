@@ -105,9 +105,8 @@ int fail_library(struct otelprof *p, const char *what, int error);
 int fail_init(const struct otelprof_error_info *why, int error);
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * May colours be printed to @f? It must be a terminal that is not dumb, without NO_COLOR.
- */
+/* May colours be printed to @f? It must be a terminal that is not dumb,
+ * without NO_COLOR. */
 bool colour_wanted(FILE *f);
 /* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
  * only cut; 0: as a whole. */

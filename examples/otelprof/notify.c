@@ -35,7 +35,7 @@ void notify_send(const char *state)
 	if (!len || len >= sizeof(to.sun_path))
 		return;
 	memcpy(to.sun_path, path, len);
-	if (*path == '@') /* '@' stands for the zero byte that begins an abstract name. */
+	if (*path == '@') /* '@' means the zero byte that begins an abstract name */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

@@ -12,9 +12,8 @@ struct notify {
 	double next_s;
 };
 
-/*
- * Read the environment variables of the manager. Without a manager all calls do nothing.
- */
+/* Read the environment variables of the manager. Without a manager all calls
+ * do nothing. */
 void notify_open(struct notify *n);
 /* Send assignments such as "READY=1", one a line. Errors are ignored. */
 void notify_send(const char *state);

@@ -187,9 +187,8 @@ static int take_kinds(struct options *o, const char *list)
 	return r;
 }
 
-/*
- * Make a rule for a process. It must exist, so that a typing error is reported at once.
- */
+/* Make a rule for a process. It must exist, so that a typing error is reported
+ * at once. */
 static int pid_rule(struct options *o, const char *option, const char *arg,
 		    struct otelprof_filter_rule *rule)
 {

@@ -161,9 +161,8 @@ static void step_move(struct state *s, uint8_t op)
 		s->reg[o.rm] = s->reg[o.reg];
 }
 
-/*
- * Follow arithmetic between a register and a register or memory: the result is unknown.
- */
+/* Follow arithmetic between a register and a register or memory: the result
+ * is unknown. */
 static void step_arithmetic(struct state *s, uint8_t op)
 {
 	struct operand o = decode_modrm(s, 0);

@@ -19,9 +19,8 @@
 
 enum {
 	WORDS_BYTES = 512,
-	/*
-	 * Different complaints logged in a row; further ones are logged at debug level.
-	 */
+	/* Different complaints logged in a row; further ones are logged at
+	 * debug level. */
 	COMPLAINTS_MAX = 5,
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Makes an OTLP exporter, gRPC or HTTP, of settings, a transport and a delivery thread.
- */
+/* Makes an OTLP exporter, gRPC or HTTP, of settings, a transport and a
+ * delivery thread. */
 #include "delivery/delivery.h"
 #include "delivery/settings.h"
 #include "export/sink.h"

@@ -55,9 +55,8 @@ struct op_queue {
 	bool disk_failing; /* logged, and nothing written since */
 };
 
-/*
- * @account, @notes and @target are borrowed until op_queue_deinit(). Returns 0 or -errno.
- */
+/* @account, @notes and @target are borrowed until op_queue_deinit(). Returns 0
+ * or -errno. */
 int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
 		  const char *target, struct op_queue_limits limits);
 /* Call this after op_queue_end(), when the queue is empty. */
@@ -84,9 +83,8 @@ void op_queue_forked(struct op_queue *q);
  */
 int op_queue_send(struct op_queue *q, struct op_queue_entry *e, const void **ret);
 void op_queue_sent(struct op_queue_entry *e);
-/*
- * The outcome of @e is known: it leaves the queue, its file is removed, and it is freed.
- */
+/* The outcome of @e is known: it leaves the queue, its file is removed, and it
+ * is freed. */
 void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate);
 
 #endif

@@ -138,9 +138,8 @@ static bool ends_with(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/*
- * Read the header of a file and check its length. *@ret_why says what is wrong with it.
- */
+/* Read the header of a file and check its length. *@ret_why says what is wrong
+ * with it. */
 static int read_header(int fd, struct op_spill_header *ret, const char **ret_why)
 {
 	uint8_t bytes[OP_SPILL_HEADER_BYTES];

@@ -11,9 +11,8 @@
 #include "delivery/thread.h"
 
 enum {
-	/*
-	 * A healthy disk is never this slow, and the owner can afford to wait this long.
-	 */
+	/* A healthy disk is never this slow, and the owner can afford to wait
+	 * this long. */
 	PUT_WAIT_MS = 200,
 };
 

@@ -64,9 +64,8 @@ int op_cfi_read_entry(struct op_cfi *cfi, uint64_t off, struct op_cfi_entry *ret
 	ret->empty = length == 0;
 	if (ret->empty)
 		return 0;
-	/*
-	 * In .eh_frame the id has 4 bytes even after a 64-bit length (LSB 5.0, 10.6.1).
-	 */
+	/* In .eh_frame the id has 4 bytes even after a 64-bit length (LSB
+	 * 5.0, 10.6.1). */
 	is_64 = is_64 && cfi->kind == OP_CFI_DEBUG_FRAME;
 	ret->id = is_64 ? op_read_u64(&r) : op_read_u32(&r);
 	ret->body = off + op_reader_pos(&r);

@@ -8,9 +8,8 @@
 #include "dwarf/cfi.h"
 #include "dwarf/section.h"
 
-/*
- * DW_EH_PE_*: the size of a pointer, what it is relative to, and whether it is indirect.
- */
+/* DW_EH_PE_*: the size of a pointer, what it is relative to, and whether it
+ * is indirect. */
 enum op_eh_pe {
 	OP_EH_PE_ABSPTR = 0x00,
 	OP_EH_PE_ULEB128 = 0x01,

@@ -95,9 +95,8 @@ int op_gopclntab_name(struct op_gopclntab *t, const struct op_go_function *f, ch
 int op_gopclntab_values(
 	struct op_gopclntab *t, const struct op_go_function *f, uint32_t offset,
 	int (*fn)(void *data, uint64_t start, uint64_t end, int32_t value), void *data);
-/*
- * The value for @vaddr in that table. Returns 1 and *@ret; 0 if there is none; or -errno.
- */
+/* The value for @vaddr in that table. Returns 1 and *@ret; 0 if there is none;
+ * or -errno. */
 int op_gopclntab_value(struct op_gopclntab *t, const struct op_go_function *f,
 		       uint32_t offset, uint64_t vaddr, int32_t *ret);
 

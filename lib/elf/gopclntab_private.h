@@ -55,9 +55,8 @@ static inline size_t op_gopclntab_record_bytes(const struct op_gopclntab *t)
 	return t->version == OP_GO_1_2 || t->version == OP_GO_1_18 ? 40 : 44;
 }
 
-/*
- * Find the table in the file: sets t->vaddr, start and end. Returns 0, -ENOENT or -errno.
- */
+/* Find the table in the file: sets t->vaddr, start and end. Returns 0, -ENOENT
+ * or -errno. */
 int op_gopclntab_locate(struct op_gopclntab *t);
 /* Are these 16 bytes the start of a table's header? */
 bool op_gopclntab_is_header(const void *bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads build ids: the GNU and Go notes; and computes the hash of head, tail and length.
- */
+/* Reads build ids: the GNU and Go notes; and computes the hash of head, tail
+ * and length. */
 #include <errno.h>
 #include <sha2.h>
 #include <stdio.h>

@@ -55,7 +55,7 @@ int op_elf_work(struct op_elf *elf, uint64_t bytes)
 	return 0;
 }
 
-/* May @len bytes at @off be read? 1: yes, 0: there are none to read, or -errno. */
+/* Check and account for a read. Returns 1; 0 if @len is 0; or -errno. */
 static int begin_read(struct op_elf *elf, uint64_t off, size_t len)
 {
 	int err;

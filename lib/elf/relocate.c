@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads words with the values that the dynamic linker gives them by relative relocations.
- */
+/* Reads words with the values that the dynamic linker gives them by
+ * relative relocations. */
 #include <errno.h>
 #include <stdlib.h>
 

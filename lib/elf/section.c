@@ -79,9 +79,8 @@ static int read_zlib(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 	return err;
 }
 
-/*
- * Decompress at once: a stream would need a window of up to 128 MiB besides the output.
- */
+/* Decompress at once: a stream would need a window of up to 128 MiB besides
+ * the output. */
 static int read_zstd(struct op_elf *elf, uint64_t off, uint64_t len, void *buf,
 		     size_t size)
 {

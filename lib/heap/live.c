@@ -100,9 +100,8 @@ static int store_stack(struct op_live *l, const struct op_window *window, uint32
 	return r < 0 ? r : op_map64_put(&l->stacks, stack, *ret);
 }
 
-/*
- * Copy the stack and the resource of @e from window @from to @to, and update its numbers.
- */
+/* Copy the stack and the resource of @e from window @from to @to, and update
+ * its numbers. */
 static int move_entry(struct op_window *to, const struct op_window *from,
 		      struct op_live_entry *e)
 {
@@ -111,9 +110,8 @@ static int move_entry(struct op_window *to, const struct op_window *from,
 	return r < 0 ? r : op_window_import_resource(to, from, e->resource, &e->resource);
 }
 
-/*
- * Make a new store with only the stacks of the entries. Without memory the old one stays.
- */
+/* Make a new store with only the stacks of the entries. Without memory the old
+ * one stays. */
 static void compact(struct op_live *l)
 {
 	_cleanup_(op_window_freep) struct op_window *store = NULL;
@@ -164,9 +162,8 @@ static bool is_alive(struct op_live *l, const struct op_heap_live *live)
 {
 	struct op_proc *proc = op_table_find_alive(l->processes, live->pid);
 
-	/*
-	 * A process without samples for a long time may have been forgotten by the table.
-	 */
+	/* A process without samples for a long time may have been forgotten by
+	 * the table. */
 	if (!proc)
 		return op_scan_exists(op_processes_config(l->processes)->procfs_root,
 				      live->pid);

@@ -68,9 +68,8 @@ static int sort_identities(struct encoder *x)
 	for (i = 0; i < w->identities.len; i++)
 		x->sorted.data[x->groups.data[group_of(&w->identities.data[i])]++] =
 			(uint32_t)i;
-	/*
-	 * Each start has moved to the group's end, which is the start of the next group.
-	 */
+	/* Each start has moved to the group's end, which is the start of the
+	 * next group. */
 	memmove(x->groups.data + 1, x->groups.data, groups * sizeof(x->groups.data[0]));
 	x->groups.data[0] = 0;
 	return 0;

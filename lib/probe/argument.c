@@ -17,9 +17,8 @@ enum {
 	AARCH64_REGISTERS = 31,
 };
 
-/*
- * The registers of x86-64 in the order of struct pt_regs, each with its narrower names.
- */
+/* The registers of x86-64 in the order of struct pt_regs, each with its
+ * narrower names. */
 static const char *const X86_64[][4] = {
 	{ "r15", "r15d", "r15w", "r15b" },
 	{ "r14", "r14d", "r14w", "r14b" },

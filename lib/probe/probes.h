@@ -33,13 +33,11 @@ OP_DEFINE_CLEANUP(struct op_probes *, op_probes_free)
 
 /* Set the wanted probes. As otelprof_set_probes(). */
 int op_probes_set(struct op_probes *p, const char *const *specs, size_t len);
-/*
- * Attach the wanted probes if @on, else detach all. Returns 0, or -errno with a sentence.
- */
+/* Attach the wanted probes if @on, else detach all. Returns 0, or -errno with
+ * a sentence. */
 int op_probes_switch(struct op_probes *p, bool on);
-/*
- * The specification of the probe that has or had @number, or NULL. An op_detail_name_fn.
- */
+/* The specification of the probe that has or had @number, or NULL.
+ * An op_detail_name_fn. */
 const char *op_probes_name(void *p, uint32_t number);
 
 #endif

@@ -37,9 +37,8 @@ struct op_probe_place {
 	uint32_t sites_len;
 	uint64_t site[OP_PROBE_SITES_MAX];	/* file offsets */
 	uint64_t semaphore[OP_PROBE_SITES_MAX]; /* of a static probe; 0: it has none */
-	/*
-	 * Of a static probe: the first arguments, as far as they can be read at the site.
-	 */
+	/* Of a static probe: the first arguments, as far as they can be read at
+	 * the site. */
 	uint32_t arguments_len[OP_PROBE_SITES_MAX];
 	struct op_argument argument[OP_PROBE_SITES_MAX][OP_ARGUMENTS_MAX];
 };

@@ -190,9 +190,8 @@ static bool is_buildkit(struct part p)
 	return p.len == BUILDKIT_DIGITS;
 }
 
-/*
- * Take the pod of "podUID", "…-podUID.slice", or the latter before ":cri-containerd:ID".
- */
+/* Take the pod of "podUID", "…-podUID.slice", or the latter
+ * before ":cri-containerd:ID". */
 static void take_pod(struct op_container *c, struct part p)
 {
 	const char *colon = memchr(p.text, ':', p.len);

@@ -32,9 +32,8 @@ struct op_context_header {
 	uint32_t payload_bytes;
 };
 
-/*
- * Is this line of /proc/PID/maps the mapping of a context? Fills *@ret with its address.
- */
+/* Is this line of /proc/PID/maps the mapping of a context? Fills *@ret with
+ * its address. */
 bool op_context_of_line(const char *line, size_t len, uint64_t *ret);
 
 /* Find the context's address in /proc/PID/maps. Returns 0, -ENOENT if there is none, or

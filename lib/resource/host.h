@@ -20,9 +20,8 @@ struct op_host {
 
 void op_host_read(const char *procfs_root, struct op_host *ret);
 
-/*
- * Read the files below @root: etc/hostname; etc/machine-id, else var/lib/dbus/machine-id.
- */
+/* Read the files below @root: etc/hostname; etc/machine-id,
+ * else var/lib/dbus/machine-id. */
 void op_host_of_root(const char *root, struct op_host *ret);
 
 #endif

@@ -22,9 +22,8 @@ enum {
 	PTHREAD_BYTES_MAX = 65536,
 };
 
-/*
- * A field as nptl_db describes it: bits of an element, number of elements, byte offset.
- */
+/* A field as nptl_db describes it: bits of an element, number of elements,
+ * byte offset. */
 struct db_field {
 	uint32_t bits;
 	uint32_t count;
@@ -82,9 +81,8 @@ static int glibc_slot(struct op_elf *elf, uint32_t key, struct op_thread_slot *r
 	    key >= BLOCKS * BLOCK_KEYS)
 		return -EBADMSG;
 	ret->at = (int32_t)(specific.offset + key / BLOCK_KEYS * 8);
-	/*
-	 * On aarch64 struct pthread ends where the thread pointer points (TLS_DTV_AT_TP).
-	 */
+	/* On aarch64 struct pthread ends where the thread pointer
+	 * points (TLS_DTV_AT_TP). */
 	if (op_elf_machine(elf) == EM_AARCH64)
 		ret->at -= (int32_t)pthread_bytes;
 	ret->block = (int32_t)(key % BLOCK_KEYS * data_bytes + data.offset);

@@ -195,9 +195,8 @@ int op_kallsyms_finish(struct op_kallsyms_builder *b)
 	if (err || !t->blocks.len)
 		return err;
 	qsort(t->blocks.data, t->blocks.len, sizeof(*t->blocks.data), compare_blocks);
-	/*
-	 * Growth leaves up to half of the memory unused; failing to shrink is harmless.
-	 */
+	/* Growth leaves up to half of the memory unused; failing to shrink
+	 * is harmless. */
 	p = realloc(t->names.data, t->names.len);
 	if (p) {
 		t->names.data = p;

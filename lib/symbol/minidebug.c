@@ -10,9 +10,8 @@
 
 enum {
 	COMPRESSED_MAX = 16 << 20,
-	/*
-	 * for the dictionary; xz -9 would need 64 MiB, but packagers do not use it here
-	 */
+	/* for the dictionary; xz -9 would need 64 MiB, but packagers do not use
+	 * it here */
 	LZMA_MEMORY_MAX = 32 << 20,
 	FIRST_BYTES = 64 << 10,
 };

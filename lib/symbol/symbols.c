@@ -108,9 +108,8 @@ static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
 	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, log) : err;
 }
 
-/*
- * Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it is used.
- */
+/* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it
+ * is used. */
 static int add_sources(struct op_symbols *s, struct op_index_builder *b,
 		       const struct op_symbols_options *o, struct op_log *log,
 		       struct op_elf **ret_mini)

@@ -49,9 +49,8 @@ int op_maps_read(const char *path, op_maps_fn fn, void *ctx);
  * other than 0 ends the reading and is returned. */
 typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
 
-/*
- * Call @fn for every line of the file, in order. Returns 0, -errno, or what @fn returned.
- */
+/* Call @fn for every line of the file, in order. Returns 0, -errno, or what
+ * @fn returned. */
 int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
 
 /* As the two functions above, for text in memory, which is modified. */
@@ -60,9 +59,8 @@ int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx);
 
 struct op_target;
 
-/*
- * As above, for process @pid; also returns -ETIMEDOUT and -EAGAIN as op_target_begin().
- */
+/* As above, for process @pid; also returns -ETIMEDOUT and -EAGAIN
+ * as op_target_begin(). */
 int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx);
 int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx);
 

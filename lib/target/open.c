@@ -98,9 +98,8 @@ static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
 	return (uint32_t)fs->f_type == type;
 }
 
-/*
- * Is the file system served by a program or another machine, so that each read may wait?
- */
+/* Is the file system served by a program or another machine, so that each read
+ * may wait? */
 static OP_TASK_CODE bool is_served(const struct statfs *fs)
 {
 	static const uint32_t types[] = {
@@ -229,9 +228,8 @@ static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
 	return fd < 0 ? (int)fd : 0;
 }
 
-/*
- * The same, limited to what cannot stall: by the mapping only, and only a file on a disk.
- */
+/* The same, limited to what cannot stall: by the mapping only, and only a file on
+ * a disk. */
 static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
 {
 	struct request *q = data;

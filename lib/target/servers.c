@@ -27,9 +27,8 @@ static const uint64_t SETTLED_NS = UINT64_C(1000000000);
  * Therefore one sighting counts for a long time. */
 static const uint64_t MEMORY_NS = UINT64_C(600000000000);
 
-/*
- * Can an unprivileged program serve page faults (userfaultfd) on which the kernel waits?
- */
+/* Can an unprivileged program serve page faults (userfaultfd) on which the
+ * kernel waits? */
 static bool userfaultfd_is_free(const char *procfs_root)
 {
 	_cleanup_close_ int fd = -1;

@@ -44,9 +44,8 @@ void op_view_close(struct op_view *view);
 /* Are all pages of the range present, in memory or swapped? Also true if none can be: the
  * memory is gone, or the range is outside of every process's addresses. */
 bool op_view_is_there(const struct op_view *view, uint64_t addr, size_t len);
-/*
- * Read at most OP_VIEW_BYTES_MAX bytes. Returns 0; -EFAULT; -ESRCH if the memory is gone.
- */
+/* Read at most OP_VIEW_BYTES_MAX bytes. Returns 0; -EFAULT; -ESRCH if the memory
+ * is gone. */
 int op_view_read(const struct op_view *view, uint64_t addr, void *buf, size_t len);
 
 #endif

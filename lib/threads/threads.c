@@ -138,9 +138,8 @@ static int tell(struct snapshot *s, int program, take_fn take)
 	}
 }
 
-/*
- * Add all threads to the window. A thread that ran meanwhile is added without its stack.
- */
+/* Add all threads to the window. A thread that ran meanwhile is added without
+ * its stack. */
 static int add_all(struct snapshot *s)
 {
 	struct thread *t;

@@ -154,9 +154,8 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 	return 0;
 }
 
-/*
- * Is it printable ASCII, without characters that end a path or are not allowed in a URL?
- */
+/* Is it printable ASCII, without characters that end a path or are not allowed in
+ * a URL? */
 static bool path_ok(const char *path)
 {
 	for (; *path; path++) {

@@ -20,9 +20,8 @@ struct op_headers {
 	size_t cap;
 };
 
-/*
- * Add a copy of a header; the key becomes lower case. @what names its origin in an error.
- */
+/* Add a copy of a header; the key becomes lower case. @what names its origin in
+ * an error. */
 int op_headers_add(struct op_headers *h, const char *key, const char *value,
 		   const char *what, struct op_log *log);
 /* Parse "key=value,key2=value2"; values are percent-decoded. */

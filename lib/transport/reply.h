@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parses what a server returns in addition to its status code. All of it is foreign data.
- */
+/* Parses what a server returns in addition to its status code. All of it is
+ * foreign data. */
 #ifndef OP_TRANSPORT_REPLY_H
 #define OP_TRANSPORT_REPLY_H
 

@@ -32,9 +32,8 @@ enum op_grpc_status {
 	OP_GRPC_STATUS_MAX,
 };
 
-/*
- * May a request with this outcome be sent again? @retry_delay_ms: from RetryInfo, or -1.
- */
+/* May a request with this outcome be sent again? @retry_delay_ms: from RetryInfo,
+ * or -1. */
 bool op_retry_allowed(int status, int64_t retry_delay_ms);
 
 /* "UNAVAILABLE"; "?" for an unknown number. Static. */

@@ -16,13 +16,11 @@
 #include "kind.h"
 #include "otlp/reader.h"
 
-/*
- * A function that must appear on the stack; sanitizers would add their own calls to it.
- */
+/* A function that must appear on the stack; sanitizers would add their own calls
+ * to it. */
 #define PLACE __attribute__((noinline, noclone, no_sanitize("address", "undefined")))
-/*
- * Ensures that a call before it leaves a frame, and that equal functions are not merged.
- */
+/* Ensures that a call before it leaves a frame, and that equal functions are
+ * not merged. */
 #define STAYS(name) __asm__ volatile("/* " name " */" ::: "memory")
 
 struct kind_profile;
@@ -112,9 +110,8 @@ static inline int kind_take(void *userdata, const void *request, size_t len,
 	return 0;
 }
 
-/*
- * A started profiler of process @pid with @config, which passes its samples to @profile.
- */
+/* A started profiler of process @pid with @config, which passes its samples
+ * to @profile. */
 static inline struct otelprof *kind_start(const struct otelprof_config *config, pid_t pid,
 					  struct kind_profile *profile)
 {

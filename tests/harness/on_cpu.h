@@ -25,9 +25,8 @@ struct off_ns {
 	int64_t most;
 };
 
-/*
- * Open the task clock of this thread; with @inherit also of the threads that it creates.
- */
+/* Open the task clock of this thread; with @inherit also of the threads that
+ * it creates. */
 static inline int task_clock_open(bool inherit)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,

@@ -16,9 +16,8 @@ enum report_form {
 
 /* Returns 0, or STATUS_USAGE after a message. */
 int form_parse(const char *command, const char *name, enum report_form *ret);
-/*
- * Parse a share in per cent, from 0 to 100. Returns 0, or STATUS_USAGE after a message.
- */
+/* Parse a share in per cent, from 0 to 100. Returns 0, or STATUS_USAGE after
+ * a message. */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
 /* Make the view, or print why there is none. Returns 0 or STATUS_FAILED; view_clear()

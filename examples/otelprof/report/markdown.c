@@ -15,9 +15,8 @@ enum {
 	SUMS_SHOWN = 3,
 };
 
-/*
- * Print text for a table, without characters that are special to Markdown or a terminal.
- */
+/* Print text for a table, without characters that are special to Markdown or
+ * a terminal. */
 static void put(FILE *f, const char *text, int columns)
 {
 	char plain[NAME_BYTES];

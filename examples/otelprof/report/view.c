@@ -55,9 +55,8 @@ static bool wanted(const struct view *v, const struct op_collect_stack *s)
 	       (!q->program || view_text_is(v->c, p->name, q->program));
 }
 
-/*
- * Is it a frame that says why a stack is not whole? The library names those in brackets.
- */
+/* Is it a frame that says why a stack is not whole? The library names those
+ * in brackets. */
 static bool is_ending(const char *name, size_t len)
 {
 	static const char *const endings[] = { "[unwind error: ", "[truncated]",
@@ -299,9 +298,8 @@ static int find_kind(struct view *v)
 	return -ENOENT;
 }
 
-/*
- * If no function has this name, take the first one in the table whose name contains it.
- */
+/* If no function has this name, take the first one in the table whose name
+ * contains it. */
 static const char *settle_function(const struct op_collect *c, const char *part,
 				   char *buf)
 {

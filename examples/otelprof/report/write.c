@@ -6,9 +6,8 @@
 
 #include "base/cleanup.h"
 
-/*
- * A child with this share of its caller's total is printed at its caller's indentation.
- */
+/* A child with this share of its caller's total is printed at its
+ * caller's indentation. */
 #define CHAIN_SHARE 0.95
 /* The hottest path continues while a callee has these shares of its caller and of the
  * whole. */

@@ -56,9 +56,8 @@ bool op_heap_addresses_add(void *p)
 {
 	uint64_t hash = mix(p);
 
-	/*
-	 * An address freed while nobody listened may still be there: do not add it twice.
-	 */
+	/* An address freed while nobody listened may still be there: do not add
+	 * it twice. */
 	if (__atomic_load_n(counter_of(hash), __ATOMIC_RELAXED))
 		(void)op_heap_addresses_take(p);
 	__atomic_add_fetch(counter_of(hash), 1, __ATOMIC_RELAXED);
@@ -91,9 +90,8 @@ void op_heap_addresses_clear(void)
 		uintptr_t *slot = &table[i / LINE_SLOTS][i % LINE_SLOTS];
 		uintptr_t p = __atomic_load_n(slot, __ATOMIC_RELAXED);
 
-		/*
-		 * Remove each address in the usual way, so that the counters stay right.
-		 */
+		/* Remove each address in the usual way, so that the counters
+		 * stay right. */
 		if (p)
 			(void)op_heap_addresses_take((void *)p);
 	}

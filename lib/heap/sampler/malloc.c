@@ -31,9 +31,8 @@ __attribute__((noinline)) void op_heap_made(void *p, size_t size)
 		op_heap_tell_alloc(p, size, weight);
 		return;
 	}
-	/*
-	 * Its free could not be recognised, so report it as allocated and freed at once.
-	 */
+	/* Its free could not be recognised, so report it as allocated and freed
+	 * at once. */
 	op_heap_tell_alloc(p, size, weight);
 	op_heap_tell_free(p);
 }

@@ -69,9 +69,8 @@ static double rising(double x)
 	double p;
 	int i;
 
-	/*
-	 * Computes 1 - exp(-y) directly; 1 minus a rounded exp(-y) would lose the digits.
-	 */
+	/* Computes 1 - exp(-y) directly; 1 minus a rounded exp(-y) would lose
+	 * the digits. */
 	p = y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4 * (1 - y / 5 * (1 - y / 6)))));
 	for (i = 0; i < HALVINGS; i++)
 		p = p * (2 - p);

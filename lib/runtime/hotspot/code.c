@@ -128,9 +128,8 @@ static int read_heaps(const struct reader *r, const struct op_hotspot_layout *la
 	return len < 0 ? len : 0;
 }
 
-/*
- * The interpreter's StubQueue: its first byte, and the range and count of its codelets.
- */
+/* The interpreter's StubQueue: its first byte, and the range and count of
+ * its codelets. */
 struct queue {
 	uint64_t buffer;
 	uint32_t begin;
@@ -205,9 +204,8 @@ static int read_codelets(const struct reader *r, const struct queue *q,
 			return error;
 		at += ret[i].bytes;
 	}
-	/*
-	 * The last codelet is not committed yet while the VM generates the interpreter.
-	 */
+	/* The last codelet is not committed yet while the VM generates
+	 * the interpreter. */
 	return at == q->end ? 0 : -EAGAIN;
 }
 

@@ -19,9 +19,8 @@ enum {
 	HOTSPOT_OF_8 = 25,
 };
 
-/*
- * One of the names of a member. If the field name is NULL, the member is the type's size.
- */
+/* One of the names of a member. If the field name is NULL, the member is the
+ * type's size. */
 struct name {
 	uint8_t id; /* enum op_hotspot_field */
 	uint8_t flags;
@@ -338,9 +337,8 @@ static int read_types(struct table *t, struct op_hotspot_layout *l)
 	return -EBADMSG;
 }
 
-/*
- * Read the variables that the symbols name: addresses of the tables, strides and members.
- */
+/* Read the variables that the symbols name: addresses of the tables, strides
+ * and members. */
 static int read_members(const struct op_memory *memory,
 			const struct op_hotspot_image *image, uint64_t bias,
 			uint64_t *ret)

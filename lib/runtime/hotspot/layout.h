@@ -14,9 +14,8 @@
 #include "base/memory.h"
 #include "elf/file.h"
 
-/*
- * The exported symbols that say where the tables are and how their entries are laid out.
- */
+/* The exported symbols that say where the tables are and how their entries are
+ * laid out. */
 enum op_hotspot_symbol {
 	OP_HOTSPOT_STRUCTS,
 	OP_HOTSPOT_STRUCT_STRIDE,

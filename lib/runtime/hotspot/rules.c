@@ -143,9 +143,8 @@ static bool scan_quick_return(struct scan *s, uint32_t at)
 	return true;
 }
 
-/*
- * push rax; push rbp; mov rbp, rsp: the return address was in rax, and the frame begins.
- */
+/* push rax; push rbp; mov rbp, rsp: the return address was in rax, and the
+ * frame begins. */
 static bool scan_prologue(struct scan *s, uint32_t at)
 {
 	static const uint8_t load[] = { PUSH_RAX, PUSH_RBP, REX_W, 0x8b, 0xec };

@@ -78,9 +78,8 @@ static uint64_t short_of(const struct code *c, enum op_hotspot_field field)
 	return op_read_u16(&r);
 }
 
-/*
- * JDK 8 has all data in the blob. JDK 9 to 22 have it too, with a pointer to the scopes.
- */
+/* JDK 8 has all data in the blob. JDK 9 to 22 have it too, with a pointer to
+ * the scopes. */
 static void find_in_blob(struct code *c)
 {
 	uint64_t pcs = int_of(c, OP_HOTSPOT_NMETHOD_SCOPES_PCS);

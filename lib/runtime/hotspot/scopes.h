@@ -60,9 +60,8 @@ int op_runtime_hotspot_scopes(const struct op_memory *memory,
 			      const struct op_hotspot_place *place, bool all_code,
 			      struct op_hotspot_scopes *ret);
 
-/*
- * The address of the VM's flag @name, a byte. Returns 0, -ENOENT or an error of reading.
- */
+/* The address of the VM's flag @name, a byte. Returns 0, -ENOENT or an error
+ * of reading. */
 int op_runtime_hotspot_flag(const struct op_memory *memory,
 			    const struct op_hotspot_layout *layout, const char *name,
 			    uint64_t *ret);

@@ -224,9 +224,8 @@ static int element(const struct op_node_heap *heap, uint64_t object, uint32_t i,
 	return op_runtime_node_word(heap, object, OP_NODE_ELEMENTS + i * 8, ret);
 }
 
-/*
- * The SharedFunctionInfo that @word points to, directly or through its wrapper; 0: none.
- */
+/* The SharedFunctionInfo that @word points to, directly or through its wrapper;
+ * 0: none. */
 static uint64_t shared_of(const struct op_node_heap *heap, uint64_t word)
 {
 	int hops;

@@ -216,9 +216,8 @@ static int add_inlined(struct node_instance *instance, const struct op_node_code
 			return -EBADMSG;
 		inlined = &code->inlined[at.inlining];
 		r = add_function(instance, inlined->shared, NULL, at.offset, ret);
-		/*
-		 * An outer call has a smaller number; checking it ends loops in garbage.
-		 */
+		/* An outer call has a smaller number; checking it ends loops
+		 * in garbage. */
 		if (inlined->call.inlining >= at.inlining)
 			return -EBADMSG;
 		at = inlined->call;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Decodes V8's tables from offsets in code to positions in the source, and to bytecodes.
- */
+/* Decodes V8's tables from offsets in code to positions in the source, and
+ * to bytecodes. */
 #ifndef OP_RUNTIME_NODE_POSITIONS_H
 #define OP_RUNTIME_NODE_POSITIONS_H
 

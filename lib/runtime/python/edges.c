@@ -113,9 +113,8 @@ static bool is_back(const struct code *c, size_t at, const struct move *store)
 	return false;
 }
 
-/*
- * The target of the jump at @at, and its length in *@ret_len; SIZE_MAX: there is no jump.
- */
+/* The target of the jump at @at, and its length in *@ret_len; SIZE_MAX: there is
+ * no jump. */
 static size_t jump_to(const struct code *c, size_t at, size_t *ret_len)
 {
 	struct op_reader r = op_reader_init(c->bytes, c->len);

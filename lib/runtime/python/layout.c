@@ -169,9 +169,8 @@ enum {
 	FRAME_BYTES_MAX = OP_PYTHON_READ_MAX + 8,
 };
 
-/*
- * Are all offsets of a group smaller than its size (word 0), and is that size in range?
- */
+/* Are all offsets of a group smaller than its size (word 0), and is that size
+ * in range? */
 static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64_t max)
 {
 	uint32_t i;

@@ -7,9 +7,8 @@
 enum {
 	UNIT_BYTES = 2, /* bytes of a code unit */
 	NO_LINE = -128, /* 3.10: the range has no line */
-	/*
-	 * PyCodeLocationInfoKind of 3.11; kinds below LOCATION_ONE_LINE stay on the line.
-	 */
+	/* PyCodeLocationInfoKind of 3.11; kinds below LOCATION_ONE_LINE stay on
+	 * the line. */
 	LOCATION_ONE_LINE = 10,
 	LOCATION_NO_COLUMNS = 13,
 	LOCATION_LONG = 14,

@@ -222,17 +222,15 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 	const struct op_python_image *image =
 		((const struct python_instance *)data)->image;
 
-	/*
-	 * On other machines and before that version, compiled code keeps frame records.
-	 */
+	/* On other machines and before that version, compiled code keeps
+	 * frame records. */
 	if (image->version < TRACES_SINCE || image->machine != EM_X86_64)
 		return 0;
 	return op_runtime_python_traces(target, bpf, ret);
 }
 
-/*
- * The byte offset in the bytecode that @place (op_python.h) means; negative: not begun.
- */
+/* The byte offset in the bytecode that @place (op_python.h) means; negative:
+ * not begun. */
 static int64_t bytecode_at(const struct op_python_layout *layout, uint32_t place)
 {
 	if (layout->flags & OP_PYTHON_RELATIVE)

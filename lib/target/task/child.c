@@ -18,9 +18,8 @@ enum {
 	MAPS_PIECE = 8192,
 	/* the end of a longer line is its path, which is not needed */
 	MAPS_LINE_MAX = 512,
-	/*
-	 * A short wait for the processor must not look like a stall; applied if allowed.
-	 */
+	/* A short wait for the processor must not look like a stall; applied
+	 * if allowed. */
 	TASK_NICE = -10,
 };
 

@@ -17,9 +17,8 @@ struct op_task_region {
 	op_task_fn fn;
 	int result;
 	uintptr_t code; /* an address in the library's code */
-	/*
-	 * thread-local area of the thread that made it: the kernel writes to it (rseq(2))
-	 */
+	/* thread-local area of the thread that made it: the kernel writes to
+	 * it (rseq(2)) */
 	uintptr_t thread;
 	uintptr_t shadow;  /* that thread's shadow stack, or 0 */
 	uint64_t spent_ns; /* how long the last call waited */

@@ -85,9 +85,8 @@ static long clone_task(const struct clone_args *args, size_t len,
 #endif
 }
 
-/*
- * Note what the kernel and the processor write to for this thread, apart from its stack.
- */
+/* Note what the kernel and the processor write to for this thread, apart from
+ * its stack. */
 static void note_thread(struct op_task_region *r)
 {
 	uintptr_t area = 0;

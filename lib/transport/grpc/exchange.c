@@ -120,9 +120,8 @@ static void read_response(const struct op_exchange *x, struct op_transport_resul
 
 	if (!read_buffer(x->response, &s))
 		return;
-	/*
-	 * Even with a reply that cannot be parsed, the server has accepted the request.
-	 */
+	/* Even with a reply that cannot be parsed, the server has accepted
+	 * the request. */
 	if (op_reply_parse(GRPC_SLICE_START_PTR(s), GRPC_SLICE_LENGTH(s),
 			   &result->rejected, result->message,
 			   sizeof(result->message)) < 0)

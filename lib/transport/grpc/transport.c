@@ -75,9 +75,8 @@ static void restore_signals(const sigset_t *old)
 	(void)pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/*
- * grpc prints its errors to stderr, which a library must not do. We get them as results.
- */
+/* grpc prints its errors to stderr, which a library must not do. We get them
+ * as results. */
 static void drop_line(gpr_log_func_args *args)
 {
 }

@@ -79,9 +79,8 @@ size_t op_response_body(char *bytes, size_t size, size_t n, void *response)
 	return r->total > RESPONSE_BYTES_MAX ? 0 : size * n;
 }
 
-/*
- * The gRPC code that corresponds to an HTTP status, so that both share one set of rules.
- */
+/* The gRPC code that corresponds to an HTTP status, so that both share one set
+ * of rules. */
 static int map_status(long http)
 {
 	if (http >= 200 && http < 300)
@@ -142,9 +141,8 @@ void op_response_read(const struct op_response *r, CURL *easy,
 			result->retry_delay_ms = r->retry_after_ms;
 		return;
 	}
-	/*
-	 * Even with a reply that cannot be parsed, the server has accepted the request.
-	 */
+	/* Even with a reply that cannot be parsed, the server has accepted
+	 * the request. */
 	if (op_reply_parse(r->bytes, r->len, &result->rejected, result->message,
 			   sizeof(result->message)) < 0)
 		(void)strlcpy(result->message, "a response that is not OTLP",

@@ -21,9 +21,8 @@
 
 enum {
 	MS_PER_S = 1000,
-	/*
-	 * An older connection is not used again, so that a silent peer is noticed sooner.
-	 */
+	/* An older connection is not used again, so that a silent peer is
+	 * noticed sooner. */
 	CONNECTION_AGE_S = 300,
 };
 
@@ -89,9 +88,8 @@ static CURL *make_easy(struct transport *t, const char *user_agent,
 
 	if (!c)
 		return NULL;
-	/*
-	 * No files (.netrc), signals, progress, redirects, or protocols other than these.
-	 */
+	/* No files (.netrc), signals, progress, redirects, or protocols other
+	 * than these. */
 	if (curl_easy_setopt(c, CURLOPT_URL, t->url) ||
 	    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) ||
 	    curl_easy_setopt(c, CURLOPT_POST, 1L) ||

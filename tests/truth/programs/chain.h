@@ -129,9 +129,8 @@ static TRUTH_FN void truth_run(truth_fn top, uint64_t cpu_ns)
 	}
 }
 
-/*
- * The whole program: argv[1] is seconds of CPU time. Prints at the end how much it used.
- */
+/* The whole program: argv[1] is seconds of CPU time. Prints at the end how much
+ * it used. */
 static inline int truth_main(int argc, char **argv, truth_fn top)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;

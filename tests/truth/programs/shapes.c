@@ -34,9 +34,8 @@ static volatile unsigned int truth_size = 100;
 		KEEP();                                                                  \
 	}
 
-/*
- * With stack-passed arguments, too: the realigned frame then needs the old stack pointer.
- */
+/* With stack-passed arguments, too: the realigned frame then needs the old
+ * stack pointer. */
 #define LINK_ALIGNED(name, next)                                                         \
 	TRUTH_FN void name##_in(struct job *j, long a, long b, long c, long d, long e,   \
 				long f, long g)                                          \
