@@ -128,6 +128,7 @@ int main(int argc, char **argv)
 		for (;;)
 			(void)pause();
 	}
-	(void)fprintf(stderr, "usage: crowd idle N | churn RATE SECONDS [MS] | work MS\n");
+	(void)fprintf(stderr,
+		      "usage: crowd idle N | churn RATE SECONDS [MS] | work MS\n");
 	return 2;
 }
