@@ -21,7 +21,7 @@ static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 		op_count(OP_EVENT_CPU, OP_COUNT_IDLE);
 		return 0;
 	}
-	slot = op_event_begin(OP_EVENT_CPU, false);
+	slot = op_event_tick(OP_EVENT_CPU);
 	return slot ? op_event_perf(ctx, slot, whole) : 0;
 }
 

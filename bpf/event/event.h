@@ -11,20 +11,32 @@
 #define OP_EVENT_H
 
 #include "bpf/event/filter.h"
+#include "bpf/event/rules/thin.h"
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/task.h"
 #include "bpf/event/walker.h"
 #include "bpf/walk/registers.h"
 
-/*
- * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
- * whose stacks are announced once a window and then named, and never copied. Returns its
- * slot, where the record says who runs; or NULL where it is not wanted, and counted.
- * *@ret_filtered: it was the filter. @counts: those of the kind.
- */
-static __always_inline struct op_slot *
-op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
+/* Is the sample in @slot, whose record says who runs, wanted? @tick: it is one of a clock's. */
+static __always_inline bool op_event_is_wanted(struct op_counts *counts,
+					       struct op_slot *slot, bool tick)
+{
+	__u32 rate;
+
+	slot->record.value = 0;
+	if (!op_is_wanted(slot, &rate))
+		return false;
+	if (!tick || op_tick_is_taken(rate, &slot->record.value))
+		return true;
+	op_count_in(counts, OP_COUNT_THINNED);
+	return false;
+}
+
+/* As below. @tick: of a clock, so that it has a rate and a period, which is its value. */
+static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
+							 __u32 event, bool named,
+							 bool tick, bool *ret_filtered)
 {
 	struct op_slot *slot = op_slot_take();
 	struct op_record *r;
@@ -37,14 +49,14 @@ op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filt
 	r = &slot->record;
 	r->time_ns = bpf_ktime_get_ns();
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
-	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) || !op_filter_keeps(slot)) {
+	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) ||
+	    !op_event_is_wanted(counts, slot, tick)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);
 		*ret_filtered = true;
 		return NULL;
 	}
 	r->event = (__u16)event;
-	r->value = 0;
 	r->detail = (__u16)op_settings.detail;
 	r->cgroup = bpf_get_current_cgroup_id();
 	r->cpu = bpf_get_smp_processor_id();
@@ -58,6 +70,18 @@ op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filt
 	return slot;
 }
 
+/*
+ * Begin a sample of kind @event that is counted as taken. @named: of a kind with many events,
+ * whose stacks are announced once a window and then named, and never copied. Returns its
+ * slot, where the record says who runs; or NULL where it is not wanted, and counted.
+ * *@ret_filtered: it was the filter. @counts: those of the kind.
+ */
+static __always_inline struct op_slot *
+op_event_enter(struct op_counts *counts, __u32 event, bool named, bool *ret_filtered)
+{
+	return op_event_enter_as(counts, event, named, false, ret_filtered);
+}
+
 /* The same of an event that is not counted yet. */
 static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 {
@@ -66,6 +90,16 @@ static __always_inline struct op_slot *op_event_begin(__u32 event, bool named)
 
 	op_count_in(counts, OP_COUNT_TAKEN);
 	return op_event_enter(counts, event, named, &filtered);
+}
+
+/* The same of a clock's tick, whose value is its period. */
+static __always_inline struct op_slot *op_event_tick(__u32 event)
+{
+	struct op_counts *counts = op_counts_of(event);
+	bool filtered;
+
+	op_count_in(counts, OP_COUNT_TAKEN);
+	return op_event_enter_as(counts, event, false, true, &filtered);
 }
 
 /* Prepare the walk: what is known of the process. Returns why there is none, or

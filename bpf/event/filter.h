@@ -5,6 +5,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/event/rules/targets.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
@@ -24,13 +25,6 @@ enum {
 
 	OP_FILTER_INCLUDE = 0,
 	OP_FILTER_EXCLUDE = 1,
-};
-
-/* What a rule says of a sample. */
-enum op_verdict {
-	OP_VERDICT_NONE = 0, /* it is not meant */
-	OP_VERDICT_KEEP,
-	OP_VERDICT_DROP,
 };
 
 /* Is the process of @task, or an ancestor, process @root of the profiler's namespace? */
@@ -123,29 +117,51 @@ __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 numbe
 	return OP_VERDICT_KEEP;
 }
 
-/* Does the filter keep the sample in @slot? */
-static __always_inline bool op_filter_keeps(const struct op_slot *slot)
+/* Does the filter keep the sample in @slot, of which no rule by target says anything? */
+static __always_inline bool op_filter_keeps(struct op_control *control,
+					    const struct op_slot *slot)
 {
-	struct op_control *control = op_control();
-	__u32 active = control ? control->filter_active : 0;
+	__u32 active = control->filter_active;
 	struct op_filter *filter;
-	__u32 count;
+	__u32 count = 0;
 	__u32 i;
 
 	if (active & OP_FILTER_EMPTY)
-		return true;
+		return !control->targets_include;
 	active &= 1;
 	filter = bpf_map_lookup_elem(&op_filters, &active);
-	count = filter ? filter->count : 0;
-	if (!count)
-		return true;
+	if (filter)
+		count = filter->count;
 	for (i = 0; i < OP_FILTER_RULES && i < count; i++) {
 		int verdict = op_rule_verdict(active, i, slot->number);
 
 		if (verdict != OP_VERDICT_NONE)
 			return verdict == OP_VERDICT_KEEP;
 	}
-	return filter->default_action == OP_FILTER_INCLUDE;
+	if (control->targets_include)
+		return false;
+	return !filter || !count || filter->default_action == OP_FILTER_INCLUDE;
+}
+
+/* Is the sample in @slot wanted? *@ret_rate: the number of the rate that a clock's tick of it
+ * has. */
+static __always_inline bool op_is_wanted(const struct op_slot *slot, __u32 *ret_rate)
+{
+	struct op_control *control = op_control();
+	__u32 verdict = OP_VERDICT_NONE;
+
+	*ret_rate = 0;
+	if (!control)
+		return true;
+	if (control->target_kinds) {
+		__u32 said = (__u32)op_target_says(slot->number);
+
+		verdict = said & OP_TARGET_MASK;
+		*ret_rate = said >> OP_TARGET_SHIFT;
+	}
+	if (verdict != OP_VERDICT_NONE)
+		return verdict == OP_VERDICT_KEEP;
+	return op_filter_keeps(control, slot);
 }
 
 #endif

@@ -91,26 +91,61 @@ static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
 	}
 }
 
+/* What the rules by target say of @task: enum op_verdict. */
+static __always_inline __u32 op_targets_mean(struct op_control *control,
+					     const struct op_record *r,
+					     struct task_struct *task)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	struct op_said said = { 0 };
+	__u32 zero = 0;
+	void *targets = bpf_map_lookup_elem(&op_targets, &zero);
+	int i;
+
+	if (!targets)
+		return OP_VERDICT_NONE;
+	op_target_find_record(targets, control, r, &said);
+	if (op_has_target(control, OP_TARGET_UID))
+		op_target_find(targets, OP_TARGET_UID,
+			       BPF_CORE_READ(task, real_cred, uid.val), 0, &said);
+	if (!op_has_target(control, OP_TARGET_CGROUP))
+		return said.best.verdict & OP_TARGET_MASK;
+	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
+		op_target_find(targets, OP_TARGET_CGROUP, BPF_CORE_READ(cgroup, kn, id),
+			       0, &said);
+		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
+	}
+	return said.best.verdict & OP_TARGET_MASK;
+}
+
 /* Does the filter keep the thread? All of those that it means: of a snapshot no part would
  * stand for the rest, so keep_one_in is not asked. */
 static __always_inline bool op_filter_means(const struct op_record *r,
 					    struct task_struct *task)
 {
 	struct op_control *control = op_control();
-	__u32 active = control ? control->filter_active : 0;
+	__u32 verdict = OP_VERDICT_NONE;
 	struct op_filter *filter;
+	__u32 active;
 	__u32 i;
 
-	if (active & OP_FILTER_EMPTY)
+	if (!control)
 		return true;
+	if (control->target_kinds)
+		verdict = op_targets_mean(control, r, task);
+	if (verdict != OP_VERDICT_NONE)
+		return verdict == OP_VERDICT_KEEP;
+	active = control->filter_active;
+	if (active & OP_FILTER_EMPTY)
+		return !control->targets_include;
 	active &= 1;
 	filter = bpf_map_lookup_elem(&op_filters, &active);
 	if (!filter || !filter->count)
-		return true;
+		return !control->targets_include;
 	for (i = 0; i < OP_FILTER_RULES && i < filter->count; i++)
 		if (op_rule_means(&filter->rules[i], r, task))
 			return filter->rules[i].action == OP_FILTER_INCLUDE;
-	return filter->default_action == OP_FILTER_INCLUDE;
+	return filter->default_action == OP_FILTER_INCLUDE && !control->targets_include;
 }
 
 static __always_inline __u64 op_switches(struct task_struct *task)

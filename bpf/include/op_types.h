@@ -347,7 +347,7 @@ enum op_resumed {
 struct op_record {
 	struct op_record_header header;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u64 value;   /* by kind of event: ns, bytes, ...; 0 for CPU */
+	__u64 value;   /* by kind of event: ns, bytes, ...; of a tick its period */
 	__u64 cgroup;  /* cgroup v2 id */
 	__u64 end_pc;  /* the pc at which the stack ended */
 	__u32 pid;     /* process, in the profiler's PID namespace */
@@ -454,6 +454,8 @@ enum op_counter {
 	OP_COUNT_RATE, /* dropped: more than the kind takes in a second */
 	/* OP_EVENT_HEAP: allocations that are not tracked as in use */
 	OP_COUNT_UNTRACKED,
+	/* of OP_COUNT_FILTERED: ticks that a lower rate leaves out */
+	OP_COUNT_THINNED,
 	OP_COUNT_ERRORS = 32, /* the first error; its number is OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
@@ -463,6 +465,8 @@ struct op_counts {
 };
 
 enum {
+	OP_RATES_MAX =
+		16, /* different rates at once; 0 is what no rule gives another one */
 	OP_INTERPRETERS_MAX = 16,
 	OP_FILTER_EMPTY = 2, /* a bit beside: the filter has no rules and is skipped */
 };
@@ -480,6 +484,16 @@ struct op_control {
 	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
+	/* Of the rules in op_targets: a bit for each enum op_target_kind there is, and for each
+	 * depth of a cgroup among them; and whether one includes, so that what no rule and no
+	 * filter includes is left out. */
+	__u32 target_kinds;
+	__u32 cgroup_depths;
+	__u32 targets_include;
+	__u32 tell_execs; /* user space looks at every program that is executed */
+	/* Of each rate: the period of its samples in nanoseconds, << 32; and how many of the
+	 * clock's ticks it takes, in parts of 2^32, 0: all. */
+	__u64 rate[OP_RATES_MAX];
 };
 
 /* What is known before the programs are loaded: constants to the verifier. */
@@ -515,6 +529,14 @@ struct op_settings {
 	__u32 event_budget;
 	__u64 min_ns; /* shorter intervals are filtered out */
 	struct op_argument argument[OP_ARGUMENTS_MAX]; /* of the kind heap's probe */
+};
+
+/* Where a CPU stands in the ticks of one rate, in parts of 2^32 of a piece. */
+struct op_thinning {
+	__u32 at;
+	__u32 point; /* the tick that comes to it is taken */
+	__u32 owed;  /* two points fell in one tick: the next one is taken, too */
+	__u32 reserved0;
 };
 
 enum {
@@ -561,6 +583,46 @@ struct op_filter {
 	struct op_filter_rule rules[OP_FILTER_RULES];
 };
 
+/* ---- rules by what they are of ---- */
+
+/* What a rule is found by. */
+enum op_target_kind {
+	OP_TARGET_PROCESS = 0, /* a process that user space found to be meant */
+	OP_TARGET_PID,
+	OP_TARGET_CGROUP,
+	OP_TARGET_COMM,
+	OP_TARGET_UID,
+	OP_TARGET_KINDS,
+};
+
+struct op_target_key {
+	__u64 word[2]; /* the number and 0, or the command name */
+	__u32 kind;    /* enum op_target_kind */
+	__u32 reserved0;
+};
+
+/* What a rule says of a sample. */
+enum op_verdict {
+	OP_VERDICT_NONE = 0, /* it is not meant */
+	OP_VERDICT_KEEP,
+	OP_VERDICT_DROP,
+};
+
+enum {
+	OP_TARGET_SHIFT = 8,
+	OP_TARGET_MASK = 0xff,
+	OP_CGROUP_DEPTHS = 16, /* cgroups that rules name stand no deeper */
+};
+
+/* What the rules of one key say: the rule's number << OP_TARGET_SHIFT, and an enum
+ * op_verdict or an index of op_control.rate. Of several the largest is the latest rule's. */
+struct op_target_says {
+	__u64 verdict;
+	__u64 rate;
+};
+
+_Static_assert(sizeof(struct op_target_key) == 24, "layout");
+_Static_assert(sizeof(struct op_target_says) == 16, "layout");
 _Static_assert(sizeof(struct op_row) == 4, "rows are dense");
 _Static_assert(sizeof(struct op_rule) == 8, "rules are one word");
 _Static_assert(sizeof(struct op_page) == 8, "layout");

@@ -92,6 +92,30 @@ struct {
 	__type(value, struct op_filter);
 } op_filters SEC(".maps");
 
+/* Rules, by what they are of. User space writes; op_fork, too. */
+struct op_target_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* each is made with its size */
+	__uint(key_size, sizeof(struct op_target_key));
+	__uint(value_size, sizeof(struct op_target_says));
+};
+
+/* One of these, which is made when the first rule comes. About 100 bytes a rule. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct op_target_map);
+} op_targets SEC(".maps");
+
+/* How far each rate is on each CPU. Programs write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OP_RATES_MAX);
+	__type(key, __u32);
+	__type(value, struct op_thinning);
+} op_thinnings SEC(".maps");
+
 /* Stack hash -> the window in which the stack was announced. Programs write. About 100
  * bytes an entry. */
 struct {

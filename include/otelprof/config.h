@@ -163,6 +163,30 @@ struct otelprof_filter {
 /** Make it a filter without rules. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t size);
 
+/* otelprof_rule.action, beside OTELPROF_FILTER_INCLUDE and _EXCLUDE */
+#define OTELPROF_RULE_RATE 2 /* says how often what it means is sampled, not whether */
+
+/**
+ * One rule of otelprof_add_rule(). What it means: a PID, COMM, UID or CGROUP of
+ * OTELPROF_FILTER_*, as in a filter.
+ */
+struct otelprof_rule {
+	size_t size;
+	uint32_t kind;	 /* OTELPROF_FILTER_PID and so on */
+	uint32_t action; /* OTELPROF_FILTER_INCLUDE, _EXCLUDE or OTELPROF_RULE_RATE */
+	uint64_t number;
+	const char *text;
+	uint64_t duration_ns;	 /* after it the rule goes by itself; 0: it stays */
+	uint32_t sample_rate_hz; /* 1 to 1000; 0: the profiler's. Not with _EXCLUDE. */
+	uint32_t reserved0;
+};
+
+#define OTELPROF_RULES_MAX 65536
+#define OTELPROF_RATES_MAX 15 /* different rates of rules at once */
+
+/** Nothing set. Any thread. Since 0.1. */
+OTELPROF_API void otelprof_rule_init(struct otelprof_rule *rule, size_t size);
+
 OTELPROF_END_DECLS
 
 #endif

@@ -140,6 +140,55 @@ OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
 
 /**
+ * Add a rule, which applies beside the filter from the next sample on. Thousands of rules cost
+ * a sample no more than one does. If several rules match a sample, the one added last decides
+ * whether it is taken. If no rule matches, the filter decides; but while any rule includes
+ * something, what neither the rules nor the filter names is left out. The rate of a sample of
+ * OTELPROF_KIND_CPU or _WALL is that of the last matching rule with a sample_rate_hz: the clock
+ * ticks at the highest rate of all, and before it walks a stack the kernel drops at random what
+ * is too much for a lower rate. Such ticks count in samples_filtered and samples_thinned, and
+ * each profile carries its true period. *@ret_number is the number of the rule.
+ *
+ * Returns 0; -EINVAL; -E2BIG if the rule has fields that this library does not know; -ENOENT for
+ * a cgroup that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX or OTELPROF_RATES_MAX; -ENOMEM.
+ * After an error nothing has changed. Any thread, before or after otelprof_start(). The first
+ * rule makes a table of 1.5 MB in the kernel. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_add_rule(struct otelprof *p,
+						       const struct otelprof_rule *rule,
+						       uint64_t *ret_number);
+
+/**
+ * Remove the rule with this number, from the next sample on. Returns 0, or -ENOENT if there is no
+ * such rule or it has expired. Any thread. Since 0.1.
+ */
+OTELPROF_API int otelprof_remove_rule(struct otelprof *p, uint64_t number);
+
+typedef void (*otelprof_rule_fn)(void *userdata, uint64_t number,
+				 const struct otelprof_rule *rule);
+
+/**
+ * Call @fn for each rule, in the order in which they were added. duration_ns is the time that the
+ * rule has left. The rule is valid during the call. Returns 0, or a negative errno. Any thread.
+ * Since 0.1.
+ */
+OTELPROF_API int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata);
+
+/**
+ * Take no samples until otelprof_resume(): no clock ticks, and no program runs at an event. The
+ * library goes on to follow processes, so that it need not learn them again; polls and exports go
+ * on too. Returns 0, also if sampling was paused already. Any thread, before or after
+ * otelprof_start(). Since 0.1.
+ */
+OTELPROF_API int otelprof_pause(struct otelprof *p);
+
+/**
+ * Sample again after otelprof_pause(). Returns 0, also if sampling was not paused; or an error of
+ * otelprof_start(), after which sampling is still paused. Any thread. Since 0.1.
+ */
+OTELPROF_API OTELPROF_MUST_CHECK int otelprof_resume(struct otelprof *p);
+
+/**
  * Change the samples per second and CPU, 1 to 1000, at once. The open window is closed
  * and exported first, because a window has one period. Returns 0; -EINVAL; or the errno
  * of the kernel or of the export. Since 0.1.

@@ -47,7 +47,7 @@ struct otelprof_stats {
 	uint64_t bpf_run_count;
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	   /* before compression */
-	uint64_t sample_period_ns; /* the period in force */
+	uint64_t sample_period_ns; /* the period in force for what no rule gives a rate */
 	uint64_t
 		/* from earlier runs, out of a spill_dir; each exporter counts */
 		samples_restored;
@@ -97,6 +97,11 @@ struct otelprof_stats {
 	 */
 	uint64_t cpu_ns;
 	uint64_t rate_changes; /* to stay within cpu_budget_permille */
+	/* Of samples_filtered: the ticks that are too many for the rate of what ran. The clock
+	 * ticks at the highest rate of all rules. */
+	uint64_t samples_thinned;
+	uint64_t rules;	 /* now in force, of otelprof_add_rule() */
+	uint64_t paused; /* 1 between otelprof_pause() and otelprof_resume() */
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -40,6 +40,11 @@ void otelprof_callback_config_init(struct otelprof_callback_config *config, size
 	init(config, size);
 }
 
+void otelprof_rule_init(struct otelprof_rule *rule, size_t size)
+{
+	init(rule, size);
+}
+
 void otelprof_stats_init(struct otelprof_stats *stats, size_t size)
 {
 	init(stats, size);

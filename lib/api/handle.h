@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/capture.h"
+#include "control/targets.h"
 #include "export/exporter.h"
 #include "heap/heap.h"
 #include "otelprof/otelprof.h"
@@ -59,7 +60,9 @@ struct otelprof {
 	size_t wanted_len;
 	uint64_t map_failures; /* of the arena, already told */
 	uint64_t emitted;      /* samples of the window that is being encoded, so far */
-	uint32_t rate_hz;
+	struct op_targets *targets;
+	bool paused;
+	uint32_t rate_hz; /* of the clock */
 	struct op_budget budget;
 	uint32_t wanted_hz;  /* by the budget, when nothing waits; 0: as it is */
 	uint64_t wanted_ns;  /* since when */
@@ -83,9 +86,22 @@ int op_handle_init_waits(struct otelprof *p);
 /* @forked: in the child of a fork, where the lock may be held for ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
+/* Attach the probes, and those of allocations, where they are to be, @running or not; else
+ * detach them. The lock is held. */
+int op_handle_switch_probes(struct otelprof *p, bool running);
+/* Attach what takes samples, or detach it; the lock is held. 0 or -errno. */
+int op_handle_start_sampling(struct otelprof *p);
+void op_handle_stop_sampling(struct otelprof *p);
 /* CPU time that is used until now. The lock is held. 0 or -errno. */
 int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret);
-/* Sample at @hz from now on. The open window is exported: it has one period. The lock is held. */
+/* Let the clock tick at @hz from now on, and tell the kernel what that is to each rate. The lock
+ * is held. */
+int op_handle_set_clock(struct otelprof *p, uint32_t hz);
+/* Rates came or went: let the clock tick at the highest, less what the budget takes of it. */
+int op_handle_apply_rates(struct otelprof *p);
+/* Remove the rules whose time is over. */
+void op_handle_expire_rules(struct otelprof *p);
+/* The same, and export the open window. The lock is held. */
 int op_handle_change_rate(struct otelprof *p, uint32_t hz);
 /* A bounded amount of it: *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);

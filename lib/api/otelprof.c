@@ -110,6 +110,15 @@ static int make_parts(struct otelprof *p)
 			&p->heap);
 	if (r < 0)
 		return r;
+	r = op_targets_new(
+		&(struct op_targets_config){ .log = &p->log,
+					     .capture = p->capture,
+					     .sample_rate_hz = config->sample_rate_hz },
+		&p->targets);
+	if (r == 0)
+		r = op_handle_set_clock(p, p->rate_hz);
+	if (r < 0)
+		return r;
 	p->kinds = config->kinds;
 	r = op_window_new(&window, &p->window);
 	if (r < 0)
@@ -204,6 +213,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	}
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
+	op_targets_free(p->targets);
 	op_heap_free(p->heap);
 	op_sampler_free(p->sampler);
 	op_probes_free(p->probes);
@@ -245,16 +255,6 @@ static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 	}
 }
 
-/* Attach the probes, and those of allocations, where they are to be, @running or not; else
- * detach them. */
-static int switch_probes(struct otelprof *p, bool running)
-{
-	int heap = op_heap_switch(p->heap, running && p->kinds & OTELPROF_KIND_HEAP);
-	int r = op_probes_switch(p->probes, running && p->kinds & OTELPROF_KIND_PROBES);
-
-	return r < 0 ? r : heap;
-}
-
 int otelprof_start(struct otelprof *p)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -284,20 +284,14 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	warm_wanted(p);
 	p->window_start_ns = op_clock_realtime_ns();
-	r = op_capture_start(p->capture);
-	if (r == 0)
-		r = switch_probes(p, true);
-	if (r < 0) {
-		(void)switch_probes(p, false);
-		op_capture_stop(p->capture);
+	r = p->paused ? 0 : op_handle_start_sampling(p);
+	if (r < 0)
 		return r;
-	}
 	p->running = true;
 	if (p->config.threads) {
 		r = op_worker_start(p);
 		if (r < 0) {
-			(void)switch_probes(p, false);
-			op_capture_stop(p->capture);
+			op_handle_stop_sampling(p);
 			p->running = false;
 			return op_fail(&p->log, r, "otelprof_start: no worker thread: %s",
 				       strerror(-r));
@@ -318,8 +312,7 @@ int otelprof_stop(struct otelprof *p)
 		r = op_handle_enter(p, &held);
 	if (r < 0 || !p->running)
 		return r;
-	(void)switch_probes(p, false);
-	op_capture_stop(p->capture);
+	op_handle_stop_sampling(p);
 	p->running = false;
 	r = op_handle_drain(p);
 	op_handle_take_heap(p); /* the next window is closed by who has stopped */
@@ -420,7 +413,7 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 		return r;
 	p->kinds = kinds;
 	r = op_capture_set_kinds(p->capture, kinds);
-	probes = switch_probes(p, p->running);
+	probes = op_handle_switch_probes(p, p->running && !p->paused);
 	return r < 0 ? r : probes;
 }
 

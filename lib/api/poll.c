@@ -49,7 +49,7 @@ static void keep_budget(struct otelprof *p, bool idle)
 	uint64_t now = op_clock_monotonic_ns();
 	uint64_t used;
 
-	if (!p->running || !p->config.cpu_budget_permille)
+	if (!p->running || p->paused || !p->config.cpu_budget_permille)
 		return;
 	if (!p->wanted_hz) {
 		uint32_t hz;
@@ -85,8 +85,10 @@ static int work(struct otelprof *p, bool *ret_woken)
 	if (r < 0)
 		return r;
 	r = op_handle_poll(p, &done);
-	if (r == 0)
+	if (r == 0) {
+		op_handle_expire_rules(p);
 		keep_budget(p, done.idle);
+	}
 	/* with a worker that is for who waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->wake_fd);
 	return r < 0 ? r : !done.idle;

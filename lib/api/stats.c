@@ -14,6 +14,7 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {
 	s->samples_taken = counters[OP_COUNT_TAKEN];
 	s->samples_filtered = counters[OP_COUNT_IDLE] + counters[OP_COUNT_FILTERED];
+	s->samples_thinned = counters[OP_COUNT_THINNED];
 	s->off_cpu_threshold_ns = counters[OP_COUNT_THRESHOLD_NS];
 	s->stacks_complete = counters[OP_COUNT_COMPLETE];
 	s->stacks_truncated = counters[OP_COUNT_TRUNCATED];
@@ -109,7 +110,10 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->spill_errors = exporters.spill_errors;
 	s->cpu_ns = cpu_ns(p, counters, exporters.cpu_ns);
 	s->rate_changes = p->budget.changes;
-	s->sample_period_ns = UINT64_C(1000000000) / p->rate_hz;
+	s->sample_period_ns =
+		op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz);
+	s->rules = op_targets_len(p->targets);
+	s->paused = p->paused;
 }
 
 int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)

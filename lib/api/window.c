@@ -11,10 +11,6 @@
 #include "otlp/encode.h"
 #include "threads/threads.h"
 
-enum {
-	NS_A_SECOND = 1000000000,
-};
-
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 {
 	struct otelprof *p = data;
@@ -111,7 +107,8 @@ static int close_window(struct otelprof *p)
 	else if (samples)
 		r = encode_window(p, now);
 	op_window_reset(p->window);
-	op_window_set_period(p->window, NS_A_SECOND / p->rate_hz);
+	op_window_set_period(p->window, op_rates_period_ns(op_targets_rates(p->targets),
+							   0, p->rate_hz));
 	op_processes_window_end(p->processes);
 	op_sampler_window_end(p->sampler);
 	op_capture_next_window(p->capture);
@@ -140,10 +137,9 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 	int r = op_handle_drain(p);
 
 	if (r == 0)
-		r = op_capture_set_rate(p->capture, hz);
+		r = op_handle_set_clock(p, hz);
 	if (r < 0)
 		return r;
-	p->rate_hz = hz;
 	r = close_window(p);
 	return r < 0 ? r : 0;
 }
@@ -158,6 +154,8 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	if (sample_rate_hz < 1 || sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
 		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to %d",
 			       sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
-	p->budget.asked_hz = sample_rate_hz;
-	return op_handle_change_rate(p, sample_rate_hz);
+	op_targets_rates(p->targets)->hz[0] = sample_rate_hz;
+	p->budget.asked_hz = op_rates_top(op_targets_rates(p->targets));
+	p->wanted_hz = 0;
+	return op_handle_change_rate(p, p->budget.asked_hz);
 }

@@ -325,6 +325,11 @@ static void on_timer(struct op_capture *c)
 	}
 }
 
+void op_capture_wake_at(struct op_capture *c, uint64_t time_ns)
+{
+	c->wake_ns = time_ns;
+}
+
 /* Look again soon where something is @fresh, and at @next_ns (0: none). A timer that cannot be set goes on as it is. */
 static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 {
@@ -337,6 +342,8 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 								      : OP_TIMER_QUIET_MS;
 	if (now - c->exec_ns < (uint64_t)OP_EXEC_FOR_MS * NS_A_MS)
 		ms = OP_TIMER_EXEC_MS;
+	if (c->wake_ns && (!next_ns || c->wake_ns < next_ns))
+		next_ns = c->wake_ns;
 	if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
 	(void)set_timer(c, (uint32_t)ms);

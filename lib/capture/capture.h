@@ -89,7 +89,27 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work);
 
+/* The clock's rate; and op_control.rate, what its ticks are to each of the rates. */
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
+void op_capture_set_rates(struct op_capture *c, const uint64_t rate[OP_RATES_MAX]);
+
+/* A map for @max rules by target; the caller closes it. A descriptor, or -errno. */
+int op_capture_targets_make(struct op_capture *c, uint32_t max);
+/* The programs look at @fd of op_capture_targets_make() from now on. 0 or -errno. */
+int op_capture_targets_use(struct op_capture *c, int fd);
+/* Of op_control: whether and where they look at all. */
+struct op_targets_used {
+	uint32_t kinds;
+	uint32_t cgroup_depths;
+	uint32_t include;
+	uint32_t tell_execs;
+};
+void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);
+/* The id and the depth of the cgroup at @path below the mount of cgroup v2. 0 or -errno. */
+int op_capture_cgroup(struct op_capture *c, const char *path, uint64_t *ret_id,
+		      uint32_t *ret_depth);
+/* A poll is wanted at @time_ns (CLOCK_MONOTONIC) at the latest; 0: none is. */
+void op_capture_wake_at(struct op_capture *c, uint64_t time_ns);
 int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
 			  size_t len);
 

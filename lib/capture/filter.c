@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A public filter (already checked) to the form the kernel tries, and into force. */
+/* A public filter (already checked) to the form the kernel tries, and into force; and where
+ * the kernel looks for rules by target. */
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -54,7 +55,8 @@ static uint32_t depth_of(const char *path)
 }
 
 /* The id of a cgroup is the inode number of its directory. */
-static int set_cgroup(struct op_capture *c, const char *name, struct op_filter_rule *rule)
+int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
+		      uint32_t *ret_depth)
 {
 	char mount[256];
 	char path[4096];
@@ -62,23 +64,26 @@ static int set_cgroup(struct op_capture *c, const char *name, struct op_filter_r
 	int r = cgroup2_mount(c, mount, sizeof(mount));
 
 	if (r < 0)
-		return op_fail(
-			c->log, r,
-			"a filter by cgroup needs cgroup v2, which is not mounted");
+		return op_fail(c->log, r,
+			       "a rule by cgroup needs cgroup v2, which is not mounted");
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", mount,
 			     name + strspn(name, "/")) >= sizeof(path))
 		return op_fail(c->log, -ENAMETOOLONG, "the cgroup's path is too long");
 	if (stat(path, &st) < 0)
 		return op_fail(c->log, -errno, "the cgroup %s: %s", path,
 			       strerror(errno));
-	rule->number = st.st_ino;
-	rule->reserved0 = depth_of(path + strlen(mount));
+	*ret_id = st.st_ino;
+	*ret_depth = depth_of(path + strlen(mount));
 	return 0;
 }
 
 static int convert(struct op_capture *c, const struct otelprof_filter_rule *from,
 		   struct op_filter_rule *to)
 {
+	uint64_t cgroup;
+	uint32_t depth;
+	int r;
+
 	*to = (struct op_filter_rule){ .kind = from->kind,
 				       .action = from->action,
 				       .keep_one_in = from->keep_one_in,
@@ -88,7 +93,12 @@ static int convert(struct op_capture *c, const struct otelprof_filter_rule *from
 		(void)snprintf(to->comm, sizeof(to->comm), "%s", from->text);
 		return 0;
 	case OTELPROF_FILTER_CGROUP:
-		return set_cgroup(c, from->text, to);
+		r = op_capture_cgroup(c, from->text, &cgroup, &depth);
+		if (r < 0)
+			return r;
+		to->number = cgroup;
+		to->reserved0 = depth;
+		return 0;
 	default:
 		return 0;
 	}
@@ -124,4 +134,45 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rul
 	/* one word: each tick sees the old filter or the new one, whole */
 	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
 	return 0;
+}
+
+int op_capture_targets_make(struct op_capture *c, uint32_t max)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "op_target",
+				sizeof(struct op_target_key),
+				sizeof(struct op_target_says), max, NULL);
+
+	if (fd < 0)
+		return op_fail(c->log, fd, "a table for %u rules cannot be made: %s", max,
+			       strerror(-fd));
+	return op_fd_move_up(fd);
+}
+
+int op_capture_targets_use(struct op_capture *c, int fd)
+{
+	const uint32_t zero = 0;
+	int r = bpf_map_update_elem(c->map[OP_MAP_TARGETS], &zero, &fd, BPF_ANY);
+
+	if (r < 0)
+		return op_fail(c->log, r,
+			       "the table of rules could not be given to the kernel: %s",
+			       strerror(-r));
+	return 0;
+}
+
+void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used)
+{
+	__atomic_store_n(&c->control->cgroup_depths, used->cgroup_depths,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&c->control->targets_include, used->include, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->control->tell_execs, used->tell_execs, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->control->target_kinds, used->kinds, __ATOMIC_RELEASE);
+}
+
+void op_capture_set_rates(struct op_capture *c, const uint64_t rate[OP_RATES_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < OP_RATES_MAX; i++)
+		__atomic_store_n(&c->control->rate[i], rate[i], __ATOMIC_RELAXED);
 }

@@ -31,7 +31,8 @@ const char *const op_map_names[OP_MAPS] = {
 	[OP_MAP_COUNTERS] = "op_counters",   [OP_MAP_CONTROLS] = "op_controls",
 	[OP_MAP_RING] = "op_ring",	     [OP_MAP_FILTERS] = "op_filters",
 	[OP_MAP_ANNOUNCED] = "op_announced", [OP_MAP_REQUESTS] = "op_requests",
-	[OP_MAP_COPIERS] = "op_copiers",
+	[OP_MAP_COPIERS] = "op_copiers",     [OP_MAP_TARGETS] = "op_targets",
+	[OP_MAP_THINNINGS] = "op_thinnings",
 };
 
 /* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we

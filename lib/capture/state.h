@@ -64,6 +64,8 @@ enum op_map {
 	OP_MAP_FILTERS,
 	OP_MAP_ANNOUNCED,
 	OP_MAP_REQUESTS,
+	OP_MAP_TARGETS,
+	OP_MAP_THINNINGS,
 	OP_MAPS,
 };
 extern const char *const op_map_names[OP_MAPS];
@@ -128,6 +130,7 @@ struct op_capture {
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something was new */
 	uint64_t exec_ns;	  /* when an interpreter's file was executed */
+	uint64_t wake_ns;	  /* when a poll is wanted at the latest; 0: none is */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;

@@ -193,20 +193,52 @@ static void count_unknown(struct encoder *x, uint32_t resource)
 	}
 }
 
+static const struct op_identity *identity_at(const struct encoder *x, uint32_t i)
+{
+	return &x->w->identities.data[x->sorted.data[i]];
+}
+
+/* The shortest period above *@period of @group's samples; false where there is none. */
+static bool next_period(const struct encoder *x, const uint32_t *group, int64_t *period)
+{
+	int64_t least = INT64_MAX;
+	uint32_t i;
+
+	for (i = group[0]; i < group[1]; i++) {
+		int64_t mine = identity_at(x, i)->period_ns;
+
+		if (mine > *period && mine < least)
+			least = mine;
+	}
+	*period = least;
+	return least != INT64_MAX;
+}
+
+/* A profile of those of @group that have this period. */
+static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
+			 uint32_t period_ns)
+{
+	bool counts = row_counts(x->kinds, row);
+	uint32_t i;
+	int r = op_request_profile(&x->request, &x->kinds->rows[row], period_ns);
+
+	for (i = group[0]; i < group[1] && r >= 0; i++)
+		if (identity_at(x, i)->period_ns == period_ns)
+			r = encode_identity(x, identity_at(x, i), counts);
+	return r;
+}
+
 static int encode_group(struct encoder *x, uint32_t resource, size_t row)
 {
 	const struct op_otlp_kind *kind = &x->kinds->rows[row];
 	const uint32_t *group =
 		x->groups.data + (size_t)resource * OP_EVENT_MAX + kind->event;
-	bool counts = row_counts(x->kinds, row);
-	uint32_t i;
-	int r;
+	int64_t period = -1;
+	int r = 0;
 
-	if (group[0] == group[1])
-		return 0;
-	r = op_request_profile(&x->request, kind);
-	for (i = group[0]; i < group[1] && r >= 0; i++)
-		r = encode_identity(x, &x->w->identities.data[x->sorted.data[i]], counts);
+	/* one profile for each period, the shortest first */
+	while (r >= 0 && next_period(x, group, &period))
+		r = encode_period(x, row, group, (uint32_t)period);
 	return r;
 }
 

@@ -91,7 +91,7 @@ static int profile_write(struct op_request *q)
 	int r;
 
 	if (q->kind->period == OP_OTLP_PERIOD_WINDOW)
-		m.period = (int64_t)q->w->config.period_ns;
+		m.period = (int64_t)(q->period_ns ?: q->w->config.period_ns);
 	else if (q->kind->period == OP_OTLP_PERIOD_ONE)
 		m.period = 1;
 	random_id(id.bytes);
@@ -177,11 +177,13 @@ int op_request_resource(struct op_request *q, uint32_t resource)
 				otlp_ResourceProfiles_resource_tag, &q->resource);
 }
 
-int op_request_profile(struct op_request *q, const struct op_otlp_kind *kind)
+int op_request_profile(struct op_request *q, const struct op_otlp_kind *kind,
+		       uint32_t period_ns)
 {
 	int r = profile_close(q);
 
 	q->kind = kind;
+	q->period_ns = period_ns;
 	return r;
 }
 

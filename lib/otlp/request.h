@@ -35,6 +35,7 @@ struct op_request {
 	uint64_t taken;		  /* number of taken samples in the request */
 
 	const struct op_otlp_kind *kind; /* kind of the open profile */
+	uint32_t period_ns;		 /* its period; 0: that of the window */
 	bool profile_open;
 	otlp_ValueType type;
 	otlp_ValueType period_type;
@@ -51,8 +52,10 @@ void op_request_deinit(struct op_request *q);
 
 /* The following samples belong to @resource. Returns 0 or -ENOMEM. */
 int op_request_resource(struct op_request *q, uint32_t resource);
-/* The following samples belong to @kind. Returns 0 or -ENOMEM. */
-int op_request_profile(struct op_request *q, const struct op_otlp_kind *kind);
+/* The following samples belong to @kind, and have the period @period_ns if the kind has one
+ * (0: that of the window). Returns 0 or -ENOMEM. */
+int op_request_profile(struct op_request *q, const struct op_otlp_kind *kind,
+		       uint32_t period_ns);
 /* Add as many samples of identity @e, from *@at on, as fit; *@at is advanced past them.
  * Returns their number, -ENOMEM, or -ENOSPC if none fits: nothing has changed then. */
 int64_t op_request_add(struct op_request *q, const struct op_identity *e, uint32_t *at,

@@ -8,7 +8,7 @@
 
 /* The members that make two samples equal; packed, without padding. */
 struct identity_key {
-	uint32_t fixed[7];
+	uint32_t fixed[8];
 	struct op_attribute_set labels;
 };
 
@@ -18,7 +18,7 @@ static bool identity_equal(const void *elements, uint32_t i, const void *key)
 	const struct op_identity *e = &w->identities.data[i];
 	const struct identity_key *k = key;
 	const uint32_t fixed[] = { e->resource, e->event, e->stack, e->tid,
-				   e->comm,	e->cpu,	  e->link };
+				   e->comm,	e->cpu,	  e->link,  e->period_ns };
 
 	_Static_assert(sizeof(fixed) == sizeof(k->fixed), "same fields");
 	return !memcmp(fixed, k->fixed, sizeof(fixed)) &&
@@ -107,6 +107,7 @@ static int identity_add(struct op_window *w, const struct op_window_sample *s,
 		.comm = s->comm,
 		.cpu = s->cpu,
 		.link = s->link,
+		.period_ns = s->period_ns,
 		/* The labels are the last of the attributes. */
 		.labels = { at + len - labels->len, labels->len },
 		.attributes = { at, len },
@@ -121,7 +122,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 {
 	struct identity_key key = {
 		.fixed = { s->resource, s->event, s->stack, s->tid, s->comm, s->cpu,
-			   s->link },
+			   s->link, s->period_ns },
 	};
 	uint32_t at = (uint32_t)w->taken.len;
 	struct op_identity *e;

@@ -54,6 +54,7 @@ struct op_identity {
 	uint32_t comm;
 	uint32_t cpu;
 	uint32_t link;
+	uint32_t period_ns;
 	struct op_span labels;	   /* in numbers */
 	struct op_span attributes; /* in numbers: labels, thread and CPU */
 	uint32_t count;		   /* number of samples */

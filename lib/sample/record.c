@@ -369,6 +369,11 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	};
 	int e;
 
+	if (kind && kind->rows_len && kind->rows[0].period == OP_OTLP_PERIOD_WINDOW) {
+		sample.period_ns = (uint32_t)h->value;
+		sample.value = 0;
+	}
+
 	e = resource_of(sampler, of, r, &sample.resource);
 	if (e == 0)
 		e = op_window_string(of->window, h->comm,

@@ -8,6 +8,7 @@ static void test_every_call_has_an_address(void)
 {
 	const void *const calls[] = {
 		(const void *)otelprof_abandon,
+		(const void *)otelprof_add_rule,
 		(const void *)otelprof_callback_config_init,
 		(const void *)otelprof_config_init,
 		(const void *)otelprof_doctor,
@@ -28,7 +29,12 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_init,
 		(const void *)otelprof_last_error,
 		(const void *)otelprof_otlp_config_init,
+		(const void *)otelprof_pause,
 		(const void *)otelprof_poll,
+		(const void *)otelprof_remove_rule,
+		(const void *)otelprof_resume,
+		(const void *)otelprof_rule_init,
+		(const void *)otelprof_rules,
 		(const void *)otelprof_set_filter,
 		(const void *)otelprof_set_kinds,
 		(const void *)otelprof_set_probes,
@@ -63,6 +69,11 @@ static void test_a_null_handle_is_refused(void)
 	CHECK_INT(otelprof_poll(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_wakeup(NULL), -EINVAL);
 	CHECK_INT(otelprof_export(NULL), -EINVAL);
+	CHECK_INT(otelprof_add_rule(NULL, NULL, NULL), -EINVAL);
+	CHECK_INT(otelprof_remove_rule(NULL, 1), -EINVAL);
+	CHECK_INT(otelprof_rules(NULL, NULL, NULL), -EINVAL);
+	CHECK_INT(otelprof_pause(NULL), -EINVAL);
+	CHECK_INT(otelprof_resume(NULL), -EINVAL);
 	CHECK_INT(otelprof_flush(NULL, 0), -EINVAL);
 	CHECK_INT(otelprof_abandon(NULL), -EINVAL);
 	CHECK_INT(otelprof_get_fd(NULL), -EINVAL);

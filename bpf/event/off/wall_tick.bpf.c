@@ -18,11 +18,10 @@ static __always_inline int op_wall_on(struct bpf_perf_event_data *ctx, bool whol
 
 	if ((__u32)bpf_get_current_pid_tgid() == 0)
 		return 0;
-	slot = op_event_begin(OP_EVENT_WALL, false);
+	slot = op_event_tick(OP_EVENT_WALL);
 	if (!slot)
 		return 0;
 	slot->record.detail = OP_REASON_NONE;
-	slot->record.value = ctx->sample_period;
 	return op_event_perf(ctx, slot, whole);
 }
 

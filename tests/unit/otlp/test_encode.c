@@ -156,7 +156,7 @@ static void test_longest_list(void)
 	CHECK_OK(op_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 4000000;
 	CHECK_OK(op_request_resource(&q, 0));
-	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0]));
+	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0], 0));
 	CHECK_INT(op_request_add(&q, &w->identities.data[0], &at, 70000), 65535);
 	CHECK(!q.profile_open);
 	CHECK_INT(op_request_add(&q, &w->identities.data[0], &at, 70000 - 65535), 4465);
@@ -183,7 +183,7 @@ static void test_longest_profile(void)
 	CHECK_OK(op_request_init(&q, w, &OPTIONS));
 	q.max_bytes = 40000000;
 	CHECK_OK(op_request_resource(&q, 0));
-	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0]));
+	CHECK_OK(op_request_profile(&q, &op_kind_cpu.rows[0], 0));
 	for (i = 0; i <= 16000; i++) {
 		uint32_t at = i;
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is changed while it runs: rules, rates, a pause. */
+#include <errno.h>
+#include <string.h>
+
+#include "api/config.h"
+#include "api/handle.h"
+#include "base/io.h"
+#include "base/macros.h"
+
+int op_handle_set_clock(struct otelprof *p, uint32_t hz)
+{
+	uint64_t words[OP_RATES_MAX];
+
+	op_rates_words(op_targets_rates(p->targets), hz, words);
+	op_capture_set_rates(p->capture, words);
+	if (hz == p->rate_hz)
+		return 0;
+	p->rate_hz = hz;
+	return op_capture_set_rate(p->capture, hz);
+}
+
+int op_handle_apply_rates(struct otelprof *p)
+{
+	uint32_t top = op_rates_top(op_targets_rates(p->targets));
+	uint64_t hz = p->rate_hz;
+
+	if (top != p->budget.asked_hz) {
+		hz = hz * top / p->budget.asked_hz;
+		p->budget.asked_hz = top;
+		p->wanted_hz = 0;
+	}
+	return op_handle_set_clock(p, (uint32_t)OP_MAX(hz, UINT64_C(1)));
+}
+
+void op_handle_expire_rules(struct otelprof *p)
+{
+	uint64_t next_ns = op_targets_next_ns(p->targets);
+	uint64_t now_ns;
+
+	if (!next_ns)
+		return;
+	now_ns = op_clock_monotonic_ns();
+	if (now_ns < next_ns)
+		return;
+	if (op_targets_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
+		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
+	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
+}
+
+/* By what a filter's rule of the same is checked. */
+static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
+{
+	struct otelprof_filter_rule as = { .size = sizeof(as),
+					   .kind = rule->kind,
+					   .number = rule->number,
+					   .text = rule->text };
+	struct otelprof_filter_rule checked;
+
+	if (rule->kind != OTELPROF_FILTER_PID && rule->kind != OTELPROF_FILTER_COMM &&
+	    rule->kind != OTELPROF_FILTER_UID && rule->kind != OTELPROF_FILTER_CGROUP)
+		return op_fail(&p->log, -E2BIG, "kind %u is not one of a rule",
+			       rule->kind);
+	return op_config_rule(&as, 0, &p->log, &checked);
+}
+
+static int check_rule(struct otelprof *p, const struct otelprof_rule *rule)
+{
+	if (rule->action > OTELPROF_RULE_RATE)
+		return op_fail(&p->log, -E2BIG, "a rule's action %u is not known",
+			       rule->action);
+	if (rule->reserved0)
+		return op_fail(&p->log, -E2BIG, "a rule's reserved0 must be 0");
+	if (rule->sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
+		return op_fail(&p->log, -EINVAL,
+			       "a rule's rate is %u and must be 1 to %d",
+			       rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
+	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
+		return op_fail(&p->log, -EINVAL, "a rule of a rate needs one");
+	if (rule->action == OTELPROF_FILTER_EXCLUDE && rule->sample_rate_hz)
+		return op_fail(&p->log, -EINVAL, "a rule that excludes has no rate");
+	return check_target(p, rule);
+}
+
+int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
+		      uint64_t *ret_number)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	struct otelprof_rule copy;
+	uint64_t number;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0)
+		return r;
+	if (!rule || !ret_number)
+		return op_fail(&p->log, -EINVAL,
+			       "otelprof_add_rule: an argument is NULL");
+	r = op_config_copy(&copy, sizeof(copy), rule,
+			   OP_CONFIG_THROUGH(struct otelprof_rule, reserved0), &p->log,
+			   "struct otelprof_rule");
+	if (r == 0)
+		r = check_rule(p, &copy);
+	if (r == 0)
+		r = op_targets_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
+	if (r < 0)
+		return r;
+	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
+	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
+	if (r < 0) {
+		(void)op_targets_remove(p->targets, number);
+		return r;
+	}
+	*ret_number = number;
+	return 0;
+}
+
+int otelprof_remove_rule(struct otelprof *p, uint64_t number)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r == 0)
+		r = op_targets_remove(p->targets, number);
+	return r < 0 ? r : op_handle_apply_rates(p);
+}
+
+int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0)
+		return r;
+	if (!fn)
+		return op_fail(&p->log, -EINVAL, "otelprof_rules: fn is NULL");
+	return op_targets_each(p->targets, op_clock_monotonic_ns(), fn, userdata);
+}
+
+int otelprof_pause(struct otelprof *p)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0 || p->paused)
+		return r;
+	p->paused = true;
+	if (p->running)
+		op_handle_stop_sampling(p);
+	return 0;
+}
+
+int otelprof_resume(struct otelprof *p)
+{
+	_cleanup_leave_ struct otelprof *held = NULL;
+	int r = op_handle_enter(p, &held);
+
+	if (r < 0 || !p->paused)
+		return r;
+	r = p->running ? op_handle_start_sampling(p) : 0;
+	if (r == 0)
+		p->paused = false;
+	return r;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What takes samples: attached while it runs and is not paused. */
+#include "api/handle.h"
+
+int op_handle_switch_probes(struct otelprof *p, bool running)
+{
+	int heap = op_heap_switch(p->heap, running && p->kinds & OTELPROF_KIND_HEAP);
+	int r = op_probes_switch(p->probes, running && p->kinds & OTELPROF_KIND_PROBES);
+
+	return r < 0 ? r : heap;
+}
+
+int op_handle_start_sampling(struct otelprof *p)
+{
+	int r = op_capture_start(p->capture);
+
+	if (r == 0)
+		r = op_handle_switch_probes(p, true);
+	if (r < 0)
+		op_handle_stop_sampling(p);
+	return r;
+}
+
+void op_handle_stop_sampling(struct otelprof *p)
+{
+	(void)op_handle_switch_probes(p, false);
+	op_capture_stop(p->capture);
+}

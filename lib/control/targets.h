@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules that come and go one by one: of a process, a control group, a command name, a user.
+ * The kernel finds them by what they are of, so their number costs a sample nothing. Of the
+ * rules that mean a sample the one added last decides whether it is taken, and the last one
+ * with a rate how often.
+ */
+#ifndef OP_CONTROL_TARGETS_H
+#define OP_CONTROL_TARGETS_H
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "capture/capture.h"
+#include "control/rates.h"
+#include "otelprof/config.h"
+
+enum {
+	OP_TARGETS_FIRST = 16384, /* room for rules when the first one comes */
+	OP_TARGETS_MAX = 65536,
+};
+
+struct op_targets;
+
+struct op_targets_config {
+	struct op_log *log;
+	struct op_capture *capture;
+	uint32_t sample_rate_hz;
+};
+
+int op_targets_new(const struct op_targets_config *config, struct op_targets **ret);
+struct op_targets *op_targets_free(struct op_targets *t);
+OP_DEFINE_CLEANUP(struct op_targets *, op_targets_free)
+
+/*
+ * Add a rule, which was checked; copies its text. *@ret is its number, which no other one has
+ * had. Returns 0; -ENOSPC for too many rules or rates; -ENOENT for a cgroup that is not
+ * there; -ENOMEM; or the kernel's errno.
+ */
+int op_targets_add(struct op_targets *t, const struct otelprof_rule *rule,
+		   uint64_t now_ns, uint64_t *ret);
+/* Returns 0, or -ENOENT where it is not there, or not any more. */
+int op_targets_remove(struct op_targets *t, uint64_t number);
+/* Remove those whose time is over. Returns how many. */
+size_t op_targets_expire(struct op_targets *t, uint64_t now_ns);
+/* When the next one's time is over, CLOCK_MONOTONIC; 0: none's ever is. */
+uint64_t op_targets_next_ns(const struct op_targets *t);
+size_t op_targets_len(const struct op_targets *t);
+/* Call @fn for each in the order of adding; rule->duration_ns is what is left of it. 0 or
+ * -ENOMEM. */
+typedef void (*op_targets_fn)(void *ctx, uint64_t number,
+			      const struct otelprof_rule *rule);
+int op_targets_each(const struct op_targets *t, uint64_t now_ns, op_targets_fn fn,
+		    void *ctx);
+/* All rates there are. */
+struct op_rates *op_targets_rates(struct op_targets *t);
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules that come and go on live processes: a rate of its own for a control group, and back by
+ * itself; ten thousand rules one by one; the last rule that means a sample decides; a pause.
+ * What samples stand for is held against the CPU clocks of the processes.
+ */
+#include <otelprof/otelprof.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kind_profile.h"
+#include "test.h"
+
+enum {
+	FLEET_HZ = 19,
+	FAST_HZ = 199,
+	PROCESSES = 20,
+	FAST = 4, /* the first ones: in the cgroup */
+	SETTLE_MS = 1000,
+	TABLES_MS = 4000, /* until the tables are made that first samples wait for */
+	MEASURE_MS = 10000,
+	POLL_MS = 20,
+	MANY = 10000,
+	NS_A_MS = 1000000,
+};
+
+/* Processes that run all the time, and what their samples say. */
+struct fleet {
+	pid_t pid[PROCESSES];
+	int64_t cpu_ns[PROCESSES];     /* by their clocks, when it was last begun */
+	int64_t sampled_ns[PROCESSES]; /* by their samples since */
+	uint64_t samples[PROCESSES];
+	int64_t period_ns[2]; /* of those in the group and those out of it; -1: several */
+};
+
+static int number_of(const struct fleet *f, int64_t pid)
+{
+	int i;
+
+	for (i = 0; i < PROCESSES; i++)
+		if (f->pid[i] == pid)
+			return i;
+	return -1;
+}
+
+static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct fleet *f = profile->data;
+	int64_t *period;
+	int i = number_of(f, s->thread_id); /* of one thread each */
+
+	if (i < 0)
+		return;
+	f->samples[i] += (uint64_t)s->value;
+	f->sampled_ns[i] += s->value * s->profile->period;
+	period = &f->period_ns[i >= FAST];
+	*period = *period && *period != s->profile->period ? -1 : s->profile->period;
+}
+
+static int64_t cpu_ns_of(pid_t pid)
+{
+	clockid_t clock;
+
+	CHECK_INT(clock_getcpuclockid(pid, &clock), 0);
+	return kind_clock_ns(clock);
+}
+
+static void fleet_start(struct fleet *f)
+{
+	int i;
+
+	memset(f, 0, sizeof(*f));
+	for (i = 0; i < PROCESSES; i++) {
+		f->pid[i] = fork();
+		CHECK(f->pid[i] >= 0);
+		if (f->pid[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				STAYS("spins");
+		}
+	}
+}
+
+static void fleet_end(const struct fleet *f)
+{
+	int i;
+
+	for (i = 0; i < PROCESSES; i++) {
+		(void)kill(f->pid[i], SIGKILL);
+		CHECK_INT(waitpid(f->pid[i], NULL, 0), f->pid[i]);
+	}
+}
+
+/* All that was sampled until now, on a busy machine too. */
+static void drain(struct otelprof *p)
+{
+	int idle = 0;
+	int i;
+
+	for (i = 0; i < 1000 && idle < 3; i++)
+		idle = otelprof_poll(p, 2) == 0 ? idle + 1 : 0;
+	CHECK_OK(otelprof_export(p));
+}
+
+/* Measure from now on. */
+static void fleet_begin(struct otelprof *p, struct fleet *f)
+{
+	int i;
+
+	drain(p);
+	memset(f->sampled_ns, 0, sizeof(f->sampled_ns));
+	memset(f->samples, 0, sizeof(f->samples));
+	memset(f->period_ns, 0, sizeof(f->period_ns));
+	for (i = 0; i < PROCESSES; i++)
+		f->cpu_ns[i] = cpu_ns_of(f->pid[i]);
+}
+
+/* Of processes @from to @to - 1 the samples stand for their time, at @hz. */
+static void fleet_check(const struct fleet *f, int from, int to, uint32_t hz)
+{
+	int64_t sampled_ns = 0;
+	int64_t cpu_ns = 0;
+	uint64_t samples = 0;
+	double ratio;
+	int i;
+
+	for (i = from; i < to; i++) {
+		cpu_ns += cpu_ns_of(f->pid[i]) - f->cpu_ns[i];
+		sampled_ns += f->sampled_ns[i];
+		samples += f->samples[i];
+	}
+	ratio = (double)sampled_ns / (double)cpu_ns;
+	printf("  %d processes: %.2f s of CPU time, %llu samples, which stand for %.3f of "
+	       "it, at %.2f Hz of CPU time; asked for %u\n",
+	       to - from, (double)cpu_ns / 1e9, (unsigned long long)samples, ratio,
+	       (double)samples * 1e9 / (double)cpu_ns, hz);
+	CHECK_INT(f->period_ns[from >= FAST], 1000000000 / hz);
+	/* What chance does to so few is 10 %, and a busy machine's ticks come late; a period
+	 * that is not the true one would be wrong by ten times. */
+	CHECK(samples > 30);
+	CHECK(ratio > 0.6 && ratio < 1.6);
+}
+
+static void poll_for(struct otelprof *p, int ms)
+{
+	int64_t until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)ms * NS_A_MS;
+
+	while (kind_clock_ns(CLOCK_MONOTONIC) < until)
+		CHECK_OK(otelprof_poll(p, POLL_MS));
+}
+
+static struct otelprof_stats stats_of(struct otelprof *p)
+{
+	struct otelprof_stats s;
+
+	otelprof_stats_init(&s, sizeof(s));
+	CHECK_OK(otelprof_get_stats(p, &s));
+	return s;
+}
+
+/* A profiler of all processes. */
+static struct otelprof *start(struct kind_profile *profile)
+{
+	struct otelprof_callback_config callback;
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = FLEET_HZ;
+	r = otelprof_init(&config, &why, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", why.message);
+	if (r < 0)
+		TEST_FAIL("%s: %s", why.message, why.detail);
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = kind_take;
+	callback.userdata = profile;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+static uint64_t add(struct otelprof *p, uint32_t kind, uint32_t action, uint64_t value,
+		    const char *text, uint32_t hz, uint64_t ms)
+{
+	struct otelprof_rule rule;
+	uint64_t number = 0;
+
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = kind;
+	rule.action = action;
+	rule.number = value;
+	rule.text = text;
+	rule.sample_rate_hz = hz;
+	rule.duration_ns = ms * NS_A_MS;
+	CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	CHECK(number);
+	return number;
+}
+
+/* ---- a cgroup of our own ---- */
+
+static bool cgroup2_mount(char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[1024];
+	bool found = false;
+
+	CHECK(f);
+	while (!found && fgets(line, sizeof(line), f)) {
+		char mount[256];
+
+		if (strstr(line, " - cgroup2 ") &&
+		    sscanf(line, "%*s %*s %*s %*s %255s", mount) == 1) {
+			(void)snprintf(ret, size, "%s", mount);
+			found = true;
+		}
+	}
+	(void)fclose(f);
+	return found;
+}
+
+static void put_in(const char *path, pid_t pid)
+{
+	char name[512];
+	FILE *f;
+
+	(void)snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+	f = fopen(name, "we");
+	if (!f || fprintf(f, "%d\n", (int)pid) < 0 || fclose(f))
+		SKIP("no process can be put into a cgroup here: %s", strerror(errno));
+}
+
+/* Make one and put the first processes into it. */
+static void cgroup_make(const struct fleet *f, char *ret_path, size_t size)
+{
+	char mount[256];
+	int i;
+
+	if (!cgroup2_mount(mount, sizeof(mount)))
+		SKIP("cgroup v2 is not mounted");
+	(void)snprintf(ret_path, size, "%s/otelprof-test-%d", mount, (int)getpid());
+	if (mkdir(ret_path, 0755) < 0)
+		SKIP("no cgroup can be made here: %s", strerror(errno));
+	for (i = 0; i < FAST; i++)
+		put_in(ret_path, f->pid[i]);
+}
+
+static void test_a_cgroup_has_a_rate_of_its_own(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof_stats s;
+	struct otelprof *p;
+	char path[300];
+
+	fleet_start(&f);
+	p = start(&profile);
+	cgroup_make(&f, path, sizeof(path));
+	poll_for(p, TABLES_MS);
+	fleet_begin(p, &f);
+	poll_for(p, MEASURE_MS / 2);
+	drain(p);
+	fleet_check(&f, 0, PROCESSES, FLEET_HZ);
+	CHECK_INT(stats_of(p).samples_thinned, 0);
+	(void)add(p, OTELPROF_FILTER_CGROUP, OTELPROF_RULE_RATE, 0, strrchr(path, '/'),
+		  FAST_HZ, MEASURE_MS + 2 * SETTLE_MS);
+	fleet_begin(p, &f);
+	poll_for(p, MEASURE_MS);
+	drain(p);
+	fleet_check(&f, 0, FAST, FAST_HZ);
+	fleet_check(&f, FAST, PROCESSES, FLEET_HZ);
+	s = stats_of(p);
+	CHECK_INT(s.rules, 1);
+	CHECK_INT(s.sample_period_ns, 1000000000 / FLEET_HZ);
+	CHECK(s.samples_thinned > 0);
+	CHECK(s.samples_thinned <= s.samples_filtered);
+	/* it goes by itself */
+	poll_for(p, 3 * SETTLE_MS);
+	CHECK_INT(stats_of(p).rules, 0);
+	fleet_begin(p, &f);
+	s = stats_of(p);
+	poll_for(p, MEASURE_MS / 2);
+	drain(p);
+	fleet_check(&f, 0, PROCESSES, FLEET_HZ);
+	CHECK_INT(stats_of(p).samples_thinned, s.samples_thinned);
+	fleet_end(&f);
+	CHECK_INT(rmdir(path), 0);
+	(void)kind_close(p);
+}
+
+static void test_ten_thousand_rules_one_by_one(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof *p;
+	int64_t longest = 0;
+	int64_t begin;
+	uint64_t first = 0;
+	int over = 0;
+	int i;
+
+	memset(&f, 0, sizeof(f));
+	p = start(&profile);
+	/* makes the table */
+	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, 1, NULL, 0, 0);
+	begin = kind_clock_ns(CLOCK_MONOTONIC);
+	for (i = 0; i < MANY; i++) {
+		int64_t at = kind_clock_ns(CLOCK_MONOTONIC);
+		uint64_t number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
+				      (uint64_t)(10000000 + i), NULL, 0, 0);
+
+		at = kind_clock_ns(CLOCK_MONOTONIC) - at;
+		longest = at > longest ? at : longest;
+		over += at > NS_A_MS;
+		first = first ? first : number;
+	}
+	printf("  %d rules: %.1f us each, the longest %.0f us, %d above 1 ms\n", MANY,
+	       (double)(kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000 / MANY,
+	       (double)longest / 1000, over);
+	CHECK(over <= MANY / 1000); /* others run here, too */
+	CHECK_INT(stats_of(p).rules, MANY + 1);
+	begin = kind_clock_ns(CLOCK_MONOTONIC);
+	for (i = 0; i < MANY; i++)
+		CHECK_OK(otelprof_remove_rule(p, first + (uint64_t)i));
+	printf("  removed: %.1f us each\n",
+	       (double)(kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000 / MANY);
+	CHECK_INT(stats_of(p).rules, 1);
+	CHECK_INT(otelprof_remove_rule(p, first), -ENOENT);
+	(void)kind_close(p);
+}
+
+/* Samples of process @i in half of the time that is measured. */
+static uint64_t samples_of(struct otelprof *p, struct fleet *f, int i)
+{
+	fleet_begin(p, f);
+	poll_for(p, MEASURE_MS / 2);
+	drain(p);
+	return f->samples[i];
+}
+
+static void test_the_last_rule_decides(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof *p;
+	uint64_t number;
+
+	fleet_start(&f);
+	p = start(&profile);
+	poll_for(p, SETTLE_MS);
+	(void)add(p, OTELPROF_FILTER_UID, OTELPROF_FILTER_EXCLUDE, getuid(), NULL, 0, 0);
+	CHECK_INT(samples_of(p, &f, 3), 0);
+	/* while one includes, what none includes is left out */
+	number = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_INCLUDE, (uint64_t)f.pid[3],
+		     NULL, FAST_HZ, 0);
+	CHECK(samples_of(p, &f, 3) > 20);
+	CHECK_INT(f.samples[4], 0);
+	CHECK_INT(f.period_ns[0], 1000000000 / FAST_HZ);
+	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, (uint64_t)f.pid[3],
+		  NULL, 0, 0);
+	CHECK_INT(samples_of(p, &f, 3), 0);
+	CHECK_OK(otelprof_remove_rule(p, number));
+	CHECK_INT(samples_of(p, &f, 3), 0);
+	CHECK_INT(stats_of(p).rules, 2);
+	fleet_end(&f);
+	(void)kind_close(p);
+}
+
+static void test_a_pause_takes_nothing(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof *p;
+	uint64_t taken;
+
+	fleet_start(&f);
+	p = start(&profile);
+	poll_for(p, SETTLE_MS);
+	CHECK_OK(otelprof_pause(p));
+	CHECK_OK(otelprof_pause(p));
+	kind_drain(p);
+	taken = stats_of(p).samples_taken;
+	CHECK_INT(stats_of(p).paused, 1);
+	poll_for(p, SETTLE_MS);
+	CHECK_INT(stats_of(p).samples_taken, taken);
+	CHECK_OK(otelprof_resume(p));
+	CHECK_OK(otelprof_resume(p));
+	CHECK_INT(stats_of(p).paused, 0);
+	poll_for(p, SETTLE_MS);
+	CHECK(stats_of(p).samples_taken > taken);
+	CHECK_OK(otelprof_pause(p));
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(stats_of(p).paused, 1);
+	fleet_end(&f);
+	(void)kind_close(p);
+}
+
+static void test_what_is_no_rule_is_refused(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof_rule rule;
+	struct otelprof *p;
+	uint64_t number = 7;
+
+	memset(&f, 0, sizeof(f));
+	p = start(&profile);
+	otelprof_rule_init(&rule, sizeof(rule));
+	CHECK_INT(otelprof_add_rule(p, NULL, &number), -EINVAL);
+	CHECK_INT(otelprof_add_rule(p, &rule, NULL), -EINVAL);
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG); /* _ALL */
+	rule.kind = OTELPROF_FILTER_PID;
+	rule.action = OTELPROF_RULE_RATE;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no rate */
+	rule.sample_rate_hz = 1001;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
+	rule.sample_rate_hz = 10;
+	rule.action = OTELPROF_FILTER_EXCLUDE;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
+	rule.action = 3;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
+	rule.action = OTELPROF_RULE_RATE;
+	rule.kind = OTELPROF_FILTER_CGROUP;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no text */
+	rule.text = "/no/such/cgroup";
+	CHECK(otelprof_add_rule(p, &rule, &number) < 0);
+	rule.kind = OTELPROF_FILTER_PID;
+	rule.text = NULL;
+	for (rule.sample_rate_hz = 1; rule.sample_rate_hz <= OTELPROF_RATES_MAX;
+	     rule.sample_rate_hz++)
+		CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	CHECK_INT(number, OTELPROF_RATES_MAX);
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOSPC);
+	CHECK_INT(number, OTELPROF_RATES_MAX);
+	CHECK_INT(stats_of(p).rules, OTELPROF_RATES_MAX);
+	(void)kind_close(p);
+}
+
+TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_own },
+	  { "ten_thousand_rules_one_by_one", test_ten_thousand_rules_one_by_one },
+	  { "the_last_rule_decides", test_the_last_rule_decides },
+	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
+	  { "what_is_no_rule_is_refused", test_what_is_no_rule_is_refused })
