@@ -26,6 +26,7 @@ struct command {
 int command_record(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_export(int argc, char **argv);
+int command_ctl(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_convert(int argc, char **argv);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof export: a daemon in the foreground that sends profiles over gRPC or HTTP. */
 #include "common.h"
+#include "control/control.h"
 #include "notify.h"
 
 #include <ctype.h>
@@ -24,6 +25,8 @@ enum {
 	OPTION_SPILL_DIR,
 	OPTION_SPILL_SIZE,
 	OPTION_RETRY,
+	OPTION_CONTROL,
+	OPTION_CONTROL_GROUP,
 	MIB_SHIFT = 20,
 	SPILL_MAX_MIB = 1 << 20,
 	MS_PER_S = 1000,
@@ -41,6 +44,8 @@ struct export
 	struct otelprof_attribute headers[HEADERS_MAX];
 	size_t headers_len;
 	struct otelprof_otlp_config otlp;
+	const char *control; /* the control socket's path; NULL: none */
+	const char *control_group;
 };
 
 static int help(FILE *f)
@@ -62,7 +67,9 @@ static int help(FILE *f)
 		"      --spill-dir DIR  keep waiting requests in files there, across runs\n"
 		"      --spill-size M   limit of these files in MiB (256)\n"
 		"      --retry-for S    give a request up after S seconds of tries (300; with\n"
-		"                       --spill-dir: never)\n",
+		"                       --spill-dir: never)\n"
+		"      --control[=PATH] a socket for 'otelprof ctl' (" CONTROL_PATH ")\n"
+		"      --control-group G  may use it, too, beside root (this process's group)\n",
 		f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
@@ -167,6 +174,12 @@ static int take(struct export *e, int c, char *arg)
 	case OPTION_SPILL_DIR:
 		e->otlp.spill_dir = arg;
 		return 0;
+	case OPTION_CONTROL:
+		e->control = arg ? arg : CONTROL_PATH;
+		return 0;
+	case OPTION_CONTROL_GROUP:
+		e->control_group = arg;
+		return 0;
 	case OPTION_SPILL_SIZE:
 	case OPTION_RETRY:
 		return take_limit(e, c, arg);
@@ -191,6 +204,8 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		{ "spill-dir", required_argument, NULL, OPTION_SPILL_DIR },
 		{ "spill-size", required_argument, NULL, OPTION_SPILL_SIZE },
 		{ "retry-for", required_argument, NULL, OPTION_RETRY },
+		{ "control", optional_argument, NULL, OPTION_CONTROL },
+		{ "control-group", required_argument, NULL, OPTION_CONTROL_GROUP },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -231,6 +246,7 @@ static int add_exporters(struct export *e, struct otelprof *p)
 static int run(struct export *e, struct otelprof *p)
 {
 	int r = add_exporters(e, p), closed;
+	struct control control = { .fd = -1 };
 	struct notify notify;
 
 	if (r)
@@ -238,11 +254,14 @@ static int run(struct export *e, struct otelprof *p)
 	r = otelprof_start(p);
 	if (r < 0)
 		return fail_library(p, "cannot start sampling", r);
+	if (e->control && control_open(&control, p, e->control, e->control_group))
+		return STATUS_FAILED;
 	note("profiling at %u Hz, exporting every %g s", e->o.rate_hz, e->interval);
 	notify_open(&notify);
 	notify_send("READY=1");
 	r = session_run(p, &e->o, e->interval, false, notify_alive, &notify);
 	notify_send("STOPPING=1");
+	control_close(&control);
 	if (signal_seen())
 		note("%s: sending what is left", strsignal(signal_seen()));
 	closed = session_close(p, FLUSH_MS);

@@ -10,6 +10,7 @@ static const struct command commands[] = {
 	{ "top", command_top, "show the functions that take the CPUs" },
 	{ "export", command_export,
 	  "send profiles to OpenTelemetry Collectors, as a daemon" },
+	{ "ctl", command_ctl, "tell a running export what to sample, and how often" },
 	{ "report", command_report, "show where the time of a recording went" },
 	{ "diff", command_diff, "compare two recordings" },
 	{ "convert", command_convert,

@@ -37,6 +37,8 @@ struct otelprof {
 	const struct op_format *format;
 	struct op_collect *collect;
 	struct otelprof_stats stats;
+	struct otelprof_rule rule;
+	char rule_text[64];
 	uint64_t lost;	    /* in the ring */
 	uint64_t unwritten; /* by the file */
 	bool exported;
@@ -236,7 +238,48 @@ int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 {
 	(void)p;
-	(void)sample_rate_hz;
+	(void)fprintf(stderr, "fake: rate %u\n", sample_rate_hz);
+	return sample_rate_hz ? 0 : -EINVAL;
+}
+
+/* The last one alone is kept. */
+int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
+		      uint64_t *ret_number)
+{
+	if (rule->text && strcmp(rule->text, "/none") == 0)
+		return -ENOENT;
+	p->rule = *rule;
+	(void)snprintf(p->rule_text, sizeof(p->rule_text), "%s",
+		       rule->text ? rule->text : "");
+	p->rule.text = p->rule_text;
+	*ret_number = ++p->stats.rules;
+	return 0;
+}
+
+int otelprof_remove_rule(struct otelprof *p, uint64_t number)
+{
+	if (!number || number != p->stats.rules)
+		return -ENOENT;
+	p->stats.rules--;
+	return 0;
+}
+
+int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
+{
+	if (p->stats.rules)
+		fn(userdata, p->stats.rules, &p->rule);
+	return 0;
+}
+
+int otelprof_pause(struct otelprof *p)
+{
+	p->stats.paused = 1;
+	return 0;
+}
+
+int otelprof_resume(struct otelprof *p)
+{
+	p->stats.paused = 0;
 	return 0;
 }
 

@@ -18,6 +18,15 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 
+# A client of another user.
+UNWELCOME = '''
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b'status\\n')
+print(s.recv(1000).decode())
+'''
+
 
 def run(*args, mode=None, **kwargs):
     env = dict(os.environ, NO_COLOR='1')
@@ -33,7 +42,7 @@ class Usage(unittest.TestCase):
         r = run('--help')
         self.assertEqual(r.returncode, 0)
         for command in ('record', 'top', 'export', 'report', 'diff', 'convert', 'mcp',
-                        'sink', 'doctor'):
+                        'sink', 'doctor', 'ctl'):
             self.assertRegex(r.stdout, rf'(?m)^  {command} ')
             h = run(command, '--help')
             self.assertEqual((h.returncode, h.stderr), (0, ''), command)
@@ -298,6 +307,71 @@ class Export(unittest.TestCase):
         self.assertIn('fake: spill /x 3145728 retry 7000\n', r.stderr)
         r = run('export', '-d', '0.2', '--spill-dir', '/x', '--protocol', 'http/protobuf')
         self.assertIn('fake: http - compression 0 spill /x\n', r.stderr)
+
+    def test_control_socket(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'control')
+
+            def ctl(*args):
+                return run('ctl', '--socket', path, *args)
+
+            r = ctl('status')
+            self.assertEqual(r.returncode, 1)
+            self.assertIn("is 'otelprof export --control' running?", r.stderr)
+            with subprocess.Popen([PROGRAM, 'export', '-d', '60', '--control=' + path],
+                                  stderr=subprocess.PIPE, text=True) as daemon:
+                for _ in range(200):
+                    if os.path.exists(path) and ctl('status').returncode == 0:
+                        break
+                    time.sleep(0.05)
+                self.assertEqual(os.stat(path).st_mode & 0o777, 0o660)
+                self.assertIn('\npaused no\n', ctl('status').stdout)
+                self.assertEqual(ctl('pause').returncode, 0)
+                self.assertIn('\npaused yes\n', ctl('status').stdout)
+                self.assertEqual(ctl('resume').returncode, 0)
+                self.assertEqual(ctl('rules').stdout, '')
+                r = ctl('--for', '600', 'rate', '100', 'cgroup:/a b/c')
+                self.assertEqual((r.stdout, r.stderr), ('number 1\n', ''))
+                self.assertEqual(ctl('rules').stdout, '1 rate 100 600 cgroup:/a b/c\n')
+                self.assertEqual(ctl('-F', '5', 'include', 'pid:7').stdout, 'number 2\n')
+                self.assertEqual(ctl('rules').stdout, '2 include 5 0 pid:7\n')
+                self.assertEqual(ctl('exclude', 'comm:x').stdout, 'number 3\n')
+                self.assertEqual(ctl('remove', '3').returncode, 0)
+                self.assertEqual(ctl('rate', '49').returncode, 0)
+                for wrong in (['remove', '9'], ['rate', '0'], ['rate', '1x'],
+                              ['exclude', 'cgroup:/none'], ['exclude', 'pid:x'],
+                              ['exclude', 'frob:x'], ['--for', 'x', 'exclude', 'pid:1']):
+                    r = ctl(*wrong)
+                    self.assertEqual((r.returncode, r.stdout), (1, ''), wrong)
+                    self.assertRegex(r.stderr, '^otelprof: .+\n$', wrong)
+                for wrong in ([], ['frob'], ['rate'], ['status', 'x'], ['-F', '1', 'status'],
+                              ['exclude', 'pid:1\nrules']):
+                    self.assertEqual(ctl(*wrong).returncode, 2, wrong)
+                # what is no line ends at its bound, and the next client is served
+                for sent in (b'x' * 5000, b'status\0\n', b'', b'frob\n'):
+                    with socket.socket(socket.AF_UNIX) as s:
+                        s.connect(path)
+                        s.sendall(sent)
+                        s.shutdown(socket.SHUT_WR)
+                        self.assertTrue(s.recv(100).startswith(b'error '), sent)
+                # a second one does not take it away
+                r = run('export', '-d', '0.2', '--control=' + path)
+                self.assertEqual(r.returncode, 1)
+                self.assertIn('Address already in use', r.stderr)
+                if os.getuid() == 0:
+                    r = subprocess.run(['setpriv', '--reuid=65534', '--regid=65534',
+                                        '--clear-groups', PROGRAM, 'ctl', '--socket', path,
+                                        'status'], capture_output=True, text=True)
+                    self.assertNotEqual(r.returncode, 0)
+                    os.chmod(d, 0o755)
+                    os.chmod(path, 0o666)
+                    r = subprocess.run(['setpriv', '--reuid=65534', '--regid=65534',
+                                        '--clear-groups', sys.executable, '-c', UNWELCOME,
+                                        path], capture_output=True, text=True)
+                    self.assertTrue(r.stdout.startswith('error this is for root'), r)
+                daemon.terminate()
+                self.assertEqual(daemon.wait(30), 0)
+                self.assertFalse(os.path.exists(path))
 
     def test_stacks_end_a_verbose_recording(self):
         for args, told in ([], False), (['-v'], True):

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control socket of `otelprof export`, which `otelprof ctl` uses. A client connects, sends
+ * one line, and gets lines, of which the last is "ok" or "error SENTENCE":
+ *
+ *   status                        what it does and did: "NAME VALUE" a line
+ *   rules                         "NUMBER ACTION HZ SECONDS TARGET" a line
+ *   pause, resume
+ *   rate HZ                       of what no rule gives one
+ *   rule ACTION HZ SECONDS TARGET "number N"; ACTION is include, exclude or rate; HZ 0: the
+ *                                 profiler's; SECONDS 0: until it is removed
+ *   remove NUMBER
+ *
+ * TARGET is pid:N, cgroup:PATH, comm:NAME or uid:N, to the end of the line.
+ */
+#ifndef OTELPROF_CONTROL_H
+#define OTELPROF_CONTROL_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct otelprof;
+
+#define CONTROL_DIRECTORY "/run/otelprof"
+#define CONTROL_PATH	  CONTROL_DIRECTORY "/control"
+
+enum {
+	CONTROL_LINE_BYTES = 4096, /* of a request, with its newline */
+	CONTROL_TIMEOUT_S = 2,	   /* for a client to send and to take what it is sent */
+};
+
+struct control {
+	struct otelprof *p; /* borrowed */
+	const char *path;   /* borrowed */
+	gid_t group;	    /* may use it, beside root and the daemon's user */
+	int fd;		    /* listens, or -1 */
+	int quit_fd;
+	pthread_t thread;
+};
+
+/* Serve @p at @path in a thread, to root, this user and @group (NULL: this process's).
+ * Returns 0 or STATUS_FAILED, said. */
+int control_open(struct control *c, struct otelprof *p, const char *path,
+		 const char *group);
+/* Of one that was opened, or whose fd is -1: end the thread and remove the socket. */
+void control_close(struct control *c);
+/* Answer the line @request into @ret, of @size bytes. */
+void control_answer(struct otelprof *p, char *request, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otelprof ctl: what a running `otelprof export` does, and what it is to do. */
+#include "control.h"
+
+#include "common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+	OPTION_SOCKET = OPTION_OWN,
+	OPTION_FOR,
+	REPLY_STEP = 65536,
+};
+
+struct ctl {
+	const char *path;
+	const char *seconds;
+	const char *hz;
+};
+
+static int help(FILE *f)
+{
+	(void)fputs(
+		"Usage: otelprof ctl [OPTIONS] REQUEST\n\n"
+		"Tells a running 'otelprof export --control' what to do, without a restart.\n\n"
+		"  status               what it does and did\n"
+		"  rate HZ              samples a second and CPU of what no rule gives a rate\n"
+		"  rate HZ TARGET       of what TARGET means\n"
+		"  include TARGET       sample it, and nothing that no rule or option includes\n"
+		"  exclude TARGET       do not sample it\n"
+		"  rules                the rules there are, with their numbers\n"
+		"  remove NUMBER        remove a rule\n"
+		"  pause, resume        take no samples; take them again\n\n"
+		"TARGET is pid:N, uid:N, comm:NAME (a command name) or cgroup:PATH (below the\n"
+		"mount of cgroup v2). Of the rules that mean a sample the last one decides.\n\n"
+		"      --for S          the rule goes by itself after S seconds\n"
+		"  -F, --frequency HZ   of include: at this rate\n"
+		"      --socket PATH    of the daemon (" CONTROL_PATH ")\n"
+		"  -h, --help           show this text\n",
+		f);
+	return STATUS_OK;
+}
+
+/* Connect; a descriptor, or -errno. */
+static int connect_to(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	(void)strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		int error = errno;
+
+		(void)close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+/* All that is sent until the end, with a NUL; the caller's. NULL: said. */
+static char *read_all(int fd)
+{
+	char *text = NULL;
+	size_t len = 0;
+
+	for (;;) {
+		char *more = realloc(text, len + REPLY_STEP + 1);
+		ssize_t n;
+
+		if (!more)
+			break;
+		text = more;
+		n = read(fd, text + len, REPLY_STEP);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		len += (size_t)n;
+		text[len] = '\0';
+		if (n == 0)
+			return text;
+	}
+	(void)fail("the daemon's answer: %s", strerror(errno));
+	free(text);
+	return NULL;
+}
+
+/* Print what came but its last line, which says how it went. */
+static int show(char *reply)
+{
+	size_t len = strlen(reply);
+	char *last;
+
+	while (len && reply[len - 1] == '\n')
+		reply[--len] = '\0';
+	last = strrchr(reply, '\n');
+	last = last ? last + 1 : reply;
+	if (last != reply) {
+		last[-1] = '\0';
+		(void)puts(reply);
+	}
+	if (strcmp(last, "ok") == 0)
+		return STATUS_OK;
+	return fail("%s", strncmp(last, "error ", 6) == 0 ? last + 6
+							  : "the daemon did not answer");
+}
+
+static int ask(const struct ctl *ctl, const char *request)
+{
+	int fd = connect_to(ctl->path);
+	char *reply;
+	int r;
+
+	if (fd < 0)
+		return fail("%s: %s; is 'otelprof export --control' running?", ctl->path,
+			    strerror(-fd));
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0) {
+		(void)close(fd);
+		return fail("%s: %s", ctl->path, strerror(errno));
+	}
+	reply = read_all(fd);
+	(void)close(fd);
+	if (!reply)
+		return STATUS_FAILED;
+	r = show(reply);
+	free(reply);
+	return r;
+}
+
+static int ask_rule(const struct ctl *ctl, const char *action, const char *hz,
+		    const char *target)
+{
+	char line[CONTROL_LINE_BYTES];
+
+	if (strchr(target, '\n') ||
+	    (size_t)snprintf(line, sizeof(line), "rule %s %s %s %s\n", action,
+			     hz ? hz : "0", ctl->seconds ? ctl->seconds : "0",
+			     target) >= sizeof(line)) {
+		(void)fail("the target is too long or has a newline");
+		return usage_hint("ctl");
+	}
+	return ask(ctl, line);
+}
+
+static int request(const struct ctl *ctl, int argc, char **argv)
+{
+	const char *verb = argv[0];
+	char line[CONTROL_LINE_BYTES];
+	bool plain = !ctl->seconds && !ctl->hz;
+
+	if (argc == 1 && plain &&
+	    (!strcmp(verb, "status") || !strcmp(verb, "rules") ||
+	     !strcmp(verb, "pause") || !strcmp(verb, "resume"))) {
+		(void)snprintf(line, sizeof(line), "%s\n", verb);
+		return ask(ctl, line);
+	}
+	if (argc == 2 && plain && (!strcmp(verb, "rate") || !strcmp(verb, "remove"))) {
+		(void)snprintf(line, sizeof(line), "%s %.32s\n", verb, argv[1]);
+		return ask(ctl, line);
+	}
+	if (argc == 3 && !ctl->hz && !strcmp(verb, "rate"))
+		return ask_rule(ctl, "rate", argv[1], argv[2]);
+	if (argc == 2 &&
+	    (!strcmp(verb, "include") || (!strcmp(verb, "exclude") && !ctl->hz)))
+		return ask_rule(ctl, verb, ctl->hz, argv[1]);
+	(void)fail("that is no request of ctl");
+	return usage_hint("ctl");
+}
+
+int command_ctl(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "socket", required_argument, NULL, OPTION_SOCKET },
+		{ "for", required_argument, NULL, OPTION_FOR },
+		{ "frequency", required_argument, NULL, 'F' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct ctl ctl = { .path = CONTROL_PATH };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "hF:", longs, NULL)) != -1) {
+		if (c == 'h')
+			return help(stdout);
+		if (c == OPTION_SOCKET)
+			ctl.path = optarg;
+		else if (c == OPTION_FOR)
+			ctl.seconds = optarg;
+		else if (c == 'F')
+			ctl.hz = optarg;
+		else
+			return usage_hint("ctl");
+	}
+	if (optind == argc) {
+		(void)fail("ctl takes a request");
+		return usage_hint("ctl");
+	}
+	return request(&ctl, argc - optind, argv + optind);
+}
