@@ -17,7 +17,7 @@ enum {
 	HDR_TABLE = OP_EH_PE_DATAREL | OP_EH_PE_SDATA4,
 	FDE_BYTES = 16, /* length, CIE pointer, first address, number of addresses */
 	/* Entries that are read in one piece, once a search has come down to them. */
-	PIECE = 512,
+	PIECE = 64,
 };
 
 static const struct op_elf_segment *find_hdr(struct op_elf *elf)
