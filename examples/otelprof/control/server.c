@@ -94,12 +94,14 @@ static void serve(const struct control *c, int fd)
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (!is_allowed(c, fd)) {
-		send_all(fd, "error this is for root and the group of the socket\n");
-		return;
-	}
+	/* The request is read before it is refused: closing a socket that has unread bytes
+	 * would take the answer from the client. */
 	if (!read_line(fd, line, sizeof(line))) {
 		send_all(fd, "error a request is one line of at most 4095 bytes\n");
+		return;
+	}
+	if (!is_allowed(c, fd)) {
+		send_all(fd, "error this is for root and the group of the socket\n");
 		return;
 	}
 	reply = malloc(REPLY_BYTES);
