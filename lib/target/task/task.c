@@ -250,14 +250,22 @@ void op_tasks_init(struct op_tasks *t)
 void op_tasks_deinit(struct op_tasks *t)
 {
 	bool ours = t->owner == (int)getpid();
+	struct op_task_region *r;
 
-	if (t->current) {
-		if (!ours || kill_task(t->current, END_WAIT_MS))
-			region_free(t->current);
-	}
+	if (t->current && ours)
+		(void)kill_task(t->current, END_WAIT_MS);
+	if (t->current)
+		region_free(t->current);
 	t->current = NULL;
 	if (ours)
 		reap_stuck(t);
+	/* A task that has not ended by now is reaped when this process ends. It keeps its own
+	 * mapping of the region. */
+	while ((r = t->stuck)) {
+		t->stuck = r->next;
+		region_free(r);
+	}
+	t->stuck_len = 0;
 }
 
 void op_tasks_rest(struct op_tasks *t, uint64_t now_ns)
