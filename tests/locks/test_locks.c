@@ -260,6 +260,7 @@ static struct answer ask(struct otelprof *p, const struct child *c, int64_t wait
 {
 	struct pollfd answered = { .fd = c->from, .events = POLLIN };
 	struct request q = { .waits = waits, .hold_ns = hold_ns };
+	int64_t stolen = stolen_ns();
 	struct answer a;
 	int i;
 
@@ -267,6 +268,9 @@ static struct answer ask(struct otelprof *p, const struct child *c, int64_t wait
 	while (poll(&answered, 1, 0) == 0)
 		CHECK_OK(otelprof_poll(p, 20));
 	CHECK_INT(read(c->from, &a, sizeof(a)), sizeof(a));
+	stolen = stolen_ns() - stolen;
+	for (i = 0; i < PLACES; i++)
+		off_stolen(&a.delay_ns[i], stolen);
 	for (i = 0; i < DRAINS; i++)
 		CHECK_OK(otelprof_poll(p, 5));
 	CHECK_OK(otelprof_export(p));
