@@ -48,13 +48,15 @@ def cell_chain(run, name):
 def cell_count(run, name):
     """A program under "record -- COMMAND" from start to end: samples correspond to its CPU time."""
     path = run.program("c-gcc")
+    stolen = suite.stolen_ns()
     capture, text = run.record(name, "-F", "999", "--", path, "3")
+    stolen = suite.stolen_ns() - stolen
     pid = re.search(r"ready (\d+)", text)
     used = re.search(r"cpu_ns (\d+)", text)
     if not pid or not used:
         return run.say("FAIL", name, "the command's own output is missing")
     run.judge(name, check.check_chain(capture, cells.CELLS["c-gcc"], int(pid.group(1)),
-                                      hz=999, cpu_ns=int(used.group(1))),
+                                      hz=999, cpu_ns=int(used.group(1)), stolen_ns=stolen),
               check.check_accounting(text, capture))
 
 

@@ -100,6 +100,13 @@ class Chain(unittest.TestCase):
             right(builder, total)
             self.assertEqual(judge(builder, hz=1000, cpu_ns=10**9).ok, ok, total)
 
+    def test_count_of_a_host_that_takes_time(self):
+        for total, ok in ((1000, True), (1100, True), (900, False), (1200, False)):
+            builder = Builder()
+            right(builder, total)
+            self.assertEqual(judge(builder, hz=1000, cpu_ns=10**9, stolen_ns=10**8).ok, ok,
+                             total)
+
     def test_other_process_does_not_count(self):
         builder = Builder()
         right(builder, pid=2)
