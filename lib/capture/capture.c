@@ -14,16 +14,20 @@
 enum {
 	NS_A_MS = 1000000,
 	MS_A_SECOND = 1000,
-	RING_STOP = -ECANCELED, /* from the record callback: enough for one poll */
+	/* returned by the record callback: this poll has done enough */
+	RING_STOP = -ECANCELED,
 	EPOLL_EVENTS = 16,
 };
 
-/* A poll works no longer than this on records, on those that wait for tables, and on processes.
- * What cannot be put off takes some 10 ms more, such as the names of a large program; after
- * LONG_NS the rest of a poll's work is left to the next one. */
+/*
+ * A poll spends at most SLICE_NS each on records from the ring, on postponed records, and
+ * on processes. Work that cannot be interrupted, such as reading the names of a large
+ * program, may take some 10 ms more; after LONG_NS the rest of a poll's work is left to
+ * the next poll.
+ */
 static const uint64_t SLICE_NS = UINT64_C(5000000);
 static const uint64_t LONG_NS = UINT64_C(10000000);
-/* Of the slice, for one process whose records wait. */
+/* The least part of a slice that one process with postponed records gets. */
 static const uint64_t PART_MIN_NS = UINT64_C(1000000);
 
 /* What the record callback works with during one consumption. */
@@ -34,10 +38,11 @@ struct consume {
 	struct op_capture_work *work;
 	uint64_t left;
 	uint64_t until_ns;
-	bool unknown; /* a record of a process that the kernel does not know */
+	bool unknown; /* there was a record of a process or mapping without tables */
 };
 
-/* Enough for one poll? One record may take a while. */
+/* Has this poll done enough? The clock is read after each record, since one may take
+ * long. */
 static int is_enough(struct consume *k)
 {
 	return --k->left && op_clock_monotonic_ns() < k->until_ns ? 0 : RING_STOP;
@@ -56,7 +61,8 @@ static void count(struct consume *k, uint32_t type, int r)
 		k->work->dropped_record++;
 }
 
-/* May the record wait, for a table or for names? Then *@ret_pid is whose it is. */
+/* May the record be postponed until there is time for a table or for names? If so,
+ * *@ret_pid is its process and *@ret_time_ns its time. */
 static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 		     uint64_t *ret_time_ns)
 {
@@ -75,7 +81,7 @@ static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 	return true;
 }
 
-/* Is a table missing, for which others of its process may wait already? */
+/* Does the record lack a table, as postponed records of the same process may, too? */
 static bool wants_table(const void *data)
 {
 	const struct op_record *record = data;
@@ -94,7 +100,8 @@ static int postpone(struct op_capture *c, uint32_t pid, uint64_t time_ns,
 	return op_postponed_add(&c->postponed, pid, time_ns, data, size);
 }
 
-/* Take the record, or keep it until there is time for what it needs. */
+/* Add the record to the window, or postpone it until there is time for what it needs. If
+ * it cannot be postponed, it is processed at once. */
 static void take(struct op_capture *c, const void *data, size_t size, uint32_t type)
 {
 	struct consume *k = c->consume;
@@ -115,7 +122,7 @@ static void take(struct op_capture *c, const void *data, size_t size, uint32_t t
 	count(k, type, r);
 }
 
-/* A part of the slice for each process with records that wait, by turns. */
+/* Each process with postponed records gets a part of the slice, in turn. */
 static void take_postponed(struct op_capture *c, struct consume *k)
 {
 	struct op_postponed *q = &c->postponed;
@@ -153,13 +160,15 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
 
 	if (type == OP_RECORD_EXEC) {
-		/* its events have come, too: what it is can be found out now */
+		/* its side-band events are there, too, so that the program can be
+		 * identified now */
 		c->exec_ns = op_clock_monotonic_ns();
 		if (op_sideband_drain(c, k->processes))
 			op_processes_settle(k->processes, c->exec_ns);
 		return is_enough(k);
 	}
-	/* The events that explain it may have come after the side-band was last read. */
+	/* Side-band events of this process may have come after the side-band was last
+	 * read. */
 	if (type == OP_RECORD_REQUEST ||
 	    (type == OP_RECORD_SAMPLE && size >= sizeof(*record) &&
 	     (record->end == OP_END_UNKNOWN ||
@@ -217,7 +226,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
 	c->exec_fd = c->exec_program = -1;
 	c->fork_fd = c->fork_program = -1;
-	memset(c->map, 0xff, sizeof(c->map)); /* -1 each */
+	memset(c->map, 0xff, sizeof(c->map)); /* sets each to -1 */
 	memset(c->program, 0xff, sizeof(c->program));
 	memset(c->hook, 0xff, sizeof(c->hook));
 	c->config = *config;
@@ -330,7 +339,8 @@ void op_capture_wake_at(struct op_capture *c, uint64_t time_ns)
 	c->wake_ns = time_ns;
 }
 
-/* Look again soon where something is @fresh, and at @next_ns (0: none). A timer that cannot be set goes on as it is. */
+/* Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no
+ * such time). If the timer cannot be set, the old interval stays. */
 static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 {
 	uint64_t now = op_clock_monotonic_ns();
@@ -349,7 +359,7 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 	(void)set_timer(c, (uint32_t)ms);
 }
 
-/* Those that wait, then those of the ring. Returns 0, RING_STOP, or -errno. */
+/* Take postponed records, then those of the ring. Returns 0, RING_STOP or -errno. */
 static int take_records(struct op_capture *c, struct consume *k)
 {
 	uint64_t begin_ns = op_clock_monotonic_ns();
@@ -391,7 +401,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
 	op_hooks_poll(c);
-	/* What was long already leaves the records to the next poll, which is at once. */
+	/* If this poll has already taken long, the records are left to the next one,
+	 * which comes at once. */
 	begin_ns = op_clock_monotonic_ns();
 	c->put_off = !c->put_off && begin_ns > woken_ns + LONG_NS;
 	n = c->put_off ? RING_STOP : take_records(c, &consume);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A public filter (already checked) to the form the kernel tries, and into force; and where
- * the kernel looks for rules by target. */
+/* Translates a public filter, which was checked before, into the form that the programs
+ * try, and puts it in force; and tells the programs where to look up rules by target. */
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ enum {
 
 _Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
 
-/* Where cgroup v2 is mounted. Returns 0 and the path, -ENOENT, or -errno. */
+/* The path at which cgroup v2 is mounted. Returns 0, -ENOENT or -errno. */
 static int cgroup2_mount(const struct op_capture *c, char *ret, size_t size)
 {
 	_cleanup_free_ char *text = NULL;
@@ -70,7 +70,7 @@ int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
 			     name + strspn(name, "/")) >= sizeof(path))
 		return op_fail(c->log, -ENAMETOOLONG, "the cgroup's path is too long");
 	if (stat(path, &st) < 0)
-		return op_fail(c->log, -errno, "the cgroup %s: %s", path,
+		return op_fail(c->log, -errno, "the cgroup %s cannot be found: %s", path,
 			       strerror(errno));
 	*ret_id = st.st_ino;
 	*ret_depth = depth_of(path + strlen(mount));
@@ -131,7 +131,8 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rul
 			       strerror(-r));
 	if (!kernel.count)
 		next |= OP_FILTER_EMPTY;
-	/* one word: each tick sees the old filter or the new one, whole */
+	/* one word is switched, so that each sample sees either the old filter or the new
+	 * one */
 	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
 	return 0;
 }

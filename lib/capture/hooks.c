@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kinds whose programs stand at raw tracepoints: one object for all of them, for they share
- * its maps. Some of these are rings, by which a program asks for an interrupt on its own CPU:
- * what is written there is thrown away at each poll.
+ * Kinds whose programs are attached to raw tracepoints. All programs of a kind are in one
+ * object, because they share its maps. Some of these maps are ring buffers by which a
+ * program asks for an interrupt on its own CPU: their records carry nothing, and each
+ * poll throws them away.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -20,11 +21,11 @@
 
 enum {
 	PROGRAM_NAME_BYTES = 64,
-	THREADS_A_PROCESS = 4, /* on average, of max_processes */
-	/* Of a ring's kicks, 16 bytes each, that wait for a poll: on one CPU of two, twice
-	 * what a second brings. */
+	THREADS_A_PROCESS = 4, /* on average, for each of max_processes */
+	/* A record in such a ring takes 16 bytes with its header. With two CPUs, the ring
+	 * of one has room for the records of two seconds. */
 	KICK_BYTES_A_SAMPLE = 16,
-	KICK_BYTES_MIN = 64 * 1024, /* of a burst */
+	KICK_BYTES_MIN = 64 * 1024, /* room for a burst */
 };
 
 static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
@@ -47,7 +48,7 @@ static void name_of(const struct op_capture *c, const struct op_kind *kind, size
 			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 }
 
-/* Map the positions of ring @i of @object. */
+/* Map the two position pages of ring @i of @object. */
 static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i,
 		     struct op_kicks *k)
 {
@@ -70,7 +71,7 @@ static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i
 	return 0;
 }
 
-/* Take from the loaded @object what is to stay. */
+/* Keep descriptors of the programs of the loaded @object, and mappings of its rings. */
 static int keep(struct op_capture *c, const struct op_kind *kind,
 		struct bpf_object *object)
 {
@@ -151,7 +152,8 @@ int op_hooks_attach(struct op_capture *c)
 	return r;
 }
 
-/* The last one first: it asks the others to work. */
+/* The last program is detached first: that of bpf/event/off asks for the interrupts in
+ * which the others run. */
 void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of events: each one's programs are in the kernel while it is on, and only then. */
+/* Turns kinds of events on and off. The programs of a kind are loaded while it is on, and
+ * only then. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -14,13 +15,13 @@
 
 enum {
 	PROGRAM_NAME_BYTES = 64,
-	HEAP_SAMPLES_MAX = 10000, /* a second and CPU: what a process makes up, too */
+	HEAP_SAMPLES_MAX = 10000, /* per second and CPU, forged ones included */
 };
 
 static const char HEAP_LIVES[] = "op_heap_lives";
 static const char HEAP_OF_PID[] = "op_heap_of_pid";
 
-/* Open the object of @kind, with the types and the walkers that it needs. */
+/* Open the object of @kind, and see to the types and walkers that it needs. */
 static int open_entry(struct op_capture *c, const struct op_kind *kind,
 		      const struct op_settings *settings, struct bpf_object **ret)
 {
@@ -181,7 +182,7 @@ int op_capture_load(struct op_capture *c)
 		if (c->config.kinds >> i & 1)
 			r = op_kinds_load(c, op_kinds()[i]);
 	if (r < 0) {
-		/* the next try, with other runtimes perhaps, begins with nothing */
+		/* the next attempt, perhaps with other runtimes, starts from nothing */
 		op_kinds_close(c);
 		op_walkers_close(c);
 		return r;
@@ -190,19 +191,20 @@ int op_capture_load(struct op_capture *c)
 	return 0;
 }
 
-/* Bring the kinds that are on to where their events are. */
+/* Attach the kinds that are on, on each CPU and at their tracepoints. */
 static int bring(struct op_capture *c)
 {
 	int r;
 
-	c->cpus_changed = true; /* each is to have the events of the kinds */
+	c->cpus_changed = true; /* so that every CPU gets the events of the kinds */
 	if (!c->sampling)
 		return 0;
 	r = op_perf_update_cpus(c);
 	return r == 0 ? op_hooks_attach(c) : r;
 }
 
-/* Load the entries that are on again, with the runtimes of now. */
+/* Reload the entries of the kinds that are on, with the steps of all runtimes wanted by
+ * now. */
 static int reload(struct op_capture *c)
 {
 	uint32_t i;
@@ -256,7 +258,7 @@ int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
 	uint32_t i;
 	int error = 0;
 
-	c->loaded = true; /* from here on they come and go one by one */
+	c->loaded = true; /* from now on kinds are loaded and closed one by one */
 	kinds = op_kinds_with(kinds);
 	for (i = 0; i < OP_KINDS; i++) {
 		const struct op_kind *kind = op_kinds()[i];

@@ -49,7 +49,7 @@ static bool mixed_calls(void)
 	_cleanup_close_ int fd = -1;
 
 	if (map < 0)
-		return true; /* then loading says what is wrong */
+		return true; /* loading the programs will say what is wrong */
 	fd = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "op_probe", "GPL", insns,
 			   OP_ARRAY_SIZE(insns), NULL);
 	return fd >= 0;
@@ -188,7 +188,8 @@ int op_loader_open(struct op_capture *c)
 
 static void attach_fork(struct op_capture *c)
 {
-	/* Without the one above a child that executes would keep what it was given. */
+	/* Without op_exec, a child would keep its parent's tables when it executes a
+	 * program. */
 	if (c->exec_fd < 0)
 		return;
 	c->fork_fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork_program);
@@ -255,7 +256,7 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 	return bpf_map_delete_elem(c->map[OP_MAP_PROCESSES], &pid);
 }
 
-/* Sums; of the threshold, which is no sum, the largest. */
+/* Add up the counters; of the threshold, which is no sum, keep the largest. */
 static void add_counts(const struct op_counts *counts, uint64_t *sums)
 {
 	uint64_t threshold =

@@ -36,7 +36,7 @@ bool op_merge_oldest(const struct op_merge *m, uint32_t *ret_stream)
 	return true;
 }
 
-/* Put @next where the top is free. */
+/* Put @next into the heap, whose top is free. */
 static void sink(struct op_merge *m, struct op_merge_next next)
 {
 	struct op_merge_next *heap = m->heap.data;

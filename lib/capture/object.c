@@ -18,7 +18,7 @@
 
 enum {
 	VERIFIER_LOG_BYTES = 256 * 1024,
-	VERIFIER_LOG_SHOWN = 2000, /* of its end: the reason stands last */
+	VERIFIER_LOG_SHOWN = 2000, /* bytes of its end, where the reason is */
 };
 
 static const char SETTINGS_MAP[] = ".rodata.set"; /* bpf/event/settings.h */
@@ -35,8 +35,8 @@ const char *const op_map_names[OP_MAPS] = {
 	[OP_MAP_THINNINGS] = "op_thinnings",
 };
 
-/* libbpf writes to stderr unless told otherwise, and only process-wide: hush it while we
- * call it, and put the host's own choice back. */
+/* libbpf writes to stderr unless it is told otherwise, which is possible only for the
+ * whole process: silence it while we call it, then restore what the host had set. */
 void *op_object_hush(void)
 {
 	return (void *)libbpf_set_print(NULL);
@@ -52,11 +52,11 @@ static int set_settings(struct bpf_object *object, const struct op_settings *set
 	struct bpf_map *map = bpf_object__find_map_by_name(object, SETTINGS_MAP);
 
 	if (!map)
-		return 0; /* no program of it asks */
+		return 0; /* no program of this object uses them */
 	return bpf_map__set_initial_value(map, settings, sizeof(*settings));
 }
 
-/* The map @name of @walkers, -1 where a new one is to be made. */
+/* The descriptor of map @name of @walkers; -1: a new map is to be made. */
 static int map_of(const struct op_walkers *walkers, const char *name)
 {
 	if (!walkers)
@@ -85,14 +85,15 @@ static int share_maps(struct op_capture *c, struct bpf_object *object,
 			if (r < 0)
 				return r;
 		} else if (!strcmp(bpf_map__name(map), HELD_MAP) && !settings->holds) {
-			/* what would use it is dead code to the verifier */
+			/* the code that would use it is dead, so the program loads
+			 * without the map */
 			(void)bpf_map__set_autocreate(map, false);
 		}
 	}
 	return 0;
 }
 
-/* The ELF file that was packed; the caller's. NULL without memory. */
+/* Unpack the ELF file. The caller frees it; NULL: there is no memory. */
 static void *unpack(const struct op_packed_object *packed)
 {
 	_cleanup_free_ void *bytes = malloc(packed->object_len);
@@ -104,7 +105,7 @@ static void *unpack(const struct op_packed_object *packed)
 	return OP_TAKE_PTR(bytes);
 }
 
-/* libbpf copies what it keeps of the file. */
+/* The unpacked file is freed here, since libbpf copies what it needs. */
 static struct bpf_object *open_packed(const struct op_object_source *source,
 				      const struct bpf_object_open_opts *opts)
 {
@@ -135,7 +136,7 @@ int op_object_open(struct op_capture *c, const struct op_object_source *source,
 	char path[64];
 	int r;
 
-	/* relocated by the small copy of the kernel's types, if it is there */
+	/* CO-RE relocations use the small copy of the kernel's types, if there is one */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", c->types_fd);
 	if (c->types_fd >= 0 && access(path, R_OK) == 0)
 		opts.btf_custom_path = path;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf events: on each CPU those of the kinds that are on, and one dummy event whose
- * side-band tells of processes, executable mappings and kernel symbols. CPUs that
- * come and go are followed by reading the list of online CPUs.
+ * perf events. Each CPU has those of the kinds that are on, and one dummy event whose
+ * side-band reports processes, executable mappings and kernel symbols. CPUs that come and
+ * go are noticed by reading the list of online CPUs.
  *
- * A CPU costs one descriptor, its clock's: the mapped buffer keeps the dummy event, and its
- * place in the epoll set, after its descriptor is closed.
+ * A CPU costs one descriptor, that of its clock. The descriptor of the dummy event is
+ * closed: its mapped buffer keeps the event, and its place in the epoll set, alive.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static int perf_failed(struct op_capture *c, uint32_t cpu, int error)
 		       strerror(-error));
 }
 
-/* Open what @kind wants of this CPU and is not open yet. */
+/* Open the perf events of @kind on this CPU that are not open yet. */
 static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 		     const struct op_kind *kind)
 {
@@ -83,7 +83,7 @@ static int open_kind(struct op_capture *c, struct op_cpu_events *e,
 	return 0;
 }
 
-/* The kinds that are on. */
+/* Open the perf events of all kinds that are on. */
 static int open_kinds(struct op_capture *c, struct op_cpu_events *e)
 {
 	uint32_t i;
@@ -128,8 +128,8 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		/* no hurry: the first sample of what is not known wakes us, and then all
-		 * that waits here is read before it */
+		/* There is no hurry: the first sample of an unknown process wakes us, and
+		 * then all side-band records are read before it. */
 		.wakeup_watermark = OP_SIDEBAND_BYTES / 4,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
@@ -147,7 +147,7 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 			"the side-band buffer of CPU %u cannot be mapped (%s): "
 			"CAP_IPC_LOCK or a higher kernel.perf_event_mlock_kb is needed",
 			e->cpu, strerror(errno));
-	event.data.fd = -1; /* it wakes, and then all buffers are looked at */
+	event.data.fd = -1; /* whichever event wakes us, all buffers are read */
 	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
 		(void)munmap(map, c->page_size + OP_SIDEBAND_BYTES);
 		return -errno;
@@ -159,14 +159,15 @@ static int open_sideband(struct op_capture *c, struct op_cpu_events *e)
 static void close_cpu(struct op_capture *c, struct op_cpu_events *e)
 {
 	close_kinds(e);
-	/* A child of fork() does not inherit perf's buffers (VM_DONTCOPY): what is mapped
-	 * there now is not ours. */
+	/* A child of fork() does not inherit perf's buffers (VM_DONTCOPY): another
+	 * mapping may be at this address there. */
 	if (e->sideband && !c->forked)
 		(void)munmap(e->sideband, c->page_size + OP_SIDEBAND_BYTES);
 	e->sideband = NULL;
 }
 
-/* CPU @cpu's, which stands at its number. NULL without memory. */
+/* The events of CPU @cpu; the vector is indexed by its number. Returns NULL without
+ * memory. */
 static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 {
 	while (c->cpus.len <= cpu) {
@@ -175,7 +176,7 @@ static struct op_cpu_events *find_cpu(struct op_capture *c, uint32_t cpu)
 		if (!e)
 			return NULL;
 		*e = (struct op_cpu_events){ .cpu = (uint32_t)c->cpus.len - 1 };
-		memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* -1 each */
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd)); /* sets each to -1 */
 	}
 	return &c->cpus.data[cpu];
 }
@@ -209,7 +210,8 @@ static int mark_online(struct op_capture *c, const char *list)
 	return 0;
 }
 
-/* The kept descriptor saves a second's check two thirds of its time. */
+/* The descriptor stays open: that saves two thirds of the time of this check, which is
+ * made every second. */
 static int read_online(struct op_capture *c, const char *path)
 {
 	_cleanup_free_ char *list = NULL;
@@ -231,7 +233,7 @@ static int read_online(struct op_capture *c, const char *path)
 	return r;
 }
 
-/* Open what @e, which is online, lacks. 0 or -errno. */
+/* Open the events that @e, which is online, lacks. Returns 0 or -errno. */
 static int open_cpu(struct op_capture *c, struct op_cpu_events *e)
 {
 	int r = 0;
@@ -240,14 +242,15 @@ static int open_cpu(struct op_capture *c, struct op_cpu_events *e)
 		r = open_sideband(c, e);
 	if (r == 0 && c->sampling)
 		r = open_kinds(c, e);
-	if (r == -ENODEV) { /* gone between list and open */
+	if (r == -ENODEV) { /* it went offline after the list was read */
 		c->cpus_changed = true;
 		return 0;
 	}
 	return r;
 }
 
-/* Bring the events to the CPUs that are online. 0 or -errno. */
+/* Open the events of CPUs that are online and close those of the others. Returns 0 or
+ * -errno. */
 static int follow_cpus(struct op_capture *c)
 {
 	struct op_cpu_events *e;

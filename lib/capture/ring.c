@@ -8,7 +8,8 @@
 
 #include "base/macros.h"
 
-/* Before each record: its length with two flags, and a word of the kernel's own. */
+/* A header of BPF_RINGBUF_HDR_SZ precedes each record: its length with two flags, and a
+ * word that the kernel uses. Headers are aligned to 8 bytes. */
 enum {
 	RECORD_ALIGN = 8
 };
@@ -46,7 +47,7 @@ void op_ring_close(struct op_ring *ring)
 	*ring = (struct op_ring){ 0 };
 }
 
-/* Map the window anew, from the page of @offset on. Returns 0 or -errno. */
+/* Move the window, so that it begins with the page of @offset. Returns 0 or -errno. */
 static int move_window(struct op_ring *ring, size_t offset)
 {
 	size_t start = OP_ALIGN_DOWN(offset, ring->page_size);
@@ -64,8 +65,8 @@ static int move_window(struct op_ring *ring, size_t offset)
 	return 0;
 }
 
-/* Find the @len bytes at position @at, and map them where they are not mapped. Returns 0 or
- * -errno. */
+/* Point *@ret to the @len bytes at position @at; moves the window if they are outside of
+ * it. Returns 0 or -errno. */
 static int look_at(struct op_ring *ring, unsigned long at, size_t len, const void **ret)
 {
 	size_t offset = at & (ring->bytes - 1);
@@ -81,8 +82,8 @@ static int look_at(struct op_ring *ring, unsigned long at, size_t len, const voi
 	return 0;
 }
 
-/* Call @fn with the record of @len bytes whose header is at @at. *@ret is its result. Returns
- * 0, or -errno where the record cannot be read now. */
+/* Call @fn with the record of @len bytes whose header is at position @at. *@ret is its
+ * result. Returns 0, or -errno if the record cannot be read now. */
 static int take(struct op_ring *ring, unsigned long at, size_t len, op_ring_fn fn,
 		void *ctx, int *ret)
 {
@@ -101,7 +102,7 @@ static int take(struct op_ring *ring, unsigned long at, size_t len, op_ring_fn f
 
 int op_ring_consume(struct op_ring *ring, op_ring_fn fn, void *ctx)
 {
-	unsigned long at = *ring->consumer; /* ours alone */
+	unsigned long at = *ring->consumer; /* only this process writes it */
 	unsigned long end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
 	int result = 0;
 
@@ -116,7 +117,7 @@ int op_ring_consume(struct op_ring *ring, op_ring_fn fn, void *ctx)
 			return r;
 		word = __atomic_load_n((const uint32_t *)header, __ATOMIC_ACQUIRE);
 		if (word & BPF_RINGBUF_BUSY_BIT)
-			break; /* being written; it wakes us when it is done */
+			break; /* it is being written; we are woken when it is complete */
 		len = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		whole = BPF_RINGBUF_HDR_SZ + (size_t)len;
 		if (!(word & BPF_RINGBUF_DISCARD_BIT))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known before the programs are loaded: their constants, and sizes of maps. */
+/* Settings that are known before the programs are loaded: their constants, and the sizes
+ * of maps. */
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 #include "otelprof/config.h"
 
 enum {
-	RING_BYTES_MIN = 1024 * 1024, /* 64 first samples with their stacks, and others */
+	/* room for 64 samples with copies of their stacks, and others */
+	RING_BYTES_MIN = 1024 * 1024,
 	RING_BYTES_A_CPU = 64 * 1024,
-	RING_BYTES_A_HZ = 512, /* a second of records, at a middling depth */
+	RING_BYTES_A_HZ = 512, /* one second of records with stacks of medium depth */
 };
 
 uint32_t op_capture_ring_bytes(const struct op_capture *c)
@@ -21,7 +23,7 @@ uint32_t op_capture_ring_bytes(const struct op_capture *c)
 	uint32_t bytes = RING_BYTES_MIN;
 
 	if (want)
-		return want; /* checked: a power of two */
+		return want; /* the API has checked that it is a power of two */
 	want = OP_MAX((uint32_t)RING_BYTES_A_CPU,
 		      c->config.sample_rate_hz * RING_BYTES_A_HZ);
 	want *= (uint32_t)libbpf_num_possible_cpus();
@@ -30,7 +32,8 @@ uint32_t op_capture_ring_bytes(const struct op_capture *c)
 	return bytes;
 }
 
-/* The inode of our PID namespace, or 0 for the first one (include/linux/proc_ns.h). */
+/* The inode of our PID namespace, or 0 for the initial one, whose number is fixed
+ * (include/linux/proc_ns.h). */
 static uint32_t pid_namespace(const char *procfs_root)
 {
 	static const uint32_t first = 0xEFFFFFFC;
@@ -63,8 +66,8 @@ void op_capture_settings(struct op_capture *c)
 	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
 }
 
-/* Programs of perf events do not run inside each other: they have one slot, the first. The
- * other types' come after it. */
+/* Programs of perf events do not interrupt each other: they have one slot, the first. The
+ * slots of the other program types come after it. */
 uint32_t op_capture_slots(void)
 {
 	uint32_t others = 0;

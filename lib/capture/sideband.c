@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side-band records of perf (linux/perf_event.h, enum perf_event_type) to process events. */
+/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into process
+ * events. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -12,14 +13,14 @@
 #include "capture/state.h"
 
 enum {
-	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and a hole: our sample_type */
-	SAMPLE_ID_TIME = 8,   /* of the time in it */
+	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and padding: by our sample_type */
+	SAMPLE_ID_TIME = 8,   /* offset of the time in it */
 	STAT_BYTES_MAX = 4096,
 	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
 	THREADED_MAX = 1 << 16,
 };
 
-/* Threads of @pid now; 0 where it is gone. */
+/* The number of threads of @pid; 0 if the process is gone. */
 static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 {
 	_cleanup_free_ char *stat = NULL;
@@ -30,27 +31,29 @@ static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
 	if (op_read_file(path, STAT_BYTES_MAX, &stat) < 0)
 		return 0;
-	/* after the command name, which may hold anything: state is field 3 */
+	/* begin after the command name (field 2), which may contain any character */
 	p = strrchr(stat, ')');
 	for (field = 2; p && field < STAT_FIELD_THREADS; field++)
 		p = strchr(p + 1, ' ');
 	return p ? strtoul(p + 1, NULL, 10) : 0;
 }
 
-/* A thread began. */
+/* A thread other than the leader began. */
 static void on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
 {
 	if (c->threaded.len >= THREADED_MAX) {
 		op_map64_clear(&c->threaded);
-		c->lost_ns = time_ns; /* what was known of them is lost */
+		/* which processes have threads is not known from here on */
+		c->lost_ns = time_ns;
 	}
 	if (op_map64_put(&c->threaded, pid, 1) < 0)
 		c->lost_ns = time_ns;
 }
 
 /*
- * Has @pid, whose leader has just ended, other threads? It has none where its fork was seen, and
- * nothing of a thread since: that spares most processes the look into /proc.
+ * Has @pid, whose leader has just ended, other threads? It has none if its fork was seen,
+ * no event was lost since, and none told of a thread: for most processes that saves
+ * reading /proc.
  */
 static bool has_threads(struct op_capture *c, const struct op_processes *processes,
 			uint32_t pid)
@@ -63,7 +66,7 @@ static bool has_threads(struct op_capture *c, const struct op_processes *process
 	return thread_count(c, pid) > 1;
 }
 
-/* A thread ended. The process has ended with its last one, which need not be its leader. */
+/* A thread ended. A process ends with its last thread, which need not be the leader. */
 static void on_exit_record(struct op_capture *c, struct op_processes *processes,
 			   uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
@@ -172,7 +175,8 @@ static void copy_out(const uint8_t *ring, uint64_t at, void *to, size_t len)
 	op_ring_copy(ring, OP_SIDEBAND_BYTES, at, to, len);
 }
 
-/* Look at the next record of @e: its header and time. False where none is whole. */
+/* Read the header and the time of the next record of @e. Returns false if there is no
+ * complete record. */
 static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 {
 	const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
@@ -183,8 +187,8 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	copy_out(ring, e->tail, &e->next, sizeof(e->next));
 	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
 	    e->next.size > e->head - e->tail) {
-		e->tail =
-			e->head; /* a record that makes no sense: nothing after it does */
+		/* a malformed record: what follows cannot be read either */
+		e->tail = e->head;
 		return false;
 	}
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
@@ -192,7 +196,7 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	return true;
 }
 
-/* Look at what every CPU has for us, and join it for the merge. */
+/* Add each CPU that has records to the merge. */
 static void begin(struct op_capture *c)
 {
 	struct op_cpu_events *e;
@@ -213,7 +217,7 @@ static void begin(struct op_capture *c)
 	}
 }
 
-/* Take the next record of @e. */
+/* Process the next record of @e. */
 static void take(struct op_capture *c, struct op_processes *processes,
 		 struct op_cpu_events *e)
 {
@@ -232,8 +236,8 @@ static void take(struct op_capture *c, struct op_processes *processes,
 	__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
 }
 
-/* A process may fork on one CPU and its child map on another: the records of all CPUs are
- * merged by time. */
+/* A process may fork on one CPU and its child map a file on another. So the records of
+ * all CPUs are merged by time. */
 uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 {
 	uint64_t records = 0;

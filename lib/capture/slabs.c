@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena's slabs: maps that the programs read and this process writes. */
+/* The arena's slabs: maps that the programs read and that this process writes. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 #include "otelprof/error.h"
 
 enum {
-	SLAB_FDS_MAX =
-		64, /* descriptors kept of the host's; slabs past them stay mapped */
+	/* slabs that keep a descriptor; further ones stay mapped instead */
+	SLAB_FDS_MAX = 64,
 };
 
 static int map_memory(int fd, void **ret)
@@ -26,7 +26,7 @@ static int map_memory(int fd, void **ret)
 	return 0;
 }
 
-/* Make slab @index, map it, and let the programs see it. */
+/* Make slab @index, map it, and put it into the programs' map of slabs. */
 static int add_slab(void *ctx, uint32_t index, void **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);

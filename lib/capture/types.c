@@ -22,7 +22,7 @@
 #include "walker.object.h"
 
 enum {
-	NESTING_MAX = 64, /* the kernel's own go to about ten */
+	NESTING_MAX = 64, /* the kernel's types nest to a depth of about ten */
 	OBJECTS_MAX = OP_KINDS + 2,
 };
 
@@ -32,7 +32,7 @@ const struct op_object_source op_walkers_source = { "op_walker", &op_walker_obje
 struct copy {
 	const struct btf *from;
 	struct btf *to;
-	struct op_map64 ids; /* of types in @from to those in @to */
+	struct op_map64 ids; /* id of a type in @from -> its id in @to */
 };
 
 OP_DEFINE_CLEANUP(struct btf *, btf__free)
@@ -44,7 +44,7 @@ static const char *name_of(const struct btf *btf, const struct btf_type *t)
 	return btf__name_by_offset(btf, t->name_off);
 }
 
-/* Members that are bit fields keep their sizes; a union's all begin at 0. */
+/* Bit fields keep their sizes. The members of a union all have offset 0. */
 static int copy_composite(struct copy *c, const struct btf_type *t, unsigned int nesting)
 {
 	const struct btf_member *m = btf_members(t);
@@ -55,7 +55,8 @@ static int copy_composite(struct copy *c, const struct btf_type *t, unsigned int
 
 	if (!types)
 		return -ENOMEM;
-	/* Fields are added to the type that was added last: theirs come first. */
+	/* btf__add_field() adds to the type that was added last, so the types of all
+	 * members are copied first. */
 	for (i = 0; i < len; i++) {
 		types[i] = copy_type(c, m[i].type, nesting + 1);
 		if (types[i] < 0)
@@ -116,11 +117,13 @@ static int copy_kind(struct copy *c, const struct btf_type *t, unsigned int nest
 				    btf_int_encoding(t));
 	if (btf_is_float(t))
 		return btf__add_float(c->to, name_of(c->from, t), t->size);
-	/* A pointer; what else can be a member is as good as one: no field is read there. */
+	/* A pointer. Any other kind of member is copied as a pointer, too: no program
+	 * reads a field behind it. */
 	return btf__add_ptr(c->to, 0);
 }
 
-/* The number in the copy of type @id, without its modifiers, or -errno. */
+/* Copy type @id without its modifiers and typedefs. Returns its id in the copy, or
+ * -errno. */
 static int copy_type(struct copy *c, uint32_t id, unsigned int nesting)
 {
 	const struct btf_type *t = btf__type_by_id(c->from, id);
@@ -141,7 +144,7 @@ static int copy_type(struct copy *c, uint32_t id, unsigned int nesting)
 	return r;
 }
 
-/* Of a name without its flavour, and of what it names. */
+/* A key made of the type's name, without its flavour, and its kind. */
 static uint64_t key_of(const struct btf *btf, const struct btf_type *t)
 {
 	const char *name = name_of(btf, t);
@@ -156,7 +159,7 @@ static bool can_be_named(const struct btf_type *t)
 	return t->name_off && (btf_is_composite(t) || btf_is_enum(t));
 }
 
-/* The keys of all that @programs names. */
+/* Collect the keys of all types that @programs names. */
 static int list_wanted(const struct btf *programs, struct op_map64 *ret)
 {
 	uint32_t id;
@@ -244,7 +247,7 @@ static size_t sources_of(uint64_t kinds, struct op_object_source ret[OBJECTS_MAX
 	return len;
 }
 
-/* Without the copy libbpf reads all the kernel's types itself, for each object. */
+/* Without the copy libbpf reads all of the kernel's types for each object. */
 void op_types_need(struct op_capture *c, uint64_t kinds)
 {
 	uint64_t all = kinds | c->typed_kinds;
@@ -265,7 +268,8 @@ void op_types_need(struct op_capture *c, uint64_t kinds)
 	}
 	op_types_path(c, path);
 	op_closep(&c->types_fd);
-	/* a copy without the types of one object would have its program refused */
+	/* with a copy that lacks the types of one object, the programs of that object
+	 * would be refused */
 	c->types_fd = len == sources_len ? op_types_file(path, types, len) : -ENOMEM;
 	if (c->types_fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's types that the programs name, in a BTF of some ten KB. libbpf would read all
- * of the kernel's types, 5 MB twice over, for each object it loads; from this one it relocates
- * as well, and the next walker costs next to nothing.
+ * A copy, of some ten KB, of the kernel's types that the programs name. libbpf would
+ * otherwise read all of the kernel's types, 5 MB twice over, for each object that it
+ * loads. With the copy, relocating another walker costs next to nothing.
  */
 #ifndef OP_CAPTURE_TYPES_H
 #define OP_CAPTURE_TYPES_H
@@ -12,17 +12,15 @@
 struct btf;
 
 /*
- * Copy from @kernel what the @len @programs name (struct, union, enum; "name___flavour" stands for
- * "name"), with all that lies inside it by value; what is behind a pointer is left out.
- * Caller frees *@ret. 0 or -errno.
+ * Copy from @kernel the types that the @len @programs name (struct, union, enum;
+ * "name___flavour" stands for "name") and all types that they contain by value; types
+ * behind pointers are left out. The caller frees *@ret. Returns 0 or -errno.
  */
 int op_types_copy(const struct btf *kernel, const struct btf *const *programs, size_t len,
 		  struct btf **ret);
 
-/*
- * The same of the running kernel's @path as a file of its own. Returns the descriptor of
- * an anonymous file, or -errno.
- */
+/* Make such a copy of the running kernel's BTF at @path. Returns the descriptor of an
+ * anonymous file, or -errno. */
 int op_types_file(const char *path, const struct btf *const *programs, size_t len);
 
 #endif

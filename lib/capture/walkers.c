@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that walk stacks. Each type of entry programs has a set of its own, made
- * when the first kind of that type is turned on. A runtime's step is loaded when its first
- * process appears: into the one program (kernels with bpf_loop), or as one more. Where the
- * entries walk stacks themselves there are no walkers, and the entries are loaded again.
+ * The programs that walk stacks. Each type of entry programs has its own set of them,
+ * which is made when the first kind of that type is turned on. The step of a runtime is
+ * loaded when the first process with that runtime appears: into the one program (kernels
+ * with bpf_loop), or as one more program. If the entries walk stacks themselves, there
+ * are no walkers, and the entries are loaded again.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -20,7 +21,8 @@ static const char *program_of(enum op_walker_form form)
 	return form == OP_WALKER_LOOP ? "op_walk" : "op_walk_each";
 }
 
-/* Load a program with the steps of @runtimes and put it in @place of @w's. */
+/* Load a program with the steps of @runtimes and put it at index @place of the map of
+ * @w. */
 static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes,
 		   uint32_t place)
 {
@@ -45,7 +47,7 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 		if (w->holds)
 			held = op_object_map_fd(object, "op_held");
 	}
-	op_object_close(object); /* the map of walkers holds the program */
+	op_object_close(object); /* the map of walkers keeps the program */
 	if (r < 0 || program < 0 || walkers < 0 || (w->holds && held < 0))
 		return r < 0 ? r : -EMFILE;
 	r = bpf_map_update_elem(walkers, &place, &program, BPF_ANY);
@@ -56,7 +58,7 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 	return r;
 }
 
-/* Load what @w lacks for the steps of @runtimes. */
+/* Add the steps of @runtimes to @w. */
 static int add_runtimes(struct op_capture *c, struct op_walkers *w, uint64_t runtimes)
 {
 	uint32_t runtime;
