@@ -14,10 +14,11 @@
 static const uint64_t OPEN_RETRY_NS = UINT64_C(1000000000);
 
 enum {
-	OPEN_RETRY_SHIFT_MAX = 6, /* back-off: 1 s, 2 s, … 64 s */
+	OPEN_RETRY_SHIFT_MAX = 6, /* retries after 1 s, 2 s, ... 64 s */
 };
 
-/* A program that serves files numbers them as it likes. */
+/* The hash is keyed, since a program that serves files (FUSE) chooses their inode
+ * numbers. */
 static size_t bucket_of(const struct op_executables *x, uint32_t dev_major,
 			uint32_t dev_minor, uint64_t inode)
 {
@@ -51,7 +52,7 @@ static void executable_free(struct op_executables *x, struct op_executable *e)
 	free(e);
 }
 
-/* A copy without what the kernel adds to the path of a file that was removed. */
+/* Copy the path without the suffix that the kernel adds for a deleted file. */
 static char *copy_path(const char *path)
 {
 	static const char deleted[] = " (deleted)";
@@ -109,7 +110,8 @@ void op_executable_put(struct op_executables *x, struct op_executable *e)
 	}
 }
 
-/* Somebody maps the file @e was known by; it may be another since. */
+/* A file with the device and inode of @e is mapped. If nobody mapped it in the meantime,
+ * the inode may belong to another file by now. */
 static void revive(struct op_executables *x, struct op_executable *e, const char *path)
 {
 	if (!e->refs) {
@@ -129,8 +131,8 @@ static void revive(struct op_executables *x, struct op_executable *e, const char
 	e->refs++;
 }
 
-/* Shared memory, as the kernel names it: no file to be opened, and code only where the process
- * made some. */
+/* Does the kernel use this path for shared memory? There is no file to open then, and it
+ * has code only if the process wrote it there. */
 static bool is_shared_memory(const char *path)
 {
 	return strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
@@ -169,7 +171,7 @@ int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev
 int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret)
 {
 	if (!x->vdso) {
-		/* This reference is the table's own. */
+		/* The table itself holds this reference. */
 		int r = executable_new(x, "[vdso]", &x->vdso);
 
 		if (r < 0)
@@ -193,10 +195,8 @@ static struct op_file_stamp stamp_of(const struct op_opened *o)
 	};
 }
 
-/*
- * Did the content stay? Only an inode that may have been given to another file is held to
- * its ctime, which a rename or an unlink changes, too.
- */
+/* Is the content unchanged? The ctime changes with a rename or an unlink, too, so it is
+ * compared only if the inode may have been given to another file. */
 static bool is_unchanged(const struct op_executable *e, const struct op_file_stamp *now)
 {
 	return e->stamp.dev == now->dev && e->stamp.inode == now->inode &&
@@ -221,7 +221,7 @@ int op_executable_open_mapped(struct op_target *t, const struct op_executable *e
 	return op_open_mapped(t, place->pid, &file, ret);
 }
 
-/* Open the file. A descriptor or -errno. */
+/* Open the file. Returns a descriptor or -errno. */
 static int open_file(struct op_executables *x, const struct op_executable *e,
 		     const struct op_executable_place *place,
 		     struct op_file_stamp *ret_stamp)
@@ -235,7 +235,7 @@ static int open_file(struct op_executables *x, const struct op_executable *e,
 	return opened.fd;
 }
 
-/* Does that error say that it is no ELF file of this machine? */
+/* Does @error mean that the file is no ELF file of this machine? */
 static bool is_foreign(int error)
 {
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
@@ -245,7 +245,8 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 {
 	bool foreign = is_foreign(error);
 
-	/* What is published of a file stays, whatever became of the file since. */
+	/* An image that may be published already stays, even if the file has changed
+	 * since. */
 	if (foreign && (!e->image || e->check)) {
 		forget_image(x, e);
 		e->state = OP_EXECUTABLE_FOREIGN;
@@ -261,8 +262,8 @@ static void note_failure(struct op_executables *x, struct op_executable *e, int 
 	x->open_failed++;
 }
 
-/* Its content, for the first time or anew: another file has its number by now. Takes
- * @elf on success. */
+/* Make the image of the file, for the first time or because another file has its inode by
+ * now. Takes @elf on success. */
 static int take_content(struct op_executables *x, struct op_executable *e,
 			struct op_elf *elf, const struct op_file_stamp *stamp)
 {
@@ -276,7 +277,7 @@ static int take_content(struct op_executables *x, struct op_executable *e,
 	return 0;
 }
 
-/* It is no ELF file: a runtime may know it all the same. */
+/* The file is no ELF file, but a runtime may know its format. */
 static void take_other(struct op_executables *x, struct op_executable *e, int fd,
 		       const struct op_file_stamp *stamp)
 {
@@ -290,7 +291,7 @@ static void take_other(struct op_executables *x, struct op_executable *e, int fd
 	e->check = false;
 }
 
-/* Take the file @taken_fd, in any case. */
+/* Use the opened file @taken_fd, which is taken even on failure. */
 static int take_file(struct op_executables *x, struct op_executable *e, int taken_fd,
 		     const struct op_file_stamp *stamp)
 {
@@ -301,7 +302,7 @@ static int take_file(struct op_executables *x, struct op_executable *e, int take
 	if (e->image && e->image->other)
 		forget_image(x, e);
 	if (e->image && !is_unchanged(e, stamp) && !e->check)
-		return -ESTALE; /* written to while it is mapped */
+		return -ESTALE; /* the file was written to while it is mapped */
 	if (e->image && is_unchanged(e, stamp)) {
 		if (!op_image_may_read(e->image, stamp))
 			return -ESTALE;
@@ -366,7 +367,8 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 	if (x->now_ns < e->retry_ns)
 		return -EAGAIN;
 	r = open_anew(x, e, place);
-	/* Its image is there: another process may have the file still. */
+	/* The image exists and stays: the file may be opened through another process
+	 * later. */
 	if ((r == -ENOENT || r == -ESRCH) && e->image && !e->check)
 		return r;
 	if (r < 0) {

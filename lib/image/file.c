@@ -20,7 +20,7 @@ static bool is_deleted(const struct op_image *image)
 {
 	struct stat st;
 
-	/* A copy has no name, and takes nothing of a file system. */
+	/* A copy in memory has no link, and occupies no file system. */
 	if (image->copy)
 		return false;
 	return fstat(op_elf_fd(image->elf), &st) < 0 || st.st_nlink == 0;
@@ -36,7 +36,8 @@ void op_image_drop_symbols(struct op_images *x, struct op_image *image)
 
 void op_image_close_file(struct op_images *x, struct op_image *image)
 {
-	/* Names of a separate debug file are read from that: it is found again with them. */
+	/* Names of a separate debug file are read from that file, which is found again
+	 * when the names are loaded again. */
 	if (image->symbols && op_symbols_hold_file(image->symbols))
 		op_image_drop_symbols(x, image);
 	image->opener = NULL;
@@ -52,7 +53,7 @@ void op_image_close_file(struct op_images *x, struct op_image *image)
 void op_image_drop_file(struct op_images *x, struct op_image *image)
 {
 	op_image_close_file(x, image);
-	/* The names are read from the file. */
+	/* The names are read from the file that is closed. */
 	op_image_drop_symbols(x, image);
 	image->elf = op_elf_free(image->elf);
 }
@@ -70,11 +71,12 @@ static void limit_copies(struct op_images *x)
 	}
 }
 
-/* Note that the file was opened, and keep to the limits: it is the last to be closed. */
+/* Add the opened file at the end of the list, whose first entries are closed to keep the
+ * limits. */
 static void add_open(struct op_images *x, struct op_image *image, bool copy)
 {
 	if (!is_open(image))
-		return; /* in memory: the vDSO */
+		return; /* the vDSO has no descriptor */
 	TAILQ_INSERT_TAIL(&x->open, image, open);
 	x->open_len++;
 	image->copy = copy;
@@ -93,7 +95,8 @@ void op_image_take_file(struct op_images *x, struct op_image *image, struct op_e
 		return;
 	}
 	if (image->elf) {
-		/* of the same content, and the names point to what was read first */
+		/* The contents are equal. The first ELF object is kept, since the names
+		 * point into it. */
 		op_elf_resume(image->elf, op_elf_take_fd(elf));
 		(void)op_elf_free(elf);
 	} else {
@@ -114,7 +117,8 @@ void op_image_take_fd(struct op_images *x, struct op_image *image, int fd, bool 
 
 void op_image_opener_ends(struct op_images *x, struct op_image *image, const void *opener)
 {
-	/* The debug file may be of this process's root and not of the opener's. */
+	/* The debug file may be from the root of this process and not from that of the
+	 * opener. */
 	if (image->opener == opener ||
 	    (image->symbols && op_symbols_hold_file(image->symbols)))
 		op_image_close_file(x, image);

@@ -11,19 +11,23 @@
 #include "target/open.h"
 
 enum {
-	COMPARED_MAX = 2, /* images whose content a new file is compared with */
+	COMPARED_MAX = 2, /* images that one new file is compared with byte by byte */
 	COMPARED_PIECE = 64 << 10,
 	OWNER_SHARE = 2,
-	/* Names rest after so many times what it takes to load them: at most a thousandth of a
-	 * CPU goes into loading those of a file again and again. */
+	/*
+	 * Names are dropped when they were not used for this many times the CPU time that
+	 * loading them took: so at most a thousandth of a CPU goes into loading those of
+	 * one file again and again.
+	 */
 	SYMBOLS_REST_FACTOR = 1000,
 };
 
-/* A table that could not be made is not tried again at once. */
+/* A table that could not be made is tried again after this time, which doubles with each
+ * failure, at most 5 times. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
-/* One that nobody goes on with: its process is gone. */
+/* A table that nobody has worked on for so long is given up: its process is gone. */
 static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
-/* And not earlier than this. */
+/* Unused names are not dropped before this age. */
 static const uint64_t SYMBOLS_REST_NS = UINT64_C(10000000000);
 
 static uint64_t ids_key(const struct op_images *x, const struct op_build_ids *ids)
@@ -50,7 +54,7 @@ static void take_segments(struct op_image *image, const struct op_elf *elf)
 	}
 }
 
-/* Which runtime is it? At most one. */
+/* Find the runtime that the file is part of; at most one. */
 static void probe(struct op_images *x, struct op_image *image, const char *path)
 {
 	size_t len;
@@ -83,7 +87,8 @@ static void probe_other(struct op_images *x, struct op_image *image, int fd,
 	}
 }
 
-/* Is it one file, reached over two mounts? Nobody but the kernel sets a change time. */
+/* Are they the same file, seen through two mounts? Only the kernel sets a ctime, so equal
+ * stamps cannot be forged. */
 static bool same_stamp(const struct op_file_stamp *a, const struct op_file_stamp *b)
 {
 	return a->inode && !a->served && !b->served && a->inode == b->inode &&
@@ -98,12 +103,13 @@ static bool same_owner(const struct op_file_stamp *a, const struct op_file_stamp
 
 bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp)
 {
-	/* A served file is the only one of its image. */
+	/* The image of a served file has no other file. */
 	return same_stamp(&image->stamp, stamp) || same_owner(&image->stamp, stamp) ||
 	       (image->stamp.served && stamp->served && image->stamp.dev == stamp->dev);
 }
 
-/* Compared byte by byte: whatever hash is taken of it, its maker may know. */
+/* The files are compared byte by byte, since the author of a file can forge any hash of
+ * it. */
 static bool same_content(struct op_elf *a, struct op_elf *b)
 {
 	uint64_t size = op_elf_size(a);
@@ -132,7 +138,7 @@ static struct op_image *first_of(const struct op_images *x, uint64_t key)
 						     : NULL;
 }
 
-/* An image of the same content, or NULL. */
+/* Returns an image of the same content, or NULL. */
 static struct op_image *find(const struct op_images *x, uint64_t key,
 			     const struct op_build_ids *ids, struct op_elf *elf,
 			     const struct op_file_stamp *stamp)
@@ -146,7 +152,8 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 			continue;
 		if (same_stamp(&image->stamp, stamp))
 			return image;
-		/* Forged ones may be many. */
+		/* Comparisons are limited, since there may be many files with forged
+		 * ids. */
 		if (same_owner(&image->stamp, stamp) && op_image_has_file(image) &&
 		    compared++ < COMPARED_MAX && same_content(image->elf, elf))
 			return image;
@@ -154,7 +161,7 @@ static struct op_image *find(const struct op_images *x, uint64_t key,
 	return NULL;
 }
 
-/* Put it first of its key. */
+/* Make it the first image of its key. */
 static int link_image(struct op_images *x, struct op_image *image)
 {
 	image->same_key = first_of(x, image->key);
@@ -296,7 +303,8 @@ void op_image_touch(struct op_images *x, struct op_image *image)
 	TAILQ_INSERT_TAIL(&x->lru, image, lru);
 }
 
-/* Have the files of one owner taken half of all there is? Root's are the host's own. */
+/* Do the tables of this file's owner use half of the arena or of the rules? Root is
+ * exempt, since its files are the host's. */
 static bool owner_is_greedy(const struct op_images *x, const struct op_image *image)
 {
 	const struct op_image *i;
@@ -368,11 +376,13 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	end_job(x, image);
 	op_rules_reclaim(x->rules, now_ns);
 	if (r < 0) {
-		/* What was begun was never seen by a program: it can be used at once. */
+		/* No program has seen the unfinished table: its memory can be reused at
+		 * once. */
 		op_arena_reclaim(x->arena, now_ns);
 		image->table_retry_ns =
 			now_ns + (TABLE_RETRY_NS << OP_MIN(image->table_failures, 5u));
-		/* Room may be made at any time; a file that is too much work stays so. */
+		/* Room may become free at any time, so a lack of it does not lengthen the
+		 * interval. */
 		image->table_failures += r != -ENOSPC && r != -EDQUOT;
 		x->tables_failed++;
 		op_log(x->log, OP_LOG_DEBUG, "No unwind table for %s: %s", image->file,
@@ -402,7 +412,7 @@ op_ref op_image_segment_ref(const struct op_image *image, size_t i)
 	return 0;
 }
 
-/* Bytes that two ranges have in common. */
+/* The number of bytes that two ranges have in common. */
 static uint64_t overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 {
 	uint64_t a_end = a + a_len < a ? UINT64_MAX : a + a_len;
@@ -419,7 +429,8 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 	uint64_t most = 0;
 	size_t i;
 
-	/* Two segments may share a page of the file: the one with more of it here. */
+	/* Two segments may share a page of the file: take the one with more bytes in the
+	 * range. */
 	for (i = 0; i < image->segments_len; i++) {
 		uint64_t common = overlap(offset, len, image->segments[i].offset,
 					  image->segments[i].filesz);
@@ -432,7 +443,8 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 	return best;
 }
 
-/* Drop the names of the least recently used images until @need more bytes fit. */
+/* Drop names, those of the least recently used images first, until @need more bytes
+ * fit. */
 static void make_room(struct op_images *x, uint64_t need, const struct op_image *keep)
 {
 	struct op_image *image;
@@ -445,7 +457,8 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	}
 }
 
-/* Whose debug file it is may tell any name: the owner of the executable's, for its names. */
+/* The owner of a debug file decides about the names in it. So only one that belongs to
+ * the owner of the executable is used. */
 struct debug_place {
 	struct op_target *target;
 	uint32_t pid;

@@ -44,7 +44,7 @@ size_t op_names_text(struct op_names *n, const char *text)
 
 size_t op_names_bytes(const struct op_names *n)
 {
-	/* A slot of a map64: key, value, used. */
+	/* the bytes of a slot of op_map64: key, value, used */
 	size_t slot = 2 * sizeof(uint64_t) + 1;
 	size_t slots = (n->by_address.used ? n->by_address.mask + 1 : 0) +
 		       (n->by_key.used ? n->by_key.mask + 1 : 0);

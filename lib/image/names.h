@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was found of the addresses of one image: kept over windows, with their numbers in
- * the window that is open. Bounded: past OP_NAMES_PLACES_MAX and
- * OP_NAMES_TEXT_MAX it starts afresh.
+ * Functions and lines that were found for addresses of one image. They are kept over
+ * windows, with their numbers in the open window. Past OP_NAMES_PLACES_MAX or
+ * OP_NAMES_TEXT_MAX all are forgotten.
  */
 #ifndef OP_IMAGE_NAMES_H
 #define OP_IMAGE_NAMES_H
@@ -27,11 +27,11 @@ struct op_name {
 	size_t file;
 	uint32_t start_line;
 	uint32_t frame_type; /* enum op_frame_type */
-	uint32_t epoch;	     /* of number */
-	uint32_t number;     /* in the window's functions */
+	uint32_t epoch;	     /* the window's epoch in which `number` is valid */
+	uint32_t number;     /* number in the window's table of functions */
 };
 
-/* A function that is inlined at an address. */
+/* A function that is inlined at an address; its line there. */
 struct op_place_line {
 	uint32_t name; /* of names */
 	uint32_t line;
@@ -39,28 +39,31 @@ struct op_place_line {
 
 /* An address. */
 struct op_place {
-	uint32_t name; /* of names, or OP_NAME_NONE: the function that the code is of */
+	/* index in names, or OP_NAME_NONE: the function that the code belongs to */
+	uint32_t name;
 	uint32_t line;
-	uint32_t inlined; /* first of lines, innermost first */
+	uint32_t inlined; /* index of the first in lines; the innermost is first */
 	uint32_t inlined_len;
-	uint32_t epoch;	   /* of location */
-	uint32_t location; /* in the window */
+	uint32_t epoch;	   /* the window's epoch in which `location` is valid */
+	uint32_t location; /* number in the window */
 };
 
 struct op_names {
-	struct op_map64 by_address; /* ELF address to place */
-	struct op_map64 by_key;	    /* function's start, or hash of its name, to name */
+	struct op_map64 by_address; /* ELF address -> index in places */
+	/* start of a function, or hash of its name -> index in names */
+	struct op_map64 by_key;
 	OP_VEC(struct op_place) places;
 	OP_VEC(struct op_place_line) lines;
 	OP_VEC(struct op_name) names;
 	struct op_strbuf text;
 };
 
-/* The place of an address, or NULL. */
+/* Returns the place of an address, or NULL. */
 struct op_place *op_names_get(struct op_names *n, uint64_t vaddr);
-/* A new place; NULL without memory. Pointers to places and names end here. */
+/* Add a place; returns NULL without memory. Pointers to places and names become
+ * invalid. */
 struct op_place *op_names_add(struct op_names *n, uint64_t vaddr);
-/* Copy @text in; its offset, or SIZE_MAX without memory. */
+/* Copy @text into the names' text. Returns its offset, or SIZE_MAX without memory. */
 size_t op_names_text(struct op_names *n, const char *text);
 size_t op_names_bytes(const struct op_names *n);
 void op_names_clear(struct op_names *n);

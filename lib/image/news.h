@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable files as they come: each that is mapped is told of once, while somebody asks. */
+/* New executable files: while somebody asks, each file that is mapped is reported
+ * once. */
 #ifndef OP_IMAGE_NEWS_H
 #define OP_IMAGE_NEWS_H
 
@@ -8,18 +9,18 @@
 struct op_opened;
 
 enum {
-	OP_NEWS_MAX =
-		8192, /* files that wait; more are told of when they are mapped again */
+	/* files in the queue; further ones are reported when they are mapped again */
+	OP_NEWS_MAX = 8192,
 };
 
-/* From now on files are told of, each once; @on false: no more. */
+/* From now on report each file once; with @on false, report none. */
 void op_news_ask(struct op_executables *x, bool on);
-/* @e is mapped at @place. */
+/* Note that @e is mapped at @place. */
 void op_news_note(struct op_executables *x, struct op_executable *e,
 		  const struct op_executable_place *place);
-/* The next file, whose reference the caller drops. Returns whether there is one. */
+/* Take the next file; the caller drops its reference. Returns whether there is one. */
 bool op_news_take(struct op_executables *x, struct op_executable_new *ret);
-/* Open it, as op_open_mapped(). */
+/* Open the file, as op_open_mapped() does. */
 int op_news_open(struct op_executables *x, const struct op_executable_new *n,
 		 struct op_opened *ret);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The vDSO's ELF image. It is the same in every 64-bit process, so it is taken from this
- * one: no other process can show us a forged one.
- */
+/* The vDSO's ELF image. It is the same in every 64-bit process, so it is copied from this
+ * one: no other process can present a forged one. */
 #ifndef OP_IMAGE_VDSO_H
 #define OP_IMAGE_VDSO_H
 
 #include "elf/file.h"
 
-/* Returns 0, -ENOENT where there is none, or the errors of op_elf_open_bytes(). */
+/* Returns 0, -ENOENT if there is no vDSO, or an error of op_elf_open_bytes(). */
 int op_vdso_open(struct op_elf **ret);
 
 #endif
