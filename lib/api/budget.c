@@ -4,17 +4,19 @@
 #include "base/macros.h"
 
 #define NS_A_SECOND 1e9
-/* Delivery works in bursts of a window, so the mean that decides spans several. */
+/* Delivery works in bursts, one for each window, so the mean that decides spans several
+ * of them. */
 #define FAST_SECONDS 1.0
 #define SLOW_SECONDS 5.0
-/* Seconds of the budget: what may be saved for a burst, and what is paid back at most. */
+/* In seconds of the budget: how much may be saved for a burst, and how much is paid back
+ * at most. */
 #define SAVED_SECONDS 2.0
 #define OWED_SECONDS  10.0
-/* Aim below the budget, so that what cannot be foreseen stays within it. */
+/* The share of the budget that is aimed at, so that unforeseen work stays within it. */
 #define AIM 0.9
 
 enum {
-	LOWER_NS = 1000000000, /* from one change to the next that lowers */
+	LOWER_NS = 1000000000, /* between a change of the rate and one that lowers it */
 };
 #define RAISE_NS UINT64_C(10000000000)
 
@@ -33,7 +35,7 @@ static void add(struct op_budget *b, double seconds, double cpu_seconds)
 			   -OWED_SECONDS * b->share, SAVED_SECONDS * b->share);
 }
 
-/* The rate was changed: foresee what is used at it. */
+/* Change the rate to @next, within limits, and scale the measured use to the new rate. */
 static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double next)
 {
 	uint32_t rate = (uint32_t)clamp(next, 1, b->asked_hz);
@@ -68,7 +70,8 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	b->used_ns = used_ns;
 	owed = OP_MIN(b->balance, 0.0);
 	aim = OP_MAX(AIM * b->share + owed / OWED_SECONDS, b->share / 10);
-	/* above the aim for seconds, or a second's budget is owed and more is being used */
+	/* Lower the rate if use was above the budget for seconds, or if a second's budget
+	 * is owed and use is above it now. */
 	if ((b->slow > b->share || (owed < -b->share && b->fast > b->share)) &&
 	    now_ns >= b->changed_ns + LOWER_NS)
 		return change(b, now_ns, hz,

@@ -15,13 +15,13 @@
 #include "resource/host.h"
 
 enum {
-	STRUCT_BYTES_MAX =
-		4096, /* no struct will ever be larger: a wild size is refused */
+	/* larger than any struct will ever be: a size above it is an error */
+	STRUCT_BYTES_MAX = 4096,
 	RATE_HZ_DEFAULT = 20,
 	OFF_CPU_SAMPLES_DEFAULT = 2000,
 	OFF_CPU_SAMPLES_MAX = 100000,
 	PROBE_SAMPLES_DEFAULT = 1000,
-	CPU_BUDGET_MAX = 1000000, /* thousandths of a core: a thousand cores */
+	CPU_BUDGET_MAX = 1000000, /* thousandths of a core, so a thousand cores */
 	PROBE_SAMPLES_MAX = 1000000,
 	FRAMES_MIN = 16,
 	PROCESSES_DEFAULT = 8192,
@@ -216,7 +216,8 @@ static int copy_attributes(struct otelprof_config *c)
 		return -ENOMEM;
 	for (i = 0; i < c->attributes_len; i++) {
 		to[i] = from[i];
-		/* both are set before either can fail, so that deinit frees only copies */
+		/* both are set before either is checked, so that op_config_deinit() frees
+		 * only copies */
 		to[i].key = strdup(from[i].key);
 		to[i].value = strdup(from[i].value);
 		if (!to[i].key || !to[i].value)
@@ -246,7 +247,8 @@ static int copy_environment(struct otelprof_config *c)
 	return 0;
 }
 
-/* Replace every borrowed pointer of @c by a copy. On failure what is not a copy is NULL. */
+/* Replace every borrowed pointer of @c by a copy. On failure the pointers that were not
+ * copied are NULL. */
 static int copy_strings(struct otelprof_config *c)
 {
 	const char **strings[] = { &c->procfs_root, &c->sysfs_root, &c->service_name,
@@ -301,7 +303,7 @@ static int add_attribute(struct otelprof_config *c, const char *key, const char 
 
 	for (i = 0; i < c->attributes_len; i++)
 		if (strcmp(c->attributes[i].key, key) == 0)
-			return 0; /* the user knows better */
+			return 0; /* what the user gave has priority */
 	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
@@ -411,11 +413,13 @@ int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
 		return op_fail(log, -EINVAL, "rules is NULL with rules_len set");
 	rule = (const char *)filter.rules;
 	for (i = 0; i < filter.rules_len; i++) {
-		/* The caller's elements are as far apart as its header says. */
+		/* The distance between the caller's elements is the size of its struct,
+		 * not of ours. */
 		if (*(const size_t *)rule != filter.rules[0].size)
 			return op_fail(
 				log, -EINVAL,
-				"filter rule %zu: its size is not that of the first", i);
+				"filter rule %zu: its size differs from the first rule's",
+				i);
 		r = op_config_rule((const void *)rule, i, log, &ret->rule[i]);
 		if (r < 0)
 			return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only reader of callers' structs. Each op_config_* copies a caller's sized struct
- * into a whole one of ours: a missing tail is zero, an unknown tail must be zero. The rest
- * of the library sees only the copy.
+ * Only these functions read the structs of callers. Each op_config_* copies a caller's
+ * sized struct into a complete one of ours: a missing tail becomes zero, an unknown tail
+ * must be zero. The rest of the library sees only the copy.
  */
 #ifndef OP_API_CONFIG_H
 #define OP_API_CONFIG_H
@@ -17,30 +17,31 @@ enum {
 	OP_CONFIG_RATE_HZ_MAX = 1000,
 };
 
-/* The size of a struct up to and with @member, its last one in version 0.1. */
+/* The size of a struct up to and including @member, its last one in version 0.1. */
 #define OP_CONFIG_THROUGH(type, member)                                                  \
 	(offsetof(type, member) + sizeof(((type *)NULL)->member))
 
 /*
- * Copy @from, whose first member says how large it is, to @to of @to_size bytes. @min_size
- * is the size of the first released version. Returns 0; -EINVAL for a size below min_size
- * or past 4096; -E2BIG where a byte this library does not know is set.
+ * Copy @from, whose first member is its size, to @to of @to_size bytes. @min_size is the
+ * size of the struct in the first released version. Returns 0; -EINVAL for a size below
+ * @min_size or above 4096; -E2BIG if a byte is set that this library does not know.
  */
 int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 		   struct op_log *log, const char *what);
 
-/* Copy the struct at @from to a caller's struct @to as far as that reaches. */
+/* Copy the struct at @from to a caller's struct @to, as far as its size permits. */
 int op_config_give(void *to, const void *from, size_t from_size, size_t min_size);
 
-/* Check, copy with all strings, and fill in defaults. Caller frees with op_config_deinit(). */
+/* Check the configuration, copy it with all strings, and fill in defaults. The caller
+ * frees *@ret with op_config_deinit(). */
 int op_config_init(const struct otelprof_config *from, struct op_log *log,
 		   struct otelprof_config *ret);
-/* Add what is known of the host to the attributes, by semantic convention, where the user
- * gave no such key and did not forbid it. 0 or -ENOMEM. */
+/* Add attributes of the host, named by the semantic conventions, unless the user gave the
+ * same key or forbade it. Returns 0 or -ENOMEM. */
 int op_config_add_host(struct otelprof_config *config);
 void op_config_deinit(struct otelprof_config *config);
 
-/* Rules of a filter in whole structs of ours. */
+/* The rules of a filter, copied into complete structs. */
 struct op_config_rules {
 	size_t len;
 	struct otelprof_filter_rule rule[OTELPROF_FILTER_RULES];
@@ -49,11 +50,12 @@ struct op_config_rules {
 /* Check a filter; *@ret borrows its strings. NULL: no rules. */
 int op_config_filter(const struct otelprof_filter *from, struct op_log *log,
 		     struct op_config_rules *ret);
-/* The same for one rule, number @i in sentences. */
+/* The same for one rule, which error sentences call number @i. */
 int op_config_rule(const struct otelprof_filter_rule *from, size_t i, struct op_log *log,
 		   struct otelprof_filter_rule *ret);
 
-/* Are these bits of OTELPROF_KIND_* known? 0 or -E2BIG with a sentence. */
+/* Are all of these bits OTELPROF_KIND_* that are known? Returns 0, or -E2BIG with a
+ * sentence. */
 int op_config_kinds(uint64_t kinds, struct op_log *log);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is changed while it runs: rules, rates, a pause. */
+/* Changes while the profiler runs: rules, rates, pauses. */
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ void op_handle_expire_rules(struct otelprof *p)
 	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
 }
 
-/* By what a filter's rule of the same is checked. */
+/* Check the kind, number and text as those of a filter's rule are checked. */
 static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
 {
 	struct otelprof_filter_rule as = { .size = sizeof(as),
@@ -59,7 +59,7 @@ static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
 
 	if (rule->kind != OTELPROF_FILTER_PID && rule->kind != OTELPROF_FILTER_COMM &&
 	    rule->kind != OTELPROF_FILTER_UID && rule->kind != OTELPROF_FILTER_CGROUP)
-		return op_fail(&p->log, -E2BIG, "kind %u is not one of a rule",
+		return op_fail(&p->log, -E2BIG, "a rule cannot have the kind %u",
 			       rule->kind);
 	return op_config_rule(&as, 0, &p->log, &checked);
 }
@@ -76,9 +76,11 @@ static int check_rule(struct otelprof *p, const struct otelprof_rule *rule)
 			       "a rule's rate is %u and must be 1 to %d",
 			       rule->sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
 	if (rule->action == OTELPROF_RULE_RATE && !rule->sample_rate_hz)
-		return op_fail(&p->log, -EINVAL, "a rule of a rate needs one");
+		return op_fail(&p->log, -EINVAL,
+			       "a rule whose action is a rate needs a sample_rate_hz");
 	if (rule->action == OTELPROF_FILTER_EXCLUDE && rule->sample_rate_hz)
-		return op_fail(&p->log, -EINVAL, "a rule that excludes has no rate");
+		return op_fail(&p->log, -EINVAL,
+			       "a rule that excludes must have no sample_rate_hz");
 	return check_target(p, rule);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The _init() calls: real symbols, so that bindings of any language see them. The caller's
- * struct may be shorter or longer than ours: it is as large as the caller says. */
+/*
+ * The _init() calls. They are real symbols, so that bindings of any language can call
+ * them. The caller's struct may be shorter or longer than ours: the caller gives its
+ * size.
+ */
 #include <string.h>
 
 #include "otelprof/config.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The doctor: what this machine and this process's rights allow, a row a feature. Every
- * row tries the thing itself where that leaves no trace, rather than reading version
- * numbers.
+ * The doctor reports what this machine and the rights of this process allow, one row for
+ * each feature. Each row tries the feature itself if that leaves no trace, instead of
+ * reading version numbers.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -29,7 +29,7 @@
 enum {
 	TEXT_BYTES = 256,
 	KALLSYMS_LINE_BYTES = 1024,
-	KALLSYMS_BYTES_MAX = 1 << 20, /* past the per-CPU symbols */
+	KALLSYMS_BYTES_MAX = 1 << 20, /* enough to get past the per-CPU symbols */
 	SYSCTL_BYTES_MAX = 4096,
 	MOUNTS_BYTES_MAX = 1 << 20,
 };
@@ -41,7 +41,7 @@ struct doctor {
 	int missing;
 };
 
-/* Tell one row. */
+/* Report one row. */
 static void row(struct doctor *d, uint32_t state, const char *feature, const char *needs,
 		const char *effect, const char *fmt, ...) _op_printf_(6, 7);
 
@@ -156,14 +156,14 @@ static void check_programs(struct doctor *d)
 	    ancestor == 1 ? "there" : "not there");
 }
 
-/* A program that does nothing. */
+/* A BPF program that does nothing. */
 static const struct bpf_insn NOTHING[] = {
 	{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
 	{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
 };
 
-/* May it stand at every tracepoint of @kind? *@ret: the one where
- * it may not. */
+/* Can a program be attached to every tracepoint of @kind? If not, *@ret is the first one
+ * that fails. */
 static bool can_hook(const struct op_kind *kind, const char **ret)
 {
 	_cleanup_close_ int program =
@@ -211,7 +211,7 @@ static void check_hooks(struct doctor *d)
 	}
 }
 
-/* Does an iterator over the tasks load, and can it be read? Returns 0 or -errno. */
+/* Load an iterator over the tasks and open it. Returns 0 or -errno. */
 static int try_iterator(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_ITER);
@@ -244,7 +244,7 @@ static void check_threads(struct doctor *d)
 	    strerror(-r));
 }
 
-/* Tracepoints need no row: BPF alone is enough for them. */
+/* Probes at tracepoints need no row: they need nothing but BPF. */
 static void check_probes(struct doctor *d)
 {
 	static const struct {
@@ -276,9 +276,10 @@ static void check_probes(struct doctor *d)
 }
 
 /*
- * Has a function in the kallsyms at @path an address? On x86-64 kernels before 6.15 thousands of
- * lines of per-CPU symbols come first, whose addresses are offsets from 0 even where
- * nothing is hidden. 1, 0, or a negative errno where nothing can be read.
+ * Does the kallsyms file at @path show the address of any function? On x86-64 kernels
+ * before 6.15 thousands of lines of per-CPU symbols come first, whose addresses are
+ * offsets from 0 even if nothing is hidden. Returns 1 or 0, or a negative errno if
+ * nothing can be read.
  */
 static int shows_addresses(const char *path)
 {
@@ -338,7 +339,7 @@ static void check_other_processes(struct doctor *d)
 	    : may_open ? "%s can be opened"
 		       : "%s can be listed, not opened",
 	    path, strerror(list));
-	/* Address 0 is never mapped: EFAULT says that reading as such is permitted. */
+	/* Address 0 is never mapped: EFAULT means that reading is permitted. */
 	memory = process_vm_readv(1, &local, 1, &remote, 1, 0) < 0 ? errno : 0;
 	if (memory == EFAULT)
 		memory = 0;

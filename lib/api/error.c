@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error codes to text, and the last error of a handle. */
+/* The text of error codes. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public calls about exporters: copy and check, then lib/export. */
+/* The public calls about exporters: they copy and check the configuration and call
+ * lib/export. */
 #include <errno.h>
 
 #include "api/config.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may use a handle, and one after the other. */
+/* Checks who may use a handle, and lets one thread at a time use it. */
 #include "api/handle.h"
 
 #include <errno.h>
@@ -52,7 +52,8 @@ static int init_lock(pthread_mutex_t *lock)
 
 	if (r)
 		return -r;
-	/* A callback that calls the library gets an error in place of a standstill. */
+	/* A callback that calls the library on the same handle gets an error instead of a
+	 * deadlock. */
 	(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 	r = pthread_mutex_init(lock, &attr);
 	(void)pthread_mutexattr_destroy(&attr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a handle: makes the parts and joins them. Records flow from capture through
- * processes into the window; otelprof_export() encodes the window and hands the requests
- * to the exporters.
+ * Makes, starts, stops and frees a handle and its parts. Records flow from capture
+ * through processes into the window; otelprof_export() encodes the window and hands the
+ * requests to the exporters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
-	FLUSH_SLICE_MS = 20, /* as long a flush holds the lock */
+	FLUSH_SLICE_MS = 20, /* how long a flush holds the lock at a time */
 };
 
 const char *otelprof_version(void)
@@ -126,7 +126,7 @@ static int make_parts(struct otelprof *p)
 	return op_exporters_new(&p->log, &p->exporters);
 }
 
-/* A caller's struct from a log; a detail that is too long loses its beginning. */
+/* Fill a caller's struct from a log. A detail that is too long loses its beginning. */
 static int give_error(const struct op_log *log, struct otelprof_error_info *ret)
 {
 	struct otelprof_error_info info = { .code = log->error };
@@ -230,7 +230,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	return NULL;
 }
 
-/* Make the tables of the processes that the filter names, where they are known. */
+/* Make the tables of the processes that the filter includes by pid, if they are known. */
 static void warm_wanted(struct otelprof *p)
 {
 	size_t i;
@@ -239,7 +239,7 @@ static void warm_wanted(struct otelprof *p)
 		(void)op_processes_warm(p->processes, p->wanted[i]);
 }
 
-/* Note the processes that @rules include by number. */
+/* Note the processes that @rules include by pid. */
 static void note_wanted(struct otelprof *p, const struct op_config_rules *rules)
 {
 	size_t i;
@@ -263,7 +263,8 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	if (p->running)
-		return op_fail(&p->log, -EALREADY, "otelprof_start: it is running");
+		return op_fail(&p->log, -EALREADY,
+			       "otelprof_start: the profiler is already running");
 	r = op_capture_listen(p->capture);
 	if (r < 0)
 		return r;
@@ -274,10 +275,14 @@ int otelprof_start(struct otelprof *p)
 		op_processes_settle(p->processes, op_clock_monotonic_ns());
 		p->scanned = true;
 	}
-	/* Before the first tick: the samples of the time that the kernel takes to verify a walker
-	 * would fill the ring with copies of their stacks. */
+	/*
+	 * The walkers are loaded before the first tick: the kernel takes some time to
+	 * verify them, and the samples of that time would fill the ring with copies of
+	 * their stacks.
+	 */
 	op_processes_load_runtimes(p->processes);
-	/* So do those of the tenth of a second that reading the kernel's names takes. */
+	/* The same is true of the tenth of a second that reading the kernel's names
+	 * takes. */
 	op_kernel_symbols_load(p->kernel);
 	r = op_capture_load(p->capture);
 	if (r < 0)
@@ -293,8 +298,10 @@ int otelprof_start(struct otelprof *p)
 		if (r < 0) {
 			op_handle_stop_sampling(p);
 			p->running = false;
-			return op_fail(&p->log, r, "otelprof_start: no worker thread: %s",
-				       strerror(-r));
+			return op_fail(
+				&p->log, r,
+				"otelprof_start: the worker thread could not be started: %s",
+				strerror(-r));
 		}
 	}
 	return 0;
@@ -315,11 +322,13 @@ int otelprof_stop(struct otelprof *p)
 	op_handle_stop_sampling(p);
 	p->running = false;
 	r = op_handle_drain(p);
-	op_handle_take_heap(p); /* the next window is closed by who has stopped */
+	/* the caller, which has stopped sampling, closes this window */
+	op_handle_take_heap(p);
 	return r;
 }
 
-/* Milliseconds of the next slice, 0 where the time is over. @timeout_ms < 0: no end. */
+/* The length of the next slice in ms; 0 when the time is up. @timeout_ms < 0: no
+ * limit. */
 static int next_slice(uint64_t start_ns, int timeout_ms)
 {
 	uint64_t waited_ms = (op_clock_monotonic_ns() - start_ns) / NS_A_MS;
@@ -331,7 +340,7 @@ static int next_slice(uint64_t start_ns, int timeout_ms)
 	return OP_MIN(timeout_ms - (int)waited_ms, (int)FLUSH_SLICE_MS);
 }
 
-/* Flush exporter @number, or all where it is 0. */
+/* Flush exporter @number, or all if it is 0, for at most @slice_ms. */
 static int flush_slice(struct otelprof *p, uint32_t number, bool begin, int slice_ms)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -356,7 +365,8 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		slice = next_slice(start, timeout_ms);
 		r = flush_slice(p, number, begin, slice);
 		begin = false;
-		/* A file that failed has given its samples up; the others go on. */
+		/* A file exporter that failed has dropped its samples; the others go
+		 * on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
 	} while (r < 0 && slice && r != -EDEADLK && r != -ENOENT &&
@@ -441,7 +451,8 @@ int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 
 	if (!p || !ret)
 		return -EINVAL;
-	/* In the child of a fork there is one thread, and nobody to give the lock back. */
+	/* The child of a fork has one thread, so the lock is not needed; and nobody would
+	 * release it there if it was held at the fork. */
 	r = p->owner == getpid() ? op_handle_enter(p, &held) : 0;
 	if (r < 0)
 		return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting and working: otelprof_poll(), otelprof_wakeup(), and the worker of threads = 1. */
+/* otelprof_poll(), otelprof_wakeup(), and the worker thread of config.threads = 1. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,10 +13,11 @@
 enum {
 	NS_A_MS = 1000000,
 	WORKER_PAUSE_MS = 100,
-	WANTED_NS = 1000000000, /* a change of the rate waits so long for an empty ring */
+	/* a change of the rate waits this long for an empty ring */
+	WANTED_NS = 1000000000,
 };
 
-/* Was it written to? It is not any more then. */
+/* Returns whether the eventfd was written to, and resets it. */
 static bool take_event(int fd)
 {
 	uint64_t n;
@@ -28,11 +29,12 @@ static void put_event(int fd)
 {
 	const uint64_t one = 1;
 
-	/* fails only where it is readable already */
+	/* fails only if it is readable already */
 	(void)!write(fd, &one, sizeof(one));
 }
 
-/* Returns 1 where one of two descriptors is readable, 0 where the time was over, or -errno. */
+/* Wait for two descriptors. Returns 1 if one is readable, 0 if the time was up, or
+ * -errno. */
 static int wait_for(int a, int b, int timeout_ms)
 {
 	struct pollfd fds[2] = { { .fd = a, .events = POLLIN },
@@ -42,8 +44,8 @@ static int wait_for(int a, int b, int timeout_ms)
 	return r < 0 ? -errno : r > 0;
 }
 
-/* Change the rate where the budget asks for it: when nothing waits any more, for that has the
- * old period; and at last without waiting for that. */
+/* Change the rate if the budget demands it. Records that wait in the ring have the old
+ * period, so this waits until the ring is empty, but no longer than WANTED_NS. */
 static void keep_budget(struct otelprof *p, bool idle)
 {
 	uint64_t now = op_clock_monotonic_ns();
@@ -70,12 +72,13 @@ static void keep_budget(struct otelprof *p, bool idle)
 	       "the budget is %.1f %%",
 	       p->wanted_hz, p->rate_hz, 100 * p->budget.slow * p->rate_hz / p->wanted_hz,
 	       100 * p->budget.share);
-	/* why it failed is in the log, and asked again at the next check */
+	/* if it fails, the log says why, and the next check tries again */
 	(void)op_handle_change_rate(p, p->wanted_hz);
 	p->wanted_hz = 0;
 }
 
-/* 1: worked; 0: nothing to do; *@ret_woken: otelprof_wakeup() was called. */
+/* Returns 1 if there was work, 0 if not, or -errno. *@ret_woken: otelprof_wakeup() was
+ * called. */
 static int work(struct otelprof *p, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
@@ -89,12 +92,12 @@ static int work(struct otelprof *p, bool *ret_woken)
 		op_handle_expire_rules(p);
 		keep_budget(p, done.idle);
 	}
-	/* with a worker that is for who waits in otelprof_poll() */
+	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->wake_fd);
 	return r < 0 ? r : !done.idle;
 }
 
-/* The worker works; here are only its news. */
+/* The worker does the work; wait only for its errors and for otelprof_wakeup(). */
 static int watch_worker(struct otelprof *p, int timeout_ms)
 {
 	int r = wait_for(p->wake_fd, -1, timeout_ms);
@@ -126,7 +129,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 			return r;
 		if (timeout_ms < 0)
 			continue;
-		/* a timer of ours woke us with nothing to do: go on waiting */
+		/* our timer woke us, but there was nothing to do: go on waiting */
 		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
 		if (waited_ms >= (uint64_t)timeout_ms)
 			return 0;
@@ -136,7 +139,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 
 int otelprof_wakeup(struct otelprof *p)
 {
-	/* no more than this: it may be called by a signal handler */
+	/* a signal handler may call this: it takes no lock */
 	if (!p)
 		return -EINVAL;
 	put_event(p->wake_fd);
@@ -175,7 +178,7 @@ static void *worker_main(void *arg)
 			continue;
 		__atomic_store_n(&p->worker_error, r, __ATOMIC_RELAXED);
 		put_event(p->wake_fd);
-		/* what failed may fail again at once: not faster than this */
+		/* what failed may fail again at once, so wait between attempts */
 		(void)wait_for(p->quit_fd, -1, WORKER_PAUSE_MS);
 	}
 	return NULL;

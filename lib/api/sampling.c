@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What takes samples: attached while it runs and is not paused. */
+/* Attaches and detaches all that takes samples: it is attached while the profiler runs
+ * and is not paused. */
 #include "api/handle.h"
 
 int op_handle_switch_probes(struct otelprof *p, bool running)

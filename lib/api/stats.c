@@ -23,7 +23,7 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->stacks_without_table = counters[OP_COUNT_NO_TABLE];
 }
 
-/* Samples dropped, by reason. */
+/* The number of samples dropped, by reason. */
 static void read_drops(struct otelprof *p, const uint64_t *counters,
 		       uint64_t ret[OP_DROPS])
 {
@@ -39,7 +39,7 @@ static void read_drops(struct otelprof *p, const uint64_t *counters,
 	ret[OP_DROP_RATE] += counters[OP_COUNT_RATE];
 }
 
-/* Stacks that were walked in user space end as those of the kernel do. */
+/* Add how stacks ended that user space has walked. */
 static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 {
 	uint32_t i;
@@ -50,7 +50,7 @@ static void add_ends(const uint64_t *ends, struct otelprof_stats *s)
 		s->stacks_broken += ends[i];
 }
 
-/* CPU time that is used until now. @counters: the kernel's. */
+/* The CPU time that the profiler has used until now. @counters are the programs'. */
 static uint64_t cpu_ns(struct otelprof *p, const uint64_t *counters, uint64_t delivery_ns)
 {
 	uint64_t ns = p->own_ns + delivery_ns + counters[OP_COUNT_SPENT_NS];
@@ -132,11 +132,11 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 		return op_fail(&p->log, r, "the kernel's counters cannot be read: %s",
 			       strerror(-r));
 	from_kernel(counters, &s);
-	s.samples_taken += p->threads; /* user space takes them */
+	s.samples_taken += p->threads; /* samples that user space took */
 	read_drops(p, counters, drops);
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];
-	/* records written and not yet taken out */
+	/* records that wait in the ring */
 	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
 	from_rooms(p, counters, &s);
 	s.events_lost = op_capture_events_lost(p->capture);
@@ -227,7 +227,7 @@ static const char *reason_of(uint32_t end)
 	return "unknown";
 }
 
-/* A pair, and its file's sum and number. */
+/* The row of a file and a reason, and the sum of that file's rows. */
 struct ended {
 	const struct op_ended_row *row;
 	uint64_t file_count;

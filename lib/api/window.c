@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The window: what was sampled since the last export, at one rate. */
+/* The window: the samples since the last export or change of the rate. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 	struct otelprof *p = data;
 
 	p->emitted += samples;
-	/* without memory the exporters count the samples; the rest of the window goes on */
+	/* without memory the exporters count the samples as dropped; the rest of the
+	 * window goes on */
 	(void)op_exporters_submit(p->exporters, bytes, len, samples);
 	return 0;
 }
@@ -42,7 +43,8 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 	return r;
 }
 
-/* Tables change at times only; between windows they are the kernel's alone. */
+/* User space changes tables rarely: the slabs are unmapped from this process until it
+ * does. */
 static void rest_arena(struct otelprof *p)
 {
 	struct op_arena_stats stats;
@@ -57,7 +59,7 @@ static void rest_arena(struct otelprof *p)
 	p->map_failures = stats.map_failures;
 }
 
-/* The threads of this moment, where they are asked for. */
+/* Add a snapshot of all threads to the window, if the kind threads is on. */
 static void take_threads(struct otelprof *p)
 {
 	struct op_threads_taken taken = { 0 };
@@ -67,14 +69,14 @@ static void take_threads(struct otelprof *p)
 
 	if (r < 0)
 		op_log(&p->log, OP_LOG_WARNING,
-		       "not all threads could be looked at (%s), ignoring", strerror(-r));
+		       "the snapshot of threads is not complete (%s), ignoring",
+		       strerror(-r));
 	p->threads += taken.taken;
 	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
 	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
 	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
 }
 
-/* What is in use of the heaps, where that is asked for. */
 void op_handle_take_heap(struct otelprof *p)
 {
 	struct op_heap_taken taken = { 0 };
@@ -84,7 +86,7 @@ void op_handle_take_heap(struct otelprof *p)
 		r = op_heap_snapshot(p->heap, p->window, &taken);
 	if (r < 0)
 		op_log(&p->log, OP_LOG_WARNING,
-		       "what of the heaps is in use could not be read (%s), ignoring",
+		       "the allocations in use could not be read (%s), ignoring",
 		       strerror(-r));
 	p->threads += taken.taken;
 	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
@@ -133,7 +135,7 @@ int otelprof_export(struct otelprof *p)
 
 int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 {
-	/* what was sampled until now has the old period */
+	/* samples taken until now have the old period */
 	int r = op_handle_drain(p);
 
 	if (r == 0)

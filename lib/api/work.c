@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking out of the kernel what waits there. */
+/* Processes the records that wait in the ring. */
 #include <errno.h>
 
 #include "api/handle.h"
 
 enum {
-	DRAIN_POLLS_MAX = 1024, /* until nothing is left */
+	DRAIN_POLLS_MAX = 1024, /* polls until nothing is left */
 };
 
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
