@@ -256,7 +256,7 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 	return bpf_map_delete_elem(c->map[OP_MAP_PROCESSES], &pid);
 }
 
-/* Add up the counters; of the threshold, which is no sum, keep the largest. */
+/* Sums; of the threshold, which is no sum, the largest. */
 static void add_counts(const struct op_counts *counts, uint64_t *sums)
 {
 	uint64_t threshold =

@@ -49,11 +49,10 @@ struct op_executable {
 	bool check; /* compare the stamp before use */
 	bool vdso;
 	uint32_t failures;
-	uint64_t retry_ns; /* opening failed; it is not tried again before this time */
-	uint32_t noted;	   /* the last round of op_executables.news that has seen it */
-	/* searches for a process context that found none, in a row, in processes of this
-	 * file */
-	uint32_t context_misses;
+	uint64_t retry_ns; /* could not be opened: not before */
+	uint32_t noted;	   /* in which round of op_executables.news */
+	uint32_t
+		context_misses; /* of its processes, in a row, without a process context */
 };
 
 TAILQ_HEAD(op_executable_list, op_executable);

@@ -7,9 +7,10 @@
 #include "process/publish.h"
 #include "process/state.h"
 
-/* Of a table that is made between samples. */
+/* The time spent at once on a table that is made between samples. */
 static const uint64_t GO_ON_NS = UINT64_C(3000000);
-/* What is freed at one time: the table that did not fit is likely to be smaller. */
+/* How many bytes of tables are given up at once. The table that did not fit is likely to
+ * be smaller. */
 static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
 
 static bool layout_uses(const struct op_layout *layout, const struct op_image *image)
@@ -24,9 +25,9 @@ static bool layout_uses(const struct op_layout *layout, const struct op_image *i
 }
 
 /*
- * Nothing that is published may lead to the table when it goes: publish anew, and where
- * there is no memory for that, let the kernel forget the process; its next sample brings
- * it back.
+ * Before a table is freed, nothing that is published may lead to it: publish its
+ * processes again. If there is no memory for that, unpublish the process; its next sample
+ * brings it back.
  */
 static void detach_table(struct op_processes *p, const struct op_image *image)
 {
@@ -92,7 +93,7 @@ bool op_evict_rule(const struct op_vma *v, uint64_t pc, struct op_rule *ret)
 			     ret);
 }
 
-/* Publish @proc anew where it has mapped the file. */
+/* Mark @proc for publication if it has mapped the file. */
 static void touch_user(struct op_processes *p, struct op_proc *proc,
 		       const struct op_image *image)
 {
@@ -130,7 +131,7 @@ void op_evict_go_on(struct op_processes *p)
 
 	if (!image)
 		return;
-	p->settle_on = true; /* at once */
+	p->settle_on = true; /* settle again at once */
 	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &slice);
 	if (r == -EINPROGRESS)
 		return;

@@ -67,7 +67,7 @@ int op_layout_own(struct op_layout **layout, struct op_executables *x, uint64_t 
 	return 0;
 }
 
-/* The number of the first mapping that ends above @addr. */
+/* The index of the first mapping that ends above @addr. */
 static size_t first_above(const struct op_layout *layout, uint64_t addr)
 {
 	size_t low = 0;
@@ -122,7 +122,7 @@ static void shift(struct op_layout *layout, size_t at, size_t more)
 	layout->len += more;
 }
 
-/* Remove @count elements at @at, whose references were given up or taken over. */
+/* Remove @count elements at @at. Their references were dropped or taken over before. */
 static void unshift(struct op_layout *layout, size_t at, size_t count)
 {
 	memmove(&layout->vma[at], &layout->vma[at + count],
@@ -130,10 +130,8 @@ static void unshift(struct op_layout *layout, size_t at, size_t count)
 	layout->len -= count;
 }
 
-/*
- * Unmap [@start, @end). There is room for one more element; at the limit of mappings the
- * upper half of one that is split is given up.
- */
+/* Unmap [@start, @end). The caller has made room for one more element. If a mapping must
+ * be split at the limit of mappings, its upper part is dropped. */
 static void punch(struct op_layout *layout, uint64_t start, uint64_t end,
 		  struct op_executables *x)
 {
@@ -143,7 +141,7 @@ static void punch(struct op_layout *layout, uint64_t start, uint64_t end,
 
 	if (i < layout->len && v->start < start && v->end > end &&
 	    layout->len < OP_MAPPINGS_MAX) {
-		/* In its middle: two remain. */
+		/* The range is in the middle of the mapping: two remain. */
 		shift(layout, i, 1);
 		v[0].end = start;
 		v[1].offset += end - v[1].start;
@@ -167,7 +165,8 @@ static void punch(struct op_layout *layout, uint64_t start, uint64_t end,
 	}
 }
 
-/* Does file @vma take the place of another, or of one that did? */
+/* Does the file mapping @vma replace one of another file, or one that had replaced
+ * another? */
 static bool replaces(const struct op_layout *layout, const struct op_vma *vma)
 {
 	size_t i;
@@ -190,7 +189,8 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 
 	if (new.start >= new.end)
 		return 0;
-	/* Two more: its own, and the second half of one that it splits. */
+	/* Room for two more: the new mapping, and the second half of one that it
+	 * splits. */
 	if (op_vec_grow((void **)&layout->vma, &layout->cap, layout->len, 2,
 			sizeof(*layout->vma)) < 0)
 		return -ENOMEM;
@@ -207,7 +207,7 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 	new.room = 0;
 	new.segment = 0;
 	i = first_above(layout, new.start);
-	/* JIT code grows in steps: neighbours without a file are one. */
+	/* JIT code grows in steps, so adjacent mappings without a file become one. */
 	if (!new.exe && i < layout->len && layout->vma[i].start == new.end &&
 	    !layout->vma[i].exe) {
 		new.end = layout->vma[i].end;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists a living process stands in (process/state.h). */
+/* The lists that hold a process while it is alive (process/state.h). */
 #include "process/runtimes.h"
 #include "process/state.h"
 
-/* A process is put in its place by use again at most this often. */
+/* A process moves in the list by use at most this often. */
 static const uint64_t USED_AGAIN_NS = UINT64_C(1000000000);
 
 void op_lists_touch(struct op_processes *p, struct op_proc *proc)
@@ -62,7 +62,8 @@ void op_lists_use(struct op_processes *p, struct op_proc *proc)
 {
 	if (proc->ended_ns || p->now_ns < proc->used_ns + USED_AGAIN_NS)
 		return;
-	/* The reading goes from the most recently used one down: it would miss this one. */
+	/* The sweep reads maps from the most recently used process downwards: it would
+	 * miss a process that moves to the top, so mark it. */
 	if (p->sweep.reread && proc->reread != p->sweep.number) {
 		proc->rescan = true;
 		op_lists_touch(p, proc);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The public calls of this folder. Events change what is known of a process and mark it; settle
- * publishes the marked ones, so that a burst of events costs one publication.
+ * The public calls of this folder. Events change what is known of a process and mark it;
+ * op_processes_settle() publishes the marked ones, so that a burst of events costs one
+ * publication.
  */
 #include "process/processes.h"
 
@@ -24,13 +25,14 @@ enum {
 	SYMBOL_BUDGET_DEFAULT = 64 << 20,
 };
 
-/* A publication that failed is tried again after this time. */
-/* So long processes are published at one call; one of them may take some 10 ms more. */
+/* The time in which one call publishes processes; one of them may take some 10 ms more. */
 static const uint64_t SETTLE_NS = UINT64_C(5000000);
+/* A publication that failed is tried again after this time. */
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
-/* Files that could not be had are looked at again. */
+/* The interval in which layouts with `fallback` are resolved again. */
 static const uint64_t FALLBACK_CHECK_NS = UINT64_C(2000000000);
-/* What the start waits for: enough for most hosts; the rest follows in slices. */
+/* How long the start works on the scan, which is enough for most hosts; the rest follows
+ * in slices. */
 static const uint64_t FIRST_SLICE_NS = UINT64_C(20000000);
 
 static int copy_config(struct op_processes *p, const struct op_processes_config *config)
@@ -57,7 +59,8 @@ static int copy_config(struct op_processes *p, const struct op_processes_config 
 	return 0;
 }
 
-/* The kernel's events count processes as we do, /proc as its own process 1 does. */
+/* Events of the kernel have pids of our PID namespace; /proc has those of the namespace
+ * of its own process 1. */
 static void check_namespaces(const struct op_processes *p)
 {
 	uint64_t ours = op_namespace_inode(p->procfs_root, "self", "pid");
@@ -164,22 +167,23 @@ void op_processes_load_runtimes(struct op_processes *p)
 	op_publish_load_runtimes(p, runtimes);
 }
 
-/* Making a process's tables before its first sample: it was asked for by number. */
+/* Makes the tables of a process that was asked for by pid, before its first sample. */
 int op_processes_warm(struct op_processes *p, uint32_t pid)
 {
 	struct op_proc *proc = op_table_find_alive(p, pid);
 	size_t i;
 
 	if (!proc)
-		proc = op_table_learn(p, pid); /* the scan has not come to it */
+		proc = op_table_learn(p, pid); /* the scan has not reached it */
 	if (!proc || !proc->layout || !proc->program)
 		return -ESRCH;
-	/* what is lazy is found out by this */
+	/* this finds out which mappings are lazy */
 	(void)op_publish(p, proc, false);
 	for (i = 0; i < proc->layout->len; i++) {
 		const struct op_vma *v = &proc->layout->vma[i];
 
-		/* one that fails is walked by frame pointers, as at a first sample */
+		/* a mapping whose table fails is walked by frame pointers, as at a first
+		 * sample */
 		if (v->exe && (v->flags & OP_MAPPING_LAZY))
 			(void)op_evict_make_table(p, proc->program, v);
 	}
@@ -202,7 +206,7 @@ static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool res
 
 void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 {
-	/* Of a process that was never told of: the rest of its mappings is not known. */
+	/* If no event told of the process before, its other mappings are not known. */
 	struct op_proc *proc = get_or_add(p, e->pid, true);
 
 	if (!proc)
@@ -230,7 +234,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 		return;
 	}
 	proc->forked = true;
-	from = op_table_find_alive(p, parent); /* room may have been made by it */
+	/* it may have been forgotten to make room */
+	from = op_table_find_alive(p, parent);
 	proc->program->born_ns = time_ns;
 	proc->program->memory.born_ns = time_ns;
 	proc->program->parent = parent;
@@ -259,7 +264,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	struct op_program *program;
 	struct op_layout *layout;
 
-	(void)comm; /* comes with every record */
+	(void)comm; /* every sample has it */
 	if (!proc)
 		return;
 	proc->rescan = false;
@@ -295,7 +300,7 @@ void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns
 
 void op_processes_on_lost(struct op_processes *p)
 {
-	/* Each CPU tells of its own losses: one reading answers them all. */
+	/* Each CPU reports its own losses: one sweep covers them all. */
 	p->sweep.lost = true;
 }
 
@@ -304,7 +309,7 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns)
 	p->slice = op_slice_until(end_ns);
 }
 
-/* One marked process. */
+/* Publish one marked process. */
 static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
 	int r;
@@ -314,7 +319,8 @@ static void settle_one(struct op_processes *p, struct op_proc *proc)
 		if (r == -ENOMEM)
 			proc->publish_after_ns = p->now_ns + PUBLISH_RETRY_NS;
 		else if (r < 0)
-			proc->rescan = false; /* gone; its exit will be told */
+			/* it is gone; its exit event is still to come */
+			proc->rescan = false;
 	}
 	if (p->now_ns < proc->publish_after_ns)
 		return;
@@ -340,8 +346,7 @@ static void touch_fallback(struct op_processes *p, struct op_proc *proc)
 static void touch_waiting(struct op_processes *p)
 {
 	if (p->attach_after_ns && p->now_ns >= p->attach_after_ns) {
-		p->attach_after_ns =
-			0; /* those that wait on say so when they are tried */
+		p->attach_after_ns = 0; /* those that still wait set it again */
 		op_lists_touch_waiting(p);
 	}
 	if (p->now_ns >= p->fallback_after_ns) {
@@ -362,7 +367,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	p->settle_on = false;
 	p->now_ns = OP_MAX(p->now_ns, now_ns);
 	p->executables.now_ns = p->now_ns;
-	/* First what gives memory back, then what takes some. */
+	/* First what releases memory, then what allocates. */
 	op_publish_expire(p);
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
@@ -374,8 +379,8 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	op_evict_go_on(p);
 	last = TAILQ_LAST(&p->dirty, op_proc_list);
 	for (proc = TAILQ_FIRST(&p->dirty); proc; proc = next) {
-		/* What fails goes to the end and waits for the next call, and so does what
-		 * there is no time for. */
+		/* A process that fails goes to the end of the list and is tried at the
+		 * next call. Those for which no time is left wait for that call, too. */
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
 		if (next && op_clock_monotonic_ns() >= begin_ns + SETTLE_NS) {
@@ -409,7 +414,7 @@ static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	(void)p;
 	op_runtimes_window_end(&proc->program->runtimes);
-	/* A perf map may have appeared. */
+	/* A perf map may have appeared since. */
 	if (!proc->program->perfmap)
 		proc->program->perfmap_tried = false;
 }

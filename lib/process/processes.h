@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of the host: who runs and what is mapped where. Learns from one scan of
- * /proc at the start and then from events; publishes each process's mapping table to the
- * kernel programs; turns the records they make into samples of a window.
+ * The processes of the host and what each has mapped. They are learnt from one scan of
+ * /proc at the start and then from events. Each process's mapping table is published to
+ * the kernel programs.
  *
- * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings; the first sample
+ * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings. The first sample
  * that meets one comes with registers and a copy of the stack (OP_END_UNKNOWN), which is
- * unwound here (unwind/host.h) after the tables it needs were made. So no first sample is
- * lost and nothing is parsed for a process that never runs.
+ * unwound in user space (unwind/host.h) after the tables that it needs were made. So no
+ * first sample is lost, and nothing is parsed for a process that never runs.
  *
- * A record names the generation of the table it was made with: tables are kept for
- * OP_PROCESS_KEEP_NS after they were replaced or their process ended, so that late records
- * find theirs.
+ * A record names the generation of the table that it was made with. Tables are kept for
+ * OP_PROCESS_KEEP_NS after they were replaced or their process ended, so that late
+ * records find theirs.
  */
 #ifndef OP_PROCESS_PROCESSES_H
 #define OP_PROCESS_PROCESSES_H
@@ -45,11 +45,13 @@ struct op_processes_config {
 	uint64_t flags; /* OTELPROF_* of the config */
 	uint64_t symbol_budget_bytes;
 	uint32_t max_processes;
-	const char *
-		service_name; /* of those that say none; NULL: the executable's, "": none */
-	const char *const *environment; /* variables to read; borrowed until _free() */
+	/* the name of a service that names none itself; NULL: the executable's; "": none */
+	const char *service_name;
+	/* names of variables to read; borrowed until op_processes_free() */
+	const char *const *environment;
 	size_t environment_len;
-	int64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; see _set_clock */
+	/* CLOCK_REALTIME - CLOCK_MONOTONIC; op_processes_set_clock() changes it */
+	int64_t realtime_offset_ns;
 	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
 	int (*unpublish)(void *ctx, uint32_t pid);
@@ -62,7 +64,8 @@ struct op_processes_config {
 struct op_processes_stats {
 	uint64_t processes;
 	uint64_t executables;
-	uint64_t unseen; /* not tracked: max_processes were used within a second */
+	/* processes not tracked, since max_processes others were used within a second */
+	uint64_t unseen;
 	uint64_t symbol_bytes;
 	uint64_t tables_failed;
 	uint64_t executables_unseen;
@@ -75,56 +78,60 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 struct op_processes *op_processes_free(struct op_processes *p);
 OP_DEFINE_CLEANUP(struct op_processes *, op_processes_free)
 
-/* Learn the processes that run now: reads maps, opens no executable. Some at once, the rest
- * in slices, at each settle; op_processes_busy() is true until then. */
+/*
+ * Learn the processes that run now. This reads maps and opens no executable. Some
+ * processes are learnt at once, the rest in slices at each op_processes_settle();
+ * op_processes_busy() is true until then.
+ */
 int op_processes_scan_begin(struct op_processes *p);
-/* As above, all at once. */
+/* The same for all processes at once. */
 int op_processes_scan(struct op_processes *p);
 
-/* Load what the kernel needs for the runtimes of the processes that are known: not in a poll,
- * where it would take most of the time. */
+/* Load the programs' steps for the runtimes of all known processes. This is not done in a
+ * poll, since it would take most of its time. */
 void op_processes_load_runtimes(struct op_processes *p);
 
-/*
- * Make the tables of @pid now: someone waits for this process, and its first samples are
- * to be whole however deep. Returns 0, -ESRCH where it is not known, or -errno.
- */
+/* Make the tables of @pid now, so that its first samples are complete however deep they
+ * are. Returns 0, -ESRCH if the process is not known, or -errno. */
 int op_processes_warm(struct op_processes *p, uint32_t pid);
 
-/* Events, in the order the kernel made them as far as that is known. */
+/* Events. They must come in the order in which the kernel made them, as far as that is
+ * known. */
 void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e);
 void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 			  uint64_t time_ns);
 void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
 			  uint64_t time_ns);
 void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns);
-/* The kernel lost events: everything known may be stale. It is read anew in slices, with a
- * pause after the last one. */
+/* The kernel lost events: all that is known may be stale. All maps are read again in
+ * slices, not before a pause after the last such sweep. */
 void op_processes_on_lost(struct op_processes *p);
 
-/* From now until the next call work that is long ends with -EINPROGRESS at @end_ns
- * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not end. */
+/* From now until the next call, long work stops with -EINPROGRESS at @end_ns
+ * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not stop. */
 void op_processes_slice(struct op_processes *p, uint64_t end_ns);
-/* Publish what changed; give back what is no longer needed. Call after each batch of
- * events, before the records that follow. @now_ns: CLOCK_MONOTONIC. */
+/* Publish what changed and release what is no longer needed. Call this after each batch
+ * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);
-/* All records that were made before @time_ns were read: what only they could need may go. */
+/* All records that were made before @time_ns were read: what is kept for such records
+ * only may be released. */
 void op_processes_records_read(struct op_processes *p, uint64_t time_ns);
-/* Is the process known, and that generation of it, where not 0? */
+/* Is the process known and, if @generation is not 0, is that generation of it kept? */
 bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t generation);
-/* When @pid was forked, CLOCK_MONOTONIC; 0: its fork was not seen, or it is not known. */
+/* When @pid was forked (CLOCK_MONOTONIC); 0: its fork was not seen, or the process is not
+ * known. */
 uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid);
-/* Does work wait for its time? */
+/* Do processes wait for their publication or for a runtime? */
 bool op_processes_waiting(const struct op_processes *p);
-/* When op_processes_settle() is to be called again at the latest; 0: any time. */
+/* The latest time at which op_processes_settle() must be called again; 0: any time. */
 uint64_t op_processes_next_ns(const struct op_processes *p);
-/* Is there more to do, in slices, as soon as samples leave time for it? */
+/* Is the scan or a sweep under way, to be continued in slices between samples? */
 bool op_processes_busy(const struct op_processes *p);
 
 /* A window was closed. */
 void op_processes_window_end(struct op_processes *p);
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
-/* In the child of a fork: nothing of the kernel's is touched from now on. */
+/* Call this in the child of a fork: no map of the kernel is touched from then on. */
 void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
 
@@ -134,7 +141,7 @@ struct op_images *op_processes_images(struct op_processes *p);
 struct op_executables *op_processes_executables(struct op_processes *p);
 /* Is this the child of a fork? */
 bool op_processes_is_forked(const struct op_processes *p);
-/* It is @time_ns now, or later. */
+/* Advance the folder's clock to @time_ns, if that is later. */
 void op_processes_advance(struct op_processes *p, uint64_t time_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a process is, from fork or exec to exec or exit: name, container, runtimes. Counted:
- * what was published of it is kept for late records. What /proc tells is read at the first
- * sample and not before: most processes never have one.
+ * The program that a process runs, from fork or exec to exec or exit: name, container,
+ * runtimes. It is reference-counted, since it is kept for late records. What /proc tells
+ * is read at the first sample, because most processes never have one.
  */
 #ifndef OP_PROCESS_PROGRAM_H
 #define OP_PROCESS_PROGRAM_H

@@ -10,7 +10,8 @@
 #include "process/state.h"
 #include "target/open.h"
 
-/* Time between two generations of one process, by the mapping: 50 mappings are 1 ms. */
+/* The time between two generations of one process, for each of its mappings: 1 ms for 50
+ * mappings. */
 static const uint64_t GAP_NS_PER_MAPPING = 20000;
 
 static struct op_executable_place place_of(const struct op_processes *p,
@@ -62,7 +63,7 @@ int op_publish_open_file(struct op_processes *p, const struct op_program *progra
 	return 0;
 }
 
-/* Those of @runtimes that have a step. */
+/* Reduces @runtimes to those that have a step. */
 static uint32_t with_step(uint32_t runtimes)
 {
 	uint32_t ret = 0;
@@ -91,7 +92,7 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 	}
 	one = more & -more;
 	if (more != one) {
-		/* One of them is too much. */
+		/* One of them cannot be loaded: try each alone. */
 		op_publish_load_runtimes(p, one);
 		op_publish_load_runtimes(p, more & ~one);
 		return;
@@ -103,8 +104,8 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 	       ffs((int)one) - 1);
 }
 
-/* Is the kernel's step of that runtime there? Asks for it the first time: 1, 0, or
- * -EINPROGRESS where there is no time for it. */
+/* Is the step of that runtime loaded? The first call loads it. Returns 1, 0, or
+ * -EINPROGRESS if there is no time for it now. */
 static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 {
 	uint32_t bit = UINT32_C(1) << id;
@@ -129,7 +130,7 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 	int loop = 0;
 	int r;
 
-	/* What is done in one piece is begun in time, or left to the next slice. */
+	/* Work that cannot be interrupted is begun in time, or left to the next slice. */
 	if ((v->exe && (!v->exe->image || v->exe->check)) && op_slice_is_over(&p->slice))
 		return -EINPROGRESS;
 	r = op_publish_open(p, program, v, false);
@@ -154,13 +155,13 @@ int op_publish_make_table(struct op_processes *p, const struct op_program *progr
 				   &p->slice);
 }
 
-/* Whose files a runtime opens. */
+/* The process whose files a runtime opens. */
 struct opening {
 	struct op_processes *p;
 	const struct op_program *program;
 };
 
-/* How a mapping is to be published now, its runtime apart. */
+/* How a mapping is to be published now, without regard to runtimes. */
 static struct op_vma resolve_file(const struct op_processes *p, const struct op_vma *v)
 {
 	struct op_vma now = *v;
@@ -178,13 +179,15 @@ static struct op_vma resolve_file(const struct op_processes *p, const struct op_
 	if (v->replaced)
 		now.flags |= OP_MAPPING_REPLACED;
 	if (!e->image || e->check) {
-		/* Where it cannot be had for now: not a copy of the stack at each sample. */
+		/* If the file cannot be opened for now, it is not lazy, so that not every
+		 * sample brings a copy of the stack. */
 		now.flags |= p->now_ns < e->retry_ns ? OP_MAPPING_ANON : OP_MAPPING_LAZY;
 		return now;
 	}
 	i = op_image_find_segment(e->image, v->offset, v->end - v->start);
 	if (i == SIZE_MAX) {
-		/* Mapped executable, but no text: frame pointers. */
+		/* The range is mapped executable but is in no executable segment: it is
+		 * walked by frame pointers. */
 		now.flags |= OP_MAPPING_ANON;
 		return now;
 	}
@@ -208,7 +211,8 @@ static struct op_vma resolve(const struct op_processes *p, const struct op_proc 
 	return now;
 }
 
-/* Bring the layout to what is known of its executables and runtimes. 0 or -errno. */
+/* Update the layout by what is known of its executables and runtimes, and write it to the
+ * arena. Returns 0 or -errno. */
 static int refresh(struct op_processes *p, struct op_proc *proc)
 {
 	bool changed = false;
@@ -238,7 +242,7 @@ static int refresh(struct op_processes *p, struct op_proc *proc)
 	return op_layout_write(proc->layout, p->config.arena);
 }
 
-/* Is the current generation what a new one would be? */
+/* Would a new generation be equal to the current one? */
 static bool is_current(const struct op_processes *p, const struct op_proc *proc)
 {
 	const struct op_generation *g = proc->current;
@@ -306,7 +310,7 @@ static void keep(struct op_processes *p, struct op_proc *proc, struct op_generat
 	TAILQ_INSERT_TAIL(&p->retired, g, link);
 }
 
-/* The current generation is replaced: keep it for late records. */
+/* The current generation was replaced: keep it for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_generation *g = proc->current;
@@ -315,7 +319,7 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	if (!g)
 		return;
 	if (!g->committed) {
-		/* No record can name it. */
+		/* The programs never had it, so no record names it. */
 		generation_free(p, g);
 		return;
 	}
@@ -352,8 +356,9 @@ uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path
 }
 
 /*
- * Make the tables of the runtimes that @proc has mapped: the first sample in an interpreter
- * is to find it attached. Files that do not look like one wait for their first sample.
+ * Make the tables of the runtimes that @proc has mapped, so that the first sample in an
+ * interpreter finds it attached. Files that do not look like a runtime wait for their
+ * first sample.
  */
 static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 {
@@ -375,7 +380,7 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 			    : op_publish_open(p, proc->program, v, false);
 		if (r == 0 && e->image->runtime)
 			r = op_publish_make_table(p, proc->program, v);
-		/* no ELF file, and so no table */
+		/* a runtime's file that is no ELF file has no table */
 		if (r == -ENOEXEC && e->image && e->image->runtime)
 			op_publish_load_runtimes(p, UINT32_C(1) << e->image->runtime->id);
 		proc->unfinished |= r == -EINPROGRESS;
@@ -383,9 +388,9 @@ static void prepare_runtimes(struct op_processes *p, struct op_proc *proc)
 }
 
 /*
- * A file that nobody had mapped for a while is to be looked at again before its table is
- * used: now, where it has one. A short process would have its first sample walked by a copy
- * of its stack, and has few others.
+ * A file that nobody mapped for a while must be compared before its table is used. If it
+ * has a table, that is done now: otherwise the first sample of a short-lived process,
+ * which has few others, would come with a copy of its stack.
  */
 static void check_known(struct op_processes *p, struct op_proc *proc)
 {
@@ -411,7 +416,8 @@ static int open_file(void *ctx, const struct op_vma *v, struct op_elf **ret,
 	return op_publish_open_file(o->p, o->program, v, ret, ret_bias);
 }
 
-/* Attach the runtimes of @proc, whose layout is up to date. True where that changed it. */
+/* Attach the runtimes of @proc, whose layout is up to date. Returns whether that changed
+ * what is to be published. */
 static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_program *program = proc->program;
@@ -463,7 +469,7 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool committed)
 	if (p->forked || proc->ended_ns)
 		return -ESRCH;
 	if (!proc->layout->len) {
-		/* Between an exec and its mappings: the kernel gives registers and stack. */
+		/* An exec has no mappings yet: samples come with registers and stack. */
 		op_unpublish(p, proc);
 		return 0;
 	}
@@ -519,7 +525,7 @@ void op_publish_keep(struct op_processes *p, struct op_proc *proc)
 		return;
 	g = calloc(1, sizeof(*g));
 	if (!g)
-		return; /* its late records go without */
+		return; /* without memory its late records are not resolved */
 	g->proc = proc;
 	g->layout = op_layout_ref(proc->layout);
 	g->program = op_program_ref(proc->program);

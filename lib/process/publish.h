@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishing: what is known of a process goes into the arena as a new generation, and the
- * kernel is told. Nothing that was published is changed; what it replaces is kept for
- * OP_PROCESS_KEEP_NS.
+ * Publishing: what is known of a process is written to the arena as a new generation, and
+ * the programs' map is changed to refer to it. Nothing that was published is changed;
+ * what is replaced is kept for OP_PROCESS_KEEP_NS.
  */
 #ifndef OP_PROCESS_PUBLISH_H
 #define OP_PROCESS_PUBLISH_H
@@ -20,48 +20,50 @@ struct op_program;
 struct op_vma;
 
 /*
- * Make a generation of @proc as it is now; nothing where nothing changed. With @commit the
- * kernel is told, else it is only there for the host's unwinder. 0 or -errno; then the
- * old one stays.
+ * Make a generation of @proc as it is now, unless nothing has changed. With @commit it is
+ * given to the programs, otherwise only the unwinder in user space uses it. Returns 0 or
+ * -errno; then the old generation stays.
  */
 int op_publish(struct op_processes *p, struct op_proc *proc, bool commit);
-/* The process ended or is tracked no more: tell the kernel, retire its generation. */
+/* The process ended or is no longer tracked: remove it from the programs' map and retire
+ * its generation. */
 void op_unpublish(struct op_processes *p, struct op_proc *proc);
-/* It becomes another program, or what it has mapped another set: records of what it was are
- * still to come, whether that was published or not. */
+/* Call this before the program or the mappings of @proc are replaced: records of the old
+ * ones are still to come, so they are kept, whether they were published or not. */
 void op_publish_keep(struct op_processes *p, struct op_proc *proc);
-/*
- * What ran once, with what it had mapped, as a process that the kernel is not told of: to
- * be published to the host's unwinder alone. 0 or -ENOMEM.
- */
+/* Make a process from a program and its mappings of an earlier time, for the unwinder in
+ * user space; the programs do not get it. Returns 0 or -ENOMEM. */
 int op_publish_past(struct op_processes *p, struct op_program *program,
 		    struct op_layout *layout, struct op_proc **ret);
 void op_publish_past_free(struct op_processes *p, struct op_proc *past);
-/* Let go of generations whose time is over. */
+/* Free the generations that were kept long enough. */
 void op_publish_expire(struct op_processes *p);
-/* Let go of all generations of @proc. */
+/* Free all generations of @proc. */
 void op_publish_drop(struct op_processes *p, struct op_proc *proc);
 
-/* The generation @number of the processes of @pid, or NULL where it is not kept any more. */
+/* The generation @number of @proc or of earlier processes with its pid; NULL if it is no
+ * longer kept. */
 struct op_generation *op_publish_find(const struct op_proc *proc, uint32_t number);
 
-/* Load the kernel's steps of @runtimes (bits). What cannot be loaded is not asked for again. */
+/* Load the steps of @runtimes (bits). Those that cannot be loaded are not tried again. */
 void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes);
-/* Which runtime does a file of @path look like, of those that are wanted? 0: none. */
+/* Which runtimes (bits) does the file name of @path look like, of those that are not
+ * turned off? 0: none. */
 uint32_t op_publish_runtimes_like(const struct op_processes *p, const char *path);
 /*
- * Make the table that addresses in @v need (and load its runtime). 0; -ENOEXEC for memory
- * without a table; -EINPROGRESS when the slice is over; -errno. The layout changes at the
- * next op_publish().
+ * Make the table for addresses in @v, and load the step of its runtime. Returns 0;
+ * -ENOEXEC for memory without a table; -EINPROGRESS when the slice is used up; or -errno.
+ * The layout changes at the next op_publish().
  */
 int op_publish_make_table(struct op_processes *p, const struct op_program *program,
 			  const struct op_vma *v);
-/* Is the poll's time over, so that long work is to be left to the next one? */
+/* Is the poll's slice used up, so that long work must be left to the next one? */
 bool op_publish_is_late(struct op_processes *p);
-/* Open @v's file: e->image is there after it; with @need_file its file is open, too. */
+/* Open the file of @v; then its executable has an image. With @need_file the image's file
+ * is open, too. */
 int op_publish_open(struct op_processes *p, const struct op_program *program,
 		    const struct op_vma *v, bool need_file);
-/* Open @v's file anew, for a caller who keeps it. */
+/* Open the file of @v again, for a caller that keeps it. */
 int op_publish_open_file(struct op_processes *p, const struct op_program *program,
 			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias);
 

@@ -9,22 +9,26 @@
 #include "base/macros.h"
 #include "image/executable.h"
 
-/* Between two tries of a runtime that has not started up: 2 ms, 4 ms, ... 8.2 s. An
- * interpreter starts up in some 10 ms, and its first samples are to have their frames. */
+/*
+ * The interval between attempts to attach a runtime that has not started up: 2 ms, 4 ms,
+ * ... 8.2 s. An interpreter starts up in some 10 ms, and its first samples should have
+ * their frames.
+ */
 static const uint64_t RETRY_NS = UINT64_C(2000000);
 
-/* Code that came or went is likely to be followed by more: it is looked for after this. */
+/* After code ranges changed, more changes are likely: they are looked for after this
+ * time. */
 static const uint64_t MORE_CODE_NS = UINT64_C(10000000);
 
 enum {
 	RETRY_SHIFT_MAX = 12,
 	FAILURES_MAX = 20,
-	FRAMES_MAX = 1 << 13, /* a process, 256 KiB of keys; more are not kept */
-	/* Of files that are no ELF files: what such a one says takes up to 10 MiB. */
+	FRAMES_MAX = 1 << 13, /* frames kept for each process, with 256 KiB of keys */
+	/* Attached files that are no ELF files, each of which may take up to 10 MiB. */
 	OTHERS_MAX = 128,
 };
 
-/* The target given to a runtime. */
+/* The process as a runtime sees it. */
 struct target {
 	struct op_runtime_target base;
 	const struct op_runtimes_context *context;
@@ -110,7 +114,8 @@ static size_t bpf_bytes(const struct op_runtime_ops *ops)
 	return OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8);
 }
 
-/* Write @i's struct into the arena, beside the old one. 0 or -errno. */
+/* Write the struct of @i to a new place in the arena, and release the old one. Returns 0
+ * or -errno. */
 static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 		     uint64_t now_ns)
 {
@@ -120,14 +125,15 @@ static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 
 	if (r < 0)
 		return r;
-	/* Written whole before a program can see it. */
+	/* It is complete before a program can see it. */
 	memcpy(there, i->bpf, bpf_bytes(i->ops));
 	op_arena_release(arena, i->ref, bpf_bytes(i->ops), now_ns);
 	i->ref = ref;
 	return 0;
 }
 
-/* What anonymous code the layout has: changes where some comes or goes. */
+/* A checksum of the layout's code without an ELF file, which changes when such code comes
+ * or goes. */
 static uint64_t anonymous_code(const struct op_layout *layout)
 {
 	uint64_t sum = 1;
@@ -156,7 +162,7 @@ static void try_again(struct op_runtime_instance *i, struct op_runtimes_context 
 	i->failures++;
 }
 
-/* Ask an attached runtime where its code is. Returns true where something changed. */
+/* Ask an attached runtime where its code is. Returns true if something changed. */
 static bool update(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
 	struct target t = target_of(context, i);
@@ -215,7 +221,7 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 	return 0;
 }
 
-/* One instance: attach it, or look for its code. Returns true where something changed. */
+/* Attach one instance, or ask it for its code. Returns true if something changed. */
 static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
 	uint64_t code = anonymous_code(context->layout);
@@ -233,7 +239,8 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 		r = attach(i, context);
 		if (r < 0) {
 			try_again(i, context);
-			/* "Not started up" may last; anything else is tried a few times. */
+			/* A runtime may take long to start up; after other errors it is
+			 * tried FAILURES_MAX times. */
 			i->given_up = r != -EAGAIN && i->failures >= FAILURES_MAX;
 			op_log(context->log, OP_LOG_DEBUG, "Runtime %s of process %u: %s",
 			       i->ops->name, context->pid, strerror(-r));
@@ -248,7 +255,7 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 	return changed;
 }
 
-/* The instance of @image at @bias, new where there is none; NULL: no more numbers. */
+/* Find the instance of @image at @bias, or add it. Returns NULL if no number is left. */
 static struct op_runtime_instance *instance_of(struct op_runtimes *r,
 					       struct op_image *image, uint64_t bias)
 {
@@ -332,7 +339,7 @@ bool op_runtimes_waiting(const struct op_runtimes *r)
 	return false;
 }
 
-/* The range of @i's code that @v lies in, or NULL. */
+/* The range of the code of @i that @v overlaps, or NULL. */
 static const struct op_runtime_range *range_of(const struct op_runtime_instance *i,
 					       const struct op_vma *v)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects of this folder and who holds whom:
+ * The objects of this folder and what they refer to:
  *
  *   op_processes ── by_pid ──> op_proc (alive, or ended and kept for late records)
- *     op_proc ──> op_layout      what is mapped where; shared after fork, copied on change
- *             ──> op_program     who it is, from fork or exec to exec or exit
+ *     op_proc ──> op_layout      executable mappings; shared after a fork, copied on change
+ *             ──> op_program     the program, from fork or exec to exec or exit
  *             ──> op_generation  what was published of both; the current one and older ones
- *     op_layout ──> op_executable  a file, by device and inode
+ *     op_layout ──> op_executable  a file, known by device and inode
  *     op_executable ──> op_image   a file's content: unwind table, names, runtime
  *
- * Layouts, programs, executables and images are counted; the rest has one owner.
+ * Layouts, programs, executables and images are reference-counted; the others have one owner.
  */
 #ifndef OP_PROCESS_STATE_H
 #define OP_PROCESS_STATE_H
@@ -31,41 +31,45 @@
 
 struct op_proc;
 
-/* A process as it was once: as it was published, or before that could be. */
+/* A process at an earlier time: as it was published, or before it could be published. */
 struct op_generation {
-	TAILQ_ENTRY(op_generation) link; /* in op_processes.retired, once replaced */
-	struct op_generation *older;	 /* of the same process */
+	/* in op_processes.retired, after it was replaced */
+	TAILQ_ENTRY(op_generation) link;
+	struct op_generation *older; /* an older one of the same process */
 	struct op_proc *proc;
 	struct op_layout *layout;
 	struct op_program *program;
-	op_ref process;	      /* of struct op_process; 0: it was not published */
-	uint32_t number;      /* one of its kind in the handle; 0: it was not published */
-	bool committed;	      /* the kernel was told */
+	op_ref process;	 /* its struct op_process in the arena; 0: it was not published */
+	uint32_t number; /* unique in the handle; 0: it was not published */
+	bool committed;	 /* it was given to the programs' map */
 	uint64_t replaced_ns; /* 0: current */
 };
 
 struct op_proc {
 	TAILQ_ENTRY(op_proc) dirty_link;
 	TAILQ_ENTRY(op_proc) ended_link;
-	TAILQ_ENTRY(op_proc) used_link;	   /* of the living: op_sweep.used */
-	TAILQ_ENTRY(op_proc) waiting_link; /* for a runtime that was not ready */
-	struct op_proc *same_pid;	   /* an earlier one of this pid, ended */
+	TAILQ_ENTRY(op_proc) used_link; /* op_sweep.used, while it is alive */
+	/* op_processes.waiting: a runtime was not ready */
+	TAILQ_ENTRY(op_proc) waiting_link;
+	struct op_proc *same_pid; /* an earlier process with this pid, which has ended */
 	struct op_layout *layout;
 	struct op_program *program;
 	struct op_generation *current;
 	struct op_generation *older; /* newest first */
 	uint64_t ended_ns;	     /* 0: alive */
-	uint64_t publish_after_ns;   /* big layouts are not published at every change */
+	/* it is not published before: large layouts are not published at every change */
+	uint64_t publish_after_ns;
 	uint32_t pid;
-	uint64_t born_ns; /* of its fork, CLOCK_MONOTONIC; 0: unknown */
-	bool past;	  /* as it was once, for one walk: in no list */
+	uint64_t born_ns; /* time of its fork (CLOCK_MONOTONIC); 0: unknown */
+	bool past; /* a process at an earlier time, made for one walk: it is in no list */
 	bool dirty;
-	bool rescan;	 /* its maps must be read: what is known is not all */
-	bool kernel;	 /* a kernel thread: nothing to publish */
-	bool unfinished; /* there was no time for all that its publication needs */
-	bool waiting;	 /* in op_processes.waiting */
-	bool forked;	 /* the kernel may know it by its parent's table */
-	uint32_t reread; /* number of the sweep that read its maps */
+	bool rescan; /* its maps must be read, since not all mappings are known */
+	bool kernel; /* a kernel thread: there is nothing to publish */
+	/* there was no time for all the work that its publication needs */
+	bool unfinished;
+	bool waiting;	 /* it is in op_processes.waiting */
+	bool forked;	 /* op_fork may have given it its parent's table */
+	uint32_t reread; /* number of the sweep that has last read its maps */
 	uint64_t used_ns;
 };
 
@@ -77,33 +81,33 @@ struct op_processes {
 	char *procfs_root;
 	char *sysfs_root;
 	struct op_target *target;
-	char *service_name;	/* NULL: the executable's */
-	struct op_map64 by_pid; /* to struct op_proc * */
+	char *service_name;	/* NULL: the executable's name */
+	struct op_map64 by_pid; /* -> struct op_proc * */
 	struct op_proc_list dirty;
-	bool settle_on; /* there was no time for all of them */
+	bool settle_on; /* settle again at once: there was no time for all work */
 	struct op_proc_list ended;
 	struct op_proc_list waiting;
 	struct op_sweep sweep;
 	struct op_generation_list retired;
 	struct op_executables executables;
 	struct op_memberships memberships;
-	size_t perfmaps; /* open */
+	size_t perfmaps; /* number of open perf maps */
 	uint64_t unseen;
-	struct op_slice slice; /* of the poll that works now */
-	uint64_t now_ns;       /* of the last settle or record */
-	uint64_t read_ns;      /* records up to here were read; 0: not told */
+	struct op_slice slice; /* that of the running poll */
+	uint64_t now_ns;       /* time of the last settle or record */
+	uint64_t read_ns; /* all records before this time were read; 0: nobody said so */
 	size_t alive;
-	size_t kept; /* ended, in by_pid still */
+	size_t kept; /* processes that ended and are still in by_pid */
 	uint32_t next_generation;
-	uint32_t runtimes_wanted; /* bits of enum op_runtime: need_runtime said yes */
+	uint32_t runtimes_wanted; /* bits of enum op_runtime whose steps were loaded */
 	uint32_t runtimes_refused;
-	uint64_t attach_after_ns; /* a runtime waits for another try then; 0: none does */
+	uint64_t attach_after_ns; /* when a runtime is tried again; 0: none waits */
 	uint64_t fallback_after_ns;
 	bool forked;
 };
 
-/* Is the time over for which what ended or was replaced at @ns is kept? Not before the
- * records of then were read: a busy machine may let us wait. */
+/* Is the time over for which something that ended or was replaced at @ns is kept? It is
+ * also kept until the records of that time were read, which a busy machine may delay. */
 static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
 {
 	uint64_t read_ns = p->read_ns ? p->read_ns : p->now_ns;
@@ -111,24 +115,26 @@ static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
 	return (read_ns < p->now_ns ? read_ns : p->now_ns) >= ns + OP_PROCESS_KEEP_NS;
 }
 
-/* lists.c: the lists a living process stands in: to be published, waiting for a runtime, by
- * use. */
+/* lists.c: the lists that hold a process while it is alive: to be published, waiting for
+ * a runtime, and by use. */
 
-/* Publish it at the next settle. */
+/* Mark it: the next settle publishes it. */
 void op_lists_touch(struct op_processes *p, struct op_proc *proc);
-/* Where a runtime of it was not ready: it is published again when that is tried. */
+/* If a runtime of it was not ready, have it published again when that runtime is tried
+ * again. */
 void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
-/* Publish all that wait for a runtime. */
+/* Mark all processes that wait for a runtime. */
 void op_lists_touch_waiting(struct op_processes *p);
-/* None lives. */
+/* Empty the lists by use: no process is left. */
 void op_lists_clear(struct op_processes *p);
-/* It came to life. */
+/* Add a new process. */
 void op_lists_add(struct op_processes *p, struct op_proc *proc);
-/* It was used: by a record, an event. */
+/* The process was used by a record or an event. */
 void op_lists_use(struct op_processes *p, struct op_proc *proc);
-/* It leaves the living. */
+/* Remove a process that ended or is forgotten. */
 void op_lists_remove(struct op_processes *p, struct op_proc *proc);
-/* The process used least recently, if that was not a moment ago; or NULL. */
+/* The least recently used process; NULL if it was used within the last second, or if
+ * there is none. */
 struct op_proc *op_lists_least_used(const struct op_processes *p);
 
 #endif

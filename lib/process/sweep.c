@@ -12,19 +12,22 @@
 #include "target/scan.h"
 
 enum {
-	/* A reading of all maps may be followed by the next after this many times its length:
-	 * where it makes events be lost itself, it still takes a part of the time only. */
+	/*
+	 * After reading all maps the next such sweep waits this many times as long as the
+	 * last one took: so it takes only a part of the time even if reading causes the
+	 * loss of events.
+	 */
 	LOST_PAUSE_FACTOR = 10,
 	GONE_A_SLICE = 256,
 	FORGET_A_SLICE = 64,
 };
 
-/* Of a slice, and between two of them. */
+/* The length of a slice, and the pause between two slices. */
 static const uint64_t SLICE_NS = UINT64_C(2000000);
 static const uint64_t SLICE_PAUSE_NS = UINT64_C(10000000);
 static const uint64_t LOST_PAUSE_NS = UINT64_C(500000000);
 static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
-/* Not used for so long it is idle. */
+/* A process that was not used for so long is idle. */
 static const uint64_t IDLE_NS = UINT64_C(60000000000);
 
 void op_sweep_init(struct op_sweep *s)
@@ -61,7 +64,7 @@ int op_sweep_scan(struct op_processes *p)
 	return 0;
 }
 
-/* Learn of the next process that is not known. */
+/* Learn the next process of /proc, if it is not known. */
 static void scan_next(struct op_processes *p)
 {
 	struct op_sweep *s = &p->sweep;
@@ -103,7 +106,7 @@ bool op_sweep_run(struct op_processes *p, uint64_t budget_ns)
 	uint64_t end = op_clock_monotonic_ns() + budget_ns;
 
 	while (s->reread || s->scan) {
-		/* First what is known and may be wrong. */
+		/* First processes that are known, whose mappings may be wrong. */
 		if (s->reread)
 			reread_next(p);
 		else
@@ -126,7 +129,7 @@ static void begin_reread(struct op_processes *p)
 	(void)op_sweep_scan(p);
 }
 
-/* An exit that was not told leaves nothing behind for ever. */
+/* End processes that are gone without an exit event. */
 static void look_who_is_gone(struct op_processes *p)
 {
 	struct op_sweep *s = &p->sweep;
@@ -150,7 +153,8 @@ static void forget_idle(struct op_processes *p)
 
 		if (p->now_ns < proc->used_ns + IDLE_NS)
 			return;
-		/* One whose maps cannot be read could not be learnt again. */
+		/* A process whose maps cannot be read could not be learnt again, so it is
+		 * kept. */
 		if (op_scan_readable(p->procfs_root, proc->pid))
 			op_table_forget(p, proc);
 		else

@@ -40,7 +40,7 @@ static void proc_free(struct op_processes *p, struct op_proc *proc)
 	free(proc);
 }
 
-/* Take an ended one out of its chain and out of the world. */
+/* Remove an ended process from its chain and free it. */
 static void expire(struct op_processes *p, struct op_proc *proc)
 {
 	struct op_proc *head = op_table_find(p, proc->pid);
@@ -48,7 +48,7 @@ static void expire(struct op_processes *p, struct op_proc *proc)
 	if (head == proc && !proc->same_pid) {
 		(void)op_map64_remove(&p->by_pid, proc->pid);
 	} else if (head == proc) {
-		/* The key is there: this takes no memory. */
+		/* The key exists, so this allocates no memory. */
 		(void)op_map64_put(&p->by_pid, proc->pid, (uintptr_t)proc->same_pid);
 	} else {
 		while (head->same_pid != proc)
@@ -60,7 +60,7 @@ static void expire(struct op_processes *p, struct op_proc *proc)
 	proc_free(p, proc);
 }
 
-/* It is no longer of the living; kept for late records. */
+/* The process is no longer tracked, but kept for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
 	op_lists_remove(p, proc);
@@ -69,7 +69,8 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;
 	p->kept++;
-	/* A storm of short-lived processes: their late records lose. */
+	/* With very many short-lived processes the oldest are dropped, and their late
+	 * records are not resolved. */
 	while (p->kept > p->config.max_processes)
 		expire(p, TAILQ_FIRST(&p->ended));
 }
@@ -85,12 +86,13 @@ void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns
 
 void op_table_forget(struct op_processes *p, struct op_proc *proc)
 {
-	/* Its end will not be heard of, and its pid may be another's then. */
+	/* Its exit will not be noticed, and its pid may belong to another process then:
+	 * its memory must not be read any more. */
 	proc->program->memory.gone = true;
 	retire(p, proc);
 }
 
-/* For one more at max_processes: the one used least recently gives way. */
+/* Make room for one more process at max_processes: forget the least recently used one. */
 static bool make_room(struct op_processes *p)
 {
 	struct op_proc *oldest = op_lists_least_used(p);
@@ -116,7 +118,7 @@ int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		return -ENOMEM;
 	proc->pid = pid;
 	proc->born_ns = born_ns;
-	proc->same_pid = op_table_find(p, pid); /* as it is after room was made */
+	proc->same_pid = op_table_find(p, pid); /* looked up after room was made */
 	if (op_layout_new(&proc->layout) < 0 ||
 	    op_program_new(p, pid, born_ns, &proc->program) < 0 ||
 	    op_map64_put(&p->by_pid, pid, (uintptr_t)proc) < 0) {
@@ -174,7 +176,8 @@ void op_table_each(struct op_processes *p,
 	}
 }
 
-/* The executable of an event; NULL for memory without one. 0 or -errno. */
+/* The executable of an event; *@ret is NULL for memory without one. Returns 0 or
+ * -errno. */
 static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 			 struct op_executable **ret)
 {
@@ -192,14 +195,15 @@ static int executable_of(struct op_processes *p, const struct op_mmap_event *e,
 	return r == -ENFILE ? 0 : r;
 }
 
-/* Insert an event's mapping into a layout that its holder may change. 0 or -errno. */
+/* Insert an event's mapping into *@layout, which is copied if it may not change. Returns
+ * 0, 1 if nothing changed, or -errno. */
 static int insert(struct op_processes *p, struct op_layout **layout,
 		  const struct op_mmap_event *e)
 {
 	struct op_vma vma = { .start = e->start, .end = e->end, .offset = e->offset };
 	int r;
 
-	/* Emulated by the kernel; no user code stands there. */
+	/* The kernel emulates its calls; no user code runs there. */
 	if (e->path && strcmp(e->path, "[vsyscall]") == 0)
 		return 1;
 	r = executable_of(p, e, &vma.exe);
@@ -225,7 +229,8 @@ int op_table_map(struct op_processes *p, struct op_proc *proc,
 	struct op_program *program = proc->program;
 	int r;
 
-	/* The kernel maps the executable before its interpreter. */
+	/* The first mapping is that of the executable: the kernel maps it before the
+	 * dynamic linker. */
 	if (!program->first_file && e->inode && e->path && e->path[0] == '/')
 		program->first_file = strdup(e->path);
 	r = insert(p, &proc->layout, e);
@@ -304,7 +309,7 @@ struct op_proc *op_table_learn(struct op_processes *p, uint32_t pid)
 
 struct op_proc *op_table_of_record(struct op_processes *p, const struct op_record *record)
 {
-	/* A task may run on for a moment after its exit was told. */
+	/* A task may run for a moment after its exit event. */
 	static const uint64_t exit_ns = UINT64_C(20000000);
 	struct op_proc *proc = op_table_find(p, record->pid);
 	struct op_proc *new;
@@ -315,7 +320,7 @@ struct op_proc *op_table_of_record(struct op_processes *p, const struct op_recor
 		return proc;
 	}
 	new = op_table_learn(p, record->pid);
-	/* Making room may have taken the one that ended. */
+	/* Making room may have freed the process that ended. */
 	return new ? new : op_table_find(p, record->pid);
 }
 
@@ -345,7 +350,7 @@ struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns
 	while (proc->same_pid && proc->born_ns > time_ns)
 		proc = proc->same_pid;
 	view = op_proc_view_now(proc);
-	/* newest first */
+	/* from the newest to the oldest */
 	for (g = proc->older; g; g = g->older) {
 		if (view.program->since_ns > time_ns) {
 			view.program = g->program;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of processes: their birth, change and end, and what each was at a moment. */
+/* The table of processes: it adds, changes and ends them, and tells what each was at an
+ * earlier time. */
 #ifndef OP_PROCESS_TABLE_H
 #define OP_PROCESS_TABLE_H
 
@@ -14,31 +15,33 @@ struct op_proc;
 struct op_processes;
 struct op_program;
 
-/* The newest process of that pid, alive or ended; or NULL. */
+/* The newest process with that pid, alive or ended; or NULL. */
 struct op_proc *op_table_find(const struct op_processes *p, uint32_t pid);
-/* The one that lives; or NULL. */
+/* The process with that pid that is alive; or NULL. */
 struct op_proc *op_table_find_alive(const struct op_processes *p, uint32_t pid);
-/* A new one; one alive of that pid ends. 0, -ENOMEM, -ENOSPC at max_processes. */
+/* Add a process; one with that pid that is alive ends. Returns 0, -ENOMEM, or -ENOSPC at
+ * max_processes. */
 int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 		 struct op_proc **ret);
-/* It ended; kept for late records. */
+/* The process ended at @time_ns (0: at an unknown time). It is kept for late records. */
 void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
-/* It lives, but is known no more: learnt anew when it is next met. */
+/* Stop tracking a process that is alive. It is learnt again when it is next met. */
 void op_table_forget(struct op_processes *p, struct op_proc *proc);
-/* Forget the ended ones whose time is over. */
+/* Free the ended processes that were kept long enough. */
 void op_table_expire(struct op_processes *p);
-/* Forget all. */
+/* Free all processes. */
 void op_table_clear(struct op_processes *p);
 
-/* Add a mapping to what @proc has. 0, 1 where nothing changed, or -errno. */
+/* Add a mapping to @proc. Returns 0, 1 if nothing changed, or -errno. */
 int op_table_map(struct op_processes *p, struct op_proc *proc,
 		 const struct op_mmap_event *e);
 
-/* Read the process's maps and hold to them. 0 or -errno. */
+/* Read the maps of @proc and replace its layout by them. Returns 0 or -errno. */
 int op_table_rescan(struct op_processes *p, struct op_proc *proc);
-/* A process met for the first time: by /proc. NULL where that does not know it either. */
+/* Learn a process from /proc. Returns NULL if it is not there. */
 struct op_proc *op_table_learn(struct op_processes *p, uint32_t pid);
-/* The process of a record, learnt where it is new. NULL where it cannot be known. */
+/* The process of a record; it is learnt if it is not known. Returns NULL if it cannot
+ * be. */
 struct op_proc *op_table_of_record(struct op_processes *p,
 				   const struct op_record *record);
 
@@ -46,24 +49,23 @@ struct op_proc *op_table_of_record(struct op_processes *p,
 void op_table_each(struct op_processes *p,
 		   void (*fn)(struct op_processes *p, struct op_proc *proc));
 
-/* A process at one moment: which program it is or was, and what it had mapped. */
+/* A process at one time: its program, and the mappings that it had. */
 struct op_proc_view {
 	struct op_program *program;
 	struct op_layout *layout;
 };
 
-/* As it is now. */
+/* The process as it is now. */
 struct op_proc_view op_proc_view_now(const struct op_proc *proc);
-/* As it was published under @number. Returns false where that is not kept any more. */
+/* The process as it was published under @number. Returns false if that is no longer
+ * kept. */
 bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
 			    struct op_proc_view *ret);
-/*
- * As it was at @time_ns, where that is known; else as it is now. *@ret_before: what the
- * program that was executed then had mapped before, or NULL.
- */
+/* The process as it was at @time_ns if that is known, otherwise as it is now.
+ * *@ret_before: the mappings of the program that ran before that one, or NULL. */
 struct op_proc_view op_proc_view_at(const struct op_proc *proc, uint64_t time_ns,
 				    const struct op_layout **ret_before);
-/* Its struct op_process in the arena; 0 where it is not published. */
+/* The struct op_process that is published now, in the arena; 0: none. */
 op_ref op_proc_view_published_now(const struct op_proc *proc);
 
 #endif
