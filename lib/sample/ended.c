@@ -10,10 +10,10 @@
 #include "process/layout.h"
 
 enum {
-	PATH_BYTES = 255, /* the end of a longer one is kept */
+	PATH_BYTES = 255, /* of a longer path the end is kept */
 };
 
-/* Does a stack that ends so lack frames? */
+/* Does a stack with this end lack frames? */
 static bool is_early(uint32_t end)
 {
 	return end == OP_END_TRUNCATED || end == OP_END_NO_TABLE || end >= OP_END_MAX;
@@ -26,7 +26,7 @@ static const char *file_at(const struct op_layout *layout, uint64_t pc)
 	return vma && vma->exe && vma->exe->path ? vma->exe->path : NULL;
 }
 
-/* The last native frame's file, or NULL. */
+/* The file of the outermost native frame, or NULL. */
 static const char *last_file(const struct op_layout *layout, const uint64_t *words,
 			     size_t len)
 {

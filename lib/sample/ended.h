@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which files stacks ended early, and why: a bounded number of pairs, and how many more. */
+/* Counts in which files stacks ended early, and why: a bounded number of pairs, and a sum
+ * of the others. */
 #ifndef OP_SAMPLE_ENDED_H
 #define OP_SAMPLE_ENDED_H
 
@@ -13,24 +14,25 @@ enum {
 };
 
 struct op_ended_row {
-	char *file;	  /* its path, or the end of a long one; "": no file */
+	char *file;	  /* path of the file, or the end of a long path; "": no file */
 	uint64_t key;	  /* hash of file and end */
 	uint32_t end;	  /* enum op_end, or an error */
-	uint32_t file_of; /* the first row of the same file */
+	uint32_t file_of; /* index of the first row of the same file */
 	uint64_t count;
 };
 
 struct op_ended {
-	struct op_ended_row *row; /* OP_ENDED_MAX, made at the first */
+	struct op_ended_row *row; /* [OP_ENDED_MAX], allocated for the first pair */
 	size_t len;
 	uint64_t seed;
-	uint64_t others; /* stacks of pairs that are not kept */
+	uint64_t others; /* stacks of pairs that have no row */
 };
 
 /*
- * A stack of the @words_len words @words, leaf first, ended by @end at @pc, in a process
- * with @layout (NULL: unknown). It counts for the file of the frame that could not be left:
- * that of @pc, or, where no file is mapped there, of the frame that led there.
+ * Count a stack with words @words[@words_len], leaf first, that ended with @end at @pc in
+ * a process with @layout (NULL: unknown). It counts for the file of the frame whose
+ * caller was not found: that of @pc or, if no file is mapped there, that of the frame
+ * that led there.
  */
 void op_ended_add(struct op_ended *ended, const struct op_layout *layout, uint32_t end,
 		  uint64_t pc, const uint64_t *words, size_t words_len);

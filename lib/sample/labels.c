@@ -8,7 +8,7 @@
 #include "process/processes.h"
 #include "sample/state.h"
 
-/* An attribute that a kind has made. */
+/* Add an attribute that a kind gave. */
 static int add_attribute(const struct op_kind_attribute *a, struct op_window *window,
 			 struct op_attribute_set *labels)
 {
@@ -57,7 +57,8 @@ static int add_attributes(struct op_sampler *sampler, const struct op_record *h,
 	return e;
 }
 
-/* Which probe it was. One that has been detached since may have no name any more. */
+/* Add the probe's name. A probe that has been detached since may have no name any
+ * more. */
 static int add_probe(struct op_sampler *sampler, const struct op_record *h,
 		     struct op_window *window, struct op_attribute_set *labels)
 {

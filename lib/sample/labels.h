@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tells the samples of a kind apart, as labels. */
+/* Labels that tell the samples of a kind apart. */
 #ifndef OP_SAMPLE_LABELS_H
 #define OP_SAMPLE_LABELS_H
 
@@ -9,7 +9,7 @@
 #include "profile/window.h"
 #include "sample/sampler.h"
 
-/* Add to @labels what the kind of @h says by its detail, its value and @extra
+/* Add the labels that the kind of @h makes of its detail, its value and @extra
  * (op_named.extra). Returns 0 or a negative errno. */
 int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		  struct op_window *window, struct op_attribute_set *labels);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Native frames: an address in a mapping to a function of its file. */
+/* Native frames: finds the function of an address in the file that is mapped there. */
 #include "sample/native.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 
 enum {
 	NAME_BYTES = 512,
-	PLACES_MAX = 65536, /* of a process's code without a file */
+	PLACES_MAX = 65536, /* addresses of a process's code without a file */
 };
 
-/* An address found in a file. */
+/* An address in a file. */
 struct spot {
 	struct op_image *image;
 	const struct op_vma *vma;
@@ -40,7 +40,7 @@ static enum op_frame_type type_of(const char *name)
 	return OP_FRAME_TYPE_NATIVE;
 }
 
-/* Add an attribute that is there. */
+/* Add an attribute, unless its value is empty. */
 static int add_id(struct op_window *window, const char *key, const char *id,
 		  struct op_attribute_set *set)
 {
@@ -95,7 +95,7 @@ static int mapping_of(struct op_window *window, const struct spot *spot, uint32_
 	return 0;
 }
 
-/* Keep what was found of a function, under @key. Returns its number or OP_NAME_NONE. */
+/* Keep a function that was found, under @key. Returns its number or OP_NAME_NONE. */
 static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol,
 			  uint64_t key)
 {
@@ -122,14 +122,14 @@ static uint32_t keep_name(struct op_names *n, const struct op_symbol *symbol,
 	return (uint32_t)(n->names.len - 1);
 }
 
-/* An inlined function begins nowhere of its own: it is kept under its name. */
+/* The key of an inlined function is made of its name, since it has no start address. */
 static uint64_t inlined_key(const struct op_symbol *symbol)
 {
 	return op_hash_bytes(symbol->name, strlen(symbol->name), symbol->start_line) |
 	       UINT64_C(1) << 63;
 }
 
-/* Keep the functions that are inlined at a place; without memory it has none. */
+/* Keep the functions that are inlined at a place; without memory it gets none. */
 static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, size_t len,
 			 struct op_place *place)
 {
@@ -149,8 +149,9 @@ static void keep_inlined(struct op_names *n, const struct op_symbol *symbols, si
 }
 
 /*
- * A function without a name is called by where it begins, whatever address of it is met, and
- * the one at the entry point as every C library calls it.
+ * A function without a name gets one that is made of its start address, so that all of
+ * its addresses have the same. The function at the entry point is called _start, as in
+ * every C library.
  */
 static void name_by_start(const struct spot *spot, struct op_place *place)
 {
@@ -177,7 +178,8 @@ static void name_by_start(const struct spot *spot, struct op_place *place)
 	place->name = keep_name(&image->names, &symbol, symbol.start);
 }
 
-/* Does another function begin between @symbol, whose end is not told, and the address? */
+/* Does another function begin between @symbol, whose end is not known, and the
+ * address? */
 static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 {
 	uint64_t start;
@@ -188,8 +190,8 @@ static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 	       start > symbol->start;
 }
 
-/* Look the address up in the file's symbols, which are loaded when that is the first. */
-/* 0, or -EINPROGRESS where there is no time for it. */
+/* Look the address up in the file's symbols, which are loaded for the first one. Returns 0,
+ * or -EINPROGRESS if there is no time for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 		     const struct spot *spot, struct op_place *place)
 {
@@ -226,7 +228,7 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	return 0;
 }
 
-/* A function in the window, by its number or anew. */
+/* The number of function @which in the window; it is added if this is its first use. */
 static int number_of(struct op_window *window, struct op_names *n, uint32_t which,
 		     uint32_t *ret)
 {
@@ -246,7 +248,7 @@ static int number_of(struct op_window *window, struct op_names *n, uint32_t whic
 	return 0;
 }
 
-/* The functions of a place, innermost first, and what kind of code it is. */
+/* Set the functions of a place in @ret, innermost first, and the type of its code. */
 static int functions_of(struct op_window *window, const struct spot *spot,
 			const struct op_place *place, enum op_frame_type *ret_type,
 			struct op_location *ret)
@@ -317,7 +319,8 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	}
 	if (place)
 		fresh = *place;
-	/* What had no name may get one: the file could not be read then. */
+	/* Try again to find a name if there is none: the file may have been unreadable
+	 * before. */
 	if (fresh.name == OP_NAME_NONE)
 		r = find_name(sampler, of, spot, &fresh);
 	if (r == 0)
@@ -326,12 +329,14 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 		return r;
 	*ret = location;
 	if (guessed)
-		return 0; /* the place is kept with the location of those that are sure */
+		/* the place keeps the location without the attribute "guessed" */
+		return 0;
 	fresh.epoch = epoch;
 	fresh.location = location;
 	if (!place)
 		place = op_names_add(n, spot->vaddr);
-	/* Adding may have begun afresh: then the name's number is of no use. */
+	/* op_names_add() may have forgotten all names: then the number of the name is not
+	 * valid. */
 	if (place) {
 		if (fresh.name != OP_NAME_NONE && fresh.name >= n->names.len)
 			fresh.name = OP_NAME_NONE;
@@ -340,7 +345,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	return 0;
 }
 
-/* A location that has no mapping, by what is known of its code. */
+/* Make a location without a mapping from the description of its code. */
 static int described_location(struct op_sampler *sampler, struct op_window *window,
 			      uint64_t address, const struct op_runtime_frame *frame,
 			      bool guessed, uint32_t *ret)
@@ -367,8 +372,11 @@ static int nameless_location(struct op_sampler *sampler, struct op_window *windo
 	return described_location(sampler, window, address, &frame, guessed, ret);
 }
 
-/* Code that the process made, in memory without a file (@file: NULL) or in a file that is no
- * executable, by what the process says of it. */
+/*
+ * Make the location of code that the process generated, in memory without a file (@file:
+ * NULL) or in a file that is no executable. The process's runtimes or perf map may
+ * describe it.
+ */
 static int made_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			 const struct op_vma *v, const char *file, uint64_t addr,
 			 bool guessed, uint32_t *ret)
@@ -401,7 +409,8 @@ static int made_location(struct op_sampler *sampler, const struct op_frames_of *
 	return 0;
 }
 
-/* Memory that is not known, or of a file that cannot be read. */
+/* Make the location of an address whose mapping is not known or whose file cannot be
+ * read. */
 static int plain_location(struct op_sampler *sampler, const struct op_frames_of *of,
 			  const struct op_vma *v, uint64_t addr, bool guessed,
 			  uint32_t *ret)

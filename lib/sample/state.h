@@ -16,9 +16,11 @@
 #include "unwind/host.h"
 
 enum {
-	/* A key, the kernel frames and the user words of any record. */
+	/* Room for a key of two words, and the kernel frames and user words of any
+	 * record. */
 	OP_RECORD_WORDS = 2 + OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX,
-	/* Its locations: a frame a word at most, and one that says how it ended. */
+	/* Room for its locations: at most one for each word, and one that says how the
+	 * stack ended. */
 	OP_RECORD_LOCATIONS = OP_RECORD_WORDS + 1,
 };
 
@@ -26,21 +28,21 @@ struct op_sampler {
 	struct op_sampler_config config;
 	struct op_processes *processes;
 	struct op_frames frames;
-	struct op_cache stacks; /* words of records */
+	struct op_cache stacks; /* words of a record -> stack */
 	struct op_thread_cache threads[OP_THREAD_CACHE_SLOTS];
-	struct op_host_stack *host_stack; /* scratch of deferred walks */
-	uint64_t ends[OP_ERROR_LIMIT];	  /* of deferred walks, by how they ended */
-	struct op_ended ended;		  /* of all */
-	uint64_t *words;		  /* scratch of a record */
-	uint32_t *locations;		  /* scratch of a stack */
+	struct op_host_stack *host_stack; /* scratch memory of deferred walks */
+	uint64_t ends[OP_ERROR_LIMIT];	  /* numbers of deferred walks by their end */
+	struct op_ended ended;		  /* of all stacks */
+	uint64_t *words;		  /* scratch memory for a record */
+	uint32_t *locations;		  /* scratch memory for a stack */
 	bool hurry;			  /* op_sampler_hurry() */
-	uint64_t guessed;		  /* frames that were found by a guess */
+	uint64_t guessed; /* number of frames that were found by guessing */
 	struct op_above above;
 	struct op_announced announced;
 	uint64_t announcements_lost;   /* samples whose stack was not announced */
-	op_detail_name_fn detail_name; /* NULL: there are none */
+	op_detail_name_fn detail_name; /* NULL: numbers have no names */
 	void *detail_ctx;
-	op_sample_watch_fn watch; /* NULL: nobody does */
+	op_sample_watch_fn watch; /* NULL: nobody watches */
 	void *watch_ctx;
 	uint32_t watched;    /* enum op_event */
 	bool announce_again; /* op_sampler_take_lost() */
