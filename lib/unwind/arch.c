@@ -2,7 +2,7 @@
 #include "unwind/arch.h"
 
 enum {
-	REG_OFF_MAX = (1 << 23) - 1, /* OP_CFA_REG has 24 bits for it */
+	REG_OFF_MAX = (1 << 23) - 1, /* OP_CFA_REG has 24 bits for the offset */
 };
 
 static bool fits16(int64_t v)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of call frame information as unwind rules, by the ABI of the file's machine. */
+/* Turns rows of call frame information into unwind rules, by the ABI of the file's
+ * machine. */
 #ifndef OP_UNWIND_ARCH_H
 #define OP_UNWIND_ARCH_H
 
@@ -9,7 +10,8 @@
 #include "dwarf/cfi.h"
 #include "op_user_types.h"
 
-/* Returns true and *@ret; false where no rule says it, and *@ret is untouched. */
+/* Returns true and *@ret; or false, and leaves *@ret untouched, if no rule can express
+ * the row. */
 typedef bool (*op_arch_rule_fn)(const struct op_cfi_state *state, struct op_rule *ret);
 
 bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret);
@@ -17,11 +19,12 @@ enum {
 	OP_ARCH_X86_64_KEPT = 3, /* rbx */
 };
 
-/* The same of state.kept, too. */
+/* The same, and the rule says where state.kept is saved, too. */
 bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret);
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret);
 
-/* A rule in the making: wide fields, so that it is put together in registers. */
+/* The parts of a rule before they are joined. Their wide fields let the compiler keep
+ * them in registers. */
 struct op_arch_parts {
 	uint32_t cfa;
 	uint32_t save;
@@ -29,8 +32,8 @@ struct op_arch_parts {
 	int32_t cfa_off;
 };
 
-/* The parts as a rule, in one store: the rule is read as one word right after, which
- * would wait for single bytes to reach the cache. (Hosts are little-endian.) */
+/* Join the parts to a rule with one store: the rule is read as one word right after, and
+ * that load would stall on stores of single bytes. (Hosts are little-endian.) */
 static inline struct op_rule op_arch_join(struct op_arch_parts parts)
 {
 	uint64_t word = parts.cfa | parts.save << 8 | (uint32_t)parts.save_off << 16 |
@@ -41,23 +44,25 @@ static inline struct op_rule op_arch_join(struct op_arch_parts parts)
 	return rule;
 }
 
-/* op_arch_cfa() where it is not the offset from sp or fp that it nearly always is. */
+/* The rest of op_arch_cfa(): a CFA that is not an offset from sp or fp, which it nearly
+ * always is. */
 bool op_arch_other_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
 		       struct op_arch_parts *ret);
 
-/* The caller's sp is the CFA, or nothing here knows it. */
+/* Is the caller's sp equal to the CFA? Other values cannot be expressed. */
 static inline bool op_arch_sp_is_cfa(const struct op_cfi_value *sp)
 {
 	return sp->how == OP_CFI_UNSET || (sp->how == OP_CFI_IS_CFA && sp->off == 0);
 }
 
-/* The CFA of either ABI: @sp and @fp are their DWARF register numbers. Here as it is run
- * for each row. */
+/* The CFA for either ABI; @sp and @fp are the DWARF numbers of these registers. It is
+ * inline because it runs for each row. */
 static inline bool op_arch_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t fp,
 			       struct op_arch_parts *ret)
 {
 	const struct op_cfi_value *cfa = &state->cfa;
-	struct op_arch_parts other = *ret; /* so that @ret need not be in memory */
+	/* a copy, so that *@ret can stay in registers */
+	struct op_arch_parts other = *ret;
 
 	if (cfa->how == OP_CFI_IS_REG && (cfa->reg == sp || cfa->reg == fp) &&
 	    cfa->off == (int32_t)cfa->off && op_arch_sp_is_cfa(&state->sp)) {

@@ -9,7 +9,7 @@ enum {
 	PAIR_BYTES = 8, /* from the saved fp to the saved lr */
 };
 
-/* Is the value what the register holds now? */
+/* Does the register still hold the caller's value? */
 static bool unchanged(const struct op_cfi_value *v, uint16_t reg)
 {
 	return v->how == OP_CFI_UNSET || v->how == OP_CFI_SAME ||

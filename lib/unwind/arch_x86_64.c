@@ -9,7 +9,7 @@ enum {
 	PLT_OFF = 8,
 };
 
-/* fp is not saved where its CFA offset is. */
+/* The caller's fp is not at an offset from the CFA. */
 static bool save_fp_elsewhere(const struct op_cfi_value *fp, struct op_arch_parts *ret)
 {
 	if (fp->how == OP_CFI_IS_REG) /* rbp + 0 is a way to say "same" */
@@ -22,8 +22,8 @@ static bool save_fp_elsewhere(const struct op_cfi_value *fp, struct op_arch_part
 	return true;
 }
 
-/* Without branches between saved and not, which change from row to row. An fp that is
- * undefined, as in the outermost frames, is one that nobody needs. */
+/* There is no branch between saved and not saved, since that changes from row to row. An
+ * undefined fp, as in the outermost frames, is not needed by anybody. */
 static bool save_fp(const struct op_cfi_value *fp, struct op_arch_parts *ret)
 {
 	struct op_arch_parts elsewhere = { 0 };
@@ -46,7 +46,8 @@ static bool find_ra(const struct op_cfi_value *ra, struct op_arch_parts *ret)
 {
 	if (ra->how == OP_CFI_AT_CFA)
 		return ra->off == RA_OFF;
-	/* As of __vfork in glibc, which pops it; there fp must be unchanged. */
+	/* __vfork of glibc pops the return address into a register; fp must be unchanged
+	 * there. */
 	if (ra->how != OP_CFI_IS_REG || ra->off || ra->reg >= OP_LEAF_REGS ||
 	    ret->save != OP_SAVE_NONE)
 		return false;
@@ -76,7 +77,8 @@ bool op_arch_x86_64_rule(const struct op_cfi_state *state, struct op_rule *ret)
 	return true;
 }
 
-/* OP_SAVE_KEPT_*: callers' registers are pushed at once, so 14 words reach all. */
+/* The value for OP_SAVE_KEPT_*. Registers are pushed at a function's start, so the 14
+ * words below the CFA are enough. */
 static uint32_t kept_at(const struct op_cfi_value *kept)
 {
 	if (kept->how == OP_CFI_UNSET || kept->how == OP_CFI_SAME)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Free memory is an array of extents sorted by address, given out first fit; an extent
- * never crosses a slab. For each power of two it is known below which address no extent is
- * that long, so that small holes are not looked at again and again. Memory in its grace period waits in a queue. Both arrays have
- * room for what is live now, made when it is given out, so that a release cannot fail.
+ * Free memory is an array of extents sorted by address; the first that fits is used. An
+ * extent never crosses a slab. For each power of two the allocator knows an address below
+ * which no extent is that long, so that small holes are not searched again and again.
+ * Memory in its grace period waits in a queue. Room in both arrays for each object is
+ * reserved when the object is allocated, so that a release cannot fail.
  */
 #include "unwind/arena.h"
 
@@ -20,7 +21,7 @@
 enum {
 	GRANULE_BYTES = 1 << OP_REF_SHIFT,
 	SLAB_GRANULES = OP_SLAB_BYTES / GRANULE_BYTES,
-	CLASSES = 32, /* powers of two of an extent's length */
+	CLASSES = 32, /* one for each power of two of an extent's length */
 };
 
 /* Granules [start, start + len), counted over all slabs. */
@@ -37,15 +38,15 @@ struct waiting {
 struct op_arena {
 	struct op_arena_ops ops;
 	void *ctx;
-	void **slabs;	 /* of slabs_max; NULL: not mapped */
-	void *void_slab; /* in place of one that cannot be mapped */
+	void **slabs;	 /* [slabs_max]; NULL: not mapped */
+	void *void_slab; /* used in place of a slab that cannot be mapped again */
 	uint32_t slabs_len;
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
 	uint32_t first[CLASSES];      /* no extent before it has 2^i granules or more */
 	OP_VEC(struct waiting) queue; /* oldest first, from queue_head */
 	size_t queue_head;
-	size_t live; /* objects given out and not released */
+	size_t live; /* number of objects that are allocated */
 	uint64_t used;
 	uint64_t grace;
 	uint64_t failed;
@@ -89,7 +90,7 @@ static uint32_t granules(size_t bytes)
 	return (uint32_t)((bytes + GRANULE_BYTES - 1) >> OP_REF_SHIFT);
 }
 
-/* The place in `spare` of the first extent that starts after @start. */
+/* The index in `spare` of the first extent that starts after @start. */
 static size_t spare_after(const struct op_arena *arena, uint32_t start)
 {
 	size_t low = 0;
@@ -116,7 +117,7 @@ static unsigned int class_of(uint32_t len)
 	return 31 - (unsigned int)__builtin_clz(len);
 }
 
-/* There is a spare extent as @e. */
+/* Note that @e is in `spare`. */
 static void note_spare(struct op_arena *arena, const struct extent *e)
 {
 	unsigned int c = class_of(e->len) + 1;
@@ -125,7 +126,7 @@ static void note_spare(struct op_arena *arena, const struct extent *e)
 		arena->first[c] = OP_MIN(arena->first[c], e->start);
 }
 
-/* Put @extent among the spare ones, joined with its neighbours. There is room. */
+/* Add @extent to `spare` and join it with its neighbours. There is room. */
 static void spare_add(struct op_arena *arena, struct extent extent)
 {
 	size_t i = spare_after(arena, extent.start);
@@ -151,7 +152,7 @@ static void spare_add(struct op_arena *arena, struct extent extent)
 	note_spare(arena, &e[i]);
 }
 
-/* Room to release one more object than are live, and for one more slab. */
+/* Reserve room to release one object more than are allocated, and for one more slab. */
 static int reserve(struct op_arena *arena)
 {
 	size_t queued = arena->queue.len - arena->queue_head;
@@ -184,13 +185,14 @@ static int add_slab(struct op_arena *arena)
 	return 0;
 }
 
-/* The first spare extent of @len granules or more; spare.len: none has. */
+/* The index of the first spare extent with @len granules or more; spare.len: there is
+ * none. */
 static size_t find(struct op_arena *arena, uint32_t len)
 {
 	unsigned int c = class_of(len);
 	uint32_t start = arena->first[c];
 	size_t i = start ? spare_after(arena, start - 1) : 0;
-	uint32_t first = UINT32_MAX; /* of the class */
+	uint32_t first = UINT32_MAX; /* start of the first extent of this class */
 
 	for (; i < arena->spare.len && arena->spare.data[i].len < len; i++)
 		if (first == UINT32_MAX && class_of(arena->spare.data[i].len) >= c)
@@ -205,7 +207,7 @@ static size_t find(struct op_arena *arena, uint32_t len)
 	return i;
 }
 
-/* Take @len granules. Returns 0: there are none in one piece. */
+/* Take @len granules from `spare`. Returns 0 if no extent is long enough. */
 static op_ref take(struct op_arena *arena, uint32_t len)
 {
 	size_t i = find(arena, len);
@@ -222,7 +224,7 @@ static op_ref take(struct op_arena *arena, uint32_t len)
 	return ref;
 }
 
-/* The slab's memory, mapped if it rested, or NULL. */
+/* The memory of the slab, which is mapped again if needed; or NULL. */
 static void *slab(struct op_arena *arena, uint32_t index)
 {
 	if (!arena->slabs[index] &&
@@ -250,7 +252,7 @@ int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void *
 		r = add_slab(arena);
 		if (r < 0)
 			return r;
-		r = reserve(arena); /* the slab took a place */
+		r = reserve(arena); /* the new slab has used an element */
 		if (r < 0)
 			return r;
 	}
@@ -305,8 +307,8 @@ void *op_arena_at(struct op_arena *arena, op_ref ref)
 	return start + ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
 }
 
-/* Made before it may be needed; untouched it takes no memory, which of malloc's could not
- * be said. */
+/* It is made before it may be needed. Pages of it that nobody touches take no memory,
+ * which is not certain for memory of malloc(). */
 static void *map_void_slab(void)
 {
 	void *memory = mmap(NULL, OP_SLAB_BYTES, PROT_READ | PROT_WRITE,

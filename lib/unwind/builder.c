@@ -10,12 +10,16 @@
 
 enum {
 	PAGE_BYTES = 1 << OP_PAGE_SHIFT,
-	RUN_BYTES = 16, /* steps of a run: high 16 bits of cfa_off */
-	/* Its first offset: prologues and epilogues. Arguments pushed deep in a function
-	 * would make four times as many rules and save two rows in a hundred. */
+	/* bytes that the steps of a run may cover: the high 16 bits of cfa_off */
+	RUN_BYTES = 16,
+	/*
+	 * The largest first offset of a run: that of prologues and epilogues. Runs for
+	 * arguments that are pushed deep in a function would make four times as many
+	 * rules and save two rows in a hundred.
+	 */
 	RUN_OFF_MAX = 64,
 	STEP = 8,
-	/* With so many rules no new kinds of runs are made. */
+	/* Once this many rules are used, no rules for new runs are made. */
 	RUN_RULES_MAX = OP_RULES_MAX / 4 * 3,
 	RUN_SET_MAX = OP_RULES_SET_MAX / 4 * 3,
 };
@@ -81,13 +85,13 @@ static int add_row(struct op_builder *b, uint16_t pc, struct op_rule rule)
 	return 0;
 }
 
-/* Out of line: it is seldom called, from where each row passes. */
+/* Not inlined: it is called seldom, in code that runs for each row. */
 static __attribute__((noinline)) int finish_page(struct op_builder *b)
 {
 	struct op_page *page = &b->pages[b->page];
 	int r;
 
-	/* What holds at the end of a page holds at the start of the next. */
+	/* The rule at the end of a page holds at the start of the next one. */
 	if (!b->rows.len) {
 		r = add_row(b, 0, b->in_force);
 		if (r < 0)
@@ -103,9 +107,11 @@ static __attribute__((noinline)) int finish_page(struct op_builder *b)
 	return 0;
 }
 
-/* Put a row in its page. @after: the rule that holds when its steps are done. Out of line,
- * so that the rules come whole in registers: put together late from halves that were spilled
- * they wait for the cache. */
+/*
+ * Put a row into its page. @after is the rule that holds after its steps. Not inlined, so
+ * that the rules are passed in registers as whole words: a rule that was spilled in
+ * halves and read back as one word would stall.
+ */
 static __attribute__((noinline)) int put(struct op_builder *b, uint64_t pc,
 					 struct op_rule rule, struct op_rule after)
 {
@@ -128,8 +134,8 @@ static __attribute__((noinline)) int put(struct op_builder *b, uint64_t pc,
 
 /* ---- runs ---- */
 
-/* @rule with another CFA. In registers: stores of single fields that are read back as one
- * word would wait for the cache. */
+/* Returns @rule with another CFA. It is changed in a register, since reading single
+ * fields that were stored back as one word would stall. */
 static struct op_rule with_cfa(struct op_rule rule, uint8_t cfa, uint32_t cfa_off)
 {
 	uint64_t word;
@@ -151,13 +157,14 @@ static int flush_run(struct op_builder *b)
 	run->set = false;
 	if (run->step)
 		cfa = run->step > 0 ? OP_CFA_SP_PUSH : OP_CFA_SP_POP;
-	/* Without steps these change nothing. */
+	/* Without steps these change nothing in the rule. */
 	return put(b, run->pc,
 		   with_cfa(rule, cfa, run->steps << 16 | (uint32_t)rule.cfa_off),
 		   with_cfa(rule, rule.cfa, (uint32_t)run->now));
 }
 
-/* Are they the same but for the CFA's offset? Then their first halves are. */
+/* Do the rules differ in nothing but the CFA's offset? Then their first halves are
+ * equal. */
 static bool same_kind(struct op_rule a, struct op_rule b)
 {
 	uint32_t half_a;
@@ -168,7 +175,8 @@ static bool same_kind(struct op_rule a, struct op_rule b)
 	return half_a == half_b;
 }
 
-/* Take the row into the run as a step of it, if it is one; or as more of the same. */
+/* Add the row to the run, as one of its steps or because it is equal. Returns false if it
+ * is neither. */
 static bool extend_run(struct op_builder *b, uint64_t pc, struct op_rule rule)
 {
 	struct op_builder_row *run = &b->run;
@@ -182,7 +190,8 @@ static bool extend_run(struct op_builder *b, uint64_t pc, struct op_rule rule)
 	if ((step != STEP && step != -STEP) || rule.cfa != OP_CFA_SP ||
 	    (run->step && run->step != step))
 		return false;
-	/* Not over the end of a page: the next one would begin amid the steps. */
+	/* A run must not cross the end of a page: the next page would begin amid its
+	 * steps. */
 	if (!distance || distance > RUN_BYTES || (run->pc ^ pc) >> OP_PAGE_SHIFT)
 		return false;
 	if (!b->may_step || run->rule.cfa_off < 0 || run->rule.cfa_off > RUN_OFF_MAX)
@@ -193,7 +202,8 @@ static bool extend_run(struct op_builder *b, uint64_t pc, struct op_rule rule)
 	return true;
 }
 
-/* A run begins with the row that was kept back. Out of line: most rows extend one. */
+/* Begin a run with the row that was kept back. Not inlined, since most rows extend a
+ * run. */
 static __attribute__((noinline)) int start_run(struct op_builder *b)
 {
 	int r = flush_run(b);
@@ -211,7 +221,7 @@ static __attribute__((noinline)) int start_run(struct op_builder *b)
 	return 0;
 }
 
-/* Send on the row that was kept back. */
+/* Pass the row that was kept back on to the run. */
 static inline int flush_last(struct op_builder *b)
 {
 	if (!b->last.set || extend_run(b, b->last.pc, b->last.rule)) {
@@ -254,7 +264,11 @@ static bool is_first_of_function(struct op_rule rule)
 	return memcmp(&rule, &first, sizeof(rule)) == 0;
 }
 
-/* _start, which nothing has called, in a gap: to the next function, if that is known. */
+/*
+ * Nothing has called _start. If it is in a gap, it gets OP_RULE_STOP for
+ * OP_TABLE_ENTRY_BYTES or up to the next function, if that is known and nearer. Returns 1
+ * if the row at @pc is covered by it, 0, or -errno.
+ */
 static int stop_at_entry(struct op_builder *b, uint64_t pc, struct op_rule rule)
 {
 	uint64_t after = b->entry + OP_TABLE_ENTRY_BYTES;
@@ -284,7 +298,8 @@ int op_builder_gap_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
 	return r ? OP_MIN(r, 0) : add(b, pc, rule);
 }
 
-/* Nothing is known of [@start, @end) but where the program begins, and its code. */
+/* No function covers [@start, @end): only the entry point and the code itself tell
+ * something about it. */
 static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padding)
 {
 	uint64_t size = end - start;
@@ -300,7 +315,7 @@ static int add_gap(struct op_builder *b, uint64_t start, uint64_t end, bool padd
 		r = b->gap(b->gap_data, b, start, end, rule);
 	else
 		r = op_builder_gap_row(b, start, rule);
-	/* where nothing began behind it */
+	/* no row of the gap followed the entry point */
 	if (r == 0 && has_entry && b->entry)
 		r = stop_at_entry(b, end, rule);
 	return OP_MIN(r, 0);
@@ -326,7 +341,7 @@ static int open_segment(struct op_builder *b)
 	return 0;
 }
 
-/* Make the rest of the pages and write their directory to the arena. */
+/* Make the remaining pages and write their directory to the arena. */
 static int finish_pages(struct op_builder *b, op_ref *ret)
 {
 	int r;
@@ -341,7 +356,8 @@ static int finish_pages(struct op_builder *b, op_ref *ret)
 	return r < 0 ? r : publish(b, b->pages, b->page_count * sizeof(*b->pages), ret);
 }
 
-/* The segment is done: describe it in the arena. Without functions it has no pages. */
+/* The segment is complete: write its struct op_segment to the arena. Without functions it
+ * has no pages. */
 static int close_segment(struct op_builder *b)
 {
 	struct op_table_segment *s = &b->table->segments[b->segment];
@@ -408,7 +424,7 @@ int op_builder_signal(struct op_builder *b, uint64_t start, uint64_t end)
 	int r;
 
 	r = op_builder_function(b, start - early, end);
-	if (r == 0 && early) /* a byte early is before the text */
+	if (r == 0 && early) /* the byte before it is not in the text */
 		r = op_builder_function(b, start, end);
 	if (r <= 0)
 		return r;
@@ -430,7 +446,7 @@ int op_builder_signal_forced(struct op_builder *b, uint64_t start, uint64_t end)
 int op_builder_row(struct op_builder *b, uint64_t pc, struct op_rule rule)
 {
 	if (pc >= b->covered)
-		return 0; /* cut with its segment */
+		return 0; /* it is past the segment, where the function was cut */
 	return add(b, OP_MAX(pc, b->function), rule);
 }
 

@@ -9,7 +9,8 @@
 #include "base/macros.h"
 #include "unwind/arena.h"
 
-/* Files repeat the same few hundred rules: a small direct-mapped cache before the map. */
+/* Files repeat the same few hundred rules, so a small direct-mapped cache is asked before
+ * the map. */
 enum {
 	CACHE_SLOTS = 512,
 	CONSTANTS = 3,
@@ -27,11 +28,12 @@ struct op_rules {
 	size_t cap;
 	size_t len;
 	uint64_t refused;
-	struct op_map64 by_rule; /* the rule as a word to its number */
-	uint64_t *since_ns;	 /* of those that nobody uses; 0: no program saw it */
+	struct op_map64 by_rule; /* the rule as one word -> its number */
+	uint64_t *since_ns; /* since when a rule is unused; 0: no program has seen it */
 	size_t unused;
 	OP_VEC(uint16_t) free;
-	struct cached cache[CACHE_SLOTS]; /* all zeroes is right: that rule is number 0 */
+	/* zeroes are valid: the rule of zeroes has number 0 */
+	struct cached cache[CACHE_SLOTS];
 };
 
 static uint64_t word_of(const struct op_rule *rule)
@@ -50,7 +52,7 @@ static void forget(struct op_rules *rules, uint16_t number)
 	uint64_t word = word_of(&rules->memory[number]);
 
 	if (op_vec_reserve(&rules->free, 1) < 0)
-		return; /* its rule keeps it */
+		return; /* without memory the rule keeps its number */
 	(void)op_map64_remove(&rules->by_rule, word);
 	rules->free.data[rules->free.len++] = number;
 	rules->cache[(op_hash_u64(word) >> 32) % CACHE_SLOTS] = (struct cached){ 0 };
@@ -94,7 +96,7 @@ static bool set_has(const struct op_rule_set *set, uint16_t number)
 	return set->has && set->has[number / BITS] & (1u << number % BITS);
 }
 
-/* Take a reference for @set. 0 or -errno. */
+/* Take a reference to a rule for @set. Returns 0 or -errno. */
 static int set_add(struct op_rules *rules, struct op_rule_set *set, uint16_t number)
 {
 	if (number < CONSTANTS || set_has(set, number))
@@ -112,7 +114,7 @@ static int set_add(struct op_rules *rules, struct op_rule_set *set, uint16_t num
 	return 0;
 }
 
-/* The number of a rule, found or new, with a reference of @set. */
+/* Find the number of a rule, or give it one, with a reference for @set. */
 static int find_place(struct op_rules *rules, struct op_rule_set *set,
 		      const struct op_rule *rule, uint16_t *ret)
 {

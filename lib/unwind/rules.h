@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of unwind rules that all executables share. A rule belongs to the tables that use
- * it (struct op_rule_set) and its place is given to another one after the last of them is
- * gone, once no program can be reading it. OP_RULE_INVALID, OP_RULE_STOP and OP_RULE_FRAME
- * are there from the start and stay.
+ * The table of unwind rules that all executables share. A rule is referenced by the
+ * tables that use it (struct op_rule_set). When the last of them is gone and no program
+ * can be reading the rule, its number is used for another one. OP_RULE_INVALID,
+ * OP_RULE_STOP and OP_RULE_FRAME always exist.
  *
- * One table takes no more than its share (OP_RULES_SET_MAX): what goes past it is
- * OP_RULE_INVALID, and counted. So it is where all places are taken; the set says so, for
- * tables to be given up.
+ * One table uses at most OP_RULES_SET_MAX rules: a further rule becomes OP_RULE_INVALID
+ * and is counted as refused. The same happens when all numbers are taken;
+ * op_rule_set.full then says so, so that other tables can be given up.
  */
 #ifndef OP_UNWIND_RULES_H
 #define OP_UNWIND_RULES_H
@@ -21,35 +21,38 @@
 #include "op_user_types.h"
 
 enum {
-	/* Of one executable. The largest ones of a distribution have some 2,000. */
+	/* Rules of one executable. The largest executables of a distribution have some
+	 * 2,000. */
 	OP_RULES_SET_MAX = OP_RULES_MAX / 4,
 };
 
 struct op_rules;
 
-/* The rules of one table, each once. All zeroes is an empty one. */
+/* The rules of one table, each of them once. A set of zeroes is empty. */
 struct op_rule_set {
 	OP_VEC(uint16_t) numbers;
-	uint8_t *has; /* a bit for each number, while the table is made */
-	bool full;    /* there was no place for a rule */
+	uint8_t *has; /* a bit for each number; only while the table is being made */
+	bool full;    /* there was no number left for a rule */
 };
 
-/* @memory: struct op_rule[@cap], borrowed until op_rules_free(); the kernel's map. */
+/* @memory is struct op_rule[@cap], the mapping of the programs' map; it is borrowed until
+ * op_rules_free(). */
 int op_rules_new(struct op_rule *memory, size_t cap, struct op_rules **ret);
 struct op_rules *op_rules_free(struct op_rules *rules);
 OP_DEFINE_CLEANUP(struct op_rules *, op_rules_free)
 
-/* The number of @rule in @set, adding it where it is new to either. */
+/* The number of @rule, which is added to the table and to @set if it is new there. */
 uint16_t op_rules_intern(struct op_rules *rules, struct op_rule_set *set,
 			 struct op_rule rule);
-/* The table is made: nothing is added to @set any more. */
+/* The table is complete: no rule is added to @set any more. */
 void op_rule_set_close(struct op_rule_set *set);
-/* Its table is gone; @now_ns as of op_arena_release(). @set is empty then. */
+/* The table of @set is gone: release its rules. @set is empty then. @now_ns is as for
+ * op_arena_release(). */
 void op_rules_release(struct op_rules *rules, struct op_rule_set *set, uint64_t now_ns);
-/* Let places whose grace is over be given out again. */
+/* Make numbers whose grace period is over available again. */
 void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns);
 
-/* Places in use, and the highest number of them + 1. */
+/* Numbers in use; and the highest number that was ever used, + 1. */
 size_t op_rules_used(const struct op_rules *rules);
 size_t op_rules_len(const struct op_rules *rules);
 uint64_t op_rules_refused(const struct op_rules *rules);

@@ -13,21 +13,21 @@ struct op_source {
 	struct op_builder *b;
 	struct op_elf *elf;
 	struct op_log *log;
-	struct op_slice *slice; /* of the work now */
+	struct op_slice *slice; /* of the running call */
 	op_arch_rule_fn rule;
-	struct op_rule last;	 /* of the row before */
-	struct op_source_go *go; /* NULL: there is no Go code, or it was read */
+	struct op_rule last;	 /* rule of the previous row */
+	struct op_source_go *go; /* NULL: there is no Go code, or it was read already */
 	uint64_t go_start;
 	uint64_t go_end;
-	struct op_source_plt plt; /* end 0: there is none, or it was read */
+	struct op_source_plt plt; /* end 0: there is none, or it was read already */
 	struct op_source_code code;
 	struct op_cfi *eh;
 	struct op_cfi *debug;
-	struct op_cfi_walk *walk; /* NULL: it came to its end */
+	struct op_cfi_walk *walk; /* NULL: all FDEs were read */
 	bool vdso_read;
 };
 
-/* All Go code stands together: read it where its turn is. */
+/* All Go code is in one range: read it when its address is reached. */
 static int read_go(struct op_source *s)
 {
 	int r;
@@ -49,7 +49,7 @@ static int read_plt(struct op_source *s)
 	return r;
 }
 
-/* What is not described by frame information and begins before @pc, in its turn. */
+/* Read sources other than frame information that begin before @pc, in ascending order. */
 static int read_others(struct op_source *s, uint64_t pc)
 {
 	int r = 0;
@@ -76,10 +76,12 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 	if (!fde->signal)
 		return op_builder_function(s->b, fde->start, fde->end);
 	r = op_builder_signal(s->b, fde->start, fde->end);
-	return r < 0 ? r : 0; /* its rows say the same in a language we need not read */
+	/* its rows describe the signal frame that OP_CFA_SIGNAL stands for */
+	return r < 0 ? r : 0;
 }
 
-/* @rule at another offset of sp. As one word: it is read as one right after. */
+/* Returns @rule with another offset from sp. It is changed as one word, since it is read
+ * as one right after. */
 static struct op_rule moved_to(struct op_rule rule, int32_t cfa_off)
 {
 	uint64_t word;
@@ -96,7 +98,7 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 	struct op_source *s = data;
 	struct op_rule rule = { .cfa = OP_CFA_INVALID };
 
-	/* The commonest row, of a push or a pop. */
+	/* The most common row, that of a push or a pop. */
 	if (moved && s->last.cfa == OP_CFA_SP &&
 	    state->cfa.off == (int32_t)state->cfa.off)
 		rule = moved_to(s->last, (int32_t)state->cfa.off);
@@ -108,7 +110,8 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 	return op_builder_row(s->b, pc, rule);
 }
 
-/* The file's .debug_frame, which is left out where it cannot be had. 0 or -ENOMEM. */
+/* Open the file's .debug_frame; it is left out if it cannot be read. Returns 0 or
+ * -ENOMEM. */
 static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cfi **ret)
 {
 	int r = op_cfi_new(elf, OP_CFI_DEBUG_FRAME, ret);
@@ -122,15 +125,14 @@ static int open_debug_frame(struct op_elf *elf, struct op_log *log, struct op_cf
 	return 0;
 }
 
-/*
- * .eh_frame, and .debug_frame where that has nothing: code compiled without unwind tables
- * still meets some, of the C library's start files.
- */
+/* Open .eh_frame, and .debug_frame for addresses that .eh_frame lacks. A program compiled
+ * without unwind tables still has an .eh_frame, from the C library's start files. */
 static int open_cfi(struct op_source *s, struct op_elf *elf, bool keep)
 {
 	int r = op_cfi_new(elf, OP_CFI_EH_FRAME, &s->eh);
 
-	/* Go writes .debug_frame, for debuggers only, of the same as its table. */
+	/* Go writes a .debug_frame for debuggers, which says the same as its own
+	 * table. */
 	if (r >= 0 && !s->go)
 		r = open_debug_frame(elf, s->log, &s->debug);
 	if (r < 0)
@@ -188,7 +190,7 @@ struct op_source *op_source_free(struct op_source *s)
 	return NULL;
 }
 
-/* All FDEs, and what stands before them. */
+/* Read all FDEs, and the other sources between them. */
 static int read_cfi(struct op_source *s)
 {
 	const struct op_cfi_sink sink = { .data = s, .fde = on_fde, .row = on_row };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the rows of a table come from. */
+/* The sources of the rows of a table. */
 #ifndef OP_UNWIND_SOURCE_H
 #define OP_UNWIND_SOURCE_H
 
@@ -8,33 +8,36 @@
 #include "unwind/arch.h"
 #include "unwind/builder.h"
 
-/* All that a file tells of its functions. */
+/* All sources of one file. */
 struct op_source;
 
 /*
- * The functions of @elf for @b, which are both borrowed. With @keep the rules say where the
- * register is that some CFA in mid-stack is found by (op_table.wants_kept). 0 or -errno.
+ * Read the functions of @elf for @b; both are borrowed. With @keep the rules also say
+ * where the register is saved by which CFAs in mid-stack are computed
+ * (op_table.wants_kept). Returns 0 or -errno.
  */
 int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
 		  struct op_source **ret);
 struct op_source *op_source_free(struct op_source *s);
-/* Give them to the builder and finish it. 0; -EINPROGRESS when @slice (may be NULL) is over;
- * -ENOSPC, -ENOMEM, -errno. */
+/* Give the functions to the builder and finish it. Returns 0; -EINPROGRESS when @slice
+ * (may be NULL) is used up; -ENOSPC, -ENOMEM or -errno. */
 int op_source_read(struct op_source *s, struct op_slice *slice);
 
-/* How a row of @elf's frame information becomes a rule. @keep: as above. */
+/* The function that turns rows of the frame information of @elf into rules. @keep is as
+ * above. */
 op_arch_rule_fn op_source_rule_fn(const struct op_elf *elf, bool keep);
 
 /* ---- one address ---- */
 
 struct op_source_direct;
 
-/* Returns 1 and *@ret; 0: the file has no .eh_frame; -ENOMEM, -errno. @elf is borrowed. */
+/* Returns 1 and *@ret; 0 if the file has no .eh_frame; -ENOMEM or -errno. @elf is
+ * borrowed. */
 int op_source_direct_new(struct op_elf *elf, struct op_source_direct **ret);
 struct op_source_direct *op_source_direct_free(struct op_source_direct *direct);
 OP_DEFINE_CLEANUP(struct op_source_direct *, op_source_direct_free)
-/* The rule at @vaddr, as the table will have it. Returns 1; 0 where neither an FDE that can
- * be searched for covers it nor the linkage table; -errno. */
+/* Find the rule for @vaddr, as the table will have it. Returns 1; 0 if neither an FDE
+ * that can be searched for nor the linkage table covers it; or -errno. */
 int op_source_direct_find(struct op_source_direct *direct, uint64_t vaddr,
 			  struct op_rule *ret);
 
@@ -42,15 +45,15 @@ int op_source_direct_find(struct op_source_direct *direct, uint64_t vaddr,
 
 struct op_source_go;
 
-/* The Go code of @elf, which is borrowed. Returns 1 and *@ret; 0: it has none that can be
- * read; -ENOMEM. */
+/* Open the Go code of @elf, which is borrowed. Returns 1 and *@ret; 0 if there is none
+ * that can be read; or -ENOMEM. */
 int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go **ret);
 struct op_source_go *op_source_go_free(struct op_source_go *go);
 OP_DEFINE_CLEANUP(struct op_source_go *, op_source_go_free)
 /* ELF addresses [*@ret_start, *@ret_end) of the Go code. */
 void op_source_go_range(const struct op_source_go *go, uint64_t *ret_start,
 			uint64_t *ret_end);
-/* Give @b its functions. 0, -EINPROGRESS or -errno. */
+/* Give its functions to @b. Returns 0, -EINPROGRESS or -errno. */
 int op_source_go_read(struct op_source_go *go, struct op_builder *b,
 		      struct op_slice *slice);
 
@@ -58,16 +61,18 @@ int op_source_go_read(struct op_source_go *go, struct op_builder *b,
 
 struct op_source_plt {
 	uint64_t start; /* ELF addresses */
-	uint64_t end;	/* 0: it was read */
-	uint64_t
-		pushed; /* from here on the first entry has pushed lr; 0: there is none */
+	uint64_t end;	/* 0: it was read already */
+	/* the first entry has pushed a register or word from here on; 0: there is no such
+	 * entry */
+	uint64_t pushed;
 	bool x86;
-	int32_t entry_pushed; /* x86-64: so far into an entry something is pushed; 0: never */
+	/* x86-64: offset in an entry after its push; 0: entries do not push */
+	int32_t entry_pushed;
 };
 
-/* Returns whether @elf has one. */
+/* Find the linkage table of @elf. Returns whether it has one. */
 bool op_source_plt_find(struct op_elf *elf, struct op_source_plt *ret);
-/* Its rules: each holds from its ELF address on. */
+/* The rules of the linkage table, each of which holds from its ELF address on. */
 struct op_source_plt_rows {
 	size_t len;
 	struct {
@@ -76,35 +81,36 @@ struct op_source_plt_rows {
 	} row[3];
 };
 struct op_source_plt_rows op_source_plt_rows(const struct op_source_plt *plt);
-/* Give @b its rows. 0 or -errno. */
+/* Give its rows to @b. Returns 0 or -errno. */
 int op_source_plt_read(const struct op_source_plt *plt, struct op_builder *b);
 
 /* ---- code that nothing describes ---- */
 
 enum {
-	OP_SOURCE_CODE_BYTES_MAX = 4 << 20, /* of a file */
+	OP_SOURCE_CODE_BYTES_MAX = 4 << 20, /* bytes of code read in one file */
 };
 
 struct op_heights;
 
 struct op_source_code {
 	struct op_elf *elf; /* borrowed */
-	uint64_t left;	    /* bytes that may be read still */
-	/* the gap that is being read, until it ends */
+	uint64_t left;	    /* bytes that may still be read */
+	/* the gap that is being read */
 	struct op_heights *heights;
 	uint8_t *bytes;
-	struct op_slice *slice; /* of the work now; NULL: no end */
+	struct op_slice *slice; /* of the running call; NULL: no limit */
 };
 
-/* Let @b have the rules of gaps from their instructions, while @code and @elf are there. */
+/* Make @b take the rules of gaps from their instructions, as long as @code and @elf
+ * exist. */
 void op_source_code_use(struct op_source_code *code, struct op_elf *elf,
 			struct op_builder *b);
 void op_source_code_deinit(struct op_source_code *code);
 
 /* ---- the vDSO ---- */
 
-/* Give @b what frame information leaves out, where @elf is aarch64's vDSO. After all other
- * sources. 0, -ENOSPC, -ENOMEM. */
+/* If @elf is aarch64's vDSO, give @b the functions that its frame information lacks. Call
+ * this after all other sources. Returns 0, -ENOSPC or -ENOMEM. */
 int op_source_vdso_read(struct op_elf *elf, struct op_builder *b);
 
 #endif

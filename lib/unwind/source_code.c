@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of code that nothing describes, read from its instructions: x86-64. */
+/* Rules for code without unwind data, derived from its instructions: x86-64. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void end_gap(struct op_source_code *code)
 	code->bytes = NULL;
 }
 
-/* Returns 1; 0: its bytes are not to be had; -ENOMEM. */
+/* Returns 1; 0 if the bytes cannot be read; or -ENOMEM. */
 static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 		     struct op_rule none)
 {
@@ -37,7 +37,8 @@ static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 	code->bytes = malloc(size);
 	if (!code->bytes)
 		return -ENOMEM;
-	/* A segment's memory may be larger than its part of the file. */
+	/* The read fails if the gap is not in the file: a segment may be larger in
+	 * memory. */
 	r = op_elf_read_vaddr(code->elf, start, code->bytes, size) < 0 ? 0 : 1;
 	if (r > 0)
 		code->left -= size;
@@ -48,7 +49,7 @@ static int begin_gap(struct op_source_code *code, uint64_t start, uint64_t size,
 	return r;
 }
 
-/* The builder asks for the same gap again until that ends. */
+/* After -EINPROGRESS the builder asks for the same gap again. */
 static int read_gap(void *data, struct op_builder *b, uint64_t start, uint64_t end,
 		    struct op_rule none)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of one address, from its FDE, with no table: while that of a large file is made. */
+/* Finds the rule of one address from its FDE, while the table of a large file is being
+ * made. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,17 @@
 #include "unwind/source.h"
 
 enum {
-	PROGRAM_MAX = 4096,  /* bytes of an FDE's instructions, for each address anew */
-	KNOWN_MAX = 1 << 15, /* addresses; past that all are forgotten */
+	/* bytes of an FDE's instructions, which are run again for each address */
+	PROGRAM_MAX = 4096,
+	KNOWN_MAX = 1 << 15, /* addresses; past this number all are forgotten */
 };
 
 struct op_source_direct {
 	struct op_cfi *cfi;
 	op_arch_rule_fn rule;
 	struct op_source_plt plt; /* end 0: there is none */
-	struct op_map64 known;	  /* ELF addresses to their rules */
-	uint64_t vaddr;		  /* that is looked for */
+	struct op_map64 known;	  /* ELF address -> rule */
+	uint64_t vaddr;		  /* the address that is looked for */
 	struct op_rule found;
 };
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go code, by the tables its own runtime unwinds with: for each pc the bytes between SP
- * and the frame's end (pcsp). That is exact in prologues, epilogues and assembly without
- * a frame, where a walk by frame pointers would lose the caller.
+ * Rules of Go code, from the table that Go's own runtime unwinds with: for each pc the
+ * bytes between SP and the frame's end (pcsp). That is exact in prologues, epilogues and
+ * assembly without a frame, where a walk by frame pointers would lose the caller.
  *
- * Frames: on x86-64 the caller's frame pointer stands under the return address. On
- * aarch64 the link register is at SP and the frame pointer right below SP, so that they
- * are a frame record all the same (Go 1.21; before it the record is not used here).
+ * On x86-64 the caller's frame pointer is saved right below the return address. On
+ * aarch64 the link register is saved at SP and the frame pointer right below SP, so that
+ * both are a frame record, too (since Go 1.21; the record of earlier versions is not
+ * used).
  *
- * Functions that set SP to something else (they switch stacks) are known by a flag. What
- * crosses the switch is the frame pointer, so they go by that to whatever stack it is of.
+ * A flag marks functions that set SP to something else, because they switch stacks. The
+ * frame pointer survives the switch, so their caller is found by it, whatever stack it is
+ * on.
  */
 #include <elf.h>
 #include <errno.h>
@@ -23,22 +25,23 @@
 enum {
 	WORD = 8,
 	NAME_MAX_BYTES = 64,
-	VERSION_WITH_FLAGS =
-		118, /* tables of 1.16 may be of 1.17, which has them, or not */
+	/* a table of version 1.16 may also be of Go 1.17, which has flags */
+	VERSION_WITH_FLAGS = 118,
 	PUSH_RBP = 0x55,
-	MOV_RBP_BYTES = 8, /* of the longest `MOVQ BP, n(SP)` */
-	/* What the runtime puts between a goroutine and a call it injects, on aarch64: the
-	 * link register, and padding (sigctxt.pushCall). */
+	MOV_RBP_BYTES = 8, /* length of the longest `MOVQ BP, n(SP)` */
+	/* What the runtime pushes between a goroutine and a call that it injects, on
+	 * aarch64: the link register and padding (sigctxt.pushCall). */
 	INJECTED_BYTES = 16,
 };
 
 enum go_kind {
-	GO_PLAIN,    /* by SP deltas */
-	GO_TOP,	     /* nothing called it */
+	GO_PLAIN,    /* its frame is found by SP deltas */
+	GO_TOP,	     /* it is outermost: nothing has called it */
 	GO_SIGNAL,   /* the signal trampoline */
-	GO_SWITCHES, /* stacks */
-	GO_LEAVES,   /* its stack for another one, with no frame of its own */
-	GO_INJECTED, /* a signal made it look called, at any instruction */
+	GO_SWITCHES, /* it switches stacks */
+	GO_LEAVES,   /* it leaves its stack for another one, and has no frame */
+	/* the runtime injected a call of it, in a signal, at any instruction */
+	GO_INJECTED,
 };
 
 struct op_source_go {
@@ -46,12 +49,12 @@ struct op_source_go {
 	struct op_gopclntab *table;
 	struct op_builder *b;
 	bool is_arm;
-	uint64_t at; /* number of the next function */
-	/* of the function being read */
+	uint64_t at; /* index of the next function */
+	/* the function that is being read */
 	const struct op_go_function *function;
 	bool switches;
 	bool saves_fp;
-	int32_t below; /* bytes between its frame and its caller's */
+	int32_t below; /* bytes between its frame and that of its caller */
 	uint32_t ranges;
 };
 
@@ -117,7 +120,7 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 {
 	static const char *const top[] = {
 		"runtime.goexit", "runtime.mstart", "runtime.rt0_go",
-		"runtime.mcall", /* it left its caller for the scheduler's stack */
+		"runtime.mcall", /* it has left its caller for the scheduler's stack */
 	};
 	static const char *const switches[] = {
 		"runtime.systemstack",
@@ -127,7 +130,7 @@ static enum go_kind kind_by_name(const char *name, uint32_t flags)
 	};
 	static const char *const leaves[] = { "runtime.morestack", "runtime.gogo" };
 
-	/* The runtime's own walk ends at the handler; what was interrupted is behind it. */
+	/* Go's own walk ends at the handler, but the interrupted code is behind it. */
 	if (strcmp(name, "runtime.sigtramp") == 0)
 		return GO_PLAIN;
 	if (has_prefix(name, "runtime.sigreturn"))
@@ -157,11 +160,13 @@ static enum go_kind kind_of(struct op_source_go *go, const struct op_go_function
 
 /* ---- SP deltas ---- */
 
-/* Is `MOVQ BP, @offset(SP)` at @pc? */
+/* Is there a `MOVQ BP, @offset(SP)` at @pc? */
 static bool stores_fp(struct op_source_go *go, uint64_t pc, int32_t offset)
 {
-	static const uint8_t near[] = { 0x48, 0x89, 0x6c, 0x24 }; /* offset of 1 byte */
-	static const uint8_t far[] = { 0x48, 0x89, 0xac, 0x24 };  /* of 4 */
+	/* with an offset of 1 byte */
+	static const uint8_t near[] = { 0x48, 0x89, 0x6c, 0x24 };
+	/* with an offset of 4 bytes */
+	static const uint8_t far[] = { 0x48, 0x89, 0xac, 0x24 };
 	uint8_t code[MOV_RBP_BYTES] = { 0 };
 	uint32_t at = (uint32_t)offset;
 
@@ -175,9 +180,9 @@ static bool stores_fp(struct op_source_go *go, uint64_t pc, int32_t offset)
 }
 
 /*
- * Does the frame of @delta bytes that begins at @pc begin with the frame pointer? Of
- * assembly only the code tells: `PUSHQ BP` ends there, or, before Go 1.21, it is stored
- * there. (That one instruction itself still has the caller's in the register.)
+ * Is the frame pointer saved in the frame of @delta bytes that is set up before @pc? For
+ * assembly only the code tells: either `PUSHQ BP` ends at @pc or, before Go 1.21, it is
+ * stored there. (At that store itself the register still holds the caller's.)
  */
 static bool saves_fp(struct op_source_go *go, uint64_t pc, int32_t delta)
 {
@@ -225,7 +230,7 @@ static int on_value(void *data, uint64_t start, uint64_t end, int32_t delta)
 	}
 	if (range == 1)
 		go->saves_fp = saves_fp(go, start, delta);
-	/* Before its frame is made, SP is still what it was. */
+	/* Before its frame is set up, SP is unchanged. */
 	if (go->switches && (range > 0 || end >= go->function->end))
 		rule = (struct op_rule){ .cfa = OP_CFA_FRAME_SWITCH };
 	else
@@ -238,7 +243,7 @@ static int read_deltas(struct op_source_go *go, const struct op_go_function *f)
 	const struct op_rule invalid = { .cfa = OP_CFA_INVALID };
 	int r;
 
-	/* Until its first value is read. */
+	/* There is no rule until the first value is read. */
 	r = op_builder_row(go->b, f->entry, invalid);
 	if (r < 0)
 		return r;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The procedure linkage table where linkers write no frame information for it: on aarch64,
- * and by LLVM's also on x86-64.
+ * Rules of the procedure linkage table, where linkers write no frame information for it:
+ * all do so on aarch64, and LLVM's also on x86-64.
  *
- * aarch64: an entry is four to six instructions that jump and touch neither sp nor lr. The
- * first one, which calls the dynamic linker, pushes x16 and lr. x86-64 (System V ABI, 5.2):
- * an entry jumps, or pushes its number and jumps to the first one, which pushes a word more.
+ * aarch64: an entry is four to six instructions that jump and touch neither sp nor lr.
+ * The first one, which calls the dynamic linker, pushes x16 and lr. x86-64 (System V ABI,
+ * 5.2): an entry jumps, or pushes its number and jumps to the first one, which pushes a
+ * word more.
  */
 #include <elf.h>
 #include <string.h>
@@ -15,18 +16,18 @@
 
 enum {
 	INSTRUCTION = 4,
-	FIRST_BYTES = 32,	 /* of the first entry, by all linkers */
-	PUSHED_BYTES = 16,	 /* by it */
-	LR_AT = -8,		 /* from the frame's end */
+	FIRST_BYTES = 32,	 /* size of the first entry, with all linkers */
+	PUSHED_BYTES = 16,	 /* bytes that the first entry pushes */
+	LR_AT = -8,		 /* offset of the saved lr from the frame's end */
 	PLT_BYTES_MAX = 1 << 24, /* a million entries */
 	X86_ENTRY = 16,
-	X86_FIRST_PUSHED = 6, /* so far into the first entry its word is pushed */
+	X86_FIRST_PUSHED = 6, /* offset in the first entry after its push */
 };
 
 static const uint32_t bti_c = 0xd503245f;
 static const uint32_t push_x16_x30 = 0xa9bf7bf0; /* stp x16, x30, [sp, #-16]! */
 
-/* From the first two entries. */
+/* Set *@ret from the code of the first two entries. */
 static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *ret)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -34,7 +35,7 @@ static void find_x86(const uint8_t code[2 * X86_ENTRY], struct op_source_plt *re
 
 	ret->x86 = true;
 	if (code[0] != 0xff || code[1] != 0x35 || ret->start % X86_ENTRY)
-		return; /* entries that jump, and no first one */
+		return; /* entries only jump, and there is no special first entry */
 	ret->pushed = ret->start + X86_FIRST_PUSHED;
 	if (entry[0] == 0xff && entry[1] == 0x25) /* jmp, push */
 		ret->entry_pushed = 11;

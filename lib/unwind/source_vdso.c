@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aarch64's vDSO. Linux gives its __kernel_rt_sigreturn no frame information, so that
- * unwinders know it by what it is, and since 5.15 none to its functions either. Those are
- * read here: they are small, compiled without variable frames, and keep x29 and x30 as a
- * pair, if anything.
+ * Rules of aarch64's vDSO. Linux gives its __kernel_rt_sigreturn no frame information,
+ * since unwinders recognise it by its instructions, and since 5.15 gives none to its
+ * functions either. The functions are read here: they are small, compiled without
+ * variable frames, and save x29 and x30 as a pair, if at all.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,14 +16,15 @@
 enum {
 	INSTRUCTION = 4,
 	CODE_BYTES_MAX = 65536, /* two pages today */
-	SIGNAL_BYTES = 12, /* two instructions, and where the pc stands during the call */
+	/* two instructions, and the one after them, at which the pc is during the call */
+	SIGNAL_BYTES = 12,
 };
 
-/* Where the frame of a function is at an instruction. */
+/* The state of a function's frame at an instruction. */
 enum frame {
-	FRAME_NONE, /* as at its beginning */
+	FRAME_NONE, /* there is none, as at the function's start */
 	FRAME_SP,   /* x29 and x30 were pushed */
-	FRAME_FP,   /* and x29 set to it */
+	FRAME_FP,   /* and x29 points to it */
 };
 
 struct code {
@@ -53,7 +54,7 @@ static bool is_return(uint32_t word) /* ret, retaa, retab */
 	return word == 0xd65f03c0 || word == 0xd65f0bff || word == 0xd65f0fff;
 }
 
-/* The bytes that a push takes: its 7-bit offset counts 8 bytes. */
+/* The bytes that a push takes: its 7-bit offset is in units of 8 bytes. */
 static int32_t bytes_of_push(uint32_t word)
 {
 	return (128 - (int32_t)(word >> 15 & 127)) * 8;
@@ -70,7 +71,7 @@ static int on_symbol(void *data, const struct op_elf_symbol *symbol, uint32_t na
 	return 0;
 }
 
-/* Functions begin at symbols, and where a `bl` goes. */
+/* Functions begin at symbols and at targets of `bl`. */
 static void find_starts(struct op_elf *elf, struct code *code)
 {
 	struct op_elf_symtab table;
@@ -96,12 +97,13 @@ static struct op_rule rule_of(enum frame frame, int32_t bytes)
 				 .save_off = (int16_t)-bytes };
 }
 
-/* Rows of instructions [@from, @to). */
+/* Give @b the rows of instructions [@from, @to). */
 static int read_code(const struct code *code, size_t from, size_t to,
 		     struct op_builder *b)
 {
 	enum frame frame = FRAME_NONE;
-	enum frame body = FRAME_NONE; /* of the function, between its ends */
+	/* the frame between the function's prologue and epilogues */
+	enum frame body = FRAME_NONE;
 	int32_t bytes = 0;
 	size_t i;
 	int r = op_builder_function(b, code->addr + from * INSTRUCTION,
@@ -130,7 +132,7 @@ static int read_code(const struct code *code, size_t from, size_t to,
 	return r;
 }
 
-/* All of the text but the instruction before @signal, which is a nop. */
+/* Read all of the text except the instruction before @signal, which is a nop. */
 static int read_text(struct op_elf *elf, const struct op_elf_section *text,
 		     uint64_t signal, struct op_builder *b)
 {

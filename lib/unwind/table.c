@@ -11,7 +11,7 @@
 #include "unwind/builder.h"
 #include "unwind/source.h"
 
-/* The executable segments of @elf. */
+/* Collect the executable segments of @elf. */
 static void find_segments(struct op_elf *elf, struct op_table *table)
 {
 	size_t len = 0;
@@ -21,13 +21,13 @@ static void find_segments(struct op_elf *elf, struct op_table *table)
 	size_t i;
 
 	for (i = 0; i < len && table->segments_len < OP_TABLE_SEGMENTS_MAX; i++) {
-		/* What is in memory alone has no code of the file. */
+		/* The part of a segment that is not in the file has no code. */
 		uint64_t size = OP_MIN(s[i].memsz, s[i].filesz);
 		uint64_t end;
 
 		if (s[i].type != PT_LOAD || !(s[i].flags & PF_X) || !size)
 			continue;
-		/* The ELF specification wants them in ascending order. */
+		/* The ELF specification requires ascending order. */
 		if (s[i].vaddr < last_end || op_add_overflow(s[i].vaddr, size, &end) ||
 		    (size >> OP_PAGE_SHIFT) + 2 > OP_BUILDER_PAGES_MAX || size > text)
 			continue;
@@ -42,7 +42,7 @@ static void find_segments(struct op_elf *elf, struct op_table *table)
 	}
 }
 
-/* Note the loop in the segments that have it. */
+/* Write the interpreter's loop into the segments that contain it. */
 static void set_loop(const struct op_table *table, struct op_arena *arena,
 		     const struct op_table_loop *loop)
 {
@@ -64,7 +64,7 @@ static void set_loop(const struct op_table *table, struct op_arena *arena,
 	}
 }
 
-/* A table that is being made: in one go over the file, or two. */
+/* A table that is being made, in one pass over the file or two. */
 struct op_table_job {
 	struct op_elf *elf;
 	struct op_arena *arena;
@@ -73,8 +73,8 @@ struct op_table_job {
 	struct op_table_loop loop;
 	struct op_builder builder;
 	struct op_source *source;
-	struct op_table *table; /* of this go */
-	struct op_table *first; /* of the first go, while there is a second */
+	struct op_table *table; /* of the present pass */
+	struct op_table *first; /* of the first pass, during a second one */
 };
 
 static void end_go(struct op_table_job *job)
@@ -137,17 +137,19 @@ struct op_table_job *op_table_job_free(struct op_table_job *job)
 	return NULL;
 }
 
-/* Rows that follow a register are more: only where somebody needs it. */
+/* Rules that follow a register need more rows, so this is done only if a CFA needs it. */
 static bool wants_second(const struct op_table_job *job)
 {
 	return !job->first && job->table->wants_kept &&
 	       job->table->fdes <= OP_TABLE_KEEP_FDES_MAX;
 }
 
-/* The go is over: with what came of it. Returns 0, or -EINPROGRESS where another begins. */
+/* A pass has ended with @r. Returns 0, -errno, or -EINPROGRESS if a second pass
+ * begins. */
 static int finish_go(struct op_table_job *job, int r)
 {
-	/* A table of which rules are missing for others' sake: there may be room later. */
+	/* Rules are missing since other tables use all numbers: there may be room
+	 * later. */
 	if (r == 0 && job->table->rules.full)
 		r = -ENOSPC;
 	end_go(job);
@@ -160,7 +162,7 @@ static int finish_go(struct op_table_job *job, int r)
 	}
 	if (r == 0 || !job->first)
 		return r;
-	/* Without the second one. */
+	/* The second pass failed: use the table of the first. */
 	op_table_free(job->table, job->arena, job->rules, 0);
 	job->table = job->first;
 	job->first = NULL;
@@ -233,7 +235,7 @@ struct op_table *op_table_free(struct op_table *table, struct op_arena *arena,
 	return NULL;
 }
 
-/* The last row at or before @pc. @rows begins at pc 0. */
+/* The last row at or before @pc. The first row has pc 0. */
 static const struct op_row *find_row(const struct op_row *rows, uint32_t len, uint16_t pc)
 {
 	uint32_t found = 0;

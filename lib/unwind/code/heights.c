@@ -15,17 +15,19 @@ enum {
 	RET = 0xc3,
 	INT3 = 0xcc,
 	NOP = 0x90,
-	ALIGNMENT = 16, /* of functions, where there is one */
+	ALIGNMENT = 16, /* alignment of functions, if they are aligned */
 	JUMP_MAX = 1 << 15,
-	FAR = 4096, /* farther jumps where nothing is pushed are to other functions */
-	TARGET_SLOTS = 1024, /* of jumps in a function; a power of two */
+	/* a jump farther than this, with nothing pushed, leads to another function */
+	FAR = 4096,
+	TARGET_SLOTS = 1024, /* for targets of jumps in a function; a power of two */
 	TARGET_PROBES = 8,
 };
 
 #define NO_MEMORY SIZE_MAX
 
 struct target {
-	uint32_t function; /* of which it is: slots of others are free */
+	/* number of the function it is in: slots of other functions are free */
+	uint32_t function;
 	uint32_t off;
 	bool weak;
 	struct op_code_stack height;
@@ -39,25 +41,26 @@ struct row {
 struct op_heights {
 	const uint8_t *code;
 	size_t len;
-	size_t phase; /* of code[0] */
+	size_t phase; /* address of code[0] modulo ALIGNMENT */
 	struct op_rule none;
 	struct target *target;	 /* [TARGET_SLOTS] */
-	OP_VEC(uint32_t) starts; /* of functions, as calls tell; ascending */
-	uint32_t function;	 /* number of the one that is read */
+	OP_VEC(uint32_t) starts; /* starts of functions, as calls tell; ascending */
+	uint32_t function;	 /* number of the function that is being read */
 
-	size_t left; /* instructions that may be read still */
+	size_t left; /* instructions that may still be read */
 	bool begun;
 
-	size_t start;	  /* of the function */
-	size_t reach;	  /* the farthest that it jumps to */
-	size_t reach_all; /* and those before */
+	size_t start;	  /* start of the function */
+	size_t reach;	  /* the farthest offset that it jumps to */
+	size_t reach_all; /* the same for it and all earlier functions */
 	struct op_code_stack now;
-	bool dead;    /* flow does not come here */
-	bool weak;    /* what holds was taken from where flow does not come from */
-	bool guessed; /* that was so somewhere */
-	bool broken;  /* there is no instruction where it ends */
-	bool bad;     /* that, or the stack is not as it was at a return */
-	/* What is aligned behind a call may be another function: 1: with padding, 2. */
+	bool dead;    /* the previous instruction does not continue here */
+	bool weak;    /* `now` was taken from code that does not lead here */
+	bool guessed; /* `weak` was set somewhere in the function */
+	bool broken;  /* the bytes where it ends are no instruction */
+	bool bad;     /* it is broken, or words are still pushed at a return */
+	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
+	 * after padding; 2: always. */
 	unsigned int split;
 	OP_VEC(struct row) rows;
 };
@@ -77,7 +80,7 @@ static struct target *find_target(struct op_heights *p, size_t off, bool add)
 	for (i = 0; i < TARGET_PROBES; i++) {
 		struct target *t = &p->target[((hash >> 16) + i) & (TARGET_SLOTS - 1)];
 
-		/* of an earlier function, or passed */
+		/* it is of an earlier function, or before this one */
 		if (t->function != p->function || t->off < p->start) {
 			if (add)
 				return t;
@@ -89,7 +92,7 @@ static struct target *find_target(struct op_heights *p, size_t off, bool add)
 	return NULL;
 }
 
-/* The instruction that ends at @end jumps with what holds now. */
+/* The instruction that ends at @end jumps with the stack `now`. */
 static void jump(struct op_heights *p, size_t end, int64_t distance)
 {
 	int64_t to = (int64_t)end + distance;
@@ -116,7 +119,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A function may begin where the distance at @at leads to. */
+/* Note that a function may begin at the target of the distance at @at. */
 static int add_start(struct op_heights *p, const uint8_t *at)
 {
 	int32_t distance;
@@ -132,16 +135,14 @@ static int add_start(struct op_heights *p, const uint8_t *at)
 	return 0;
 }
 
-/* lea of an address that is told by its distance */
+/* Is the opcode at @at a lea with an address relative to the pc? */
 static bool is_address(const uint8_t *at)
 {
 	return (at[-1] == 0x48 || at[-1] == 0x4c) && (at[1] & 0xc7) == 5;
 }
 
-/*
- * What may be called in the code, directly or by an address that is taken: by bytes that
- * look so, wherever instructions begin.
- */
+/* Find addresses in the code that may be called, directly or by an address that is taken:
+ * by bytes that look so, without knowing where instructions begin. */
 static int find_starts(struct op_heights *p)
 {
 	const uint8_t *end = p->code + p->len;
@@ -194,7 +195,7 @@ static bool is_padding(uint8_t byte)
 	return byte == INT3 || byte == NOP || !byte;
 }
 
-/* Where code goes on behind what does nothing. */
+/* The offset at which code goes on after padding. */
 static size_t skip_padding(struct op_heights *p, size_t at)
 {
 	struct op_insn i;
@@ -213,9 +214,9 @@ static size_t skip_padding(struct op_heights *p, size_t at)
 }
 
 /*
- * Flow does not come to @off from above, where @last stands, but for padding. Does a
- * function begin here? If not, what holds is what jumps bring; or, where no jump is known
- * yet, what held before.
+ * Control does not reach @off from @last, the instruction above it apart from padding.
+ * Does a function begin here? If not, the stack is the one that jumps to @off bring or,
+ * if no jump is known yet, the one before.
  */
 static bool begins_function(struct op_heights *p, size_t off, bool padded,
 			    const struct op_insn *last)
@@ -231,7 +232,7 @@ static bool begins_function(struct op_heights *p, size_t off, bool padded,
 		return true;
 	if (t && !op_code_stack_is_entry(&t->height))
 		goto within;
-	/* What follows a jump through a table is one of its targets. */
+	/* The code after a jump through a table is one of its targets. */
 	if (off > p->reach && last->kind != OP_INSN_JUMP_FAR)
 		return true;
 	if ((t || returned || op_code_stack_is_entry(&p->now)) &&
@@ -242,14 +243,14 @@ within:
 	return false;
 }
 
-/* A return with words still pushed: something was not understood. */
+/* Is it a return with words still pushed? Then some instruction was not understood. */
 static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
 {
 	return i->kind == OP_INSN_RETURN &&
 	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
 }
 
-/* What holds at @off was not known for sure: a jump to it may know better. */
+/* The stack at @off was not certain: use that of a jump to it, if it is. */
 static void strengthen(struct op_heights *p, size_t off)
 {
 	const struct target *t = find_target(p, off, false);
@@ -260,7 +261,7 @@ static void strengthen(struct op_heights *p, size_t off)
 	p->weak = false;
 }
 
-/* The next instruction, and what it changes. Returns its length; 0: there is none. */
+/* Read the next instruction and apply it. Returns its length; 0: there is none. */
 static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 {
 	size_t len = op_insn_read(p->code + at, p->len - at, i);
@@ -277,7 +278,7 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 	return len;
 }
 
-/* Read the function at p->start. Returns where it ends, or NO_MEMORY. */
+/* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
 static size_t read_function(struct op_heights *p)
 {
 	struct op_insn i = { 0 };
@@ -317,7 +318,8 @@ static size_t read_function(struct op_heights *p)
 	return at;
 }
 
-/* Where code may go on behind data: where functions are aligned and padded. */
+/* The offset at which code may go on after data: where functions are aligned and
+ * padded. */
 static size_t skip_data(struct op_heights *p, size_t at)
 {
 	do {
@@ -327,7 +329,7 @@ static size_t skip_data(struct op_heights *p, size_t at)
 	return at < p->len ? skip_padding(p, at) : p->len;
 }
 
-/* rt_sigreturn(2): what a signal handler returns to. */
+/* Is it a call of rt_sigreturn(2), to which a signal handler returns? */
 static bool is_restorer(const struct op_heights *p)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
@@ -342,7 +344,8 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	size_t i;
 	int r = 0;
 
-	/* Return addresses are looked up a byte early: where that one is padding. */
+	/* Return addresses are looked up one byte early, so the rule begins early if that
+	 * byte is padding. */
 	if (is_restorer(p))
 		return fn(data,
 			  p->start - (p->start && is_padding(p->code[p->start - 1])),
@@ -354,7 +357,7 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 	return r;
 }
 
-/* And once more where not all jumps were known yet that lead back. */
+/* Read the function again if a jump back was not known the first time. */
 static size_t read_twice(struct op_heights *p)
 {
 	size_t end = read_function(p);
@@ -362,19 +365,19 @@ static size_t read_twice(struct op_heights *p)
 	return end != NO_MEMORY && p->guessed ? read_function(p) : end;
 }
 
-/* The function at p->start, in one of three ways to tell where it ends. */
+/* Read the function at p->start, trying three ways to find its end. */
 static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 {
 	size_t end = 0;
 	int r;
 
 	if (p->start > p->reach_all)
-		p->function++; /* no jump leads over here */
+		p->function++; /* no earlier jump leads past here */
 	for (p->split = 0; p->split <= 2; p->split++) {
 		end = read_twice(p);
 		if (end == NO_MEMORY || !p->bad)
 			break;
-		p->function++; /* its jumps say nothing */
+		p->function++; /* the jumps of a failed attempt do not count */
 	}
 	if (end == NO_MEMORY)
 		return -ENOMEM;

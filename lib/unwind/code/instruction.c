@@ -15,23 +15,24 @@ enum {
 	MOFFS_BYTES = 8,
 };
 
-/* What follows an opcode. */
+/* Flags: what follows an opcode. */
 enum {
 	NONE = 0,
-	M = 1,	   /* a ModRM byte and what it wants */
+	M = 1,	   /* a ModRM byte and what it requires */
 	I8 = 2,	   /* an immediate of 1 byte */
-	IZ = 4,	   /* of 4; of 2 with the prefix 0x66 */
-	I16 = 8,   /* of 2 */
+	IZ = 4,	   /* an immediate of 4 bytes; of 2 with the prefix 0x66 */
+	I16 = 8,   /* an immediate of 2 bytes */
 	BAD = 128, /* no instruction in 64-bit mode */
 };
 
-/* The eight opcodes of an arithmetic instruction at @at: four with a ModRM byte, two with an
- * immediate, two that are gone. */
+/* The eight opcodes of an arithmetic instruction from @at on: four with a ModRM byte, two
+ * with an immediate, and two that 64-bit mode does not have. */
 #define ARITHMETIC(at)                                                                   \
 	[(at)...(at) + 3] = M, [(at) + 4] = I8, [(at) + 5] = IZ,                         \
 		       [(at) + 6 ...(at) + 7] = BAD
 
-/* Opcodes of one byte; those left out have nothing after them. Prefixes, escapes and VEX do not come here. */
+/* What follows the opcodes of one byte; nothing follows those that are left out.
+ * Prefixes, escapes and VEX are handled before. */
 static const uint8_t one_byte[256] = {
 	ARITHMETIC(0x00),
 	ARITHMETIC(0x08),
@@ -81,7 +82,7 @@ static const uint8_t one_byte[256] = {
 	[0xfe ... 0xff] = M,
 };
 
-/* One being read. */
+/* The instruction that is being read. */
 struct insn {
 	struct op_reader r;
 	struct op_insn *out;
@@ -114,7 +115,7 @@ static void read_modrm(struct insn *s)
 		base = sib & 7;
 		s->on_sp = sib == 0x24 && !(s->rex & (REX_X | REX_B));
 	} else if (base == 5 && !s->mod) {
-		s->disp = op_read_s32(&s->r); /* from pc */
+		s->disp = op_read_s32(&s->r); /* relative to the pc */
 		return;
 	}
 	if (s->mod == 1)
@@ -146,7 +147,7 @@ static void set(struct insn *s, enum op_insn_kind kind, uint8_t reg, int64_t val
 
 /* ---- the prefixes of vector instructions ---- */
 
-/* Opcodes of the map of 0F, and of VEX and EVEX, with an immediate. */
+/* Does this opcode of map 0F, VEX or EVEX have an immediate? */
 static bool has_immediate(uint8_t map, uint8_t opcode)
 {
 	if (map == 3)
@@ -157,7 +158,8 @@ static bool has_immediate(uint8_t map, uint8_t opcode)
 	       (opcode >= 0xc4 && opcode <= 0xc6);
 }
 
-/* @map and @inverted, which has R, X, B inverted at the top, are of the prefix. */
+/* @map and @inverted come from the prefix; @inverted has R, X and B, inverted, in its top
+ * bits. */
 static void read_vector(struct insn *s, uint8_t inverted, uint8_t map, bool evex)
 {
 	uint8_t opcode = op_read_u8(&s->r);
@@ -232,7 +234,7 @@ static bool read_escaped(struct insn *s)
 
 /* ---- opcodes of one byte ---- */
 
-/* add, sub, and of an immediate, where rm is sp */
+/* add, sub and and of an immediate, if rm is sp */
 static void read_group_1(struct insn *s, int64_t value)
 {
 	if (s->mod != MODRM_REG || s->rm != OP_INSN_SP)
@@ -308,7 +310,7 @@ static void read_lea(struct insn *s, uint8_t sib)
 		set(s, OP_INSN_COPY_SP, s->reg, s->disp);
 }
 
-/* Arithmetic and exchanges of two registers one of which is sp. */
+/* Arithmetic with sp and exchanges of it lose sp. */
 static void read_arithmetic(struct insn *s, uint8_t opcode)
 {
 	bool to_rm = !(opcode & 2);
@@ -321,7 +323,7 @@ static void read_arithmetic(struct insn *s, uint8_t opcode)
 		set(s, OP_INSN_LOSE_SP, OP_INSN_NO_REG, 0);
 }
 
-/* With a ModRM byte, which was read, and an immediate. */
+/* An opcode with a ModRM byte, which was read, and perhaps an immediate. */
 static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 {
 	if (opcode == 0x81 || opcode == 0x83)
@@ -340,7 +342,7 @@ static void read_operands(struct insn *s, uint8_t opcode, int64_t value)
 		(void)read_immediates(s, opcode == 0xf6 ? I8 : IZ);
 }
 
-/* Without one. */
+/* An opcode without a ModRM byte. */
 static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 {
 	uint8_t reg = (opcode & 7) | (s->rex & REX_B ? 8 : 0);
@@ -360,7 +362,7 @@ static void read_plain(struct insn *s, uint8_t opcode, int64_t value)
 	case 0x90:
 		set(s, s->rex & REX_B ? OP_INSN_OTHER : OP_INSN_PAD, OP_INSN_NO_REG, 0);
 		break;
-	case 0x94: /* with rax */
+	case 0x94: /* xchg of sp with rax */
 		set(s, reg == OP_INSN_SP ? OP_INSN_LOSE_SP : OP_INSN_OTHER,
 		    OP_INSN_NO_REG, 0);
 		break;
@@ -402,11 +404,12 @@ static bool read_opcode(struct insn *s, uint8_t opcode)
 	if (what & BAD)
 		return false;
 	if (opcode == 0xe8 || opcode == 0xe9)
-		s->narrow = false; /* Intel's: 4 bytes all the same */
+		/* on Intel's CPUs the distance has 4 bytes all the same */
+		s->narrow = false;
 	if (what & M)
 		read_modrm(s);
 	if ((opcode & 0xf8) == 0xb8 && s->rex & REX_W)
-		op_read_skip(&s->r, 4); /* the upper half */
+		op_read_skip(&s->r, 4); /* the upper half of an immediate of 8 bytes */
 	if ((opcode & 0xfc) == 0xa0)
 		op_read_skip(&s->r, MOFFS_BYTES);
 	value = read_immediates(s, what);
@@ -417,7 +420,8 @@ static bool read_opcode(struct insn *s, uint8_t opcode)
 	return true;
 }
 
-/* Skip the prefixes; the last REX counts where it stands right before the opcode. */
+/* Skip the prefixes and return the opcode. A REX prefix counts only right before the
+ * opcode. */
 static uint8_t read_prefixes(struct insn *s)
 {
 	for (;;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One instruction of x86-64: how long it is, and what it does to the stack pointer, to the
- * frame pointer's copy on the stack and to the flow of control. Nothing else of it is told.
- * Lengths are those of Intel's manual, volume 2, chapter 2 and appendix A; AMD's XOP beside.
+ * Reads one instruction of x86-64: its length, and what it does to the stack pointer, to
+ * the saved frame pointer and to the flow of control; nothing else. Lengths follow
+ * Intel's manual, volume 2, chapter 2 and appendix A, and AMD's XOP.
  */
 #ifndef OP_UNWIND_CODE_INSTRUCTION_H
 #define OP_UNWIND_CODE_INSTRUCTION_H
@@ -23,18 +23,18 @@ enum op_insn_kind {
 	OP_INSN_STORE,	  /* *(sp + value) = reg */
 	OP_INSN_LOAD,	  /* reg = *(sp + value) */
 	OP_INSN_LEAVE,	  /* sp = fp, pop fp */
-	OP_INSN_CALL,	  /* of the address value bytes after its end */
-	OP_INSN_CALL_FAR, /* of an address that is not in it */
+	OP_INSN_CALL,	  /* calls the address `value` bytes after its end */
+	OP_INSN_CALL_FAR, /* calls an address that the instruction does not contain */
 	OP_INSN_JUMP,	  /* as OP_INSN_CALL */
 	OP_INSN_JUMP_FAR,
 	OP_INSN_JUMP_IF,
 	OP_INSN_RETURN,
-	OP_INSN_TRAP, /* does not go on */
+	OP_INSN_TRAP, /* control does not continue */
 	OP_INSN_PAD,  /* does nothing */
 };
 
 enum {
-	OP_INSN_FP = 5, /* rbp, as instructions number it */
+	OP_INSN_FP = 5, /* rbp, in the numbering of instructions */
 	OP_INSN_SP = 4,
 	OP_INSN_NO_REG = 16,
 	OP_INSN_BYTES_MAX = 15,
@@ -43,12 +43,12 @@ enum {
 struct op_insn {
 	uint8_t len;
 	uint8_t kind;  /* enum op_insn_kind */
-	uint8_t reg;   /* of the instruction's numbering; OP_INSN_NO_REG: none */
-	uint16_t regs; /* a bit a register that it may write to */
+	uint8_t reg;   /* in the numbering of instructions; OP_INSN_NO_REG: none */
+	uint16_t regs; /* a bit for each register that it may write to */
 	int64_t value;
 };
 
-/* The instruction at @code. Returns its length; 0 where there is none in @len bytes. */
+/* Read the instruction at @code. Returns its length; 0 if there is none in @len bytes. */
 size_t op_insn_read(const uint8_t *code, size_t len, struct op_insn *ret);
 
 #endif

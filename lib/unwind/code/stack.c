@@ -114,7 +114,8 @@ void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *i)
 
 	if (i->regs >> s->copy_reg & 1 && !copies)
 		s->copy = UNKNOWN;
-	/* Data, rather than a frame pointer: those stand right above what was saved. */
+	/* Unless it points to the saved fp, fp holds data: once it is written to, it is
+	 * not known. */
 	if (i->regs >> OP_INSN_FP & 1 && i->kind == OP_INSN_OTHER && s->fp != s->saved)
 		s->fp = UNKNOWN;
 	switch (i->kind) {
@@ -154,7 +155,8 @@ void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *i)
 		break;
 	case OP_INSN_CALL:
 	case OP_INSN_CALL_FAR:
-		if (s->copy_reg != 3 && s->copy_reg < 12) /* not kept by what is called */
+		/* the callee does not preserve it */
+		if (s->copy_reg != 3 && s->copy_reg < 12)
 			s->copy = UNKNOWN;
 		break;
 	}
@@ -170,7 +172,8 @@ struct op_rule op_code_stack_rule(const struct op_code_stack *s, struct op_rule 
 		rule.save = OP_SAVE_CHECK | OP_SAVE_FP;
 		rule.save_off = (int16_t)-s->saved;
 	}
-	/* A frame pointer stays right where sp is moved in ways that are not followed. */
+	/* A frame pointer is preferred, since it stays right when sp changes in ways that
+	 * are not followed. */
 	if (s->sp != UNKNOWN && !(s->fp == 2 * WORD && s->saved == s->fp)) {
 		rule.cfa = OP_CFA_SP;
 		rule.cfa_off = s->sp;

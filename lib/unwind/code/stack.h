@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How high the stack is at a pc of x86-64 code, and what an instruction changes in that:
- * where the return address and the caller's frame pointer stand, as far as it is known.
+ * The height of the stack at a pc of x86-64 code, and how an instruction changes it:
+ * where the return address and the caller's frame pointer are, as far as that is known.
  */
 #ifndef OP_UNWIND_CODE_STACK_H
 #define OP_UNWIND_CODE_STACK_H
@@ -18,33 +18,33 @@ enum {
 
 #define OP_CODE_STACK_UNKNOWN INT32_MIN
 
-/* Where things are at a pc. All but `slot` are distances down from the CFA. */
+/* The positions of values at a pc. All but `slot` are distances below the CFA. */
 struct op_code_stack {
 	int32_t sp;
-	int32_t fp;    /* of the address that fp holds; UNKNOWN: fp is no frame pointer */
-	int32_t saved; /* of the caller's fp; 0: it was not saved */
-	int32_t copy;  /* of the address that copy_reg holds, or UNKNOWN */
-	int32_t slot;  /* a word at sp + slot holds an address, or UNKNOWN */
+	int32_t fp;    /* the address that fp holds; UNKNOWN: fp is no frame pointer */
+	int32_t saved; /* the caller's fp; 0: it was not saved */
+	int32_t copy;  /* the address that copy_reg holds, or UNKNOWN */
+	int32_t slot; /* the word at sp + slot holds the address slot_holds; or UNKNOWN */
 	int32_t slot_holds;
 	uint8_t copy_reg;
 };
 
-/* At a function's first instruction. */
+/* The state at a function's first instruction. */
 static const struct op_code_stack OP_CODE_STACK_ENTRY = { .sp = OP_CODE_STACK_WORD,
 							  .fp = OP_CODE_STACK_UNKNOWN,
 							  .copy = OP_CODE_STACK_UNKNOWN,
 							  .slot = OP_CODE_STACK_UNKNOWN };
 
-/* Is nothing pushed, as there? */
+/* Is nothing pushed, as at a function's first instruction? */
 static inline bool op_code_stack_is_entry(const struct op_code_stack *s)
 {
 	return s->sp == OP_CODE_STACK_WORD && !s->saved && s->fp == OP_CODE_STACK_UNKNOWN;
 }
 
-/* What @insn, which does not jump, leaves. */
+/* Change *@s as @insn changes the stack, if it does not jump. */
 void op_code_stack_apply(struct op_code_stack *s, const struct op_insn *insn);
 
-/* The rule that says so, to be checked by the walk; or @none. */
+/* The rule for this state, with OP_SAVE_CHECK; or @none. */
 struct op_rule op_code_stack_rule(const struct op_code_stack *s, struct op_rule none);
 
 #endif
