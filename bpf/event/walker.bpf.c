@@ -21,6 +21,7 @@
 #include "bpf/event/send.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/walker.h"
+#include "bpf/walk/fold.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
@@ -44,6 +45,14 @@ __attribute__((noinline)) int op_walk_step(struct op_slot *slot)
 	return slot ? op_step(&slot->unwind, op_settings.runtimes_on) : OP_NEXT_END;
 }
 
+/* Make room in a stack that is too deep (fold.h). Returns whether there is some: then the same
+ * step is to be made again. A function of its own for the same reason. */
+__attribute__((noinline)) int op_walk_fold(struct op_slot *slot);
+__attribute__((noinline)) int op_walk_fold(struct op_slot *slot)
+{
+	return slot && op_fold(&slot->unwind);
+}
+
 struct op_walk_context {
 	struct op_slot *slot;
 };
@@ -55,7 +64,7 @@ static long op_walk_turn(__u32 i, struct op_walk_context *context)
 
 	for (k = 0; k < OP_STEPS_A_TURN && next == OP_NEXT_CONTINUE; k++)
 		next = op_walk_step(context->slot);
-	return next != OP_NEXT_CONTINUE;
+	return next != OP_NEXT_CONTINUE && !op_walk_fold(context->slot);
 }
 
 SEC("perf_event")
@@ -65,7 +74,7 @@ int op_walk(void *ctx)
 
 	if (!context.slot)
 		return 0;
-	bpf_loop(OP_STEPS_MAX / OP_STEPS_A_TURN, op_walk_turn, &context, 0);
+	bpf_loop(OP_DEEP_STEPS_MAX / OP_STEPS_A_TURN, op_walk_turn, &context, 0);
 	return op_finish(context.slot);
 }
 

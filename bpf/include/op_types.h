@@ -245,7 +245,9 @@ enum op_frame_kind {
 	 * interrupted, or the code that a signal handler returns to. */
 	OP_FRAME_NATIVE_EXACT = 1,
 	OP_FRAME_NATIVE_GUESSED = 2, /* a return address that was found by guessing */
-	OP_FRAME_NATIVE_KINDS = 8,   /* from here on: runtimes */
+	/* no frame: of a deep stack, frames are left out here (fold.h) */
+	OP_FRAME_LEFT_OUT = 3,
+	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
 };
 
 #define OP_FRAME_KIND_SHIFT   56

@@ -56,4 +56,14 @@ static __always_inline __u64 *op_platform_words(struct op_unwind *u)
 		->word;
 }
 
+/* Copy @count words of the stack from the one at @from to the one at @to; both have room for
+ * as many as a quarter of OP_FRAMES_MAX. They do not overlap. */
+static __always_inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,
+					     __u32 count)
+{
+	__u64 *words = op_platform_words(u);
+
+	bpf_probe_read_kernel(words + to, count * sizeof(*words), words + from);
+}
+
 #endif

@@ -16,6 +16,7 @@
 enum {
 	OP_WINDOW_BYTES = 512,
 	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
+	OP_DEEP_STEPS_MAX = 4 * OP_FRAMES_MAX + 16, /* of a walk that folds (fold.h) */
 	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
 	OP_STEP_GUESS = OP_RUNTIME_MAX,

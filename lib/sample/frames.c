@@ -352,6 +352,15 @@ int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned
 	return named_location(window, name, &type, ret);
 }
 
+int op_frames_left_out(struct op_sampler *sampler, struct op_window *window,
+		       uint32_t *ret)
+{
+	struct op_attribute_set type;
+	int r = op_frames_type(sampler, window, OP_FRAME_TYPE_NATIVE, &type);
+
+	return r < 0 ? r : named_location(window, "[frames left out]", &type, ret);
+}
+
 void op_frames_deinit(struct op_frames *f)
 {
 	op_map64_clear(&f->kernel);

@@ -65,6 +65,9 @@ bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
 /* A runtime's frame of @len words. */
 int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret);
+/* What stands for frames in the middle of a stack that were left out. */
+int op_frames_left_out(struct op_sampler *sampler, struct op_window *window,
+		       uint32_t *ret);
 /* The outermost frame of a stack that is not whole: why. *@ret is 0 for a whole one. */
 int op_frames_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
 		  uint32_t *ret);

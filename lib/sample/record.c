@@ -97,12 +97,29 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 	return 0;
 }
 
+/*
+ * How many words stand for the frames that are left out at the beginning of @left words,
+ * @before words behind the leaf. As many frames are kept above as are there at least, whatever
+ * the depth of the stack, so that stacks of one recursion agree there.
+ */
+static size_t left_out(size_t before, size_t left)
+{
+	size_t keep = before / 2 ? before / 2 - 1 : 0;
+
+	return left > keep + 1 ? left - keep : 1;
+}
+
 /* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
 static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
-		     const uint64_t *words, size_t len, size_t *ret_used, uint32_t *ret)
+		     const uint64_t *words, size_t before, size_t len, size_t *ret_used,
+		     uint32_t *ret)
 {
 	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
 
+	if (kind == OP_FRAME_LEFT_OUT) {
+		*ret_used = left_out(before, len);
+		return op_frames_left_out(sampler, of->window, ret);
+	}
 	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);
 	if (kind < OP_FRAME_NATIVE_KINDS)
 		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
@@ -114,6 +131,7 @@ static int add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		    const uint64_t *words, size_t left, struct op_thread_cache *callers,
 		    size_t *len)
 {
+	const uint64_t *leaf = words;
 	bool unknown = false;
 	size_t used;
 	int e = 0;
@@ -126,7 +144,8 @@ static int add_user(struct op_sampler *sampler, const struct op_frames_of *of,
 		*len += known;
 		if (known)
 			break;
-		e = add_frame(sampler, of, words, left, &used, location);
+		e = add_frame(sampler, of, words, (size_t)(words - leaf), left, &used,
+			      location);
 		if (e < 0)
 			break;
 		unknown = unknown || e == OP_FRAMES_UNKNOWN;

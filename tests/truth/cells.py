@@ -133,6 +133,11 @@ CELLS = {
     "short-clang": c("short.c", CLANG, pattern=c_pattern(above=TINY), needs=("clang-14",)),
     "deep-600": c("deep.c", GCC, quick=True,
                   pattern=c_pattern(run=r"(?:dig[\w.]*\n){600}dig_all\n" + RUN)),
+    # 512 frames from the leaf on and the 255 outermost ones: no file has the one in between
+    "deep-2000": c("deep.c", GCC + " -DDEPTH_OF_DIG=2000", by_address=False,
+                   pattern=r"(?=(?:.+\n){512}\[frames left out\]\n(?:.+\n){255}\Z)" +
+                   c_pattern(run=r"(?:dig[\w.]*\n){480,487}\[frames left out\]\n"
+                             r"(?:dig[\w.]*\n){240,254}dig_all\n" + RUN)),
     "vdso": c("vdso.c", GCC, quick=True),
     "plt": c("plt.c", "gcc -O2 -fomit-frame-pointer -fPIC -shared {programs}/plt_lib.c -o "
              "{dir}/libtruthplt.so && " + GCC + " -rdynamic -Wl,-z,lazy -Wl,-rpath,{dir} "

@@ -19,7 +19,8 @@ ERROR = re.compile(r"\[unwind error: (\w+)\]$")
 BEGIN = re.compile(r"_start|_dl_start_user|__?clone3?|clone3?|__start_context|"
                    r"runtime\.(goexit|kickoff|rt0_go|mstart|morestack|mcall)(\.abi0)?|"
                    r"_rt0_amd64_linux")
-FRAMES_MAX = 1024  # of otelprof record: deeper stacks are cut, which is no error
+FRAMES_MAX = 1024  # of otelprof record
+LEFT_OUT = "[frames left out]"  # in the middle of deeper stacks; those of 4,100 frames are cut
 ENTRY_BYTES = 64  # of the code at an executable's entry point
 begins = set()  # (file, address) of frames that were such by their names
 
@@ -32,8 +33,9 @@ def end_of(frames):
     if last.type == "abort-marker":  # the peer's; its number is the address
         return "abort %d" % last.address, frames[:-1]
     if last.name == "[truncated]":
-        user = sum(f.type != "kernel" for f in frames[:-1])
-        return "limit of frames" if user >= FRAMES_MAX else "truncated", frames[:-1]
+        deep = (sum(f.type != "kernel" for f in frames[:-1]) >= FRAMES_MAX or
+                any(f.name == LEFT_OUT for f in frames))
+        return "limit of frames" if deep else "truncated", frames[:-1]
     error = ERROR.match(last.name)
     if error:
         return error[1], frames[:-1]

@@ -55,6 +55,9 @@ class JudgeTest(unittest.TestCase):
     def test_limit_is_told_apart(self):
         v = verdict(sample(*[frame("f")] * judge.FRAMES_MAX, frame("[truncated]")))
         self.assertEqual(v.reasons, {"limit of frames": 1})
+        v = verdict(sample(*[frame("f")] * 512, frame(judge.LEFT_OUT), frame("f"),
+                           frame("[truncated]")))
+        self.assertEqual(v.reasons, {"limit of frames": 1})
 
     def test_odd_beginning(self):
         v = verdict(sample(frame("f"), frame("main")), sample(frame("f"), frame("g+0x10")))

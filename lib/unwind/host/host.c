@@ -19,6 +19,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
+#include "bpf/walk/fold.h"
 #include "bpf/walk/step.h"
 
 static void host_prepare(struct op_unwind *u, const struct op_host_input *input)
@@ -54,7 +55,7 @@ int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
 	_cleanup_free_ struct op_unwind *u = calloc(1, sizeof(*u));
 	_cleanup_free_ uint64_t *words = calloc(OP_WORDS_MAX, sizeof(*words));
 	struct op_host_context context = { .input = input, .words = words };
-	int steps = 2 * OP_FRAMES_MAX + 16; /* as the kernel's walker */
+	int steps = OP_DEEP_STEPS_MAX;
 
 	if (!u || !words)
 		return -ENOMEM;
@@ -64,8 +65,9 @@ int op_host_unwind(const struct op_host_input *input, struct op_host_stack *ret)
 	host_prepare(u, input);
 	if (input->words_len)
 		memcpy(words, input->words, input->words_len * sizeof(*words));
-	while (steps-- > 0 && op_step(u, ~0ULL) == OP_NEXT_CONTINUE)
-		;
+	while (steps-- > 0)
+		if (op_step(u, ~0ULL) != OP_NEXT_CONTINUE && !op_fold(u))
+			break;
 	ret->words = u->words;
 	ret->frames = u->frames;
 	ret->end = u->end;

@@ -61,4 +61,12 @@ static inline __u64 *op_platform_words(struct op_unwind *u)
 	return (__u64 *)op_host_context(u)->words;
 }
 
+static inline void op_platform_move(struct op_unwind *u, __u32 to, __u32 from,
+				    __u32 count)
+{
+	__u64 *words = op_platform_words(u);
+
+	memmove(words + to, words + from, count * sizeof(*words));
+}
+
 #endif

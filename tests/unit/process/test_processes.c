@@ -603,6 +603,30 @@ static void test_records_above_the_copy(void)
 	world_deinit(&w);
 }
 
+/* A deep stack has one frame for those that were left out, and above it as many as there are
+ * at least: a quarter less one. */
+static void test_frames_left_out(void)
+{
+	const uint64_t word = world_native(known_function);
+	uint64_t words[16];
+	struct world w;
+	size_t i;
+
+	for (i = 0; i < 16; i++)
+		words[i] = word;
+	words[8] = (uint64_t)OP_FRAME_LEFT_OUT << OP_FRAME_KIND_SHIFT;
+	world_init(&w, NULL);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	for (i = 12; i <= 16; i++) {
+		CHECK_OK(world_sample(&w, self(), NULL, 0, words, i, OP_END_COMPLETE));
+		CHECK_INT(world_frames(&w), 12);
+		CHECK_STR(world_name(&w, 8), "[frames left out]");
+		CHECK_STR(world_name(&w, 11), world_name(&w, 0));
+	}
+	world_deinit(&w);
+}
+
 /* There was no time for the tables of the sample: what stands above waits with it. */
 static void test_records_above_wait(void)
 {
@@ -1209,6 +1233,7 @@ TEST_MAIN({ "scan", test_scan_publishes_what_is_mapped },
 	  { "above-the-copy", test_stack_above_the_copy },
 	  { "records-above", test_records_above_the_copy },
 	  { "records-above-wait", test_records_above_wait },
+	  { "frames-left-out", test_frames_left_out },
 	  { "below-sp", test_copy_from_below_sp },
 	  { "short", test_short_copy_is_truncated }, { "fork", test_fork_inherits },
 	  { "own", test_fork_then_each_its_own },

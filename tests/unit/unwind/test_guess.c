@@ -8,6 +8,7 @@
 
 #include "unwind/host.h"
 
+#include "bpf/walk/fold.h"
 #include "bpf/walk/native.h"
 
 #include "test.h"
@@ -313,6 +314,57 @@ static void test_replaced(void)
 	CHECK_INT(u.end, OP_END_COMPLETE);
 }
 
+/* A room that is no multiple of four keeps the frames that came last, too. */
+static void check_fold_odd(struct op_unwind *u, uint64_t *words)
+{
+	uint64_t i;
+
+	for (i = 0; i < 22; i++)
+		words[i] = i;
+	u->max_frames = u->frames = 19;
+	u->words = 22;
+	CHECK(op_fold(u));
+	CHECK_INT(u->words, 15);
+	for (i = 0; i < 11; i++)
+		CHECK_INT(words[i], i);
+	for (i = 12; i < 15; i++)
+		CHECK_INT(words[i], i + 7);
+}
+
+/* Where there is no room the third quarter of the frames goes, and the walk goes on. */
+static void test_fold(void)
+{
+	struct op_unwind u = walk_of(true);
+	uint64_t words[OP_WORDS_MAX];
+	uint64_t i;
+
+	for (i = 0; i < 19; i++)
+		words[i] = i;
+	context.words = words;
+	u.end = OP_END_TRUNCATED;
+	u.max_frames = u.frames = 16;
+	u.words_user = 3; /* after three of the kernel */
+	u.words = 19;
+	u.state.instance = 1; /* frames of a runtime may be taken back */
+	CHECK(!op_fold(&u));
+	u.state.instance = 0;
+	CHECK(op_fold(&u));
+	CHECK_INT(u.frames, 12);
+	CHECK_INT(u.words, 15);
+	for (i = 0; i < 11; i++)
+		CHECK_INT(words[i], i);
+	CHECK_INT(words[11] >> OP_FRAME_KIND_SHIFT, OP_FRAME_LEFT_OUT);
+	for (i = 12; i < 15; i++)
+		CHECK_INT(words[i], i + 4);
+	CHECK(!op_fold(&u)); /* there is room */
+	check_fold_odd(&u, words);
+	u.frames = 16;
+	u.words = 19;
+	u.end = OP_ERROR_native_no_rule;
+	CHECK(!op_fold(&u));
+	context.words = NULL;
+}
+
 /* A rule read from code: where it is wrong the caller is guessed. */
 static void test_checked_rule(void)
 {
@@ -361,6 +413,7 @@ TEST(none)
 TEST(zero_return)
 TEST(kept_register)
 TEST(replaced)
+TEST(fold)
 TEST(checked_rule)
 
 TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
@@ -368,4 +421,4 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
 	  { "none", run_none }, { "zero_return", run_zero_return },
 	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
-	  { "checked_rule", run_checked_rule })
+	  { "fold", run_fold }, { "checked_rule", run_checked_rule })

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stacks deeper than max_frames: the half of the leaf's side is kept, and of the other side
+ * what the last frames leave room for. A word of OP_FRAME_LEFT_OUT stands in between.
+ *
+ * The room is four quarters. Each time it is full, what stands in the last quarter goes to the
+ * third one, so that one to two quarters of the outermost frames are there in the end. A walk
+ * with frames of a runtime is cut, for runtimes take frames back that they have pushed.
+ */
+#ifndef OP_FOLD_H
+#define OP_FOLD_H
+
+#include "bpf/walk/unwind.h"
+
+/* The walk ended: was it for want of room, and is there some now? Then the same step is to be
+ * made again. */
+static __always_inline bool op_fold(struct op_unwind *u)
+{
+	__u32 quarter = u->max_frames / 4;
+	__u32 third = u->words_user + 2 * quarter;
+	__u32 last = u->words - (quarter - 1);
+
+	if (u->end != OP_END_TRUNCATED || u->step != OP_STEP_NATIVE ||
+	    u->state.instance || op_frame_room(u) ||
+	    u->words != u->words_user + u->frames)
+		return false;
+	op_platform_bound(third);
+	op_platform_bound(quarter);
+	op_platform_bound(last);
+	if (third > OP_KERNEL_FRAMES_MAX + OP_FRAMES_MAX / 2 || quarter < 2 ||
+	    quarter > OP_FRAMES_MAX / 4 || last > OP_WORDS_MAX)
+		return false;
+	op_platform_words(u)[third] = op_frame_word(OP_FRAME_LEFT_OUT, 0);
+	op_platform_move(u, third + 1, last, quarter - 1);
+	u->frames = 3 * quarter;
+	u->words = third + quarter;
+	return true;
+}
+
+#endif
