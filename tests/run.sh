@@ -102,7 +102,9 @@ meson_suites() {
 	rm -f "$log"
 	dir=$out/$1
 	shift 2
-	meson test -C "$dir" --no-rebuild --print-errorlogs "$@" >"$tests" 2>&1 ||
+	# A busy machine may need more time than the tests allow themselves.
+	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 "$@" \
+		>"$tests" 2>&1 ||
 		grep -v -E '^ *[0-9]+/[0-9]+ .* (OK|SKIP) ' "$tests" | tail -n 150
 	python3 tests/report.py meson "$named" "$log" >>"$results"
 	grep -E "^(FAIL|skip) $named " "$results" || true
