@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the native step needs of aarch64 (AAPCS64; Linux signal frames). */
+/* The parts of the native step that depend on the architecture: aarch64 (AAPCS64; Linux
+ * signal frames). */
 #ifndef OP_ARCH_H
 #define OP_ARCH_H
 
 enum {
-	OP_ARCH_KEPT_REG = OP_LEAF_REGS, /* none is followed */
+	OP_ARCH_KEPT_REG = OP_LEAF_REGS, /* no register is followed from frame to frame */
 };
 
 #include "bpf/walk/cfa.h"
@@ -18,30 +19,30 @@ enum {
 	OP_ARM64_REGS_LEN = 33, /* x0 to x30, sp, pc */
 	OP_ARM64_FP = 29,
 	OP_ARM64_LR = 30,
-	OP_ARM64_ADDRESS_BITS = 48, /* where the kernel does not tell: of nearly all */
+	/* used where the kernel does not tell; nearly all have so many */
+	OP_ARM64_ADDRESS_BITS = 48,
 };
 
 /*
- * The caller's sp, where this frame's record is at @fp. A record stands at the low end of its
- * frame, or in its middle: of the caller's sp it tells nothing. But the caller's record, at
- * @next_fp, is at its sp in code of gcc; other compilers' rules go by fp.
+ * The caller's sp, if this frame's record is at @fp. A record is at the low end of its
+ * frame or in its middle, so it says nothing about the caller's sp. But in code of gcc
+ * the caller's record, at @next_fp, is at the caller's sp; rules of other compilers use
+ * fp.
  */
 static __always_inline __u64 op_arch_sp_after_record(__u64 fp, __u64 next_fp)
 {
 	return next_fp > fp ? next_fp : fp + 16;
 }
 
-/* The sp of a Go function with frame pointer @fp, which a frame record led to: Go keeps the
- * record one word below sp. */
+/* The sp of a Go function with frame pointer @fp that was found by a frame record: Go
+ * keeps the record one word below sp. */
 static __always_inline __u64 op_arch_go_sp(__u64 sp, __u64 fp)
 {
 	return fp ? fp + 8 : sp;
 }
 
-/*
- * The bits of a code address, of a process whose addresses end at @task_size: a power of
- * two, between 36 and 52 bits by the kernel's configuration and the CPU.
- */
+/* The bits of a code address in a process whose addresses end at @task_size. That is a
+ * power of two, of 36 to 52 bits by the kernel's configuration and the CPU. */
 static __always_inline __u64 op_arch_code_mask(__u64 task_size)
 {
 	if (!task_size || (task_size & (task_size - 1)))
@@ -49,14 +50,14 @@ static __always_inline __u64 op_arch_code_mask(__u64 task_size)
 	return task_size - 1;
 }
 
-/* A return address as a code address: without its pointer authentication code, which
- * stands in the bits above those of the process's addresses. */
+/* Remove the pointer authentication code from a return address. It is in the bits above
+ * those of the process's addresses. */
 static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {
 	return ra & op_arch_code_mask(u->task_size);
 }
 
-/* Go to what a signal interrupted: its registers were saved by the kernel at sp. */
+/* Go to the interrupted frame of a signal: the kernel saved its registers at sp. */
 static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 {
 	__u64 at = u->sp + OP_ARM64_REGS;
@@ -88,7 +89,7 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	return OP_CALL_NONE;
 }
 
-/* Go to the caller by @rule. */
+/* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 						  const struct op_rule *rule)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the native step needs of x86-64 (System V ABI; Linux signal frames). */
+/* The parts of the native step that depend on the architecture: x86-64 (System V ABI;
+ * Linux signal frames). */
 #ifndef OP_ARCH_H
 #define OP_ARCH_H
 
@@ -29,31 +30,32 @@ enum {
 	OP_X86_GREGS = 40,
 	OP_X86_GREGS_LEN = 17,
 	OP_ARCH_KEPT_REG = OP_X86_RBX,
-	OP_X86_FUNCTION_MAX = 1 << 14, /* bytes of a function whose caller is guessed */
+	/* the most bytes of a function whose caller is guessed */
+	OP_X86_FUNCTION_MAX = 1 << 14,
 };
 
 #include "bpf/walk/cfa.h"
 
-/* The caller's sp, where this frame's record is at @fp. */
+/* The caller's sp, if this frame's record is at @fp. */
 static __always_inline __u64 op_arch_sp_after_record(__u64 fp, __u64 next_fp)
 {
 	return fp + 16;
 }
 
-/* The sp of a Go function with frame pointer @fp, which a frame record led to. */
+/* The sp of a Go function with frame pointer @fp that was found by a frame record. */
 static __always_inline __u64 op_arch_go_sp(__u64 sp, __u64 fp)
 {
 	return sp;
 }
 
-/* A return address as a code address. */
+/* A return address is a code address as it is. */
 static __always_inline __u64 op_arch_code_address(const struct op_unwind *u, __u64 ra)
 {
 	return ra;
 }
 
-/* Does a stub of a PLT stand at @at: a jump through a word of memory, or what comes before
- * it? (System V ABI AMD64, 5.2; with IBT, B.) */
+/* Is there an entry of a PLT at @at: a jump through a word of memory, or the instruction
+ * before that? (System V ABI AMD64, 5.2; with IBT, B.) */
 static __always_inline bool op_arch_is_plt(struct op_unwind *u, __u64 at)
 {
 	__u64 code = 0;
@@ -67,9 +69,11 @@ static __always_inline bool op_arch_is_plt(struct op_unwind *u, __u64 at)
 }
 
 /*
- * Do the 8 bytes of code before @ra end with a call (Intel's manual, volume 2, CALL)? One
- * to a fixed address leads to the function of pc; or, from another file, to that file's
- * PLT; or pc's function was jumped to from where it leads. u has the mapping of @ra.
+ * Do the 8 bytes of code before @ra end with a call (Intel's manual, volume 2, CALL)? A
+ * call with a fixed target leads here if the target is shortly before pc, in its
+ * function; if the call is in code without a file; or if pc is in another file and the
+ * target is a PLT entry. Otherwise it leads elsewhere, from where the function of pc may
+ * have been jumped to. u has the mapping of @ra.
  */
 static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 code,
 						    __u64 ra)
@@ -102,11 +106,11 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	return OP_CALL_NONE;
 }
 
-/* Go to what a signal interrupted: its registers were saved by the kernel at sp. */
+/* Go to the interrupted frame of a signal: the kernel saved its registers at sp. */
 static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 {
-	/* No runtime's step is under way. BPF's own stack is small: 512 bytes, of all the
-	 * functions together. */
+	/* BPF's stack is small: 512 bytes for all functions together. No runtime's step
+	 * is under way, so its buffer can be used. */
 	__u64 *g = (__u64 *)(void *)u->runtime_bytes;
 
 	_Static_assert(OP_X86_GREGS_LEN * 8 <= sizeof(u->runtime_bytes), "they fit");
@@ -134,7 +138,7 @@ static __always_inline enum op_next op_arch_signal_frame(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* The caller's OP_ARCH_KEPT_REG, where the file's rules follow it. */
+/* Set OP_ARCH_KEPT_REG to the caller's value, if the rules of this file follow it. */
 static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_rule *rule,
 					 __u64 cfa)
 {
@@ -147,7 +151,7 @@ static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_ru
 					     &u->reg[OP_ARCH_KEPT_REG]) != 0;
 }
 
-/* Go to the caller by @rule. */
+/* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 						  const struct op_rule *rule)
 {
@@ -175,8 +179,8 @@ static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 	op_arch_keep(u, rule, cfa);
 	u->sp = cfa;
 	u->fp = fp;
-	/* The end of a stack whose first frame has no STOP rule, as of makecontext(3); but a
-	 * walk that was guessed is rather lost. */
+	/* The stack ends here without a STOP rule, as after makecontext(3). But after a
+	 * guess it is more likely that the walk went wrong. */
 	if (!ra)
 		return op_end(u,
 			      u->guesses ? OP_ERROR_native_zero_return : OP_END_COMPLETE);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The canonical frame address, by the kinds of rule that both architectures share. */
+/* The canonical frame address (CFA), for the kinds of rules that both architectures
+ * share. */
 #ifndef OP_CFA_H
 #define OP_CFA_H
 
 #include "bpf/walk/unwind.h"
 
-/* The includer says which register is followed from frame to frame: OP_ARCH_KEPT_REG. */
+/* The includer defines OP_ARCH_KEPT_REG, the register that is followed from frame to
+ * frame. */
 
-/* The CFA by @rule, for the kinds both architectures share. Returns 0, or an error. */
+/* Compute the CFA by @rule. Returns 0 or an error. */
 static __always_inline __u32 op_find_cfa(struct op_unwind *u, const struct op_rule *rule,
 					 __u64 *ret)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Code without unwind data: hand-written assembly, start files, files compiled without
- * tables, code that a process made and that keeps no frame pointer. Its caller is guessed, and the guess is checked: what is taken for a return
- * address stands behind a call, in an executable mapping that is known. It is the nearest
- * such word above sp, or that of the frame record which fp points to. The frame found so is
- * marked; a slot that holds the return address of an earlier call may still deceive.
+ * tables, and code that a process generated without frame pointers. Its caller is
+ * guessed, and the guess is checked: a return address must follow a call instruction in a
+ * known executable mapping. The guess is the nearest such word above sp, or the return
+ * address of the frame record that fp points to. A frame found this way is marked. A
+ * stack slot with the return address of an earlier call can still mislead the walk.
  */
 #ifndef OP_GUESS_H
 #define OP_GUESS_H
@@ -12,9 +13,10 @@
 #include "bpf/walk/unwind.h"
 
 enum {
-	OP_GUESS_SLOTS = 128, /* of the stack that are looked at */
-	OP_GUESS_LEAF_SLOTS =
-		8, /* of them before fp in a leaf: it has pushed, or nothing */
+	OP_GUESS_SLOTS = 128, /* the most words of the stack that are searched */
+	/* words that are searched in a leaf before fp is tried: a leaf has pushed little
+	 * or nothing */
+	OP_GUESS_LEAF_SLOTS = 8,
 	OP_GUESS_A_STEP = 2,
 	OP_GUESS_FRAME_MAX = 1 << 20, /* bytes from sp to the frame record */
 };
@@ -28,7 +30,8 @@ static __always_inline enum op_next op_guess_begin(struct op_unwind *u)
 	return OP_NEXT_CONTINUE;
 }
 
-/* Is there a call before @ra, whose mapping u has, and did it lead to the code at pc? */
+/* Is there a call before @ra, and did it lead to the code at pc? u has the mapping of
+ * @ra. */
 static __always_inline enum op_call op_call_before(struct op_unwind *u, __u64 ra)
 {
 	__u64 code = 0;
@@ -38,10 +41,8 @@ static __always_inline enum op_call op_call_before(struct op_unwind *u, __u64 ra
 	return op_arch_is_call(u, code, ra);
 }
 
-/*
- * Is @ra a return address, and did the call before it lead to the code at pc? Sets u's
- * mapping to the one that holds it.
- */
+/* Is @ra a return address, and did the call before it lead to the code at pc? Sets u's
+ * mapping to that of @ra. */
 static __always_inline enum op_call op_is_return_address(struct op_unwind *u, __u64 ra)
 {
 	if (ra < OP_PC_MIN || ra >= OP_ARCH_USER_END || op_find_mapping(u, ra - 1))
@@ -49,7 +50,7 @@ static __always_inline enum op_call op_is_return_address(struct op_unwind *u, __
 	return op_call_before(u, ra);
 }
 
-/* Does the word @fp at @at lead up the stack, as a saved frame pointer does? */
+/* Does the word @fp at @at point up the stack, as a saved frame pointer does? */
 static __always_inline bool op_is_frame_pointer(__u64 at, __u64 fp)
 {
 	return fp - at - 1 < OP_GUESS_FRAME_MAX && !(fp & 7);
@@ -70,9 +71,10 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
 }
 
 /*
- * Does the frame record at fp lead to known code, or fp end the stack? Of code that is in no
- * file the record must be its own: code that keeps no frame pointer leaves its caller's
- * there, which has the return address of a call that leads to that one.
+ * Does the frame record at fp lead to known code, or does fp mark the end of the stack?
+ * For code in no file the record must also be that of this frame: code without frame
+ * pointers leaves its caller's record in fp, whose return address belongs to a call of
+ * that caller.
  */
 static __always_inline bool op_leads_to_code(struct op_unwind *u)
 {
@@ -92,7 +94,7 @@ static __always_inline bool op_leads_to_code(struct op_unwind *u)
 	return !made || op_call_before(u, ra) == OP_CALL_HERE;
 }
 
-/* Go by the frame record at fp, if it is one. */
+/* Go to the caller by the frame record at fp. Returns false if there is none. */
 static __always_inline bool op_guess_frame(struct op_unwind *u)
 {
 	__u64 fp = u->fp;
@@ -110,8 +112,9 @@ static __always_inline bool op_guess_frame(struct op_unwind *u)
 }
 
 /*
- * The caller's fp where the return address is at @at: the one saved beside it, or fp as it
- * is, or, where assembly uses it for something else, the last word below that looks so.
+ * The caller's fp, if the return address is at @at: the one that is saved next to it; or
+ * fp as it is; or, if assembly uses fp for something else, the last word below @at that
+ * looks like a saved fp.
  */
 static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 {
@@ -125,9 +128,10 @@ static __always_inline __u64 op_guess_fp(struct op_unwind *u, __u64 at)
 }
 
 /*
- * No slot has a return address of a call that leads here. One of a call elsewhere serves,
- * for functions end by jumps, too. The outermost frame of code that has no tables has
- * neither that nor a frame pointer.
+ * No word is the return address of a call that leads here. The first one of a call that
+ * leads elsewhere is used then, since functions also end with jumps. Without one the
+ * frame may be the outermost one of code without tables, which has no frame pointer
+ * either.
  */
 static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 {
@@ -140,7 +144,7 @@ static __always_inline enum op_next op_guess_end(struct op_unwind *u)
 	return op_guess_take(u, at, op_guess_fp(u, at - 8), op_arch_code_address(u, ra));
 }
 
-/* Look at a few slots more. */
+/* Search a few more words of the stack. */
 static __always_inline enum op_next op_step_guess(struct op_unwind *u)
 {
 	__u32 slot = u->guess_slot;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The native step: find the mapping and the rule of a pc, and go to the caller's frame. */
+/* The native step: it finds the mapping and the rule of a pc, and goes to the caller's
+ * frame. */
 #ifndef OP_NATIVE_H
 #define OP_NATIVE_H
 
@@ -22,11 +23,11 @@ enum {
 _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches all");
 
 /*
- * One step of a binary search over `left` sorted items that begin at `found`: keeps the
- * half that holds the last item below @limit. It branches on what it finds: a processor goes
- * on by the side it expects, and so loads the next item before it has compared this one.
- * Without the branch each load waits for the one before (figures: docs/architecture.md). It
- * touches nothing outside of the items.
+ * One step of a binary search over `left` sorted items that begin at `found`: it keeps
+ * the half with the last item below @limit. It branches on the comparison, so that a
+ * processor predicts the branch and loads the next item before this one was compared.
+ * Without the branch each load would wait for the previous one (figures:
+ * docs/architecture.md). It reads only the items.
  */
 #define OP_SEARCH_STEP(found, left, item, limit)                                         \
 	({                                                                               \
@@ -38,7 +39,7 @@ _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches al
 		(left) -= half;                                                          \
 	})
 
-/* Set u's mapping to the one that holds @pc. Returns 0, or an error. */
+/* Set u's mapping to the one that contains @pc. Returns 0 or an error. */
 static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 {
 	const __u8 *slab;
@@ -54,8 +55,8 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	slab = op_platform_slab(u, u->starts >> OP_REF_SLAB_SHIFT);
 	if (!slab || !count)
 		return OP_ERROR_native_no_mapping;
-	/* The last start that is not above pc: starts[0] is taken for granted, then checked
-	 * by the range test below. */
+	/* Find the last start that is not above pc. starts[0] is not compared; the range
+	 * test below checks the result. */
 	for (i = 0; i < OP_MAPPINGS_STEPS && left > 1; i++)
 		OP_SEARCH_STEP(found, left, op_slab_u64(slab, base, (__u32)at), pc + 1);
 	u->map_start = op_slab_u64(slab, base, (__u32)found);
@@ -78,7 +79,7 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 
 #include "bpf/walk/guess.h"
 
-/* The runtime whose interpreter loop stands at ELF address @vaddr of u's segment, or
+/* The runtime whose interpreter loop contains ELF address @vaddr of u's segment, or
  * OP_RUNTIME_NONE. */
 static __always_inline __u32 op_loop_runtime(struct op_unwind *u, __u64 vaddr)
 {
@@ -105,7 +106,7 @@ static __always_inline __u32 op_slab_row(const __u8 *slab, __u32 base, __u32 i)
 	return *(const __u32 *)(slab + ((base + i * 4) & (OP_SLAB_BYTES - 4)));
 }
 
-/* The row of page offset @pc in the rows of one page: pc | rule << 16. */
+/* The row for page offset @pc in the rows of one page: pc | rule << 16. */
 static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32 count,
 					 __u32 pc)
 {
@@ -123,7 +124,7 @@ static __always_inline __u32 op_find_row(struct op_unwind *u, op_ref rows, __u32
 	return op_slab_row(slab, base, (__u32)found);
 }
 
-/* Have the words of u's segment at hand. Returns false where there is no such slab. */
+/* Read the words of u's segment into u. Returns false if there is no such slab. */
 static __always_inline bool op_read_segment(struct op_unwind *u)
 {
 	__u32 off = (u->segment << OP_REF_SHIFT) & (OP_SLAB_BYTES - 8);
@@ -141,10 +142,8 @@ static __always_inline bool op_read_segment(struct op_unwind *u)
 	return true;
 }
 
-/*
- * The unwind rule of process address @pc in u's mapping, and the runtime whose loop
- * stands there. Returns 0, or an error.
- */
+/* The unwind rule for process address @pc in u's mapping, and the runtime whose loop
+ * contains it. Returns 0 or an error. */
 static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 					  struct op_rule *ret, __u32 *ret_runtime)
 {
@@ -157,7 +156,7 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	__u32 off;
 
 	*ret_runtime = OP_RUNTIME_NONE;
-	/* Without a file: code of a runtime, which keeps frame pointers. */
+	/* Code without a file is that of a runtime, with frame pointers. */
 	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
 	if (!u->segment)
 		return 0;
@@ -185,8 +184,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	return 0;
 }
 
-/* Go to the caller by the frame record at fp, {caller's fp, return address}, which does not
- * stand below @lowest. */
+/* Go to the caller by the frame record at fp, {caller's fp, return address}. The record
+ * must not be below @lowest. */
 static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 							 __u64 lowest)
 {
@@ -194,7 +193,7 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 	__u64 next_fp = 0;
 	__u64 ra = 0;
 
-	/* Before it has a frame a leaf's fp may be any number. */
+	/* The fp of a leaf that has no frame yet may have any value. */
 	if (!fp && (u->segment || !u->exact))
 		return op_end(u, OP_END_COMPLETE);
 	if (fp < lowest || (fp & 7))
@@ -214,9 +213,10 @@ static __always_inline enum op_next op_step_frame_record(struct op_unwind *u,
 }
 
 /*
- * Go to the caller by @rule. Where it was read from code it must lead to a return address,
- * or else the caller is guessed. So it must where the code may be another file's by now: or
- * else user space, which knows, goes on from this very frame.
+ * Go to the caller by @rule. A rule that was derived from code must lead to a return
+ * address; otherwise the caller is guessed. The same is required if the code may belong
+ * to another file by now; otherwise the walk ends, and user space, which knows the file,
+ * resumes it at this frame.
  */
 static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 						    const struct op_rule *rule)
@@ -233,7 +233,7 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 	if (!(rule->save & OP_SAVE_CHECK) && !replaced)
 		return next;
 	ra = u->pc;
-	u->pc = pc; /* of which the call is asked for */
+	u->pc = pc; /* the code that the call must lead to */
 	call = next == OP_NEXT_CONTINUE && u->sp > sp ? op_is_return_address(u, ra)
 						      : OP_CALL_NONE;
 	if (call == OP_CALL_HERE || (call && !replaced)) {
@@ -250,10 +250,8 @@ static __always_inline enum op_next op_step_by_rule(struct op_unwind *u,
 	return op_end(u, OP_END_UNKNOWN);
 }
 
-/*
- * The end of the loop's own stack frame, which begins at sp. Elsewhere than in the loop's
- * body (pushes, pops) nothing of its frame is made yet: then it is empty.
- */
+/* The end of the stack frame of the interpreter's loop, which begins at sp. Outside of
+ * the loop's body (pushes, pops) the frame is not set up: then it is empty. */
 static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_rule *rule)
 {
 	switch (rule->cfa) {
@@ -268,7 +266,7 @@ static __always_inline __u64 op_loop_cfa(struct op_unwind *u, const struct op_ru
 	}
 }
 
-/* What kind of frame is the one at pc? */
+/* The kind of the frame at pc (enum op_frame_kind). */
 static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 {
 	if (u->exact)
@@ -277,12 +275,13 @@ static __always_inline __u32 op_frame_kind_now(const struct op_unwind *u)
 					       : OP_FRAME_NATIVE;
 }
 
-/* Advance by one native frame: push the pc and go to the caller. */
+/* Advance by one native frame: push the pc and go to the caller's frame. */
 static __always_inline enum op_next op_step_native(struct op_unwind *u)
 {
 	struct op_rule rule;
 	__u64 look = u->exact ? u->pc : u->pc - 1;
-	__u64 sp = u->sp + (u->exact ? 0 : 1); /* the least the caller's may be */
+	/* the lowest sp that the caller may have */
+	__u64 sp = u->sp + (u->exact ? 0 : 1);
 	enum op_next next;
 	__u32 instance;
 	__u32 runtime;
@@ -311,8 +310,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 	u->runtime_done = 0;
 	if (!op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
-	/* A handler returns to the beginning of the kernel's return code: in front of it
-	 * stands no call, but another function. */
+	/* A signal handler returns to the first instruction of the restorer. No call
+	 * precedes that, but another function. */
 	op_push_word(u, op_frame_word(rule.cfa == OP_CFA_SIGNAL ? OP_FRAME_NATIVE_EXACT
 								: op_frame_kind_now(u),
 				      u->pc));
@@ -329,8 +328,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return op_arch_signal_frame(u);
 	case OP_CFA_FRAME:
 		u->guessed = u->segment ? 0 : OP_GUESSED_FRAME;
-		/* Code without data may keep frame pointers, or not: that of a file, or the
-		 * stubs of a runtime. */
+		/* Code without unwind data, of a file or of a runtime's stubs, may or may
+		 * not keep frame pointers. */
 		if (!op_leads_to_code(u))
 			return op_guess_begin(u);
 		next = op_step_frame_record(u, u->sp);

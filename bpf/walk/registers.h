@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The current task's user registers and thread pointer. */
+/* Reads user registers and thread pointers of tasks. */
 #ifndef OP_REGISTERS_H
 #define OP_REGISTERS_H
 
@@ -12,7 +12,7 @@ enum {
 	OP_THREAD_BYTES = 16384,
 };
 
-/* Where @task keeps its user registers on kernels that do not tell. */
+/* The address of the user registers of @task, for kernels without bpf_task_pt_regs(). */
 static __always_inline struct pt_regs *op_stack_registers(struct task_struct *task)
 {
 	char *end = (char *)BPF_CORE_READ(task, stack) + OP_THREAD_BYTES;
@@ -20,7 +20,7 @@ static __always_inline struct pt_regs *op_stack_registers(struct task_struct *ta
 	return (struct pt_regs *)(end - bpf_core_type_size(struct pt_regs));
 }
 
-/* The user registers of the current task, saved when it entered the kernel. */
+/* The user registers of the current task, which the kernel saved at its entry. */
 static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,

@@ -4,10 +4,10 @@
 #define OP_REGISTERS_ARCH_H
 
 enum {
-	OP_PSR_MODE_MASK = 0xf,	    /* of pstate; 0: EL0, user */
+	OP_PSR_MODE_MASK = 0xf,	    /* bits of pstate; 0: EL0, user mode */
 	OP_PSR_MODE32 = 1 << 4,	    /* a 32-bit process */
 	OP_ARM64_GENERAL_REGS = 29, /* x0 to x28 */
-	OP_ARCH_REGS = 32,	    /* of op_registers.reg that there are */
+	OP_ARCH_REGS = 32,	    /* entries of op_registers.reg that exist */
 };
 
 static __always_inline __u64 op_task_thread_pointer(void)
@@ -15,10 +15,8 @@ static __always_inline __u64 op_task_thread_pointer(void)
 	return OP_CURRENT(thread.uw.tp_value);
 }
 
-/*
- * User registers that a task saved at @regs when it entered the kernel. sp is 0 where there are
- * none (a kernel thread; a 32-bit process).
- */
+/* Read the user registers that the kernel saved at @regs when @task entered it. sp is set
+ * to 0 if there are none (a kernel thread or a 32-bit process). */
 static __always_inline void op_read_registers(struct task_struct *task,
 					      const struct pt_regs *regs,
 					      struct op_registers *to)
@@ -33,7 +31,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 	to->task_size = BPF_CORE_READ(task, mm, task_size);
 }
 
-/* Those of the current task. */
+/* Read the user registers of @task, which is current. */
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
@@ -45,7 +43,8 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.uw.tp_value);
 }
 
-/* The system call that the current task is in; negative: none, it was interrupted. */
+/* The number of the system call that the current task is in; negative: none, it was
+ * interrupted. */
 static __always_inline __s32 op_saved_syscall(struct task_struct *task)
 {
 	return BPF_CORE_READ(op_task_registers(task), syscallno);
@@ -56,8 +55,8 @@ static __always_inline bool op_is_futex(__s32 call)
 	return call == 98 || call == 455 || call == 449; /* futex, _wait, _waitv */
 }
 
-/* The registers where the context has what was interrupted. Returns whether that was the
- * kernel. */
+/* Read the user registers. The context has those of the interrupted code. Returns whether
+ * that was the kernel; then the saved ones are read. */
 static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 					      struct task_struct *task,
 					      struct op_registers *to)

@@ -5,10 +5,10 @@
 
 enum {
 	OP_USER_CS = 0x33, /* __USER_CS: 64-bit code */
-	OP_ARCH_REGS = 16, /* of op_registers.reg that there are */
+	OP_ARCH_REGS = 16, /* entries of op_registers.reg that exist */
 };
 
-/* struct pt_regs as asm/ptrace.h gives it to user space. */
+/* struct pt_regs as asm/ptrace.h defines it for user space. */
 struct op_x86_regs {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	__u64 orig_ax, ip, cs, flags, sp, ss;
@@ -19,7 +19,7 @@ static __always_inline __u64 op_task_thread_pointer(void)
 	return OP_CURRENT(thread.fsbase);
 }
 
-/* @regs stands in the last words of @to's registers, and its first words are overwritten. */
+/* @regs is in the last words of @to->reg, so the copy overwrites its first words. */
 static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 					      struct op_registers *to)
 {
@@ -48,16 +48,17 @@ static __always_inline void op_copy_registers(const struct op_x86_regs *regs,
 	to->lr = 0;
 }
 
-/*
- * User registers that a task saved at @saved when it entered the kernel. sp is 0 where there are
- * none (a kernel thread; a 32-bit process).
- */
+/* Read the user registers that the kernel saved at @saved when @task entered it. sp is
+ * set to 0 if there are none (a kernel thread or a 32-bit process). */
 static __always_inline void op_read_registers(struct task_struct *task,
 					      const struct pt_regs *saved,
 					      struct op_registers *to)
 {
-	/* One read: the order of the fields is the kernel's user interface. BPF's own stack
-	 * is small: 512 bytes, of all the functions together. */
+	/*
+	 * One read is enough, since the order of the fields is part of the kernel's user
+	 * interface. The buffer is in @to because BPF's stack is small: 512 bytes for all
+	 * functions together.
+	 */
 	struct op_x86_regs *regs =
 		(void *)&to->reg[OP_LEAF_REGS - sizeof(struct op_x86_regs) / 8];
 
@@ -66,7 +67,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 		op_copy_registers(regs, to);
 }
 
-/* Those of the current task. */
+/* Read the user registers of @task, which is current. */
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
@@ -78,7 +79,8 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
-/* The system call that the current task is in; negative: none, it was interrupted. */
+/* The number of the system call that the current task is in; negative: none, it was
+ * interrupted. */
 static __always_inline __s32 op_saved_syscall(struct task_struct *task)
 {
 	return (__s32)BPF_CORE_READ(op_task_registers(task), orig_ax);
@@ -89,8 +91,8 @@ static __always_inline bool op_is_futex(__s32 call)
 	return call == 202 || call == 455 || call == 449; /* futex, _wait, _waitv */
 }
 
-/* The registers where the context has what was interrupted. Returns whether that was the
- * kernel. */
+/* Read the user registers. The context has those of the interrupted code. Returns whether
+ * that was the kernel; then the saved ones are read. */
 static __always_inline bool op_user_registers(struct bpf_perf_event_data *ctx,
 					      struct task_struct *task,
 					      struct op_registers *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The registry of steps: one more runtime is one more include and one more case. */
+/* The list of steps: a new runtime adds one include and one case. */
 #ifndef OP_STEP_H
 #define OP_STEP_H
 
@@ -9,8 +9,8 @@
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
 
-/* Advance the walk by one step. @runtimes: a bit a runtime whose step is wanted; a constant
- * in the kernel, so that the verifier drops the others. */
+/* Advance the walk by one step. @runtimes has a bit for each runtime whose step is
+ * included; in the kernel it is a constant, so that the verifier drops the others. */
 static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 {
 	switch (u->step) {
@@ -35,7 +35,7 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 			return op_step_node(u);
 		break;
 	}
-	/* a runtime whose step is not loaded: its frames stay native */
+	/* the step of this runtime is not loaded: its frames stay native */
 	return op_leave_runtime(u, 1);
 }
 
