@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is loaded whatever is profiled: all maps, which the other objects share, and the
- * program that forgets a process which executes another file. */
+/* The object that is always loaded: all maps that objects share, and the programs op_exec
+ * and op_fork, which keep the map of processes up to date. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counters of each kind, and when user space is to be woken. */
+/* Counters of each kind, and the decision whether to wake user space. */
 #ifndef OP_COUNT_H
 #define OP_COUNT_H
 
@@ -28,7 +28,7 @@ static __always_inline void op_count_add(struct op_counts *counts, __u32 counter
 		counts->value[counter] += value;
 }
 
-/* A counter that is a state of this CPU, and no sum. */
+/* Set a counter that is a state of this CPU and not a sum. */
 static __always_inline void op_count_set(struct op_counts *counts, __u32 counter,
 					 __u64 value)
 {
@@ -58,7 +58,7 @@ static __always_inline void op_count_end(struct op_counts *counts, __u32 end)
 	op_count_in(counts, OP_COUNT_ERRORS + end - OP_ERROR_FIRST);
 }
 
-/* Flags for a record about to go into the ring: wake user space where much is waiting. */
+/* Flags for a record that is put into the ring: wake user space if much is waiting. */
 static __always_inline __u64 op_ring_wakeup(void)
 {
 	if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >= op_settings.wakeup_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Samples of the CPU: a tick of the CPU's clock event. */
+/* The kind cpu: a sample for each tick of the CPU's clock event. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Is this sample wanted? Decided before anything is unwound. */
+/* Decides whether a sample is wanted, before anything is unwound. */
 #ifndef OP_FILTER_H
 #define OP_FILTER_H
 
@@ -12,9 +12,9 @@
 #include "bpf/walk/unwind.h"
 
 enum {
-	OP_ANCESTORS_MAX = 24, /* parents looked at for a PID tree */
+	OP_ANCESTORS_MAX = 24, /* the most ancestors that are compared for a PID tree */
 
-	/* OTELPROF_FILTER_* of the public header */
+	/* values of OTELPROF_FILTER_* in the public header */
 	OP_FILTER_ALL = 0,
 	OP_FILTER_PID,
 	OP_FILTER_PID_TREE,
@@ -27,7 +27,8 @@ enum {
 	OP_FILTER_EXCLUDE = 1,
 };
 
-/* Is the process of @task, or an ancestor, process @root of the profiler's namespace? */
+/* Is the process of @task or one of its ancestors process @root of the profiler's PID
+ * namespace? */
 static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 {
 	struct op_control *control = op_control();
@@ -50,8 +51,11 @@ static __always_inline bool op_in_pid_tree(struct task_struct *task, __u32 root)
 	return false;
 }
 
-/* What the record, which has pid, command name and time already, and any @task tell of a rule.
- * The current one's user and cgroup have helpers of the kernel's. */
+/*
+ * Does the rule match @task, by the pid, the command name and the time that the record
+ * has already? The user and the cgroup are compared elsewhere, since helpers tell them
+ * for the current task only.
+ */
 static __always_inline bool op_rule_matches_task(const struct op_filter_rule *rule,
 						 const struct op_record *r,
 						 struct task_struct *task)
@@ -76,7 +80,7 @@ static __always_inline bool op_rule_matches_task(const struct op_filter_rule *ru
 	}
 }
 
-/* As op_rule_matches_task(), of the current task. */
+/* The same for the current task, whose user and cgroup helpers of the kernel tell. */
 static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 					    const struct op_record *r)
 {
@@ -94,9 +98,9 @@ static __always_inline bool op_rule_matches(const struct op_filter_rule *rule,
 }
 
 /*
- * What rule @i of filter @active says of the sample in slot @number: enum op_verdict. Global,
- * so that the verifier looks at it once and not once for each rule: 1 ms of loading in place
- * of 40.
+ * The verdict (enum op_verdict) of rule @i of filter @active on the sample in slot
+ * @number. A global function, so that the verifier checks it once and not once for each
+ * rule: loading takes 1 ms instead of 40.
  */
 __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 number);
 __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 number)
@@ -117,7 +121,7 @@ __attribute__((noinline)) int op_rule_verdict(__u32 active, __u32 i, __u32 numbe
 	return OP_VERDICT_KEEP;
 }
 
-/* Does the filter keep the sample in @slot, of which no rule by target says anything? */
+/* Does the filter keep the sample in @slot? No rule by target has a verdict on it. */
 static __always_inline bool op_filter_keeps(struct op_control *control,
 					    const struct op_slot *slot)
 {
@@ -143,8 +147,8 @@ static __always_inline bool op_filter_keeps(struct op_control *control,
 	return !filter || !count || filter->default_action == OP_FILTER_INCLUDE;
 }
 
-/* Is the sample in @slot wanted? *@ret_rate: the number of the rate that a clock's tick of it
- * has. */
+/* Is the sample in @slot wanted? *@ret_rate is the number of the rate that applies if it
+ * is a clock's tick. */
 static __always_inline bool op_is_wanted(const struct op_slot *slot, __u32 *ret_rate)
 {
 	struct op_control *control = op_control();

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Allocations: the static probes otel_memory:alloc and otel_memory:free, which a sampler in the
- * process hits for what it samples. Where the arguments stand is a constant of each program
- * (op_settings.argument). What is allocated and not freed yet is kept here, since the ring may
- * lose a record and a map does not; user space reads it when it closes a window.
+ * Allocations: the static probes otel_memory:alloc and otel_memory:free. A sampler in the
+ * process hits them for the allocations that it samples. The places of the arguments are
+ * constants of each program (op_settings.argument). Sampled allocations that are not
+ * freed yet are kept in a map, since the ring may lose records and a map does not; user
+ * space reads the map when it closes a window.
  *
- * Nothing of it is to be believed: a process may hit the probes as often as it likes, with any
- * numbers. So there is a limit on samples, on weights, and on what each process may have here.
+ * None of this data can be trusted: a process may hit the probes as often as it likes,
+ * with any numbers. So samples, weights and the entries of each process in the map are
+ * limited.
  */
 #include "bpf/platform/kernel.h"
 
@@ -22,12 +24,12 @@
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
 enum {
-	OP_HEAP_ADDRESS = 0, /* arguments of alloc; free has the first one */
+	OP_HEAP_ADDRESS = 0, /* indices of alloc's arguments; free has only the first */
 	OP_HEAP_SIZE = 1,
 	OP_HEAP_WEIGHT = 2,
 };
 
-/* By op_heap_key(). */
+/* Key: op_heap_key(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HEAP_LIVE_MAX);
@@ -35,7 +37,7 @@ struct {
 	__type(value, struct op_heap_live);
 } op_heap_lives SEC(".maps");
 
-/* How many each process has there. */
+/* Pid -> the number of its entries in op_heap_lives. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HEAP_PROCESSES_MAX);
@@ -70,7 +72,8 @@ static __always_inline __u64 op_argument_read(struct task_struct *task, __u32 i)
 	return a->is_signed ? (__u64)((__s64)value >> unused_bits) : value >> unused_bits;
 }
 
-/* One word for an address of a process. Keyed: nobody else's can be met on purpose. */
+/* A hash of an address in a process. It is keyed, so that a process cannot choose
+ * addresses that collide with those of another one. */
 static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
 {
 	struct op_hash h = { { op_settings.hash_seed, ~op_settings.hash_seed } };
@@ -81,7 +84,7 @@ static __always_inline __u64 op_heap_key(__u32 pid, __u64 address)
 	return h.word[0];
 }
 
-/* The count of @pid, or NULL where there is no room for it. */
+/* The counter of @pid in op_heap_of_pid; NULL if there is no room for it. */
 static __always_inline __u32 *op_heap_count_of(__u32 pid)
 {
 	__u32 *count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
@@ -93,7 +96,7 @@ static __always_inline __u32 *op_heap_count_of(__u32 pid)
 	return bpf_map_lookup_elem(&op_heap_of_pid, &pid);
 }
 
-/* Keep the sampled address until it is freed. */
+/* Keep the sampled address until it is freed. Returns false if there is no room. */
 static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 address)
 {
 	const struct op_record *r = &slot->record;
@@ -103,7 +106,7 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 	};
 	__u32 *count = op_heap_count_of(r->pid);
 
-	/* the free of what was there before was not told of: it is replaced */
+	/* the free of an earlier allocation at this address was missed: replace it */
 	if (!bpf_map_update_elem(&op_heap_lives, &key, &live, BPF_EXIST))
 		return true;
 	if (!count || *count >= OP_HEAP_LIVE_A_PROCESS ||
@@ -161,7 +164,7 @@ int op_heap_free(void *ctx)
 		return 0;
 	key = op_heap_key(pid, op_argument_read(task, OP_HEAP_ADDRESS));
 	if (bpf_map_delete_elem(&op_heap_lives, &key))
-		return 0; /* of a sample that the filter left out */
+		return 0; /* the filter left its allocation out */
 	count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);
 	if (count && *count)
 		__sync_fetch_and_add(count, (__u32)-1);

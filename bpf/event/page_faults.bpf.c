@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Page faults: perf's software events of minor and of major ones, each once. The kernel
- * makes them where it counts a fault for getrusage(2), so the counts are the same. The
- * context is what faulted: user code, or the kernel at a system call's buffer.
+ * Page faults: perf's software events of minor and of major faults, each of which is a
+ * sample. The kernel emits them where it counts a fault for getrusage(2), so the counts
+ * are equal. The context is that of the faulting code: user code, or the kernel at the
+ * buffer of a system call.
  */
 #include "bpf/platform/kernel.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes: places in programs and in the kernel that a user names. One copy of this program is
- * loaded for each, as of the type that its place needs; op_settings.detail is its number. Of
- * no use to it is the context: the user's registers are those that the thread saved when it
- * entered the kernel, which are the ones at the breakpoint.
+ * Probes: places in programs and in the kernel that a user names. One copy of this
+ * program is loaded for each probe, with the program type that its place needs;
+ * op_settings.detail is the probe's number. The program does not use its context: user
+ * registers are those that the kernel saved at its entry, which at a breakpoint in a
+ * program are the ones there.
  */
 #include "bpf/platform/kernel.h"
 
@@ -28,7 +29,8 @@ static __always_inline int op_hit(void *ctx, bool whole)
 	slot = op_event_enter(counts, OP_EVENT_PROBES, false, &filtered);
 	if (!slot)
 		return 0;
-	/* Behind the filter: what it leaves out does not use up the rate. */
+	/* The limit comes after the filter, so that samples that the filter leaves out do
+	 * not count. */
 	if (!op_within_rate(op_settings.event_budget)) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		op_slot_release(slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A limit on the samples of a program, a second and CPU. */
+/* A limit on the samples of a program per second and CPU. */
 #ifndef OP_RATE_H
 #define OP_RATE_H
 
@@ -9,7 +9,7 @@
 
 #define OP_RATE_SECOND_NS 1000000000ULL
 
-/* How many samples a CPU has taken in this second. */
+/* The number of samples that a CPU has taken since `since_ns`. */
 struct op_rate {
 	__u64 since_ns;
 	__u64 taken;
@@ -22,7 +22,7 @@ struct {
 	__type(value, struct op_rate);
 } op_rates SEC(".maps");
 
-/* One more of at most @most a second on this CPU? */
+/* Count one more sample on this CPU. Returns false if it exceeds @most per second. */
 static __always_inline bool op_within_rate(__u32 most)
 {
 	__u32 zero = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What user space decides before it loads a program. Each object has its own copy. */
+/* The settings that user space chooses before it loads a program. Each object has its own
+ * copy. */
 #ifndef OP_SETTINGS_H
 #define OP_SETTINGS_H
 
@@ -7,7 +8,8 @@
 
 #include "op_types.h"
 
-/* A section of its own: user space finds it there whatever else an object holds. */
+/* It has its own section, in which user space finds it whatever else an object
+ * contains. */
 const volatile struct op_settings op_settings SEC(".rodata.set") = {
 	.max_frames = OP_FRAMES_MAX,
 	.slots = 1,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Signals that end a process, where they are delivered: the thread still has its registers and
- * its memory. A process ends once, so the first of its threads gives the sample.
- */
+/* Signals that end a process, at their delivery: the thread still has its registers and
+ * its memory. A process ends once, so only the first of its threads gives a sample. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"
@@ -19,25 +17,26 @@ enum {
 	OP_SIGKILL = 9,
 	/* include/linux/sched/signal.h: init of a PID namespace */
 	OP_SIGNAL_UNKILLABLE = 0x40,
-	OP_SIGNAL_FAULTS =
-		1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 11, /* have an address */
-	/* CHLD, CONT, URG, WINCH are ignored by default; STOP, TSTP, TTIN, TTOU stop. */
+	/* signals with a fault address */
+	OP_SIGNAL_FAULTS = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 11,
+	/* By default CHLD, CONT, URG and WINCH are ignored; STOP, TSTP, TTIN and TTOU
+	 * stop. */
 	OP_SIGNAL_HARMLESS = 1 << 17 | 1 << 18 | 1 << 23 | 1 << 28 | 1 << 19 | 1 << 20 |
 			     1 << 21 | 1 << 22,
 	OP_ENDED_MAX = 1024,
 };
 
-/* The beginning of siginfo_t, which is the kernel's user interface. */
+/* The first members of siginfo_t, whose layout is part of the kernel's user interface. */
 struct op_siginfo {
 	__s32 signal;
 	__s32 error;
 	__s32 code;
 	__s32 reserved0;
-	__u64 address; /* of OP_SIGNAL_FAULTS */
+	__u64 address; /* the fault address, with OP_SIGNAL_FAULTS */
 };
 
-/* Processes that got their signal, by the address of their struct, which others get later:
- * when they were started. */
+/* Address of the struct signal_struct of a process that got its signal -> the start time
+ * of the process, since another process may get a struct at this address later. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, OP_ENDED_MAX);
@@ -45,7 +44,7 @@ struct {
 	__type(value, __u64);
 } op_signals_ended SEC(".maps");
 
-/* Has the process of @task none yet? It has one now. */
+/* Is this the first fatal signal of the process of @task? Notes it. */
 static __always_inline bool op_is_first(struct task_struct *task)
 {
 	__u64 key = (__u64)BPF_CORE_READ(task, signal);
@@ -59,7 +58,7 @@ static __always_inline bool op_is_first(struct task_struct *task)
 	return !bpf_map_update_elem(&op_signals_ended, &key, &start, BPF_ANY);
 }
 
-/* The signal that ends the process of @task, or 0. *@ret says more of it. */
+/* The signal that ends the process of @task, or 0; *@ret has details. */
 static __always_inline __u32 op_fatal_signal(const __u64 *args, struct task_struct *task,
 					     struct op_siginfo *ret)
 {
@@ -97,7 +96,7 @@ static __always_inline int op_deliver(struct bpf_raw_tracepoint_args *ctx, bool 
 	if (!slot)
 		return 0;
 	slot->record.detail = (__u16)(info.code * (1 << OP_SIGNAL_BITS) | signal);
-	/* si_code of 0 and below: a process has sent it */
+	/* with an si_code of 0 or below, a process has sent the signal */
 	if (signal < 32 && OP_SIGNAL_FAULTS >> signal & 1 && info.code > 0)
 		slot->record.value = info.address;
 	return op_event_task(ctx, slot, whole);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Slots: where a walk under way keeps its state. Programs interrupt each other on a CPU (a
+ * Slots hold the state of walks under way. Programs interrupt each other on a CPU (a
  * clock tick in a walk that a system call began), and on some kernels a task is preempted
- * in the middle of one. So a CPU has a few slots, and each type of program has its own of
- * them (op_settings): which one interrupts which does not matter then.
+ * in the middle of one. So a CPU has a few slots, and each type of program has its own
+ * ones (op_settings): then it does not matter which type interrupts which.
  *
- * Programs of perf events do not run inside each other, and are not preempted: they have one
- * slot, which a plain flag guards. Those of the other types take the first of theirs that is
- * free. A tail call takes no argument: the walker finds its slot by the task. Walks of one
- * task nest, the inner one ends before the outer one goes on; so it is the deepest of the
- * task.
+ * Programs of perf events do not interrupt each other and are not preempted: they have
+ * one slot, which a plain flag guards. A program of another type takes the first free
+ * slot of its type. A tail call takes no argument, so the walker finds its slot by the
+ * task. Walks of one task nest, and the inner one ends before the outer one goes on, so
+ * the walker's slot is the deepest one of the task.
  */
 #ifndef OP_SLOT_H
 #define OP_SLOT_H
@@ -23,13 +23,13 @@ static __always_inline struct op_slot *op_slot_at(__u32 i)
 	return bpf_map_lookup_elem(&op_slots, &i);
 }
 
-/* Slot @i of those that are for this type of program, or NULL. */
+/* Slot @i of those for this type of program, or NULL. */
 static __always_inline struct op_slot *op_slot_own(__u32 i)
 {
 	return i < op_settings.slots ? op_slot_at(op_settings.slot_first + i) : NULL;
 }
 
-/* How many slots of this CPU has @task; *@ret is the deepest one, or NULL. */
+/* The number of slots of this CPU that @task has; *@ret is the deepest one, or NULL. */
 static __always_inline __u32 op_slot_depth(__u64 task, struct op_slot **ret)
 {
 	__u32 depth = 0;
@@ -59,7 +59,8 @@ static __always_inline struct op_slot *op_slot_find(void)
 	return slot;
 }
 
-/* The slot of programs that do not interrupt each other, or NULL where it is in use. */
+/* Take the slot of programs that do not interrupt each other. Returns NULL if it is in
+ * use. */
 static __always_inline struct op_slot *op_slot_take_alone(void)
 {
 	struct op_slot *slot = op_slot_own(0);
@@ -73,8 +74,9 @@ static __always_inline struct op_slot *op_slot_take_alone(void)
 }
 
 /*
- * Take a slot, or NULL where all are in use. Whoever adds itself to `users` and then reads
- * 1 has it: nobody else can until it has gone, in whatever order they are interrupted.
+ * Take a slot. Returns NULL if all are in use. The walk that adds itself to `users` and
+ * then reads 1 has the slot: nobody else can get it until that walk has gone, in whatever
+ * order walks interrupt each other.
  */
 static __always_inline struct op_slot *op_slot_take(void)
 {

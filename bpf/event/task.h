@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The current task, and its ids as the profiler's PID namespace counts them. */
+/* The current task, and its ids in the profiler's PID namespace. */
 #ifndef OP_TASK_H
 #define OP_TASK_H
 
@@ -10,17 +10,18 @@
 #include "bpf/platform/maps.h"
 
 enum {
-	OP_PID_LEVELS_MAX = 32, /* MAX_PID_NS_LEVEL of the kernel */
+	OP_PID_LEVELS_MAX = 32, /* the kernel's MAX_PID_NS_LEVEL */
 };
 
-/* The current task. bpf_get_current_task() serves every kernel; its fields are read by
- * bpf_probe_read_kernel(), which BPF_CORE_READ does. */
+/* The current task. Every kernel has bpf_get_current_task(); its fields are read with
+ * BPF_CORE_READ, by bpf_probe_read_kernel(). */
 static __always_inline struct task_struct *op_current_task(void)
 {
 	return (struct task_struct *)bpf_get_current_task();
 }
 
-/* A field of the current task: loaded directly where the kernel gives a typed pointer. */
+/* A field of the current task. It is loaded directly if the kernel gives a typed
+ * pointer. */
 #define OP_CURRENT(field)                                                                \
 	(bpf_core_enum_value_exists(enum bpf_func_id___probe,                            \
 				    BPF_FUNC_get_current_task_btf___probe)               \
@@ -33,7 +34,8 @@ static __always_inline struct upid *op_upid_at(struct pid *pid, __u32 level)
 			       level * bpf_core_type_size(struct upid));
 }
 
-/* The number of @pid at depth @level, if that is of the profiler's namespace; else 0. */
+/* The number of @pid at depth @level, if its namespace there is the profiler's; otherwise
+ * 0. */
 static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 {
 	struct upid *upid = op_upid_at(pid, level);
@@ -45,8 +47,9 @@ static __always_inline __u32 op_pid_at(struct pid *pid, __u32 level)
 }
 
 /*
- * As above, of an ancestor of a task in that namespace: no other one of this depth has any.
- * Without a branch, which the loop over ancestors would multiply for the verifier.
+ * The same for an ancestor of a task in that namespace, so that its namespace at this
+ * depth, if any, need not be compared. There is no branch, since the loop over ancestors
+ * would multiply it for the verifier.
  */
 static __always_inline __u32 op_ancestor_pid(struct pid *pid, __u32 level)
 {
@@ -66,9 +69,9 @@ static __always_inline __u32 op_find_pid_level(struct pid *pid)
 }
 
 /*
- * The ids of the current task in the profiler's PID namespace; false where it has none. How
- * deep that namespace stands below the first one its processes cannot see: it is learnt from
- * the first task that is met in it.
+ * The ids of the current task in the profiler's PID namespace; false if it has none
+ * there. A process cannot see the depth of its namespace, so it is learnt from the first
+ * task in it that is met.
  */
 static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid,
 					__u32 *ret_tid)
@@ -99,7 +102,8 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 	return *ret_pid != 0;
 }
 
-/* Is the task in execve(2)? Its user registers are of a program whose memory may be gone. */
+/* Is the task in execve(2)? Then its user registers are those of a program whose memory
+ * may be gone. */
 static __always_inline bool op_task_in_exec(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->in_execve))
@@ -107,8 +111,8 @@ static __always_inline bool op_task_in_exec(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* The number of the process that @child is the first task of, as above; 0: it is a thread, or
- * has none. */
+/* The pid of @child in the profiler's PID namespace; 0 if it is a thread or has none
+ * there. */
 static __always_inline __u32 op_child_pid(struct task_struct *child)
 {
 	struct op_control *control = op_control();

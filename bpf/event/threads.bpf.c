@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All threads, when user space asks: an iterator over the tasks. It writes of each its kernel
- * stack and its user registers; user space reads the memory and walks, and then asks a second
- * program which threads have run since.
+ * Snapshots of all threads: an iterator over the tasks, which user space reads. For each
+ * thread it writes the kernel stack and the user registers. User space reads the memory
+ * and walks the stacks, and then asks a second program which threads have run since.
  */
 #include "bpf/platform/kernel.h"
 
@@ -20,11 +20,11 @@ char op_license[] SEC("license") = "Dual BSD/GPL";
 
 enum {
 	OP_CGROUP_LEVELS_MAX = 16,
-	OP_TASK_STOPPED = 0x4 | 0x8, /* and traced */
+	OP_TASK_STOPPED = 0x4 | 0x8, /* stopped or traced */
 	PF_EXITING = 0x4,
 };
 
-/* A thread as it goes out: the record, its words, its registers. */
+/* A thread as it is written: the record, its words, its registers. */
 struct op_thread_out {
 	struct op_record record;
 	__u64 word[OP_KERNEL_FRAMES_MAX];
@@ -44,7 +44,7 @@ static __always_inline bool op_is_user_thread(struct task_struct *task)
 	       BPF_CORE_READ(task, mm) && !BPF_CORE_READ(task, exit_state);
 }
 
-/* The ids of @task in the profiler's PID namespace; false where it has none. */
+/* Set the ids of @task in the profiler's PID namespace; false if it has none there. */
 static __always_inline bool op_ids_of(struct task_struct *task, struct op_record *r)
 {
 	struct op_control *control = op_control();
@@ -70,13 +70,13 @@ static __always_inline bool op_in_cgroup(struct task_struct *task, __u64 id)
 	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
 		if (BPF_CORE_READ(cgroup, kn, id) == id)
 			return true;
-		/* `self` stands first in it */
+		/* `self` is the first member of struct cgroup */
 		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
 	}
 	return false;
 }
 
-/* As op_rule_matches(), of a task that is not the current one. */
+/* The same as op_rule_matches() for a task that is not the current one. */
 static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
 					  const struct op_record *r,
 					  struct task_struct *task)
@@ -91,7 +91,7 @@ static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
 	}
 }
 
-/* What the rules by target say of @task: enum op_verdict. */
+/* The verdict (enum op_verdict) of the rules by target on @task. */
 static __always_inline __u32 op_targets_mean(struct op_control *control,
 					     const struct op_record *r,
 					     struct task_struct *task)
@@ -118,8 +118,8 @@ static __always_inline __u32 op_targets_mean(struct op_control *control,
 	return said.best.verdict & OP_TARGET_MASK;
 }
 
-/* Does the filter keep the thread? All of those that it means: of a snapshot no part would
- * stand for the rest, so keep_one_in is not asked. */
+/* Does the filter keep the thread? keep_one_in is ignored: in a snapshot no thread stands
+ * for others. */
 static __always_inline bool op_filter_means(const struct op_record *r,
 					    struct task_struct *task)
 {
@@ -153,7 +153,7 @@ static __always_inline __u64 op_switches(struct task_struct *task)
 	return (__u64)BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 }
 
-/* An int, and since Linux 7 a byte among others: read with the size that it has. */
+/* on_cpu is an int, and since Linux 7 a byte: it is read with the size that it has. */
 static __always_inline bool op_on_cpu(struct task_struct *task)
 {
 	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
@@ -226,7 +226,8 @@ int op_threads(struct bpf_iter__task *ctx)
 	r->header.type = OP_RECORD_SAMPLE;
 	r->header.version = OP_RECORD_VERSION;
 	r->header.bytes = sizeof(*r) + words * 8 + sizeof(out->registers);
-	/* What does not fit is asked for again at the next read. */
+	/* If the record does not fit, the kernel calls the program again at the next
+	 * read. */
 	bpf_seq_write(seq, r, sizeof(*r));
 	bpf_seq_write(seq, out->word, words * 8);
 	bpf_seq_write(seq, &out->registers, sizeof(out->registers));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Walking a stack by subprograms, where a kernel has no bpf_loop(). They are global, so that
- * the verifier looks at each once and not at every turn of a loop.
- */
+/* Walks a stack by global functions on kernels without bpf_loop(). The verifier checks a
+ * global function once, and not at every turn of a loop. */
 #ifndef OP_WALKER_H
 #define OP_WALKER_H
 
@@ -10,15 +8,16 @@
 #include "bpf/walk/step.h"
 
 enum {
-	OP_STEPS_MAX =
-		2 * OP_FRAMES_MAX + 16, /* a runtime's step beside each native one */
+	OP_STEPS_MAX = 2 * OP_FRAMES_MAX + 16, /* a runtime's step for each native one */
 	OP_STEPS_A_CALL = 64,
-	/* Calls of op_walk_some(): also one for each runtime whose program is not there. */
+	/* Calls of op_walk_some(), with one for each runtime whose program is missing. */
 	OP_WALK_CALLS = OP_STEPS_MAX / OP_STEPS_A_CALL + OP_RUNTIME_MAX,
-	OP_NEXT_OTHER = 2, /* beside enum op_next: another runtime's program is wanted */
+	/* in addition to enum op_next: another runtime's program is wanted */
+	OP_NEXT_OTHER = 2,
 };
 
-/* The next step, or OP_NEXT_OTHER where this program does not have it and another may. */
+/* Run the next step. Returns OP_NEXT_OTHER if another program may have it and this one
+ * does not. */
 __attribute__((noinline)) int op_walk_once(__u32 number);
 __attribute__((noinline)) int op_walk_once(__u32 number)
 {
@@ -34,7 +33,8 @@ __attribute__((noinline)) int op_walk_once(__u32 number)
 	return op_step(&slot->unwind, op_settings.runtimes_on);
 }
 
-/* Steps until one says more than OP_NEXT_CONTINUE, at most OP_STEPS_A_CALL. */
+/* Run at most OP_STEPS_A_CALL steps, until one returns something else than
+ * OP_NEXT_CONTINUE. */
 __attribute__((noinline)) int op_walk_some(__u32 number);
 __attribute__((noinline)) int op_walk_some(__u32 number)
 {

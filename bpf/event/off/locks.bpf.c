@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits for locks: intervals off the CPUs in futex(2), by which the locks of user programs
- * wait, of whatever language. Each is a contention, and its length the delay.
+ * Waits for locks: intervals that threads spend off the CPUs in futex(2), with which the
+ * locks of user programs wait in any language. Each is a contention, and its length is
+ * the delay.
  */
 #include "bpf/platform/kernel.h"
 
@@ -15,7 +16,8 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-/* How many contentions it stands for, rounded by chance so that sums are right. */
+/* The number of contentions that the interval stands for, rounded at random so that sums
+ * are right. */
 static __always_inline __u64 op_contentions(const struct op_off_cpu *cpu)
 {
 	__u64 length = cpu->length_ns ? cpu->length_ns : 1;

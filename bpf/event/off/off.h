@@ -2,18 +2,19 @@
 /*
  * Intervals in which a thread is off the CPUs, for kinds that sample them.
  *
- * sched_switch runs in the thread that leaves; the one that returns is not current yet, and
- * its user memory cannot be read. So a thread's leaving is noted, and when it returns it is
- * known how long it was away and whether this interval is taken. Only then is a stack
- * wanted: the interrupt of irq_work is asked for. Interrupts are off during the switch, so it comes
- * when the switch is done and before the thread runs on: what was interrupted there is the
- * thread as it left, with its registers and its memory.
+ * sched_switch runs in the thread that leaves; the one that returns is not current yet, so
+ * its user memory cannot be read. The program notes when a thread leaves. When the thread
+ * returns, the program knows how long it was away and decides whether this interval is
+ * taken. If so, it asks for the interrupt of irq_work. Interrupts are off during the
+ * switch, so the interrupt comes after the switch and before the thread runs: it finds the
+ * thread as it left, with its registers and its memory, and its program walks the stack.
  *
- * Intervals as long as the threshold T are all taken. The shorter ones of a CPU are laid end
- * to end, and cut in pieces of length T with a random point in each: those that hold a point are
- * taken, and each point stands for T. So an interval of length d < T is taken with
- * probability d / T, and every sum is right on average, with less noise than by a throw of
- * dice for each. T follows the budget of samples a second.
+ * All intervals at least as long as the threshold T are taken. The shorter ones of a CPU are
+ * laid end to end and cut into pieces of length T, each with a random point: an interval
+ * that contains a point is taken, and each point stands for T. So an interval of length
+ * d < T is taken with probability d / T, and every sum is right on average, with less noise
+ * than from an independent random choice for each interval. T follows the budget of
+ * samples per second.
  */
 #ifndef OP_OFF_H
 #define OP_OFF_H
@@ -25,13 +26,14 @@
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
 
-#define OP_OFF_WINDOW_NS 100000000ULL  /* T is looked at so often */
-#define OP_OFF_FIRST_NS	 1000000ULL    /* T at the start */
+#define OP_OFF_WINDOW_NS 100000000ULL  /* how often T is adapted */
+#define OP_OFF_FIRST_NS	 1000000ULL    /* the first T */
 #define OP_OFF_LEAST_NS	 1000ULL       /* of T */
 #define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
 #define OP_OFF_MUTE_NS                                                                   \
 	1000000000ULL /* a thread that the filter left out is not asked for */
-#define OP_OFF_LATE_NS	 1000000ULL /* an interrupt so late is not the one asked for */
+/* an interrupt later than this is not the one asked for */
+#define OP_OFF_LATE_NS	 1000000ULL
 #define OP_OFF_SECOND_NS 1000000000ULL
 #define OP_OFF_RATIO_ONE 256 /* fixed point */
 
@@ -42,39 +44,41 @@ enum {
 	OP_OFF_WINDOWS_A_SECOND = 10,
 
 	/* How a thread left: op_off_thread.how */
-	OP_OFF_READY = 0, /* it could run on: preempted, or it yielded */
+	OP_OFF_READY = 0, /* it was runnable: preempted, or it yielded */
 	OP_OFF_SLEEP,
-	OP_OFF_BLOCKED, /* signals do not wake it */
-	OP_OFF_IO,	/* the same, and the scheduler counts it as I/O */
+	OP_OFF_BLOCKED, /* in a wait that signals do not end */
+	OP_OFF_IO,	/* the same, and the scheduler counts the wait as I/O */
 };
 
 /* A thread that left a CPU at least once. */
 struct op_off_thread {
-	__u64 left_ns;	     /* 0: it is on a CPU, or was never seen to leave */
-	__u64 mute_until_ns; /* the filter of that number left it out */
+	__u64 left_ns; /* 0: it is on a CPU, or was never seen to leave */
+	/* until then it is not asked for: filter `filter` left it out */
+	__u64 mute_until_ns;
 	__u32 how;
 	__u32 filter;
 };
 
-/* A CPU: its sampling, and the interval that its interrupt is to take. */
+/* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
 struct op_off_cpu {
 	__u64 threshold_ns; /* T */
-	__u64 to_point_ns;  /* from here to the next point */
-	__u64 after_ns;	    /* from that point to the end of its piece */
-	__u64 window_ns;    /* when T was looked at */
-	__u64 hits;	    /* since */
-	__u64 task;	    /* whose interval is to be taken; 0: none */
+	__u64 to_point_ns;  /* distance to the next point */
+	__u64 after_ns;	    /* distance from that point to the end of its piece */
+	__u64 window_ns;    /* when T was last adapted */
+	__u64 hits;	    /* intervals taken since */
+	__u64 task;	    /* the task whose interval is to be taken; 0: none */
 	__u64 asked_ns;
-	__u64 value; /* what it stands for */
+	__u64 value; /* ns that the interval stands for */
 	__u64 length_ns;
 	__u32 tid;
 	__u32 how;
 };
 
-/* Thread, as the kernel numbers it -> struct op_off_thread. Threads that end are removed. */
+/* Tid in the initial PID namespace -> struct op_off_thread. Threads that end are
+ * removed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768); /* * threads of max_processes */
+	__uint(max_entries, 32768); /* user space sets it by max_processes */
 	__type(key, __u32);
 	__type(value, struct op_off_thread);
 } op_off_threads SEC(".maps");
@@ -87,13 +91,13 @@ struct {
 } op_off_cpus SEC(".maps");
 
 /*
- * A record in one of these is what asks for the interrupt. User space throws them away. A
- * ring asks once where two CPUs ask at the same time, and one of them waits in vain: so
- * neighbours have different ones.
+ * Writing a record into one of these rings asks for the interrupt. User space throws the
+ * records away. If two CPUs write to one ring at the same time, it asks for one interrupt
+ * only, and one CPU waits in vain: so neighbouring CPUs have different rings.
  */
 struct op_kicks {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536); /* * by the budget */
+	__uint(max_entries, 65536); /* user space sets it by the budget */
 };
 struct op_kicks op_kicks_0 SEC(".maps");
 struct op_kicks op_kicks_1 SEC(".maps");
@@ -109,7 +113,7 @@ static __always_inline struct op_off_cpu *op_off_this_cpu(void)
 
 /* ---- a thread leaves ---- */
 
-/* The state by which @task sleeps. */
+/* The scheduler's state of @task. */
 static __always_inline __u32 op_task_state(struct task_struct *task)
 {
 	struct task_struct___old *old = (void *)task;
@@ -122,7 +126,8 @@ static __always_inline __u32 op_task_state(struct task_struct *task)
 static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted,
 					__u32 state)
 {
-	/* A state of 0, too: it yielded. One that a waker has set already is a sleep's. */
+	/* In state 0 it yielded. If a waker has already changed the state, it was that of
+	 * a sleep. */
 	if (preempted || !state)
 		return OP_OFF_READY;
 	if (!(state & OP_TASK_UNINTERRUPTIBLE))
@@ -131,13 +136,14 @@ static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted
 							      : OP_OFF_BLOCKED;
 }
 
-/* Does @task, which is current, wait in futex(2)? */
+/* Does @task, which is current, sleep in futex(2)? */
 static __always_inline bool op_in_futex(struct task_struct *task, __u32 how)
 {
 	return how == OP_OFF_SLEEP && op_is_futex(op_saved_syscall(task));
 }
 
-/* @task, which is current, leaves this CPU. @futex: only what waits there is of interest. */
+/* @task, which is current, leaves this CPU. @futex: note only threads that sleep in
+ * futex(2). */
 static __always_inline void op_off_leave(struct op_counts *counts,
 					 struct task_struct *task, bool preempted,
 					 bool futex, __u64 now)
@@ -193,7 +199,8 @@ static __always_inline void op_off_set(struct op_off_cpu *cpu, __u64 threshold, 
 	cpu->after_ns = threshold - cpu->to_point_ns;
 }
 
-/* Bring T nearer to the budget: at the end of a window, or where twice its share is used. */
+/* Adapt T to the budget: at the end of a window, or as soon as twice the window's share
+ * is used. */
 static __always_inline void op_off_adapt(struct op_counts *counts, struct op_off_cpu *cpu,
 					 __u64 now)
 {
@@ -213,7 +220,7 @@ static __always_inline void op_off_adapt(struct op_counts *counts, struct op_off
 			ratio = OP_OFF_RATIO_ONE / 4;
 		if (ratio > OP_OFF_RATIO_ONE * 4)
 			ratio = OP_OFF_RATIO_ONE * 4;
-		/* within a quarter it stays: every change begins a new piece */
+		/* within a quarter T stays, since every change begins a new piece */
 		if (ratio > OP_OFF_RATIO_ONE * 3 / 4 && ratio < OP_OFF_RATIO_ONE * 5 / 4)
 			ratio = OP_OFF_RATIO_ONE;
 		op_off_set(cpu, cpu->threshold_ns * ratio / OP_OFF_RATIO_ONE, now);
@@ -227,7 +234,7 @@ static __always_inline void op_off_adapt(struct op_counts *counts, struct op_off
 	op_count_set(counts, OP_COUNT_THRESHOLD_NS, cpu->threshold_ns);
 }
 
-/* What the interval of length @d stands for: 0 where it is not taken. */
+/* The number of ns that the interval of length @d stands for; 0: it is not taken. */
 static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
 {
 	__u64 threshold = cpu->threshold_ns;
@@ -238,7 +245,7 @@ static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
 		cpu->hits++;
 		return d;
 	}
-	/* It is shorter than a piece, and so holds two points at most. */
+	/* It is shorter than a piece, so it contains at most two points. */
 #pragma unroll
 	for (i = 0; i < 2; i++) {
 		__u64 next;
@@ -259,7 +266,7 @@ static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
 
 /* ---- a thread returns ---- */
 
-/* Is the thread one that the filter left out a moment ago? */
+/* Did the filter leave the thread out less than OP_OFF_MUTE_NS ago? */
 static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u64 now)
 {
 	struct op_control *control = op_control();
@@ -268,7 +275,7 @@ static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u
 	       thread->filter == control->filter_active;
 }
 
-/* 0, or that there is no room. */
+/* Returns 0, or a negative number if the ring has no room. */
 static __always_inline long op_off_kick(void *ring)
 {
 	__u64 nothing = 0;
@@ -296,7 +303,7 @@ static __always_inline void op_off_ask(struct op_counts *counts, struct op_off_c
 	op_count_in(counts, OP_COUNT_RING_FULL);
 }
 
-/* @task comes to this CPU. It is not current yet. */
+/* @task returns to this CPU. It is not current yet. */
 static __always_inline void op_off_return(struct op_counts *counts,
 					  struct op_off_cpu *cpu,
 					  struct task_struct *task, __u64 now)
@@ -333,7 +340,8 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	op_off_ask(counts, cpu);
 }
 
-/* Of sched_switch: whether the thread that leaves was preempted; it; the one that comes. */
+/* Handle sched_switch, whose arguments are: whether the thread that leaves was preempted;
+ * that thread; the thread that comes. */
 static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool futex)
 {
 	struct op_counts *counts = op_counts_of(event);
@@ -352,7 +360,7 @@ static __always_inline void op_off_switch(__u32 event, const __u64 *args, bool f
 
 /* ---- the interrupt ---- */
 
-/* The interval that this interrupt was asked for; NULL where it comes for something else. */
+/* The interval for which this interrupt was asked; NULL if it came for something else. */
 static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 {
 	struct op_off_cpu *cpu = op_off_this_cpu();
@@ -366,7 +374,7 @@ static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 	return NULL;
 }
 
-/* The filter left this thread out: do not ask for it again at once. */
+/* The filter left this thread out: do not ask for it again for OP_OFF_MUTE_NS. */
 static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
 {
 	__u32 tid = cpu->tid;
@@ -381,10 +389,8 @@ static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
 	thread->mute_until_ns = cpu->asked_ns + OP_OFF_MUTE_NS;
 }
 
-/*
- * Begin the sample that this interrupt was asked for. Returns its slot, and *@ret the interval;
- * or NULL, and counted, where there is none or it is not wanted.
- */
+/* Begin the sample for which this interrupt was asked. Returns its slot, and *@ret the
+ * interval; or NULL if there is none or it is not wanted, which is counted. */
 static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_cpu **ret)
 {
 	struct op_off_cpu *cpu = op_off_asked(event);
@@ -400,7 +406,8 @@ static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_c
 	return slot;
 }
 
-/* Why it was off: the state says how it waited, what it is in says for what. */
+/* The reason why the thread was off the CPU: its state says how it waited, and the system
+ * call that it is in says for what. */
 static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 {
 	__s32 call;
@@ -409,7 +416,8 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 		return OP_REASON_PREEMPTED;
 	call = op_saved_syscall(task);
 	if (call < 0 && how != OP_OFF_SLEEP)
-		return OP_REASON_PAGE_FAULT; /* user code waits for nothing else */
+		/* outside of a system call it waits for nothing else */
+		return OP_REASON_PAGE_FAULT;
 	if (how == OP_OFF_IO)
 		return OP_REASON_IO;
 	if (how == OP_OFF_BLOCKED)
@@ -417,7 +425,7 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 	return op_is_futex(call) ? OP_REASON_FUTEX : OP_REASON_SLEEP;
 }
 
-/* The sample of a kind whose values are intervals, and which tells them apart by reason. */
+/* Take a sample of a kind whose values are intervals, with their reasons. */
 static __always_inline int op_off_sample(void *ctx, __u32 event, bool whole)
 {
 	struct op_off_cpu *cpu;

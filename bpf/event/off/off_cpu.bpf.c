@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Time off the CPUs: what threads wait for, and for how long (off.h). */
+/* Time off the CPUs: where threads wait, and for how long (off.h). */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"

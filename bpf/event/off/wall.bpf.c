@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Wall-clock time, the part off the CPUs: as off_cpu.bpf.c. The other is wall_tick.bpf.c. */
+/* Wall-clock time off the CPUs, as in off_cpu.bpf.c. The time on the CPUs is in
+ * wall_tick.bpf.c. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"

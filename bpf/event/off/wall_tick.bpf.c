@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Wall-clock time, the part on the CPUs: a tick of a CPU's clock stands for its period. */
+/* Wall-clock time on the CPUs: each tick of a CPU's clock stands for its period. */
 #include "bpf/platform/kernel.h"
 
 #include "op_errors.h"

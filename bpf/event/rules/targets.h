@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules by what they are of: one lookup for each kind there is, however many rules. */
+/* Rules by target: one lookup for each kind of target that rules have, however many rules
+ * there are. */
 #ifndef OP_TARGETS_H
 #define OP_TARGETS_H
 
@@ -9,7 +10,7 @@
 #include "bpf/event/slot.h"
 #include "bpf/platform/maps.h"
 
-/* The latest rules that were found. */
+/* The latest verdict and the latest rate of the rules that were found. */
 struct op_said {
 	struct op_target_says best;
 };
@@ -33,7 +34,7 @@ static __always_inline bool op_has_target(struct op_control *control, __u32 kind
 	return control->target_kinds >> kind & 1;
 }
 
-/* What is known of a process by its record. */
+/* Look up the rules for what the record says of the process. */
 static __always_inline void op_target_find_record(void *targets,
 						  struct op_control *control,
 						  const struct op_record *r,
@@ -49,7 +50,7 @@ static __always_inline void op_target_find_record(void *targets,
 		op_target_find(targets, OP_TARGET_COMM, comm[0], comm[1], said);
 }
 
-/* The cgroups of the current task that are as deep as one of a rule. */
+/* Look up the rules for the current task's cgroups, at the depths that rules have. */
 static __always_inline void
 op_target_find_cgroups(void *targets, struct op_control *control, struct op_said *said)
 {
@@ -68,8 +69,9 @@ op_target_find_cgroups(void *targets, struct op_control *control, struct op_said
 }
 
 /*
- * What the rules say of the current task, whose sample is in slot @number: enum op_verdict, and
- * the number of a rate << OP_TARGET_SHIFT. Global, so that the verifier looks at it once.
+ * What the rules say about the current task, whose sample is in slot @number: an enum
+ * op_verdict, and the number of a rate << OP_TARGET_SHIFT. A global function, so that the
+ * verifier checks it once.
  */
 __attribute__((noinline)) int op_target_says(__u32 number);
 __attribute__((noinline)) int op_target_says(__u32 number)

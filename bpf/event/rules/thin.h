@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rates below the clock's. The ticks of a rate on a CPU are laid end to end, each as long as its
- * share of the clock's, and cut in pieces of length 1 with a random point in each: the ticks
- * that hold a point are taken. So each tick is taken with the probability of its share, whoever
- * runs, and nobody that runs at every n-th tick is missed or hit each time; with less noise
- * than by a throw of dice for each.
+ * Rates below that of the clock. Each tick has a length, the rate's share of the clock's
+ * ticks. The ticks of one rate on one CPU are laid end to end and cut into pieces of
+ * length 1, each with a random point: a tick that contains a point is taken. So each tick
+ * is taken with the probability of its share, whichever thread runs, and a thread that
+ * runs at every n-th tick is neither always missed nor always hit; with less noise than
+ * from an independent random choice for each tick.
  */
 #ifndef OP_THIN_H
 #define OP_THIN_H
@@ -13,7 +14,8 @@
 
 #include "bpf/platform/maps.h"
 
-/* Is this tick of rate @number, whose share is @share of 2^32, to be taken? */
+/* Must this tick of rate @number be taken? @share is the rate's share, in units of
+ * 2^-32. */
 static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 {
 	struct op_thinning *t = bpf_map_lookup_elem(&op_thinnings, &number);
@@ -36,7 +38,7 @@ static __always_inline bool op_tick_is_due(__u32 number, __u32 share)
 	return points;
 }
 
-/* Is a tick of rate @number to be taken? Then *@ret_period is its period. */
+/* Is a tick of rate @number taken? *@ret_period is the period of the rate. */
 static __always_inline bool op_tick_is_taken(__u32 number, __u64 *ret_period)
 {
 	struct op_control *control = op_control();
