@@ -467,10 +467,10 @@ struct op_counts {
 };
 
 enum {
-	OP_RATES_MAX =
-		16, /* different rates at once; 0 is what no rule gives another one */
+	/* different rates at a time; number 0 is the rate where no rule sets another */
+	OP_RATES_MAX = 16,
 	OP_INTERPRETERS_MAX = 16,
-	OP_FILTER_EMPTY = 2, /* a bit beside: the filter has no rules and is skipped */
+	OP_FILTER_EMPTY = 2, /* a flag: the filter has no rules and is skipped */
 };
 
 /* The first bytes of the base name of an interpreter's file: `bytes` under `mask`. */
@@ -486,19 +486,22 @@ struct op_control {
 	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
-	/* Of the rules in op_targets: a bit for each enum op_target_kind there is, and for each
-	 * depth of a cgroup among them; and whether one includes, so that what no rule and no
-	 * filter includes is left out. */
+	/*
+	 * What rules op_targets has: a bit for each enum op_target_kind among them; a bit
+	 * for each depth of their cgroups; and whether one of them includes, so that a
+	 * sample that no rule and no filter includes is left out.
+	 */
 	__u32 target_kinds;
 	__u32 cgroup_depths;
 	__u32 targets_include;
-	__u32 tell_execs; /* user space looks at every program that is executed */
-	/* Of each rate: the period of its samples in nanoseconds, << 32; and how many of the
-	 * clock's ticks it takes, in parts of 2^32, 0: all. */
+	/* user space wants a record of every program that is executed */
+	__u32 tell_execs;
+	/* For each rate: the period of its samples in ns, << 32; and the share of the
+	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[OP_RATES_MAX];
 };
 
-/* What is known before the programs are loaded: constants to the verifier. */
+/* Settings that are known before the programs are loaded: constants for the verifier. */
 struct op_settings {
 	__u64 runtimes_on; /* bit 1 << enum op_runtime: the walker has its step */
 	/* user space is woken when this much of the ring is waiting */
@@ -533,16 +536,17 @@ struct op_settings {
 	struct op_argument argument[OP_ARGUMENTS_MAX]; /* of the kind heap's probe */
 };
 
-/* Where a CPU stands in the ticks of one rate, in parts of 2^32 of a piece. */
+/* The position of a CPU in the pieces of one rate (rules/thin.h), in units of 2^-32 of a
+ * piece. */
 struct op_thinning {
 	__u32 at;
-	__u32 point; /* the tick that comes to it is taken */
-	__u32 owed;  /* two points fell in one tick: the next one is taken, too */
+	__u32 point; /* the tick that contains it is taken */
+	__u32 owed;  /* two points were in one tick: the next tick is taken, too */
 	__u32 reserved0;
 };
 
 enum {
-	/* a walk of a task, and those that may interrupt it and each other */
+	/* a walk of a task, and walks that may interrupt it and each other */
 	OP_SLOTS_MAX = 4,
 };
 
@@ -587,9 +591,9 @@ struct op_filter {
 
 /* ---- rules by what they are of ---- */
 
-/* What a rule is found by. */
+/* The kinds of targets by which rules are found. */
 enum op_target_kind {
-	OP_TARGET_PROCESS = 0, /* a process that user space found to be meant */
+	OP_TARGET_PROCESS = 0, /* a process that user space has matched */
 	OP_TARGET_PID,
 	OP_TARGET_CGROUP,
 	OP_TARGET_COMM,
@@ -603,9 +607,9 @@ struct op_target_key {
 	__u32 reserved0;
 };
 
-/* What a rule says of a sample. */
+/* The verdict of a rule on a sample. */
 enum op_verdict {
-	OP_VERDICT_NONE = 0, /* it is not meant */
+	OP_VERDICT_NONE = 0, /* the rule does not match */
 	OP_VERDICT_KEEP,
 	OP_VERDICT_DROP,
 };
@@ -613,11 +617,14 @@ enum op_verdict {
 enum {
 	OP_TARGET_SHIFT = 8,
 	OP_TARGET_MASK = 0xff,
-	OP_CGROUP_DEPTHS = 16, /* cgroups that rules name stand no deeper */
+	OP_CGROUP_DEPTHS = 16, /* cgroups of rules are less deep than this */
 };
 
-/* What the rules of one key say: the rule's number << OP_TARGET_SHIFT, and an enum
- * op_verdict or an index of op_control.rate. Of several the largest is the latest rule's. */
+/*
+ * What the rules of one key say. Each member has a rule's number << OP_TARGET_SHIFT, and
+ * an enum op_verdict or an index of op_control.rate. The largest of several values is
+ * that of the latest rule.
+ */
 struct op_target_says {
 	__u64 verdict;
 	__u64 rate;
