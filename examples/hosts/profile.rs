@@ -5,7 +5,8 @@
 //!
 //!     rustc profile.rs $(pkg-config --libs otelprof)
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::CStr;
+use std::os::raw::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};
 use std::{env, mem, process, ptr};
 
