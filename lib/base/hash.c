@@ -147,21 +147,23 @@ static int map64_resize(struct op_map64 *m, size_t slots)
 
 int op_map64_put(struct op_map64 *m, uint64_t key, uint64_t value)
 {
-	size_t i;
+	size_t i = m->used ? map64_slot(m, key) : 0;
 
+	if (m->used && m->used[i]) {
+		m->values[i] = value;
+		return 0;
+	}
 	if (!m->used || (m->len + 1) * 4 > (m->mask + 1) * 3) {
 		int r = map64_resize(m, m->used ? (m->mask + 1) * 2 : 16);
 
 		if (r < 0)
 			return r;
+		i = map64_slot(m, key);
 	}
-	i = map64_slot(m, key);
-	if (!m->used[i]) {
-		m->used[i] = 1;
-		m->keys[i] = key;
-		m->len++;
-	}
+	m->used[i] = 1;
+	m->keys[i] = key;
 	m->values[i] = value;
+	m->len++;
 	return 0;
 }
 

@@ -53,7 +53,7 @@ struct op_map64 {
 
 /* Returns true and *@ret if @key is there. */
 bool op_map64_get(const struct op_map64 *m, uint64_t key, uint64_t *ret);
-/* Add or replace. Returns 0 or -ENOMEM. */
+/* Add or replace; replacing needs no memory. Returns 0 or -ENOMEM. */
 int op_map64_put(struct op_map64 *m, uint64_t key, uint64_t value);
 /* Returns true if @key was there. */
 bool op_map64_remove(struct op_map64 *m, uint64_t key);

@@ -53,6 +53,26 @@ static void test_map64_against_a_plain_array(void)
 	CHECK(!op_map64_get(&m, 1, &(uint64_t){ 0 }));
 }
 
+/* Who replaces a value relies on it that this cannot fail. */
+static void test_map64_replaces_in_place(void)
+{
+	struct op_map64 m = { 0 };
+	uint64_t *values;
+	uint64_t got;
+	uint64_t key;
+
+	/* until one more would not fit */
+	for (key = 0; !m.len || (m.len + 1) * 4 <= (m.mask + 1) * 3; key++)
+		CHECK_OK(op_map64_put(&m, key, key));
+	values = m.values;
+	CHECK_OK(op_map64_put(&m, 0, 7));
+	CHECK(m.values == values);
+	CHECK_INT(m.len, key);
+	CHECK(op_map64_get(&m, 0, &got));
+	CHECK_INT(got, 7);
+	op_map64_clear(&m);
+}
+
 /* Keys that one map has in one place are not so in another: nobody outside can know them. */
 static void test_map64_has_a_seed(void)
 {
@@ -174,5 +194,6 @@ static void test_fnv128a(void)
 TEST_MAIN({ "seed", test_map64_has_a_seed },
 	  { "meet", test_bytes_cannot_be_made_to_meet }, { "fnv128a", test_fnv128a },
 	  { "map64_against_a_plain_array", test_map64_against_a_plain_array },
+	  { "map64_replaces_in_place", test_map64_replaces_in_place },
 	  { "index_finds_by_content", test_index_finds_by_content },
 	  { "bytes_of_every_length_differ", test_bytes_of_every_length_differ })
