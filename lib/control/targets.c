@@ -34,7 +34,7 @@ struct op_targets {
 	size_t published;	/* entries of the kernel's map */
 	uint32_t room;		/* of that */
 	int fd;			/* of that, or -1 */
-	uint64_t next_ns;	/* the first end of a rule's time; 0: none */
+	uint64_t next_ns;	/* no rule's time ends before; 0: none's ever does */
 	size_t kinds[OP_TARGET_KINDS];
 	size_t depths[OP_CGROUP_DEPTHS];
 	size_t includes;
@@ -382,32 +382,30 @@ int op_targets_remove(struct op_targets *t, uint64_t number)
 	unlink_rule(t, rule);
 	if (rule->rate)
 		op_rates_put(&t->rates, rule->rate);
-	if (rule->until_ns && rule->until_ns == t->next_ns)
-		find_next(t);
 	/* replacing and deleting need no room */
 	return publish(t, rule, t->fd);
 }
 
 size_t op_targets_expire(struct op_targets *t, uint64_t now_ns)
 {
-	size_t removed = 0;
+	uint64_t over[OP_TARGETS_EXPIRE];
+	uint64_t word;
+	size_t len = 0;
+	size_t at = 0;
+	size_t i;
 
-	while (t->next_ns && t->next_ns <= now_ns) {
-		uint64_t word;
-		size_t at = 0;
+	if (!t->next_ns || t->next_ns > now_ns)
+		return 0;
+	while (len < OP_TARGETS_EXPIRE && op_map64_next(&t->rules, &at, &word)) {
+		const struct rule *rule = rule_of(word);
 
-		while (op_map64_next(&t->rules, &at, &word)) {
-			const struct rule *rule = rule_of(word);
-
-			if (rule->until_ns && rule->until_ns <= now_ns) {
-				(void)op_targets_remove(t, rule->number);
-				removed++;
-				break;
-			}
-		}
-		find_next(t);
+		if (rule->until_ns && rule->until_ns <= now_ns)
+			over[len++] = rule->number;
 	}
-	return removed;
+	for (i = 0; i < len; i++)
+		(void)op_targets_remove(t, over[i]);
+	find_next(t);
+	return len;
 }
 
 uint64_t op_targets_next_ns(const struct op_targets *t)

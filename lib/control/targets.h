@@ -19,6 +19,7 @@
 enum {
 	OP_TARGETS_FIRST = 16384, /* room for rules when the first one comes */
 	OP_TARGETS_MAX = 65536,
+	OP_TARGETS_EXPIRE = 64, /* a poll does no more */
 };
 
 struct op_targets;
@@ -42,9 +43,10 @@ int op_targets_add(struct op_targets *t, const struct otelprof_rule *rule,
 		   uint64_t now_ns, uint64_t *ret);
 /* Returns 0, or -ENOENT where it is not there, or not any more. */
 int op_targets_remove(struct op_targets *t, uint64_t number);
-/* Remove those whose time is over. Returns how many. */
+/* Remove those whose time is over, OP_TARGETS_EXPIRE at most. Returns how many. */
 size_t op_targets_expire(struct op_targets *t, uint64_t now_ns);
-/* When the next one's time is over, CLOCK_MONOTONIC; 0: none's ever is. */
+/* When op_targets_expire() is to be called next, CLOCK_MONOTONIC; 0: no rule's time ends.
+ * One that was removed may have been the reason. */
 uint64_t op_targets_next_ns(const struct op_targets *t);
 size_t op_targets_len(const struct op_targets *t);
 /* Call @fn for each in the order of adding; rule->duration_ns is what is left of it. 0 or

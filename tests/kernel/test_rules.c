@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <otelprof/otelprof.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@ enum {
 	MEASURE_MS = 8000, /* of CPU time, of all processes together */
 	POLL_MS = 20,
 	MANY = 10000,
+	WAKES_MAX = 600, /* a second: many less, but for execs on a busy machine */
 	NS_A_MS = 1000000,
 };
 
@@ -440,6 +442,36 @@ static void test_a_pause_takes_nothing(void)
 	(void)kind_close(p);
 }
 
+/* The end of a rule that was removed is waited for once, and not once a millisecond from then
+ * on. */
+static void test_the_end_of_a_removed_rule_passes(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct pollfd fd = { .events = POLLIN };
+	struct otelprof *p;
+	int64_t until;
+	int wakes = 0;
+
+	memset(&f, 0, sizeof(f));
+	p = start(&profile);
+	CHECK_OK(otelprof_pause(p));
+	CHECK_OK(otelprof_remove_rule(p,
+				      add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
+					  1, NULL, 0, SETTLE_MS / 10)));
+	poll_for(p, SETTLE_MS);
+	fd.fd = otelprof_get_fd(p);
+	CHECK(fd.fd >= 0);
+	until = kind_clock_ns(CLOCK_MONOTONIC) + (int64_t)SETTLE_MS * NS_A_MS;
+	while (kind_clock_ns(CLOCK_MONOTONIC) < until) {
+		wakes += poll(&fd, 1, POLL_MS) > 0;
+		CHECK_OK(otelprof_poll(p, 0));
+	}
+	printf("  woken %d times in %d ms\n", wakes, SETTLE_MS);
+	CHECK(wakes < WAKES_MAX);
+	(void)kind_close(p);
+}
+
 static void test_what_is_no_rule_is_refused(void)
 {
 	struct fleet f;
@@ -485,4 +517,5 @@ TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_ow
 	  { "ten_thousand_rules_one_by_one", test_ten_thousand_rules_one_by_one },
 	  { "the_last_rule_decides", test_the_last_rule_decides },
 	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
+	  { "the_end_of_a_removed_rule_passes", test_the_end_of_a_removed_rule_passes },
 	  { "what_is_no_rule_is_refused", test_what_is_no_rule_is_refused })
