@@ -117,18 +117,18 @@ static uint64_t verdict_of(const struct rule *rule)
 static bool merge(const struct op_targets *t, const struct rule *like,
 		  struct op_target_says *ret)
 {
-	const struct rule *rule;
+	const struct rule *rule = newest(t, like->hash);
 	bool any = false;
 
 	*ret = (struct op_target_says){ 0 };
-	for (rule = newest(t, like->hash); rule; rule = rule->older) {
+	for (; rule && !(ret->verdict && ret->rate); rule = rule->older) {
 		if (!same_target(rule, like))
 			continue;
 		any = true;
-		ret->verdict = OP_MAX(ret->verdict, verdict_of(rule));
-		if (rule->rate)
-			ret->rate = OP_MAX(ret->rate,
-					   rule->number << OP_TARGET_SHIFT | rule->rate);
+		if (!ret->verdict)
+			ret->verdict = verdict_of(rule);
+		if (!ret->rate && rule->rate)
+			ret->rate = rule->number << OP_TARGET_SHIFT | rule->rate;
 	}
 	return any;
 }
@@ -145,7 +145,7 @@ static int publish(const struct op_targets *t, const struct rule *like, int fd)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* A table for @room rules in place of the one there is. */
+/* A table for @room targets in place of the one there is. */
 static int grow(struct op_targets *t, uint32_t room)
 {
 	_cleanup_close_ int fd = op_capture_targets_make(t->config.capture, room);
@@ -154,10 +154,13 @@ static int grow(struct op_targets *t, uint32_t room)
 	int r = fd < 0 ? fd : 0;
 
 	while (r == 0 && op_map64_next(&t->by_key, &at, &word)) {
-		const struct rule *rule;
+		const struct rule *newer = NULL;
+		const struct rule *rule = rule_of(word);
 
-		for (rule = rule_of(word); r == 0 && rule; rule = rule->older)
-			r = publish(t, rule, fd);
+		/* those of one target are published together */
+		for (; r == 0 && rule; newer = rule, rule = rule->older)
+			if (!newer || !same_target(newer, rule))
+				r = publish(t, rule, fd);
 	}
 	if (r == 0)
 		r = op_capture_targets_use(t->config.capture, fd);
@@ -173,10 +176,7 @@ static int make_room(struct op_targets *t)
 {
 	if (t->published < t->room)
 		return 0;
-	if (t->room == OP_TARGETS_MAX)
-		return op_fail(t->config.log, -ENOSPC, "there are %d rules already",
-			       OP_TARGETS_MAX);
-	return grow(t, t->room ? OP_TARGETS_MAX : OP_TARGETS_FIRST);
+	return grow(t, t->room ? OTELPROF_RULES_MAX : OP_TARGETS_FIRST);
 }
 
 static void tell_used(const struct op_targets *t)
@@ -344,8 +344,12 @@ int op_targets_add(struct op_targets *t, const struct otelprof_rule *from,
 {
 	_cleanup_(rule_freep) struct rule *rule = NULL;
 	int rate = 0;
-	int r = make_rule(t, from, now_ns, &rule);
+	int r;
 
+	if (t->rules.len >= OTELPROF_RULES_MAX)
+		return op_fail(t->config.log, -ENOSPC, "there are %d rules already",
+			       OTELPROF_RULES_MAX);
+	r = make_rule(t, from, now_ns, &rule);
 	if (r < 0)
 		return r;
 	if (from->sample_rate_hz) {

@@ -17,8 +17,8 @@
 #include "otelprof/config.h"
 
 enum {
-	OP_TARGETS_FIRST = 16384, /* room for rules when the first one comes */
-	OP_TARGETS_MAX = 65536,
+	/* room for targets when the first rule comes; later it is OTELPROF_RULES_MAX */
+	OP_TARGETS_FIRST = 16384,
 	OP_TARGETS_EXPIRE = 64, /* a poll does no more */
 };
 

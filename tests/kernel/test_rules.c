@@ -376,6 +376,32 @@ static void test_ten_thousand_rules_one_by_one(void)
 	(void)kind_close(p);
 }
 
+/* The bound is one of rules, however few targets they have. */
+static void test_too_many_rules_of_one_target(void)
+{
+	struct fleet f;
+	struct kind_profile profile = { .fn = add_sample, .data = &f };
+	struct otelprof_rule rule;
+	struct otelprof *p;
+	uint64_t number = 0;
+	int i;
+
+	memset(&f, 0, sizeof(f));
+	p = start(&profile);
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = OTELPROF_FILTER_PID;
+	/* so that the newest one says all, and the others are not looked at */
+	rule.sample_rate_hz = FLEET_HZ;
+	rule.number = 1;
+	for (i = 0; i < OTELPROF_RULES_MAX; i++)
+		CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOSPC);
+	CHECK_INT(stats_of(p).rules, OTELPROF_RULES_MAX);
+	CHECK_OK(otelprof_remove_rule(p, number));
+	CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	(void)kind_close(p);
+}
+
 /* Samples of process @i. */
 static uint64_t samples_of(struct otelprof *p, struct fleet *f, int i)
 {
@@ -515,6 +541,7 @@ static void test_what_is_no_rule_is_refused(void)
 
 TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_own },
 	  { "ten_thousand_rules_one_by_one", test_ten_thousand_rules_one_by_one },
+	  { "too_many_rules_of_one_target", test_too_many_rules_of_one_target },
 	  { "the_last_rule_decides", test_the_last_rule_decides },
 	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
 	  { "the_end_of_a_removed_rule_passes", test_the_end_of_a_removed_rule_passes },
