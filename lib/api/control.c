@@ -110,6 +110,7 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
 		(void)op_targets_remove(p->targets, number);
+		(void)op_handle_apply_rates(p);
 		return r;
 	}
 	*ret_number = number;
@@ -121,8 +122,12 @@ int otelprof_remove_rule(struct otelprof *p, uint64_t number)
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
 
-	if (r == 0)
-		r = op_targets_remove(p->targets, number);
+	if (r < 0)
+		return r;
+	r = op_targets_remove(p->targets, number);
+	if (r == -ENOENT)
+		return op_fail(&p->log, r, "there is no rule with the number %llu",
+			       (unsigned long long)number);
 	return r < 0 ? r : op_handle_apply_rates(p);
 }
 
