@@ -110,7 +110,7 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Add the allocations that are in use at this moment to the window, if the kind heap is
- * on. The lock is held. */
+ * on and sampling is not paused. The lock is held. */
 void op_handle_take_heap(struct otelprof *p);
 /* Process all records that wait in the ring. The lock is held. */
 int op_handle_drain(struct otelprof *p);

@@ -82,7 +82,8 @@ void op_handle_take_heap(struct otelprof *p)
 	struct op_heap_taken taken = { 0 };
 	int r = 0;
 
-	if (p->kinds & OTELPROF_KIND_HEAP)
+	/* during a pause frees are not seen */
+	if (p->kinds & OTELPROF_KIND_HEAP && !p->paused)
 		r = op_heap_snapshot(p->heap, p->window, &taken);
 	if (r < 0)
 		op_log(&p->log, OP_LOG_WARNING,

@@ -416,8 +416,31 @@ static void test_off(void)
 	kind_child_end(&c);
 }
 
+/* During a pause nothing is said to be in use, for frees are not seen. */
+static void test_pause(void)
+{
+	struct got got = { .place = { { "place_a" } } };
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct kind_child c = start_program(PLACES, INTERVAL);
+	struct otelprof *p = start(&c, &profile);
+
+	ask(p, &c, &profile, 'k', 1000, SIZE);
+	check_in_use(&got.place[0], 600, SIZE);
+	CHECK_OK(otelprof_pause(p));
+	ask(p, &c, &profile, 'f', 0, 0);
+	CHECK(got.place[0].inuse_space == 0);
+	CHECK_OK(otelprof_resume(p));
+	kind_drain(p);
+	ask(p, &c, &profile, 'x', 0, 0);
+	CHECK(got.place[0].inuse_space == 0);
+	ask(p, &c, &profile, 'k', 1000, SIZE);
+	check_in_use(&got.place[0], 600, SIZE);
+	(void)kind_close(p);
+	kind_child_end(&c);
+}
+
 TEST_MAIN({ "three_places", test_three_places }, { "small_ones", test_small_ones },
 	  { "other_calls", test_other_calls }, { "threads", test_threads },
 	  { "fork", test_fork }, { "operators", test_operators }, { "exit", test_exit },
-	  { "allocators", test_allocators }, { "off", test_off },
+	  { "allocators", test_allocators }, { "off", test_off }, { "pause", test_pause },
 	  { "forged", test_forged })
