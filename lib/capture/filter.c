@@ -54,6 +54,17 @@ static uint32_t depth_of(const char *path)
 	return depth;
 }
 
+/* Has @path a component ".."? It may lead out of the mount, to a file system of a process. */
+static bool leads_up(const char *path)
+{
+	const char *at;
+
+	for (at = strstr(path, ".."); at; at = strstr(at + 1, ".."))
+		if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/'))
+			return true;
+	return false;
+}
+
 /* The id of a cgroup is the inode number of its directory. */
 int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
 		      uint32_t *ret_depth)
@@ -61,8 +72,11 @@ int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
 	char mount[256];
 	char path[4096];
 	struct stat st;
-	int r = cgroup2_mount(c, mount, sizeof(mount));
+	int r;
 
+	if (leads_up(name))
+		return op_fail(c->log, -EINVAL, "the cgroup's path %s has \"..\"", name);
+	r = cgroup2_mount(c, mount, sizeof(mount));
 	if (r < 0)
 		return op_fail(c->log, r,
 			       "a rule by cgroup needs cgroup v2, which is not mounted");

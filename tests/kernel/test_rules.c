@@ -527,6 +527,10 @@ static void test_what_is_no_rule_is_refused(void)
 	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL); /* no text */
 	rule.text = "/no/such/cgroup";
 	CHECK(otelprof_add_rule(p, &rule, &number) < 0);
+	rule.text = "/../cgroup";
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
+	rule.text = "..";
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
 	rule.kind = OTELPROF_FILTER_PID;
 	rule.text = NULL;
 	for (rule.sample_rate_hz = 1; rule.sample_rate_hz <= OTELPROF_RATES_MAX;
