@@ -136,17 +136,18 @@ static uint64_t fde_range(struct op_elf *elf, const struct op_eh_hdr *hdr, uint6
 }
 
 /*
- * Count the entries that begin at or below @vaddr. Returns 0 or -errno. The first steps,
- * which all searches have in common, are kept with the file. The last steps are made in one
- * piece of it.
+ * Count the entries that begin at or below @vaddr; *@ret_last is the last of them, if there
+ * is one. Returns 0 or -errno. The first steps, which all searches have in common, are kept
+ * with the file. The last steps are made in one piece of it.
  */
 static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vaddr,
-		       uint64_t *ret)
+		       uint64_t *ret, struct entry *ret_last)
 {
 	uint8_t piece[PIECE * OP_EH_HDR_ENTRY_BYTES];
 	uint64_t high = hdr->count;
 	uint64_t low = 0;
 	uint64_t first;
+	struct entry last = { 0 };
 	struct entry e;
 	int r;
 
@@ -156,10 +157,12 @@ static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t
 		r = read_entry(elf, hdr, mid, &e);
 		if (r < 0)
 			return r;
-		if (e.start <= vaddr)
-			low = mid + 1;
-		else
+		if (e.start > vaddr) {
 			high = mid;
+			continue;
+		}
+		last = e;
+		low = mid + 1;
 	}
 	first = low;
 	r = op_elf_read_apart(elf, hdr->table + first * OP_EH_HDR_ENTRY_BYTES, piece,
@@ -168,12 +171,15 @@ static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t
 		uint64_t mid = low + (high - low) / 2;
 
 		e = entry_of(hdr, piece + (mid - first) * OP_EH_HDR_ENTRY_BYTES);
-		if (e.start <= vaddr)
-			low = mid + 1;
-		else
+		if (e.start > vaddr) {
 			high = mid;
+			continue;
+		}
+		last = e;
+		low = mid + 1;
 	}
 	*ret = low;
+	*ret_last = last;
 	return r;
 }
 
@@ -182,12 +188,9 @@ int op_eh_hdr_find(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t vad
 {
 	struct entry e;
 	uint64_t below;
-	int r = count_below(elf, hdr, vaddr, &below);
+	int r = count_below(elf, hdr, vaddr, &below, &e);
 
 	if (r < 0 || !below)
-		return r;
-	r = read_entry(elf, hdr, below - 1, &e);
-	if (r < 0)
 		return r;
 	*ret_start = e.start;
 	*ret_fde = e.fde;
@@ -206,11 +209,8 @@ int op_eh_hdr_function(struct op_elf *elf, uint64_t vaddr, uint64_t *ret_start,
 
 	if (!op_eh_hdr_read(elf, &hdr))
 		return 0;
-	r = count_below(elf, &hdr, vaddr, &below);
+	r = count_below(elf, &hdr, vaddr, &below, &e);
 	if (r < 0 || !below)
-		return r;
-	r = read_entry(elf, &hdr, below - 1, &e);
-	if (r < 0)
 		return r;
 	range = fde_range(elf, &hdr, e.fde, e.start);
 	if (!range && below < hdr.count)
