@@ -100,13 +100,17 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 /*
  * How many words stand for the frames that are left out at the beginning of @left words,
  * @before words behind the leaf. As many frames are kept above as are there at least, whatever
- * the depth of the stack, so that stacks of one recursion agree there.
+ * the depth of the stack, so that stacks of one recursion agree there. A frame of a runtime
+ * has several words, and is left out as a whole.
  */
-static size_t left_out(size_t before, size_t left)
+static size_t left_out(const uint64_t *words, size_t before, size_t left)
 {
 	size_t keep = before / 2 ? before / 2 - 1 : 0;
+	size_t out;
 
-	return left > keep + 1 ? left - keep : 1;
+	for (out = 1; out < left && left - out > keep;)
+		out += op_frame_words(words[out]);
+	return OP_MIN(out, left);
 }
 
 /* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
@@ -117,7 +121,7 @@ static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
 	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
 
 	if (kind == OP_FRAME_LEFT_OUT) {
-		*ret_used = left_out(before, len);
+		*ret_used = left_out(words, before, len);
 		return op_frames_left_out(sampler, of->window, ret);
 	}
 	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);

@@ -608,11 +608,11 @@ static void test_records_above_the_copy(void)
 static void test_frames_left_out(void)
 {
 	const uint64_t word = world_native(known_function);
-	uint64_t words[16];
+	uint64_t words[18];
 	struct world w;
 	size_t i;
 
-	for (i = 0; i < 16; i++)
+	for (i = 0; i < OP_ARRAY_SIZE(words); i++)
 		words[i] = word;
 	words[8] = (uint64_t)OP_FRAME_LEFT_OUT << OP_FRAME_KIND_SHIFT;
 	world_init(&w, NULL);
@@ -624,6 +624,12 @@ static void test_frames_left_out(void)
 		CHECK_STR(world_name(&w, 8), "[frames left out]");
 		CHECK_STR(world_name(&w, 11), world_name(&w, 0));
 	}
+	/* a runtime's frame of eight words is not cut: one frame is left */
+	words[9] = (uint64_t)op_frame_kind_of(1, OP_FRAME_WORDS_MAX)
+		   << OP_FRAME_KIND_SHIFT;
+	CHECK_OK(world_sample(&w, self(), NULL, 0, words, 18, OP_END_COMPLETE));
+	CHECK_INT(world_frames(&w), 10);
+	CHECK_STR(world_name(&w, 9), world_name(&w, 0));
 	world_deinit(&w);
 }
 
