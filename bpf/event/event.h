@@ -48,6 +48,9 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	}
 	r = &slot->record;
 	r->time_ns = bpf_ktime_get_ns();
+	/* Some kernels before 6.4 leave what follows the name as it was, and rules compare
+	 * all bytes. */
+	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	if (!op_task_ids(op_current_task(), &r->pid, &r->tid) ||
 	    !op_event_is_wanted(counts, slot, tick)) {

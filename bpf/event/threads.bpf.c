@@ -215,7 +215,8 @@ int op_threads(struct bpf_iter__task *ctx)
 	r = &out->record;
 	__builtin_memset(r, 0, sizeof(*r));
 	r->time_ns = bpf_ktime_get_ns();
-	bpf_probe_read_kernel(r->comm, sizeof(r->comm), &task->comm);
+	/* up to the zero byte: an earlier name may follow it */
+	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), &task->comm);
 	if (!op_ids_of(task, r) || !op_filter_means(r, task))
 		return 0;
 	op_fill(out, task);
