@@ -496,6 +496,7 @@ struct op_control {
 	__u32 targets_include;
 	/* user space wants a record of every program that is executed */
 	__u32 tell_execs;
+	__u32 rules_changed; /* grows with each change of the filter or of a rule */
 	/* For each rate: the period of its samples in ns, << 32; and the share of the
 	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[OP_RATES_MAX];

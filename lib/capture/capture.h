@@ -113,6 +113,7 @@ struct op_targets_used {
 	uint32_t include;
 	uint32_t tell_execs;
 };
+/* Call this after each change of that map. */
 void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);
 /* The id and the depth of the cgroup at @path below the mount point of cgroup v2. Returns
  * 0 or -errno. */

@@ -118,6 +118,13 @@ static int convert(struct op_capture *c, const struct otelprof_filter_rule *from
 	}
 }
 
+/* What the programs know of the old rules holds no longer. */
+static void rules_changed(struct op_capture *c)
+{
+	__atomic_store_n(&c->control->rules_changed, c->control->rules_changed + 1,
+			 __ATOMIC_RELEASE);
+}
+
 int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
 			  size_t len)
 {
@@ -148,6 +155,7 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rul
 	/* one word is switched, so that each sample sees either the old filter or the new
 	 * one */
 	__atomic_store_n(&c->control->filter_active, next, __ATOMIC_RELEASE);
+	rules_changed(c);
 	return 0;
 }
 
@@ -182,6 +190,7 @@ void op_capture_targets_used(struct op_capture *c, const struct op_targets_used 
 	__atomic_store_n(&c->control->targets_include, used->include, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->control->tell_execs, used->tell_execs, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->control->target_kinds, used->kinds, __ATOMIC_RELEASE);
+	rules_changed(c);
 }
 
 void op_capture_set_rates(struct op_capture *c, const uint64_t rate[OP_RATES_MAX])

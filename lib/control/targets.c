@@ -376,18 +376,20 @@ int op_targets_remove(struct op_targets *t, uint64_t number)
 {
 	_cleanup_(rule_freep) struct rule *rule = NULL;
 	uint64_t word;
+	int r;
 
 	if (!op_map64_get(&t->rules, number, &word))
 		return -ENOENT;
 	rule = rule_of(word);
 	count(t, rule, -1);
-	tell_used(t);
 	t->published -= is_only_one(t, rule);
 	unlink_rule(t, rule);
 	if (rule->rate)
 		op_rates_put(&t->rates, rule->rate);
 	/* replacing and deleting need no room */
-	return publish(t, rule, t->fd);
+	r = publish(t, rule, t->fd);
+	tell_used(t);
+	return r;
 }
 
 size_t op_targets_expire(struct op_targets *t, uint64_t now_ns)

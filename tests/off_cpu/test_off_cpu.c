@@ -237,6 +237,26 @@ static void test_short_lived(void)
 	check_profile(&run, &a, ";short_lived;", NULL);
 }
 
+/* What a rule left out is sampled as soon as the rule is gone. */
+static void test_a_rule_ends_at_once(void)
+{
+	struct run run = begin(SLEEPS, SAMPLES, 0);
+	struct otelprof_rule rule;
+	struct answer a;
+	uint64_t number;
+
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = OTELPROF_FILTER_PID;
+	rule.action = OTELPROF_FILTER_EXCLUDE;
+	rule.number = (uint64_t)run.child.pid;
+	CHECK_OK(otelprof_add_rule(run.p, &rule, &number));
+	(void)work(&run, SLEEPS, 2 * WARM_MS);
+	CHECK_OK(otelprof_remove_rule(run.p, number));
+	a = work(&run, SLEEPS, FEW_MS / 2);
+	finish(&run);
+	check_profile(&run, &a, ";drive;", NULL);
+}
+
 static void test_nothing_is_loaded_while_off(void)
 {
 	kind_check_loaded(OTELPROF_KIND_OFF_CPU, "op_off_cpu", "op_off_switched");
@@ -244,4 +264,5 @@ static void test_nothing_is_loaded_while_off(void)
 
 TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned },
 	  { "migrating", test_migrating }, { "short-lived", test_short_lived },
-	  { "forms", test_forms }, { "off", test_nothing_is_loaded_while_off })
+	  { "forms", test_forms }, { "rule", test_a_rule_ends_at_once },
+	  { "off", test_nothing_is_loaded_while_off })

@@ -30,8 +30,8 @@
 #define OP_OFF_FIRST_NS	 1000000ULL    /* the first T */
 #define OP_OFF_LEAST_NS	 1000ULL       /* of T */
 #define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
-#define OP_OFF_MUTE_NS                                                                   \
-	1000000000ULL /* a thread that the filter left out is not asked for */
+/* a thread that the filter or a rule left out is not asked for */
+#define OP_OFF_MUTE_NS 1000000000ULL
 /* an interrupt later than this is not the one asked for */
 #define OP_OFF_LATE_NS	 1000000ULL
 #define OP_OFF_SECOND_NS 1000000000ULL
@@ -53,10 +53,10 @@ enum {
 /* A thread that left a CPU at least once. */
 struct op_off_thread {
 	__u64 left_ns; /* 0: it is on a CPU, or was never seen to leave */
-	/* until then it is not asked for: filter `filter` left it out */
+	/* until then it is not asked for: it was left out at rules_changed `rules` */
 	__u64 mute_until_ns;
 	__u32 how;
-	__u32 filter;
+	__u32 rules;
 };
 
 /* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
@@ -266,13 +266,14 @@ static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
 
 /* ---- a thread returns ---- */
 
-/* Did the filter leave the thread out less than OP_OFF_MUTE_NS ago? */
+/* Did the filter and the rules, as they are, leave the thread out less than
+ * OP_OFF_MUTE_NS ago? */
 static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u64 now)
 {
 	struct op_control *control = op_control();
 
 	return now < thread->mute_until_ns && control &&
-	       thread->filter == control->filter_active;
+	       thread->rules == control->rules_changed;
 }
 
 /* Returns 0, or a negative number if the ring has no room. */
@@ -374,7 +375,8 @@ static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 	return NULL;
 }
 
-/* The filter left this thread out: do not ask for it again for OP_OFF_MUTE_NS. */
+/* The filter or a rule left this thread out: do not ask for it again for
+ * OP_OFF_MUTE_NS. */
 static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
 {
 	__u32 tid = cpu->tid;
@@ -383,9 +385,9 @@ static __always_inline void op_off_mute(const struct op_off_cpu *cpu)
 	__u32 active = control ? control->filter_active & 1 : 0;
 	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
 
-	if (!thread || !filter || filter->random)
+	if (!thread || !control || !filter || filter->random)
 		return;
-	thread->filter = active;
+	thread->rules = control->rules_changed;
 	thread->mute_until_ns = cpu->asked_ns + OP_OFF_MUTE_NS;
 }
 
