@@ -369,7 +369,18 @@ class Export(unittest.TestCase):
                                         '--clear-groups', sys.executable, '-c', UNWELCOME,
                                         path], capture_output=True, text=True)
                     self.assertTrue(r.stdout.startswith('error this is for root'), r)
-                daemon.terminate()
+                # one that sends a byte now and then does not keep the daemon from ending
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.connect(path)
+                    daemon.terminate()
+                    for _ in range(40):
+                        try:
+                            s.send(b'x')
+                        except OSError:
+                            break
+                        time.sleep(0.5)
+                    else:
+                        self.fail('the client was not sent away')
                 self.assertEqual(daemon.wait(30), 0)
                 self.assertFalse(os.path.exists(path))
 

@@ -27,7 +27,7 @@ struct otelprof;
 
 enum {
 	CONTROL_LINE_BYTES = 4096, /* of a request, with its newline */
-	CONTROL_TIMEOUT_S = 2,	   /* for a client to send and to take what it is sent */
+	CONTROL_TIMEOUT_S = 2, /* for a client to send its line, and to take the answer */
 };
 
 struct control {

@@ -23,6 +23,7 @@ enum {
 	SOCKET_MODE = 0660,
 	DIRECTORY_MODE = 0755,
 	PAUSE_MS = 100,
+	MS_PER_S = 1000,
 };
 
 /* Is the peer in the group by one of its other groups? */
@@ -51,15 +52,29 @@ static bool is_allowed(const struct control *c, int fd)
 	       has_group(fd, c->group);
 }
 
-/* Read up to the newline, which becomes a NUL. */
-static bool read_line(int fd, char *line, size_t size)
+/* Wait for @events of the client @fd. False when the time is up, or the daemon ends. */
+static bool wait_for(const struct control *c, int fd, short events, double until)
 {
+	struct pollfd fds[2] = { { .fd = fd, .events = events },
+				 { .fd = c->quit_fd, .events = POLLIN } };
+	double left = until - now_seconds();
+
+	return left > 0 && poll(fds, 2, (int)(left * MS_PER_S) + 1) > 0 &&
+	       !fds[1].revents;
+}
+
+/* Read up to the newline, which becomes a NUL. */
+static bool read_line(const struct control *c, int fd, char *line, size_t size)
+{
+	double until = now_seconds() + CONTROL_TIMEOUT_S;
 	size_t len = 0;
 
 	while (len < size) {
 		ssize_t n = recv(fd, line + len, size - len, 0);
 		char *newline;
 
+		if (n < 0 && errno == EAGAIN && wait_for(c, fd, POLLIN, until))
+			continue;
 		if (n <= 0)
 			return false;
 		newline = memchr(line + len, '\n', (size_t)n);
@@ -72,13 +87,16 @@ static bool read_line(int fd, char *line, size_t size)
 	return false;
 }
 
-static void send_all(int fd, const char *text)
+static void send_all(const struct control *c, int fd, const char *text)
 {
+	double until = now_seconds() + CONTROL_TIMEOUT_S;
 	size_t left = strlen(text);
 
 	while (left) {
 		ssize_t n = send(fd, text, left, MSG_NOSIGNAL);
 
+		if (n < 0 && errno == EAGAIN && wait_for(c, fd, POLLOUT, until))
+			continue;
 		if (n <= 0)
 			return;
 		text += n;
@@ -88,29 +106,26 @@ static void send_all(int fd, const char *text)
 
 static void serve(const struct control *c, int fd)
 {
-	const struct timeval timeout = { .tv_sec = CONTROL_TIMEOUT_S };
 	char line[CONTROL_LINE_BYTES];
 	char *reply;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	/* The request is read before it is refused: closing a socket that has unread bytes
 	 * would take the answer from the client. */
-	if (!read_line(fd, line, sizeof(line))) {
-		send_all(fd, "error a request is one line of at most 4095 bytes\n");
+	if (!read_line(c, fd, line, sizeof(line))) {
+		send_all(c, fd, "error a request is one line of at most 4095 bytes\n");
 		return;
 	}
 	if (!is_allowed(c, fd)) {
-		send_all(fd, "error this is for root and the group of the socket\n");
+		send_all(c, fd, "error this is for root and the group of the socket\n");
 		return;
 	}
 	reply = malloc(REPLY_BYTES);
 	if (!reply) {
-		send_all(fd, "error there is no memory\n");
+		send_all(c, fd, "error there is no memory\n");
 		return;
 	}
 	control_answer(c->p, line, reply, REPLY_BYTES);
-	send_all(fd, reply);
+	send_all(c, fd, reply);
 	free(reply);
 }
 
@@ -129,7 +144,7 @@ static void *server_main(void *arg)
 			return NULL;
 		if (!(fds[0].revents & POLLIN))
 			continue;
-		fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
+		fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			serve(c, fd);
 			(void)close(fd);
