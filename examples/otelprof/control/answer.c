@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-	TARGET_BYTES = 4096,
+	NUMBER_BYTES = 24,
 	LAST_BYTES = 512, /* kept for the last line */
 };
 #define NS_A_SECOND UINT64_C(1000000000)
@@ -140,18 +140,16 @@ static void do_status(struct otelprof *p, struct reply *reply)
 static void say_rule(void *userdata, uint64_t n, const struct otelprof_rule *rule)
 {
 	struct reply *reply = userdata;
+	char digits[NUMBER_BYTES];
 	size_t i;
 
 	for (i = 0; kinds[i].kind != rule->kind; i++)
 		if (i + 1 == sizeof(kinds) / sizeof(kinds[0]))
 			return;
-	say(reply, "%" PRIu64 " %s %u %" PRIu64 " %s", n, actions[rule->action],
+	(void)snprintf(digits, sizeof(digits), "%" PRIu64, rule->number);
+	say(reply, "%" PRIu64 " %s %u %" PRIu64 " %s%s\n", n, actions[rule->action],
 	    rule->sample_rate_hz, (rule->duration_ns + NS_A_SECOND - 1) / NS_A_SECOND,
-	    kinds[i].name);
-	if (kinds[i].text)
-		say(reply, "%s\n", rule->text);
-	else
-		say(reply, "%" PRIu64 "\n", rule->number);
+	    kinds[i].name, kinds[i].text ? rule->text : digits);
 }
 
 static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
