@@ -56,41 +56,6 @@ static __always_inline bool op_is_interpreter(struct linux_binprm *bprm)
 	return false;
 }
 
-/* Does user space look at whatever is executed? */
-static __always_inline bool op_tells_execs(void)
-{
-	struct op_control *control = op_control();
-
-	return control && control->tell_execs;
-}
-
-/* What rules say of a process they say of its child, too, until user space looks at it. A
- * number that is used again has none of the process's that had it. */
-static __always_inline void op_fork_target(__u32 pid, __u32 child)
-{
-	struct op_target_key key = { .kind = OP_TARGET_PROCESS };
-	struct op_control *control = op_control();
-	struct op_target_says *target;
-	struct op_target_says copy;
-	__u32 zero = 0;
-	void *targets;
-
-	if (!control || !(control->target_kinds >> OP_TARGET_PROCESS & 1))
-		return;
-	targets = bpf_map_lookup_elem(&op_targets, &zero);
-	if (!targets)
-		return;
-	key.word[0] = pid;
-	target = bpf_map_lookup_elem(targets, &key);
-	key.word[0] = child;
-	if (!target) {
-		bpf_map_delete_elem(targets, &key);
-		return;
-	}
-	copy = *target;
-	bpf_map_update_elem(targets, &key, &copy, 0);
-}
-
 SEC("raw_tp/sched_process_exec")
 int op_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -102,7 +67,7 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bpf_map_delete_elem(&op_processes, &record.pid);
 	/* a record that does not fit: its first sample comes as any other's */
-	if (op_tells_execs() || op_is_interpreter((struct linux_binprm *)ctx->args[2]))
+	if (op_is_interpreter((struct linux_binprm *)ctx->args[2]))
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
 				   BPF_RB_FORCE_WAKEUP);
 	return 0;
@@ -120,7 +85,6 @@ int op_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
 		return 0;
-	op_fork_target(pid, child);
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key) {
 		/* what is left of an earlier process of that number */

@@ -494,8 +494,6 @@ struct op_control {
 	__u32 target_kinds;
 	__u32 cgroup_depths;
 	__u32 targets_include;
-	/* user space wants a record of every program that is executed */
-	__u32 tell_execs;
 	__u32 rules_changed; /* grows with each change of the filter or of a rule */
 	/* For each rate: the period of its samples in ns, << 32; and the share of the
 	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
@@ -594,8 +592,7 @@ struct op_filter {
 
 /* The kinds of targets by which rules are found. */
 enum op_target_kind {
-	OP_TARGET_PROCESS = 0, /* a process that user space has matched */
-	OP_TARGET_PID,
+	OP_TARGET_PID = 0,
 	OP_TARGET_CGROUP,
 	OP_TARGET_COMM,
 	OP_TARGET_UID,

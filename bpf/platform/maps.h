@@ -92,7 +92,7 @@ struct {
 	__type(value, struct op_filter);
 } op_filters SEC(".maps");
 
-/* Rules, by what they are of. User space writes; op_fork, too. */
+/* Rules, by what they are of. User space writes. */
 struct op_target_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* each is made with its size */

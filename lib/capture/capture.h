@@ -111,7 +111,6 @@ struct op_targets_used {
 	uint32_t kinds;
 	uint32_t cgroup_depths;
 	uint32_t include;
-	uint32_t tell_execs;
 };
 /* Call this after each change of that map. */
 void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);

@@ -188,7 +188,6 @@ void op_capture_targets_used(struct op_capture *c, const struct op_targets_used 
 	__atomic_store_n(&c->control->cgroup_depths, used->cgroup_depths,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&c->control->targets_include, used->include, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->tell_execs, used->tell_execs, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->control->target_kinds, used->kinds, __ATOMIC_RELEASE);
 	rules_changed(c);
 }

@@ -42,8 +42,6 @@ static __always_inline void op_target_find_record(void *targets,
 {
 	const __u64 *comm = (const __u64 *)r->comm;
 
-	if (op_has_target(control, OP_TARGET_PROCESS))
-		op_target_find(targets, OP_TARGET_PROCESS, r->pid, 0, said);
 	if (op_has_target(control, OP_TARGET_PID))
 		op_target_find(targets, OP_TARGET_PID, r->pid, 0, said);
 	if (op_has_target(control, OP_TARGET_COMM))
