@@ -109,9 +109,9 @@ int op_block_io_whole(struct bpf_raw_tracepoint_args *ctx)
 __attribute__((noinline)) int op_bio_end(__u64 key);
 __attribute__((noinline)) int op_bio_end(__u64 key)
 {
-	struct op_named *held = bpf_map_lookup_elem(&op_held, &key);
+	struct op_held_sample *held = bpf_map_lookup_elem(&op_held, &key);
 	struct op_counts *counts = op_counts_of(OP_EVENT_BLOCK_IO);
-	struct op_named s;
+	struct op_held_sample s;
 	__u64 ns;
 
 	if (!held)
@@ -120,10 +120,11 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 	if (bpf_map_delete_elem(&op_held, &key))
 		return 0; /* it was told of already */
 	ns = bpf_ktime_get_ns();
-	ns = ns > s.time_ns ? ns - s.time_ns : 0;
-	s.value |= ns < OP_BLOCK_NS_MAX ? ns : OP_BLOCK_NS_MAX;
+	ns = ns > s.named.time_ns ? ns - s.named.time_ns : 0;
+	s.named.value |= ns < OP_BLOCK_NS_MAX ? ns : OP_BLOCK_NS_MAX;
 	op_count_in(counts, OP_COUNT_TAKEN);
-	op_count_in(counts, bpf_ringbuf_output(&op_ring, &s, sizeof(s), op_ring_wakeup())
+	op_count_in(counts, bpf_ringbuf_output(&op_ring, &s, op_named_bytes(&s.named),
+					       op_ring_wakeup())
 				    ? OP_COUNT_RING_FULL
 				    : OP_COUNT_OUTPUT);
 	return 0;

@@ -10,6 +10,7 @@
 #ifndef OP_EVENT_H
 #define OP_EVENT_H
 
+#include "bpf/context/context.h"
 #include "bpf/event/filter.h"
 #include "bpf/event/rules/thin.h"
 #include "bpf/event/send.h"
@@ -62,7 +63,8 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->event = (__u16)event;
 	r->detail = (__u16)op_settings.detail;
 	r->cgroup = bpf_get_current_cgroup_id();
-	r->cpu = bpf_get_smp_processor_id();
+	r->cpu = (__u16)bpf_get_smp_processor_id();
+	r->context_bytes = 0;
 	r->generation = 0;
 	r->stack_bytes = 0;
 	r->resumed = 0;
@@ -70,6 +72,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	slot->tail_calls = 0;
 	slot->absent = 0;
 	slot->named = named;
+	slot->context_bytes = 0;
 	return slot;
 }
 
@@ -173,6 +176,8 @@ static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
 	long kernel_bytes = 0;
 
 	slot->registers.thread_pointer = op_task_thread_pointer();
+	if (!whole) /* the verifier's bound of a whole program has no room for it */
+		op_event_context(slot);
 	if (in_kernel && op_settings.kernel_stacks)
 		kernel_bytes =
 			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);

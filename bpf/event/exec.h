@@ -66,6 +66,7 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!op_task_ids(op_current_task(), &record.pid, &record.tid))
 		return 0;
 	bpf_map_delete_elem(&op_processes, &record.pid);
+	bpf_map_delete_elem(&op_contexts, &record.pid);
 	/* a record that does not fit: its first sample comes as any other's */
 	if (op_is_interpreter((struct linux_binprm *)ctx->args[2]))
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
@@ -85,6 +86,8 @@ int op_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
 		return 0;
+	/* it has none until it publishes one */
+	bpf_map_delete_elem(&op_contexts, &child);
 	key = bpf_map_lookup_elem(&op_processes, &pid);
 	if (!key) {
 		/* what is left of an earlier process of that number */

@@ -20,7 +20,7 @@
 
 enum {
 	OP_HASH_WORDS = 64, /* at a time */
-	OP_HELD_MAX = 8192, /* events that go on at once; some 150 bytes each */
+	OP_HELD_MAX = 8192, /* events that go on at once; some 190 bytes each */
 };
 
 /* Odd constants of the golden ratio and of MurmurHash3's finalizer. */
@@ -125,18 +125,36 @@ static __always_inline bool op_announced_now(struct op_slot *slot)
 	return true;
 }
 
+/* A sample, and what goes out with it. */
+struct op_held_sample {
+	struct op_named named;
+	struct op_thread_context context;
+};
+
 /* Samples whose events go on. A kind that holds has one; the others do without. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, OP_HELD_MAX);
 	__type(key, __u64);
-	__type(value, struct op_named);
+	__type(value, struct op_held_sample);
 } op_held SEC(".maps");
+
+_Static_assert(sizeof(struct op_held_sample) ==
+		       __builtin_offsetof(struct op_slot, context_bytes) -
+			       __builtin_offsetof(struct op_slot, sample),
+	       "a slot has one");
+
+/* What of a sample goes out. By a mask: a branch is one more way for the verifier to go. */
+static __always_inline __u32 op_named_bytes(const struct op_named *s)
+{
+	return sizeof(*s) + (s->context_bytes & sizeof(struct op_thread_context));
+}
 
 /* Keep the slot's sample until its event ends. */
 static __always_inline void op_hold(struct op_slot *slot)
 {
-	struct op_named *s = &slot->sample;
+	/* the slot's members stand as those of the held sample */
+	const struct op_named *s = &slot->sample;
 	__u32 lost = 0;
 
 	if (!op_announced_now(slot))
@@ -157,7 +175,8 @@ static __always_inline void op_send_named(struct op_slot *slot)
 
 	s->header.type = OP_RECORD_NAMED;
 	s->header.version = OP_RECORD_VERSION;
-	s->header.bytes = sizeof(*s);
+	s->context_bytes = slot->context_bytes;
+	s->header.bytes = sizeof(*s) + slot->context_bytes;
 	s->time_ns = r->time_ns;
 	s->value = r->value;
 	s->cgroup = r->cgroup;
@@ -171,7 +190,7 @@ static __always_inline void op_send_named(struct op_slot *slot)
 	if (op_settings.holds)
 		op_hold(slot);
 	else if (!op_announced_now(slot) ||
-		 bpf_ringbuf_output(&op_ring, s, sizeof(*s), op_ring_wakeup()))
+		 bpf_ringbuf_output(&op_ring, s, op_named_bytes(s), op_ring_wakeup()))
 		op_count(s->event, OP_COUNT_RING_FULL);
 	else
 		op_count(s->event, OP_COUNT_OUTPUT);

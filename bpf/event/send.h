@@ -19,14 +19,32 @@ enum {
 	OP_COPY_NS = 100000000, /* of a process and CPU, beside the first ones */
 };
 
-_Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_registers) +
-			       OP_STACK_COPY_BYTES <=
+_Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
+			       sizeof(struct op_registers) + OP_STACK_COPY_BYTES <=
 		       OP_WORDS_MAX * 8,
 	       "a slot's words take it all");
-_Static_assert(OP_RESUME_WORDS_MAX * 8 + sizeof(struct op_above_record) +
-			       OP_STACK_COPY_BYTES <=
+_Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
+			       sizeof(struct op_above_record) + OP_STACK_COPY_BYTES <=
 		       OP_WORDS_MAX * 8,
 	       "and a part of the stack above");
+
+/* Put slot @number's context behind its words. Global: the verifier looks at it once. */
+__attribute__((noinline)) int op_put_context(__u32 number);
+__attribute__((noinline)) int op_put_context(__u32 number)
+{
+	struct op_slot *slot = op_slot_at(number);
+	__u32 at;
+
+	if (!slot)
+		return 0;
+	at = slot->unwind.words;
+	op_platform_bound(at);
+	if (at > OP_WORDS_MAX - OP_CONTEXT_WORDS)
+		return 0;
+	__builtin_memcpy(&slot->word[at], &slot->context, sizeof(slot->context));
+	slot->record.context_bytes = sizeof(slot->context);
+	return 0;
+}
 
 /* Send the slot's record with its words. */
 static __always_inline void op_send_sample(struct op_slot *slot, struct op_counts *counts)
@@ -40,7 +58,9 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 	r->end_pc = u->end_pc;
 	r->user_frames = (__u16)u->frames;
 	r->user_words = (__u16)(u->words - u->words_user);
-	bytes = sizeof(*r) + u->words * 8;
+	if (slot->context_bytes)
+		(void)op_put_context(slot->number);
+	bytes = sizeof(*r) + u->words * 8 + r->context_bytes;
 	if (u->end == OP_END_UNKNOWN) {
 		bytes += sizeof(struct op_registers) + r->stack_bytes;
 		flags = BPF_RB_FORCE_WAKEUP; /* to be walked while its process lives */
@@ -141,7 +161,8 @@ static __always_inline __u32 op_copy_pages(__u8 *to, __u32 bytes, __u64 from, in
 static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
 {
 	struct op_above_record *a =
-		(struct op_above_record *)&slot->word[OP_RESUME_WORDS_MAX];
+		(struct op_above_record *)&slot
+			->word[OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS];
 	__u32 bytes;
 	int i;
 
@@ -171,26 +192,29 @@ static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
 
 /*
  * Put registers and the stack above them into the record, for user space to walk on: the
- * process, or a table it needs, is not known yet.
+ * process, or a table it needs, is not known yet. Global: the verifier looks at it once.
  */
-static __always_inline void op_copy_stack(struct op_slot *slot)
+__attribute__((noinline)) int op_copy_stack(__u32 number);
+__attribute__((noinline)) int op_copy_stack(__u32 number)
 {
-	struct op_unwind *u = &slot->unwind;
+	struct op_slot *slot = op_slot_at(number);
 	__u32 bytes;
 	__u64 sp;
 	__u32 at;
 	__u8 *to;
 
+	if (!slot)
+		return 0;
 	op_resume_registers(slot);
 	sp = slot->registers.sp;
 	if ((sp & (OP_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
 		slot->record.stack_below = OP_STACK_BELOW;
 		sp -= OP_STACK_BELOW;
 	}
-	at = u->words;
+	at = slot->unwind.words + slot->context_bytes / 8; /* op_put_context() */
 	op_platform_bound(at);
-	if (at > OP_RESUME_WORDS_MAX)
-		return;
+	if (at > OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS)
+		return 0;
 	/* up to the first boundary of a page */
 	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
 	op_send_above(slot, sp + bytes + OP_STACK_COPY_BYTES - OP_PAGE_BYTES);
@@ -203,6 +227,7 @@ static __always_inline void op_copy_stack(struct op_slot *slot)
 	else
 		bytes = 0;
 	slot->record.stack_bytes = (__u16)bytes;
+	return 0;
 }
 
 /* Is the user's stack unreadable because execve(2) has let go of it? The registers are the
@@ -237,7 +262,7 @@ static __always_inline void op_finish_incomplete(struct op_slot *slot)
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
 	} else if (u->end == OP_END_UNKNOWN) {
-		op_copy_stack(slot);
+		(void)op_copy_stack(slot->number);
 	}
 	if (op_stack_is_gone(slot)) {
 		u->end = OP_END_NO_USER;

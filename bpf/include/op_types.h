@@ -10,6 +10,7 @@
 #ifndef OP_TYPES_H
 #define OP_TYPES_H
 
+#include "op_context.h"
 #include "op_events.h"
 #include "op_heap.h"
 
@@ -311,6 +312,8 @@ enum op_record_type {
 	OP_RECORD_EXEC = 5,
 	/* struct op_above_record: more of a stack; its sample follows */
 	OP_RECORD_ABOVE = 6,
+	/* struct op_labels_record: labels that samples after it name */
+	OP_RECORD_LABELS = 7,
 	OP_RECORD_TYPES = 16,
 };
 
@@ -341,7 +344,8 @@ enum op_resumed {
 
 /*
  * OP_RECORD_SAMPLE. It is followed by `kernel_count` words (leaf first), then
- * `user_words` words (leaf first). If `end` is OP_END_UNKNOWN, a struct op_registers
+ * `user_words` words (leaf first), then `context_bytes` bytes, which are a struct
+ * op_thread_context or nothing. If `end` is OP_END_UNKNOWN, a struct op_registers
  * follows, and then `stack_bytes` bytes of the stack, beginning `stack_below` bytes below
  * the sp of those registers. If there are user words too, the registers are those of the
  * first frame that the walk could not unwind; that frame is not among the words.
@@ -354,7 +358,8 @@ struct op_record {
 	__u64 end_pc;  /* the pc at which the stack ended */
 	__u32 pid;     /* process, in the profiler's PID namespace */
 	__u32 tid;
-	__u32 cpu;
+	__u16 cpu;
+	__u16 context_bytes;
 	__u32 generation; /* of the process's table; 0 with OP_END_UNKNOWN */
 	__u16 kernel_count;
 	__u16 user_words;
@@ -373,7 +378,8 @@ struct op_record {
 };
 
 /* OP_RECORD_NAMED: a sample whose stack and process an OP_RECORD_STACK of the same hash
- * has announced, in this window or the one before. */
+ * has announced, in this window or the one before. It is followed by `context_bytes`
+ * bytes, which are a struct op_thread_context or nothing. */
 struct op_named {
 	struct op_record_header header;
 	__u64 time_ns; /* as in struct op_record */
@@ -387,7 +393,21 @@ struct op_named {
 	__u16 detail;
 	char comm[OP_COMM_BYTES];
 	__u32 extra; /* more detail: of OP_EVENT_BLOCK_IO the device */
-	__u32 reserved0;
+	__u32 context_bytes;
+};
+
+/*
+ * OP_RECORD_LABELS: what a thread says besides its ids, once a window. It is followed by
+ * `bytes` bytes: with OP_CONTEXT_OTEL the attributes as the process wrote them, otherwise
+ * struct op_label.
+ */
+struct op_labels_record {
+	struct op_record_header header;
+	struct op_hash hash; /* of all below; with a seed of this run */
+	__u32 pid;
+	__u32 place; /* op_context_place.number */
+	__u32 form;
+	__u32 bytes;
 };
 
 /* OP_RECORD_REQUEST: the walk met code whose table is not made. Not every sample sends
@@ -458,7 +478,10 @@ enum op_counter {
 	OP_COUNT_UNTRACKED,
 	/* of OP_COUNT_FILTERED: ticks that a lower rate leaves out */
 	OP_COUNT_THINNED,
-	OP_COUNT_ERRORS = 32, /* the first error; its number is OP_ERROR_FIRST */
+	OP_COUNT_CONTEXTS,	 /* samples with a context */
+	OP_COUNT_CONTEXT_UNREAD, /* the memory of a context could not be read */
+	OP_COUNT_CONTEXT_CUT,	 /* more labels, or longer ones, than are taken */
+	OP_COUNT_ERRORS = 32,	 /* the first error; its number is OP_ERROR_FIRST */
 	OP_COUNTERS = 160,
 };
 
@@ -639,6 +662,7 @@ _Static_assert(sizeof(struct op_process) == 80, "layout");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert(sizeof(struct op_record) == 88, "layout");
 _Static_assert(sizeof(struct op_named) == 88, "layout");
+_Static_assert(sizeof(struct op_labels_record) == 40, "layout");
 _Static_assert(sizeof(struct op_table_request) == 32, "layout");
 _Static_assert(sizeof(struct op_above_record) == 32, "layout");
 _Static_assert(sizeof(struct op_registers) == 304, "layout");

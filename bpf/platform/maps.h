@@ -133,6 +133,22 @@ struct {
 	__type(value, __u64);
 } op_requests SEC(".maps");
 
+/* Process -> where its threads have their context. User space writes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OP_CONTEXTS_MAX);
+	__type(key, __u32);
+	__type(value, struct op_context_place);
+} op_contexts SEC(".maps");
+
+/* Labels -> the window they were announced in. Programs write. About 100 bytes an entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, OP_LABEL_SETS_MAX);
+	__type(key, struct op_hash);
+	__type(value, __u32);
+} op_label_sets SEC(".maps");
+
 /*
  * The programs that walk the user stack; user space replaces them when a runtime is
  * added. In a kernel one such map holds programs of one type only, so there is a map for

@@ -17,7 +17,8 @@ enum {
 	OP_WINDOW_BYTES = 512,
 	OP_WINDOW_BELOW = 64, /* of it below the address asked for: saved registers */
 	OP_DEEP_STEPS_MAX = 4 * OP_FRAMES_MAX + 16, /* of a walk that folds (fold.h) */
-	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + 1,
+	OP_CONTEXT_WORDS = sizeof(struct op_thread_context) / 8,
+	OP_WORDS_MAX = OP_KERNEL_FRAMES_MAX + OP_USER_WORDS_MAX + OP_CONTEXT_WORDS + 1,
 	OP_STEP_NATIVE = 0, /* op_unwind.step; else enum op_runtime */
 	OP_STEP_GUESS = OP_RUNTIME_MAX,
 	/* op_unwind.guessed */
@@ -124,7 +125,15 @@ struct op_slot {
 	__u64 held; /* where op_settings.holds: the key of its event in op_held */
 	struct op_unwind unwind;
 	struct op_registers registers;
-	struct op_named sample; /* where `named` */
+	/* where `named`; what follows it goes out with it */
+	struct op_named sample;
+	struct op_thread_context context;
+	__u32 context_bytes; /* of it: 0, there is none */
+	__u32 reserved1;
+	struct op_context_text label_key; /* of the one that is read */
+	struct op_context_text label_value;
+	struct op_labels_record labels;
+	__u64 labels_word[OP_LABELS_BYTES / 8];
 	struct op_record record;
 	__u64 word[OP_WORDS_MAX];
 };

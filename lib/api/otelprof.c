@@ -56,6 +56,7 @@ static int make_parts(struct otelprof *p)
 		.realtime_offset_ns = op_clock_monotonic_offset_ns(),
 		.publish = op_capture_publish,
 		.unpublish = op_capture_unpublish,
+		.publish_context = op_capture_publish_context,
 		.need_runtimes = op_capture_need_runtimes,
 	};
 	struct op_window_config window = { .period_ns =

@@ -59,6 +59,8 @@ struct op_rule *op_capture_rules(struct op_capture *c); /* OP_RULES_MAX */
 /* Callbacks for struct op_processes_config; their ctx is the capture. */
 int op_capture_publish(void *c, uint32_t pid, struct op_process_key key);
 int op_capture_unpublish(void *c, uint32_t pid);
+int op_capture_publish_context(void *c, uint32_t pid,
+			       const struct op_context_place *place);
 int op_capture_need_runtimes(void *c, uint64_t runtimes);
 
 /* Begin to receive process events. Call this before op_processes_scan(), so that no

@@ -256,6 +256,18 @@ int op_capture_unpublish(void *ctx, uint32_t pid)
 	return bpf_map_delete_elem(c->map[OP_MAP_PROCESSES], &pid);
 }
 
+int op_capture_publish_context(void *ctx, uint32_t pid,
+			       const struct op_context_place *place)
+{
+	struct op_capture *c = ctx;
+
+	if (c->forked)
+		return -OTELPROF_E_FORKED;
+	if (!place)
+		return bpf_map_delete_elem(c->map[OP_MAP_CONTEXTS], &pid);
+	return bpf_map_update_elem(c->map[OP_MAP_CONTEXTS], &pid, place, BPF_ANY);
+}
+
 /* Sums; of the threshold, which is no sum, the largest. */
 static void add_counts(const struct op_counts *counts, uint64_t *sums)
 {

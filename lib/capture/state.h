@@ -71,6 +71,8 @@ enum op_map {
 	OP_MAP_REQUESTS,
 	OP_MAP_TARGETS,
 	OP_MAP_THINNINGS,
+	OP_MAP_CONTEXTS,
+	OP_MAP_LABEL_SETS,
 	OP_MAPS,
 };
 extern const char *const op_map_names[OP_MAPS];

@@ -53,6 +53,8 @@ struct op_executable {
 	uint32_t noted;	   /* in which round of op_executables.news */
 	uint32_t
 		context_misses; /* of its processes, in a row, without a process context */
+	bool context_looked;	/* context is known */
+	struct op_context_place context; /* as an executable; form 0: it has none */
 };
 
 TAILQ_HEAD(op_executable_list, op_executable);

@@ -8,6 +8,9 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
+#include "context/place.h"
+#include "context/schema.h"
+#include "elf/file.h"
 #include "process/state.h"
 #include "resource/context.h"
 #include "resource/environment.h"
@@ -18,12 +21,15 @@ enum {
 	/* After so many processes of one native file without a context, only one in so many
 	 * is searched for one at its first sample; the others when they are older. */
 	CONTEXT_MISSES = 16,
+	CONTEXT_FILES_MAX = 1024, /* of one process, that are looked into */
 };
 
 /* An SDK publishes its context when it starts, some time after exec: looked for with the
  * first sample, then after 1 s, 4 s and so on. */
 static const uint64_t CONTEXT_WAIT_FIRST_NS = UINT64_C(1000000000);
 static const uint64_t CONTEXT_WAIT_MAX_NS = UINT64_C(256000000000);
+/* Names of attributes that a thread uses before they were read are read again so often. */
+static const uint64_t CONTEXT_ASK_NS = UINT64_C(100000000);
 /* The exec that explains a program that is not where its code should be is heard of by
  * then; if none was, the program moved its code (UPX does). */
 static const uint64_t DOUBT_NS = UINT64_C(1000000000);
@@ -119,9 +125,156 @@ static void wait_for_context(struct op_processes *p, struct op_program *program)
 	program->context_wait_ns = OP_MIN(wait, CONTEXT_WAIT_MAX_NS);
 }
 
-/* What it says of itself: of a key the first one stands. */
-static void read_attributes(struct op_processes *p, struct op_program *program)
+/* Tell the kernel where the program's threads have their contexts; form 0: nowhere. */
+static void publish_place(struct op_processes *p, struct op_program *program,
+			  struct op_context_place place)
 {
+	uint64_t known;
+
+	if (!p->config.publish_context)
+		return;
+	if (place.form) {
+		place.number = ++p->next_context;
+		if (p->config.publish_context(p->config.ctx, program->pid, &place) < 0 ||
+		    op_map64_put(&p->contexts, program->pid, place.number) < 0) {
+			p->contexts_refused++;
+			return;
+		}
+	} else if (program->context_place.form &&
+		   op_map64_get(&p->contexts, program->pid, &known) &&
+		   known == program->context_place.number) {
+		/* a later program of this pid may have one by now */
+		(void)p->config.publish_context(p->config.ctx, program->pid, NULL);
+		op_map64_remove(&p->contexts, program->pid);
+	}
+	program->context_place = place;
+}
+
+void op_identify_forget(struct op_processes *p, struct op_program *program)
+{
+	publish_place(p, program, (struct op_context_place){ 0 });
+}
+
+static bool is_musl(const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].exe && strstr(layout->vma[i].exe->path, "/ld-musl-"))
+			return true;
+	return false;
+}
+
+typedef int (*place_fn)(const struct op_context_file *file, struct op_context_place *ret);
+
+/* Look into one of its files. 1 and *@ret, 0 or -errno. */
+static int place_in(struct op_processes *p, struct op_program *program,
+		    const struct op_vma *v, bool musl, place_fn find,
+		    struct op_context_place *ret)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	struct op_context_file file = { .musl = musl, .memory = &program->memory.memory };
+	int r = p->open_file(p, program, v, &elf, &file.bias);
+
+	if (r < 0)
+		return r;
+	file.elf = elf;
+	return find(&file, ret);
+}
+
+/*
+ * A program that publishes nothing: its executable may tell, once for all of its processes. And
+ * libraries with custom-labels have a name of their own.
+ */
+static void find_unpublished(struct op_processes *p, struct op_program *program,
+			     const struct op_layout *layout)
+{
+	struct op_context_place place = { 0 };
+	bool first = true;
+	size_t i;
+
+	for (i = 0; layout && i < layout->len && !program->context_place.form; i++) {
+		const struct op_vma *v = &layout->vma[i];
+		const char *slash;
+
+		if (!v->exe || v->exe->vdso)
+			continue;
+		slash = strrchr(v->exe->path, '/');
+		if (slash && (strncmp(slash, "/libcustomlabels", 16) == 0 ||
+			      strcmp(slash, "/customlabels.node") == 0)) {
+			if (place_in(p, program, v, is_musl(layout),
+				     op_context_place_custom, &place) > 0)
+				publish_place(p, program, place);
+		} else if (first && program->exe_path &&
+			   strcmp(program->exe_path, v->exe->path) == 0) {
+			first = false;
+			if (!v->exe->context_looked) {
+				v->exe->context_looked =
+					place_in(p, program, v, false,
+						 op_context_place_executable,
+						 &v->exe->context) >= 0;
+			}
+			if (v->exe->context.form)
+				publish_place(p, program, v->exe->context);
+		}
+	}
+}
+
+/* Find the variable that leads to its threads' contexts: the first file that has it. */
+static void find_place(struct op_processes *p, struct op_program *program,
+		       const struct op_layout *layout)
+{
+	struct op_context_place place = { 0 };
+	const struct op_executable *before = NULL;
+	uint32_t files = 0;
+	size_t i;
+
+	if (!program->schema || program->schema->form != OP_SCHEMA_TLS) {
+		if (!program->context_place.form)
+			find_unpublished(p, program, layout);
+		return;
+	}
+	if (!layout || program->context_place.form == OP_CONTEXT_OTEL)
+		return;
+	for (i = 0; i < layout->len && files < CONTEXT_FILES_MAX; i++) {
+		const struct op_vma *v = &layout->vma[i];
+
+		if (!v->exe || v->exe->vdso || v->exe == before)
+			continue;
+		before = v->exe;
+		files++;
+		if (place_in(p, program, v, is_musl(layout), op_context_place_otel,
+			     &place) > 0) {
+			publish_place(p, program, place);
+			return;
+		}
+	}
+}
+
+/* A new reading of what its own context says of its threads'. */
+static void take_schema(struct op_processes *p, struct op_program *program,
+			struct op_schema *schema, const struct op_layout *layout)
+{
+	program->schema = op_schema_free(program->schema);
+	if (schema->form)
+		program->schema = malloc(sizeof(*schema));
+	if (program->schema) {
+		*program->schema = *schema;
+		*schema = (struct op_schema){ 0 };
+	}
+	program->context_asked = false;
+	program->context_asked_ns = p->now_ns;
+	if (program->context_place.form == OP_CONTEXT_OTEL &&
+	    (!program->schema || program->schema->form != OP_SCHEMA_TLS))
+		publish_place(p, program, (struct op_context_place){ 0 });
+	find_place(p, program, layout);
+}
+
+/* What it says of itself: of a key the first one stands. */
+static void read_attributes(struct op_processes *p, struct op_program *program,
+			    const struct op_layout *layout)
+{
+	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
 	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes =
 		op_attributes_new();
 	_cleanup_free_ char *environ = NULL;
@@ -138,9 +291,10 @@ static void read_attributes(struct op_processes *p, struct op_program *program)
 	if (len <= 0 && !program->context_addr && program->attributes)
 		return; /* a child that is going: what its parent says */
 	program->context_published_ns = 0;
-	if (program->context_addr)
-		(void)op_context_read(&program->memory.memory, program->context_addr,
-				      attributes, &program->context_published_ns);
+	if (!program->context_addr ||
+	    op_context_read(&program->memory.memory, program->context_addr, attributes,
+			    &schema, &program->context_published_ns) == 0)
+		take_schema(p, program, &schema, layout);
 	if (len > 0)
 		op_environ_attributes(environ, (size_t)len, attributes);
 	(void)op_attributes_put_ref(program->attributes);
@@ -246,7 +400,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
 	find_first_context(p, program, &stat, layout);
 	wait_for_context(p, program);
-	read_attributes(p, program);
+	read_attributes(p, program, layout);
 	if (p->config.flags & OTELPROF_COMMAND_LINE)
 		read_command_line(p, program);
 }
@@ -291,5 +445,36 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 	if ((context_changed(p, program, layout) || program->unread) &&
 	    op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
 	    same_program(&stat, layout))
-		read_attributes(p, program);
+		read_attributes(p, program, layout);
+	else
+		find_place(p, program, layout); /* its file may be loaded by now */
+}
+
+void op_identify_context(struct op_processes *p, struct op_program *program,
+			 const struct op_layout *layout)
+{
+	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
+	_cleanup_(op_attributes_put_refp) struct op_attributes *attributes = NULL;
+	uint64_t published_ns;
+	bool found = false;
+
+	if (!program->attributes || program->until_ns || !program->identified)
+		return;
+	if (!program->context_addr && p->now_ns >= program->context_after_ns) {
+		wait_for_context(p, program);
+		find_context(p, program);
+		found = program->context_addr != 0;
+		if (found)
+			note_context(layout);
+	}
+	if (!found && (!program->context_asked || !program->context_addr ||
+		       p->now_ns < program->context_asked_ns + CONTEXT_ASK_NS))
+		return;
+	/* the resource has it from the next window on */
+	attributes = op_attributes_new();
+	if (attributes && op_context_read(&program->memory.memory, program->context_addr,
+					  attributes, &schema, &published_ns) == 0)
+		take_schema(p, program, &schema, layout);
+	program->context_asked = false;
+	program->context_asked_ns = p->now_ns;
 }

@@ -29,4 +29,13 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
 			 const struct op_record *record, const struct op_layout *layout);
 
+/*
+ * The contexts of its threads: look for its process context where it is time for that, and for
+ * names of attributes that were not known. Cheap where there is nothing to do.
+ */
+void op_identify_context(struct op_processes *p, struct op_program *program,
+			 const struct op_layout *layout);
+/* It is about to be freed: the kernel need not know of its threads' contexts. */
+void op_identify_forget(struct op_processes *p, struct op_program *program);
+
 #endif

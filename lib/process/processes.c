@@ -108,6 +108,7 @@ int op_processes_new(const struct op_processes_config *config, struct op_process
 	if (r < 0)
 		return r;
 	p->executables.target = p->target;
+	p->open_file = op_publish_open_file;
 	op_memberships_init(&p->memberships, p->procfs_root, p->sysfs_root);
 	check_namespaces(p);
 	p->now_ns = op_clock_monotonic_ns();
@@ -123,6 +124,7 @@ struct op_processes *op_processes_free(struct op_processes *p)
 	op_sweep_deinit(&p->sweep);
 	op_executables_deinit(&p->executables);
 	op_memberships_deinit(&p->memberships);
+	op_map64_clear(&p->contexts);
 	(void)op_target_free(p->target);
 	free(p->procfs_root);
 	free(p->sysfs_root);

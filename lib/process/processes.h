@@ -55,6 +55,8 @@ struct op_processes_config {
 	/* Tell the kernel programs. publish replaces; both 0 or -errno. */
 	int (*publish)(void *ctx, uint32_t pid, struct op_process_key key);
 	int (*unpublish)(void *ctx, uint32_t pid);
+	/* Where its threads have their contexts; NULL: nowhere any more. May be NULL itself. */
+	int (*publish_context)(void *ctx, uint32_t pid, const struct op_context_place *);
 	/* First processes of runtimes appeared (bits 1 << enum op_runtime): load their steps,
 	 * some 50 ms in one piece. 0 or -errno (then their frames stay native). */
 	int (*need_runtimes)(void *ctx, uint64_t runtimes);

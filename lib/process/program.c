@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "context/schema.h"
 #include "image/executable.h"
 #include "process/identify.h"
 #include "process/layout.h"
@@ -59,6 +60,8 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	free(program->command_line);
 	(void)op_membership_put(program->membership);
 	(void)op_attributes_put_ref(program->attributes);
+	(void)op_schema_free(program->schema);
+	op_identify_forget(p, program);
 	free(program);
 }
 
@@ -178,6 +181,7 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 	int r;
 
 	if (resource_holds(p, program, epoch, record)) {
+		op_identify_context(p, program, layout);
 		*ret = program->resource;
 		return 0;
 	}

@@ -20,6 +20,7 @@ struct op_attributes;
 struct op_membership;
 struct op_perfmap;
 struct op_processes;
+struct op_schema;
 struct op_window;
 
 struct op_program {
@@ -44,6 +45,9 @@ struct op_program {
 	uint64_t context_published_ns;	  /* of what attributes have of it */
 	uint64_t context_after_ns;	  /* it is not looked for before */
 	uint64_t context_wait_ns;
+	uint64_t context_asked_ns;	       /* its names were read then */
+	struct op_schema *schema;	       /* of its threads' contexts, or NULL */
+	struct op_context_place context_place; /* as published; form 0: none is */
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */
 	uint32_t namespace_pid;	 /* 0: not known */
@@ -51,6 +55,7 @@ struct op_program {
 	struct op_perfmap *perfmap;
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */
 	bool perfmap_tried;
+	bool context_asked; /* a thread has attributes that schema does not name */
 	bool identified;
 	bool unread;	/* what it says of itself could not be read for now */
 	uint32_t epoch; /* of resource */

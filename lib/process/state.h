@@ -29,6 +29,7 @@
 #include "resource/membership.h"
 #include "target/target.h"
 
+struct op_elf;
 struct op_proc;
 
 /* A process at an earlier time: as it was published, or before it could be published. */
@@ -103,6 +104,12 @@ struct op_processes {
 	uint32_t runtimes_refused;
 	uint64_t attach_after_ns; /* when a runtime is tried again; 0: none waits */
 	uint64_t fallback_after_ns;
+	/* op_publish_open_file(), which is of a later place than its caller */
+	int (*open_file)(struct op_processes *p, const struct op_program *program,
+			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias);
+	struct op_map64 contexts; /* pid to the number of the place that the kernel has */
+	uint32_t next_context;
+	uint64_t contexts_refused; /* OP_CONTEXTS_MAX */
 	bool forked;
 };
 

@@ -37,7 +37,7 @@ struct op_function {
 };
 
 enum {
-	OP_ATTRIBUTES_MAX = 8
+	OP_ATTRIBUTES_MAX = 16
 };
 
 /* A set of attributes by their numbers, ascending. */

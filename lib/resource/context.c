@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/reader.h"
+#include "context/schema.h"
 #include "profile/window.h"
 #include "target/maps.h"
 
@@ -306,7 +307,8 @@ static int read_once(const struct op_memory *memory, uint64_t addr, uint8_t **bu
 }
 
 int op_context_read(const struct op_memory *memory, uint64_t addr,
-		    struct op_attributes *attributes, uint64_t *ret_published_ns)
+		    struct op_attributes *attributes, struct op_schema *schema,
+		    uint64_t *ret_published_ns)
 {
 	_cleanup_free_ uint8_t *buf = NULL;
 	struct op_context_header h = { 0 };
@@ -319,6 +321,8 @@ int op_context_read(const struct op_memory *memory, uint64_t addr,
 		return r;
 	if (op_context_payload(buf, h.payload_bytes, attributes) < 0)
 		attributes->dropped++; /* what follows the damage */
+	if (schema)
+		(void)op_schema_parse(buf, h.payload_bytes, schema);
 	*ret_published_ns = h.published_ns;
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "resource/attributes.h"
 
+struct op_schema;
 struct op_target;
 
 enum {
@@ -56,9 +57,11 @@ int op_context_payload(const void *bytes, size_t len, struct op_attributes *attr
 /*
  * Read header and payload completely and consistently. Returns 0 and fills
  * *@ret_published_ns; -EAGAIN if it kept changing; -EBADMSG; -EFBIG past
- * OP_CONTEXT_PAYLOAD_MAX; or -errno of reading. @attributes is changed only on success.
+ * OP_CONTEXT_PAYLOAD_MAX; or -errno of reading. @attributes and @schema, which is all zero or
+ * NULL, are changed only on success.
  */
 int op_context_read(const struct op_memory *memory, uint64_t addr,
-		    struct op_attributes *attributes, uint64_t *ret_published_ns);
+		    struct op_attributes *attributes, struct op_schema *schema,
+		    uint64_t *ret_published_ns);
 
 #endif

@@ -17,10 +17,11 @@
 /* A record, taken apart. */
 struct record {
 	struct op_record header;
-	struct op_registers registers; /* OP_END_UNKNOWN */
-	const uint8_t *stack;	       /* header.stack_bytes */
-	uint32_t extra;		       /* OP_RECORD_NAMED */
-	bool live;		       /* its stack is read as it is now */
+	struct op_registers registers;	  /* OP_END_UNKNOWN */
+	const uint8_t *stack;		  /* header.stack_bytes */
+	uint32_t extra;			  /* OP_RECORD_NAMED */
+	struct op_thread_context context; /* all zero: none */
+	bool live;			  /* its stack is read as it is now */
 	uint64_t *words; /* kernel_count, then user_words; sampler->words + KEY_WORDS */
 };
 
@@ -56,6 +57,10 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 	memcpy(ret->words, pos, words * sizeof(uint64_t));
 	pos += words * sizeof(uint64_t);
 	left -= words * sizeof(uint64_t);
+	if (op_contexts_read(pos, left, ret->header.context_bytes, &ret->context) < 0)
+		return -EBADMSG;
+	pos += ret->header.context_bytes;
+	left -= ret->header.context_bytes;
 	ret->stack = NULL;
 	if (ret->header.end != OP_END_UNKNOWN)
 		return 0;
@@ -404,6 +409,9 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	if (e == 0)
 		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
 	if (e == 0)
+		e = op_contexts_apply(&sampler->contexts, of->program, &r->context,
+				      of->window, &sample);
+	if (e == 0)
 		*ret = sample;
 	return e;
 }
@@ -482,7 +490,8 @@ static int take_stack(struct op_sampler *sampler, const void *record, size_t len
 	struct record r;
 	int e = take_apart(sampler, record, len, &r);
 
-	return e < 0 ? e : op_announced_add(&sampler->announced, record, len);
+	return e < 0 ? e
+		     : op_announced_add(&sampler->announced, &r.header.hash, record, len);
 }
 
 /* A sample of a stack that was announced. Without the announcement it has one frame, which
@@ -512,12 +521,16 @@ static int take_named(struct op_sampler *sampler, const void *record, size_t len
 	}
 	if (e < 0)
 		return e;
+	e = op_contexts_read((const uint8_t *)record + sizeof(n), len - sizeof(n),
+			     n.context_bytes, &r.context);
+	if (e < 0)
+		return e;
 	h->time_ns = n.time_ns;
 	h->value = n.value;
 	h->cgroup = n.cgroup;
 	h->pid = n.pid;
 	h->tid = n.tid;
-	h->cpu = n.cpu;
+	h->cpu = (uint16_t)n.cpu;
 	h->event = n.event;
 	h->detail = n.detail;
 	r.extra = n.extra;
@@ -570,12 +583,6 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 	return 1;
 }
 
-bool op_sampler_is_sample(uint32_t type)
-{
-	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
-	       type != OP_RECORD_ABOVE;
-}
-
 int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t len,
 			  struct op_window *window)
 {
@@ -601,6 +608,8 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return take_request(sampler, record, h.bytes);
 	case OP_RECORD_ABOVE:
 		return op_above_add(&sampler->above, record, h.bytes);
+	case OP_RECORD_LABELS:
+		return op_contexts_announce(&sampler->contexts, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

@@ -37,6 +37,7 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	op_frames_deinit(&sampler->frames);
 	op_above_clear(&sampler->above);
 	op_announced_deinit(&sampler->announced);
+	op_contexts_deinit(&sampler->contexts);
 	op_ended_deinit(&sampler->ended);
 	op_cache_deinit(&sampler->stacks);
 	op_thread_cache_deinit(sampler->threads);
@@ -64,6 +65,7 @@ void op_sampler_window_end(struct op_sampler *sampler)
 {
 	op_above_clear(&sampler->above);
 	op_announced_turn(&sampler->announced);
+	op_contexts_turn(&sampler->contexts);
 }
 
 bool op_sampler_take_lost(struct op_sampler *sampler)
@@ -101,4 +103,10 @@ void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watc
 	sampler->watched = event;
 	sampler->watch = fn;
 	sampler->watch_ctx = ctx;
+}
+
+bool op_sampler_is_sample(uint32_t type)
+{
+	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
+	       type != OP_RECORD_ABOVE && type != OP_RECORD_LABELS;
 }

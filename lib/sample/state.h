@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/cache.h"
+#include "sample/context.h"
 #include "sample/ended.h"
 #include "sample/frames.h"
 #include "sample/sampler.h"
@@ -39,6 +40,7 @@ struct op_sampler {
 	uint64_t guessed; /* number of frames that were found by guessing */
 	struct op_above above;
 	struct op_announced announced;
+	struct op_contexts contexts;
 	uint64_t announcements_lost;   /* samples whose stack was not announced */
 	op_detail_name_fn detail_name; /* NULL: numbers have no names */
 	void *detail_ctx;

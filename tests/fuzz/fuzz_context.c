@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!attributes)
 		return 0;
-	(void)op_context_read(&t.memory, 0, attributes, &number);
+	(void)op_context_read(&t.memory, 0, attributes, NULL, &number);
 	if (size > OP_CONTEXT_HEADER_BYTES)
 		(void)op_context_payload(data + OP_CONTEXT_HEADER_BYTES,
 					 size - OP_CONTEXT_HEADER_BYTES, attributes);

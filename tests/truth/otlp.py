@@ -42,6 +42,7 @@ class Sample:
     sample_type: tuple  # (type, unit)
     period: int
     window: int = 0  # when its profile began
+    link: tuple = None  # (trace id, span id) in hex
 
     @property
     def pid(self):
@@ -345,11 +346,12 @@ class Request:
                 self.complain("a timestamp outside the window")
             link = int_of(sample, 3)
             if link:
-                self.entry("link", link)
+                entry = message(self.entry("link", link) or b"")
+                link = (last(entry, 1, 2, b"").hex(), last(entry, 2, 2, b"").hex())
             self.capture.samples.append(Sample(
                 resource, self.attributes(packed(sample, 2)), self.stack(int_of(sample, 1)),
                 len(timestamps) if timestamps else sum(values), values, timestamps,
-                sample_type, period, start))
+                sample_type, period, start, link or None))
             count += 1
         if count == 0:
             self.complain("a profile with no samples")

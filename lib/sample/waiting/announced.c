@@ -4,36 +4,37 @@
 #include <errno.h>
 #include <string.h>
 
-int op_announced_add(struct op_announced *a, const void *record, size_t len)
+int op_announced_add(struct op_announced *a, const struct op_hash *hash,
+		     const void *record, size_t len)
 {
+	const struct op_announced_head head = { .hash = *hash, .len = len };
 	struct op_announced_table *t = &a->now;
-	struct op_record r;
 	size_t at = t->bytes.len;
 
-	memcpy(&r, record, sizeof(r));
-	if (at + len > OP_ANNOUNCED_BYTES_MAX)
+	if (at + sizeof(head) + len > OP_ANNOUNCED_BYTES_MAX)
 		return -ENOSPC;
-	if (op_vec_reserve(&t->bytes, len) ||
-	    op_map64_put(&t->by_hash, r.hash.word[0], at) < 0)
+	if (op_vec_reserve(&t->bytes, sizeof(head) + len) ||
+	    op_map64_put(&t->by_hash, hash->word[0], at) < 0)
 		return -ENOMEM;
-	memcpy(t->bytes.data + at, record, len);
-	t->bytes.len += len;
+	memcpy(t->bytes.data + at, &head, sizeof(head));
+	memcpy(t->bytes.data + at + sizeof(head), record, len);
+	t->bytes.len += sizeof(head) + len;
 	return 0;
 }
 
 static const void *find_in(const struct op_announced_table *t, const struct op_hash *hash,
 			   size_t *ret_len)
 {
-	struct op_record r;
+	struct op_announced_head head;
 	uint64_t at;
 
 	if (!op_map64_get(&t->by_hash, hash->word[0], &at))
 		return NULL;
-	memcpy(&r, t->bytes.data + at, sizeof(r));
-	if (r.hash.word[1] != hash->word[1])
+	memcpy(&head, t->bytes.data + at, sizeof(head));
+	if (head.hash.word[1] != hash->word[1])
 		return NULL;
-	*ret_len = r.header.bytes;
-	return t->bytes.data + at;
+	*ret_len = head.len;
+	return t->bytes.data + at + sizeof(head);
 }
 
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that were announced, by their hash: samples of kinds with many events name them.
+ * What was announced, by its hash: stacks that samples of kinds with many events name, labels.
  * Those of this window and of the one before are kept, for records of the old window may
  * still wait in the ring when a new one begins.
  */
@@ -14,9 +14,14 @@
 #include "base/vec.h"
 #include "op_user_types.h"
 
+struct op_announced_head {
+	struct op_hash hash;
+	uint64_t len; /* of the record */
+};
+
 struct op_announced_table {
 	struct op_map64 by_hash; /* first word of the hash to the place in bytes */
-	OP_VEC(uint8_t) bytes;	 /* records of OP_RECORD_STACK, one after another */
+	OP_VEC(uint8_t) bytes;	 /* of each a struct op_announced_head, then the record */
 };
 
 struct op_announced {
@@ -24,9 +29,10 @@ struct op_announced {
 	struct op_announced_table before;
 };
 
-/* Keep a copy of @record, of OP_RECORD_STACK, @len bytes and checked. Returns 0; -ENOSPC
- * past OP_ANNOUNCED_BYTES_MAX; -ENOMEM. */
-int op_announced_add(struct op_announced *a, const void *record, size_t len);
+/* Keep a copy of @record, @len bytes and checked, under @hash. Returns 0; -ENOSPC past
+ * OP_ANNOUNCED_BYTES_MAX; -ENOMEM. */
+int op_announced_add(struct op_announced *a, const struct op_hash *hash,
+		     const void *record, size_t len);
 /* The record announced under @hash, valid until the next call; or NULL. */
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
 			      size_t *ret_len);

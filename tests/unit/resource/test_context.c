@@ -256,7 +256,7 @@ static int try_read(struct there *t, char ret[OP_SERVICE_NAME_MAX])
 {
 	struct op_attributes *c = op_attributes_new();
 	uint64_t published = 0;
-	int r = op_context_read(&t->memory, 4096, c, &published);
+	int r = op_context_read(&t->memory, 4096, c, NULL, &published);
 
 	CHECK_INT(published, r == 0 ? (int64_t)t->header.published_ns : 0);
 	memcpy(ret, c->service_name, sizeof(c->service_name));
@@ -314,7 +314,7 @@ static void test_header(void)
 		struct op_attributes *c = op_attributes_new();
 		uint64_t published;
 
-		CHECK_OK(op_context_read(&t.memory, 4096, c, &published));
+		CHECK_OK(op_context_read(&t.memory, 4096, c, NULL, &published));
 		CHECK_INT(c->dropped, 1);
 		op_attributes_put_ref(c);
 	}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "context/ids.h"
+#include "context/labels.h"
+#include "process/program.h"
+
+int op_contexts_read(const uint8_t *bytes, size_t left, size_t len,
+		     struct op_thread_context *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	if (!len)
+		return 0;
+	if (len != sizeof(*ret) || len > left)
+		return -EBADMSG;
+	memcpy(ret, bytes, len);
+	return 0;
+}
+
+int op_contexts_announce(struct op_contexts *c, const void *record, size_t len)
+{
+	struct op_labels_record head;
+
+	if (len < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, record, sizeof(head));
+	if (head.bytes > OP_LABELS_BYTES || sizeof(head) + head.bytes != len)
+		return -EBADMSG;
+	return op_announced_add(&c->announced, &head.hash, record, len);
+}
+
+static void forget(struct op_contexts *c, uint32_t epoch)
+{
+	op_map64_clear(&c->by_hash);
+	c->known.len = 0;
+	c->epoch = epoch;
+}
+
+static const struct op_context_known *
+find_known(struct op_contexts *c, const struct op_thread_context *context, uint32_t epoch)
+{
+	const struct op_context_known *k;
+	uint64_t at;
+
+	if (c->epoch != epoch)
+		forget(c, epoch);
+	if (!op_map64_get(&c->by_hash, context->labels[0], &at))
+		return NULL;
+	k = &c->known.data[at];
+	return k->hash.word[1] == context->labels[1] ? k : NULL;
+}
+
+static int add_label(struct op_window *window, const struct op_context_label *label,
+		     struct op_attribute_set *set)
+{
+	struct op_attribute a = { 0 };
+	int r = op_window_string(window, label->key, label->key_len, &a.key);
+
+	if (r == 0)
+		r = op_window_string(window, label->value, label->value_len, &a.string);
+	if (r == 0)
+		r = op_window_attribute(window, &a, &set->index[set->len]);
+	if (r == 0)
+		set->len++;
+	return r;
+}
+
+/* Labels that were announced, as they are in @window. */
+static int read_labels(struct op_contexts *c, struct op_program *program,
+		       const void *record, struct op_window *window,
+		       struct op_context_known *ret, bool *ret_final)
+{
+	const struct op_schema *schema = program ? program->schema : NULL;
+	struct op_thread_context ids = { 0 };
+	struct op_context_labels labels;
+	struct op_labels_record head;
+	uint32_t i;
+	int r = 0;
+
+	memcpy(&head, record, sizeof(head));
+	op_context_labels_parse(head.form, (const uint8_t *)record + sizeof(head),
+				head.bytes, schema, &labels);
+	c->cut += labels.cut;
+	ret->hash = head.hash;
+	*ret_final = !labels.unknown_key;
+	if (labels.unknown_key && program)
+		program->context_asked = true;
+	if (head.form != OP_CONTEXT_OTEL && op_context_ids_of_labels(&labels, &ids)) {
+		memcpy(ret->link.trace_id, ids.trace_id, sizeof(ids.trace_id));
+		memcpy(ret->link.span_id, ids.span_id, sizeof(ids.span_id));
+		ret->has_link = true;
+	}
+	for (i = 0; i < labels.len && r == 0; i++)
+		r = add_label(window, &labels.label[i], &ret->labels);
+	return r;
+}
+
+/* Keep them for the samples that follow; without memory they are read again. */
+static void keep(struct op_contexts *c, const struct op_context_known *known)
+{
+	struct op_context_known *k;
+
+	if (op_map64_put(&c->by_hash, known->hash.word[0], c->known.len) < 0)
+		return;
+	k = op_vec_push(&c->known);
+	if (k)
+		*k = *known;
+	else
+		forget(c, c->epoch);
+}
+
+static int apply_labels(struct op_contexts *c, struct op_program *program,
+			const struct op_thread_context *context, struct op_window *window,
+			struct op_window_sample *sample)
+{
+	const struct op_hash hash = { { context->labels[0], context->labels[1] } };
+	const struct op_context_known *known =
+		find_known(c, context, op_window_epoch(window));
+	struct op_context_known made = { 0 };
+	const void *record;
+	uint32_t i;
+	size_t len;
+	bool final;
+	int r = 0;
+
+	if (!known) {
+		record = op_announced_find(&c->announced, &hash, &len);
+		if (!record) {
+			c->lost++;
+			return 0;
+		}
+		r = read_labels(c, program, record, window, &made, &final);
+		if (r < 0)
+			return r;
+		if (final)
+			keep(c, &made);
+		known = &made;
+	}
+	if (known->has_link && !sample->link)
+		r = op_window_link(window, &known->link, &sample->link);
+	for (i = 0; i < known->labels.len && sample->labels.len < OP_ATTRIBUTES_MAX; i++)
+		sample->labels.index[sample->labels.len++] = known->labels.index[i];
+	return r;
+}
+
+int op_contexts_apply(struct op_contexts *c, struct op_program *program,
+		      const struct op_thread_context *context, struct op_window *window,
+		      struct op_window_sample *sample)
+{
+	struct op_link link;
+	int r = 0;
+
+	if (op_context_has_ids(context)) {
+		memcpy(link.trace_id, context->trace_id, sizeof(link.trace_id));
+		memcpy(link.span_id, context->span_id, sizeof(link.span_id));
+		r = op_window_link(window, &link, &sample->link);
+	}
+	if (r == 0 && (context->labels[0] || context->labels[1]))
+		r = apply_labels(c, program, context, window, sample);
+	return r;
+}
+
+void op_contexts_turn(struct op_contexts *c)
+{
+	op_announced_turn(&c->announced);
+}
+
+void op_contexts_deinit(struct op_contexts *c)
+{
+	op_announced_deinit(&c->announced);
+	op_map64_clear(&c->by_hash);
+	op_vec_clear(&c->known);
+}
