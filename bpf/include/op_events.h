@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kinds of events. Records have the members value, detail and extra (op_types.h) in
+ * The kinds of events. Records have the members value, detail and extra (op_records.h) in
  * common; this header says what each kind keeps in them.
  */
 #ifndef OP_EVENTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arena: the kernel memory that user space writes and the programs read (layout:
- * bpf/include/op_types.h). This allocator divides slabs of 1 MiB, which are made on
+ * bpf/include/op_arena.h). This allocator divides slabs of 1 MiB, which are made on
  * demand within one budget. An object never crosses a slab. Freed memory is allocated
  * again only OP_ARENA_GRACE_NS after its release, when no program can still be reading
  * it. Slabs are never deleted while the handle exists.

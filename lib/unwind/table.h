@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The unwind table of an executable in the arena, made from .eh_frame and .debug_frame or
- * from .gopclntab: pages of rows (bpf/include/op_types.h). The file is read in pieces, so
+ * from .gopclntab: pages of rows (bpf/include/op_arena.h). The file is read in pieces, so
  * that at most OP_TABLE_WORK_BYTES of memory are used, whatever its size. A record that
  * cannot be read costs only its own addresses.
  */

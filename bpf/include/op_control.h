@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What user space sets for the kernel programs, and what they count. */
+#ifndef OP_CONTROL_H
+#define OP_CONTROL_H
+
+#include "op_heap.h"
+#include "op_records.h"
+
+enum {
+	OP_CPUS_MAX = 4096,
+};
+
+/* ---- counters: one struct op_counts for each CPU and kind of event ---- */
+enum op_counter {
+	OP_COUNT_TAKEN = 0,
+	OP_COUNT_IDLE,	    /* filtered: the idle task */
+	OP_COUNT_FILTERED,  /* filtered: by rule */
+	OP_COUNT_RING_FULL, /* dropped */
+	OP_COUNT_NESTED,    /* dropped: all of the CPU's slots were in use */
+	OP_COUNT_OUTPUT,    /* records put in the ring */
+	OP_COUNT_COMPLETE,
+	OP_COUNT_TRUNCATED,
+	OP_COUNT_BROKEN,
+	OP_COUNT_UNKNOWN,   /* records with registers and stack */
+	OP_COUNT_ANNOUNCED, /* stacks put in the ring */
+	OP_COUNT_REQUESTED, /* requests put in the ring */
+	OP_COUNT_NO_TABLE,  /* samples whose stack ends in code whose table is not made */
+	OP_COUNT_NO_MEMORY, /* dropped: a map of the kind was full */
+	OP_COUNT_SPENT_NS,  /* from the entry to the end of a sample */
+	/* Not a sum: the threshold T of a kind that thins out by duration (off/off.h). */
+	OP_COUNT_THRESHOLD_NS,
+	OP_COUNT_RATE, /* dropped: more than the kind takes in a second */
+	/* OP_EVENT_HEAP: allocations that are not tracked as in use */
+	OP_COUNT_UNTRACKED,
+	/* of OP_COUNT_FILTERED: ticks that a lower rate leaves out */
+	OP_COUNT_THINNED,
+	OP_COUNT_CONTEXTS,	 /* samples with a context */
+	OP_COUNT_CONTEXT_UNREAD, /* the memory of a context could not be read */
+	OP_COUNT_CONTEXT_CUT,	 /* more labels, or longer ones, than are taken */
+	OP_COUNT_ERRORS = 32,	 /* the first error; its number is OP_ERROR_FIRST */
+	OP_COUNTERS = 160,
+};
+
+struct op_counts {
+	__u64 value[OP_COUNTERS];
+};
+
+enum {
+	/* different rates at a time; number 0 is the rate where no rule sets another */
+	OP_RATES_MAX = 16,
+	OP_INTERPRETERS_MAX = 16,
+	OP_FILTER_EMPTY = 2, /* a flag: the filter has no rules and is skipped */
+};
+
+/* The first bytes of the base name of an interpreter's file: `bytes` under `mask`. */
+struct op_interpreter {
+	__u64 bytes;
+	__u64 mask; /* 0: none */
+};
+
+/* What user space sets while the programs run, and what they set for user space. Each
+ * member is one aligned word. */
+struct op_control {
+	__u32 filter_active; /* the index of op_filters in force, and OP_FILTER_EMPTY */
+	__u32 window;	 /* grows; stacks announced in an earlier window are forgotten */
+	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
+	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
+	/*
+	 * What rules op_targets has: a bit for each enum op_target_kind among them; a bit
+	 * for each depth of their cgroups; and whether one of them includes, so that a
+	 * sample that no rule and no filter includes is left out.
+	 */
+	__u32 target_kinds;
+	__u32 cgroup_depths;
+	__u32 targets_include;
+	__u32 rules_changed; /* grows with each change of the filter or of a rule */
+	/* For each rate: the period of its samples in ns, << 32; and the share of the
+	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
+	__u64 rate[OP_RATES_MAX];
+};
+
+/* Settings that are known before the programs are loaded: constants for the verifier. */
+struct op_settings {
+	__u64 runtimes_on; /* bit 1 << enum op_runtime: the walker has its step */
+	/* user space is woken when this much of the ring is waiting */
+	__u64 wakeup_bytes;
+	__u64 hash_seed;
+	__u32 max_frames;
+	/*
+	 * The slots of programs of this type. `slots` is how many of their walks may be
+	 * under way on one CPU, 1 to OP_SLOTS_MAX; `slot_first` is the number of the
+	 * first slot; `slot_alone` is set for programs that never interrupt each other.
+	 */
+	__u32 slots;
+	__u32 slot_first;
+	__u32 slot_alone;
+	__u32 detail; /* op_record.detail of this entry's samples */
+	/* inode of the profiler's PID namespace; 0: the initial one */
+	__u32 pid_namespace;
+	__u8 kernel_stacks;
+	__u8 user_stacks;
+	__u8 keep_idle;
+	/*
+	 * The kernel has bpf_get_current_ancestor_cgroup_id() for tracing programs
+	 * (5.16). Without it a cgroup rule matches the cgroup itself, but not its
+	 * descendants.
+	 */
+	__u8 cgroup_ancestors;
+	__u8 holds; /* samples wait in op_held until their event ends */
+	__u8 reserved0[7];
+	/* samples per second and CPU, of kinds that thin out (off/off.h) */
+	__u32 event_budget;
+	__u64 min_ns; /* shorter intervals are filtered out */
+	struct op_argument argument[OP_ARGUMENTS_MAX]; /* of the kind heap's probe */
+};
+
+/* The position of a CPU in the pieces of one rate (rules/thin.h), in units of 2^-32 of a
+ * piece. */
+struct op_thinning {
+	__u32 at;
+	__u32 point; /* the tick that contains it is taken */
+	__u32 owed;  /* two points were in one tick: the next tick is taken, too */
+	__u32 reserved0;
+};
+
+enum {
+	/* a walk of a task, and walks that may interrupt it and each other */
+	OP_SLOTS_MAX = 4,
+};
+
+/* ---- copies of stacks ---- */
+enum {
+	OP_COPIERS = 64, /* entries; a process uses entry pid % OP_COPIERS */
+	OP_COPIES_MAX = 64,
+};
+
+/*
+ * The budget of stack copies of a process on one CPU. A copy that does not help is made
+ * again at the next sample, so each process may have a few at once, and ten per second
+ * then.
+ */
+struct op_copier {
+	__u64 time_ns; /* when the last copy was added to the budget */
+	__u32 pid;
+	__u32 left;
+};
+
+/* ---- filter ---- */
+enum {
+	OP_FILTER_RULES = 32,
+};
+
+struct op_filter_rule {
+	__u64 number;
+	char comm[OP_COMM_BYTES];
+	__u32 kind;   /* OTELPROF_FILTER_* */
+	__u32 action; /* OTELPROF_FILTER_INCLUDE, _EXCLUDE */
+	__u32 keep_one_in;
+	__u32 reserved0;
+};
+
+struct op_filter {
+	__u32 count;
+	__u32 default_action;
+	__u32 random; /* a rule keeps one in keep_one_in samples */
+	__u32 reserved0;
+	struct op_filter_rule rules[OP_FILTER_RULES];
+};
+
+/* ---- rules by what they are of ---- */
+
+/* The kinds of targets by which rules are found. */
+enum op_target_kind {
+	OP_TARGET_PID = 0,
+	OP_TARGET_CGROUP,
+	OP_TARGET_COMM,
+	OP_TARGET_UID,
+	OP_TARGET_KINDS,
+};
+
+struct op_target_key {
+	__u64 word[2]; /* the number and 0, or the command name */
+	__u32 kind;    /* enum op_target_kind */
+	__u32 reserved0;
+};
+
+/* The verdict of a rule on a sample. */
+enum op_verdict {
+	OP_VERDICT_NONE = 0, /* the rule does not match */
+	OP_VERDICT_KEEP,
+	OP_VERDICT_DROP,
+};
+
+enum {
+	OP_TARGET_SHIFT = 8,
+	OP_TARGET_MASK = 0xff,
+	OP_CGROUP_DEPTHS = 16, /* cgroups of rules are less deep than this */
+};
+
+/*
+ * What the rules of one key say. Each member has a rule's number << OP_TARGET_SHIFT, and
+ * an enum op_verdict or an index of op_control.rate. The largest of several values is
+ * that of the latest rule.
+ */
+struct op_target_says {
+	__u64 verdict;
+	__u64 rate;
+};
+
+_Static_assert(sizeof(struct op_target_key) == 24, "layout");
+_Static_assert(sizeof(struct op_target_says) == 16, "layout");
+_Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the kernel programs write into the ring buffer. */
+#ifndef OP_RECORDS_H
+#define OP_RECORDS_H
+
+#include "op_arena.h"
+#include "op_events.h"
+
+enum {
+	OP_COMM_BYTES = 16,
+	OP_FRAMES_MAX = 1024,	    /* user frames of a stack */
+	OP_KERNEL_FRAMES_MAX = 127, /* kernel.perf_event_max_stack's default */
+	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX,
+	/* bytes copied of the user stack of an unknown process */
+	OP_STACK_COPY_BYTES = 12288,
+	/* records with more of that stack, of as many bytes each */
+	OP_ABOVE_RECORDS = 4,
+};
+
+/*
+ * The first word of a frame: its kind in the top byte, and an address. A native frame has
+ * one word. A runtime's frame has one to eight; its kind is the number of the instance
+ * and the number of words after the first. Their meaning is the runtime's (op_python.h).
+ */
+enum op_frame_kind {
+	OP_FRAME_NATIVE = 0, /* the address is a return address */
+	/* No call precedes the address: it is the leaf's pc, a pc that a signal
+	 * interrupted, or the code that a signal handler returns to. */
+	OP_FRAME_NATIVE_EXACT = 1,
+	OP_FRAME_NATIVE_GUESSED = 2, /* a return address that was found by guessing */
+	/* no frame: of a deep stack, frames are left out here (fold.h) */
+	OP_FRAME_LEFT_OUT = 3,
+	OP_FRAME_NATIVE_KINDS = 8, /* from here on: runtimes */
+};
+
+#define OP_FRAME_KIND_SHIFT   56
+#define OP_FRAME_ADDRESS_MASK ((1ULL << OP_FRAME_KIND_SHIFT) - 1)
+
+enum {
+	OP_FRAME_WORDS_MAX = 8,
+	OP_FRAME_INSTANCE_SHIFT = 3, /* in a kind, above the count of words */
+	OP_FRAME_WORDS_MASK = OP_FRAME_WORDS_MAX - 1,
+};
+
+/* The kind of a runtime's frame of @words words. */
+static inline __attribute__((always_inline)) __u32 op_frame_kind_of(__u32 instance,
+								    __u32 words)
+{
+	return instance << OP_FRAME_INSTANCE_SHIFT | ((words - 1) & OP_FRAME_WORDS_MASK);
+}
+
+/* The number of words of the frame whose first word is @word. */
+static inline __attribute__((always_inline)) __u32 op_frame_words(__u64 word)
+{
+	__u32 kind = (__u32)(word >> OP_FRAME_KIND_SHIFT);
+
+	return kind < OP_FRAME_NATIVE_KINDS ? 1 : (kind & OP_FRAME_WORDS_MASK) + 1;
+}
+
+/* The instance that the frame whose first word is @word belongs to, 0: native. */
+static inline __attribute__((always_inline)) __u32 op_frame_instance(__u64 word)
+{
+	return (__u32)(word >> (OP_FRAME_KIND_SHIFT + OP_FRAME_INSTANCE_SHIFT));
+}
+
+/* Why a user stack ends where it ends. Numbers above OP_END_MAX are errors of
+ * op_errors.def. */
+enum op_end {
+	OP_END_COMPLETE = 0,
+	/* the limit max_frames was reached: the outer frames are missing */
+	OP_END_TRUNCATED = 1,
+	OP_END_NO_USER = 2, /* a kernel thread */
+	/* the process is not known yet: registers and stack follow instead */
+	OP_END_UNKNOWN = 3,
+	OP_END_OFF = 4, /* user stacks are turned off */
+	/* The kind sends no copy of the stack; the table was requested
+	 * (OP_RECORD_REQUEST). */
+	OP_END_NO_TABLE = 5,
+	/* Set by user space: the announcement of a named stack did not arrive. */
+	OP_END_NO_STACK = 6,
+	/* OP_EVENT_THREADS: the thread is on a CPU, or got there while its stack was
+	 * read. */
+	OP_END_RUNNING = 7,
+	OP_END_MAX = 16,
+};
+
+/* The type of a record in the ring. */
+enum op_record_type {
+	OP_RECORD_SAMPLE = 1,  /* struct op_record: a sample with its stack */
+	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
+	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
+	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
+	/* struct op_exec_record: an interpreter is being executed */
+	OP_RECORD_EXEC = 5,
+	/* struct op_above_record: more of a stack; its sample follows */
+	OP_RECORD_ABOVE = 6,
+	/* struct op_labels_record: labels that samples after it name */
+	OP_RECORD_LABELS = 7,
+	OP_RECORD_TYPES = 16,
+};
+
+/*
+ * The version of the record format: a reader refuses versions that it was not built for.
+ */
+enum {
+	OP_RECORD_VERSION = 1,
+};
+
+/* The hash of a stack's words, its process and generation, and how it ended. */
+struct op_hash {
+	__u64 word[2];
+};
+
+/* Every record of the ring begins with this header. */
+struct op_record_header {
+	__u16 type; /* enum op_record_type */
+	__u16 version;
+	__u32 bytes; /* of the whole record */
+};
+
+/* What pc and the registers are in a record whose walk user space resumes. */
+enum op_resumed {
+	OP_RESUMED_CALLER = 0,
+	OP_RESUMED_EXACT = 1, /* the pc was interrupted: it is below a signal frame */
+};
+
+/*
+ * OP_RECORD_SAMPLE. It is followed by `kernel_count` words (leaf first), then
+ * `user_words` words (leaf first), then `context_bytes` bytes, which are a struct
+ * op_thread_context or nothing. If `end` is OP_END_UNKNOWN, a struct op_registers
+ * follows, and then `stack_bytes` bytes of the stack, beginning `stack_below` bytes below
+ * the sp of those registers. If there are user words too, the registers are those of the
+ * first frame that the walk could not unwind; that frame is not among the words.
+ */
+struct op_record {
+	struct op_record_header header;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 value;   /* by kind of event: ns, bytes, ...; of a tick its period */
+	__u64 cgroup;  /* cgroup v2 id */
+	__u64 end_pc;  /* the pc at which the stack ended */
+	__u32 pid;     /* process, in the profiler's PID namespace */
+	__u32 tid;
+	__u16 cpu;
+	__u16 context_bytes;
+	__u32 generation; /* of the process's table; 0 with OP_END_UNKNOWN */
+	__u16 kernel_count;
+	__u16 user_words;
+	__u16 user_frames;
+	__u16 end;   /* enum op_end, or an error */
+	__u16 event; /* enum op_event */
+	__u16 stack_bytes;
+	/* of the kind, to tell its samples apart, such as enum op_off_reason */
+	__u16 detail;
+	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed */
+	__u8 stack_below;
+	union {
+		char comm[OP_COMM_BYTES];
+		struct op_hash hash; /* OP_RECORD_STACK */
+	};
+};
+
+/* OP_RECORD_NAMED: a sample whose stack and process an OP_RECORD_STACK of the same hash
+ * has announced, in this window or the one before. It is followed by `context_bytes`
+ * bytes, which are a struct op_thread_context or nothing. */
+struct op_named {
+	struct op_record_header header;
+	__u64 time_ns; /* as in struct op_record */
+	__u64 value;
+	__u64 cgroup;
+	struct op_hash hash;
+	__u32 pid;
+	__u32 tid;
+	__u32 cpu;
+	__u16 event;
+	__u16 detail;
+	char comm[OP_COMM_BYTES];
+	__u32 extra; /* more detail: of OP_EVENT_BLOCK_IO the device */
+	__u32 context_bytes;
+};
+
+/*
+ * OP_RECORD_LABELS: what a thread says besides its ids, once a window. It is followed by
+ * `bytes` bytes: with OP_CONTEXT_OTEL the attributes as the process wrote them, otherwise
+ * struct op_label.
+ */
+struct op_labels_record {
+	struct op_record_header header;
+	struct op_hash hash; /* of all below; with a seed of this run */
+	__u32 pid;
+	__u32 place; /* op_context_place.number */
+	__u32 form;
+	__u32 bytes;
+};
+
+/* OP_RECORD_REQUEST: the walk met code whose table is not made. Not every sample sends
+ * one. */
+struct op_table_request {
+	struct op_record_header header;
+	__u64 time_ns;
+	__u64 pc;
+	__u32 pid;
+	__u32 generation; /* 0: the process is not known at all */
+};
+
+/*
+ * OP_RECORD_EXEC: a process to be examined before its first sample. Nothing follows it.
+ */
+struct op_exec_record {
+	struct op_record_header header;
+	__u32 pid;
+	__u32 tid;
+};
+
+/*
+ * OP_RECORD_ABOVE: bytes of a stack above those in a record of OP_END_UNKNOWN. These
+ * records precede that record, in ascending order, from the same CPU. They are left out
+ * if a quarter of the ring is full, and where the stack ends.
+ */
+struct op_above_record {
+	struct op_record_header header;
+	__u64 time_ns; /* that of its sample */
+	__u64 at;      /* address of the first byte */
+	__u32 tid;
+	__u32 cpu;
+};
+
+/* The user registers at the interruption, under their DWARF numbers. */
+struct op_registers {
+	__u64 pc;
+	__u64 sp;
+	__u64 fp;
+	__u64 lr;
+	__u64 thread_pointer; /* base of the thread's static TLS */
+	/* aarch64: end of the process's address space; 0: unknown */
+	__u64 task_size;
+	__u64 reg[OP_LEAF_REGS];
+};
+
+_Static_assert(sizeof(struct op_record) == 88, "layout");
+_Static_assert(sizeof(struct op_named) == 88, "layout");
+_Static_assert(sizeof(struct op_labels_record) == 40, "layout");
+_Static_assert(sizeof(struct op_table_request) == 32, "layout");
+_Static_assert(sizeof(struct op_above_record) == 32, "layout");
+_Static_assert(sizeof(struct op_registers) == 304, "layout");
+
+#endif
