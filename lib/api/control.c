@@ -11,13 +11,17 @@
 int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 {
 	uint64_t words[OP_RATES_MAX];
+	int r;
 
 	op_rates_words(op_targets_rates(p->targets), hz, words);
 	op_capture_set_rates(p->capture, words);
 	if (hz == p->rate_hz)
 		return 0;
+	r = op_capture_set_rate(p->capture, hz);
+	if (r < 0)
+		return r;
 	p->rate_hz = hz;
-	return op_capture_set_rate(p->capture, hz);
+	return 0;
 }
 
 int op_handle_apply_rates(struct otelprof *p)

@@ -348,7 +348,8 @@ class Export(unittest.TestCase):
                               ['exclude', 'pid:1\nrules']):
                     self.assertEqual(ctl(*wrong).returncode, 2, wrong)
                 # what is no line ends at its bound, and the next client is served
-                for sent in (b'x' * 5000, b'status\0\n', b'', b'frob\n'):
+                for sent in (b'x' * 5000, b'status\0\n', b'', b'frob\n',
+                             b'rule exclude 0 0 comm:\x1b[2J\n'):
                     with socket.socket(socket.AF_UNIX) as s:
                         s.connect(path)
                         s.sendall(sent)

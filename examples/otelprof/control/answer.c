@@ -103,6 +103,15 @@ static bool read_target(const char *text, struct otelprof_rule *rule)
 	return false;
 }
 
+/* Rules are shown at terminals, to others than who added them. */
+static bool has_control_character(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static bool read_action(const char *text, uint32_t *ret)
 {
 	for (*ret = 0; *ret < sizeof(actions) / sizeof(actions[0]); ++*ret)
@@ -170,6 +179,10 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 		end(reply, "error ",
 		    "a rule is: include, exclude or rate, HZ, SECONDS, and pid:N, uid:N, "
 		    "comm:NAME or cgroup:PATH");
+		return;
+	}
+	if (has_control_character(arg)) {
+		end(reply, "error ", "the rule's name or path has a control character");
 		return;
 	}
 	rule.sample_rate_hz = (uint32_t)rate;
