@@ -148,7 +148,7 @@ static int count_below(struct op_elf *elf, const struct op_eh_hdr *hdr, uint64_t
 	uint64_t low = 0;
 	uint64_t first;
 	struct entry last = { 0 };
-	struct entry e;
+	struct entry e = { 0 };
 	int r;
 
 	while (high - low > PIECE) {
