@@ -5,6 +5,8 @@
 //!
 //!     rustc profile.rs $(pkg-config --libs otelprof)
 
+#![allow(unused_unsafe)] // before Rust 1.65 an unsafe fn needs none for its body
+
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};

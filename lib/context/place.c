@@ -101,8 +101,7 @@ int op_context_place_custom(const struct op_context_file *file,
 		return r;
 	r = op_elf_find_symbol(file->elf, "custom_labels_abi_version", &symbol);
 	if (r > 0)
-		r = op_memory_read(file->memory, file->bias + symbol.value, &version,
-				   sizeof(version));
+		r = op_elf_read_vaddr(file->elf, symbol.value, &version, sizeof(version));
 	if (r < 0 || version != CUSTOM_VERSION)
 		return r < 0 ? r : 0;
 	*ret = place;

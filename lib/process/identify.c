@@ -21,7 +21,7 @@ enum {
 	/* After so many processes of one native file without a context, only one in so many
 	 * is searched for one at its first sample; the others when they are older. */
 	CONTEXT_MISSES = 16,
-	CONTEXT_FILES_MAX = 1024, /* of one process, that are looked into */
+	CONTEXT_FILES_MAX = 64, /* of one process, that are looked into at one time */
 };
 
 /* An SDK publishes its context when it starts, some time after exec: looked for with the
@@ -135,8 +135,12 @@ static void publish_place(struct op_processes *p, struct op_program *program,
 		return;
 	if (place.form) {
 		place.number = ++p->next_context;
-		if (p->config.publish_context(p->config.ctx, program->pid, &place) < 0 ||
-		    op_map64_put(&p->contexts, program->pid, place.number) < 0) {
+		if (op_map64_put(&p->contexts, program->pid, place.number) < 0 ||
+		    p->config.publish_context(p->config.ctx, program->pid, &place) < 0) {
+			(void)p->config.publish_context(p->config.ctx, program->pid,
+							NULL);
+			op_map64_remove(&p->contexts, program->pid);
+			program->context_place = (struct op_context_place){ 0 };
 			p->contexts_refused++;
 			return;
 		}
@@ -153,6 +157,30 @@ static void publish_place(struct op_processes *p, struct op_program *program,
 void op_identify_forget(struct op_processes *p, struct op_program *program)
 {
 	publish_place(p, program, (struct op_context_place){ 0 });
+}
+
+/* Does the program still run in its process? */
+static bool still_runs(struct op_processes *p, const struct op_program *program,
+		       const struct op_layout *layout)
+{
+	struct op_stat stat;
+
+	return !program->until_ns && !program->memory.gone &&
+	       op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+	       same_process(program, &stat) && same_program(&stat, layout);
+}
+
+/* Publish what was found, unless the process runs another program by now: it would be read by
+ * the place of this one. The kernel forgets a place at exec, so the program is looked at again
+ * when the place stands there. */
+static void offer_place(struct op_processes *p, struct op_program *program,
+			const struct op_layout *layout, struct op_context_place place)
+{
+	if (!still_runs(p, program, layout))
+		return;
+	publish_place(p, program, place);
+	if (!still_runs(p, program, layout))
+		publish_place(p, program, (struct op_context_place){ 0 });
 }
 
 static bool is_musl(const struct op_layout *layout)
@@ -182,72 +210,110 @@ static int place_in(struct op_processes *p, struct op_program *program,
 	return find(&file, ret);
 }
 
-/*
- * A program that publishes nothing: its executable may tell, once for all of its processes. And
- * libraries with custom-labels have a name of their own.
- */
+/* Its executable tells, once for all of its processes, where that depends on the file alone. */
+static void find_in_executable(struct op_processes *p, struct op_program *program,
+			       const struct op_layout *layout, const struct op_vma *v)
+{
+	struct op_context_place place = v->exe->context;
+	int r;
+
+	if (!v->exe->context_looked) {
+		r = place_in(p, program, v, false, op_context_place_executable, &place);
+		if (r == -EAGAIN || r == -ENOMEM || r == -ESRCH)
+			return;
+		if (r <= 0)
+			place = (struct op_context_place){ 0 };
+		/* of custom-labels the process's own memory may have a part in the place */
+		v->exe->context_looked = place.form != OP_CONTEXT_CUSTOM;
+		if (v->exe->context_looked)
+			v->exe->context = place;
+	}
+	if (place.form)
+		offer_place(p, program, layout, place);
+}
+
+static bool has_custom_labels(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && (strncmp(slash, "/libcustomlabels", 16) == 0 ||
+			 strcmp(slash, "/customlabels.node") == 0);
+}
+
+/* A program that publishes nothing: its executable may tell. And libraries with custom-labels
+ * have a name of their own. */
 static void find_unpublished(struct op_processes *p, struct op_program *program,
 			     const struct op_layout *layout)
 {
 	struct op_context_place place = { 0 };
+	const struct op_executable *before = NULL;
 	bool first = true;
 	size_t i;
 
 	for (i = 0; layout && i < layout->len && !program->context_place.form; i++) {
 		const struct op_vma *v = &layout->vma[i];
-		const char *slash;
 
-		if (!v->exe || v->exe->vdso)
+		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
-		slash = strrchr(v->exe->path, '/');
-		if (slash && (strncmp(slash, "/libcustomlabels", 16) == 0 ||
-			      strcmp(slash, "/customlabels.node") == 0)) {
+		if (has_custom_labels(v->exe->path)) {
+			if (before || op_slice_is_over(&p->slice))
+				continue; /* one is enough */
+			before = v->exe;
 			if (place_in(p, program, v, is_musl(layout),
 				     op_context_place_custom, &place) > 0)
-				publish_place(p, program, place);
+				offer_place(p, program, layout, place);
 		} else if (first && program->exe_path &&
 			   strcmp(program->exe_path, v->exe->path) == 0) {
 			first = false;
-			if (!v->exe->context_looked) {
-				v->exe->context_looked =
-					place_in(p, program, v, false,
-						 op_context_place_executable,
-						 &v->exe->context) >= 0;
-			}
-			if (v->exe->context.form)
-				publish_place(p, program, v->exe->context);
+			find_in_executable(p, program, layout, v);
 		}
 	}
 }
 
-/* Find the variable that leads to its threads' contexts: the first file that has it. */
-static void find_place(struct op_processes *p, struct op_program *program,
-		       const struct op_layout *layout)
+/* Look for the variable that leads to its threads' contexts: the first file that has it. What
+ * one call leaves, the next one goes on with; where no file has it, all are looked at again
+ * after a wait that grows. */
+static void find_variable(struct op_processes *p, struct op_program *program,
+			  const struct op_layout *layout)
 {
 	struct op_context_place place = { 0 };
 	const struct op_executable *before = NULL;
+	uint64_t wait = program->place_wait_ns;
 	uint32_t files = 0;
 	size_t i;
 
-	if (!program->schema || program->schema->form != OP_SCHEMA_TLS) {
-		if (!program->context_place.form)
-			find_unpublished(p, program, layout);
-		return;
-	}
-	if (!layout || program->context_place.form == OP_CONTEXT_OTEL)
-		return;
-	for (i = 0; i < layout->len && files < CONTEXT_FILES_MAX; i++) {
+	for (i = program->place_at; i < layout->len; i++) {
 		const struct op_vma *v = &layout->vma[i];
 
 		if (!v->exe || v->exe->vdso || v->exe == before)
 			continue;
-		before = v->exe;
-		files++;
-		if (place_in(p, program, v, is_musl(layout), op_context_place_otel,
-			     &place) > 0) {
-			publish_place(p, program, place);
+		if (files++ == CONTEXT_FILES_MAX || op_slice_is_over(&p->slice)) {
+			program->place_at = i;
 			return;
 		}
+		before = v->exe;
+		if (place_in(p, program, v, is_musl(layout), op_context_place_otel,
+			     &place) > 0) {
+			offer_place(p, program, layout, place);
+			return;
+		}
+	}
+	program->place_at = 0;
+	wait = OP_MIN(OP_MAX(wait * CONTEXT_WAIT_FACTOR, CONTEXT_WAIT_FIRST_NS),
+		      CONTEXT_WAIT_MAX_NS);
+	program->place_wait_ns = wait;
+	program->place_after_ns = p->now_ns + wait;
+}
+
+static void find_place(struct op_processes *p, struct op_program *program,
+		       const struct op_layout *layout)
+{
+	if (program->schema && program->schema->form == OP_SCHEMA_TLS) {
+		if (layout && program->context_place.form != OP_CONTEXT_OTEL &&
+		    p->now_ns >= program->place_after_ns)
+			find_variable(p, program, layout);
+	} else if (!program->context_place.form) {
+		find_unpublished(p, program, layout);
 	}
 }
 
@@ -434,20 +500,16 @@ static bool context_changed(struct op_processes *p, struct op_program *program,
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
 			 const struct op_record *record, const struct op_layout *layout)
 {
-	struct op_stat stat;
-
 	if (program->until_ns)
 		return;
 	if (program->cgroup != record->cgroup)
 		identify_container(p, program, record->cgroup, true);
 	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
 		return;
-	if ((context_changed(p, program, layout) || program->unread) &&
-	    op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
-	    same_program(&stat, layout))
-		read_attributes(p, program, layout);
-	else
+	if (!context_changed(p, program, layout) && !program->unread)
 		find_place(p, program, layout); /* its file may be loaded by now */
+	else if (still_runs(p, program, layout))
+		read_attributes(p, program, layout);
 }
 
 void op_identify_context(struct op_processes *p, struct op_program *program,
@@ -472,8 +534,10 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 		return;
 	/* the resource has it from the next window on */
 	attributes = op_attributes_new();
-	if (attributes && op_context_read(&program->memory.memory, program->context_addr,
-					  attributes, &schema, &published_ns) == 0)
+	if (attributes &&
+	    op_context_read(&program->memory.memory, program->context_addr, attributes,
+			    &schema, &published_ns) == 0 &&
+	    still_runs(p, program, layout))
 		take_schema(p, program, &schema, layout);
 	program->context_asked = false;
 	program->context_asked_ns = p->now_ns;

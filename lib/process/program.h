@@ -45,8 +45,12 @@ struct op_program {
 	uint64_t context_published_ns;	  /* of what attributes have of it */
 	uint64_t context_after_ns;	  /* it is not looked for before */
 	uint64_t context_wait_ns;
-	uint64_t context_asked_ns;	       /* its names were read then */
-	struct op_schema *schema;	       /* of its threads' contexts, or NULL */
+	uint64_t context_asked_ns; /* its names were read then */
+	struct op_schema *schema;  /* of its threads' contexts, or NULL */
+	/* The search for their variable: where it goes on, and when it begins again. */
+	size_t place_at;
+	uint64_t place_after_ns;
+	uint64_t place_wait_ns;
 	struct op_context_place context_place; /* as published; form 0: none is */
 	uint64_t doubted_ns;	 /* /proc told of another program then; 0: never */
 	uint64_t doubt_after_ns; /* it is not asked again before */

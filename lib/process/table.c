@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image/news.h"
+#include "process/identify.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "target/scan.h"
@@ -65,6 +66,7 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 {
 	op_lists_remove(p, proc);
 	op_unpublish(p, proc);
+	op_identify_forget(p, proc->program);
 	proc->ended_ns = OP_MAX(p->now_ns, UINT64_C(1));
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;

@@ -148,9 +148,9 @@ static int apply_labels(struct op_contexts *c, struct op_program *program,
 	return r;
 }
 
-int op_contexts_apply(struct op_contexts *c, struct op_program *program,
-		      const struct op_thread_context *context, struct op_window *window,
-		      struct op_window_sample *sample)
+void op_contexts_apply(struct op_contexts *c, struct op_program *program,
+		       const struct op_thread_context *context, struct op_window *window,
+		       struct op_window_sample *sample)
 {
 	struct op_link link;
 	int r = 0;
@@ -162,7 +162,8 @@ int op_contexts_apply(struct op_contexts *c, struct op_program *program,
 	}
 	if (r == 0 && (context->labels[0] || context->labels[1]))
 		r = apply_labels(c, program, context, window, sample);
-	return r;
+	if (r < 0)
+		c->lost++;
 }
 
 void op_contexts_turn(struct op_contexts *c)

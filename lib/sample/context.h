@@ -45,11 +45,11 @@ int op_contexts_announce(struct op_contexts *c, const void *record, size_t len);
 
 /*
  * Put @context into @sample: its link, and its labels behind those that it has. @program, whose
- * thread it was, may be NULL. Returns 0, -ENOMEM or -ENOSPC.
+ * thread it was, may be NULL. What the window has no room for is left out, and the sample stays.
  */
-int op_contexts_apply(struct op_contexts *c, struct op_program *program,
-		      const struct op_thread_context *context, struct op_window *window,
-		      struct op_window_sample *sample);
+void op_contexts_apply(struct op_contexts *c, struct op_program *program,
+		       const struct op_thread_context *context, struct op_window *window,
+		       struct op_window_sample *sample);
 
 /* A window ended. */
 void op_contexts_turn(struct op_contexts *c);

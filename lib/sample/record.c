@@ -408,11 +408,11 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (e == 0)
 		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
-	if (e == 0)
-		e = op_contexts_apply(&sampler->contexts, of->program, &r->context,
-				      of->window, &sample);
-	if (e == 0)
+	if (e == 0) {
+		op_contexts_apply(&sampler->contexts, of->program, &r->context,
+				  of->window, &sample);
 		*ret = sample;
+	}
 	return e;
 }
 
