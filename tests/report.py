@@ -3,6 +3,8 @@
 """Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT".
 
     report.py meson SUITE TESTLOG    meson's testlog.json as such lines
+    report.py failed TESTLOG         the names of the tests that failed there
+    report.py again FIRST SECOND     the results of a suite that failed and was run again
     report.py summary RESULTS        a table for the terminal
     report.py matrix RESULTS COMMIT SUITES   docs/test-matrix.md
     report.py count RESULTS          the last line
@@ -17,6 +19,7 @@ from collections import OrderedDict
 
 STATUS = {"OK": "ok", "EXPECTEDFAIL": "ok", "SKIP": "skip"}
 WORDS = {"ok": "passes", "FAIL": "fails", "skip": "not run"}
+UNSTEADY = "unsteady: "
 
 
 def meson(suite, path):
@@ -35,6 +38,29 @@ def meson(suite, path):
                 text = row["result"].lower()
             name = row["name"].split(" / ")[-1].replace(" ", "_").replace(":", "/")
             print("%s %s %s: %s" % (status, suite, name, text))
+
+
+def failed(path):
+    with open(path, encoding="utf-8") as f:
+        for row in map(json.loads, f):
+            if row["result"] not in STATUS:
+                print(row["name"].split(" / ")[-1])
+
+
+def again(first, second):
+    """What passed in one of two runs passes, and says so: it is a bug still to be found."""
+    later = {(suite, cell): (status, text) for status, suite, cell, text in second}
+    for status, suite, cell, text in first:
+        then, told = later.get((suite, cell), (None, None))
+        if status == "FAIL" and (then == "ok" or then is None and cell == "run"):
+            status, text = "ok", UNSTEADY + "passed when run again; at first: " + text
+        elif status == "ok" and then == "FAIL":
+            text = UNSTEADY + "failed when run again: " + told
+        print("%s %s %s: %s" % (status, suite, cell, text))
+    known = {(suite, cell) for _, suite, cell, _ in first}
+    for status, suite, cell, text in second:
+        if (suite, cell) not in known:
+            print("%s %s %s: %s" % (status, suite, cell, text))
 
 
 def read(path):
@@ -64,7 +90,7 @@ def summary(rows):
         count = tally(cells)
         print("%-12s %8d %8d %8d" % (suite, count["ok"], count["FAIL"], count["skip"]))
     for status, suite, cell, text in rows:
-        if status != "ok":
+        if status != "ok" or text.startswith(UNSTEADY):
             print("%s %s %s: %s" % (status, suite, cell, text))
 
 
@@ -80,7 +106,7 @@ def matrix(rows, commit, ran):
         print("| %s | %d | %d | %d |" % (suite, count["ok"], count["FAIL"], count["skip"]))
     for suite, cells in suites.items():
         if suite in ("sanitized", "release"):
-            cells = [c for c in cells if c[0] != "ok"]
+            cells = [c for c in cells if c[0] != "ok" or c[2].startswith(UNSTEADY)]
             if not cells:
                 continue
         print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
@@ -94,8 +120,13 @@ def main():
     if what == "meson":
         meson(*args)
         return
+    if what == "failed":
+        failed(*args)
+        return
     rows = read(args[0])
-    if what == "summary":
+    if what == "again":
+        again(rows, read(args[1]))
+    elif what == "summary":
         summary(rows)
     elif what == "matrix":
         matrix(rows, args[1], args[2])

@@ -61,21 +61,50 @@ result() {
 	echo "$*" | tee -a "$results"
 }
 
-# Run a command that prints results itself; all it prints is shown.
-collect() {
-	suite=$1
+# Run a command that prints results of $suite itself, into $out/$1.log and, as lines, into
+# $out/$1.results; all it prints is shown.
+collect_once() {
+	to=$1
 	shift
 	status=0
-	"$@" >"$out/$suite.log" 2>&1 || status=$?
-	cat "$out/$suite.log"
-	grep -E '^(ok|FAIL|skip) [a-z0-9-]+ ' "$out/$suite.log" >>"$results" || true
+	"$@" >"$out/$to.log" 2>&1 || status=$?
+	cat "$out/$to.log"
+	grep -E '^(ok|FAIL|skip) [a-z0-9-]+ ' "$out/$to.log" >"$out/$to.results" || true
 	case $status in
 	0 | 77) ;;
 	*)
-		grep -q '^FAIL' "$out/$suite.log" ||
-			result "FAIL $suite run: exit $status with no result"
+		grep -q '^FAIL' "$out/$to.results" ||
+			echo "FAIL $suite run: exit $status with no result" |
+			tee -a "$out/$to.results"
 		;;
 	esac
+}
+
+# Was there a failure in $out/$1.results that a second run may tell to be a matter of luck?
+# One or two of many: more are no luck, and would take as long again.
+try_again() {
+	count=$(grep -c '^FAIL' "$out/$1.results" || true)
+	[ "$count" -gt 0 ] && [ "$count" -le 2 ]
+}
+
+# The results of $1 and of its second run are one: see "unsteady" in docs/testing.md.
+merge() {
+	python3 tests/report.py again "$out/$1.results" "$out/$1-again.results" >"$out/$1.merged"
+	mv "$out/$1.merged" "$out/$1.results"
+	grep -E '^ok .*: unsteady: ' "$out/$1.results" || true
+}
+
+# Run suite $1 by the rest of the arguments, once more where a cell or two of it failed.
+collect() {
+	suite=$1
+	shift
+	collect_once "$suite" "$@"
+	if try_again "$suite"; then
+		echo "-- $suite once more, since not all of it passed"
+		collect_once "$suite-again" "$@"
+		merge "$suite"
+	fi
+	cat "$out/$suite.results" >>"$results"
 }
 
 # Configure (once) and build $1 with the rest of the arguments.
@@ -94,20 +123,36 @@ build() {
 	}
 }
 
-# The suites of meson in build $1, named $2 in the results, with more options of meson.
-meson_suites() {
-	log=$out/$1/meson-logs/testlog.json
-	tests=$out/$1.tests.log
-	named=$2
+# Tests of meson in build $dir, named $named in the results, with more options of meson;
+# results into $out/$1.results.
+meson_once() {
+	to=$1
+	shift
+	log=$dir/meson-logs/testlog.json
 	rm -f "$log"
-	dir=$out/$1
-	shift 2
 	# A busy machine may need more time than the tests allow themselves.
 	meson test -C "$dir" --no-rebuild --print-errorlogs --timeout-multiplier 3 "$@" \
-		>"$tests" 2>&1 ||
-		grep -v -E '^ *[0-9]+/[0-9]+ .* (OK|SKIP) ' "$tests" | tail -n 150
-	python3 tests/report.py meson "$named" "$log" >>"$results"
-	grep -E "^(FAIL|skip) $named " "$results" || true
+		>"$out/$to.log" 2>&1 ||
+		grep -v -E '^ *[0-9]+/[0-9]+ .* (OK|SKIP) ' "$out/$to.log" | tail -n 150
+	python3 tests/report.py meson "$named" "$log" >"$out/$to.results"
+	grep -E "^(FAIL|skip) $named " "$out/$to.results" || true
+}
+
+# The suites of meson in build $1, named $2 in the results, with more options of meson. A test
+# or two that failed are run once more, one at a time.
+meson_suites() {
+	dir=$out/$1
+	named=$2
+	shift 2
+	meson_once "$named" "$@"
+	if try_again "$named"; then
+		echo "-- once more, since not all passed"
+		tests=$(python3 tests/report.py failed "$dir/meson-logs/testlog.json")
+		# shellcheck disable=SC2086
+		meson_once "$named-again" --num-processes 1 $tests
+		merge "$named"
+	fi
+	cat "$out/$named.results" >>"$results"
 }
 
 # Build the release, once a run: an old one would be tested in place of the tree. Where it does
