@@ -30,6 +30,7 @@ int command_ctl(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_convert(int argc, char **argv);
+int command_merge(int argc, char **argv);
 int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);

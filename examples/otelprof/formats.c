@@ -19,6 +19,11 @@ static const struct output_format formats[] = {
 	  "profile.folded",
 	  { ".folded", ".collapsed", ".txt" } },
 	{ "otlp", OTELPROF_FORMAT_OTLP, "profile.otlp", { ".otlp", ".bin" } },
+	/* Before speedscope, which has every other ".json". */
+	{ "firefox",
+	  FORMAT_FIREFOX,
+	  "profile.firefox.json",
+	  { ".firefox.json", ".profile.json" } },
 	{ "speedscope",
 	  FORMAT_SPEEDSCOPE,
 	  "profile.speedscope.json",
@@ -30,7 +35,7 @@ enum {
 
 static bool may(const struct output_format *f, enum format_choice choice)
 {
-	return choice == FORMAT_ANY || f->format != FORMAT_SPEEDSCOPE;
+	return choice == FORMAT_ANY || !(f->format & FORMAT_OF_PROGRAM);
 }
 
 int format_by_name(const char *command, const char *name, enum format_choice choice,
@@ -45,7 +50,7 @@ int format_by_name(const char *command, const char *name, enum format_choice cho
 		}
 	}
 	(void)fail("--format takes html, pprof, folded%s or otlp, not \"%s\"",
-		   choice == FORMAT_ANY ? ", speedscope" : "", name);
+		   choice == FORMAT_ANY ? ", speedscope, firefox" : "", name);
 	return usage_hint(command);
 }
 
@@ -56,19 +61,31 @@ static bool ends_with(const char *s, const char *end)
 	return a > b && strcmp(s + a - b, end) == 0;
 }
 
-int format_by_ending(const char *command, const char *path, enum format_choice choice,
-		     const struct output_format **ret)
+static const struct output_format *find_ending(const char *path,
+					       enum format_choice choice)
 {
 	size_t i, j;
 
 	for (i = 0; i < FORMATS; i++) {
 		for (j = 0; may(&formats[i], choice) && formats[i].endings[j]; j++) {
-			if (ends_with(path, formats[i].endings[j])) {
-				*ret = &formats[i];
-				return 0;
-			}
+			if (ends_with(path, formats[i].endings[j]))
+				return &formats[i];
 		}
 	}
+	return NULL;
+}
+
+const struct output_format *format_of_ending(const char *path)
+{
+	return find_ending(path, FORMAT_ANY);
+}
+
+int format_by_ending(const char *command, const char *path, enum format_choice choice,
+		     const struct output_format **ret)
+{
+	*ret = find_ending(path, choice);
+	if (*ret)
+		return 0;
 	(void)fail("the ending of \"%s\" names no format: use --format", path);
 	return usage_hint(command);
 }

@@ -5,12 +5,14 @@
 
 #include <stdint.h>
 
-/* A format that this program writes itself, not the library. */
-#define FORMAT_SPEEDSCOPE UINT32_C(0x80000000)
+/* Formats that this program writes itself, not the library. */
+#define FORMAT_OF_PROGRAM UINT32_C(0x80000000)
+#define FORMAT_SPEEDSCOPE FORMAT_OF_PROGRAM
+#define FORMAT_FIREFOX	  (FORMAT_OF_PROGRAM | 1)
 
 struct output_format {
 	const char *name;
-	uint32_t format; /* OTELPROF_FORMAT_*, or FORMAT_SPEEDSCOPE */
+	uint32_t format; /* OTELPROF_FORMAT_* or FORMAT_* */
 	const char *default_path;
 	const char *endings[5];
 };
@@ -25,5 +27,7 @@ int format_by_name(const char *command, const char *name, enum format_choice cho
 		   const struct output_format **ret);
 int format_by_ending(const char *command, const char *path, enum format_choice choice,
 		     const struct output_format **ret);
+/* The same without a message: NULL for an unknown ending. */
+const struct output_format *format_of_ending(const char *path);
 
 #endif

@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{ "diff", command_diff, "compare two recordings" },
 	{ "convert", command_convert,
 	  "write recordings in another format, several as one" },
+	{ "merge", command_merge, "make one recording of several" },
 	{ "mcp", command_mcp, "let an assistant profile this host and read recordings" },
 	{ "sink", command_sink, "receive profiles, check them, write them to files" },
 	{ "doctor", command_doctor,

@@ -41,8 +41,8 @@ class Usage(unittest.TestCase):
     def test_help_of_all(self):
         r = run('--help')
         self.assertEqual(r.returncode, 0)
-        for command in ('record', 'top', 'export', 'report', 'diff', 'convert', 'mcp',
-                        'sink', 'doctor', 'ctl'):
+        for command in ('record', 'top', 'export', 'report', 'diff', 'convert', 'merge',
+                        'mcp', 'sink', 'doctor', 'ctl'):
             self.assertRegex(r.stdout, rf'(?m)^  {command} ')
             h = run(command, '--help')
             self.assertEqual((h.returncode, h.stderr), (0, ''), command)

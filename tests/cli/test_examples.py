@@ -3,6 +3,7 @@
 
 usage: test_examples.py OTELPROF MINIMAL EPOLL MODULE_DIR    77 where profiling cannot start
 """
+import json
 import os
 import re
 import subprocess
@@ -73,6 +74,35 @@ class Examples(unittest.TestCase):
             with open(path) as f:
                 names = {line.split(';')[0] for line in f}
         self.assertEqual(names, {os.path.basename(os.readlink(f'/proc/{self.busy.pid}/exe'))})
+
+    def test_recordings_are_joined_and_have_times(self):
+        def folded(*paths):
+            r = run(OTELPROF, 'convert', '--format=folded', '-o', '-', *paths)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            return sorted(r.stdout.splitlines())
+
+        with tempfile.TemporaryDirectory() as d:
+            paths = [os.path.join(d, name) for name in ('a.otlp', 'b.otlp')]
+            for path in paths:
+                r = run(OTELPROF, 'record', '-d', '1', '--kinds', 'cpu,off_cpu', '-o', path)
+                self.assertEqual(r.returncode, 0, r.stderr)
+            both, page = os.path.join(d, 'both.otlp'), os.path.join(d, 'both.firefox.json')
+            for args in (['merge', '-o', both, *paths], ['convert', '-o', page, both]):
+                r = run(OTELPROF, *args)
+                self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(folded(both), folded(*paths))
+            self.assertLess(os.path.getsize(both), sum(map(os.path.getsize, paths)))
+            with open(page, encoding='utf-8') as f:
+                profile = json.load(f)
+        end = profile['meta']['profilingEndTime']
+        times = [t for thread in profile['threads'] for t in thread['samples']['time']]
+        self.assertTrue(all(0 <= t <= end for t in times))
+        own = [t for t in profile['threads'] if t['pid'] == str(self.busy.pid) and
+               t['samples']['weightType'] == 'samples']
+        self.assertEqual([t['isMainThread'] for t in own], [True])
+        # Two seconds of samples, at 99 Hz or what was left of the CPU.
+        self.assertGreater(own[0]['samples']['length'], 20)
+        self.assertGreater(own[0]['samples']['time'][-1] - own[0]['samples']['time'][0], 1000)
 
     def test_nothing_to_sample_is_1_with_the_reason(self):
         with tempfile.TemporaryDirectory() as d:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report, diff and convert on recordings whose ten events are known (request.h), and on
+"""report, diff, convert and merge on recordings whose ten events are known (request.h), and on
 files that are none. Sums are worked out here from the list below, not from other outputs.
 
 usage: test_report.py PROGRAM
@@ -34,6 +34,90 @@ def self_of(name):
 
 def total_of(name):
     return sum(n for _, frames, n in EVENTS if name in frames)
+
+
+# Columns of the tables of a thread, and what their numbers are indices of.
+COLUMNS = {
+    'stackTable': {'frame': 'frameTable', 'prefix': 'stackTable'},
+    'frameTable': {'address': None, 'inlineDepth': None, 'category': 'categories',
+                   'subcategory': None, 'func': 'funcTable', 'nativeSymbol': 'nativeSymbols',
+                   'innerWindowID': None, 'line': None, 'column': None},
+    'funcTable': {'name': 'strings', 'isJS': None, 'relevantForJS': None,
+                  'resource': 'resourceTable', 'fileName': 'strings', 'lineNumber': None,
+                  'columnNumber': None},
+    'resourceTable': {'lib': 'libs', 'name': 'strings', 'host': 'strings', 'type': None},
+    'nativeSymbols': {'libIndex': 'libs', 'address': None, 'name': 'strings',
+                      'functionSize': None},
+    'samples': {'stack': 'stackTable', 'time': None, 'weight': None},
+    'markers': {'data': None, 'name': 'strings', 'startTime': None, 'endTime': None,
+                'phase': None, 'category': 'categories'},
+}
+THREAD_KEYS = {'processType', 'processStartupTime', 'processShutdownTime', 'registerTime',
+               'unregisterTime', 'pausedRanges', 'name', 'isMainThread', 'pid', 'tid'}
+
+
+def check_thread(test, profile, thread):
+    """Every table has its columns, of one length, with indices of what there is."""
+    sizes = {name: thread[name]['length'] for name in COLUMNS}
+    sizes.update(strings=len(profile['shared']['stringArray']), libs=len(profile['libs']),
+                 categories=len(profile['meta']['categories']))
+    test.assertLessEqual(THREAD_KEYS, set(thread))
+    test.assertIsInstance(thread['pid'], str)
+    for name, columns in COLUMNS.items():
+        table = thread[name]
+        test.assertEqual(set(table) - {'length', 'weightType'}, set(columns), name)
+        for column, of in columns.items():
+            values = table[column]
+            test.assertEqual(len(values), table['length'], (name, column))
+            for value in values if of else []:
+                if value is not None and (column != 'resource' or value != -1):
+                    test.assertTrue(0 <= value < sizes[of], (name, column, value))
+    for i, prefix in enumerate(thread['stackTable']['prefix']):
+        test.assertTrue(prefix is None or prefix < i)
+
+
+def fields(data):
+    """(number, value) of each field of an encoded message."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+        elif tag & 7 == 1:
+            at += 8
+            yield tag >> 3, data[at - 8:at]
+        else:
+            size = varint()
+            at += size
+            yield tag >> 3, data[at - size:at]
+
+
+def requests(data):
+    """The requests of a recording."""
+    while data:
+        size, = struct.unpack('>I', data[:4])
+        yield data[4:4 + size]
+        data = data[4 + size:]
+
+
+def dictionary(request):
+    """Table number: its entries."""
+    tables = {}
+    for number, value in fields(dict(fields(request))[2]):
+        tables.setdefault(number, []).append(value)
+    return tables
 
 
 class Recordings(unittest.TestCase):
@@ -143,12 +227,15 @@ class Report(Recordings):
 
 class Damaged(Recordings):
     def fails(self, path, sentence):
-        for command in (['report', path], ['convert', '-o', self.path('out.html'), path]):
+        for command in (['report', path], ['convert', '-o', self.path('out.html'), path],
+                        ['convert', '-o', self.path('out.firefox.json'), path],
+                        ['merge', '-o', self.path('out.otlp'), path]):
             r = run(*command)
             self.assertEqual((r.returncode, r.stdout), (1, b''), command)
             self.assertIn(sentence, r.stderr.decode())
             self.assertEqual(r.stderr.count(b'\n'), 1, r.stderr)
-        self.assertFalse(os.path.exists(self.path('out.html')))
+        for name in ('out.html', 'out.firefox.json', 'out.otlp'):
+            self.assertFalse(os.path.exists(self.path(name)))
 
     def test_files_that_are_no_recording(self):
         self.fails(self.path('nothing'), 'No such file')
@@ -194,7 +281,10 @@ class Diff(Recordings):
         for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a], ['report'],
                      ['report', '--by=x', self.a], ['report', '--min=200', self.a],
                      ['report', '--by=module', '--callers=x', self.a],
-                     ['convert', self.a], ['convert', '-o', 'x.svg', self.a]):
+                     ['convert', self.a], ['convert', '-o', 'x.svg', self.a],
+                     ['convert', '--lines', '-o', 'x.firefox.json', self.a],
+                     ['merge', self.a], ['merge', '-o', 'x.otlp'],
+                     ['merge', '-o', 'x.html', self.a]):
             r = run(*args)
             self.assertEqual((r.returncode, r.stdout), (2, b''), args)
 
@@ -233,9 +323,124 @@ class Convert(Recordings):
                 got[(p['name'].split(' (')[0], frames[stack[-1]])] = weight // 10_000_000
         self.assertEqual(got, {(process, frames[-1]): n for process, frames, n in EVENTS})
 
+    def test_firefox(self):
+        """As src/types/profile.ts of the Firefox profiler describes version 57."""
+        d = json.loads(self.convert('b.firefox.json'))
+        self.assertEqual((d['meta']['preprocessedProfileVersion'], d['meta']['interval']), (57, 10))
+        strings = d['shared']['stringArray']
+        self.assertEqual(len(set(strings)), len(strings))
+        self.assertIn('grey', [c['color'] for c in d['meta']['categories']])
+        got = {}
+        for thread in d['threads']:
+            check_thread(self, d, thread)
+            samples, stacks = thread['samples'], thread['stackTable']
+            names = [strings[n] for n in thread['funcTable']['name']]
+            self.assertEqual(samples['weightType'], 'samples')
+            self.assertEqual(samples['time'], sorted(samples['time']))
+            self.assertLessEqual(samples['time'][-1], d['meta']['profilingEndTime'])
+            for stack, weight in zip(samples['stack'], samples['weight'], strict=True):
+                frames = []
+                while stack is not None:
+                    func = thread['frameTable']['func'][stacks['frame'][stack]]
+                    frames.append(names[func])
+                    stack = stacks['prefix'][stack]
+                key = (thread['processName'], frames[0], len(frames))
+                got[key] = got.get(key, 0) + weight
+        self.assertEqual(got, {(p, frames[-1], len(frames)): n for p, frames, n in EVENTS})
+        self.assertEqual({t['pid'] for t in d['threads']}, {'100', '200', '300'})
+
     def test_standard_output(self):
         r = run('convert', '-o', '-', '--format=folded', self.a)
         self.assertIn(b'web;main;handle;parse 3\n', r.stdout)
+
+
+class Merge(Recordings):
+    def merge(self, *files, status=0):
+        out = self.path('merged.otlp')
+        r = run('merge', '-o', out, *files)
+        self.assertEqual((r.returncode, r.stdout), (status, b''), r.stderr)
+        return out
+
+    def folded(self, *files):
+        r = run('convert', '-o', '-', '--format=folded', *files)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return sorted(r.stdout.splitlines())
+
+    def other(self):
+        """A recording of more events, some of the same stacks."""
+        path = self.path('b.otlp')
+        r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF='later'), timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return path
+
+    def test_sums_of_both(self):
+        b = self.other()
+        total = self.json(b)['total']
+        self.assertEqual(total, TOTAL + 10)
+        merged = self.merge(self.a, b)
+        self.assertEqual(self.json(merged)['total'], TOTAL + total)
+        self.assertEqual(self.folded(merged), self.folded(self.a, b))
+
+    def test_one_dictionary(self):
+        """Nothing is there twice, and nothing grows but the samples."""
+        whole = list(requests(self.read(os.path.basename(self.merge(self.a, self.a, self.a)))))
+        self.assertEqual(len(whole), 1)
+        once = dictionary(self.read('a.otlp')[4:])
+        tables = dictionary(whole[0])
+        for number, entries in tables.items():
+            self.assertEqual(len(set(entries)), len(entries), number)
+            self.assertEqual(entries[0], b'')
+            self.assertLessEqual(set(entries) if number == 5 else set(),
+                                 set(once[number]))
+            self.assertLessEqual(len(entries), len(once[number]))
+        # Each process is a resource once, with three profiles.
+        resources = [value for number, value in fields(whole[0]) if number == 1]
+        self.assertEqual(len(resources), 3)
+        for resource in resources:
+            scopes = [value for number, value in fields(resource) if number == 2]
+            self.assertEqual([sum(n == 2 for n, _ in fields(s)) for s in scopes], [3])
+
+    def test_merging_again_changes_nothing(self):
+        first = self.merge(self.a, self.other())
+        os.rename(first, self.path('first.otlp'))
+        second = self.merge(self.path('first.otlp'))
+        self.assertEqual(self.read('first.otlp'), self.read(os.path.basename(second)))
+
+    def test_fields_that_are_not_known_stay(self):
+        profile_field = b'\xfa\x3e\x05hello'  # field 1007, five bytes
+        request = self.read('a.otlp')[4:]
+        resources = [v for n, v in fields(request) if n == 1]
+        more = resources[0] + profile_field
+        size = len(more)
+        head = bytes([0x0a, size & 0x7f | 0x80, size >> 7]) if size > 127 else bytes([0x0a, size])
+        path = self.write('more.otlp', struct.pack('>I', len(request) + len(head) + size) +
+                          request + head + more)
+        merged = self.read(os.path.basename(self.merge(path)))
+        self.assertEqual(merged.count(profile_field), 1)
+        self.assertEqual(self.json(self.path('merged.otlp'))['total'], TOTAL + 5)
+
+    def test_a_large_one_is_cut_into_requests_that_can_be_sent(self):
+        b = self.path('big.otlp')
+        with open(b, 'wb') as f:
+            f.write(self.read('a.otlp') * 20000)
+        sizes = [len(r) for r in requests(self.read(os.path.basename(self.merge(b))))]
+        self.assertGreater(len(sizes), 1)
+        self.assertLess(max(sizes), 4_000_001)
+        self.assertLess(sum(sizes), os.path.getsize(b) / 3)
+        self.assertEqual(self.json(self.path('merged.otlp'))['total'], 20000 * TOTAL)
+
+    def test_onto_its_own_input(self):
+        self.assertEqual(run('merge', '-o', self.a, self.a, self.a).returncode, 0)
+        self.assertEqual(self.json(self.a)['total'], 2 * TOTAL)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), ['a.otlp'])
+
+    def test_a_full_disk(self):
+        with open('/dev/full', 'wb') as full:
+            r = subprocess.run([PROGRAM, 'merge', '-o', '-', self.a], stdout=full,
+                               stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((r.returncode, r.stderr.count(b'\n')), (1, 1), r.stderr)
+        self.assertIn(b'cannot write -: No space left', r.stderr)
 
 
 if __name__ == '__main__':

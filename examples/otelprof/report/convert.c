@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "common.h"
+#include "firefox/firefox.h"
 #include "format/format.h"
 #include "formats.h"
 #include "report/output.h"
@@ -35,12 +36,14 @@ static int help(FILE *f)
 		"'otelprof record -o FILE.otlp' or of 'otelprof sink --dir'; \"-\" is standard\n"
 		"input.\n\n"
 		"  -o, --output OUTPUT  the output file; \"-\" is standard output\n"
-		"      --format NAME    html, pprof, folded, speedscope or otlp; else the ending\n"
-		"                       of OUTPUT says it (.html .pb.gz .folded .speedscope.json\n"
-		"                       .otlp)\n"
+		"      --format NAME    html, pprof, folded, speedscope, firefox or otlp; else\n"
+		"                       the ending of OUTPUT says it (.html .pb.gz .folded\n"
+		"                       .speedscope.json .firefox.json .otlp)\n"
 		"      --lines          with source lines and inlined functions of native code\n"
 		"      --symbols DIR    the same, and more files with debug info\n"
-		"  -h, --help           show this text\n",
+		"  -h, --help           show this text\n\n"
+		"firefox is for https://profiler.firefox.com: threads with the time of each\n"
+		"sample.\n",
 		f);
 	return STATUS_OK;
 }
@@ -80,8 +83,11 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 	v->files_len = (size_t)(argc - optind);
 	if (!r && !v->format)
 		r = format_by_ending("convert", v->path, FORMAT_ANY, &v->format);
-	if (!r && v->lines.wanted && v->format->format == OTELPROF_FORMAT_OTLP) {
-		(void)fail("otlp is written as it was recorded, without --lines");
+	if (!r && v->lines.wanted &&
+	    (v->format->format == OTELPROF_FORMAT_OTLP ||
+	     v->format->format == FORMAT_FIREFOX)) {
+		(void)fail("%s is written as it was recorded, without --lines",
+			   v->format->name);
 		return usage_hint("convert");
 	}
 	return r;
@@ -97,7 +103,7 @@ static int append_request(void *data, const void *request, size_t len)
 	return r ? r : op_write_full(v->fd, request, len);
 }
 
-static int merge(struct convert *v)
+static int append_all(struct convert *v)
 {
 	size_t i;
 	int r;
@@ -108,6 +114,28 @@ static int merge(struct convert *v)
 			return r;
 	}
 	return 0;
+}
+
+static int append_samples(void *data, const void *request, size_t len)
+{
+	return timeline_add(data, request, len);
+}
+
+static int write_timeline(struct convert *v)
+{
+	_cleanup_(timeline_freep) struct timeline *t = NULL;
+	size_t i;
+	int r = timeline_new(&t);
+
+	if (r)
+		return fail("out of memory");
+	for (i = 0; !r && i < v->files_len; i++)
+		r = recording_read(v->files[i], append_samples, t);
+	if (r)
+		return r;
+	timeline_sort(t);
+	r = firefox_write(t, v->fd);
+	return r ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
 }
 
 static int rewrite(struct convert *v)
@@ -130,7 +158,9 @@ static int write_output(void *data, int fd)
 	struct convert *v = data;
 
 	v->fd = fd;
-	return v->format->format == OTELPROF_FORMAT_OTLP ? merge(v) : rewrite(v);
+	if (v->format->format == OTELPROF_FORMAT_OTLP)
+		return append_all(v);
+	return v->format->format == FORMAT_FIREFOX ? write_timeline(v) : rewrite(v);
 }
 
 int command_convert(int argc, char **argv)
