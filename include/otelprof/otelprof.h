@@ -34,6 +34,7 @@
 #include <otelprof/error.h>
 #include <otelprof/export.h>
 #include <otelprof/macros.h>
+#include <otelprof/settings.h>
 #include <otelprof/stats.h>
 #include <otelprof/version.h>
 

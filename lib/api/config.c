@@ -78,6 +78,20 @@ int op_config_give(void *to, const void *from, size_t from_size, size_t min_size
 	return 0;
 }
 
+int op_config_give_error(const struct op_log *log, struct otelprof_error_info *ret)
+{
+	struct otelprof_error_info info = { .code = log->error };
+	/* a detail that is too long loses its beginning */
+	const char *detail = log->detail ? log->detail : "";
+	size_t len = strlen(detail);
+
+	if (len >= sizeof(info.detail))
+		detail += len - sizeof(info.detail) + 1;
+	(void)strlcpy(info.message, log->message, sizeof(info.message));
+	(void)strlcpy(info.detail, detail, sizeof(info.detail));
+	return op_config_give(ret, &info, sizeof(info), sizeof(info));
+}
+
 static int check_range(struct op_log *log, const char *field, uint64_t value,
 		       uint64_t min, uint64_t max)
 {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "otelprof/config.h"
+#include "otelprof/error.h"
 #include "otelprof/export.h"
 
 enum {
@@ -31,6 +32,9 @@ int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 
 /* Copy the struct at @from to a caller's struct @to, as far as its size permits. */
 int op_config_give(void *to, const void *from, size_t from_size, size_t min_size);
+
+/* Fill a caller's struct from the last failure of @log. */
+int op_config_give_error(const struct op_log *log, struct otelprof_error_info *ret);
 
 /* Check the configuration, copy it with all strings, and fill in defaults. The caller
  * frees *@ret with op_config_deinit(). */

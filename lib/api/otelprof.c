@@ -127,20 +127,6 @@ static int make_parts(struct otelprof *p)
 	return op_exporters_new(&p->log, &p->exporters);
 }
 
-/* Fill a caller's struct from a log. A detail that is too long loses its beginning. */
-static int give_error(const struct op_log *log, struct otelprof_error_info *ret)
-{
-	struct otelprof_error_info info = { .code = log->error };
-	const char *detail = log->detail ? log->detail : "";
-	size_t len = strlen(detail);
-
-	if (len >= sizeof(info.detail))
-		detail += len - sizeof(info.detail) + 1;
-	(void)strlcpy(info.message, log->message, sizeof(info.message));
-	(void)strlcpy(info.detail, detail, sizeof(info.detail));
-	return op_config_give(ret, &info, sizeof(info), sizeof(info));
-}
-
 static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 {
 	int r = op_config_init(config, &p->log, &p->config);
@@ -167,12 +153,12 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 		return -EINVAL;
 	if (!ret) {
 		r = op_fail(&log, -EINVAL, "otelprof_init: ret is NULL");
-		return why && give_error(&log, why) < 0 ? -EINVAL : r;
+		return why && op_config_give_error(&log, why) < 0 ? -EINVAL : r;
 	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		r = op_fail(&log, -ENOMEM, "otelprof_init: there is no memory");
-		return why && give_error(&log, why) < 0 ? -EINVAL : r;
+		return why && op_config_give_error(&log, why) < 0 ? -EINVAL : r;
 	}
 	p->owner = getpid();
 	r = op_handle_init_waits(p);
@@ -184,7 +170,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 				      otelprof_strerror(r));
 		p->log.error = r;
 		if (why)
-			(void)give_error(&p->log, why);
+			(void)op_config_give_error(&p->log, why);
 		(void)otelprof_free(p);
 		return r;
 	}
@@ -457,5 +443,5 @@ int otelprof_last_error(struct otelprof *p, struct otelprof_error_info *ret)
 	r = p->owner == getpid() ? op_handle_enter(p, &held) : 0;
 	if (r < 0)
 		return r;
-	return p->log.error ? give_error(&p->log, ret) : -ENODATA;
+	return p->log.error ? op_config_give_error(&p->log, ret) : -ENODATA;
 }
