@@ -39,6 +39,7 @@ int command_doctor(int argc, char **argv);
 struct options {
 	const char *command;
 	uint32_t rate_hz;
+	bool rate_given;			     /* rate_hz is no default */
 	double seconds;				     /* 0: until a signal */
 	uint64_t kinds;				     /* OTELPROF_KIND_*; 0: the default */
 	const char *layouts_dir;		     /* NULL: none */
@@ -47,6 +48,8 @@ struct options {
 	const struct otelprof_attribute *attributes; /* valid until the program ends */
 	size_t attributes_len;
 	int verbose;
+	/* what no option says; NULL: nothing. Borrowed until session_open() returns */
+	const struct otelprof_settings *settings;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
 	size_t rules_len; /* rules that exclude come first, then those that include */
 	size_t includes;

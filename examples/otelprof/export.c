@@ -3,6 +3,7 @@
 #include "common.h"
 #include "control/control.h"
 #include "notify.h"
+#include "reload.h"
 
 #include <ctype.h>
 #include <malloc.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 
 enum {
-	ENDPOINTS_MAX = 8,
 	HEADERS_MAX = 32,
 	FLUSH_MS = 10000, /* less than the 30 s that orchestrators wait */
 	OPTION_ENDPOINT = OPTION_OWN,
@@ -27,6 +27,7 @@ enum {
 	OPTION_RETRY,
 	OPTION_CONTROL,
 	OPTION_CONTROL_GROUP,
+	OPTION_CONFIG,
 	MIB_SHIFT = 20,
 	SPILL_MAX_MIB = 1 << 20,
 	MS_PER_S = 1000,
@@ -39,11 +40,9 @@ struct export
 {
 	struct options o;
 	double interval;
-	const char *endpoints[ENDPOINTS_MAX];
-	size_t endpoints_len;
 	struct otelprof_attribute headers[HEADERS_MAX];
-	size_t headers_len;
-	struct otelprof_otlp_config otlp;
+	struct reload reload;
+	struct notify notify;
 	const char *control; /* the control socket's path; NULL: none */
 	const char *control_group;
 };
@@ -54,6 +53,8 @@ static int help(FILE *f)
 		"Usage: otelprof export [OPTIONS]\n\n"
 		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
 		"then sends what is left and tells what became of every sample.\n\n"
+		"      --config FILE    keys as otelprof_settings_new(3) has them; read again at\n"
+		"                       SIGHUP; an option wins over its key\n"
 		"      --endpoint URL   http://host:port or https://host:port; may be repeated\n"
 		"                       (OTEL_EXPORTER_OTLP_ENDPOINT, else localhost)\n"
 		"      --protocol W     grpc (port 4317, default) or http/protobuf (port 4318)\n"
@@ -73,8 +74,9 @@ static int help(FILE *f)
 		f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
-		"\nThe default rate is 20. The environment variables OTEL_EXPORTER_OTLP_* "
-		"and\nOTEL_EXPORTER_OTLP_PROFILES_* are read; an option wins over them.\n",
+		"\nThe default rate is 20. The environment variables OTELPROF_KEY for each key,\n"
+		"OTEL_EXPORTER_OTLP_* and OTEL_EXPORTER_OTLP_PROFILES_* are read; an option\n"
+		"wins over them.\n",
 		f);
 	return STATUS_OK;
 }
@@ -84,33 +86,35 @@ static int add_header(struct export *e, char *arg)
 	char *eq = strchr(arg, '=');
 	char *c;
 
-	if (!eq || eq == arg || e->headers_len == HEADERS_MAX) {
+	if (!eq || eq == arg || e->reload.given.headers_len == HEADERS_MAX) {
 		(void)fail("--header takes KEY=VALUE, at most %d times", HEADERS_MAX);
 		return usage_hint("export");
 	}
 	*eq = '\0';
 	for (c = arg; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	e->headers[e->headers_len++] = (struct otelprof_attribute){ arg, eq + 1 };
+	e->headers[e->reload.given.headers_len++] =
+		(struct otelprof_attribute){ arg, eq + 1 };
 	return 0;
 }
 
 static int add_endpoint(struct export *e, const char *arg)
 {
-	if (!*arg || e->endpoints_len == ENDPOINTS_MAX) {
-		(void)fail("--endpoint takes a URL, at most %d times", ENDPOINTS_MAX);
+	if (!*arg || e->reload.endpoints_len == RELOAD_ENDPOINTS_MAX) {
+		(void)fail("--endpoint takes a URL, at most %d times",
+			   RELOAD_ENDPOINTS_MAX);
 		return usage_hint("export");
 	}
-	e->endpoints[e->endpoints_len++] = arg;
+	e->reload.endpoints[e->reload.endpoints_len++] = arg;
 	return 0;
 }
 
 static int set_compression(struct export *e, const char *arg)
 {
 	if (strcmp(arg, "gzip") == 0) {
-		e->otlp.compression = OTELPROF_COMPRESSION_GZIP;
+		e->reload.given.compression = OTELPROF_COMPRESSION_GZIP;
 	} else if (strcmp(arg, "none") == 0) {
-		e->otlp.compression = OTELPROF_COMPRESSION_NONE;
+		e->reload.given.compression = OTELPROF_COMPRESSION_NONE;
 	} else {
 		(void)fail("--compression takes gzip or none, not \"%s\"", arg);
 		return usage_hint("export");
@@ -121,9 +125,9 @@ static int set_compression(struct export *e, const char *arg)
 static int set_protocol(struct export *e, const char *arg)
 {
 	if (strcmp(arg, "http/protobuf") == 0) {
-		e->otlp.protocol = OTELPROF_PROTOCOL_HTTP;
+		e->reload.given.protocol = OTELPROF_PROTOCOL_HTTP;
 	} else if (strcmp(arg, "grpc") == 0) {
-		e->otlp.protocol = OTELPROF_PROTOCOL_GRPC;
+		e->reload.given.protocol = OTELPROF_PROTOCOL_GRPC;
 	} else {
 		(void)fail("--protocol takes grpc or http/protobuf, not \"%s\"", arg);
 		return usage_hint("export");
@@ -138,10 +142,10 @@ static int take_limit(struct export *e, int c, const char *arg)
 
 	if (c == OPTION_SPILL_SIZE) {
 		r = parse_number("export", "--spill-size", arg, 1, SPILL_MAX_MIB, &n);
-		e->otlp.spill_bytes = (uint64_t)n << MIB_SHIFT;
+		e->reload.given.spill_bytes = (uint64_t)n << MIB_SHIFT;
 	} else {
 		r = parse_number("export", "--retry-for", arg, 1, RETRY_MAX_S, &n);
-		e->otlp.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
+		e->reload.given.retry_elapsed_ms = (uint32_t)(n * MS_PER_S);
 	}
 	return r;
 }
@@ -156,29 +160,32 @@ static int take(struct export *e, int c, char *arg)
 	case OPTION_INTERVAL:
 		return parse_seconds("export", "--interval", arg, &e->interval);
 	case OPTION_CA:
-		e->otlp.ca_file = arg;
+		e->reload.given.ca_file = arg;
 		return 0;
 	case OPTION_CERT:
-		e->otlp.client_cert_file = arg;
+		e->reload.given.client_cert_file = arg;
 		return 0;
 	case OPTION_KEY:
-		e->otlp.client_key_file = arg;
+		e->reload.given.client_key_file = arg;
 		return 0;
 	case OPTION_INSECURE:
-		e->otlp.insecure = 1;
+		e->reload.given.insecure = 1;
 		return 0;
 	case OPTION_COMPRESSION:
 		return set_compression(e, arg);
 	case OPTION_PROTOCOL:
 		return set_protocol(e, arg);
 	case OPTION_SPILL_DIR:
-		e->otlp.spill_dir = arg;
+		e->reload.given.spill_dir = arg;
 		return 0;
 	case OPTION_CONTROL:
 		e->control = arg ? arg : CONTROL_PATH;
 		return 0;
 	case OPTION_CONTROL_GROUP:
 		e->control_group = arg;
+		return 0;
+	case OPTION_CONFIG:
+		e->reload.path = arg;
 		return 0;
 	case OPTION_SPILL_SIZE:
 	case OPTION_RETRY:
@@ -204,6 +211,7 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		{ "spill-dir", required_argument, NULL, OPTION_SPILL_DIR },
 		{ "spill-size", required_argument, NULL, OPTION_SPILL_SIZE },
 		{ "retry-for", required_argument, NULL, OPTION_RETRY },
+		{ "config", required_argument, NULL, OPTION_CONFIG },
 		{ "control", optional_argument, NULL, OPTION_CONTROL },
 		{ "control-group", required_argument, NULL, OPTION_CONTROL_GROUP },
 		{ NULL, 0, NULL, 0 },
@@ -224,30 +232,29 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
-static int add_exporters(struct export *e, struct otelprof *p)
+/* Between polls. */
+static bool go_on(void *data)
 {
-	size_t i;
-	int r;
+	struct export *e = data;
 
-	e->otlp.headers = e->headers;
-	e->otlp.headers_len = e->headers_len;
-	/* Without an endpoint the library takes it from the environment. */
-	for (i = 0; i < (e->endpoints_len ? e->endpoints_len : 1); i++) {
-		e->otlp.endpoint = e->endpoints[i];
-		r = otelprof_exporter_otlp(p, &e->otlp);
-		if (r < 0)
-			return fail_library(
-				p, e->endpoints[i] ? e->endpoints[i] : "cannot export",
-				r);
-	}
-	return 0;
+	reload_check(&e->reload);
+	return notify_alive(&e->notify);
+}
+
+static double rate_of(struct otelprof *p)
+{
+	struct otelprof_stats s;
+
+	otelprof_stats_init(&s, sizeof(s));
+	if (otelprof_get_stats(p, &s) < 0 || !s.sample_period_ns)
+		return 0;
+	return 1e9 / (double)s.sample_period_ns;
 }
 
 static int run(struct export *e, struct otelprof *p)
 {
-	int r = add_exporters(e, p), closed;
+	int r = reload_begin(&e->reload, p), closed;
 	struct control control = { .fd = -1 };
-	struct notify notify;
 
 	if (r)
 		return r;
@@ -256,10 +263,10 @@ static int run(struct export *e, struct otelprof *p)
 		return fail_library(p, "cannot start sampling", r);
 	if (e->control && control_open(&control, p, e->control, e->control_group))
 		return STATUS_FAILED;
-	note("profiling at %u Hz, exporting every %g s", e->o.rate_hz, e->interval);
-	notify_open(&notify);
+	note("profiling at %.0f Hz, exporting every %g s", rate_of(p), e->interval);
+	notify_open(&e->notify);
 	notify_send("READY=1");
-	r = session_run(p, &e->o, e->interval, false, notify_alive, &notify);
+	r = session_run(p, &e->o, e->interval, false, go_on, e);
 	notify_send("STOPPING=1");
 	control_close(&control);
 	if (signal_seen())
@@ -294,15 +301,22 @@ int command_export(int argc, char **argv)
 	bool helped = false;
 	int r;
 
-	otelprof_otlp_config_init(&e.otlp, sizeof(e.otlp));
+	otelprof_otlp_config_init(&e.reload.given, sizeof(e.reload.given));
 	r = parse(&e, argc, argv, &helped);
 	if (r || helped)
 		return r;
+	e.reload.given.headers = e.headers;
+	e.reload.o = &e.o;
 	signals_catch();
+	reload_catch(&e.reload);
 	use_one_heap();
-	r = session_open(&e.o, &p);
+	r = reload_read(&e.reload);
+	e.o.settings = e.reload.settings;
+	if (!r)
+		r = session_open(&e.o, &p);
 	if (!r)
 		r = run(&e, p);
 	(void)otelprof_free(p);
+	reload_end(&e.reload);
 	return r;
 }

@@ -346,8 +346,10 @@ int options_take(struct options *o, int c, const char *arg)
 		return parse_seconds(o->command, "-d", arg, &o->seconds);
 	case 'F':
 		r = parse_number(o->command, "-F", arg, 1, RATE_MAX_HZ, &n);
-		if (!r)
+		if (!r) {
 			o->rate_hz = (uint32_t)n;
+			o->rate_given = true;
+		}
 		return r;
 	case OPTION_KINDS:
 		return take_kinds(o, arg);

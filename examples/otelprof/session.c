@@ -46,6 +46,46 @@ static int set_filter(struct otelprof *p, const struct options *o)
 	return r < 0 ? fail_library(p, "cannot choose what to sample", r) : 0;
 }
 
+/* The settings, and above them the options. */
+static void make_config(const struct options *o, struct otelprof_config *ret)
+{
+	otelprof_config_init(ret, sizeof(*ret));
+	if (o->settings)
+		(void)otelprof_settings_get_config(o->settings, ret);
+	if (o->rate_given || !ret->sample_rate_hz)
+		ret->sample_rate_hz = o->rate_hz;
+	if (o->kinds)
+		ret->kinds = o->kinds;
+	if (o->layouts_dir)
+		ret->layouts_dir = o->layouts_dir;
+	if (o->cpu_budget_permille)
+		ret->cpu_budget_permille = o->cpu_budget_permille;
+	if (o->service_name)
+		ret->service_name = o->service_name;
+	if (o->attributes_len) {
+		ret->attributes = o->attributes;
+		ret->attributes_len = o->attributes_len;
+	}
+	ret->log = on_log;
+	if (o->verbose)
+		ret->log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG : OTELPROF_LOG_INFO;
+}
+
+static int set_probes(struct otelprof *p, const struct options *o)
+{
+	const char *const *probes = o->probes;
+	size_t len = o->probes_len;
+	int r;
+
+	/* kinds of options are in place of those of the settings, with their probes */
+	if (!o->kinds && o->settings)
+		probes = otelprof_settings_get_probes(o->settings, &len);
+	if (!len)
+		return 0;
+	r = otelprof_set_probes(p, probes, len);
+	return r < 0 ? fail_library(p, "cannot take that probe", r) : 0;
+}
+
 int session_open(const struct options *o, struct otelprof **ret)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -53,27 +93,13 @@ int session_open(const struct options *o, struct otelprof **ret)
 	struct otelprof *p = NULL;
 	int r;
 
-	otelprof_config_init(&config, sizeof(config));
-	config.sample_rate_hz = o->rate_hz;
-	config.kinds = o->kinds;
-	config.layouts_dir = o->layouts_dir;
-	config.cpu_budget_permille = o->cpu_budget_permille;
-	config.service_name = o->service_name;
-	config.attributes = o->attributes;
-	config.attributes_len = o->attributes_len;
-	config.log = on_log;
-	config.log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG
-			   : o->verbose	  ? OTELPROF_LOG_INFO
-					  : OTELPROF_LOG_WARNING;
+	make_config(o, &config);
 	r = otelprof_init(&config, &why, &p);
 	if (r < 0)
 		return fail_init(&why, r);
 	r = set_filter(p, o);
-	if (!r && o->probes_len) {
-		r = otelprof_set_probes(p, o->probes, o->probes_len);
-		if (r < 0)
-			r = fail_library(p, "cannot take that probe", r);
-	}
+	if (!r)
+		r = set_probes(p, o);
 	if (r) {
 		(void)otelprof_free(p);
 		return r;

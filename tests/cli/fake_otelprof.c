@@ -9,6 +9,7 @@
  *   poll    otelprof_poll() fails       missing the doctor misses a feature
  *   some    three of 13 were lost       full    the file's disk is full: all were lost
  *   later   work takes 14 in place of 4
+ *   config  otelprof_init() tells what it was given
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,15 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 		(void)strcpy(why->message, "CAP_BPF is missing");
 		return -OTELPROF_E_CAPABILITY;
 	}
+	if (acts("config"))
+		(void)fprintf(
+			stderr,
+			"fake: config rate %u kinds %llu frames %u flags %llu service "
+			"%s attributes %zu\n",
+			config->sample_rate_hz, (unsigned long long)config->kinds,
+			config->max_frames, (unsigned long long)config->flags,
+			config->service_name ? config->service_name : "-",
+			config->attributes_len);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -211,9 +221,12 @@ int otelprof_abandon(struct otelprof *p)
 /* What was asked for is told on stderr, for the test to see. */
 int otelprof_set_probes(struct otelprof *p, const char *const *specs, size_t len)
 {
+	size_t i;
+
 	(void)p;
-	(void)specs;
-	return len ? 0 : -EINVAL;
+	for (i = 0; i < len; i++)
+		(void)fprintf(stderr, "fake: probe %s\n", specs[i]);
+	return 0;
 }
 
 int otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter)
@@ -242,6 +255,13 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	return sample_rate_hz ? 0 : -EINVAL;
 }
 
+int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
+{
+	(void)p;
+	(void)fprintf(stderr, "fake: kinds %llu\n", (unsigned long long)kinds);
+	return 0;
+}
+
 /* The last one alone is kept. */
 int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		      uint64_t *ret_number)
@@ -253,6 +273,9 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		       rule->text ? rule->text : "");
 	p->rule.text = p->rule_text;
 	*ret_number = ++p->stats.rules;
+	if (acts("config"))
+		(void)fprintf(stderr, "fake: add %u %u %s\n", rule->action,
+			      rule->sample_rate_hz, p->rule_text);
 	return 0;
 }
 
@@ -305,6 +328,14 @@ int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config
 		(void)fprintf(stderr, "fake: header %s=%s\n", config->headers[i].key,
 			      config->headers[i].value);
 	return 1;
+}
+
+int otelprof_exporter_remove(struct otelprof *p, int exporter, int timeout_ms)
+{
+	(void)p;
+	(void)timeout_ms;
+	(void)fprintf(stderr, "fake: remove exporter %d\n", exporter);
+	return 0;
 }
 
 int otelprof_exporter_file(struct otelprof *p, const struct otelprof_file_config *config)

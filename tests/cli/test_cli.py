@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 PROGRAM = os.path.abspath(sys.argv[1])
 
@@ -307,6 +308,121 @@ class Export(unittest.TestCase):
         self.assertIn('fake: spill /x 3145728 retry 7000\n', r.stderr)
         r = run('export', '-d', '0.2', '--spill-dir', '/x', '--protocol', 'http/protobuf')
         self.assertIn('fake: http - compression 0 spill /x\n', r.stderr)
+
+    def test_config_file(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'a.conf')
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write('sample_rate_hz = 49\nmax_frames = 64\nkinds = off_cpu\n'
+                        'command_line = true\nservice_name = shop\nattributes = a=1,b=2\n'
+                        'probes = kprobe:x\nrules = rate 199 cgroup:/a b\n'
+                        'endpoint = http://a:1\ncompression = none\nheaders = k=v%20w\n')
+            r = run('export', '-d', '0.2', '--config', path, mode='config')
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn('fake: config rate 49 kinds 516 frames 64 flags 16 service shop '
+                          'attributes 2\n', r.stderr)
+            self.assertIn('fake: probe kprobe:x\n', r.stderr)
+            self.assertIn('fake: endpoint http://a:1 compression 1\n', r.stderr)
+            self.assertIn('fake: header k=v w\n', r.stderr)
+            self.assertIn('fake: add 2 199 /a b\n', r.stderr)
+            # options win
+            r = run('export', '-d', '0.2', '-F', '7', '--kinds', 'cpu', '--service-name', 'x',
+                    '--endpoint', 'http://b:2', '--compression', 'gzip', '--header', 'c=d',
+                    '--config', path, mode='config')
+            self.assertIn('fake: config rate 7 kinds 1 frames 64 flags 16 service x '
+                          'attributes 2\n', r.stderr)
+            self.assertNotIn('fake: probe', r.stderr)
+            self.assertIn('fake: endpoint http://b:2 compression 2\n', r.stderr)
+            self.assertEqual(re.findall('fake: header (.*)', r.stderr), ['c=d'])
+            # the environment wins over the file
+            with unittest.mock.patch.dict(os.environ, OTELPROF_SAMPLE_RATE_HZ='11'):
+                r = run('export', '-d', '0.2', '--config', path, mode='config')
+            self.assertIn('fake: config rate 11 ', r.stderr)
+            # a mistake ends it at once, in one sentence
+            with open(path, 'a', encoding='utf-8') as f:
+                f.write('sample_rate = 49\n')
+            r = run('export', '-d', '0.2', '--config', path)
+            self.assertEqual(r.returncode, 1)
+            self.assertEqual(r.stderr, f'otelprof: {path}:12: there is no key "sample_rate"; '
+                             'perhaps it is sample_rate_hz; otelprof_settings_new(3) lists '
+                             'them\n')
+            r = run('export', '-d', '0.2', '--config', '/nonexistent/x')
+            self.assertEqual((r.returncode, r.stderr), (
+                1, 'otelprof: /nonexistent/x: it cannot be read: No such file or directory\n'))
+
+    def test_hangup_reads_the_configuration_again(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'a.conf')
+
+            def write(text):
+                with open(path, 'w', encoding='utf-8') as f:
+                    f.write(text)
+
+            def until(line):
+                """The lines up to this one."""
+                lines = []
+                while not lines or line not in lines[-1]:
+                    lines.append(daemon.stderr.readline())
+                    self.assertTrue(lines[-1], f'{line}: {lines}')
+                return ''.join(lines)
+
+            def hangup(last='the configuration was read again'):
+                daemon.send_signal(signal.SIGHUP)
+                return until(last)
+
+            write('sample_rate_hz = 49\nrules = include pid:1\nendpoint = http://a:1\n')
+            with subprocess.Popen([PROGRAM, 'export', '-d', '60', '--config', path],
+                                  env=dict(os.environ, FAKE_OTELPROF='config', NO_COLOR='1'),
+                                  stderr=subprocess.PIPE, text=True) as daemon:
+                until('profiling at')
+                # nothing changed: nothing but the rules is done again
+                self.assertEqual(hangup(), 'fake: add 0 0 \notelprof: the configuration was '
+                                 'read again; changed: nothing\n')
+                write('sample_rate_hz = 99\nkinds = off_cpu\nprobes = kprobe:y\n'
+                      'rules = rate 5 cgroup:/b\nendpoint = http://b:2\nmax_frames = 64\n'
+                      'threads = 1\n')
+                said = hangup()
+                self.assertIn('fake: rate 99\n', said)
+                self.assertIn('fake: probe kprobe:y\nfake: kinds 516\n', said)
+                self.assertIn('fake: add 2 5 /b\n', said)
+                self.assertIn('fake: remove exporter 1\nfake: endpoint http://b:2 compression '
+                              '0\n', said)
+                self.assertIn('otelprof: warning: these keys take effect at the next start: '
+                              'max_frames, threads\n', said)
+                self.assertIn('otelprof: the configuration was read again; changed: '
+                              'sample_rate_hz, kinds, probes, rules, endpoint\n', said)
+                # a mistake changes nothing
+                write('sample_rate_hz = 0\n')
+                said = hangup('the configuration stays as it was')
+                self.assertIn(f'otelprof: {path}:1: sample_rate_hz is "0" and must be', said)
+                self.assertNotIn('fake:', said)
+                # a rule that cannot be: those before stay
+                write('sample_rate_hz = 99\nrules = include cgroup:/none\n')
+                said = hangup()
+                self.assertIn('otelprof: cannot add a rule: ', said)
+                self.assertIn('fake: endpoint - compression 0\n', said)
+                # back to what the program has without a file
+                write('')
+                said = hangup()
+                self.assertIn('fake: rate 20\n', said)
+                daemon.terminate()
+                _, rest = daemon.communicate(timeout=30)
+                self.assertEqual(daemon.returncode, 0, rest)
+
+    def test_the_manager_hears_of_a_reload(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            name = '\0otelprof-reload-%d' % os.getpid()
+            manager.bind(name)
+            manager.settimeout(10)
+            with subprocess.Popen([PROGRAM, 'export', '-d', '60'], stderr=subprocess.DEVNULL,
+                                  stdin=subprocess.DEVNULL,
+                                  env={**os.environ, 'NOTIFY_SOCKET': '@' + name[1:]}) as p:
+                self.assertEqual(manager.recv(100), b'READY=1')
+                p.send_signal(signal.SIGHUP)
+                self.assertRegex(manager.recv(100), rb'^RELOADING=1\nMONOTONIC_USEC=\d+$')
+                self.assertEqual(manager.recv(100), b'READY=1')
+                p.terminate()
+                self.assertEqual(p.wait(30), 0)
 
     def test_control_socket(self):
         with tempfile.TemporaryDirectory() as d:

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reload.h"
+
+#include "common.h"
+#include "notify.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	REMOVE_MS = 2000, /* for what an exporter still has queued when it is replaced */
+	NAMES_BYTES = 512,
+	NS_A_US = 1000,
+};
+#define US_A_SECOND UINT64_C(1000000)
+
+static volatile sig_atomic_t hung_up;
+
+static void on_hangup(int number)
+{
+	(void)number;
+	hung_up = 1;
+}
+
+void reload_catch(const struct reload *l)
+{
+	struct sigaction sa = { .sa_handler = on_hangup };
+
+	if (l->path || !isatty(STDIN_FILENO))
+		(void)sigaction(SIGHUP, &sa, NULL);
+}
+
+static int read_settings(const char *path, struct otelprof_settings **ret)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_settings *settings = NULL;
+	int r = otelprof_settings_new(&settings);
+
+	if (r < 0)
+		return fail("out of memory");
+	if (path)
+		r = otelprof_settings_read_file(settings, path, &why);
+	if (r == 0)
+		r = otelprof_settings_read_environment(settings, &why);
+	if (r < 0) {
+		(void)otelprof_settings_free(settings);
+		return fail("%s", why.message);
+	}
+	*ret = settings;
+	return 0;
+}
+
+int reload_read(struct reload *l)
+{
+	return read_settings(l->path, &l->settings);
+}
+
+/* What the settings have, and above it what the command line has. */
+static void get_otlp(const struct reload *l, struct otelprof_otlp_config *ret)
+{
+	const struct otelprof_otlp_config *given = &l->given;
+
+	otelprof_otlp_config_init(ret, sizeof(*ret));
+	(void)otelprof_settings_get_otlp(l->settings, ret);
+	if (given->headers_len) {
+		ret->headers = given->headers;
+		ret->headers_len = given->headers_len;
+	}
+#define TAKE(field)                                                                      \
+	if (given->field)                                                                \
+	ret->field = given->field
+	TAKE(ca_file);
+	TAKE(client_cert_file);
+	TAKE(client_key_file);
+	TAKE(insecure);
+	TAKE(compression);
+	TAKE(protocol);
+	TAKE(spill_dir);
+	TAKE(spill_bytes);
+	TAKE(retry_elapsed_ms);
+#undef TAKE
+}
+
+/* Without an endpoint the library takes it from the environment. */
+static int add_exporters(struct reload *l)
+{
+	struct otelprof_otlp_config otlp;
+	size_t i;
+
+	get_otlp(l, &otlp);
+	for (i = 0; i < (l->endpoints_len ? l->endpoints_len : 1); i++) {
+		int r;
+
+		if (l->endpoints_len)
+			otlp.endpoint = l->endpoints[i];
+		r = otelprof_exporter_otlp(l->p, &otlp);
+		if (r < 0)
+			return fail_library(
+				l->p, otlp.endpoint ? otlp.endpoint : "cannot export", r);
+		l->exporters[l->exporters_len++] = r;
+	}
+	return 0;
+}
+
+static void remove_exporters(struct reload *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->exporters_len; i++)
+		if (otelprof_exporter_remove(l->p, l->exporters[i], REMOVE_MS) < 0)
+			note("warning: not everything was delivered before the exporter "
+			     "was replaced; the last line says what was lost");
+	l->exporters_len = 0;
+}
+
+static void remove_rules(struct otelprof *p, const uint64_t *rules, size_t len)
+{
+	while (len)
+		(void)otelprof_remove_rule(p, rules[--len]); /* it may have gone by ctl */
+}
+
+/* Add the rules of the settings; then those of before go. If one cannot be added, all stays as
+ * it was. */
+static int change_rules(struct reload *l)
+{
+	const struct otelprof_rule *rule;
+	uint64_t *rules;
+	size_t len = 0;
+	int r = 0;
+
+	while (otelprof_settings_get_rule(l->settings, len))
+		len++;
+	rules = calloc(len + 1, sizeof(*rules));
+	if (!rules)
+		return fail("out of memory");
+	len = 0;
+	while (r == 0 && (rule = otelprof_settings_get_rule(l->settings, len))) {
+		r = otelprof_add_rule(l->p, rule, &rules[len]);
+		if (r == 0)
+			len++;
+	}
+	if (r < 0) {
+		(void)fail_library(l->p, "cannot add a rule", r);
+		remove_rules(l->p, rules, len);
+		free(rules);
+		return STATUS_FAILED;
+	}
+	remove_rules(l->p, l->rules, l->rules_len);
+	free(l->rules);
+	l->rules = rules;
+	l->rules_len = len;
+	return 0;
+}
+
+int reload_begin(struct reload *l, struct otelprof *p)
+{
+	int r;
+
+	l->p = p;
+	r = add_exporters(l);
+	return r ? r : change_rules(l);
+}
+
+/* What is different in new settings. */
+struct changes {
+	bool rate;
+	bool kinds;
+	bool exporters;
+	char live[NAMES_BYTES]; /* names of keys, with commas */
+	char later[NAMES_BYTES];
+};
+
+static void note_change(void *userdata, const struct otelprof_settings_key *key)
+{
+	struct changes *c = userdata;
+	char *names = key->live ? c->live : c->later;
+	size_t len = strlen(names);
+
+	(void)snprintf(names + len, NAMES_BYTES - len, "%s%s", len ? ", " : "", key->key);
+	if (strcmp(key->key, "sample_rate_hz") == 0)
+		c->rate = true;
+	else if (strcmp(key->key, "kinds") == 0 || strcmp(key->key, "probes") == 0)
+		c->kinds = true;
+	else if (strcmp(key->key, "rules") != 0)
+		c->exporters |= key->live;
+}
+
+static int change_rate(const struct reload *l, const struct otelprof_config *config)
+{
+	uint32_t hz = config->sample_rate_hz ? config->sample_rate_hz : l->o->rate_hz;
+	int r = otelprof_set_rate(l->p, hz);
+
+	return r < 0 ? fail_library(l->p, "cannot change the rate", r) : 0;
+}
+
+static int change_kinds(const struct reload *l, const struct otelprof_config *config)
+{
+	size_t len = 0;
+	const char *const *probes = otelprof_settings_get_probes(l->settings, &len);
+	int r = otelprof_set_probes(l->p, probes, len);
+
+	if (r >= 0)
+		r = otelprof_set_kinds(l->p,
+				       config->kinds ? config->kinds : OTELPROF_KIND_CPU);
+	return r < 0 ? fail_library(l->p, "cannot change what is sampled", r) : 0;
+}
+
+/* Replace the exporters by those of the settings; the old ones first, since a spill directory
+ * has room for one. @old: the settings before. */
+static int change_exporters(struct reload *l, struct otelprof_settings *old)
+{
+	struct otelprof_settings *new = l->settings;
+
+	remove_exporters(l);
+	if (add_exporters(l) == 0)
+		return 0;
+	remove_exporters(l);
+	l->settings = old;
+	note("warning: the exporters stay as they were");
+	(void)add_exporters(l);
+	l->settings = new;
+	return STATUS_FAILED;
+}
+
+static void apply(struct reload *l, struct otelprof_settings *old,
+		  const struct changes *c)
+{
+	struct otelprof_config config;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(l->settings, &config);
+	if (c->rate && !l->o->rate_given)
+		(void)change_rate(l, &config);
+	if (c->kinds && !l->o->kinds)
+		(void)change_kinds(l, &config);
+	(void)change_rules(l);
+	if (c->exporters)
+		(void)change_exporters(l, old);
+	if (*c->later)
+		note("warning: these keys take effect at the next start: %s", c->later);
+	note("the configuration was read again; changed: %s",
+	     *c->live ? c->live : "nothing");
+}
+
+static void tell_manager(void)
+{
+	struct timespec ts;
+	char state[64];
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		       (uint64_t)ts.tv_sec * US_A_SECOND +
+			       (uint64_t)ts.tv_nsec / NS_A_US);
+	notify_send(state);
+}
+
+void reload_check(struct reload *l)
+{
+	struct otelprof_settings *old = l->settings;
+	struct changes changes = { 0 };
+
+	if (!hung_up)
+		return;
+	hung_up = 0;
+	tell_manager();
+	if (reload_read(l) == 0) {
+		(void)otelprof_settings_compare(old, l->settings, note_change, &changes);
+		apply(l, old, &changes);
+		(void)otelprof_settings_free(old);
+	} else {
+		note("warning: the configuration stays as it was");
+	}
+	notify_send("READY=1");
+}
+
+void reload_end(struct reload *l)
+{
+	free(l->rules);
+	(void)otelprof_settings_free(l->settings);
+	l->rules = NULL;
+	l->settings = NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration of `otelprof export`: a file, the environment and the command line, of which
+ * the latter wins. A SIGHUP lets it read file and environment again. What a running profiler can
+ * take is changed at once.
+ */
+#ifndef OTELPROF_RELOAD_H
+#define OTELPROF_RELOAD_H
+
+#include <otelprof/otelprof.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct options;
+
+enum {
+	RELOAD_ENDPOINTS_MAX = 8,
+};
+
+struct reload {
+	struct otelprof *p;	 /* borrowed */
+	const struct options *o; /* borrowed */
+	const char *path;	 /* of the file; NULL: none */
+	/* what the command line says of exporters; 0: nothing */
+	struct otelprof_otlp_config given;
+	const char *endpoints[RELOAD_ENDPOINTS_MAX];
+	size_t endpoints_len;
+	struct otelprof_settings *settings; /* in force */
+	int exporters[RELOAD_ENDPOINTS_MAX];
+	size_t exporters_len;
+	uint64_t *rules; /* numbers of the rules of the settings */
+	size_t rules_len;
+};
+
+/* From now on a SIGHUP is noticed, unless it means that the terminal of a program without a
+ * configuration file is gone. */
+void reload_catch(const struct reload *l);
+/* Read the file and the environment. Returns 0 or STATUS_FAILED, said. */
+int reload_read(struct reload *l);
+/* Add the exporters and the rules. Returns 0 or STATUS_FAILED, said. */
+int reload_begin(struct reload *l, struct otelprof *p);
+/* Between polls: read all again if there was a SIGHUP. */
+void reload_check(struct reload *l);
+void reload_end(struct reload *l);
+
+#endif
