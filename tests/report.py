@@ -6,7 +6,7 @@
     report.py failed TESTLOG         the names of the tests that failed there
     report.py again FIRST SECOND     the results of a suite that failed and was run again
     report.py summary RESULTS        a table for the terminal
-    report.py matrix RESULTS COMMIT SUITES   docs/test-matrix.md
+    report.py matrix RESULTS COMMIT FILE     docs/test-matrix.md, of which FILE is an earlier one
     report.py count RESULTS          the last line
 """
 
@@ -94,25 +94,49 @@ def summary(rows):
             print("%s %s %s: %s" % (status, suite, cell, text))
 
 
-def matrix(rows, commit, ran):
-    print("# What passes where\n")
-    print("Written by one run of `tests/run.sh --write-matrix` (suites: %s) at %s, on Linux %s, %s; "
-          "do not edit.\n" % (" ".join(ran.split()), commit, platform.release(),
-                              platform.machine()))
-    print("| suite | passes | fails | not run |\n|---|---|---|---|")
-    suites = by_suite(rows)
-    for suite, cells in suites.items():
-        count = tally(cells)
-        print("| %s | %d | %d | %d |" % (suite, count["ok"], count["FAIL"], count["skip"]))
-    for suite, cells in suites.items():
+def read_matrix(path):
+    """Suites of an earlier docs/test-matrix.md: {suite: (tree, counts, lines of its cells)}."""
+    suites, suite = OrderedDict(), None
+    if not os.path.exists(path):
+        return suites
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    for line in lines:
+        row = re.match(r"\| (\S+) \| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|$", line)
+        if line.startswith("## "):
+            suite = line[3:]
+        elif suite is None and row:
+            suites[row.group(1)] = (row.group(2), [int(n) for n in row.groups()[2:]], [])
+        elif suite in suites and line.startswith("| ") and not line.startswith("| cell "):
+            suites[suite][2].append(line)
+    return suites
+
+
+def cell_line(status, cell, text):
+    text = re.sub(r"/\S*/", "", text).replace("|", "\\|")  # no path of a machine
+    return "| %s | %s | %s |" % (cell, WORDS[status], text)
+
+
+def matrix(rows, tree, path):
+    """The suites of @rows, as of @tree, in place of those in @path; others stay as they are."""
+    suites = read_matrix(path)
+    for suite, cells in by_suite(rows).items():
+        shown = cells
         if suite in ("sanitized", "release"):
-            cells = [c for c in cells if c[0] != "ok" or c[2].startswith(UNSTEADY)]
-            if not cells:
-                continue
-        print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
-        for status, cell, text in cells:
-            text = re.sub(r"/\S*/", "", text).replace("|", "\\|")  # no path of a machine
-            print("| %s | %s | %s |" % (cell, WORDS[status], text))
+            shown = [c for c in cells if c[0] != "ok" or c[2].startswith(UNSTEADY)]
+        suites[suite] = (tree, list(tally(cells).values()), [cell_line(*c) for c in shown])
+    print("# What passes where\n")
+    print("Written by `tests/run.sh --write-matrix` on Linux %s, %s; do not edit. A run writes the "
+          "suites that it ran, and leaves the others as an earlier one left them: *tree* is the "
+          "commit that a suite ran on. Unsteady cells failed once and passed once "
+          "([testing](testing.md)).\n" % (platform.release(), platform.machine()))
+    print("| suite | tree | passes | fails | not run |\n|---|---|---|---|---|")
+    for suite, (tree, counts, _) in suites.items():
+        print("| %s | %s | %d | %d | %d |" % (suite, tree, *counts))
+    for suite, (_, _, lines) in suites.items():
+        if lines:
+            print("\n## %s\n\n| cell | result | |\n|---|---|---|" % suite)
+            print("\n".join(lines))
 
 
 def main():

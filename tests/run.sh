@@ -8,7 +8,7 @@
 #                     takes long to build: k8s, backends, valgrind
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
-#     --write-matrix  write docs/test-matrix.md from this run
+#     --write-matrix  write the suites of this run into docs/test-matrix.md
 #     SUITE           meson live python php hotspot node mixed jit planted e2e delivery collector
 #                     k8s vm backends valgrind packages wild servers hostile: these alone
 #
@@ -340,7 +340,8 @@ say "summary"
 report="python3 tests/report.py"
 if [ -n "$write" ]; then
 	commit=$(git describe --always --dirty 2>/dev/null || echo "no git")
-	$report matrix "$results" "$commit" "$suites" >docs/test-matrix.md
+	$report matrix "$results" "$commit" docs/test-matrix.md >"$out/test-matrix.md"
+	mv "$out/test-matrix.md" docs/test-matrix.md
 fi
 $report summary "$results"
 missed=

@@ -3,6 +3,7 @@
 
 import os
 import sys
+import tempfile
 import unittest
 from contextlib import redirect_stdout
 from io import StringIO
@@ -40,6 +41,29 @@ class Again(unittest.TestCase):
                                [("ok", "s", "a", "x"), ("FAIL", "s", "b", "y")]),
                          ["ok s run: unsteady: passed when run again; at first: exit 1",
                           "ok s a: x", "FAIL s b: y"])
+
+
+class Matrix(unittest.TestCase):
+    def write(self, rows, tree, path):
+        with redirect_stdout(StringIO()) as told:
+            report.matrix(rows, tree, path)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(told.getvalue())
+        return told.getvalue()
+
+    def test_suites_that_did_not_run_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "matrix.md")
+            self.write([("ok", "a", "x", "1 of 1"), ("skip", "a", "y", "no | there"),
+                        ("ok", "sanitized", "test_z", "0.1 s")], "old", path)
+            before = self.write([("FAIL", "b", "x", "0 of 1")], "old", path)
+            self.assertIn("| a | old | 1 | 0 | 1 |", before)
+            self.assertIn("| sanitized | old | 1 | 0 | 0 |", before)
+            self.assertIn("| y | not run | no \\| there |", before)
+            after = self.write([("ok", "b", "x", "1 of 1")], "new", path)
+            self.assertEqual(after, before.replace("| b | old | 0 | 1 | 0 |",
+                                                   "| b | new | 1 | 0 | 0 |")
+                             .replace("| x | fails | 0 of 1 |", "| x | passes | 1 of 1 |"))
 
 
 if __name__ == "__main__":
