@@ -5,6 +5,7 @@
 #include "common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
@@ -188,6 +189,8 @@ static void remove_stale(const struct sockaddr_un *addr)
 static int listen_at(struct control *c)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	mode_t before;
+	int r;
 
 	if (strlen(c->path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
@@ -196,16 +199,21 @@ static int listen_at(struct control *c)
 		(void)mkdir(CONTROL_DIRECTORY, DIRECTORY_MODE);
 	remove_stale(&addr);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0 || bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
+	if (c->fd < 0)
 		return -errno;
-	if (chown(c->path, (uid_t)-1, c->group) < 0 || chmod(c->path, SOCKET_MODE) < 0 ||
+	/* The mode comes with the socket, and the group by no link: who may write to the
+	 * directory may put another file in its place at any time. */
+	before = umask(0777 & ~SOCKET_MODE);
+	r = bind(c->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
+	(void)umask(before);
+	if (r < 0)
+		return r;
+	if (fchownat(AT_FDCWD, c->path, (uid_t)-1, c->group, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    listen(c->fd, BACKLOG) < 0) {
-		int error = errno;
-
+		r = -errno;
 		(void)unlink(c->path);
-		return -error;
 	}
-	return 0;
+	return r;
 }
 
 int control_open(struct control *c, struct otelprof *p, const char *path,
