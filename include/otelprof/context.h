@@ -96,9 +96,13 @@ struct otelprof_context {
 };
 
 /*
- * The functions below may be called in signal handlers and at any time. A reader that interrupts
- * one of them sees the thread as it was before, as it is after, or without a context, and never
- * a mixture.
+ * The functions below may be called in signal handlers, with two conditions. The handler changes no
+ * context that the interrupted code may be changing. And where the library came by dlopen(), the
+ * thread has called otelprof_context_attach() or _current() once before: the first call may make
+ * the thread's variables, for which the dynamic linker allocates memory.
+ *
+ * A reader that interrupts one of them sees the thread as it was before, as it is after, or without
+ * a context, and never a mixture.
  */
 
 /* Begin one, without attributes. Ids are in network order, as in W3C's traceparent. NULL: zero

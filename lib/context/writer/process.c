@@ -49,6 +49,37 @@ static struct {
 	pid_t pid;
 } state;
 
+/* A page of its own that is 1 here and 0 in a child of fork(): one in a PID namespace of its own
+ * may have the number of its parent. NULL: none yet. */
+static volatile uint8_t *mark;
+
+static void make_mark(size_t page)
+{
+	void *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+
+	if (at == MAP_FAILED)
+		return;
+	if (madvise(at, page, MADV_WIPEONFORK) < 0) {
+		(void)munmap(at, page);
+		return;
+	}
+	mark = at;
+	*mark = 1;
+}
+
+/* Forget what the parent has published, if this is a child of fork() that has not yet. */
+static void forget_parents(void)
+{
+	if (state.pid == getpid() && (!mark || *mark))
+		return;
+	memset(&state, 0, sizeof(state));
+	if (mark)
+		*mark = 1;
+	else
+		make_mark((size_t)sysconf(_SC_PAGESIZE));
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -123,7 +154,8 @@ static void drop(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (state.header && state.pid == getpid()) {
+	forget_parents();
+	if (state.header) {
 		atomic_store(&state.header->published_ns, 0);
 		(void)munmap(state.header, page);
 		(void)munmap(state.message, state.message_room);
@@ -182,8 +214,7 @@ int otelprof_context_publish(const struct otelprof_process_context *process)
 	len = op_context_encode(process, NULL);
 	if (len > MESSAGE_MAX)
 		return -E2BIG;
-	if (state.pid != getpid()) /* the parent's, which this child does not have */
-		memset(&state, 0, sizeof(state));
+	forget_parents();
 	r = publish(process, len);
 	errno = saved;
 	return r;
