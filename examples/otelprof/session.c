@@ -321,6 +321,11 @@ static void print_limits(FILE *f, const struct otelprof_stats *st)
 		  "executables were past the limit" },
 		{ st->events_lost, "events_lost",
 		  "process events were lost, and processes read again" },
+		{ st->contexts_lost, "contexts_lost",
+		  "samples' links or labels could not be read, or had no room" },
+		{ st->labels_cut, "labels_cut", "labels were too long or too many" },
+		{ st->contexts_refused, "contexts_refused",
+		  "processes with links or labels were past the limit" },
 	};
 	bool any = false;
 	size_t i;

@@ -102,6 +102,16 @@ struct otelprof_stats {
 	uint64_t samples_thinned;
 	uint64_t rules;	 /* now in force, of otelprof_add_rule() */
 	uint64_t paused; /* 1 between otelprof_pause() and otelprof_resume() */
+	/*
+	 * Links to spans and labels: samples of threads that had some; samples whose context
+	 * could not be read or had no room; labels that were left out or cut, because they
+	 * were too long or too many; processes whose contexts are not read, because there are
+	 * too many such processes.
+	 */
+	uint64_t contexts;
+	uint64_t contexts_lost;
+	uint64_t labels_cut;
+	uint64_t contexts_refused;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -8,6 +8,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "sample/context.h"
 #include "sample/ended.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
@@ -21,6 +22,9 @@ static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 	s->stacks_broken = counters[OP_COUNT_BROKEN];
 	s->heap_untracked = counters[OP_COUNT_UNTRACKED];
 	s->stacks_without_table = counters[OP_COUNT_NO_TABLE];
+	s->contexts = counters[OP_COUNT_CONTEXTS];
+	s->contexts_lost = counters[OP_COUNT_CONTEXT_UNREAD];
+	s->labels_cut = counters[OP_COUNT_CONTEXT_CUT];
 }
 
 /* The number of samples dropped, by reason. */
@@ -89,6 +93,9 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	op_arena_get_stats(p->arena, &arena);
 	add_ends(op_sampler_ends(p->sampler), s);
 	s->stacks_lost = op_sampler_announcements_lost(p->sampler);
+	s->contexts_lost += op_sampler_contexts(p->sampler)->lost;
+	s->labels_cut += op_sampler_contexts(p->sampler)->cut;
+	s->contexts_refused = processes.contexts_refused;
 	s->samples_exported = exporters.samples_exported;
 	s->samples_pending += exporters.samples_pending + op_window_samples(p->window);
 	s->processes = processes.processes;

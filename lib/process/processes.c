@@ -470,7 +470,8 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .executables_unseen = p->executables.refused,
 					    .reads_by_child = p->target->stats.asked,
 					    .reads_stalled = p->target->stats.stalled,
-					    .reads_refused = p->target->stats.refused };
+					    .reads_refused = p->target->stats.refused,
+					    .contexts_refused = p->contexts_refused };
 	TAILQ_FOREACH(image, &images->lru, lru)
 		ret->symbol_bytes += op_names_bytes(&image->names);
 }

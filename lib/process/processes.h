@@ -74,6 +74,8 @@ struct op_processes_stats {
 	uint64_t reads_by_child;
 	uint64_t reads_stalled;
 	uint64_t reads_refused;
+	uint64_t
+		contexts_refused; /* programs whose threads' contexts cannot be published */
 };
 
 int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);

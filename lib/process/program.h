@@ -58,6 +58,8 @@ struct op_program {
 	uint32_t parent;	 /* pid of who forked it, 0: not known */
 	struct op_perfmap *perfmap;
 	struct op_map64 places; /* of code without a file: epoch << 32 | location */
+	uint32_t labels_epoch;	/* the window that label_sets counts in */
+	uint32_t label_sets;	/* different ones, OP_PROGRAM_LABELS_MAX */
 	bool perfmap_tried;
 	bool context_asked; /* a thread has attributes that schema does not name */
 	bool identified;

@@ -114,6 +114,21 @@ static void keep(struct op_contexts *c, const struct op_context_known *known)
 		forget(c, c->epoch);
 }
 
+/* May @program have one more set of labels in the window of @epoch? */
+static bool may_have_labels(struct op_program *program, uint32_t epoch)
+{
+	if (!program)
+		return true;
+	if (program->labels_epoch != epoch) {
+		program->labels_epoch = epoch;
+		program->label_sets = 0;
+	}
+	if (program->label_sets >= OP_PROGRAM_LABELS_MAX)
+		return false;
+	program->label_sets++;
+	return true;
+}
+
 static int apply_labels(struct op_contexts *c, struct op_program *program,
 			const struct op_thread_context *context, struct op_window *window,
 			struct op_window_sample *sample)
@@ -130,8 +145,10 @@ static int apply_labels(struct op_contexts *c, struct op_program *program,
 
 	if (!known) {
 		record = op_announced_find(&c->announced, &hash, &len);
-		if (!record) {
-			c->lost++;
+		if (!record)
+			return -ENOENT;
+		if (!may_have_labels(program, c->epoch)) {
+			c->cut++;
 			return 0;
 		}
 		r = read_labels(c, program, record, window, &made, &final);
@@ -148,7 +165,7 @@ static int apply_labels(struct op_contexts *c, struct op_program *program,
 	return r;
 }
 
-void op_contexts_apply(struct op_contexts *c, struct op_program *program,
+bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		       const struct op_thread_context *context, struct op_window *window,
 		       struct op_window_sample *sample)
 {
@@ -164,6 +181,7 @@ void op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		r = apply_labels(c, program, context, window, sample);
 	if (r < 0)
 		c->lost++;
+	return r != -ENOENT;
 }
 
 void op_contexts_turn(struct op_contexts *c)

@@ -18,6 +18,12 @@
 
 struct op_program;
 
+enum {
+	/* Different sets of labels of one program in a window. A program that has another for
+	 * each of its samples would fill the window with them. */
+	OP_PROGRAM_LABELS_MAX = 4096,
+};
+
 /* Labels as they are in a window. */
 struct op_context_known {
 	struct op_hash hash;
@@ -31,8 +37,9 @@ struct op_contexts {
 	struct op_map64 by_hash; /* first word of the hash to the place in known */
 	OP_VEC(struct op_context_known) known;
 	uint32_t epoch; /* of known */
-	uint64_t lost;	/* samples whose labels were not announced */
-	uint64_t cut;	/* labels past OP_LABELS_MAX of one sample */
+	uint64_t lost;	/* samples without theirs: not announced, or no room or memory */
+	uint64_t
+		cut; /* labels past OP_LABELS_MAX of one sample, OP_PROGRAM_LABELS_MAX of a program */
 };
 
 /* The context of @len bytes that stands in @bytes, of which there are @left; all zero where @len
@@ -46,8 +53,9 @@ int op_contexts_announce(struct op_contexts *c, const void *record, size_t len);
 /*
  * Put @context into @sample: its link, and its labels behind those that it has. @program, whose
  * thread it was, may be NULL. What the window has no room for is left out, and the sample stays.
+ * Returns false if its labels were not announced, and should be again.
  */
-void op_contexts_apply(struct op_contexts *c, struct op_program *program,
+bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		       const struct op_thread_context *context, struct op_window *window,
 		       struct op_window_sample *sample);
 

@@ -409,8 +409,9 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 	if (e == 0)
 		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
 	if (e == 0) {
-		op_contexts_apply(&sampler->contexts, of->program, &r->context,
-				  of->window, &sample);
+		if (!op_contexts_apply(&sampler->contexts, of->program, &r->context,
+				       of->window, &sample))
+			sampler->announce_again = true;
 		*ret = sample;
 	}
 	return e;

@@ -81,6 +81,11 @@ uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler)
 	return sampler->announcements_lost;
 }
 
+const struct op_contexts *op_sampler_contexts(const struct op_sampler *sampler)
+{
+	return &sampler->contexts;
+}
+
 const struct op_ended *op_sampler_ended(const struct op_sampler *sampler)
 {
 	return &sampler->ended;

@@ -15,6 +15,7 @@
 #include "op_user_types.h"
 #include "symbol/kernel.h"
 
+struct op_contexts;
 struct op_ended;
 struct op_processes;
 struct op_sampler;
@@ -81,6 +82,8 @@ void op_sampler_window_end(struct op_sampler *sampler);
 bool op_sampler_take_lost(struct op_sampler *sampler);
 /* How many such samples there were: they have a frame that says so. */
 uint64_t op_sampler_announcements_lost(const struct op_sampler *sampler);
+/* For what it counts. */
+const struct op_contexts *op_sampler_contexts(const struct op_sampler *sampler);
 
 /* Was code met for the first time since the last call, so that more of it may follow? */
 bool op_sampler_take_news(struct op_sampler *sampler);
