@@ -55,11 +55,21 @@ struct options {
 	size_t includes;
 	const char *probes[OTELPROF_PROBES_MAX]; /* valid until the program ends */
 	size_t probes_len;
+	/* Settings of struct otelprof_config; 0: its default. */
+	uint64_t flags;
+	uint64_t runtimes_off;
+	uint64_t memory_budget_bytes;
+	uint64_t symbol_budget_bytes;
+	uint64_t off_cpu_min_ns;
+	uint32_t max_frames;
+	const char *environment[OTELPROF_ENVIRONMENT_MAX];
+	size_t environment_len;
 };
 
 #define SHARED_SHORT "hvd:F:p:"
 enum {
 	OPTION_CGROUP = 256,
+	OPTION_CONTAINER,
 	OPTION_COMM,
 	OPTION_KINDS,
 	OPTION_TREE,
@@ -69,6 +79,17 @@ enum {
 	OPTION_CPU_BUDGET,
 	OPTION_SERVICE_NAME,
 	OPTION_ATTRIBUTE,
+	OPTION_ALL_KERNEL,
+	OPTION_ALL_USER,
+	OPTION_IDLE,
+	OPTION_MAX_FRAMES,
+	OPTION_NO_RUNTIME,
+	OPTION_NO_NATIVE_NAMES,
+	OPTION_OFF_CPU_MIN,
+	OPTION_MEMORY_BUDGET,
+	OPTION_SYMBOL_BUDGET,
+	OPTION_COMMAND_LINE,
+	OPTION_ENVIRONMENT,
 	OPTION_OWN
 };
 #define SHARED_LONG                                                                      \
@@ -77,6 +98,7 @@ enum {
 		{ "frequency", required_argument, NULL, 'F' },                           \
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
+		{ "container", required_argument, NULL, OPTION_CONTAINER },              \
 		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
 		{ "kind", required_argument, NULL, OPTION_KINDS },                       \
 		{ "tree", required_argument, NULL, OPTION_TREE },                        \
@@ -86,6 +108,17 @@ enum {
 		{ "cpu-budget", required_argument, NULL, OPTION_CPU_BUDGET },            \
 		{ "service-name", required_argument, NULL, OPTION_SERVICE_NAME },        \
 		{ "attribute", required_argument, NULL, OPTION_ATTRIBUTE },              \
+		{ "all-kernel", no_argument, NULL, OPTION_ALL_KERNEL },                  \
+		{ "all-user", no_argument, NULL, OPTION_ALL_USER },                      \
+		{ "idle", no_argument, NULL, OPTION_IDLE },                              \
+		{ "max-frames", required_argument, NULL, OPTION_MAX_FRAMES },            \
+		{ "no-runtime", required_argument, NULL, OPTION_NO_RUNTIME },            \
+		{ "no-native-names", no_argument, NULL, OPTION_NO_NATIVE_NAMES },        \
+		{ "off-cpu-min", required_argument, NULL, OPTION_OFF_CPU_MIN },          \
+		{ "memory-budget", required_argument, NULL, OPTION_MEMORY_BUDGET },      \
+		{ "symbol-budget", required_argument, NULL, OPTION_SYMBOL_BUDGET },      \
+		{ "command-line", no_argument, NULL, OPTION_COMMAND_LINE },              \
+		{ "environment", required_argument, NULL, OPTION_ENVIRONMENT },          \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}

@@ -2,6 +2,7 @@
 /* Parses the options of the commands that profile. */
 #include "choose/rules.h"
 #include "common.h"
+#include "switches.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -22,17 +23,30 @@ const char shared_help[] =
 	"                       page_faults, off_cpu, locks, block_io, signals, wall,\n"
 	"                       threads, heap, probe:SPEC; --kind is the same\n"
 	"      --cpu-budget PCT lower the rate to use at most this share of one CPU\n"
+	"      --all-kernel     stacks of the kernel alone\n"
+	"      --all-user       stacks of programs alone, without the kernel's frames\n"
+	"      --idle           keep samples of CPUs with nothing to do\n"
+	"      --max-frames N   of a program's stack, 16 to 1024 (1024)\n"
+	"      --off-cpu-min US leave out shorter times off the CPUs\n"
+	"      --no-runtime L   native frames alone: python, php, hotspot, node, jitdump\n"
+	"      --no-native-names  the back end names native code\n"
+	"      --memory-budget M  MiB of the kernel's memory for tables (64)\n"
+	"      --symbol-budget M  MiB of memory for names (64)\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"      --service-name NAME   for processes that set none\n"
 	"      --attribute KEY=VALUE on every resource; may be repeated\n"
+	"      --command-line   process.command_args on each resource; may be secret\n"
+	"      --environment NAME    this variable of each process; may be repeated\n"
 	"\n"
 	"What to sample (several: any of them; none: every process):\n"
 	"  -p, --pid PID        this process\n"
 	"      --tree PID       this process and its descendants\n"
 	"      --user USER      processes of this user, by name or number\n"
 	"      --cgroup PATH    this control group and those below it\n"
+	"      --container ID   this container, by the first digits of its id or by name\n"
 	"      --comm NAME      threads of this name (as ps -L -o comm shows it)\n"
-	"      --exclude WHAT   leave out pid=N, tree=N, user=U, cgroup=PATH or comm=NAME\n"
+	"      --exclude WHAT   leave out pid=N, tree=N, user=U, cgroup=PATH, container=C\n"
+	"                       or comm=NAME\n"
 	"\n"
 	"  -v, --verbose        say more on stderr; twice: everything\n"
 	"  -h, --help           show this text\n";
@@ -215,6 +229,7 @@ int options_take(struct options *o, int c, const char *arg)
 	case OPTION_EXCLUDE:
 		return rules_exclude(o, arg);
 	default:
-		return rules_take(o, c, arg);
+		r = switches_take(o, c, arg);
+		return r < 0 ? rules_take(o, c, arg) : r;
 	}
 }

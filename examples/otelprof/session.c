@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
 #include "common.h"
+#include "switches.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,6 +67,7 @@ static void make_config(const struct options *o, struct otelprof_config *ret)
 		ret->attributes = o->attributes;
 		ret->attributes_len = o->attributes_len;
 	}
+	switches_apply(o, ret);
 	ret->log = on_log;
 	if (o->verbose)
 		ret->log_level = o->verbose > 1 ? OTELPROF_LOG_DEBUG : OTELPROF_LOG_INFO;

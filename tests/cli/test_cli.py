@@ -176,6 +176,31 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.html', '--exclude', 'user=root', '--', 'true')
         self.assertEqual(re.findall(r'fake: rule (.*)', r.stderr), ['not 4 0 -', '2 0 -'])
 
+    def test_settings_reach_the_library(self):
+        r, _ = self.record('a.html', '--all-user', '--idle', '--no-native-names',
+                           '--command-line', '--no-runtime', 'php,node', '--max-frames', '77',
+                           '--memory-budget', '5', '--symbol-budget', '6', '--off-cpu-min', '20',
+                           '--environment', 'HOME', '--environment', 'PATH')
+        self.assertIn(f'fake: flags {1 | 4 | 8 | 16:x} runtimes {4 | 16:x} memory {5 << 20} '
+                      f'symbols {6 << 20} frames 77 off 20000 environment 2 HOME\n', r.stderr)
+        r, _ = self.record('a.html', '--all-kernel')
+        self.assertIn('fake: flags 2 runtimes 0 memory', r.stderr)
+        for args in (['--all-kernel', '--all-user'], ['--no-runtime', 'php,'],
+                     ['--no-runtime', 'cobol'], ['--max-frames', '15'], ['--environment', 'A=B'],
+                     ['--memory-budget', '0'], ['--off-cpu-min', '-1']):
+            r, path = self.record('b.html', *args)
+            self.assertEqual(r.returncode, 2, args)
+            self.assertFalse(os.path.exists(path))
+
+    def test_container_is_told_at_once(self):
+        with open('/proc/self/mounts', encoding='utf-8') as f:
+            mounted = any(line.split()[2] == 'cgroup2' for line in f)
+        r, path = self.record('a.html', '--container', 'f00dfacef00dface')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('there is no container "f00dfacef00dface"' if mounted
+                      else '--container needs cgroup v2', r.stderr)
+        self.assertFalse(os.path.exists(path))
+
     def test_nobody_is_told_at_once(self):
         with open('/proc/sys/kernel/pid_max', encoding='ascii') as f:
             nobody = int(f.read()) + 1

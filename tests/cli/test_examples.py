@@ -6,6 +6,7 @@ usage: test_examples.py OTELPROF MINIMAL EPOLL MODULE_DIR    77 where profiling 
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -74,6 +75,37 @@ class Examples(unittest.TestCase):
             with open(path) as f:
                 names = {line.split(';')[0] for line in f}
         self.assertEqual(names, {os.path.basename(os.readlink(f'/proc/{self.busy.pid}/exe'))})
+
+    def test_container_by_the_first_digits_of_its_id(self):
+        with open('/proc/self/mounts', encoding='utf-8') as f:
+            mounts = [line.split()[1] for line in f if line.split()[2] == 'cgroup2']
+        if not mounts:
+            self.skipTest('no cgroup v2')
+        digits = secrets.token_hex(32)
+        group = os.path.join(mounts[0], f'docker-{digits}.scope')
+        try:
+            os.mkdir(group)
+        except OSError as e:
+            self.skipTest(f'cgroup v2: {e}')
+        # After the process in it has ended.
+        self.addCleanup(os.rmdir, group)
+        inside = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+        self.addCleanup(inside.wait)
+        self.addCleanup(inside.kill)
+        with open(os.path.join(group, 'cgroup.procs'), 'w', encoding='ascii') as f:
+            f.write(str(inside.pid))
+        with tempfile.TemporaryDirectory() as d:
+            for args, seen in ((['--container', digits[:12]], {inside.pid}),
+                               (['--exclude', f'container={digits[:12]}'], {self.busy.pid})):
+                path = os.path.join(d, 'a.otlp')
+                r = run(OTELPROF, 'record', '-d', '1', *args, '-o', path)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                r = run(OTELPROF, 'report', '--format=json', '--by=process', '--min=0', '-n', '999',
+                        path)
+                pids = {int(row['name'].rsplit('(', 1)[1][:-1]) for row in json.loads(r.stdout)['rows']}
+                self.assertEqual(pids & {inside.pid, self.busy.pid}, seen)
+                if args[0] == '--container':
+                    self.assertEqual(pids, seen)
 
     def test_recordings_are_joined_and_have_times(self):
         def folded(*paths):

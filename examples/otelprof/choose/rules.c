@@ -7,7 +7,10 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "choose/container.h"
 
 enum {
 	COMM_MAX = 15
@@ -107,6 +110,44 @@ static int cgroup_rule(struct options *o, const char *option, const char *arg,
 	return add_rule(o, *rule);
 }
 
+static int fail_container(const struct options *o, const char *arg, int error,
+			  const struct container_found *found)
+{
+	if (error == -EEXIST) {
+		(void)fail("\"%s\" are several containers, such as %s and %s: give more "
+			   "of the id",
+			   arg, found->path, found->other);
+		return usage_hint(o->command);
+	}
+	if (error == -ENOENT)
+		return fail(
+			"there is no container \"%s\": give the first digits of its id "
+			"(docker ps, crictl ps), or --cgroup",
+			arg);
+	return fail("cannot look for container \"%s\": %s", arg, strerror(-error));
+}
+
+static int container_rule(struct options *o, const char *option, const char *arg,
+			  struct otelprof_filter_rule *rule)
+{
+	/* The rules borrow these until the program ends. */
+	static char paths[OTELPROF_FILTER_RULES][CONTAINER_PATH_MAX];
+	static size_t paths_len;
+	struct container_found found = { { 0 }, { 0 } };
+	char mount[CONTAINER_PATH_MAX];
+	int r = container_mount(mount, sizeof(mount));
+
+	if (r)
+		return fail("%s needs cgroup v2, which is not mounted", option);
+	r = container_find(mount, arg, &found);
+	if (r)
+		return fail_container(o, arg, r, &found);
+	if (paths_len == OTELPROF_FILTER_RULES)
+		return add_rule(o, *rule); /* which tells that they are too many */
+	rule->text = strcpy(paths[paths_len++], found.path);
+	return add_rule(o, *rule);
+}
+
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -118,6 +159,7 @@ static const struct {
 	{ "tree", OTELPROF_FILTER_PID_TREE, OPTION_TREE, pid_rule },
 	{ "user", OTELPROF_FILTER_UID, OPTION_USER, user_rule },
 	{ "cgroup", OTELPROF_FILTER_CGROUP, OPTION_CGROUP, cgroup_rule },
+	{ "container", OTELPROF_FILTER_CGROUP, OPTION_CONTAINER, container_rule },
 	{ "comm", OTELPROF_FILTER_COMM, OPTION_COMM, comm_rule },
 };
 enum {
@@ -137,9 +179,10 @@ int rules_exclude(struct options *o, const char *arg)
 			return subjects[i].take(o, "--exclude", arg + len + 1, &rule);
 		}
 	}
-	(void)fail("--exclude takes pid=N, tree=N, user=USER, cgroup=PATH or comm=NAME, "
-		   "not \"%s\"",
-		   arg);
+	(void)fail(
+		"--exclude takes pid=N, tree=N, user=USER, cgroup=PATH, container=ID or "
+		"comm=NAME, not \"%s\"",
+		arg);
 	return usage_hint(o->command);
 }
 
