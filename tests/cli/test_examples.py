@@ -136,6 +136,20 @@ class Examples(unittest.TestCase):
         self.assertGreater(own[0]['samples']['length'], 20)
         self.assertGreater(own[0]['samples']['time'][-1] - own[0]['samples']['time'][0], 1000)
 
+    def test_frames_of_the_kernel_or_of_programs_alone(self):
+        reader = subprocess.Popen(['sh', '-c', 'while :; do read x </proc/self/stat; done'])
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        with tempfile.TemporaryDirectory() as d:
+            for option, kernel in (('--all-kernel', True), ('--all-user', False)):
+                path = os.path.join(d, 'a.otlp')
+                r = run(OTELPROF, 'record', '-d', '1', option, '-p', str(reader.pid), '-o', path)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                r = run(OTELPROF, 'report', '--format=json', '--min=0', '-n', '999', path)
+                self.assertEqual((r.returncode, r.stderr), (0, ''))
+                types = {row['type'] == 'kernel' for row in json.loads(r.stdout)['rows']}
+                self.assertEqual(types, {kernel})
+
     def test_nothing_to_sample_is_1_with_the_reason(self):
         with tempfile.TemporaryDirectory() as d:
             r = run(OTELPROF, 'record', '-d', '0.5', '--comm', 'nobody-has-this', '-o',

@@ -183,7 +183,8 @@ static bool is_asked_for(const struct view *v, uint32_t function)
 static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_t *labels)
 {
 	labels[0] = m->v->c->processes.data[s->process].name | VIEW_PROCESS;
-	memcpy(labels + 1, m->path.data, m->path.len * sizeof(*labels));
+	if (m->path.len)
+		memcpy(labels + 1, m->path.data, m->path.len * sizeof(*labels));
 	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value);
 }
 
