@@ -2,21 +2,17 @@
 /* Takes a snapshot of threads by two BPF iterators. */
 #include "threads/threads.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
 #include "capture/capture.h"
+#include "threads/iterate.h"
 
 enum {
 	PROGRAM_ALL = 0, /* index in op_kind_threads.hooks */
 	PROGRAM_NOW = 1,
-	READ_BYTES = 64 * 1024,
 };
 
 /* A thread whose stack was read. */
@@ -33,10 +29,6 @@ struct snapshot {
 	struct op_map64
 		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
 };
-
-/* Parses what a program writes: whole records, one after another. Returns how many bytes
- * of @bytes were used, or -errno. */
-typedef int64_t (*take_fn)(struct snapshot *s, const uint8_t *bytes, size_t len);
 
 static void drop(struct op_threads_taken *taken, int error)
 {
@@ -73,15 +65,16 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 	drop(s->taken, r);
 }
 
-static int64_t take_all(struct snapshot *s, const uint8_t *bytes, size_t len)
+static int64_t take_all(void *ctx, const uint8_t *bytes, size_t len)
 {
+	struct snapshot *s = ctx;
 	size_t at = 0;
 
 	while (len - at >= sizeof(struct op_record)) {
 		struct op_record_header h;
 
 		memcpy(&h, bytes + at, sizeof(h));
-		if (h.bytes < sizeof(struct op_record) || h.bytes > READ_BYTES)
+		if (h.bytes < sizeof(struct op_record) || h.bytes > OP_THREADS_READ_BYTES)
 			return -EBADMSG;
 		if (h.bytes > len - at)
 			break;
@@ -92,8 +85,9 @@ static int64_t take_all(struct snapshot *s, const uint8_t *bytes, size_t len)
 }
 
 /* Find the threads that did not run since their stack was read. */
-static int64_t take_now(struct snapshot *s, const uint8_t *bytes, size_t len)
+static int64_t take_now(void *ctx, const uint8_t *bytes, size_t len)
 {
+	struct snapshot *s = ctx;
 	struct op_thread_now now;
 	size_t at;
 
@@ -107,35 +101,6 @@ static int64_t take_now(struct snapshot *s, const uint8_t *bytes, size_t len)
 			(void)op_map64_put(&s->by_tid, now.tid, 0);
 	}
 	return (int64_t)at;
-}
-
-/* Run the iterator @program over all threads and parse what it writes. */
-static int tell(struct snapshot *s, int program, take_fn take)
-{
-	_cleanup_close_ int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
-	_cleanup_close_ int fd = link < 0 ? -1 : bpf_iter_create(link);
-	_cleanup_free_ uint8_t *buffer = malloc(READ_BYTES);
-	size_t len = 0;
-
-	if (!buffer)
-		return -ENOMEM;
-	if (link < 0 || fd < 0)
-		return -errno;
-	for (;;) {
-		ssize_t n = read(fd, buffer + len, READ_BYTES - len);
-		int64_t taken;
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		len += (size_t)n;
-		taken = take(s, buffer, len);
-		if (taken < 0)
-			return (int)taken;
-		len -= (size_t)taken;
-		memmove(buffer, buffer + taken, len);
-	}
 }
 
 /* Add all threads to the window. A thread that ran meanwhile is added without
@@ -170,9 +135,9 @@ int op_threads_snapshot(struct op_capture *capture, struct op_sampler *sampler,
 
 	if (all < 0 || now < 0)
 		return 0;
-	r = tell(&s, all, take_all);
+	r = op_threads_iterate(all, take_all, &s);
 	if (r == 0)
-		r = tell(&s, now, take_now);
+		r = op_threads_iterate(now, take_now, &s);
 	(void)add_all(&s);
 	op_map64_clear(&s.by_tid);
 	op_vec_clear(&s.threads);
