@@ -12,6 +12,7 @@
 #include "process/table.h"
 #include "sample/deferred.h"
 #include "sample/labels.h"
+#include "sample/stack.h"
 #include "sample/state.h"
 
 /* A record, taken apart. */
@@ -102,82 +103,6 @@ static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 	return 0;
 }
 
-/*
- * How many words stand for the frames that are left out at the beginning of @left words,
- * @before words behind the leaf. As many frames are kept above as are there at least, whatever
- * the depth of the stack, so that stacks of one recursion agree there. A frame of a runtime
- * has several words, and is left out as a whole.
- */
-static size_t left_out(const uint64_t *words, size_t before, size_t left)
-{
-	size_t keep = before / 2 ? before / 2 - 1 : 0;
-	size_t out;
-
-	for (out = 1; out < left && left - out > keep;)
-		out += op_frame_words(words[out]);
-	return OP_MIN(out, left);
-}
-
-/* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
-static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
-		     const uint64_t *words, size_t before, size_t len, size_t *ret_used,
-		     uint32_t *ret)
-{
-	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
-
-	if (kind == OP_FRAME_LEFT_OUT) {
-		*ret_used = left_out(words, before, len);
-		return op_frames_left_out(sampler, of->window, ret);
-	}
-	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);
-	if (kind < OP_FRAME_NATIVE_KINDS)
-		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
-					(enum op_frame_kind)kind, ret);
-	return op_frames_runtime(sampler, of, words, *ret_used, ret);
-}
-
-static int add_user(struct op_sampler *sampler, const struct op_frames_of *of,
-		    const uint64_t *words, size_t left, struct op_thread_cache *callers,
-		    size_t *len)
-{
-	const uint64_t *leaf = words;
-	bool unknown = false;
-	size_t used;
-	int e = 0;
-
-	for (; left; words += used, left -= used) {
-		uint32_t *location = &sampler->locations[*len];
-		size_t known =
-			callers ? op_thread_cache_rest(callers, left, location) : 0;
-
-		*len += known;
-		if (known)
-			break;
-		e = add_frame(sampler, of, words, (size_t)(words - leaf), left, &used,
-			      location);
-		if (e < 0)
-			break;
-		unknown = unknown || e == OP_FRAMES_UNKNOWN;
-		if (callers)
-			op_thread_cache_keep(callers, left, used, *location);
-		(*len)++;
-	}
-	if (callers && (unknown || e < 0))
-		op_thread_cache_forget(callers);
-	return e < 0 ? e : 0;
-}
-
-static int add_end(struct op_sampler *sampler, struct op_window *window, unsigned int end,
-		   size_t *len)
-{
-	uint32_t *location = &sampler->locations[*len];
-	int e = op_frames_end(sampler, window, end, location);
-
-	if (e == 0 && *location)
-		(*len)++;
-	return e;
-}
-
 /* The stack of @of's frames: kernel, then user. @callers may be NULL. */
 static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const struct record *r, const uint64_t *user, size_t user_len,
@@ -188,9 +113,9 @@ static int make_stack(struct op_sampler *sampler, const struct op_frames_of *of,
 
 	e = add_kernel(sampler, of->window, r, &len);
 	if (e == 0)
-		e = add_user(sampler, of, user, user_len, callers, &len);
+		e = op_stack_add_user(sampler, of, user, user_len, callers, &len);
 	if (e == 0)
-		e = add_end(sampler, of->window, end, &len);
+		e = op_stack_add_end(sampler, of->window, end, &len);
 	return e < 0 ? e : op_window_stack(of->window, sampler->locations, len, ret);
 }
 
@@ -471,7 +396,7 @@ int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack)
 {
 	size_t len = 0;
-	int e = add_end(sampler, window, OP_END_RUNNING, &len);
+	int e = op_stack_add_end(sampler, window, OP_END_RUNNING, &len);
 
 	return e < 0 ? e : op_window_stack(window, sampler->locations, len, ret_stack);
 }

@@ -17,6 +17,7 @@
 
 struct op_contexts;
 struct op_ended;
+struct op_proc;
 struct op_processes;
 struct op_sampler;
 struct op_window;
@@ -49,6 +50,24 @@ int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len
 		      struct op_window *window, struct op_window_sample *ret);
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
+
+/* A stack that its caller has read out of a process: that of a goroutine. */
+struct op_sampler_stack {
+	const struct op_registers *registers;
+	const void *bytes; /* from @below bytes below registers->sp on */
+	size_t len;
+	size_t below;
+	bool is_caller; /* registers->pc is a return address */
+};
+
+/*
+ * Walk and name a stack of @proc, which is alive. *@ret is its number in @window. What is
+ * above the copy is read as it is now, where the frames below it are still there. Returns
+ * 0; -ENOSPC or -ENOMEM; -EINPROGRESS as op_sampler_add_record().
+ */
+int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
+		     const struct op_sampler_stack *stack, struct op_window *window,
+		     uint32_t *ret);
 
 /* The name of a number that op_record.detail of probes has, or NULL. */
 typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/stack.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+#include "process/program.h"
+#include "process/table.h"
+#include "sample/deferred.h"
+#include "sample/state.h"
+
+enum {
+	KEY_WORDS = 2, /* before the words of a stack */
+};
+
+/* In a key: it is none of a record's. */
+static const uint64_t NOT_OF_A_RECORD = UINT64_C(1) << 63;
+
+/*
+ * How many words stand for the frames that are left out at the beginning of @left words,
+ * @before words behind the leaf. As many frames are kept above as are there at least, whatever
+ * the depth of the stack, so that stacks of one recursion agree there. A frame of a runtime
+ * has several words, and is left out as a whole.
+ */
+static size_t left_out(const uint64_t *words, size_t before, size_t left)
+{
+	size_t keep = before / 2 ? before / 2 - 1 : 0;
+	size_t out;
+
+	for (out = 1; out < left && left - out > keep;)
+		out += op_frame_words(words[out]);
+	return OP_MIN(out, left);
+}
+
+/* The location of the frame at @words. 0, OP_FRAMES_UNKNOWN or -errno. */
+static int add_frame(struct op_sampler *sampler, const struct op_frames_of *of,
+		     const uint64_t *words, size_t before, size_t len, size_t *ret_used,
+		     uint32_t *ret)
+{
+	unsigned int kind = (unsigned int)(words[0] >> OP_FRAME_KIND_SHIFT);
+
+	if (kind == OP_FRAME_LEFT_OUT) {
+		*ret_used = left_out(words, before, len);
+		return op_frames_left_out(sampler, of->window, ret);
+	}
+	*ret_used = OP_MIN((size_t)op_frame_words(words[0]), len);
+	if (kind < OP_FRAME_NATIVE_KINDS)
+		return op_frames_native(sampler, of, words[0] & OP_FRAME_ADDRESS_MASK,
+					(enum op_frame_kind)kind, ret);
+	return op_frames_runtime(sampler, of, words, *ret_used, ret);
+}
+
+int op_stack_add_user(struct op_sampler *sampler, const struct op_frames_of *of,
+		      const uint64_t *words, size_t left, struct op_thread_cache *callers,
+		      size_t *len)
+{
+	const uint64_t *leaf = words;
+	bool unknown = false;
+	size_t used;
+	int e = 0;
+
+	for (; left; words += used, left -= used) {
+		uint32_t *location = &sampler->locations[*len];
+		size_t known =
+			callers ? op_thread_cache_rest(callers, left, location) : 0;
+
+		*len += known;
+		if (known)
+			break;
+		e = add_frame(sampler, of, words, (size_t)(words - leaf), left, &used,
+			      location);
+		if (e < 0)
+			break;
+		unknown = unknown || e == OP_FRAMES_UNKNOWN;
+		if (callers)
+			op_thread_cache_keep(callers, left, used, *location);
+		(*len)++;
+	}
+	if (callers && (unknown || e < 0))
+		op_thread_cache_forget(callers);
+	return e < 0 ? e : 0;
+}
+
+int op_stack_add_end(struct op_sampler *sampler, struct op_window *window,
+		     unsigned int end, size_t *len)
+{
+	uint32_t *location = &sampler->locations[*len];
+	int e = op_frames_end(sampler, window, end, location);
+
+	if (e == 0 && *location)
+		(*len)++;
+	return e;
+}
+
+/* The number of the stack that was walked last, by the cache. */
+static int name_walked(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const struct op_proc *proc, uint32_t *ret)
+{
+	const struct op_host_stack *s = sampler->host_stack;
+	size_t words = OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX);
+	uint32_t epoch = op_window_epoch(of->window);
+	struct op_cache_key key;
+	size_t len = 0;
+	int e;
+
+	/* User words mean something while these mappings are published. */
+	sampler->words[0] =
+		(uint64_t)op_proc_view_published_now(proc) << 32 | of->program->pid;
+	sampler->words[1] = NOT_OF_A_RECORD | s->end;
+	memcpy(sampler->words + KEY_WORDS, s->word, words * sizeof(*s->word));
+	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + words);
+	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
+		return 0;
+	e = op_stack_add_user(sampler, of, s->word, words, NULL, &len);
+	if (e == 0)
+		e = op_stack_add_end(sampler, of->window, s->end, &len);
+	if (e == 0)
+		e = op_window_stack(of->window, sampler->locations, len, ret);
+	if (e == 0)
+		op_cache_add(&sampler->stacks, &key, *ret);
+	return e;
+}
+
+int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
+		     const struct op_sampler_stack *stack, struct op_window *window,
+		     uint32_t *ret)
+{
+	const struct op_host_stack *s = sampler->host_stack;
+	struct op_frames_of of = { .window = window };
+	const struct op_deferred deferred = { .registers = stack->registers,
+					      .stack = stack->bytes,
+					      .stack_len = stack->len,
+					      .stack_below = stack->below,
+					      .is_caller = stack->is_caller };
+	struct op_proc_view view;
+	int e = op_deferred_unwind(sampler, proc, &deferred);
+
+	if (e < 0)
+		return e;
+	view = op_proc_view_now(proc);
+	of.program = view.program;
+	of.layout = view.layout;
+	e = name_walked(sampler, &of, proc, ret);
+	if (e < 0)
+		return e;
+	if (s->end < OP_ERROR_LIMIT)
+		sampler->ends[s->end]++;
+	op_ended_add(&sampler->ended, of.layout, s->end, s->end_pc, s->word,
+		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
+	return 0;
+}
