@@ -72,6 +72,17 @@ struct op_thread_now {
 	__u32 running;
 };
 
+/* op_record.detail of OP_EVENT_GOROUTINES: the state of the goroutine. */
+enum op_goroutine_state {
+	OP_GOROUTINE_RUNNING = 0,
+	OP_GOROUTINE_RUNNABLE,
+	OP_GOROUTINE_SYSCALL,
+	OP_GOROUTINE_WAITING,
+	OP_GOROUTINE_PREEMPTED,
+	OP_GOROUTINE_LEAKED, /* it waits for what nothing can reach any more */
+	OP_GOROUTINE_STATES,
+};
+
 /*
  * op_record.detail of OP_EVENT_OFF_CPU and OP_EVENT_WALL: why the thread was off the CPU.
  */

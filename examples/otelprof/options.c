@@ -21,7 +21,7 @@ const char shared_help[] =
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
 	"                       page_faults, off_cpu, locks, block_io, signals, wall,\n"
-	"                       threads, heap, probe:SPEC; --kind is the same\n"
+	"                       threads, goroutines, heap, probe:SPEC; --kind is the same\n"
 	"      --cpu-budget PCT lower the rate to use at most this share of one CPU\n"
 	"      --all-kernel     stacks of the kernel alone\n"
 	"      --all-user       stacks of programs alone, without the kernel's frames\n"
@@ -94,6 +94,7 @@ static const struct {
 	{ "signals", "signals", OTELPROF_KIND_SIGNALS },
 	{ "wall", "wall", OTELPROF_KIND_WALL },
 	{ "threads", "threads", OTELPROF_KIND_THREADS },
+	{ "goroutines", "goroutines", OTELPROF_KIND_GOROUTINES },
 	{ "heap", "heap", OTELPROF_KIND_HEAP },
 };
 
@@ -134,7 +135,7 @@ static int take_kind(struct options *o, const char *name, size_t len)
 		}
 	(void)fail(
 		"--kinds takes cpu, page_faults, off_cpu, locks, block_io, signals, wall, "
-		"threads, heap and probe:SPEC, not \"%.*s\"",
+		"threads, goroutines, heap and probe:SPEC, not \"%.*s\"",
 		(int)len, name);
 	return usage_hint(o->command);
 }

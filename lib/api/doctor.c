@@ -240,8 +240,8 @@ static void check_threads(struct doctor *d)
 	(void)libbpf_set_print(before);
 	row(d, or_less(r == 0), "snapshots of threads",
 	    "BPF iterators over the tasks: Linux 5.8",
-	    "the kind threads cannot be turned on", r == 0 ? "one can be read" : "%s",
-	    strerror(-r));
+	    "the kinds threads and goroutines cannot be turned on",
+	    r == 0 ? "one can be read" : "%s", strerror(-r));
 }
 
 /* Probes at tracepoints need no row: they need nothing but BPF. */

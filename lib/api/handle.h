@@ -14,6 +14,7 @@
 #include "capture/capture.h"
 #include "control/targets.h"
 #include "export/exporter.h"
+#include "golang/golang.h"
 #include "heap/heap.h"
 #include "otelprof/otelprof.h"
 #include "probe/probes.h"
@@ -50,6 +51,7 @@ struct otelprof {
 	struct op_window *window;
 	struct op_probes *probes;
 	struct op_heap *heap;
+	struct op_golang *golang;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */
@@ -112,6 +114,11 @@ int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Add the allocations that are in use at this moment to the window, if the kind heap is
  * on and sampling is not paused. The lock is held. */
 void op_handle_take_heap(struct otelprof *p);
+/* Add what the snapshot of goroutines did to the statistics. The lock is held. */
+void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *taken);
+/* Complete the window's snapshot of goroutines in @limit_ns, if that kind is on. The lock
+ * is held. */
+void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns);
 /* Process all records that wait in the ring. The lock is held. */
 int op_handle_drain(struct otelprof *p);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */

@@ -14,6 +14,9 @@
 #include "base/io.h"
 #include "runtime/runtime.h"
 
+/* Time for the last window's snapshot of goroutines. */
+static const uint64_t LAST_GOROUTINES_NS = UINT64_C(1000000000);
+
 enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
@@ -111,6 +114,13 @@ static int make_parts(struct otelprof *p)
 			&p->heap);
 	if (r < 0)
 		return r;
+	r = op_golang_new(&(struct op_golang_config){ .log = &p->log,
+						      .capture = p->capture,
+						      .processes = p->processes,
+						      .sampler = p->sampler },
+			  &p->golang);
+	if (r < 0)
+		return r;
 	r = op_targets_new(
 		&(struct op_targets_config){ .log = &p->log,
 					     .capture = p->capture,
@@ -201,6 +211,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	op_exporters_free(p->exporters);
 	op_window_free(p->window);
 	op_targets_free(p->targets);
+	op_golang_free(p->golang);
 	op_heap_free(p->heap);
 	op_sampler_free(p->sampler);
 	op_probes_free(p->probes);
@@ -306,6 +317,8 @@ int otelprof_stop(struct otelprof *p)
 		r = op_handle_enter(p, &held);
 	if (r < 0 || !p->running)
 		return r;
+	/* it cannot be begun after the stop */
+	op_handle_take_golang(p, LAST_GOROUTINES_NS);
 	op_handle_stop_sampling(p);
 	p->running = false;
 	r = op_handle_drain(p);

@@ -11,6 +11,9 @@
 #include "otlp/encode.h"
 #include "threads/threads.h"
 
+/* Time for what is left of a snapshot of goroutines when a window is closed. */
+static const uint64_t GOROUTINES_NS = UINT64_C(50000000);
+
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 {
 	struct otelprof *p = data;
@@ -94,6 +97,14 @@ void op_handle_take_heap(struct otelprof *p)
 	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
 }
 
+void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
+{
+	struct op_golang_taken taken = { 0 };
+
+	op_golang_finish(p->golang, p->window, limit_ns, &taken);
+	op_handle_count_golang(p, &taken);
+}
+
 static int close_window(struct otelprof *p)
 {
 	uint64_t now;
@@ -101,8 +112,10 @@ static int close_window(struct otelprof *p)
 	int r = 0;
 
 	take_threads(p);
-	if (p->running)
+	if (p->running) {
 		op_handle_take_heap(p);
+		op_handle_take_golang(p, GOROUTINES_NS);
+	}
 	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))

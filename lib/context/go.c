@@ -50,8 +50,7 @@ int op_context_place_go(uint32_t minor, struct op_context_place *ret)
 	return 1;
 }
 
-/* The minor version by .go.buildinfo, 0: it is no Go program, or older than 1.18. */
-static uint32_t minor_of(struct op_elf *elf)
+uint32_t op_context_go_minor(struct op_elf *elf)
 {
 	static const char magic[] = "\xff Go buildinf:";
 	static const char prefix[] = "go1.";
@@ -107,7 +106,7 @@ int op_context_place_executable(const struct op_context_file *file,
 
 	if (r)
 		return r;
-	r = op_context_place_go(minor_of(file->elf), &place);
+	r = op_context_place_go(op_context_go_minor(file->elf), &place);
 	if (r > 0)
 		r = place_g(file->elf, &place);
 	if (r > 0)

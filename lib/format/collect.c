@@ -342,17 +342,28 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 	return 0;
 }
 
-/* Values of memory in use describe one moment, so a newer window replaces an older one.
- * Returns whether the sample's window is the newest. */
+/* Is a value of @type the state of one moment, and not what happened in a window? */
+static bool is_of_a_moment(struct otlp_text type)
+{
+	static const char *const begins[] = { "inuse_", "threads", "goroutines" };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(begins); i++)
+		if (type.len >= strlen(begins[i]) &&
+		    !memcmp(type.data, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+/* Of values of one moment a newer window replaces an older one. Returns whether the
+ * sample's window is the newest. */
 static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 		      uint32_t kind)
 {
-	static const char in_use[] = "inuse_";
 	struct op_collect_kind *k = &c->kinds.data[kind];
 	struct op_collect_stack *s;
 
-	if (v->type.len < sizeof(in_use) - 1 ||
-	    memcmp(v->type.data, in_use, sizeof(in_use) - 1) != 0)
+	if (!is_of_a_moment(v->type))
 		return true;
 	if (v->profile->time_ns < k->moment_ns)
 		return false;

@@ -76,7 +76,7 @@ struct op_collect_kind {
 	uint32_t period_type;
 	uint32_t period_unit;
 	int64_t period;
-	uint64_t moment_ns; /* start of the profile whose values count (memory in use) */
+	uint64_t moment_ns; /* start of the profile whose values count (of one moment) */
 };
 
 struct op_collect_stack {
@@ -117,9 +117,9 @@ struct op_collect *op_collect_free(struct op_collect *c);
 OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 
 /*
- * Add one ExportProfilesServiceRequest. Values are summed, except those of memory in use
- * ("inuse_space", "inuse_objects"), of which only the last window counts. Returns 0,
- * -EBADMSG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
+ * Add one ExportProfilesServiceRequest. Values are summed, except those of one moment (memory
+ * in use, threads, goroutines), of which only the last window counts. Returns 0, -EBADMSG,
+ * -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
  */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 

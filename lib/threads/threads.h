@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A snapshot of threads: each thread that the filter includes, with its state, its kernel
- * stack and its user stack. A BPF iterator lists all threads (bpf/event/threads.bpf.c).
+ * stack and its user stack. A BPF iterator lists all threads (bpf/event/snapshot/threads.bpf.c).
  * Their stacks are read and walked here. Then a second iterator tells which threads ran
  * meanwhile: their stacks are unknown.
  */

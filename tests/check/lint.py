@@ -20,7 +20,7 @@ ERROR_RANGE = range(32, 160)
 
 # Folders in the order data flows; a folder calls only those of a later place, its own place,
 # and base. runtime and symbol read executables, which stand before them.
-PLACES = {"control": -1, "threads": -1, "heap": -2, "probe": -1, "capture": 0, "sample": 1, "process": 2, "resource": 3, "context": 3, "image": 3, "target": 4,
+PLACES = {"control": -1, "threads": -1, "heap": -2, "golang": -2, "probe": -1, "capture": 0, "sample": 1, "process": 2, "resource": 3, "context": 3, "image": 3, "target": 4,
           "elf": 5, "dwarf": 5, "unwind": 5, "runtime": 6, "decode": 7, "symbol": 7,
           "profile": 8, "otlp": 9, "delivery": 10, "transport": 11, "export": 12, "format": 13,
           "kind": 14}

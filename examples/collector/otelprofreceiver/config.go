@@ -201,7 +201,8 @@ func (c *Config) validateRing() error {
 // kinds maps the names of kinds of events to their bits OTELPROF_KIND_*.
 var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
 	"locks": 1 << 3, "block_io": 1 << 4, "signals": 1 << 5,
-	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10}
+	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10,
+	"goroutines": 1 << 12}
 
 func (c *Config) validateKinds() error {
 	for _, name := range c.Kinds {

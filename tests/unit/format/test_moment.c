@@ -43,6 +43,10 @@ static void add_window(uint64_t start_ns, int64_t allocated, int64_t in_use,
 	s.event = OP_EVENT_HEAP_LIVE;
 	s.value = in_use;
 	CHECK_OK(op_window_add(w, &s));
+	s.event = OP_EVENT_GOROUTINES;
+	s.value = 1;
+	s.count = (double)in_use;
+	CHECK_OK(op_window_add(w, &s));
 	CHECK_OK(op_otlp_encode(w, &options, take, NULL, &left_out));
 }
 
@@ -69,6 +73,7 @@ static void test_the_last_window(void)
 	CHECK_INT(sum("inuse_space"), 30);
 	add_window(2000, 60, 10, 4096);
 	CHECK_INT(sum("inuse_space"), 10);
+	CHECK_INT(sum("goroutines"), 10);
 	/* another stack takes its place, too */
 	add_window(3000, 70, 5, 8192);
 	CHECK_INT(sum("inuse_space"), 5);

@@ -13,7 +13,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/event/off/off.h"
-#include "bpf/event/snapshot.h"
+#include "bpf/event/snapshot/snapshot.h"
 #include "bpf/walk/registers.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";

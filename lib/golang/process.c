@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "golang/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "context/place.h"
+#include "elf/file.h"
+#include "elf/gopclntab.h"
+#include "image/executable.h"
+#include "process/layout.h"
+#include "process/program.h"
+#include "process/publish.h"
+#include "process/table.h"
+
+/* The mapping of the program's own code: the executable lies lowest. NULL: none. */
+static const struct op_vma *code_of(const struct op_proc *proc)
+{
+	const struct op_layout *layout = op_proc_view_now(proc).layout;
+	size_t i;
+
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].exe && !layout->vma[i].exe->vdso)
+			return &layout->vma[i];
+	return NULL;
+}
+
+/* Does the file look like a Go program? It is opened if nobody has done so yet. */
+static bool is_go(struct op_processes *p, const struct op_program *program,
+		  const struct op_vma *v)
+{
+	if (op_publish_open(p, program, v, false) < 0 || !v->exe->image->elf)
+		return false;
+	return op_elf_section(v->exe->image->elf, ".go.buildinfo") != NULL;
+}
+
+/* Find what a snapshot needs. Returns 1, 0 or -ENOMEM. */
+static int find(struct op_golang_process *g, struct op_processes *p,
+		const struct op_program *program, const struct op_vma *v)
+{
+	const struct op_memory *memory = &program->memory.memory;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	int r = op_publish_open_file(p, program, v, &elf, &g->bias);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	g->layout = op_golang_layout(op_context_go_minor(elf));
+	if (!g->layout)
+		return 0;
+	r = op_golang_find_symbols(elf, g->bias, &g->places);
+	if (r != -ENOMEM && (!g->places.allgs || !g->places.reasons))
+		r = op_golang_find_content(elf, g->bias, memory, g->layout, &g->places);
+	if (r == -ENOMEM || !g->places.allgs)
+		return r == -ENOMEM ? r : 0;
+	if (g->places.reasons)
+		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
+	return 1;
+}
+
+int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
+			  struct op_golang_process **ret)
+{
+	_cleanup_(op_golang_process_freep) struct op_golang_process *g = NULL;
+	const struct op_program *program = op_proc_view_now(proc).program;
+	const struct op_vma *v = code_of(proc);
+	int r;
+
+	*ret = NULL;
+	if (!v || !is_go(p, program, v))
+		return 0;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->pid = program->pid;
+	g->since_ns = program->since_ns;
+	g->born_ns = program->born_ns;
+	r = find(g, p, program, v);
+	if (r > 0)
+		*ret = OP_TAKE_PTR(g);
+	return r < 0 ? r : 0;
+}
+
+struct op_golang_process *op_golang_process_free(struct op_golang_process *g)
+{
+	if (!g)
+		return NULL;
+	op_golang_process_rest(g);
+	op_map64_clear(&g->entries);
+	free(g);
+	return NULL;
+}
+
+bool op_golang_process_is(const struct op_golang_process *g, const struct op_proc *proc)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+
+	return program->pid == g->pid && program->since_ns == g->since_ns &&
+	       program->born_ns == g->born_ns;
+}
+
+static void open_table(struct op_golang_process *g, struct op_processes *p,
+		       const struct op_proc *proc)
+{
+	const struct op_vma *v = code_of(proc);
+
+	g->no_table = true;
+	if (!v || op_publish_open_file(p, op_proc_view_now(proc).program, v, &g->elf,
+				       &g->bias) < 0)
+		return;
+	g->no_table = op_gopclntab_open(g->elf, &g->table) < 0;
+}
+
+bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *p,
+			      const struct op_proc *proc, uint64_t pc)
+{
+	struct op_go_function f;
+	uint64_t known;
+	bool begins;
+	int r;
+
+	if (op_map64_get(&g->entries, pc, &known))
+		return known;
+	if (!g->table && !g->no_table)
+		open_table(g, p, proc);
+	if (!g->table)
+		return false;
+	r = op_gopclntab_find(g->table, pc - g->bias, &f);
+	if (r < 0)
+		return false;
+	begins = r > 0 && f.entry == pc - g->bias;
+	if (g->entries.len >= OP_GOLANG_ENTRIES_MAX)
+		op_map64_clear(&g->entries);
+	(void)op_map64_put(&g->entries, pc, begins);
+	return begins;
+}
+
+void op_golang_process_rest(struct op_golang_process *g)
+{
+	g->table = op_gopclntab_free(g->table);
+	g->elf = op_elf_free(g->elf);
+	g->no_table = false;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that runs Go: where its runtime keeps the goroutines, and what was learnt of
+ * it. It is learnt once, and kept from snapshot to snapshot.
+ */
+#ifndef OP_GOLANG_PROCESS_H
+#define OP_GOLANG_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "golang/find.h"
+#include "golang/goroutine.h"
+
+struct op_elf;
+struct op_gopclntab;
+struct op_proc;
+struct op_processes;
+
+enum {
+	OP_GOLANG_ENTRIES_MAX = 4096, /* pcs that are known to begin a function, or not */
+};
+
+struct op_golang_process {
+	/* Of its program: another one has that pid later. */
+	uint32_t pid;
+	uint64_t since_ns;
+	uint64_t born_ns;
+	uint32_t round; /* the last snapshot that it is in */
+	const struct op_golang_layout *layout;
+	struct op_golang_places places;
+	struct op_golang_reasons reasons;
+	struct op_map64 entries; /* pc -> 1 if a function begins there, or 0 */
+	/* Its file, open during a snapshot if it was needed; NULL: not open. */
+	struct op_elf *elf;
+	struct op_gopclntab *table;
+	uint64_t bias; /* process address - ELF address */
+	bool no_table; /* it could not be opened in this snapshot */
+};
+
+/*
+ * Learn the process @proc, which is alive. *@ret is NULL if it does not run Go of a known
+ * version, or if its goroutines were not found. Returns 0 or -ENOMEM.
+ */
+int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
+			  struct op_golang_process **ret);
+struct op_golang_process *op_golang_process_free(struct op_golang_process *g);
+OP_DEFINE_CLEANUP(struct op_golang_process *, op_golang_process_free)
+
+/* Is it still the program that was learnt? */
+bool op_golang_process_is(const struct op_golang_process *g, const struct op_proc *proc);
+/* Does a function begin at process address @pc? False if that is not known. */
+bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *p,
+			      const struct op_proc *proc, uint64_t pc);
+/* The snapshot is over: close the file. */
+void op_golang_process_rest(struct op_golang_process *g);
+
+#endif
