@@ -32,6 +32,7 @@
 
 #include <otelprof/config.h>
 #include <otelprof/error.h>
+#include <otelprof/events.h>
 #include <otelprof/export.h>
 #include <otelprof/macros.h>
 #include <otelprof/settings.h>

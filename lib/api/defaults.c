@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "otelprof/config.h"
+#include "otelprof/events.h"
 #include "otelprof/export.h"
 #include "otelprof/stats.h"
 
@@ -41,6 +42,11 @@ void otelprof_file_config_init(struct otelprof_file_config *config, size_t size)
 void otelprof_callback_config_init(struct otelprof_callback_config *config, size_t size)
 {
 	init(config, size);
+}
+
+void otelprof_events_init(struct otelprof_events *events, size_t size)
+{
+	init(events, size);
 }
 
 void otelprof_rule_init(struct otelprof_rule *rule, size_t size)

@@ -38,7 +38,8 @@ struct otelprof {
 	int worker_error;
 	struct op_log log;
 	struct otelprof_config config; /* our complete copy */
-	pid_t owner;		       /* getpid() at otelprof_init() */
+	struct otelprof_events events;
+	pid_t owner; /* getpid() at otelprof_init() */
 	bool running;
 	bool scanned;
 	struct op_capture *capture;
@@ -109,6 +110,10 @@ void op_handle_expire_rules(struct otelprof *p);
 /* Set the clock to @hz and export the open window, whose samples have the old period. The
  * lock is held. */
 int op_handle_change_rate(struct otelprof *p, uint32_t hz);
+/* What the parts of the handle call, so that p->events are called. */
+struct op_events op_handle_events(struct otelprof *p);
+void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			   uint64_t samples);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Add the allocations that are in use at this moment to the window, if the kind heap is

@@ -107,6 +107,7 @@ void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
 
 static int close_window(struct otelprof *p)
 {
+	uint64_t start = p->window_start_ns;
 	uint64_t now;
 	uint64_t samples;
 	int r = 0;
@@ -131,6 +132,7 @@ static int close_window(struct otelprof *p)
 	rest_arena(p);
 	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
 	p->window_start_ns = now;
+	op_handle_tell_window(p, start, now, samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "

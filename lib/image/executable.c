@@ -334,6 +334,15 @@ static int open_vdso(struct op_executables *x, struct op_executable *e)
 	return r;
 }
 
+/* Tell the host, once for each content. */
+static void tell(struct op_executables *x, const struct op_executable *e, uint32_t pid)
+{
+	if (!x->events.executable || e->image->told)
+		return;
+	e->image->told = true;
+	x->events.executable(x->events.ctx, e, pid);
+}
+
 static int open_anew(struct op_executables *x, struct op_executable *e,
 		     const struct op_executable_place *place)
 {
@@ -352,6 +361,7 @@ static int open_anew(struct op_executables *x, struct op_executable *e,
 	e->stamp = stamp;
 	if (!e->image->opener)
 		e->image->opener = e;
+	tell(x, e, place->pid);
 	return 0;
 }
 

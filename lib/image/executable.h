@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "base/vec.h"
+#include "image/events.h"
 #include "image/image.h"
 
 struct op_opened;
@@ -85,6 +86,7 @@ struct op_executable_news {
 struct op_executables {
 	struct op_executable_news news;
 	struct op_images images;
+	struct op_events events;
 	struct op_target *target; /* borrowed */
 	struct op_arena *arena;
 	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];

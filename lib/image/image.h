@@ -76,6 +76,7 @@ struct op_image {
 	const void *opener; /* the executable through which the file was opened */
 	bool other;	    /* it is no ELF file */
 	bool copy;	    /* the descriptor is a copy in memory of a served file */
+	bool told;	    /* the host was told of it (op_events.executable) */
 	struct op_table *table;
 	/* finds single rules while the table is being made */
 	struct op_source_direct *direct;

@@ -282,6 +282,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	program->parent = proc->program->parent;
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
+	program->told = proc->program->told;
 	op_publish_keep(p, proc);
 	op_program_end(proc->program, time_ns);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
@@ -474,6 +475,11 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .contexts_refused = p->contexts_refused };
 	TAILQ_FOREACH(image, &images->lru, lru)
 		ret->symbol_bytes += op_names_bytes(&image->names);
+}
+
+void op_processes_set_events(struct op_processes *p, struct op_events events)
+{
+	p->executables.events = events;
 }
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p)

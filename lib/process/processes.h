@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "image/events.h"
 #include "op_user_types.h"
 #include "profile/window.h"
 #include "target/maps.h"
@@ -138,6 +139,9 @@ void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
 /* Call this in the child of a fork: no map of the kernel is touched from then on. */
 void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
+
+/* Call these from now on. */
+void op_processes_set_events(struct op_processes *p, struct op_events events);
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p);
 struct op_target *op_processes_target(const struct op_processes *p);

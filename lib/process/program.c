@@ -162,6 +162,24 @@ static int make_resource(struct op_processes *p, struct op_program *program,
 	return r < 0 ? r : op_window_resource(window, &resource, ret);
 }
 
+/* Tell the host of it, if it is new or its resource has changed. */
+static void tell(struct op_processes *p, struct op_program *program)
+{
+	const struct op_events *events = &p->executables.events;
+
+	if (events->process && program->identified && !program->until_ns)
+		program->told = events->process(events->ctx, program);
+}
+
+void op_program_went(struct op_processes *p, struct op_program *program)
+{
+	const struct op_events *events = &p->executables.events;
+
+	if (events->process_went && program->told)
+		events->process_went(events->ctx, program);
+	program->told = 0;
+}
+
 /* Does the resource of this window hold for @record too? A process that moves between
  * cgroups is looked at again once a window: its threads may be in several. */
 static bool resource_holds(const struct op_processes *p, const struct op_program *program,
@@ -196,6 +214,7 @@ int op_program_resource(struct op_processes *p, struct op_program *program,
 		return r;
 	program->epoch = epoch;
 	*ret = program->resource;
+	tell(p, program);
 	return 0;
 }
 

@@ -64,6 +64,7 @@ struct op_program {
 	bool context_asked; /* a thread has attributes that schema does not name */
 	bool identified;
 	bool unread;	/* what it says of itself could not be read for now */
+	uint64_t told;	/* digest of what the host was told; 0: nothing */
 	uint32_t epoch; /* of resource */
 	uint32_t resource;
 	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */
@@ -78,6 +79,9 @@ void op_program_put(struct op_processes *p, struct op_program *program);
 void op_program_inherit(struct op_program *program, const struct op_program *from);
 /* It runs no more: its memory cannot be read from now on. */
 void op_program_end(struct op_program *program, uint64_t time_ns);
+
+/* Its process ended or is not followed any more: tell the host if it knows of it. */
+void op_program_went(struct op_processes *p, struct op_program *program);
 
 /* Its resource in @window; reads what is not known yet. @layout: what it had mapped at
  * @record, or NULL. 0, -ENOMEM or -ENOSPC. */

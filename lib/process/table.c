@@ -64,6 +64,7 @@ static void expire(struct op_processes *p, struct op_proc *proc)
 /* The process is no longer tracked, but kept for late records. */
 static void retire(struct op_processes *p, struct op_proc *proc)
 {
+	op_program_went(p, proc->program);
 	op_lists_remove(p, proc);
 	op_unpublish(p, proc);
 	op_identify_forget(p, proc->program);

@@ -13,6 +13,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_config_init,
 		(const void *)otelprof_doctor,
 		(const void *)otelprof_drops,
+		(const void *)otelprof_events_init,
 		(const void *)otelprof_export,
 		(const void *)otelprof_exporter_callback,
 		(const void *)otelprof_exporter_file,
@@ -35,6 +36,7 @@ static void test_every_call_has_an_address(void)
 		(const void *)otelprof_resume,
 		(const void *)otelprof_rule_init,
 		(const void *)otelprof_rules,
+		(const void *)otelprof_set_events,
 		(const void *)otelprof_set_filter,
 		(const void *)otelprof_set_kinds,
 		(const void *)otelprof_set_probes,
@@ -84,6 +86,7 @@ static void test_a_null_handle_is_refused(void)
 	CHECK_INT(otelprof_add_rule(NULL, NULL, NULL), -EINVAL);
 	CHECK_INT(otelprof_remove_rule(NULL, 1), -EINVAL);
 	CHECK_INT(otelprof_rules(NULL, NULL, NULL), -EINVAL);
+	CHECK_INT(otelprof_set_events(NULL, NULL), -EINVAL);
 	CHECK_INT(otelprof_pause(NULL), -EINVAL);
 	CHECK_INT(otelprof_resume(NULL), -EINVAL);
 	CHECK_INT(otelprof_flush(NULL, 0), -EINVAL);

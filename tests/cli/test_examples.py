@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples and the quickstart's steps, live on this kernel.
 
-usage: test_examples.py OTELPROF MINIMAL EPOLL MODULE_DIR    77 where profiling cannot start
+usage: test_examples.py OTELPROF MINIMAL EPOLL EXECUTABLES MODULE_DIR    77 where profiling cannot start
 """
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-OTELPROF, MINIMAL, EPOLL, MODULES = (os.path.abspath(a) for a in sys.argv[1:5])
+OTELPROF, MINIMAL, EPOLL, EXECUTABLES, MODULES = (os.path.abspath(a) for a in sys.argv[1:6])
 ENV = dict(os.environ, OTELPROF_MODULE_DIR=MODULES, NO_COLOR='1')
 
 
@@ -54,6 +54,45 @@ class Examples(unittest.TestCase):
         r = run(EPOLL, '2')
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertRegex(r.stdout, r'^request of \d+ bytes with \d+ samples\n')
+
+    def test_executables_and_processes_are_told(self):
+        """A program made here: its build id, its bytes, and its life are known."""
+        with tempfile.TemporaryDirectory() as d:
+            program = os.path.join(d, 'spinner')
+            build_id = 'c0ffee' + '%034x' % os.getpid()
+            made = subprocess.run(['cc', '-x', 'c', '-', '-O1', '-o', program,
+                                   '-Wl,--build-id=0x' + build_id], text=True, check=False,
+                                  input='int main(void) { for (;;) __asm__ volatile(""); }')
+            if made.returncode:
+                self.skipTest('no compiler')
+            copies = os.path.join(d, 'copies')
+            os.mkdir(copies)
+            # It lives until it was seen, since a busy machine looks at samples late.
+            spinner = subprocess.Popen([program])
+            self.addCleanup(spinner.kill)
+            p = subprocess.Popen([EXECUTABLES, '20', copies], env=ENV, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+            out = ''
+            for line in p.stdout:
+                out += line
+                if line.startswith(f'process {spinner.pid} came '):
+                    spinner.kill()
+                    spinner.wait()
+            _, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, 0, err)
+            size = os.stat(program).st_size
+            self.assertEqual(out.count(f'executable {build_id} {size} {program}\n'), 1, out)
+            with open(program, 'rb') as a, \
+                    open(os.path.join(copies, build_id + '.elf'), 'rb') as b:
+                self.assertEqual(a.read(), b.read())
+            lives = re.findall(rf'(?m)^process {spinner.pid} (.*)$', out)
+            self.assertEqual(len(lives), 2, out)
+            self.assertTrue(lives[0].startswith('came '), lives)
+            self.assertIn(' process.executable.name=spinner ', lives[0])
+            self.assertIn(f' process.executable.path={program} ', lives[0])
+            self.assertIn(' service.name=spinner', lives[0])
+            self.assertEqual(lives[1], 'went')
+            self.assertRegex(out, r'(?m)^window of \d+\.\d s with [1-9]\d* samples$')
 
     def test_export_accounts_for_what_arrived(self):
         p, port = self.sink()
