@@ -2,18 +2,23 @@
 /* What a process has one of is the same before, during and after a life of a profiler. */
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <fenv.h>
 #include <locale.h>
 #include <otelprof/otelprof.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "own_malloc.h"
 #include "test.h"
 
 enum {
-	TEXT_BYTES = 16384,
+	TEXT_BYTES = 65536,
 };
 
 extern char **environ;
@@ -59,6 +64,42 @@ static void add(struct state *s, const char *what, const void *bytes, size_t len
 	s->len += (size_t)snprintf(s->text + s->len, TEXT_BYTES - s->len, "\n");
 }
 
+static void add_text(struct state *s, const char *what, const char *text)
+{
+	add(s, what, text, strlen(text));
+}
+
+/* What prctl(2), timers and the like have one of. */
+static void look_at_the_process(struct state *s)
+{
+	static const int timers[] = { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF };
+	struct itimerval timer;
+	char name[16] = "";
+	int value = 0;
+	stack_t stack;
+	size_t i;
+
+	for (i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		CHECK_OK(getitimer((__itimer_which_t)timers[i], &timer));
+		add(s, "timer", &timer, sizeof(timer));
+	}
+	CHECK_OK(prctl(PR_GET_NAME, name));
+	add_text(s, "name", name);
+	CHECK_OK(prctl(PR_GET_CHILD_SUBREAPER, &value));
+	add(s, "subreaper", &value, sizeof(value));
+	value = prctl(PR_GET_DUMPABLE);
+	add(s, "dumpable", &value, sizeof(value));
+	value = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+	add(s, "no new privileges", &value, sizeof(value));
+	value = getpriority(PRIO_PROCESS, 0);
+	add(s, "priority", &value, sizeof(value));
+	value = fegetround();
+	add(s, "rounding", &value, sizeof(value));
+	CHECK_OK(sigaltstack(NULL, &stack));
+	add(s, "stack", &stack.ss_sp, sizeof(stack.ss_sp));
+	add_text(s, "time zone", tzname[0]);
+}
+
 static void look(struct state *s)
 {
 	char cwd[512];
@@ -77,8 +118,11 @@ static void look(struct state *s)
 	CHECK_OK(sigprocmask(SIG_SETMASK, NULL, &mask));
 	add(s, "mask", &mask, 8);
 	add(s, "locale", setlocale(LC_ALL, NULL), strlen(setlocale(LC_ALL, NULL)));
-	for (e = environ; *e; e++)
+	for (e = environ; *e; e++) {
 		add(s, "variable", e, sizeof(*e));
+		add_text(s, "its text", *e);
+	}
+	look_at_the_process(s);
 	old = umask(0);
 	(void)umask(old);
 	add(s, "umask", &old, sizeof(old));
@@ -106,6 +150,9 @@ static void check_same(const struct state *before, const char *when)
 	CHECK_INT(prints, 0);
 	if (strcmp(before->text, now.text) != 0)
 		TEST_FAIL("%s: before:\n%safter:\n%s", when, before->text, now.text);
+#ifdef OWN_MALLOC
+	CHECK_INT(own_foreign, 0);
+#endif
 }
 
 static int take(void *userdata, const void *request, size_t len, uint64_t samples)
@@ -129,6 +176,7 @@ static void test_the_process_is_left_as_it_was(void)
 	int r;
 
 	(void)libbpf_set_print(my_print);
+	(void)setenv("TZ", "Asia/Tokyo", 1);
 	(void)signal(SIGPROF, my_handler);
 	(void)signal(SIGCHLD, my_handler);
 	(void)setlocale(LC_ALL, "C.UTF-8");
@@ -157,6 +205,9 @@ static void test_the_process_is_left_as_it_was(void)
 	CHECK_INT(entries("/proc/self/fd"), descriptors);
 	/* ".", ".." and one thread */
 	CHECK_INT(entries("/proc/self/task"), 3);
+#ifdef OWN_MALLOC
+	CHECK(own_blocks > 1000); /* the library's are among them */
+#endif
 }
 
 TEST_MAIN({ "the_process_is_left_as_it_was", test_the_process_is_left_as_it_was })
