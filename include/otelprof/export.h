@@ -33,7 +33,7 @@ struct otelprof_otlp_config {
 	size_t size;
 	/*
 	 * gRPC: "http://host:port" or "https://…"; default http://localhost:4317. HTTP:
-	 * "https://host:port/base"; default http://localhost:4318.
+	 * "https://host:port/base"; default http://localhost:4318. Both: "unix:///path".
 	 * "/v1development/profiles" is appended to it, but not to
 	 * OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT.
 	 */

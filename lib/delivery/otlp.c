@@ -15,6 +15,7 @@ static int open_with(const struct op_sink *base, const char *module,
 	struct op_transport_config config = {
 		.target = s->endpoint.target,
 		.url = s->endpoint.url,
+		.socket = s->endpoint.socket,
 		.user_agent = user_agent,
 		.certs = op_certs_get(&s->certs),
 		.headers = s->headers.data,

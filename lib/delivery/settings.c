@@ -244,7 +244,7 @@ static void warn_of_headers(const struct op_settings *s, struct op_log *log)
 	static const char *const here[] = { "localhost:", "127.", "[::1]:" };
 	size_t i;
 
-	if (!s->headers.len || s->endpoint.tls)
+	if (!s->headers.len || s->endpoint.tls || s->endpoint.socket)
 		return;
 	for (i = 0; i < OP_ARRAY_SIZE(here); i++)
 		if (!strncmp(s->endpoint.target, here[i], strlen(here[i])))

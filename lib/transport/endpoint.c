@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 
 #include "base/cleanup.h"
 
@@ -21,6 +22,33 @@ enum {
 static const char schemes_sep[] = "://";
 /* OTLP 1.10. */
 static const char profiles_path[] = "/v1development/profiles";
+
+static const char unix_scheme[] = "unix://";
+
+static bool is_unix(const char *text)
+{
+	return !strncasecmp(text, unix_scheme, sizeof(unix_scheme) - 1);
+}
+
+/* Parse "unix:///path". The path names the socket; requests to it have no TLS. */
+static int parse_unix(const char *text, const char *protocol, const char *what,
+		      struct op_log *log, struct op_endpoint *e)
+{
+	const char *path = text + sizeof(unix_scheme) - 1;
+
+	if (path[0] != '/' || !path[1] ||
+	    strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return op_fail(log, -EINVAL,
+			       "%s: \"%.128s\" is no socket; write unix:///PATH, with an "
+			       "absolute path of at most 107 bytes",
+			       what, text);
+	e->socket = strdup(path);
+	if (asprintf(&e->target, "unix:%s", path) < 0)
+		e->target = NULL;
+	if (asprintf(&e->id, "%s://unix:%s", protocol, path) < 0)
+		e->id = NULL;
+	return e->socket && e->target && e->id ? 0 : -ENOMEM;
+}
 
 /* The part after "scheme://", or NULL if the scheme is not http or https. */
 static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
@@ -141,6 +169,14 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 	const char *path;
 	int err;
 
+	if (is_unix(text)) {
+		err = parse_unix(text, "grpc", what, log, &e);
+		if (err < 0)
+			op_endpoint_deinit(&e);
+		else
+			*ret = e;
+		return err;
+	}
 	err = parse_target(text, &grpc, insecure, what, log, &e, &path);
 	if (err < 0)
 		return err;
@@ -209,6 +245,19 @@ int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 	const char *path;
 	int err;
 
+	if (is_unix(text)) {
+		err = parse_unix(text, "http", what, log, &e);
+		if (err == 0 &&
+		    asprintf(&e.url, "http://localhost%s", profiles_path) < 0) {
+			e.url = NULL;
+			err = -ENOMEM;
+		}
+		if (err < 0)
+			op_endpoint_deinit(&e);
+		else
+			*ret = e;
+		return err;
+	}
 	err = parse_target(text, &http, false, what, log, &e, &path);
 	if (err < 0)
 		return err;
@@ -230,5 +279,6 @@ void op_endpoint_deinit(struct op_endpoint *e)
 {
 	op_freep(&e->target);
 	op_freep(&e->url);
+	op_freep(&e->socket);
 	op_freep(&e->id);
 }

@@ -17,15 +17,16 @@ enum op_protocol {
 };
 
 struct op_endpoint {
-	char *target; /* "host:port", "[::1]:4317" */
+	char *target; /* "host:port", "[::1]:4317", "unix:/path" */
 	char *url;    /* HTTP: the whole URL */
+	char *socket; /* path of a Unix socket; NULL: none */
 	char *id;     /* tells destinations apart; the same with and without TLS */
 	bool tls;
 	bool has_path; /* the text had a path, which gRPC ignores */
 };
 
 /*
- * Parse "http://…", "https://…" or "host:port" (TLS unless @insecure). @what names the
+ * Parse "http://…", "https://…", "unix:///path" or "host:port" (TLS unless @insecure). @what names the
  * member or variable in the error. Returns 0, -EINVAL or -ENOMEM. After success the
  * caller calls op_endpoint_deinit().
  */
@@ -33,7 +34,7 @@ int op_endpoint_parse(const char *text, bool insecure, const char *what,
 		      struct op_log *log, struct op_endpoint *ret);
 
 /*
- * Parse "http://host[:port][/base]" or "https://…". If @whole, it is the URL to use;
+ * Parse "http://host[:port][/base]", "https://…" or "unix:///path". If @whole, it is the URL to use;
  * otherwise "/v1development/profiles" is appended unless it is there. Without a port the
  * scheme's default is used.
  */

@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 enum {
-	OP_TRANSPORT_ABI = 2
+	OP_TRANSPORT_ABI = 3
 };
 
 struct op_transport_header {
@@ -34,7 +34,8 @@ struct op_transport_tls {
 
 /* Everything that a transport needs, after environment and defaults were applied. */
 struct op_transport_config {
-	const char *target; /* "host:port" */
+	const char *target; /* "host:port" or "unix:/path" */
+	const char *socket; /* path of a Unix socket; NULL: none */
 	const char *url;    /* the whole URL, with a path if the protocol has one */
 	const char *user_agent;
 	struct op_transport_tls certs;

@@ -256,7 +256,9 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 	(void)pthread_mutex_init(&t->lock, NULL);
 	block_signals(&old);
 	start_grpc();
-	if (asprintf(&t->target, "%s%s", target_scheme, config->target) < 0)
+	/* the target of a socket has a scheme of its own */
+	if (asprintf(&t->target, "%s%s", config->socket ? "" : target_scheme,
+		     config->target) < 0)
 		t->target = NULL;
 	t->user_agent = strdup(config->user_agent);
 	t->gzip = config->gzip;

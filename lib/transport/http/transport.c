@@ -81,7 +81,7 @@ static bool set_certificates(CURL *easy, const struct op_transport_tls *certs)
 }
 
 /* Make a handle with all options that are the same for every request. */
-static CURL *make_easy(struct transport *t, const char *user_agent,
+static CURL *make_easy(struct transport *t, const char *user_agent, const char *socket,
 		       const struct op_transport_tls *certs)
 {
 	CURL *c = curl_easy_init();
@@ -101,6 +101,7 @@ static CURL *make_easy(struct transport *t, const char *user_agent,
 	    curl_easy_setopt(c, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S) ||
 	    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, op_response_body) ||
 	    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, op_response_header) ||
+	    (socket && curl_easy_setopt(c, CURLOPT_UNIX_SOCKET_PATH, socket)) ||
 	    (t->tls && !set_certificates(c, certs))) {
 		curl_easy_cleanup(c);
 		return NULL;
@@ -175,7 +176,7 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	if (err < 0)
 		return err;
 	t->multi = curl_multi_init();
-	t->easy = make_easy(t, config->user_agent, &config->certs);
+	t->easy = make_easy(t, config->user_agent, config->socket, &config->certs);
 	if (!t->multi || !t->easy)
 		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
 	return 0;

@@ -92,6 +92,29 @@ static void test_endpoints_are_read(void)
 	op_endpoint_deinit(&e);
 }
 
+static void test_sockets_are_read(void)
+{
+	struct op_endpoint e;
+	char text[140];
+
+	CHECK_OK(op_endpoint_parse("unix:///run/c.sock", false, "x", &log_, &e));
+	CHECK_STR(e.target, "unix:/run/c.sock");
+	CHECK_STR(e.socket, "/run/c.sock");
+	CHECK(!e.tls && !e.has_path && !e.url);
+	op_endpoint_deinit(&e);
+	CHECK_OK(op_endpoint_parse_http("unix:///run/c.sock", false, "x", &log_, &e));
+	CHECK_STR(e.socket, "/run/c.sock");
+	CHECK_STR(e.url, "http://localhost/v1development/profiles");
+	CHECK(!e.tls);
+	op_endpoint_deinit(&e);
+	/* as long as the kernel takes, and a byte more */
+	(void)snprintf(text, sizeof(text), "unix:///%0106d", 1);
+	CHECK_OK(op_endpoint_parse(text, false, "x", &log_, &e));
+	op_endpoint_deinit(&e);
+	(void)snprintf(text, sizeof(text), "unix:///%0107d", 1);
+	CHECK_INT(op_endpoint_parse(text, false, "x", &log_, &e), -EINVAL);
+}
+
 static void test_bad_endpoints_are_refused(void)
 {
 	static const char *const bad[] = {
@@ -109,7 +132,9 @@ static void test_bad_endpoints_are_refused(void)
 		"[]:1",
 		"h h:1",
 		"http://h:-1",
-		"unix:///x",
+		"unix://x",
+		"unix:///",
+		"unix:/x",
 		"h%41:1",
 		"[::1]4317",
 		":4317",
@@ -541,6 +566,7 @@ static void test_bad_headers_are_refused(void)
 }
 
 TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
+	  { "sockets_are_read", test_sockets_are_read },
 	  { "bad_endpoints_are_refused", test_bad_endpoints_are_refused },
 	  { "defaults_are_the_header_s", test_defaults_are_the_header_s },
 	  { "http_endpoints_are_read", test_http_endpoints_are_read },
