@@ -22,6 +22,7 @@ TOP = os.path.join(HERE, "..", "..")
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 import build
 import cells
+import chart_cell
 import check
 import otlp
 import python
@@ -348,8 +349,14 @@ def cell_pods(run, name, version):
               run.scene.judge(capture))
 
 
+def cell_chart(run, name):
+    if not run.args.helm:
+        raise suite.Skip("no helm in the cache (tests/packages/helm.sh builds it)")
+    chart_cell.cell(run, name)
+
+
 # rights comes last: it judges what all the others asked of the API server.
-CELLS = {"manifests": cell_manifests, "capabilities": cell_capabilities,
+CELLS = {"manifests": cell_manifests, "chart": cell_chart, "capabilities": cell_capabilities,
          "capability": cell_capability, "export": cell_export, "pods": cell_pods,
          "rights": cell_rights}
 
@@ -387,6 +394,7 @@ PER_VERSION = {"export", "pods"}
 def main():
     parser = suite.parser("otelprof", "etcd", "apiserver", "seccomp")
     parser.add_argument("--collector", action="append", default=[], metavar="VERSION=PROGRAM")
+    parser.add_argument("--helm", metavar="PROGRAM")
     args = parser.parse_args()
     enter_namespaces()
     suite.fresh_folder(args.dir)

@@ -63,6 +63,8 @@ fi
 	skip "no kube-apiserver in the cache (OTELPROF_K8S=1 builds it)"
 
 set -- --etcd "$etcd" --apiserver "$apiserver" --seccomp "$seccomp" "$@"
+helm=$cache/helm/${HELM_VERSION:-3.19.0}/helm
+[ ! -x "$helm" ] || set -- --helm "$helm" "$@"
 for version in ${COLLECTOR_VERSIONS:-0.159.0 0.164.0}; do
 	have_go || break
 	[ -n "$make" ] || [ -x "$cache/collector/$version/otelcol-test" ] || continue

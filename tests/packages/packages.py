@@ -4,7 +4,7 @@
 
     packages.py --dir DIR [CELL...]
 
-Cells: build, lintian, reproducible, install, service, unit, purge, licences, shell. Prints
+Cells: licences, shell, chart, build, lintian, reproducible, unit, install, service, purge. Prints
 "ok|FAIL|skip packages CELL: what". Exits 0, 1 (one failed) or 77 (nothing could run). The service is
 started as its unit says, by setpriv(1) in place of systemd, with the unit's capabilities and
 environment; systemd-analyze(1) checks the unit itself. Needs root, debootstrap and the packages
@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "check"))
 import source
 
 CACHE = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
-CELLS = ["licences", "shell", "build", "lintian", "reproducible", "unit", "install", "service",
+CELLS = ["licences", "shell", "chart", "build", "lintian", "reproducible", "unit", "install", "service",
          "purge"]
 # What dpkg, apt and ldconfig keep of what was once there.
 KEPT = re.compile(r"^/(var/(lib/(dpkg|apt|systemd)|cache|log)|etc/(ld\.so\.cache|\.pwd\.lock|resolv"
@@ -230,6 +230,21 @@ class Cells:
         # "name= other=" empties a variable here; every shell in use has test's -nt.
         run("shellcheck", "--severity=warning", "--exclude", "SC1007,SC3013", *scripts, cwd=TOP)
         return "%d scripts" % len(scripts)
+
+    def chart(self):
+        """helm lint, and what helm makes of several sets of values."""
+        try:
+            import chart
+        except ImportError as why:
+            raise Skip(str(why)) from None
+        try:
+            helm = run("sh", os.path.join(HERE, "helm.sh")).splitlines()[-1]
+        except Failed as why:
+            raise Skip("helm cannot be built: " + str(why).splitlines()[-1]) from None
+        try:
+            return chart.check(helm)
+        except chart.Wrong as why:
+            raise Failed(str(why)) from None
 
     # The fresh Debian.
 
