@@ -4,7 +4,7 @@
 
     packages.py --dir DIR [CELL...]
 
-Cells: licences, shell, chart, build, lintian, reproducible, unit, install, service, purge. Prints
+Cells: licences, sbom, shell, chart, build, lintian, reproducible, unit, install, service, purge. Prints
 "ok|FAIL|skip packages CELL: what". Exits 0, 1 (one failed) or 77 (nothing could run). The service is
 started as its unit says, by setpriv(1) in place of systemd, with the unit's capabilities and
 environment; systemd-analyze(1) checks the unit itself. Needs root, debootstrap and the packages
@@ -30,7 +30,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "check"))
 import source
 
 CACHE = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
-CELLS = ["licences", "shell", "chart", "build", "lintian", "reproducible", "unit", "install", "service",
+CELLS = ["licences", "sbom", "shell", "chart", "build", "lintian", "reproducible", "unit", "install", "service",
          "purge"]
 # What dpkg, apt and ldconfig keep of what was once there.
 KEPT = re.compile(r"^/(var/(lib/(dpkg|apt|systemd)|cache|log)|etc/(ld\.so\.cache|\.pwd\.lock|resolv"
@@ -205,8 +205,10 @@ class Cells:
             raise Failed("left: " + " ".join(left[:20]))
         return "nothing is left"
 
-    def licences(self):
-        """Every file has its licence, and the texts of all licences are there (REUSE 3.3)."""
+    @contextlib.contextmanager
+    def reuse(self):
+        """REUSE's tool and a copy of the tree: it knows what is built apart from what is written
+        by git alone."""
         program = os.path.join(CACHE, "reuse/bin/reuse")
         if not os.path.exists(program):
             need("python3")
@@ -216,13 +218,36 @@ class Cells:
             except Failed as why:
                 shutil.rmtree(os.path.join(CACHE, "reuse"), ignore_errors=True)
                 raise Skip("reuse cannot be installed: " + str(why).splitlines()[-1]) from None
-        # A copy, because reuse knows what is built apart from what is written by git alone.
         with tempfile.TemporaryDirectory() as copy:
             for name in source.tracked(TOP):
                 to = os.path.join(copy, name)
                 os.makedirs(os.path.dirname(to), exist_ok=True)
                 shutil.copy(os.path.join(TOP, name), to)
+            yield program, copy
+
+    def licences(self):
+        """Every file has its licence, and the texts of all licences are there (REUSE 3.3)."""
+        with self.reuse() as (program, copy):
             return run(program, "--root", copy, "lint", "--lines") or "clean"
+
+    def sbom(self):
+        """The bill of materials of a release, as SPDX: each file with its licence."""
+        to = os.path.join(self.dir, "libotelprof-%s.spdx" % version())
+        with self.reuse() as (program, copy):
+            run(program, "--root", copy, "spdx", "--creator-organization",
+                "the libotelprof authors", "-o", to)
+        with open(to, encoding="utf-8") as f:
+            text = f.read()
+        files = set(re.findall(r"^FileName: \./(.*)$", text, re.M))
+        concluded = re.findall(r"^LicenseInfoInFile: (\S+)$", text, re.M)
+        # Texts of licences, REUSE.toml and empty files have none themselves.
+        missing = {name for name in source.tracked(TOP)
+                   if not name.startswith("LICENSES/") and os.path.getsize(
+                       os.path.join(TOP, name)) and
+                   os.path.basename(name) not in ("REUSE.toml", "COPYING")} - files
+        if not text.startswith("SPDXVersion: SPDX-2.") or missing:
+            raise Failed("%d files are not in it: %s" % (len(missing), sorted(missing)[:5]))
+        return "%d files, licences %s" % (len(files), " ".join(sorted(set(concluded))))
 
     def shell(self):
         need("shellcheck")
