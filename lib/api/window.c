@@ -159,6 +159,9 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 	if (r < 0)
 		return r;
 	r = close_window(p);
+	/* A budget changes the rate because of what was spent: a snapshot that follows would be
+	 * spent again. */
+	op_golang_skip(p->golang);
 	return r < 0 ? r : 0;
 }
 

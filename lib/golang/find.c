@@ -32,8 +32,10 @@ struct scan {
 	struct op_golang_places *places;
 	bool want_allgs;
 	bool want_reasons;
-	uint64_t best; /* capacity of the slice that was found */
-	uint32_t tries;
+	uint64_t best;	/* capacity of the slice that was found */
+	uint64_t left;	/* bytes that are looked at still */
+	uint32_t allgs; /* tries, each with OP_GOLANG_TRIES_MAX */
+	uint32_t reasons;
 };
 
 int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
@@ -53,9 +55,9 @@ int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
 	return 0;
 }
 
-static bool may_try(struct scan *s)
+static bool may_try(uint32_t *tries)
 {
-	return s->tries < OP_GOLANG_TRIES_MAX && ++s->tries;
+	return *tries < OP_GOLANG_TRIES_MAX && ++*tries;
 }
 
 /* Are the first elements of the slice goroutines? The very first one is main's. */
@@ -66,7 +68,7 @@ static bool has_goroutines(struct scan *s, uint64_t at, uint64_t len)
 	struct op_goroutine g;
 	size_t i;
 
-	if (!may_try(s) ||
+	if (!may_try(&s->allgs) ||
 	    op_memory_read(s->memory, at, pointer, n * sizeof(pointer[0])) < 0)
 		return false;
 	if (op_goroutine_read(s->memory, s->layout, pointer[0], &g) != 1)
@@ -84,7 +86,7 @@ static bool has_goroutines(struct scan *s, uint64_t at, uint64_t len)
 static void look_for_allgs(struct scan *s, uint64_t address, const uint64_t word[3])
 {
 	if (word[0] < PAGE || word[0] % WORD || !word[1] || word[1] > word[2] ||
-	    word[2] > OP_GOROUTINES_MAX * 2 || word[2] <= s->best ||
+	    word[2] > OP_GOLANG_SLICE_MAX || word[2] <= s->best ||
 	    !has_goroutines(s, word[0], word[1]))
 		return;
 	s->best = word[2];
@@ -96,7 +98,7 @@ static void look_for_reasons(struct scan *s, uint64_t address, const uint64_t wo
 	char text[sizeof(KNOWN_REASON) - 1];
 
 	if (word[1] != sizeof(text) || word[0] < PAGE || address < STRING_BYTES ||
-	    s->places->reasons || !may_try(s) ||
+	    s->places->reasons || !may_try(&s->reasons) ||
 	    op_memory_read(s->memory, word[0], text, sizeof(text)) < 0 ||
 	    memcmp(text, KNOWN_REASON, sizeof(text)) != 0)
 		return;
@@ -116,29 +118,36 @@ static void look(struct scan *s, uint64_t address, const uint8_t *bytes)
 		look_for_reasons(s, address, word);
 }
 
-int op_golang_scan(const struct op_memory *memory, const struct op_golang_layout *layout,
-		   uint64_t start, uint64_t end, struct op_golang_places *ret)
+static struct scan begin(const struct op_memory *memory,
+			 const struct op_golang_layout *layout,
+			 struct op_golang_places *places)
+{
+	return (struct scan){ .memory = memory,
+			      .layout = layout,
+			      .places = places,
+			      .want_allgs = !places->allgs,
+			      .want_reasons = !places->reasons,
+			      .left = OP_GOLANG_SCAN_BYTES };
+}
+
+static int scan(struct scan *s, uint64_t start, uint64_t end)
 {
 	_cleanup_free_ uint8_t *piece = malloc(PIECE_BYTES);
-	struct scan s = { .memory = memory,
-			  .layout = layout,
-			  .places = ret,
-			  .want_allgs = !ret->allgs,
-			  .want_reasons = !ret->reasons };
 	uint64_t at = OP_ALIGN_UP(start, (uint64_t)WORD);
 
 	if (!piece)
 		return -ENOMEM;
-	if (end > start && end - start > OP_GOLANG_SCAN_BYTES)
-		end = start + OP_GOLANG_SCAN_BYTES;
+	if (end > start && end - start > s->left)
+		end = start + s->left;
+	s->left -= end > start ? end - start : 0;
 	while (at < end && end - at >= LOOK_BYTES) {
 		size_t len = (size_t)OP_MIN(end - at, (uint64_t)PIECE_BYTES);
 		size_t i;
 
 		/* a part that is not there has no variables that were set */
-		if (op_memory_read(memory, at, piece, len) == 0)
+		if (op_memory_read(s->memory, at, piece, len) == 0)
 			for (i = 0; len - i >= LOOK_BYTES; i += WORD)
-				look(&s, at + i, piece + i);
+				look(s, at + i, piece + i);
 		if (len < PIECE_BYTES)
 			break;
 		at += PIECE_BYTES - LOOK_BYTES + WORD;
@@ -146,16 +155,22 @@ int op_golang_scan(const struct op_memory *memory, const struct op_golang_layout
 	return 0;
 }
 
+int op_golang_scan(const struct op_memory *memory, const struct op_golang_layout *layout,
+		   uint64_t start, uint64_t end, struct op_golang_places *ret)
+{
+	struct scan s = begin(memory, layout, ret);
+
+	return scan(&s, start, end);
+}
+
 /* Scan the variables at the ELF addresses [@vaddr, @vaddr + @size). */
-static int scan_part(const struct op_memory *memory,
-		     const struct op_golang_layout *layout, uint64_t bias, uint64_t vaddr,
-		     uint64_t size, struct op_golang_places *ret)
+static int scan_part(struct scan *s, uint64_t bias, uint64_t vaddr, uint64_t size)
 {
 	uint64_t end;
 
 	if (op_add_overflow(vaddr + bias, size, &end))
 		return 0;
-	return op_golang_scan(memory, layout, vaddr + bias, end, ret);
+	return scan(s, vaddr + bias, end);
 }
 
 int op_golang_find_content(struct op_elf *elf, uint64_t bias,
@@ -167,6 +182,7 @@ int op_golang_find_content(struct op_elf *elf, uint64_t bias,
 	 * pointers. */
 	static const char *const names[] = { ".data", ".bss" };
 	const struct op_elf_segment *segment;
+	struct scan all = begin(memory, layout, ret);
 	bool named = false;
 	size_t len;
 	size_t i;
@@ -178,14 +194,13 @@ int op_golang_find_content(struct op_elf *elf, uint64_t bias,
 		if (!s)
 			continue;
 		named = true;
-		r = scan_part(memory, layout, bias, s->addr, s->size, ret);
+		r = scan_part(&all, bias, s->addr, s->size);
 	}
 	if (named)
 		return r;
 	segment = op_elf_segments(elf, &len);
 	for (i = 0; r == 0 && i < len; i++)
 		if (segment[i].type == PT_LOAD && segment[i].flags & PF_W)
-			r = scan_part(memory, layout, bias, segment[i].vaddr,
-				      segment[i].memsz, ret);
+			r = scan_part(&all, bias, segment[i].vaddr, segment[i].memsz);
 	return r;
 }

@@ -15,7 +15,7 @@
 struct op_elf;
 
 enum {
-	OP_GOLANG_SCAN_BYTES = 16 << 20, /* of variables of a stripped program */
+	OP_GOLANG_SCAN_BYTES = 32 << 20, /* of variables of a stripped program, in all */
 	OP_GOLANG_TRIES_MAX = 4096, /* words of them that look like what is searched */
 };
 

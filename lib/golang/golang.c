@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "capture/capture.h"
 #include "golang/visit.h"
@@ -26,6 +27,9 @@ enum {
 	 * so long that they had been forgotten. */
 	LEARN_MAX = 256,
 };
+
+/* A process in which no goroutines were found, as in one that had just begun, is searched again. */
+static const uint64_t SEARCH_AGAIN_NS = UINT64_C(60000000000);
 
 struct op_golang {
 	struct op_golang_config config;
@@ -124,16 +128,22 @@ static void enter(struct op_golang *g, const struct op_record *record,
 	struct op_proc *proc = proc_of(g, record->pid);
 	size_t i = proc ? know(g, proc) : SIZE_MAX;
 	struct op_golang_process *process;
+	int r;
 
 	if (i == SIZE_MAX)
 		return;
 	process = g->known.data[i];
 	process->round = g->round;
+	if (!process->places.allgs) {
+		if (op_clock_monotonic_ns() - process->learnt_ns > SEARCH_AGAIN_NS)
+			forget(g, i);
+		return;
+	}
 	/* A process without a list was not what it looked like: it is learnt again. */
-	if (op_golang_visit_begin(&g->visit, process, record,
-				  &op_proc_view_now(proc).program->memory.memory,
-				  taken) < 0)
-		forget(g, i);
+	r = op_golang_visit_begin(&g->visit, process, record,
+				  &op_proc_view_now(proc).program->memory.memory, taken);
+	if (r == -EBADMSG)
+		process->places.allgs = 0;
 }
 
 /* ---- a snapshot ---- */
@@ -235,29 +245,6 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 	op_processes_slice(g->config.processes, 0);
 }
 
-void op_golang_poll(struct op_golang *g, struct op_window *window,
-		    struct op_golang_taken *taken)
-{
-	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
-	uint64_t now = op_clock_monotonic_ns();
-
-	if (program < 0) {
-		end(g);
-		g->due = true;
-	} else if (g->due && !op_processes_busy(g->config.processes)) {
-		begin(g, program);
-	}
-	if (is_under_way(g) && now >= g->next_ns) {
-		go_on(g, window, now + SLICE_NS, taken);
-		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
-	}
-}
-
-uint64_t op_golang_next_ns(const struct op_golang *g)
-{
-	return is_under_way(g) ? g->next_ns : 0;
-}
-
 /* Count the goroutines of the known processes that were not come to. */
 static void count_late(struct op_golang *g, struct op_golang_taken *taken)
 {
@@ -265,7 +252,8 @@ static void count_late(struct op_golang *g, struct op_golang_taken *taken)
 	uint64_t left = 0;
 
 	if (g->visit.process) {
-		g->first = g->visit.process->pid;
+		/* One that had a whole window for itself lets others go first. */
+		g->first = g->at > 1 ? g->visit.process->pid : 0;
 		left = g->visit.slice.len - g->visit.index;
 	}
 	while ((record = next_wanted(g))) {
@@ -280,10 +268,34 @@ static void count_late(struct op_golang *g, struct op_golang_taken *taken)
 		g->known.data[i]->round = g->round;
 		if (op_golang_read_allgs(&op_proc_view_now(proc).program->memory.memory,
 					 g->known.data[i]->places.allgs, &slice) == 0)
-			left += slice.len;
+			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
 	}
 	taken->taken += left;
 	taken->dropped_late += left;
+}
+
+void op_golang_poll(struct op_golang *g, struct op_window *window,
+		    struct op_golang_taken *taken)
+{
+	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
+	uint64_t now = op_clock_monotonic_ns();
+
+	if (program < 0) {
+		if (is_under_way(g))
+			count_late(g, taken);
+		end(g);
+	} else if (g->due && !op_processes_busy(g->config.processes)) {
+		begin(g, program);
+	}
+	if (is_under_way(g) && now >= g->next_ns) {
+		go_on(g, window, now + SLICE_NS, taken);
+		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
+	}
+}
+
+uint64_t op_golang_next_ns(const struct op_golang *g)
+{
+	return is_under_way(g) ? g->next_ns : 0;
 }
 
 void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
@@ -300,4 +312,9 @@ void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t li
 	end(g);
 	g->due = true;
 	g->next_ns = 0;
+}
+
+void op_golang_skip(struct op_golang *g)
+{
+	g->due = false;
 }

@@ -56,4 +56,7 @@ uint64_t op_golang_next_ns(const struct op_golang *g);
 void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
 		      struct op_golang_taken *taken);
 
+/* The window that has just begun gets no snapshot. */
+void op_golang_skip(struct op_golang *g);
+
 #endif

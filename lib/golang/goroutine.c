@@ -35,15 +35,14 @@ int op_golang_read_allgs(const struct op_memory *memory, uint64_t allgs,
 			 struct op_golang_slice *ret)
 {
 	uint64_t word[3]; /* pointer, length, capacity */
-	uint64_t bytes;
 	uint64_t end;
 	int r = op_memory_read(memory, allgs, word, sizeof(word));
 
 	if (r < 0)
 		return r;
 	if (!word[0] || word[0] % WORD || !word[1] || word[1] > word[2] ||
-	    op_mul_overflow(word[2], UINT64_C(8), &bytes) ||
-	    op_add_overflow(word[0], bytes, &end))
+	    word[2] > OP_GOLANG_SLICE_MAX ||
+	    op_add_overflow(word[0], word[2] * WORD, &end))
 		return -EBADMSG;
 	*ret = (struct op_golang_slice){ .at = word[0], .len = word[1] };
 	return 0;

@@ -15,7 +15,8 @@
 #include "golang/layout.h"
 
 enum {
-	OP_GOROUTINES_MAX = 131072, /* that are looked at of one process */
+	OP_GOROUTINES_MAX = 131072,    /* that are looked at of one process */
+	OP_GOLANG_SLICE_MAX = 1 << 24, /* elements that a list of goroutines may claim */
 	OP_GOLANG_REASONS_MAX = 64,
 	OP_GOLANG_REASON_BYTES = 48, /* with the NUL */
 	/* of a stack, from its innermost frame on, at once; deeper ones are read on */

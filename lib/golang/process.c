@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/io.h"
 #include "context/place.h"
 #include "elf/file.h"
 #include "elf/gopclntab.h"
@@ -34,7 +35,7 @@ static bool is_go(struct op_processes *p, const struct op_program *program,
 	return op_elf_section(v->exe->image->elf, ".go.buildinfo") != NULL;
 }
 
-/* Find what a snapshot needs. Returns 1, 0 or -ENOMEM. */
+/* Find what a snapshot needs. Returns 0, also where it is not there, or -ENOMEM. */
 static int find(struct op_golang_process *g, struct op_processes *p,
 		const struct op_program *program, const struct op_vma *v)
 {
@@ -54,7 +55,7 @@ static int find(struct op_golang_process *g, struct op_processes *p,
 		return r == -ENOMEM ? r : 0;
 	if (g->places.reasons)
 		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
-	return 1;
+	return 0;
 }
 
 int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
@@ -74,10 +75,12 @@ int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
 	g->pid = program->pid;
 	g->since_ns = program->since_ns;
 	g->born_ns = program->born_ns;
+	g->learnt_ns = op_clock_monotonic_ns();
 	r = find(g, p, program, v);
-	if (r > 0)
-		*ret = OP_TAKE_PTR(g);
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(g);
+	return 0;
 }
 
 struct op_golang_process *op_golang_process_free(struct op_golang_process *g)
@@ -125,8 +128,11 @@ bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *
 	if (!g->table)
 		return false;
 	r = op_gopclntab_find(g->table, pc - g->bias, &f);
-	if (r < 0)
+	if (r < 0) { /* it would read as much again at the next pc */
+		g->table = op_gopclntab_free(g->table);
+		g->no_table = true;
 		return false;
+	}
 	begins = r > 0 && f.entry == pc - g->bias;
 	if (g->entries.len >= OP_GOLANG_ENTRIES_MAX)
 		op_map64_clear(&g->entries);
@@ -139,4 +145,5 @@ void op_golang_process_rest(struct op_golang_process *g)
 	g->table = op_gopclntab_free(g->table);
 	g->elf = op_elf_free(g->elf);
 	g->no_table = false;
+	op_map64_clear(&g->entries);
 }

@@ -28,7 +28,8 @@ struct op_golang_process {
 	uint32_t pid;
 	uint64_t since_ns;
 	uint64_t born_ns;
-	uint32_t round; /* the last snapshot that it is in */
+	uint32_t round;	    /* the last snapshot that it is in */
+	uint64_t learnt_ns; /* CLOCK_MONOTONIC */
 	const struct op_golang_layout *layout;
 	struct op_golang_places places;
 	struct op_golang_reasons reasons;
@@ -41,8 +42,8 @@ struct op_golang_process {
 };
 
 /*
- * Learn the process @proc, which is alive. *@ret is NULL if it does not run Go of a known
- * version, or if its goroutines were not found. Returns 0 or -ENOMEM.
+ * Learn the process @proc, which is alive. *@ret is NULL if it does not run Go. Its places.allgs
+ * is 0 if its version is not known or its goroutines were not found. Returns 0 or -ENOMEM.
  */
 int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
 			  struct op_golang_process **ret);
@@ -54,7 +55,7 @@ bool op_golang_process_is(const struct op_golang_process *g, const struct op_pro
 /* Does a function begin at process address @pc? False if that is not known. */
 bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *p,
 			      const struct op_proc *proc, uint64_t pc);
-/* The snapshot is over: close the file. */
+/* The snapshot is over: close the file, and forget what was read of it. */
 void op_golang_process_rest(struct op_golang_process *g);
 
 #endif

@@ -14,9 +14,10 @@
 
 enum {
 	TRIES = 3, /* of what goes on while it is read */
-	STEPS = 8, /* goroutines of a call */
 	/* Reads in a row that fail: the process is not what it looks like, or gone. */
 	FAILURES_MAX = 64,
+	/* By how much a process's goroutines may let the window grow: others want room, too. */
+	WINDOW_BYTES_MAX = 16 << 20,
 };
 
 static const char REASON_KEY[] = "goroutine.wait_reason";
@@ -44,6 +45,7 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 	v->chunk_index = 0;
 	v->chunk_len = 0;
 	v->failures = 0;
+	v->begun = false;
 	return 0;
 }
 
@@ -55,7 +57,7 @@ void op_golang_visit_end(struct op_golang_visit *v)
 }
 
 /* Read a goroutine, with its stack if it is parked, so that both are of one moment.
- * Returns 1; 0: there is none; -EAGAIN: it went on each time; -EBADMSG; -errno. */
+ * Returns 1; 0: there is none; -EBUSY: it went on each time; -EBADMSG; -errno. */
 static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    uint64_t address, struct op_goroutine *ret, size_t *ret_len,
 		    size_t *ret_below)
@@ -80,7 +82,7 @@ static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    op_goroutine_same(ret, &after))
 			return r < 0 ? r : 1;
 	}
-	return -EAGAIN;
+	return -EBUSY;
 }
 
 /* Its stack in @window. Returns 0; -EINPROGRESS; -ENOSPC or -ENOMEM. */
@@ -159,7 +161,7 @@ static int take_one(struct op_golang_visit *v, struct op_proc *proc, uint64_t ad
 static void count(struct op_golang_visit *v, int result, struct op_golang_taken *taken)
 {
 	bool unread =
-		result < 0 && result != -ENOSPC && result != -ENOMEM && result != -EAGAIN;
+		result < 0 && result != -ENOSPC && result != -ENOMEM && result != -EBUSY;
 
 	v->failures = unread ? v->failures + 1 : 0;
 	if (result == 0)
@@ -167,7 +169,7 @@ static void count(struct op_golang_visit *v, int result, struct op_golang_taken 
 	taken->taken++;
 	if (unread)
 		taken->dropped_record++;
-	else if (result == -EAGAIN)
+	else if (result == -EBUSY)
 		taken->dropped_moved++;
 	else if (result == -ENOSPC)
 		taken->dropped_window++;
@@ -175,13 +177,19 @@ static void count(struct op_golang_visit *v, int result, struct op_golang_taken 
 		taken->dropped_memory++;
 }
 
-/* Read the pointers from v->index on. */
+/* Read the pointers from v->index on. The list only grows, so that an index stays, but it
+ * moves when it does. */
 static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 {
 	size_t n = (size_t)OP_MIN(v->slice.len - v->index, (uint64_t)OP_GOLANG_CHUNK);
-	int r = op_memory_read(memory, v->slice.at + v->index * sizeof(v->chunk[0]),
-			       v->chunk, n * sizeof(v->chunk[0]));
+	struct op_golang_slice now;
+	int r;
 
+	if (op_golang_read_allgs(memory, v->process->places.allgs, &now) == 0 &&
+	    now.len >= v->slice.len)
+		v->slice.at = now.at;
+	r = op_memory_read(memory, v->slice.at + v->index * sizeof(v->chunk[0]), v->chunk,
+			   n * sizeof(v->chunk[0]));
 	if (r < 0)
 		return r;
 	v->chunk_index = v->index;
@@ -193,13 +201,23 @@ static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 static int take_next(struct op_golang_visit *v, struct op_proc *proc,
 		     struct op_window *window, struct op_golang_taken *taken)
 {
+	uint64_t left = v->slice.len - v->index;
 	int r;
 
-	if (v->index >= v->slice.len || v->failures >= FAILURES_MAX)
+	if (!left)
 		return 0;
-	if (v->index - v->chunk_index >= v->chunk_len &&
-	    fill_chunk(v, &op_proc_view_now(proc).program->memory.memory) < 0)
+	if (v->failures >= FAILURES_MAX ||
+	    (v->index - v->chunk_index >= v->chunk_len &&
+	     fill_chunk(v, &op_proc_view_now(proc).program->memory.memory) < 0)) {
+		taken->taken += left;
+		taken->dropped_record += left;
 		return 0;
+	}
+	if (op_window_bytes(window) > v->window_bytes + WINDOW_BYTES_MAX) {
+		taken->taken += left;
+		taken->dropped_window += left;
+		return 0;
+	}
 	r = take_one(v, proc, v->chunk[v->index - v->chunk_index], window);
 	if (r == -EINPROGRESS)
 		return r;
@@ -213,9 +231,11 @@ int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
 {
 	struct op_proc *proc = op_table_find_alive(v->processes, v->process->pid);
 	int r = proc && op_golang_process_is(v->process, proc);
-	int i;
 
-	for (i = 0; i < STEPS && r > 0; i++)
+	if (!v->begun)
+		v->window_bytes = op_window_bytes(window);
+	v->begun = true;
+	if (r > 0)
 		r = take_next(v, proc, window, taken);
 	if (r == 0)
 		op_golang_visit_end(v);

@@ -228,6 +228,8 @@ static void test_list(void)
 	put(ALLGS + 8, 2 * COUNT + 1); /* longer than its room */
 	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
 	put(ALLGS + 8, COUNT);
+	put(ALLGS + 16, OP_GOLANG_SLICE_MAX + 1); /* more than a program has */
+	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
 	put(ALLGS + 16, UINT64_MAX / 4);
 	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
 	CHECK_INT(op_golang_read_allgs(&fake.memory, 8, &slice), -EFAULT);
