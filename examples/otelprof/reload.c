@@ -220,8 +220,10 @@ static int change_exporters(struct reload *l, struct otelprof_settings *old)
 		return 0;
 	remove_exporters(l);
 	l->settings = old;
-	note("warning: the exporters stay as they were");
-	(void)add_exporters(l);
+	if (add_exporters(l) == 0)
+		note("warning: the exporters stay as they were");
+	else
+		note("warning: there is no exporter now, and samples are dropped");
 	l->settings = new;
 	return STATUS_FAILED;
 }
@@ -233,13 +235,13 @@ static void apply(struct reload *l, struct otelprof_settings *old,
 
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(l->settings, &config);
-	if (c->rate && !l->o->rate_given)
-		(void)change_rate(l, &config);
-	if (c->kinds && !l->o->kinds)
-		(void)change_kinds(l, &config);
+	if ((c->rate || l->rate_failed) && !l->o->rate_given)
+		l->rate_failed = change_rate(l, &config) != 0;
+	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
+		l->kinds_failed = change_kinds(l, &config) != 0;
 	(void)change_rules(l);
-	if (c->exporters)
-		(void)change_exporters(l, old);
+	if (c->exporters || l->exporters_failed)
+		l->exporters_failed = change_exporters(l, old) != 0;
 	if (*c->later)
 		note("warning: these keys take effect at the next start: %s", c->later);
 	note("the configuration was read again; changed: %s",

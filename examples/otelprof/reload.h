@@ -31,6 +31,10 @@ struct reload {
 	size_t exporters_len;
 	uint64_t *rules; /* numbers of the rules of the settings */
 	size_t rules_len;
+	/* What of the settings could not be put in force: it is tried again. */
+	bool rate_failed;
+	bool kinds_failed;
+	bool exporters_failed;
 };
 
 /* From now on a SIGHUP is noticed, unless it means that the terminal of a program without a

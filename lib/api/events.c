@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "image/executable.h"
 #include "process/program.h"
+#include "profile/utf8.h"
 #include "resource/attributes.h"
 #include "resource/membership.h"
 
@@ -30,7 +31,9 @@ struct rows {
 
 static void put(struct rows *rows, const char *key, const char *value)
 {
-	if (value && *value && rows->len < OP_ARRAY_SIZE(rows->list))
+	/* A path and what a process says may be any bytes. */
+	if (value && *value && rows->len < OP_ARRAY_SIZE(rows->list) &&
+	    op_utf8_valid(key, strlen(key)) && op_utf8_valid(value, strlen(value)))
 		rows->list[rows->len++] = (struct otelprof_attribute){ key, value };
 }
 
@@ -77,7 +80,19 @@ static const char *text_of(struct rows *rows, char type, const char *value)
 	return text;
 }
 
-static void put_said(struct rows *rows, const struct op_attributes *attributes)
+/* Does the operator say it of each resource? A process does not override that. */
+static bool is_configured(const struct otelprof *p, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < p->config.attributes_len; i++)
+		if (strcmp(p->config.attributes[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+static void put_said(const struct otelprof *p, struct rows *rows,
+		     const struct op_attributes *attributes)
 {
 	const char *pos = attributes->text.data;
 	const char *end = pos + attributes->text.len;
@@ -89,7 +104,8 @@ static void put_said(struct rows *rows, const struct op_attributes *attributes)
 		if (value >= end)
 			break;
 		pos = value + strlen(value) + 1;
-		put(rows, key, text_of(rows, *value, value + 1));
+		if (!is_configured(p, key))
+			put(rows, key, text_of(rows, *value, value + 1));
 	}
 }
 
@@ -107,7 +123,7 @@ static void fill(const struct otelprof *p, const struct op_program *program,
 		put(rows, "k8s.pod.uid", program->membership->container.pod_uid);
 	}
 	if (program->attributes)
-		put_said(rows, program->attributes);
+		put_said(p, rows, program->attributes);
 }
 
 static uint64_t digest_of(const struct rows *rows)

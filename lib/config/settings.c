@@ -82,6 +82,12 @@ static int no_key(const char *name, const char *what, struct op_log *log)
 {
 	const struct op_key *like = op_key_like(name);
 
+	/* A header or a key that slipped into a line of its own is not quoted. */
+	if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+		return op_fail(log, -EINVAL,
+			       "%s: what stands before \"=\" is no key; a key has small "
+			       "letters, digits and \"_\"",
+			       what);
 	return op_fail(log, -EINVAL,
 		       "%s: there is no key \"%.*s\"; %s%s%sotelprof_settings_new(3) "
 		       "lists them",

@@ -167,7 +167,8 @@ static void tell(struct op_processes *p, struct op_program *program)
 {
 	const struct op_events *events = &p->executables.events;
 
-	if (events->process && program->identified && !program->until_ns)
+	if (events->process && program->identified && !program->until_ns &&
+	    !program->went)
 		program->told = events->process(events->ctx, program);
 }
 
@@ -178,6 +179,8 @@ void op_program_went(struct op_processes *p, struct op_program *program)
 	if (events->process_went && program->told)
 		events->process_went(events->ctx, program);
 	program->told = 0;
+	/* Samples that still wait may be of it; it must not come again by them. */
+	program->went = true;
 }
 
 /* Does the resource of this window hold for @record too? A process that moves between

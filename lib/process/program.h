@@ -65,6 +65,7 @@ struct op_program {
 	bool identified;
 	bool unread;	/* what it says of itself could not be read for now */
 	uint64_t told;	/* digest of what the host was told; 0: nothing */
+	bool went;	/* the host was told that it went, or would have been */
 	uint32_t epoch; /* of resource */
 	uint32_t resource;
 	uint32_t moved_epoch;	  /* in which its cgroup was last seen to change */

@@ -36,6 +36,13 @@ static int parse_unix(const char *text, const char *protocol, const char *what,
 {
 	const char *path = text + sizeof(unix_scheme) - 1;
 
+	/* gRPC takes the path for that of a URI, and another socket for what is escaped. */
+	if (path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+			      "0123456789/-._~@:+,=")])
+		return op_fail(log, -EINVAL,
+			       "%s: the path of \"%.128s\" may have letters, digits and "
+			       "/-._~@:+,= only",
+			       what, text);
 	if (path[0] != '/' || !path[1] ||
 	    strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return op_fail(log, -EINVAL,

@@ -116,10 +116,9 @@ static bool matches(const char *name, const char *wanted)
 
 static void add_match(struct search *s)
 {
-	char *to = s->matches ? s->found->other : s->found->path;
-
 	s->matches++;
-	(void)snprintf(to, CONTAINER_PATH_MAX, "%s", s->path + s->mount_len);
+	(void)snprintf(s->found->path, sizeof(s->found->path), "%s",
+		       s->path + s->mount_len);
 }
 
 static int walk(struct search *s, size_t len, unsigned int depth);

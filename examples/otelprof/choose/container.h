@@ -11,8 +11,7 @@ enum {
 
 /* What was found. */
 struct container_found {
-	char path[CONTAINER_PATH_MAX];	/* below the mount, with a leading '/' */
-	char other[CONTAINER_PATH_MAX]; /* of -EEXIST: another one that matches */
+	char path[CONTAINER_PATH_MAX]; /* below the mount, with a leading '/' */
 };
 
 /*

@@ -110,13 +110,13 @@ static int cgroup_rule(struct options *o, const char *option, const char *arg,
 	return add_rule(o, *rule);
 }
 
-static int fail_container(const struct options *o, const char *arg, int error,
-			  const struct container_found *found)
+static int fail_container(const struct options *o, const char *arg, int error)
 {
 	if (error == -EEXIST) {
-		(void)fail("\"%s\" are several containers, such as %s and %s: give more "
-			   "of the id",
-			   arg, found->path, found->other);
+		/* Their names are not printed: who may make control groups chooses them. */
+		(void)fail(
+			"\"%s\" are several containers: give more of the id, or --cgroup",
+			arg);
 		return usage_hint(o->command);
 	}
 	if (error == -ENOENT)
@@ -133,7 +133,7 @@ static int container_rule(struct options *o, const char *option, const char *arg
 	/* The rules borrow these until the program ends. */
 	static char paths[OTELPROF_FILTER_RULES][CONTAINER_PATH_MAX];
 	static size_t paths_len;
-	struct container_found found = { { 0 }, { 0 } };
+	struct container_found found = { { 0 } };
 	char mount[CONTAINER_PATH_MAX];
 	int r = container_mount(mount, sizeof(mount));
 
@@ -141,7 +141,7 @@ static int container_rule(struct options *o, const char *option, const char *arg
 		return fail("%s needs cgroup v2, which is not mounted", option);
 	r = container_find(mount, arg, &found);
 	if (r)
-		return fail_container(o, arg, r, &found);
+		return fail_container(o, arg, r);
 	if (paths_len == OTELPROF_FILTER_RULES)
 		return add_rule(o, *rule); /* which tells that they are too many */
 	rule->text = strcpy(paths[paths_len++], found.path);

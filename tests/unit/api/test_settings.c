@@ -180,6 +180,9 @@ static void test_mistakes_are_one_sentence(void)
 		  "them" },
 		{ "= 7", -EINVAL,
 		  "a.conf:1: there is no key \"\"; otelprof_settings_new(3) lists them" },
+		{ "Authorization: Basic c2VjcmV0==\n", -EINVAL,
+		  "a.conf:1: what stands before \"=\" is no key; a key has small letters, "
+		  "digits and \"_\"" },
 		{ "sample_rate_hz", -EINVAL,
 		  "a.conf:1: the line is no comment and has no \"=\"; write KEY = VALUE" },
 		{ "sample_rate_hz = 1001", -EINVAL,
