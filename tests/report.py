@@ -32,8 +32,9 @@ def meson(suite, path):
             status = STATUS.get(row["result"], "FAIL")
             text = "%.1f s" % row.get("duration", 0)
             if status == "skip":
-                found = re.search(r"SKIP: (.*)", row.get("stdout") or "")
-                text = found.group(1) if found else "said no reason"
+                found = re.search(r"SKIP: (.*)|^skip \S+ \S+: (.*)", row.get("stdout") or "",
+                                  re.MULTILINE)
+                text = found.group(1) or found.group(2) if found else "said no reason"
             if status == "FAIL":
                 text = row["result"].lower()
             name = row["name"].split(" / ")[-1].replace(" ", "_").replace(":", "/")

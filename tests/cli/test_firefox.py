@@ -7,6 +7,7 @@ usage: test_firefox.py PROGRAM    77 where the reader is not in $OTELPROF_CACHE/
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ SELF = {'web': {'web!parse': 3, 'vmlinux!ksys_read': 2}, 'python': {'work': 4},
 
 
 def install():
+    if not shutil.which('npm'):
+        return False
     os.makedirs(CACHE, exist_ok=True)
     return subprocess.run(['npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', CACHE,
                            '@firefox-devtools/profiler-cli@0.10.0', 'node@24'],
@@ -76,6 +79,6 @@ class Firefox(unittest.TestCase):
 if __name__ == '__main__':
     wanted = os.environ.get('OTELPROF_FIREFOX') == '1' or os.environ.get('CI') == 'true'
     if not os.path.exists(READER) and not (wanted and install()):
-        print('SKIP: the Firefox profiler\'s reader is not in the cache (OTELPROF_FIREFOX=1)')
+        print('SKIP: the Firefox profiler\'s reader is not in the cache (OTELPROF_FIREFOX=1 and npm)')
         sys.exit(77)
     unittest.main(argv=sys.argv[:1])
