@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value of a hex digit, independent of the locale. */
+/* Hex digits, independent of the locale, and what is written with them. */
 #ifndef OP_BASE_HEX_H
 #define OP_BASE_HEX_H
+
+#include <stdbool.h>
 
 /* The value of a hex digit of either case; -1 if @c is not one. */
 static inline int op_hex_digit(char c)
@@ -10,6 +12,30 @@ static inline int op_hex_digit(char c)
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
 	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
 				      : -1;
+}
+
+/* Decode %XX in place. Returns false if a % is not followed by two hex digits, or makes a NUL. */
+static inline bool op_percent_decode(char *s)
+{
+	char *out = s;
+
+	while (*s) {
+		int high;
+		int low;
+
+		if (*s != '%') {
+			*out++ = *s++;
+			continue;
+		}
+		high = op_hex_digit(s[1]);
+		low = high < 0 ? -1 : op_hex_digit(s[2]);
+		if (low < 0 || (!high && !low))
+			return false;
+		*out++ = (char)(high * 16 + low);
+		s += 3;
+	}
+	*out = 0;
+	return true;
 }
 
 #endif

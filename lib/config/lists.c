@@ -25,29 +25,15 @@ char *op_trim(char *s)
 	return s;
 }
 
-/* Decode in place. Returns false if a % is not followed by two hex digits, or makes a
- * NUL. */
-static bool percent_decode(char *s)
+bool op_number_parse(const char *text, uint64_t *ret)
 {
-	char *out = s;
+	char *end = NULL;
 
-	while (*s) {
-		int high;
-		int low;
-
-		if (*s != '%') {
-			*out++ = *s++;
-			continue;
-		}
-		high = op_hex_digit(s[1]);
-		low = high < 0 ? -1 : op_hex_digit(s[2]);
-		if (low < 0 || (!high && !low))
-			return false;
-		*out++ = (char)(high * 16 + low);
-		s += 3;
-	}
-	*out = 0;
-	return true;
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return !errno && !*end;
 }
 
 static int add_pair(struct op_pairs *pairs, const char *key, const char *value)
@@ -81,7 +67,7 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 	if (!*key)
 		return op_fail(log, -EINVAL, "%s: an entry has no key before \"=\"",
 			       what);
-	if (!percent_decode(value))
+	if (!op_percent_decode(value))
 		return op_fail(log, -EINVAL,
 			       "%s: the value of \"%.*s\" has a %% without two hex "
 			       "digits; write %%25 for a %%",
@@ -122,17 +108,6 @@ static const struct {
 	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
 };
 
-static bool parse_u32(const char *text, uint64_t most, uint64_t *ret)
-{
-	char *end = NULL;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return !errno && !*end && *ret <= most;
-}
-
 /* Returns what is after the prefix, or NULL. */
 static const char *parse_target(const char *text, struct otelprof_rule *rule)
 {
@@ -150,7 +125,9 @@ static const char *parse_target(const char *text, struct otelprof_rule *rule)
 					 strlen(text) <= COMM_MAX)
 				       ? text
 				       : NULL;
-		return parse_u32(text, UINT32_MAX, &rule->number) ? text : NULL;
+		return op_number_parse(text, &rule->number) && rule->number <= UINT32_MAX
+			       ? text
+			       : NULL;
 	}
 	return NULL;
 }
@@ -165,7 +142,7 @@ static bool parse_rest(char *rest, struct otelprof_rule *rule, const char **ret_
 		if (!space)
 			return false;
 		*space = 0;
-		if (!parse_u32(rest, 1000, &hz) || !hz)
+		if (!op_number_parse(rest, &hz) || hz > 1000 || !hz)
 			return false;
 		rest = op_trim(space + 1);
 	}

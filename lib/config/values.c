@@ -27,25 +27,14 @@ static int bad(const struct op_key *key, const char *text, const char *must,
 		       OP_VALUE_QUOTED, text, must);
 }
 
-/* Parse a decimal number without sign. */
-static bool parse_number(const char *text, uint64_t *ret)
-{
-	char *end = NULL;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	return !errno && !*end;
-}
-
 static int set_number(void *to, const struct op_key *key, const char *text,
 		      const char *what, struct op_log *log)
 {
 	uint64_t n = 0;
 	bool power = key->type == OP_TYPE_POWER;
 
-	if (!parse_number(text, &n) || ((n < key->min || n > key->max) && !(power && !n)))
+	if (!op_number_parse(text, &n) ||
+	    ((n < key->min || n > key->max) && !(power && !n)))
 		return op_fail(log, -EINVAL,
 			       "%s: %s is \"%.*s\" and must be a number from %llu to "
 			       "%llu, in digits alone",

@@ -35,6 +35,8 @@ int op_pairs_parse(struct op_pairs *pairs, const char *text,
 /* Parse a rule into *@ret, whose text the caller frees. */
 int op_rule_parse(const char *text, const char *what, struct op_log *log,
 		  struct otelprof_rule *ret);
+/* Parse a decimal number without sign, and nothing else. Returns false if @text is no such number. */
+bool op_number_parse(const char *text, uint64_t *ret);
 /* Cut blanks off both ends. */
 char *op_trim(char *s);
 

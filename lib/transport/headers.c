@@ -121,31 +121,6 @@ int op_headers_add(struct op_headers *h, const char *key, const char *value,
 	return 0;
 }
 
-/* Decode in place. Returns false if a % is not followed by two hex digits, or makes a
- * NUL. */
-static bool percent_decode(char *s)
-{
-	char *out = s;
-
-	while (*s) {
-		int hi;
-		int lo;
-
-		if (*s != '%') {
-			*out++ = *s++;
-			continue;
-		}
-		hi = op_hex_digit(s[1]);
-		lo = hi < 0 ? -1 : op_hex_digit(s[2]);
-		if (lo < 0 || (hi == 0 && lo == 0))
-			return false;
-		*out++ = (char)(hi * 16 + lo);
-		s += 3;
-	}
-	*out = 0;
-	return true;
-}
-
 static char *trim(char *s)
 {
 	char *end;
@@ -166,7 +141,7 @@ static int parse_one(struct op_headers *h, char *item, const char *what,
 		return op_fail(log, -EINVAL, "%s: an entry has no \"=\"", what);
 	*value++ = 0;
 	value = trim(value);
-	if (!percent_decode(value))
+	if (!op_percent_decode(value))
 		return op_fail(log, -EINVAL,
 			       "%s: the value of header \"%.64s\" has a bad %%-escape",
 			       what, trim(item));
