@@ -309,15 +309,23 @@ int op_config_init(const struct otelprof_config *from, struct op_log *log,
 	return 0;
 }
 
-static int add_attribute(struct otelprof_config *c, const char *key, const char *value)
+bool op_config_has_attribute(const struct otelprof_config *c, const char *key)
 {
-	struct otelprof_attribute new = { 0 };
-	struct otelprof_attribute *grown;
 	size_t i;
 
 	for (i = 0; i < c->attributes_len; i++)
 		if (strcmp(c->attributes[i].key, key) == 0)
-			return 0; /* what the user gave has priority */
+			return true;
+	return false;
+}
+
+static int add_attribute(struct otelprof_config *c, const char *key, const char *value)
+{
+	struct otelprof_attribute new = { 0 };
+	struct otelprof_attribute *grown;
+
+	if (op_config_has_attribute(c, key))
+		return 0; /* what the user gave has priority */
 	grown = realloc((void *)c->attributes, (c->attributes_len + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;

@@ -7,6 +7,7 @@
 #ifndef OP_API_CONFIG_H
 #define OP_API_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/log.h"
@@ -40,6 +41,8 @@ int op_config_give_error(const struct op_log *log, struct otelprof_error_info *r
  * frees *@ret with op_config_deinit(). */
 int op_config_init(const struct otelprof_config *from, struct op_log *log,
 		   struct otelprof_config *ret);
+/* Is there an attribute @key for every resource? */
+bool op_config_has_attribute(const struct otelprof_config *c, const char *key);
 /* Add attributes of the host, named by the semantic conventions, unless the user gave the
  * same key or forbade it. Returns 0 or -ENOMEM. */
 int op_config_add_host(struct otelprof_config *config);

@@ -80,17 +80,6 @@ static const char *text_of(struct rows *rows, char type, const char *value)
 	return text;
 }
 
-/* Does the operator say it of each resource? A process does not override that. */
-static bool is_configured(const struct otelprof *p, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < p->config.attributes_len; i++)
-		if (strcmp(p->config.attributes[i].key, key) == 0)
-			return true;
-	return false;
-}
-
 static void put_said(const struct otelprof *p, struct rows *rows,
 		     const struct op_attributes *attributes)
 {
@@ -104,7 +93,8 @@ static void put_said(const struct otelprof *p, struct rows *rows,
 		if (value >= end)
 			break;
 		pos = value + strlen(value) + 1;
-		if (!is_configured(p, key))
+		/* a process does not override the operator */
+		if (!op_config_has_attribute(&p->config, key))
 			put(rows, key, text_of(rows, *value, value + 1));
 	}
 }
