@@ -32,13 +32,11 @@ static const struct {
 	{ 24, 48, 192, 352, 0 }, { 25, 48, 184, 344, 0 }, { 26, 48, 184, 352, 0 },
 };
 
-static const uint32_t FIRST_UNKNOWN = 28;
-
 int op_context_place_go(uint32_t minor, struct op_context_place *ret)
 {
 	size_t i = OP_ARRAY_SIZE(offsets);
 
-	if (minor < offsets[0].first || minor >= FIRST_UNKNOWN)
+	if (minor < offsets[0].first || minor >= OP_GO_MINOR_UNKNOWN)
 		return 0;
 	while (offsets[--i].first > minor)
 		;

@@ -123,7 +123,7 @@ static struct op_proc *proc_of(struct op_golang *g, uint32_t pid)
 
 /* Begin with the process of @record, if it runs Go. */
 static void enter(struct op_golang *g, const struct op_record *record,
-		  struct op_golang_taken *taken)
+		  const struct op_window *window, struct op_golang_taken *taken)
 {
 	struct op_proc *proc = proc_of(g, record->pid);
 	size_t i = proc ? know(g, proc) : SIZE_MAX;
@@ -141,7 +141,8 @@ static void enter(struct op_golang *g, const struct op_record *record,
 	}
 	/* A process without a list was not what it looked like: it is learnt again. */
 	r = op_golang_visit_begin(&g->visit, process, record,
-				  &op_proc_view_now(proc).program->memory.memory, taken);
+				  &op_proc_view_now(proc).program->memory.memory, window,
+				  taken);
 	if (r == -EBADMSG)
 		process->places.allgs = 0;
 }
@@ -238,7 +239,7 @@ static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_
 		}
 		record = next_wanted(g);
 		if (record)
-			enter(g, record, taken);
+			enter(g, record, window, taken);
 		else
 			end(g);
 	} while (r == 0 && is_under_way(g) && op_clock_monotonic_ns() < until_ns);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "base/macros.h"
+#include "context/place.h"
 
 /* 1.23 added syscallbp, 1.25 removed sched.ret; the others moved what is behind. */
 static const struct op_golang_layout LAYOUTS[] = {
@@ -52,13 +53,11 @@ static const struct op_golang_layout LAYOUTS[] = {
 	  .start_pc = 304 },
 };
 
-static const uint32_t FIRST_UNKNOWN = 28;
-
 const struct op_golang_layout *op_golang_layout(uint32_t minor)
 {
 	size_t i = OP_ARRAY_SIZE(LAYOUTS);
 
-	if (minor < LAYOUTS[0].first || minor >= FIRST_UNKNOWN)
+	if (minor < LAYOUTS[0].first || minor >= OP_GO_MINOR_UNKNOWN)
 		return NULL;
 	while (LAYOUTS[--i].first > minor)
 		;

@@ -24,7 +24,7 @@ static const char REASON_KEY[] = "goroutine.wait_reason";
 
 int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
 			  const struct op_record *record, const struct op_memory *memory,
-			  struct op_golang_taken *taken)
+			  const struct op_window *window, struct op_golang_taken *taken)
 {
 	int r = -EBADMSG;
 	int i;
@@ -45,7 +45,7 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 	v->chunk_index = 0;
 	v->chunk_len = 0;
 	v->failures = 0;
-	v->begun = false;
+	v->window_bytes = op_window_bytes(window);
 	return 0;
 }
 
@@ -232,9 +232,6 @@ int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
 	struct op_proc *proc = op_table_find_alive(v->processes, v->process->pid);
 	int r = proc && op_golang_process_is(v->process, proc);
 
-	if (!v->begun)
-		v->window_bytes = op_window_bytes(window);
-	v->begun = true;
 	if (r > 0)
 		r = take_next(v, proc, window, taken);
 	if (r == 0)

@@ -26,7 +26,6 @@ struct op_golang_visit {
 	uint64_t chunk_index; /* index in slice of chunk[0] */
 	size_t chunk_len;
 	uint32_t failures;   /* in a row */
-	bool begun;	     /* window_bytes is known */
 	size_t window_bytes; /* of the window when it began */
 	uint8_t stack[OP_GOLANG_STACK_BYTES];
 };
@@ -34,7 +33,7 @@ struct op_golang_visit {
 /* Begin with @process. Returns 0, or -errno if its list cannot be read. */
 int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
 			  const struct op_record *record, const struct op_memory *memory,
-			  struct op_golang_taken *taken);
+			  const struct op_window *window, struct op_golang_taken *taken);
 /* Take the next one into @window; after the last one the visit is over. Returns 0, or
  * -EINPROGRESS: no time is left. */
 int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
