@@ -18,20 +18,17 @@ enum {
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
 {
 	_cleanup_(op_collect_freep) struct op_collect *c = calloc(1, sizeof(*c));
-	struct op_collect_string *empty;
 	struct op_collect_mapping *none;
 
 	if (!c)
 		return -ENOMEM;
 	c->detail = detail;
 	c->seed = op_hash_seed();
-	empty = op_vec_push(&c->strings);
 	none = op_vec_push(&c->mappings);
 	/* The arrays that ranges point into are never NULL. */
-	if (!empty || !none || op_vec_reserve(&c->text, 1) ||
+	if (!none || op_strings_init(&c->strings, c->seed) ||
 	    op_vec_reserve(&c->lines, 1) || op_vec_reserve(&c->location_numbers, 1))
 		return -ENOMEM;
-	*empty = (struct op_collect_string){ 0 };
 	*none = (struct op_collect_mapping){ 0 };
 	*ret = OP_TAKE_PTR(c);
 	return 0;
@@ -41,8 +38,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 {
 	if (!c)
 		return NULL;
-	op_vec_clear(&c->text);
-	op_vec_clear(&c->strings);
+	op_strings_deinit(&c->strings);
 	op_vec_clear(&c->functions);
 	op_vec_clear(&c->mappings);
 	op_vec_clear(&c->lines);
@@ -51,7 +47,6 @@ struct op_collect *op_collect_free(struct op_collect *c)
 	op_vec_clear(&c->kinds);
 	op_vec_clear(&c->location_numbers);
 	op_vec_clear(&c->stacks);
-	op_index_clear(&c->string_index);
 	op_index_clear(&c->function_index);
 	op_index_clear(&c->mapping_index);
 	op_index_clear(&c->location_index);
@@ -63,49 +58,15 @@ struct op_collect *op_collect_free(struct op_collect *c)
 
 const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len)
 {
-	*ret_len = c->strings.data[string].len;
-	return c->text.data + c->strings.data[string].offset;
+	struct otlp_text text = op_strings_get(&c->strings, string);
+
+	*ret_len = text.len;
+	return text.data;
 }
 
 static uint32_t hash_of(const struct op_collect *c, const void *bytes, size_t len)
 {
 	return (uint32_t)op_hash_bytes(bytes, len, c->seed);
-}
-
-static bool string_equal(const void *elements, uint32_t i, const void *key)
-{
-	const struct op_collect *c = elements;
-	const struct otlp_text *t = key;
-	const struct op_collect_string *s = &c->strings.data[i];
-
-	return s->len == t->len && memcmp(c->text.data + s->offset, t->data, t->len) == 0;
-}
-
-static int add_string(struct op_collect *c, struct otlp_text t, uint32_t *ret)
-{
-	struct op_collect_string *s;
-	uint32_t hash, i;
-
-	if (!t.len) {
-		*ret = 0;
-		return 0;
-	}
-	hash = hash_of(c, t.data, t.len);
-	i = op_index_find(&c->string_index, hash, c, &t, string_equal);
-	if (i != UINT32_MAX) {
-		*ret = i;
-		return 0;
-	}
-	if (op_vec_reserve(&c->text, t.len))
-		return -ENOMEM;
-	s = op_vec_push(&c->strings);
-	if (!s)
-		return -ENOMEM;
-	*s = (struct op_collect_string){ c->text.len, t.len };
-	memcpy(c->text.data + c->text.len, t.data, t.len);
-	c->text.len += t.len;
-	*ret = (uint32_t)c->strings.len - 1;
-	return op_index_add(&c->string_index, hash, *ret);
 }
 
 /* Functions, mappings and processes are compared by their bytes, so they must have no
@@ -163,15 +124,15 @@ static int collect_function(struct op_collect *c, const struct otlp_frame *f,
 		name.data = otlp_frame_name(f, made, sizeof(made));
 		name.len = strlen(made);
 	}
-	r = add_string(c, name, &fn.name);
+	r = op_strings_add(&c->strings, name, &fn.name);
 	if (!r)
-		r = add_string(c, f->system_name, &fn.system_name);
+		r = op_strings_add(&c->strings, f->system_name, &fn.system_name);
 	if (!r)
-		r = add_string(c, f->file, &fn.file);
+		r = op_strings_add(&c->strings, f->file, &fn.file);
 	if (!r)
-		r = add_string(c, f->type, &fn.type);
+		r = op_strings_add(&c->strings, f->type, &fn.type);
 	if (!r)
-		r = add_string(c, f->module, &fn.module);
+		r = op_strings_add(&c->strings, f->module, &fn.module);
 	return r ? r : add_function(c, &fn, ret);
 }
 
@@ -187,9 +148,9 @@ static int collect_mapping(struct op_collect *c, const struct otlp_frame *f,
 	m.start = f->mapping->start;
 	m.limit = f->mapping->limit;
 	m.offset = f->mapping->offset;
-	r = add_string(c, f->module, &m.file);
+	r = op_strings_add(&c->strings, f->module, &m.file);
 	if (!r)
-		r = add_string(c, f->build_id, &m.build_id);
+		r = op_strings_add(&c->strings, f->build_id, &m.build_id);
 	return r ? r : add_mapping(c, &m, ret);
 }
 
@@ -317,14 +278,14 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 {
 	struct op_collect_kind k = { .period = v->profile->period };
 	struct op_collect_kind *e;
-	int r = add_string(c, v->type, &k.type);
+	int r = op_strings_add(&c->strings, v->type, &k.type);
 
 	if (!r)
-		r = add_string(c, v->unit, &k.unit);
+		r = op_strings_add(&c->strings, v->unit, &k.unit);
 	if (!r)
-		r = add_string(c, v->period_type, &k.period_type);
+		r = op_strings_add(&c->strings, v->period_type, &k.period_type);
 	if (!r)
-		r = add_string(c, v->period_unit, &k.period_unit);
+		r = op_strings_add(&c->strings, v->period_unit, &k.period_unit);
 	if (r)
 		return r;
 	op_vec_foreach(e, &c->kinds) {
@@ -342,8 +303,7 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 	return 0;
 }
 
-/* Is a value of @type the state of one moment, and not what happened in a window? */
-static bool is_of_a_moment(struct otlp_text type)
+bool op_collect_is_of_a_moment(struct otlp_text type)
 {
 	static const char *const begins[] = { "inuse_", "threads", "goroutines" };
 	size_t i;
@@ -363,7 +323,7 @@ static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
 	struct op_collect_kind *k = &c->kinds.data[kind];
 	struct op_collect_stack *s;
 
-	if (!is_of_a_moment(v->type))
+	if (!op_collect_is_of_a_moment(v->type))
 		return true;
 	if (v->profile->time_ns < k->moment_ns)
 		return false;
@@ -383,14 +343,14 @@ static int collect_process(struct op_collect *c, const struct otlp_sample_view *
 	struct op_collect_process p = { .pid = res->pid };
 	struct otlp_text name =
 		res->executable_name.len ? res->executable_name : v->thread_name;
-	int r = add_string(c, name, &p.name);
+	int r = op_strings_add(&c->strings, name, &p.name);
 
 	if (!r)
-		r = add_string(c, res->executable_path, &p.path);
+		r = op_strings_add(&c->strings, res->executable_path, &p.path);
 	if (!r)
-		r = add_string(c, res->container_id, &p.container_id);
+		r = op_strings_add(&c->strings, res->container_id, &p.container_id);
 	if (!r)
-		r = add_string(c, res->service_name, &p.service_name);
+		r = op_strings_add(&c->strings, res->service_name, &p.service_name);
 	return r ? r : add_process(c, &p, ret);
 }
 
@@ -437,7 +397,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		r = collect_process(c, v, &k.stack.process);
 	if (!r && c->detail == OP_COLLECT_LOCATIONS) {
 		k.stack.thread_id = v->thread_id;
-		r = add_string(c, v->thread_name, &k.stack.thread_name);
+		r = op_strings_add(&c->strings, v->thread_name, &k.stack.thread_name);
 	}
 	if (!r)
 		r = collect_frames(c, v, &k);
@@ -478,7 +438,7 @@ static int add_text(struct op_collect *c, const char *text, uint32_t *ret)
 {
 	struct otlp_text t = { text, text ? strlen(text) : 0 };
 
-	return text ? add_string(c, t, ret) : 0;
+	return text ? op_strings_add(&c->strings, t, ret) : 0;
 }
 
 int op_collect_set_lines(struct op_collect *c, uint32_t location,

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "format/strings.h"
 
 /* Limit of distinct stacks. Beyond it op_collect_add() returns -ENOSPC and the request
  * counts as dropped. */
@@ -26,11 +27,6 @@ enum {
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
 	OP_COLLECT_LOCATIONS, /* also lines, addresses and threads */
-};
-
-struct op_collect_string {
-	size_t offset; /* in text */
-	size_t len;
 };
 
 struct op_collect_function {
@@ -92,8 +88,7 @@ struct op_collect_stack {
 struct op_collect {
 	enum op_collect_detail detail;
 	uint64_t seed;
-	OP_VEC(char) text;
-	OP_VEC(struct op_collect_string) strings;
+	struct op_strings strings;
 	OP_VEC(struct op_collect_function) functions;
 	OP_VEC(struct op_collect_mapping) mappings;
 	OP_VEC(struct op_collect_line) lines;
@@ -102,7 +97,6 @@ struct op_collect {
 	OP_VEC(struct op_collect_kind) kinds;
 	OP_VEC(uint32_t) location_numbers;
 	OP_VEC(struct op_collect_stack) stacks;
-	struct op_index string_index;
 	struct op_index function_index;
 	struct op_index mapping_index;
 	struct op_index location_index;
@@ -145,6 +139,9 @@ static inline int64_t op_collect_sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
+
+/* Is a value of @type the state of one moment, and not what happened in a window? */
+bool op_collect_is_of_a_moment(struct otlp_text type);
 
 /* The bytes of a string; not NUL-terminated. Valid until the next op_collect_add(). */
 const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len);

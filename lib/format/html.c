@@ -78,7 +78,7 @@ static void put_strings(struct html *h)
 	uint32_t i;
 
 	op_strbuf_puts(&h->out, "\"strings\":[");
-	for (i = 0; i < h->c->strings.len; i++) {
+	for (i = 0; i < h->c->strings.places.len; i++) {
 		text = op_collect_text(h->c, i, &len);
 		if (i)
 			op_strbuf_add(&h->out, ",", 1);

@@ -173,7 +173,7 @@ static void put_types(struct pprof *p)
 
 static void put_label(struct pprof *p, unsigned int key, uint32_t string, int64_t number)
 {
-	put_number(&p->sub, LABEL_KEY, p->c->strings.len + key);
+	put_number(&p->sub, LABEL_KEY, p->c->strings.places.len + key);
 	put_number(&p->sub, LABEL_STRING, string);
 	put_number(&p->sub, LABEL_NUMBER, (uint64_t)number);
 	put_message(&p->part, SAMPLE_LABEL, &p->sub);
@@ -268,7 +268,7 @@ static void put_strings(struct pprof *p)
 	size_t len;
 	uint32_t i;
 
-	for (i = 0; i < p->c->strings.len; i++) {
+	for (i = 0; i < p->c->strings.places.len; i++) {
 		text = op_collect_text(p->c, i, &len);
 		put_bytes(&p->out, PROFILE_STRING, text, len);
 	}

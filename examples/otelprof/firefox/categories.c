@@ -41,10 +41,7 @@ void categories_write(FILE *f)
 
 bool timeline_string_is(const struct timeline *t, uint32_t string, const char *text)
 {
-	const struct timeline_string *s = &t->strings.data[string];
-
-	return s->len == strlen(text) &&
-	       memcmp(t->text.data + s->offset, text, s->len) == 0;
+	return otlp_text_is(op_strings_get(&t->strings, string), text);
 }
 
 uint32_t category_of(const struct timeline *t, uint32_t type)

@@ -82,9 +82,9 @@ static void put_or_null(const struct out *o, uint32_t number, uint32_t null)
 
 static void put_string(const struct out *o, uint32_t string)
 {
-	const struct timeline_string *s = &o->t->strings.data[string];
+	struct otlp_text text = op_strings_get(&o->t->strings, string);
 
-	print_json_string(o->f, o->t->text.data + s->offset, s->len);
+	print_json_string(o->f, text.data, text.len);
 }
 
 static void put_node_frame(const struct out *o, uint32_t node)
@@ -263,19 +263,18 @@ static void write_samples(const struct out *o, const struct timeline_sample *fir
 /* The name of a thread, with the kind where that is not time on the CPUs. */
 static void write_thread_name(const struct out *o, const struct timeline_thread *thread)
 {
-	const struct timeline_string *name =
-		&o->t->strings.data[thread->name ? thread->name : thread->process_name];
+	struct otlp_text name = op_strings_get(
+		&o->t->strings, thread->name ? thread->name : thread->process_name);
 	const struct timeline_kind *k = KIND(o, thread->kind);
-	const struct timeline_string *type = &o->t->strings.data[k->type];
+	struct otlp_text type = op_strings_get(&o->t->strings, k->type);
 	char text[256];
 
-	(void)snprintf(text, sizeof(text), "%.*s",
-		       (int)(name->len < 128 ? name->len : 128),
-		       o->t->text.data + name->offset);
+	(void)snprintf(text, sizeof(text), "%.*s", (int)(name.len < 128 ? name.len : 128),
+		       name.data);
 	if (!timeline_string_is(o->t, k->type, "samples"))
 		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			       " (%.*s)", (int)(type->len < 64 ? type->len : 64),
-			       o->t->text.data + type->offset);
+			       " (%.*s)", (int)(type.len < 64 ? type.len : 64),
+			       type.data);
 	(void)fputs("\"name\":", o->f);
 	print_json_string(o->f, text, strlen(text));
 }
@@ -389,7 +388,7 @@ static void write_head(const struct out *o)
 	(void)fputs("},\n", o->f);
 	write_libraries(o);
 	(void)fputs("\"shared\":{\"stringArray\":[", o->f);
-	for (i = 0; i < t->strings.len; i++) {
+	for (i = 0; i < t->strings.places.len; i++) {
 		if (i)
 			(void)fputs(",\n", o->f);
 		put_string(o, i);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/collect.h"
 #include "otlp/reader.h"
 
 enum {
@@ -30,7 +31,6 @@ struct adding {
 int timeline_new(struct timeline **ret)
 {
 	struct timeline *t = calloc(1, sizeof(*t));
-	struct timeline_string *empty;
 
 	if (!t)
 		return -ENOMEM;
@@ -41,12 +41,10 @@ int timeline_new(struct timeline **ret)
 	t->nodes.size = sizeof(struct timeline_node);
 	t->kinds.size = sizeof(struct timeline_kind);
 	t->threads.size = sizeof(struct timeline_thread);
-	empty = op_vec_push(&t->strings);
-	if (!empty || op_vec_reserve(&t->text, 1)) {
+	if (op_strings_init(&t->strings, t->seed)) {
 		(void)timeline_free(t);
 		return -ENOMEM;
 	}
-	*empty = (struct timeline_string){ 0 };
 	*ret = t;
 	return 0;
 }
@@ -61,9 +59,7 @@ struct timeline *timeline_free(struct timeline *t)
 {
 	if (!t)
 		return NULL;
-	op_vec_clear(&t->text);
-	op_vec_clear(&t->strings);
-	op_index_clear(&t->string_index);
+	op_strings_deinit(&t->strings);
 	set_clear(&t->libraries);
 	set_clear(&t->functions);
 	set_clear(&t->frames);
@@ -98,40 +94,6 @@ static int set_add(struct timeline *t, struct timeline_set *s, const void *recor
 	return op_index_add(&s->index, hash, *ret);
 }
 
-static bool string_equal(const void *elements, uint32_t i, const void *key)
-{
-	const struct timeline *t = elements;
-	const struct otlp_text *wanted = key;
-	const struct timeline_string *s = &t->strings.data[i];
-
-	return s->len == wanted->len &&
-	       memcmp(t->text.data + s->offset, wanted->data, wanted->len) == 0;
-}
-
-static int add_string(struct timeline *t, struct otlp_text text, uint32_t *ret)
-{
-	struct timeline_string *s;
-	uint32_t hash;
-
-	*ret = 0;
-	if (!text.len)
-		return 0;
-	hash = (uint32_t)op_hash_bytes(text.data, text.len, t->seed);
-	*ret = op_index_find(&t->string_index, hash, t, &text, string_equal);
-	if (*ret != UINT32_MAX)
-		return 0;
-	if (op_vec_reserve(&t->text, text.len))
-		return -ENOMEM;
-	s = op_vec_push(&t->strings);
-	if (!s)
-		return -ENOMEM;
-	*s = (struct timeline_string){ t->text.len, text.len };
-	memcpy(t->text.data + t->text.len, text.data, text.len);
-	t->text.len += text.len;
-	*ret = (uint32_t)t->strings.len - 1;
-	return op_index_add(&t->string_index, hash, *ret);
-}
-
 static uint32_t line_number(int64_t line)
 {
 	return line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
@@ -155,11 +117,11 @@ static int add_library(struct timeline *t, const struct otlp_frame *f, uint32_t 
 	*ret = TIMELINE_NONE;
 	if (!f->module.len)
 		return 0;
-	r = add_string(t, f->module, &library.path);
+	r = op_strings_add(&t->strings, f->module, &library.path);
 	if (!r)
-		r = add_string(t, base_name(f->module), &library.name);
+		r = op_strings_add(&t->strings, base_name(f->module), &library.name);
 	if (!r)
-		r = add_string(t, f->build_id, &library.build_id);
+		r = op_strings_add(&t->strings, f->build_id, &library.build_id);
 	return r ? r : set_add(t, &t->libraries, &library, ret);
 }
 
@@ -174,11 +136,11 @@ static int add_function(struct timeline *t, const struct otlp_frame *f, uint32_t
 		name.data = otlp_frame_name(f, made, sizeof(made));
 		name.len = strlen(made);
 	}
-	r = add_string(t, name, &fn.name);
+	r = op_strings_add(&t->strings, name, &fn.name);
 	if (!r)
-		r = add_string(t, f->file, &fn.file);
+		r = op_strings_add(&t->strings, f->file, &fn.file);
 	if (!r)
-		r = add_string(t, f->type, &fn.type);
+		r = op_strings_add(&t->strings, f->type, &fn.type);
 	if (!r)
 		r = add_library(t, f, &fn.library);
 	return r ? r : set_add(t, &t->functions, &fn, ret);
@@ -212,14 +174,14 @@ static int add_stack(struct timeline *t, const struct otlp_sample_view *v, uint3
 static int add_kind(struct timeline *t, const struct otlp_sample_view *v, uint32_t *ret)
 {
 	struct timeline_kind k = { .period = v->profile->period };
-	int r = add_string(t, v->type, &k.type);
+	int r = op_strings_add(&t->strings, v->type, &k.type);
 
 	if (!r)
-		r = add_string(t, v->unit, &k.unit);
+		r = op_strings_add(&t->strings, v->unit, &k.unit);
 	if (!r)
-		r = add_string(t, v->period_type, &k.period_type);
+		r = op_strings_add(&t->strings, v->period_type, &k.period_type);
 	if (!r)
-		r = add_string(t, v->period_unit, &k.period_unit);
+		r = op_strings_add(&t->strings, v->period_unit, &k.period_unit);
 	return r ? r : set_add(t, &t->kinds, &k, ret);
 }
 
@@ -234,9 +196,9 @@ static int add_thread(struct timeline *t, const struct otlp_sample_view *v, uint
 		name = base_name(process->executable_path);
 	if (!name.len)
 		name = process->service_name;
-	r = add_string(t, name, &thread.process_name);
+	r = op_strings_add(&t->strings, name, &thread.process_name);
 	if (!r)
-		r = add_string(t, v->thread_name, &thread.name);
+		r = op_strings_add(&t->strings, v->thread_name, &thread.name);
 	if (!r)
 		r = add_kind(t, v, &thread.kind);
 	return r ? r : set_add(t, &t->threads, &thread, ret);
@@ -340,10 +302,8 @@ static const struct timeline_kind *kind_of(const struct timeline *t,
 
 static bool is_state(const struct timeline *t, const struct timeline_sample *s)
 {
-	const struct timeline_string *type = &t->strings.data[kind_of(t, s)->type];
-	struct otlp_text text = { t->text.data + type->offset, type->len };
-
-	return otlp_text_is(text, "inuse_space") || otlp_text_is(text, "inuse_objects");
+	return op_collect_is_of_a_moment(
+		op_strings_get(&t->strings, kind_of(t, s)->type));
 }
 
 void timeline_sort(struct timeline *t)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "format/strings.h"
 
 enum {
 	/* Beyond it timeline_add() returns -EFBIG. */
@@ -26,11 +27,6 @@ struct timeline_set {
 	struct op_index index;
 	size_t size;
 	uint32_t len;
-};
-
-struct timeline_string {
-	uint64_t offset; /* in text */
-	uint64_t len;
 };
 
 struct timeline_library {
@@ -87,9 +83,7 @@ struct timeline_sample {
 
 struct timeline {
 	uint64_t seed;
-	OP_VEC(char) text;
-	OP_VEC(struct timeline_string) strings; /* 0 is "" */
-	struct op_index string_index;
+	struct op_strings strings;
 	struct timeline_set libraries;
 	struct timeline_set functions;
 	struct timeline_set frames;
@@ -108,8 +102,8 @@ OP_DEFINE_CLEANUP(struct timeline *, timeline_free)
 
 /* Add one ExportProfilesServiceRequest. Returns 0, -EBADMSG, -EFBIG or -ENOMEM. */
 int timeline_add(struct timeline *t, const void *request, size_t len);
-/* Order the samples by thread and time. Of what is a state, not a sum (memory in use), only the
- * last window stays. */
+/* Order the samples by thread and time. Of what is a state, not a sum (memory in use, threads),
+ * only the last window stays. */
 void timeline_sort(struct timeline *t);
 
 /* Record @i of a set, as a pointer to @type. */

@@ -257,7 +257,8 @@ static int make_rows(struct making *m)
 	struct view_row *row;
 	uint32_t line;
 
-	row_of = calloc(v->c->functions.len + v->c->strings.len + 1, sizeof(*row_of));
+	row_of = calloc(v->c->functions.len + v->c->strings.places.len + 1,
+			sizeof(*row_of));
 	if (!row_of)
 		return -ENOMEM;
 	op_vec_foreach(sum, &m->total.items) {
@@ -345,7 +346,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 	if (request->function)
 		ret->request.function = settle_function(c, request->function, function);
 	r = find_kind(ret);
-	m.seen = calloc(c->functions.len + c->strings.len + 1, sizeof(*m.seen));
+	m.seen = calloc(c->functions.len + c->strings.places.len + 1, sizeof(*m.seen));
 	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));
 	if (!r && (!m.seen || !m.processes))
 		r = -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is in use, is of one moment: a recording of several windows has that of the last one,
  * and the sum of what was allocated. */
+#include "base/macros.h"
 #include "format/collect.h"
 #include "otlp/encode.h"
 #include "profile/window.h"
@@ -57,10 +58,9 @@ static int64_t sum(const char *type)
 
 	op_vec_foreach(s, &collect->stacks) {
 		const struct op_collect_kind *k = &collect->kinds.data[s->kind];
-		const struct op_collect_string *t = &collect->strings.data[k->type];
+		struct otlp_text t = op_strings_get(&collect->strings, k->type);
 
-		if (t->len == strlen(type) &&
-		    !memcmp(collect->text.data + t->offset, type, t->len))
+		if (otlp_text_is(t, type))
 			all += s->value;
 	}
 	return all;
@@ -87,4 +87,20 @@ static void test_the_last_window(void)
 	(void)op_collect_free(collect);
 }
 
-TEST_MAIN({ "the_last_window", test_the_last_window })
+static void test_types(void)
+{
+	static const char *const OF_A_MOMENT[] = { "inuse_space", "inuse_objects",
+						   "threads", "goroutines" };
+	static const char *const SUMS[] = { "alloc_space", "samples", "wall", "thread",
+					    "" };
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(OF_A_MOMENT); i++)
+		CHECK(op_collect_is_of_a_moment(
+			(struct otlp_text){ OF_A_MOMENT[i], strlen(OF_A_MOMENT[i]) }));
+	for (i = 0; i < OP_ARRAY_SIZE(SUMS); i++)
+		CHECK(!op_collect_is_of_a_moment(
+			(struct otlp_text){ SUMS[i], strlen(SUMS[i]) }));
+}
+
+TEST_MAIN({ "the_last_window", test_the_last_window }, { "types", test_types })
