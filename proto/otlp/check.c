@@ -141,8 +141,8 @@ static void check_samples(struct check *c, const struct otlp_profile *profile,
 	uint32_t i;
 
 	for (i = 0; i < profile->samples.len; i++, s++) {
-		(void)otlp_refer(c, TABLE_STACK, s->stack, "sample", i);
-		(void)otlp_refer(c, TABLE_LINK, s->link, "sample", i);
+		(void)otlp_refer(c, OTLP_TABLE_STACK, s->stack, "sample", i);
+		(void)otlp_refer(c, OTLP_TABLE_LINK, s->link, "sample", i);
 		otlp_check_attribute_list(c, s->attributes, "sample", i);
 		check_times(c, profile, number, s);
 		if (shape_of(s) == SHAPE_BAD)
@@ -188,16 +188,17 @@ static int check_profile(struct check *c, uint32_t number)
 
 static int run_rules(struct check *c)
 {
-	enum table t;
+	enum otlp_table t;
 	uint32_t i;
 	int r = 0;
 
-	for (t = 0; t < TABLES_MAX; t++) {
+	for (t = OTLP_TABLE_MAPPING; t < OTLP_TABLES; t++) {
+		c->len[t] = otlp_table_len(c->p, t);
 		c->used[t] = calloc((size_t)c->len[t] + 1, 1);
 		if (!c->used[t])
 			return -ENOMEM;
 	}
-	for (t = 0; !r && t < TABLES_MAX; t++)
+	for (t = OTLP_TABLE_MAPPING; !r && t < OTLP_TABLES; t++)
 		r = otlp_check_table(c, t);
 	for (i = 0; !r && i < c->p->profiles.len; i++)
 		r = check_profile(c, i);
@@ -213,13 +214,11 @@ int otlp_check(const struct otlp_profiles *p, otlp_violation_fn fn, void *data)
 {
 	struct check c = {
 		.p = p,
-		.len = { p->mappings.len, p->locations.len, p->functions.len,
-			 p->links.len, p->strings.len, p->attributes.len, p->stacks.len },
 	};
 	int r = run_rules(&c);
 	size_t i;
 
-	for (i = 0; i < TABLES_MAX; i++)
+	for (i = 0; i < OTLP_TABLES; i++)
 		free(c.used[i]);
 	if (r)
 		return r;

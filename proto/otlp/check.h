@@ -34,17 +34,6 @@ enum rule {
 	RULES_MAX,
 };
 
-enum table {
-	TABLE_MAPPING,
-	TABLE_LOCATION,
-	TABLE_FUNCTION,
-	TABLE_LINK,
-	TABLE_STRING,
-	TABLE_ATTRIBUTE,
-	TABLE_STACK,
-	TABLES_MAX,
-};
-
 enum {
 	SENTENCE_MAX = 256
 };
@@ -55,15 +44,15 @@ struct check {
 		char sentence[SENTENCE_MAX];
 		uint64_t cases;
 	} rules[RULES_MAX];
-	uint8_t *used[TABLES_MAX]; /* entries that something refers to */
-	uint32_t len[TABLES_MAX];
+	uint8_t *used[OTLP_TABLES]; /* entries that something refers to */
+	uint32_t len[OTLP_TABLES];
 };
 
 __attribute__((format(printf, 3, 4))) void otlp_broken(struct check *c, enum rule rule,
 						       const char *fmt, ...);
 
 /* Note a reference. Returns true where it can be followed (also to entry 0). */
-bool otlp_refer(struct check *c, enum table table, int64_t index, const char *from,
+bool otlp_refer(struct check *c, enum otlp_table table, int64_t index, const char *from,
 		uint32_t number);
 bool otlp_refer_string(struct check *c, int64_t index, const char *from, uint32_t number);
 bool otlp_utf8_ok(struct otlp_text t);
@@ -73,7 +62,7 @@ void otlp_check_attribute_list(struct check *c, struct otlp_range r, const char 
 			       uint32_t number);
 
 /* Zero entries and duplicates. Returns 0 or -ENOMEM. */
-int otlp_check_table(struct check *c, enum table table);
+int otlp_check_table(struct check *c, enum otlp_table table);
 
 /* What stands in the tables. */
 void otlp_check_entries(struct check *c);

@@ -9,9 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const table_names[TABLES_MAX] = {
-	"mapping_table", "location_table",  "function_table", "link_table",
-	"string_table",	 "attribute_table", "stack_table",
+static const char *const table_names[OTLP_TABLES] = {
+	[OTLP_TABLE_MAPPING] = "mapping_table",
+	[OTLP_TABLE_LOCATION] = "location_table",
+	[OTLP_TABLE_FUNCTION] = "function_table",
+	[OTLP_TABLE_LINK] = "link_table",
+	[OTLP_TABLE_STRING] = "string_table",
+	[OTLP_TABLE_ATTRIBUTE] = "attribute_table",
+	[OTLP_TABLE_STACK] = "stack_table",
 };
 
 void otlp_broken(struct check *c, enum rule rule, const char *fmt, ...)
@@ -25,7 +30,7 @@ void otlp_broken(struct check *c, enum rule rule, const char *fmt, ...)
 	va_end(ap);
 }
 
-bool otlp_refer(struct check *c, enum table table, int64_t index, const char *from,
+bool otlp_refer(struct check *c, enum otlp_table table, int64_t index, const char *from,
 		uint32_t number)
 {
 	if (index < 0 || index >= c->len[table]) {
@@ -39,29 +44,7 @@ bool otlp_refer(struct check *c, enum table table, int64_t index, const char *fr
 
 bool otlp_refer_string(struct check *c, int64_t index, const char *from, uint32_t number)
 {
-	return otlp_refer(c, TABLE_STRING, index, from, number);
-}
-
-/* The raw bytes of entry @i: two entries are one if these are equal. */
-static struct otlp_text raw_entry(const struct otlp_profiles *p, enum table table,
-				  uint32_t i)
-{
-	switch (table) {
-	case TABLE_MAPPING:
-		return p->mappings.data[i].raw;
-	case TABLE_LOCATION:
-		return p->locations.data[i].raw;
-	case TABLE_FUNCTION:
-		return p->functions.data[i].raw;
-	case TABLE_LINK:
-		return p->links.data[i].raw;
-	case TABLE_STRING:
-		return p->strings.data[i];
-	case TABLE_ATTRIBUTE:
-		return p->attributes.data[i].raw;
-	default:
-		return p->stacks.data[i].raw;
-	}
+	return otlp_refer(c, OTLP_TABLE_STRING, index, from, number);
 }
 
 static int compare_texts(const void *a, const void *b)
@@ -75,13 +58,13 @@ static int compare_texts(const void *a, const void *b)
 	return x->len < y->len ? -1 : x->len > y->len;
 }
 
-int otlp_check_table(struct check *c, enum table table)
+int otlp_check_table(struct check *c, enum otlp_table table)
 {
 	uint32_t len = c->len[table];
 	struct otlp_text *sorted;
 	uint32_t i;
 
-	if (!len || raw_entry(c->p, table, 0).len)
+	if (!len || otlp_table_entry(c->p, table, 0).len)
 		otlp_broken(c, RULE_ZERO_ENTRY,
 			    "%s: entry 0 must be there and be the zero value",
 			    table_names[table]);
@@ -89,14 +72,14 @@ int otlp_check_table(struct check *c, enum table table)
 	if (!sorted)
 		return -ENOMEM;
 	for (i = 0; i < len; i++)
-		sorted[i] = raw_entry(c->p, table, i);
+		sorted[i] = otlp_table_entry(c->p, table, i);
 	qsort(sorted, len, sizeof(*sorted), compare_texts);
 	for (i = 1; i < len; i++) {
 		if (compare_texts(&sorted[i - 1], &sorted[i]) == 0)
 			otlp_broken(c, RULE_DUPLICATE,
 				    "%s: two entries are equal: \"%.*s\"",
 				    table_names[table],
-				    table == TABLE_STRING ? (int)sorted[i].len : 0,
+				    table == OTLP_TABLE_STRING ? (int)sorted[i].len : 0,
 				    sorted[i].data);
 	}
 	free(sorted);
@@ -105,10 +88,10 @@ int otlp_check_table(struct check *c, enum table table)
 
 void otlp_check_orphans(struct check *c)
 {
-	enum table t;
+	enum otlp_table t;
 	uint32_t i;
 
-	for (t = 0; t < TABLES_MAX; t++) {
+	for (t = OTLP_TABLE_MAPPING; t < OTLP_TABLES; t++) {
 		for (i = 1; i < c->len[t]; i++) {
 			if (!c->used[t][i])
 				otlp_broken(c, RULE_ORPHAN,
@@ -150,7 +133,7 @@ void otlp_check_attribute_list(struct check *c, struct otlp_range r, const char 
 	uint32_t i, j;
 
 	for (i = 0; i < r.len; i++) {
-		if (!otlp_refer(c, TABLE_ATTRIBUTE, ints[i], from, number))
+		if (!otlp_refer(c, OTLP_TABLE_ATTRIBUTE, ints[i], from, number))
 			return;
 	}
 	/* Lists are short; a long one is not worth quadratic time. */
@@ -244,12 +227,12 @@ static void check_locations(struct check *c)
 
 	for (i = 1; i < p->locations.len; i++) {
 		l = &p->locations.data[i];
-		(void)otlp_refer(c, TABLE_MAPPING, l->mapping, "location", i);
+		(void)otlp_refer(c, OTLP_TABLE_MAPPING, l->mapping, "location", i);
 		otlp_check_attribute_list(c, l->attributes, "location", i);
 		for (j = 0; j < l->lines.len; j++) {
 			line = &p->lines.data[l->lines.first + j];
-			(void)otlp_refer(c, TABLE_FUNCTION, line->function, "location",
-					 i);
+			(void)otlp_refer(c, OTLP_TABLE_FUNCTION, line->function,
+					 "location", i);
 			if (line->line < 0 || line->column < 0)
 				otlp_broken(c, RULE_NEGATIVE_LINE,
 					    "location %u: line %" PRId64, i, line->line);
@@ -286,8 +269,8 @@ static void check_stacks(struct check *c)
 		r = p->stacks.data[i].locations;
 		user = false;
 		for (j = 0; j < r.len; j++) {
-			(void)otlp_refer(c, TABLE_LOCATION, p->ints.data[r.first + j],
-					 "stack", i);
+			(void)otlp_refer(c, OTLP_TABLE_LOCATION,
+					 p->ints.data[r.first + j], "stack", i);
 			kernel = is_kernel(p, p->ints.data[r.first + j]);
 			if (kernel && user)
 				otlp_broken(

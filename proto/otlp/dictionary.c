@@ -118,3 +118,44 @@ bool otlp_read_dictionary(struct walk *w, pb_istream_t *s)
 
 	return READ_FIELDS(w, s, rules, w->out);
 }
+
+struct otlp_text otlp_table_entry(const struct otlp_profiles *p, enum otlp_table table,
+				  uint32_t i)
+{
+	switch (table) {
+	case OTLP_TABLE_MAPPING:
+		return p->mappings.data[i].raw;
+	case OTLP_TABLE_LOCATION:
+		return p->locations.data[i].raw;
+	case OTLP_TABLE_FUNCTION:
+		return p->functions.data[i].raw;
+	case OTLP_TABLE_LINK:
+		return p->links.data[i].raw;
+	case OTLP_TABLE_STRING:
+		return p->strings.data[i];
+	case OTLP_TABLE_ATTRIBUTE:
+		return p->attributes.data[i].raw;
+	default:
+		return p->stacks.data[i].raw;
+	}
+}
+
+uint32_t otlp_table_len(const struct otlp_profiles *p, enum otlp_table table)
+{
+	switch (table) {
+	case OTLP_TABLE_MAPPING:
+		return p->mappings.len;
+	case OTLP_TABLE_LOCATION:
+		return p->locations.len;
+	case OTLP_TABLE_FUNCTION:
+		return p->functions.len;
+	case OTLP_TABLE_LINK:
+		return p->links.len;
+	case OTLP_TABLE_STRING:
+		return p->strings.len;
+	case OTLP_TABLE_ATTRIBUTE:
+		return p->attributes.len;
+	default:
+		return p->stacks.len;
+	}
+}

@@ -162,6 +162,24 @@ struct otlp_profiles {
 	OTLP_TABLE(uint64_t) timestamps;
 };
 
+/* The tables of the dictionary, by their field number in ProfilesDictionary. */
+enum otlp_table {
+	OTLP_TABLE_NONE,
+	OTLP_TABLE_MAPPING,
+	OTLP_TABLE_LOCATION,
+	OTLP_TABLE_FUNCTION,
+	OTLP_TABLE_LINK,
+	OTLP_TABLE_STRING,
+	OTLP_TABLE_ATTRIBUTE,
+	OTLP_TABLE_STACK,
+	OTLP_TABLES,
+};
+
+/* How many entries a table has, and the encoded bytes of one: equal ones are the same entry. */
+uint32_t otlp_table_len(const struct otlp_profiles *p, enum otlp_table table);
+struct otlp_text otlp_table_entry(const struct otlp_profiles *p, enum otlp_table table,
+				  uint32_t i);
+
 /*
  * Read @request, which must stay valid as long as *@ret is used. Caller frees *@ret with
  * otlp_free(). Returns 0; -ENOMEM; -EFBIG past OTLP_TABLE_MAX; -EBADMSG with, where

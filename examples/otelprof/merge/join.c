@@ -48,11 +48,14 @@ struct join {
 	void *data;
 	uint64_t seed;
 	const struct otlp_profiles *in; /* the request that is read */
-	struct table_out tables[TABLES];
+	struct table_out tables[OTLP_TABLES];
 	OP_VEC(struct group) groups;
 	struct op_index group_index;
 	size_t groups_bytes;
-	struct op_bytes head; /* of the profile that is added */
+	struct op_bytes head; /* both heads of the profile that is added */
+	size_t resource_len;  /* of the first */
+	bool resource_made;   /* these are of the resource and the scope at hand */
+	bool scope_made;
 	struct op_bytes profile;
 	struct op_bytes request;
 };
@@ -77,7 +80,7 @@ struct join *join_free(struct join *j)
 	if (!j)
 		return NULL;
 	clear_groups(j);
-	for (t = j->tables; t < j->tables + TABLES; t++) {
+	for (t = j->tables; t < j->tables + OTLP_TABLES; t++) {
 		op_vec_clear(&t->bytes);
 		op_vec_clear(&t->entries);
 		op_vec_clear(&t->scratch);
@@ -109,7 +112,8 @@ static bool entry_equal(const void *elements, uint32_t i, const void *key)
 }
 
 /* The number of the entry with these bytes, which is added if there is none. */
-static int intern(struct join *j, enum table table, struct otlp_text bytes, uint32_t *ret)
+static int intern(struct join *j, enum otlp_table table, struct otlp_text bytes,
+		  uint32_t *ret)
 {
 	struct table_out *t = &j->tables[table];
 	uint32_t hash = hash_of(j, bytes.data, bytes.len);
@@ -129,7 +133,7 @@ static int intern(struct join *j, enum table table, struct otlp_text bytes, uint
 }
 
 /* A rewrite_number_fn. An entry is copied at its first use, after those it refers to. */
-static int number_of(void *data, enum table table, int32_t old, uint32_t *ret)
+static int number_of(void *data, enum otlp_table table, int32_t old, uint32_t *ret)
 {
 	struct join *j = data;
 	struct table_out *t = &j->tables[table];
@@ -145,8 +149,8 @@ static int number_of(void *data, enum table table, int32_t old, uint32_t *ret)
 		*ret = (uint32_t)t->numbers.data[old];
 		return 0;
 	}
-	bytes = table_entry(j->in, table, (uint32_t)old);
-	if (table != TABLE_STRING) {
+	bytes = otlp_table_entry(j->in, table, (uint32_t)old);
+	if (table != OTLP_TABLE_STRING) {
 		/* No table refers to itself, so its scratch is free. */
 		t->scratch.len = 0;
 		r = rewrite_message(&w, schema_of_table(table), bytes, &t->scratch);
@@ -165,7 +169,7 @@ static void forget_numbers(struct join *j)
 	struct table_out *t;
 	size_t i;
 
-	for (t = j->tables; t < j->tables + TABLES; t++) {
+	for (t = j->tables; t < j->tables + OTLP_TABLES; t++) {
 		for (i = 0; i < t->numbers.len; i++)
 			t->numbers.data[i] = UNKNOWN;
 	}
@@ -175,13 +179,14 @@ static void forget_numbers(struct join *j)
 static int begin(struct join *j)
 {
 	struct table_out *t;
-	enum table i;
+	enum otlp_table i;
 	uint32_t zero;
 	int r = 0;
 
 	clear_groups(j);
 	forget_numbers(j);
-	for (i = TABLE_MAPPING; !r && i < TABLES; i++) {
+	j->resource_made = j->scope_made = false;
+	for (i = OTLP_TABLE_MAPPING; !r && i < OTLP_TABLES; i++) {
 		t = &j->tables[i];
 		t->bytes.len = 0;
 		t->entries.len = 0;
@@ -194,9 +199,9 @@ static int begin(struct join *j)
 static size_t dictionary_bytes(const struct join *j)
 {
 	size_t sum = 0;
-	enum table t;
+	enum otlp_table t;
 
-	for (t = TABLE_MAPPING; t < TABLES; t++)
+	for (t = OTLP_TABLE_MAPPING; t < OTLP_TABLES; t++)
 		sum += j->tables[t].bytes.len;
 	return sum;
 }
@@ -229,7 +234,7 @@ static int put_group(struct op_bytes *b, const struct group *g)
 static int emit(struct join *j)
 {
 	const struct group *g;
-	enum table t;
+	enum otlp_table t;
 	int r = 0;
 
 	if (!j->groups.len)
@@ -241,7 +246,7 @@ static int emit(struct join *j)
 			return r;
 	}
 	r = op_bytes_head(&j->request, FIELD_DICTIONARY, dictionary_bytes(j));
-	for (t = TABLE_MAPPING; !r && t < TABLES; t++)
+	for (t = OTLP_TABLE_MAPPING; !r && t < OTLP_TABLES; t++)
 		r = op_bytes_add(&j->request, j->tables[t].bytes.data,
 				 j->tables[t].bytes.len);
 	return r ? r : j->emit(j->data, j->request.data, j->request.len);
@@ -259,9 +264,9 @@ static bool group_equal(const void *elements, uint32_t i, const void *key)
 }
 
 /* Add the profile in j->profile to the group of the heads in j->head. */
-static int add_to_group(struct join *j, size_t resource_len)
+static int add_to_group(struct join *j)
 {
-	struct group wanted = { .head = j->head, .resource_len = resource_len };
+	struct group wanted = { .head = j->head, .resource_len = j->resource_len };
 	uint32_t hash = hash_of(j, j->head.data, j->head.len);
 	uint32_t at = op_index_find(&j->group_index, hash, j, &wanted, group_equal);
 	size_t before = j->groups.len;
@@ -272,7 +277,7 @@ static int add_to_group(struct join *j, size_t resource_len)
 		g = op_vec_push(&j->groups);
 		if (!g)
 			return -ENOMEM;
-		*g = (struct group){ .resource_len = resource_len };
+		*g = (struct group){ .resource_len = j->resource_len };
 		r = op_bytes_add(&g->head, j->head.data, j->head.len);
 		if (!r)
 			r = op_index_add(&j->group_index, hash, (uint32_t)before);
@@ -295,38 +300,52 @@ struct piece {
 	struct otlp_text profile;
 };
 
-static int copy_piece(struct join *j, const struct piece *piece, size_t *ret_resource_len)
+/* Make the heads, unless they are those of the profile before. */
+static int copy_heads(struct join *j, const struct piece *piece)
 {
 	struct rewrite w = { number_of, j };
-	int r;
+	int r = 0;
 
-	j->head.len = 0;
-	j->profile.len = 0;
-	r = rewrite_message(&w, &schema_resource_head, piece->resource, &j->head);
-	*ret_resource_len = j->head.len;
-	if (!r)
+	if (!j->resource_made) {
+		j->head.len = 0;
+		r = rewrite_message(&w, &schema_resource_head, piece->resource, &j->head);
+		j->resource_len = j->head.len;
+		j->scope_made = false;
+	}
+	j->resource_made = !r;
+	if (!r && !j->scope_made) {
+		j->head.len = j->resource_len;
 		r = rewrite_message(&w, &schema_scope_head, piece->scope, &j->head);
-	if (!r)
-		r = rewrite_message(&w, &schema_profile, piece->profile, &j->profile);
+		j->scope_made = !r;
+	}
 	return r;
+}
+
+static int copy_piece(struct join *j, const struct piece *piece)
+{
+	struct rewrite w = { number_of, j };
+	int r = copy_heads(j, piece);
+
+	j->profile.len = 0;
+	return r ? r : rewrite_message(&w, &schema_profile, piece->profile, &j->profile);
 }
 
 static int add_piece(struct join *j, const struct piece *piece)
 {
-	size_t bytes[TABLES], entries[TABLES], resource_len;
-	enum table t;
+	size_t bytes[OTLP_TABLES], entries[OTLP_TABLES];
+	enum otlp_table t;
 	int r;
 
-	for (t = TABLE_MAPPING; t < TABLES; t++) {
+	for (t = OTLP_TABLE_MAPPING; t < OTLP_TABLES; t++) {
 		bytes[t] = j->tables[t].bytes.len;
 		entries[t] = j->tables[t].entries.len;
 	}
-	r = copy_piece(j, piece, &resource_len);
+	r = copy_piece(j, piece);
 	if (!r && j->groups.len &&
 	    dictionary_bytes(j) + j->groups_bytes + j->head.len + j->profile.len +
 			    2 * GROUP_BYTES >
 		    JOIN_REQUEST_BYTES) {
-		for (t = TABLE_MAPPING; t < TABLES; t++) {
+		for (t = OTLP_TABLE_MAPPING; t < OTLP_TABLES; t++) {
 			j->tables[t].bytes.len = bytes[t];
 			j->tables[t].entries.len = entries[t];
 		}
@@ -334,9 +353,9 @@ static int add_piece(struct join *j, const struct piece *piece)
 		if (!r)
 			r = begin(j);
 		if (!r)
-			r = copy_piece(j, piece, &resource_len);
+			r = copy_piece(j, piece);
 	}
-	return r ? r : add_to_group(j, resource_len);
+	return r ? r : add_to_group(j);
 }
 
 static int add_scope(struct join *j, struct piece *piece)
@@ -345,6 +364,7 @@ static int add_scope(struct join *j, struct piece *piece)
 	struct wire_field f;
 	int r = 0;
 
+	j->scope_made = false;
 	while (!r && wire_next(&reader, &f)) {
 		piece->profile = f.bytes;
 		if (f.number == FIELD_PROFILE && f.type == WIRE_BYTES)
@@ -360,6 +380,7 @@ static int add_resource(struct join *j, struct otlp_text resource)
 	struct wire_field f;
 	int r = 0;
 
+	j->resource_made = false;
 	while (!r && wire_next(&reader, &f)) {
 		piece.scope = f.bytes;
 		if (f.number == FIELD_SCOPE && f.type == WIRE_BYTES)
@@ -372,11 +393,11 @@ static int prepare_numbers(struct join *j)
 {
 	struct table_out *t;
 	uint32_t len;
-	enum table i;
+	enum otlp_table i;
 
-	for (i = TABLE_MAPPING; i < TABLES; i++) {
+	for (i = OTLP_TABLE_MAPPING; i < OTLP_TABLES; i++) {
 		t = &j->tables[i];
-		len = table_len(j->in, i);
+		len = otlp_table_len(j->in, i);
 		t->numbers.len = 0;
 		if (op_vec_reserve(&t->numbers, len))
 			return -ENOMEM;

@@ -13,7 +13,7 @@ enum {
 /* What becomes of a field: it is a number of @table, or a message, or it is left out. */
 struct rule {
 	uint32_t field;
-	enum table table;
+	enum otlp_table table;
 	const struct schema *message;
 	bool drop;
 };
@@ -29,11 +29,11 @@ struct schema {
 	}
 #define MESSAGE(field, schema)                                                           \
 	{                                                                                \
-		field, TABLE_NONE, schema, false                                         \
+		field, OTLP_TABLE_NONE, schema, false                                    \
 	}
 #define DROP(field)                                                                      \
 	{                                                                                \
-		field, TABLE_NONE, NULL, true                                            \
+		field, OTLP_TABLE_NONE, NULL, true                                       \
 	}
 #define SCHEMA(rules)                                                                    \
 	{                                                                                \
@@ -45,7 +45,7 @@ static const struct schema any_value, array_value, key_values, key_value;
 static const struct rule any_value_rules[] = {
 	MESSAGE(5, &array_value),
 	MESSAGE(6, &key_values),
-	NUMBER(8, TABLE_STRING),
+	NUMBER(8, OTLP_TABLE_STRING),
 };
 static const struct schema any_value = SCHEMA(any_value_rules);
 static const struct rule array_value_rules[] = { MESSAGE(1, &any_value) };
@@ -54,7 +54,7 @@ static const struct rule key_values_rules[] = { MESSAGE(1, &key_value) };
 static const struct schema key_values = SCHEMA(key_values_rules);
 static const struct rule key_value_rules[] = {
 	MESSAGE(2, &any_value),
-	NUMBER(3, TABLE_STRING),
+	NUMBER(3, OTLP_TABLE_STRING),
 };
 static const struct schema key_value = SCHEMA(key_value_rules);
 
@@ -69,99 +69,59 @@ static const struct rule scope_head_rules[] = { MESSAGE(1, &scope), DROP(2) };
 const struct schema schema_scope_head = SCHEMA(scope_head_rules);
 
 static const struct rule value_type_rules[] = {
-	NUMBER(1, TABLE_STRING),
-	NUMBER(2, TABLE_STRING),
+	NUMBER(1, OTLP_TABLE_STRING),
+	NUMBER(2, OTLP_TABLE_STRING),
 };
 static const struct schema value_type = SCHEMA(value_type_rules);
 static const struct rule sample_rules[] = {
-	NUMBER(1, TABLE_STACK),
-	NUMBER(2, TABLE_ATTRIBUTE),
-	NUMBER(3, TABLE_LINK),
+	NUMBER(1, OTLP_TABLE_STACK),
+	NUMBER(2, OTLP_TABLE_ATTRIBUTE),
+	NUMBER(3, OTLP_TABLE_LINK),
 };
 static const struct schema sample = SCHEMA(sample_rules);
 static const struct rule profile_rules[] = {
 	MESSAGE(1, &value_type),
 	MESSAGE(2, &sample),
 	MESSAGE(5, &value_type),
-	NUMBER(11, TABLE_ATTRIBUTE),
+	NUMBER(11, OTLP_TABLE_ATTRIBUTE),
 };
 const struct schema schema_profile = SCHEMA(profile_rules);
 
 static const struct rule mapping_rules[] = {
-	NUMBER(4, TABLE_STRING),
-	NUMBER(5, TABLE_ATTRIBUTE),
+	NUMBER(4, OTLP_TABLE_STRING),
+	NUMBER(5, OTLP_TABLE_ATTRIBUTE),
 };
-static const struct rule line_rules[] = { NUMBER(1, TABLE_FUNCTION) };
+static const struct rule line_rules[] = { NUMBER(1, OTLP_TABLE_FUNCTION) };
 static const struct schema line = SCHEMA(line_rules);
 static const struct rule location_rules[] = {
-	NUMBER(1, TABLE_MAPPING),
+	NUMBER(1, OTLP_TABLE_MAPPING),
 	MESSAGE(3, &line),
-	NUMBER(4, TABLE_ATTRIBUTE),
+	NUMBER(4, OTLP_TABLE_ATTRIBUTE),
 };
 static const struct rule function_rules[] = {
-	NUMBER(1, TABLE_STRING),
-	NUMBER(2, TABLE_STRING),
-	NUMBER(3, TABLE_STRING),
+	NUMBER(1, OTLP_TABLE_STRING),
+	NUMBER(2, OTLP_TABLE_STRING),
+	NUMBER(3, OTLP_TABLE_STRING),
 };
 static const struct rule attribute_rules[] = {
-	NUMBER(1, TABLE_STRING),
+	NUMBER(1, OTLP_TABLE_STRING),
 	MESSAGE(2, &any_value),
-	NUMBER(3, TABLE_STRING),
+	NUMBER(3, OTLP_TABLE_STRING),
 };
-static const struct rule stack_rules[] = { NUMBER(1, TABLE_LOCATION) };
+static const struct rule stack_rules[] = { NUMBER(1, OTLP_TABLE_LOCATION) };
 
-static const struct schema tables[TABLES] = {
-	[TABLE_MAPPING] = SCHEMA(mapping_rules),
-	[TABLE_LOCATION] = SCHEMA(location_rules),
-	[TABLE_FUNCTION] = SCHEMA(function_rules),
-	[TABLE_LINK] = { NULL, 0 },
-	[TABLE_ATTRIBUTE] = SCHEMA(attribute_rules),
-	[TABLE_STACK] = SCHEMA(stack_rules),
+static const struct schema tables[OTLP_TABLES] = {
+	[OTLP_TABLE_MAPPING] = SCHEMA(mapping_rules),
+	[OTLP_TABLE_LOCATION] = SCHEMA(location_rules),
+	[OTLP_TABLE_FUNCTION] = SCHEMA(function_rules),
+	[OTLP_TABLE_LINK] = { NULL, 0 },
+	[OTLP_TABLE_ATTRIBUTE] = SCHEMA(attribute_rules),
+	[OTLP_TABLE_STACK] = SCHEMA(stack_rules),
 };
 
-const struct schema *schema_of_table(enum table t)
+const struct schema *schema_of_table(enum otlp_table t)
 {
 	return &tables[t];
-}
-
-struct otlp_text table_entry(const struct otlp_profiles *p, enum table t, uint32_t i)
-{
-	switch (t) {
-	case TABLE_MAPPING:
-		return p->mappings.data[i].raw;
-	case TABLE_LOCATION:
-		return p->locations.data[i].raw;
-	case TABLE_FUNCTION:
-		return p->functions.data[i].raw;
-	case TABLE_LINK:
-		return p->links.data[i].raw;
-	case TABLE_STRING:
-		return p->strings.data[i];
-	case TABLE_ATTRIBUTE:
-		return p->attributes.data[i].raw;
-	default:
-		return p->stacks.data[i].raw;
-	}
-}
-
-uint32_t table_len(const struct otlp_profiles *p, enum table t)
-{
-	switch (t) {
-	case TABLE_MAPPING:
-		return p->mappings.len;
-	case TABLE_LOCATION:
-		return p->locations.len;
-	case TABLE_FUNCTION:
-		return p->functions.len;
-	case TABLE_LINK:
-		return p->links.len;
-	case TABLE_STRING:
-		return p->strings.len;
-	case TABLE_ATTRIBUTE:
-		return p->attributes.len;
-	default:
-		return p->stacks.len;
-	}
 }
 
 bool wire_next(struct op_reader *r, struct wire_field *ret)
@@ -207,7 +167,7 @@ static int put_varint(struct op_bytes *b, uint64_t v)
 	return 0;
 }
 
-static int put_number(const struct rewrite *w, enum table t, uint64_t old,
+static int put_number(const struct rewrite *w, enum otlp_table t, uint64_t old,
 		      struct op_bytes *out)
 {
 	uint32_t number = 0;

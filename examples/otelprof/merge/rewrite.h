@@ -14,19 +14,6 @@
 #include "otlp/bytes.h"
 #include "otlp/reader.h"
 
-/* The tables of a dictionary, by their field number in ProfilesDictionary. */
-enum table {
-	TABLE_NONE,
-	TABLE_MAPPING,
-	TABLE_LOCATION,
-	TABLE_FUNCTION,
-	TABLE_LINK,
-	TABLE_STRING,
-	TABLE_ATTRIBUTE,
-	TABLE_STACK,
-	TABLES,
-};
-
 struct schema;
 
 extern const struct schema
@@ -35,13 +22,10 @@ extern const struct schema schema_scope_head; /* ScopeProfiles without profiles 
 extern const struct schema schema_profile;
 
 /* The schema of an entry of @t. */
-const struct schema *schema_of_table(enum table t);
-/* The entries of a table of @p: how many, and the bytes of one. */
-uint32_t table_len(const struct otlp_profiles *p, enum table t);
-struct otlp_text table_entry(const struct otlp_profiles *p, enum table t, uint32_t i);
-
+const struct schema *schema_of_table(enum otlp_table t);
 /* Get the new number of entry @old of table @t. Returns 0 or a negative errno. */
-typedef int (*rewrite_number_fn)(void *data, enum table t, int32_t old, uint32_t *ret);
+typedef int (*rewrite_number_fn)(void *data, enum otlp_table t, int32_t old,
+				 uint32_t *ret);
 
 struct rewrite {
 	rewrite_number_fn number;
