@@ -14,6 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+	COPIED_MAX = 1 << 30, /* bytes of a file; another process may let it grow */
+};
+
 static void copy(int from, const char *directory, const char *build_id)
 {
 	char path[4096];
@@ -26,10 +30,10 @@ static void copy(int from, const char *directory, const char *build_id)
 	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (to < 0)
 		return; /* it is there */
-	while ((n = pread(from, bytes, sizeof(bytes), at)) > 0 &&
+	while ((n = pread(from, bytes, sizeof(bytes), at)) > 0 && at < COPIED_MAX &&
 	       write(to, bytes, (size_t)n) == n)
 		at += n;
-	if (n)
+	if (n) /* it could not be read or written, or is larger */
 		unlink(path);
 	close(to);
 }
