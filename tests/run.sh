@@ -177,8 +177,9 @@ run_meson() {
 	fi
 	[ -z "$quick" ] || return 0
 	say "release build and its suites"
-	# The suite check reads sources alone: once is enough.
-	! have_release release || meson_suites release release --no-suite check
+	# The suite check reads sources alone, and leaks show where the sanitizers look: once.
+	! have_release release ||
+		meson_suites release release --no-suite check --no-suite memory
 }
 
 otelprof=$out/release/examples/otelprof/otelprof
