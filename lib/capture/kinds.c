@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "capture/object.h"
 #include "capture/state.h"
 #include "otelprof/error.h"
@@ -168,9 +169,14 @@ int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
 	if (kind->hooks && c->program[kind->event][0] < 0)
 		r = op_hooks_load(c, kind);
 	op_object_unhush(before);
-	if (r < 0)
-		turn_off(c, kind);
-	return r < 0 ? r : 0;
+	if (r >= 0)
+		return 0;
+	turn_off(c, kind);
+	if (!kind->optional || r == -ENOMEM)
+		return r;
+	op_log(c->log, OP_LOG_WARNING, "%s are not seen (%s), ignoring", kind->says,
+	       strerror(-r));
+	return 0;
 }
 
 int op_capture_load(struct op_capture *c)

@@ -41,16 +41,22 @@ struct scan {
 int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
 			   struct op_golang_places *ret)
 {
-	static const char *const names[] = { "runtime.allgs",
-					     "runtime.waitReasonStrings" };
+	static const char *const names[] = { "runtime.allgs", "runtime.waitReasonStrings",
+					     "runtime.mbuckets", "runtime.MemProfileRate",
+					     "runtime.mProfCycle" };
 	struct op_elf_symbol symbol[OP_ARRAY_SIZE(names)];
+	uint64_t at[OP_ARRAY_SIZE(names)];
+	size_t i;
 	int r = op_elf_find_symbols(elf, names, OP_ARRAY_SIZE(names), symbol);
 
 	if (r < 0)
 		return r;
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
+		at[i] = symbol[i].value ? symbol[i].value + bias : 0;
 	*ret = (struct op_golang_places){
-		.allgs = symbol[0].value ? symbol[0].value + bias : 0,
-		.reasons = symbol[1].value ? symbol[1].value + bias : 0,
+		.allgs = at[0],
+		.reasons = at[1],
+		.buckets = { .list = at[2], .rate = at[3], .cycle = at[4] }
 	};
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "golang/buckets/buckets.h"
 #include "golang/layout.h"
 
 struct op_elf;
@@ -22,7 +23,8 @@ enum {
 /* Addresses in the process; 0: not found. */
 struct op_golang_places {
 	uint64_t allgs;
-	uint64_t reasons; /* runtime.waitReasonStrings */
+	uint64_t reasons;		     /* runtime.waitReasonStrings */
+	struct op_golang_buckets_at buckets; /* by symbols alone */
 };
 
 /* By symbols. @bias: process address - ELF address. Returns 0 or -errno. */

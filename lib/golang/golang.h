@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kind goroutines: a snapshot of every goroutine of the Go processes that the filter
- * includes, once a window. It is read from outside while the processes run.
+ * What Go's runtime itself keeps of a process, read from outside while the processes run, once
+ * a window: all goroutines (the kind goroutines), and the memory profile (of the kind heap).
  *
- *   golang.c     snapshots: rounds over the processes, in slices of time
+ *   golang.c     snapshots of goroutines: rounds over the processes, in slices of time
+ *   heaps.c      the same of heaps
+ *   heap.c       the heap of one process
+ *   buckets/     reads the runtime's memory profile and checks what it reads
+ *   known.c      the processes
  *   visit.c      the goroutines of one process
  *   process.c    what is known of a Go process
  *   find.c       where its runtime has its variables
@@ -46,7 +50,7 @@ int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
 struct op_golang *op_golang_free(struct op_golang *g);
 OP_DEFINE_CLEANUP(struct op_golang *, op_golang_free)
 
-/* If the kind is on, go on with this window's snapshot for a bounded time. */
+/* If a kind is on, go on with this window's snapshot for a bounded time. */
 void op_golang_poll(struct op_golang *g, struct op_window *window,
 		    struct op_golang_taken *taken);
 /* When it is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
@@ -56,7 +60,7 @@ uint64_t op_golang_next_ns(const struct op_golang *g);
 void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
 		      struct op_golang_taken *taken);
 
-/* The window that has just begun gets no snapshot. */
+/* The window that has just begun gets no snapshot of goroutines. */
 void op_golang_skip(struct op_golang *g);
 
 #endif

@@ -35,27 +35,41 @@ static bool is_go(struct op_processes *p, const struct op_program *program,
 	return op_elf_section(v->exe->image->elf, ".go.buildinfo") != NULL;
 }
 
-/* Find what a snapshot needs. Returns 0, also where it is not there, or -ENOMEM. */
+/* Find what symbols tell. Returns 0, also where there are none, or -ENOMEM. */
 static int find(struct op_golang_process *g, struct op_processes *p,
 		const struct op_program *program, const struct op_vma *v)
 {
-	const struct op_memory *memory = &program->memory.memory;
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	int r = op_publish_open_file(p, program, v, &elf, &g->bias);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	g->layout = op_golang_layout(op_context_go_minor(elf));
-	if (!g->layout)
-		return 0;
-	r = op_golang_find_symbols(elf, g->bias, &g->places);
-	if (r != -ENOMEM && (!g->places.allgs || !g->places.reasons))
-		r = op_golang_find_content(elf, g->bias, memory, g->layout, &g->places);
-	if (r == -ENOMEM || !g->places.allgs)
-		return r == -ENOMEM ? r : 0;
-	if (g->places.reasons)
+	g->minor = op_context_go_minor(elf);
+	g->layout = op_golang_layout(g->minor);
+	if (g->layout)
+		r = op_golang_find_symbols(elf, g->bias, &g->places);
+	return r == -ENOMEM ? r : 0;
+}
+
+void op_golang_process_search(struct op_golang_process *g, struct op_processes *p,
+			      const struct op_proc *proc)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+	const struct op_memory *memory = &program->memory.memory;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	const struct op_vma *v = code_of(proc);
+	int r = 0;
+
+	g->searched = true;
+	g->searched_ns = op_clock_monotonic_ns();
+	if (!v || !g->layout)
+		return;
+	if (!g->places.allgs || !g->places.reasons)
+		r = op_publish_open_file(p, program, v, &elf, &g->bias);
+	if (r == 0 && elf)
+		(void)op_golang_find_content(elf, g->bias, memory, g->layout, &g->places);
+	if (g->places.allgs && g->places.reasons)
 		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
-	return 0;
 }
 
 int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
@@ -75,7 +89,6 @@ int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
 	g->pid = program->pid;
 	g->since_ns = program->since_ns;
 	g->born_ns = program->born_ns;
-	g->learnt_ns = op_clock_monotonic_ns();
 	r = find(g, p, program, v);
 	if (r < 0)
 		return r;
@@ -88,7 +101,7 @@ struct op_golang_process *op_golang_process_free(struct op_golang_process *g)
 	if (!g)
 		return NULL;
 	op_golang_process_rest(g);
-	op_map64_clear(&g->entries);
+	op_golang_process_forget_heap(g);
 	free(g);
 	return NULL;
 }
@@ -138,6 +151,14 @@ bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *
 		op_map64_clear(&g->entries);
 	(void)op_map64_put(&g->entries, pc, begins);
 	return begins;
+}
+
+void op_golang_process_forget_heap(struct op_golang_process *g)
+{
+	g->heap_round = 0;
+	g->heap_known = false;
+	g->heap_stacks = 0;
+	op_map64_clear(&g->heap_allocs);
 }
 
 void op_golang_process_rest(struct op_golang_process *g)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind heap, allocations and memory in use: docs/kinds/heap.md. lib/heap loads and
- * attaches its programs, and takes the snapshot of memory in use. */
+/* The kind heap, allocations: docs/kinds/heap.md. lib/heap loads and attaches its programs;
+ * lib/golang takes the allocations of Go programs. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"
@@ -8,19 +8,13 @@
 
 #include "heap.object.h"
 
-#define ROW(of_event, of_shape, of_type, of_unit)                                        \
-	.event = of_event, .shape = of_shape, .type = of_type, .unit = of_unit,          \
+#define ROW(of_shape, of_type, of_unit)                                                  \
+	.event = OP_EVENT_HEAP, .shape = of_shape, .type = of_type, .unit = of_unit,     \
 	.period = OP_OTLP_PERIOD_ONE, .period_type = "space", .period_unit = "bytes"
 
 static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_EVENT_HEAP, OP_OTLP_SUM, "alloc_space", "bytes"),
-	  .mask = OP_HEAP_BYTES_MAX },
-	{ ROW(OP_EVENT_HEAP, OP_OTLP_COUNT, "alloc_objects", "count") },
-};
-
-static const struct op_otlp_kind LIVE_ROWS[] = {
-	{ ROW(OP_EVENT_HEAP_LIVE, OP_OTLP_SUM, "inuse_space", "bytes") },
-	{ ROW(OP_EVENT_HEAP_LIVE, OP_OTLP_COUNT, "inuse_objects", "count") },
+	{ ROW(OP_OTLP_SUM, "alloc_space", "bytes"), .mask = OP_HEAP_BYTES_MAX },
+	{ ROW(OP_OTLP_COUNT, "alloc_objects", "count") },
 };
 
 /* A sample's weight in bytes, divided by the allocation's size, is the number of
@@ -41,16 +35,4 @@ const struct op_kind op_kind_heap = {
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.count = count,
-};
-
-const struct op_kind op_kind_heap_live = {
-	.event = OP_EVENT_HEAP_LIVE,
-	.name = "heap_live",
-	.says = "what is in use of the heap",
-	.object = &op_heap_object,
-	.program_type = BPF_PROG_TYPE_KPROBE,
-	.slots = 3,
-	.hidden = true,
-	.rows = LIVE_ROWS,
-	.rows_len = OP_ARRAY_SIZE(LIVE_ROWS),
 };

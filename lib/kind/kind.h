@@ -131,7 +131,8 @@ struct op_kind {
 	uint64_t with;
 	/* no walk in the kernel: user space reads the stacks at each export */
 	bool snapshot;
-	bool hidden; /* it is only switched on together with another kind */
+	bool hidden;   /* it is only switched on together with another kind */
+	bool optional; /* if its programs cannot be loaded, that other kind does without */
 
 	/* Rows in OTLP; the first one counts the samples. */
 	const struct op_otlp_kind *rows;

@@ -310,6 +310,23 @@ int op_window_location(struct op_window *w, const struct op_location *l, uint32_
 	return 0;
 }
 
+uint32_t op_window_inlined(const struct op_window *w, uint32_t inner, uint32_t below,
+			   uint32_t outer)
+{
+	struct op_span of = w->locations.data[inner].lines;
+	struct op_span tail = w->locations.data[outer].lines;
+	uint32_t i;
+
+	if (tail.len >= of.len || tail.len >= below)
+		return 0;
+	of.first += of.len - tail.len;
+	for (i = 0; i < tail.len; i++)
+		if (w->lines.data[of.first + i].function !=
+		    w->lines.data[tail.first + i].function)
+			return 0;
+	return tail.len;
+}
+
 static bool link_equal(const void *elements, uint32_t i, const void *key)
 {
 	const struct op_window *w = elements;

@@ -154,6 +154,12 @@ int op_window_function(struct op_window *w, const struct op_function *f, uint32_
 int op_window_mapping(struct op_window *w, const struct op_window_mapping *m,
 		      uint32_t *ret);
 int op_window_location(struct op_window *w, const struct op_location *l, uint32_t *ret);
+/*
+ * Are the functions of location @outer the outermost of those of location @inner, and fewer, and
+ * fewer than @below? Returns how many; 0: they are not.
+ */
+uint32_t op_window_inlined(const struct op_window *w, uint32_t inner, uint32_t below,
+			   uint32_t outer);
 int op_window_link(struct op_window *w, const struct op_link *l, uint32_t *ret);
 /* @locations: leaf first. */
 int op_window_stack(struct op_window *w, const uint32_t *locations, size_t len,

@@ -69,6 +69,15 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 		     const struct op_sampler_stack *stack, struct op_window *window,
 		     uint32_t *ret);
 
+/*
+ * Name a stack of @proc that the process itself has walked: @len return addresses, innermost
+ * first, at most OP_FRAMES_MAX. Go notes one for each inlined call, too; its frames are told
+ * once. @truncated: there may have been more. Returns as above.
+ */
+int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
+		       const uint64_t *pcs, size_t len, bool truncated,
+		       struct op_window *window, uint32_t *ret);
+
 /* The name of a number that op_record.detail of probes has, or NULL. */
 typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
 void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);

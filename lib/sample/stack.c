@@ -15,6 +15,7 @@ enum {
 
 /* In a key: it is none of a record's. */
 static const uint64_t NOT_OF_A_RECORD = UINT64_C(1) << 63;
+static const uint64_t OF_CALLERS = UINT64_C(1) << 62;
 
 /*
  * How many words stand for the frames that are left out at the beginning of @left words,
@@ -148,4 +149,61 @@ int op_sampler_stack(struct op_sampler *sampler, struct op_proc *proc,
 	op_ended_add(&sampler->ended, of.layout, s->end, s->end_pc, s->word,
 		     OP_MIN(s->words, (uint32_t)OP_USER_WORDS_MAX));
 	return 0;
+}
+
+/* The location of the innermost of inlined calls tells of those around it, too. */
+static int add_callers(struct op_sampler *sampler, const struct op_frames_of *of,
+		       const uint64_t *pcs, size_t pcs_len, size_t *len)
+{
+	uint32_t left = 0; /* functions of the last location that may come again */
+	uint32_t last = 0;
+	size_t i;
+
+	for (i = 0; i < pcs_len; i++) {
+		uint32_t *location = &sampler->locations[*len];
+		int e = op_frames_native(sampler, of, pcs[i] & OP_FRAME_ADDRESS_MASK,
+					 OP_FRAME_NATIVE, location);
+
+		if (e < 0)
+			return e;
+		left = last ? op_window_inlined(of->window, last, left, *location) : 0;
+		if (left)
+			continue;
+		last = *location;
+		left = UINT32_MAX;
+		(*len)++;
+	}
+	return 0;
+}
+
+int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
+		       const uint64_t *pcs, size_t len, bool truncated,
+		       struct op_window *window, uint32_t *ret)
+{
+	struct op_proc_view view = op_proc_view_now(proc);
+	const struct op_frames_of of = { .program = view.program,
+					 .layout = view.layout,
+					 .window = window };
+	unsigned int end = truncated ? OP_END_TRUNCATED : OP_END_COMPLETE;
+	uint32_t epoch = op_window_epoch(window);
+	struct op_cache_key key;
+	size_t named = 0;
+	int e;
+
+	len = OP_MIN(len, (size_t)OP_FRAMES_MAX);
+	sampler->words[0] =
+		(uint64_t)op_proc_view_published_now(proc) << 32 | view.program->pid;
+	sampler->words[1] = NOT_OF_A_RECORD | OF_CALLERS | end;
+	memcpy(sampler->words + KEY_WORDS, pcs, len * sizeof(*pcs));
+	key = op_cache_key(&sampler->stacks, sampler->words, KEY_WORDS + len);
+	if (op_cache_find(&sampler->stacks, epoch, &key, ret))
+		return 0;
+	e = add_callers(sampler, &of, pcs, len, &named);
+	if (e == 0)
+		e = op_stack_add_end(sampler, window, end, &named);
+	if (e == 0)
+		e = op_window_stack(window, sampler->locations, named, ret);
+	if (e == 0)
+		op_cache_add(&sampler->stacks, &key, *ret);
+	return e;
 }

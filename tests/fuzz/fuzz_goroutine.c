@@ -4,53 +4,18 @@
  * address. The inputs "recorded" are of real processes (tests/goroutines/recorded.py): what
  * the reader needs of a few goroutines.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/reader.h"
 #include "golang/find.h"
 #include "golang/goroutine.h"
 #include "op_user_types.h"
 
+#include "pieces.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-	PIECES_MAX = 256,
 	GOROUTINES = 512,
-	READS_MAX = 200000, /* more would be unbounded work */
+	READS_MAX = 200000,
 };
-
-struct piece {
-	uint64_t at;
-	const uint8_t *bytes;
-	uint32_t len;
-};
-
-struct input {
-	struct op_memory memory;
-	struct piece piece[PIECES_MAX];
-	size_t len;
-	unsigned int reads;
-};
-
-static int read_input(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
-{
-	struct input *in = (struct input *)(uintptr_t)m;
-	size_t i;
-
-	if (++in->reads > READS_MAX)
-		abort();
-	for (i = 0; i < in->len; i++) {
-		const struct piece *p = &in->piece[i];
-
-		if (addr < p->at || len > p->len || addr - p->at > p->len - len)
-			continue;
-		memcpy(buf, p->bytes + (addr - p->at), len);
-		return 0;
-	}
-	return -EFAULT;
-}
 
 static void try_reasons(const struct op_memory *memory, uint64_t at)
 {
@@ -109,16 +74,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t end = op_read_u64(&r);
 	const struct op_golang_layout *layout = op_golang_layout(minor);
 	struct op_golang_places places = { 0 };
-	struct input in = { .memory.read = read_input };
+	struct pieces in;
 
-	while (op_reader_left(&r) && in.len < PIECES_MAX) {
-		struct piece p = { .at = op_read_u64(&r), .len = op_read_u32(&r) };
-
-		p.bytes = op_read_bytes(&r, p.len);
-		if (!p.bytes)
-			break;
-		in.piece[in.len++] = p;
-	}
+	pieces_init(&in, &r, READS_MAX);
 	if (!layout)
 		return 0;
 	if (op_golang_scan(&in.memory, layout, start, end, &places) < 0)
