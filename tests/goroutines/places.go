@@ -173,8 +173,9 @@ func main() {
 	fmt.Println("ready")
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		if path, ok := strings.CutPrefix(in.Text(), "dump "); ok {
-			dump(path)
+		// CutPrefix came with Go 1.20.
+		if strings.HasPrefix(in.Text(), "dump ") {
+			dump(strings.TrimPrefix(in.Text(), "dump "))
 		}
 		fmt.Println("done")
 	}
