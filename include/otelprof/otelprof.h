@@ -62,7 +62,8 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config 
 
 /**
  * Free @p: stops it, drops what is not delivered (call otelprof_flush() first) and
- * releases everything. NULL does nothing. Always returns NULL. Since 0.1.
+ * releases everything. NULL does nothing. Returns NULL; in a callback of a call on @p it does
+ * nothing and returns @p. Since 0.1.
  */
 OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
 

@@ -189,6 +189,16 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	return 0;
 }
 
+/* Does a call of this thread on @p wait for a callback that is running? Only the thread that
+ * holds the lock is told so; others would wait. */
+static bool in_callback(struct otelprof *p)
+{
+	if (pthread_mutex_lock(&p->lock) == EDEADLK)
+		return true;
+	(void)pthread_mutex_unlock(&p->lock);
+	return false;
+}
+
 struct otelprof *otelprof_free(struct otelprof *p)
 {
 	bool forked;
@@ -196,6 +206,13 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	if (!p)
 		return NULL;
 	forked = p->owner != getpid();
+	if (!forked && in_callback(p)) {
+		(void)op_fail(
+			&p->log, -EDEADLK,
+			"otelprof_free() in a callback: the handle is in use and was "
+			"not freed");
+		return p;
+	}
 	if (!forked)
 		(void)op_worker_stop(p);
 	if (forked) {

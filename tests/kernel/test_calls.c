@@ -168,6 +168,7 @@ static void test_a_worker_does_the_work(void)
 
 struct called {
 	struct otelprof *p;
+	struct otelprof *freed;
 	int result;
 	unsigned int calls;
 };
@@ -178,6 +179,7 @@ static int call_back(void *userdata, const void *request, size_t len, uint64_t s
 
 	c->calls++;
 	c->result = otelprof_stop(c->p);
+	c->freed = otelprof_free(c->p);
 	return 0;
 }
 
@@ -199,6 +201,7 @@ static void test_a_callback_that_calls_back_gets_an_error(void)
 	CHECK(otelprof_export(p) > 0);
 	CHECK(called.calls > 0);
 	CHECK_INT(called.result, -EDEADLK);
+	CHECK(called.freed == p); /* not freed: it is in use */
 	CHECK_OK(otelprof_stop(p));
 	otelprof_free(p);
 	end(pid);
