@@ -12,11 +12,15 @@
  * at most. */
 #define SAVED_SECONDS 2.0
 #define OWED_SECONDS  10.0
+/* What is above the budget is saved again within this time. */
+#define PAID_SECONDS 8.0
 /* The share of the budget that is aimed at, so that unforeseen work stays within it. */
 #define AIM 0.9
+/* Of the budget: the rate goes down at once. */
+#define FAR_ABOVE 1.5
 
 enum {
-	LOWER_NS = 1000000000, /* between a change of the rate and one that lowers it */
+	LOWER_NS = 500000000, /* between a change of the rate and one that lowers it */
 };
 #define RAISE_NS UINT64_C(10000000000)
 
@@ -31,6 +35,11 @@ static void add(struct op_budget *b, double seconds, double cpu_seconds)
 
 	b->fast += (used - b->fast) * seconds / (seconds + FAST_SECONDS);
 	b->slow += (used - b->slow) * seconds / (seconds + SLOW_SECONDS);
+	b->sure = OP_MIN(used, OP_MIN(b->last[0], b->last[1]));
+	b->last[1] = b->last[0];
+	b->last[0] = used;
+	b->debt = clamp(b->debt + cpu_seconds - b->share * seconds, 0,
+			OWED_SECONDS * b->share);
 	b->balance = clamp(b->balance + b->share * seconds - cpu_seconds,
 			   -OWED_SECONDS * b->share, SAVED_SECONDS * b->share);
 }
@@ -45,9 +54,18 @@ static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double
 		return hz;
 	b->fast *= factor;
 	b->slow *= factor;
+	b->sure *= factor;
+	b->last[0] *= factor;
+	b->last[1] *= factor;
 	b->changed_ns = now_ns;
 	b->changes++;
 	return rate;
+}
+
+/* What is used now, by the highest of the means. */
+static double most(const struct op_budget *b)
+{
+	return OP_MAX(OP_MAX(b->slow, b->fast), b->sure);
 }
 
 uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
@@ -69,13 +87,14 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	b->checked_ns = now_ns;
 	b->used_ns = used_ns;
 	owed = OP_MIN(b->balance, 0.0);
-	aim = OP_MAX(AIM * b->share + owed / OWED_SECONDS, b->share / 10);
-	/* Lower the rate if use was above the budget for seconds, or if a second's budget
-	 * is owed and use is above it now. */
-	if ((b->slow > b->share || (owed < -b->share && b->fast > b->share)) &&
+	aim = OP_MAX(AIM * b->share - b->debt / PAID_SECONDS, b->share / 10);
+	/* Lower the rate if use was above the budget for seconds; if a second's budget is owed
+	 * and use is above it now; or if use is far above it and this is no burst. */
+	if ((b->slow > b->share || (b->debt > 2 * b->share && b->slow > AIM * b->share) ||
+	     (owed < -b->share && b->fast > b->share) ||
+	     b->sure > FAR_ABOVE * b->share) &&
 	    now_ns >= b->changed_ns + LOWER_NS)
-		return change(b, now_ns, hz,
-			      hz * clamp(aim / OP_MAX(b->slow, b->fast), 0.1, AIM));
+		return change(b, now_ns, hz, hz * clamp(aim / most(b), 0.1, AIM));
 	if (hz < b->asked_hz && b->slow < 0.7 * b->share && owed >= 0 &&
 	    now_ns >= b->changed_ns + RAISE_NS)
 		return change(b, now_ns, hz,

@@ -22,7 +22,10 @@ struct op_budget {
 	uint64_t changes;
 	double fast;	/* CPU seconds used per second, over the last second */
 	double slow;	/* the same, over the last five seconds */
+	double last[2]; /* the same between the last checks, the last one first */
+	double sure;	/* the least of the last three of them: no burst is that long */
 	double balance; /* CPU seconds that are saved or, if negative, owed */
+	double debt;	/* CPU seconds above the budget, whatever was saved before */
 };
 
 /* At @now_ns the profiler has used @used_ns of CPU time in all, and samples at @hz.
