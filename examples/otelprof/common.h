@@ -60,6 +60,7 @@ struct options {
 	uint64_t runtimes_off;
 	uint64_t memory_budget_bytes;
 	uint64_t symbol_budget_bytes;
+	uint64_t memory_limit_bytes;
 	uint64_t off_cpu_min_ns;
 	uint32_t max_frames;
 	const char *environment[OTELPROF_ENVIRONMENT_MAX];
@@ -87,6 +88,7 @@ enum {
 	OPTION_NO_NATIVE_NAMES,
 	OPTION_OFF_CPU_MIN,
 	OPTION_MEMORY_BUDGET,
+	OPTION_MEMORY_LIMIT,
 	OPTION_SYMBOL_BUDGET,
 	OPTION_COMMAND_LINE,
 	OPTION_ENVIRONMENT,
@@ -117,6 +119,7 @@ enum {
 		{ "off-cpu-min", required_argument, NULL, OPTION_OFF_CPU_MIN },          \
 		{ "memory-budget", required_argument, NULL, OPTION_MEMORY_BUDGET },      \
 		{ "symbol-budget", required_argument, NULL, OPTION_SYMBOL_BUDGET },      \
+		{ "memory-limit", required_argument, NULL, OPTION_MEMORY_LIMIT },        \
 		{ "command-line", no_argument, NULL, OPTION_COMMAND_LINE },              \
 		{ "environment", required_argument, NULL, OPTION_ENVIRONMENT },          \
 	{                                                                                \

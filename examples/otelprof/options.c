@@ -32,6 +32,7 @@ const char shared_help[] =
 	"      --no-native-names  the back end names native code\n"
 	"      --memory-budget M  MiB of the kernel's memory for tables (64)\n"
 	"      --symbol-budget M  MiB of memory for names (64)\n"
+	"      --memory-limit M MiB of all memory: names, tables, processes give way\n"
 	"      --layouts DIR    files NAME.layout for unknown versions of runtimes\n"
 	"      --service-name NAME   for processes that set none\n"
 	"      --attribute KEY=VALUE on every resource; may be repeated\n"

@@ -117,6 +117,8 @@ int switches_take(struct options *o, int c, const char *arg)
 		return take_budget(o, "--memory-budget", arg, &o->memory_budget_bytes);
 	case OPTION_SYMBOL_BUDGET:
 		return take_budget(o, "--symbol-budget", arg, &o->symbol_budget_bytes);
+	case OPTION_MEMORY_LIMIT:
+		return take_budget(o, "--memory-limit", arg, &o->memory_limit_bytes);
 	case OPTION_ENVIRONMENT:
 		return take_environment(o, arg);
 	case OPTION_MAX_FRAMES:
@@ -137,6 +139,8 @@ void switches_apply(const struct options *o, struct otelprof_config *config)
 		config->memory_budget_bytes = o->memory_budget_bytes;
 	if (o->symbol_budget_bytes)
 		config->symbol_budget_bytes = o->symbol_budget_bytes;
+	if (o->memory_limit_bytes)
+		config->memory_limit_bytes = o->memory_limit_bytes;
 	if (o->max_frames)
 		config->max_frames = o->max_frames;
 	if (o->environment_len) {

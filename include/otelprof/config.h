@@ -112,6 +112,13 @@ struct otelprof_config {
 	 */
 	uint32_t cpu_budget_permille;
 	uint32_t reserved1;
+	/*
+	 * Memory that the maps in the kernel and what the library keeps in user memory may have
+	 * together, at least 16 MiB. Near it names are given up, then unwind tables, then
+	 * processes, of each what was not used for longest. 0: no such limit, and each part has
+	 * its own.
+	 */
+	uint64_t memory_limit_bytes;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

@@ -112,6 +112,21 @@ struct otelprof_stats {
 	uint64_t contexts_lost;
 	uint64_t labels_cut;
 	uint64_t contexts_refused;
+	/*
+	 * Memory of the maps in the kernel, and what the library keeps in user memory: names,
+	 * processes, the open window, requests that wait. Its limit, and how often it was above
+	 * that, of four looks a second.
+	 */
+	uint64_t memory_bytes;
+	uint64_t memory_limit_bytes;
+	uint64_t memory_over;
+	/*
+	 * Given up to make room, by memory_limit_bytes or a limit of its own: the names of
+	 * executables, unwind tables, processes. Each is read again when it is next needed.
+	 */
+	uint64_t names_evicted;
+	uint64_t tables_evicted;
+	uint64_t processes_evicted;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

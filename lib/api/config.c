@@ -34,6 +34,7 @@ enum {
 
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
+static const uint64_t MEMORY_LIMIT_MIN = UINT64_C(16) << 20;
 static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 9) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_PHP |
 				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE |
@@ -164,6 +165,10 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	    check_range(log, "memory_budget_bytes", c->memory_budget_bytes,
 			MEMORY_BUDGET_MIN, (uint64_t)OP_SLABS_MAX << OP_SLAB_SHIFT))
 		return -EINVAL;
+	if (c->memory_limit_bytes &&
+	    check_range(log, "memory_limit_bytes", c->memory_limit_bytes,
+			MEMORY_LIMIT_MIN, UINT64_MAX))
+		return -EINVAL;
 	if (c->ring_bytes && check_range(log, "ring_bytes", c->ring_bytes, RING_BYTES_MIN,
 					 RING_BYTES_LIMIT))
 		return -EINVAL;
@@ -198,6 +203,10 @@ static void set_defaults(struct otelprof_config *c)
 		c->memory_budget_bytes = MEMORY_BUDGET_DEFAULT;
 	if (!c->symbol_budget_bytes)
 		c->symbol_budget_bytes = MEMORY_BUDGET_DEFAULT;
+	/* what cannot be given up at once must leave room for the rest */
+	if (c->memory_limit_bytes)
+		c->symbol_budget_bytes =
+			OP_MIN(c->symbol_budget_bytes, c->memory_limit_bytes / 2);
 	if (!c->log_level)
 		c->log_level = OTELPROF_LOG_WARNING;
 	if (!c->procfs_root)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "api/budget.h"
+#include "api/limit.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/capture.h"
@@ -68,6 +69,7 @@ struct otelprof {
 	bool paused;
 	uint32_t rate_hz; /* rate at which the clock ticks */
 	struct op_budget budget;
+	struct op_limit limit;
 	/* the rate to change to once the ring is empty; 0: no change */
 	uint32_t wanted_hz;
 	uint64_t wanted_ns; /* since when it is wanted */

@@ -21,11 +21,20 @@ enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
 	FLUSH_SLICE_MS = 20, /* how long a flush holds the lock at a time */
+	/* of memory_limit_bytes, and at most */
+	WINDOW_PART = 4,
+	WINDOW_MOST = 64 << 20,
 };
 
 const char *otelprof_version(void)
 {
 	return OTELPROF_VERSION;
+}
+
+/* The open window cannot be given up: at its limit samples are dropped, and counted. */
+static size_t window_limit(const struct otelprof_config *config)
+{
+	return OP_MIN(config->memory_limit_bytes / WINDOW_PART, (uint64_t)WINDOW_MOST);
 }
 
 static int make_parts(struct otelprof *p)
@@ -62,8 +71,10 @@ static int make_parts(struct otelprof *p)
 		.publish_context = op_capture_publish_context,
 		.need_runtimes = op_capture_need_runtimes,
 	};
-	struct op_window_config window = { .period_ns =
-						   NS_A_SECOND / config->sample_rate_hz };
+	struct op_window_config window = {
+		.period_ns = NS_A_SECOND / config->sample_rate_hz,
+		.limit_bytes = window_limit(config),
+	};
 	int r;
 
 	r = op_capture_new(&capture, &p->capture);

@@ -91,6 +91,7 @@ static int work(struct otelprof *p, bool *ret_woken)
 	if (r == 0) {
 		op_handle_expire_rules(p);
 		keep_budget(p, done.idle);
+		op_limit_keep(p);
 	}
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->wake_fd);

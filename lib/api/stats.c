@@ -121,6 +121,12 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 		op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz);
 	s->rules = op_targets_len(p->targets);
 	s->paused = p->paused;
+	s->memory_bytes = op_limit_used(p);
+	s->memory_limit_bytes = p->config.memory_limit_bytes;
+	s->memory_over = p->limit.over;
+	s->names_evicted = processes.names_evicted;
+	s->tables_evicted = processes.tables_evicted;
+	s->processes_evicted = processes.processes_evicted;
 }
 
 int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)

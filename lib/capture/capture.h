@@ -164,6 +164,10 @@ void op_capture_next_window(struct op_capture *c);
 
 /* The programs' counters, summed over CPUs and kinds: OP_COUNTERS of them. */
 int op_capture_counters(struct op_capture *c, uint64_t *ret);
+/* Bytes of the maps, by the kernel's own count where /proc/self tells it; of the side-bands;
+ * and of records that wait. Slabs are counted as they are now, the other maps as they were when
+ * it was last looked, a second ago or less. */
+uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns);
 uint64_t op_capture_events_lost(const struct op_capture *c);
 /* Run time and number of runs of the kinds' programs; zero while kernel.bpf_stats_enabled
  * is 0. */

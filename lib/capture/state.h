@@ -143,6 +143,8 @@ struct op_capture {
 	uint64_t news_ns;	  /* when something new was last seen */
 	uint64_t exec_ns;	  /* when an interpreter's file was last executed */
 	uint64_t wake_ns;	  /* see op_capture_wake_at(); 0: none */
+	uint64_t maps_bytes;	  /* of all maps but slabs, as they were then */
+	uint64_t maps_bytes_ns;	  /* 0: not looked at yet */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;

@@ -38,6 +38,7 @@ struct op_exporters_stats {
 	/* files that could not be written or read, or were damaged */
 	uint64_t spill_errors;
 	uint64_t cpu_ns; /* of the delivery threads */
+	uint64_t bytes;	 /* of requests that are in memory at present */
 };
 
 /* Counters of one exporter. Another exporter may have delivered a sample that this one

@@ -75,6 +75,7 @@ int op_request_new(struct op_ledger *l, void *bytes, size_t len, uint64_t sample
 	};
 	(void)pthread_mutex_lock(&l->lock);
 	l->stats.samples_pending += samples;
+	l->stats.bytes += len;
 	(void)pthread_mutex_unlock(&l->lock);
 	*ret = r;
 	return 0;
@@ -100,11 +101,12 @@ int op_request_restore(struct op_account *a, size_t len, uint64_t samples,
 	return 0;
 }
 
-static void read_locked(struct op_request *r)
+static void read_locked(struct op_ledger *l, struct op_request *r)
 {
 	assert(r->readers);
 	if (--r->readers)
 		return;
+	l->stats.bytes -= r->bytes ? r->len : 0;
 	free(r->bytes);
 	r->bytes = NULL;
 }
@@ -187,7 +189,7 @@ void op_request_hold(struct op_ledger *l, struct op_request *r)
 void op_request_read(struct op_ledger *l, struct op_request *r)
 {
 	(void)pthread_mutex_lock(&l->lock);
-	read_locked(r);
+	read_locked(l, r);
 	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);
 }
@@ -207,7 +209,7 @@ void op_request_settle(struct op_account *a, struct op_request *r, int fate)
 	struct op_ledger *l = a->ledger;
 
 	(void)pthread_mutex_lock(&l->lock);
-	read_locked(r);
+	read_locked(l, r);
 	decide_locked(a, r, fate);
 	free_if_done(r);
 	(void)pthread_mutex_unlock(&l->lock);

@@ -452,8 +452,10 @@ static void make_room(struct op_images *x, uint64_t need, const struct op_image 
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (x->symbol_bytes + need <= x->symbol_budget_bytes)
 			return;
-		if (image != keep && image->symbols)
-			op_image_drop_symbols(x, image);
+		if (image == keep || !image->symbols)
+			continue;
+		op_image_drop_symbols(x, image);
+		x->names_evicted++;
 	}
 }
 

@@ -124,6 +124,8 @@ struct op_images {
 	size_t jobs;
 	size_t others_attached; /* runtime instances of files that are no ELF files */
 	uint64_t tables_failed;
+	/* images whose names were given up because there was no room for all */
+	uint64_t names_evicted;
 };
 
 /* Find the image of the same content, or make one. Takes @elf on success. */

@@ -4,8 +4,18 @@
 #include <errno.h>
 
 #include "image/file.h"
+#include "image/room.h"
 #include "process/publish.h"
 #include "process/state.h"
+#include "process/table.h"
+
+enum {
+	/* A process of some mappings, which are often its parent's; with names and paths. */
+	PROCESS_BYTES = sizeof(struct op_proc) + sizeof(struct op_program) +
+			sizeof(struct op_generation) + sizeof(struct op_layout) +
+			8 * sizeof(struct op_vma) + 256,
+	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
+};
 
 /* The time spent at once on a table that is made between samples. */
 static const uint64_t GO_ON_NS = UINT64_C(3000000);
@@ -45,25 +55,61 @@ static void detach_table(struct op_processes *p, const struct op_image *image)
 	}
 }
 
-void op_evict_table(struct op_processes *p, const struct op_image *keep)
+/* Give up tables, but not that of @keep, until they have @bytes. Returns how many they had. */
+static uint64_t evict(struct op_processes *p, uint64_t bytes, const struct op_image *keep)
 {
 	struct op_images *images = &p->executables.images;
 	uint64_t freed = 0;
 
-	while (freed < EVICT_BYTES) {
+	while (freed < bytes) {
 		struct op_image *image = op_images_coldest(images);
 		struct op_table *table;
 
 		if (!image || image == keep)
-			return;
+			break;
 		table = image->table;
 		freed += table->arena_bytes;
 		image->table = NULL;
 		detach_table(p, image);
 		op_log(p->config.log, OP_LOG_DEBUG,
-		       "The arena is full: gave up the table of %s", image->file);
+		       "There is no room: gave up the table of %s", image->file);
 		(void)op_table_free(table, p->config.arena, p->config.rules, p->now_ns);
+		p->tables_evicted++;
 	}
+	return freed;
+}
+
+void op_evict_table(struct op_processes *p, const struct op_image *keep)
+{
+	(void)evict(p, EVICT_BYTES, keep);
+}
+
+uint64_t op_evict_tables(struct op_processes *p, uint64_t bytes)
+{
+	return evict(p, bytes, NULL);
+}
+
+size_t op_evict_processes(struct op_processes *p, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most) {
+		struct op_proc *oldest = op_lists_least_used(p);
+
+		if (!oldest)
+			break;
+		op_table_forget(p, oldest);
+		n++;
+	}
+	p->processes_evicted += n;
+	return n;
+}
+
+uint64_t op_evict_bytes(const struct op_processes *p)
+{
+	return (p->alive + p->kept) * PROCESS_BYTES +
+	       p->executables.len * EXECUTABLE_BYTES +
+	       op_images_own_bytes(&p->executables.images);
 }
 
 int op_evict_make_table(struct op_processes *p, const struct op_program *program,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes room in a full arena: tables that no sample needed lately are given up. */
+/* Makes room: tables that no sample needed lately are given up in a full arena; tables, and
+ * processes that were not used lately, where all memory together is limited. */
 #ifndef OP_PROCESS_EVICT_H
 #define OP_PROCESS_EVICT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "op_user_types.h"
@@ -20,6 +22,15 @@ struct op_vma;
  * try again later.
  */
 void op_evict_table(struct op_processes *p, const struct op_image *keep);
+
+/* Give up tables that no sample needed lately until they have @bytes in the arena. Returns how
+ * many bytes they had, which are free after the arena's grace period. */
+uint64_t op_evict_tables(struct op_processes *p, uint64_t bytes);
+/* Forget processes that were not used lately, at most @most. Returns how many. What they hold
+ * is free after OP_PROCESS_KEEP_NS. */
+size_t op_evict_processes(struct op_processes *p, size_t most);
+/* Bytes of user memory that processes and executables have, about. */
+uint64_t op_evict_bytes(const struct op_processes *p);
 
 /* The same as op_publish_make_table(). If the arena is full, it gives up tables that no
  * sample needed lately, so that a later attempt finds room. */

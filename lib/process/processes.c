@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "image/file.h"
+#include "image/room.h"
 #include "process/evict.h"
 #include "process/layout.h"
 #include "process/publish.h"
@@ -461,20 +462,21 @@ uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid)
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret)
 {
 	const struct op_images *images = &p->executables.images;
-	const struct op_image *image;
 
 	*ret = (struct op_processes_stats){ .processes = p->alive,
 					    .executables = p->executables.len,
 					    .unseen = p->unseen,
-					    .symbol_bytes = images->symbol_bytes,
+					    .symbol_bytes = op_images_name_bytes(images),
 					    .tables_failed = images->tables_failed,
 					    .executables_unseen = p->executables.refused,
 					    .reads_by_child = p->target->stats.asked,
 					    .reads_stalled = p->target->stats.stalled,
 					    .reads_refused = p->target->stats.refused,
-					    .contexts_refused = p->contexts_refused };
-	TAILQ_FOREACH(image, &images->lru, lru)
-		ret->symbol_bytes += op_names_bytes(&image->names);
+					    .contexts_refused = p->contexts_refused,
+					    .own_bytes = op_evict_bytes(p),
+					    .names_evicted = images->names_evicted,
+					    .tables_evicted = p->tables_evicted,
+					    .processes_evicted = p->processes_evicted };
 }
 
 void op_processes_set_events(struct op_processes *p, struct op_events events)

@@ -77,6 +77,11 @@ struct op_processes_stats {
 	uint64_t reads_refused;
 	uint64_t
 		contexts_refused; /* programs whose threads' contexts cannot be published */
+	uint64_t own_bytes;	  /* of processes and executables, about */
+	/* Given up to make room: names of so many executables, tables, processes. */
+	uint64_t names_evicted;
+	uint64_t tables_evicted;
+	uint64_t processes_evicted;
 };
 
 int op_processes_new(const struct op_processes_config *config, struct op_processes **ret);

@@ -94,6 +94,9 @@ struct op_processes {
 	struct op_memberships memberships;
 	size_t perfmaps; /* number of open perf maps */
 	uint64_t unseen;
+	/* given up to make room */
+	uint64_t tables_evicted;
+	uint64_t processes_evicted;
 	struct op_slice slice; /* that of the running poll */
 	uint64_t now_ns;       /* time of the last settle or record */
 	uint64_t read_ns; /* all records before this time were read; 0: nobody said so */

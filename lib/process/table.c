@@ -100,8 +100,10 @@ static bool make_room(struct op_processes *p)
 {
 	struct op_proc *oldest = op_lists_least_used(p);
 
-	if (oldest)
+	if (oldest) {
 		op_table_forget(p, oldest);
+		p->processes_evicted++;
+	}
 	return oldest != NULL;
 }
 

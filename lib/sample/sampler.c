@@ -48,6 +48,18 @@ struct op_sampler *op_sampler_free(struct op_sampler *sampler)
 	return NULL;
 }
 
+uint64_t op_sampler_bytes(const struct op_sampler *sampler)
+{
+	const struct op_announced *a = &sampler->announced;
+
+	return sizeof(*sampler) + sizeof(*sampler->host_stack) +
+	       OP_RECORD_WORDS * sizeof(*sampler->words) +
+	       OP_RECORD_LOCATIONS * sizeof(*sampler->locations) +
+	       sampler->stacks.entries.cap * sizeof(*sampler->stacks.entries.data) +
+	       a->now.bytes.cap + a->before.bytes.cap +
+	       op_names_bytes(&sampler->frames.kernel_names);
+}
+
 bool op_sampler_take_news(struct op_sampler *sampler)
 {
 	bool news = sampler->news;

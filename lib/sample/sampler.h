@@ -78,6 +78,9 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 		       const uint64_t *pcs, size_t len, bool truncated,
 		       struct op_window *window, uint32_t *ret);
 
+/* Bytes of what it keeps from one record to the next. */
+uint64_t op_sampler_bytes(const struct op_sampler *sampler);
+
 /* The name of a number that op_record.detail of probes has, or NULL. */
 typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
 void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);

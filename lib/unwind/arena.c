@@ -40,7 +40,10 @@ struct op_arena {
 	void *ctx;
 	void **slabs;	 /* [slabs_max]; NULL: not mapped */
 	void *void_slab; /* used in place of a slab that cannot be mapped again */
+	bool *gone;	 /* [slabs_max]; of the first slabs_len: it was given back */
 	uint32_t slabs_len;
+	uint32_t slabs_gone;
+	uint32_t slabs_room; /* so many may exist: op_arena_set_room() */
 	uint32_t slabs_max;
 	OP_VEC(struct extent) spare;
 	uint32_t first[CLASSES];      /* no extent before it has 2^i granules or more */
@@ -65,8 +68,10 @@ int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_byte
 	arena->ops = *ops;
 	arena->ctx = ctx;
 	arena->slabs_max = (uint32_t)OP_MIN(OP_MAX(slabs, 1), OP_SLABS_MAX);
+	arena->slabs_room = arena->slabs_max;
 	arena->slabs = calloc(arena->slabs_max, sizeof(*arena->slabs));
-	if (!arena->slabs)
+	arena->gone = calloc(arena->slabs_max, sizeof(*arena->gone));
+	if (!arena->slabs || !arena->gone)
 		return -ENOMEM;
 	*ret = OP_TAKE_PTR(arena);
 	return 0;
@@ -77,6 +82,7 @@ struct op_arena *op_arena_free(struct op_arena *arena)
 	if (!arena)
 		return NULL;
 	free(arena->slabs);
+	free(arena->gone);
 	if (arena->void_slab)
 		(void)munmap(arena->void_slab, OP_SLAB_BYTES);
 	op_vec_clear(&arena->spare);
@@ -163,20 +169,36 @@ static int reserve(struct op_arena *arena)
 	return 0;
 }
 
+/* The number of the slab that is made next. */
+static uint32_t next_slab(const struct op_arena *arena)
+{
+	uint32_t i = 0;
+
+	if (!arena->slabs_gone)
+		return arena->slabs_len;
+	while (!arena->gone[i])
+		i++;
+	return i;
+}
+
 static int add_slab(struct op_arena *arena)
 {
-	uint32_t index = arena->slabs_len;
+	uint32_t index = next_slab(arena);
 	struct extent all = { .start = index * SLAB_GRANULES, .len = SLAB_GRANULES };
 	int r;
 
-	if (index == arena->slabs_max) {
+	if (arena->slabs_len - arena->slabs_gone >= arena->slabs_room) {
 		arena->failed++;
 		return -ENOSPC;
 	}
 	r = arena->ops.add_slab(arena->ctx, index, &arena->slabs[index]);
 	if (r < 0)
 		return r;
-	arena->slabs_len++;
+	if (index == arena->slabs_len)
+		arena->slabs_len++;
+	else
+		arena->slabs_gone--;
+	arena->gone[index] = false;
 	if (index == 0) { /* reference 0 is "none" */
 		all.start++;
 		all.len--;
@@ -294,7 +316,8 @@ void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t
 
 const void *op_arena_slab(struct op_arena *arena, uint32_t index)
 {
-	return index < arena->slabs_len ? slab(arena, index) : NULL;
+	return index < arena->slabs_len && !arena->gone[index] ? slab(arena, index)
+							       : NULL;
 }
 
 void *op_arena_at(struct op_arena *arena, op_ref ref)
@@ -302,7 +325,7 @@ void *op_arena_at(struct op_arena *arena, op_ref ref)
 	uint32_t index = ref >> OP_REF_SLAB_SHIFT;
 	char *start;
 
-	assert(ref && index < arena->slabs_len);
+	assert(ref && index < arena->slabs_len && !arena->gone[index]);
 	start = slab(arena, index) ?: arena->void_slab;
 	return start + ((size_t)(ref % SLAB_GRANULES) << OP_REF_SHIFT);
 }
@@ -330,6 +353,37 @@ void op_arena_rest(struct op_arena *arena)
 			arena->slabs[i] = NULL;
 }
 
+void op_arena_set_room(struct op_arena *arena, uint64_t bytes)
+{
+	arena->slabs_room = (uint32_t)OP_MIN(OP_MAX(bytes / OP_SLAB_BYTES, UINT64_C(1)),
+					     (uint64_t)arena->slabs_max);
+}
+
+uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes)
+{
+	uint64_t given = 0;
+	size_t i;
+
+	if (!arena->ops.remove_slab)
+		return 0;
+	/* Low addresses are used first, so the last slabs stay empty longest. The first one
+	 * has reference 0 and is never an extent as long as a slab. */
+	for (i = arena->spare.len; i > 0 && given < bytes; i--) {
+		struct extent *e = &arena->spare.data[i - 1];
+		uint32_t index = e->start / SLAB_GRANULES;
+
+		if (e->len < SLAB_GRANULES ||
+		    arena->ops.remove_slab(arena->ctx, index) < 0)
+			continue;
+		arena->slabs[index] = NULL;
+		arena->gone[index] = true;
+		arena->slabs_gone++;
+		memmove(e, e + 1, (--arena->spare.len - (i - 1)) * sizeof(*e));
+		given += OP_SLAB_BYTES;
+	}
+	return given;
+}
+
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns)
 {
 	while (arena->queue_head < arena->queue.len) {
@@ -355,11 +409,12 @@ void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret
 	uint32_t i;
 
 	for (i = 0; i < arena->slabs_len; i++)
-		unmapped += arena->slabs[i] ? 0 : OP_SLAB_BYTES;
+		unmapped += arena->slabs[i] || arena->gone[i] ? 0 : OP_SLAB_BYTES;
 	*ret = (struct op_arena_stats){
 		.used_bytes = arena->used,
 		.grace_bytes = arena->grace,
-		.slab_bytes = (uint64_t)arena->slabs_len * OP_SLAB_BYTES,
+		.slab_bytes =
+			(uint64_t)(arena->slabs_len - arena->slabs_gone) * OP_SLAB_BYTES,
 		.limit_bytes = (uint64_t)arena->slabs_max * OP_SLAB_BYTES,
 		.failed = arena->failed,
 		.unmapped_bytes = unmapped,

@@ -4,7 +4,7 @@
  * bpf/include/op_arena.h). This allocator divides slabs of 1 MiB, which are made on
  * demand within one budget. An object never crosses a slab. Freed memory is allocated
  * again only OP_ARENA_GRACE_NS after its release, when no program can still be reading
- * it. Slabs are never deleted while the handle exists.
+ * it. A slab of which nothing is in use can be given back.
  *
  * Not thread-safe: one thread owns an arena.
  */
@@ -33,6 +33,9 @@ struct op_arena_ops {
 	 * stays mapped; and map it again with its contents. */
 	int (*unmap_slab)(void *ctx, uint32_t index);
 	int (*map_slab)(void *ctx, uint32_t index, void **ret);
+	/* Unmap and delete slab @index, of which nothing is in use: its number is given to
+	 * add_slab again. Returns 0, or -errno if it stays. May be NULL. */
+	int (*remove_slab)(void *ctx, uint32_t index);
 	/* The present time (CLOCK_MONOTONIC); NULL: the times that callers give do not
 	 * lag behind it. */
 	uint64_t (*clock_ns)(void *ctx);
@@ -41,7 +44,7 @@ struct op_arena_ops {
 struct op_arena_stats {
 	uint64_t used_bytes;  /* in allocated objects */
 	uint64_t grace_bytes; /* freed, in the grace period */
-	uint64_t slab_bytes;  /* of all slabs that were made */
+	uint64_t slab_bytes;  /* of all slabs that there are */
 	uint64_t limit_bytes;
 	uint64_t failed;	 /* allocations refused because of the budget */
 	uint64_t unmapped_bytes; /* of slabs that are unmapped for now */
@@ -74,6 +77,12 @@ void *op_arena_at(struct op_arena *arena, op_ref ref);
 void op_arena_rest(struct op_arena *arena);
 /* Make memory whose grace period is over available again. */
 void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
+/* From now on no slab is made that would make the bytes of all of them more than @bytes; the
+ * budget holds as well. */
+void op_arena_set_room(struct op_arena *arena, uint64_t bytes);
+/* Give back slabs of which nothing is in use or in its grace period, @bytes of them or a slab
+ * more. Returns how many bytes. */
+uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes);
 void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret);
 
 #endif

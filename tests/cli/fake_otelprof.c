@@ -102,12 +102,13 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	if (config->flags || config->runtimes_off || config->environment_len)
 		(void)fprintf(
 			stderr,
-			"fake: flags %llx runtimes %llx memory %llu symbols %llu frames "
-			"%u off %llu environment %zu %s\n",
+			"fake: flags %llx runtimes %llx memory %llu symbols %llu limit "
+			"%llu frames %u off %llu environment %zu %s\n",
 			(unsigned long long)config->flags,
 			(unsigned long long)config->runtimes_off,
 			(unsigned long long)config->memory_budget_bytes,
 			(unsigned long long)config->symbol_budget_bytes,
+			(unsigned long long)config->memory_limit_bytes,
 			config->max_frames, (unsigned long long)config->off_cpu_min_ns,
 			config->environment_len,
 			config->environment_len ? config->environment[0] : "-");

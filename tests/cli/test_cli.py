@@ -180,9 +180,10 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.html', '--all-user', '--idle', '--no-native-names',
                            '--command-line', '--no-runtime', 'php,node', '--max-frames', '77',
                            '--memory-budget', '5', '--symbol-budget', '6', '--off-cpu-min', '20',
+                           '--memory-limit', '32',
                            '--environment', 'HOME', '--environment', 'PATH')
         self.assertIn(f'fake: flags {1 | 4 | 8 | 16:x} runtimes {4 | 16:x} memory {5 << 20} '
-                      f'symbols {6 << 20} frames 77 off 20000 environment 2 HOME\n', r.stderr)
+                      f'symbols {6 << 20} limit {32 << 20} frames 77 off 20000 environment 2 HOME\n', r.stderr)
         r, _ = self.record('a.html', '--all-kernel')
         self.assertIn('fake: flags 2 runtimes 0 memory', r.stderr)
         for args in (['--all-kernel', '--all-user'], ['--no-runtime', 'php,'],

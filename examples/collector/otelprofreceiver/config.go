@@ -35,6 +35,7 @@ const (
 	ringBytesMax      = 1 << 30
 	memoryBudgetMin   = 1 << 20
 	memoryBudgetMax   = 1 << 30
+	memoryLimitMin    = 16 << 20
 	requestBytesMin   = 64 << 10
 	requestBytesMax   = 64 << 20
 	reportIntervalMin = 100 * time.Millisecond
@@ -56,6 +57,7 @@ type Config struct {
 	MaxProcesses      int    `mapstructure:"max_processes"`
 	MemoryBudgetBytes uint64 `mapstructure:"memory_budget_bytes"`
 	SymbolBudgetBytes uint64 `mapstructure:"symbol_budget_bytes"`
+	MemoryLimitBytes  uint64 `mapstructure:"memory_limit_bytes"` // of both together; 0: none
 	RingBytes         uint32 `mapstructure:"ring_bytes"`
 
 	KernelStacks bool            `mapstructure:"kernel_stacks"`
@@ -161,6 +163,10 @@ func (c *Config) Validate() error {
 		c.validateAttributes(),
 		c.validateEnvironment(),
 		validateRules(c.Filter),
+	}
+	if c.MemoryLimitBytes != 0 && c.MemoryLimitBytes < memoryLimitMin {
+		errs = append(errs, fmt.Errorf("memory_limit_bytes is %d and must be 0 or at least %d",
+			c.MemoryLimitBytes, memoryLimitMin))
 	}
 	if c.SymbolBudgetBytes == 0 {
 		errs = append(errs, errors.New("symbol_budget_bytes is 0 and must be more"))

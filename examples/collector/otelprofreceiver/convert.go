@@ -83,6 +83,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	c.layouts_dir = m.text(config.LayoutsDir)
 	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)
 	c.symbol_budget_bytes = C.uint64_t(config.SymbolBudgetBytes)
+	c.memory_limit_bytes = C.uint64_t(config.MemoryLimitBytes)
 	c.sample_rate_hz = C.uint32_t(config.SampleRateHz)
 	c.max_frames = C.uint32_t(config.MaxFrames)
 	c.max_processes = C.uint32_t(config.MaxProcesses)

@@ -40,7 +40,7 @@ func TestConfigInC(t *testing.T) {
 	config := &Config{
 		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7, CPUBudget: 9,
 		OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
-		SymbolBudgetBytes: 5, RingBytes: 6, ServiceName: text("name"),
+		SymbolBudgetBytes: 5, MemoryLimitBytes: 10, RingBytes: 6, ServiceName: text("name"),
 		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
 		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
 	}
@@ -50,6 +50,7 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "max_processes", c.max_processes, 3)
 	equal(t, "memory_budget_bytes", c.memory_budget_bytes, 4)
 	equal(t, "symbol_budget_bytes", c.symbol_budget_bytes, 5)
+	equal(t, "memory_limit_bytes", c.memory_limit_bytes, 10)
 	equal(t, "ring_bytes", c.ring_bytes, 6)
 	equal(t, "service_name", goText(c.service_name), "name")
 	equal(t, "procfs_root", goText(c.procfs_root), "/p")
@@ -135,6 +136,7 @@ func TestLimitsAreTheLibrarys(t *testing.T) {
 		"max_processes": {func(c *Config) { c.MaxProcesses = processesMax + 1 }},
 		"memory_budget_bytes": {func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMin - 1 },
 			func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMax + 1 }},
+		"memory_limit_bytes": {func(c *Config) { c.MemoryLimitBytes = memoryLimitMin - 1 }},
 		"ring_bytes": {func(c *Config) { c.RingBytes = ringBytesMin / 2 },
 			func(c *Config) { c.RingBytes = ringBytesMax * 2 },
 			func(c *Config) { c.RingBytes = ringBytesMin + 1 }},

@@ -134,6 +134,25 @@ static void test_a_program_of_0_1(void)
 	free(old);
 }
 
+static void test_a_limit_of_memory(void)
+{
+	struct otelprof_config from;
+	struct otelprof_config c;
+
+	otelprof_config_init(&from, sizeof(from));
+	from.memory_limit_bytes = (16 << 20) - 1;
+	CHECK_INT(op_config_init(&from, NULL, &c), -EINVAL);
+	from.memory_limit_bytes = 16 << 20;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	/* one file's names may not take all of it */
+	CHECK_INT(c.symbol_budget_bytes, 8 << 20);
+	op_config_deinit(&c);
+	from.memory_limit_bytes = UINT64_MAX;
+	CHECK_INT(op_config_init(&from, NULL, &c), 0);
+	CHECK_INT(c.symbol_budget_bytes, 64 << 20);
+	op_config_deinit(&c);
+}
+
 static void test_layouts_dir_is_copied(void)
 {
 	char dir[] = "/etc/otelprof";
@@ -401,6 +420,7 @@ TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",
 	    test_given_structs_are_filled_as_far_as_they_reach },
 	  { "defaults", test_defaults }, { "a_program_of_0_1", test_a_program_of_0_1 },
 	  { "environment_is_copied", test_environment_is_copied },
+	  { "limit", test_a_limit_of_memory },
 	  { "layouts_dir_is_copied", test_layouts_dir_is_copied }, { "host", test_host },
 	  { "strings_are_copied", test_strings_are_copied },
 	  { "values_out_of_range_are_named", test_values_out_of_range_are_named },

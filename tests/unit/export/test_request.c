@@ -76,6 +76,7 @@ static void test_callback_gets_the_bytes(void)
 	CHECK_INT(st.samples_pending, 0);
 	CHECK_INT(st.requests_sent, 1);
 	CHECK_INT(st.bytes_sent, 5);
+	CHECK_INT(st.bytes, 0); /* it is gone */
 }
 
 static void test_one_taker_is_enough(void)

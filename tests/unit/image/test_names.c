@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long the index of a file's names is kept. */
+/* How long the index of a file's names is kept, and what goes first where there is no room. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "image/image.h"
+#include "image/room.h"
 #include "target/target.h"
 #include "test.h"
 
@@ -68,4 +69,38 @@ static void test_rest(void)
 	op_target_free(t);
 }
 
-TEST_MAIN({ "rest", test_rest })
+/* The indices go first, which are cheap to read again; then names that were found. */
+static void test_names_are_given_up(void)
+{
+	struct op_images x = { .symbol_budget_bytes = 64 << 20 };
+	struct op_target *t = NULL;
+	struct op_image *image;
+	uint64_t index_bytes;
+	int i;
+
+	op_images_init(&x);
+	CHECK_OK(op_target_new("/proc", &t));
+	image = own_image(&x);
+	CHECK_INT(op_images_give_up_names(&x, UINT64_MAX), 0);
+	CHECK_INT(x.names_evicted, 0);
+	load(&x, t, image);
+	index_bytes = x.symbol_bytes;
+	for (i = 0; i < 1000; i++) {
+		CHECK(op_names_add(&image->names, (uint64_t)i));
+		CHECK(op_names_text(&image->names, "a name") != SIZE_MAX);
+	}
+	CHECK(op_images_name_bytes(&x) > index_bytes + 1000 * sizeof(struct op_place));
+	CHECK_INT(op_images_give_up_names(&x, 1), index_bytes);
+	CHECK(!image->symbols && op_names_get(&image->names, 7));
+	CHECK_INT(x.names_evicted, 1);
+	CHECK(op_images_give_up_names(&x, 1) > 1000 * sizeof(struct op_place));
+	CHECK(!op_names_get(&image->names, 7));
+	CHECK_INT(op_images_name_bytes(&x), 0);
+	CHECK_INT(x.names_evicted, 2);
+	CHECK(op_images_own_bytes(&x) >= sizeof(struct op_image));
+	op_image_put(&x, image, 0);
+	op_images_deinit(&x);
+	op_target_free(t);
+}
+
+TEST_MAIN({ "rest", test_rest }, { "given_up", test_names_are_given_up })

@@ -346,7 +346,78 @@ static void test_slabs_rest(void)
 	end(&m, arena);
 }
 
-TEST_MAIN({ "rest", test_slabs_rest },
+static uint32_t removed; /* the slab that was removed last */
+
+static int remove_slab(void *ctx, uint32_t index)
+{
+	struct maker *m = ctx;
+
+	free(m->slabs[index]);
+	m->slabs[index] = NULL;
+	removed = index;
+	return 0;
+}
+
+static int make_again(void *ctx, uint32_t index, void **ret)
+{
+	struct maker *m = ctx;
+
+	CHECK(!m->slabs[index]);
+	m->slabs[index] = calloc(1, OP_SLAB_BYTES);
+	CHECK(m->slabs[index]);
+	m->made = index + 1 > m->made ? index + 1 : m->made;
+	*ret = m->slabs[index];
+	return 0;
+}
+
+/* What is in use stays, and what is in its grace period; a number is given out again. */
+static void test_slabs_are_given_back(void)
+{
+	static const struct op_arena_ops giving = { .add_slab = make_again,
+						    .remove_slab = remove_slab };
+	struct maker m = { .fail_at = UINT32_MAX };
+	struct op_arena *arena = NULL;
+	struct op_arena_stats stats;
+	op_ref whole[4];
+	op_ref small;
+	void *at;
+	int i;
+
+	CHECK_OK(op_arena_new(&giving, &m, 8 * OP_SLAB_BYTES, &arena));
+	CHECK_OK(op_arena_alloc(arena, 8, &small, &at));
+	for (i = 0; i < 4; i++)
+		CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[i], &at));
+	CHECK_INT(op_arena_give_back(arena, 8 * OP_SLAB_BYTES), 0);
+	op_arena_release(arena, whole[1], OP_SLAB_BYTES, 1000);
+	op_arena_release(arena, whole[2], OP_SLAB_BYTES, 1000);
+	CHECK_INT(op_arena_give_back(arena, 1), 0);
+	op_arena_reclaim(arena, 1000 + OP_ARENA_GRACE_NS);
+	/* a slab for the smallest wish, from behind */
+	CHECK_INT(op_arena_give_back(arena, 1), OP_SLAB_BYTES);
+	CHECK_INT(removed, 3);
+	CHECK(!op_arena_slab(arena, 3));
+	CHECK_INT(op_arena_give_back(arena, 8 * OP_SLAB_BYTES), OP_SLAB_BYTES);
+	CHECK_INT(removed, 2);
+	op_arena_get_stats(arena, &stats);
+	CHECK_INT(stats.slab_bytes, 3 * OP_SLAB_BYTES);
+	CHECK_INT(stats.unmapped_bytes, 0);
+	op_arena_rest(arena);
+	/* no more than the room */
+	op_arena_set_room(arena, 4 * OP_SLAB_BYTES);
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[1], &at));
+	CHECK_INT(whole[1] >> OP_REF_SLAB_SHIFT, 2);
+	memset(at, 7, OP_SLAB_BYTES);
+	CHECK_INT(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[2], &at), -ENOSPC);
+	op_arena_set_room(arena, 100 * OP_SLAB_BYTES);
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &whole[2], &at));
+	CHECK_INT(whole[2] >> OP_REF_SLAB_SHIFT, 3);
+	CHECK_OK(op_arena_alloc(arena, OP_SLAB_BYTES, &small, &at));
+	CHECK_INT(small >> OP_REF_SLAB_SHIFT, 5);
+	CHECK_INT(*(uint8_t *)op_arena_at(arena, whole[1]), 7);
+	end(&m, arena);
+}
+
+TEST_MAIN({ "rest", test_slabs_rest }, { "given_back", test_slabs_are_given_back },
 	  { "random", test_random_objects_keep_their_content },
 	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
 	  { "lag", test_grace_does_not_lag },

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A limit of memory: of the maps in the kernel and of what the parts of a handle keep in user
+ * memory, as one number. It is compared with the limit every quarter of a second. Near the
+ * limit, names are given up first, then unwind tables that no sample needed lately, then
+ * processes that were not used lately. Each is found again when it is next needed. Between two
+ * looks the arena, which grows fastest, grows no further than to the limit.
+ */
+#ifndef OP_API_LIMIT_H
+#define OP_API_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct otelprof;
+
+/* The interval in which use is measured. */
+#define OP_LIMIT_CHECK_NS UINT64_C(250000000)
+
+struct op_limit {
+	uint64_t checked_ns; /* time of the last look; 0: there was none */
+	uint64_t told_ns;    /* when the log last had a line about it */
+	/* what was given up until that line */
+	uint64_t told_names;
+	uint64_t told_tables;
+	uint64_t told_processes;
+	uint64_t over; /* looks at which it was above the limit */
+};
+
+/* Bytes that are used. The lock is held. */
+uint64_t op_limit_used(struct otelprof *p);
+/* Give up what is above the limit, if there is one. The lock is held. */
+void op_limit_keep(struct otelprof *p);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "image/room.h"
+
+#include "image/file.h"
+
+enum {
+	/* of an image: its struct, and the headers of its file that are kept */
+	IMAGE_BYTES = sizeof(struct op_image) + 2048,
+};
+
+uint64_t op_images_name_bytes(const struct op_images *x)
+{
+	uint64_t bytes = x->symbol_bytes;
+	const struct op_image *image;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+		bytes += op_names_bytes(&image->names);
+	return bytes;
+}
+
+uint64_t op_images_own_bytes(const struct op_images *x)
+{
+	const struct op_image *image;
+	uint64_t bytes = 0;
+
+	TAILQ_FOREACH(image, &x->lru, lru)
+		bytes += IMAGE_BYTES;
+	return bytes;
+}
+
+uint64_t op_images_give_up_names(struct op_images *x, uint64_t bytes)
+{
+	struct op_image *image;
+	uint64_t freed = 0;
+
+	TAILQ_FOREACH(image, &x->lru, lru) {
+		if (freed >= bytes)
+			return freed;
+		if (!image->symbols)
+			continue;
+		freed += image->symbols_bytes;
+		op_image_drop_symbols(x, image);
+		x->names_evicted++;
+	}
+	TAILQ_FOREACH(image, &x->lru, lru) {
+		uint64_t had = op_names_bytes(&image->names);
+
+		if (freed >= bytes)
+			return freed;
+		if (!had)
+			continue;
+		freed += had;
+		op_names_clear(&image->names);
+		x->names_evicted++;
+	}
+	return freed;
+}
