@@ -245,11 +245,17 @@ static __always_inline bool op_stack_is_gone(const struct op_slot *slot)
 	return op_task_in_exec(op_current_task());
 }
 
-/* The walk has not come to the outermost frame: is it to go on in user space? */
-static __always_inline void op_finish_incomplete(struct op_slot *slot)
+/* Slot @number's walk has not come to the outermost frame: is it to go on in user space? Global:
+ * the verifier follows what comes after it once, and not once for each way through it. */
+__attribute__((noinline)) int op_finish_incomplete(__u32 number);
+__attribute__((noinline)) int op_finish_incomplete(__u32 number)
 {
-	struct op_unwind *u = &slot->unwind;
+	struct op_slot *slot = op_slot_at(number);
+	struct op_unwind *u;
 
+	if (!slot)
+		return 0;
+	u = &slot->unwind;
 	/* A pc in no mapping may be in one that user space is about to hear of; but not
 	 * where the way to it was a guess, as in JIT code that keeps no frame pointer. */
 	if (u->end == OP_END_UNKNOWN && !op_room_for_copy(slot))
@@ -262,13 +268,14 @@ static __always_inline void op_finish_incomplete(struct op_slot *slot)
 		op_send_request(slot);
 		u->end = OP_END_NO_TABLE;
 	} else if (u->end == OP_END_UNKNOWN) {
-		(void)op_copy_stack(slot->number);
+		(void)op_copy_stack(number);
 	}
 	if (op_stack_is_gone(slot)) {
 		u->end = OP_END_NO_USER;
 		u->words = u->words_user;
 		u->frames = 0;
 	}
+	return 0;
 }
 
 /* The walk ended, or never began: complete the record, send it and release the slot. */
@@ -278,10 +285,10 @@ static __always_inline int op_finish(struct op_slot *slot)
 	struct op_unwind *u = &slot->unwind;
 
 	if (u->end != OP_END_COMPLETE)
-		op_finish_incomplete(slot);
+		(void)op_finish_incomplete(slot->number);
 	op_count_end(counts, u->end);
 	if (slot->named)
-		op_send_named(slot);
+		(void)op_send_named(slot->number);
 	else
 		op_send_sample(slot, counts);
 	op_count_add(counts, OP_COUNT_SPENT_NS,
