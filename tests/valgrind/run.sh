@@ -17,8 +17,8 @@ build=$out/build
 without=
 # /proc/PID/exe of such a program, and of its children, is valgrind.
 without="$without test_symbols/every_function_of_nm"
-without="$without test_processes/exec test_processes/exit test_processes/fork"
-without="$without test_processes/parents-table test_processes/before-exec test_processes/before-exit test_processes/read-late"
+without="$without test_life/exec test_life/exit test_life/fork test_life/parents-table test_life/read-late"
+without="$without test_processes/before-exec test_first_samples/before-exit"
 # valgrind 3.19 does not know openat2(2), by which debug files and perf maps are opened.
 without="$without test_symbols/debuglink test_symbols/build_id_directory"
 without="$without test_processes/anon test_open/not_a_file test_open/owner test_open/swapped_mapping"

@@ -98,12 +98,6 @@ static void handle_init(struct otelprof *p, struct world *w, struct told *told)
 	CHECK_OK(otelprof_set_events(p, &events));
 }
 
-__attribute__((noinline)) static int known_function(int x)
-{
-	__asm__ volatile("" : "+r"(x));
-	return x * 3;
-}
-
 static void sample(struct world *w, uint32_t pid)
 {
 	const uint64_t words[] = { world_exact((const void *)known_function) };

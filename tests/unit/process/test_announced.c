@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks that are announced once and then named by a hash. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "process/processes.h"
 #include "profile/tables.h"
@@ -9,16 +8,6 @@
 
 #include "test.h"
 #include "world.h"
-
-static __attribute__((noinline)) void known_function(void)
-{
-	__asm__ volatile("");
-}
-
-static uint32_t self(void)
-{
-	return (uint32_t)getpid();
-}
 
 static void open_world(struct world *w)
 {
@@ -44,17 +33,17 @@ static void test_a_named_sample_has_the_stack_announced(void)
 	struct world w;
 
 	open_world(&w);
-	CHECK_OK(world_announce(&w, self(), &hash, &word, 1));
+	CHECK_OK(world_announce(&w, world_self(), &hash, &word, 1));
 	CHECK_INT(op_window_samples(w.window), 0); /* it is no sample */
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0));
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
 	CHECK_INT(op_window_samples(w.window), 2);
 	CHECK_INT(w.window->identities.len, 1);
 	CHECK_INT(world_frames(&w), 1);
 	CHECK_STR(world_name(&w, 0), "known_function");
 	CHECK_INT(world_last(&w)->event, OP_EVENT_PAGE_FAULTS);
 	CHECK(holds(&w, "minor") && !holds(&w, "major"));
-	CHECK_OK(world_named_sample(&w, self(), &hash, 1));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 1));
 	CHECK_INT(w.window->identities.len, 2);
 	CHECK(holds(&w, "major"));
 	CHECK(!op_sampler_take_lost(w.sampler));
@@ -69,18 +58,18 @@ static void test_a_lost_announcement_is_told_and_asked_for(void)
 	struct world w;
 
 	open_world(&w);
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
 	CHECK_INT(op_window_samples(w.window), 1);
 	CHECK_INT(world_frames(&w), 1);
 	CHECK_STR(world_name(&w, 0), "[stack lost]");
 	CHECK_INT(op_sampler_announcements_lost(w.sampler), 1);
 	CHECK(op_sampler_take_lost(w.sampler));
 	CHECK(!op_sampler_take_lost(w.sampler));
-	CHECK_OK(world_announce(&w, self(), &hash, &word, 1));
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0));
+	CHECK_OK(world_announce(&w, world_self(), &hash, &word, 1));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
 	CHECK_STR(world_name(&w, 0), "known_function");
 	/* half of the hash is not enough */
-	CHECK_OK(world_named_sample(&w, self(), &other, 0));
+	CHECK_OK(world_named_sample(&w, world_self(), &other, 0));
 	CHECK_STR(world_name(&w, 0), "[stack lost]");
 	CHECK_INT(op_sampler_announcements_lost(w.sampler), 2);
 	world_deinit(&w);
@@ -93,14 +82,15 @@ static void test_a_stack_is_known_for_one_more_window(void)
 	struct world w;
 
 	open_world(&w);
-	CHECK_OK(world_announce(&w, self(), &hash, &word, 1));
+	CHECK_OK(world_announce(&w, world_self(), &hash, &word, 1));
 	op_sampler_window_end(w.sampler);
 	op_window_reset(w.window);
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0)); /* was still in the ring */
+	CHECK_OK(world_named_sample(&w, world_self(), &hash,
+				    0)); /* was still in the ring */
 	CHECK_STR(world_name(&w, 0), "known_function");
 	op_sampler_window_end(w.sampler);
 	op_window_reset(w.window);
-	CHECK_OK(world_named_sample(&w, self(), &hash, 0));
+	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
 	CHECK_STR(world_name(&w, 0), "[stack lost]");
 	world_deinit(&w);
 }
@@ -118,7 +108,7 @@ static void test_bad_announcements(void)
 	struct world w;
 
 	open_world(&w);
-	CHECK_INT(world_announce(&w, self(), &hash, NULL, 0), 0);
+	CHECK_INT(world_announce(&w, world_self(), &hash, NULL, 0), 0);
 	CHECK_INT(op_sampler_add_record(w.sampler, &named, sizeof(named), w.window),
 		  -EBADMSG);
 	named.header.bytes -= 8;

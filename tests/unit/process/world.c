@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
+#include <unistd.h>
+
 #include "base/hash.h"
 #include "base/io.h"
 #include "inside.h"
@@ -370,4 +372,28 @@ const char *world_type(const struct world *w, size_t frame)
 	a = &w->window->attributes.data[op_window_numbers(w->window, l->attributes)[0]];
 	CHECK_STR(world_text(w, a->key), "profile.frame.type");
 	return world_text(w, a->string);
+}
+
+uint32_t world_self(void)
+{
+	return (uint32_t)getpid();
+}
+
+void world_learn_self(struct world *w)
+{
+	CHECK_OK(world_sample(w, world_self(), NULL, 0, NULL, 0, OP_END_OFF));
+	world_settle(w, 0);
+	CHECK(world_process(w, world_self()));
+}
+
+__attribute__((noinline)) int known_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 3;
+}
+
+__attribute__((noinline)) int other_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 5 + known_function(x);
 }

@@ -104,6 +104,14 @@ const char *world_file(const struct world *w, size_t frame); /* of its mapping *
 const char *world_type(const struct world *w, size_t frame);
 const char *world_text(const struct world *w, uint32_t string);
 
+/* This process. */
+uint32_t world_self(void);
+/* Its first sample, and what follows from it. */
+void world_learn_self(struct world *w);
+/* Code of it whose names are known. */
+int known_function(int x);
+int other_function(int x);
+
 static inline uint64_t world_native(const void *pc)
 {
 	return (uint64_t)(uintptr_t)pc;

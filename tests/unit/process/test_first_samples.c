@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* First samples of a process, which bring a copy of its stack to be walked in user space. */
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "snapshot.h"
+#include "test.h"
+#include "world.h"
+
+static void test_first_sample_is_unwound(void)
+{
+	const uint64_t word = world_exact((const void *)known_function);
+	const struct op_mapping *m;
+	uint32_t before;
+	struct world w;
+	size_t i;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	/* nothing is known of the process when its first sample comes */
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_first_sample_is_unwound");
+	for (i = 5; i < world_frames(&w) && strcmp(world_name(&w, i), "main") != 0; i++)
+		;
+	CHECK(i < world_frames(&w));
+	/* whole, or cut where the copy ends: never an error */
+	CHECK(!strstr(world_name(&w, world_frames(&w) - 1), "error"));
+	/* its tables are there for the next one */
+	m = world_mapping(&w, world_self(), (uint64_t)(uintptr_t)known_function, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	before = world_generation(&w, world_self());
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_first_sample_is_unwound");
+	CHECK_INT(world_generation(&w, world_self()), before);
+	CHECK_OK(world_sample(&w, world_self(), NULL, 0, &word, 1, OP_END_COMPLETE));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	world_deinit(&w);
+}
+
+/* A file that was known, and that nobody had mapped for a while, has its table at once. */
+static void test_known_file_is_not_lazy(void)
+{
+	const uint64_t known = (uint64_t)(uintptr_t)known_function;
+	const struct op_mapping *m;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	op_processes_on_exit(w.p, world_self(), ++w.now_ns);
+	op_processes_records_read(w.p, w.now_ns + 2 * OP_PROCESS_KEEP_NS);
+	world_settle(&w, 2 * OP_PROCESS_KEEP_NS);
+	CHECK(!world_mapping(&w, world_self(), known, NULL));
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	m = world_mapping(&w, world_self(), known, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	/* one that no sample has met is not opened */
+	m = world_mapping(&w, world_self(),
+			  (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "deflate"), NULL);
+	CHECK(!m || m->flags & OP_MAPPING_LAZY);
+	world_deinit(&w);
+}
+
+/* The copy ends within the first frames: the rest is told to be cut, and is not read from
+ * the stack of today. */
+static void test_short_copy_is_truncated(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 64;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(world_first_sample(&w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	CHECK_STR(world_name(&w, 0), "take_snapshot");
+	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	CHECK(world_frames(&w) <= 3);
+	world_deinit(&w);
+}
+
+/* The kernel's walk met a mapping without a table, far above the leaf: that table is made
+ * although the copy does not reach so far. */
+static void test_missing_table_above_the_copy(void)
+{
+	const uint64_t missing = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+	const struct op_mapping *m;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 64;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	CHECK_OK(op_processes_scan(w.p));
+	world_settle(&w, 0);
+	m = world_mapping(&w, world_self(), missing, NULL);
+	CHECK(m && m->flags & OP_MAPPING_LAZY);
+	CHECK_OK(world_missed_sample(&w, world_self(), &snapshot.registers,
+				     snapshot.stack, snapshot.len, missing));
+	CHECK_STR(world_name(&w, world_frames(&w) - 1), "[truncated]");
+	m = world_mapping(&w, world_self(), missing, NULL);
+	CHECK(m && m->segment && !(m->flags & OP_MAPPING_LAZY));
+	world_deinit(&w);
+}
+
+#if defined(__x86_64__)
+/* Its rule says that the caller's fp stands below sp, as in Go's code on aarch64. */
+__asm__(".pushsection .text\n"
+	".type saves_below, @function\n"
+	"saves_below:\n"
+	".cfi_startproc\n"
+	".cfi_offset %rbp, -24\n"
+	"nop\n"
+	"nop\n"
+	".cfi_endproc\n"
+	".size saves_below, . - saves_below\n"
+	".popsection\n");
+extern const char saves_below[];
+
+static void test_copy_from_below_sp(void)
+{
+	const uint64_t stack[] = { 0x1000, 0, (uint64_t)(uintptr_t)known_function + 1 };
+	const struct op_registers registers = { .pc = (uint64_t)(uintptr_t)saves_below,
+						.sp = (uint64_t)(uintptr_t)&stack[2] };
+	struct world w;
+
+	world_init(&w, NULL);
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, &stack[2],
+				    sizeof(stack[0])));
+	CHECK_STR(world_name(&w, 0), "saves_below");
+	CHECK_STR(world_name(&w, 1), "[truncated]");
+	w.stack_below = 16;
+	CHECK_OK(world_first_sample(&w, world_self(), &registers, stack, sizeof(stack)));
+	CHECK_STR(world_name(&w, 0), "saves_below");
+	CHECK_STR(world_name(&w, 1), "known_function");
+	world_deinit(&w);
+}
+#else
+static void test_copy_from_below_sp(void)
+{
+	/* the code above is x86-64's */
+}
+#endif
+
+/* The kernel's walk goes on here from the frame whose table was missing. */
+static void test_walk_is_resumed(void)
+{
+	const uint64_t words[] = { world_exact((const void *)known_function),
+				   world_native((const void *)((uintptr_t)other_function +
+							       1)) };
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	CHECK_OK(world_resumed_sample(&w, world_self(),
+				      world_generation(&w, world_self()), words, 2,
+				      &snapshot.registers, snapshot.stack, snapshot.len));
+	CHECK_STR(world_name(&w, 0), "known_function");
+	CHECK_STR(world_name(&w, 1), "other_function");
+	CHECK_STR(world_name(&w, 2), "take_snapshot");
+	CHECK_STR(world_name(&w, 3), "level_three");
+	CHECK_STR(world_name(&w, 5), "level_one");
+	/* What was walked by a table that is not known says nothing, nor do its registers. */
+	CHECK_OK(world_resumed_sample(&w, world_self(), 12345, words, 2,
+				      &snapshot.registers, snapshot.stack, snapshot.len));
+	CHECK_INT(world_frames(&w), 1);
+	CHECK_STR(world_name(&w, 0), "[unwind error: native_no_mapping]");
+	world_deinit(&w);
+}
+
+/* The process is gone when its first sample is read. */
+static void test_first_sample_before_exit(void)
+{
+	uint32_t child = 0x7ffffff0;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	world_learn_self(&w);
+	op_processes_on_fork(w.p, child, world_self(), ++w.now_ns);
+	op_processes_on_exit(w.p, child, w.now_ns + 1000);
+	world_settle(&w, 2000);
+	w.now_ns -= 1500;
+	CHECK_OK(world_first_sample(&w, child, &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+	check_levels(&w, "test_first_sample_before_exit");
+	world_deinit(&w);
+}
+
+TEST_MAIN({ "first", test_first_sample_is_unwound },
+	  { "missing-table", test_missing_table_above_the_copy },
+	  { "below-sp", test_copy_from_below_sp },
+	  { "short", test_short_copy_is_truncated },
+	  { "known-file", test_known_file_is_not_lazy },
+	  { "resumed", test_walk_is_resumed },
+	  { "before-exit", test_first_sample_before_exit })
