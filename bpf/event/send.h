@@ -16,7 +16,8 @@ enum {
 	OP_STACK_BELOW = 16,
 	/* Words of a record beside registers and a copy of the stack. */
 	OP_RESUME_WORDS_MAX = 512,
-	OP_COPY_NS = 100000000, /* of a process and CPU, beside the first ones */
+	OP_COPY_NS = 100000000,	 /* of a process and CPU, beside the first ones */
+	OP_STACK_SPAN = 8 << 20, /* the default limit of a stack */
 };
 
 _Static_assert((OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS) * 8 +
@@ -137,36 +138,116 @@ static __always_inline bool op_ring_is_half_full(void)
 	       2 * op_settings.wakeup_bytes;
 }
 
-/* Copy @pages of the stack at @from page by page, for it may end at any, behind @bytes bytes
- * that are copied. Returns how many there are then. */
-static __always_inline __u32 op_copy_pages(__u8 *to, __u32 bytes, __u64 from, int pages)
+/*
+ * Where the thread's stack begins: that of a process's first thread where the kernel put its
+ * arguments, any other one's below what its thread pointer points to, as libraries lay
+ * stacks out. 0: not above sp, as in a stack that the program made.
+ */
+static __always_inline __u64 op_stack_root(const struct op_slot *slot)
 {
-	int i;
+	__u64 sp = slot->registers.sp;
+	__u64 root = slot->registers.thread_pointer;
 
-	for (i = 0; i < OP_STACK_PAGES && i < pages; i++) {
-		op_platform_bound(bytes);
-		if (bytes > OP_STACK_COPY_BYTES - OP_PAGE_BYTES ||
-		    bpf_probe_read_user(to + bytes, OP_PAGE_BYTES, (void *)from))
-			break;
-		bytes += OP_PAGE_BYTES;
-		from += OP_PAGE_BYTES;
-	}
-	return bytes;
+	if (slot->record.pid == slot->record.tid)
+		root = BPF_CORE_READ(op_current_task(), mm, start_stack);
+	return root > sp && root - sp <= OP_STACK_SPAN ? root : 0;
 }
 
 /*
- * Send what stands above the copy that the slot's record will have, from @at on: the thread
- * may have left it before user space can read it. The first words of the slot are kept.
+ * Copy at most @pages of the stack at @from page by page, for it may end at any, to @to bytes behind
+ * the beginning of slot @number's words. With @holes a page that cannot be read is taken for one
+ * that was never written to, and is zero: a read that fails leaves zeros. Returns how many bytes
+ * were copied, up to the last page that was read. Global, as what follows: the verifier looks at
+ * each once, and not in every state in which it may be called.
  */
-static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
+__attribute__((noinline)) int op_copy_pages(__u32 number, __u32 to, __u64 from,
+					    __u32 pages, __u32 holes);
+__attribute__((noinline)) int op_copy_pages(__u32 number, __u32 to, __u64 from,
+					    __u32 pages, __u32 holes)
 {
-	struct op_above_record *a =
-		(struct op_above_record *)&slot
-			->word[OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS];
+	struct op_slot *slot = op_slot_at(number);
+	__u32 bytes = 0;
+	__u32 kept = 0;
+	__u32 i;
+
+	if (!slot)
+		return 0;
+	for (i = 0; i < OP_STACK_PAGES && i < pages; i++) {
+		__u32 at = to + bytes;
+
+		op_platform_bound(at);
+		if (at > OP_WORDS_MAX * 8 - OP_PAGE_BYTES)
+			break;
+		bytes += OP_PAGE_BYTES;
+		if (!bpf_probe_read_user((__u8 *)slot->word + at, OP_PAGE_BYTES,
+					 (void *)from))
+			kept = bytes;
+		else if (!holes)
+			break;
+		from += OP_PAGE_BYTES;
+	}
+	return (int)kept;
+}
+
+enum {
+	/* bytes behind the beginning of a slot's words */
+	OP_ABOVE_AT = 8 * (OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS),
+	OP_ABOVE_PAGES_AT = OP_ABOVE_AT + sizeof(struct op_above_record),
+};
+
+/* Send the pages of slot @number's stack where it begins, but for what stands below @at, behind a
+ * head that op_send_above() has filled in. */
+__attribute__((noinline)) int op_send_root(__u32 number, __u64 at);
+__attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_above_record *a;
+	__u64 root;
+	__u64 page;
 	__u32 bytes;
 	int i;
 
-	a->header.type = OP_RECORD_ABOVE;
+	if (!slot)
+		return 0;
+	a = (struct op_above_record *)((__u8 *)slot->word + OP_ABOVE_AT);
+	root = op_stack_root(slot);
+	page = ((root - 1) & ~(__u64)(OP_PAGE_BYTES - 1)) -
+	       (OP_ROOT_PAGES - 1) * OP_PAGE_BYTES;
+	if (page < at)
+		page = at;
+	a->header.type = OP_RECORD_ROOT;
+	for (i = 0; i < OP_ROOT_PAGES / OP_STACK_PAGES && page < root; i++) {
+		bytes = (__u32)op_copy_pages(
+			number, OP_ABOVE_PAGES_AT, page,
+			(__u32)((root - page - 1) / OP_PAGE_BYTES) + 1, true);
+		op_platform_bound(bytes);
+		if (bytes > OP_STACK_COPY_BYTES)
+			break;
+		a->at = page;
+		a->header.bytes = sizeof(*a) + bytes;
+		if (bytes)
+			bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes,
+					   BPF_RB_NO_WAKEUP);
+		page += OP_STACK_PAGES * OP_PAGE_BYTES;
+	}
+	return 0;
+}
+
+/*
+ * Send what stands above the copy that slot @number's record will have, from @at on: the thread
+ * may have left it before user space can read it. The first words of the slot are kept.
+ */
+__attribute__((noinline)) int op_send_above(__u32 number, __u64 at);
+__attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
+{
+	struct op_slot *slot = op_slot_at(number);
+	struct op_above_record *a;
+	__u32 bytes;
+	int i;
+
+	if (!slot)
+		return 0;
+	a = (struct op_above_record *)((__u8 *)slot->word + OP_ABOVE_AT);
 	a->header.version = OP_RECORD_VERSION;
 	a->time_ns = slot->record.time_ns;
 	a->tid = slot->record.tid;
@@ -175,19 +256,22 @@ static __always_inline void op_send_above(struct op_slot *slot, __u64 at)
 		/* a sample that is lost is worse than one that is cut */
 		if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
 		    op_settings.wakeup_bytes)
-			return;
-		bytes = op_copy_pages((__u8 *)(a + 1), 0, at, OP_STACK_PAGES);
+			return 0;
+		bytes = (__u32)op_copy_pages(number, OP_ABOVE_PAGES_AT, at,
+					     OP_STACK_PAGES, false);
 		op_platform_bound(bytes);
 		if (!bytes || bytes > OP_STACK_COPY_BYTES)
-			return;
+			break;
+		a->header.type = OP_RECORD_ABOVE;
 		a->at = at;
 		a->header.bytes = sizeof(*a) + bytes;
-		if (bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes,
-				       BPF_RB_NO_WAKEUP) ||
-		    bytes < OP_STACK_COPY_BYTES)
-			return;
-		at += OP_STACK_COPY_BYTES;
+		if (bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes, BPF_RB_NO_WAKEUP))
+			return 0;
+		at += bytes;
+		if (bytes < OP_STACK_COPY_BYTES)
+			break;
 	}
+	return op_send_root(number, at);
 }
 
 /*
@@ -198,10 +282,14 @@ __attribute__((noinline)) int op_copy_stack(__u32 number);
 __attribute__((noinline)) int op_copy_stack(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
+	__u32 pages =
+		op_ring_is_half_full() ? 1 : OP_STACK_PAGES - 1; /* above sp's own */
 	__u32 bytes;
+	__u32 got;
 	__u64 sp;
 	__u32 at;
 	__u8 *to;
+	bool own;
 
 	if (!slot)
 		return 0;
@@ -217,16 +305,19 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 		return 0;
 	/* up to the first boundary of a page */
 	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
-	op_send_above(slot, sp + bytes + OP_STACK_COPY_BYTES - OP_PAGE_BYTES);
+	(void)op_send_above(number, sp + bytes + OP_STACK_COPY_BYTES - OP_PAGE_BYTES);
 	to = (__u8 *)&slot->word[at];
 	bpf_probe_read_kernel(to, sizeof(slot->registers), &slot->registers);
 	to += sizeof(slot->registers);
-	if (!bpf_probe_read_user(to, bytes, (void *)sp))
-		bytes = op_copy_pages(to, bytes, sp + bytes,
-				      op_ring_is_half_full() ? 1 : OP_STACK_PAGES);
-	else
-		bytes = 0;
-	slot->record.stack_bytes = (__u16)bytes;
+	own = !bpf_probe_read_user(to, bytes, (void *)sp);
+	got = bytes + (__u32)op_copy_pages(number,
+					   at * 8 + sizeof(slot->registers) + bytes,
+					   sp + bytes, pages, true);
+	if (!own)
+		slot->record.stack_below |= OP_STACK_UNREAD;
+	if (!own && (got == bytes || op_task_in_exec(op_current_task())))
+		got = 0;
+	slot->record.stack_bytes = (__u16)got;
 	return 0;
 }
 

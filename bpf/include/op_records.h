@@ -15,6 +15,8 @@ enum {
 	OP_STACK_COPY_BYTES = 12288,
 	/* records with more of that stack, of as many bytes each */
 	OP_ABOVE_RECORDS = 4,
+	/* pages of 4 KiB with the beginning of that stack */
+	OP_ROOT_PAGES = 6,
 };
 
 /*
@@ -96,6 +98,8 @@ enum op_record_type {
 	OP_RECORD_ABOVE = 6,
 	/* struct op_labels_record: labels that samples after it name */
 	OP_RECORD_LABELS = 7,
+	/* struct op_above_record: where a stack begins; its sample follows */
+	OP_RECORD_ROOT = 8,
 	OP_RECORD_TYPES = 16,
 };
 
@@ -124,6 +128,10 @@ enum op_resumed {
 	OP_RESUMED_EXACT = 1, /* the pc was interrupted: it is below a signal frame */
 };
 
+/* In op_record.stack_below: the copy is zero up to the end of sp's page, which could not be
+ * read. */
+#define OP_STACK_UNREAD 0x80
+
 /*
  * OP_RECORD_SAMPLE. It is followed by `kernel_count` words (leaf first), then
  * `user_words` words (leaf first), then `context_bytes` bytes, which are a struct
@@ -151,8 +159,8 @@ struct op_record {
 	__u16 stack_bytes;
 	/* of the kind, to tell its samples apart, such as enum op_off_reason */
 	__u16 detail;
-	__u8 resumed; /* OP_END_UNKNOWN with user words: enum op_resumed */
-	__u8 stack_below;
+	__u8 resumed;	  /* OP_END_UNKNOWN with user words: enum op_resumed */
+	__u8 stack_below; /* | OP_STACK_UNREAD */
 	union {
 		char comm[OP_COMM_BYTES];
 		struct op_hash hash; /* OP_RECORD_STACK */
@@ -214,7 +222,12 @@ struct op_exec_record {
 /*
  * OP_RECORD_ABOVE: bytes of a stack above those in a record of OP_END_UNKNOWN. These
  * records precede that record, in ascending order, from the same CPU. They are left out
- * if a quarter of the ring is full, and where the stack ends.
+ * if a quarter of the ring is full, and where the stack ends. In the copy that a record of
+ * OP_END_UNKNOWN itself has, a page that was never written to is all zero.
+ *
+ * OP_RECORD_ROOT: of the last pages below the place where a stack begins. These records
+ * follow those of OP_RECORD_ABOVE, in ascending order, if those do not reach so far. Pages
+ * that were never written to are all zero, or left out.
  */
 struct op_above_record {
 	struct op_record_header header;

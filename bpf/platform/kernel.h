@@ -68,6 +68,7 @@ struct pid {
 };
 
 struct mm_struct {
+	unsigned long start_stack;
 	unsigned long task_size;
 };
 

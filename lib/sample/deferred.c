@@ -22,6 +22,7 @@ enum {
 	 * begins below it. */
 	TOP_BYTES = 32768,
 	TOP_BELOW = 256,
+	PAGE_BYTES = 4096, /* as the programs copy stacks */
 };
 
 /*
@@ -40,10 +41,59 @@ struct copy {
 	const uint8_t *bytes;
 	uint64_t at; /* where the copy begins: sp, or a little below */
 	size_t len;
+	size_t unread;	     /* so many bytes of it, the first ones, could not be read */
+	const uint8_t *root; /* where the stack begins; NULL: not copied apart */
+	uint64_t root_at;
+	size_t root_len;
 	bool still;    /* the thread does not run: all is as it was */
 	bool beyond;   /* the stack above the copy is read as it is now */
 	bool *ran_out; /* a read above the copy, which failed */
 };
+
+static size_t to_page_end(uint64_t at)
+{
+	return PAGE_BYTES - (size_t)(at & (PAGE_BYTES - 1));
+}
+
+/*
+ * Does [@off, @off + @len) of @bytes, which were at address @at, touch a page that was never
+ * written to? It is all zero, and so no frame stands there: what is read of it was not
+ * copied. Of a page that is there in part, as that of sp, nothing is said.
+ */
+static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, size_t off,
+			 size_t len)
+{
+	size_t into = (size_t)((at + off) & (PAGE_BYTES - 1));
+	size_t begin = off - OP_MIN(off, into);
+
+	for (; begin < off + len; begin += to_page_end(at + begin))
+		if (to_page_end(at + begin) == PAGE_BYTES &&
+		    bytes_len - begin >= PAGE_BYTES && !bytes[begin] &&
+		    memcmp(bytes + begin, bytes + begin + 1, PAGE_BYTES - 1) == 0)
+			return true;
+	return false;
+}
+
+/* Read what was copied. Returns false where that is not all of it. */
+static bool read_copied(const struct copy *c, uint64_t addr, void *buf, size_t len)
+{
+	const uint8_t *bytes = c->bytes;
+	size_t bytes_len = c->len;
+	size_t unread = c->unread;
+	uint64_t at = c->at;
+
+	if (c->root && addr >= c->root_at) {
+		bytes = c->root;
+		bytes_len = c->root_len;
+		at = c->root_at;
+		unread = 0;
+	}
+	if (addr < at || addr - at < unread || !op_range_ok(addr - at, len, bytes_len) ||
+	    touches_hole(bytes, at, bytes_len, (size_t)(addr - at), len))
+		return false;
+	memcpy(buf, bytes + (addr - at), len);
+	return true;
+}
 
 static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, size_t len)
 {
@@ -51,10 +101,8 @@ static int copy_read(const struct op_memory *memory, uint64_t addr, void *buf, s
 	uint64_t low = c->at > STACK_BELOW ? c->at - STACK_BELOW : 0;
 	uint64_t high;
 
-	if (addr >= c->at && op_range_ok(addr - c->at, len, c->len)) {
-		memcpy(buf, c->bytes + (addr - c->at), len);
+	if (read_copied(c, addr, buf, len))
 		return 0;
-	}
 	if (op_add_overflow(c->at, STACK_SPAN, &high))
 		high = UINT64_MAX;
 	if (addr >= low && addr < high && !c->still && !(c->beyond && addr >= c->at)) {
@@ -187,16 +235,13 @@ static bool still_there(const struct walk *w, uint64_t end_sp)
 {
 	const struct copy *c = &w->copy;
 	uint64_t then = w->deferred->registers->pc;
-	uint64_t at = end_sp - c->at;
 	uint64_t now;
 
 	if (end_sp == w->deferred->registers->sp) {
 		if (!w->deferred->is_caller)
 			return false;
-	} else if (at > c->len || at < sizeof(then)) {
+	} else if (!read_copied(c, end_sp - sizeof(then), &then, sizeof(then))) {
 		return false;
-	} else {
-		memcpy(&then, c->bytes + at - sizeof(then), sizeof(then));
 	}
 	return op_memory_read(c->live, end_sp - sizeof(now), &now, sizeof(now)) == 0 &&
 	       now == then;
@@ -268,6 +313,7 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		       const struct op_deferred *deferred)
 {
 	const struct op_program *program = op_proc_view_now(proc).program;
+	uint64_t at = deferred->registers->sp - deferred->stack_below;
 	struct walk w = {
 		.sampler = sampler,
 		.proc = proc,
@@ -275,8 +321,12 @@ int op_deferred_unwind(struct op_sampler *sampler, struct op_proc *proc,
 		.copy = { .memory.read = copy_read,
 			  .live = &program->memory.memory,
 			  .bytes = deferred->stack,
-			  .at = deferred->registers->sp - deferred->stack_below,
+			  .at = at,
 			  .len = deferred->stack_len,
+			  .unread = deferred->unread ? to_page_end(at) : 0,
+			  .root = deferred->root,
+			  .root_at = deferred->root_at,
+			  .root_len = deferred->root_len,
 			  .still = deferred->live },
 	};
 	_cleanup_free_ uint8_t *top = deferred->live ? malloc(TOP_BYTES) : NULL;

@@ -21,6 +21,10 @@ struct op_deferred {
 	const void *stack; /* from @stack_below bytes below registers->sp */
 	size_t stack_len;
 	size_t stack_below;
+	bool unread;	  /* its bytes of sp's page could not be read, and are zero */
+	const void *root; /* where the stack begins, of address @root_at; may be NULL */
+	size_t root_len;
+	uint64_t root_at;
 	/* What the kernel's walk had found; the registers are of the frame after it. */
 	const uint64_t *words;
 	size_t words_len;

@@ -18,8 +18,12 @@
 /* A record, taken apart. */
 struct record {
 	struct op_record header;
-	struct op_registers registers;	  /* OP_END_UNKNOWN */
-	const uint8_t *stack;		  /* header.stack_bytes */
+	struct op_registers registers; /* OP_END_UNKNOWN */
+	const uint8_t *stack;	       /* header.stack_bytes */
+	const uint8_t *root;	       /* where the stack begins; NULL: not here */
+	size_t root_len;
+	uint64_t root_at;
+	bool unread;			  /* sp's page is not in the copy */
 	uint32_t extra;			  /* OP_RECORD_NAMED */
 	struct op_thread_context context; /* all zero: none */
 	bool live;			  /* its stack is read as it is now */
@@ -63,6 +67,11 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 	pos += ret->header.context_bytes;
 	left -= ret->header.context_bytes;
 	ret->stack = NULL;
+	ret->root = NULL;
+	ret->root_len = 0;
+	ret->root_at = 0;
+	ret->unread = ret->header.stack_below & OP_STACK_UNREAD;
+	ret->header.stack_below &= (uint8_t)~OP_STACK_UNREAD;
 	if (ret->header.end != OP_END_UNKNOWN)
 		return 0;
 	if (left < sizeof(ret->registers) ||
@@ -70,6 +79,14 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 		return -EBADMSG;
 	memcpy(&ret->registers, pos, sizeof(ret->registers));
 	ret->stack = pos + sizeof(ret->registers);
+	left -= sizeof(ret->registers) + ret->header.stack_bytes;
+	if (left <= sizeof(ret->root_at))
+		return 0;
+	/* op_sampler_join() */
+	pos = ret->stack + ret->header.stack_bytes;
+	memcpy(&ret->root_at, pos, sizeof(ret->root_at));
+	ret->root = pos + sizeof(ret->root_at);
+	ret->root_len = left - sizeof(ret->root_at);
 	return 0;
 }
 
@@ -162,6 +179,10 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 					.stack = r->stack,
 					.stack_len = r->header.stack_bytes,
 					.stack_below = r->header.stack_below,
+					.unread = r->unread,
+					.root = r->root,
+					.root_len = r->root_len,
+					.root_at = r->root_at,
 					.words = r->words + r->header.kernel_count,
 					.words_len = r->header.user_words,
 					.frames = r->header.user_frames,
@@ -177,6 +198,9 @@ static int deferred_stack(struct op_sampler *sampler, struct op_proc *proc,
 			       deferred.stack_len, &deferred.stack_len);
 	if (joined)
 		deferred.stack = joined;
+	if (!deferred.root)
+		deferred.root = op_above_root(&sampler->above, &r->header,
+					      &deferred.root_at, &deferred.root_len);
 	if (proc) {
 		e = op_deferred_unwind(sampler, proc, &deferred);
 		of->layout = op_proc_view_now(proc).layout;
@@ -484,28 +508,41 @@ int op_sampler_join(struct op_sampler *sampler, const void *record, size_t len,
 	_cleanup_free_ uint8_t *whole = NULL;
 	struct op_record header;
 	struct record r;
+	const uint8_t *root;
+	size_t root_len = 0;
+	uint64_t root_at;
 	size_t stack_len;
 	size_t before;
+	uint8_t *end;
 
 	if (len < sizeof(header) || take_apart(sampler, record, len, &r) < 0 || !r.stack)
 		return 0;
+	root = op_above_root(&sampler->above, &r.header, &root_at, &root_len);
 	stack = op_above_take(&sampler->above, &r.header,
 			      r.registers.sp - r.header.stack_below, r.stack,
 			      r.header.stack_bytes, &stack_len);
-	if (!stack || stack_len > UINT16_MAX)
+	if (!stack)
+		stack_len = r.header.stack_bytes;
+	if ((!stack && !root) || stack_len > UINT16_MAX)
 		return 0;
 	before = (size_t)(r.stack - (const uint8_t *)record);
-	whole = malloc(before + stack_len);
+	whole = malloc(before + stack_len + sizeof(root_at) + root_len);
 	if (!whole)
 		return 0;
 	memcpy(whole, record, before);
-	memcpy(whole + before, stack, stack_len);
-	header = r.header;
+	memcpy(whole + before, stack ? stack : r.stack, stack_len);
+	end = whole + before + stack_len;
+	if (root) {
+		memcpy(end, &root_at, sizeof(root_at));
+		memcpy(end + sizeof(root_at), root, root_len);
+		end += sizeof(root_at) + root_len;
+	}
+	memcpy(&header, record, sizeof(header));
 	header.stack_bytes = (uint16_t)stack_len;
-	header.header.bytes = (uint32_t)(before + stack_len);
+	header.header.bytes = (uint32_t)(end - whole);
 	memcpy(whole, &header, sizeof(header));
+	*ret_len = (size_t)(end - whole);
 	*ret = OP_TAKE_PTR(whole);
-	*ret_len = before + stack_len;
 	return 1;
 }
 
@@ -536,6 +573,8 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 		return op_above_add(&sampler->above, record, h.bytes);
 	case OP_RECORD_LABELS:
 		return op_contexts_announce(&sampler->contexts, record, h.bytes);
+	case OP_RECORD_ROOT:
+		return op_above_add_root(&sampler->above, record, h.bytes);
 	default:
 		return -EPROTO;
 	}

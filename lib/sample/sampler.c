@@ -125,5 +125,6 @@ void op_sampler_watch(struct op_sampler *sampler, uint32_t event, op_sample_watc
 bool op_sampler_is_sample(uint32_t type)
 {
 	return type != OP_RECORD_STACK && type != OP_RECORD_REQUEST &&
-	       type != OP_RECORD_ABOVE && type != OP_RECORD_LABELS;
+	       type != OP_RECORD_ABOVE && type != OP_RECORD_ROOT &&
+	       type != OP_RECORD_LABELS;
 }

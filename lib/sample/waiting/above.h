@@ -21,11 +21,12 @@ struct op_above_stack {
 	uint32_t tid;
 	uint32_t cpu;
 	size_t len;
-	uint8_t *bytes; /* behind room for the sample's copy; NULL: the place is free */
+	uint8_t *bytes; /* NULL: the place is free. In stack[] room for a copy is first */
 };
 
 struct op_above {
 	struct op_above_stack stack[OP_ABOVE_MAX];
+	struct op_above_stack root[OP_ABOVE_MAX]; /* where they begin, OP_RECORD_ROOT */
 };
 
 /* Keep the bytes of @record, of OP_RECORD_ABOVE and @len bytes. What does not continue what
@@ -44,6 +45,14 @@ uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
  * @len bytes at @at, for one more op_above_take(). Takes @taken. */
 void op_above_give_back(struct op_above *above, const struct op_record *record,
 			uint64_t at, size_t len, uint8_t *taken, size_t taken_len);
+
+/* Keep the bytes of @record, of OP_RECORD_ROOT and @len bytes, behind those of its sample or in
+ * place of those of its CPU. Returns 0, -EBADMSG or -ENOMEM. */
+int op_above_add_root(struct op_above *above, const void *record, size_t len);
+/* Those that came for the sample @record, of address *@ret_at; or NULL. Valid until another is
+ * added. */
+const uint8_t *op_above_root(struct op_above *above, const struct op_record *record,
+			     uint64_t *ret_at, size_t *ret_len);
 
 /* Forget all: what is left has lost its sample. */
 void op_above_clear(struct op_above *above);

@@ -153,6 +153,7 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 	size_t kernel_bytes = record->kernel_count * sizeof(*kernel);
 	size_t len = sizeof(*record) + kernel_bytes + rest_len;
 	uint8_t *bytes = malloc(len);
+	void *joined;
 	int r;
 
 	CHECK(bytes);
@@ -162,6 +163,10 @@ static int add(struct world *w, const struct op_record *record, const uint64_t *
 		memcpy(bytes + sizeof(*record), kernel, kernel_bytes);
 	if (rest_len)
 		memcpy(bytes + sizeof(*record) + kernel_bytes, rest, rest_len);
+	if (w->waits && op_sampler_join(w->sampler, bytes, len, &joined, &len) == 1) {
+		free(bytes);
+		bytes = joined;
+	}
 	r = op_sampler_add_record(w->sampler, bytes, len, w->window);
 	free(bytes);
 	return r;
@@ -247,9 +252,10 @@ int world_missed_sample(struct world *w, uint32_t pid,
 	return r;
 }
 
-int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)
+static int add_piece(struct world *w, uint16_t type, uint32_t tid, uint64_t at,
+		     const void *bytes, size_t len)
 {
-	struct op_above_record record = { .header = { .type = OP_RECORD_ABOVE,
+	struct op_above_record record = { .header = { .type = type,
 						      .version = OP_RECORD_VERSION },
 					  .time_ns = w->now_ns + 1,
 					  .at = at,
@@ -264,6 +270,16 @@ int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes, s
 	r = op_sampler_add_record(w->sampler, all, record.header.bytes, w->window);
 	free(all);
 	return r;
+}
+
+int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)
+{
+	return add_piece(w, OP_RECORD_ABOVE, tid, at, bytes, len);
+}
+
+int world_root(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len)
+{
+	return add_piece(w, OP_RECORD_ROOT, tid, at, bytes, len);
 }
 
 int world_first_sample(struct world *w, uint32_t pid,

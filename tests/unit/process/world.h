@@ -28,7 +28,8 @@ struct world {
 	uint64_t unpublished;
 	uint64_t now_ns;
 	int publish_error;
-	uint8_t stack_below; /* bytes of copied stacks that are below sp */
+	uint8_t stack_below; /* bytes of copied stacks that are below sp | OP_STACK_UNREAD */
+	bool waits;	     /* samples go through op_sampler_join() */
 };
 
 struct world_options {
@@ -75,6 +76,8 @@ int world_late_sample(struct world *w, uint32_t pid, uint32_t generation,
 /* The stack at @at above the copy of the first sample that follows, of thread @tid. */
 int world_above(struct world *w, uint32_t tid, uint64_t at, const void *bytes,
 		size_t len);
+/* And those of where it begins. */
+int world_root(struct world *w, uint32_t tid, uint64_t at, const void *bytes, size_t len);
 /* A first sample. */
 int world_first_sample(struct world *w, uint32_t pid,
 		       const struct op_registers *registers, const void *stack,
