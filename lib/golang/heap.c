@@ -195,20 +195,37 @@ static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
 	return 0;
 }
 
+/* The number of the entry that the last snapshot stopped at, or 0. */
+static size_t stopped_at(const struct op_golang_heap *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->profile.entries.len; i++)
+		if (h->profile.entries.data[i].address == h->process->heap_stopped)
+			return i;
+	return 0;
+}
+
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,
 			struct op_golang_taken *taken)
 {
 	size_t window_bytes = op_window_bytes(window);
-	const struct op_golang_entry *e;
+	size_t len = h->profile.entries.len;
+	size_t first = stopped_at(h);
+	size_t i;
 	int r = 0;
 
 	h->record = *record;
 	h->record.event = OP_EVENT_HEAP_LIVE;
 	h->window = window;
 	h->process->heap_stacks = 0;
+	h->process->heap_stopped = 0;
 	op_processes_slice(h->processes, until_ns);
-	op_vec_foreach(e, &h->profile.entries) {
+	for (i = 0; i < len; i++) {
+		size_t at = first + i;
+		const struct op_golang_entry *e =
+			&h->profile.entries.data[at < len ? at : at - len];
 		struct told told = tell(h, e);
 
 		if (!told.allocated.bytes && !told.in_use.bytes)
@@ -222,6 +239,8 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 			r = take(h, e, &told, taken);
 		if (r == 0)
 			continue;
+		if (!h->process->heap_stopped)
+			h->process->heap_stopped = e->address;
 		taken->taken++;
 		taken->dropped_late++;
 	}

@@ -44,7 +44,7 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 /*
  * Take what was read, and what was allocated since the last time, into @window. It stops at
  * @until_ns; then what is left counts as dropped, and what was allocated there is told the next
- * time. Returns 0, or -EINPROGRESS if it stopped.
+ * time, which begins there. Returns 0, or -EINPROGRESS if it stopped.
  */
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,

@@ -65,7 +65,7 @@ static void begin(struct op_golang_heaps *h, int program)
 	h->listed_ns = now;
 }
 
-/* Read the heap of a process. Returns 0 or -errno, and NULL if it has none. */
+/* Read the heap of a process. Returns 0; -ENOENT if it has none; -errno. */
 static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 		     uint64_t listed_before_ns, struct op_golang_taken *taken)
 {

@@ -158,6 +158,7 @@ void op_golang_process_forget_heap(struct op_golang_process *g)
 	g->heap_round = 0;
 	g->heap_known = false;
 	g->heap_stacks = 0;
+	g->heap_stopped = 0;
 	op_map64_clear(&g->heap_allocs);
 }
 

@@ -45,6 +45,7 @@ struct op_golang_process {
 	uint32_t heap_round;	     /* that snapshot; 0: none */
 	bool heap_known;	     /* what is not remembered is new */
 	uint64_t heap_stacks;	     /* that it told of */
+	uint64_t heap_stopped;	     /* the bucket that it had no time for; 0: none */
 	struct op_map64 heap_allocs; /* address of a bucket -> its allocations */
 };
 
