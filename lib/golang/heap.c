@@ -24,6 +24,9 @@ enum {
 	WINDOW_BYTES_MAX = 16 << 20,
 };
 
+/* What reading a profile may cost (ahead.h), all tries together: some 40 ms. */
+static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
+
 /* Allocations of a bucket that were told of; false: it is not remembered. */
 static bool before(const struct op_golang_heap *h, const struct op_golang_entry *e,
 		   uint64_t *ret)
@@ -56,10 +59,11 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 	int r = -EAGAIN;
 	int i;
 
+	op_golang_ahead_init(&h->ahead, memory, READ_LIMIT);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
-		op_golang_ahead_init(&h->ahead, memory);
+		op_golang_ahead_forget(&h->ahead);
 		r = op_golang_profile_read(&h->ahead.memory, &h->process->places.buckets,
 					   &h->profile);
 	}
@@ -221,6 +225,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->window = window;
 	h->process->heap_stacks = 0;
 	h->process->heap_stopped = 0;
+	op_golang_ahead_init(&h->ahead, h->ahead.of, UINT64_MAX);
 	op_processes_slice(h->processes, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;

@@ -36,7 +36,7 @@ struct op_golang_heap {
 /*
  * Read what @process has on its heap, and note what is not remembered yet. @whole: it began
  * after the snapshot before, so that all it has allocated is new. Returns 0; -ENOENT if the
- * process keeps no profile; -EAGAIN if it changed each time; -errno.
+ * process keeps no profile; -EAGAIN if it changed each time; -ETIME if it is too much; -errno.
  */
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
 			const struct op_proc *proc, bool whole,

@@ -87,13 +87,14 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	r = op_golang_heap_read(&h->heap, process, proc,
 				listed_before_ns && since_ns + LATE_NS > listed_before_ns,
 				taken);
-	if (r == -EAGAIN || r == -EBADMSG) {
+	if (r == -EAGAIN || r == -EBADMSG || r == -ETIME) {
 		/* as many stacks as it had */
 		uint64_t stacks = OP_MAX(process->heap_stacks, UINT64_C(1));
 
 		taken->taken += stacks;
 		taken->dropped_moved += r == -EAGAIN ? stacks : 0;
 		taken->dropped_record += r == -EBADMSG ? stacks : 0;
+		taken->dropped_late += r == -ETIME ? stacks : 0;
 	}
 	return r;
 }

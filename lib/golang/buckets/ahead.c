@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "golang/buckets/ahead.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -9,37 +11,86 @@
 enum {
 	/* of a piece, behind the address that is asked for: lists grow at their front, so
 	 * what is next is most often below */
-	BEHIND_BYTES = 2048,
+	BEHIND_BYTES = 1024,
+	BELOW_BYTES = OP_GOLANG_AHEAD_BYTES - BEHIND_BYTES,
+	/* what a read takes besides its bytes: out of a piece, and out of the memory */
+	COPY_PRICE = 64,
+	CALL_PRICE = 1024,
 };
+
+static bool spend(struct op_golang_ahead *a, uint64_t price)
+{
+	bool enough = price <= a->left;
+
+	a->left = enough ? a->left - price : 0;
+	return enough;
+}
+
+static int read_through(struct op_golang_ahead *a, uint64_t addr, void *buf, size_t len)
+{
+	if (!spend(a, CALL_PRICE + len))
+		return -ETIME;
+	return op_memory_read(a->of, addr, buf, len);
+}
+
+/* The piece that has all of it, or NULL. */
+static const struct op_golang_piece *find(const struct op_golang_ahead *a, uint64_t addr,
+					  size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < OP_GOLANG_AHEAD_PIECES; i++) {
+		const struct op_golang_piece *p = &a->piece[i];
+
+		if (addr >= p->at && op_range_ok(addr - p->at, len, p->len))
+			return p;
+	}
+	return NULL;
+}
 
 static int ahead_read(const struct op_memory *memory, uint64_t addr, void *buf,
 		      size_t len)
 {
-	/* The cast drops const: the piece is kept in @a. */
+	/* The cast drops const: the pieces are kept in @a. */
 	struct op_golang_ahead *a = op_container_of((struct op_memory *)(uintptr_t)memory,
 						    struct op_golang_ahead, memory);
-	uint64_t below = OP_GOLANG_AHEAD_BYTES - BEHIND_BYTES;
+	const struct op_golang_piece *known = find(a, addr, len);
+	struct op_golang_piece *p;
+	int r;
 
-	if (addr >= a->at && op_range_ok(addr - a->at, len, a->len)) {
-		memcpy(buf, a->bytes + (addr - a->at), len);
-		return 0;
+	if (!known && (len > BEHIND_BYTES || addr < BELOW_BYTES))
+		return read_through(a, addr, buf, len);
+	if (!known) {
+		p = &a->piece[a->next++ % OP_GOLANG_AHEAD_PIECES];
+		p->len = 0;
+		p->at = addr - BELOW_BYTES;
+		r = read_through(a, p->at, p->bytes, sizeof(p->bytes));
+		/* a page around it may not be there */
+		if (r < 0)
+			return r == -ETIME ? r : read_through(a, addr, buf, len);
+		p->len = sizeof(p->bytes);
+		known = p;
 	}
-	if (len > BEHIND_BYTES || addr < below)
-		return op_memory_read(a->of, addr, buf, len);
-	a->len = 0;
-	/* a page around it may not be there */
-	if (op_memory_read(a->of, addr - below, a->bytes, sizeof(a->bytes)) < 0)
-		return op_memory_read(a->of, addr, buf, len);
-	a->at = addr - below;
-	a->len = sizeof(a->bytes);
-	memcpy(buf, a->bytes + below, len);
+	if (!spend(a, COPY_PRICE + len))
+		return -ETIME;
+	memcpy(buf, known->bytes + (addr - known->at), len);
 	return 0;
 }
 
-void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of)
+void op_golang_ahead_forget(struct op_golang_ahead *a)
+{
+	size_t i;
+
+	for (i = 0; i < OP_GOLANG_AHEAD_PIECES; i++)
+		a->piece[i].len = 0;
+}
+
+void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of,
+			  uint64_t limit)
 {
 	a->memory.read = ahead_read;
 	a->of = of;
-	a->at = 0;
-	a->len = 0;
+	a->left = limit;
+	a->next = 0;
+	op_golang_ahead_forget(a);
 }

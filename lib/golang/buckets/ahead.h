@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads memory in pieces of 16 KiB, for a reader of many small things that lie close to
- * each other. What it gives may be as old as the piece. */
+/*
+ * Reads memory in pieces, for a reader of many small things that lie close to each other in a
+ * few places. What it gives may be as old as the piece. All it does is bounded, whatever is
+ * read: each read has a price.
+ */
 #ifndef OP_GOLANG_AHEAD_H
 #define OP_GOLANG_AHEAD_H
 
@@ -10,18 +13,29 @@
 #include "base/memory.h"
 
 enum {
-	OP_GOLANG_AHEAD_BYTES = 16384,
+	OP_GOLANG_AHEAD_BYTES = 4096, /* of a piece */
+	OP_GOLANG_AHEAD_PIECES = 16,
 };
 
-struct op_golang_ahead {
-	struct op_memory memory;
-	const struct op_memory *of; /* borrowed */
+struct op_golang_piece {
 	uint64_t at;
 	size_t len; /* 0: nothing was read */
 	uint8_t bytes[OP_GOLANG_AHEAD_BYTES];
 };
 
-/* Begin to read @of by @a->memory: what was read before is forgotten. */
-void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of);
+struct op_golang_ahead {
+	struct op_memory memory;
+	const struct op_memory *of; /* borrowed */
+	uint64_t left;		    /* that reads may cost still, about in bytes */
+	unsigned int next;	    /* the piece that is read over next */
+	struct op_golang_piece piece[OP_GOLANG_AHEAD_PIECES];
+};
+
+/* Begin to read @of by @a->memory, which gives -ETIME once reads have cost @limit. What was read
+ * before is forgotten. */
+void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of,
+			  uint64_t limit);
+/* Forget what was read. */
+void op_golang_ahead_forget(struct op_golang_ahead *a);
 
 #endif
