@@ -195,7 +195,8 @@ class SceneCheck:
         for sample in samples:
             self.add(sample)
         all_count = sum(s.count for s in samples)
-        result.need(self.total >= 0.9 * all_count,
+        # The rest makes fibers, closures and the code of eval().
+        result.need(self.total >= 0.8 * all_count,
                     "%d of %d samples in scenes" % (self.total, all_count))
         result.need(self.right >= 0.99 * self.total,
                     "%d of %d samples of scenes exact with files, lines and order" %
