@@ -13,6 +13,7 @@
 
 enum {
 	RET = 0xc3,
+	HLT = 0xf4,
 	INT3 = 0xcc,
 	NOP = 0x90,
 	ALIGNMENT = 16, /* alignment of functions, if they are aligned */
@@ -54,11 +55,15 @@ struct op_heights {
 	size_t reach;	  /* the farthest offset that it jumps to */
 	size_t reach_all; /* the same for it and all earlier functions */
 	struct op_code_stack now;
-	bool dead;    /* the previous instruction does not continue here */
-	bool weak;    /* `now` was taken from code that does not lead here */
-	bool guessed; /* `weak` was set somewhere in the function */
-	bool broken;  /* the bytes where it ends are no instruction */
-	bool bad;     /* it is broken, or words are still pushed at a return */
+	bool dead;	 /* the previous instruction does not continue here */
+	bool weak;	 /* `now` was taken from code that does not lead here */
+	bool guessed;	 /* `weak` was set somewhere in the function */
+	bool broken;	 /* the bytes where it ends are no instruction */
+	bool bad;	 /* it is broken, or words are still pushed at a return */
+	bool jumps;	 /* it has a jump or a return */
+	bool trampoline; /* control does not fall into it: a jump through a register */
+	uint8_t last;	 /* kind of the last instruction that was read */
+	size_t ended;	 /* where that instruction ends */
 	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
 	 * after padding; 2: always. */
 	unsigned int split;
@@ -275,6 +280,9 @@ static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
 		jump(p, at + len, i->value);
 	op_code_stack_apply(&p->now, i);
 	p->dead = ends_flow(i);
+	p->jumps |= i->kind == OP_INSN_JUMP_IF || (p->dead && i->kind != OP_INSN_TRAP);
+	p->last = i->kind;
+	p->ended = at + len;
 	return len;
 }
 
@@ -289,7 +297,7 @@ static size_t read_function(struct op_heights *p)
 
 	p->now = OP_CODE_STACK_ENTRY;
 	p->reach = at;
-	p->dead = p->weak = p->guessed = p->bad = p->broken = false;
+	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
 	p->rows.len = 0;
 	while (at < p->len && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
 		size_t to = p->dead ? skip_padding(p, at) : at;
@@ -338,9 +346,21 @@ static bool is_restorer(const struct op_heights *p)
 	       !memcmp(p->code + p->start, code, sizeof(code));
 }
 
+/*
+ * Is it what a function returns to that is the first one on a stack of its own, as
+ * boost.context and PHP's fibers have them? It ends the process, and its address is taken: it
+ * follows the trampoline that jumps to the function, and runs straight into a halt.
+ */
+static bool is_outermost(const struct op_heights *p)
+{
+	return p->trampoline && is_start(p, p->start) && !p->bad && !p->jumps &&
+	       p->last == OP_INSN_TRAP && p->code[p->ended - 1] == HLT;
+}
+
 static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 {
 	const struct op_rule signal = { .cfa = OP_CFA_SIGNAL };
+	const struct op_rule stop = { .cfa = OP_CFA_STOP };
 	size_t i;
 	int r = 0;
 
@@ -350,6 +370,9 @@ static int give(const struct op_heights *p, op_heights_fn fn, void *data)
 		return fn(data,
 			  p->start - (p->start && is_padding(p->code[p->start - 1])),
 			  signal);
+	/* The byte above is the end of the jump, where no instruction begins. */
+	if (is_outermost(p))
+		return fn(data, p->start - 1, stop);
 	if (p->bad)
 		return fn(data, p->start, p->none);
 	for (i = 0; i < p->rows.len && r >= 0; i++)
@@ -371,6 +394,7 @@ static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
 	size_t end = 0;
 	int r;
 
+	p->trampoline = p->last == OP_INSN_JUMP_FAR && p->ended == p->start;
 	if (p->start > p->reach_all)
 		p->function++; /* no earlier jump leads past here */
 	for (p->split = 0; p->split <= 2; p->split++) {

@@ -76,6 +76,25 @@ __asm__(".text; .p2align 4; .globl heights_begin; heights_begin:\n" FUNCTION(
 																																   ".globl heights_wrong; heights_wrong: push %rax; pop %rcx; pop %rdx; ret\n"
 																																   ".globl heights_wrong_end; heights_wrong_end: nop\n");
 
+/* A stack of its own: what is made for it, what calls its first function, and what that one
+ * returns to. Then the same without a halt, and one that control falls into. */
+__asm__(".p2align 4; .globl heights_context; heights_context:\n"
+	"lea 1f(%rip), %rcx; mov %rcx, 8(%rdi); lea heights_over(%rip), %rcx\n"
+	"mov %rcx, (%rdi); lea heights_back(%rip), %rcx; lea heights_into(%rip), %rcx; ret\n"
+	"1: push %rbp; jmp *%rbx\n"
+	".globl heights_over; heights_over: xor %edi, %edi; call heights_context; hlt\n"
+	"2: push %rbp; jmp *%rbx\n"
+	".globl heights_back; heights_back: xor %edi, %edi; call heights_context; ret\n"
+	"push %rbp; call *%rbx\n"
+	".globl heights_into; heights_into: xor %edi, %edi; call heights_context; hlt\n"
+	".globl heights_context_end; heights_context_end: nop\n");
+
+extern const uint8_t heights_context[];
+extern const uint8_t heights_over[];
+extern const uint8_t heights_back[];
+extern const uint8_t heights_into[];
+extern const uint8_t heights_context_end[];
+
 extern const uint8_t heights_begin[];
 extern const uint8_t heights_end[];
 extern const uint8_t heights_unknown[];
@@ -228,6 +247,27 @@ static void test_not_understood(void)
 	op_vec_clear(&rows.rule);
 }
 
+static void test_stack_of_its_own(void)
+{
+	struct rows rows = { 0 };
+	size_t over = (size_t)(heights_over - heights_context);
+
+	CHECK_OK(op_heights_read(heights_context,
+				 (size_t)(heights_context_end - heights_context),
+				 (uintptr_t)heights_context, NONE, on_rule, &rows));
+	/* looked up a byte early */
+	CHECK_INT(by_code(&rows, over - 1).cfa, OP_CFA_STOP);
+	CHECK_INT(by_code(&rows, over + 6).cfa, OP_CFA_STOP);
+	CHECK_INT(by_code(&rows, over - 2).cfa, OP_CFA_SP);
+	CHECK_INT(by_code(&rows, over + 8).cfa, OP_CFA_SP);
+	CHECK(by_code(&rows, (size_t)(heights_back - heights_context)).cfa !=
+	      OP_CFA_STOP);
+	CHECK(by_code(&rows, (size_t)(heights_into - heights_context)).cfa !=
+	      OP_CFA_STOP);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
 static void test_libc(void)
 {
 	struct rows rows = { 0 };
@@ -301,7 +341,8 @@ static void test_system(void)
 }
 
 TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
-	  { "libc", test_libc }, { "system", test_system })
+	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
+	  { "system", test_system })
 #else
 static void test_nothing(void)
 {
