@@ -24,7 +24,7 @@ enum {
 	WINDOW_BYTES_MAX = 16 << 20,
 };
 
-/* What reading a profile may cost (ahead.h), all tries together: some 40 ms. */
+/* What reading a profile may cost (ahead.h), all tries together: some 20 ms. */
 static const uint64_t READ_LIMIT = UINT64_C(32) << 20;
 
 /* Allocations of a bucket that were told of; false: it is not remembered. */
