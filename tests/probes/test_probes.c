@@ -24,8 +24,9 @@ enum {
 
 /* ---- the child ---- */
 
-/* Of the static probe: the kernel counts here who listens. */
-static volatile unsigned short listeners __attribute__((section(".probes"), used));
+/* Of the static probe: the kernel counts here who listens. The note names it. */
+static volatile unsigned short listeners __asm__("op_test_listeners")
+	__attribute__((section(".probes"), used));
 
 void op_probed(int i);
 
@@ -49,7 +50,7 @@ static PLACE void hits_static(void)
 				 "992:	.balign 4\n"
 				 "993:	.8byte 990b\n"
 				 ".8byte op_test_base\n"
-				 ".8byte %c0\n"
+				 ".8byte op_test_listeners\n"
 				 ".asciz \"op_test\"\n"
 				 ".asciz \"hit\"\n"
 				 ".asciz \"\"\n"
@@ -57,7 +58,7 @@ static PLACE void hits_static(void)
 				 ".popsection\n"
 				 ".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 				 "op_test_base: .space 1\n"
-				 ".popsection\n" ::"i"(&listeners));
+				 ".popsection\n");
 	STAYS("static");
 }
 
