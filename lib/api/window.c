@@ -158,9 +158,10 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 		r = op_handle_set_clock(p, hz);
 	if (r < 0)
 		return r;
+	/* A budget changes the rate because of what was spent: a snapshot now, or one that
+	 * follows, would be spent again. */
+	op_golang_keep_heaps(p->golang);
 	r = close_window(p);
-	/* A budget changes the rate because of what was spent: a snapshot that follows would be
-	 * spent again. */
 	op_golang_skip(p->golang);
 	return r < 0 ? r : 0;
 }

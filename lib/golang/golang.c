@@ -21,6 +21,8 @@
 #define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
 
 enum {
+	HEAPS_SHARE =
+		2,   /* of the time of a finish: what goroutines always leave to them */
 	PROGRAM = 0, /* index in the hooks of both kinds (lib/kind/goroutines.c) */
 };
 
@@ -32,8 +34,9 @@ struct op_golang {
 	struct op_golang_known known;
 	struct op_golang_wanted wanted; /* of the snapshot that is under way */
 	uint32_t round;
-	bool due;  /* this window has no snapshot yet */
-	bool told; /* logged that the processes could not be listed */
+	bool due;	 /* this window has no snapshot yet */
+	bool heaps_wait; /* for the window after the one that is closed next */
+	bool told;	 /* logged that the processes could not be listed */
 	uint64_t next_ns;
 	struct op_golang_visit visit;
 	struct op_golang_heaps heaps;
@@ -223,17 +226,28 @@ void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t li
 		      struct op_golang_taken *taken)
 {
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
+	uint64_t until_ns = op_clock_monotonic_ns() + limit_ns;
 
 	if (program >= 0 && g->due)
 		begin(g, program);
 	if (is_under_way(g))
-		go_on(g, window, op_clock_monotonic_ns() + limit_ns, taken);
+		go_on(g, window, until_ns, taken);
 	if (is_under_way(g))
 		count_late(g, taken);
 	end(g);
-	op_golang_heaps_finish(&g->heaps, heaps_program(g), window, limit_ns, taken);
+	if (!g->heaps_wait)
+		op_golang_heaps_finish(&g->heaps, heaps_program(g), window,
+				       OP_MAX(until_ns, op_clock_monotonic_ns() +
+								limit_ns / HEAPS_SHARE),
+				       taken);
+	g->heaps_wait = false;
 	g->due = true;
 	g->next_ns = 0;
+}
+
+void op_golang_keep_heaps(struct op_golang *g)
+{
+	g->heaps_wait = true;
 }
 
 void op_golang_skip(struct op_golang *g)

@@ -46,20 +46,22 @@ static int remember(struct op_golang_heap *h, const struct op_golang_entry *e)
 	/* What is told once stays told, also if the runtime takes it back. */
 	if (known && told >= e->sums.allocs)
 		return 0;
-	if (!known && h->remembered >= OP_GOLANG_REMEMBERED_MAX)
+	if (!known && (h->remembered >= OP_GOLANG_REMEMBERED_MAX ||
+		       allocs->len >= OP_GOLANG_BUCKETS_MAX))
 		return -ENOSPC;
 	r = op_map64_put(allocs, e->address, e->sums.allocs);
 	h->remembered += r == 0 && !known;
 	return r;
 }
 
-static int read_profile(struct op_golang_heap *h, const struct op_memory *memory)
+static int read_profile(struct op_golang_heap *h, const struct op_memory *memory,
+			uint64_t until_ns)
 {
 	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int r = -EAGAIN;
 	int i;
 
-	op_golang_ahead_init(&h->ahead, memory, READ_LIMIT);
+	op_golang_ahead_init(&h->ahead, memory, READ_LIMIT, until_ns);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
@@ -71,7 +73,7 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 }
 
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
-			const struct op_proc *proc, bool whole,
+			const struct op_proc *proc, bool whole, uint64_t until_ns,
 			struct op_golang_taken *taken)
 {
 	const struct op_golang_entry *e;
@@ -79,16 +81,19 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	int r;
 
 	h->process = process;
-	r = read_profile(h, &op_proc_view_now(proc).program->memory.memory);
+	/* also where it cannot be read this time */
+	process->heap_whole |= whole && !process->heap_old;
+	r = read_profile(h, &op_proc_view_now(proc).program->memory.memory, until_ns);
 	if (r == -ENOENT)
 		process->heap_known =
 			true; /* if it begins to keep one, all of it is new */
 	if (r < 0)
 		return r;
-	if (!process->heap_known && !whole)
+	if (!process->heap_known && !process->heap_whole)
 		op_vec_foreach(e, &h->profile.entries)
 			lost += remember(h, e) < 0;
-	process->heap_known = true;
+	/* What is not remembered would be told as new some day. */
+	process->heap_known = lost == 0;
 	lost += h->profile.cut;
 	taken->taken += lost;
 	taken->dropped_late += lost;
@@ -123,8 +128,8 @@ static struct told tell(const struct op_golang_heap *h, const struct op_golang_e
 	if (e->sums.allocs > told) {
 		old = op_golang_scale(told, e->size, rate);
 		t.allocated = op_golang_scale(e->sums.allocs, e->size, rate);
-		t.allocated.objects -= old.objects;
-		t.allocated.bytes -= old.bytes;
+		t.allocated.objects -= OP_MIN(old.objects, t.allocated.objects);
+		t.allocated.bytes -= OP_MIN(old.bytes, t.allocated.bytes);
 	}
 	if (e->sums.allocs > e->sums.frees)
 		t.in_use = op_golang_scale(e->sums.allocs - e->sums.frees, e->size, rate);
@@ -225,7 +230,7 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->window = window;
 	h->process->heap_stacks = 0;
 	h->process->heap_stopped = 0;
-	op_golang_ahead_init(&h->ahead, h->ahead.of, UINT64_MAX);
+	op_golang_ahead_init(&h->ahead, h->ahead.of, UINT64_MAX, until_ns);
 	op_processes_slice(h->processes, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;

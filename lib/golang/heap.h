@@ -36,10 +36,11 @@ struct op_golang_heap {
 /*
  * Read what @process has on its heap, and note what is not remembered yet. @whole: it began
  * after the snapshot before, so that all it has allocated is new. Returns 0; -ENOENT if the
- * process keeps no profile; -EAGAIN if it changed each time; -ETIME if it is too much; -errno.
+ * process keeps no profile; -EAGAIN if it changed each time; -ETIME if it is too much, or takes until
+ * @until_ns; -errno.
  */
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
-			const struct op_proc *proc, bool whole,
+			const struct op_proc *proc, bool whole, uint64_t until_ns,
 			struct op_golang_taken *taken);
 /*
  * Take what was read, and what was allocated since the last time, into @window. It stops at

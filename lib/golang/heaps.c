@@ -11,8 +11,9 @@
 #include "process/program.h"
 #include "process/table.h"
 
-#define SLICE_NS UINT64_C(5000000) /* time that a poll takes at most */
-#define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
+#define SLICE_NS UINT64_C(5000000)  /* time that a poll takes at most */
+#define NOTE_NS	 UINT64_C(30000000) /* the longest that noting a heap may add to it */
+#define PAUSE_NS UINT64_C(2000000)  /* between two slices: others want the CPU, too */
 
 /* A process that began this long before the last list may have been missing in it. */
 static const uint64_t LATE_NS = UINT64_C(1000000000);
@@ -55,6 +56,10 @@ static void begin(struct op_golang_heaps *h, int program)
 	h->heap.remembered = 0;
 	for (i = 0; i < h->known->list.len; i++)
 		h->heap.remembered += h->known->list.data[i]->heap_allocs.len;
+	/* A list that was cut tells nothing of those that are not in it. */
+	for (i = 0; r < 0 && i < h->known->list.len; i++)
+		if (h->known->list.data[i]->heap_round)
+			h->known->list.data[i]->heap_round = h->round;
 	if (r < 0 && !h->told) {
 		op_log(h->log, OP_LOG_WARNING,
 		       "not all processes of a snapshot of Go heaps could be listed (%s), "
@@ -67,7 +72,8 @@ static void begin(struct op_golang_heaps *h, int program)
 
 /* Read the heap of a process. Returns 0; -ENOENT if it has none; -errno. */
 static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
-		     uint64_t listed_before_ns, struct op_golang_taken *taken)
+		     uint64_t listed_before_ns, uint64_t until_ns,
+		     struct op_golang_taken *taken)
 {
 	struct op_processes *p = h->heap.processes;
 	struct op_proc *proc = op_golang_wanted_proc(&h->wanted, p, record);
@@ -79,6 +85,8 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	if (i == SIZE_MAX)
 		return -ENOENT;
 	process = h->known->list.data[i];
+	/* It may have no other records, and would be forgotten, with what was told of it. */
+	op_table_use(p, proc);
 	/* What it allocated while the filter left it out is nobody's. */
 	if (process->heap_round && process->heap_round + 1 != h->round)
 		op_golang_process_forget_heap(process);
@@ -86,15 +94,16 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 	since_ns = op_proc_view_now(proc).program->since_ns;
 	r = op_golang_heap_read(&h->heap, process, proc,
 				listed_before_ns && since_ns + LATE_NS > listed_before_ns,
-				taken);
-	if (r == -EAGAIN || r == -EBADMSG || r == -ETIME) {
+				until_ns, taken);
+	if (r < 0 && r != -ENOENT) {
+		bool late = r == -ETIME || r == -ETIMEDOUT;
 		/* as many stacks as it had */
 		uint64_t stacks = OP_MAX(process->heap_stacks, UINT64_C(1));
 
 		taken->taken += stacks;
 		taken->dropped_moved += r == -EAGAIN ? stacks : 0;
-		taken->dropped_record += r == -EBADMSG ? stacks : 0;
-		taken->dropped_late += r == -ETIME ? stacks : 0;
+		taken->dropped_late += late ? stacks : 0;
+		taken->dropped_record += r != -EAGAIN && !late ? stacks : 0;
 	}
 	return r;
 }
@@ -119,7 +128,7 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 	do {
 		record = op_golang_wanted_next(&h->wanted);
 		if (record)
-			(void)read_heap(h, record, 0, taken);
+			(void)read_heap(h, record, 0, now + NOTE_NS, taken);
 	} while (record && op_clock_monotonic_ns() < now + SLICE_NS);
 	h->noting = record != NULL;
 	h->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
@@ -130,10 +139,12 @@ uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h)
 	return h->noting ? h->next_ns : 0;
 }
 
-/* Count the stacks of the processes that were not come to: as many as they had. */
-static void count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
+/* Count the stacks of the processes that were not come to: as many as they had. Returns whether
+ * there are any. */
+static bool count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
 {
 	const struct op_record *record;
+	bool some = false;
 	uint64_t left = 0;
 
 	while ((record = op_golang_wanted_next(&h->wanted))) {
@@ -141,6 +152,7 @@ static void count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
 			op_table_find_alive(h->heap.processes, record->pid);
 		size_t i = proc ? op_golang_known_find(h->known, proc) : SIZE_MAX;
 
+		some = true;
 		h->wanted.first = h->wanted.first ? h->wanted.first : record->pid;
 		if (i == SIZE_MAX || !h->known->list.data[i]->heap_round)
 			continue;
@@ -149,6 +161,7 @@ static void count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
 	}
 	taken->taken += left;
 	taken->dropped_late += left;
+	return some;
 }
 
 /* Forget processes that are gone, and the heaps of those that the filter leaves out now. */
@@ -172,10 +185,9 @@ static void sweep(struct op_golang_heaps *h)
 }
 
 void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
-			    struct op_window *window, uint64_t limit_ns,
+			    struct op_window *window, uint64_t until_ns,
 			    struct op_golang_taken *taken)
 {
-	uint64_t until_ns = op_clock_monotonic_ns() + limit_ns;
 	uint64_t listed_before_ns = h->round ? h->listed_ns : 0;
 	const struct op_record *record;
 	int r = 0;
@@ -185,14 +197,19 @@ void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 	h->noting = false;
 	begin(h, program);
 	while (r == 0 && op_clock_monotonic_ns() < until_ns &&
-	       (record = op_golang_wanted_next(&h->wanted)))
-		if (read_heap(h, record, listed_before_ns, taken) == 0)
+	       (record = op_golang_wanted_next(&h->wanted))) {
+		r = read_heap(h, record, listed_before_ns, until_ns, taken);
+		if (r == 0)
 			r = op_golang_heap_take(&h->heap, record, window, until_ns,
 						taken);
-	/* One that had all the time for itself lets others go first. */
-	if (r < 0)
-		h->wanted.first = h->wanted.at > 1 ? h->heap.record.pid : 0;
-	count_late(h, taken);
+		/* One that had all the time for itself lets others go first. */
+		if (r == -EINPROGRESS || r == -ETIME)
+			h->wanted.first = h->wanted.at > 1 ? record->pid : 0;
+		r = r == -EINPROGRESS ? r : 0;
+	}
+	/* Where it did not come to all, those that began since the list before are still whole. */
+	if (count_late(h, taken))
+		h->listed_ns = listed_before_ns;
 	sweep(h);
 	h->wanted.records.len = 0;
 }

@@ -157,6 +157,8 @@ void op_golang_process_forget_heap(struct op_golang_process *g)
 {
 	g->heap_round = 0;
 	g->heap_known = false;
+	g->heap_whole = false;
+	g->heap_old = true;
 	g->heap_stacks = 0;
 	g->heap_stopped = 0;
 	op_map64_clear(&g->heap_allocs);

@@ -42,10 +42,12 @@ struct op_golang_process {
 	uint64_t bias; /* process address - ELF address */
 	bool no_table; /* it could not be opened in this snapshot */
 	/* Its heap as the last snapshot found it (heap.h). */
-	uint32_t heap_round;	     /* that snapshot; 0: none */
-	bool heap_known;	     /* what is not remembered is new */
-	uint64_t heap_stacks;	     /* that it told of */
-	uint64_t heap_stopped;	     /* the bucket that it had no time for; 0: none */
+	uint32_t heap_round;   /* that snapshot; 0: none */
+	bool heap_known;       /* what is not remembered is new */
+	bool heap_whole;       /* all of it is new, until it is known */
+	bool heap_old;	       /* it was forgotten: what it had may have been told */
+	uint64_t heap_stacks;  /* that it told of */
+	uint64_t heap_stopped; /* the bucket that it had no time for; 0: none */
 	struct op_map64 heap_allocs; /* address of a bucket -> its allocations */
 };
 

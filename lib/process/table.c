@@ -137,6 +137,11 @@ int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 	return 0;
 }
 
+void op_table_use(struct op_processes *p, struct op_proc *proc)
+{
+	op_lists_use(p, proc);
+}
+
 void op_table_expire(struct op_processes *p)
 {
 	struct op_proc *proc;

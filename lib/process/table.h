@@ -27,6 +27,8 @@ int op_table_add(struct op_processes *p, uint32_t pid, uint64_t born_ns,
 void op_table_end(struct op_processes *p, struct op_proc *proc, uint64_t time_ns);
 /* Stop tracking a process that is alive. It is learnt again when it is next met. */
 void op_table_forget(struct op_processes *p, struct op_proc *proc);
+/* @proc is of use, though there may be no records of it: it is not forgotten as an idle one. */
+void op_table_use(struct op_processes *p, struct op_proc *proc);
 /* Free the ended processes that were kept long enough. */
 void op_table_expire(struct op_processes *p);
 /* Free all processes. */

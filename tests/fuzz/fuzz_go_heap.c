@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	at.rate = op_read_u64(&r);
 	at.cycle = op_read_u64(&r);
 	pieces_init(&in, &r, READS_MAX);
-	op_golang_ahead_init(&ahead, &in.memory, UINT64_MAX);
+	op_golang_ahead_init(&ahead, &in.memory, UINT64_MAX, UINT64_MAX);
 	if (op_golang_profile_read(&ahead.memory, &at, &profile) == 0)
 		check(&ahead.memory, &profile);
 	else if (profile.entries.len)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/io.h"
 #include "base/macros.h"
 
 enum {
@@ -28,9 +29,14 @@ static bool spend(struct op_golang_ahead *a, uint64_t price)
 
 static int read_through(struct op_golang_ahead *a, uint64_t addr, void *buf, size_t len)
 {
-	if (!spend(a, CALL_PRICE + len))
+	int r;
+
+	/* Pages may have to come from a disk, or from a process that makes them slowly. */
+	if (!spend(a, CALL_PRICE + len) || op_clock_monotonic_ns() >= a->until_ns)
 		return -ETIME;
-	return op_memory_read(a->of, addr, buf, len);
+	r = op_memory_read(a->of, addr, buf, len);
+	/* -EAGAIN is for numbers that change */
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 /* The piece that has all of it, or NULL. */
@@ -86,11 +92,12 @@ void op_golang_ahead_forget(struct op_golang_ahead *a)
 }
 
 void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of,
-			  uint64_t limit)
+			  uint64_t limit, uint64_t until_ns)
 {
 	a->memory.read = ahead_read;
 	a->of = of;
 	a->left = limit;
+	a->until_ns = until_ns;
 	a->next = 0;
 	op_golang_ahead_forget(a);
 }

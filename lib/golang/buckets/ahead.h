@@ -27,14 +27,15 @@ struct op_golang_ahead {
 	struct op_memory memory;
 	const struct op_memory *of; /* borrowed */
 	uint64_t left;		    /* that reads may cost still, about in bytes */
+	uint64_t until_ns;	    /* nothing is read from then on (CLOCK_MONOTONIC) */
 	unsigned int next;	    /* the piece that is read over next */
 	struct op_golang_piece piece[OP_GOLANG_AHEAD_PIECES];
 };
 
-/* Begin to read @of by @a->memory, which gives -ETIME once reads have cost @limit. What was read
- * before is forgotten. */
+/* Begin to read @of by @a->memory, which gives -ETIME once reads have cost @limit, and from
+ * @until_ns (CLOCK_MONOTONIC) on. What was read before is forgotten. */
 void op_golang_ahead_init(struct op_golang_ahead *a, const struct op_memory *of,
-			  uint64_t limit);
+			  uint64_t limit, uint64_t until_ns);
 /* Forget what was read. */
 void op_golang_ahead_forget(struct op_golang_ahead *a);
 

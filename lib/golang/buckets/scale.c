@@ -30,10 +30,12 @@ static double falling(double x)
 }
 
 /* No machine has more; a forged profile may tell so. */
-static uint64_t whole(double number)
-{
-	static const uint64_t most = UINT64_C(1) << 62;
+static const uint64_t BYTES_MOST = UINT64_C(1) << 62;
+/* The sum of 65,536 such numbers is one, too. */
+static const uint64_t OBJECTS_MOST = UINT64_C(1) << 46;
 
+static uint64_t whole(double number, uint64_t most)
+{
 	return number < (double)most ? (uint64_t)number : most;
 }
 
@@ -45,9 +47,11 @@ struct op_golang_estimate op_golang_scale(uint64_t objects, uint64_t size, uint6
 	if (!objects || !size)
 		return (struct op_golang_estimate){ 0 };
 	if (rate <= 1)
-		return (struct op_golang_estimate){ objects, objects * size };
+		return (struct op_golang_estimate){ objects < OBJECTS_MOST ? objects
+									   : OBJECTS_MOST,
+						    objects * size };
 	share = bytes / (double)objects / (double)rate;
 	share = 1 / (share < FAR ? 1 - falling(share) : 1);
-	return (struct op_golang_estimate){ whole((double)objects * share),
-					    whole(bytes * share) };
+	return (struct op_golang_estimate){ whole((double)objects * share, OBJECTS_MOST),
+					    whole(bytes * share, BYTES_MOST) };
 }

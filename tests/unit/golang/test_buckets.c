@@ -319,17 +319,20 @@ static void test_ahead(void)
 	int i;
 
 	build(many);
-	op_golang_ahead_init(&ahead, &fake.memory, 8 << 20);
+	op_golang_ahead_init(&ahead, &fake.memory, 8 << 20, UINT64_MAX);
 	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
 		CHECK_INT(entry_of(i)->sums.allocs, 10);
 	CHECK(fake.reads < 2 * many * STEP / OP_GOLANG_AHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
-	op_golang_ahead_init(&ahead, &fake.memory, 200 << 10);
+	op_golang_ahead_init(&ahead, &fake.memory, 200 << 10, UINT64_MAX);
 	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
+	/* and it takes no longer than it may */
+	op_golang_ahead_init(&ahead, &fake.memory, 8 << 20, 1);
+	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), -ETIME);
 	op_golang_profile_deinit(&profile);
 }
 
