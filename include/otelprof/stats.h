@@ -115,7 +115,7 @@ struct otelprof_stats {
 	/*
 	 * Memory of the maps in the kernel, and what the library keeps in user memory: names,
 	 * processes, the open window, requests that wait. Its limit, and how often it was above
-	 * that, of four looks a second.
+	 * that, of at most four looks a second.
 	 */
 	uint64_t memory_bytes;
 	uint64_t memory_limit_bytes;

@@ -7,8 +7,14 @@
 #include "image/room.h"
 #include "process/evict.h"
 
+/* What a look does at most: deleting a slab waits for the kernel's readers, and a table that goes
+ * is taken from each process that maps its file. */
 enum {
 	PROCESSES_A_LOOK = 256,
+	SLAB_BYTES_A_LOOK = 2 << 20,
+	TABLE_BYTES_A_LOOK = 4 << 20,
+	/* Where giving up does not help, the interval doubles so many times, to 4 s. */
+	STUCK_MAX = 4,
 };
 
 /* Of the limit, in sixteenths: above the first something is given up, until it is the
@@ -19,6 +25,7 @@ enum {
 	PARTS_AIM = 14,
 };
 
+static const uint64_t GIVE_UP_NS = UINT64_C(5000000);
 static const uint64_t TELL_NS = UINT64_C(10000000000);
 
 uint64_t op_limit_used(struct otelprof *p)
@@ -34,19 +41,14 @@ uint64_t op_limit_used(struct otelprof *p)
 	       processes.own_bytes + exporters.bytes;
 }
 
-/* Tables become free only after their grace period, so what was given up before counts. */
-static void give_up_tables(struct otelprof *p, uint64_t need)
+/* What is free after a grace period: of tables, and of processes that ended or were given up.
+ * What is free already may be in slabs that are in use, too. */
+static uint64_t pending(struct otelprof *p)
 {
 	struct op_arena_stats arena;
-	uint64_t pending;
 
 	op_arena_get_stats(p->arena, &arena);
-	/* What is free already may be in slabs that are in use, too. */
-	pending = arena.grace_bytes;
-	if (pending < need)
-		pending += op_evict_tables(p->processes, need - pending);
-	if (pending < need)
-		(void)op_evict_processes(p->processes, PROCESSES_A_LOOK);
+	return arena.grace_bytes + op_evict_pending_bytes(p->processes);
 }
 
 static void tell(struct otelprof *p, uint64_t now, uint64_t used)
@@ -74,17 +76,44 @@ static void tell(struct otelprof *p, uint64_t now, uint64_t used)
 	m->told_processes = s.processes_evicted;
 }
 
-/* Give up at least @need bytes, as far as there is something. Returns how many are free
- * now. */
-static uint64_t give_up(struct otelprof *p, uint64_t need)
+/* Give up at least @need bytes, as far as there is something: first what holds nothing. Returns
+ * how many are free now; *@ret_enough: with those that will be soon they suffice. */
+static uint64_t give_up(struct otelprof *p, uint64_t need, bool *ret_enough)
 {
-	uint64_t freed = op_images_give_up_names(op_processes_images(p->processes), need);
+	uint64_t freed = op_arena_give_back(p->arena, OP_MIN(need, SLAB_BYTES_A_LOOK));
+	uint64_t soon;
 
 	if (freed < need)
-		freed += op_arena_give_back(p->arena, need - freed);
-	if (freed < need)
-		give_up_tables(p, need - freed);
+		freed += op_images_give_up_names(op_processes_images(p->processes),
+						 need - freed);
+	/* What is pending may be in slabs that stay in use, so names do not count on it. */
+	soon = pending(p);
+	if (freed + soon < need)
+		soon += op_evict_tables(p->processes,
+					OP_MIN(need - freed - soon, TABLE_BYTES_A_LOOK));
+	*ret_enough = freed + soon >= need;
+	if (!*ret_enough)
+		op_evict_processes(p->processes, need - freed - soon, PROCESSES_A_LOOK);
 	return freed;
+}
+
+/* What uses the memory may be none of what can be given up: then all of that is not given up at
+ * each look. Returns what is used then. */
+static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t aim)
+{
+	struct op_limit *m = &p->limit;
+	uint64_t freed;
+	bool enough;
+
+	if (now < m->next_ns)
+		return used;
+	/* tables that runtimes need are not made again here */
+	op_processes_slice(p->processes, now + GIVE_UP_NS);
+	freed = give_up(p, used - aim, &enough);
+	op_processes_slice(p->processes, 0);
+	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);
+	m->next_ns = now + (OP_LIMIT_CHECK_NS << m->stuck);
+	return used - OP_MIN(used, freed);
 }
 
 void op_limit_keep(struct otelprof *p)
@@ -100,10 +129,12 @@ void op_limit_keep(struct otelprof *p)
 	p->limit.checked_ns = now;
 	full = limit / PARTS * PARTS_FULL;
 	used = op_limit_used(p);
+	p->limit.over += used > limit;
 	if (used > full)
-		used -= OP_MIN(used, give_up(p, used - limit / PARTS * PARTS_AIM));
+		used = keep(p, now, used, limit / PARTS * PARTS_AIM);
+	else
+		p->limit.stuck = 0;
 	op_arena_get_stats(p->arena, &arena);
 	op_arena_set_room(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
-	p->limit.over += used > limit;
 	tell(p, now, used);
 }

@@ -2,7 +2,7 @@
 /*
  * A limit of memory: of the maps in the kernel and of what the parts of a handle keep in user
  * memory, as one number. It is compared with the limit every quarter of a second. Near the
- * limit, names are given up first, then unwind tables that no sample needed lately, then
+ * limit, slabs that hold nothing are given back, then names are given up, then unwind tables that no sample needed lately, then
  * processes that were not used lately. Each is found again when it is next needed. Between two
  * looks the arena, which grows fastest, grows no further than to the limit.
  */
@@ -19,6 +19,8 @@ struct otelprof;
 
 struct op_limit {
 	uint64_t checked_ns; /* time of the last look; 0: there was none */
+	uint64_t next_ns;    /* nothing is given up before */
+	uint32_t stuck;	     /* looks in a row at which giving up did not suffice */
 	uint64_t told_ns;    /* when the log last had a line about it */
 	/* what was given up until that line */
 	uint64_t told_names;

@@ -171,8 +171,10 @@ static uint64_t maps_bytes(const struct op_capture *c)
 		bytes += map_bytes(c->map[i]);
 	for (i = 0; i < c->walkers_len; i++)
 		bytes += map_bytes(c->walkers[i].fd) + map_bytes(c->walkers[i].held_fd);
-	/* where it does not tell: the ring is the largest one */
-	return bytes ? bytes : op_capture_ring_bytes(c);
+	/* Linux 5.11 to 6.3 do not count the bytes of a ring, and others may not tell any. */
+	if (map_bytes(c->map[OP_MAP_RING]) < op_capture_ring_bytes(c))
+		bytes += op_capture_ring_bytes(c);
+	return bytes;
 }
 
 uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns)

@@ -321,7 +321,7 @@ static bool owner_is_greedy(const struct op_images *x, const struct op_image *im
 		rules += i->table->rules.numbers.len;
 	}
 	op_arena_get_stats(x->arena, &stats);
-	return bytes > stats.limit_bytes / OWNER_SHARE ||
+	return bytes > stats.room_bytes / OWNER_SHARE ||
 	       rules > OP_RULES_MAX / OWNER_SHARE;
 }
 
@@ -516,14 +516,14 @@ void op_images_rest_symbols(struct op_images *x, uint64_t now_ns)
 	}
 }
 
-struct op_image *op_images_coldest(struct op_images *x)
+struct op_image *op_images_coldest(struct op_images *x, bool runtimes)
 {
 	struct op_image *image;
 
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (image->used_window + 1 >= x->window)
 			return NULL;
-		if (image->table)
+		if (image->table && (runtimes || !image->runtime))
 			return image;
 	}
 	return NULL;

@@ -177,7 +177,7 @@ void op_images_rest_symbols(struct op_images *x, uint64_t now_ns);
 
 /* The least recently used image with a table that no frame needed in this window or in
  * the last one; or NULL. */
-struct op_image *op_images_coldest(struct op_images *x);
+struct op_image *op_images_coldest(struct op_images *x, bool runtimes);
 
 void op_images_init(struct op_images *x);
 void op_images_deinit(struct op_images *x);

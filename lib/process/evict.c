@@ -8,6 +8,7 @@
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/table.h"
+#include "target/scan.h"
 
 enum {
 	/* A process of some mappings, which are often its parent's; with names and paths. */
@@ -55,14 +56,17 @@ static void detach_table(struct op_processes *p, const struct op_image *image)
 	}
 }
 
-/* Give up tables, but not that of @keep, until they have @bytes. Returns how many they had. */
-static uint64_t evict(struct op_processes *p, uint64_t bytes, const struct op_image *keep)
+/* Give up tables, but not that of @keep, until they have @bytes; with @runtimes also those of
+ * runtimes, which are made again at once where a process has them mapped. Returns how many they
+ * had. */
+static uint64_t evict(struct op_processes *p, uint64_t bytes, bool runtimes,
+		      const struct op_image *keep)
 {
 	struct op_images *images = &p->executables.images;
 	uint64_t freed = 0;
 
 	while (freed < bytes) {
-		struct op_image *image = op_images_coldest(images);
+		struct op_image *image = op_images_coldest(images, runtimes);
 		struct op_table *table;
 
 		if (!image || image == keep)
@@ -81,28 +85,38 @@ static uint64_t evict(struct op_processes *p, uint64_t bytes, const struct op_im
 
 void op_evict_table(struct op_processes *p, const struct op_image *keep)
 {
-	(void)evict(p, EVICT_BYTES, keep);
+	(void)evict(p, EVICT_BYTES, true, keep);
 }
 
 uint64_t op_evict_tables(struct op_processes *p, uint64_t bytes)
 {
-	return evict(p, bytes, NULL);
+	return evict(p, bytes, false, NULL);
 }
 
-size_t op_evict_processes(struct op_processes *p, size_t most)
+void op_evict_processes(struct op_processes *p, uint64_t bytes, size_t most)
 {
-	size_t n = 0;
+	uint64_t freed = 0;
+	size_t i;
 
-	while (n < most) {
+	for (i = 0; i < most && freed < bytes; i++) {
 		struct op_proc *oldest = op_lists_least_used(p);
 
 		if (!oldest)
-			break;
+			return;
+		/* One whose maps cannot be read could not be learnt again. */
+		if (!op_scan_readable(p->procfs_root, oldest->pid)) {
+			op_lists_use(p, oldest);
+			continue;
+		}
 		op_table_forget(p, oldest);
-		n++;
+		p->processes_evicted++;
+		freed += PROCESS_BYTES;
 	}
-	p->processes_evicted += n;
-	return n;
+}
+
+uint64_t op_evict_pending_bytes(const struct op_processes *p)
+{
+	return p->kept * PROCESS_BYTES;
 }
 
 uint64_t op_evict_bytes(const struct op_processes *p)

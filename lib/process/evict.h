@@ -23,12 +23,14 @@ struct op_vma;
  */
 void op_evict_table(struct op_processes *p, const struct op_image *keep);
 
-/* Give up tables that no sample needed lately until they have @bytes in the arena. Returns how
- * many bytes they had, which are free after the arena's grace period. */
+/* Give up tables that no sample needed lately, but none of runtimes, until they have @bytes in the
+ * arena. Returns how many bytes they had, which are free after the arena's grace period. */
 uint64_t op_evict_tables(struct op_processes *p, uint64_t bytes);
-/* Forget processes that were not used lately, at most @most. Returns how many. What they hold
- * is free after OP_PROCESS_KEEP_NS. */
-size_t op_evict_processes(struct op_processes *p, size_t most);
+/* Forget processes that were not used lately until they have @bytes, about; it looks at @most at
+ * most. What they hold is free after OP_PROCESS_KEEP_NS. */
+void op_evict_processes(struct op_processes *p, uint64_t bytes, size_t most);
+/* What processes that ended or were forgotten still hold, about. */
+uint64_t op_evict_pending_bytes(const struct op_processes *p);
 /* Bytes of user memory that processes and executables have, about. */
 uint64_t op_evict_bytes(const struct op_processes *p);
 

@@ -416,6 +416,7 @@ void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret
 		.slab_bytes =
 			(uint64_t)(arena->slabs_len - arena->slabs_gone) * OP_SLAB_BYTES,
 		.limit_bytes = (uint64_t)arena->slabs_max * OP_SLAB_BYTES,
+		.room_bytes = (uint64_t)arena->slabs_room * OP_SLAB_BYTES,
 		.failed = arena->failed,
 		.unmapped_bytes = unmapped,
 		.map_failures = arena->map_failures,

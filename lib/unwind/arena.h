@@ -46,7 +46,8 @@ struct op_arena_stats {
 	uint64_t grace_bytes; /* freed, in the grace period */
 	uint64_t slab_bytes;  /* of all slabs that there are */
 	uint64_t limit_bytes;
-	uint64_t failed;	 /* allocations refused because of the budget */
+	uint64_t room_bytes; /* so many there may be at present: op_arena_set_room() */
+	uint64_t failed;     /* allocations refused because of the budget */
 	uint64_t unmapped_bytes; /* of slabs that are unmapped for now */
 	uint64_t map_failures;	 /* accesses to a slab that could not be mapped again */
 };

@@ -35,7 +35,7 @@ void op_builder_init(struct op_builder *b, struct op_table *table, struct op_are
 
 	op_arena_get_stats(arena, &stats);
 	*b = (struct op_builder){
-		.share = OP_MAX(stats.limit_bytes / OP_TABLE_ARENA_SHARE,
+		.share = OP_MAX(stats.room_bytes / OP_TABLE_ARENA_SHARE,
 				(uint64_t)OP_SLAB_BYTES),
 		.arena = arena,
 		.rules = rules,
