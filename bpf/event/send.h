@@ -10,8 +10,7 @@
 #include "bpf/walk/registers.h"
 
 enum {
-	OP_PAGE_BYTES = 4096,
-	OP_STACK_PAGES = OP_STACK_COPY_BYTES / OP_PAGE_BYTES,
+	OP_STACK_PAGES = OP_STACK_COPY_BYTES / OP_COPY_PAGE_BYTES,
 	/* Go on aarch64 keeps a frame's record a word below its sp. */
 	OP_STACK_BELOW = 16,
 	/* Words of a record beside registers and a copy of the stack. */
@@ -176,15 +175,15 @@ __attribute__((noinline)) int op_copy_pages(__u32 number, __u32 to, __u64 from,
 		__u32 at = to + bytes;
 
 		op_platform_bound(at);
-		if (at > OP_WORDS_MAX * 8 - OP_PAGE_BYTES)
+		if (at > OP_WORDS_MAX * 8 - OP_COPY_PAGE_BYTES)
 			break;
-		bytes += OP_PAGE_BYTES;
-		if (!bpf_probe_read_user((__u8 *)slot->word + at, OP_PAGE_BYTES,
+		bytes += OP_COPY_PAGE_BYTES;
+		if (!bpf_probe_read_user((__u8 *)slot->word + at, OP_COPY_PAGE_BYTES,
 					 (void *)from))
 			kept = bytes;
 		else if (!holes)
 			break;
-		from += OP_PAGE_BYTES;
+		from += OP_COPY_PAGE_BYTES;
 	}
 	return (int)kept;
 }
@@ -211,15 +210,15 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 		return 0;
 	a = (struct op_above_record *)((__u8 *)slot->word + OP_ABOVE_AT);
 	root = op_stack_root(slot);
-	page = ((root - 1) & ~(__u64)(OP_PAGE_BYTES - 1)) -
-	       (OP_ROOT_PAGES - 1) * OP_PAGE_BYTES;
+	page = ((root - 1) & ~(__u64)(OP_COPY_PAGE_BYTES - 1)) -
+	       (OP_ROOT_PAGES - 1) * OP_COPY_PAGE_BYTES;
 	if (page < at)
 		page = at;
 	a->header.type = OP_RECORD_ROOT;
 	for (i = 0; i < OP_ROOT_PAGES / OP_STACK_PAGES && page < root; i++) {
 		bytes = (__u32)op_copy_pages(
 			number, OP_ABOVE_PAGES_AT, page,
-			(__u32)((root - page - 1) / OP_PAGE_BYTES) + 1, true);
+			(__u32)((root - page - 1) / OP_COPY_PAGE_BYTES) + 1, true);
 		op_platform_bound(bytes);
 		if (bytes > OP_STACK_COPY_BYTES)
 			break;
@@ -228,7 +227,7 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 		if (bytes)
 			bpf_ringbuf_output(&op_ring, a, sizeof(*a) + bytes,
 					   BPF_RB_NO_WAKEUP);
-		page += OP_STACK_PAGES * OP_PAGE_BYTES;
+		page += OP_STACK_PAGES * OP_COPY_PAGE_BYTES;
 	}
 	return 0;
 }
@@ -295,7 +294,7 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 		return 0;
 	op_resume_registers(slot);
 	sp = slot->registers.sp;
-	if ((sp & (OP_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
+	if ((sp & (OP_COPY_PAGE_BYTES - 1)) >= OP_STACK_BELOW) {
 		slot->record.stack_below = OP_STACK_BELOW;
 		sp -= OP_STACK_BELOW;
 	}
@@ -304,8 +303,9 @@ __attribute__((noinline)) int op_copy_stack(__u32 number)
 	if (at > OP_RESUME_WORDS_MAX + OP_CONTEXT_WORDS)
 		return 0;
 	/* up to the first boundary of a page */
-	bytes = OP_PAGE_BYTES - (sp & (OP_PAGE_BYTES - 1));
-	(void)op_send_above(number, sp + bytes + OP_STACK_COPY_BYTES - OP_PAGE_BYTES);
+	bytes = OP_COPY_PAGE_BYTES - (sp & (OP_COPY_PAGE_BYTES - 1));
+	(void)op_send_above(number,
+			    sp + bytes + OP_STACK_COPY_BYTES - OP_COPY_PAGE_BYTES);
 	to = (__u8 *)&slot->word[at];
 	bpf_probe_read_kernel(to, sizeof(slot->registers), &slot->registers);
 	to += sizeof(slot->registers);

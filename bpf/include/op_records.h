@@ -15,7 +15,9 @@ enum {
 	OP_STACK_COPY_BYTES = 12288,
 	/* records with more of that stack, of as many bytes each */
 	OP_ABOVE_RECORDS = 4,
-	/* pages of 4 KiB with the beginning of that stack */
+	/* the programs copy it page by page */
+	OP_COPY_PAGE_BYTES = 4096,
+	/* pages with the beginning of that stack */
 	OP_ROOT_PAGES = 6,
 };
 

@@ -35,7 +35,7 @@ static void add(struct op_budget *b, double seconds, double cpu_seconds)
 
 	b->fast += (used - b->fast) * seconds / (seconds + FAST_SECONDS);
 	b->slow += (used - b->slow) * seconds / (seconds + SLOW_SECONDS);
-	b->sure = OP_MIN(used, OP_MIN(b->last[0], b->last[1]));
+	b->last[2] = b->last[1];
 	b->last[1] = b->last[0];
 	b->last[0] = used;
 	b->debt = clamp(b->debt + cpu_seconds - b->share * seconds, 0,
@@ -54,18 +54,24 @@ static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double
 		return hz;
 	b->fast *= factor;
 	b->slow *= factor;
-	b->sure *= factor;
 	b->last[0] *= factor;
 	b->last[1] *= factor;
+	b->last[2] *= factor;
 	b->changed_ns = now_ns;
 	b->changes++;
 	return rate;
 }
 
+/* The least use between the last checks: no burst is that long. */
+static double sure(const struct op_budget *b)
+{
+	return OP_MIN(b->last[0], OP_MIN(b->last[1], b->last[2]));
+}
+
 /* What is used now, by the highest of the means. */
 static double most(const struct op_budget *b)
 {
-	return OP_MAX(OP_MAX(b->slow, b->fast), b->sure);
+	return OP_MAX(OP_MAX(b->slow, b->fast), sure(b));
 }
 
 uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
@@ -92,7 +98,7 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	 * and use is above it now; or if use is far above it and this is no burst. */
 	if ((b->slow > b->share || (b->debt > 2 * b->share && b->slow > AIM * b->share) ||
 	     (owed < -b->share && b->fast > b->share) ||
-	     b->sure > FAR_ABOVE * b->share) &&
+	     sure(b) > FAR_ABOVE * b->share) &&
 	    now_ns >= b->changed_ns + LOWER_NS)
 		return change(b, now_ns, hz, hz * clamp(aim / most(b), 0.1, AIM));
 	if (hz < b->asked_hz && b->slow < 0.7 * b->share && owed >= 0 &&

@@ -22,8 +22,7 @@ struct op_budget {
 	uint64_t changes;
 	double fast;	/* CPU seconds used per second, over the last second */
 	double slow;	/* the same, over the last five seconds */
-	double last[2]; /* the same between the last checks, the last one first */
-	double sure;	/* the least of the last three of them: no burst is that long */
+	double last[3]; /* the same between the last checks, the last one first */
 	double balance; /* CPU seconds that are saved or, if negative, owed */
 	double debt;	/* CPU seconds above the budget, whatever was saved before */
 };

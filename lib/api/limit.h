@@ -2,9 +2,10 @@
 /*
  * A limit of memory: of the maps in the kernel and of what the parts of a handle keep in user
  * memory, as one number. It is compared with the limit every quarter of a second. Near the
- * limit, slabs that hold nothing are given back, then names are given up, then unwind tables that no sample needed lately, then
- * processes that were not used lately. Each is found again when it is next needed. Between two
- * looks the arena, which grows fastest, grows no further than to the limit.
+ * limit, slabs that hold nothing are given back, then names are given up, then unwind tables
+ * that no sample needed lately, then processes that were not used lately. Each is found again
+ * when it is next needed. Between two looks the arena, which grows fastest, grows no further
+ * than to the limit.
  */
 #ifndef OP_API_LIMIT_H
 #define OP_API_LIMIT_H

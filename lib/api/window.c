@@ -160,9 +160,9 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 		return r;
 	/* A budget changes the rate because of what was spent: a snapshot now, or one that
 	 * follows, would be spent again. */
-	op_golang_keep_heaps(p->golang);
+	if (p->running)
+		op_golang_ends_early(p->golang);
 	r = close_window(p);
-	op_golang_skip(p->golang);
 	return r < 0 ? r : 0;
 }
 

@@ -167,13 +167,17 @@ static uint64_t maps_bytes(const struct op_capture *c)
 	uint64_t bytes = 0;
 	size_t i;
 
-	for (i = 0; i < OP_MAPS; i++)
-		bytes += map_bytes(c->map[i]);
+	for (i = 0; i < OP_MAPS; i++) {
+		uint64_t told = map_bytes(c->map[i]);
+
+		bytes += told;
+		/* Linux 5.11 to 6.3 do not count the bytes of a ring, and others may not
+		 * tell any. */
+		if (i == OP_MAP_RING && told < op_capture_ring_bytes(c))
+			bytes += op_capture_ring_bytes(c);
+	}
 	for (i = 0; i < c->walkers_len; i++)
 		bytes += map_bytes(c->walkers[i].fd) + map_bytes(c->walkers[i].held_fd);
-	/* Linux 5.11 to 6.3 do not count the bytes of a ring, and others may not tell any. */
-	if (map_bytes(c->map[OP_MAP_RING]) < op_capture_ring_bytes(c))
-		bytes += op_capture_ring_bytes(c);
 	return bytes;
 }
 

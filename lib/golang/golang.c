@@ -4,10 +4,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/io.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "capture/capture.h"
 #include "golang/heaps.h"
@@ -34,9 +32,8 @@ struct op_golang {
 	struct op_golang_known known;
 	struct op_golang_wanted wanted; /* of the snapshot that is under way */
 	uint32_t round;
-	bool due;	 /* this window has no snapshot yet */
-	bool heaps_wait; /* for the window after the one that is closed next */
-	bool told;	 /* logged that the processes could not be listed */
+	bool due;   /* this window has no snapshot yet */
+	bool early; /* op_golang_ends_early() was called for it */
 	uint64_t next_ns;
 	struct op_golang_visit visit;
 	struct op_golang_heaps heaps;
@@ -108,17 +105,9 @@ static bool is_under_way(const struct op_golang *g)
  * had come to. */
 static void begin(struct op_golang *g, int program)
 {
-	int r = op_golang_wanted_list(&g->wanted, program);
-
+	(void)op_golang_wanted_list(&g->wanted, program, g->config.log, "goroutines");
 	g->due = false;
 	g->round++;
-	if (r < 0 && !g->told) {
-		op_log(g->config.log, OP_LOG_WARNING,
-		       "not all processes of a snapshot of goroutines could be listed "
-		       "(%s), ignoring",
-		       strerror(-r));
-		g->told = true;
-	}
 }
 
 /* What was learnt of processes that are not in it is forgotten, but for their heaps. */
@@ -235,22 +224,17 @@ void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t li
 	if (is_under_way(g))
 		count_late(g, taken);
 	end(g);
-	if (!g->heaps_wait)
+	if (!g->early)
 		op_golang_heaps_finish(&g->heaps, heaps_program(g), window,
 				       OP_MAX(until_ns, op_clock_monotonic_ns() +
 								limit_ns / HEAPS_SHARE),
 				       taken);
-	g->heaps_wait = false;
-	g->due = true;
+	g->due = !g->early;
+	g->early = false;
 	g->next_ns = 0;
 }
 
-void op_golang_keep_heaps(struct op_golang *g)
+void op_golang_ends_early(struct op_golang *g)
 {
-	g->heaps_wait = true;
-}
-
-void op_golang_skip(struct op_golang *g)
-{
-	g->due = false;
+	g->early = true;
 }

@@ -60,9 +60,8 @@ uint64_t op_golang_next_ns(const struct op_golang *g);
 void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
 		      struct op_golang_taken *taken);
 
-/* The window that is closed next gets no heaps: what they allocate is told in the one after it. */
-void op_golang_keep_heaps(struct op_golang *g);
-/* The window that has just begun gets no snapshot of goroutines. */
-void op_golang_skip(struct op_golang *g);
+/* The next op_golang_finish() closes a window early: it takes no heaps, what they allocate is
+ * told in the window after it; and that one gets no snapshot of goroutines. */
+void op_golang_ends_early(struct op_golang *g);
 
 #endif

@@ -28,7 +28,6 @@ struct op_golang_heap {
 	struct op_golang_process *process;
 	struct op_record record;
 	struct op_window *window;
-	uint64_t until_ns;
 	struct op_golang_profile profile;
 	struct op_golang_ahead ahead;
 };

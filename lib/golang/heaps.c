@@ -2,10 +2,8 @@
 #include "golang/heaps.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/io.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "process/processes.h"
 #include "process/program.h"
@@ -49,7 +47,7 @@ static void forget(struct op_golang_heaps *h)
 static void begin(struct op_golang_heaps *h, int program)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	int r = op_golang_wanted_list(&h->wanted, program);
+	int r = op_golang_wanted_list(&h->wanted, program, h->log, "Go heaps");
 	size_t i;
 
 	h->round++;
@@ -60,13 +58,6 @@ static void begin(struct op_golang_heaps *h, int program)
 	for (i = 0; r < 0 && i < h->known->list.len; i++)
 		if (h->known->list.data[i]->heap_round)
 			h->known->list.data[i]->heap_round = h->round;
-	if (r < 0 && !h->told) {
-		op_log(h->log, OP_LOG_WARNING,
-		       "not all processes of a snapshot of Go heaps could be listed (%s), "
-		       "ignoring",
-		       strerror(-r));
-		h->told = true;
-	}
 	h->listed_ns = now;
 }
 

@@ -18,7 +18,6 @@ struct op_golang_heaps {
 	uint32_t round;	    /* number of the last snapshot; 0: the kind is off */
 	uint64_t listed_ns; /* when its processes were listed (CLOCK_MONOTONIC) */
 	bool noting;	    /* the first one, which only notes, is under way */
-	bool told;	    /* logged that the processes could not be listed */
 	uint64_t next_ns;
 	struct op_golang_heap heap;
 };
@@ -32,8 +31,8 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 			  struct op_golang_taken *taken);
 /* When that is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h);
-/* Take the heaps into @window, until @until_ns (CLOCK_MONOTONIC). The next snapshot begins with the process in which
- * this one ends. */
+/* Take the heaps into @window, until @until_ns (CLOCK_MONOTONIC). The next snapshot begins with
+ * the process in which this one ends. */
 void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
 			    struct op_window *window, uint64_t until_ns,
 			    struct op_golang_taken *taken);

@@ -73,7 +73,8 @@ static int64_t take_wanted(void *ctx, const uint8_t *bytes, size_t len)
 	return (int64_t)at;
 }
 
-int op_golang_wanted_list(struct op_golang_wanted *w, int program)
+int op_golang_wanted_list(struct op_golang_wanted *w, int program, struct op_log *log,
+			  const char *what)
 {
 	size_t i;
 	int r;
@@ -86,6 +87,13 @@ int op_golang_wanted_list(struct op_golang_wanted *w, int program)
 		if (w->records.data[i].pid == w->first)
 			w->begun = i;
 	w->first = 0;
+	if (r < 0 && !w->told) {
+		op_log(log, OP_LOG_WARNING,
+		       "not all processes of a snapshot of %s could be listed (%s), "
+		       "ignoring",
+		       what, strerror(-r));
+		w->told = true;
+	}
 	return r;
 }
 

@@ -3,9 +3,11 @@
 #ifndef OP_GOLANG_KNOWN_H
 #define OP_GOLANG_KNOWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "base/vec.h"
 #include "golang/process.h"
 #include "op_user_types.h"
@@ -30,11 +32,13 @@ struct op_golang_wanted {
 	size_t at;    /* how many were taken */
 	uint32_t learnt;
 	uint32_t first; /* pid of the process that the next list begins with; 0: any */
+	bool told;	/* logged that not all could be listed */
 };
 
 /* List them by the iterator @program (a descriptor). Returns 0, or -errno with those that were
- * listed. */
-int op_golang_wanted_list(struct op_golang_wanted *w, int program);
+ * listed; the first such error goes to @log, which names @what the snapshot is of. */
+int op_golang_wanted_list(struct op_golang_wanted *w, int program, struct op_log *log,
+			  const char *what);
 /* The next process, or NULL. */
 const struct op_record *op_golang_wanted_next(struct op_golang_wanted *w);
 /* The process of @record; it is read in /proc if it had been forgotten because it was idle

@@ -155,10 +155,10 @@ bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *
 
 void op_golang_process_forget_heap(struct op_golang_process *g)
 {
+	g->heap_old |= g->heap_round != 0;
 	g->heap_round = 0;
 	g->heap_known = false;
 	g->heap_whole = false;
-	g->heap_old = true;
 	g->heap_stacks = 0;
 	g->heap_stopped = 0;
 	op_map64_clear(&g->heap_allocs);

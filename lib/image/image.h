@@ -176,7 +176,7 @@ void op_image_load_symbols(struct op_images *x, struct op_image *image,
 void op_images_rest_symbols(struct op_images *x, uint64_t now_ns);
 
 /* The least recently used image with a table that no frame needed in this window or in
- * the last one; or NULL. */
+ * the last one; or NULL. Without @runtimes, images that hold a runtime are passed over. */
 struct op_image *op_images_coldest(struct op_images *x, bool runtimes);
 
 void op_images_init(struct op_images *x);

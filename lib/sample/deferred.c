@@ -22,7 +22,6 @@ enum {
 	 * begins below it. */
 	TOP_BYTES = 32768,
 	TOP_BELOW = 256,
-	PAGE_BYTES = 4096, /* as the programs copy stacks */
 };
 
 /*
@@ -52,7 +51,7 @@ struct copy {
 
 static size_t to_page_end(uint64_t at)
 {
-	return PAGE_BYTES - (size_t)(at & (PAGE_BYTES - 1));
+	return OP_COPY_PAGE_BYTES - (size_t)(at & (OP_COPY_PAGE_BYTES - 1));
 }
 
 /*
@@ -63,13 +62,13 @@ static size_t to_page_end(uint64_t at)
 static bool touches_hole(const uint8_t *bytes, uint64_t at, size_t bytes_len, size_t off,
 			 size_t len)
 {
-	size_t into = (size_t)((at + off) & (PAGE_BYTES - 1));
+	size_t into = (size_t)((at + off) & (OP_COPY_PAGE_BYTES - 1));
 	size_t begin = off - OP_MIN(off, into);
 
 	for (; begin < off + len; begin += to_page_end(at + begin))
-		if (to_page_end(at + begin) == PAGE_BYTES &&
-		    bytes_len - begin >= PAGE_BYTES && !bytes[begin] &&
-		    memcmp(bytes + begin, bytes + begin + 1, PAGE_BYTES - 1) == 0)
+		if (to_page_end(at + begin) == OP_COPY_PAGE_BYTES &&
+		    bytes_len - begin >= OP_COPY_PAGE_BYTES && !bytes[begin] &&
+		    memcmp(bytes + begin, bytes + begin + 1, OP_COPY_PAGE_BYTES - 1) == 0)
 			return true;
 	return false;
 }

@@ -11,8 +11,7 @@
 
 enum {
 	BYTES_MAX = OP_ABOVE_RECORDS * OP_STACK_COPY_BYTES,
-	PAGE_BYTES = 4096, /* as the programs copy them */
-	ROOT_BYTES_MAX = OP_ROOT_PAGES * PAGE_BYTES,
+	ROOT_BYTES_MAX = OP_ROOT_PAGES * OP_COPY_PAGE_BYTES,
 };
 
 /* The place of @cpu in @stack; or the one that was used longest ago. */
@@ -39,31 +38,49 @@ static bool is_of(const struct op_above_stack *s, uint64_t time_ns, uint32_t tid
 	return s->bytes && s->time_ns == time_ns && s->tid == tid && s->cpu == cpu;
 }
 
-int op_above_add(struct op_above *above, const void *record, size_t len)
+/* Read the head of @record of @len bytes, and find its place in @stack, which gets @room bytes
+ * if it has none. Returns 0, -EBADMSG or -ENOMEM. */
+static int enter(struct op_above_stack stack[static OP_ABOVE_MAX], const void *record,
+		 size_t len, size_t room, struct op_above_record *ret_head,
+		 struct op_above_stack **ret)
 {
-	struct op_above_record r;
 	struct op_above_stack *s;
 
-	if (len < sizeof(r) || len - sizeof(r) > OP_STACK_COPY_BYTES)
+	if (len < sizeof(*ret_head) || len - sizeof(*ret_head) > OP_STACK_COPY_BYTES)
 		return -EBADMSG;
-	memcpy(&r, record, sizeof(r));
-	len -= sizeof(r);
-	s = place_of(above->stack, r.cpu);
-	if (!s->bytes) {
-		s->bytes = malloc(OP_STACK_COPY_BYTES + BYTES_MAX);
-		if (!s->bytes)
-			return -ENOMEM;
-	}
-	if (!is_of(s, r.time_ns, r.tid, r.cpu) || r.at != s->at + s->len ||
-	    s->len + len > BYTES_MAX) {
-		s->time_ns = r.time_ns;
-		s->at = r.at;
-		s->tid = r.tid;
-		s->cpu = r.cpu;
-		s->len = 0;
-	}
+	memcpy(ret_head, record, sizeof(*ret_head));
+	s = place_of(stack, ret_head->cpu);
+	if (!s->bytes)
+		s->bytes = malloc(room);
+	*ret = s;
+	return s->bytes ? 0 : -ENOMEM;
+}
+
+/* @s is of the stack that begins with the record of @head, and holds nothing of it yet. */
+static void begin(struct op_above_stack *s, const struct op_above_record *head)
+{
+	s->time_ns = head->time_ns;
+	s->at = head->at;
+	s->tid = head->tid;
+	s->cpu = head->cpu;
+	s->len = 0;
+}
+
+int op_above_add(struct op_above *above, const void *record, size_t len)
+{
+	struct op_above_record head;
+	struct op_above_stack *s;
+	int r = enter(above->stack, record, len, OP_STACK_COPY_BYTES + BYTES_MAX, &head,
+		      &s);
+
+	if (r < 0)
+		return r;
+	len -= sizeof(head);
+	if (!is_of(s, head.time_ns, head.tid, head.cpu) || head.at != s->at + s->len ||
+	    s->len + len > BYTES_MAX)
+		begin(s, &head);
 	memcpy(s->bytes + OP_STACK_COPY_BYTES + s->len,
-	       (const uint8_t *)record + sizeof(r), len);
+	       (const uint8_t *)record + sizeof(head), len);
 	s->len += len;
 	return 0;
 }
@@ -72,7 +89,7 @@ int op_above_add(struct op_above *above, const void *record, size_t len)
  * the copy does not have them where they are its last. */
 static bool adjoins(uint64_t end, uint64_t at)
 {
-	return end == at || ((end | at) & (PAGE_BYTES - 1)) == 0;
+	return end == at || ((end | at) & (OP_COPY_PAGE_BYTES - 1)) == 0;
 }
 
 uint8_t *op_above_take(struct op_above *above, const struct op_record *record,
@@ -114,31 +131,20 @@ void op_above_give_back(struct op_above *above, const struct op_record *record,
 
 int op_above_add_root(struct op_above *above, const void *record, size_t len)
 {
-	struct op_above_record r;
+	struct op_above_record head;
 	struct op_above_stack *s;
 	size_t at;
+	int r = enter(above->root, record, len, ROOT_BYTES_MAX, &head, &s);
 
-	if (len < sizeof(r) || len - sizeof(r) > OP_STACK_COPY_BYTES)
-		return -EBADMSG;
-	memcpy(&r, record, sizeof(r));
-	len -= sizeof(r);
-	s = place_of(above->root, r.cpu);
-	if (!s->bytes) {
-		s->bytes = malloc(ROOT_BYTES_MAX);
-		if (!s->bytes)
-			return -ENOMEM;
-	}
-	if (!is_of(s, r.time_ns, r.tid, r.cpu) || r.at < s->at + s->len ||
-	    r.at - s->at > ROOT_BYTES_MAX - len) {
-		s->time_ns = r.time_ns;
-		s->at = r.at;
-		s->tid = r.tid;
-		s->cpu = r.cpu;
-		s->len = 0;
-	}
-	at = (size_t)(r.at - s->at);
+	if (r < 0)
+		return r;
+	len -= sizeof(head);
+	if (!is_of(s, head.time_ns, head.tid, head.cpu) || head.at < s->at + s->len ||
+	    head.at - s->at > ROOT_BYTES_MAX - len)
+		begin(s, &head);
+	at = (size_t)(head.at - s->at);
 	memset(s->bytes + s->len, 0, at - s->len);
-	memcpy(s->bytes + at, (const uint8_t *)record + sizeof(r), len);
+	memcpy(s->bytes + at, (const uint8_t *)record + sizeof(head), len);
 	s->len = at + len;
 	return 0;
 }
