@@ -105,7 +105,8 @@ void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
 	op_handle_count_golang(p, &taken);
 }
 
-static int close_window(struct otelprof *p)
+/* @early: not since its time is over, but since the rate changes. */
+static int close_window(struct otelprof *p, bool early)
 {
 	uint64_t start = p->window_start_ns;
 	uint64_t now;
@@ -126,7 +127,7 @@ static int close_window(struct otelprof *p)
 	op_window_reset(p->window);
 	op_window_set_period(p->window, op_rates_period_ns(op_targets_rates(p->targets),
 							   0, p->rate_hz));
-	op_processes_window_end(p->processes);
+	op_processes_window_end(p->processes, early);
 	op_sampler_window_end(p->sampler);
 	op_capture_next_window(p->capture);
 	rest_arena(p);
@@ -146,7 +147,7 @@ int otelprof_export(struct otelprof *p)
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
 
-	return r < 0 ? r : close_window(p);
+	return r < 0 ? r : close_window(p, false);
 }
 
 int op_handle_change_rate(struct otelprof *p, uint32_t hz)
@@ -162,7 +163,7 @@ int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 	 * follows, would be spent again. */
 	if (p->running)
 		op_golang_ends_early(p->golang);
-	r = close_window(p);
+	r = close_window(p, true);
 	return r < 0 ? r : 0;
 }
 

@@ -423,9 +423,9 @@ static void end_window_of(struct op_processes *p, struct op_proc *proc)
 		proc->program->perfmap_tried = false;
 }
 
-void op_processes_window_end(struct op_processes *p)
+void op_processes_window_end(struct op_processes *p, bool early)
 {
-	p->executables.images.window++;
+	p->executables.images.window += !early;
 	op_images_rest_symbols(&p->executables.images, op_clock_monotonic_ns());
 	op_table_each(p, end_window_of);
 }

@@ -138,8 +138,9 @@ uint64_t op_processes_next_ns(const struct op_processes *p);
 /* Is the scan or a sweep under way, to be continued in slices between samples? */
 bool op_processes_busy(const struct op_processes *p);
 
-/* A window was closed. */
-void op_processes_window_end(struct op_processes *p);
+/* A window was closed. @early: it was cut short, so what no sample needed in it may be needed all
+ * the time. */
+void op_processes_window_end(struct op_processes *p, bool early);
 void op_processes_set_clock(struct op_processes *p, int64_t realtime_offset_ns);
 /* Call this in the child of a fork: no map of the kernel is touched from then on. */
 void op_processes_forked(struct op_processes *p);

@@ -108,7 +108,7 @@ static void sample(struct world *w, uint32_t pid)
 static void next_window(struct world *w)
 {
 	op_window_reset(w->window);
-	op_processes_window_end(w->p);
+	op_processes_window_end(w->p, false);
 	op_sampler_window_end(w->sampler);
 }
 

@@ -69,7 +69,7 @@ static bool has_table(struct world *w, uint64_t pc)
 
 static void next_window(struct world *w)
 {
-	op_processes_window_end(w->p);
+	op_processes_window_end(w->p, false);
 	op_window_reset(w->window);
 	world_settle(w, 10 * SECOND);
 }
@@ -159,6 +159,49 @@ static void test_cold_tables_make_room(void)
 	world_deinit(&w);
 }
 
+/* Want one table after another, and those before it again, until one does not fit; its number. */
+static size_t refuse_one(struct world *w, const struct images *x)
+{
+	size_t i;
+	size_t j;
+
+	for (i = 0; i < x->len; i++) {
+		for (j = 0; j <= i; j++)
+			want(w, x->pc[j]);
+		if (!has_table(w, x->pc[i]))
+			return i;
+	}
+	TEST_FAIL("all tables fit");
+}
+
+/* Each change of the rate ends a window; many in a row say nothing of what is needed. */
+static void test_windows_cut_short(void)
+{
+	const struct world_options options = { .arena_bytes = OP_SLAB_BYTES };
+	struct images x = { 0 };
+	size_t refused;
+	size_t room;
+	op_ref filler;
+	struct world w;
+	size_t i;
+
+	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
+	room = measure_room(&x);
+	world_init(&w, &options);
+	filler = fill(&w, room);
+	refused = refuse_one(&w, &x);
+	for (i = 0; i < 5; i++)
+		op_processes_window_end(w.p, true);
+	for (i = 0; i < 4; i++) {
+		world_settle(&w, 10 * SECOND);
+		want(&w, x.pc[refused]);
+	}
+	for (i = 0; i < refused; i++)
+		CHECK(has_table(&w, x.pc[i]));
+	op_arena_release(w.arena, filler, OP_SLAB_BYTES - room, w.now_ns);
+	world_deinit(&w);
+}
+
 /* What is in use stays, though another does not fit; that one is walked by frame pointers
  * and is not asked for at each sample. */
 static void test_hot_tables_stay(void)
@@ -166,24 +209,17 @@ static void test_hot_tables_stay(void)
 	const struct world_options options = { .arena_bytes = OP_SLAB_BYTES };
 	const struct op_mapping *m;
 	struct images x = { 0 };
-	size_t refused = SIZE_MAX;
+	size_t refused;
 	size_t room;
 	op_ref filler;
 	struct world w;
 	size_t i;
-	size_t j;
 
 	CHECK(op_maps_read("/proc/self/maps", keep, &x) > 0);
 	room = measure_room(&x);
 	world_init(&w, &options);
 	filler = fill(&w, room);
-	for (i = 0; i < x.len; i++) {
-		for (j = 0; j <= i && refused == SIZE_MAX; j++)
-			want(&w, x.pc[j]);
-		if (refused == SIZE_MAX && !has_table(&w, x.pc[i]))
-			refused = i;
-	}
-	CHECK(refused != SIZE_MAX);
+	refused = refuse_one(&w, &x);
 	for (i = 0; i < refused; i++)
 		CHECK(has_table(&w, x.pc[i]));
 	/* It is refused again when it is time to ask, and then not asked for. */
@@ -230,4 +266,4 @@ static void test_forked(void)
 }
 
 TEST_MAIN({ "cold", test_cold_tables_make_room }, { "hot", test_hot_tables_stay },
-	  { "forked", test_forked })
+	  { "windows_cut_short", test_windows_cut_short }, { "forked", test_forked })

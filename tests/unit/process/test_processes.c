@@ -119,7 +119,7 @@ static void test_native_frames_are_named(void)
 	/* again, from the caches, and in another window */
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "known_function");
-	op_processes_window_end(w.p);
+	op_processes_window_end(w.p, false);
 	op_window_reset(w.window);
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 2, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "known_function");
@@ -214,7 +214,7 @@ static void test_code_without_a_file(void)
 		      (unsigned long)(uintptr_t)page,
 		      (unsigned long)(uintptr_t)page + 0x120);
 	CHECK(fclose(f) == 0);
-	op_processes_window_end(w.p);
+	op_processes_window_end(w.p, false);
 	op_window_reset(w.window);
 	CHECK_OK(world_sample(&w, world_self(), NULL, 0, words, 1, OP_END_COMPLETE));
 	CHECK_STR(world_name(&w, 0), "jitted_function");

@@ -646,7 +646,7 @@ static void test_random_events(void)
 				w.publish_error = w.publish_error ? 0 : -E2BIG;
 		}
 		if (i % 2000 == 0) {
-			op_processes_window_end(w.p);
+			op_processes_window_end(w.p, false);
 			op_window_reset(w.window);
 		}
 	}
