@@ -115,11 +115,14 @@ static int append_frame(struct op_file *f, const struct op_request *r)
 
 static int stream_frame(struct op_file *f, const struct op_request *r)
 {
+	struct op_sigpipe held;
 	int err;
 
 	if (f->broken)
 		return -EPIPE;
+	op_sigpipe_hold(&held);
 	err = write_frame(f->out.fd, r);
+	op_sigpipe_release(&held);
 	f->broken = err < 0;
 	return err;
 }
@@ -160,10 +163,15 @@ static void file_submit(struct op_sink *s, struct op_request *r)
 
 static int write_format(struct op_file *f)
 {
+	struct op_sigpipe held;
 	int err;
 
-	if (f->out.stream)
-		return f->format->write(f->collect, f->out.fd);
+	if (f->out.stream) {
+		op_sigpipe_hold(&held);
+		err = f->format->write(f->collect, f->out.fd);
+		op_sigpipe_release(&held);
+		return err;
+	}
 	err = op_output_open(&f->out);
 	if (err < 0)
 		return err;

@@ -246,6 +246,42 @@ static void test_pipe_is_written_straight(void)
 	remove_dir(&d);
 }
 
+/* The host has not ignored SIGPIPE, and must not die of a reader that went away. */
+static void check_no_reader(uint32_t format)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "fifo");
+	sigset_t before;
+	sigset_t after;
+	int fd;
+
+	CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	CHECK(!mkfifo(path, 0600));
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	CHECK(fd >= 0);
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add_format(x, path, format);
+	CHECK(!close(fd));
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &before));
+	submit(x, "", 5);
+	(void)op_exporters_flush(x, 0, 0);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 5);
+	CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &after));
+	CHECK_INT(sigismember(&after, SIGPIPE), sigismember(&before, SIGPIPE));
+	CHECK(!sigpending(&after));
+	CHECK_INT(sigismember(&after, SIGPIPE), 0);
+	remove_dir(&d);
+}
+
+static void test_a_reader_that_went_away(void)
+{
+	check_no_reader(OTELPROF_FORMAT_OTLP);
+	check_no_reader(OTELPROF_FORMAT_HTML);
+}
+
 static void test_dash_is_stdout(void)
 {
 	struct op_exporters *x = NULL;
@@ -425,6 +461,7 @@ TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
 	  { "bad_paths_are_refused", test_bad_paths_are_refused },
 	  { "pipe_is_written_straight", test_pipe_is_written_straight },
+	  { "a_reader_that_went_away", test_a_reader_that_went_away },
 	  { "dash_is_stdout", test_dash_is_stdout },
 	  { "format_is_written_at_flush", test_format_is_written_at_flush },
 	  { "full_stream_drops", test_full_stream_drops },
