@@ -57,11 +57,18 @@ static int parse_unix(const char *text, const char *protocol, const char *what,
 	return e->socket && e->target && e->id ? 0 : -ENOMEM;
 }
 
+static const char *after_scheme(const char *text)
+{
+	const char *sep = strstr(text, schemes_sep);
+
+	return sep ? sep + sizeof(schemes_sep) - 1 : text;
+}
+
 /* The part after "scheme://", or NULL if the scheme is not http or https. */
 static const char *skip_scheme(const char *text, bool insecure, bool *ret_tls)
 {
 	const char *sep = strstr(text, schemes_sep);
-	const char *rest = sep ? sep + sizeof(schemes_sep) - 1 : text;
+	const char *rest = after_scheme(text);
 
 	*ret_tls = !insecure;
 	if (!sep)
@@ -128,37 +135,40 @@ static int parse_target(const char *text, const struct protocol *p, bool insecur
 			const char *what, struct op_log *log, struct op_endpoint *e,
 			const char **ret_path)
 {
+	const char *authority = after_scheme(text);
+	size_t len = strcspn(authority, "/?#");
+	int shown = (int)(authority + len - text);
 	const char *rest;
 	unsigned int port;
 	size_t host;
-	size_t len;
 
 	if (strnlen(text, ENDPOINT_BYTES_MAX) == ENDPOINT_BYTES_MAX)
 		return op_fail(log, -EINVAL, "%s: it is longer than %d bytes", what,
 			       ENDPOINT_BYTES_MAX - 1);
-	rest = skip_scheme(text, insecure, &e->tls);
-	if (!rest || (p->needs_scheme && rest == text))
-		return op_fail(log, -EINVAL, "%s: \"%s\" %s http:// or https://", what,
-			       text, p->scheme_rule);
-	len = strcspn(rest, "/?#");
-	*ret_path = rest + len;
-	if (memchr(rest, '@', len))
+	/* A password or a key may stand before '@', in the path and after it: they are not
+	 * quoted. */
+	if (memchr(authority, '@', len))
 		return op_fail(
 			log, -EINVAL,
 			"%s: a user name in an endpoint is not supported; use headers",
 			what);
+	rest = skip_scheme(text, insecure, &e->tls);
+	if (!rest || (p->needs_scheme && rest == text))
+		return op_fail(log, -EINVAL, "%s: \"%.*s\" %s http:// or https://", what,
+			       shown, text, p->scheme_rule);
+	*ret_path = rest + len;
 	host = host_length(rest, len);
 	if (!host)
 		return op_fail(
 			log, -EINVAL,
-			"%s: \"%s\" has no valid host (an IPv6 address goes in [])", what,
-			text);
+			"%s: \"%.*s\" has no valid host (an IPv6 address goes in [])",
+			what, shown, text);
 	port = port_number(rest + host, len - host, e->tls ? p->tls_port : p->port);
 	if (!port)
 		return op_fail(log, -EINVAL,
-			       "%s: \"%s\" has no valid port (an IPv6 address "
+			       "%s: \"%.*s\" has no valid port (an IPv6 address "
 			       "goes in [])",
-			       what, text);
+			       what, shown, text);
 	if (asprintf(&e->target, "%.*s:%u", (int)host, rest, port) < 0) {
 		e->target = NULL;
 		return -ENOMEM;
@@ -270,8 +280,8 @@ int op_endpoint_parse_http(const char *text, bool whole, const char *what,
 		return err;
 	if (!path_ok(path) || (!whole && strchr(path, '?')))
 		err = op_fail(log, -EINVAL,
-			      "%s: \"%s\" has a path that is not valid in a URL", what,
-			      text);
+			      "%s: \"%.*s\" has a path that is not valid in a URL", what,
+			      (int)(path - text), text);
 	else
 		err = make_url(&e, path, whole);
 	if (err < 0) {

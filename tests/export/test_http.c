@@ -2,6 +2,16 @@
 /* The HTTP exporter against a real server: every answer, accounted to the sample. */
 #include "scenes.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
+#include <poll.h>
+#include <time.h>
+
+enum {
+	SLOW_MS = 20000,
+	SOON_MS = 3000, /* on a machine with much other load */
+};
+
 const struct transport transport = {
 	.add = rig_add_http,
 	.library = "libcurl",
@@ -66,6 +76,44 @@ static void test_refusals_are_dropped_and_explained(void)
 	check_refused("big", "larger than 4 MiB");
 }
 
+/* In place of libc's: a name server that does not answer. */
+int getaddrinfo(const char *restrict node, const char *restrict service,
+		const struct addrinfo *restrict hints, struct addrinfo **restrict res)
+{
+	int (*next)(const char *, const char *, const struct addrinfo *,
+		    struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+
+	if (!node || strcmp(node, "slow.invalid") != 0)
+		return next ? next(node, service, hints, res) : EAI_FAIL;
+	(void)poll(NULL, 0, SLOW_MS);
+	return EAI_AGAIN;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void test_the_end_does_not_wait_for_a_name(void)
+{
+	struct rig g;
+	int64_t begin;
+
+	rig_init(&g, "http://", "slow.invalid", 1);
+	rig_add_http(&g);
+	submit(&g, "abc", 1);
+	CHECK_INT(flush(&g, 500), -ETIMEDOUT); /* the look-up has begun */
+	begin = now_ms();
+	op_exporters_abandon(g.x);
+	op_exporters_get_stats(g.x, &g.stats);
+	CHECK_INT(g.stats.samples_pending, 0);
+	rig_down(&g);
+	CHECK(now_ms() - begin < SOON_MS);
+}
+
 TEST_MAIN({ "callback_alone_maps_no_transport", test_callback_alone_maps_no_transport },
 	  { "connection_is_kept", test_connection_is_kept },
 	  { "retryable_statuses_are_tried_again",
@@ -74,4 +122,6 @@ TEST_MAIN({ "callback_alone_maps_no_transport", test_callback_alone_maps_no_tran
 	  { "hang_and_reset_are_tried_again", test_hang_and_reset_are_tried_again },
 	  { "refusals_are_dropped_and_explained",
 	    test_refusals_are_dropped_and_explained },
-	  SCENES(SCENE_TEST))
+	  SCENES(SCENE_TEST)
+	  /* last: its thread goes on for a while */
+	  { "the_end_does_not_wait_for_a_name", test_the_end_does_not_wait_for_a_name })

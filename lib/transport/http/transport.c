@@ -106,6 +106,11 @@ static CURL *make_easy(struct transport *t, const char *user_agent, const char *
 		curl_easy_cleanup(c);
 		return NULL;
 	}
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Else the end of a try waits until the name server answers, or the resolver gives
+	 * up: curl joins the thread that looks a name up. */
+	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
+#endif
 	return c;
 }
 

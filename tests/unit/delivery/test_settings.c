@@ -115,6 +115,32 @@ static void test_sockets_are_read(void)
 	CHECK_INT(op_endpoint_parse(text, false, "x", &log_, &e), -EINVAL);
 }
 
+/* What may be a password or a key is in no sentence. */
+static void test_secrets_are_not_quoted(void)
+{
+	static const char *const texts[] = {
+		"grpc://user:SECRET@ingest:443",
+		"htps://u:SECRET@h",
+		"http://u:SECRET@h:1",
+		"https://h:x/p?k=SECRET",
+		"ftp://h/SECRET",
+		"https://h:1/p?k=SECRET",
+		"https://h:1/SECRET here",
+	};
+	struct op_endpoint e;
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		CHECK_INT(op_endpoint_parse_http(texts[i], false, "x", &log_, &e),
+			  -EINVAL);
+		CHECK(!strstr(log_.message, "SECRET"));
+		if (op_endpoint_parse(texts[i], false, "x", &log_, &e) == 0)
+			op_endpoint_deinit(&e);
+		else
+			CHECK(!strstr(log_.message, "SECRET"));
+	}
+}
+
 static void test_bad_endpoints_are_refused(void)
 {
 	static const char *const bad[] = {
@@ -571,6 +597,7 @@ static void test_bad_headers_are_refused(void)
 TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "sockets_are_read", test_sockets_are_read },
 	  { "bad_endpoints_are_refused", test_bad_endpoints_are_refused },
+	  { "secrets_are_not_quoted", test_secrets_are_not_quoted },
 	  { "defaults_are_the_header_s", test_defaults_are_the_header_s },
 	  { "http_endpoints_are_read", test_http_endpoints_are_read },
 	  { "bad_http_endpoints_are_refused", test_bad_http_endpoints_are_refused },
