@@ -39,7 +39,7 @@ bool op_number_parse(const char *text, uint64_t *ret)
 static int add_pair(struct op_pairs *pairs, const char *key, const char *value)
 {
 	_cleanup_free_ char *k = strdup(key);
-	_cleanup_free_ char *v = strdup(value);
+	_cleanup_(op_wipep) char *v = strdup(value);
 	struct otelprof_attribute *to = k && v ? op_vec_push(pairs) : NULL;
 
 	if (!to)
@@ -49,11 +49,33 @@ static int add_pair(struct op_pairs *pairs, const char *key, const char *value)
 	return 0;
 }
 
+static struct otelprof_attribute *find_pair(struct op_pairs *pairs, const char *key)
+{
+	struct otelprof_attribute *pair;
+
+	op_vec_foreach(pair, pairs)
+		if (strcmp(pair->key, key) == 0)
+			return pair;
+	return NULL;
+}
+
+static int replace_value(struct otelprof_attribute *pair, const char *value)
+{
+	char *v = strdup(value);
+
+	if (!v)
+		return -ENOMEM;
+	op_wipep(&pair->value);
+	pair->value = v;
+	return 0;
+}
+
 /* A value may be a secret, so no sentence quotes one. */
 static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const char *key),
-		      const char *what, struct op_log *log)
+		      bool first_wins, const char *what, struct op_log *log)
 {
 	char *value = strchr(item, '=');
+	struct otelprof_attribute *pair;
 	const char *key;
 
 	if (!value)
@@ -76,6 +98,9 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 		return op_fail(log, -EINVAL, "%s: an entry is not UTF-8", what);
 	if (skip && skip(key))
 		return 0;
+	pair = find_pair(pairs, key);
+	if (pair)
+		return first_wins ? 0 : replace_value(pair, value);
 	if (pairs->len == OP_PAIRS_MAX)
 		return op_fail(log, -EINVAL, "%s: there are more than %d entries", what,
 			       OP_PAIRS_MAX);
@@ -83,7 +108,8 @@ static int parse_pair(struct op_pairs *pairs, char *item, bool (*skip)(const cha
 }
 
 int op_pairs_parse(struct op_pairs *pairs, const char *text,
-		   bool (*skip)(const char *key), const char *what, struct op_log *log)
+		   bool (*skip)(const char *key), bool first_wins, const char *what,
+		   struct op_log *log)
 {
 	_cleanup_free_ char *copy = strdup(text);
 	char *next = copy;
@@ -92,7 +118,7 @@ int op_pairs_parse(struct op_pairs *pairs, const char *text,
 
 	while (r == 0 && (item = strsep(&next, ",")))
 		if (*op_trim(item))
-			r = parse_pair(pairs, item, skip, what, log);
+			r = parse_pair(pairs, item, skip, first_wins, what, log);
 	return r;
 }
 

@@ -232,8 +232,10 @@ static int read_variables(struct otelprof_settings *s, struct op_log *log)
 	}
 	value = secure_getenv(ATTRIBUTES);
 	if (r == 0 && value && *value)
-		r = op_pairs_parse(&s->values.list.attributes, value, is_own, ATTRIBUTES,
-				   log);
+		/* later than a file's, but OTELPROF_ATTRIBUTES wins */
+		r = op_pairs_parse(&s->values.list.attributes, value, is_own,
+				   s->given[OP_KEY_NUMBER_attributes] == s->source,
+				   ATTRIBUTES, log);
 	return r;
 }
 

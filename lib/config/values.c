@@ -231,7 +231,7 @@ int op_value_set(struct op_values *v, const struct op_key *key, const char *text
 	case OP_TYPE_TEXT:
 		return set_text(to, key, text);
 	case OP_TYPE_PAIRS:
-		return op_pairs_parse(to, text, NULL, what, log);
+		return op_pairs_parse(to, text, NULL, false, what, log);
 	case OP_TYPE_NAMES:
 		return add_names(to, key, text, what, log);
 	case OP_TYPE_PROBES:

@@ -29,9 +29,11 @@ bool op_value_equal(const struct op_values *a, const struct op_values *b,
 /* Free all that @v owns, and set nothing. */
 void op_values_deinit(struct op_values *v);
 
-/* Add "key=value" pairs with commas. Those for whose key @skip is true are left out; NULL: none. */
+/* Add "key=value" pairs with commas. Those for whose key @skip is true are left out; NULL: none.
+ * A key that is there already gets the new value, or with @first_wins keeps its own. */
 int op_pairs_parse(struct op_pairs *pairs, const char *text,
-		   bool (*skip)(const char *key), const char *what, struct op_log *log);
+		   bool (*skip)(const char *key), bool first_wins, const char *what,
+		   struct op_log *log);
 /* Parse a rule into *@ret, whose text the caller frees. */
 int op_rule_parse(const char *text, const char *what, struct op_log *log,
 		  struct otelprof_rule *ret);

@@ -355,6 +355,28 @@ static void test_later_sources_win(void)
 	otelprof_settings_free(s);
 }
 
+/* Of one key: a file's value, then that of a resource, then the profiler's own variable. */
+static void test_an_attribute_given_twice(void)
+{
+	struct otelprof_settings *s = make();
+
+	CHECK_OK(otelprof_settings_set(s, "attributes", "a=1,b=1,a=0", NULL));
+	CHECK_INT(config_of(s).attributes_len, 2);
+	CHECK_STR(config_of(s).attributes[0].value, "0");
+	CHECK_INT(setenv("OTEL_RESOURCE_ATTRIBUTES", "a=2,c=2", 1), 0);
+	CHECK_OK(otelprof_settings_read_environment(s, NULL));
+	CHECK_INT(config_of(s).attributes_len, 3);
+	CHECK_STR(config_of(s).attributes[0].value, "2");
+	CHECK_INT(setenv("OTELPROF_ATTRIBUTES", "a=3", 1), 0);
+	CHECK_OK(otelprof_settings_read_environment(s, NULL));
+	CHECK_INT(config_of(s).attributes_len, 2);
+	CHECK_STR(config_of(s).attributes[0].value, "3");
+	CHECK_STR(config_of(s).attributes[1].key, "c");
+	CHECK_INT(unsetenv("OTELPROF_ATTRIBUTES"), 0);
+	CHECK_INT(unsetenv("OTEL_RESOURCE_ATTRIBUTES"), 0);
+	otelprof_settings_free(s);
+}
+
 static void test_mistakes_of_the_environment(void)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -502,6 +524,7 @@ TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
 	  { "more_mistakes", test_more_mistakes }, { "bounds", test_bounds },
 	  { "a_program_of_0_1", test_a_program_of_0_1 },
 	  { "later_sources_win", test_later_sources_win },
+	  { "an_attribute_given_twice", test_an_attribute_given_twice },
 	  { "mistakes_of_the_environment", test_mistakes_of_the_environment },
 	  { "compare_names_what_differs", test_compare_names_what_differs },
 	  { "keys_are_told", test_keys_are_told },
