@@ -107,3 +107,11 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 			      OP_MAX(hz + 1.0, hz * clamp(aim / b->slow, 1, 1.5)));
 	return hz;
 }
+
+uint32_t op_budget_scaled(uint32_t hz, uint32_t from, uint32_t to)
+{
+	/* to the nearest */
+	uint64_t scaled = ((uint64_t)hz * to + from / 2) / from;
+
+	return (uint32_t)OP_MAX(scaled, UINT64_C(1));
+}

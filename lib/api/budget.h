@@ -32,4 +32,8 @@ struct op_budget {
 uint32_t op_budget_rate(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 			uint32_t hz);
 
+/* The rate in place of @hz where @to is asked for and not @from: as far below it. What is asked
+ * for and taken back leaves the rate as it was. At least 1. */
+uint32_t op_budget_scaled(uint32_t hz, uint32_t from, uint32_t to);
+
 #endif

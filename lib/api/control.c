@@ -27,14 +27,14 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 int op_handle_apply_rates(struct otelprof *p)
 {
 	uint32_t top = op_rates_top(op_targets_rates(p->targets));
-	uint64_t hz = p->rate_hz;
+	uint32_t hz = p->rate_hz;
 
 	if (top != p->budget.asked_hz) {
-		hz = hz * top / p->budget.asked_hz;
+		hz = op_budget_scaled(p->rate_hz, p->budget.asked_hz, top);
 		p->budget.asked_hz = top;
 		p->wanted_hz = 0;
 	}
-	return op_handle_set_clock(p, (uint32_t)OP_MAX(hz, UINT64_C(1)));
+	return op_handle_set_clock(p, hz);
 }
 
 void op_handle_expire_rules(struct otelprof *p)

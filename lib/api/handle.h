@@ -126,8 +126,8 @@ void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *ta
 /* Complete the window's snapshot of goroutines in @limit_ns, if that kind is on. The lock
  * is held. */
 void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns);
-/* Process all records that wait in the ring. The lock is held. */
-int op_handle_drain(struct otelprof *p);
+/* Process the records that wait in the ring, for about @limit_ns. The lock is held. */
+int op_handle_drain(struct otelprof *p, uint64_t limit_ns);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
 /* Start the worker thread, which does the work from now on. The lock is held. */

@@ -5,6 +5,7 @@
  * requests to the exporters.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,15 +13,18 @@
 #include "api/config.h"
 #include "api/handle.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "runtime/runtime.h"
 
 /* Time for the last window's snapshot of goroutines. */
 static const uint64_t LAST_GOROUTINES_NS = UINT64_C(1000000000);
+/* Time for its last records: nothing is sampled any more, so there are few. */
+static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 
 enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
-	FLUSH_SLICE_MS = 20, /* how long a flush holds the lock at a time */
+	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
 	/* of memory_limit_bytes, and at most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
@@ -349,27 +353,15 @@ int otelprof_stop(struct otelprof *p)
 	op_handle_take_golang(p, LAST_GOROUTINES_NS);
 	op_handle_stop_sampling(p);
 	p->running = false;
-	r = op_handle_drain(p);
+	r = op_handle_drain(p, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
 	op_handle_take_heap(p);
 	return r;
 }
 
-/* The length of the next slice in ms; 0 when the time is up. @timeout_ms < 0: no
- * limit. */
-static int next_slice(uint64_t start_ns, int timeout_ms)
-{
-	uint64_t waited_ms = (op_clock_monotonic_ns() - start_ns) / NS_A_MS;
-
-	if (timeout_ms < 0)
-		return FLUSH_SLICE_MS;
-	if (waited_ms >= (uint64_t)timeout_ms)
-		return 0;
-	return OP_MIN(timeout_ms - (int)waited_ms, (int)FLUSH_SLICE_MS);
-}
-
-/* Flush exporter @number, or all if it is 0, for at most @slice_ms. */
-static int flush_slice(struct otelprof *p, uint32_t number, bool begin, int slice_ms)
+/* Look at what is queued for exporter @number, or for all if it is 0. @begin: end their
+ * back-offs. */
+static int flush_once(struct otelprof *p, uint32_t number, bool begin)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
@@ -378,28 +370,35 @@ static int flush_slice(struct otelprof *p, uint32_t number, bool begin, int slic
 		return r;
 	if (begin)
 		op_exporters_hurry(p->exporters, number);
-	return op_exporters_flush(p->exporters, number, slice_ms);
+	return op_exporters_flush(p->exporters, number, 0);
 }
 
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 {
 	uint64_t start = op_clock_monotonic_ns();
-	bool begin = true;
+	int pause_ms = 0;
 	int first = 0;
-	int slice;
 	int r;
 
-	do {
-		slice = next_slice(start, timeout_ms);
-		r = flush_slice(p, number, begin, slice);
-		begin = false;
+	for (;;) {
+		uint64_t waited_ms;
+
+		r = flush_once(p, number, !pause_ms);
 		/* A file exporter that failed has dropped its samples; the others go
 		 * on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
-	} while (r < 0 && slice && r != -EDEADLK && r != -ENOENT &&
-		 r != -OTELPROF_E_FORKED);
-	return first ?: r;
+		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		if (r >= 0 || r == -EDEADLK || r == -ENOENT || r == -OTELPROF_E_FORKED ||
+		    (timeout_ms >= 0 && waited_ms >= (uint64_t)timeout_ms))
+			return first ?: r;
+		/* The handle is not locked in between: a mutex that is locked again at once
+		 * leaves no other thread the time to take it. */
+		pause_ms = pause_ms ? OP_MIN(2 * pause_ms, (int)FLUSH_PAUSE_MS) : 1;
+		if (timeout_ms >= 0)
+			pause_ms = OP_MIN(pause_ms, timeout_ms - (int)waited_ms);
+		(void)poll(NULL, 0, pause_ms);
+	}
 }
 
 int otelprof_flush(struct otelprof *p, int timeout_ms)

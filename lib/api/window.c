@@ -13,6 +13,8 @@
 
 /* Time for what is left of a snapshot of goroutines when a window is closed. */
 static const uint64_t GOROUTINES_NS = UINT64_C(50000000);
+/* Time for what was sampled before the rate changes. */
+static const uint64_t DRAIN_NS = UINT64_C(20000000);
 
 static int submit(void *data, void *bytes, size_t len, uint64_t samples)
 {
@@ -152,8 +154,8 @@ int otelprof_export(struct otelprof *p)
 
 int op_handle_change_rate(struct otelprof *p, uint32_t hz)
 {
-	/* samples taken until now have the old period */
-	int r = op_handle_drain(p);
+	/* What is left then is in the next window, with its own period. */
+	int r = op_handle_drain(p, DRAIN_NS);
 
 	if (r == 0)
 		r = op_handle_set_clock(p, hz);

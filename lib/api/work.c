@@ -3,10 +3,7 @@
 #include <errno.h>
 
 #include "api/handle.h"
-
-enum {
-	DRAIN_POLLS_MAX = 1024, /* polls until nothing is left */
-};
+#include "base/io.h"
 
 void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *taken)
 {
@@ -51,18 +48,16 @@ int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
 	return r;
 }
 
-int op_handle_drain(struct otelprof *p)
+int op_handle_drain(struct otelprof *p, uint64_t limit_ns)
 {
-	int i;
+	uint64_t until_ns = op_clock_monotonic_ns() + limit_ns;
+	struct op_capture_work work;
+	int r;
 
-	for (i = 0; i < DRAIN_POLLS_MAX; i++) {
-		struct op_capture_work work;
-		int r = op_handle_poll(p, &work);
-
+	do {
+		r = op_handle_poll(p, &work);
 		if (r < 0 && r != -EINTR)
 			return r;
-		if (work.idle)
-			break;
-	}
+	} while (!work.idle && op_clock_monotonic_ns() < until_ns);
 	return 0;
 }

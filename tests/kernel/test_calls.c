@@ -14,6 +14,7 @@ enum {
 	RATE_HZ = 199,
 	LONG_MS = 20000,
 	SOON_MS = 2000, /* on a machine with much other load */
+	FLUSH_MS = 3000,
 };
 
 static uint64_t now_ms(void)
@@ -207,9 +208,70 @@ static void test_a_callback_that_calls_back_gets_an_error(void)
 	end(pid);
 }
 
+static void *flush_long(void *arg)
+{
+	struct waiter *w = arg;
+	uint64_t start = now_ms();
+
+	w->result = otelprof_flush(w->p, FLUSH_MS);
+	w->waited_ms = now_ms() - start;
+	return NULL;
+}
+
+/* To a port where nobody listens. */
+static void add_exporter_to_nobody(struct otelprof *p)
+{
+	struct otelprof_otlp_config config;
+
+	otelprof_otlp_config_init(&config, sizeof(config));
+	config.endpoint = "http://127.0.0.1:1";
+	config.retry_initial_ms = LONG_MS;
+	config.retry_max_ms = LONG_MS;
+	CHECK_OK(otelprof_exporter_otlp(p, &config));
+}
+
+/* A flush that waits for a server leaves other threads the handle. */
+static void test_a_flush_lets_others_call(void)
+{
+	pid_t pid = spin();
+	struct otelprof *p = make(0, pid);
+	struct waiter w = { .p = p };
+	struct otelprof_stats s;
+	uint64_t longest = 0;
+	uint64_t until;
+	pthread_t thread;
+	int calls = 0;
+
+	add_exporter_to_nobody(p);
+	CHECK_OK(otelprof_start(p));
+	until = now_ms() + SOON_MS;
+	while (now_ms() < until)
+		CHECK_OK(otelprof_poll(p, 100));
+	CHECK(otelprof_export(p) > 0);
+	CHECK_INT(pthread_create(&thread, NULL, flush_long, &w), 0);
+	until = now_ms() + FLUSH_MS / 2;
+	for (; now_ms() < until; calls++) {
+		uint64_t start = now_ms();
+
+		otelprof_stats_init(&s, sizeof(s));
+		CHECK_OK(otelprof_get_stats(p, &s));
+		longest = now_ms() - start > longest ? now_ms() - start : longest;
+		(void)poll(NULL, 0, 1);
+	}
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK_INT(w.result, -ETIMEDOUT);
+	CHECK(w.waited_ms >= FLUSH_MS);
+	printf("  %d calls beside a flush, the longest %d ms\n", calls, (int)longest);
+	CHECK(calls >= 50);
+	CHECK(longest < 500);
+	end(pid);
+	otelprof_free(p);
+}
+
 TEST_MAIN({ "wakeup_and_statistics_while_another_thread_waits",
 	    test_wakeup_and_statistics_while_another_thread_waits },
 	  { "the_same_with_a_worker", test_the_same_with_a_worker },
 	  { "a_worker_does_the_work", test_a_worker_does_the_work },
 	  { "a_callback_that_calls_back_gets_an_error",
-	    test_a_callback_that_calls_back_gets_an_error })
+	    test_a_callback_that_calls_back_gets_an_error },
+	  { "a_flush_lets_others_call", test_a_flush_lets_others_call })

@@ -141,8 +141,26 @@ static void test_never_above_what_was_asked(void)
 	CHECK_INT(m->hz, 7);
 }
 
+/* A rule with a higher rate comes and goes. */
+static void test_scaled_and_back(void)
+{
+	uint32_t hz;
+	int i;
+
+	for (hz = 1; hz <= 20; hz++) {
+		uint32_t rate = hz;
+
+		for (i = 0; i < 10; i++)
+			rate = op_budget_scaled(op_budget_scaled(rate, 20, 199), 199, 20);
+		CHECK_INT(rate, hz);
+	}
+	CHECK_INT(op_budget_scaled(1, 1000, 10), 1);
+	CHECK_INT(op_budget_scaled(99, 99, 999), 999);
+}
+
 TEST_MAIN({ "what_is_cheap_keeps_its_rate", test_what_is_cheap_keeps_its_rate },
 	  { "no_budget_no_change", test_no_budget_no_change },
 	  { "what_is_dear_is_within_its_budget", test_what_is_dear_is_within_its_budget },
 	  { "a_storm_comes_and_goes", test_a_storm_comes_and_goes },
-	  { "never_above_what_was_asked", test_never_above_what_was_asked })
+	  { "never_above_what_was_asked", test_never_above_what_was_asked },
+	  { "scaled_and_back", test_scaled_and_back })
