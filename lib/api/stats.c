@@ -149,8 +149,9 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	read_drops(p, counters, drops);
 	for (i = 0; i < OP_DROPS; i++)
 		s.samples_dropped += drops[i];
-	/* records that wait in the ring */
-	s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
+	/* records that wait in the ring; one may be read before its program has counted it */
+	if (counters[OP_COUNT_OUTPUT] > p->records)
+		s.samples_pending = counters[OP_COUNT_OUTPUT] - p->records;
 	from_rooms(p, counters, &s);
 	s.events_lost = op_capture_events_lost(p->capture);
 	op_capture_run_time(p->capture, &s.bpf_run_ns, &s.bpf_run_count);
