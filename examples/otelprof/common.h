@@ -71,6 +71,7 @@ struct options {
 enum {
 	OPTION_CGROUP = 256,
 	OPTION_CONTAINER,
+	OPTION_POD,
 	OPTION_COMM,
 	OPTION_KINDS,
 	OPTION_TREE,
@@ -101,6 +102,7 @@ enum {
 		{ "pid", required_argument, NULL, 'p' },                                 \
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },                    \
 		{ "container", required_argument, NULL, OPTION_CONTAINER },              \
+		{ "pod", required_argument, NULL, OPTION_POD },                          \
 		{ "kinds", required_argument, NULL, OPTION_KINDS },                      \
 		{ "kind", required_argument, NULL, OPTION_KINDS },                       \
 		{ "tree", required_argument, NULL, OPTION_TREE },                        \

@@ -45,9 +45,10 @@ const char shared_help[] =
 	"      --user USER      processes of this user, by name or number\n"
 	"      --cgroup PATH    this control group and those below it\n"
 	"      --container ID   this container, by the first digits of its id or by name\n"
+	"      --pod UID        this pod of Kubernetes\n"
 	"      --comm NAME      threads of this name (as ps -L -o comm shows it)\n"
-	"      --exclude WHAT   leave out pid=N, tree=N, user=U, cgroup=PATH, container=C\n"
-	"                       or comm=NAME\n"
+	"      --exclude WHAT   leave out pid=N, tree=N, user=U, cgroup=PATH,\n"
+	"                       container=C, pod=UID or comm=NAME\n"
 	"\n"
 	"  -v, --verbose        say more on stderr; twice: everything\n"
 	"  -h, --help           show this text\n";

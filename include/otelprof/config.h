@@ -138,6 +138,10 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_FILTER_UID	 4 /* number: real user id */
 #define OTELPROF_FILTER_CGROUP	 5 /* text: path below cgroup v2's mount; children too */
 #define OTELPROF_FILTER_MIN_AGE	 6 /* number: least age of the process in nanoseconds */
+/* Looked up when the rule is given; then as a rule by its cgroup. */
+#define OTELPROF_FILTER_CONTAINER                                                        \
+	7		      /* text: its id, 4 or more digits of it, or its name */
+#define OTELPROF_FILTER_POD 8 /* text: the uid of a Kubernetes pod */
 
 /* Values of otelprof_filter_rule.action. */
 #define OTELPROF_FILTER_INCLUDE 0
@@ -175,7 +179,7 @@ OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t si
 #define OTELPROF_RULE_RATE 2 /* says how often what it means is sampled, not whether */
 
 /**
- * One rule of otelprof_add_rule(). What it means: a PID, COMM, UID or CGROUP of
+ * One rule of otelprof_add_rule(). What it means: a PID, COMM, UID, CGROUP, CONTAINER or POD of
  * OTELPROF_FILTER_*, as in a filter.
  */
 struct otelprof_rule {

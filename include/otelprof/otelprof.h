@@ -136,7 +136,7 @@ OTELPROF_API int otelprof_abandon(struct otelprof *p);
  * any unwinding; what the filter leaves out is counted in samples_filtered. NULL or no
  * rules: everything. Before or after otelprof_start().
  *
- * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup that does not exist. After an error
+ * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup, container or pod that does not exist. After an error
  * the old filter stays. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
@@ -153,7 +153,7 @@ otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
  * each profile carries its true period. *@ret_number is the number of the rule.
  *
  * Returns 0; -EINVAL; -E2BIG if the rule has fields that this library does not know; -ENOENT for
- * a cgroup that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX or OTELPROF_RATES_MAX; -ENOMEM.
+ * a cgroup, container or pod that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX or OTELPROF_RATES_MAX; -ENOMEM.
  * After an error nothing has changed. Any thread, before or after otelprof_start(). The first
  * rule makes a table of 1.5 MB in the kernel. Since 0.1.
  */

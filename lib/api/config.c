@@ -389,9 +389,11 @@ static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
 		      struct op_log *log)
 {
 	bool text = rule->kind == OTELPROF_FILTER_COMM ||
-		    rule->kind == OTELPROF_FILTER_CGROUP;
+		    rule->kind == OTELPROF_FILTER_CGROUP ||
+		    rule->kind == OTELPROF_FILTER_CONTAINER ||
+		    rule->kind == OTELPROF_FILTER_POD;
 
-	if (rule->kind > OTELPROF_FILTER_MIN_AGE)
+	if (rule->kind > OTELPROF_FILTER_POD)
 		return op_fail(log, -E2BIG, "filter rule %zu: kind %u is not known", i,
 			       rule->kind);
 	if (rule->action > OTELPROF_FILTER_EXCLUDE)

@@ -61,8 +61,8 @@ static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
 					   .text = rule->text };
 	struct otelprof_filter_rule checked;
 
-	if (rule->kind != OTELPROF_FILTER_PID && rule->kind != OTELPROF_FILTER_COMM &&
-	    rule->kind != OTELPROF_FILTER_UID && rule->kind != OTELPROF_FILTER_CGROUP)
+	if (rule->kind == OTELPROF_FILTER_ALL || rule->kind == OTELPROF_FILTER_PID_TREE ||
+	    rule->kind == OTELPROF_FILTER_MIN_AGE)
 		return op_fail(&p->log, -E2BIG, "a rule cannot have the kind %u",
 			       rule->kind);
 	return op_config_rule(&as, 0, &p->log, &checked);

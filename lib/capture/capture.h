@@ -116,10 +116,10 @@ struct op_targets_used {
 };
 /* Call this after each change of that map. */
 void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);
-/* The id and the depth of the cgroup at @path below the mount point of cgroup v2. Returns
- * 0 or -errno. */
-int op_capture_cgroup(struct op_capture *c, const char *path, uint64_t *ret_id,
-		      uint32_t *ret_depth);
+/* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
+ * POD of OTELPROF_FILTER_*. Returns 0 or -errno. */
+int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
+		      uint64_t *ret_id, uint32_t *ret_depth);
 /* A poll is wanted at @time_ns (CLOCK_MONOTONIC) at the latest: each poll sets the timer
  * by it. 0: no such time. */
 void op_capture_wake_at(struct op_capture *c, uint64_t time_ns);

@@ -4,45 +4,19 @@
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
 #include "capture/state.h"
+#include "resource/groups.h"
 
 enum {
-	MOUNTINFO_BYTES_MAX = 1 << 20
+	MOUNT_BYTES = 256,
 };
 
 _Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
-
-/* The path at which cgroup v2 is mounted. Returns 0, -ENOENT or -errno. */
-static int cgroup2_mount(const struct op_capture *c, char *ret, size_t size)
-{
-	_cleanup_free_ char *text = NULL;
-	char path[256];
-	char *line;
-	char *rest;
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "%s/self/mountinfo", c->config.procfs_root);
-	n = op_read_file(path, MOUNTINFO_BYTES_MAX, &text);
-	if (n < 0)
-		return (int)n;
-	for (line = strtok_r(text, "\n", &rest); line;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		char mount[200];
-
-		/* proc(5): id parent dev root MOUNT options … - type source options */
-		if (strstr(line, " - cgroup2 ") &&
-		    sscanf(line, "%*s %*s %*s %*s %199s", mount) == 1 &&
-		    (size_t)snprintf(ret, size, "%s", mount) < size)
-			return 0;
-	}
-	return -ENOENT;
-}
 
 static uint32_t depth_of(const char *path)
 {
@@ -65,21 +39,43 @@ static bool leads_up(const char *path)
 	return false;
 }
 
-/* The id of a cgroup is the inode number of its directory. */
-int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
-		      uint32_t *ret_depth)
+/* Search for the control group of a container or a pod. Its path goes into @ret. */
+static int find_group(const struct op_capture *c, bool pod, const char *mount,
+		      const char *text, char ret[static OP_GROUP_PATH_MAX])
 {
-	char mount[256];
-	char path[4096];
+	const char *what = pod ? "pod" : "container";
+	int r = pod ? op_groups_pod(mount, text, ret)
+		    : op_groups_container(mount, text, ret);
+
+	/* The paths are not told: who may make control groups chooses them. */
+	if (r == -EEXIST)
+		return op_fail(c->log, r,
+			       "\"%s\" are several %ss: give more of the id, or a cgroup",
+			       text, what);
+	if (r == -ENOENT)
+		return op_fail(c->log, r, "there is no %s \"%s\": give %s, or a cgroup",
+			       what, text,
+			       pod ? "the uid of a pod on this host"
+				   : "the first digits of its id (docker ps, crictl ps)");
+	if (r == -E2BIG)
+		return op_fail(c->log, r,
+			       "this host has too many control groups (over %d) to look "
+			       "for a %s: give a cgroup",
+			       OP_GROUPS_MAX, what);
+	return r < 0 ? op_fail(c->log, r, "the %s \"%s\" cannot be looked for: %s", what,
+			       text, strerror(-r))
+		     : 0;
+}
+
+/* The id of a cgroup is the inode number of its directory. */
+static int stat_group(const struct op_capture *c, const char *mount, const char *name,
+		      uint64_t *ret_id, uint32_t *ret_depth)
+{
+	char path[OP_GROUP_PATH_MAX];
 	struct stat st;
-	int r;
 
 	if (leads_up(name))
 		return op_fail(c->log, -EINVAL, "the cgroup's path %s has \"..\"", name);
-	r = cgroup2_mount(c, mount, sizeof(mount));
-	if (r < 0)
-		return op_fail(c->log, r,
-			       "a rule by cgroup needs cgroup v2, which is not mounted");
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", mount,
 			     name + strspn(name, "/")) >= sizeof(path))
 		return op_fail(c->log, -ENAMETOOLONG, "the cgroup's path is too long");
@@ -89,6 +85,27 @@ int op_capture_cgroup(struct op_capture *c, const char *name, uint64_t *ret_id,
 	*ret_id = st.st_ino;
 	*ret_depth = depth_of(path + strlen(mount));
 	return 0;
+}
+
+int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
+		      uint64_t *ret_id, uint32_t *ret_depth)
+{
+	char mount[MOUNT_BYTES];
+	char path[OP_GROUP_PATH_MAX];
+	int r = op_groups_mount(c->config.procfs_root, mount, sizeof(mount));
+
+	if (r < 0)
+		return op_fail(
+			c->log, r,
+			"a rule by cgroup, container or pod needs cgroup v2, which is "
+			"not mounted");
+	/* a pod has its processes in groups below its own */
+	if (kind == OTELPROF_FILTER_POD && !c->settings.cgroup_ancestors)
+		return op_fail(c->log, -EOPNOTSUPP, "a rule by pod needs Linux 5.16");
+	if (kind == OTELPROF_FILTER_CGROUP)
+		return stat_group(c, mount, text, ret_id, ret_depth);
+	r = find_group(c, kind == OTELPROF_FILTER_POD, mount, text, path);
+	return r < 0 ? r : stat_group(c, mount, path, ret_id, ret_depth);
 }
 
 static int convert(struct op_capture *c, const struct otelprof_filter_rule *from,
@@ -107,9 +124,12 @@ static int convert(struct op_capture *c, const struct otelprof_filter_rule *from
 		(void)snprintf(to->comm, sizeof(to->comm), "%s", from->text);
 		return 0;
 	case OTELPROF_FILTER_CGROUP:
-		r = op_capture_cgroup(c, from->text, &cgroup, &depth);
+	case OTELPROF_FILTER_CONTAINER:
+	case OTELPROF_FILTER_POD:
+		r = op_capture_cgroup(c, from->kind, from->text, &cgroup, &depth);
 		if (r < 0)
 			return r;
+		to->kind = OTELPROF_FILTER_CGROUP;
 		to->number = cgroup;
 		to->reserved0 = depth;
 		return 0;

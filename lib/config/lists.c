@@ -132,6 +132,8 @@ static const struct {
 	{ "uid:", OTELPROF_FILTER_UID, false },
 	{ "comm:", OTELPROF_FILTER_COMM, true },
 	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
+	{ "container:", OTELPROF_FILTER_CONTAINER, true },
+	{ "pod:", OTELPROF_FILTER_POD, true },
 };
 
 /* Returns what is after the prefix, or NULL. */
@@ -214,8 +216,8 @@ int op_rule_parse(const char *text, const char *what, struct op_log *log,
 			log, -EINVAL,
 			"%s: \"%.*s\" is no rule; write include TARGET, include "
 			"HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET "
-			"is pid:N, uid:N, comm:NAME (at most 15 bytes) or "
-			"cgroup:PATH and HZ is 1 to 1000",
+			"is pid:N, uid:N, comm:NAME (at most 15 bytes), "
+			"cgroup:PATH, container:ID or pod:UID and HZ is 1 to 1000",
 			what, OP_VALUE_QUOTED, text);
 	ret->text = NULL;
 	if (named) {

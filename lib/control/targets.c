@@ -225,8 +225,8 @@ static int set_key(struct op_targets *t, struct rule *rule)
 		return 0;
 	default:
 		rule->key.kind = OP_TARGET_CGROUP;
-		r = op_capture_cgroup(t->config.capture, rule->of.text, &cgroup,
-				      &rule->depth);
+		r = op_capture_cgroup(t->config.capture, rule->of.kind, rule->of.text,
+				      &cgroup, &rule->depth);
 		if (r == 0)
 			rule->key.word[0] = cgroup;
 		return r;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that come and go one by one: of a process, a control group, a command name, a user.
+ * Rules that come and go one by one: of a process, a control group (also as that of a
+ * container or a pod), a command name, a user.
  * The kernel finds them by what they are of, so their number costs a sample nothing. Of the
  * rules that mean a sample the one added last decides whether it is taken, and the last one
  * with a rate how often.

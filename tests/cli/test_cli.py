@@ -193,14 +193,10 @@ class Record(unittest.TestCase):
             self.assertEqual(r.returncode, 2, args)
             self.assertFalse(os.path.exists(path))
 
-    def test_container_is_told_at_once(self):
-        with open('/proc/self/mounts', encoding='utf-8') as f:
-            mounted = any(line.split()[2] == 'cgroup2' for line in f)
-        r, path = self.record('a.html', '--container', 'f00dfacef00dface')
-        self.assertEqual(r.returncode, 1)
-        self.assertIn('there is no container "f00dfacef00dface"' if mounted
-                      else '--container needs cgroup v2', r.stderr)
-        self.assertFalse(os.path.exists(path))
+    def test_the_library_looks_for_containers_and_pods(self):
+        r, _ = self.record('a.html', '--container', 'f00d', '--pod', '5d2a', '--exclude', 'pod=77')
+        self.assertIn('fake: rule not 8 0 77\nfake: rule 7 0 f00d\nfake: rule 8 0 5d2a\n', r.stderr)
+        self.assertEqual(self.record('b.html', '--pod', '')[0].returncode, 2)
 
     def test_nobody_is_told_at_once(self):
         with open('/proc/sys/kernel/pid_max', encoding='ascii') as f:

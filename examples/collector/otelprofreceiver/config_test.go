@@ -93,6 +93,11 @@ var keys = []struct {
 		want: func(c *Config) {
 			c.Filter = []Rule{{Action: "include", Cgroup: "/kubepods.slice", KeepOneIn: 10}}
 		}},
+	{yaml: "filter: [{action: include, container: 3f4e1c0a}, {action: include, pod: 5d2a3c1e}]",
+		want: func(c *Config) {
+			c.Filter = []Rule{{Action: "include", Container: "3f4e1c0a"},
+				{Action: "include", Pod: "5d2a3c1e"}}
+		}},
 	{yaml: "filter: [{action: include, pid_tree: 1}, {action: include, min_age: 5s}]",
 		want: func(c *Config) {
 			c.Filter = []Rule{{Action: "include", PIDTree: 1},

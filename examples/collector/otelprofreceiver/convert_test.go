@@ -105,9 +105,11 @@ func TestFilterInC(t *testing.T) {
 		{Action: "include", UID: uid(0)},
 		{Action: "include", Cgroup: "/sys/fs/cgroup/a", KeepOneIn: 7},
 		{Action: "include", MinAge: 3 * time.Second},
+		{Action: "include", Container: "3f4e1c0a"},
+		{Action: "include", Pod: "5d2a3c1e"},
 	}, m)
 	rules := unsafe.Slice(filter.rules, filter.rules_len)
-	equal(t, "rules", len(rules), 7)
+	equal(t, "rules", len(rules), 9)
 	for kind, want := range []struct {
 		action, keep uint32
 		number       uint64
@@ -115,6 +117,7 @@ func TestFilterInC(t *testing.T) {
 	}{
 		{1, 0, 0, "NULL"}, {0, 0, 11, "NULL"}, {0, 0, 12, "NULL"}, {1, 0, 0, "name"},
 		{0, 0, 0, "NULL"}, {0, 7, 0, "/a"}, {0, 0, 3_000_000_000, "NULL"},
+		{0, 0, 0, "3f4e1c0a"}, {0, 0, 0, "5d2a3c1e"},
 	} {
 		r := &rules[kind]
 		equal(t, "kind", uint32(r.kind), uint32(kind))

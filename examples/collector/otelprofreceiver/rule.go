@@ -24,6 +24,8 @@ type Rule struct {
 	Comm      string        `mapstructure:"comm"`
 	UID       *uint32       `mapstructure:"uid"`
 	Cgroup    string        `mapstructure:"cgroup"`
+	Container string        `mapstructure:"container"`
+	Pod       string        `mapstructure:"pod"`
 	MinAge    time.Duration `mapstructure:"min_age"`
 	KeepOneIn uint32        `mapstructure:"keep_one_in"`
 }
@@ -37,6 +39,8 @@ const (
 	ruleUID
 	ruleCgroup
 	ruleMinAge
+	ruleContainer
+	rulePod
 )
 
 // condition returns the kind of the rule's one condition, and its number or text.
@@ -56,10 +60,12 @@ func (r *Rule) condition() (kind uint32, number uint64, text string, err error) 
 		take(true, ruleUID, uint64(*r.UID), "")
 	}
 	take(r.Cgroup != "", ruleCgroup, 0, belowMount(r.Cgroup))
+	take(r.Container != "", ruleContainer, 0, r.Container)
+	take(r.Pod != "", rulePod, 0, r.Pod)
 	take(r.MinAge > 0, ruleMinAge, uint64(r.MinAge), "")
 	if found != 1 {
 		err = fmt.Errorf("has %d conditions and must have one of all, pid, pid_tree, comm, "+
-			"uid, cgroup, min_age", found)
+			"uid, cgroup, container, pod, min_age", found)
 	}
 	return kind, number, text, err
 }
@@ -87,8 +93,8 @@ func (r *Rule) validate() error {
 		return fmt.Errorf("comm is %q: the kernel keeps %d bytes of a command name",
 			r.Comm, commMax)
 	}
-	if strings.Contains(r.Comm+r.Cgroup, "\x00") {
-		return errors.New("comm and cgroup cannot hold a zero byte")
+	if strings.Contains(r.Comm+r.Cgroup+r.Container+r.Pod, "\x00") {
+		return errors.New("comm, cgroup, container and pod cannot hold a zero byte")
 	}
 	if r.KeepOneIn > 1 && r.Action == "exclude" {
 		return errors.New("keep_one_in goes with \"include\"")

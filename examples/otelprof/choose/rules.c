@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/container.h"
-
 enum {
 	COMM_MAX = 15
 };
@@ -110,41 +108,15 @@ static int cgroup_rule(struct options *o, const char *option, const char *arg,
 	return add_rule(o, *rule);
 }
 
-static int fail_container(const struct options *o, const char *arg, int error)
+/* The library looks for it. */
+static int group_rule(struct options *o, const char *option, const char *arg,
+		      struct otelprof_filter_rule *rule)
 {
-	if (error == -EEXIST) {
-		/* Their names are not printed: who may make control groups chooses them. */
-		(void)fail(
-			"\"%s\" are several containers: give more of the id, or --cgroup",
-			arg);
+	if (!*arg) {
+		(void)fail("%s needs a text", option);
 		return usage_hint(o->command);
 	}
-	if (error == -ENOENT)
-		return fail(
-			"there is no container \"%s\": give the first digits of its id "
-			"(docker ps, crictl ps), or --cgroup",
-			arg);
-	return fail("cannot look for container \"%s\": %s", arg, strerror(-error));
-}
-
-static int container_rule(struct options *o, const char *option, const char *arg,
-			  struct otelprof_filter_rule *rule)
-{
-	/* The rules borrow these until the program ends. */
-	static char paths[OTELPROF_FILTER_RULES][CONTAINER_PATH_MAX];
-	static size_t paths_len;
-	struct container_found found = { { 0 } };
-	char mount[CONTAINER_PATH_MAX];
-	int r = container_mount(mount, sizeof(mount));
-
-	if (r)
-		return fail("%s needs cgroup v2, which is not mounted", option);
-	r = container_find(mount, arg, &found);
-	if (r)
-		return fail_container(o, arg, r);
-	if (paths_len == OTELPROF_FILTER_RULES)
-		return add_rule(o, *rule); /* which tells that they are too many */
-	rule->text = strcpy(paths[paths_len++], found.path);
+	rule->text = arg;
 	return add_rule(o, *rule);
 }
 
@@ -159,7 +131,8 @@ static const struct {
 	{ "tree", OTELPROF_FILTER_PID_TREE, OPTION_TREE, pid_rule },
 	{ "user", OTELPROF_FILTER_UID, OPTION_USER, user_rule },
 	{ "cgroup", OTELPROF_FILTER_CGROUP, OPTION_CGROUP, cgroup_rule },
-	{ "container", OTELPROF_FILTER_CGROUP, OPTION_CONTAINER, container_rule },
+	{ "container", OTELPROF_FILTER_CONTAINER, OPTION_CONTAINER, group_rule },
+	{ "pod", OTELPROF_FILTER_POD, OPTION_POD, group_rule },
 	{ "comm", OTELPROF_FILTER_COMM, OPTION_COMM, comm_rule },
 };
 enum {
@@ -179,10 +152,9 @@ int rules_exclude(struct options *o, const char *arg)
 			return subjects[i].take(o, "--exclude", arg + len + 1, &rule);
 		}
 	}
-	(void)fail(
-		"--exclude takes pid=N, tree=N, user=USER, cgroup=PATH, container=ID or "
-		"comm=NAME, not \"%s\"",
-		arg);
+	(void)fail("--exclude takes pid=N, tree=N, user=USER, cgroup=PATH, container=ID, "
+		   "pod=UID or comm=NAME, not \"%s\"",
+		   arg);
 	return usage_hint(o->command);
 }
 

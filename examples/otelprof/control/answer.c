@@ -24,6 +24,8 @@ static const struct target_kind {
 	{ "uid:", OTELPROF_FILTER_UID, false },
 	{ "comm:", OTELPROF_FILTER_COMM, true },
 	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
+	{ "container:", OTELPROF_FILTER_CONTAINER, true },
+	{ "pod:", OTELPROF_FILTER_POD, true },
 };
 static const char *const actions[] = { "include", "exclude", "rate" };
 
@@ -178,7 +180,7 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 	    !read_target(arg, &rule)) {
 		end(reply, "error ",
 		    "a rule is: include, exclude or rate, HZ, SECONDS, and pid:N, uid:N, "
-		    "comm:NAME or cgroup:PATH");
+		    "comm:NAME, cgroup:PATH, container:ID or pod:UID");
 		return;
 	}
 	if (has_control_character(arg)) {

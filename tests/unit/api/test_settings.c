@@ -217,8 +217,8 @@ static void test_mistakes_are_one_sentence(void)
 		{ "rules = include 0 pid:1", -EINVAL,
 		  "a.conf:1: \"include 0 pid:1\" is no rule; write include TARGET, "
 		  "include HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET is "
-		  "pid:N, uid:N, comm:NAME (at most 15 bytes) or cgroup:PATH and HZ is 1 "
-		  "to 1000" },
+		  "pid:N, uid:N, comm:NAME (at most 15 bytes), cgroup:PATH, container:ID "
+		  "or pod:UID and HZ is 1 to 1000" },
 	};
 	size_t i;
 

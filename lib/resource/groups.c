@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks the control groups of this host; container managers put ids into their names. */
-#include "choose/container.h"
+#include "resource/groups.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <mntent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "resource/container.h"
 
 enum {
 	ID_DIGITS = 64,
 	ID_DIGITS_MIN = 4, /* of the beginning of an id */
 	DEPTH_MAX = 32,
-	GROUPS_MAX = 1 << 17, /* control groups that are looked at */
 	NAME_BYTES = 256,
+	MOUNTINFO_BYTES_MAX = 1 << 20,
 };
 
 struct search {
+	/* Is the control group of @path, whose last component is @name, the one wanted? */
+	bool (*matches)(const char *path, const char *name, const char *wanted);
 	const char *wanted;
 	size_t mount_len;
-	struct container_found *found;
-	unsigned int matches;
-	unsigned int groups;
-	char path[CONTAINER_PATH_MAX]; /* of the control group at hand */
+	unsigned int found;
+	unsigned int looked_at;
+	char path[OP_GROUP_PATH_MAX]; /* of the control group at hand */
+	char *ret;
 };
 
 static int hex_digit(char c)
@@ -105,20 +107,23 @@ static bool name_matches(const char *name, size_t len, const char *wanted)
 	return false;
 }
 
-static bool matches(const char *name, const char *wanted)
+static bool is_container(const char *path, const char *name, const char *wanted)
 {
 	size_t len = strlen(name);
 
+	(void)path;
 	if (ends_with(name, len, ".scope"))
 		len -= strlen(".scope");
 	return id_matches(name, len, wanted) || name_matches(name, len, wanted);
 }
 
-static void add_match(struct search *s)
+static bool is_pod(const char *path, const char *name, const char *wanted)
 {
-	s->matches++;
-	(void)snprintf(s->found->path, sizeof(s->found->path), "%s",
-		       s->path + s->mount_len);
+	struct op_container c;
+
+	(void)name;
+	return op_container_of_path(path, strlen(path), &c) &&
+	       strcmp(c.pod_uid, wanted) == 0;
 }
 
 static int walk(struct search *s, size_t len, unsigned int depth);
@@ -131,14 +136,16 @@ static int visit(struct search *s, size_t len, const char *name, unsigned int de
 
 	if (len + more >= sizeof(s->path))
 		return 0;
-	if (++s->groups > GROUPS_MAX)
+	if (++s->looked_at > OP_GROUPS_MAX)
 		return -E2BIG;
 	s->path[len] = '/';
 	memcpy(s->path + len + 1, name, more);
-	/* What is inside of a container is a part of it. */
-	if (matches(name, s->wanted))
-		add_match(s);
-	else if (depth + 1 < DEPTH_MAX)
+	/* What is inside of it is a part of it. */
+	if (s->matches(s->path + s->mount_len, name, s->wanted)) {
+		if (!s->found++)
+			memcpy(s->ret, s->path + s->mount_len,
+			       len + more - s->mount_len + 1);
+	} else if (depth + 1 < DEPTH_MAX)
 		r = walk(s, len + more, depth + 1);
 	s->path[len] = '\0';
 	return r;
@@ -153,7 +160,7 @@ static int walk(struct search *s, size_t len, unsigned int depth)
 	/* It may have ended since it was seen. */
 	if (!dir)
 		return depth && errno != EMFILE ? 0 : -errno;
-	while (!r && s->matches < 2 && (e = readdir(dir))) {
+	while (!r && s->found < 2 && (e = readdir(dir))) {
 		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
 		    strcmp(e->d_name, "..") != 0)
 			r = visit(s, len, e->d_name, depth);
@@ -161,37 +168,56 @@ static int walk(struct search *s, size_t len, unsigned int depth)
 	return r;
 }
 
-int container_find(const char *mount, const char *wanted, struct container_found *ret)
+static int find(struct search *s, const char *mount)
 {
-	struct search s = { .wanted = wanted, .found = ret, .mount_len = strlen(mount) };
 	int r;
 
-	memset(ret, 0, sizeof(*ret));
-	if (!*wanted || s.mount_len >= sizeof(s.path))
+	s->mount_len = strlen(mount);
+	if (!*s->wanted || s->mount_len >= sizeof(s->path))
 		return -ENOENT;
-	memcpy(s.path, mount, s.mount_len + 1);
-	r = walk(&s, s.mount_len, 0);
+	memcpy(s->path, mount, s->mount_len + 1);
+	r = walk(s, s->mount_len, 0);
 	if (r)
 		return r;
-	if (s.matches > 1)
-		return -EEXIST;
-	return s.matches ? 0 : -ENOENT;
+	return s->found > 1 ? -EEXIST : s->found ? 0 : -ENOENT;
 }
 
-int container_mount(char *ret, size_t size)
+int op_groups_container(const char *mount, const char *wanted,
+			char ret[static OP_GROUP_PATH_MAX])
 {
-	FILE *f = setmntent("/proc/self/mounts", "re");
-	const struct mntent *m;
-	int r = -ENOENT;
+	struct search s = { .matches = is_container, .wanted = wanted, .ret = ret };
 
-	if (!f)
-		return -ENOENT;
-	while (r == -ENOENT && (m = getmntent(f))) {
-		if (strcmp(m->mnt_type, "cgroup2") == 0)
-			r = (size_t)snprintf(ret, size, "%s", m->mnt_dir) < size
-				    ? 0
-				    : -ENAMETOOLONG;
+	return find(&s, mount);
+}
+
+int op_groups_pod(const char *mount, const char *uid, char ret[static OP_GROUP_PATH_MAX])
+{
+	struct search s = { .matches = is_pod, .wanted = uid, .ret = ret };
+
+	return find(&s, mount);
+}
+
+int op_groups_mount(const char *procfs_root, char *ret, size_t size)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[256];
+	char *line;
+	char *rest;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/self/mountinfo", procfs_root);
+	n = op_read_file(path, MOUNTINFO_BYTES_MAX, &text);
+	if (n < 0)
+		return (int)n;
+	for (line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char mount[200];
+
+		/* proc(5): id parent dev root MOUNT options … - type source options */
+		if (strstr(line, " - cgroup2 ") &&
+		    sscanf(line, "%*s %*s %*s %*s %199s", mount) == 1 &&
+		    (size_t)snprintf(ret, size, "%s", mount) < size)
+			return 0;
 	}
-	(void)endmntent(f);
-	return r;
+	return -ENOENT;
 }

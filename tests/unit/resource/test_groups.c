@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose/container.h on a tree of directories as container managers make them. */
-#include "choose/container.h"
+/* Containers and pods in a tree of directories as container managers make them. */
+#include "resource/groups.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +10,16 @@
 
 #include "test.h"
 
-#define ID_A "3f4e1c0a9b2d00112233445566778899aabbccddeeff00112233445566778899"
-#define ID_B "3f4e77777b2d00112233445566778899aabbccddeeff00112233445566778899"
-#define ID_C "c0ffee000b2d00112233445566778899aabbccddeeff00112233445566778899"
-#define ID_D "d0d0d0000b2d00112233445566778899aabbccddeeff00112233445566778899"
-#define POD  "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
+#define ID_A  "3f4e1c0a9b2d00112233445566778899aabbccddeeff00112233445566778899"
+#define ID_B  "3f4e77777b2d00112233445566778899aabbccddeeff00112233445566778899"
+#define ID_C  "c0ffee000b2d00112233445566778899aabbccddeeff00112233445566778899"
+#define ID_D  "d0d0d0000b2d00112233445566778899aabbccddeeff00112233445566778899"
+#define ID_E  "e0e0e0000b2d00112233445566778899aabbccddeeff00112233445566778899"
+#define UID_A "5d2a3c1e-1b2c-4d5e-8f90-0a1b2c3d4e5f"
+#define UID_B "77777777-1b2c-4d5e-8f90-0a1b2c3d4e5f"
+#define POD                                                                              \
+	"/kubepods.slice/kubepods-burstable.slice/"                                      \
+	"kubepods-burstable-pod5d2a3c1e_1b2c_4d5e_8f90_0a1b2c3d4e5f.slice"
 
 static char root[] = "/tmp/otelprof-container.XXXXXX";
 
@@ -42,17 +47,17 @@ static void remove_tree(void)
 
 static void check_is(const char *wanted, const char *path)
 {
-	struct container_found found;
+	char found[OP_GROUP_PATH_MAX];
 
-	CHECK_INT(container_find(root, wanted, &found), 0);
-	CHECK_STR(found.path, path);
+	CHECK_INT(op_groups_container(root, wanted, found), 0);
+	CHECK_STR(found, path);
 }
 
 static void check_none(const char *wanted, int error)
 {
-	struct container_found found;
+	char found[OP_GROUP_PATH_MAX];
 
-	CHECK_INT(container_find(root, wanted, &found), error);
+	CHECK_INT(op_groups_container(root, wanted, found), error);
 }
 
 static void test_ids(void)
@@ -79,11 +84,27 @@ static void test_names(void)
 	check_none("machine-we", -ENOENT);
 }
 
+static void check_pod(const char *uid, int error, const char *path)
+{
+	char found[OP_GROUP_PATH_MAX] = "";
+
+	CHECK_INT(op_groups_pod(root, uid, found), error);
+	CHECK_STR(found, path);
+}
+
+static void test_pods(void)
+{
+	check_pod(UID_A, 0, POD);
+	check_pod(UID_B, 0, "/kubepods/besteffort/pod" UID_B);
+	check_pod("5d2a3c1e", -ENOENT, ""); /* not the whole of it */
+	check_pod("", -ENOENT, "");
+}
+
 static void test_no_mount(void)
 {
-	struct container_found found;
+	char found[OP_GROUP_PATH_MAX];
 
-	CHECK_INT(container_find("/nonexistent", "web", &found), -ENOENT);
+	CHECK_INT(op_groups_container("/nonexistent", "web", found), -ENOENT);
 }
 
 static void set_up(void)
@@ -97,6 +118,7 @@ static void set_up(void)
 	make(POD "/cri-containerd-" ID_C ".scope");
 	make(POD "/crio-conmon-" ID_C ".scope");
 	make("/docker/" ID_D);
+	make("/kubepods/besteffort/pod" UID_B "/" ID_E);
 	make("/machine.slice/machine-web.scope");
 	make("/machine.slice/machine-my\\x2dbox.scope");
 	make("/lxc.payload.old");
@@ -106,4 +128,5 @@ static void set_up(void)
 }
 
 TEST_MAIN({ "set_up", set_up }, { "ids", test_ids }, { "names", test_names },
-	  { "no_mount", test_no_mount }, { "remove_tree", remove_tree })
+	  { "pods", test_pods }, { "no_mount", test_no_mount },
+	  { "remove_tree", remove_tree })

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules by container and by pod, as filter and one by one, on live processes: one in a control
+ * group that is named as containerd names it, below that of its pod, one outside.
+ */
+#include <otelprof/otelprof.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kind_profile.h"
+#include "on_cpu.h"
+#include "test.h"
+
+#define CONTAINER_ID "c0ffee000b2d00112233445566778899aabbccddeeff00112233445566778899"
+
+enum {
+	RATE_HZ = 199,
+	ON_CPU_MS = 500, /* of each process */
+	POLL_MS = 20,
+	WAIT_S = 20,
+	NS_A_MS = 1000000,
+};
+
+static struct {
+	char mount[256];
+	char pod[400];
+	char container[600];
+	char uid[37];
+	pid_t inside;
+	pid_t outside;
+	uint64_t samples[2]; /* of both */
+} g;
+
+/* ---- control groups of our own ---- */
+
+static bool find_mount(void)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[1024];
+	bool found = false;
+
+	CHECK(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, " - cgroup2 ") &&
+			sscanf(line, "%*s %*s %*s %*s %255s", g.mount) == 1;
+	(void)fclose(f);
+	return found;
+}
+
+static void put_in(const char *path, pid_t pid)
+{
+	char name[700];
+	FILE *f;
+
+	(void)snprintf(name, sizeof(name), "%s/cgroup.procs", path);
+	f = fopen(name, "we");
+	if (!f || fprintf(f, "%d\n", (int)pid) < 0 || fclose(f))
+		SKIP("no process can be put into a cgroup here: %s", strerror(errno));
+}
+
+static void make_groups(void)
+{
+	unsigned int pid = (unsigned int)getpid();
+
+	if (!find_mount())
+		SKIP("cgroup v2 is not mounted");
+	(void)snprintf(g.uid, sizeof(g.uid), "5d2a3c1e-1b2c-4d5e-8f90-0000%08x", pid);
+	(void)snprintf(g.pod, sizeof(g.pod),
+		       "%s/kubepods-pod5d2a3c1e_1b2c_4d5e_8f90_0000%08x.slice", g.mount,
+		       pid);
+	(void)snprintf(g.container, sizeof(g.container),
+		       "%s/cri-containerd-" CONTAINER_ID ".scope", g.pod);
+	if (mkdir(g.pod, 0755) < 0 || mkdir(g.container, 0755) < 0)
+		SKIP("no cgroup can be made here: %s", strerror(errno));
+}
+
+static pid_t spin(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			STAYS("spins");
+	}
+	return pid;
+}
+
+static void tear_down(void)
+{
+	pid_t pid[] = { g.inside, g.outside };
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		if (pid[i] <= 0)
+			continue;
+		(void)kill(pid[i], SIGKILL);
+		(void)waitpid(pid[i], NULL, 0);
+	}
+	(void)rmdir(g.container);
+	(void)rmdir(g.pod);
+}
+
+static void set_up(void)
+{
+	(void)atexit(tear_down);
+	make_groups();
+	g.inside = spin();
+	g.outside = spin();
+	put_in(g.container, g.inside);
+}
+
+/* ---- the profiler ---- */
+
+static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	(void)profile;
+	if (s->thread_id == g.inside || s->thread_id == g.outside)
+		g.samples[s->thread_id == g.outside] += s->count;
+}
+
+static struct otelprof *start(struct kind_profile *profile)
+{
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	int r;
+
+	*profile = (struct kind_profile){ .fn = add_sample };
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = RATE_HZ;
+	r = otelprof_init(&config, NULL, &p);
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
+	CHECK_OK(r);
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = kind_take;
+	callback.userdata = profile;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+static int64_t cpu_ns_of(pid_t pid)
+{
+	clockid_t clock;
+
+	CHECK_INT(clock_getcpuclockid(pid, &clock), 0);
+	return kind_clock_ns(clock);
+}
+
+/* Until both processes had ON_CPU_MS of the CPUs. What was sampled before does not count. */
+static void measure(struct otelprof *p)
+{
+	int64_t until_s = kind_clock_ns(CLOCK_MONOTONIC) / NS_A_MS / 1000 + WAIT_S;
+	int64_t inside = cpu_ns_of(g.inside) + (int64_t)ON_CPU_MS * NS_A_MS;
+	int64_t outside = cpu_ns_of(g.outside) + (int64_t)ON_CPU_MS * NS_A_MS;
+
+	CHECK_OK(otelprof_export(p));
+	memset(g.samples, 0, sizeof(g.samples));
+	while (cpu_ns_of(g.inside) < inside || cpu_ns_of(g.outside) < outside) {
+		CHECK(kind_clock_ns(CLOCK_MONOTONIC) / NS_A_MS / 1000 < until_s);
+		CHECK_OK(otelprof_poll(p, POLL_MS));
+	}
+	CHECK_OK(otelprof_export(p));
+}
+
+static void check_filter(uint32_t kind, const char *text)
+{
+	struct otelprof_filter_rule rule = { .size = sizeof(rule),
+					     .kind = kind,
+					     .text = text };
+	struct otelprof_filter filter;
+	struct kind_profile profile;
+	struct otelprof *p = start(&profile);
+
+	otelprof_filter_init(&filter, sizeof(filter));
+	filter.rules = &rule;
+	filter.rules_len = 1;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	/* what was sampled before it is polled now */
+	(void)otelprof_poll(p, POLL_MS);
+	measure(p);
+	CHECK(g.samples[0] > 0);
+	CHECK_INT(g.samples[1], 0);
+	rule.action = OTELPROF_FILTER_EXCLUDE;
+	CHECK_OK(otelprof_set_filter(p, &filter));
+	(void)otelprof_poll(p, POLL_MS);
+	measure(p);
+	CHECK_INT(g.samples[0], 0);
+	CHECK(g.samples[1] > 0);
+	(void)kind_close(p);
+}
+
+static void test_filter(void)
+{
+	check_filter(OTELPROF_FILTER_CONTAINER, "c0ffee00");
+	check_filter(OTELPROF_FILTER_CONTAINER, CONTAINER_ID);
+	check_filter(OTELPROF_FILTER_POD, g.uid);
+}
+
+/* ---- one by one ---- */
+
+struct listed {
+	uint32_t kind;
+	char text[100];
+};
+
+static void list(void *userdata, uint64_t number, const struct otelprof_rule *rule)
+{
+	struct listed *l = userdata;
+
+	(void)number;
+	l->kind = rule->kind;
+	(void)snprintf(l->text, sizeof(l->text), "%s", rule->text);
+}
+
+static void check_rule(uint32_t kind, const char *text)
+{
+	struct kind_profile profile;
+	struct otelprof *p = start(&profile);
+	struct listed listed = { 0 };
+	struct otelprof_rule rule;
+	uint64_t number;
+
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = kind;
+	rule.text = text;
+	CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	CHECK_OK(otelprof_rules(p, list, &listed));
+	CHECK_INT(listed.kind, kind);
+	CHECK_STR(listed.text, text);
+	(void)otelprof_poll(p, POLL_MS);
+	measure(p);
+	CHECK(g.samples[0] > 0);
+	CHECK_INT(g.samples[1], 0);
+	CHECK_OK(otelprof_remove_rule(p, number));
+	measure(p);
+	CHECK(g.samples[0] > 0 && g.samples[1] > 0);
+	(void)kind_close(p);
+}
+
+static void test_rules(void)
+{
+	check_rule(OTELPROF_FILTER_CONTAINER, "c0ffee00");
+	check_rule(OTELPROF_FILTER_POD, g.uid);
+}
+
+static void test_no_such(void)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct kind_profile profile;
+	struct otelprof *p = start(&profile);
+	struct otelprof_rule rule;
+	uint64_t number;
+
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = OTELPROF_FILTER_CONTAINER;
+	rule.text = "f00dfacef00dface";
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOENT);
+	CHECK_OK(otelprof_last_error(p, &why));
+	CHECK(strstr(why.message, "there is no container \"f00dfacef00dface\""));
+	rule.kind = OTELPROF_FILTER_POD;
+	rule.text = "5d2a3c1e";
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -ENOENT);
+	CHECK_OK(otelprof_last_error(p, &why));
+	CHECK(strstr(why.message, "there is no pod \"5d2a3c1e\""));
+	rule.text = NULL;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -EINVAL);
+	(void)kind_close(p);
+}
+
+TEST_MAIN({ "set_up", set_up }, { "filter", test_filter }, { "rules", test_rules },
+	  { "no_such", test_no_such })
