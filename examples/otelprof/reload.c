@@ -59,13 +59,14 @@ int reload_read(struct reload *l)
 	return read_settings(l->path, &l->settings);
 }
 
-/* What the settings have, and above it what the command line has. */
-static void get_otlp(const struct reload *l, struct otelprof_otlp_config *ret)
+/* What @settings have, and above it what the command line has. */
+static void get_otlp(const struct reload *l, const struct otelprof_settings *settings,
+		     struct otelprof_otlp_config *ret)
 {
 	const struct otelprof_otlp_config *given = &l->given;
 
 	otelprof_otlp_config_init(ret, sizeof(*ret));
-	(void)otelprof_settings_get_otlp(l->settings, ret);
+	(void)otelprof_settings_get_otlp(settings, ret);
 	if (given->headers_len) {
 		ret->headers = given->headers;
 		ret->headers_len = given->headers_len;
@@ -85,36 +86,43 @@ static void get_otlp(const struct reload *l, struct otelprof_otlp_config *ret)
 #undef TAKE
 }
 
-/* Without an endpoint the library takes it from the environment. */
-static int add_exporters(struct reload *l)
+static void remove_exporters(const struct reload *l, struct reload_exporters *x)
 {
+	size_t i;
+
+	for (i = 0; i < x->len; i++)
+		if (otelprof_exporter_remove(l->p, x->numbers[i], REMOVE_MS) < 0)
+			note("warning: not everything was delivered before the exporter "
+			     "was replaced; the last line says what was lost");
+	x->len = 0;
+}
+
+/* Add all exporters of @settings, or none. Without an endpoint the library takes it from the
+ * environment. */
+static int add_exporters(const struct reload *l, const struct otelprof_settings *settings,
+			 struct reload_exporters *ret)
+{
+	struct reload_exporters made = { .len = 0 };
 	struct otelprof_otlp_config otlp;
 	size_t i;
 
-	get_otlp(l, &otlp);
+	get_otlp(l, settings, &otlp);
 	for (i = 0; i < (l->endpoints_len ? l->endpoints_len : 1); i++) {
 		int r;
 
 		if (l->endpoints_len)
 			otlp.endpoint = l->endpoints[i];
 		r = otelprof_exporter_otlp(l->p, &otlp);
-		if (r < 0)
-			return fail_library(
+		if (r < 0) {
+			(void)fail_library(
 				l->p, otlp.endpoint ? otlp.endpoint : "cannot export", r);
-		l->exporters[l->exporters_len++] = r;
+			remove_exporters(l, &made);
+			return STATUS_FAILED;
+		}
+		made.numbers[made.len++] = r;
 	}
+	*ret = made;
 	return 0;
-}
-
-static void remove_exporters(struct reload *l)
-{
-	size_t i;
-
-	for (i = 0; i < l->exporters_len; i++)
-		if (otelprof_exporter_remove(l->p, l->exporters[i], REMOVE_MS) < 0)
-			note("warning: not everything was delivered before the exporter "
-			     "was replaced; the last line says what was lost");
-	l->exporters_len = 0;
 }
 
 static void remove_rules(struct otelprof *p, const uint64_t *rules, size_t len)
@@ -161,7 +169,8 @@ int reload_begin(struct reload *l, struct otelprof *p)
 	int r;
 
 	l->p = p;
-	r = add_exporters(l);
+	l->exporters_of = l->settings;
+	r = add_exporters(l, l->settings, &l->exporters);
 	return r ? r : change_rules(l);
 }
 
@@ -169,7 +178,6 @@ int reload_begin(struct reload *l, struct otelprof *p)
 struct changes {
 	bool rate;
 	bool kinds;
-	bool exporters;
 	char live[NAMES_BYTES]; /* names of keys, with commas */
 	char later[NAMES_BYTES];
 };
@@ -185,8 +193,20 @@ static void note_change(void *userdata, const struct otelprof_settings_key *key)
 		c->rate = true;
 	else if (strcmp(key->key, "kinds") == 0 || strcmp(key->key, "probes") == 0)
 		c->kinds = true;
-	else if (strcmp(key->key, "rules") != 0)
-		c->exporters |= key->live;
+}
+
+/* A difference that exporters are to be made anew for? @userdata: bool. */
+static void note_exporters(void *userdata, const struct otelprof_settings_key *key)
+{
+	static const char *const others[] = { "sample_rate_hz", "kinds", "probes",
+					      "rules" };
+	bool *differ = userdata;
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(key->key, others[i]) == 0)
+			return;
+	*differ |= key->live;
 }
 
 static int change_rate(const struct reload *l, const struct otelprof_config *config)
@@ -209,29 +229,41 @@ static int change_kinds(const struct reload *l, const struct otelprof_config *co
 	return r < 0 ? fail_library(l->p, "cannot change what is sampled", r) : 0;
 }
 
-/* Replace the exporters by those of the settings; the old ones first, since a spill directory
- * has room for one. @old: the settings before. */
-static int change_exporters(struct reload *l, struct otelprof_settings *old)
+static bool spills(const struct reload *l, const struct otelprof_settings *settings)
 {
-	struct otelprof_settings *new = l->settings;
+	struct otelprof_otlp_config otlp;
 
-	remove_exporters(l);
-	if (add_exporters(l) == 0)
-		return 0;
-	remove_exporters(l);
-	l->settings = old;
-	if (add_exporters(l) == 0)
+	get_otlp(l, settings, &otlp);
+	return otlp.spill_dir;
+}
+
+/* Replace the exporters by those of the settings. The old ones go last, so that there are some
+ * whatever happens; but a spill directory has room for one. */
+static void change_exporters(struct reload *l)
+{
+	bool first = spills(l, l->settings) && spills(l, l->exporters_of);
+	struct reload_exporters made;
+
+	if (first)
+		remove_exporters(l, &l->exporters);
+	if (add_exporters(l, l->settings, &made) == 0) {
+		remove_exporters(l, &l->exporters);
+		l->exporters = made;
+		l->exporters_of = l->settings;
+		return;
+	}
+	if (first)
+		(void)add_exporters(l, l->exporters_of, &l->exporters);
+	if (l->exporters.len)
 		note("warning: the exporters stay as they were");
 	else
 		note("warning: there is no exporter now, and samples are dropped");
-	l->settings = new;
-	return STATUS_FAILED;
 }
 
-static void apply(struct reload *l, struct otelprof_settings *old,
-		  const struct changes *c)
+static void apply(struct reload *l, const struct changes *c)
 {
 	struct otelprof_config config;
+	bool exporters = !l->exporters.len;
 
 	otelprof_config_init(&config, sizeof(config));
 	(void)otelprof_settings_get_config(l->settings, &config);
@@ -240,8 +272,10 @@ static void apply(struct reload *l, struct otelprof_settings *old,
 	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
 		l->kinds_failed = change_kinds(l, &config) != 0;
 	(void)change_rules(l);
-	if (c->exporters || l->exporters_failed)
-		l->exporters_failed = change_exporters(l, old) != 0;
+	(void)otelprof_settings_compare(l->exporters_of, l->settings, note_exporters,
+					&exporters);
+	if (exporters)
+		change_exporters(l);
 	if (*c->later)
 		note("warning: these keys take effect at the next start: %s", c->later);
 	note("the configuration was read again; changed: %s",
@@ -262,7 +296,7 @@ static void tell_manager(void)
 
 void reload_check(struct reload *l)
 {
-	struct otelprof_settings *old = l->settings;
+	struct otelprof_settings *old = l->settings, *of = l->exporters_of;
 	struct changes changes = { 0 };
 
 	if (!hung_up)
@@ -271,8 +305,11 @@ void reload_check(struct reload *l)
 	tell_manager();
 	if (reload_read(l) == 0) {
 		(void)otelprof_settings_compare(old, l->settings, note_change, &changes);
-		apply(l, old, &changes);
-		(void)otelprof_settings_free(old);
+		apply(l, &changes);
+		if (of != old && of != l->exporters_of)
+			(void)otelprof_settings_free(of);
+		if (old != l->exporters_of)
+			(void)otelprof_settings_free(old);
 	} else {
 		note("warning: the configuration stays as it was");
 	}
@@ -282,7 +319,9 @@ void reload_check(struct reload *l)
 void reload_end(struct reload *l)
 {
 	free(l->rules);
+	if (l->exporters_of != l->settings)
+		(void)otelprof_settings_free(l->exporters_of);
 	(void)otelprof_settings_free(l->settings);
 	l->rules = NULL;
-	l->settings = NULL;
+	l->settings = l->exporters_of = NULL;
 }

@@ -18,6 +18,11 @@ enum {
 	RELOAD_ENDPOINTS_MAX = 8,
 };
 
+struct reload_exporters {
+	int numbers[RELOAD_ENDPOINTS_MAX];
+	size_t len;
+};
+
 struct reload {
 	struct otelprof *p;	 /* borrowed */
 	const struct options *o; /* borrowed */
@@ -27,14 +32,15 @@ struct reload {
 	const char *endpoints[RELOAD_ENDPOINTS_MAX];
 	size_t endpoints_len;
 	struct otelprof_settings *settings; /* in force */
-	int exporters[RELOAD_ENDPOINTS_MAX];
-	size_t exporters_len;
+	struct reload_exporters exporters;
+	/* What the exporters were made of: the settings in force, or older ones where those
+	 * could not be had. */
+	struct otelprof_settings *exporters_of;
 	uint64_t *rules; /* numbers of the rules of the settings */
 	size_t rules_len;
 	/* What of the settings could not be put in force: it is tried again. */
 	bool rate_failed;
 	bool kinds_failed;
-	bool exporters_failed;
 };
 
 /* From now on a SIGHUP is noticed, unless it means that the terminal of a program without a

@@ -10,6 +10,9 @@
  *   some    three of 13 were lost       full    the file's disk is full: all were lost
  *   later   work takes 14 in place of 4
  *   config  otelprof_init() tells what it was given
+ *
+ * An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
+ * spill_dir while another one has one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +46,8 @@ struct otelprof {
 	uint64_t lost;	    /* in the ring */
 	uint64_t unwritten; /* by the file */
 	bool exported;
+	int exporters; /* made so far */
+	int spilling;  /* the one with a spill_dir; 0: none */
 	char message[256];
 	int error;
 };
@@ -319,17 +324,33 @@ int otelprof_resume(struct otelprof *p)
 	return 0;
 }
 
+static int refuse(struct otelprof *p, int error)
+{
+	p->error = error;
+	(void)snprintf(p->message, sizeof(p->message), "it cannot be made: %s",
+		       strerror(-error));
+	return error;
+}
+
 int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config)
 {
 	size_t i;
 
-	(void)p;
+	if (config->endpoint && strcmp(config->endpoint, "http://bad:1") == 0)
+		return refuse(p, -EINVAL);
+	if (config->ca_file && access(config->ca_file, R_OK) < 0)
+		return refuse(p, -errno);
+	if (config->spill_dir && p->spilling)
+		return refuse(p, -EBUSY);
+	p->exporters++;
+	if (config->spill_dir)
+		p->spilling = p->exporters;
 	if (config->protocol == OTELPROF_PROTOCOL_HTTP) {
 		(void)fprintf(stderr, "fake: http %s compression %u spill %s\n",
 			      config->endpoint ? config->endpoint : "-",
 			      config->compression,
 			      config->spill_dir ? config->spill_dir : "-");
-		return 1;
+		return p->exporters;
 	}
 	(void)fprintf(stderr, "fake: endpoint %s compression %u\n",
 		      config->endpoint ? config->endpoint : "-", config->compression);
@@ -340,13 +361,14 @@ int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config
 	for (i = 0; i < config->headers_len; i++)
 		(void)fprintf(stderr, "fake: header %s=%s\n", config->headers[i].key,
 			      config->headers[i].value);
-	return 1;
+	return p->exporters;
 }
 
 int otelprof_exporter_remove(struct otelprof *p, int exporter, int timeout_ms)
 {
-	(void)p;
 	(void)timeout_ms;
+	if (exporter == p->spilling)
+		p->spilling = 0;
 	(void)fprintf(stderr, "fake: remove exporter %d\n", exporter);
 	return 0;
 }

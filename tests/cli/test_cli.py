@@ -407,8 +407,8 @@ class Export(unittest.TestCase):
                 self.assertIn('fake: rate 99\n', said)
                 self.assertIn('fake: probe kprobe:y\nfake: kinds 516\n', said)
                 self.assertIn('fake: add 2 5 /b\n', said)
-                self.assertIn('fake: remove exporter 1\nfake: endpoint http://b:2 compression '
-                              '0\n', said)
+                self.assertIn('fake: endpoint http://b:2 compression 0\nfake: remove exporter 1'
+                              '\n', said)
                 self.assertIn('otelprof: warning: these keys take effect at the next start: '
                               'max_frames, threads\n', said)
                 self.assertIn('otelprof: the configuration was read again; changed: '
