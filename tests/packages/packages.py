@@ -6,8 +6,8 @@
 
 Cells: licences, sbom, shell, chart, build, lintian, reproducible, unit, install, service, purge. Prints
 "ok|FAIL|skip packages CELL: what". Exits 0, 1 (one failed) or 77 (nothing could run). The service is
-started as its unit says, by setpriv(1) in place of systemd, with the unit's capabilities and
-environment; systemd-analyze(1) checks the unit itself. Needs root, debootstrap and the packages
+started as its unit says, by setpriv(1) in place of systemd, with the unit's capabilities,
+directories and environment; systemd-analyze(1) checks the unit itself. Needs root, debootstrap and the packages
 that debian/control names.
 """
 import argparse
@@ -94,6 +94,33 @@ def packages(folder):
     return [os.path.join(folder, name) for name in names if "-dbgsym_" not in name]
 
 
+class Unit:
+    """The unit's settings by name; the last one of a name."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.set = dict(line.rstrip("\n").split("=", 1) for line in f if re.match(r"[A-Za-z]+=", line))
+
+    def __getitem__(self, name):
+        if name not in self.set:
+            raise Failed("the unit has no %s=" % name)
+        return self.set[name]
+
+    def setpriv(self):
+        """Arguments that leave root these capabilities alone."""
+        names = ",".join("+" + name[4:].lower() for name in self["CapabilityBoundingSet"].split())
+        return "--bounding-set -all,%s --inh-caps -all,%s --no-new-privs" % (names, names)
+
+    def directories(self):
+        """Commands that make its directories, and let it write to these alone."""
+        made = ["mkdir -p -m %s /%s/%s; mount --bind /%s/%s /%s/%s" % (
+            self[kind + "DirectoryMode"], *(place, self[kind + "Directory"]) * 3)
+                for kind, place in (("State", "var/lib"), ("Runtime", "run"))]
+        if self["ProtectSystem"] != "strict":
+            raise Failed("ProtectSystem= is not strict")
+        return "; ".join([*made, "mount -o remount,bind,ro /", "umask " + self["UMask"]])
+
+
 class Cells:
     def __init__(self, directory):
         self.dir = directory
@@ -133,6 +160,15 @@ class Cells:
     def unit(self):
         need("systemd-analyze")
         unit = os.path.join(TOP, "examples/systemd/otelprof.service")
+        # The control socket: its default place can be written to, by root alone, and entered by
+        # all; and the socket can be given to a group.
+        with open(os.path.join(TOP, "examples/otelprof/control/control.h"), encoding="utf-8") as f:
+            place = re.search(r'CONTROL_DIRECTORY "(.*)"', f.read()).group(1)
+        wanted = Unit(unit)
+        if ("/run/" + wanted["RuntimeDirectory"], wanted["RuntimeDirectoryMode"]) != (place, "0755"):
+            raise Failed("RuntimeDirectory= is not %s with mode 0755" % place)
+        if "CAP_CHOWN" not in wanted["CapabilityBoundingSet"].split():
+            raise Failed("--control-group needs CAP_CHOWN")
         copy = os.path.join(self.dir, "otelprof.service")
         with open(unit, encoding="utf-8") as f, open(copy, "w", encoding="utf-8") as to:
             to.write(f.read().replace("/usr/bin/otelprof ", "/bin/true "))
@@ -166,26 +202,25 @@ class Cells:
         return out.splitlines()[0]
 
     def service(self):
-        """The unit's command with its capabilities: a profile arrives at a sink."""
+        """The unit's command with its rights: a profile arrives at a sink, and a group controls it."""
         if not hasattr(self, "before"):
             raise Skip("cell install did not pass")
         with open(os.path.join(self.root, "etc/otelprof/otelprof.env"), "a", encoding="utf-8") as f:
             f.write("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14317\n"
-                    "OTELPROF_OPTIONS=--interval 1\n")
-        unit = open(os.path.join(self.root, "lib/systemd/system/otelprof.service"),
-                    encoding="utf-8").read()
-        command = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1)
-        capabilities = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1)
-        wanted = ",".join("+" + name[4:].lower() for name in capabilities.split())
-        start = ("set -a; . /etc/otelprof/otelprof.env; STATE_DIRECTORY=/var/lib/otelprof; set +a; "
-                 "mkdir -m 700 -p $STATE_DIRECTORY; exec setpriv --bounding-set -all,%s "
-                 "--inh-caps -all,%s --no-new-privs %s" % (wanted, wanted, command))
+                    "OTELPROF_OPTIONS='--interval 1 --control --control-group adm'\n")
+        unit = Unit(os.path.join(self.root, "lib/systemd/system/otelprof.service"))
+        start = ("set -a; . /etc/otelprof/otelprof.env; STATE_DIRECTORY=/var/lib/%s; set +a; %s; "
+                 "exec setpriv %s %s" % (unit["StateDirectory"], unit.directories(),
+                                         unit.setpriv(), unit["ExecStart"]))
         with self.daemon("otelprof sink --listen 127.0.0.1:14317 --dir /tmp/got --count 3") as sink, \
                 self.daemon(start) as service, self.daemon("while :; do :; done"):
             try:
                 sink.wait(30)
             except subprocess.TimeoutExpired:
                 raise Failed("nothing arrived in 30 s: " + self.told(service)) from None
+            status = self.inside("setpriv --reuid nobody --regid adm --clear-groups otelprof ctl status")
+            if "rate_hz" not in status:
+                raise Failed(status)
         out = self.told(service)
         sums = re.search(r"taken (\d+) = exported (\d+)", out)
         if not sums or int(sums.group(2)) == 0:
