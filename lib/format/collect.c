@@ -27,7 +27,8 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
 	none = op_vec_push(&c->mappings);
 	/* The arrays that ranges point into are never NULL. */
 	if (!none || op_strings_init(&c->strings, c->seed) ||
-	    op_vec_reserve(&c->lines, 1) || op_vec_reserve(&c->location_numbers, 1))
+	    op_moments_init(&c->moments, c->seed) || op_vec_reserve(&c->lines, 1) ||
+	    op_vec_reserve(&c->location_numbers, 1))
 		return -ENOMEM;
 	*none = (struct op_collect_mapping){ 0 };
 	*ret = OP_TAKE_PTR(c);
@@ -39,6 +40,7 @@ struct op_collect *op_collect_free(struct op_collect *c)
 	if (!c)
 		return NULL;
 	op_strings_deinit(&c->strings);
+	op_moments_deinit(&c->moments);
 	op_vec_clear(&c->functions);
 	op_vec_clear(&c->mappings);
 	op_vec_clear(&c->lines);
@@ -239,7 +241,7 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 	const struct op_collect_stack *s = &c->stacks.data[i];
 
 	return s->kind == k->stack.kind && s->process == k->stack.process &&
-	       s->thread_name == k->stack.thread_name &&
+	       s->moment == k->stack.moment && s->thread_name == k->stack.thread_name &&
 	       s->thread_id == k->stack.thread_id &&
 	       s->locations_len == k->stack.locations_len &&
 	       memcmp(c->location_numbers.data + s->locations, k->numbers,
@@ -303,35 +305,24 @@ static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
 	return 0;
 }
 
-bool op_collect_is_of_a_moment(struct otlp_text type)
-{
-	static const char *const begins[] = { "inuse_", "threads", "goroutines" };
-	size_t i;
-
-	for (i = 0; i < OP_ARRAY_SIZE(begins); i++)
-		if (type.len >= strlen(begins[i]) &&
-		    !memcmp(type.data, begins[i], strlen(begins[i])))
-			return true;
-	return false;
-}
-
 /* Of values of one moment a newer window replaces an older one. Returns whether the
  * sample's window is the newest. */
 static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
-		      uint32_t kind)
+		      uint32_t moment)
 {
-	struct op_collect_kind *k = &c->kinds.data[kind];
 	struct op_collect_stack *s;
+	struct op_moment *m;
 
-	if (!op_collect_is_of_a_moment(v->type))
+	if (moment == OP_MOMENT_NONE)
 		return true;
-	if (v->profile->time_ns < k->moment_ns)
+	m = &c->moments.all.data[moment];
+	if (v->profile->time_ns < m->time_ns)
 		return false;
-	if (v->profile->time_ns > k->moment_ns) {
+	if (v->profile->time_ns > m->time_ns) {
 		op_vec_foreach(s, &c->stacks)
-			if (s->kind == kind)
+			if (s->moment == moment)
 				s->value = 0;
-		k->moment_ns = v->profile->time_ns;
+		m->time_ns = v->profile->time_ns;
 	}
 	return true;
 }
@@ -384,14 +375,23 @@ static int collect_frames(struct op_collect *c, const struct otlp_sample_view *v
 	return 0;
 }
 
+/* The request at hand. */
+struct adding {
+	struct op_collect *c;
+	const struct otlp_profiles *p;
+};
+
 static int add_sample(void *data, const struct otlp_sample_view *v)
 {
-	struct op_collect *c = data;
+	const struct adding *a = data;
+	struct op_collect *c = a->c;
 	struct stack_key k = { .stack = { .thread_id = -1 } };
 	int r = collect_kind(c, v, &k.stack.kind);
 
 	widen_time(c, v->profile);
-	if (!r && !is_newest(c, v, k.stack.kind))
+	if (!r)
+		r = op_moments_find(&c->moments, a->p, v, k.stack.kind, &k.stack.moment);
+	if (!r && !is_newest(c, v, k.stack.moment))
 		return 0;
 	if (!r)
 		r = collect_process(c, v, &k.stack.process);
@@ -408,9 +408,10 @@ int op_collect_add(struct op_collect *c, const void *request, size_t len)
 {
 	struct otlp_profiles *p = NULL;
 	int r = otlp_read(request, len, &p, NULL);
+	struct adding a = { c, p };
 
 	if (!r)
-		r = otlp_each_sample(p, add_sample, c);
+		r = otlp_each_sample(p, add_sample, &a);
 	(void)otlp_free(p);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "format/moments.h"
 #include "format/strings.h"
 
 /* Limit of distinct stacks. Beyond it op_collect_add() returns -ENOSPC and the request
@@ -72,7 +73,6 @@ struct op_collect_kind {
 	uint32_t period_type;
 	uint32_t period_unit;
 	int64_t period;
-	uint64_t moment_ns; /* start of the profile whose values count (of one moment) */
 };
 
 struct op_collect_stack {
@@ -82,6 +82,7 @@ struct op_collect_stack {
 	uint32_t locations;   /* first of location_numbers; leaf first */
 	int64_t thread_id;    /* -1: threads are not distinguished */
 	uint32_t locations_len;
+	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
 	int64_t value;
 };
 
@@ -89,6 +90,7 @@ struct op_collect {
 	enum op_collect_detail detail;
 	uint64_t seed;
 	struct op_strings strings;
+	struct op_moments moments;
 	OP_VEC(struct op_collect_function) functions;
 	OP_VEC(struct op_collect_mapping) mappings;
 	OP_VEC(struct op_collect_line) lines;
@@ -112,8 +114,8 @@ OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
 
 /*
  * Add one ExportProfilesServiceRequest. Values are summed, except those of one moment (memory
- * in use, threads, goroutines), of which only the last window counts. Returns 0, -EBADMSG,
- * -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
+ * in use, threads, goroutines), of which only the last window of each host counts. Returns 0,
+ * -EBADMSG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
  */
 int op_collect_add(struct op_collect *c, const void *request, size_t len);
 
@@ -139,9 +141,6 @@ static inline int64_t op_collect_sum(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
-
-/* Is a value of @type the state of one moment, and not what happened in a window? */
-bool op_collect_is_of_a_moment(struct otlp_text type);
 
 /* The bytes of a string; not NUL-terminated. Valid until the next op_collect_add(). */
 const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/collect.h"
 #include "otlp/reader.h"
 
 enum {
@@ -41,7 +40,8 @@ int timeline_new(struct timeline **ret)
 	t->nodes.size = sizeof(struct timeline_node);
 	t->kinds.size = sizeof(struct timeline_kind);
 	t->threads.size = sizeof(struct timeline_thread);
-	if (op_strings_init(&t->strings, t->seed)) {
+	if (op_strings_init(&t->strings, t->seed) ||
+	    op_moments_init(&t->moments, t->seed)) {
 		(void)timeline_free(t);
 		return -ENOMEM;
 	}
@@ -60,6 +60,7 @@ struct timeline *timeline_free(struct timeline *t)
 	if (!t)
 		return NULL;
 	op_strings_deinit(&t->strings);
+	op_moments_deinit(&t->moments);
 	set_clear(&t->libraries);
 	set_clear(&t->functions);
 	set_clear(&t->frames);
@@ -185,8 +186,10 @@ static int add_kind(struct timeline *t, const struct otlp_sample_view *v, uint32
 	return r ? r : set_add(t, &t->kinds, &k, ret);
 }
 
-static int add_thread(struct timeline *t, const struct otlp_sample_view *v, uint32_t *ret)
+static int add_thread(const struct adding *a, const struct otlp_sample_view *v,
+		      uint32_t *ret)
 {
+	struct timeline *t = a->t;
 	const struct otlp_resource *process = v->resource;
 	struct timeline_thread thread = { .pid = process->pid, .tid = v->thread_id };
 	struct otlp_text name = process->executable_name;
@@ -201,6 +204,8 @@ static int add_thread(struct timeline *t, const struct otlp_sample_view *v, uint
 		r = op_strings_add(&t->strings, v->thread_name, &thread.name);
 	if (!r)
 		r = add_kind(t, v, &thread.kind);
+	if (!r)
+		r = op_moments_find(&t->moments, a->p, v, thread.kind, &thread.moment);
 	return r ? r : set_add(t, &t->threads, &thread, ret);
 }
 
@@ -260,7 +265,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 {
 	const struct adding *a = data;
 	struct timeline_sample sample = { 0 };
-	int r = add_thread(a->t, v, &sample.thread);
+	int r = add_thread(a, v, &sample.thread);
 
 	widen(a->t, v->profile);
 	if (!r)
@@ -291,33 +296,29 @@ static int compare_samples(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-static const struct timeline_kind *kind_of(const struct timeline *t,
-					   const struct timeline_sample *s)
+/* The moment of a sample, or NULL. */
+static struct op_moment *moment_of(const struct timeline *t,
+				   const struct timeline_sample *s)
 {
-	const struct timeline_thread *thread =
-		TIMELINE_AT(&t->threads, struct timeline_thread, s->thread);
+	uint32_t n = TIMELINE_AT(&t->threads, struct timeline_thread, s->thread)->moment;
 
-	return TIMELINE_AT(&t->kinds, struct timeline_kind, thread->kind);
-}
-
-static bool is_state(const struct timeline *t, const struct timeline_sample *s)
-{
-	return op_collect_is_of_a_moment(
-		op_strings_get(&t->strings, kind_of(t, s)->type));
+	return n == OP_MOMENT_NONE ? NULL : &t->moments.all.data[n];
 }
 
 void timeline_sort(struct timeline *t)
 {
 	struct timeline_sample *s;
-	uint64_t newest = 0;
+	struct op_moment *m;
 	size_t kept = 0;
 
 	op_vec_foreach(s, &t->samples) {
-		if (s->time_ns > newest && is_state(t, s))
-			newest = s->time_ns;
+		m = moment_of(t, s);
+		if (m && s->time_ns > m->time_ns)
+			m->time_ns = s->time_ns;
 	}
 	op_vec_foreach(s, &t->samples) {
-		if (s->time_ns == newest || !is_state(t, s))
+		m = moment_of(t, s);
+		if (!m || s->time_ns == m->time_ns)
 			t->samples.data[kept++] = *s;
 	}
 	t->samples.len = kept;

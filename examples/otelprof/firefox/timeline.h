@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "format/moments.h"
 #include "format/strings.h"
 
 enum {
@@ -71,7 +72,7 @@ struct timeline_thread {
 	uint32_t process_name; /* strings */
 	uint32_t name;
 	uint32_t kind;
-	uint32_t reserved;
+	uint32_t moment; /* moments; OP_MOMENT_NONE: what happened, and not a state */
 };
 
 struct timeline_sample {
@@ -84,6 +85,7 @@ struct timeline_sample {
 struct timeline {
 	uint64_t seed;
 	struct op_strings strings;
+	struct op_moments moments;
 	struct timeline_set libraries;
 	struct timeline_set functions;
 	struct timeline_set frames;
@@ -103,7 +105,7 @@ OP_DEFINE_CLEANUP(struct timeline *, timeline_free)
 /* Add one ExportProfilesServiceRequest. Returns 0, -EBADMSG, -EFBIG or -ENOMEM. */
 int timeline_add(struct timeline *t, const void *request, size_t len);
 /* Order the samples by thread and time. Of what is a state, not a sum (memory in use, threads),
- * only the last window stays. */
+ * only the last window of each host stays. */
 void timeline_sort(struct timeline *t);
 
 /* Record @i of a set, as a pointer to @type. */

@@ -96,10 +96,10 @@ static void test_types(void)
 	size_t i;
 
 	for (i = 0; i < OP_ARRAY_SIZE(OF_A_MOMENT); i++)
-		CHECK(op_collect_is_of_a_moment(
+		CHECK(op_moments_has_type(
 			(struct otlp_text){ OF_A_MOMENT[i], strlen(OF_A_MOMENT[i]) }));
 	for (i = 0; i < OP_ARRAY_SIZE(SUMS); i++)
-		CHECK(!op_collect_is_of_a_moment(
+		CHECK(!op_moments_has_type(
 			(struct otlp_text){ SUMS[i], strlen(SUMS[i]) }));
 }
 
