@@ -9,6 +9,7 @@
  *   poll    otelprof_poll() fails       missing the doctor misses a feature
  *   some    three of 13 were lost       full    the file's disk is full: all were lost
  *   later   work takes 14 in place of 4
+ *   slow    the rate is 10 Hz, whatever was asked for
  *   config  otelprof_init() tells what it was given
  *
  * An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
@@ -30,7 +31,7 @@
 enum {
 	EVENTS = 10,
 	LOST = 3,
-	PERIOD_NS = 10000000,
+	SLOW_NS = 100000000,
 	RULES_TEXT_MAX = 512
 };
 
@@ -57,6 +58,11 @@ static bool acts(const char *what)
 	const char *mode = getenv("FAKE_OTELPROF");
 
 	return mode && strcmp(mode, what) == 0;
+}
+
+static uint64_t period_ns(void)
+{
+	return acts("slow") ? SLOW_NS : RQ_PERIOD_NS;
 }
 
 const char *otelprof_version(void)
@@ -100,7 +106,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->request = acts("later") ? rq_canned_with(14) : rq_canned();
+	p->request = rq_canned_with(acts("later") ? 14 : 4, period_ns());
 	if (config->log)
 		config->log(config->log_userdata, OTELPROF_LOG_WARNING,
 			    "this is the fake");
@@ -394,7 +400,7 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 
 	*ret = p->stats;
 	ret->size = size;
-	ret->sample_period_ns = PERIOD_NS;
+	ret->sample_period_ns = period_ns();
 	return 0;
 }
 

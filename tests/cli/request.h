@@ -30,7 +30,8 @@ enum rq_table {
 
 enum {
 	RQ_STRINGS_MAX = 4096,
-	RQ_WINDOW_NS = 1000000000
+	RQ_WINDOW_NS = 1000000000,
+	RQ_PERIOD_NS = 10000000,
 };
 #define RQ_TIME_NS UINT64_C(1700000000000000000)
 
@@ -41,6 +42,7 @@ struct rq {
 	struct rq_buf resources;
 	struct rq_buf samples; /* of the resource at hand */
 	uint64_t next_time_ns;
+	uint64_t period_ns;
 	uint64_t count; /* events */
 };
 
@@ -137,6 +139,7 @@ static inline void rq_begin(struct rq *q)
 
 	memset(q, 0, sizeof(*q));
 	q->next_time_ns = RQ_TIME_NS;
+	q->period_ns = RQ_PERIOD_NS;
 	for (t = RQ_MAPPING; t < RQ_TABLES; t++) {
 		if (t == RQ_STRING)
 			(void)rq_string(q, "");
@@ -267,7 +270,7 @@ static inline void rq_resource_attribute(struct rq_buf *resource, const char *ke
 	rq_message(resource, 1, &kv);
 }
 
-/* The samples so far are of this process: one profile of CPU samples at 100 Hz. */
+/* The samples so far are of this process: one profile of CPU samples. */
 static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 			      const char *container_id)
 {
@@ -291,7 +294,7 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 	rq_uint(&type, 1, rq_string(q, "cpu"));
 	rq_uint(&type, 2, rq_string(q, "nanoseconds"));
 	rq_message(&profile, 5, &type);
-	rq_uint(&profile, 6, 10000000);
+	rq_uint(&profile, 6, q->period_ns);
 	rq_bytes(&profile, 7, id, sizeof(id));
 	rq_message(&scope, 2, &profile);
 	rq_message(&outer, 2, &scope);
@@ -325,8 +328,10 @@ static inline struct rq_buf rq_end(struct rq *q)
  *              main > handle > ksys_read (kernel)                    2
  *   200 python main > <module> (cpython) > work (cpython)            4, or @work
  *   300 evil   RQ_EVIL > a;b                                         1
+ *
+ * at 100 Hz; with another @period_ns the first two.
  */
-static inline struct rq_buf rq_canned_with(uint64_t work)
+static inline struct rq_buf rq_canned_with(uint64_t work, uint64_t period_ns)
 {
 	struct rq q;
 	uint32_t native, kernel, python, web, libc, vmlinux;
@@ -335,6 +340,7 @@ static inline struct rq_buf rq_canned_with(uint64_t work)
 	uint32_t thread[4];
 
 	rq_begin(&q);
+	q.period_ns = period_ns;
 	native = rq_string_attribute(&q, "profile.frame.type", "native");
 	kernel = rq_string_attribute(&q, "profile.frame.type", "kernel");
 	python = rq_string_attribute(&q, "profile.frame.type", "cpython");
@@ -369,6 +375,7 @@ static inline struct rq_buf rq_canned_with(uint64_t work)
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l_work, l_module, l_main }, 3),
 		  thread + 2, 2, work);
 	rq_process(&q, 200, "python", NULL);
+	q.period_ns = RQ_PERIOD_NS;
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l_semi, l_evil }, 2), NULL, 0, 1);
 	rq_process(&q, 300, "evil", NULL);
 	return rq_end(&q);
@@ -376,7 +383,7 @@ static inline struct rq_buf rq_canned_with(uint64_t work)
 
 static inline struct rq_buf rq_canned(void)
 {
-	return rq_canned_with(4);
+	return rq_canned_with(4, RQ_PERIOD_NS);
 }
 
 #endif

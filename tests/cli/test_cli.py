@@ -276,7 +276,7 @@ class Top(unittest.TestCase):
         r = run('top', '-d', '0.1', '--json')
         self.assertEqual(r.returncode, 0, r.stderr)
         t = json.loads(r.stdout)
-        self.assertEqual((t['version'], t['samples'], t['rate_hz']), (1, 10, 99))
+        self.assertEqual((t['version'], t['samples'], t['rate_hz']), (1, 10, 100))
         self.assertEqual((t['taken'], t['exported'], t['filtered'], t['dropped']),
                          (10, 10, 0, {}))
         rows = [(f['pid'], f['function'], f['self'], f['total']) for f in t['functions']]

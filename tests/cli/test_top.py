@@ -6,11 +6,13 @@ usage: test_top.py PROGRAM
 The library's place is taken by one that gives samples in the first table only.
 """
 import fcntl
+import json
 import os
 import pty
 import re
 import select
 import struct
+import subprocess
 import sys
 import termios
 import time
@@ -23,10 +25,10 @@ ESCAPES = re.compile(rb'\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]')
 class Screen:
     """A terminal of 24 lines and 100 columns that a program writes to."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, mode=''):
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            os.environ.update(TERM='vt100', LC_ALL='C.UTF-8')
+            os.environ.update(TERM='vt100', LC_ALL='C.UTF-8', FAKE_OTELPROF=mode)
             os.execv(PROGRAM, [PROGRAM, 'top', '-d', '0.3', *args])
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('4H', 24, 100, 0, 0))
         self.raw = b''
@@ -106,6 +108,46 @@ class Top(unittest.TestCase):
         os.kill(self.screen.pid, 15)
         self.assertEqual(self.screen.wait(), 0)
         self.screen = None
+
+
+class LowerRate(unittest.TestCase):
+    """99 Hz are asked for, a budget allows 10, and one process has a rule of 100: a sample counts as
+    the time that it stands for."""
+    CPU_SECONDS = 9 * 0.1 + 0.01
+
+    def test_screen(self):
+        screen = Screen('-F', '99', '-d', '3', mode='slow')
+        head = None
+        end = time.monotonic() + 30
+        while not head and time.monotonic() < end:
+            time.sleep(0.3)
+            screen.send('')
+            head = re.search(r' 10 samples in ([0-9.]+) s at 10 Hz\s+CPUs busy: ([0-9.]+) of',
+                             screen.read_until('q end'))
+        screen.send('q')
+        self.assertEqual(screen.wait(), 0)
+        self.assertIsNotNone(head)
+        seconds, busy = map(float, head.groups())
+        self.assertAlmostEqual(seconds * busy, self.CPU_SECONDS, delta=0.1)
+
+    def test_json_and_text(self):
+        def top(*args):
+            return subprocess.run([PROGRAM, 'top', '-F', '99', '-d', '0.1', *args], text=True,
+                                  env=dict(os.environ, FAKE_OTELPROF='slow'), check=True,
+                                  capture_output=True, timeout=60).stdout
+        d = json.loads(top('--json'))
+        self.assertEqual((d['rate_hz'], d['samples'], d['cpu_ns']), (10, 10, 910_000_000))
+        rows = {(row['process'], row['function']): row for row in d['functions']}
+        for key, count, ns in ((('web', 'parse'), 3, 300_000_000),
+                               (('python', 'work'), 4, 400_000_000),
+                               (('evil', 'a;b'), 1, 10_000_000)):
+            row = rows[key]
+            self.assertEqual((row['self'], row['self_ns'], row['total_ns']), (count, ns, ns), key)
+            for percent in row['self_percent'], row['total_percent']:
+                self.assertAlmostEqual(percent, 100 * ns / 910_000_000, delta=0.006)
+        text = top()
+        self.assertRegex(text, r'^10 samples in [0-9.]+ s at 10 Hz\n')
+        self.assertRegex(text, r'(?m)^ 43\.96%  43\.96% +200 python +.* work$')
 
 
 if __name__ == '__main__':

@@ -174,6 +174,7 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 	struct function_row *row;
 	const struct otlp_frame *f;
 	struct key k;
+	uint64_t ns;
 	size_t i;
 
 	/* Other kinds of samples have other units. */
@@ -181,6 +182,8 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 		return 0;
 	r->number++;
 	r->samples += s->count;
+	ns = s->profile->period > 0 ? s->count * (uint64_t)s->profile->period : 0;
+	r->ns += ns;
 	set_owner(&k, r->owner, s);
 	for (i = 0; i < s->frames_len; i++) {
 		f = &s->frames[i];
@@ -189,10 +192,14 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 		row = find(r, &k, s, f);
 		if (!row)
 			return -ENOMEM;
-		if (i == 0)
+		if (i == 0) {
 			row->self += s->count;
-		if (row->seen != r->number)
+			row->self_ns += ns;
+		}
+		if (row->seen != r->number) {
 			row->total += s->count;
+			row->total_ns += ns;
+		}
 		row->seen = r->number;
 	}
 	return 0;
@@ -228,20 +235,20 @@ static int compare_sums(uint64_t x, uint64_t y)
 static int by_self(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->self, y->self);
+	int c = compare_sums(x->self_ns, y->self_ns);
 
 	if (!c)
-		c = compare_sums(x->total, y->total);
+		c = compare_sums(x->total_ns, y->total_ns);
 	return c ? c : compare_names(x, y);
 }
 
 static int by_total(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->total, y->total);
+	int c = compare_sums(x->total_ns, y->total_ns);
 
 	if (!c)
-		c = compare_sums(x->self, y->self);
+		c = compare_sums(x->self_ns, y->self_ns);
 	return c ? c : compare_names(x, y);
 }
 

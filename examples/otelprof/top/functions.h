@@ -3,6 +3,9 @@
  * Sums samples by owner and function: how often a function was on the CPU itself (self),
  * and how often it was anywhere on the stack (total; recursion counts once a sample). The
  * owner is a process, all processes of a program, a container, a thread, or everything.
+ *
+ * A sample stands for the period of its profile. A budget or a rule changes that, so shares
+ * are those of the time.
  */
 #ifndef OTELPROF_FUNCTIONS_H
 #define OTELPROF_FUNCTIONS_H
@@ -27,8 +30,10 @@ struct function_row {
 	char *module;
 	char *file;
 	char *type;
-	uint64_t self;
+	uint64_t self; /* samples */
 	uint64_t total;
+	uint64_t self_ns;
+	uint64_t total_ns;
 	uint64_t seen; /* number of the last sample that was counted */
 };
 
@@ -40,6 +45,7 @@ struct function_sums {
 	uint32_t *slots; /* hash table with open addressing: row + 1 */
 	size_t mask;
 	uint64_t samples; /* sum of their counts */
+	uint64_t ns;	  /* that they stand for */
 	uint64_t number;  /* samples added so far */
 };
 

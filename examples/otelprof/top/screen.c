@@ -146,10 +146,10 @@ static void draw_head(const struct view *v)
 
 	(void)strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	(void)mvprintw(0, 0, "otelprof top  %s  %" PRIu64 " samples in %.1f s at %u Hz",
-		       clock, t->sums.samples, t->measured, t->o.rate_hz);
+		       clock, t->sums.samples, t->measured, t->rate_hz);
 	if (t->measured > 0)
 		(void)printw("  CPUs busy: %.2f of %ld",
-			     (double)t->sums.samples / t->measured / t->o.rate_hz,
+			     (double)t->sums.ns / 1e9 / t->measured,
 			     sysconf(_SC_NPROCESSORS_ONLN));
 	(void)mvprintw(1, 0, "by %s, %s first", owners[t->sums.owner],
 		       t->order == FUNCTIONS_BY_SELF ? "SELF" : "TOTAL");
@@ -199,8 +199,8 @@ static void draw_row(const struct view *v, size_t at, int line)
 
 	if (selected)
 		(void)attron(A_BOLD | A_UNDERLINE);
-	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(v->top, row->self),
-		       top_percent(v->top, row->total));
+	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(v->top, row->self_ns),
+		       top_percent(v->top, row->total_ns));
 	if (has_id(owner))
 		(void)printw("%*" PRId64 " ", ID_COLUMNS, row->id);
 	if (owner != OWNER_ALL)
@@ -413,7 +413,7 @@ static int next_table(struct view *v, struct otelprof *p, double seconds)
 	top_window_clear(&v->shown);
 	v->shown = v->top->window;
 	v->top->window = (struct top_window){ 0 };
-	v->top->measured = seconds;
+	top_measure(v->top, p, seconds);
 	sum_again(v);
 	return 0;
 }

@@ -124,9 +124,19 @@ static int on_request(void *userdata, const void *request, size_t len, uint64_t 
 		       : functions_add(&t->sums, request, len);
 }
 
-double top_percent(const struct top *t, uint64_t n)
+double top_percent(const struct top *t, uint64_t ns)
 {
-	return t->sums.samples ? 100.0 * (double)n / (double)t->sums.samples : 0;
+	return t->sums.ns ? 100.0 * (double)ns / (double)t->sums.ns : 0;
+}
+
+void top_measure(struct top *t, struct otelprof *p, double seconds)
+{
+	struct otelprof_stats st;
+
+	t->measured = seconds;
+	otelprof_stats_init(&st, sizeof(st));
+	if (otelprof_get_stats(p, &st) == 0 && st.sample_period_ns)
+		t->rate_hz = (uint32_t)(1e9 / (double)st.sample_period_ns + 0.5);
 }
 
 static size_t rows_to_show(const struct top *t)
@@ -158,8 +168,8 @@ static void print_row(const struct top *t, const struct function_row *row, int w
 	const char *module = strrchr(row->module, '/');
 
 	module = module ? module + 1 : row->module;
-	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", top_percent(t, row->self),
-		     top_percent(t, row->total), row->id);
+	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", top_percent(t, row->self_ns),
+		     top_percent(t, row->total_ns), row->id);
 	print_safe(stdout, row->owner, strlen(row->owner), 15);
 	(void)fputc(' ', stdout);
 	print_safe(stdout, module, strlen(module), 14);
@@ -177,7 +187,7 @@ static void print_table(const struct top *t)
 	if (t->live)
 		(void)fputs("\033[H\033[J", stdout);
 	(void)printf("%" PRIu64 " samples in %.1f s at %u Hz\n", t->sums.samples,
-		     t->measured, t->o.rate_hz);
+		     t->measured, t->rate_hz);
 	(void)printf("%s%7s %7s %7s %-15s %-14s %s%s\n", colour ? "\033[1m" : "", "SELF",
 		     "TOTAL", "PID", "PROCESS", "MODULE", "FUNCTION",
 		     colour ? "\033[0m" : "");
@@ -227,8 +237,8 @@ static void print_json(const struct top *t, struct otelprof *p)
 	size_t n = rows_to_show(t), i;
 
 	(void)printf("{\n  \"version\": 1,\n  \"seconds\": %.3f,\n  \"rate_hz\": %u,\n"
-		     "  \"samples\": %" PRIu64 ",\n",
-		     t->measured, t->o.rate_hz, t->sums.samples);
+		     "  \"samples\": %" PRIu64 ",\n  \"cpu_ns\": %" PRIu64 ",\n",
+		     t->measured, t->rate_hz, t->sums.samples, t->sums.ns);
 	print_json_stats(p);
 	(void)printf("  \"functions\": [");
 	for (i = 0; i < n; i++) {
@@ -241,9 +251,10 @@ static void print_json(const struct top *t, struct otelprof *p)
 		json_text("file", row->file);
 		json_text("type", row->type);
 		(void)printf(", \"self\": %" PRIu64 ", \"total\": %" PRIu64
+			     ", \"self_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64
 			     ", \"self_percent\": %.2f, \"total_percent\": %.2f }",
-			     row->self, row->total, top_percent(t, row->self),
-			     top_percent(t, row->total));
+			     row->self, row->total, row->self_ns, row->total_ns,
+			     top_percent(t, row->self_ns), top_percent(t, row->total_ns));
 	}
 	(void)printf("%s],\n  \"functions_known\": %zu\n}\n", n ? "\n  " : "",
 		     t->sums.len);
@@ -273,7 +284,7 @@ static int run_live(struct top *t, struct otelprof *p)
 		r = otelprof_export(p);
 		if (r < 0)
 			return fail_library(p, "cannot export", r);
-		t->measured = now_seconds() - start;
+		top_measure(t, p, now_seconds() - start);
 		top_sum(t, &t->window);
 		print_table(t);
 		top_window_clear(&t->window);
@@ -286,7 +297,7 @@ static int run_once(struct top *t, struct otelprof *p)
 	double start = now_seconds();
 	int r = session_run(p, &t->o, TOP_WINDOW_S, true, NULL, NULL);
 
-	t->measured = now_seconds() - start;
+	top_measure(t, p, now_seconds() - start);
 	if (!r)
 		r = session_close(p, FLUSH_MS);
 	if (r)
@@ -332,6 +343,7 @@ int command_top(int argc, char **argv)
 
 	if (r || helped)
 		return r;
+	t.rate_hz = t.o.rate_hz;
 	signals_catch();
 	r = session_open(&t.o, &p);
 	if (!r)

@@ -33,10 +33,13 @@ struct top {
 	long long rows; /* 0: as many as fit on the terminal */
 	bool json;
 	bool live;
-	double measured; /* seconds that the sums cover */
+	double measured;  /* seconds that the sums cover */
+	uint32_t rate_hz; /* in force at their end */
 };
 
-double top_percent(const struct top *t, uint64_t n);
+double top_percent(const struct top *t, uint64_t ns);
+/* A table is at its end: it took @seconds, at a rate that a budget may have lowered. */
+void top_measure(struct top *t, struct otelprof *p, double seconds);
 void top_window_clear(struct top_window *w);
 /* Sum the requests of @w by @t's owner, in @t's order. */
 void top_sum(struct top *t, const struct top_window *w);
