@@ -8,9 +8,11 @@
 
 enum {
 	OP_COMM_BYTES = 16,
-	OP_FRAMES_MAX = 1024,	    /* user frames of a stack */
+	OP_FRAMES_MAX = 1024, /* user frames of a stack */
+	OP_FRAME_WORDS_MAX = 8,
 	OP_KERNEL_FRAMES_MAX = 127, /* kernel.perf_event_max_stack's default */
-	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX,
+	/* OP_FRAMES_MAX frames of two words, behind them one of the largest */
+	OP_USER_WORDS_MAX = 2 * OP_FRAMES_MAX + OP_FRAME_WORDS_MAX,
 	/* bytes copied of the user stack of an unknown process */
 	OP_STACK_COPY_BYTES = 12288,
 	/* records with more of that stack, of as many bytes each */
@@ -41,7 +43,6 @@ enum op_frame_kind {
 #define OP_FRAME_ADDRESS_MASK ((1ULL << OP_FRAME_KIND_SHIFT) - 1)
 
 enum {
-	OP_FRAME_WORDS_MAX = 8,
 	OP_FRAME_INSTANCE_SHIFT = 3, /* in a kind, above the count of words */
 	OP_FRAME_WORDS_MASK = OP_FRAME_WORDS_MAX - 1,
 };

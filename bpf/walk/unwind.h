@@ -237,10 +237,12 @@ static __always_inline void op_push_word(struct op_unwind *u, __u64 word)
 	u->words = i + 1;
 }
 
-/* Is there room for one more frame? Otherwise the stack is truncated. */
+/* Is there room for one more frame, of however many words? Otherwise the stack is truncated:
+ * a record with more words is refused. */
 static __always_inline bool op_frame_room(struct op_unwind *u)
 {
-	return u->frames < u->max_frames;
+	return u->frames < u->max_frames &&
+	       u->words - u->words_user <= OP_USER_WORDS_MAX - OP_FRAME_WORDS_MAX;
 }
 
 static __always_inline __u64 op_frame_word(__u32 kind, __u64 address)

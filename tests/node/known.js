@@ -10,6 +10,7 @@
  *   inlined three small loops with 50, 30 and 20 % of the time, in functions that are inlined
  *   stubs   three functions with 50, 30 and 20 % of the time, which they spend in a stub of V8's
  *           that has no frame of its own: the look-up of a property in objects of many shapes
+ *   deep    the leaves of `spin` below 900 calls of one function
  *
  * "ready" is printed once everything has run. Lines that end with "// MARK" are what a
  * sample's innermost frame may show.
@@ -125,6 +126,18 @@ function f1(us) { return f2(us) + 1; }
 function spin() {
 	while (Date.now() < end)
 		sink += f1(TURN_US);
+}
+
+/* ---- a deep stack ---- */
+function dig(n) {
+	if (n > 0)
+		return dig(n - 1) + 1; // dig
+	return f24(TURN_US); // dug
+}
+
+function deep() {
+	while (Date.now() < end)
+		sink += dig(900);
 }
 
 /* ---- scenes ---- */
@@ -362,6 +375,11 @@ case 'stubs':
 	stubs(Date.now() + 1000);
 	console.log('ready');
 	stubs(end);
+	break;
+case 'deep':
+	dig(900);
+	console.log('ready');
+	deep();
 	break;
 case 'inlined':
 	for (let i = 0; i < 1000; i++)

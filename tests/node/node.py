@@ -9,7 +9,8 @@ scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 2
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
-spent in stubs of V8's without a frame.
+spent in stubs of V8's without a frame. deep: more frames than a record holds; the stack is cut, and
+says so.
 
 A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
@@ -39,11 +40,12 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-scenes" % version for version in VERSIONS] + [
     "node-20-spin", "node-20-calls", "node-20-inlined", "node-26-inlined",
-    "node-20-jitless-scenes", "node-20-noopt-calls", "node-20-stubs", "node-26-stubs"]
+    "node-20-jitless-scenes", "node-20-noopt-calls", "node-20-stubs", "node-26-stubs",
+    "node-20-deep", "node-20-jitless-deep", "node-26-deep"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
 LOADS = {"loadA": 0.5, "loadB": 0.3, "loadC": 0.2}
@@ -57,6 +59,7 @@ MIN_SAMPLES = 500
 SAMPLES_ENOUGH = 2000
 RECORDINGS_MOST = 3
 CHAIN = tuple("f%d" % n for n in range(24, 0, -1)) + ("spin", "(anonymous)")
+DUG_LEAST = 600  # of the 900 frames of dig(): a record holds 683 frames of three words
 LADDER = ["calls"] + ["c%d" % n for n in range(1, 9)]
 
 
@@ -250,6 +253,30 @@ def count_stubs(samples):
     return count
 
 
+def count_deep(samples):
+    marks = marked_lines()
+    count = Count()
+    for sample in samples:
+        frames, leaf = from_leaf(js_frames(sample))
+        names = [n for n, _ in frames]
+        count.total += sample.count
+        if not leaf:
+            count.others += sample.count
+            continue
+        count.add_leaf(sample, leaf)
+        if names[1:2] != ["f24"] or set(names[2:]) != {"dig"} or len(names) < DUG_LEAST or \
+                sample.frames[-1].name != "[truncated]":
+            count.note_wrong(sample, "%d frames to %s" % (len(names), sample.frames[-1].name))
+            continue
+        count.exact += sample.count
+        if frames[0][1] in marks["leaf"] and frames[2][1] in marks["dug"] and \
+                {line for _, line in frames[3:]} <= marks["dig"]:
+            count.lines += sample.count
+        else:
+            count.note_wrong(sample, "lines")
+    return count
+
+
 def judge(count, result, shares):
     judged = count.total - count.others
     result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
@@ -270,6 +297,14 @@ def judge(count, result, shares):
             result.problems.append("  %d times: %s" % (n, text))
 
 
+def check_kept(text):
+    result = check.Result()
+    found = re.search(r"[(, ]record (\d+)[,)]", text)
+    result.need(not found, "no record was refused" if not found else
+                "%s records were refused" % found.group(1))
+    return result
+
+
 def record(run, name, known):
     """Recordings until there are samples enough: one, or on a busy machine some more."""
     samples, results = [], []
@@ -278,7 +313,7 @@ def record(run, name, known):
                                    "-p", str(known.process.pid))
         samples += [s for s in check.select(capture, known.process.pid)
                     if s.attributes.get("thread.id") == known.process.pid]
-        results += [check.check_rules(capture), check.check_accounting(text)]
+        results += [check.check_rules(capture), check.check_accounting(text), check_kept(text)]
         if sum(s.count for s in samples) >= SAMPLES_ENOUGH:
             break
     return samples, results
@@ -298,7 +333,8 @@ def cell(run, name, program, why, mode, what):
     count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
              "calls": lambda: count_calls(samples),
              "inlined": lambda: count_inlined(samples),
-             "stubs": lambda: count_stubs(samples)}[what]()
+             "stubs": lambda: count_stubs(samples),
+             "deep": lambda: count_deep(samples)}[what]()
     result = check.Result()
     judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
     result.notes[:] = ["; ".join(result.notes)]
