@@ -35,7 +35,14 @@ static void drop_bytecodes(struct op_node_codes *codes)
 	op_vec_foreach(b, &codes->bytecodes)
 		free(b->table);
 	op_vec_clear(&codes->bytecodes);
+	codes->bytecodes_bytes = 0;
 	op_map64_clear(&codes->bytecode_by_object);
+}
+
+/* Beside the entry itself. */
+static size_t bytes_of(const struct op_node_code *code)
+{
+	return code->table_len + code->inlined_len * sizeof(*code->inlined);
 }
 
 static void clear_code(struct op_node_code *code)
@@ -51,6 +58,7 @@ static void drop_codes(struct op_node_codes *codes)
 	op_vec_foreach(code, &codes->all)
 		clear_code(code);
 	op_vec_clear(&codes->all);
+	codes->all_bytes = 0;
 }
 
 void op_runtime_node_codes_clear(struct op_node_codes *codes)
@@ -89,11 +97,15 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 	r = op_runtime_node_bytes(heap, fresh.positions, &fresh.table, &fresh.table_len);
 	if (r == -ENOMEM)
 		return r;
+	if (codes->bytecodes.len >= OP_NODE_CODES_MAX ||
+	    codes->bytecodes_bytes + fresh.table_len > OP_NODE_CODES_BYTES) {
+		drop_bytecodes(codes);
+		b = NULL;
+	}
 	if (b) {
+		codes->bytecodes_bytes -= b->table_len;
 		free(b->table);
 	} else {
-		if (codes->bytecodes.len >= OP_NODE_CODES_MAX)
-			drop_bytecodes(codes);
 		if (op_map64_put(&codes->bytecode_by_object, object,
 				 codes->bytecodes.len) == 0)
 			b = op_vec_push(&codes->bytecodes);
@@ -103,6 +115,7 @@ static int find_bytecode(struct op_node_codes *codes, uint64_t object,
 		free(fresh.table);
 		return -ENOMEM;
 	}
+	codes->bytecodes_bytes += fresh.table_len;
 	*b = fresh;
 	*ret = b;
 	return 0;
@@ -343,6 +356,7 @@ static void remove_code(struct op_node_codes *codes, size_t at)
 {
 	struct op_node_code *code = &codes->all.data[at];
 
+	codes->all_bytes -= bytes_of(code);
 	clear_code(code);
 	codes->all.len--;
 	memmove(code, code + 1, (codes->all.len - at) * sizeof(*code));
@@ -369,7 +383,8 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 		clear_code(&fresh);
 		return r;
 	}
-	if (codes->all.len >= OP_NODE_CODES_MAX)
+	if (codes->all.len >= OP_NODE_CODES_MAX ||
+	    codes->all_bytes + bytes_of(&fresh) > OP_NODE_CODES_BYTES)
 		drop_codes(codes);
 	at = place_of(codes, fresh.start);
 	while (at < codes->all.len && codes->all.data[at].start < fresh.end)
@@ -381,6 +396,7 @@ int op_runtime_node_code(struct op_node_codes *codes, uint64_t pc,
 	code = &codes->all.data[at];
 	memmove(code + 1, code, (codes->all.len - at) * sizeof(*code));
 	codes->all.len++;
+	codes->all_bytes += bytes_of(&fresh);
 	*code = fresh;
 	*ret = code;
 	return 0;

@@ -21,6 +21,8 @@ enum {
 	OP_NODE_CODE_MAX = 1 << 20,
 	/* entries of each kind; beyond that all are dropped */
 	OP_NODE_CODES_MAX = 8192,
+	/* the same limit for the bytes of tables and inlined calls */
+	OP_NODE_CODES_BYTES = 8 << 20,
 	OP_NODE_INLINED_MAX = 4096, /* inlined calls of one piece of code */
 	OP_NODE_OPCODES_MAX = 256,
 	OP_NODE_HEAD_WORDS = 2,
@@ -66,6 +68,8 @@ struct op_node_codes {
 	struct op_map64 bytecode_by_object;
 	OP_VEC(struct op_node_bytecode) bytecodes;
 	OP_VEC(struct op_node_code) all;
+	size_t bytecodes_bytes; /* what their tables take */
+	size_t all_bytes;
 };
 
 /* Borrows @heap and @opcodes. */

@@ -26,7 +26,11 @@ struct head {
 	uint64_t line_ends;
 };
 
-typedef OP_VEC(uint32_t) lines_vec;
+/* Where lines end. */
+struct ends {
+	OP_VEC(uint32_t) at;
+	size_t room; /* for so many */
+};
 
 void op_runtime_node_scripts_init(struct op_node_scripts *scripts,
 				  const struct op_node_heap *heap)
@@ -48,6 +52,7 @@ static void drop_all(struct op_node_scripts *scripts)
 		clear(script);
 	scripts->all.len = 0;
 	scripts->lines = 0;
+	scripts->full = false;
 	op_map64_clear(&scripts->by_object);
 }
 
@@ -59,8 +64,7 @@ void op_runtime_node_scripts_deinit(struct op_node_scripts *scripts)
 
 void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts)
 {
-	if (scripts->all.len >= OP_NODE_SCRIPTS_MAX ||
-	    scripts->lines >= OP_NODE_LINES_MAX)
+	if (scripts->all.len >= OP_NODE_SCRIPTS_MAX || scripts->full)
 		drop_all(scripts);
 }
 
@@ -94,13 +98,13 @@ static uint64_t cookie_of(const struct head *h)
 	return op_hash_u64(h->source) ^ op_hash_u64(h->name + 1);
 }
 
-static int add_end(lines_vec *to, uint64_t at)
+static int add_end(struct ends *to, uint64_t at)
 {
 	uint32_t *end;
 
-	if (to->len >= OP_NODE_LINES_MAX)
+	if (to->at.len >= to->room)
 		return -EFBIG;
-	end = op_vec_push(to);
+	end = op_vec_push(&to->at);
 	if (!end)
 		return -ENOMEM;
 	*end = (uint32_t)at;
@@ -108,7 +112,7 @@ static int add_end(lines_vec *to, uint64_t at)
 }
 
 /* Read the line ends that V8 has recorded: an array of small integers. */
-static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_vec *to)
+static int ends_noted(const struct op_node_heap *heap, uint64_t object, struct ends *to)
 {
 	uint64_t words[CHUNK / 8];
 	uint64_t word;
@@ -121,6 +125,8 @@ static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_ve
 	len = op_node_small(word);
 	if (!op_node_is_small(word) || len <= 0 || len > OP_NODE_LINES_MAX)
 		return -EBADMSG;
+	if ((uint64_t)len > to->room)
+		return -EFBIG;
 	while (r == 0 && done < (uint64_t)len) {
 		size_t n = OP_MIN((uint64_t)len - done, OP_ARRAY_SIZE(words));
 		size_t i;
@@ -140,7 +146,7 @@ static int ends_noted(const struct op_node_heap *heap, uint64_t object, lines_ve
 /* Find the characters that end a line: \n, \r without a following \n, and two more of
  * Unicode. */
 static int ends_in(struct op_reader *r, uint32_t wide, uint64_t at, bool *cr,
-		   lines_vec *to)
+		   struct ends *to)
 {
 	int error = 0;
 
@@ -159,7 +165,8 @@ static int ends_in(struct op_reader *r, uint32_t wide, uint64_t at, bool *cr,
 }
 
 /* Find the line ends in the source text. */
-static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines_vec *to)
+static int ends_searched(const struct op_node_heap *heap, uint64_t source,
+			 struct ends *to)
 {
 	struct op_node_chars chars;
 	uint8_t bytes[CHUNK];
@@ -168,7 +175,7 @@ static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines
 	int r = op_runtime_node_chars(heap, source, &chars);
 
 	if (r == 0 && chars.len * chars.wide > OP_NODE_SOURCE_MAX)
-		r = -EFBIG;
+		r = -EBADMSG;
 	while (r == 0 && done < chars.len) {
 		size_t n = OP_MIN(chars.len - done, sizeof(bytes) / chars.wide);
 		struct op_reader reader = op_reader_init(bytes, n * chars.wide);
@@ -184,12 +191,33 @@ static int ends_searched(const struct op_node_heap *heap, uint64_t source, lines
 	return r;
 }
 
-/* Fill @ret except its cookie and window. The caller clears it. */
-static int read_script(const struct op_node_heap *heap, const struct head *h,
+/* Find where the lines end, and make @to as small as they are. Returns -EFBIG if there is
+ * no room for them. */
+static int read_ends(const struct op_node_heap *heap, const struct head *h,
+		     struct ends *to)
+{
+	uint32_t *less;
+	int r = ends_noted(heap, h->line_ends, to);
+
+	if (r < 0 && r != -ENOMEM && r != -EFBIG) {
+		to->at.len = 0;
+		r = ends_searched(heap, h->source, to);
+	}
+	if (r < 0)
+		return r;
+	less = realloc(to->at.data, to->at.len * sizeof(*less));
+	if (less)
+		to->at.data = less;
+	return 0;
+}
+
+/* Fill @ret except its cookie and window, with at most @room lines. Returns 0, or 1 if there
+ * is no room for its lines: the caller clears it. Or -ENOMEM. */
+static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
 		       struct op_node_script *ret)
 {
 	_cleanup_(op_strbuf_deinit) struct op_strbuf name = { 0 };
-	lines_vec ends = { 0 };
+	struct ends ends = { .room = room };
 	int r;
 
 	op_strbuf_add(&name, "", 0);
@@ -199,19 +227,15 @@ static int read_script(const struct op_node_heap *heap, const struct head *h,
 	ret->name = strdup(r == 0 && name.data ? name.data : "");
 	if (!ret->name)
 		return -ENOMEM;
-	r = ends_noted(heap, h->line_ends, &ends);
-	if (r < 0 && r != -ENOMEM) {
-		ends.len = 0;
-		r = ends_searched(heap, h->source, &ends);
-	}
+	r = read_ends(heap, h, &ends);
 	if (r < 0) /* no lines are better than wrong ones */
-		ends.len = 0;
-	ret->ends = ends.data;
-	ret->len = ends.len;
+		op_vec_clear(&ends.at);
+	ret->ends = ends.at.data;
+	ret->len = ends.at.len;
 	if (op_node_is_small(h->line_offset) && op_node_small(h->line_offset) > 0 &&
 	    op_node_small(h->line_offset) < LINE_OFFSET_MAX)
 		ret->first_line = (uint32_t)op_node_small(h->line_offset);
-	return 0;
+	return r == -EFBIG;
 }
 
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
@@ -219,8 +243,9 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 {
 	struct op_node_script fresh = { .object = object, .window = scripts->window };
 	struct op_node_script *script = NULL;
-	uint64_t at;
 	struct head head;
+	size_t others;
+	uint64_t at;
 	int r;
 
 	if (op_map64_get(&scripts->by_object, object, &at))
@@ -238,9 +263,14 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 		*ret = script;
 		return 0;
 	}
-	r = read_script(scripts->heap, &head, &fresh);
+	others = scripts->lines - (script ? script->len : 0);
+	r = read_script(scripts->heap, &head, OP_NODE_LINES_MAX - others, &fresh);
 	if (r < 0)
 		return r;
+	if (r > 0) {
+		scripts->refused++;
+		scripts->full = scripts->full || others;
+	}
 	if (!script && op_map64_put(&scripts->by_object, object, scripts->all.len) == 0)
 		script = op_vec_push(&scripts->all);
 	else if (script)
@@ -250,7 +280,7 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 		clear(&fresh);
 		return -ENOMEM;
 	}
-	scripts->lines += fresh.len;
+	scripts->lines = others + fresh.len;
 	*script = fresh;
 	*ret = script;
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef OP_RUNTIME_NODE_SCRIPTS_H
 #define OP_RUNTIME_NODE_SCRIPTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -12,7 +13,9 @@
 enum {
 	/* entries; beyond that all are dropped and read again */
 	OP_NODE_SCRIPTS_MAX = 4096,
-	OP_NODE_LINES_MAX = 4 << 20, /* lines of all scripts; the same */
+	/* lines of all scripts; the same, and until then those of one script more are
+	 * unknown */
+	OP_NODE_LINES_MAX = 4 << 20,
 	/* bytes of a source that is searched for line ends */
 	OP_NODE_SOURCE_MAX = 16 << 20,
 };
@@ -32,7 +35,9 @@ struct op_node_scripts {
 	struct op_map64 by_object;
 	OP_VEC(struct op_node_script) all;
 	size_t lines;
+	uint64_t refused; /* scripts for whose lines there was no room */
 	uint32_t window;
+	bool full; /* others have the room that one was refused for */
 };
 
 /* Borrows @heap. */

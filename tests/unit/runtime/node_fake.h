@@ -50,11 +50,14 @@ enum {
 	FAKE_BASELINE_START = FAKE_BASE + 0x4000,
 	FAKE_OPTIMIZED_START = FAKE_BASE + 0x5000,
 	FAKE_CODE_BYTES = 0x80,
+	/* an array at the end of it, whose elements are the zeros behind it */
+	FAKE_LONG = FAKE_BASE + FAKE_BYTES - 16,
 };
 
 struct fake {
 	struct op_memory memory;
 	unsigned int reads;
+	size_t zeros; /* behind what is there */
 	bool gone;
 	uint8_t bytes[FAKE_BYTES];
 };
@@ -99,13 +102,20 @@ static const struct op_node_opcodes fake_opcodes = {
 
 static int fake_read(const struct op_memory *m, uint64_t addr, void *buf, size_t len)
 {
+	size_t here;
+
 	(void)m;
 	fake.reads++;
 	if (fake.gone)
 		return -ESRCH;
-	if (addr < FAKE_BASE || len > FAKE_BYTES || addr - FAKE_BASE > FAKE_BYTES - len)
+	if (addr < FAKE_BASE || len > FAKE_BYTES + fake.zeros ||
+	    addr - FAKE_BASE > FAKE_BYTES + fake.zeros - len)
 		return -EFAULT;
-	memcpy(buf, fake.bytes + (addr - FAKE_BASE), len);
+	addr -= FAKE_BASE;
+	here = addr < FAKE_BYTES ? FAKE_BYTES - addr : 0;
+	here = here < len ? here : len;
+	memcpy(buf, fake.bytes + addr, here);
+	memset((uint8_t *)buf + here, 0, len - here);
 	return 0;
 }
 
@@ -156,6 +166,15 @@ static uint64_t fake_bytes(uint64_t addr, const void *bytes, size_t len)
 
 	fake_u64(addr + OP_NODE_LENGTH, fake_small((int32_t)len));
 	fake_put(addr + OP_NODE_ELEMENTS, bytes, len);
+	return object;
+}
+
+/* An array of @len elements or bytes that are zero; fake.zeros says how many can be read. */
+static uint64_t fake_long(int32_t len)
+{
+	uint64_t object = fake_object(FAKE_LONG, FAKE_ARRAY_TYPE);
+
+	fake_u64(FAKE_LONG + OP_NODE_LENGTH, fake_small(len));
 	return object;
 }
 

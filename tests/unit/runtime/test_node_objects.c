@@ -84,6 +84,73 @@ static void an_object_at_the_end_of_memory_is_read(void)
 	op_runtime_node_functions_deinit(&functions);
 }
 
+/* Script number @i, which has its own name, and @ends for where its lines end. */
+static uint64_t another_script(uint32_t i, uint64_t ends)
+{
+	uint64_t addr = FAKE_BASE + 0x6000 + i * 0x100;
+	uint64_t object = fake_object(addr, FAKE_SCRIPT_TYPE);
+
+	fake_u64(addr + OP_NODE_SCRIPT_NAME, fake_string(20 + i, "/another.js"));
+	fake_u64(addr + OP_NODE_SCRIPT_LINE_ENDS, ends);
+	return object;
+}
+
+/* The memory of a script's lines is as large as its lines, which have one limit for all: those
+ * of one more are unknown, until there is room. */
+static void lines_have_a_limit(void)
+{
+	const int32_t most = OP_NODE_LINES_MAX / 4 * 3;
+	const struct op_node_script *script;
+	struct op_node_scripts scripts;
+	uint64_t object[2];
+	uint64_t ends;
+
+	fake_build();
+	fake.zeros = (size_t)most * 8;
+	ends = fake_long(most);
+	object[0] = another_script(0, ends);
+	object[1] = another_script(1, ends);
+	op_runtime_node_scripts_init(&scripts, &heap);
+	CHECK_INT(op_runtime_node_script(&scripts, object[0], &script), 0);
+	CHECK_INT(script->len, most);
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_STR(script->name, "/another.js");
+	CHECK_INT(script->len, 0);
+	CHECK(!script->ends);
+	CHECK_INT(op_runtime_node_line(script, 0), 0);
+	CHECK_INT(scripts.lines, most);
+	CHECK_INT(scripts.refused, 1);
+	op_runtime_node_scripts_make_room(&scripts);
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_INT(script->len, most);
+	/* another one in its place */
+	scripts.window++;
+	fake_u64(object[1] - 1 + OP_NODE_SCRIPT_NAME, fake_string(30, "/third.js"));
+	fake_u64(FAKE_LONG + OP_NODE_LENGTH, fake_small(10));
+	CHECK_INT(op_runtime_node_script(&scripts, object[1], &script), 0);
+	CHECK_STR(script->name, "/third.js");
+	CHECK_INT(scripts.lines, 10);
+	op_runtime_node_scripts_deinit(&scripts);
+}
+
+/* The last ones cannot be read: no memory stays behind for the others. */
+static void lines_that_cannot_be_read_take_no_memory(void)
+{
+	const struct op_node_script *script;
+	struct op_node_scripts scripts;
+
+	fake_build();
+	fake.zeros = 1 << 20;
+	op_runtime_node_scripts_init(&scripts, &heap);
+	CHECK_INT(op_runtime_node_script(
+			  &scripts, another_script(0, fake_long((1 << 17) + 1)), &script),
+		  0);
+	CHECK_INT(script->len, 0);
+	CHECK(!script->ends);
+	CHECK_INT(scripts.refused, 0);
+	op_runtime_node_scripts_deinit(&scripts);
+}
+
 static void strings_of_all_kinds_are_read(void)
 {
 	static const uint16_t wide[] = { 'x', 0xe9, 0xd83d, 0xde00, 0xdc00 };
@@ -193,6 +260,49 @@ static void optimized_code_has_its_inlined_calls(void)
 	op_runtime_node_codes_clear(&codes);
 }
 
+/* The bytes of tables have a limit for each kind of code. */
+static void tables_have_a_limit(void)
+{
+	const uint32_t count = OP_NODE_CODES_BYTES / OP_NODE_BYTES_MAX + 2;
+	const struct op_node_bytecode *b;
+	const struct op_node_code *code;
+	struct op_node_codes codes;
+	struct op_node_position at;
+	size_t bytes = 0;
+	uint64_t table;
+	uint32_t i;
+
+	fake_build();
+	fake.zeros = OP_NODE_BYTES_MAX;
+	table = fake_long(OP_NODE_BYTES_MAX);
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	for (i = 0; i < count; i++) {
+		uint64_t object = FAKE_BASE + 0x7000 + i * 0x80;
+		uint64_t start = FAKE_OPTIMIZED_START + 2 * (i + 1) * FAKE_CODE_BYTES;
+
+		(void)fake_object(object, FAKE_BYTECODE_TYPE);
+		fake_u64(object + OP_NODE_LENGTH, fake_small(6));
+		fake_u64(object + fake_layout.array_positions, table);
+		CHECK_INT(op_runtime_node_bytecode_position(&codes, object + 1, 63, &at),
+			  0);
+		fake_code(FAKE_BASE + 0x6000 + i * 0x80, start, FAKE_CODE_BYTES,
+			  FAKE_DEOPT + 1, table);
+		CHECK_INT(op_runtime_node_code(&codes, start, &code), 0);
+		CHECK_INT(code->table_len, OP_NODE_BYTES_MAX);
+	}
+	op_vec_foreach(b, &codes.bytecodes)
+		bytes += b->table_len;
+	CHECK_INT(bytes, codes.bytecodes_bytes);
+	CHECK(bytes && bytes <= OP_NODE_CODES_BYTES);
+	bytes = 0;
+	op_vec_foreach(code, &codes.all)
+		bytes += code->table_len + code->inlined_len * sizeof(*code->inlined);
+	CHECK_INT(bytes, codes.all_bytes);
+	CHECK(bytes && bytes <= OP_NODE_CODES_BYTES);
+	op_runtime_node_codes_clear(&codes);
+	CHECK_INT(codes.bytecodes_bytes + codes.all_bytes, 0);
+}
+
 static void tables_are_decoded(void)
 {
 	static const struct op_node_table_form flagged = { -1, true };
@@ -220,4 +330,6 @@ TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "bytecodes", bytecodes_have_places },
 	  { "baseline", baseline_code_leads_to_bytecodes },
 	  { "optimized", optimized_code_has_its_inlined_calls },
-	  { "tables", tables_are_decoded })
+	  { "lines_limit", lines_have_a_limit },
+	  { "lines_unread", lines_that_cannot_be_read_take_no_memory },
+	  { "tables_limit", tables_have_a_limit }, { "tables", tables_are_decoded })
