@@ -151,7 +151,7 @@ static bool is_plausible(uint64_t word)
 	return op_node_is_object(word) && word >> ADDRESS_BITS == 0;
 }
 
-/* Do the words of the header @word say that instructions begin at @start? Fills
+/* Do the plausible words of the header @word say that instructions begin at @start? Fills
  * @ret->start and end, and *@ret_object. Returns 1, 0, or an error of reading. */
 static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_WORDS],
 		   uint64_t start, struct op_node_code *ret, uint64_t *ret_object)
@@ -161,8 +161,6 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 	uint32_t size;
 	int r;
 
-	if (!is_plausible(word[0]) || !is_plausible(word[1]))
-		return 0;
 	*ret_object = !l->code_start ? start - l->code_bytes + 1 : word[1];
 	if (l->code_start &&
 	    op_runtime_node_word(codes->heap, word[1], l->code_start, &begin) < 0)
@@ -183,13 +181,14 @@ static int is_head(const struct op_node_codes *codes, const uint64_t word[HEAD_W
 }
 
 /* Search backwards from @pc for the header of its code. */
-static int find_head(const struct op_node_codes *codes, uint64_t pc,
-		     struct op_node_code *ret, uint64_t *ret_object)
+static int find_head(struct op_node_codes *codes, uint64_t pc, struct op_node_code *ret,
+		     uint64_t *ret_object)
 {
 	const uint32_t head = codes->heap->layout->code_bytes;
 	uint64_t start = OP_ALIGN_DOWN(pc, (uint64_t)ALIGN);
 	uint8_t bytes[CHUNK];
 	uint64_t have = start; /* the first byte in bytes[] is at this address */
+	uint32_t heads = 0;    /* that were looked at */
 
 	for (; pc - start < OP_NODE_CODE_MAX; start -= ALIGN) {
 		uint64_t word[HEAD_WORDS];
@@ -211,6 +210,13 @@ static int find_head(const struct op_node_codes *codes, uint64_t pc,
 					   sizeof(word));
 		else
 			r = 0, memcpy(word, bytes + (start - head - have), sizeof(word));
+		if (r == 0 && (!is_plausible(word[0]) || !is_plausible(word[1])))
+			continue;
+		/* Each costs reads of the process, which may have nothing else. */
+		if (r == 0 && heads++ >= OP_NODE_HEADS_MAX) {
+			codes->heads_lost++;
+			return -ENOENT;
+		}
 		if (r == 0)
 			r = is_head(codes, word, start, ret, ret_object);
 		if (r < 0)

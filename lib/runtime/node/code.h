@@ -19,6 +19,8 @@
 enum {
 	/* bytes searched backwards from a pc for the code's start */
 	OP_NODE_CODE_MAX = 1 << 20,
+	/* words on the way that are looked at more closely for a pc */
+	OP_NODE_HEADS_MAX = 64,
 	/* entries of each kind; beyond that all are dropped */
 	OP_NODE_CODES_MAX = 8192,
 	/* the same limit for the bytes of tables and inlined calls */
@@ -70,6 +72,7 @@ struct op_node_codes {
 	OP_VEC(struct op_node_code) all;
 	size_t bytecodes_bytes; /* what their tables take */
 	size_t all_bytes;
+	uint64_t heads_lost; /* searches that ended at OP_NODE_HEADS_MAX */
 };
 
 /* Borrows @heap and @opcodes. */

@@ -260,6 +260,34 @@ static void optimized_code_has_its_inlined_calls(void)
 	op_runtime_node_codes_clear(&codes);
 }
 
+/* Words that look like the head of code, everywhere: few are looked at. */
+static void heads_are_few(void)
+{
+	const struct op_node_code *code;
+	struct op_node_codes codes;
+	uint64_t at;
+	uint32_t i;
+
+	fake_build();
+	op_runtime_node_codes_init(&codes, &heap, &fake_opcodes);
+	/* in the code itself, so many as no compiler makes */
+	for (i = 16; i < FAKE_CODE_BYTES; i += 8)
+		fake_u64(FAKE_OPTIMIZED_START + i, FAKE_OUTER + 1);
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_OPTIMIZED_START + FAKE_CODE_BYTES - 1,
+				       &code),
+		  0);
+	CHECK_INT(code->start, FAKE_OPTIMIZED_START);
+	CHECK_INT(codes.heads_lost, 0);
+	for (at = FAKE_BASE + FAKE_BYTES / 2; at < FAKE_BASE + FAKE_BYTES; at += 8)
+		fake_u64(at, FAKE_OUTER + 1);
+	fake.reads = 0;
+	CHECK_INT(op_runtime_node_code(&codes, FAKE_BASE + FAKE_BYTES - 1, &code),
+		  -ENOENT);
+	CHECK(fake.reads < 3 * OP_NODE_HEADS_MAX);
+	CHECK_INT(codes.heads_lost, 1);
+	op_runtime_node_codes_clear(&codes);
+}
+
 /* The bytes of tables have a limit for each kind of code. */
 static void tables_have_a_limit(void)
 {
@@ -332,4 +360,5 @@ TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
 	  { "optimized", optimized_code_has_its_inlined_calls },
 	  { "lines_limit", lines_have_a_limit },
 	  { "lines_unread", lines_that_cannot_be_read_take_no_memory },
-	  { "tables_limit", tables_have_a_limit }, { "tables", tables_are_decoded })
+	  { "heads", heads_are_few }, { "tables_limit", tables_have_a_limit },
+	  { "tables", tables_are_decoded })
