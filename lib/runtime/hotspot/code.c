@@ -135,6 +135,7 @@ struct queue {
 	uint32_t begin;
 	uint32_t end;
 	uint32_t count;
+	uint32_t limit; /* of the buffer; 0: not known */
 };
 
 static int read_queue(const struct reader *r, struct queue *ret)
@@ -151,6 +152,9 @@ static int read_queue(const struct reader *r, struct queue *ret)
 		error = read_u32(r, queue + r->at[OP_HOTSPOT_QUEUE_END], &ret->end);
 	if (error == 0)
 		error = read_u32(r, queue + r->at[OP_HOTSPOT_QUEUE_COUNT], &ret->count);
+	ret->limit = 0;
+	if (error == 0 && r->at[OP_HOTSPOT_QUEUE_LIMIT])
+		error = read_u32(r, queue + r->at[OP_HOTSPOT_QUEUE_LIMIT], &ret->limit);
 	if (error < 0)
 		return error;
 	if (!ret->count || ret->end <= ret->begin)
@@ -190,23 +194,33 @@ static int read_codelet(const struct reader *r, const struct queue *q, uint32_t 
 	return 0;
 }
 
+/*
+ * The VM makes its interpreter codelet by codelet, and end and count go on with each. It
+ * is complete when the buffer was cut behind the last one (JDK 9 and later), or when the
+ * two are there one of which is made last: in 8 that is the last bytecode's.
+ */
 static int read_codelets(const struct reader *r, const struct queue *q,
 			 struct op_hotspot_codelet *ret)
 {
 	char description[DESCRIPTION_MAX];
+	bool bytecodes = false;
+	bool deoptimization = false;
 	uint32_t at = q->begin;
 	uint32_t i;
 
-	for (i = 0; i < q->count; i++) {
+	for (i = 0; i < q->count && at < q->end; i++) {
 		int error = read_codelet(r, q, at, &ret[i], description);
 
 		if (error < 0)
 			return error;
+		bytecodes |= strcmp(description, "_shouldnotreachhere") == 0;
+		deoptimization |= strcmp(description, "deoptimization entry points") == 0;
 		at += ret[i].bytes;
 	}
-	/* The last codelet is not committed yet while the VM generates
-	 * the interpreter. */
-	return at == q->end ? 0 : -EAGAIN;
+	/* One was committed between the reads of end and count. */
+	if (i < q->count || at != q->end)
+		return -EAGAIN;
+	return q->limit == q->end || (bytecodes && deoptimization) ? 0 : -EAGAIN;
 }
 
 static int make_rules(const struct reader *r, const struct queue *q, uint32_t version,

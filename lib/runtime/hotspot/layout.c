@@ -39,6 +39,7 @@ static const struct name names[] = {
 	{ OP_HOTSPOT_QUEUE_BEGIN, 0, 0, "StubQueue", "_queue_begin" },
 	{ OP_HOTSPOT_QUEUE_END, 0, 0, "StubQueue", "_queue_end" },
 	{ OP_HOTSPOT_QUEUE_COUNT, 0, 0, "StubQueue", "_number_of_stubs" },
+	{ OP_HOTSPOT_QUEUE_LIMIT, OPTIONAL, 0, "StubQueue", "_buffer_limit" },
 	{ OP_HOTSPOT_CODELET_BYTES, 0, 0, CODELET, NULL },
 	{ OP_HOTSPOT_CODELET_SIZE, 0, 0, CODELET, "_size" },
 	{ OP_HOTSPOT_CODELET_DESCRIPTION, 0, 0, CODELET, "_description" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A HotSpot process as far as the library reads one, built word by word: its tables for
- * debuggers, a code cache with an interpreter of four codelets, and one method.
+ * debuggers, a code cache with an interpreter of six codelets, and one method.
  */
 #ifndef HOTSPOT_FAKE_H
 #define HOTSPOT_FAKE_H
@@ -43,6 +43,11 @@ enum {
 	FAKE_STRIDE = 56,
 	FAKE_TYPE_STRIDE = 40,
 	FAKE_CODE_BYTES = 10, /* of the method */
+	FAKE_QUEUE_END = FAKE_QUEUE + 28,
+	FAKE_QUEUE_COUNT = FAKE_QUEUE + 32,
+	FAKE_QUEUE_LIMIT = FAKE_QUEUE + 20,
+	FAKE_CODELETS_COUNT = 6,
+	FAKE_BUFFER_BYTES = 0xe00, /* before it is cut behind the last codelet */
 	FAKE_COMPILE_ID = 77,
 };
 
@@ -157,6 +162,7 @@ static void fake_tables(void)
 	fake_field("GrowableArrayBase", "_len", false, 0);
 	fake_field("GrowableArray<int>", "_data", false, 8);
 	fake_field("StubQueue", "_stub_buffer", false, 8);
+	fake_field("StubQueue", "_buffer_limit", false, 20);
 	fake_field("StubQueue", "_queue_begin", false, 24);
 	fake_field("StubQueue", "_queue_end", false, 28);
 	fake_field("StubQueue", "_number_of_stubs", false, 32);
@@ -304,8 +310,8 @@ static void fake_codelet(const char *description, uint32_t bytecode, const void 
 	uint32_t end;
 	uint32_t count;
 
-	memcpy(&end, fake.bytes + (FAKE_QUEUE + 28 - FAKE_BASE), sizeof(end));
-	memcpy(&count, fake.bytes + (FAKE_QUEUE + 32 - FAKE_BASE), sizeof(count));
+	memcpy(&end, fake.bytes + (FAKE_QUEUE_END - FAKE_BASE), sizeof(end));
+	memcpy(&count, fake.bytes + (FAKE_QUEUE_COUNT - FAKE_BASE), sizeof(count));
 	at = FAKE_CODELETS + end;
 	fake_u64(at, fake_text(description));
 	fake_u32(at + 8, (uint32_t)(24 + len));
@@ -313,8 +319,8 @@ static void fake_codelet(const char *description, uint32_t bytecode, const void 
 	fake_put(at + 24, code, len);
 	queue_end = end + 24 + len;
 	fake_u64(FAKE_QUEUE + 8, FAKE_CODELETS);
-	fake_u32(FAKE_QUEUE + 28, (uint32_t)queue_end);
-	fake_u32(FAKE_QUEUE + 32, count + 1);
+	fake_u32(FAKE_QUEUE_END, (uint32_t)queue_end);
+	fake_u32(FAKE_QUEUE_COUNT, count + 1);
 }
 
 /* The sequences that the generators of JDK 25 write. */
@@ -333,19 +339,47 @@ static const uint8_t fake_return[] = {
 	0x41, 0xff, 0xe5, 0x90,			  /* jmp r13; nop */
 };
 
-static void fake_make(void)
+/* A process whose VM has made the first @codelets codelets of its interpreter. */
+static void fake_make_early(uint32_t codelets)
 {
+	static const struct {
+		const char *description;
+		uint32_t bytecode;
+		const void *code;
+		size_t len;
+	} all[FAKE_CODELETS_COUNT] = {
+		{ "return entry points", UINT32_MAX, "\x90\x90", 2 },
+		{ "method entry point (kind = zerolocals)", UINT32_MAX, fake_method_entry,
+		  sizeof(fake_method_entry) },
+		{ "method entry point (kind = java_lang_math_sin)", UINT32_MAX,
+		  fake_quick_entry, sizeof(fake_quick_entry) },
+		{ "return", 177, fake_return, sizeof(fake_return) },
+		{ "_shouldnotreachhere", 239, "\xf4", 1 },
+		{ "deoptimization entry points", UINT32_MAX, "\xf4", 1 },
+	};
+	uint32_t i;
+
 	memset(&fake, 0, sizeof(fake));
 	fake.memory.read = fake_read;
 	fake_tables();
 	fake_objects();
 	fake_compiled();
-	fake_codelet("return entry points", UINT32_MAX, "\x90\x90", 2);
-	fake_codelet("method entry point (kind = zerolocals)", UINT32_MAX,
-		     fake_method_entry, sizeof(fake_method_entry));
-	fake_codelet("method entry point (kind = java_lang_math_sin)", UINT32_MAX,
-		     fake_quick_entry, sizeof(fake_quick_entry));
-	fake_codelet("return", 177, fake_return, sizeof(fake_return));
+	fake_u32(FAKE_QUEUE_LIMIT, FAKE_BUFFER_BYTES);
+	for (i = 0; i < codelets; i++)
+		fake_codelet(all[i].description, all[i].bytecode, all[i].code,
+			     all[i].len);
+}
+
+/* JDK 9 and later cut the buffer behind the last codelet. */
+static void fake_cut(void)
+{
+	fake_put(FAKE_QUEUE_LIMIT, fake.bytes + (FAKE_QUEUE_END - FAKE_BASE), 4);
+}
+
+static void fake_make(void)
+{
+	fake_make_early(FAKE_CODELETS_COUNT);
+	fake_cut();
 }
 
 #endif

@@ -156,6 +156,7 @@ static void test_code_too_early(void)
 	static const uint64_t late[] = { FAKE_STATICS + 8, FAKE_STATICS + 16,
 					 FAKE_STATICS + 24, FAKE_ARRAY + 16, FAKE_HEAP };
 	static struct op_hotspot bpf;
+	uint32_t end;
 	size_t i;
 
 	for (i = 0; i < sizeof(late) / sizeof(late[0]); i++) {
@@ -164,8 +165,35 @@ static void test_code_too_early(void)
 		CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
 	}
 	fake_make();
-	fake_u32(FAKE_QUEUE + 32, 3); /* the last codelet is not committed */
+	/* the last codelet is not committed */
+	fake_u32(FAKE_QUEUE_COUNT, FAKE_CODELETS_COUNT - 1);
 	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
+	/* it was committed after the end was read */
+	fake_make_early(FAKE_CODELETS_COUNT - 1);
+	memcpy(&end, fake.bytes + (FAKE_QUEUE_END - FAKE_BASE), sizeof(end));
+	fake_make();
+	fake_u32(FAKE_QUEUE_END, end);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
+}
+
+/* Between two codelets the queue looks as it does when the last one is there. */
+static void test_code_half_made(void)
+{
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+	uint32_t i;
+
+	for (i = 0; i < FAKE_CODELETS_COUNT; i++) {
+		fake_make_early(i);
+		CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
+	}
+	/* in JDK 8 the buffer stays as long as it was */
+	fake_make_early(FAKE_CODELETS_COUNT);
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
+	/* and a VM that calls its codelets something else cuts it */
+	fake_make_early(4);
+	fake_cut();
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
 }
 
 static void test_code_that_is_none(void)
@@ -173,7 +201,7 @@ static void test_code_that_is_none(void)
 	struct op_hotspot_layout l = begin();
 	static struct op_hotspot bpf;
 
-	fake_u32(FAKE_QUEUE + 28, OP_HOTSPOT_CODE_MAX + 1);
+	fake_u32(FAKE_QUEUE_END, OP_HOTSPOT_CODE_MAX + 1);
 	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
 	fake_make();
 	fake_u32(FAKE_ARRAY, OP_HOTSPOT_HEAPS + 1);
@@ -381,6 +409,7 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "layout_without_a_type", test_layout_without_a_type },
 	  { "layout_without_an_end", test_layout_without_an_end }, { "code", test_code },
 	  { "code_too_early", test_code_too_early },
+	  { "code_half_made", test_code_half_made },
 	  { "code_that_is_none", test_code_that_is_none }, { "blob", test_blob },
 	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
 	  { "method_that_is_none", test_method_that_is_none },
