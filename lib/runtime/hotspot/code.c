@@ -13,7 +13,6 @@
 #include "runtime/hotspot/rules.h"
 
 enum {
-	HEAP_BYTES_MAX = 1 << 30, /* of address space */
 	LOG2_SEGMENT_MIN = 3,
 	LOG2_SEGMENT_MAX = 16,
 	DESCRIPTION_MAX = 128,
@@ -23,6 +22,9 @@ enum {
 	MIRROR_SINCE = 9,
 	WORD_BYTES = 8,
 };
+
+/* Of address space: the VM reserves no more for all heaps (CODE_CACHE_SIZE_LIMIT). */
+static const uint64_t HEAP_BYTES_MAX = UINT64_C(2) << 30;
 
 struct reader {
 	const struct op_memory *memory;

@@ -176,6 +176,25 @@ static void test_code_too_early(void)
 	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EAGAIN);
 }
 
+/* -XX:ReservedCodeCacheSize=2g is the most that the VM accepts. */
+static void test_code_of_2_gib(void)
+{
+	const uint64_t most = UINT64_C(2) << 30;
+	struct op_hotspot_layout l = begin();
+	static struct op_hotspot bpf;
+	uint64_t blob = 0;
+
+	fake_u64(FAKE_HEAP + 8, FAKE_CODE + most);
+	CHECK_OK(op_runtime_hotspot_code(&fake.memory, &l, &bpf));
+	CHECK_INT(bpf.cache_end - bpf.cache, most);
+	/* the last segment; its map is read from behind the fake's memory */
+	CHECK_INT(
+		op_runtime_hotspot_blob(&fake.memory, &bpf, FAKE_CODE + most - 1, &blob),
+		-EFAULT);
+	fake_u64(FAKE_HEAP + 8, FAKE_CODE + most + 1);
+	CHECK_INT(op_runtime_hotspot_code(&fake.memory, &l, &bpf), -EBADMSG);
+}
+
 /* Between two codelets the queue looks as it does when the last one is there. */
 static void test_code_half_made(void)
 {
@@ -409,6 +428,7 @@ TEST_MAIN({ "layout", test_layout }, { "layout_too_early", test_layout_too_early
 	  { "layout_without_a_type", test_layout_without_a_type },
 	  { "layout_without_an_end", test_layout_without_an_end }, { "code", test_code },
 	  { "code_too_early", test_code_too_early },
+	  { "code_of_2_gib", test_code_of_2_gib },
 	  { "code_half_made", test_code_half_made },
 	  { "code_that_is_none", test_code_that_is_none }, { "blob", test_blob },
 	  { "method", test_method }, { "method_that_changes", test_method_that_changes },
