@@ -24,7 +24,7 @@ enum {
 struct op_golang_places {
 	uint64_t allgs;
 	uint64_t reasons;		     /* runtime.waitReasonStrings */
-	struct op_golang_buckets_at buckets; /* by symbols alone */
+	struct op_golang_buckets_at buckets; /* by symbols; else by code, search.h */
 };
 
 /* By symbols. @bias: process address - ELF address. Returns 0 or -errno. */

@@ -83,6 +83,9 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	h->process = process;
 	/* also where it cannot be read this time */
 	process->heap_whole |= whole && !process->heap_old;
+	r = op_golang_process_search_heap(process, h->processes, proc, until_ns);
+	if (r < 0)
+		return r == -EINPROGRESS ? -ETIME : r;
 	r = read_profile(h, &op_proc_view_now(proc).program->memory.memory, until_ns);
 	if (r == -ENOENT)
 		process->heap_known =

@@ -72,6 +72,48 @@ void op_golang_process_search(struct op_golang_process *g, struct op_processes *
 		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
 }
 
+/* Go on with the search in @elf. Returns 1 and ELF addresses, 0 or -errno. */
+static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t until_ns,
+		       struct op_golang_buckets_at *ret)
+{
+	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
+	struct op_slice slice = op_slice_until(until_ns);
+	int r = op_gopclntab_open(elf, &table);
+
+	if (r == -ENOENT || r == -ENOTSUP || r == -EBADMSG)
+		return 0; /* a table that nobody can read */
+	if (r < 0)
+		return r;
+	return op_golang_search(&g->heap_search, elf, table, g->minor, &slice, ret);
+}
+
+int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,
+				  const struct op_proc *proc, uint64_t until_ns)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	const struct op_vma *v = code_of(proc);
+	struct op_golang_buckets_at at;
+	int r;
+
+	if (g->heap_searched || g->places.buckets.list || !v || !g->layout ||
+	    g->minor < OP_GOLANG_SEARCH_SINCE)
+		return 0;
+	r = op_publish_open_file(p, program, v, &elf, &g->bias);
+	if (r == 0)
+		r = search_code(g, elf, until_ns, &at);
+	if (r < 0)
+		return r;
+	g->heap_searched = true;
+	if (r > 0)
+		g->places.buckets = (struct op_golang_buckets_at){
+			.list = at.list + g->bias,
+			.rate = at.rate + g->bias,
+			.cycle = at.cycle + g->bias,
+		};
+	return 0;
+}
+
 int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
 			  struct op_golang_process **ret)
 {

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "golang/buckets/search.h"
 #include "golang/find.h"
 #include "golang/goroutine.h"
 
@@ -35,6 +36,8 @@ struct op_golang_process {
 	const struct op_golang_layout *layout;
 	struct op_golang_places places;
 	struct op_golang_reasons reasons;
+	struct op_golang_search heap_search; /* for places.buckets */
+	bool heap_searched;		     /* it is over */
 	struct op_map64 entries; /* pc -> 1 if a function begins there, or 0 */
 	/* Its file, open during a snapshot if it was needed; NULL: not open. */
 	struct op_elf *elf;
@@ -64,6 +67,10 @@ OP_DEFINE_CLEANUP(struct op_golang_process *, op_golang_process_free)
  * places.allgs is 0. */
 void op_golang_process_search(struct op_golang_process *g, struct op_processes *p,
 			      const struct op_proc *proc);
+/* Search its heap in its code if it has no symbols, until @until_ns (CLOCK_MONOTONIC). Returns 0
+ * if that is over: where it is not found, places.buckets stays 0; -EINPROGRESS; or -errno. */
+int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,
+				  const struct op_proc *proc, uint64_t until_ns);
 /* Is it still the program that was learnt? */
 bool op_golang_process_is(const struct op_golang_process *g, const struct op_proc *proc);
 /* Does a function begin at process address @pc? False if that is not known. */

@@ -21,6 +21,8 @@ import suite  # noqa: E402
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
 START = 2  # seconds until the profiler has noted what was allocated before it
 WINDOWS = 5  # seconds after the work; more than one window
+STRIPPED = ("-ldflags=-s -w",)
+VARIABLES = ("runtime.mbuckets", "runtime.MemProfileRate", "runtime.mProfCycle")
 PLACES = {"main.keeps", "main.frees", "main.grows", "main.small", "main.deep"}
 
 
@@ -173,31 +175,73 @@ def running(run, name):
                         "often": (build(run, "heap-pie", "-buildmode=pie"), 4096)})
 
 
-def begun(run, name):
+def stripped(run, name):
+    """Without symbols: where the runtime has its profile, its code tells."""
+    plain = build(run, "heap-stripped", *STRIPPED)
+    compare(run, name, {"stripped": (plain, None), "stripped-every": (plain, 1),
+                        "stripped-pie": (build(run, "heap-stripped-pie", "-buildmode=pie",
+                                               *STRIPPED), 4096)})
+
+
+def begun(run, name, *options):
     """A program that begins after the profiler: all that it has allocated is new."""
     if os.geteuid():
         raise suite.Skip("not root")
     problems = []
     dump = run.fresh(name + ".dump")
-    out, process = recorder(run, name, "-d", str(WINDOWS), "--", build(run, "heap-plain"), dump)
+    out, process = recorder(run, name, "-d", str(WINDOWS), "--",
+                            build(run, name + "-program", *options), dump)
     capture = capture_of(out, process, problems)
     judge(run, name, samples_of(capture, None), read_dump(dump), problems)
+
+
+def begun_stripped(run, name):
+    begun(run, name, *STRIPPED)
+
+
+def check_places(run, name, path):
+    """What the code of a program tells, against its symbols."""
+    symbols = dict(reversed(line.split()[::2]) for line in subprocess.run(
+        ["nm", path], capture_output=True, text=True, check=True).stdout.splitlines()
+        if len(line.split()) == 3)
+    found = subprocess.run([run.args.layouts, path], capture_output=True, text=True, check=False)
+    places = dict(line.split() for line in found.stdout.splitlines())
+    problems = ["%s: at %s, and it is at %s" % (v, places.get(v), symbols[v])
+                for v in VARIABLES if int(places.get(v, "0"), 16) != int(symbols[v], 16)]
+    if problems:
+        run.say("FAIL", name, "%s %s" % (os.path.basename(path), found.stderr.strip()), problems)
+    else:
+        run.say("ok", name, "%s: %s" % (os.path.basename(path), found.stdout.replace("\n", " ")))
+
+
+def places(run, name, **how):
+    """Of each machine and way of linking, where the code has the variables of the profile."""
+    for machine in ("amd64", "arm64"):
+        for mode in ("exe", "pie"):
+            each = "%s-%s-%s" % (name, machine, mode)
+            run.cell(each, lambda run, each, machine=machine, mode=mode: check_places(
+                run, each, build(run, each, "-buildmode=" + mode, GOARCH=machine, **how)))
 
 
 def versions(run, name):
     commands = [c for c in os.environ.get("OTELPROF_GO", "").split(",") if c]
     if not commands:
         raise suite.Skip("OTELPROF_GO names no other Go")
-    compare(run, name, {
-        "%s-%d" % (name, i): (build(run, "%s-%d" % (name, i), go=go, GOTOOLCHAIN="local"), 4096)
-        for i, go in enumerate(commands)})
+    for i, go in enumerate(commands):
+        places(run, "%s-%d-places" % (name, i), go=go, GOTOOLCHAIN="local")
+    for mode, options in (("plain", ()), ("stripped", STRIPPED)):
+        run.cell("%s-%s" % (name, mode), lambda run, each, options=options: compare(run, each, {
+            "%s-%d" % (each, i): (build(run, "%s-%d" % (each, i), *options, go=go,
+                                        GOTOOLCHAIN="local"), 4096)
+            for i, go in enumerate(commands)}))
 
 
-CELLS = {"running": running, "begun": begun, "versions": versions}
+CELLS = {"running": running, "stripped": stripped, "begun": begun, "begun_stripped": begun_stripped,
+         "places": places, "versions": versions}
 
 
 def main():
-    run = suite.Run(suite.parser("otelprof").parse_args())
+    run = suite.Run(suite.parser("otelprof", "layouts").parse_args())
     run.suite = "go_heap"
     return run.cells(CELLS)
 

@@ -1,17 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints where the library takes members of runtime.g to be: "MINOR MEMBER OFFSET". */
+/* Prints where the library takes members of runtime.g to be: "MINOR MEMBER OFFSET"; or, of the
+ * program FILE, where its code has the variables of the memory profile: "NAME ADDRESS". */
 #include <stdio.h>
 
+#include "context/place.h"
+#include "elf/file.h"
+#include "elf/gopclntab.h"
+#include "golang/buckets/search.h"
 #include "golang/layout.h"
 
 enum {
 	MINOR_MAX = 64,
 };
 
-int main(void)
+static int search(const char *path)
+{
+	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	struct op_golang_search search = { 0 };
+	struct op_golang_buckets_at at = { 0 };
+	uint64_t began_ns = op_clock_monotonic_ns();
+	int r = op_elf_open_path(path, &elf);
+
+	if (r == 0)
+		r = op_gopclntab_open(elf, &table);
+	if (r == 0)
+		r = op_golang_search(&search, elf, table, op_context_go_minor(elf), NULL,
+				     &at);
+	fprintf(stderr, "%d after %llu functions, %llu us\n", r,
+		(unsigned long long)search.next,
+		(unsigned long long)(op_clock_monotonic_ns() - began_ns) / 1000);
+	if (r <= 0)
+		return 1;
+	printf("runtime.mbuckets %llx\n", (unsigned long long)at.list);
+	printf("runtime.MemProfileRate %llx\n", (unsigned long long)at.rate);
+	printf("runtime.mProfCycle %llx\n", (unsigned long long)at.cycle);
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	unsigned int minor;
 
+	if (argc > 1)
+		return search(argv[1]);
 	for (minor = 0; minor < MINOR_MAX; minor++) {
 		const struct op_golang_layout *l = op_golang_layout(minor);
 
