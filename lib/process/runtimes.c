@@ -167,17 +167,23 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 {
 	struct target t = target_of(context, i);
 	struct op_runtime_code code = { 0 };
+	bool written = false;
 	bool moved;
 	int r;
 
 	r = i->ops->update(i->instance, &t.base, i->bpf, &code);
-	i->update_again = r == -EAGAIN;
-	if (r == -EAGAIN)
+	i->unwritten |= r == 1;
+	if (i->unwritten && write_bpf(i, context->arena, context->now_ns) == 0) {
+		i->unwritten = false;
+		written = true;
+	}
+	i->update_again = r == -EAGAIN || i->unwritten;
+	if (i->update_again)
 		try_again(i, context);
-	else if (r < 0)
-		return false;
-	else
+	else if (r >= 0)
 		i->failures = 0;
+	if (r < 0 && r != -EAGAIN)
+		return written;
 	code.len = OP_MIN(code.len, (size_t)OP_RUNTIME_RANGES_MAX);
 	moved = code.len != i->code.len ||
 		memcmp(code.range, i->code.range, code.len * sizeof(*code.range)) != 0;
@@ -186,9 +192,7 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 		try_after(i, context, MORE_CODE_NS);
 	}
 	i->code = code;
-	if (r == 1 && write_bpf(i, context->arena, context->now_ns) < 0)
-		return moved;
-	return moved || r == 1;
+	return moved || written;
 }
 
 static int attach(struct op_runtime_instance *i, struct op_runtimes_context *context)

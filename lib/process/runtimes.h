@@ -22,7 +22,7 @@ struct op_runtime_instance {
 	const struct op_runtime_ops *ops;
 	void *instance;		/* NULL: not attached */
 	struct op_cache frames; /* frames -> locations; valid while attached */
-	uint8_t *bpf;		/* the runtime's struct, as last written */
+	uint8_t *bpf;		/* the runtime's struct, as it is to be written */
 	op_ref ref;		/* that struct in the arena */
 	uint64_t bias;		/* load bias of the file */
 	struct op_runtime_code code;
@@ -30,6 +30,7 @@ struct op_runtime_instance {
 	uint64_t retry_ns;
 	uint32_t failures;
 	bool update_again; /* update() is to be called again at retry_ns */
+	bool unwritten;	   /* the arena had no room for the struct as it is now */
 	bool given_up;
 };
 
