@@ -102,6 +102,57 @@ struct op_vma *op_layout_find_room(const struct op_layout *layout, uint64_t addr
 	return &layout->vma[i];
 }
 
+static bool base_name_begins(const char *path, const char *prefix)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
+}
+
+const struct op_vma *op_layout_find_named(const struct op_layout *layout,
+					  const char *prefix)
+{
+	size_t i;
+
+	for (i = 0; i < layout->len; i++) {
+		const struct op_executable *e = layout->vma[i].exe;
+
+		if (e && !e->vdso && base_name_begins(e->path, prefix))
+			return &layout->vma[i];
+	}
+	return NULL;
+}
+
+const struct op_vma *op_layout_find_image(const struct op_layout *layout,
+					  const struct op_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < layout->len; i++)
+		if (layout->vma[i].exe && layout->vma[i].exe->image == image)
+			return &layout->vma[i];
+	return NULL;
+}
+
+bool op_vma_is_made(const struct op_vma *v)
+{
+	return !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+}
+
+uint64_t op_layout_made_sum(const struct op_layout *layout)
+{
+	uint64_t sum = 1;
+	size_t i;
+
+	for (i = 0; i < layout->len; i++) {
+		const struct op_vma *v = &layout->vma[i];
+
+		if (op_vma_is_made(v))
+			sum = (sum ^ v->start) * UINT64_C(0x9e3779b97f4a7c15) + v->end;
+	}
+	return sum;
+}
+
 bool op_layout_has(const struct op_layout *layout, const struct op_vma *vma)
 {
 	const struct op_vma *there = op_layout_find(layout, vma->start);

@@ -16,6 +16,7 @@
 struct op_arena;
 struct op_executable;
 struct op_executables;
+struct op_image;
 
 struct op_vma {
 	uint64_t start;
@@ -64,6 +65,18 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 struct op_vma *op_layout_find(const struct op_layout *layout, uint64_t addr);
 /* The same, or the mapping whose room holds @addr. */
 struct op_vma *op_layout_find_room(const struct op_layout *layout, uint64_t addr);
+
+/* The first mapping of a file whose base name begins with @prefix, or NULL. */
+const struct op_vma *op_layout_find_named(const struct op_layout *layout,
+					  const char *prefix);
+/* The first mapping of a file with that image, or NULL. */
+const struct op_vma *op_layout_find_image(const struct op_layout *layout,
+					  const struct op_image *image);
+
+/* Is it memory without an ELF file, so that the process made the code? */
+bool op_vma_is_made(const struct op_vma *vma);
+/* A checksum of such mappings, which changes when one comes or goes. */
+uint64_t op_layout_made_sum(const struct op_layout *layout);
 
 /* Write starts and mappings to the arena if that was not done yet. Returns 0 or
  * -errno. */

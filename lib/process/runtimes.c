@@ -35,45 +35,22 @@ struct target {
 	const struct op_image *image;
 };
 
-static bool base_name_begins(const char *path, const char *prefix)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
-}
-
 static int open_image(const struct op_runtime_target *base, const char *prefix,
 		      struct op_elf **ret, uint64_t *ret_bias)
 {
 	const struct target *t = op_container_of(base, struct target, base);
-	const struct op_layout *layout = t->context->layout;
-	size_t i;
+	const struct op_vma *v = op_layout_find_named(t->context->layout, prefix);
 
-	for (i = 0; i < layout->len; i++) {
-		const struct op_vma *v = &layout->vma[i];
-
-		if (!v->exe || v->exe->vdso || !base_name_begins(v->exe->path, prefix))
-			continue;
-		return t->context->open_file(t->context->ctx, v, ret, ret_bias);
-	}
-	return -ENOENT;
+	return v ? t->context->open_file(t->context->ctx, v, ret, ret_bias) : -ENOENT;
 }
 
 static int open_self(const struct op_runtime_target *base)
 {
 	const struct target *t = op_container_of(base, struct target, base);
 	const struct op_layout *layout = t->context->layout;
-	size_t i;
+	const struct op_vma *v = layout ? op_layout_find_image(layout, t->image) : NULL;
 
-	for (i = 0; layout && i < layout->len; i++)
-		if (layout->vma[i].exe && layout->vma[i].exe->image == t->image)
-			return t->context->open_own(t->context->ctx, &layout->vma[i]);
-	return -ENOENT;
-}
-
-static bool is_made(const struct op_vma *v)
-{
-	return !v->exe || v->exe->state == OP_EXECUTABLE_FOREIGN;
+	return v ? t->context->open_own(t->context->ctx, v) : -ENOENT;
 }
 
 static int code_mapping(const struct op_runtime_target *base, size_t i,
@@ -86,7 +63,7 @@ static int code_mapping(const struct op_runtime_target *base, size_t i,
 	for (k = 0; k < layout->len; k++) {
 		const struct op_vma *v = &layout->vma[k];
 
-		if (!is_made(v) || i--)
+		if (!op_vma_is_made(v) || i--)
 			continue;
 		*ret = (struct op_runtime_mapping){ .start = v->start,
 						    .end = v->end,
@@ -130,22 +107,6 @@ static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 	op_arena_release(arena, i->ref, bpf_bytes(i->ops), now_ns);
 	i->ref = ref;
 	return 0;
-}
-
-/* A checksum of the layout's code without an ELF file, which changes when such code comes
- * or goes. */
-static uint64_t anonymous_code(const struct op_layout *layout)
-{
-	uint64_t sum = 1;
-	size_t i;
-
-	for (i = 0; i < layout->len; i++) {
-		const struct op_vma *v = &layout->vma[i];
-
-		if (is_made(v))
-			sum = (sum ^ v->start) * UINT64_C(0x9e3779b97f4a7c15) + v->end;
-	}
-	return sum;
 }
 
 static void try_after(struct op_runtime_instance *i, struct op_runtimes_context *context,
@@ -228,7 +189,7 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 /* Attach one instance, or ask it for its code. Returns true if something changed. */
 static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
-	uint64_t code = anonymous_code(context->layout);
+	uint64_t code = op_layout_made_sum(context->layout);
 	bool changed = false;
 	int r;
 
@@ -357,7 +318,7 @@ static const struct op_runtime_range *range_of(const struct op_runtime_instance 
 
 void op_runtimes_mark(const struct op_runtimes *r, struct op_vma *v, uint64_t below)
 {
-	bool anonymous = is_made(v);
+	bool anonymous = op_vma_is_made(v);
 	uint32_t i;
 
 	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {

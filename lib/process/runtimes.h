@@ -26,7 +26,7 @@ struct op_runtime_instance {
 	op_ref ref;		/* that struct in the arena */
 	uint64_t bias;		/* load bias of the file */
 	struct op_runtime_code code;
-	uint64_t seen_code; /* anonymous_code() at the last update() */
+	uint64_t seen_code; /* op_layout_made_sum() at the last update() */
 	uint64_t retry_ns;
 	uint32_t failures;
 	bool update_again; /* update() is to be called again at retry_ns */
