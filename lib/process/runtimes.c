@@ -33,6 +33,10 @@ struct target {
 	struct op_runtime_target base;
 	const struct op_runtimes_context *context;
 	const struct op_image *image;
+	/* Where code_mapping() stands: at mapping `at` of the layout, with `made` mappings
+	 * of code that the process made below it. */
+	size_t at;
+	size_t made;
 };
 
 static int open_image(const struct op_runtime_target *base, const char *prefix,
@@ -53,18 +57,24 @@ static int open_self(const struct op_runtime_target *base)
 	return v ? t->context->open_own(t->context->ctx, v) : -ENOENT;
 }
 
+/* A runtime asks for one after another, so each search begins where the last one ended. */
 static int code_mapping(const struct op_runtime_target *base, size_t i,
 			struct op_runtime_mapping *ret)
 {
-	const struct target *t = op_container_of(base, struct target, base);
+	struct target *t = op_container_of(base, struct target, base);
 	const struct op_layout *layout = t->context->layout;
-	size_t k;
 
-	for (k = 0; k < layout->len; k++) {
-		const struct op_vma *v = &layout->vma[k];
+	if (i < t->made)
+		t->at = t->made = 0;
+	for (; t->at < layout->len; t->at++) {
+		const struct op_vma *v = &layout->vma[t->at];
 
-		if (!op_vma_is_made(v) || i--)
+		if (!op_vma_is_made(v))
 			continue;
+		if (t->made < i) {
+			t->made++;
+			continue;
+		}
 		*ret = (struct op_runtime_mapping){ .start = v->start,
 						    .end = v->end,
 						    .path = v->exe ? v->exe->path : "" };
@@ -186,10 +196,11 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 	return 0;
 }
 
-/* Attach one instance, or ask it for its code. Returns true if something changed. */
-static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context)
+/* Attach one instance, or ask it for its code, whose checksum is @code. Returns true if
+ * something changed. */
+static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context,
+		    uint64_t code)
 {
-	uint64_t code = op_layout_made_sum(context->layout);
 	bool changed = false;
 	int r;
 
@@ -248,6 +259,7 @@ bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *conte
 {
 	const struct op_layout *layout = context->layout;
 	bool changed = false;
+	uint64_t code = 0;
 	size_t i;
 
 	for (i = 0; i < layout->len; i++) {
@@ -261,8 +273,10 @@ bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *conte
 		if (!r->slot)
 			r->slot = calloc(OP_INSTANCES_MAX, sizeof(*r->slot));
 		slot = r->slot ? instance_of(r, image, v->bias) : NULL;
+		if (slot && !code)
+			code = op_layout_made_sum(layout);
 		if (slot)
-			changed |= work_on(slot, context);
+			changed |= work_on(slot, context, code);
 	}
 	return changed;
 }

@@ -32,6 +32,8 @@ enum {
 struct python_instance {
 	const struct op_python_image *image;
 	struct op_python_codes codes;
+	struct op_log *log;
+	bool cut; /* it has more code than is searched for traces, and the log has it */
 	char unknown[32]; /* the name of a frame whose code object cannot be read */
 };
 
@@ -193,6 +195,7 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	if (!instance)
 		return -ENOMEM;
 	instance->image = image;
+	instance->log = log;
 	op_runtime_python_codes_init(&instance->codes, target->memory, &image->layout,
 				     image->code_type ? image->code_type + target->bias
 						      : 0);
@@ -219,14 +222,22 @@ static void python_detach(void *data)
 static int python_update(void *data, const struct op_runtime_target *target, void *bpf,
 			 struct op_runtime_code *ret)
 {
-	const struct op_python_image *image =
-		((const struct python_instance *)data)->image;
+	struct python_instance *instance = data;
+	const struct op_python_image *image = instance->image;
+	bool whole = true;
+	int r;
 
 	/* On other machines and before that version, compiled code keeps
 	 * frame records. */
 	if (image->version < TRACES_SINCE || image->machine != EM_X86_64)
 		return 0;
-	return op_runtime_python_traces(target, bpf, ret);
+	r = op_runtime_python_traces(target, bpf, ret, &whole);
+	if (!whole && !instance->cut)
+		op_log(instance->log, OP_LOG_DEBUG,
+		       "process %d: not all of its code was searched for traces",
+		       target->pid);
+	instance->cut = !whole;
+	return r;
 }
 
 /* The byte offset in the bytecode that @place (op_python.h) means; negative:

@@ -20,6 +20,9 @@ enum {
 	/* Pages examined of a mapping, from its start on: memory of another kind may
 	 * adjoin traces, and a long trace has pages that do not begin with the stub. */
 	PAGES_MAX = 32,
+	/* Pages read in one update, each with a system call. A mapping of traces takes
+	 * one; in mappings behind the last page they are not found. */
+	READS_MAX = 2048,
 	SAVED_MIN = 4,
 	SAVED_MAX = 8,
 	EPILOGUE_BYTES = 8, /* bytes of op_python.entry_code */
@@ -84,31 +87,37 @@ int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
 	return 1;
 }
 
-/* Does @m hold traces? */
+/* Does @m hold traces? *@reads counts the pages read. */
 static bool has_traces(const struct op_runtime_target *target,
-		       const struct op_runtime_mapping *m, struct op_python *ret)
+		       const struct op_runtime_mapping *m, size_t *reads,
+		       struct op_python *ret)
 {
 	uint8_t code[OP_PYTHON_ENTRY_BYTES];
 	uint64_t at;
 	size_t i;
 
-	for (i = 0, at = m->start; i < PAGES_MAX && at < m->end; i++, at += PAGE_BYTES)
+	for (i = 0, at = m->start; i < PAGES_MAX && at < m->end && *reads < READS_MAX;
+	     i++, at += PAGE_BYTES) {
+		++*reads;
 		if (op_memory_read(target->memory, at, code, sizeof(code)) == 0 &&
 		    op_runtime_python_entry(code, ret))
 			return true;
+	}
 	return false;
 }
 
 int op_runtime_python_traces(const struct op_runtime_target *target,
-			     struct op_python *bpf, struct op_runtime_code *ret)
+			     struct op_python *bpf, struct op_runtime_code *ret,
+			     bool *ret_whole)
 {
 	struct op_runtime_mapping m;
 	struct op_python found = *bpf;
 	bool go_on = false;
+	size_t reads = 0;
 	size_t i;
 
-	for (i = 0; target->code_mapping(target, i, &m) == 0; i++) {
-		if (*m.path || !has_traces(target, &m, &found)) {
+	for (i = 0; reads < READS_MAX && target->code_mapping(target, i, &m) == 0; i++) {
+		if (*m.path || !has_traces(target, &m, &reads, &found)) {
 			go_on = false;
 			continue;
 		}
@@ -121,6 +130,7 @@ int op_runtime_python_traces(const struct op_runtime_target *target,
 			};
 		go_on = ret->range[ret->len - 1].end == m.end;
 	}
+	*ret_whole = reads < READS_MAX;
 	if (memcmp(&found, bpf, sizeof(found)) == 0)
 		return 0;
 	*bpf = found;

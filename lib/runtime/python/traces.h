@@ -3,6 +3,7 @@
 #ifndef OP_RUNTIME_PYTHON_TRACES_H
 #define OP_RUNTIME_PYTHON_TRACES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,8 +19,10 @@ enum {
  * entry_* members of @ret, or 0. */
 int op_runtime_python_entry(const uint8_t code[OP_PYTHON_ENTRY_BYTES],
 			    struct op_python *ret);
-/* As update() of struct op_runtime_ops; @bpf is a struct op_python. */
+/* As update() of struct op_runtime_ops; @bpf is a struct op_python. *@ret_whole: all code
+ * was looked at. */
 int op_runtime_python_traces(const struct op_runtime_target *target,
-			     struct op_python *bpf, struct op_runtime_code *ret);
+			     struct op_python *bpf, struct op_runtime_code *ret,
+			     bool *ret_whole);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/macros.h"
 #include "image/executable.h"
@@ -11,7 +12,11 @@
 #include "unwind/arena.h"
 
 enum {
-	MAPPINGS = 64,
+	FEW = 2048, /* mappings */
+	TURNS = 5,
+	/* between FEW mappings and eight times as many; with a walk for each mapping it
+	 * would be 64 */
+	FACTOR_MAX = 24,
 };
 
 /* What the runtime was asked, and what it answers. */
@@ -20,6 +25,8 @@ static struct {
 	uint64_t copy;	 /* what it believes to be published */
 	size_t attached; /* instances */
 	size_t updates;
+	size_t mappings; /* of code that the process made, at the last update */
+	uint64_t last;	 /* where the last of them begins */
 } fake;
 
 struct scene {
@@ -29,7 +36,7 @@ struct scene {
 	struct op_image image;
 	struct op_executable exe;
 	struct op_layout layout;
-	struct op_vma vma[MAPPINGS];
+	struct op_vma vma[OP_MAPPINGS_MAX];
 	struct op_log log;
 	struct op_runtimes runtimes;
 	struct op_runtimes_context context;
@@ -58,10 +65,14 @@ static void fake_detach(void *instance)
 static int fake_update(void *instance, const struct op_runtime_target *target, void *bpf,
 		       struct op_runtime_code *ret)
 {
+	struct op_runtime_mapping m = { 0 };
+
 	(void)instance;
-	(void)target;
 	(void)ret;
 	fake.updates++;
+	for (fake.mappings = 0; target->code_mapping(target, fake.mappings, &m) == 0;
+	     fake.mappings++)
+		fake.last = m.start;
 	if (fake.copy == fake.value)
 		return 0;
 	fake.copy = fake.value;
@@ -122,7 +133,7 @@ static void end(struct scene *s)
 
 static void map_file(struct scene *s, uint64_t bias)
 {
-	CHECK(s->layout.len < MAPPINGS);
+	CHECK(s->layout.len < OP_MAPPINGS_MAX);
 	s->vma[s->layout.len++] = (struct op_vma){ .start = bias + 0x1000,
 						   .end = bias + 0x2000,
 						   .exe = &s->exe,
@@ -136,6 +147,13 @@ static bool attach_then(struct scene *s)
 	s->context.now_ns = OP_MAX(s->context.now_ns, s->context.ret_retry_ns);
 	s->context.ret_retry_ns = 0;
 	return op_runtimes_attach(&s->runtimes, &s->context);
+}
+
+static void map_code(struct scene *s, uint64_t start)
+{
+	CHECK(s->layout.len < OP_MAPPINGS_MAX);
+	s->vma[s->layout.len++] =
+		(struct op_vma){ .start = start, .end = start + 0x1000 };
 }
 
 static uint64_t published(const struct scene *s)
@@ -166,7 +184,7 @@ static op_ref fill(struct scene *s, size_t *ret_bytes)
 /* What changed while there was no room is published when there is. */
 static void test_no_room(void)
 {
-	struct scene s;
+	static struct scene s;
 	size_t bytes;
 	op_ref ref;
 	int i;
@@ -180,8 +198,7 @@ static void test_no_room(void)
 	CHECK(ref);
 
 	fake.value = 2;
-	s.vma[1] = (struct op_vma){ .start = 0x20000000, .end = 0x20001000 };
-	s.layout.len = 2; /* new code, so it is asked */
+	map_code(&s, 0x20000000); /* new code, so it is asked */
 	(void)attach_then(&s);
 	CHECK_INT(published(&s), 1);
 	CHECK(op_runtimes_waiting(&s.runtimes));
@@ -197,4 +214,91 @@ static void test_no_room(void)
 	end(&s);
 }
 
-TEST_MAIN({ "no_room", test_no_room })
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* CPU time of the first look at @mappings, half of which are of the runtime's file. */
+static uint64_t look_ns(struct scene *s, size_t mappings)
+{
+	uint64_t least = UINT64_MAX;
+	uint64_t begin_ns;
+	size_t turn;
+	size_t i;
+
+	for (turn = 0; turn < TURNS; turn++) {
+		begin(s);
+		for (i = 0; i < mappings; i += 2) {
+			map_file(s, 0x10000000 + i * 0x10000);
+			s->vma[i].bias = 0x10000000;
+			map_code(s, 0x10008000 + i * 0x10000);
+		}
+		begin_ns = cpu_ns();
+		CHECK(attach_then(s));
+		least = OP_MIN(least, cpu_ns() - begin_ns);
+		CHECK_INT(fake.attached, 1);
+		CHECK_INT(fake.updates, 1);
+		CHECK_INT(fake.mappings, mappings / 2);
+		CHECK_INT(fake.last, s->vma[mappings - 1].start);
+		end(s);
+	}
+	return least;
+}
+
+/* A process with as many mappings as are followed takes that many steps, not more. */
+static void test_many_mappings(void)
+{
+	static struct scene s;
+	uint64_t few = look_ns(&s, FEW);
+	uint64_t many = look_ns(&s, OP_MAPPINGS_MAX);
+
+	printf("a look at %d mappings: %llu ns, at %d: %llu ns\n", FEW,
+	       (unsigned long long)few, OP_MAPPINGS_MAX, (unsigned long long)many);
+	CHECK(many < FACTOR_MAX * few);
+}
+
+/* In any order, and behind the last. */
+static int order_update(void *instance, const struct op_runtime_target *target, void *bpf,
+			struct op_runtime_code *ret)
+{
+	static const size_t order[] = { 2, 0, 1, 1, 3, 2 };
+	struct op_runtime_mapping m = { 0 };
+	size_t i;
+
+	(void)instance;
+	(void)bpf;
+	(void)ret;
+	for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		int r = target->code_mapping(target, order[i], &m);
+
+		CHECK_INT(r, order[i] < 3 ? 0 : -ENOENT);
+		if (r == 0)
+			CHECK_INT(m.start, 0x20000000 + order[i] * 0x10000);
+	}
+	fake.updates++;
+	return 0;
+}
+
+static void test_any_order(void)
+{
+	static struct scene s;
+	struct op_runtime_ops ops = fake_ops;
+
+	begin(&s);
+	ops.update = order_update;
+	s.image.runtime = &ops;
+	map_code(&s, 0x20000000);
+	map_file(&s, 0x20001000);
+	map_code(&s, 0x20010000);
+	map_code(&s, 0x20020000);
+	CHECK(attach_then(&s));
+	CHECK_INT(fake.updates, 1);
+	end(&s);
+}
+
+TEST_MAIN({ "no_room", test_no_room }, { "many_mappings", test_many_mappings },
+	  { "any_order", test_any_order })

@@ -77,25 +77,69 @@ static void test_ranges(void)
 					    .code_mapping = mapping };
 	struct op_runtime_code code = { 0 };
 	struct op_python p = { 0 };
+	bool whole = false;
 
 	fake_begin();
-	CHECK_INT(op_runtime_python_traces(&target, &p, &code), 0);
+	CHECK_INT(op_runtime_python_traces(&target, &p, &code, &whole), 0);
 	CHECK_INT(code.len, 0);
 	put(BASE, entry, sizeof(entry));
 	put(BASE + 0x3000, entry, sizeof(entry));
 	put(BASE + 0x9000, entry, sizeof(entry)); /* behind memory of another kind */
 	put(BASE + 0xb000, entry, sizeof(entry));
-	CHECK_INT(op_runtime_python_traces(&target, &p, &code), 1);
+	CHECK_INT(op_runtime_python_traces(&target, &p, &code, &whole), 1);
 	CHECK_INT(p.entry_return, 23);
 	CHECK_INT(code.len, 2);
 	CHECK_INT(code.range[0].start, BASE);
 	CHECK_INT(code.range[0].end, BASE + 0x4000);
 	CHECK_INT(code.range[1].start, BASE + 0x8000);
 	CHECK_INT(code.range[1].end, BASE + 0xa000);
+	CHECK(whole);
 	code.len = 0;
-	CHECK_INT(op_runtime_python_traces(&target, &p, &code), 0);
+	CHECK_INT(op_runtime_python_traces(&target, &p, &code, &whole), 0);
 	CHECK_INT(code.len, 2);
 }
 
+enum {
+	READS_MAX = 2048, /* of an update */
+};
+
+/* More mappings without traces than any process has, 32 pages each. */
+static int foreign(const struct op_runtime_target *target, size_t i,
+		   struct op_runtime_mapping *ret)
+{
+	(void)target;
+	if (i >= OP_MAPPINGS_MAX)
+		return -ENOENT;
+	*ret = (struct op_runtime_mapping){ .start = 0x100000 + i * 0x40000,
+					    .end = 0x120000 + i * 0x40000,
+					    .path = "" };
+	return 0;
+}
+
+/* Others' code does not make an update long; the traces in front of it are found. */
+static int traces_then_foreign(const struct op_runtime_target *target, size_t i,
+			       struct op_runtime_mapping *ret)
+{
+	return i < 2 ? mapping(target, i, ret) : foreign(target, i - 2, ret);
+}
+
+static void test_much_code(void)
+{
+	struct op_runtime_target target = { .memory = &fake.memory,
+					    .code_mapping = traces_then_foreign };
+	struct op_runtime_code code = { 0 };
+	struct op_python p = { 0 };
+	bool whole = true;
+
+	fake_begin();
+	put(BASE, entry, sizeof(entry));
+	put(BASE + 0x3000, entry, sizeof(entry));
+	CHECK_INT(op_runtime_python_traces(&target, &p, &code, &whole), 1);
+	CHECK(fake.reads <= READS_MAX);
+	CHECK(!whole);
+	CHECK_INT(code.len, 1);
+	CHECK_INT(code.range[0].end, BASE + 0x4000);
+}
+
 TEST_MAIN({ "entry", test_entry }, { "what_is_no_entry", test_what_is_no_entry },
-	  { "ranges", test_ranges })
+	  { "ranges", test_ranges }, { "much_code", test_much_code })
