@@ -32,8 +32,10 @@ enum {
 	/* Where those bits are in a frame's type information (zend_compile.h). */
 	OP_PHP_INFO_SHIFT = 16,
 	OP_PHP_INFO_MASK = 3,
-	/* Frames with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE have four words. */
+	/* Frames with one of ZEND_CALL_CODE, _CLOSURE, _FAKE_CLOSURE have four words; in
+	 * 7.3 these are other bits. */
 	OP_PHP_INFO_COPY = 1 << 16 | 1 << 22 | 1 << 23,
+	OP_PHP_INFO_COPY_73 = 1 << 16 | 1 << 21 | 1 << 26,
 	OP_PHP_TYPE_INTERNAL = 1, /* value of zend_function.type */
 	OP_PHP_TYPE_EVAL = 4,
 	OP_PHP_STRING_HASH = 8, /* in zend_string; the length follows it */
@@ -47,6 +49,7 @@ enum {
 	 * is hybrid); the instruction that the frame records may be an older one. */
 	OP_PHP_REGISTERS = 1 << 0,
 	OP_PHP_BODY_FP = 1 << 1, /* body_cfa is an offset from fp, not from sp */
+	OP_PHP_BITS_73 = 1 << 2, /* the bits of zend_compile.h are those of 7.3 */
 };
 
 /* The C functions that begin an activation of the loop, by what the activation runs. */

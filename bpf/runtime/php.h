@@ -40,7 +40,7 @@ enum op_php_run {
 };
 
 enum {
-	OP_PHP_BEGUN_BIT = 63, /* a bit of reserved0 of struct op_php */
+	OP_PHP_BEGUN_BIT = 63, /* of argument_register of struct op_php, which is small */
 };
 
 /* What lies at the top of a suspended C stack (jump_fcontext of boost.context). */
@@ -329,6 +329,13 @@ static __always_inline int op_php_push_copy(struct op_unwind *u, __u64 function,
 	return 0;
 }
 
+/* The bits of a frame's type information that make it a frame of four words. */
+static __always_inline __u64 op_php_copy_bits(__u64 word)
+{
+	return OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_INFO_COPY_73
+							 : OP_PHP_INFO_COPY;
+}
+
 /* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
@@ -354,7 +361,7 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 	if (!function)
 		return OP_NEXT_CONTINUE;
 	opline = type == OP_PHP_TYPE_INTERNAL ? 0 : op_php_opline(u, word, frame);
-	if (!(info & OP_PHP_INFO_COPY)) {
+	if (!(info & op_php_copy_bits(word))) {
 		op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
 		op_push_word(u,
 			     (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);

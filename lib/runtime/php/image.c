@@ -257,6 +257,7 @@ int op_runtime_php_image(struct op_elf *elf, const char *path,
 		return r;
 	if (!symbol[LOOP].size || symbol[LOOP].size > LOOP_BYTES_MAX)
 		return unknown(log, path, "this build of PHP");
+	image.version = version;
 	image.executor = symbol[EXECUTOR].value;
 	for (i = 0; i < OP_PHP_BEGINNERS; i++) {
 		image.beginner[i][0] = symbol[BEGINNERS + i].value;

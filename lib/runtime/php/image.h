@@ -17,6 +17,7 @@
 struct op_php_image {
 	struct op_php_layout layout;
 	uint16_t machine;
+	uint16_t version;  /* 0x0804 */
 	bool registers;	   /* the loop keeps its frame in a register (hybrid VM) */
 	uint64_t executor; /* executor_globals */
 	uint64_t body;	   /* an address in the loop's body; 0: not found */

@@ -16,6 +16,10 @@
 
 #include "op_php.h"
 
+enum {
+	NEW_BITS_SINCE = 0x0704, /* of frames and functions, in zend_compile.h */
+};
+
 /* DWARF numbers of ZEND_VM_FP_GLOBAL_REG, of ZEND_VM_IP_GLOBAL_REG and of the first
  * argument's register. */
 struct registers {
@@ -70,8 +74,10 @@ static int php_attach(void *image_data, const struct op_runtime_target *target,
 	*php = (struct op_php){
 		.current = image->executor + layout->current + target->bias,
 		.body = image->body ? image->body + target->bias : 0,
-		.flags = (uint8_t)((image->registers ? OP_PHP_REGISTERS : 0) |
-				   (image->body_fp ? OP_PHP_BODY_FP : 0)),
+		.flags =
+			(uint8_t)((image->registers ? OP_PHP_REGISTERS : 0) |
+				  (image->body_fp ? OP_PHP_BODY_FP : 0) |
+				  (image->version < NEW_BITS_SINCE ? OP_PHP_BITS_73 : 0)),
 		.body_cfa = image->body_cfa,
 		.frame_opline = OP_PHP_FRAME_OPLINE,
 		.frame_function = OP_PHP_FRAME_FUNCTION,

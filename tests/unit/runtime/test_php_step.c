@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The PHP step over chains of frames that are made here. */
+#define __TARGET_ARCH_x86
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#include "unwind/host.h"
+
+#include "bpf/runtime/php.h"
+
+#include <elf.h>
+
+#include "fake_memory.h"
+#include "runtime/php/image.h"
+#include "runtime/php/php.h"
+#include "test.h"
+
+enum {
+	/* where things are put */
+	EXECUTOR = BASE,
+	FRAMES = BASE + 0x1000,
+	FRAME_BYTES = 0x100,
+	FUNCTION = BASE + 0x4000,
+	FILE_NAME = BASE + 0x5000,
+	OPS = BASE + 0x6000,
+	/* flags of a frame in its type information */
+	CODE = 1 << 16,
+	TOP = 1 << 17,
+};
+
+static uint8_t slab[OP_SLAB_BYTES] __attribute__((aligned(8)));
+static uint64_t words[OP_WORDS_MAX];
+static struct op_host_input input = { .memory = &fake.memory };
+static struct op_host_context context = { .input = &input, .words = words };
+static struct op_php_layout layout;
+static size_t frames;
+
+/* A process of that version, with nothing on its chain. */
+static struct op_unwind begin(uint16_t version)
+{
+	struct op_php_image image = { .machine = EM_X86_64,
+				      .executor = EXECUTOR,
+				      .version = version };
+	const struct op_runtime_target target = { .memory = &fake.memory };
+	void *instance;
+
+	fake_begin();
+	memset(slab, 0, sizeof(slab));
+	frames = 0;
+	CHECK_OK(op_runtime_php_layout(NULL, version, &layout));
+	image.layout = layout;
+	CHECK_OK(op_runtime_php.attach(&image, &target, NULL, slab + 64, &instance));
+	op_runtime_php.detach(instance);
+	context.last_slab = slab;
+	return (struct op_unwind){
+		.platform = (uintptr_t)&context,
+		.step = OP_RUNTIME_PHP,
+		.max_frames = 100,
+		.window_at = ~0ULL,
+		.state = { .instance = 1, .ref = 64 >> OP_REF_SHIFT, .runtime = 2 },
+	};
+}
+
+/* A function whose instructions stand in line 7. */
+static void put_function(uint64_t addr, uint32_t flags)
+{
+	put_u64(addr, OP_PHP_FUNCTION_USER | (uint64_t)flags << 32);
+	put_u64(addr + layout.filename, FILE_NAME);
+	put_u32(addr + layout.line_start, 5);
+	put_u32(addr + layout.line_start + 4, 9);
+	put_u32(OPS + OP_PHP_OP_LINE, 7);
+	put_u64(FILE_NAME + OP_PHP_STRING_HASH, 0x8123456789abcdef);
+	put_u64(FILE_NAME + OP_PHP_STRING_LENGTH, 14);
+}
+
+/* The next frame outwards. */
+static void put_frame(uint64_t function, uint32_t info)
+{
+	uint64_t at = FRAMES + frames * FRAME_BYTES;
+
+	if (frames)
+		put_u64(at - FRAME_BYTES + OP_PHP_FRAME_PREVIOUS, at);
+	else
+		put_u64(EXECUTOR + layout.current, at);
+	put_u64(at + OP_PHP_FRAME_OPLINE, OPS);
+	put_u64(at + OP_PHP_FRAME_FUNCTION, function);
+	put_u32(at + OP_PHP_FRAME_INFO, info);
+	frames++;
+}
+
+/* Walk the activation; returns the number of its frames. */
+static uint32_t walk(struct op_unwind *u)
+{
+	int steps = 0;
+
+	while (u->step == OP_RUNTIME_PHP && steps++ < 100)
+		CHECK_INT(op_step_php(u), OP_NEXT_CONTINUE);
+	CHECK_INT(u->state.error, 0);
+	return u->frames;
+}
+
+/* The words of the frame at word @at. */
+static uint32_t words_at(uint32_t at)
+{
+	return op_frame_words(words[at]);
+}
+
+/* The function of a closure may be freed before user space reads it, so its frame has what
+ * would be read. The flag that says so is another one in PHP 7.3. */
+static void test_closures(void)
+{
+	static const struct {
+		uint16_t version;
+		uint32_t info;
+		uint32_t words;
+	} cases[] = {
+		{ 0x0703, 0, OP_PHP_FRAME_WORDS },
+		{ 0x0703, 1 << 21, OP_PHP_COPY_WORDS },	 /* ZEND_CALL_CLOSURE */
+		{ 0x0703, 1 << 26, OP_PHP_COPY_WORDS },	 /* ZEND_CALL_FAKE_CLOSURE */
+		{ 0x0703, 1 << 22, OP_PHP_FRAME_WORDS }, /* ZEND_CALL_RELEASE_THIS */
+		{ 0x0703, 1 << 23, OP_PHP_FRAME_WORDS }, /* ZEND_CALL_ALLOCATED */
+		{ 0x0704, 1 << 22, OP_PHP_COPY_WORDS },
+		{ 0x0704, 1 << 23, OP_PHP_COPY_WORDS },
+		{ 0x0704, 1 << 21, OP_PHP_FRAME_WORDS },
+		{ 0x0802, 1 << 22, OP_PHP_COPY_WORDS },
+		{ 0x0802, 1 << 26, OP_PHP_FRAME_WORDS }, /* MAY_HAVE_UNDEF */
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct op_unwind u = begin(cases[i].version);
+
+		put_function(FUNCTION, 0);
+		put_frame(FUNCTION, cases[i].info);
+		put_frame(FUNCTION, CODE | TOP);
+		CHECK_INT(walk(&u), 2);
+		CHECK_INT(words_at(0), cases[i].words);
+		CHECK_INT(words_at(cases[i].words), OP_PHP_COPY_WORDS);
+		CHECK_INT(u.words, cases[i].words + OP_PHP_COPY_WORDS);
+	}
+}
+
+TEST_MAIN({ "closures", test_closures })
