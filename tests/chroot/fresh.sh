@@ -37,11 +37,11 @@ cleanup() {
 trap cleanup EXIT
 
 if [ ! -x "$root/bin/sh" ]; then
-	debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.log" 2>&1 || {
-		tail -n 20 "$root.log"
+	debootstrap --variant=minbase bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$root.debootstrap.log" 2>&1 || {
+		tail -n 20 "$root.debootstrap.log"
 		exit 1
 	}
-	rm -f "$root.log"
+	rm -f "$root.debootstrap.log"
 fi
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 # Where this machine reaches the registries through a proxy that signs its own certificates, so

@@ -13,7 +13,11 @@
 #include "test.h"
 
 enum {
-	ARGS_FIXED = 5
+	ARGS_FIXED = 5,
+	/* Below the ports that a connection of another program may take (tests/truth/ports.py). */
+	PORT_FIRST = 10240,
+	PORTS = 22528,
+	PORT_TRIES = 100
 };
 
 static void exec_server(int port, const struct tls_files *tls, const char *const *steps)
@@ -80,9 +84,17 @@ int listen_tcp(int *ret_port)
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	static unsigned int asked;
+	unsigned int i;
 
 	CHECK(fd >= 0);
-	CHECK(!bind(fd, (struct sockaddr *)&a, sizeof(a)));
+	for (i = 0; i < PORT_TRIES; i++) {
+		a.sin_port =
+			htons(PORT_FIRST + ((uint32_t)getpid() * 31 + asked++) % PORTS);
+		if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
+			break;
+	}
+	CHECK(i < PORT_TRIES);
 	CHECK(!listen(fd, 16));
 	CHECK(!getsockname(fd, (struct sockaddr *)&a, &len));
 	*ret_port = ntohs(a.sin_port);

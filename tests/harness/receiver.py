@@ -47,6 +47,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
 import otlp  # noqa: E402
+from ports import listen_anywhere  # noqa: E402
 
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 SHOWN = ("user-agent", "authorization", "x-test", "content-type")
@@ -476,8 +477,10 @@ class Receiver:
     def __init__(self, script, port=0, tls=None):
         self.script = script
         self.context = tls_context(*tls) if tls else None
-        self.sock = socket.create_server(("127.0.0.1", port))
+        self.sock = socket.create_server(("127.0.0.1", port)) if port else listen_anywhere()
         self.port = self.sock.getsockname()[1]
+        # Before the first request, which a client that waits for the port sends at once.
+        script.say("port %d" % self.port)
         threading.Thread(target=self.accept, daemon=True).start()
 
     def url(self):
@@ -522,8 +525,7 @@ def main():
     if args.cert != "-":
         tls = (args.cert, args.key, None if args.client_ca == "-" else args.client_ca)
     script = Script(args.steps, args.record, args.keep, sys.stdout)
-    receiver = Receiver(script, args.port, tls)
-    script.say("port %d" % receiver.port)
+    Receiver(script, args.port, tls)
     while not args.stdin:
         time.sleep(NEVER_S)
     for line in sys.stdin:

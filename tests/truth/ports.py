@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports for the servers of tests."""
 
+import random
 import socket
 import time
 
+# Below the ports that Linux gives to a socket without one (ip_local_port_range, 32768 to 60999):
+# no connection of another program takes such a port while its server is away.
+FIRST = 10240
+LAST = 32767
+TRIES = 100
+
+
+def listen_anywhere():
+    """A socket that listens on loopback, at a port that a server can come back to."""
+    for _ in range(TRIES - 1):
+        try:
+            return socket.create_server(("127.0.0.1", random.randint(FIRST, LAST)))
+        except OSError:
+            continue  # it is in use
+    return socket.create_server(("127.0.0.1", random.randint(FIRST, LAST)))
+
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
+    with listen_anywhere() as s:
         return s.getsockname()[1]
 
 
