@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT".
+"""Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT", and for some cells lines
+"figures SUITE CELL JSON", which versions.py reads.
 
     report.py meson SUITE TESTLOG    meson's testlog.json as such lines
     report.py failed TESTLOG         the names of the tests that failed there
@@ -48,20 +49,35 @@ def failed(path):
                 print(row["name"].split(" / ")[-1])
 
 
-def again(first, second):
-    """What passed in one of two runs passes, and says so: it is a bug still to be found."""
+def again(first, second, figures=({}, {})):
+    """What passed in one of two runs passes, and says so: it is a bug still to be found.
+    @figures: of both runs; those of the run whose result counts are told."""
     later = {(suite, cell): (status, text) for status, suite, cell, text in second}
     for status, suite, cell, text in first:
         then, told = later.get((suite, cell), (None, None))
+        of = figures[0]
         if status == "FAIL" and (then == "ok" or then is None and cell == "run"):
             status, text = "ok", UNSTEADY + "passed when run again; at first: " + text
+            of = figures[1]
         elif status == "ok" and then == "FAIL":
             text = UNSTEADY + "failed when run again: " + told
-        print("%s %s %s: %s" % (status, suite, cell, text))
+        tell(status, suite, cell, text, of)
     known = {(suite, cell) for _, suite, cell, _ in first}
     for status, suite, cell, text in second:
         if (suite, cell) not in known:
-            print("%s %s %s: %s" % (status, suite, cell, text))
+            tell(status, suite, cell, text, figures[1])
+
+
+def tell(status, suite, cell, text, figures):
+    print("%s %s %s: %s" % (status, suite, cell, text))
+    if (suite, cell) in figures:
+        print("figures %s %s %s" % (suite, cell, figures[suite, cell]))
+
+
+def figures_of(lines):
+    """{(suite, cell): JSON}."""
+    found = (re.match(r"figures (\S+) (\S+) (\{.*\})$", line) for line in lines)
+    return {(match[1], match[2]): match[3] for match in found if match}
 
 
 def read(path):
@@ -113,9 +129,13 @@ def read_matrix(path):
     return suites
 
 
+def shown(text):
+    """@text in a table, with no path of a machine."""
+    return re.sub(r"/\S*/", "", text).replace("|", "\\|")
+
+
 def cell_line(status, cell, text):
-    text = re.sub(r"/\S*/", "", text).replace("|", "\\|")  # no path of a machine
-    return "| %s | %s | %s |" % (cell, WORDS[status], text)
+    return "| %s | %s | %s |" % (cell, WORDS[status], shown(text))
 
 
 def matrix(rows, tree, path):
@@ -130,7 +150,8 @@ def matrix(rows, tree, path):
     print("Written by `tests/run.sh --write-matrix` on Linux %s, %s; do not edit. A run writes the "
           "suites that it ran, and leaves the others as an earlier one left them: *tree* is the "
           "commit that a suite ran on. Unsteady cells failed once and passed once "
-          "([testing](testing.md)).\n" % (platform.release(), platform.machine()))
+          "([testing](testing.md)). The figures of each version of a runtime are in [runtimes by "
+          "version](runtimes/versions.md).\n" % (platform.release(), platform.machine()))
     print("| suite | tree | passes | fails | not run |\n|---|---|---|---|---|")
     for suite, (tree, counts, _) in suites.items():
         print("| %s | %s | %d | %d | %d |" % (suite, tree, *counts))
@@ -150,7 +171,7 @@ def main():
         return
     rows = read(args[0])
     if what == "again":
-        again(rows, read(args[1]))
+        again(rows, read(args[1]), [figures_of(open(path, encoding="utf-8")) for path in args])
     elif what == "summary":
         summary(rows)
     elif what == "matrix":

@@ -8,9 +8,10 @@
 #                     takes long to build: k8s, backends, valgrind
 #     --quick         the sanitizer build's suites alone
 #     --no-install    do not install packages
-#     --write-matrix  write the suites of this run into docs/test-matrix.md
-#     SUITE           meson live python php hotspot node mixed jit planted e2e delivery collector
-#                     k8s vm backends valgrind packages wild servers hostile: these alone
+#     --write-matrix  write the suites of this run into docs/test-matrix.md, and with --matrix the
+#                     versions of runtimes into docs/runtimes/versions.md
+#     SUITE           meson live python go php hotspot node mixed jit planted e2e delivery
+#                     collector k8s vm backends valgrind packages wild servers hostile: these alone
 #
 # Ends with "N passed, N failed, N skipped". Exit status: 1 if something failed or, with
 # CI=true, if a suite of $OTELPROF_MUST (default: meson live) was skipped.
@@ -31,16 +32,16 @@ for option; do
 	--quick) quick=yes ;;
 	--no-install) install= ;;
 	--write-matrix) write=yes ;;
-	meson | live | python | php | hotspot | node | mixed | jit | planted | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | servers | hostile) suites="$suites $option" ;;
+	meson | live | python | go | php | hotspot | node | mixed | jit | planted | e2e | delivery | collector | k8s | vm | backends | valgrind | packages | wild | servers | hostile) suites="$suites $option" ;;
 	*)
-		sed -n '3,17s/^# \{0,1\}//p' "$0"
+		sed -n '3,18s/^# \{0,1\}//p' "$0"
 		exit 2
 		;;
 	esac
 done
 if [ -z "$suites" ]; then
 	suites=meson
-	[ -n "$quick" ] || suites="meson live python php hotspot node mixed jit planted e2e delivery collector packages hostile"
+	[ -n "$quick" ] || suites="meson live python go php hotspot node mixed jit planted e2e delivery collector packages hostile"
 	[ -z "$matrix" ] || suites="$suites k8s backends valgrind vm wild servers"
 fi
 
@@ -61,15 +62,15 @@ result() {
 	echo "$*" | tee -a "$results"
 }
 
-# Run a command that prints results of $suite itself, into $out/$1.log and, as lines, into
-# $out/$1.results; all it prints is shown.
+# Run a command that prints results of $suite itself, into $out/$1.log and, as lines and with
+# their figures, into $out/$1.results; all else that it prints is shown.
 collect_once() {
 	to=$1
 	shift
 	status=0
 	"$@" >"$out/$to.log" 2>&1 || status=$?
-	cat "$out/$to.log"
-	grep -E '^(ok|FAIL|skip) [a-z0-9-]+ ' "$out/$to.log" >"$out/$to.results" || true
+	grep -v '^figures ' "$out/$to.log" || true
+	grep -E '^(ok|FAIL|skip|figures) [a-z0-9-]+ ' "$out/$to.log" >"$out/$to.results" || true
 	case $status in
 	0 | 77) ;;
 	*)
@@ -230,6 +231,11 @@ run_python() {
 	truth python "Python" python.py $quick_cells
 }
 
+run_go() {
+	# shellcheck disable=SC2086
+	truth go "Go" golang.py $quick_cells
+}
+
 run_php() {
 	# shellcheck disable=SC2086
 	live php "PHP" python3 tests/php/php.py --otelprof "$otelprof" --dir "$out/php" $quick_cells
@@ -343,6 +349,11 @@ if [ -n "$write" ]; then
 	commit=$(git describe --always --dirty 2>/dev/null || echo "no git")
 	$report matrix "$results" "$commit" docs/test-matrix.md >"$out/test-matrix.md"
 	mv "$out/test-matrix.md" docs/test-matrix.md
+	if [ -n "$matrix" ]; then
+		table=docs/runtimes/versions.md
+		python3 tests/versions.py "$results" "$commit" $table >"$out/versions.md"
+		mv "$out/versions.md" $table
+	fi
 fi
 $report summary "$results"
 missed=

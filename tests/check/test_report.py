@@ -13,9 +13,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import report  # noqa: E402
 
 
-def again(first, second):
+def again(first, second, *figures):
     with redirect_stdout(StringIO()) as told:
-        report.again(first, second)
+        report.again(first, second, *figures)
     return told.getvalue().splitlines()
 
 
@@ -41,6 +41,15 @@ class Again(unittest.TestCase):
                                [("ok", "s", "a", "x"), ("FAIL", "s", "b", "y")]),
                          ["ok s run: unsteady: passed when run again; at first: exit 1",
                           "ok s a: x", "FAIL s b: y"])
+
+
+    def test_figures_are_of_the_run_that_counts(self):
+        figures = [report.figures_of(["ok s a: x\n", 'figures s a {"n": %d}\n' % n, "figures s b\n"])
+                   for n in (1, 2)]
+        self.assertEqual(figures[0], {("s", "a"): '{"n": 1}'})
+        ok, bad = [("ok", "s", "a", "x")], [("FAIL", "s", "a", "y")]
+        for first, second, n in ((bad, ok, 2), (ok, bad, 1), (bad, bad, 1), ([], ok, 2)):
+            self.assertEqual(again(first, second, figures)[1:], ['figures s a {"n": %d}' % n])
 
 
 class Matrix(unittest.TestCase):

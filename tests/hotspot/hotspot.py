@@ -57,8 +57,8 @@ MODES = {
     "int": ["-Xint"],
     "jit": [],
     "debug": [DEBUG],
-    "c1": ["-XX:TieredStopAtLevel=1", DEBUG],
-    "zgc": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC", DEBUG],
+    "c1": ["-XX:TieredStopAtLevel=1"],
+    "zgc": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
 }
 QUICK = ["int", "jit", "debug"]
 SINCE = {"zgc": 11}
@@ -83,10 +83,13 @@ class Jdk:
         return [*(IN_ROOT + [self.root] if self.root else []), java, *arguments]
 
     def version(self):
-        """"8", "11" and so on, or None."""
+        """"8", "11" and so on, or None; sets the release."""
         done = subprocess.run(self.command("-version"), capture_output=True, text=True)
-        found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
-        return found.group(1) if done.returncode == 0 and found else None
+        found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', done.stderr)
+        if done.returncode or not found:
+            return None
+        self.release = found.group(1)
+        return found.group(2)
 
 
 def find_jdks(run):
@@ -122,12 +125,15 @@ def compilers_of(run):
 
 
 def compile_known(run):
-    """Known's classes for JDK 8, in a folder; by the first javac that makes them."""
+    """Known's classes for JDK 8, in a folder; by the first javac that makes them, once a run."""
+    if run.classes:
+        return run.classes
     out = suite.fresh_folder(run.path("known"))
     for javac in compilers_of(run):
         for options in (["--release", "8", "-Xlint:-options"], []):
             done = subprocess.run([javac, *options, "-d", out, SOURCE], capture_output=True)
             if done.returncode == 0:
+                run.classes = out
                 return out
     raise suite.Skip("no javac that makes classes for JDK 8")
 
@@ -279,6 +285,8 @@ def judge(count, result, scenes):
                 (100 * count.exact / max(judged, 1), judged))
     result.need(count.lines >= EXACT * count.exact, "lines right in %.2f %%" %
                 (100 * count.lines / max(count.exact, 1)))
+    result.figures.update(samples=count.total, exact=100 * count.exact / max(judged, 1),
+                          lines=100 * count.lines / max(count.exact, 1))
     result.need(count.mixed >= EXACT * count.total,
                 "native and Java frames in true order in %.2f %%" %
                 (100 * count.mixed / max(count.total, 1)))
@@ -288,6 +296,7 @@ def judge(count, result, scenes):
         known = max(sum(count.leaves.values()), 1)
         error = max(abs(count.leaves.get(name, 0) / known - share) * 100
                     for name, share in SHARES.items())
+        result.figures["leaf"] = error
         most = max(LEAF_POINTS, NOISE / known ** 0.5)
         result.need(error <= most, "leaf error %.2f points (at most %.1f): %s" % (
             error, most, " ".join("%s %.1f %%" % (name[-1], n * 100 / known)
@@ -297,16 +306,16 @@ def judge(count, result, scenes):
             result.problems.append("  %d times: %s" % (n, text))
 
 
-def record(run, name, known):
+def record(run, name, known, part):
     """Recordings until there are samples enough for shares to be told to a point: one, or on
-    a busy machine some more. Returns (samples, results of their rules)."""
+    a busy machine some more; or that @part of them. Returns (samples, results of their rules)."""
     samples, results = [], []
     for _ in range(RECORDINGS_MOST):
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(known.process.pid))
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d",
+                                   str(run.args.seconds * part), "-p", str(known.process.pid))
         samples += check.select(capture, known.process.pid)
         results += [check.check_rules(capture), check.check_accounting(text)]
-        if sum(s.count for s in samples) >= SAMPLES_ENOUGH:
+        if sum(s.count for s in samples) >= SAMPLES_ENOUGH * part:
             break
     return samples, results
 
@@ -331,11 +340,12 @@ def peers(run, known, start_ns, what):
 def cell(run, name, jdk, why, mode, what):
     if not jdk:
         raise suite.Skip(why)
+    run.row["release"] = jdk.release
     known = Known(run, jdk, mode, what)
     start_ns = time.time_ns()
     peer = []
     try:
-        samples, results = record(run, name, known)
+        samples, results = record(run, name, known, 1 if what == "scenes" else 0.5)
         if run.peer:
             peer = [peers(run, known, start_ns, what)]
     finally:
@@ -344,6 +354,7 @@ def cell(run, name, jdk, why, mode, what):
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
+    result.figures["errors"] = check.errors_of(samples)
     result.notes[:] = ["; ".join(result.notes + peer)]
     run.judge(name, result, *results)
 
@@ -353,7 +364,9 @@ def cells(run, version, mode, jdk, why):
         name = "jdk%s-%s-%s" % (version, mode, what)
         wanted = {name, version, mode, "%s-%s" % (version, mode)}
         if not run.args.cells or wanted & set(run.args.cells):
-            run.cell(name, cell, jdk, why, mode, what)
+            run.cell(name, cell, jdk, why, mode, what,
+                     row=suite.row("Java", version, " ".join(
+                         x for x in MODES[mode] if "Unlock" not in x), what))
 
 
 def main():
@@ -365,8 +378,8 @@ def main():
     parser.add_argument("--peer", dest="tools")
     run = suite.Run(parser.parse_args())
     run.suite = "hotspot"
-    run.peer = None
-    jdks, why = find_jdks(run)
+    run.peer = run.classes = None
+    jdks, why = ({}, "") if run.args.list else find_jdks(run)
     versions = sorted(set(VERSIONS) & set(jdks), key=int)[-1:] if run.args.quick else VERSIONS
     if run.args.tools:
         from measure import Peer
@@ -375,8 +388,9 @@ def main():
     try:
         for version in versions or VERSIONS:
             for mode in QUICK if run.args.quick else MODES:
-                if int(version) >= SINCE.get(mode, 0):
-                    cells(run, version, mode, jdks.get(version), why)
+                there = int(version) >= SINCE.get(mode, 0)
+                cells(run, version, mode, jdks.get(version) if there else None,
+                      why if there else "JDK %s does not have it" % version)
             name = "jdk%s-storm" % version
             if not run.args.cells or {name, version, "storm"} & set(run.args.cells):
                 run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run))

@@ -16,7 +16,7 @@ A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (b
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
 (--detailed-line-info: V8 notes a place for every instruction, as it does for its own profiler). The
 programs come from fetch.sh.
-Without one, each version's scenes and some of the others are run, under two minutes; --all runs
+Without one, each version's scenes and some of the others are run, three minutes; --all runs
 all, --quick takes 20 alone. Prints lines like truth/run.py's.
 """
 
@@ -57,6 +57,7 @@ NOISE = 3 * 50
 OTHERS_MOST = 0.05  # between two leaves
 MIN_SAMPLES = 500
 SAMPLES_ENOUGH = 2000
+SHARES_ENOUGH = 6000  # that chance makes less than LEAF_POINTS of a share
 RECORDINGS_MOST = 3
 CHAIN = tuple("f%d" % n for n in range(24, 0, -1)) + ("spin", "(anonymous)")
 DUG_LEAST = 600  # of the 900 frames of dig(): a record holds 683 frames of three words
@@ -285,12 +286,15 @@ def judge(count, result, shares):
                 (100 * count.exact / max(judged, 1), judged))
     result.need(count.lines >= EXACT * count.exact, "lines right in %.2f %%" %
                 (100 * count.lines / max(count.exact, 1)))
+    result.figures.update(samples=count.total, exact=100 * count.exact / max(judged, 1),
+                          lines=100 * count.lines / max(count.exact, 1))
     result.need(count.others <= OTHERS_MOST * count.total, "%d between leaves" % count.others)
     if count.leaves:
         known = max(sum(count.leaves.values()), 1)
         error = max(abs(count.leaves.get(name, 0) / known - share) * 100
                     for name, share in shares.items())
         most = max(LEAF_POINTS, NOISE / known ** 0.5)
+        result.figures["leaf"] = error
         result.need(error <= most, "leaf error %.2f points (at most %.1f)" % (error, most))
     if result.problems:
         for text, n in sorted(count.wrong.items(), key=lambda x: -x[1])[:4]:
@@ -305,8 +309,8 @@ def check_kept(text):
     return result
 
 
-def record(run, name, known):
-    """Recordings until there are samples enough: one, or on a busy machine some more."""
+def record(run, name, known, enough):
+    """Recordings until there are @enough samples: one or two, or on a busy machine some more."""
     samples, results = [], []
     for _ in range(RECORDINGS_MOST):
         capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
@@ -314,7 +318,7 @@ def record(run, name, known):
         samples += [s for s in check.select(capture, known.process.pid)
                     if s.attributes.get("thread.id") == known.process.pid]
         results += [check.check_rules(capture), check.check_accounting(text), check_kept(text)]
-        if sum(s.count for s in samples) >= SAMPLES_ENOUGH:
+        if sum(s.count for s in samples) >= enough:
             break
     return samples, results
 
@@ -322,12 +326,15 @@ def record(run, name, known):
 def cell(run, name, program, why, mode, what):
     if not program:
         raise suite.Skip(why or "no such Node.js here")
+    run.row["release"] = subprocess.run([program, "--version"], capture_output=True,
+                                        text=True).stdout.strip().lstrip("v")
     known = Known(program, mode, what)
     if not known.ready:
         known.stop()
         raise suite.Skip("%s does not run with %s" % (program, " ".join(MODES[mode])))
     try:
-        samples, results = record(run, name, known)
+        samples, results = record(run, name, known,
+                                  SAMPLES_ENOUGH if what == "calls" else SHARES_ENOUGH)
     finally:
         known.stop()
     count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
@@ -337,6 +344,7 @@ def cell(run, name, program, why, mode, what):
              "deep": lambda: count_deep(samples)}[what]()
     result = check.Result()
     judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
+    result.figures["errors"] = check.errors_of(samples)
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, *results)
 
@@ -362,10 +370,13 @@ def main():
                                 list(cells) if run.args.all else DEFAULT)
     wanted = [name for name in cells if any(name == w or name.startswith(w + "-")
                                             for w in wanted)]
-    found, why = programs(sorted({cells[name][0] for name in wanted}, key=int))
+    found, why = ({}, "") if run.args.list else programs(
+        sorted({cells[name][0] for name in wanted}, key=int))
     for name in wanted:
         version, mode, what = cells[name]
-        run.cell(name, cell, found.get(version), why, mode, what)
+        # The stacks of deep are cut, so they are not exact as those of the others are.
+        run.cell(name, cell, found.get(version), why, mode, what, row=suite.row(
+            "Node.js", version, " ".join(MODES[mode]), what) if what != "deep" else None)
     return run.status()
 
 

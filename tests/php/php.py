@@ -38,6 +38,7 @@ MODES = {
     "-jit": JIT + ["-dopcache.jit=tracing"],
     "-function": JIT + ["-dopcache.jit=function"],
 }
+MODE_NAMES = {"": "", "-opcache": "OPcache", "-jit": "tracing JIT", "-function": "function JIT"}
 CELLS = {"php-" + version + mode: (version, mode) for version in VERSIONS for mode in MODES
          if version != "7.4" or mode in ("", "-opcache")}
 QUICK = ["php-8.2", "php-8.2-jit"]
@@ -157,7 +158,7 @@ class SceneCheck:
             self.scenes[name] = frames
         self.seen = {}
         self.wrong = {}
-        self.total = self.right = 0
+        self.total = self.named = self.right = 0
 
     def problem(self, name, frames, sample):
         for frame, (_, file, line) in zip(frames, self.scenes[name]):
@@ -181,6 +182,7 @@ class SceneCheck:
         if leaf not in ("Known\\work", "hash", "sha1"):
             return
         self.total += sample.count
+        self.named += sample.count if key in self.names else 0
         problems = [self.problem(name, frames, sample) for name in self.names.get(key, [])]
         if problems and not all(problems):
             name = self.names[key][problems.index(None)]
@@ -201,6 +203,9 @@ class SceneCheck:
         result.need(self.right >= 0.99 * self.total,
                     "%d of %d samples of scenes exact with files, lines and order" %
                     (self.right, self.total))
+        result.figures.update(samples=all_count, errors=check.errors_of(samples),
+                              exact=100 * self.named / max(self.total, 1),
+                              lines=100 * self.right / max(self.named, 1))
         missing = sorted(set(self.scenes) - set(self.seen))
         result.need(not missing, "%d scenes seen%s" % (
             len(self.seen), ", not: " + " ".join(missing) if missing else ""))
@@ -217,6 +222,8 @@ class Php:
         self.comm = "php" + version
         self.root = root
         self.command = ["chroot", root, "/usr/bin/php" + version, *MODES[mode]]
+        self.release = subprocess.run([*self.command, "-r", "echo PHP_VERSION;"],
+                                      capture_output=True, text=True).stdout
 
     def start(self, *arguments):
         return subprocess.Popen([*self.command, FOLDER + "/known.php", *arguments],
@@ -366,7 +373,10 @@ def cell(run, name, root, why, wanted):
     os.makedirs(folder, exist_ok=True)
     for file in ("known.php", "included.php"):
         shutil.copy(os.path.join(HERE, file), folder)
+    row = dict(run.row, release=php.release)
     for what in wanted:
+        # The scripts are too short for figures like those of the others.
+        run.row = dict(row, program=what) if what != "short" else None
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 
@@ -388,7 +398,8 @@ def main():
     run.suite = "php"
     run.peer = None
     wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
-    found, why = roots(sorted({CELLS[name][0] for name in wanted}))
+    found, why = ({}, "") if run.args.list else roots(
+        sorted({CELLS[name][0] for name in wanted}))
     if run.args.tools:
         from measure import Peer
         run.args.peer = None
@@ -396,7 +407,8 @@ def main():
     try:
         for name in wanted:
             run.cell(name, cell, found.get(CELLS[name][0]), why,
-                     run.args.only or list(CHECKS))
+                     run.args.only or list(CHECKS),
+                     row=suite.row("PHP", CELLS[name][0], MODE_NAMES[CELLS[name][1]]))
     finally:
         if run.peer:
             run.peer.stop()

@@ -27,6 +27,7 @@ import otlp
 class Result:
     problems: list = field(default_factory=list)
     notes: list = field(default_factory=list)
+    figures: dict = field(default_factory=dict)  # see suite.row()
 
     @property
     def ok(self):
@@ -92,6 +93,20 @@ def select(capture, pid=None, comm=None):
             (comm is None or s.exe == comm)]
 
 
+ENDING = re.compile(r"\[(?:unwind error: (\w+)|(truncated|no unwind table yet|stack lost))\]")
+
+
+def errors_of(samples):
+    """Why stacks end early: name → samples."""
+    errors = {}
+    for sample in samples:
+        match = ENDING.fullmatch(sample.frames[-1].name) if sample.frames else None
+        if match:
+            name = match[1] or match[2]
+            errors[name] = errors.get(name, 0) + sample.count
+    return errors
+
+
 def check_pattern(samples, cell, names_of, how, result):
     """Counts exact stacks and leaves; returns the share of each leaf."""
     pattern = re.compile(cell.pattern)
@@ -115,6 +130,7 @@ def check_pattern(samples, cell, names_of, how, result):
             key = cell.leaf_of(found.group(0))
             leaves[key] = leaves.get(key, 0) + sample.count
     share = exact / total if total else 0
+    result.figures["exact"] = min(share * 100, result.figures.get("exact", 100))
     result.need(share >= cell.exact, "exact by %s %.2f %% of %d (at least %.0f %%)" %
                 (how, share * 100, total, cell.exact * 100))
     if share < cell.exact:
@@ -128,9 +144,34 @@ def check_shares(shares, cell, result):
     if cell.leaf_points is None:
         return
     error = max(abs(shares.get(key, 0) - truth) * 100 for key, truth in cell.shares.items())
+    result.figures["leaf"] = error
     result.need(error <= cell.leaf_points, "leaf error %.2f points (at most %.1f): %s" % (
         error, cell.leaf_points,
         " ".join("%s %.1f %%" % (k, v * 100) for k, v in sorted(shares.items()))))
+
+
+def check_lines(samples, cell, lines, result):
+    """Of the exact stacks: does each function of @lines, {name: its lines}, stand in one of
+    them?"""
+    pattern = re.compile(cell.pattern)
+    total = right = 0
+    wrong = {}
+    for sample in samples:
+        if not pattern.fullmatch(stack_names(sample, cell, name_by_record)):
+            continue
+        odd = ["%s:%d" % (f.name, f.line) for f in sample.frames
+               if (not cell.only_type or f.type == cell.only_type) and
+               f.line not in lines.get(f.name, (f.line,))]
+        total += sample.count
+        right += 0 if odd else sample.count
+        if odd:
+            wrong[" ".join(odd)] = wrong.get(" ".join(odd), 0) + sample.count
+    share = right / total if total else 0
+    result.figures["lines"] = share * 100
+    result.need(share >= cell.exact, "lines right in %.2f %%" % (share * 100))
+    if share < cell.exact:
+        for odd, count in sorted(wrong.items(), key=lambda x: -x[1])[:3]:
+            result.problems.append("  %d times: %s" % (count, odd))
 
 
 def check_chain(capture, cell, pid=None, comm=None, twin=None, basename=None, hz=None,
@@ -140,6 +181,7 @@ def check_chain(capture, cell, pid=None, comm=None, twin=None, basename=None, hz
     result = Result()
     samples = select(capture, pid, comm)
     total = sum(s.count for s in samples)
+    result.figures.update(samples=total, errors=errors_of(samples))
     result.need(total >= cell.min_samples, "%d samples (at least %d)" %
                 (total, cell.min_samples))
     if not total:

@@ -6,10 +6,12 @@ other builds of it.
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [VERSION...]
 
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
-between), and those in the Debian roots named in OTELPROF_CHROOTS. --quick takes 3.11 alone.
+between), those in the Debian roots named in OTELPROF_CHROOTS, and those that
+tests/python/fetch.sh gets. --quick takes 3.11 alone.
 Prints lines like run.py's.
 """
 
+import ast
 import glob
 import os
 import re
@@ -22,13 +24,15 @@ import suite
 from cells import Cell, chain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.path.join(HERE, "..", "python", "known.py")
+PYTHON = os.path.join(HERE, "..", "python")
+PROGRAM = os.path.join(PYTHON, "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # Debug builds, and builds with the compiler of traces, which PYTHON_JIT switches on.
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j"]
+MODES = {"d": "debug build", "j": "compiled traces"}
 TELL = """import sys
 print("%d.%d" % sys.version_info[:2] + "d" * hasattr(sys, "gettotalrefcount") +
-      "j" * (hasattr(sys, "_jit") and sys._jit.is_enabled()))"""
+      "j" * (hasattr(sys, "_jit") and sys._jit.is_enabled()), sys.version.split()[0])"""
 LEAVES = {"a": "leaf_50", "b": "leaf_30", "c": "leaf_20"}
 
 
@@ -73,28 +77,51 @@ def check_mix(capture, result):
     result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
 
 
-def interpreters():
-    """version → the command of a python of that version, the first that answers."""
+def known_lines():
+    """Function → its lines: those of a leaf; of the others, that of the call of the next."""
+    with open(PROGRAM, encoding="utf-8") as f:
+        text = f.read()
+    source = text.split("\n")
+    lines = {"f%d" % n: {3 * n - 1} for n in range(1, 25)}  # see make_chain()
+    lines.update({node.name: set(range(node.lineno, node.end_lineno + 1))
+                  for node in ast.parse(text).body if getattr(node, "name", "")
+                  in LEAVES.values()})
+    lines["run_spin"] = {source.index("        chains[part]()") + 1}
+    lines["<module>"] = {source.index("        run_spin(float(sys.argv[2]))") + 1}
+    return lines
+
+
+def fetched():
+    """The root of tests/python/fetch.sh, and what it lacks."""
+    done = subprocess.run(["sh", os.path.join(PYTHON, "fetch.sh")], capture_output=True,
+                          text=True)
+    return done.stdout.split(), (done.stderr.strip().splitlines() or [""])[-1]
+
+
+def interpreters(roots):
+    """version → the command of a python of that version, the first that answers, and its
+    release."""
     paths = os.environ.get("OTELPROF_PYTHONS", "").split()
     paths += ["/usr/bin/python" + v for v in VERSIONS]
     paths += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
     commands = [[path] for path in paths if os.access(path, os.X_OK)]
-    for root in os.environ.get("OTELPROF_CHROOTS", "").split():
+    for root in os.environ.get("OTELPROF_CHROOTS", "").split() + roots:
         commands += [["chroot", root, path[len(root):]]
                      for path in glob.glob(root + "/usr/bin/python3.*[0-9d]")]
     found = {}
     commands += [["env", "PYTHON_JIT=1", *command] for command in commands]
     for command in commands:
         done = subprocess.run([*command, "-c", TELL], capture_output=True, text=True)
-        version = done.stdout.strip()
+        version, release = (done.stdout.split() + ["", ""])[:2]
         if version in VERSIONS + BUILDS and version not in found:
-            found[version] = command
+            found[version] = command, release
     return found
 
 
-def cell(run, name, command):
+def cell(run, name, command, release, why):
     if not command:
-        raise suite.Skip("no such interpreter here")
+        raise suite.Skip("no such interpreter here" + ("; " + why if why else ""))
+    run.row["release"] = release
     with open(PROGRAM, encoding="utf-8") as f:  # the text, because a root does not have the file
         process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
                                    stdout=subprocess.DEVNULL)
@@ -105,6 +132,7 @@ def cell(run, name, command):
     finally:
         suite.stop([process])
     result = check.check_chain(capture, CELL, process.pid)
+    check.check_lines(check.select(capture, process.pid), CELL, known_lines(), result)
     ends = [s for s in capture.samples if s.frames and s.frames[-1].name == "_start" or
             s.frames and "+0x" in s.frames[-1].name]
     result.need(len(ends) >= 0.99 * len(capture.samples),
@@ -119,9 +147,11 @@ def main():
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
-    found = interpreters()
+    roots, why = ([], "") if run.args.quick or run.args.list else fetched()
+    found = {} if run.args.list else interpreters(roots)
     for version in run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS):
-        run.cell("python-" + version, cell, found.get(version))
+        run.cell("python-" + version, cell, *found.get(version, (None, "")), why,
+                 row=suite.row("CPython", version.rstrip("dj"), MODES.get(version[-1], "")))
     return run.status()
 
 

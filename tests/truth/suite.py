@@ -7,6 +7,7 @@ it raises is its result too, a Skip or a failure.
 """
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -24,11 +25,12 @@ class Skip(Exception):
 
 
 def parser(*required):
-    """Options: --dir DIR, those of @required, and the cells to run."""
+    """Options: --dir DIR, those of @required, --list, and the cells to run."""
     made = argparse.ArgumentParser()
     made.add_argument("--dir", required=True, type=folder)
     for name in required:
         made.add_argument("--" + name, required=True)
+    made.add_argument("--list", action="store_true", help="skip every cell")
     made.add_argument("cells", nargs="*")
     return made
 
@@ -46,6 +48,7 @@ def fresh_folder(path):
 
 class Run:
     suite = "truth"  # in the results
+    row = None  # what the cell that runs is in docs/runtimes/versions.md: see row()
 
     def __init__(self, args):
         self.args = args
@@ -56,19 +59,26 @@ class Run:
         print("%s %s %s: %s" % (status, self.suite, name, " ".join(text.split())), flush=True)
         for problem in problems:
             print("    " + problem[:600], flush=True)
+        if self.row:
+            print("figures", self.suite, name, json.dumps(self.row), flush=True)
         self.failed += status == "FAIL"
         self.passed += status == "ok"
 
     def judge(self, name, *results):
         problems = [p for r in results for p in r.problems]
         notes = [n for r in results for n in r.notes]
+        if self.row:
+            self.row = dict(self.row, **{k: v for r in results for k, v in r.figures.items()})
         if problems:
             self.say("FAIL", name, "wrong", problems)
         else:
             self.say("ok", name, "; ".join(notes[:3]))
 
-    def cell(self, name, function, *args):
+    def cell(self, name, function, *args, row=None):
+        self.row = row
         try:
+            if self.args.list:
+                raise Skip("not yet")
             function(self, name, *args)
         except Skip as e:
             self.say("skip", name, str(e))
@@ -115,6 +125,13 @@ class Run:
             raise RuntimeError("otelprof record: exit %d: %s" % (
                 done.returncode, " ".join(text.strip().splitlines()[-6:])))
         return otlp.read_file(out), text
+
+
+def row(runtime, version, mode="", program=""):
+    """A row of tests/versions.py. A check adds its figures: samples; exact and lines, in per
+    cent; leaf, in points; errors, by name. @mode: "" as the runtime runs by itself."""
+    return {"runtime": runtime, "version": version, "mode": mode or "default",
+            "program": program}
 
 
 def stolen_ns():

@@ -3,15 +3,22 @@
 """The checker's own tests: each puts a fault that the checker must find into a capture that
 is otherwise right."""
 
+import json
 import os
 import sys
 import unittest
+from contextlib import redirect_stdout
 from dataclasses import replace
+from io import StringIO
+from types import SimpleNamespace
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cells
 import check
+import golang
 import otlp
+import python
+import suite
 from synthetic import Builder, data, number, packed
 
 CHAIN = ["f%d" % n for n in range(1, 25)]
@@ -138,6 +145,105 @@ class Others(unittest.TestCase):
                 builder.add(["main.leaf_" + leaf] + go, count)
             builder.add(wrong, 9)
             self.assertEqual(judge(builder, cell).ok, ok, wrong)
+
+
+class Figures(unittest.TestCase):
+    """What the table of versions shows of a cell."""
+
+    def test_of_a_chain(self):
+        builder = Builder()
+        builder.add(stack("a"), 48)
+        builder.add(stack("b"), 30)
+        builder.add(stack("c"), 20)
+        builder.add(stack(root=ROOT[:1] + ["[unwind error: native_stuck]"]), 1)
+        builder.add(stack(root=ROOT[:1] + ["[truncated]"]), 1)
+        figures = judge(builder).figures
+        self.assertAlmostEqual(figures.pop("leaf"), 0)
+        self.assertEqual(figures, {"samples": 100, "exact": 98.0,
+                                   "errors": {"native_stuck": 1, "truncated": 1}})
+
+    def say(self, function, list_only=False):
+        run = suite.Run(SimpleNamespace(list=list_only))
+        with redirect_stdout(StringIO()) as told:
+            run.cell("x", function, row=suite.row("Java", "8", "", "scenes"))
+        lines = told.getvalue().splitlines()
+        self.assertTrue(lines[-1].startswith("figures truth x "), lines)
+        row = json.loads(lines[-1].split(" ", 3)[3])
+        self.assertEqual(row.pop("runtime"), "Java")
+        return lines[0], row
+
+    def test_follow_the_result(self):
+        bare = {"version": "8", "mode": "default", "program": "scenes"}
+        self.assertEqual(self.say(lambda run, name: run.judge(
+            name, check.Result(figures={"exact": 1}), check.Result(notes=["n"]))),
+            ("ok truth x: n", dict(bare, exact=1)))
+        self.assertEqual(self.say(lambda run, name: run.judge(
+            name, check.Result(["p"], figures={"exact": 1})))[1], dict(bare, exact=1))
+
+        def skips(run, name):
+            raise suite.Skip("why")
+        self.assertEqual(self.say(skips), ("skip truth x: why", bare))
+        self.assertEqual(self.say(skips, True), ("skip truth x: not yet", bare))
+
+
+class Lines(unittest.TestCase):
+    LINES = {"f%d" % n: {n} for n in range(1, 25)}
+
+    def judge(self, wrong, changed):
+        """100 stacks, in @wrong of which frames of the names of @changed have other lines."""
+        samples = []
+        for count, odd in ((100 - wrong, {}), (wrong, changed)):
+            frames = [otlp.Frame(name, line=odd.get(name, 30 if name[0] != "f" else int(name[1:])),
+                                 type="native") for name in stack()]
+            samples.append(otlp.Sample({}, {}, frames, count, [], [], ("samples", "count"), 0))
+        result = check.Result()
+        check.check_lines(samples, CELL, dict(self.LINES, leaf_a={30, 31}), result)
+        return result
+
+    def test_one_wrong_line_is_a_wrong_stack(self):
+        self.assertTrue(self.judge(1, {"f7": 8}).ok)
+        result = self.judge(2, {"f7": 8})
+        self.assertFalse(result.ok)
+        self.assertEqual(result.figures, {"lines": 98.0})
+        self.assertIn("  2 times: f7:8", result.problems)
+
+    def test_a_leaf_has_several_lines(self):
+        self.assertTrue(self.judge(50, {"leaf_a": 31}).ok)
+        self.assertFalse(self.judge(50, {"leaf_a": 32}).ok)
+        self.assertFalse(self.judge(50, {"leaf_a": 0}).ok)
+
+    def test_functions_that_are_not_known_may_have_any(self):
+        self.assertTrue(self.judge(50, {"_start": 99}).ok)
+
+    def test_stacks_that_are_not_exact_do_not_count(self):
+        sample = otlp.Sample({}, {}, [otlp.Frame("f1", line=9)], 9, [], [], ("samples", "count"), 0)
+        result = check.Result()
+        check.check_lines([sample], CELL, self.LINES, result)
+        self.assertEqual(result.figures, {"lines": 0})
+        self.assertFalse(result.ok)
+
+    def test_of_go(self):
+        lines = golang.known_lines("package main\n\nfunc leaf_a(j *job) {\n\tj.n++\n}\n\n"
+                                   "func f1(j *job) {\n\tif j.n {\n\t\tleaf_a(j)\n\t}\n}\n")
+        self.assertEqual(lines, {"main.leaf_a": {3, 4, 5}, "main.f1": {9}})
+
+    def test_of_python(self):
+        """As this interpreter itself tells them."""
+        source, there = {}, {}
+        with open(python.PROGRAM, encoding="utf-8") as f:
+            exec(compile(f.read(), "known.py", "exec"), dict(source, __name__="known"), source)
+
+        def leaf():
+            frame = sys._getframe(1)
+            while frame.f_code.co_filename == "chain.py":
+                there[frame.f_code.co_name] = {frame.f_lineno}
+                frame = frame.f_back
+        source["OUT"].close()
+        source["make_chain"](leaf)()
+        lines = python.known_lines()
+        self.assertEqual(there, {name: lines[name] for name in there})
+        self.assertEqual(len(there), 24)
+        self.assertIn(source["leaf_30"].__code__.co_firstlineno, lines["leaf_30"])
 
 
 class Address(unittest.TestCase):

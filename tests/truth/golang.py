@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile programs/chain.go as each version of Go builds it: two cells a version.
+
+    golang.py --otelprof PROGRAM --dir DIR [--quick] [--seconds S] [--hz N] [CELL...]
+
+go-VERSION: the compiler inlines what it likes. go-VERSION-noinline: nothing of the chain is
+inlined. A version that is not this host's comes from the module proxy (GOTOOLCHAIN, which Go
+1.21 brought). --quick takes the host's own alone. Prints lines like run.py's.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import build
+import check
+import suite
+from cells import CELLS
+
+SOURCE = os.path.join(build.PROGRAMS, CELLS["go"].program)
+# The newest that the proxy had of each.
+RELEASES = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12",
+            "1.23.12", "1.24.13", "1.25.14", "1.26.11", "1.27.4"]
+MODES = {"": "go-inline", "noinline": "go"}
+
+
+def minor(release):
+    return ".".join(release.split(".")[:2])
+
+
+VERSIONS = {minor(release): release for release in RELEASES}
+
+
+def go(toolchain, *arguments):
+    # An old Go does not know the flags that the user has set for a new one.
+    return subprocess.run(["go", *arguments], capture_output=True, text=True, timeout=600,
+                          env=dict(os.environ, GOTOOLCHAIN=toolchain, GOFLAGS="-mod=mod"))
+
+
+def release_of(toolchain):
+    """The release that runs as @toolchain, and why none does."""
+    done = go(toolchain, "version")
+    found = re.search(r"go version go(\d+\.\d+[\w.]*)", done.stdout)
+    why = (done.stderr.strip().splitlines() or ["it does not tell its version"])[-1]
+    return (found.group(1), "") if found else ("", why)
+
+
+def choose(version):
+    """The toolchain and the release of @version."""
+    if not shutil.which("go"):
+        raise suite.Skip("no go")
+    for toolchain in ("local", "go" + VERSIONS[version]):
+        release, why = release_of(toolchain)
+        if minor(release) == version:
+            return toolchain, release
+    raise suite.Skip(why or "this host's Go %s takes no other version" % release)
+
+
+def build_chain(run, name, toolchain, mode):
+    """Lines are the same in both modes."""
+    with open(SOURCE, encoding="utf-8") as f:
+        text = f.read()
+    if mode != "noinline":
+        text = text.replace("//go:noinline", "//")
+    source, out = run.path(name + ".go"), run.path(name)
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(text)
+    done = go(toolchain, "build", "-o", out, source)
+    if done.returncode:
+        raise suite.Skip("not built: " + (done.stderr.strip().splitlines() or ["?"])[-1])
+    return out
+
+
+def known_lines(text):
+    """Function → the lines where it calls the chain; where it does not, all that it has."""
+    lines = {}
+    for function in re.finditer(r"^func (\w+)\(.*?^}", text, re.M | re.S):
+        first = text.count("\n", 0, function.start()) + 1
+        body = list(enumerate(function.group(0).split("\n"), first))
+        calls = {n for n, line in body if re.search(r"\b(?:f\d+|leaf_[abc])\(j\)", line)}
+        lines["main." + function.group(1)] = calls or {n for n, _ in body}
+    return lines
+
+
+def cell(run, name, version, mode):
+    toolchain, release = choose(version)
+    run.row["release"] = release
+    process = suite.start(build_chain(run, name, toolchain, mode), suite.LONG)
+    try:
+        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    known = CELLS[MODES[mode]]
+    result = check.check_chain(capture, known, process.pid)
+    with open(SOURCE, encoding="utf-8") as f:
+        check.check_lines(check.select(capture, process.pid), known, known_lines(f.read()),
+                          result)
+    result.notes[:] = ["; ".join(result.notes)]
+    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    run = suite.Run(parser.parse_args())
+    run.suite = "go"
+    cells = {"-".join(x for x in ("go", version, mode) if x): (version, mode)
+             for version in VERSIONS for mode in MODES}
+    quick = []
+    if run.args.quick:
+        own = minor(release_of("local")[0]) if shutil.which("go") else ""
+        quick = [name for name in cells if cells[name][0] == own] or ["go-1.26"]
+    for name in run.args.cells or quick or cells:
+        version, mode = cells[name]
+        run.cell(name, cell, version, mode, row=suite.row(
+            "Go", version, mode and "nothing inlined"))
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
