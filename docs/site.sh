@@ -63,7 +63,7 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 	list 'Back ends' docs/backends/*.md
 	list Embedding docs/embedding.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
 	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md \
-		docs/testing.md docs/coding-style.md docs/wild.md docs/servers.md docs/test-matrix.md
+		docs/testing.md docs/findings.md docs/coding-style.md docs/wild.md docs/servers.md docs/test-matrix.md
 	list 'Man pages' docs/man/*.md
 } >"$src/index.md"
 
