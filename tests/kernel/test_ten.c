@@ -146,9 +146,10 @@ static void test_a_program_a_runtime(void)
 	for (i = 1; i <= RUNTIMES; i++) {
 		unsigned long n = load(open_walker, "op_walk_each", UINT64_C(1) << i);
 
-		CHECK(n > none);
+		/* what the branches are taken for varies a little, downwards too on Linux 5.10 */
+		CHECK(n > none - none / 32);
 		CHECK(n <= INSTRUCTIONS_MAX);
-		/* each step there is, once; what the branches are taken for varies a little */
+		/* each step there is, once */
 		if (i <= REAL && n > most)
 			most = n;
 		CHECK(n <= most + most / 32);
