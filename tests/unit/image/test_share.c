@@ -9,6 +9,12 @@
 #include "image/image.h"
 #include "test.h"
 
+enum {
+	SLABS = 4,
+};
+
+static void *slabs[SLABS];
+
 /* A program small enough to be compared. */
 static const char program[] = "/bin/true";
 
@@ -163,5 +169,67 @@ static void test_served(void)
 	op_images_deinit(&x);
 }
 
-TEST_MAIN({ "owners", test_owners }, { "forged", test_forged }, { "mounts", test_mounts },
-	  { "served", test_served })
+static int add_slab(void *ctx, uint32_t index, void **ret)
+{
+	(void)ctx;
+	slabs[index] = *ret = calloc(1, OP_SLAB_BYTES);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* The image of a file of user @uid that is no other's, with its table. Returns what making the
+ * table returned. */
+static int make_table(struct op_images *x, uid_t uid, struct op_image **ret)
+{
+	static char different;
+	int fd = copy_of_program();
+	struct op_file_stamp s = stamp(fd);
+
+	different++;
+	CHECK(pwrite(fd, &different, 1, 12000) == 1);
+	s.uid = uid;
+	*ret = image_of(x, fd, &s);
+	return op_image_make_table(x, *ret, false, 0, NULL);
+}
+
+/* The tables of one user's files take at most half of the memory, however many files it are.
+ * Root's are those of the host. */
+static void test_share_of_tables(void)
+{
+	enum {
+		FILES = 6,
+	};
+	static const struct op_arena_ops ops = { .add_slab = add_slab };
+	static struct op_rule memory[OP_RULES_MAX];
+	struct op_images x = { 0 };
+	struct op_arena_stats stats;
+	struct op_image *image[FILES];
+	size_t i;
+
+	op_images_init(&x);
+	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &x.arena));
+	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &x.rules));
+	op_arena_get_stats(x.arena, &stats);
+	CHECK_OK(make_table(&x, 1001, &image[0]));
+	CHECK(image[0]->table->arena_bytes > 0);
+	/* as if it were as large */
+	image[0]->table->arena_bytes = stats.room_bytes / 2 + 1;
+	CHECK_INT(make_table(&x, 1001, &image[1]), -EDQUOT);
+	CHECK_INT(x.tables_failed, 1);
+	CHECK_OK(make_table(&x, 1002, &image[2]));
+	CHECK_OK(make_table(&x, 0, &image[3]));
+	image[3]->table->arena_bytes = stats.room_bytes;
+	CHECK_OK(make_table(&x, 0, &image[4]));
+	/* It has given some up: there is room for others of its own. */
+	image[0]->table->arena_bytes = 4096;
+	CHECK_OK(make_table(&x, 1001, &image[5]));
+	for (i = 0; i < FILES; i++)
+		op_image_put(&x, image[i], 1);
+	op_images_deinit(&x);
+	op_rules_free(x.rules);
+	op_arena_free(x.arena);
+	for (i = 0; i < SLABS; i++)
+		free(slabs[i]);
+}
+
+TEST_MAIN({ "share_of_tables", test_share_of_tables }, { "owners", test_owners },
+	  { "forged", test_forged }, { "mounts", test_mounts }, { "served", test_served })

@@ -143,6 +143,34 @@ static void test_owner(void)
 	end(pid);
 }
 
+/* A debug file in a process's root may be anybody's, too, and a link may lead to it. */
+static void test_debug_owner(void)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	const char *path = strdup(tools_path("prog.debug"));
+	struct op_opened opened;
+
+	if (geteuid() != 0) {
+		free((char *)(uintptr_t)path);
+		return;
+	}
+	tools_write_bytes("prog.debug", "debug", 5);
+	CHECK_OK(chown(path, 1001, 0));
+	CHECK_OK(op_open_of_owner(target, pid, path, 1001, &opened));
+	check_content(opened.fd, "debug");
+	CHECK_INT(op_open_of_owner(target, pid, path, 1002, &opened), -EPERM);
+	CHECK_INT(op_open_of_owner(target, pid, path, 0, &opened), -EPERM);
+	CHECK_OK(chown(path, 0, 0));
+	CHECK_OK(op_open_of_owner(target, pid, path, 1002, &opened));
+	(void)close(opened.fd);
+	CHECK_OK(chown(path, 1001, 0));
+	(void)unlink(tools_path("link.debug"));
+	CHECK_OK(symlink(path, tools_path("link.debug")));
+	CHECK_INT(op_open_of_owner(target, pid, tools_path("link.debug"), 1002, &opened),
+		  -EPERM);
+	free((char *)(uintptr_t)path);
+}
+
 /* Another process with the number is not the one that was meant. */
 static void test_successor(void)
 {
@@ -206,6 +234,12 @@ static void owner(void)
 	test_owner();
 }
 
+static void debug_owner(void)
+{
+	init();
+	test_debug_owner();
+}
+
 static void successor(void)
 {
 	init();
@@ -214,5 +248,5 @@ static void successor(void)
 }
 
 TEST_MAIN({ "swapped_mapping", swapped }, { "not_a_file", not_a_file },
-	  { "owner", owner }, { "successor", successor },
+	  { "owner", owner }, { "debug_owner", debug_owner }, { "successor", successor },
 	  { "no_task_outlives", test_no_task_outlives })

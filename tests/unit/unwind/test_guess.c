@@ -238,6 +238,27 @@ static void test_zero_return(void)
 	CHECK_INT(u.end, OP_ERROR_native_zero_return);
 }
 
+/* A frame pointer of zero is the ABI's mark of the outermost frame. In code of no file that is
+ * so for a caller only: a leaf may use the register for anything. */
+static void test_zero_frame_pointer(void)
+{
+	struct op_unwind u = walk_of(true);
+
+	u.fp = 0;
+	u.segment = 0;
+	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_frame_pointer);
+	u = walk_of(false);
+	u.fp = 0;
+	u.segment = 0;
+	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+	u = walk_of(true);
+	u.fp = 0;
+	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
+	CHECK_INT(u.end, OP_END_COMPLETE);
+}
+
 /* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
 static void test_kept_register(void)
 {
@@ -411,6 +432,7 @@ TEST(frame_record)
 TEST(pushed_fp)
 TEST(none)
 TEST(zero_return)
+TEST(zero_frame_pointer)
 TEST(kept_register)
 TEST(replaced)
 TEST(fold)
@@ -420,5 +442,6 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "every_call", run_every_call }, { "elsewhere", run_call_elsewhere },
 	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
 	  { "none", run_none }, { "zero_return", run_zero_return },
+	  { "zero_frame_pointer", run_zero_frame_pointer },
 	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
 	  { "fold", run_fold }, { "checked_rule", run_checked_rule })

@@ -68,10 +68,9 @@ static struct op_elf *make_elf(const struct bytes *frame, uint16_t machine,
 	struct bytes b = { 0 };
 
 	if (huge_memsz) {
-		ph[0].p_memsz = UINT64_C(8) << 30;
+		ph[0].p_memsz = (UINT64_C(8) << 30) - (2 << OP_PAGE_SHIFT);
 		ph[1].p_vaddr = UINT64_C(16) << 30;
-		ph[1].p_memsz = ph[1].p_filesz =
-			(UINT64_C(8) << 30) - (2 << OP_PAGE_SHIFT);
+		ph[1].p_memsz = ph[1].p_filesz = ph[0].p_memsz;
 	}
 	sh[1].sh_offset = sizeof(eh) + sizeof(ph);
 	sh[2].sh_offset = sh[1].sh_offset + frame->len;
@@ -498,6 +497,7 @@ static void test_segments_of_nothing(void)
 	free(b.data);
 	CHECK_OK(op_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
 	CHECK_INT(f.table->segments_len, 1);
+	CHECK_INT(f.table->segments[0].memsz, TEXT_BYTES);
 	CHECK(f.table->arena_bytes < 4096);
 	teardown();
 }
