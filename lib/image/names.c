@@ -12,11 +12,16 @@ struct op_place *op_names_get(struct op_names *n, uint64_t vaddr)
 	return &n->places.data[i];
 }
 
+bool op_names_are_full(const struct op_names *n)
+{
+	return n->places.len >= OP_NAMES_PLACES_MAX || n->text.len >= OP_NAMES_TEXT_MAX;
+}
+
 struct op_place *op_names_add(struct op_names *n, uint64_t vaddr)
 {
 	struct op_place *place;
 
-	if (n->places.len >= OP_NAMES_PLACES_MAX || n->text.len >= OP_NAMES_TEXT_MAX)
+	if (op_names_are_full(n))
 		op_names_clear(n);
 	place = op_vec_push(&n->places);
 	if (!place)

@@ -7,6 +7,7 @@
 #ifndef OP_IMAGE_NAMES_H
 #define OP_IMAGE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,8 @@ struct op_names {
 	struct op_strbuf text;
 };
 
+/* Is one of the limits reached? Then the next op_names_add() forgets all. */
+bool op_names_are_full(const struct op_names *n);
 /* Returns the place of an address, or NULL. */
 struct op_place *op_names_get(struct op_names *n, uint64_t vaddr);
 /* Add a place; returns NULL without memory. Pointers to places and names become

@@ -319,6 +319,12 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	}
 	if (place)
 		fresh = *place;
+	/* Names of guessed frames are kept without a place, so the limits are looked at
+	 * here too. */
+	if (fresh.name == OP_NAME_NONE && op_names_are_full(n)) {
+		op_names_clear(n);
+		place = NULL;
+	}
 	/* Try again to find a name if there is none: the file may have been unreadable
 	 * before. */
 	if (fresh.name == OP_NAME_NONE)

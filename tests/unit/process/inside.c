@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inside.h"
 
+#include "image/room.h"
 #include "process/state.h"
 #include "process/table.h"
 
@@ -25,4 +26,9 @@ uint64_t inside_context(const struct op_processes *p, uint32_t pid)
 	const struct op_proc *proc = op_table_find(p, pid);
 
 	return proc ? proc->program->context_addr : 0;
+}
+
+uint64_t inside_name_bytes(struct op_processes *p)
+{
+	return op_images_name_bytes(op_processes_images(p));
 }

@@ -15,5 +15,7 @@ void inside_reading_lasted(struct op_processes *p, uint64_t ns);
 bool inside_settles_on(const struct op_processes *p);
 /* Where the process context of a process is; 0: none was found. */
 uint64_t inside_context(const struct op_processes *p, uint32_t pid);
+/* The names that are kept of all files, and their indices. */
+uint64_t inside_name_bytes(struct op_processes *p);
 
 #endif
