@@ -400,6 +400,8 @@ static void test_rules_of_a_later_version(void)
 static void test_reserved_fields_must_be_zero(void)
 {
 	struct otelprof_filter_rule rule = { .size = sizeof(rule), .reserved0 = 1 };
+	struct otelprof_config config;
+	struct otelprof_config ours;
 	struct otelprof_filter from;
 	struct op_config_rules filter;
 
@@ -407,6 +409,11 @@ static void test_reserved_fields_must_be_zero(void)
 	from.rules = &rule;
 	from.rules_len = 1;
 	CHECK_INT(op_config_filter(&from, NULL, &filter), -E2BIG);
+	otelprof_config_init(&config, sizeof(config));
+	CHECK_OK(op_config_init(&config, NULL, &ours));
+	op_config_deinit(&ours);
+	config.reserved1 = 1;
+	CHECK_INT(op_config_init(&config, NULL, &ours), -E2BIG);
 }
 
 TEST_MAIN({ "an_old_program_gets_defaults_for_new_fields",

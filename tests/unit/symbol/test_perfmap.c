@@ -169,8 +169,8 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* A process that writes a line between any two looks costs no sort of all of them each time:
- * it did, 200 ms for each of these. */
+/* A process that writes a line between any two looks costs no sort of all of them each time: that
+ * took a second of CPU time, and this takes some milliseconds. */
 static void test_growth_is_cheap(void)
 {
 	enum {
@@ -194,7 +194,7 @@ static void test_growth_is_cheap(void)
 		append("5000 10 more\n");
 		(void)op_perfmap_find(map, 0x5000);
 	}
-	CHECK(cpu_ns() - began < UINT64_C(1000000000));
+	CHECK(cpu_ns() - began < UINT64_C(250000000));
 	op_perfmap_free(map);
 }
 
