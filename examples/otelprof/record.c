@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	DEFAULT_HZ = 99,
@@ -105,11 +106,21 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
+/* Say that an older recording will be gone. */
+static void tell_of_old_file(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size)
+		note("warning: %s is there already and will be replaced", path);
+}
+
 static int open_file(struct record *rec, struct otelprof *p)
 {
 	struct otelprof_file_config config;
 	int r;
 
+	tell_of_old_file(rec->path);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
 	config.format = rec->format->format;

@@ -11,6 +11,7 @@
  *   later   work takes 14 in place of 4
  *   slow    the rate is 10 Hz, whatever was asked for
  *   config  otelprof_init() tells what it was given
+ *   hiccup  the first three polls fail  windows each export tells when it comes
  *
  * An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
  * spill_dir while another one has one.
@@ -31,6 +32,7 @@
 enum {
 	EVENTS = 10,
 	LOST = 3,
+	HICCUPS = 3,
 	SLOW_NS = 100000000,
 	RULES_TEXT_MAX = 512
 };
@@ -47,6 +49,8 @@ struct otelprof {
 	uint64_t lost;	    /* in the ring */
 	uint64_t unwritten; /* by the file */
 	bool exported;
+	int polls;
+	struct timespec began;
 	int exporters; /* made so far */
 	int spilling;  /* the one with a spill_dir; 0: none */
 	char message[256];
@@ -140,8 +144,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 
 int otelprof_start(struct otelprof *p)
 {
-	(void)p;
-	return 0;
+	return clock_gettime(CLOCK_MONOTONIC, &p->began);
 }
 
 int otelprof_stop(struct otelprof *p)
@@ -160,7 +163,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 {
 	struct timespec t = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 
-	if (acts("poll") && timeout_ms) {
+	if ((acts("poll") || (acts("hiccup") && p->polls++ < HICCUPS)) && timeout_ms) {
 		p->error = -EIO;
 		(void)strcpy(p->message, "the ring is gone");
 		return -EIO;
@@ -183,8 +186,20 @@ static int deliver(struct otelprof *p)
 	return r;
 }
 
+static void tell_time(const struct otelprof *p)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)fprintf(stderr, "fake: export after %.3f s\n",
+		      (double)(now.tv_sec - p->began.tv_sec) +
+			      (double)(now.tv_nsec - p->began.tv_nsec) / 1e9);
+}
+
 int otelprof_export(struct otelprof *p)
 {
+	if (acts("windows"))
+		tell_time(p);
 	if (p->exported || acts("none"))
 		return 0;
 	p->exported = true;

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session from its start to its end: when windows end, what a failed poll does, and the file
+that is written over.
+
+usage: test_session.py PROGRAM
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv[1])
+THERE = 'is there already and will be replaced'
+
+
+def run(*args, mode=None, **kwargs):
+    env = {k: v for k, v in os.environ.items() if k != 'FAKE_OTELPROF'}
+    if mode:
+        env['FAKE_OTELPROF'] = mode
+    return subprocess.run([PROGRAM, *args], env=dict(env, NO_COLOR='1'), capture_output=True,
+                          text=True, timeout=60, **kwargs)
+
+
+class Session(unittest.TestCase):
+    def test_the_first_window_is_short(self):
+        r = run('export', '-d', '1.4', '--interval', '30', mode='windows')
+        times = [float(t) for t in re.findall(r'fake: export after ([0-9.]+) s', r.stderr)]
+        # Half a second, by a tenth more or less; and the end's.
+        self.assertEqual(len(times), 2, r.stderr)
+        self.assertGreater(times[0], 0.4)
+        self.assertLess(times[0], 1.2)
+        self.assertGreater(times[1], 1.3)
+
+    def test_a_failed_poll_is_no_end(self):
+        r = run('export', '-d', '1', mode='hiccup')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(r.stderr.count('a poll failed: '), 3)
+        self.assertIn('; going on\n', r.stderr)
+        self.assertIn('samples: taken 10 = exported 10', r.stderr.splitlines()[-1])
+
+    def test_an_older_recording_is_told_of(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'a.html')
+            r = run('record', '-d', '0.1', '-o', path)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertNotIn(THERE, r.stderr)
+            r = run('record', '-d', '0.1', '-o', path)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn(f'otelprof: warning: {path} {THERE}\n', r.stderr)
+        r = run('record', '-d', '0.1', '-o', '/dev/null', '--format', 'otlp')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertNotIn(THERE, r.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
