@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS and mutual TLS, with certificates made for this run. */
+#include <fcntl.h>
+
 #include "rig.h"
 #include "tools.h"
 
@@ -243,6 +245,52 @@ static void test_certificates_are_read_again(void)
 	check_reload();
 }
 
+/* What a server answers is told as it is: why TLS fails is looked at, by a connection of its own,
+ * where there was no answer. */
+static void test_an_answer_is_not_probed(void)
+{
+	static const char *const steps[] = { "status:14:away", "status:14:away", "ok",
+					     NULL };
+	struct tls_files good = files_of("server", NULL);
+	struct server s = server_start(0, &good, steps);
+	struct rig g;
+	int i;
+
+	rig_init(&g, "https://", "localhost", s.port);
+	g.config.retry_initial_ms = 50;
+	g.config.retry_elapsed_ms = 60000;
+	g.config.timeout_ms = 2000;
+	g.config.ca_file = tools_path("ca.pem");
+	rig_add_grpc(&g);
+	submit(&g, "abc", 7);
+	CHECK_INT(flush(&g, 30000), 0);
+	for (i = 0; i < 3; i++)
+		check_line(&s, "connections=1 ");
+	CHECK(said(&g, "UNAVAILABLE: away; trying again"));
+	rig_down(&g);
+	server_stop(&s);
+}
+
+/* grpc's own words about a handshake that fails do not reach the host's stderr. */
+static void test_nothing_on_stderr(void)
+{
+	struct tls_files good = files_of("server", NULL);
+	int kept = dup(STDERR_FILENO);
+	int file =
+		open(tools_path("stderr"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK(kept >= 0 && file >= 0 && !getenv("GRPC_VERBOSITY"));
+	CHECK(dup2(file, STDERR_FILENO) == STDERR_FILENO);
+	http = false;
+	check_fails(&good, "https://", "other.pem", NULL, "is not signed by");
+	CHECK(dup2(kept, STDERR_FILENO) == STDERR_FILENO);
+	CHECK_INT(lseek(file, 0, SEEK_END), 0);
+	(void)close(kept);
+	(void)close(file);
+}
+
 TEST_MAIN({ "make_certificates", test_make_certificates }, { "grpc", test_grpc },
 	  { "http", test_http },
+	  { "an_answer_is_not_probed", test_an_answer_is_not_probed },
+	  { "nothing_on_stderr", test_nothing_on_stderr },
 	  { "certificates_are_read_again", test_certificates_are_read_again })

@@ -134,6 +134,7 @@ class Script:
     def __init__(self, steps, record=None, keep=None, out=None):
         self.lock = threading.Lock()
         self.steps, self.keep, self.out, self.count = list(steps) or ["ok"], keep, out, 0
+        self.connections = 0  # made so far, those without a request too
         self.record = open(record, "a", buffering=1, encoding="ascii") if record else None
 
     def set(self, step):
@@ -166,7 +167,8 @@ class Script:
             for key in SHOWN:
                 if key in request.headers:
                     line += ' %s="%s"' % (key, request.headers[key])
-            self.say("%s path=%s from=%d" % (line, request.path, request.port))
+            self.say("%s connections=%d path=%s from=%d" % (line, self.connections, request.path,
+                                                            request.port))
             if request.grpc and request.path != METHOD:
                 return Answer(12, text="unknown method")
             name, _, rest = step.partition(":")
@@ -492,6 +494,7 @@ class Receiver:
                 sock, address = self.sock.accept()
             except OSError:
                 return  # the socket was closed
+            self.script.connections += 1
             threading.Thread(target=self.serve, args=(sock, address[1]), daemon=True).start()
 
     def serve(self, sock, port):
