@@ -31,6 +31,7 @@ int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
 	    op_vec_reserve(&c->location_numbers, 1))
 		return -ENOMEM;
 	*none = (struct op_collect_mapping){ 0 };
+	c->stacks_max = OP_COLLECT_STACKS_MAX;
 	*ret = OP_TAKE_PTR(c);
 	return 0;
 }
@@ -232,6 +233,7 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 struct stack_key {
 	struct op_collect_stack stack;
 	const uint32_t *numbers;
+	bool is_other; /* stands for the stacks that are not told apart any more */
 };
 
 static bool stack_equal(const void *elements, uint32_t i, const void *key)
@@ -246,6 +248,44 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 	       s->locations_len == k->stack.locations_len &&
 	       memcmp(c->location_numbers.data + s->locations, k->numbers,
 		      s->locations_len * sizeof(*k->numbers)) == 0;
+}
+
+/* The location of all stacks that are not told apart any more. */
+static int other_location(struct op_collect *c, uint32_t *ret)
+{
+	static const char name[] = "[other stacks]";
+	struct op_collect_function fn = { 0 };
+	struct op_collect_line line = { 0 };
+	struct location_key k = { .location = { .lines_len = 1 }, .lines = &line };
+	int r = op_strings_add(&c->strings, (struct otlp_text){ name, sizeof(name) - 1 },
+			       &fn.name);
+
+	if (!r)
+		r = add_function(c, &fn, &line.function);
+	return r ? r : add_location(c, &k, ret);
+}
+
+/* Make of @k, whose numbers are the last in location_numbers, the key of all other stacks of
+ * its process and kind. */
+static int make_other(struct op_collect *c, struct stack_key *k)
+{
+	uint32_t *number;
+	uint32_t n = 0;
+	int r = other_location(c, &n);
+
+	if (r)
+		return r;
+	c->location_numbers.len = k->stack.locations;
+	number = op_vec_push(&c->location_numbers);
+	if (!number)
+		return -ENOMEM;
+	*number = n;
+	k->numbers = number;
+	k->stack.locations_len = 1;
+	k->stack.thread_id = -1;
+	k->stack.thread_name = 0;
+	k->is_other = true;
+	return 0;
 }
 
 /* The numbers of @k are the last in location_numbers; they stay there if the stack is
@@ -265,7 +305,12 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 		c->location_numbers.len -= k->stack.locations_len;
 		return 0;
 	}
-	if (c->stacks.len == OP_COLLECT_STACKS_MAX)
+	if (c->stacks.len >= c->stacks_max && !k->is_other) {
+		int r = make_other(c, k);
+
+		return r ? r : add_stack(c, k, value);
+	}
+	if (c->stacks.len >= c->stacks_max + OP_COLLECT_OTHERS_MAX)
 		return -ENOSPC;
 	s = op_vec_push(&c->stacks);
 	if (!s)

@@ -18,10 +18,13 @@
 #include "format/moments.h"
 #include "format/strings.h"
 
-/* Limit of distinct stacks. Beyond it op_collect_add() returns -ENOSPC and the request
- * counts as dropped. */
 enum {
-	OP_COLLECT_STACKS_MAX = 1 << 20
+	/* Distinct stacks. Samples of further ones keep their process and kind, and have one
+	 * frame that says so in place of theirs. */
+	OP_COLLECT_STACKS_MAX = 1 << 20,
+	/* Of those samples: pairs of a process and a kind. Beyond it op_collect_add() returns
+	 * -ENOSPC and the request counts as dropped. */
+	OP_COLLECT_OTHERS_MAX = 1 << 16,
 };
 
 /* What distinguishes stacks. */
@@ -99,6 +102,7 @@ struct op_collect {
 	OP_VEC(struct op_collect_kind) kinds;
 	OP_VEC(uint32_t) location_numbers;
 	OP_VEC(struct op_collect_stack) stacks;
+	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
 	struct op_index function_index;
 	struct op_index mapping_index;
 	struct op_index location_index;
