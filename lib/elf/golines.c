@@ -17,6 +17,9 @@ enum {
 	PCDATA_INLINE = 2,   /* abi.PCDATA_InlTreeIndex */
 	FUNCDATA_INLINE = 3, /* abi.FUNCDATA_InlTree */
 	CALL_BYTES_MAX = 20, /* runtime.inlinedCall */
+	/* How many trees tell where the function data is, and in how many functions they are. */
+	SAMPLE_TREES = 16,
+	SAMPLE_FUNCTIONS = 4096,
 };
 
 /* A value table that is read forward. */
@@ -192,36 +195,53 @@ static int32_t inline_number(struct op_gopclntab *t, const struct op_go_function
 	return value;
 }
 
-/* Read inlined call @number; *@ret_vaddr is the address of its call site. */
+/* Where the tree of @f's inlined calls is: an ELF address in 1.16, then an offset from
+ * t->gofunc. Returns 0; -ENODATA if there is none; or -errno. */
+static int find_tree(struct op_gopclntab *t, const struct op_go_function *f,
+		     uint64_t *ret)
+{
+	uint64_t off = f->at + op_gopclntab_record_bytes(t) + 4 * (uint64_t)f->npcdata;
+	size_t size = t->version >= OP_GO_1_18 ? 4 : 8;
+	uint64_t tree = 0;
+	int err;
+
+	if (t->version < OP_GO_1_16 || f->nfuncdata <= FUNCDATA_INLINE)
+		return -ENODATA;
+	if (size == 8)
+		off += (t->vaddr + (off - t->start)) & 4; /* addresses are aligned */
+	err = op_elf_read(t->elf, off + FUNCDATA_INLINE * size, &tree, size);
+	if (err || tree == (size == 8 ? 0 : UINT32_MAX))
+		return err ? err : -ENODATA;
+	*ret = tree;
+	return 0;
+}
+
+/* Read inlined call @number of the tree at ELF address @tree; *@ret_vaddr is the address of
+ * its call site. */
 static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
-		     int32_t number, struct call *ret, uint64_t *ret_vaddr)
+		     uint64_t tree, int32_t number, struct call *ret, uint64_t *ret_vaddr)
 {
 	size_t size = t->version >= OP_GO_1_20 ? 16 : 20;
 	uint8_t bytes[CALL_BYTES_MAX];
 	struct op_reader r = op_reader_init(bytes, size);
-	uint64_t off = f->at + op_gopclntab_record_bytes(t) +
-		       4 * ((uint64_t)f->npcdata + FUNCDATA_INLINE);
-	uint32_t tree;
 	uint32_t parent;
 	int err;
 
-	if (!t->gofunc || t->version < OP_GO_1_18 || f->nfuncdata <= FUNCDATA_INLINE)
-		return -ENODATA;
-	err = op_elf_read(t->elf, off, &tree, sizeof(tree));
-	if (err || tree == UINT32_MAX)
-		return err ? err : -ENODATA;
-	err = op_elf_read_vaddr(t->elf,
-				t->gofunc + tree + (uint64_t)(uint32_t)number * size,
-				bytes, size);
+	err = op_elf_read_vaddr(t->elf, tree + (uint64_t)(uint32_t)number * size, bytes,
+				size);
 	if (err)
 		return err;
 	/* 1.20: funcID, 3 of padding, name, parent, start line.
-	 * 1.18: parent number, funcID, 1 of padding, file, line, name, parent. */
-	if (t->version < OP_GO_1_20)
-		op_read_skip(&r, 8);
-	else if (bytes[1] || bytes[2] || bytes[3])
-		return -EBADMSG; /* it is the layout of a later version */
-	op_read_skip(&r, 4);
+	 * 1.16: parent's number, funcID, 1 of padding, file, line, name, parent. */
+	if (t->version >= OP_GO_1_20) {
+		if (bytes[1] || bytes[2] || bytes[3])
+			return -EBADMSG; /* it is the layout of a later version */
+		op_read_skip(&r, 4);
+	} else {
+		if ((int16_t)op_read_u16(&r) >= number)
+			return -EBADMSG; /* parents are first */
+		op_read_skip(&r, 10);
+	}
 	ret->name = op_read_u32(&r);
 	parent = op_read_u32(&r);
 	ret->start_line = t->version >= OP_GO_1_20 ? op_read_u32(&r) : 0;
@@ -231,10 +251,91 @@ static int read_call(struct op_gopclntab *t, const struct op_go_function *f,
 	return 0;
 }
 
+/* What the trees of some functions say of a place where the function data may be. */
+struct sample {
+	struct op_gopclntab *t;
+	uint64_t place;
+	unsigned int functions;
+	unsigned int trees;
+	unsigned int right;
+};
+
+/* Is the first call of the tree at ELF address @tree one that is made in @f itself, of a
+ * function whose name is in the table? */
+static bool is_tree(struct op_gopclntab *t, const struct op_go_function *f, uint64_t tree)
+{
+	struct call call;
+	uint64_t vaddr;
+	char before;
+
+	return !read_call(t, f, tree, 0, &call, &vaddr) && call.name &&
+	       !op_elf_read(t->elf, t->names + call.name - 1, &before, 1) && !before &&
+	       inline_number(t, f, vaddr) < 0;
+}
+
+static int take_sample(void *data, const struct op_go_function *f)
+{
+	struct sample *s = data;
+	uint64_t offset;
+
+	if (!find_tree(s->t, f, &offset)) {
+		s->trees++;
+		s->right += is_tree(s->t, f, s->place + offset);
+	}
+	return ++s->functions == SAMPLE_FUNCTIONS || s->trees == SAMPLE_TREES;
+}
+
+/* Find the start of the function data: nearly every tree is one if it is counted from there.
+ * Returns 0 or -errno. */
+static int find_gofunc(struct op_gopclntab *t)
+{
+	uint64_t off;
+	size_t i;
+
+	if (t->gofunc_sought)
+		return 0;
+	for (i = 0; i < OP_GO_PLACES; i++) {
+		struct sample s = { .t = t, .place = t->places[i] };
+		int err;
+
+		if (op_elf_vaddr_offset(t->elf, s.place, 1, &off))
+			continue;
+		err = op_gopclntab_each(t, take_sample, &s);
+		if (err < 0)
+			return err;
+		if (s.right <= s.trees / 2)
+			continue;
+		t->gofunc = s.place;
+		break;
+	}
+	t->gofunc_sought = true;
+	return 0;
+}
+
+/* The ELF address of the tree of @f's inlined calls. */
+static int locate_tree(struct op_gopclntab *t, const struct op_go_function *f,
+		       uint64_t *ret)
+{
+	uint64_t tree;
+	int err;
+
+	err = find_tree(t, f, &tree);
+	if (!err && t->version >= OP_GO_1_18) {
+		err = find_gofunc(t);
+		tree += t->gofunc;
+		if (!err && !t->gofunc)
+			err = -ENODATA;
+	}
+	if (!err)
+		*ret = tree;
+	return err;
+}
+
 /* Find the inlined calls at @vaddr, innermost first. Returns how many. */
 static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 			 uint64_t vaddr, struct call ret[INLINE_DEPTH_MAX])
 {
+	uint64_t tree;
 	size_t n = 0;
 
 	while (n < INLINE_DEPTH_MAX - 1) {
@@ -244,7 +345,8 @@ static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 		if (number < 0)
 			break;
 		ret[n].vaddr = vaddr;
-		if (read_call(t, f, number, &ret[n], &parent)) {
+		if (locate_tree(t, f, &tree) ||
+		    read_call(t, f, tree, number, &ret[n], &parent)) {
 			/* The address is in inlined code of an unknown function, so this
 			 * function's line is unknown, too. */
 			n = 0;

@@ -28,16 +28,15 @@ enum {
 
 	/*
 	 * Indices of words of runtime.moduledata: pcHeader, six slices, findfunctab,
-	 * minpc, maxpc, text, … are the same since 1.16; gofunc exists since 1.18, and
-	 * covctrs moved it in 1.20.
+	 * minpc, maxpc, text, … are the same since 1.16. What is behind them moves: gofunc was
+	 * word 38 in 1.18, 40 in 1.20 and 43 in 1.27.
 	 */
 	MODULE_HEADER = 0,
 	MODULE_MINPC = 20,
 	MODULE_MAXPC = 21,
 	MODULE_TEXT = 22,
-	MODULE_GOFUNC_1_18 = 38,
-	MODULE_GOFUNC_1_20 = 40,
-	MODULE_WORDS = 42,
+	MODULE_PLACES = 36,
+	MODULE_WORDS = MODULE_PLACES + OP_GO_PLACES,
 };
 
 static bool is_go(struct op_elf *elf)
@@ -229,7 +228,6 @@ int op_gopclntab_read_module(struct op_gopclntab *t)
 	    (t->text && words[MODULE_TEXT] != t->text))
 		return 0;
 	t->text = words[MODULE_TEXT];
-	t->gofunc =
-		words[t->version == OP_GO_1_18 ? MODULE_GOFUNC_1_18 : MODULE_GOFUNC_1_20];
+	memcpy(t->places, words + MODULE_PLACES, sizeof(t->places));
 	return 0;
 }

@@ -18,6 +18,8 @@ enum {
 	/* smallest number of functions for one entry of the sparse index */
 	OP_GO_STEP_MIN = 64,
 	OP_GO_INDEX_MAX = 2048,
+	/* words of the module data that may be the start of the function data */
+	OP_GO_PLACES = 16,
 };
 
 struct op_gopclntab {
@@ -28,8 +30,15 @@ struct op_gopclntab {
 	uint64_t vaddr; /* ELF address of the table */
 	uint64_t start; /* file offsets of the table */
 	uint64_t end;
-	uint64_t text;	 /* ELF address that functions are relative to; 0 before 1.18 */
-	uint64_t gofunc; /* ELF address that function data is relative to; 0: unknown */
+	uint64_t text; /* ELF address that functions are relative to; 0 before 1.18 */
+
+	/*
+	 * ELF address that function data is relative to; 0: unknown. It is one of the places,
+	 * which one is told by what is there when an inlined call is first asked for.
+	 */
+	uint64_t gofunc;
+	bool gofunc_sought;
+	uint64_t places[OP_GO_PLACES];
 
 	uint64_t len; /* number of functions */
 	/* File offsets of the parts. */
@@ -60,7 +69,7 @@ static inline size_t op_gopclntab_record_bytes(const struct op_gopclntab *t)
 int op_gopclntab_locate(struct op_gopclntab *t);
 /* Are these 16 bytes the start of a table's header? */
 bool op_gopclntab_is_header(const void *bytes);
-/* Set t->text and t->gofunc from the module data. Returns 0 or -errno; what is not found
+/* Set t->text and t->places from the module data. Returns 0 or -errno; what is not found
  * stays 0. */
 int op_gopclntab_read_module(struct op_gopclntab *t);
 

@@ -45,6 +45,7 @@ static int take_function(void *data, const struct op_go_function *f)
 		abort();
 	(void)op_gopclntab_name(go->t, f, name, sizeof(name));
 	(void)op_gopclntab_lines(go->t, f, f->entry + (f->end - f->entry) / 2, lines, 4);
+	(void)op_gopclntab_lines(go->t, f, f->end - 1, lines, 4);
 	(void)op_gopclntab_find(go->t, f->entry, &found);
 	return ++go->count >= FUNCTIONS_MAX;
 }

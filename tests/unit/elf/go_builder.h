@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Go program's tables in each of the four formats, written field by field after
- * runtime/symtab.go of Go 1.2, 1.16, 1.18 and 1.20:
+ * runtime/symtab.go of Go 1.2, 1.16, 1.18 and 1.20; 127 is the format of 1.20 with the module
+ * data of Go 1.27:
  *
  *   main.one  [text, text + 0x20)         /src/one.go, line 10, from + 0x8 line 11
  *   main.two  [text + 0x20, text + 0x60)  /src/two.go, line 20; from + 0x28 line 7 of
@@ -15,6 +16,8 @@
 enum {
 	GO_TEXT = BUILDER_BASE + 0x200,
 	GO_TEXT_BYTES = 0x60,
+	GO_TREES = 2, /* number of the section that go:func.* is */
+	GO_TREE = 16, /* offset of the inline tree in it */
 };
 
 struct go_buf {
@@ -66,6 +69,7 @@ struct go_parts {
 	size_t name[3]; /* one, two, leaf */
 	size_t file[2];
 	size_t one_line, one_file, two_line, two_file, two_inline, sp;
+	uint64_t tree; /* address of the inline tree of main.two */
 };
 
 /* Everything but the functions. Offsets are within @g. */
@@ -97,9 +101,12 @@ static inline void go_put_parts(struct go_buf *g, struct go_parts *p, bool by_un
 /* One runtime._func. */
 static inline size_t go_put_function(struct go_buf *g, unsigned int version, int number,
 				     const struct go_parts *p, size_t name_base,
-				     size_t value_base, uint32_t inline_tree)
+				     size_t value_base)
 {
+	/* Of Go 1.16, so that its addresses need padding in front. */
+	int more = number && version == 116;
 	size_t at;
+	int i;
 
 	while (g->len % 8)
 		go_put(g, 0, 1);
@@ -113,7 +120,7 @@ static inline size_t go_put_function(struct go_buf *g, unsigned int version, int
 	go_put(g, p->sp - value_base, 4);
 	go_put(g, (number ? p->two_file : p->one_file) - value_base, 4);
 	go_put(g, (number ? p->two_line : p->one_line) - value_base, 4);
-	go_put(g, number ? 3 : 0, 4); /* npcdata */
+	go_put(g, number ? 3 + (uint64_t)more : 0, 4); /* npcdata */
 	if (version >= 116)
 		go_put(g, 0, 4); /* cuOffset */
 	if (version >= 120)
@@ -121,15 +128,18 @@ static inline size_t go_put_function(struct go_buf *g, unsigned int version, int
 	go_put(g, 0, 1);
 	go_put(g, number ? 0 : 4, 1); /* flag: assembly */
 	go_put(g, 0, 1);
-	go_put(g, number && version >= 118 ? 4 : 0, 1); /* nfuncdata */
-	if (number) {
-		go_put(g, 0, 8);
-		go_put(g, p->two_inline - value_base, 4);
-		go_put(g, UINT32_MAX, 4);
-		go_put(g, UINT32_MAX, 4);
-		go_put(g, UINT32_MAX, 4);
-		go_put(g, inline_tree, 4);
-	}
+	go_put(g, number && version >= 116 ? 4 : 0, 1); /* nfuncdata */
+	if (!number)
+		return at;
+	go_put(g, 0, 8);
+	go_put(g, p->two_inline - value_base, 4);
+	go_put(g, 0, 4 * (size_t)more);
+	while (version == 116 && g->len % 8)
+		go_put(g, 0, 4);
+	/* Absolute addresses, or offsets from go:func.*. */
+	for (i = 0; i < 3; i++)
+		go_put(g, version == 116 ? 0 : UINT32_MAX, version == 116 ? 8 : 4);
+	go_put(g, version == 116 ? p->tree : GO_TREE, version == 116 ? 8 : 4);
 	return at;
 }
 
@@ -163,7 +173,7 @@ static inline void go_table_1_2(struct go_buf *g, struct go_parts *p)
 		go_put(g, 0, 8);
 	go_put_parts(g, p, false);
 	for (i = 0; i < 2; i++) {
-		size_t at = go_put_function(g, 102, i, p, 0, 0, 0);
+		size_t at = go_put_function(g, 102, i, p, 0, 0);
 
 		go_set(g, functab + 16 * (size_t)i, GO_TEXT + (i ? 0x20 : 0), 8);
 		go_set(g, functab + 16 * (size_t)i + 8, at, 8);
@@ -188,7 +198,6 @@ static inline void go_table(struct go_buf *g, struct go_parts *p, unsigned int v
 	int i;
 
 	memset(g, 0, sizeof(*g));
-	memset(p, 0, sizeof(*p));
 	if (version == 102) {
 		go_table_1_2(g, p);
 		return;
@@ -211,7 +220,7 @@ static inline void go_table(struct go_buf *g, struct go_parts *p, unsigned int v
 	for (i = 0; i < 6; i++)
 		go_put(g, 0, field);
 	for (i = 0; i < 2; i++) {
-		size_t at = go_put_function(g, version, i, p, parts, parts, 0);
+		size_t at = go_put_function(g, version, i, p, parts, parts);
 		uint64_t start =
 			(i ? 0x20 : 0) + (version >= 118 ? 0 : (uint64_t)GO_TEXT);
 
@@ -246,36 +255,62 @@ static inline void go_put_tree(struct go_buf *g, const struct go_parts *p, size_
 		go_put(g, 5, 4); /* startLine */
 }
 
+/* runtime.moduledata: what is between the end of .bss and the inline trees moved twice. */
+static inline void go_put_module(struct go_buf *g, unsigned int version, uint64_t table,
+				 uint64_t gofunc)
+{
+	size_t types = version >= 120 ? 37 : 35;
+	size_t rodata = version >= 127 ? 42 : types + 2;
+	int i;
+
+	memset(g, 0, sizeof(*g));
+	for (i = 0; i < 64; i++)
+		go_put(g, 0, 8);
+	go_set(g, 0, table, 8);
+	go_set(g, 20 * 8, GO_TEXT, 8);
+	go_set(g, 21 * 8, GO_TEXT + GO_TEXT_BYTES, 8);
+	go_set(g, 22 * 8, GO_TEXT, 8);
+	/* Where zeroes are, and where none of the trees is. */
+	go_set(g, types * 8, GO_TEXT, 8);
+	go_set(g, (types + 1) * 8, version >= 127 ? 64 : table, 8);
+	if (version >= 127)
+		go_set(g, (types + 2) * 8, table, 8);
+	if (version < 118)
+		return;
+	go_set(g, rodata * 8, GO_TEXT, 8);
+	go_set(g, (rodata + 1) * 8, gofunc, 8);
+	go_set(g, (rodata + 2) * 8, table + 64, 8);
+}
+
 /* A whole program of that format in @b. */
 static inline size_t go_build(struct builder *b, unsigned int version)
 {
+	unsigned int format = version == 127 ? 120 : version;
 	static struct go_buf table;
 	static struct go_buf data;
-	struct go_parts parts;
+	struct go_parts parts = { 0 };
 	uint16_t tab;
 	uint16_t tree;
-	int i;
 
 	builder_init(b);
 	b->len = GO_TEXT - BUILDER_BASE;
 	builder_section(b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL,
 			GO_TEXT_BYTES);
-	go_table(&table, &parts, version);
-	tab = builder_section(b, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, table.bytes,
-			      table.len);
+	go_table(&table, &parts, format);
 	memset(&data, 0, sizeof(data));
-	if (version >= 118)
-		go_put_tree(&data, &parts, version >= 118 ? 72 : 64, version);
+	go_put(&data, UINT64_MAX, 8);
+	go_put(&data, UINT64_MAX, 8);
+	if (version >= 116)
+		go_put_tree(&data, &parts, version >= 118 ? 72 : 64, format);
 	tree = builder_section(b, ".rodata", SHT_PROGBITS, SHF_ALLOC, data.bytes,
 			       data.len);
-	memset(&data, 0, sizeof(data));
-	for (i = 0; i < 48; i++)
-		go_put(&data, 0, 8);
-	go_set(&data, 0, b->sections[tab].sh_addr, 8);
-	go_set(&data, 20 * 8, GO_TEXT, 8);
-	go_set(&data, 21 * 8, GO_TEXT + GO_TEXT_BYTES, 8);
-	go_set(&data, 22 * 8, GO_TEXT, 8);
-	go_set(&data, (version == 118 ? 38 : 40) * 8, b->sections[tree].sh_addr, 8);
+	/* Again, as the address of the tree is known now. */
+	parts.tree = b->sections[tree].sh_addr + GO_TREE;
+	go_table(&table, &parts, format);
+	tab = builder_section(b, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, table.bytes,
+			      table.len);
+	go_put_module(&data, version, b->sections[tab].sh_addr,
+		      b->sections[tree].sh_addr);
 	builder_section(b, ".noptrdata", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, data.bytes,
 			data.len);
 	return builder_finish(b);
