@@ -2,11 +2,15 @@
 /*
  * PHP: what the step needs to know of a process, and the words of its frames.
  *
- * A function that is not freed while the process runs has a frame of two words:
+ * A named function has a frame of two words:
  *   word 0  the zend_function's address
- * |  word 1  the address of the current instruction (zend_op), 0 for an internal
- * function;
- *           from bit OP_PHP_CALL_SHIFT on, how it was called (OP_PHP_CALL_*)
+ *   word 1  the address of the current instruction (zend_op), 0 for an internal
+ *           function;
+ *           from bit OP_PHP_CALL_SHIFT on, how it was called (OP_PHP_CALL_*);
+ *           from bit OP_PHP_GUARD_SHIFT on, the upper bits of op_php_string_guard() of
+ *           its file's name. Without OPcache the next request frees it, and may have
+ *           another file's function at the same address. 0: it stays, or the name could
+ *           not be read
  *
  * The function of a closure, of a file or of an eval() may be freed as soon as it
  * returns. Its frame holds what user space would otherwise read later, and has four
@@ -29,6 +33,8 @@ enum {
 	OP_PHP_CALL_TOP = 1 << 1,  /* C code called it */
 	/* it is the code of an eval(); in four-word frames only */
 	OP_PHP_CALL_EVAL = 1 << 2,
+	OP_PHP_GUARD_SHIFT = 51,
+	OP_PHP_GUARD_CUT = 3, /* bits of op_php_string_guard() that have no room */
 	/* Where those bits are in a frame's type information (zend_compile.h). */
 	OP_PHP_INFO_SHIFT = 16,
 	OP_PHP_INFO_MASK = 3,
@@ -36,6 +42,9 @@ enum {
 	 * 7.3 these are other bits. */
 	OP_PHP_INFO_COPY = 1 << 16 | 1 << 22 | 1 << 23,
 	OP_PHP_INFO_COPY_73 = 1 << 16 | 1 << 21 | 1 << 26,
+	/* ZEND_ACC_IMMUTABLE, of the flags that follow zend_function.type: it stays */
+	OP_PHP_FUNCTION_STAYS = 1 << 7,
+	OP_PHP_FUNCTION_STAYS_73 = 1 << 25,
 	OP_PHP_TYPE_INTERNAL = 1, /* value of zend_function.type */
 	OP_PHP_TYPE_EVAL = 4,
 	OP_PHP_STRING_HASH = 8, /* in zend_string; the length follows it */

@@ -336,23 +336,52 @@ static __always_inline __u64 op_php_copy_bits(__u64 word)
 							 : OP_PHP_INFO_COPY;
 }
 
+/*
+ * What tells @function from that of another file, which may be at its address by the time
+ * it is read; 0 if it stays. @head is its type and its flags.
+ */
+static __always_inline __u64 op_php_function_guard(struct op_unwind *u, __u64 word,
+						   __u64 function, __u64 head)
+{
+	__u64 stays = OP_PHP_BYTE(word, flags) & OP_PHP_BITS_73 ? OP_PHP_FUNCTION_STAYS_73
+								: OP_PHP_FUNCTION_STAYS;
+	__u64 offsets = op_php_word(u, __builtin_offsetof(struct op_php, fiber_context));
+	__u64 file;
+
+	if (head >> 32 & stays ||
+	    op_platform_read(u, &file, 8, function + (__u8)(offsets >> 48)))
+		return 0;
+	return op_php_guard(u, file) >> OP_PHP_GUARD_CUT;
+}
+
+/* Push the frame of a function that is not freed before its request ends. */
+static __always_inline void op_php_push(struct op_unwind *u, __u64 function, __u64 opline,
+					__u64 call, __u64 guard)
+{
+	op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
+	op_push_word(u, (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT |
+				guard << OP_PHP_GUARD_SHIFT);
+}
+
 /* Push the next frame of the chain. */
 static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word)
 {
 	__u64 frame = op_state(u)->word[OP_PHP_NEXT];
+	bool outer = op_state(u)->word[OP_PHP_RUN] == OP_PHP_RUN_CODE;
+	bool internal;
+	bool copy;
 	__u64 function;
 	__u64 opline;
-	__u64 info;
 	__u64 call;
-	__u64 type = 0;
+	__u64 head = 0; /* the function's type and flags */
 
 	if (op_php_read(u, frame, word))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
 	function = op_php_field(u, OP_PHP_BYTE(word, frame_function));
-	info = op_php_field(u, OP_PHP_BYTE(word, frame_info));
+	copy = op_php_field(u, OP_PHP_BYTE(word, frame_info)) & op_php_copy_bits(word);
 	call = op_php_call(u, word);
-	if (function && op_state(u)->word[OP_PHP_RUN] != OP_PHP_RUN_CODE &&
-	    op_platform_read(u, &type, 1, function))
+	if (function && !(outer && copy) &&
+	    op_platform_read(u, &head, sizeof(head), function) && !outer)
 		return op_php_leave(u, OP_ERROR_php_read_frame);
 	if (function && !op_frame_room(u))
 		return op_end(u, OP_END_TRUNCATED);
@@ -360,16 +389,17 @@ static __always_inline enum op_next op_php_frame(struct op_unwind *u, __u64 word
 		op_php_field(u, OP_PHP_BYTE(word, frame_previous));
 	if (!function)
 		return OP_NEXT_CONTINUE;
-	opline = type == OP_PHP_TYPE_INTERNAL ? 0 : op_php_opline(u, word, frame);
-	if (!(info & op_php_copy_bits(word))) {
-		op_push_word(u, op_runtime_word(u, OP_PHP_FRAME_WORDS, function));
-		op_push_word(u,
-			     (opline & OP_PHP_OPLINE_MASK) | call << OP_PHP_CALL_SHIFT);
-	} else if (op_php_push_copy(u, function, opline, call)) {
+	/* PHP code alone calls PHP code. */
+	internal = !outer && (__u8)head == OP_PHP_TYPE_INTERNAL;
+	opline = internal ? 0 : op_php_opline(u, word, frame);
+	if (!copy)
+		op_php_push(u, function, opline, call,
+			    internal ? 0
+				     : op_php_function_guard(u, word, function, head));
+	else if (op_php_push_copy(u, function, opline, call))
 		return op_php_leave(u, OP_ERROR_php_read_frame);
-	}
 	u->frames++;
-	if (type == OP_PHP_TYPE_INTERNAL) {
+	if (internal) {
 		op_state(u)->word[OP_PHP_RUN] = OP_PHP_RUN_INTERNAL;
 		return OP_NEXT_CONTINUE;
 	}

@@ -56,8 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (op_runtime_php_functions_by_names(&functions, &names, &f) == 0 &&
 		    strlen(f->name) > 2 * OP_PHP_TEXT_MAX + 2)
 			abort();
-		if (op_runtime_php_functions_get(&functions, BASE + (i & 3) * 64, opline,
-						 &f) < 0)
+		if (op_runtime_php_functions_get(&functions, BASE + (i & 3) * 64, i & 4,
+						 opline, &f) < 0)
 			continue;
 		if (op_runtime_php_line(f, opline) > INT32_MAX ||
 		    strlen(f->name) + strlen(f->file) > 4 * OP_PHP_TEXT_MAX)

@@ -12,11 +12,14 @@ that tests/bench/build-peer.sh prints, and says what it makes of the chain and i
 Prints lines like tests/truth/run.py's.
 """
 
+import http.client
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -360,8 +363,105 @@ def check_scripts(run, name, php):
     return [result]
 
 
+# Scripts that are alike but for names; the functions of each request are where those of the
+# one before were, unless OPcache keeps them.
+ALIKE = ("alpha", "gamma")
+# Names are read now and then: not of a script's first samples if the other one runs then.
+NAMED = 0.8
+REQUEST = """<?php
+function %(name)s_leaf() {
+    for ($i = 0, $x = 1; $i < 20000; $i++)
+        $x = ($x * 31 + $i) & 65535;
+    return $x;
+}
+function %(name)s_calls() { return %(name)s_leaf() + 1; }
+for ($end = microtime(true) + mt_rand(10, 30) / 1000; microtime(true) < $end;) %(name)s_calls();
+echo "%(name)s";
+"""
+
+
+def ask(port, name):
+    """When the script began and ended, or earlier and later than that."""
+    begin = time.time_ns()
+    server = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        server.request("GET", "/%s.php" % name)
+        said = server.getresponse().read().decode()
+    finally:
+        server.close()
+    if said != name:
+        raise RuntimeError("%s.php said %s" % (name, said[:200]))
+    return begin, time.time_ns()
+
+
+def start_server(php):
+    """Returns (process, port)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ALIKE:
+        with open(php.root + FOLDER + "/%s.php" % name, "w", encoding="utf-8") as file:
+            file.write(REQUEST % {"name": name})
+    # Of this SAPI OPcache is on by default.
+    process = subprocess.Popen([*php.command, "-dopcache.enable=%d" % php.opcache,
+                                "-S", "127.0.0.1:%d" % port, "-t", FOLDER],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            ask(port, ALIKE[0])
+            return process, port
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    suite.stop([process])
+    raise RuntimeError("php -S does not answer")
+
+
+def check_requests(run, name, php):
+    """Does each sample of a request have the functions of its script?"""
+    process, port = start_server(php)
+    asked = []
+    over = threading.Event()
+
+    def client():
+        while not over.is_set():
+            for script in ALIKE:
+                asked.append((*ask(port, script), script))
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    try:
+        capture, _ = run.record(name + "-requests", "-F", str(run.args.hz), "-d",
+                                str(run.args.seconds), "-p", str(process.pid))
+    finally:
+        over.set()
+        thread.join()
+        suite.stop([process])
+    result = check.Result()
+    total = right = 0
+    wrong = {}
+    for sample in check.select(capture, process.pid):
+        names = [f.name for f in sample.frames if f.type == "php"]
+        text = " ".join(names)
+        for time_ns in sample.timestamps:
+            script = next((s for begin, end, s in asked if begin <= time_ns <= end), None)
+            if not script or not names:
+                continue
+            total += 1
+            right += bool(re.fullmatch(r"(%(name)s_leaf )?(%(name)s_calls )?(microtime )?{main}"
+                                       % {"name": script}, text))
+            if ALIKE[script == ALIKE[0]] in " ".join([text, *(f.file for f in sample.frames)]):
+                wrong[text] = wrong.get(text, 0) + 1
+    result.need(not wrong, "%d of %d samples of requests show another script" %
+                (sum(wrong.values()), total))
+    result.need(right >= NAMED * total, "%d of %d have all functions of theirs" % (right, total))
+    result.need(total >= 500, "%d requests" % len(asked))
+    for text, count in sorted(wrong.items(), key=lambda x: -x[1])[:4]:
+        result.problems.append("  %d times: %s" % (count, text))
+    return [result]
+
+
 CHECKS = {"spin": check_spin, "calls": check_calls, "scenes": check_scenes,
-          "short": check_scripts}
+          "short": check_scripts, "requests": check_requests}
 
 
 def cell(run, name, root, why, wanted):
@@ -375,8 +475,8 @@ def cell(run, name, root, why, wanted):
         shutil.copy(os.path.join(HERE, file), folder)
     row = dict(run.row, release=php.release)
     for what in wanted:
-        # The scripts are too short for figures like those of the others.
-        run.row = dict(row, program=what) if what != "short" else None
+        # These scripts are too short for figures like those of the others.
+        run.row = dict(row, program=what) if what not in ("short", "requests") else None
         run.judge(name + "-" + what, *CHECKS[what](run, name, php))
 
 

@@ -12,12 +12,22 @@
 #include "base/reader.h"
 #include "runtime/php/text.h"
 
+#include "op_user_types.h"
+
+#include "op_php.h"
+
 enum {
 	CHUNK_OPS = 128,
 	COUNT_MAX = 1 << 24, /* instructions; a larger count is garbage */
 };
 
 #define KEY_OF_NAMES (UINT64_C(1) << 63)
+
+/* The cache key of a function; an address has 48 bits, a guard 13. */
+static uint64_t key_of(uint64_t addr, uint64_t guard)
+{
+	return addr | guard << 48;
+}
 
 /* The members of a zend_function that never change. */
 struct head {
@@ -88,10 +98,22 @@ static uint32_t u32_at(struct op_reader *r, uint64_t off)
 	return op_read_u32(r);
 }
 
+/* Has the file name at @addr that guard? */
+static bool has_guard(const struct op_php_functions *functions, uint64_t addr,
+		      uint64_t guard)
+{
+	uint64_t head[2]; /* hash, length */
+
+	return addr &&
+	       op_memory_read(functions->memory, addr + OP_PHP_STRING_HASH, head,
+			      sizeof(head)) == 0 &&
+	       op_php_string_guard(head[0], head[1]) >> OP_PHP_GUARD_CUT == guard;
+}
+
 /* Read the members. An internal function is shorter than others, so its type is read
- * first. */
+ * first. With a @guard, the function must be of that file. */
 static int read_head(const struct op_php_functions *functions, uint64_t addr,
-		     struct head *ret)
+		     uint64_t guard, struct head *ret)
 {
 	const struct op_php_layout *l = functions->layout;
 	uint8_t bytes[OP_PHP_FUNCTION_BYTES_MAX] = { 0 };
@@ -118,6 +140,8 @@ static int read_head(const struct op_php_functions *functions, uint64_t addr,
 	} else if (h.type != OP_PHP_FUNCTION_INTERNAL || !h.name) {
 		return -EBADMSG;
 	}
+	if (guard && !has_guard(functions, h.file, guard))
+		return -EBADMSG;
 	*ret = h;
 	return 0;
 }
@@ -223,22 +247,47 @@ static bool has_instruction(const struct op_php_function *f, uint64_t opline)
 	       opline - f->opcodes < f->count * (uint64_t)OP_PHP_OP_BYTES;
 }
 
-/* A known function with an instruction at @opline: the original of a closure whose copy
- * is gone. */
+/* A known function of that file with an instruction at @opline: the original of a closure
+ * whose copy is gone. */
 static struct op_php_function *find_copy(const struct op_php_functions *functions,
-					 uint64_t opline)
+					 uint64_t guard, uint64_t opline)
 {
 	size_t i;
 
-	for (i = 0; i < functions->objects.all.len; i++)
-		if (has_instruction(functions->objects.all.data[i], opline))
-			return functions->objects.all.data[i];
+	for (i = 0; i < functions->objects.all.len; i++) {
+		struct op_php_function *f = functions->objects.all.data[i];
+
+		if (f->guard == guard && has_instruction(f, opline))
+			return f;
+	}
 	return NULL;
 }
 
-int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
-				 uint64_t opline, const struct op_php_function **ret)
+/* Read the function at @addr, whose head is @head. With a @guard, a request may end in
+ * between: nothing that was read after that counts. */
+static int read_whole(const struct op_php_functions *functions, uint64_t addr,
+		      uint64_t guard, const struct head *head,
+		      struct op_php_function **ret)
 {
+	_cleanup_(function_freep) struct op_php_function *f = NULL;
+	struct head after;
+	int error = read_function(functions, addr, head, &f);
+
+	if (error < 0)
+		return error;
+	if (guard && (read_head(functions, addr, guard, &after) < 0 ||
+		      cookie_of(&after) != cookie_of(head)))
+		return -EBADMSG;
+	f->guard = guard;
+	*ret = OP_TAKE_PTR(f);
+	return 0;
+}
+
+int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
+				 uint64_t guard, uint64_t opline,
+				 const struct op_php_function **ret)
+{
+	uint64_t key = key_of(addr, guard);
 	struct op_php_function *f;
 	struct head head;
 	bool fits = false;
@@ -246,7 +295,9 @@ int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t ad
 	int error;
 
 	op_objects_begin(&functions->objects);
-	f = op_objects_find(&functions->objects, addr, &at);
+	f = op_objects_find(&functions->objects, key, &at);
+	if (f && (f->addr != addr || f->guard != guard))
+		f = NULL; /* a longer address has the same key */
 	if (f) {
 		fits = opline ? has_instruction(f, opline) : !f->count;
 		if (fits && f->window == functions->window) {
@@ -254,11 +305,11 @@ int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t ad
 			return 0;
 		}
 	}
-	error = read_head(functions, addr, &head);
+	error = read_head(functions, addr, guard, &head);
 	if (error < 0) {
-		/* The process or the closure is gone. */
+		/* The process, the request or the closure is gone. */
 		if (!fits && opline)
-			f = find_copy(functions, opline);
+			f = find_copy(functions, guard, opline);
 		else if (!fits)
 			f = NULL;
 		if (!f)
@@ -272,12 +323,12 @@ int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t ad
 		return 0;
 	}
 	functions->changed += f != NULL;
-	error = read_function(functions, addr, &head, &f);
+	error = read_whole(functions, addr, guard, &head, &f);
 	if (error < 0)
 		return error;
 	functions->reads++;
 	f->window = functions->window;
-	error = op_objects_keep(&functions->objects, addr, f, at);
+	error = op_objects_keep(&functions->objects, key, f, at);
 	if (error < 0)
 		return error;
 	*ret = f;

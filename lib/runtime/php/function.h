@@ -11,6 +11,10 @@
  * because a script may free instructions too. A frame may also hold an instruction of
  * another function, which an earlier frame left in its memory; so the instruction alone
  * names a function only if the function cannot be read.
+ *
+ * Without OPcache each request makes its functions anew, often where another script's
+ * were. Then the frame has a guard of the file's name, and entries are kept by address
+ * and guard.
  */
 #ifndef OP_RUNTIME_PHP_FUNCTION_H
 #define OP_RUNTIME_PHP_FUNCTION_H
@@ -33,6 +37,7 @@ enum {
 
 struct op_php_function {
 	uint64_t addr;
+	uint64_t guard;	 /* of its file's name, as frames have it */
 	uint64_t cookie; /* hash of the members that do not change */
 	uint64_t opcodes;
 	uint32_t count;	 /* number of instructions; 0: an internal function */
@@ -60,12 +65,14 @@ void op_runtime_php_functions_init(struct op_php_functions *functions,
 void op_runtime_php_functions_deinit(struct op_php_functions *functions);
 
 /*
- * Get the function at @addr of a frame at instruction @opline (0: none). *@ret is
- * borrowed until the next call. Returns 0; -EBADMSG if there is no function; an error of
- * reading; -ENOMEM.
+ * Get the function at @addr of a frame at instruction @opline (0: none). Unless @guard is
+ * 0, it is of the file whose name has that guard; that of another file may be there by
+ * now. *@ret is borrowed until the next call. Returns 0; -EBADMSG if there is no such
+ * function; an error of reading; -ENOMEM.
  */
 int op_runtime_php_functions_get(struct op_php_functions *functions, uint64_t addr,
-				 uint64_t opline, const struct op_php_function **ret);
+				 uint64_t guard, uint64_t opline,
+				 const struct op_php_function **ret);
 
 /* What a frame of OP_PHP_COPY_WORDS itself says of its function: addresses, or 0. */
 struct op_php_names {

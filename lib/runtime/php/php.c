@@ -169,7 +169,8 @@ static int find_function(struct php_instance *instance, const uint64_t *words, s
 	int r;
 
 	if (len == OP_PHP_FRAME_WORDS) {
-		r = op_runtime_php_functions_get(functions, addr, low, ret);
+		r = op_runtime_php_functions_get(
+			functions, addr, words[1] >> OP_PHP_GUARD_SHIFT, low, ret);
 		if (r == 0)
 			*ret_line = op_runtime_php_line(*ret, low);
 		return r;

@@ -68,7 +68,7 @@ static const struct op_php_function *get(struct op_php_functions *functions,
 {
 	const struct op_php_function *f = NULL;
 
-	CHECK_OK(op_runtime_php_functions_get(functions, addr, opline, &f));
+	CHECK_OK(op_runtime_php_functions_get(functions, addr, 0, opline, &f));
 	return f;
 }
 
@@ -200,8 +200,9 @@ static void test_gone(void)
 	/* a copy of it that was never read */
 	f = get(&functions, OTHER, OPS);
 	CHECK_STR(f->name, "work");
-	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, OTHER_OPS, &f), -ESRCH);
-	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, 0, &f), -ESRCH);
+	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, 0, OTHER_OPS, &f),
+		  -ESRCH);
+	CHECK_INT(op_runtime_php_functions_get(&functions, OTHER, 0, 0, &f), -ESRCH);
 	op_runtime_php_functions_deinit(&functions);
 }
 
@@ -259,12 +260,15 @@ static void test_hostile(void)
 	begin(&functions, 0x0804);
 	put_user(FUNCTION, OPS, 3, 40);
 	put(FUNCTION, &type, 1);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
+	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
+		  -EBADMSG);
 	put_user(FUNCTION, OPS, 3, 40);
 	put_u32(FUNCTION + layout.last, UINT32_MAX);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
+	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
+		  -EBADMSG);
 	put_u32(FUNCTION + layout.last, 0);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EBADMSG);
+	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
+		  -EBADMSG);
 	put_u32(FUNCTION + layout.last, OP_PHP_LINES_MAX + 1); /* a name, no lines */
 	f = get(&functions, FUNCTION, OPS);
 	CHECK(!f->lines);
@@ -280,7 +284,8 @@ static void test_hostile(void)
 	CHECK_STR(f->file, "");
 	functions.window++;
 	put_u64(FUNCTION + OP_PHP_FUNCTION_SCOPE, 1);
-	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, OPS, &f), -EFAULT);
+	CHECK_INT(op_runtime_php_functions_get(&functions, FUNCTION, 0, OPS, &f),
+		  -EFAULT);
 	op_runtime_php_functions_deinit(&functions);
 }
 
@@ -298,7 +303,7 @@ static void test_limit(void)
 		const struct op_php_function *f;
 
 		(void)op_runtime_php_functions_get(&functions, OPS + 0x2000 + i % 0x4000,
-						   OPS, &f);
+						   0, OPS, &f);
 		CHECK(functions.objects.all.len <= OP_PHP_FUNCTIONS_MAX);
 	}
 	op_runtime_php_functions_deinit(&functions);
