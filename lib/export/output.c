@@ -44,7 +44,8 @@ static int open_stream(struct op_output *o, const char *path)
 	return 0;
 }
 
-/* Copy the path, with the links of an existing file resolved. NULL without memory. */
+/* Copy the path, with the links of an existing file resolved. Those of a stream stay: a pipe
+ * below /proc/self/fd or /dev/fd has no other path. */
 static int resolve(const char *path, char **ret, bool *ret_stream)
 {
 	_cleanup_free_ char *real = NULL;
@@ -57,8 +58,8 @@ static int resolve(const char *path, char **ret, bool *ret_stream)
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
 		*ret_stream = !S_ISREG(st.st_mode);
-		real = realpath(path, NULL);
-		if (!real)
+		real = *ret_stream ? NULL : realpath(path, NULL);
+		if (!real && !*ret_stream)
 			return -errno;
 	}
 	if (!real)

@@ -4,9 +4,11 @@ files that are none. Sums are worked out here from the list below, not from othe
 
 usage: test_report.py PROGRAM
 """
+import fcntl
 import gzip
 import json
 import os
+import stat
 import struct
 import subprocess
 import sys
@@ -441,6 +443,52 @@ class Merge(Recordings):
                                stderr=subprocess.PIPE, timeout=60)
         self.assertEqual((r.returncode, r.stderr.count(b'\n')), (1, 1), r.stderr)
         self.assertIn(b'cannot write -: No space left', r.stderr)
+
+
+class Output(Recordings):
+    """What is no regular file is written into, and a link is followed."""
+    def commands(self, path):
+        return (['merge', '-o', path, self.a],
+                ['convert', '--format=html', '-o', path, self.a],
+                ['diff', '-o', path, self.a, self.a])
+
+    def test_a_pipe(self):
+        pipe = self.path('pipe')
+        os.mkfifo(pipe)
+        for command in self.commands(pipe):
+            with self.subTest(command=command[0]):
+                # Opened for both, so that nothing waits for the other side.
+                fd = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+                self.addCleanup(os.close, fd)
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, 1 << 20)
+                self.assertEqual(run(*command).returncode, 0)
+                self.assertTrue(stat.S_ISFIFO(os.lstat(pipe).st_mode))
+                self.assertGreater(len(os.read(fd, 1 << 20)), 1000)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), ['a.otlp', 'pipe'])
+
+    def test_a_link(self):
+        link = self.path('link')
+        os.mkdir(self.path('there'))
+        os.symlink('there/target', link)
+        for command in self.commands(link):
+            with self.subTest(command=command[0]):
+                self.write('there/target', b'old')
+                self.assertEqual(run(*command).returncode, 0)
+                self.assertEqual(os.readlink(link), 'there/target')
+                self.assertGreater(len(self.read('there/target')), 1000)
+        self.assertEqual(os.listdir(self.path('there')), ['target'])
+
+    def test_a_name_of_standard_output(self):
+        r = run('convert', '--format=folded', '-o', '/proc/self/fd/1', self.a)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn(b'web;main;handle;parse 3\n', r.stdout)
+
+    def test_a_failure_leaves_what_was_there(self):
+        out = self.write('out.otlp', b'old')
+        self.assertEqual(run('merge', '-o', out, self.path('nothing')).returncode, 1)
+        self.assertEqual(self.read('out.otlp'), b'old')
+        self.assertEqual(run('merge', '-o', self.dir.name, self.a).returncode, 1)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), ['a.otlp', 'out.otlp'])
 
 
 if __name__ == '__main__':

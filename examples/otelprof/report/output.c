@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a temporary file beside the path and renames it. */
+/* The file of a command, with the rules of the library's file exporter. */
 #include "report/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "common.h"
+#include "export/output.h"
+
+/* Give a file its name. For a stream the close may be the first to tell of an error. */
+static int complete(struct op_output *o)
+{
+	if (!o->stream)
+		return op_output_publish(o);
+	return close(OP_TAKE_FD(o->fd)) < 0 ? -errno : 0;
+}
 
 int output_write(const char *path, output_fn fn, void *data)
 {
-	_cleanup_free_ char *temp = NULL;
-	int fd, r;
+	struct op_output o;
+	int r, err;
 
-	if (strcmp(path, "-") == 0)
-		return fn(data, STDOUT_FILENO);
-	if (asprintf(&temp, "%s.XXXXXX", path) < 0)
-		return fail("out of memory");
-	fd = mkostemp(temp, O_CLOEXEC);
-	if (fd < 0)
-		return fail("cannot write %s: %s", path, strerror(errno));
-	r = fn(data, fd);
-	if (close(fd) < 0 && !r)
-		r = fail("cannot write %s: %s", path, strerror(errno));
-	if (!r && rename(temp, path) < 0)
-		r = fail("cannot write %s: %s", path, strerror(errno));
-	if (r)
-		(void)unlink(temp);
+	err = op_output_init(&o, path);
+	if (err < 0)
+		return fail("cannot write %s: %s", path, strerror(-err));
+	r = fn(data, o.fd);
+	err = r ? 0 : complete(&o);
+	if (err < 0)
+		r = fail("cannot write %s: %s", path, strerror(-err));
+	op_output_deinit(&o);
 	return r;
 }

@@ -246,6 +246,24 @@ static void test_pipe_is_written_straight(void)
 	remove_dir(&d);
 }
 
+/* A pipe of a shell's >(command) has a name that leads to it, but no path. */
+static void test_a_pipe_without_a_path(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	char name[64];
+	char got[16];
+	int ends[2];
+
+	CHECK(!pipe2(ends, O_CLOEXEC));
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", ends[1]);
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, name);
+	submit(x, "abc", 5);
+	CHECK_INT(read(ends[0], got, sizeof(got)), 7);
+	CHECK(!memcmp(got, FRAME_A, 7));
+	CHECK(!close(ends[0]) && !close(ends[1]));
+}
+
 /* The host has not ignored SIGPIPE, and must not die of a reader that went away. */
 static void check_no_reader(uint32_t format)
 {
@@ -461,6 +479,7 @@ TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
 	  { "bad_paths_are_refused", test_bad_paths_are_refused },
 	  { "pipe_is_written_straight", test_pipe_is_written_straight },
+	  { "a_pipe_without_a_path", test_a_pipe_without_a_path },
 	  { "a_reader_that_went_away", test_a_reader_that_went_away },
 	  { "dash_is_stdout", test_dash_is_stdout },
 	  { "format_is_written_at_flush", test_format_is_written_at_flush },
