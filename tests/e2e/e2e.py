@@ -12,15 +12,18 @@ from functools import partial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+sys.path.insert(0, os.path.join(HERE, "..", "bench", "gateway"))
 import build
 import cells
 import check
 import otlp
+import rig
 import suite
 from ports import free_port, wait_for_port
 
 WORK_S = 3  # of CPU time of the known-answer program: some 600 samples
 WORK_WAIT_S = 120
+AGENTS = 10
 
 CONFIG = """
 receivers:
@@ -185,6 +188,42 @@ def classes(e2e, name):
     e2e.judge(name, result)
 
 
+def gateway(e2e, name):
+    """After sink: its requests by 10 agents at once through the Collector as a gateway."""
+    sent = e2e.path("sent.otlp")
+    if not e2e.args.agents or not e2e.args.collector:
+        raise suite.Skip("its agents or the Collector are not built")
+    if not os.path.exists(sent) or not os.path.getsize(sent):
+        raise RuntimeError("nothing was recorded")
+    kept = e2e.path("passed-on.otlp")
+    back = rig.Sink(e2e.args.agents, keep=kept)
+    try:
+        server = rig.Gateway(e2e.args.collector[0], back.port, e2e.path("gateway.log"))
+        try:
+            with rig.Replay(e2e.args.agents, server.port, sent, AGENTS, window_s=1, warm_s=2,
+                            measure_s=8) as agents:
+                for word in ("connected", "begin", "end"):
+                    agents.wait(word)
+                seen = agents.result()
+            back.wait_for(seen["all_samples_acknowledged"], 20)
+        finally:
+            server.stop()
+        there = back.totals()
+    finally:
+        back.stop()
+    result = check.Result()
+    result.need(seen["all_sent"] >= 8 * AGENTS and seen["sent"] == seen["acknowledged"],
+                "%d requests by %d agents, %s" % (seen["all_sent"], AGENTS, seen["codes"]))
+    capture = otlp.read_file(kept)
+    arrived = sum(s.count for s in capture.samples)
+    hosts = len({s.resource.get("host.id") for s in capture.samples})
+    result.need(arrived == there["samples"] == seen["all_samples_acknowledged"] > 0,
+                "%d samples arrived of %d" % (arrived, seen["all_samples_acknowledged"]))
+    result.need(hosts == AGENTS and not there["malformed"],
+                "of %d hosts, %d malformed" % (hosts, there["malformed"]))
+    e2e.judge(name, result)
+
+
 def mcp(e2e, name):
     """The assistant's side by the published client: record this host, read the recording."""
     if not os.access(e2e.args.mcp, os.X_OK):
@@ -202,12 +241,14 @@ def mcp(e2e, name):
 def main():
     parser = suite.parser("otelprof", "classes", "mcp")
     parser.add_argument("--collector", action="append", default=[])
+    parser.add_argument("--agents", help="tests/bench/gateway, built")
     e2e = E2E(parser.parse_args())
     if not e2e.args.collector:
         e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
     known = {"collector-" + version_of(program): partial(into_collector, program=program)
              for program in e2e.args.collector}
-    return e2e.cells({**known, "sink": sink, "classes": classes, "mcp": mcp})
+    return e2e.cells({**known, "sink": sink, "classes": classes, "gateway": gateway,
+                      "mcp": mcp})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # End to end: otelprof export into a real Collector, into otelprof's own sink, and into the
-# published protobuf classes; otelprof mcp with the protocol's published client.
+# published protobuf classes; ten agents through the Collector as a gateway; otelprof mcp with
+# the protocol's published client.
 #
 #     sh tests/e2e/run.sh OTELPROF DIR
 #
@@ -37,6 +38,12 @@ fi
 if [ ! -x "$mcp/bin/python" ] && [ -n "$make" ]; then
 	python3 -m venv "$mcp" && "$mcp/bin/pip" -q install "mcp>=1" || rm -rf "$mcp"
 fi
+# Built again where it is older than its sources.
+agents=
+if [ -n "$make" ] || [ -x "$cache/gateway/gateway" ]; then
+	! have_go || agents=$(nice -n 19 sh "$here/../bench/gateway/build.sh") ||
+		echo "the gateway's agents did not build"
+fi
 otelprof=$1
 dir=$2
 set -- # the Collectors
@@ -44,4 +51,4 @@ for program in "$cache"/collector/*/otelcol-test; do
 	[ ! -x "$program" ] || set -- "$@" --collector "$program"
 done
 exec python3 "$here/e2e.py" --otelprof "$otelprof" --dir "$dir" --classes "$venv/bin/python" \
-	--mcp "$mcp/bin/python" "$@"
+	--mcp "$mcp/bin/python" ${agents:+--agents "$agents"} "$@"

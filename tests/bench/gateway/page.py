@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and a picture of what gateway.py measured."""
+
+import math
+import re
+
+DAY_S = 86400
+SHARE = 0.5  # of a gateway's CPU that is planned for
+
+
+def number(value):
+    """Three digits, or a whole number."""
+    return "{:,.0f}".format(value) if value >= 100 else "%.3g" % value
+
+
+def rows_of(head, rows):
+    out = ["| %s |" % " | ".join(head), "|" + "---|" * len(head)]
+    return "\n".join(out + ["| %s |" % " | ".join(map(str, row)) for row in rows])
+
+
+def ladders_of(figures):
+    return [figures[key] for key in ("small", "large", "slow")]
+
+
+def name_of(shape):
+    return [shape["processes"], shape["hz"], "%g s" % shape["window_s"]]
+
+
+def node(figures):
+    """What a node sends and takes."""
+    rows = []
+    for s in figures["shapes"]:
+        day = DAY_S / s["seconds"]
+        busy = s["busy_s"] * 1e7
+        rows.append(name_of(s) + [
+            number(s["samples"] / s["seconds"]), number(s["wire"] / s["requests"] / 1e3),
+            number(s["wire"] / s["samples"]),
+            number(s["wire"] * day / 1e6), number(s["raw"] * day / 1e6),
+            number(s["user_ns"] / busy), number(s["bpf_ns"] / busy),
+            number((s["user_ns"] + s["bpf_ns"]) / 1e9 / s["busy_s"] * DAY_S)])
+    return rows_of(["processes", "Hz", "window", "samples a second",
+                    "kB a request", "bytes a sample", "**MB a day**", "MB a day before gzip",
+                    "user, % of a core", "kernel, % of a core", "**CPU s a day**"], rows)
+
+
+def request_ms(row):
+    return 1e3 * row["cpu_s"] / row["done"]
+
+
+def cost(figures):
+    """What a request costs a gateway, and so an agent."""
+    rows = []
+    for s, c in zip(figures["shapes"], figures["cost"]):
+        each = request_ms(c)
+        rate = s["requests"] / s["seconds"]
+        raw = c["raw_out"] / c["done"]
+        rows.append(name_of(s) + [
+            number(raw / 1e3), number(c["done"]), number(each), number(each * 1e6 / raw),
+            number(each / 1e3 * rate * DAY_S),
+            number(math.floor(SHARE * 1e3 / (each * rate)))])
+    return rows_of(["processes", "Hz", "window", "kB a request before gzip", "requests measured",
+                    "CPU ms a request", "ns a byte", "**CPU s an agent and day**",
+                    "**agents for half a core**"], rows)
+
+
+def lost(row):
+    return row["seen"]["refused"] + row["seen"]["timed_out"] + row["seen"]["failed"]
+
+
+def agents_row(row):
+    seen, seconds = row["seen"], row["seconds"]
+    return [number(row["agents"]), number(seen["sent"] / seconds), number(row["done"] / seconds),
+            number(seen["wire_bytes"] / seconds / 1e6), number(row["wire_out"] / seconds / 1e6),
+            "%.2f" % (row["cpu_s"] / seconds), number(request_ms(row)) if row["done"] else "–",
+            number(row["peak_mb"]), number(seen["P50"]), number(seen["P99"]), number(lost(row)),
+            number(seen["behind"])]
+
+
+AGENTS_HEAD = ["agents", "requests a second", "passed on", "MB/s in", "MB/s out", "CPUs",
+               "CPU ms a request", "RSS peak, MB", "p50, ms", "p99, ms", "lost", "behind"]
+
+
+def spaced(delay):
+    return delay.replace("ms", " ms")
+
+
+def ladder(made):
+    return rows_of(AGENTS_HEAD, [agents_row(row) for row in made["rows"]])
+
+
+def ladders(figures):
+    out = []
+    for made in ladders_of(figures):
+        out.append("*%s*: %d processes, %d Hz, windows of %g s%s\n\n%s" % (
+            made["name"], made["processes"], made["hz"], made["window_s"],
+            "" if made["delay"] == "0s" else ", a back end that takes %s for each answer" %
+            spaced(made["delay"]), ladder(made)))
+    if figures.get("minute"):
+        out.append("*windows of a minute*: 100 processes, 19 Hz, windows of 60 s\n\n%s" %
+                   rows_of(AGENTS_HEAD, [agents_row(figures["minute"])]))
+    return "\n\n".join(out)
+
+
+def away(figures):
+    return rows_of(["agents", "`queue_size`", "`GOMEMLIMIT`", "RSS at the start, MB",
+                    "with all connections", "peak", "timed out"],
+                   [[row["agents"], row["queue"], row["limit"] or "–", number(row["empty_mb"]),
+                     number(row["connected_mb"]), number(row["peak_mb"]),
+                     row["seen"]["timed_out"]] for row in figures["away"]])
+
+
+def machine(figures):
+    m = figures["machine"]
+    return ("Measured on %s: %d CPUs (%s), Linux %s, Collector %s. Other work made a load of %.0f "
+            "before it." % (m["when"], m["cpus"], m["cpu"], m["kernel"].split("-")[0],
+                            m["collector"], m["load_before"]))
+
+
+TABLES = {"machine": machine, "node": node, "cost": cost, "ladders": ladders, "away": away}
+
+
+def fill(text, figures):
+    """Put each table between its marks, <!-- NAME --> and <!-- end -->."""
+    for name, table in TABLES.items():
+        text, count = re.subn(r"(<!-- %s -->\n).*?(<!-- end -->)" % name,
+                              lambda m: m[1] + "\n" + table(figures) + "\n\n" + m[2], text,
+                              flags=re.S)
+        if count != 1:
+            raise RuntimeError("the page has %d marks of %s" % (count, name))
+    return text
+
+
+# --- the picture: panels above one another, over the number of agents
+
+WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 900, 130, 70, 20, 58, 34
+COLORS = ["#1f5f99", "#c0392b", "#7f8c8d"]
+
+
+def log_x(agents, first, last):
+    return LEFT + math.log(agents / first) / math.log(last / first) * (WIDTH - LEFT - RIGHT)
+
+
+class Panel:
+    """@value of each row of each ladder; @level: a dashed line; @log: a scale of tens."""
+
+    def __init__(self, title, figures, value, level=None, log=False):
+        self.title, self.level, self.log = title, level, log
+        self.lines = [[(row["agents"], value(row)) for row in made["rows"]]
+                      for made in ladders_of(figures)]
+        values = [v for line in self.lines for _, v in line] + ([level] if level else [])
+        if log:
+            self.low = math.floor(math.log10(max(1e-3, min(values))))
+            self.high = max(self.low + 1, math.ceil(math.log10(max(values))))
+            self.marks = [10 ** e for e in range(self.low, self.high + 1)]
+        else:
+            self.low, self.high = 0, max(values) * 1.08 or 1
+            self.marks = [max(values) * part for part in (0, 0.5, 1)]
+
+    def svg(self, y, first, last):
+        def y_of(value):
+            value = math.log10(max(value, 1e-3)) if self.log else value
+            return y + PANEL - (value - self.low) / (self.high - self.low) * PANEL
+
+        out = ['<text x="%d" y="%d">%s</text>' % (LEFT, y - 6, self.title)]
+        for mark in self.marks:
+            out.append('<text x="%d" y="%.1f" text-anchor="end">%s</text>' % (
+                LEFT - 6, y_of(mark) + 4, number(mark)))
+            out.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>' % (
+                LEFT, y_of(mark), WIDTH - RIGHT, y_of(mark)))
+        if self.level:
+            out.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#333" '
+                       'stroke-dasharray="6 4"/>' % (LEFT, y_of(self.level), WIDTH - RIGHT,
+                                                     y_of(self.level)))
+        for color, line in zip(COLORS, self.lines):
+            points = [(log_x(n, first, last), y_of(v)) for n, v in line]
+            out.append('<polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/>' % (
+                color, " ".join("%.1f,%.1f" % p for p in points)))
+            out += ['<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>' % (*p, color)
+                    for p in points]
+        return out
+
+
+def draw(figures):
+    everything = [row["agents"] for made in ladders_of(figures) for row in made["rows"]]
+    first, last = min(everything), max(everything)
+    panels = [
+        Panel("CPUs of the gateway; it had one (dashed)", figures,
+              lambda r: r["cpu_s"] / r["seconds"], level=1),
+        Panel("RSS of the gateway at its peak, MB", figures, lambda r: r["peak_mb"]),
+        Panel("ms from the moment a request was due to its answer, 99 of 100; an agent's deadline "
+              "(dashed)", figures, lambda r: r["seen"]["P99"], level=10000, log=True),
+        Panel("of 100 requests, how many were lost or more than a window behind", figures,
+              lambda r: 100 * (lost(r) + r["seen"]["behind"]) / max(1, r["seen"]["sent"])),
+    ]
+    height = TOP + len(panels) * (PANEL + GAP)
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+           'font-family="sans-serif" font-size="12">' % (WIDTH, height),
+           '<rect width="%d" height="%d" fill="white"/>' % (WIDTH, height)]
+    x = LEFT
+    for color, made in zip(COLORS, ladders_of(figures)):
+        label = "%s: %d processes, %d Hz%s" % (
+            made["name"], made["processes"], made["hz"],
+            "" if made["delay"] == "0s" else ", " + spaced(made["delay"]))
+        out.append('<line x1="%d" y1="16" x2="%d" y2="16" stroke="%s" stroke-width="3"/>' % (
+            x, x + 20, color))
+        out.append('<text x="%d" y="20">%s</text>' % (x + 26, label))
+        x += 275
+    for i, panel in enumerate(panels):
+        out += panel.svg(TOP + i * (PANEL + GAP), first, last)
+    for agents in sorted({10, 100, 1000, 2000, last}):
+        if first <= agents <= last and (agents == last or agents < 0.75 * last):
+            out.append('<text x="%.1f" y="%d" text-anchor="middle">%s</text>' % (
+                log_x(agents, first, last), height - GAP + 16, number(agents)))
+    out.append('<text x="%d" y="%d" text-anchor="end">agents</text>' % (LEFT - 20,
+                                                                       height - GAP + 16))
+    out.append("</svg>")
+    return "\n".join(out) + "\n"
+
+
+def write(args, figures):
+    for name, table in TABLES.items():
+        print("\n%s\n\n%s" % (name, table(figures)))
+    if args.page:
+        with open(args.page, encoding="utf-8") as f:
+            text = fill(f.read(), figures)
+        with open(args.page, "w", encoding="utf-8") as f:
+            f.write(text)
+    if args.svg:
+        with open(args.svg, "w", encoding="utf-8") as f:
+            f.write(draw(figures))
