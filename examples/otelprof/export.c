@@ -251,6 +251,37 @@ static double rate_of(struct otelprof *p)
 	return 1e9 / (double)s.sample_period_ns;
 }
 
+/* The drop reason with the most samples. */
+struct reason {
+	const char *name;
+	const char *sentence;
+	uint64_t count;
+};
+
+static void most_dropped(void *userdata, const char *name, const char *sentence,
+			 uint64_t count)
+{
+	struct reason *most = userdata;
+
+	if (count > most->count)
+		*most = (struct reason){ name, sentence, count };
+}
+
+/* Fail where there was something to deliver and nothing was: an empty queue does not tell
+ * what a server refused. */
+static int check_delivered(struct otelprof *p)
+{
+	struct reason most = { "unknown", "", 0 };
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st, sizeof(st));
+	if (otelprof_get_stats(p, &st) < 0 || st.samples_exported || st.samples_spilled ||
+	    st.samples_taken <= st.samples_filtered)
+		return 0;
+	(void)otelprof_drops(p, most_dropped, &most);
+	return fail("nothing was delivered; %s: %s", most.name, most.sentence);
+}
+
 static int run(struct export *e, struct otelprof *p)
 {
 	int r = reload_begin(&e->reload, p), closed;
@@ -272,6 +303,8 @@ static int run(struct export *e, struct otelprof *p)
 	if (signal_seen())
 		note("%s: sending what is left", strsignal(signal_seen()));
 	closed = session_close(p, FLUSH_MS);
+	if (!r && !closed)
+		closed = check_delivered(p);
 	print_accounting(stderr, p);
 	return r ? r : closed;
 }

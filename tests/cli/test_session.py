@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session from its start to its end: when windows end, what a failed poll does, and the file
-that is written over.
+"""A session from its start to its end: when windows end, what a failed poll does, an export that
+delivered nothing, and the file that is written over.
 
 usage: test_session.py PROGRAM
 """
@@ -39,6 +39,17 @@ class Session(unittest.TestCase):
         self.assertEqual(r.stderr.count('a poll failed: '), 3)
         self.assertIn('; going on\n', r.stderr)
         self.assertIn('samples: taken 10 = exported 10', r.stderr.splitlines()[-1])
+
+    def test_nothing_delivered_is_1(self):
+        for mode, reason in (('drop', 'ring: It was full.'), ('full', 'other: ')):
+            r = run('export', '-d', '0.2', mode=mode)
+            self.assertEqual(r.returncode, 1, r.stderr)
+            self.assertIn('dropped 10', r.stderr.splitlines()[-1])
+            if mode == 'drop':
+                self.assertIn(f'otelprof: nothing was delivered; {reason}\n', r.stderr)
+        for mode in (None, 'some', 'filter', 'none'):
+            r = run('export', '-d', '0.2', mode=mode)
+            self.assertEqual(r.returncode, 0, r.stderr)
 
     def test_an_older_recording_is_told_of(self):
         with tempfile.TemporaryDirectory() as folder:
