@@ -265,7 +265,8 @@ int op_sink_new_file(const struct op_sink *base,
 		return -ENOMEM;
 	f->sink = *base;
 	f->sink.ops = &file_ops;
-	f->sink.max_request = OP_REQUEST_BYTES_MAX;
+	/* Each request of the file can be sent to a Collector as it is. */
+	f->sink.max_request = OP_REQUEST_BYTES_DEFAULT;
 	err = open_format(f, config->format);
 	if (err < 0)
 		return err;

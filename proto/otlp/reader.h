@@ -14,8 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements of one table; a request that attributes more is refused. */
+/* Entries of one table; a request with more is refused. An empty entry takes 2 bytes of a
+ * request, and some 100 of memory. */
 #define OTLP_TABLE_MAX (UINT32_C(1) << 22)
+/* Numbers of all entries together. Each takes a byte at least: no request of 64 MiB, the
+ * largest that OTLP wants to be taken, has more. */
+#define OTLP_NUMBERS_MAX (UINT32_C(1) << 26)
 
 struct otlp_text {
 	const char *data;
@@ -182,8 +186,8 @@ struct otlp_text otlp_table_entry(const struct otlp_profiles *p, enum otlp_table
 
 /*
  * Read @request, which must stay valid as long as *@ret is used. Caller frees *@ret with
- * otlp_free(). Returns 0; -ENOMEM; -EFBIG past OTLP_TABLE_MAX; -EBADMSG with, where
- * @ret_reason is not NULL, a static sentence of what is wrong.
+ * otlp_free(). Returns 0; -ENOMEM; -EFBIG past OTLP_TABLE_MAX or OTLP_NUMBERS_MAX; -EBADMSG
+ * with, where @ret_reason is not NULL, a static sentence of what is wrong.
  */
 int otlp_read(const void *request, size_t len, struct otlp_profiles **ret,
 	      const char **ret_reason);

@@ -56,12 +56,12 @@ static inline bool move_cursor(pb_istream_t *s, pb_byte_t *buf, size_t len)
 
 /* The next element of a table, zeroed, or NULL with the walk failed. */
 static inline void *push(struct walk *w, void **data, uint32_t *len, uint32_t *cap,
-			 size_t size)
+			 size_t size, uint32_t max)
 {
 	uint32_t new_cap = *cap ? *cap * 2 : 16;
 	void *p = *data;
 
-	if (*len >= OTLP_TABLE_MAX) {
+	if (*len >= max) {
 		(void)fail(w, -EFBIG, "a table is too long");
 		return NULL;
 	}
@@ -80,10 +80,12 @@ static inline void *push(struct walk *w, void **data, uint32_t *len, uint32_t *c
 	return p;
 }
 
-#define PUSH(w, table)                                                                   \
+#define PUSH_UP_TO(w, table, max)                                                        \
 	((__typeof__((w)->out->table.data))push(                                         \
 		w, (void **)&(w)->out->table.data, &(w)->out->table.len,                 \
-		&(w)->out->table.cap, sizeof(*(w)->out->table.data)))
+		&(w)->out->table.cap, sizeof(*(w)->out->table.data), max))
+#define PUSH(w, table)	      PUSH_UP_TO(w, table, OTLP_TABLE_MAX)
+#define PUSH_NUMBER(w, table) PUSH_UP_TO(w, table, OTLP_NUMBERS_MAX)
 
 /* False at the end of the message, and where the walk failed. */
 static inline bool next_field(struct walk *w, pb_istream_t *s, struct field *ret)
@@ -215,21 +217,21 @@ get_list(struct walk *w, pb_istream_t *s, const struct field *f,
 
 static inline bool add_int(struct walk *w, pb_istream_t *s, const struct field *f)
 {
-	int32_t *v = PUSH(w, ints);
+	int32_t *v = PUSH_NUMBER(w, ints);
 
 	return v && get_i32(w, s, f, v);
 }
 
 static inline bool add_value(struct walk *w, pb_istream_t *s, const struct field *f)
 {
-	int64_t *v = PUSH(w, values);
+	int64_t *v = PUSH_NUMBER(w, values);
 
 	return v && get_i64(w, s, f, v);
 }
 
 static inline bool add_timestamp(struct walk *w, pb_istream_t *s, const struct field *f)
 {
-	uint64_t *v = PUSH(w, timestamps);
+	uint64_t *v = PUSH_NUMBER(w, timestamps);
 
 	return v && get_fixed64(w, s, f, v);
 }

@@ -8,6 +8,11 @@
 #include "request.h"
 #include "test.h"
 
+enum {
+	DEEP_STACKS = 42500,
+	DEEP = 100,
+};
+
 struct found {
 	const char *words;
 	bool seen;
@@ -48,6 +53,44 @@ static void check_breaks(struct rq_buf request, const char *words)
 	check_request(request, &f);
 	if (!f.seen)
 		TEST_FAIL("\"%s\" is not among:\n%s", words, f.all);
+}
+
+/* More numbers than a table may have entries: they are what stacks are made of. */
+static void test_many_deep_stacks_are_read(void)
+{
+	struct otlp_profiles *p = NULL;
+	uint32_t frames[DEEP] = { 0 };
+	struct rq_buf request;
+	struct rq q;
+	uint32_t i;
+
+	CHECK(DEEP_STACKS * DEEP > OTLP_TABLE_MAX);
+	rq_begin(&q);
+	for (i = 0; i < DEEP_STACKS; i++)
+		(void)rq_stack(&q, frames, DEEP);
+	request = rq_end(&q);
+	CHECK_OK(otlp_read(request.data, request.len, &p, NULL));
+	CHECK_INT(p->stacks.len, DEEP_STACKS + 1);
+	CHECK_INT(p->ints.len, DEEP_STACKS * DEEP);
+	(void)otlp_free(p);
+	free(request.data);
+}
+
+static void test_too_many_entries_are_refused(void)
+{
+	struct otlp_profiles *p = NULL;
+	const char *reason = NULL;
+	struct rq_buf request;
+	struct rq q;
+	uint32_t i;
+
+	rq_begin(&q);
+	for (i = 0; i < OTLP_TABLE_MAX; i++)
+		(void)rq_string_len(&q, "", 0);
+	request = rq_end(&q);
+	CHECK_INT(otlp_read(request.data, request.len, &p, &reason), -EFBIG);
+	CHECK(!p && reason);
+	free(request.data);
 }
 
 static void test_good_request_breaks_no_rule(void)
@@ -307,7 +350,9 @@ static void test_links_and_lists(void)
 	check_breaks(finish(&x), "resource 0: no process.pid");
 }
 
-TEST_MAIN({ "good_request_breaks_no_rule", test_good_request_breaks_no_rule },
+TEST_MAIN({ "many_deep_stacks_are_read", test_many_deep_stacks_are_read },
+	  { "too_many_entries_are_refused", test_too_many_entries_are_refused },
+	  { "good_request_breaks_no_rule", test_good_request_breaks_no_rule },
 	  { "samples_are_written_out", test_samples_are_written_out },
 	  { "frame_without_name_is_module_and_address",
 	    test_frame_without_name_is_module_and_address },

@@ -258,6 +258,19 @@ class Damaged(Recordings):
                           r.stderr.decode())
         self.fails(self.write('cut.otlp', whole[:-7]), 'a request is cut off')
 
+    def test_a_request_with_too_many_entries(self):
+        strings = b'\x32\0' * ((1 << 22) + 1)
+        size = len(strings)
+        request = bytes([0x12, size & 0x7f | 0x80, size >> 7 & 0x7f | 0x80,
+                         size >> 14 & 0x7f | 0x80, size >> 21]) + strings
+        request = struct.pack('>I', len(request)) + request
+        whole = self.read('a.otlp')
+        r = run('report', '--format=json', self.write('much.otlp', whole + request))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(json.loads(r.stdout)['total'], TOTAL)
+        self.assertIn(f'there is more than is read at byte {len(whole)}', r.stderr.decode())
+        self.fails(self.write('much.otlp', request), 'there is more than is read')
+
 
 class Diff(Recordings):
     def test_nothing_changed(self):
@@ -354,6 +367,14 @@ class Convert(Recordings):
     def test_standard_output(self):
         r = run('convert', '-o', '-', '--format=folded', self.a)
         self.assertIn(b'web;main;handle;parse 3\n', r.stdout)
+
+
+    def test_a_full_disk(self):
+        with open('/dev/full', 'wb') as full:
+            r = subprocess.run([PROGRAM, 'convert', '--format=otlp', '-o', '-', self.a],
+                               stdout=full, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((r.returncode, r.stderr.count(b'\n')), (1, 1), r.stderr)
+        self.assertIn(b'cannot write -: No space left', r.stderr)
 
 
 class Merge(Recordings):

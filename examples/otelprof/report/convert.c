@@ -25,6 +25,7 @@ struct convert {
 	char *const *files;
 	size_t files_len;
 	int fd;
+	int write_error;
 	struct recording_lines lines;
 };
 
@@ -93,14 +94,18 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
+/* A recording_fn. A failed write is no fault of the file that is read. */
 static int append_request(void *data, const void *request, size_t len)
 {
 	struct convert *v = data;
 	uint8_t header[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
 			      (uint8_t)(len >> 8), (uint8_t)len };
-	int r = op_write_full(v->fd, header, sizeof(header));
 
-	return r ? r : op_write_full(v->fd, request, len);
+	if (!v->write_error)
+		v->write_error = op_write_full(v->fd, header, sizeof(header));
+	if (!v->write_error)
+		v->write_error = op_write_full(v->fd, request, len);
+	return 0;
 }
 
 static int append_all(struct convert *v)
@@ -113,7 +118,8 @@ static int append_all(struct convert *v)
 		if (r)
 			return r;
 	}
-	return 0;
+	r = v->write_error;
+	return r ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
 }
 
 static int append_samples(void *data, const void *request, size_t len)

@@ -139,6 +139,8 @@ static int read_one(struct recording *rec, recording_fn fn, void *data,
 	r = fn(data, rec->bytes.data, len);
 	if (r == -EBADMSG)
 		*ret_what = rec->requests ? "a request cannot be read" : "";
+	else if (r == -EFBIG)
+		*ret_what = "there is more than is read";
 	return r < 0 ? r : 1;
 }
 

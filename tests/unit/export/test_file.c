@@ -152,6 +152,18 @@ static void test_frames_appear_at_flush(void)
 	remove_dir(&d);
 }
 
+/* What is in a file can be sent on: a Collector takes 4 MiB. */
+static void test_requests_can_be_sent(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, in_dir(&d, "out"));
+	CHECK_INT(op_exporters_max_request(x), 4000000);
+	remove_dir(&d);
+}
+
 static void test_free_completes_the_file(void)
 {
 	struct op_exporters *x = NULL;
@@ -474,6 +486,7 @@ static void test_forked_child_leaves_the_file(void)
 
 TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "frames_appear_at_flush", test_frames_appear_at_flush },
+	  { "requests_can_be_sent", test_requests_can_be_sent },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
 	  { "link_keeps_pointing", test_link_keeps_pointing },
