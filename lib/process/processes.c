@@ -16,7 +16,7 @@
 #include "process/evict.h"
 #include "process/layout.h"
 #include "process/publish.h"
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 #include "process/state.h"
 #include "process/table.h"
 #include "resource/attributes.h"

@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 #include "target/remote.h"
 
 struct op_attributes;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 #include "process/state.h"
 #include "target/open.h"
 

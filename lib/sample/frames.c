@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "process/program.h"
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 #include "profile/window.h"
 #include "sample/native.h"
 #include "sample/state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instances of a process, of a runtime that is made here. */
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * runtime. They are attached when the file is mapped, which is as a rule before a sample
  * needs them, and report where the code is that they generated.
  */
-#ifndef OP_PROCESS_RUNTIMES_H
-#define OP_PROCESS_RUNTIMES_H
+#ifndef OP_PROCESS_RUNTIME_RUNTIMES_H
+#define OP_PROCESS_RUNTIME_RUNTIMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

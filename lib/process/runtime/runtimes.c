@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/runtimes.h"
+#include "process/runtime/runtimes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "image/executable.h"
+#include "process/runtime/numbers.h"
 
 /*
  * The interval between attempts to attach a runtime that has not started up: 2 ms, 4 ms,
@@ -96,11 +97,6 @@ static struct target target_of(const struct op_runtimes_context *context,
 				.image = i->image };
 }
 
-static size_t bpf_bytes(const struct op_runtime_ops *ops)
-{
-	return OP_ALIGN_UP(OP_MAX(ops->bpf_size, (size_t)8), (size_t)8);
-}
-
 /* Write the struct of @i to a new place in the arena, and release the old one. Returns 0
  * or -errno. */
 static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
@@ -108,13 +104,13 @@ static int write_bpf(struct op_runtime_instance *i, struct op_arena *arena,
 {
 	void *there;
 	op_ref ref;
-	int r = op_arena_alloc(arena, bpf_bytes(i->ops), &ref, &there);
+	int r = op_arena_alloc(arena, op_runtimes_bpf_bytes(i->ops), &ref, &there);
 
 	if (r < 0)
 		return r;
 	/* It is complete before a program can see it. */
-	memcpy(there, i->bpf, bpf_bytes(i->ops));
-	op_arena_release(arena, i->ref, bpf_bytes(i->ops), now_ns);
+	memcpy(there, i->bpf, op_runtimes_bpf_bytes(i->ops));
+	op_arena_release(arena, i->ref, op_runtimes_bpf_bytes(i->ops), now_ns);
 	i->ref = ref;
 	return 0;
 }
@@ -169,7 +165,7 @@ static bool update(struct op_runtime_instance *i, struct op_runtimes_context *co
 static int attach(struct op_runtime_instance *i, struct op_runtimes_context *context)
 {
 	struct target t = target_of(context, i);
-	_cleanup_free_ uint8_t *bpf = calloc(1, bpf_bytes(i->ops));
+	_cleanup_free_ uint8_t *bpf = calloc(1, op_runtimes_bpf_bytes(i->ops));
 	void *instance = NULL;
 	int r;
 
@@ -231,30 +227,6 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 	return changed;
 }
 
-/* Find the instance of @image at @bias, or add it. Returns NULL if no number is left. */
-static struct op_runtime_instance *instance_of(struct op_runtimes *r,
-					       struct op_image *image, uint64_t bias)
-{
-	struct op_runtime_instance *free_one = NULL;
-	size_t i;
-
-	for (i = 1; i < OP_INSTANCES_MAX; i++) {
-		struct op_runtime_instance *slot = &r->slot[i];
-
-		if (slot->image == image && slot->bias == bias)
-			return slot;
-		if (!slot->image && !free_one)
-			free_one = slot;
-	}
-	if (!free_one)
-		return NULL;
-	*free_one = (struct op_runtime_instance){ .image = image,
-						  .ops = image->runtime,
-						  .bias = bias };
-	image->refs++;
-	return free_one;
-}
-
 bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context)
 {
 	const struct op_layout *layout = context->layout;
@@ -272,7 +244,7 @@ bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *conte
 			continue;
 		if (!r->slot)
 			r->slot = calloc(OP_INSTANCES_MAX, sizeof(*r->slot));
-		slot = r->slot ? instance_of(r, image, v->bias) : NULL;
+		slot = r->slot ? op_runtimes_take(r, image, v->bias) : NULL;
 		if (slot && !code)
 			code = op_layout_made_sum(layout);
 		if (slot)
@@ -286,20 +258,9 @@ void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
 {
 	size_t i;
 
-	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
-		struct op_runtime_instance *slot = &r->slot[i];
-
-		if (!slot->image)
-			continue;
-		if (slot->instance) {
-			slot->ops->detach(slot->instance);
-			images->others_attached -= slot->image->other;
-			op_cache_deinit(&slot->frames);
-			op_arena_release(arena, slot->ref, bpf_bytes(slot->ops), now_ns);
-			free(slot->bpf);
-		}
-		op_image_put(images, slot->image, now_ns);
-	}
+	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++)
+		if (r->slot[i].image)
+			op_runtimes_release(&r->slot[i], arena, images, now_ns);
 	free(r->slot);
 	r->slot = NULL;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of a process's instances of runtimes (process/runtime/runtimes.h): each is of a
+ * file at a load bias. */
+#ifndef OP_PROCESS_RUNTIME_NUMBERS_H
+#define OP_PROCESS_RUNTIME_NUMBERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct op_arena;
+struct op_image;
+struct op_images;
+struct op_runtime_instance;
+struct op_runtime_ops;
+struct op_runtimes;
+
+/* Bytes of the runtime's struct in the arena. */
+size_t op_runtimes_bpf_bytes(const struct op_runtime_ops *ops);
+/* The instance of @image at @bias. If there is none, it gets a number and is not attached;
+ * NULL if no number is free. */
+struct op_runtime_instance *op_runtimes_take(struct op_runtimes *r,
+					     struct op_image *image, uint64_t bias);
+/* Detach it if it is attached. Its number is free from now on. */
+void op_runtimes_release(struct op_runtime_instance *i, struct op_arena *arena,
+			 struct op_images *images, uint64_t now_ns);
+
+#endif
