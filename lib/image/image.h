@@ -123,6 +123,7 @@ struct op_images {
 	uint64_t window;
 	size_t jobs;
 	size_t others_attached; /* runtime instances of files that are no ELF files */
+	bool instances_told;	/* the log has that a process has too many of all */
 	uint64_t tables_failed;
 	/* images whose names were given up because there was no room for all */
 	uint64_t names_evicted;

@@ -16,8 +16,16 @@ void op_lists_touch(struct op_processes *p, struct op_proc *proc)
 
 void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc)
 {
-	if (proc->waiting || proc->ended_ns || proc->past ||
-	    !op_runtimes_waiting(&proc->program->runtimes))
+	struct op_runtimes *r = &proc->program->runtimes;
+
+	if (proc->ended_ns || proc->past)
+		return;
+	if (r->rescan) {
+		r->rescan = false;
+		proc->rescan = true;
+		op_lists_touch(p, proc);
+	}
+	if (proc->waiting || !op_runtimes_waiting(r))
 		return;
 	proc->waiting = true;
 	TAILQ_INSERT_TAIL(&p->waiting, proc, waiting_link);

@@ -318,12 +318,11 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	proc->current = NULL;
 	if (!g)
 		return;
-	if (!g->committed) {
-		/* The programs never had it, so no record names it. */
+	/* If the programs never had it, no record names it. */
+	if (g->committed)
+		keep(p, proc, g);
+	else
 		generation_free(p, g);
-		return;
-	}
-	keep(p, proc, g);
 }
 
 static int commit(struct op_processes *p, struct op_proc *proc, struct op_generation *g)
@@ -427,6 +426,7 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 		.images = &p->executables.images,
 		.log = p->config.log,
 		.now_ns = p->now_ns,
+		.over_ns = proc->past ? 0 : op_process_over_ns(p),
 		.refused = p->runtimes_refused,
 		.pid = program->pid,
 		.memory = &program->memory.memory,

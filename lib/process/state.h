@@ -116,13 +116,27 @@ struct op_processes {
 	bool forked;
 };
 
-/* Is the time over for which something that ended or was replaced at @ns is kept? It is
- * also kept until the records of that time were read, which a busy machine may delay. */
-static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
+/* All records before this time were read, which a busy machine may delay. */
+static inline uint64_t op_process_read_ns(const struct op_processes *p)
 {
 	uint64_t read_ns = p->read_ns ? p->read_ns : p->now_ns;
 
-	return (read_ns < p->now_ns ? read_ns : p->now_ns) >= ns + OP_PROCESS_KEEP_NS;
+	return read_ns < p->now_ns ? read_ns : p->now_ns;
+}
+
+/* Is the time over for which something that ended or was replaced at @ns is kept? It is
+ * also kept until the records of that time were read. */
+static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
+{
+	return op_process_read_ns(p) >= ns + OP_PROCESS_KEEP_NS;
+}
+
+/* What ended by then is not kept any more. */
+static inline uint64_t op_process_over_ns(const struct op_processes *p)
+{
+	uint64_t read_ns = op_process_read_ns(p);
+
+	return read_ns < OP_PROCESS_KEEP_NS ? 0 : read_ns - OP_PROCESS_KEEP_NS;
 }
 
 /* lists.c: the lists that hold a process while it is alive: to be published, waiting for
@@ -131,7 +145,7 @@ static inline bool op_process_is_over(const struct op_processes *p, uint64_t ns)
 /* Mark it: the next settle publishes it. */
 void op_lists_touch(struct op_processes *p, struct op_proc *proc);
 /* If a runtime of it was not ready, have it published again when that runtime is tried
- * again. */
+ * again; if its maps must be read for that, now. */
 void op_lists_note_waiting(struct op_processes *p, struct op_proc *proc);
 /* Mark all processes that wait for a runtime. */
 void op_lists_touch_waiting(struct op_processes *p);

@@ -119,8 +119,7 @@ static void try_after(struct op_runtime_instance *i, struct op_runtimes_context 
 		      uint64_t after_ns)
 {
 	i->retry_ns = context->now_ns + after_ns;
-	if (!context->ret_retry_ns || i->retry_ns < context->ret_retry_ns)
-		context->ret_retry_ns = i->retry_ns;
+	op_runtimes_remind(context, i->retry_ns);
 }
 
 static void try_again(struct op_runtime_instance *i, struct op_runtimes_context *context)
@@ -203,8 +202,7 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 	if (i->given_up)
 		return false;
 	if (context->now_ns < i->retry_ns && (!i->instance || i->update_again)) {
-		if (!context->ret_retry_ns || i->retry_ns < context->ret_retry_ns)
-			context->ret_retry_ns = i->retry_ns;
+		op_runtimes_remind(context, i->retry_ns);
 		return false;
 	}
 	if (!i->instance) {
@@ -227,29 +225,39 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 	return changed;
 }
 
+/* Is @v of a runtime's file that may be attached? */
+static bool is_runtime(const struct op_vma *v, const struct op_runtimes_context *context)
+{
+	const struct op_image *image = v->exe ? v->exe->image : NULL;
+
+	return image && image->runtime && (v->segment || image->other) &&
+	       !(context->refused & UINT32_C(1) << image->runtime->id);
+}
+
 bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context)
 {
 	const struct op_layout *layout = context->layout;
-	bool changed = false;
+	bool changed = r->slot && op_runtimes_give_back(r, context);
+	bool full = false;
 	uint64_t code = 0;
 	size_t i;
 
 	for (i = 0; i < layout->len; i++) {
 		const struct op_vma *v = &layout->vma[i];
-		struct op_image *image = v->exe ? v->exe->image : NULL;
 		struct op_runtime_instance *slot;
 
-		if (!image || !image->runtime || (!v->segment && !image->other) ||
-		    (context->refused & UINT32_C(1) << image->runtime->id))
+		if (!is_runtime(v, context))
 			continue;
 		if (!r->slot)
 			r->slot = calloc(OP_INSTANCES_MAX, sizeof(*r->slot));
-		slot = r->slot ? op_runtimes_take(r, image, v->bias) : NULL;
+		slot = r->slot ? op_runtimes_take(r, v->exe->image, v->bias) : NULL;
+		full |= r->slot && !slot;
 		if (slot && !code)
 			code = op_layout_made_sum(layout);
 		if (slot)
 			changed |= work_on(slot, context, code);
 	}
+	op_runtimes_want(r, context, full);
 	return changed;
 }
 
@@ -269,6 +277,8 @@ bool op_runtimes_waiting(const struct op_runtimes *r)
 {
 	size_t i;
 
+	if (r->full)
+		return true;
 	for (i = 1; r->slot && i < OP_INSTANCES_MAX; i++) {
 		const struct op_runtime_instance *slot = &r->slot[i];
 

@@ -28,6 +28,7 @@ struct op_runtime_instance {
 	struct op_runtime_code code;
 	uint64_t seen_code; /* op_layout_made_sum() at the last update() */
 	uint64_t retry_ns;
+	uint64_t gone_ns; /* when its file was first seen not to be mapped; 0: it is */
 	uint32_t failures;
 	bool update_again; /* update() is to be called again at retry_ns */
 	bool unwritten;	   /* the arena had no room for the struct as it is now */
@@ -37,7 +38,12 @@ struct op_runtime_instance {
 /* The instances of one process; their numbers are those of op_process.instance. */
 struct op_runtimes {
 	struct op_runtime_instance
-		*slot; /* [OP_INSTANCES_MAX]; NULL while there is no instance */
+		*slot;	   /* [OP_INSTANCES_MAX]; NULL while there is no instance */
+	uint64_t retry_ns; /* while it is full: when the maps are read again */
+	uint32_t failures;
+	bool full;   /* a file waits for a number */
+	bool gone;   /* an instance's file is no longer mapped */
+	bool rescan; /* its maps are to be read before the next attempt */
 };
 
 /* What attaching needs. All pointers are borrowed during the call. */
@@ -46,6 +52,9 @@ struct op_runtimes_context {
 	struct op_images *images;
 	struct op_log *log;
 	uint64_t now_ns;
+	/* No records of what had gone at this time are to come any more. 0: the layout is
+	 * that of an earlier time. */
+	uint64_t over_ns;
 	uint32_t refused; /* bits of enum op_runtime that must not be attached */
 	uint32_t pid;
 	const struct op_memory *memory;
@@ -69,7 +78,7 @@ struct op_runtimes_context {
 bool op_runtimes_attach(struct op_runtimes *r, struct op_runtimes_context *context);
 void op_runtimes_detach(struct op_runtimes *r, struct op_arena *arena,
 			struct op_images *images, uint64_t now_ns);
-/* Does an instance wait for another attempt? */
+/* Does an instance, or a file without a number, wait for another attempt? */
 bool op_runtimes_waiting(const struct op_runtimes *r);
 /*
  * Set the flags of @v, and the bias and room of code, by which the programs find its

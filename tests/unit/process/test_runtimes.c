@@ -19,6 +19,9 @@ enum {
 	FACTOR_MAX = 24,
 };
 
+/* For so long late records are waited for. */
+static const uint64_t KEEP_NS = UINT64_C(3000000000);
+
 /* What the runtime was asked, and what it answers. */
 static struct {
 	uint64_t value;	 /* goes into the struct at the next update */
@@ -117,7 +120,7 @@ static void begin(struct scene *s)
 	s->context = (struct op_runtimes_context){ .arena = s->arena,
 						   .images = &s->images,
 						   .log = &s->log,
-						   .now_ns = 1,
+						   .now_ns = 10 * KEEP_NS,
 						   .pid = 1,
 						   .layout = &s->layout };
 }
@@ -146,6 +149,7 @@ static bool attach_then(struct scene *s)
 {
 	s->context.now_ns = OP_MAX(s->context.now_ns, s->context.ret_retry_ns);
 	s->context.ret_retry_ns = 0;
+	s->context.over_ns = s->context.now_ns - KEEP_NS;
 	return op_runtimes_attach(&s->runtimes, &s->context);
 }
 
@@ -211,6 +215,128 @@ static void test_no_room(void)
 	CHECK(attach_then(&s));
 	CHECK_INT(published(&s), 2);
 	CHECK(!op_runtimes_waiting(&s.runtimes));
+	end(&s);
+}
+
+/* The load bias of instance @number; 0: it is free. */
+static uint64_t bias_of(const struct scene *s, uint32_t number)
+{
+	const struct op_runtime_instance *i = op_runtimes_get(&s->runtimes, number);
+
+	return i ? i->bias : 0;
+}
+
+/* A process that closes a runtime's library and opens it elsewhere, again and again. */
+static void test_one_after_another(void)
+{
+	static struct scene s;
+	uint64_t gone_ns = 0;
+	uint64_t i;
+
+	begin(&s);
+	for (i = 1; i <= 7; i++) {
+		s.layout.len = 0;
+		map_file(&s, i << 32);
+		if (i == 2)
+			gone_ns = s.context.now_ns;
+		CHECK(attach_then(&s));
+		s.context.now_ns += 1000;
+	}
+	CHECK_INT(fake.attached, 7);
+	CHECK(!op_runtimes_waiting(&s.runtimes));
+
+	/* All numbers are given away; those of the first may still be in late records. */
+	s.layout.len = 0;
+	map_file(&s, i << 32);
+	CHECK(!attach_then(&s));
+	while (s.context.ret_retry_ns < gone_ns + KEEP_NS) {
+		CHECK(s.context.ret_retry_ns > s.context.now_ns);
+		CHECK(op_runtimes_waiting(&s.runtimes));
+		CHECK(!s.runtimes.rescan); /* what is mapped is known */
+		CHECK(!attach_then(&s));
+		CHECK_INT(bias_of(&s, 1), UINT64_C(1) << 32);
+	}
+	CHECK(attach_then(&s));
+	CHECK(s.context.now_ns < gone_ns + 3 * KEEP_NS);
+	CHECK_INT(bias_of(&s, 1), i << 32);
+	CHECK_INT(bias_of(&s, 2), UINT64_C(2) << 32);
+	CHECK_INT(fake.attached, 7);
+	CHECK(!op_runtimes_waiting(&s.runtimes));
+	CHECK_INT(s.context.ret_retry_ns, 0);
+
+	/* One that is mapped again keeps its number, and is the last to lose it. */
+	for (i = 9; i <= 30; i++) {
+		s.layout.len = 0;
+		map_file(&s, UINT64_C(2) << 32);
+		map_file(&s, i << 32);
+		do
+			(void)attach_then(&s);
+		while (op_runtimes_waiting(&s.runtimes));
+		CHECK_INT(bias_of(&s, 2), UINT64_C(2) << 32);
+		CHECK_INT(fake.attached, 7);
+	}
+	end(&s);
+}
+
+static struct {
+	size_t warnings;
+	size_t lines;
+} logged;
+
+static void take_line(void *userdata, int level, const char *message)
+{
+	(void)userdata;
+	if (!strstr(message, "more than 7 files"))
+		return;
+	logged.lines++;
+	logged.warnings += level == OP_LOG_WARNING;
+}
+
+/* More files than there are numbers, all mapped; then one is not. */
+static void test_eight_at_a_time(void)
+{
+	static struct scene s;
+	struct op_layout *layout = &s.layout;
+	size_t rescans = 0;
+	uint64_t i;
+
+	begin(&s);
+	memset(&logged, 0, sizeof(logged));
+	s.log = (struct op_log){ .fn = take_line, .level = OP_LOG_DEBUG };
+	for (i = 1; i <= 8; i++)
+		map_file(&s, i << 32);
+	CHECK(attach_then(&s));
+	CHECK_INT(fake.attached, 7);
+	CHECK(s.runtimes.rescan);
+	CHECK_INT(logged.lines, 0); /* some may have been unmapped */
+	for (i = 0; i < 20; i++) {
+		CHECK(op_runtimes_waiting(&s.runtimes));
+		rescans += s.runtimes.rescan;
+		s.runtimes.rescan = false;
+		CHECK(!attach_then(&s));
+	}
+	CHECK_INT(rescans, 20);
+	CHECK(s.context.ret_retry_ns - s.context.now_ns > 2 * KEEP_NS);
+	CHECK_INT(logged.lines, 1);
+	CHECK_INT(logged.warnings, 1);
+
+	/* A layout of an earlier time says nothing about now. */
+	s.context.over_ns = 0;
+	layout->len = 1;
+	CHECK(!op_runtimes_attach(&s.runtimes, &s.context));
+	layout->len = 8;
+	CHECK(op_runtimes_waiting(&s.runtimes));
+
+	s.runtimes.rescan = false;
+	memmove(&layout->vma[3], &layout->vma[4], 4 * sizeof(layout->vma[0]));
+	layout->len = 7;
+	while (op_runtimes_waiting(&s.runtimes)) {
+		CHECK_INT(bias_of(&s, 4), UINT64_C(4) << 32);
+		(void)attach_then(&s);
+		CHECK(!s.runtimes.rescan);
+	}
+	CHECK_INT(bias_of(&s, 4), UINT64_C(8) << 32);
+	CHECK_INT(fake.attached, 7);
 	end(&s);
 }
 
@@ -301,4 +427,6 @@ static void test_any_order(void)
 }
 
 TEST_MAIN({ "no_room", test_no_room }, { "many_mappings", test_many_mappings },
-	  { "any_order", test_any_order })
+	  { "any_order", test_any_order },
+	  { "one_after_another", test_one_after_another },
+	  { "eight_at_a_time", test_eight_at_a_time })
