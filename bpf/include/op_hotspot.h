@@ -87,8 +87,8 @@ struct op_hotspot {
 	__u32 rule_count;
 	__u8 blob_header_bytes; /* offset of the header's size, 16 bits */
 	__u8 nmethod_deopt; /* offset of the address that a deoptimised frame returns to */
-	__u8 nmethod_deopt_mh; /* offset of a second such address; 0: none */
-	__u8 reserved0;
+	__u8 nmethod_deopt_mh;	  /* offset of a second such address; 0: none */
+	__u8 blob_name;		  /* offset of the address of a CodeBlob's name */
 	__u16 nmethod_bytes;	  /* a blob with a header of this size is an nmethod */
 	__u16 nmethod_compile_id; /* offsets in an nmethod */
 	__u16 nmethod_orig_pc;

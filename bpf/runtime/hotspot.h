@@ -8,7 +8,7 @@
  * a frame is being made or taken down; the table op_hotspot.rule says at which pcs that
  * is so. hotspot_code.h handles all other code. The VM calls Java code only through its
  * call_stub, and Java code returns to the VM only there. So a return address in libjvm.so
- * belongs to the frame of call_stub.
+ * belongs to the frame of call_stub. Other libraries call it through the stub of an upcall.
  */
 #ifndef OP_HOTSPOT_STEP_H
 #define OP_HOTSPOT_STEP_H

@@ -10,7 +10,7 @@
 #ifndef OP_HOTSPOT_CODE_H
 #define OP_HOTSPOT_CODE_H
 
-#include "bpf/runtime/hotspot_view.h"
+#include "bpf/runtime/hotspot_stub.h"
 
 /* How much of the frame exists. */
 enum op_hs_shape {
@@ -30,57 +30,6 @@ enum {
 	OP_HS_NEVER = 0xffff,	  /* frame_complete of stubs that push as they go */
 	OP_HS_METHOD_CODE = (1 << OP_HOTSPOT_PC_BITS) - 1,
 };
-
-/* Go to the caller by the frame record at fp, {caller's fp, return address}. */
-static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
-						      const struct op_hotspot_view *v)
-{
-	__u64 fp = u->fp;
-	__u64 next = 0;
-	__u64 ra = 0;
-
-	if (fp < u->sp || (fp & 7))
-		return op_end(u, OP_ERROR_hotspot_frame_pointer);
-	if (op_read_stack(u, fp, &next) || op_read_stack(u, fp + 8, &ra))
-		return op_end(u, OP_ERROR_hotspot_read_frame);
-	if (!op_hotspot_in_heap(v, ra) && !op_hotspot_in_vm(v, ra))
-		return op_end(u, OP_ERROR_hotspot_return_address);
-	return op_hotspot_go(u, v, ra, fp + 16, next);
-}
-
-/*
- * A stub was interrupted: its return address lies above the words that the stub has
- * pushed. An adapter between compiled code and the interpreter pops the return address
- * into a register for a while.
- */
-static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
-						    const struct op_hotspot_view *v)
-{
-	__u64 kept = u->reg[OP_HS_RETURN_REG];
-	__u64 sp = u->sp;
-	__u64 below = 0;
-	__u64 word = 0;
-	int i;
-
-	if (!u->exact)
-		return op_hotspot_record(u, v);
-	for (i = 0; i < OP_HS_STUB_WORDS; i++, sp += 8) {
-		if (op_read_stack(u, sp, &word))
-			return op_end(u, OP_ERROR_hotspot_read_frame);
-		if (op_hotspot_in_heap(v, word) || op_hotspot_in_vm(v, word))
-			return op_hotspot_go(u, v, word, sp + 8,
-					     sp - 8 == u->fp ? below : u->fp);
-		if (!i && op_hotspot_in_heap(v, kept)) {
-			__u64 sender = u->reg[OP_HS_ENTRY_SENDER];
-
-			return op_hotspot_go(
-				u, v, kept, op_hotspot_is_above(sp, sender) ? sender : sp,
-				u->fp);
-		}
-		below = word;
-	}
-	return op_hotspot_record(u, v);
-}
 
 /* The address of the CodeBlob that holds @pc in the code heap at @low, or 0. */
 static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
@@ -119,15 +68,6 @@ static __always_inline __u64 op_hotspot_find_blob(struct op_unwind *u,
 		segmap = OP_HS_WORD(v, heap[2].segmap);
 	}
 	return op_hotspot_blob(u, v, pc, low, segmap);
-}
-
-/* The 32 bits at offset @off of the bytes last read into u->runtime_bytes. */
-static __always_inline __u64 op_hotspot_member(struct op_unwind *u, __u8 off)
-{
-	__u32 at = off & 252;
-
-	op_platform_bound(at);
-	return *(__u32 *)(u->runtime_bytes + (at & 252));
 }
 
 /* An address in the blob's header: a pointer, or an offset from the blob. */
@@ -422,6 +362,8 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 		op_hotspot_push(u, OP_HOTSPOT_STUB, look, look - blob);
 	}
 	op_state(u)->word[OP_HS_INSIDE] = method;
+	if (!words && op_hotspot_is_upcall(u, v))
+		return op_hotspot_upcall(u, v, code);
 	if (!words)
 		return op_hotspot_stub(u, v);
 	if (words < 2 || words > OP_HS_SENDER_MAX / 8)

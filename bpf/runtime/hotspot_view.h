@@ -77,6 +77,15 @@ static __always_inline __u64 op_hotspot_in_vm(const struct op_hotspot_view *v, _
 	return op_hotspot_within(pc, OP_HS_WORD(v, vm), OP_HS_WORD(v, vm_end));
 }
 
+/* The 32 bits at offset @off of the bytes last read into u->runtime_bytes. */
+static __always_inline __u64 op_hotspot_member(struct op_unwind *u, __u8 off)
+{
+	__u32 at = off & 252;
+
+	op_platform_bound(at);
+	return *(__u32 *)(u->runtime_bytes + (at & 252));
+}
+
 /* May a caller's frame begin at @sp if its callee's frame ends at @end? */
 static __always_inline bool op_hotspot_is_above(__u64 end, __u64 sp)
 {
@@ -107,6 +116,7 @@ static __always_inline enum op_next op_hotspot_go(struct op_unwind *u,
 	if (op_hotspot_in_heap(v, pc))
 		return OP_NEXT_CONTINUE;
 	op_state(u)->word[OP_HS_INSIDE] = 0;
+	u->kept_lost = 1; /* the register holds what Java code left in it */
 	return op_leave_runtime(u, 0);
 }
 

@@ -4,8 +4,9 @@
 
     hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [--peer TOOLS] [CELL...]
 
-scenes: each leaf's stack, as Java itself tells it, with lines and shares. calls: hardly
-anything but calls and returns, so that samples fall where frames are made and taken down.
+scenes: each leaf's stack, as Java itself tells it, with lines and shares; from JDK 22 on also
+of Java that libc calls (Upcall.java). calls: hardly anything but calls and returns, so that
+samples fall where frames are made and taken down.
 
 storm: classes that are loaded and unloaded all the time (storm.py).
 
@@ -36,6 +37,7 @@ import storm  # noqa: E402
 import suite  # noqa: E402
 
 SOURCE = os.path.join(HERE, "Known.java")
+UPCALL = os.path.join(HERE, "Upcall.java")
 VERSIONS = ["8", "11", "17", "21", "25"]
 SHARES = {"Known.leafA": 0.5, "Known.leafB": 0.3, "Known.leafC": 0.2}
 EXACT = 0.99
@@ -44,6 +46,7 @@ LEAF_POINTS = 1.0
 NOISE = 3 * 50
 OTHERS_MOST = 0.05  # of the samples: between two leaves, and setting a scene up
 MIN_SAMPLES = 500
+UPCALLS_LEAST = 0.04 # of the samples: one scene of twelve is 8 %
 SAMPLES_ENOUGH = 7000
 RECORDINGS_MOST = 4
 LADDER = ["Known.main", "Known.run", "Known.calls"] + [
@@ -62,6 +65,8 @@ MODES = {
 }
 QUICK = ["int", "jit", "debug"]
 SINCE = {"zgc": 11}
+UPCALL_SINCE = 22
+STUBS = ("call_stub", "upcall_stub") # native code calls these
 # Compiled calls are calls: nothing of the ladder is inlined.
 CALLS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Known$Ladder.*"]
 # How much more the leaves do, so that what is between them stays little on a busy machine.
@@ -125,17 +130,22 @@ def compilers_of(run):
 
 
 def compile_known(run):
-    """Known's classes for JDK 8, in a folder; by the first javac that makes them, once a run."""
+    """Known's classes for JDK 8, in a folder; by the first javac that makes them, once a run.
+    And those of Upcall, if there is a javac that can."""
     if run.classes:
         return run.classes
     out = suite.fresh_folder(run.path("known"))
-    for javac in compilers_of(run):
-        for options in (["--release", "8", "-Xlint:-options"], []):
-            done = subprocess.run([javac, *options, "-d", out, SOURCE], capture_output=True)
-            if done.returncode == 0:
-                run.classes = out
-                return out
-    raise suite.Skip("no javac that makes classes for JDK 8")
+
+    def compiled(source, *choices):
+        return any(subprocess.run([javac, *options, "-cp", out, "-d", out, source],
+                                  capture_output=True).returncode == 0
+                   for javac in compilers_of(run) for options in choices)
+
+    if not compiled(SOURCE, ["--release", "8", "-Xlint:-options"], []):
+        raise suite.Skip("no javac that makes classes for JDK 8")
+    compiled(UPCALL, ["--release", str(UPCALL_SINCE)])
+    run.classes = out
+    return out
 
 
 class Known:
@@ -197,13 +207,15 @@ def java_frames(sample):
 
 
 def is_mixed_right(sample):
-    """Does the VM call Java by call_stub alone, and is each Java frame but the first of a run
-    called by Java code?"""
+    """Does the VM call Java by call_stub alone, and other native code by upcall_stub; and is
+    each Java frame but the first of a run called by Java code?"""
     frames = [f for f in sample.frames if f.type != "kernel"]
     for callee, caller in zip(frames, frames[1:]):
         if caller.name == "call_stub" and not (callee.type == "jvm" and "." in callee.name):
             return False
-        if callee.type == "jvm" and callee.name != "call_stub" and caller.type != "jvm":
+        if callee.type == "jvm" and callee.name not in STUBS and caller.type != "jvm":
+            return False
+        if callee.name == "upcall_stub" and caller.type != "native":
             return False
         if callee.name == "call_stub" and not caller.name.startswith("JavaCalls::") and \
                 "+0x" not in caller.name:
@@ -221,7 +233,7 @@ def is_on_the_way(names, stacks):
 
 class Count:
     def __init__(self):
-        self.total = self.exact = self.others = self.lines = self.mixed = 0
+        self.total = self.exact = self.others = self.lines = self.mixed = self.upcalls = 0
         self.leaves = {}
         self.wrong = {}
 
@@ -246,6 +258,7 @@ def count_scenes(samples, known):
                 count.leaves[name] = count.leaves.get(name, 0) + sample.count
         if names in names_of:
             count.exact += sample.count
+            count.upcalls += sample.count if "Upcall.accept" in names else 0
             if java[0][1] in leaf_lines and java[1:] in known.tails:
                 count.lines += sample.count
         elif is_on_the_way(names, names_of):
@@ -354,6 +367,10 @@ def cell(run, name, jdk, why, mode, what):
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
+    if what == "scenes" and int(jdk.version()) >= UPCALL_SINCE and \
+            os.path.exists(os.path.join(known.classes, "Upcall.class")):
+        result.need(count.upcalls >= UPCALLS_LEAST * count.total,
+                    "called by libc in %.1f %%" % (100 * count.upcalls / max(count.total, 1)))
     result.figures["errors"] = check.errors_of(samples)
     result.notes[:] = ["; ".join(result.notes + peer)]
     run.judge(name, result, *results)

@@ -264,6 +264,7 @@ static int take_members(const struct op_hotspot_layout *layout, struct op_hotspo
 		uint8_t to;    /* offset in struct op_hotspot */
 	} members[] = {
 		{ OP_HOTSPOT_BLOCK_BYTES, offsetof(struct op_hotspot, block_bytes) },
+		{ OP_HOTSPOT_BLOB_NAME, offsetof(struct op_hotspot, blob_name) },
 		{ OP_HOTSPOT_BLOB_FRAME_SIZE,
 		  offsetof(struct op_hotspot, blob_frame_size) },
 		{ OP_HOTSPOT_BLOB_FRAME_COMPLETE,

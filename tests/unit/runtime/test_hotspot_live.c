@@ -21,12 +21,16 @@ enum {
 	FRAMES_MAX = 64,
 	THREADS_MAX = 128,
 	LEAST_DEPTH = 3, /* main, run, calls */
+	DEEPER = 8,	 /* at least, at times */
 	WARM_UP = 3,	 /* seconds at least, until all is compiled */
 	WARM_UP_MAX = 60,
 	TRIES = 50, /* to find the thread that runs main */
+	UPCALL_SINCE = 22,
+	UPCALL_LEAST = 50, /* instructions: the stub has about so many */
 };
 
 struct frames {
+	bool in_upcall; /* the code of its stub was interrupted */
 	size_t len;
 	char name[FRAMES_MAX][96]; /* root first: name:line */
 };
@@ -77,42 +81,21 @@ static void warm_up(const struct live *live)
 	}
 }
 
-/* @compiled: until all of it is, by @option. */
-static struct live *start(char *folder, const char *option, bool compiled)
-{
-	static char javac[256];
-	static char java[256];
-	char command[1024];
-	char line[256];
-	const char *argv[] = { java,
-			       "-XX:+UnlockDiagnosticVMOptions",
-			       "-XX:+DebugNonSafepoints",
-			       option,
-			       "-XX:CompileCommand=quiet",
-			       "-XX:CompileCommand=dontinline,Known$Ladder.*",
-			       "-cp",
-			       folder,
-			       "Known",
-			       "calls",
-			       "600",
-			       NULL };
-	struct live *live;
+/* What is run. */
+struct scene {
+	const char *name; /* of the class, whose main() prints "ready" */
+	const char *option;
+	bool compiled; /* wait until all of it is */
+	size_t least;  /* frames at any time */
+	int steps;
+};
 
-	find("/usr/lib/jvm/*/bin/javac", javac, sizeof(javac));
-	find("/usr/lib/jvm/*/bin/java", java, sizeof(java));
-	CHECK(mkdtemp(folder));
-	(void)snprintf(command, sizeof(command),
-		       "env -u LD_PRELOAD %s --release 8 -Xlint:-options -d %s %s "
-		       ">/dev/null 2>&1",
-		       javac, folder, KNOWN_JAVA);
-	if (system(command) != 0)
-		SKIP("%s does not compile for JDK 8", javac);
-	live = live_start((char *const *)argv);
-	if (!fgets(line, sizeof(line), live->from) || strncmp(line, "ready", 5) != 0)
-		TEST_FAIL("%s does not run Known", java);
-	if (compiled)
-		warm_up(live);
-	return live;
+static const char *javac(void)
+{
+	static char ret[256];
+
+	find("/usr/lib/jvm/*/bin/javac", ret, sizeof(ret));
+	return ret;
 }
 
 static void clean(const char *folder)
@@ -121,6 +104,53 @@ static void clean(const char *folder)
 
 	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
 	CHECK_INT(system(command), 0);
+}
+
+/* Compile @source into @folder, for JDK @release, or skip. */
+static void compile(const char *source, const char *folder, int release)
+{
+	char command[1024];
+
+	(void)snprintf(
+		command, sizeof(command),
+		"env -u LD_PRELOAD %s --release %d -Xlint:-options -cp %s -d %s %s "
+		">/dev/null 2>&1",
+		javac(), release, folder, folder, source);
+	if (system(command) == 0)
+		return;
+	clean(folder);
+	SKIP("%s does not compile for JDK %d", javac(), release);
+}
+
+static struct live *start(char *folder, const struct scene *scene)
+{
+	static char java[256];
+	char line[256];
+	const char *argv[] = { java,
+			       "-XX:+UnlockDiagnosticVMOptions",
+			       "-XX:+DebugNonSafepoints",
+			       scene->option,
+			       "-XX:CompileCommand=quiet",
+			       "-XX:CompileCommand=dontinline,Known$Ladder.*",
+			       "-cp",
+			       folder,
+			       scene->name,
+			       "calls",
+			       "600",
+			       NULL };
+	struct live *live;
+
+	find("/usr/lib/jvm/*/bin/java", java, sizeof(java));
+	CHECK(mkdtemp(folder));
+	compile(KNOWN_JAVA, folder, 8);
+	if (strcmp(scene->name, "Upcall") == 0)
+		compile(UPCALL_JAVA, folder, UPCALL_SINCE);
+	live = live_start((char *const *)argv);
+	if (!fgets(line, sizeof(line), live->from) || strncmp(line, "ready", 5) != 0)
+		TEST_FAIL("%s does not run %s", java, scene->name);
+	if (scene->compiled)
+		warm_up(live);
+	return live;
 }
 
 /* The Java functions of @f behind the first @len names: not stubs, and not constructors,
@@ -146,6 +176,7 @@ static void describe(struct live *live, const struct op_host_stack *stack,
 	size_t len = 0;
 	uint32_t i;
 
+	ret->in_upcall = false;
 	for (i = 0; i < stack->words && len < FRAMES_MAX;
 	     i += op_frame_words(stack->word[i])) {
 		struct op_runtime_frame f = { 0 };
@@ -154,6 +185,8 @@ static void describe(struct live *live, const struct op_host_stack *stack,
 			continue;
 		CHECK_OK(live->ops->describe(live->instance, stack->word + i,
 					     op_frame_words(stack->word[i]), &f));
+		if (i == 0 && f.len)
+			ret->in_upcall = strcmp(f.function[0].name, "upcall_stub") == 0;
 		len = add_names(&f, name, len);
 	}
 	for (ret->len = 0; ret->len < len; ret->len++)
@@ -183,18 +216,20 @@ static void check_follows(const struct frames *a, const struct frames *b, int st
 			  b->name[common - 1]);
 }
 
-/* The thread whose stack begins in main, or 0. */
-static int find_main(struct live *live, struct frames *ret)
+/* The thread whose stack begins in @scene's main, or 0. */
+static int find_main(struct live *live, const struct scene *scene, struct frames *ret)
 {
 	static struct op_host_stack stack;
 	int tid[THREADS_MAX];
 	size_t len = live_threads(live, tid, THREADS_MAX);
+	char name[64];
 	size_t i;
 
+	(void)snprintf(name, sizeof(name), "%s.main:0", scene->name);
 	for (i = 0; i < len; i++) {
 		live_walk(live, tid[i], &stack);
 		describe(live, &stack, ret);
-		if (ret->len >= LEAST_DEPTH && same_method(ret->name[0], "Known.main:0"))
+		if (ret->len >= scene->least && same_method(ret->name[0], name))
 			return tid[i];
 		if (ret->len)
 			printf("thread %d: %zu frames, %s ... %s, end %d\n", tid[i],
@@ -205,13 +240,13 @@ static int find_main(struct live *live, struct frames *ret)
 }
 
 /* The thread that runs main. A single look may meet it between two of its calls. */
-static int main_thread(struct live *live, struct frames *ret)
+static int main_thread(struct live *live, const struct scene *scene, struct frames *ret)
 {
 	int tid;
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
-		tid = find_main(live, ret);
+		tid = find_main(live, scene, ret);
 		if (tid)
 			return tid;
 	}
@@ -228,13 +263,15 @@ static bool single_step(int tid)
 	return WSTOPSIG(status) == SIGTRAP;
 }
 
-static void check_each_instruction(const char *option, bool compiled)
+/* Returns how many instructions were of an upcall's stub. */
+static int check_each_instruction(const struct scene *scene)
 {
 	static struct op_host_stack stack;
 	static struct frames frames[2];
 	char folder[] = "/tmp/otelprof-known-XXXXXX";
-	struct live *live = start(folder, option, compiled);
+	struct live *live = start(folder, scene);
 	size_t deepest = 0;
+	int upcalls = 0;
 	int now = 0;
 	int tid;
 	int i;
@@ -242,41 +279,56 @@ static void check_each_instruction(const char *option, bool compiled)
 	live_open(live);
 	CHECK(live->ops);
 	CHECK_STR(live->ops->name, "hotspot");
-	tid = main_thread(live, &frames[0]);
+	tid = main_thread(live, scene, &frames[0]);
 	live_stop(tid);
 	live_walk_stopped(live, tid, &stack);
 	describe(live, &stack, &frames[0]);
-	for (i = 0; i < STEPS; i++) {
+	for (i = 0; i < scene->steps; i++) {
 		if (!single_step(tid))
 			continue; /* the VM's own signal, which is not passed on */
 		live_walk_stopped(live, tid, &stack);
 		CHECK_INT(stack.end, OP_END_COMPLETE);
 		describe(live, &stack, &frames[!now]);
-		CHECK(frames[!now].len >= LEAST_DEPTH);
+		CHECK(frames[!now].len >= scene->least);
 		check_follows(&frames[now], &frames[!now], i);
 		now = !now;
 		deepest = frames[now].len > deepest ? frames[now].len : deepest;
+		upcalls += frames[now].in_upcall;
 	}
-	CHECK(deepest >= LEAST_DEPTH + 8);
+	CHECK(deepest >= scene->least + DEEPER);
 	CHECK_OK(ptrace(PTRACE_DETACH, tid, NULL, NULL));
 	live_free(live);
 	clean(folder);
+	return upcalls;
 }
 
 static void test_interpreted(void)
 {
-	check_each_instruction("-Xint", false);
+	(void)check_each_instruction(
+		&(struct scene){ "Known", "-Xint", false, LEAST_DEPTH, STEPS });
 }
 
 static void test_compiled(void)
 {
-	check_each_instruction("-XX:+TieredCompilation", true);
+	(void)check_each_instruction(&(struct scene){ "Known", "-XX:+TieredCompilation",
+						      true, LEAST_DEPTH, STEPS });
 }
 
 static void test_compiled_by_c1(void)
 {
-	check_each_instruction("-XX:TieredStopAtLevel=1", true);
+	(void)check_each_instruction(&(struct scene){ "Known", "-XX:TieredStopAtLevel=1",
+						      true, LEAST_DEPTH, STEPS });
+}
+
+/* Native code calls Java: the stub is followed from its first instruction to its last. */
+static void test_upcalls(void)
+{
+	int n = check_each_instruction(
+		&(struct scene){ "Upcall", "-Xint", false, 1, 5 * STEPS });
+
+	printf("%d instructions were of the stub\n", n);
+	CHECK(n >= UPCALL_LEAST);
 }
 
 TEST_MAIN({ "interpreted", test_interpreted }, { "compiled", test_compiled },
-	  { "compiled_by_c1", test_compiled_by_c1 })
+	  { "compiled_by_c1", test_compiled_by_c1 }, { "upcalls", test_upcalls })

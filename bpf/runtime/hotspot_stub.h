@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Stubs whose CodeBlob knows no frame size. They push as they go, and some of them make a
+ * frame record.
+ */
+#ifndef OP_HOTSPOT_STUB_H
+#define OP_HOTSPOT_STUB_H
+
+#include "bpf/runtime/hotspot_view.h"
+
+enum {
+	OP_HS_RET = 0xc3,
+	OP_HS_PUSH_BYTES = 1, /* of push rbp, with which the stub of an upcall begins */
+};
+
+#define OP_HS_UPCALL_NAME 0x735f6c6c61637075 /* "upcall_s" */
+
+/* Go to the caller by the frame record at fp, {caller's fp, return address}. */
+static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
+						      const struct op_hotspot_view *v)
+{
+	__u64 fp = u->fp;
+	__u64 next = 0;
+	__u64 ra = 0;
+
+	if (fp < u->sp || (fp & 7))
+		return op_end(u, OP_ERROR_hotspot_frame_pointer);
+	if (op_read_stack(u, fp, &next) || op_read_stack(u, fp + 8, &ra))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	if (!op_hotspot_in_heap(v, ra) && !op_hotspot_in_vm(v, ra))
+		return op_end(u, OP_ERROR_hotspot_return_address);
+	return op_hotspot_go(u, v, ra, fp + 16, next);
+}
+
+/*
+ * A stub was interrupted: its return address lies above the words that the stub has
+ * pushed. An adapter between compiled code and the interpreter pops the return address
+ * into a register for a while.
+ */
+static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
+						    const struct op_hotspot_view *v)
+{
+	__u64 kept = u->reg[OP_HS_RETURN_REG];
+	__u64 sp = u->sp;
+	__u64 below = 0;
+	__u64 word = 0;
+	int i;
+
+	if (!u->exact)
+		return op_hotspot_record(u, v);
+	for (i = 0; i < OP_HS_STUB_WORDS; i++, sp += 8) {
+		if (op_read_stack(u, sp, &word))
+			return op_end(u, OP_ERROR_hotspot_read_frame);
+		if (op_hotspot_in_heap(v, word) || op_hotspot_in_vm(v, word))
+			return op_hotspot_go(u, v, word, sp + 8,
+					     sp - 8 == u->fp ? below : u->fp);
+		if (!i && op_hotspot_in_heap(v, kept)) {
+			__u64 sender = u->reg[OP_HS_ENTRY_SENDER];
+
+			return op_hotspot_go(
+				u, v, kept, op_hotspot_is_above(sp, sender) ? sender : sp,
+				u->fp);
+		}
+		below = word;
+	}
+	return op_hotspot_record(u, v);
+}
+
+/*
+ * Is the blob whose header was read last the stub of an upcall, through which any native
+ * code calls Java (JDK 22 and later)? Its name is "upcall_stub", or begins so.
+ */
+static __always_inline bool op_hotspot_is_upcall(struct op_unwind *u,
+						 const struct op_hotspot_view *v)
+{
+	__u8 off = OP_HS_BYTE(v, blob_name);
+	__u64 at = op_hotspot_member(u, off) | op_hotspot_member(u, off + 4) << 32;
+	__u64 name = 0;
+
+	return !op_platform_read(u, &name, sizeof(name), at) && name == OP_HS_UPCALL_NAME;
+}
+
+/*
+ * The stub of an upcall, whose code begins at @code: push rbp; mov rbp, rsp; ...; leave;
+ * ret. It returns to any library, so its return address is checked as a guessed one is: it
+ * must follow a call, and the native step takes it only in a known mapping. Where that call
+ * leads does not matter: what it called may have jumped here.
+ */
+static __always_inline enum op_next
+op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)
+{
+	__u64 fp = u->fp;
+	__u64 cfa = fp + 16;
+	__u64 ra = 0;
+	__u8 op = 0;
+
+	if (u->exact)
+		(void)op_platform_read(u, &op, sizeof(op), u->pc);
+	if (u->exact && (u->pc == code || op == OP_HS_RET))
+		cfa = u->sp + 8;
+	else if (u->exact && u->pc == code + OP_HS_PUSH_BYTES)
+		cfa = u->sp + 16;
+	else if (!op_hotspot_is_above(u->sp, fp))
+		return op_end(u, OP_ERROR_hotspot_frame_pointer);
+	else if (op_read_stack(u, fp, &fp))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	if (op_read_stack(u, cfa - 8, &ra))
+		return op_end(u, OP_ERROR_hotspot_read_frame);
+	if (!op_hotspot_in_heap(v, ra) && !op_call_before(u, ra))
+		return op_end(u, OP_ERROR_hotspot_return_address);
+	return op_hotspot_go(u, v, ra, cfa, fp);
+}
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HotSpot's step in stubs without a frame size, over a code cache that is made here. */
+#define __TARGET_ARCH_x86
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#include "unwind/host.h"
+
+#include "bpf/runtime/hotspot_code.h"
+
+#include "fake_memory.h"
+#include "test.h"
+
+enum {
+	/* where things are put */
+	CACHE = BASE,
+	CACHE_BYTES = 0x4000,
+	SEGMAP = BASE + 0x4000,
+	NAME = BASE + 0x5000,
+	STACK = BASE + 0x8000,
+	LIBRARY = BASE + 0xc000, /* one page, which is mapped */
+	UNKNOWN = BASE + 0xd000, /* code as there, of no mapping that is known */
+	VM = BASE + 0xe000,
+	VM_BYTES = 0x1000,
+	/* the blob: in segments 2 to 5, behind the header of its block */
+	SEGMENT_BITS = 7,
+	BLOCK_BYTES = 8,
+	BLOB = CACHE + (2 << SEGMENT_BITS) + BLOCK_BYTES,
+	CODE = BLOB + 64,
+	INSIDE = CODE + 0x50,
+	RETURN = CODE + 0x60,
+	/* of a library */
+	CALLER = LIBRARY + 0x40,     /* where a call through a register returns */
+	TAIL_CALLER = CALLER + 0x40, /* a call of a function, which jumps on */
+	NO_CALLER = CALLER + 0x80,
+	RECORD = STACK + 40 * 8, /* the stub's frame record */
+	CALLER_FP = 12345,
+};
+
+static union {
+	struct op_hotspot process;
+	uint8_t bytes[OP_SLAB_BYTES];
+} slab;
+static const struct op_hotspot_view view = { .slab = slab.bytes };
+static uint64_t words[OP_WORDS_MAX];
+static struct op_host_input input = { .memory = &fake.memory };
+static struct op_host_context context = { .input = &input,
+					  .last_slab = slab.bytes,
+					  .words = words };
+
+/* A library with calls in it, at @at. */
+static void put_library(uint64_t at)
+{
+	static const uint8_t call[] = { 0xff, 0xd0 }; /* call rax */
+	static const uint8_t call_to[] = { 0xe8, 0x10, 0, 0, 0 };
+
+	memset(fake.bytes + (at - BASE), 0x90, 0x1000);
+	put(at + (CALLER - LIBRARY) - sizeof(call), call, sizeof(call));
+	put(at + (TAIL_CALLER - LIBRARY) - sizeof(call_to), call_to, sizeof(call_to));
+}
+
+/* A process with one stub, of that name. */
+static void begin(const char *name)
+{
+	static const uint8_t map[] = { 0, 1, 0, 1, 2, 1, 0 };
+	const uint16_t no_frame = OP_HS_NEVER;
+
+	fake_begin();
+	put(NAME, name, strlen(name));
+	put(SEGMAP, map, sizeof(map));
+	put_u64(BLOB + 8, NAME);
+	put(BLOB + 30, &no_frame, sizeof(no_frame));
+	put_u32(BLOB + 32, CODE - BLOB);
+	memset(fake.bytes + (CODE - BASE), 0x90, RETURN - CODE);
+	put_u32(RETURN, OP_HS_RET);
+	put_library(LIBRARY);
+	put_library(UNKNOWN);
+	slab.process = (struct op_hotspot){
+		.cache = CACHE,
+		.cache_end = CACHE + CACHE_BYTES,
+		.vm = VM,
+		.vm_end = VM + VM_BYTES,
+		.heap = { { CACHE, CACHE + CACHE_BYTES, SEGMAP } },
+		.log2_segment = SEGMENT_BITS,
+		.block_bytes = BLOCK_BYTES,
+		.blob_name = 8,
+		.blob_frame_size = 24,
+		.blob_frame_complete = 30,
+		.blob_code = 32,
+		.blob_header_bytes = 36,
+		.nmethod_bytes = 300,
+	};
+}
+
+/* At @pc of the stub, whose frame record is where fp points to; @ra is the caller. */
+static struct op_unwind in_stub(uint64_t pc, bool exact, uint64_t ra)
+{
+	memset(fake.bytes + (STACK - BASE), 0, 0x1000);
+	put_u64(RECORD, CALLER_FP);
+	put_u64(RECORD + 8, ra);
+	return (struct op_unwind){ .platform = (uintptr_t)&context,
+				   .window_at = ~0ULL,
+				   .max_frames = 100,
+				   .pc = pc,
+				   .sp = STACK,
+				   .fp = RECORD,
+				   .step = OP_RUNTIME_HOTSPOT,
+				   .map_start = LIBRARY,
+				   .map_end = LIBRARY + 0x1000,
+				   .segment = 1,
+				   .exact = exact };
+}
+
+static enum op_next step(struct op_unwind *u)
+{
+	u->words = 0;
+	return op_hotspot_other(u, &view, u->exact ? u->pc : u->pc - 1);
+}
+
+static void check_caller(struct op_unwind *u, uint64_t pc, uint64_t sp, uint32_t runtime)
+{
+	CHECK_INT(step(u), OP_NEXT_CONTINUE);
+	CHECK_INT(u->step, runtime);
+	CHECK_INT(u->pc, pc);
+	CHECK_INT(u->sp, sp);
+	CHECK_INT(u->fp, CALLER_FP);
+	CHECK_INT(u->exact, 0);
+	CHECK_INT(u->frames, 1);
+	/* what Java code left in the registers is no caller's */
+	CHECK_INT(u->kept_lost, runtime == OP_STEP_NATIVE);
+}
+
+static void check_no_caller(struct op_unwind *u, uint32_t why)
+{
+	CHECK_INT(step(u), OP_NEXT_END);
+	CHECK_INT(u->end, why);
+}
+
+/* A stub that is not called from elsewhere. */
+static void test_other_stub(void)
+{
+	struct op_unwind u;
+
+	begin("StubRoutines");
+	u = in_stub(INSIDE, false, CACHE + 0x1000);
+	check_caller(&u, CACHE + 0x1000, RECORD + 16, OP_RUNTIME_HOTSPOT);
+	u = in_stub(INSIDE, false, VM + 0x100);
+	check_caller(&u, VM + 0x100, RECORD + 16, OP_STEP_NATIVE);
+	u = in_stub(INSIDE, false, CALLER);
+	check_no_caller(&u, OP_ERROR_hotspot_return_address);
+	u = in_stub(INSIDE, true, CALLER);
+	check_no_caller(&u, OP_ERROR_hotspot_return_address);
+}
+
+/* qsort() in libc, for one, calls a comparator that is Java. */
+static void test_upcall(void)
+{
+	static const uint64_t callers[] = { CALLER, TAIL_CALLER };
+	struct op_unwind u;
+	size_t i;
+
+	begin("upcall_stub");
+	for (i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		u = in_stub(INSIDE, false, callers[i]);
+		check_caller(&u, callers[i], RECORD + 16, OP_STEP_NATIVE);
+		u = in_stub(INSIDE, true, callers[i]);
+		check_caller(&u, callers[i], RECORD + 16, OP_STEP_NATIVE);
+	}
+	/* Java code may call it as if it were native */
+	u = in_stub(INSIDE, false, CACHE + 0x1000);
+	check_caller(&u, CACHE + 0x1000, RECORD + 16, OP_RUNTIME_HOTSPOT);
+}
+
+/* The frame is being made or taken down: the record at fp is the caller's own. */
+static void test_upcall_without_frame(void)
+{
+	static const struct {
+		uint64_t pc;
+		unsigned int pushed;
+	} at[] = { { CODE, 0 }, { CODE + 1, 1 }, { RETURN, 0 } };
+	struct op_unwind u;
+	size_t i;
+
+	begin("upcall_stub_(II)I");
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		u = in_stub(at[i].pc, true, TAIL_CALLER);
+		put_u64(STACK + 8 * at[i].pushed, CALLER);
+		CHECK_INT(step(&u), OP_NEXT_CONTINUE);
+		CHECK_INT(u.pc, CALLER);
+		CHECK_INT(u.sp, STACK + 8 * (at[i].pushed + 1));
+		CHECK_INT(u.fp, RECORD);
+	}
+}
+
+/* What stands there is no return address. */
+static void test_upcall_of_none(void)
+{
+	static const uint64_t none[] = { 0,	     1,
+					 LIBRARY,    NO_CALLER,
+					 CALLER - 1, UNKNOWN + 0xc0,
+					 STACK,	     BASE + BYTES,
+					 UINT64_MAX };
+	struct op_unwind u;
+	size_t i;
+	int exact;
+
+	begin("upcall_stub");
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		for (exact = 0; exact < 2; exact++) {
+			u = in_stub(INSIDE, exact, none[i]);
+			check_no_caller(&u, OP_ERROR_hotspot_return_address);
+		}
+		u = in_stub(CODE, true, CALLER);
+		put_u64(STACK, none[i]);
+		check_no_caller(&u, OP_ERROR_hotspot_return_address);
+	}
+	/* a call in no known mapping: the native step ends there, without a frame */
+	u = in_stub(INSIDE, false, UNKNOWN + (CALLER - LIBRARY));
+	check_caller(&u, UNKNOWN + (CALLER - LIBRARY), RECORD + 16, OP_STEP_NATIVE);
+	CHECK_INT(op_step_native(&u), OP_NEXT_END);
+	CHECK_INT(u.end, OP_ERROR_native_no_mapping);
+	CHECK_INT(u.frames, 1);
+	u = in_stub(INSIDE, false, CALLER);
+	u.fp = STACK - 8; /* below the frame */
+	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);
+	u = in_stub(INSIDE, false, CALLER);
+	u.fp += OP_HS_SENDER_MAX;
+	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);
+	u = in_stub(INSIDE, false, CALLER);
+	u.fp++;
+	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);
+}
+
+TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
+	  { "upcall_without_frame", test_upcall_without_frame },
+	  { "upcall_of_none", test_upcall_of_none })
