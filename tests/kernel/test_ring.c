@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A profiler that gets no CPU for a while, amid processes that it does not know: their samples
- * bring copies of their stacks, which fill the ring. Copies give way then, and no sample is lost.
+ * bring copies of their stacks, which fill the ring. Copies give way then, and no sample is lost;
+ * and no process has its stack copied with each sample, for as long as it is not known.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,46 +18,63 @@
 
 enum {
 	RATE_HZ = 499,
-	CHILDREN = 8, /* each may have 64 copies of its stack */
+	CHILDREN = 8, /* each may have COPIES of its stack */
+	COPIES = 64,  /* at once */
+	COPIES_A_SECOND = 10,
 	PAD_BYTES = 32 * 1024,
-	RING_BYTES = 1024 * 1024,  /* 85 copies */
+	RING_BYTES = 1024 * 1024, /* 85 copies */
+	RING_BYTES_LARGE = 32 << 20,
 	SAMPLES_MIN = RATE_HZ / 5, /* a quarter of what the children run */
 	POLLS_MAX = 1000,
 };
 
 #define COMM  "op-ring-test"
-#define COUNT "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"
+#define COUNT "i=0; while [ $i -lt %d ]; do i=$((i+1)); done"
 
 static uint64_t no_room;
+static uint64_t no_copy;
 
 static void on_error(void *userdata, const char *name, const char *sentence,
 		     uint64_t count)
 {
 	if (!strcmp(name, "native_no_room"))
 		no_room = count;
+	if (!strcmp(name, "native_no_copy"))
+		no_copy = count;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	CHECK_OK(clock_gettime(CLOCK_MONOTONIC, &t));
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Programs that are new to the profiler, each with more stack than a copy takes: the environment
  * lies above it. They count, so that they take the same CPU time on every machine. */
-static void run_children(const char *program)
+static void run_children(const char *program, int len, int count)
 {
 	pid_t children[CHILDREN];
 	char pad[PAD_BYTES];
+	char command[128];
 	int i;
+
+	(void)snprintf(command, sizeof(command), COUNT, count);
 
 	memset(pad, 'x', sizeof(pad) - 1);
 	pad[sizeof(pad) - 1] = '\0';
 	CHECK_OK(setenv("PAD", pad, 1));
-	for (i = 0; i < CHILDREN; i++) {
+	for (i = 0; i < len; i++) {
 		children[i] = fork();
 		CHECK(children[i] >= 0);
 		if (children[i] == 0) {
 			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			(void)execl(program, program, "-c", COUNT, NULL);
+			(void)execl(program, program, "-c", command, NULL);
 			_exit(127);
 		}
 	}
-	for (i = 0; i < CHILDREN; i++)
+	for (i = 0; i < len; i++)
 		CHECK_INT(waitpid(children[i], NULL, 0), children[i]);
 }
 
@@ -74,24 +92,30 @@ static void set_filter(struct otelprof *p, const char *comm)
 	CHECK_OK(otelprof_set_filter(p, &filter));
 }
 
-static void test_copies_give_way(void)
+/* Profile @children that count to @count each, and take no sample out of a ring of @ring_bytes
+ * meanwhile. Returns how many samples of them there were; *@ret_ns: how long it took. */
+static uint64_t profile(uint32_t ring_bytes, int children, int count, uint64_t *ret_ns)
 {
 	struct otelprof_config config;
 	struct otelprof_stats st;
 	struct otelprof *p = NULL;
 	char folder[] = "/tmp/otelprof-ring-XXXXXX", program[64];
+	uint64_t began_ns;
 	int i;
 
+	no_room = no_copy = 0;
 	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
-	config.ring_bytes = RING_BYTES;
+	config.ring_bytes = ring_bytes;
 	CHECK_OK(otelprof_init(&config, NULL, &p));
 	CHECK(mkdtemp(folder));
 	(void)snprintf(program, sizeof(program), "%s/" COMM, folder);
 	CHECK_OK(symlink("/bin/sh", program));
 	set_filter(p, COMM);
 	CHECK_OK(otelprof_start(p));
-	run_children(program);
+	began_ns = now_ns();
+	run_children(program, children, count);
+	*ret_ns = now_ns() - began_ns;
 	CHECK_OK(unlink(program));
 	CHECK_OK(rmdir(folder));
 	CHECK_OK(otelprof_stop(p));
@@ -100,13 +124,36 @@ static void test_copies_give_way(void)
 	CHECK_OK(otelprof_unwind_errors(p, on_error, NULL));
 	otelprof_stats_init(&st, sizeof(st));
 	CHECK_OK(otelprof_get_stats(p, &st));
-	printf("taken %llu of it, lost in the ring %llu, without room for a copy %llu\n",
+	printf("taken %llu of it, lost in the ring %llu, without room for a copy %llu, "
+	       "beyond its copies %llu\n",
 	       (unsigned long long)(st.samples_taken - st.samples_filtered),
-	       (unsigned long long)drops_of(p, "ring"), (unsigned long long)no_room);
-	CHECK(st.samples_taken - st.samples_filtered >= SAMPLES_MIN);
+	       (unsigned long long)drops_of(p, "ring"), (unsigned long long)no_room,
+	       (unsigned long long)no_copy);
 	CHECK_INT(drops_of(p, "ring"), 0);
-	CHECK(no_room > 0); /* else nothing was tried */
 	otelprof_free(p);
+	return st.samples_taken - st.samples_filtered;
 }
 
-TEST_MAIN({ "copies_give_way", test_copies_give_way })
+static void test_copies_give_way(void)
+{
+	uint64_t took_ns;
+
+	CHECK(profile(RING_BYTES, CHILDREN, 150000, &took_ns) >= SAMPLES_MIN);
+	CHECK(no_room > 0); /* else nothing was tried */
+}
+
+/* A process that is not known, as one beyond max_processes, has some copies and then few: each
+ * is 13 KiB and wakes the reader. */
+static void test_copies_are_limited(void)
+{
+	uint64_t took_ns;
+	uint64_t taken = profile(RING_BYTES_LARGE, 1, 2000000, &took_ns);
+	uint64_t most = COPIES + COPIES_A_SECOND * (took_ns / 1000000000 + 1);
+
+	CHECK_INT(no_room, 0);
+	CHECK(taken > most + SAMPLES_MIN); /* else nothing was tried */
+	CHECK(taken - no_copy <= most);
+}
+
+TEST_MAIN({ "copies_give_way", test_copies_give_way },
+	  { "copies_are_limited", test_copies_are_limited })
