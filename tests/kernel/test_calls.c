@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls from several threads: who waits holds nobody up; and the worker of threads = 1. */
+/* Calls from several threads: who waits holds nobody up; the worker of threads = 1; and what calls
+ * refuse. */
+#include <errno.h>
 #include <otelprof/otelprof.h>
 #include <poll.h>
 #include <pthread.h>
@@ -268,10 +270,40 @@ static void test_a_flush_lets_others_call(void)
 	otelprof_free(p);
 }
 
+/* A later version may give them a meaning. */
+static void test_reserved_fields_must_be_zero(void)
+{
+	struct otelprof_rule rule;
+	uint64_t number;
+	struct otelprof_otlp_config otlp;
+	struct otelprof_file_config file;
+	struct otelprof *p = make(0, 0);
+
+	otelprof_otlp_config_init(&otlp, sizeof(otlp));
+	otlp.endpoint = "http://127.0.0.1:1";
+	otlp.reserved0 = 1;
+	CHECK_INT(otelprof_exporter_otlp(p, &otlp), -E2BIG);
+	otelprof_file_config_init(&file, sizeof(file));
+	file.path = "/dev/null";
+	file.reserved0 = 1;
+	CHECK_INT(otelprof_exporter_file(p, &file), -E2BIG);
+	file.reserved0 = 0;
+	CHECK_INT(otelprof_exporter_file(p, &file), 1);
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = OTELPROF_FILTER_PID;
+	rule.number = 1;
+	rule.reserved0 = 1;
+	CHECK_INT(otelprof_add_rule(p, &rule, &number), -E2BIG);
+	rule.reserved0 = 0;
+	CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	otelprof_free(p);
+}
+
 TEST_MAIN({ "wakeup_and_statistics_while_another_thread_waits",
 	    test_wakeup_and_statistics_while_another_thread_waits },
 	  { "the_same_with_a_worker", test_the_same_with_a_worker },
 	  { "a_worker_does_the_work", test_a_worker_does_the_work },
 	  { "a_callback_that_calls_back_gets_an_error",
 	    test_a_callback_that_calls_back_gets_an_error },
-	  { "a_flush_lets_others_call", test_a_flush_lets_others_call })
+	  { "a_flush_lets_others_call", test_a_flush_lets_others_call },
+	  { "reserved_fields_must_be_zero", test_reserved_fields_must_be_zero })

@@ -210,4 +210,40 @@ static void test_the_process_is_left_as_it_was(void)
 #endif
 }
 
-TEST_MAIN({ "the_process_is_left_as_it_was", test_the_process_is_left_as_it_was })
+/* Descriptors of perf events. */
+static size_t perf_descriptors(void)
+{
+	static const char want[] = "anon_inode:[perf_event]";
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *e;
+	size_t n = 0;
+
+	CHECK(d);
+	while ((e = readdir(d))) {
+		char target[64] = "";
+
+		n += readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1) > 0 &&
+		     strcmp(target, want) == 0;
+	}
+	CHECK_OK(closedir(d));
+	return n;
+}
+
+/* Two would be more than the usual 1,024 of a process on a host of 512 CPUs. */
+static void test_a_cpu_has_one_descriptor(void)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+
+	otelprof_config_init(&config, sizeof(config));
+	CHECK_OK(otelprof_init(&config, &why, &p));
+	CHECK_OK(otelprof_start(p));
+	CHECK_INT(perf_descriptors(), sysconf(_SC_NPROCESSORS_ONLN));
+	CHECK_OK(otelprof_stop(p));
+	otelprof_free(p);
+	CHECK_INT(perf_descriptors(), 0);
+}
+
+TEST_MAIN({ "the_process_is_left_as_it_was", test_the_process_is_left_as_it_was },
+	  { "a_cpu_has_one_descriptor", test_a_cpu_has_one_descriptor })
