@@ -283,7 +283,7 @@ def image_of(run, version):
         return None, "this Collector was built without the otelprof receiver"
     with open(os.path.join(EXAMPLES, "Containerfile"), encoding="utf-8") as f:
         entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", f.read(), re.M)[1])
-    folder = scene.rootfs(run.path("image-" + version), program)
+    folder = scene.rootfs(run.path("image-" + version), program, run.args.otelprof)
     os.rename(os.path.join(folder, "bin", os.path.basename(program)), folder + entry[0])
     return (folder, entry), None
 
