@@ -229,6 +229,7 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 	memset(c->map, 0xff, sizeof(c->map)); /* sets each to -1 */
 	memset(c->program, 0xff, sizeof(c->program));
 	memset(c->hook, 0xff, sizeof(c->hook));
+	memset(c->begun, 0xff, sizeof(c->begun));
 	c->config = *config;
 	c->config.kinds = op_kinds_with(config->kinds);
 	c->log = config->log;

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ enum {
 	 * of one has room for the records of two seconds. */
 	KICK_BYTES_A_SAMPLE = 16,
 	KICK_BYTES_MIN = 64 * 1024, /* room for a burst */
+	EMPTY_BATCH = 4096,	    /* more than any bucket of a map holds */
 };
 
 static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
@@ -71,7 +73,8 @@ static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i
 	return 0;
 }
 
-/* Keep descriptors of the programs of the loaded @object, and mappings of its rings. */
+/* Keep descriptors of the programs of the loaded @object and of its map of what has
+ * begun, and mappings of its rings. */
 static int keep(struct op_capture *c, const struct op_kind *kind,
 		struct bpf_object *object)
 {
@@ -85,6 +88,9 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 		name_of(c, kind, i, name);
 		r = c->program[kind->event][i] = op_object_program_fd(object, name);
 	}
+	if (r >= 0 && (kind->kicks || kind->holds))
+		r = c->begun[kind->event] = op_object_map_fd(
+			object, kind->kicks ? "op_off_threads" : "op_held");
 	return r < 0 ? r : 0;
 }
 
@@ -121,10 +127,57 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	return r;
 }
 
+/* Remove all elements of the hash @map. */
+static int empty(int map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+	_cleanup_free_ void *keys = NULL;
+	_cleanup_free_ void *values = NULL;
+	uint32_t n = EMPTY_BATCH;
+	uint32_t at;
+	int r;
+
+	if (bpf_obj_get_info_by_fd(map, &info, &len))
+		return -errno;
+	keys = calloc(EMPTY_BATCH, info.key_size);
+	values = calloc(EMPTY_BATCH, info.value_size);
+	if (!keys || !values)
+		return -ENOMEM;
+	r = bpf_map_lookup_and_delete_batch(map, NULL, &at, keys, values, &n, NULL);
+	while (r == 0) {
+		n = EMPTY_BATCH;
+		r = bpf_map_lookup_and_delete_batch(map, &at, &at, keys, values, &n,
+						    NULL);
+	}
+	return errno == ENOENT ? 0 : -errno;
+}
+
+/* While no hook was attached, threads came and went and events ended unseen: forget what
+ * had begun before, since an interval that reaches back to it would be a false one. */
+static int forget_begun(struct op_capture *c, const struct op_kind *kind)
+{
+	size_t i;
+	int r;
+
+	for (i = 0; i < kind->hooks_len; i++)
+		if (c->hook[kind->event][i] >= 0)
+			return 0;
+	if (c->begun[kind->event] < 0)
+		return 0;
+	r = empty(c->begun[kind->event]);
+	return r < 0 ? op_fail(c->log, r, "%s could not be begun anew: %s", kind->says,
+			       strerror(-r))
+		     : 0;
+}
+
 static int attach(struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;
+	int r = forget_begun(c, kind);
 
+	if (r < 0)
+		return r;
 	for (i = 0; i < kind->hooks_len; i++) {
 		int *hook = &c->hook[kind->event][i];
 
@@ -180,6 +233,7 @@ void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
 	uint32_t i;
 
 	op_hooks_detach(c, kind);
+	op_closep(&c->begun[kind->event]);
 	for (i = 0; i < OP_KICK_RINGS; i++) {
 		struct op_kicks *k = &c->kicks[kind->event][i];
 

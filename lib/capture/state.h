@@ -116,6 +116,8 @@ struct op_capture {
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
 	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
+	/* the map in which the hooks of each kind note what has begun, or -1 */
+	int begun[OP_KINDS];
 	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;

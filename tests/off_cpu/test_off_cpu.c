@@ -22,6 +22,7 @@ enum {
 	WARM_MS = 700,
 	FEW_MS = 3000,
 	MANY_MS = 6000,
+	PAUSE_MS = 2000,
 	SAMPLES = 20000, /* a second: enough for shares within 1 % in MANY_MS */
 	FEW_SAMPLES = 6000,
 	RING_BYTES = 16 << 20, /* the machine may be busy */
@@ -257,6 +258,27 @@ static void test_a_rule_ends_at_once(void)
 	check_profile(&run, &a, ";drive;", NULL);
 }
 
+/* Nothing of what is told after a pause began before its end: one thread cannot have been
+ * off the CPUs for longer than since then. */
+static void test_a_pause_is_not_told_of(void)
+{
+	struct run run = begin(SLEEPS, SAMPLES, 0);
+	int64_t since_ns;
+	int64_t ns;
+
+	CHECK_OK(otelprof_pause(run.p));
+	(void)work(&run, SLEEPS, PAUSE_MS);
+	CHECK_OK(otelprof_resume(run.p));
+	since_ns = off_clock_ns(CLOCK_MONOTONIC);
+	(void)work(&run, SLEEPS, WARM_MS);
+	since_ns = off_clock_ns(CLOCK_MONOTONIC) - since_ns;
+	finish(&run);
+	ns = value_of(run.folded, "", NULL);
+	printf("  off for %lld ns in %lld\n", (long long)ns, (long long)since_ns);
+	CHECK(ns > since_ns / 2 && ns < since_ns + since_ns / 1000 * SUM_OFF);
+	CHECK_OK(unlink(run.folded));
+}
+
 static void test_nothing_is_loaded_while_off(void)
 {
 	kind_check_loaded(OTELPROF_KIND_OFF_CPU, "op_off_cpu", "op_off_switched");
@@ -265,4 +287,5 @@ static void test_nothing_is_loaded_while_off(void)
 TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned },
 	  { "migrating", test_migrating }, { "short-lived", test_short_lived },
 	  { "forms", test_forms }, { "rule", test_a_rule_ends_at_once },
+	  { "pause", test_a_pause_is_not_told_of },
 	  { "off", test_nothing_is_loaded_while_off })
