@@ -175,16 +175,16 @@ static void copy_out(const uint8_t *ring, uint64_t at, void *to, size_t len)
 	op_ring_copy(ring, OP_SIDEBAND_BYTES, at, to, len);
 }
 
-/* Read the header and the time of the next record of @e. Returns false if there is no
- * complete record. */
+/* Read the header and the time of the next record of @e. Returns false if there is none
+ * for this drain. */
 static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 {
 	const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
 	uint64_t time_at;
 
-	if (e->head - e->tail < sizeof(e->next))
-		return false;
-	copy_out(ring, e->tail, &e->next, sizeof(e->next));
+	e->next.size = 0;
+	if (e->head - e->tail >= sizeof(e->next))
+		copy_out(ring, e->tail, &e->next, sizeof(e->next));
 	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
 	    e->next.size > e->head - e->tail) {
 		/* a malformed record: what follows cannot be read either */
@@ -193,7 +193,7 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	}
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
-	return true;
+	return e->next_ns <= c->drained_ns;
 }
 
 /* Add each CPU that has records to the merge. */
@@ -213,7 +213,7 @@ static void begin(struct op_capture *c)
 		if (peek(c, e))
 			op_merge_add(&c->merge, e->cpu, e->next_ns);
 		else
-			__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
+			__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
 }
 
@@ -233,11 +233,14 @@ static void take(struct op_capture *c, struct op_processes *processes,
 		return;
 	}
 	op_merge_end(&c->merge);
-	__atomic_store_n(&page->data_tail, e->head, __ATOMIC_RELEASE);
+	__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 }
 
-/* A process may fork on one CPU and its child map a file on another. So the records of
- * all CPUs are merged by time. */
+/*
+ * A process may fork on one CPU and its child map a file on another. So the records of
+ * all CPUs are merged by time. Those that are newer than the first look at a buffer are
+ * left: what they follow from may stand in a buffer that was looked at before it came.
+ */
 uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 {
 	uint64_t records = 0;

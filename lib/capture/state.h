@@ -135,7 +135,8 @@ struct op_capture {
 	int fork_fd;			   /* its attachment, or -1 */
 	OP_VEC(struct op_cpu_events) cpus; /* indexed by the CPU's number */
 	struct op_merge merge; /* of the side-bands of all CPUs, while they are drained */
-	uint64_t drained_ns;   /* when the side-band was last drained */
+	/* when the side-band was last drained: newer records of it are left */
+	uint64_t drained_ns;
 	struct op_map64
 		leader_exited;	  /* processes whose leader ended before its threads */
 	struct op_map64 threaded; /* processes that were seen to start a thread */

@@ -221,14 +221,41 @@ void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
 	}
 }
 
+/* Did @proc execute after this fork, which is its own? */
+static bool has_executed(const struct op_proc *proc, uint64_t fork_ns)
+{
+	return proc && !proc->born_ns && proc->program->since_ns > fork_ns;
+}
+
+/* The process of this fork. */
+static void note_birth(const struct op_processes *p, struct op_proc *proc,
+		       uint32_t parent, uint64_t time_ns)
+{
+	struct op_program *program = proc->program;
+
+	proc->born_ns = time_ns;
+	program->born_ns = time_ns;
+	program->memory.born_ns = time_ns;
+	program->parent = parent;
+	program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
+}
+
 void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 			  uint64_t time_ns)
 {
+	struct op_proc *proc = op_table_find_alive(p, pid);
 	struct op_proc *from;
-	struct op_proc *proc;
+	bool early;
 
 	if (pid == parent)
 		return; /* a thread */
+	if (has_executed(proc, time_ns)) {
+		/* it has nothing of its parent any more */
+		note_birth(p, proc, parent, time_ns);
+		return;
+	}
+	/* Mappings that came before their process's birth may be its own. */
+	early = proc && !proc->born_ns;
 	from = op_table_find_alive(p, parent);
 	if (from)
 		op_lists_use(p, from);
@@ -239,17 +266,14 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 	proc->forked = true;
 	/* it may have been forgotten to make room */
 	from = op_table_find_alive(p, parent);
-	proc->program->born_ns = time_ns;
-	proc->program->memory.born_ns = time_ns;
-	proc->program->parent = parent;
-	proc->program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
+	note_birth(p, proc, parent, time_ns);
 	if (!from) {
 		proc->rescan = true;
 		return;
 	}
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	proc->layout = op_layout_ref(from->layout);
-	proc->rescan = from->rescan;
+	proc->rescan = from->rescan || early;
 	proc->kernel = from->kernel;
 	if (from->program->exe_path)
 		proc->program->first_file = strdup(from->program->exe_path);

@@ -58,12 +58,12 @@ static void host_deinit(struct host *h)
 }
 
 /* Write a record to CPU @cpu's buffer: @body, then what every record ends with. */
-static void put(struct host *h, uint32_t cpu, uint32_t type, const void *body, size_t len,
-		uint64_t time_ns)
+static void put_misc(struct host *h, uint32_t cpu, uint32_t type, uint16_t misc,
+		     const void *body, size_t len, uint64_t time_ns)
 {
 	struct perf_event_mmap_page *page = h->capture->cpus.data[cpu].sideband;
 	uint8_t *ring = (uint8_t *)page + h->capture->page_size;
-	struct perf_event_header header = { .type = type };
+	struct perf_event_header header = { .type = type, .misc = misc };
 	uint8_t record[RECORD_BYTES_MAX] = { 0 };
 	size_t i;
 
@@ -77,6 +77,12 @@ static void put(struct host *h, uint32_t cpu, uint32_t type, const void *body, s
 		ring[(h->head[cpu] + i) % OP_SIDEBAND_BYTES] = record[i];
 	h->head[cpu] += header.size;
 	page->data_head = h->head[cpu];
+}
+
+static void put(struct host *h, uint32_t cpu, uint32_t type, const void *body, size_t len,
+		uint64_t time_ns)
+{
+	put_misc(h, cpu, type, 0, body, len, time_ns);
 }
 
 static void put_task(struct host *h, uint32_t cpu, uint32_t type, uint32_t pid,
@@ -144,6 +150,82 @@ static void test_order_over_cpus(void)
 		}
 		host_deinit(&h);
 	}
+}
+
+static void put_exec(struct host *h, uint32_t cpu, uint32_t pid, uint64_t time_ns)
+{
+	struct {
+		uint32_t pid, tid;
+		char comm[8];
+	} body = { pid, pid, "a" };
+
+	put_misc(h, cpu, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, &body,
+		 sizeof(body), time_ns);
+}
+
+/* The buffers are read one after the other. What was written meanwhile is of some CPUs only,
+ * and waits until it is known of all. */
+static void test_newer_than_the_drain(void)
+{
+	static const uint64_t later_ns = 200000000;
+	const uint32_t pid = PID_FIRST;
+	uint64_t at = op_clock_monotonic_ns();
+	struct perf_event_mmap_page *page;
+	struct host h;
+
+	host_init(&h, 2);
+	put_task(&h, 1, PERF_RECORD_FORK, pid, 1, ++at);
+	put_exec(&h, 1, pid, at + later_ns);
+	put_mmap(&h, 1, pid, 0x10000, at + later_ns + 1);
+	page = h.capture->cpus.data[1].sideband;
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 1);
+	CHECK(page->data_tail > 0 && page->data_tail < page->data_head);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 0);
+	while (op_clock_monotonic_ns() <= at + later_ns + 1)
+		CHECK_OK(usleep(1000));
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 2);
+	CHECK_INT(page->data_tail, page->data_head);
+	world_settle(&h.world, 1);
+	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
+	host_deinit(&h);
+}
+
+/* A process that was seen to execute stays as it is if its fork is told of late; one whose
+ * mappings alone were seen is read anew. */
+static void test_late_fork(void)
+{
+	const uint32_t parent = PID_FIRST;
+	const uint32_t executed = PID_FIRST + 1;
+	const uint32_t mapped = world_self();
+	uint64_t at = op_clock_monotonic_ns() - 1000;
+	uint64_t fork_ns;
+	struct host h;
+
+	host_init(&h, 2);
+	put_task(&h, 0, PERF_RECORD_FORK, parent, 1, ++at);
+	put_exec(&h, 0, parent, ++at);
+	put_mmap(&h, 0, parent, 0x20000, ++at);
+	fork_ns = ++at;
+	put_exec(&h, 1, executed, ++at);
+	put_mmap(&h, 1, executed, 0x10000, ++at);
+	put_mmap(&h, 1, mapped, 0x30000, ++at);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 6);
+	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, fork_ns);
+	put_task(&h, 0, PERF_RECORD_FORK, mapped, parent, fork_ns);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 2);
+	world_settle(&h.world, 1);
+	CHECK(world_mapping(&h.world, mapped, world_native((const void *)known_function),
+			    NULL));
+	CHECK(world_mapping(&h.world, executed, 0x10000, NULL));
+	CHECK(!world_mapping(&h.world, executed, 0x20000, NULL));
+	CHECK_INT(op_processes_born_ns(h.world.p, executed), fork_ns);
+	/* the next one of that number is another */
+	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, ++at);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 1);
+	world_settle(&h.world, 1);
+	CHECK(!world_mapping(&h.world, executed, 0x10000, NULL));
+	CHECK(world_mapping(&h.world, executed, 0x20000, NULL));
+	host_deinit(&h);
 }
 
 static void put_thread(struct host *h, uint32_t type, uint32_t pid, uint32_t tid,
@@ -321,4 +403,5 @@ static void test_list_of_cpus(void)
 }
 
 TEST_MAIN({ "leader", test_leader_ends }, { "order", test_order_over_cpus },
+	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus })
