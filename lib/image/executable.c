@@ -110,15 +110,31 @@ void op_executable_put(struct op_executables *x, struct op_executable *e)
 	}
 }
 
-/* A file with the device and inode of @e is mapped. If nobody mapped it in the meantime,
- * the inode may belong to another file by now. */
+/* Does the kernel use this path for shared memory? There is no file to open then, and it
+ * has code only if the process wrote it there. */
+static bool is_shared_memory(const char *path)
+{
+	return strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
+	       strncmp(path, "/SYSV", strlen("/SYSV")) == 0;
+}
+
+/* Nobody had mapped @e: its inode may belong to another file by now. */
+static void doubt(struct op_executables *x, struct op_executable *e, const char *path)
+{
+	/* What is made of an ELF file is compared before it is used. */
+	if (e->state == OP_EXECUTABLE_FOREIGN && !is_shared_memory(path))
+		forget_image(x, e);
+	e->check = true;
+	e->noted = 0;
+}
+
+/* A file with the device and inode of @e is mapped. */
 static void revive(struct op_executables *x, struct op_executable *e, const char *path)
 {
 	if (!e->refs) {
 		TAILQ_REMOVE(&x->idle, e, idle);
 		x->idle_len--;
-		e->check = true;
-		e->noted = 0;
+		doubt(x, e, path);
 	}
 	if (strcmp(e->path, path) != 0) {
 		char *copy = copy_path(path);
@@ -129,14 +145,6 @@ static void revive(struct op_executables *x, struct op_executable *e, const char
 		}
 	}
 	e->refs++;
-}
-
-/* Does the kernel use this path for shared memory? There is no file to open then, and it
- * has code only if the process wrote it there. */
-static bool is_shared_memory(const char *path)
-{
-	return strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
-	       strncmp(path, "/SYSV", strlen("/SYSV")) == 0;
 }
 
 int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,

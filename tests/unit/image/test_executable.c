@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is remembered of a file by its device and inode, and for whom. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "image/executable.h"
+#include "process/layout.h"
+#include "target/open.h"
+#include "target/target.h"
+#include "test.h"
+
+enum {
+	MAPPED_BYTES = 4096,
+};
+
+/* A file that this process has mapped. */
+struct file {
+	int fd;
+	void *map;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	struct op_executable_place place;
+};
+
+static void write_text(int fd)
+{
+	char text[MAPPED_BYTES] = "no ELF file";
+
+	CHECK_OK(ftruncate(fd, 0));
+	CHECK(pwrite(fd, text, sizeof(text), 0) == sizeof(text));
+}
+
+static void write_program(int fd)
+{
+	int from = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	off_t at = 0;
+
+	CHECK(from >= 0 && fstat(from, &st) == 0);
+	CHECK_OK(ftruncate(fd, 0));
+	CHECK(lseek(fd, 0, SEEK_SET) == 0);
+	while (at < st.st_size)
+		CHECK(sendfile(fd, from, &at, (size_t)(st.st_size - at)) > 0);
+	CHECK_OK(close(from));
+}
+
+/* @fd is taken. */
+static void map_file(int fd, struct file *f)
+{
+	struct stat st;
+
+	f->fd = fd;
+	CHECK(fd >= 0 && fstat(fd, &st) == 0);
+	f->map = mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(f->map != MAP_FAILED);
+	f->dev_major = major(st.st_dev);
+	f->dev_minor = minor(st.st_dev);
+	f->inode = st.st_ino;
+	f->place = (struct op_executable_place){
+		.pid = (uint32_t)getpid(),
+		.start = (uintptr_t)f->map,
+		.end = (uintptr_t)f->map + MAPPED_BYTES,
+	};
+}
+
+static void unmap_file(struct file *f)
+{
+	CHECK_OK(munmap(f->map, MAPPED_BYTES));
+	CHECK_OK(close(f->fd));
+}
+
+static int temporary(void)
+{
+	return open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0700);
+}
+
+static void begin(struct op_executables *x)
+{
+	memset(x, 0, sizeof(*x));
+	op_executables_init(x);
+	CHECK_OK(op_target_new("/proc", &x->target));
+	x->now_ns = op_clock_monotonic_ns();
+}
+
+static void end(struct op_executables *x)
+{
+	op_executables_deinit(x);
+	(void)op_target_free(x->target);
+}
+
+/* A number is given to another file when the first one is gone. */
+static void test_number_of_another_file(void)
+{
+	struct op_executables x;
+	struct op_executable *e;
+	struct op_vma v = { 0 };
+	struct file f;
+	int fd = temporary();
+
+	begin(&x);
+	CHECK(fd >= 0);
+	write_text(fd);
+	map_file(fd, &f);
+	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &e));
+	CHECK_INT(op_executable_open(&x, e, &f.place, false), -ENOEXEC);
+	v.exe = e;
+	CHECK(op_vma_is_made(&v));
+	/* while somebody maps it, it is the same file */
+	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/a", &v.exe));
+	CHECK(v.exe == e && op_vma_is_made(&v));
+	op_executable_put(&x, e);
+	op_executable_put(&x, e);
+	write_program(fd);
+	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode, "/b", &v.exe));
+	CHECK(!op_vma_is_made(&v)); /* it is opened for its first sample, as any other */
+	CHECK_OK(op_executable_open(&x, v.exe, &f.place, false));
+	CHECK(v.exe->image && v.exe->state == OP_EXECUTABLE_READY);
+	op_executable_put(&x, v.exe);
+	unmap_file(&f);
+	end(&x);
+}
+
+TEST_MAIN({ "number", test_number_of_another_file })
