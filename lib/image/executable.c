@@ -10,8 +10,11 @@
 #include "image/file.h"
 #include "image/vdso.h"
 #include "target/open.h"
+#include "target/target.h"
 
 static const uint64_t OPEN_RETRY_NS = UINT64_C(1000000000);
+/* The pause after a failure that says nothing about the file. */
+static const uint64_t OPEN_BUSY_NS = UINT64_C(20000000);
 
 enum {
 	OPEN_RETRY_SHIFT_MAX = 6, /* retries after 1 s, 2 s, ... 64 s */
@@ -249,10 +252,23 @@ static bool is_foreign(int error)
 	return error == -ENOEXEC || error == -ENOTSUP || error == -EBADMSG;
 }
 
+/* Does @error tell of us or of the process, and nothing of the file? */
+static bool is_of_others(int error)
+{
+	return error == -EAGAIN || error == -ETIMEDOUT || error == -ENOMEM ||
+	       error == -ESRCH;
+}
+
 static void note_failure(struct op_executables *x, struct op_executable *e, int error)
 {
 	bool foreign = is_foreign(error);
 
+	if (is_of_others(error)) {
+		/* One that is set aside is refused by itself. */
+		if (error != -ETIMEDOUT)
+			e->retry_ns = x->now_ns + OPEN_BUSY_NS;
+		return;
+	}
 	/* An image that may be published already stays, even if the file has changed
 	 * since. */
 	if (foreign && (!e->image || e->check)) {
@@ -399,6 +415,12 @@ int op_executable_open(struct op_executables *x, struct op_executable *e,
 	e->failures = 0;
 	e->retry_ns = 0;
 	return 0;
+}
+
+bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
+			    uint32_t pid, uint64_t now_ns)
+{
+	return now_ns >= e->retry_ns && !op_target_is_aside(x->target, pid);
 }
 
 void op_executables_init(struct op_executables *x)

@@ -116,6 +116,11 @@ void op_executable_put(struct op_executables *x, struct op_executable *e);
 int op_executable_open(struct op_executables *x, struct op_executable *e,
 		       const struct op_executable_place *place, bool need_file);
 
+/* May @e be opened through process @pid now? If not, a mapping of it is not lazy, so that
+ * not every sample brings a copy of the stack. */
+bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
+			    uint32_t pid, uint64_t now_ns);
+
 /* Open the file of @e through its mapping @place; see op_open_mapped() in
  * target/open.h. */
 int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,

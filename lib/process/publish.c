@@ -162,10 +162,10 @@ struct opening {
 };
 
 /* How a mapping is to be published now, without regard to runtimes. */
-static struct op_vma resolve_file(const struct op_processes *p, const struct op_vma *v)
+static struct op_vma resolve_file(const struct op_processes *p,
+				  const struct op_program *program, struct op_vma now)
 {
-	struct op_vma now = *v;
-	const struct op_executable *e = v->exe;
+	const struct op_executable *e = now.exe;
 	const struct op_image_segment *s;
 	size_t i;
 
@@ -176,23 +176,23 @@ static struct op_vma resolve_file(const struct op_processes *p, const struct op_
 	if (!e || e->state == OP_EXECUTABLE_FOREIGN)
 		return now;
 	now.flags = e->vdso ? OP_MAPPING_VDSO : 0;
-	if (v->replaced)
+	if (now.replaced)
 		now.flags |= OP_MAPPING_REPLACED;
 	if (!e->image || e->check) {
-		/* If the file cannot be opened for now, it is not lazy, so that not every
-		 * sample brings a copy of the stack. */
-		now.flags |= p->now_ns < e->retry_ns ? OP_MAPPING_ANON : OP_MAPPING_LAZY;
+		now.flags |= op_executable_may_open(&p->executables, e, program->proc_pid,
+						    p->now_ns)
+				     ? OP_MAPPING_LAZY
+				     : OP_MAPPING_ANON;
 		return now;
 	}
-	i = op_image_find_segment(e->image, v->offset, v->end - v->start);
+	i = op_image_find_segment(e->image, now.offset, now.end - now.start);
 	if (i == SIZE_MAX) {
-		/* The range is mapped executable but is in no executable segment: it is
-		 * walked by frame pointers. */
+		/* it is in no executable segment: it is walked by frame pointers */
 		now.flags |= OP_MAPPING_ANON;
 		return now;
 	}
 	s = &e->image->segments[i];
-	now.bias = v->start + s->offset - v->offset - s->vaddr;
+	now.bias = now.start + s->offset - now.offset - s->vaddr;
 	now.segment = op_image_segment_ref(e->image, i);
 	if (!now.segment)
 		now.flags |= p->now_ns < e->image->table_retry_ns ? OP_MAPPING_ANON
@@ -205,7 +205,7 @@ static struct op_vma resolve(const struct op_processes *p, const struct op_proc 
 			     size_t i)
 {
 	const struct op_vma *v = &proc->layout->vma[i];
-	struct op_vma now = resolve_file(p, v);
+	struct op_vma now = resolve_file(p, proc->program, *v);
 
 	op_runtimes_mark(&proc->program->runtimes, &now, i ? v[-1].end : 0);
 	return now;

@@ -207,7 +207,11 @@ static OP_TASK_CODE long open_path(struct request *q, const char *root)
 {
 	long fd = open_below(root, q->path, O_PATH);
 
-	return fd < 0 ? fd : take_file(q, reopen_regular(fd), true);
+	if (fd < 0)
+		return fd;
+	fd = take_file(q, reopen_regular(fd), true);
+	/* a directory or a device is another file: it says nothing about this one */
+	return fd == -ENOEXEC ? -ESTALE : fd;
 }
 
 static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)

@@ -135,8 +135,10 @@ static int read_piece(struct op_remote *m, uint64_t addr, void *buf, size_t len)
 	struct op_view *view;
 	int r;
 
-	if (op_target_is_aside(m->target, (uint32_t)m->pid))
+	if (op_target_is_aside(m->target, (uint32_t)m->pid)) {
+		m->target->stats.refused++;
 		return -ETIMEDOUT;
+	}
 	view = op_target_is_served(m->target) ? NULL : find_view(m, addr, len);
 	if (!view)
 		return m->gone ? -ESRCH : read_by_child(m, addr, buf, len);

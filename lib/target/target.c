@@ -75,10 +75,8 @@ bool op_target_is_aside(struct op_target *t, uint32_t pid)
 		return false;
 	now_ms = op_clock_monotonic_ns() / NS_PER_MS;
 	until_ms = known >> ASIDE_STALLS_BITS;
-	if (now_ms < until_ms) {
-		t->stats.refused++;
+	if (now_ms < until_ms)
 		return true;
-	}
 	if (now_ms > until_ms + ASIDE_MEMORY_MS)
 		(void)op_map64_remove(&t->aside, pid);
 	return false;
@@ -124,8 +122,10 @@ int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, voi
 {
 	void *data;
 
-	if (op_target_is_aside(t, pid))
+	if (op_target_is_aside(t, pid)) {
+		t->stats.refused++;
 		return -ETIMEDOUT;
+	}
 	t->by_self = by == OP_TARGET_SELF;
 	if (t->by_self)
 		return begin_own(t, ret);

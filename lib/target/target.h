@@ -66,7 +66,7 @@ void op_target_rest(struct op_target *t, uint64_t now_ns);
 
 /* Might a program of this host serve pages or files? If so, nothing is read directly. */
 bool op_target_is_served(struct op_target *t);
-/* Is the process set aside? If so, this counts as a refused call. */
+/* Is the process set aside, since a call about it stalled? */
 bool op_target_is_aside(struct op_target *t, uint32_t pid);
 
 /* Begin a call about process @pid: *@ret is the memory for its request. Returns 0;

@@ -129,4 +129,54 @@ static void test_number_of_another_file(void)
 	end(&x);
 }
 
-TEST_MAIN({ "number", test_number_of_another_file })
+/* That a process is set aside, or that there is no time to wait, says nothing of a file. */
+static void test_failures_of_others(void)
+{
+	pid_t child = fork();
+	struct op_executable_place other;
+	struct op_executables x;
+	struct op_executable *e;
+	struct file f;
+	int fd;
+	int i;
+
+	CHECK(child >= 0);
+	if (!child) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	begin(&x);
+	fd = memfd_create("program", MFD_CLOEXEC); /* such a one is opened by the child */
+	CHECK(fd >= 0);
+	write_program(fd);
+	map_file(fd, &f);
+	CHECK_INT(f.dev_major, 0);
+	CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
+				   "/memfd:program", &e));
+	other = f.place;
+	other.pid = (uint32_t)child;
+	CHECK_OK(op_map64_put(&x.target->aside, other.pid, UINT64_MAX));
+	CHECK_INT(op_executable_open(&x, e, &other, false), -ETIMEDOUT);
+	CHECK_INT(e->failures, 0);
+	CHECK_INT(e->retry_ns, 0);
+	for (i = 0; i < 8; i++) {
+		x.target->may_wait_ns = 0;
+		x.target->filled_ns = op_clock_monotonic_ns();
+		CHECK_INT(op_executable_open(&x, e, &f.place, false), -EAGAIN);
+		CHECK_INT(e->failures, 0);
+		CHECK(e->retry_ns > x.now_ns && e->retry_ns - x.now_ns <= 100000000);
+		x.now_ns = e->retry_ns;
+	}
+	x.target->may_wait_ns = OP_TARGET_WAIT_MAX_NS;
+	CHECK_OK(op_executable_open(&x, e, &f.place, false));
+	CHECK(e->image);
+	op_executable_put(&x, e);
+	unmap_file(&f);
+	end(&x);
+	CHECK_OK(kill(child, SIGKILL));
+	CHECK(waitpid(child, NULL, 0) == child);
+}
+
+TEST_MAIN({ "number", test_number_of_another_file },
+	  { "failures", test_failures_of_others })
