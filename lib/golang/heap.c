@@ -166,7 +166,7 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 	if (!proc || !op_golang_process_is(h->process, proc))
 		return -ESRCH;
 	/* Its stack does not change; its numbers may, and are those that were read. */
-	r = op_golang_bucket_read(&h->ahead.memory, e->address, 0, b);
+	r = op_golang_bucket_read(&h->ahead.memory, e->address, h->process->minor, 0, b);
 	if (r < 0 && r != -EAGAIN)
 		return r;
 	r = op_sampler_callers(h->sampler, proc, b->pcs, b->pcs_len, b->pcs_len >= depth,

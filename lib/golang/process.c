@@ -48,6 +48,7 @@ static int find(struct op_golang_process *g, struct op_processes *p,
 	g->layout = op_golang_layout(g->minor);
 	if (g->layout)
 		r = op_golang_find_symbols(elf, g->bias, &g->places);
+	g->places.buckets.minor = g->minor;
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -110,6 +111,7 @@ int op_golang_process_search_heap(struct op_golang_process *g, struct op_process
 			.list = at.list + g->bias,
 			.rate = at.rate + g->bias,
 			.cycle = at.cycle + g->bias,
+			.minor = at.minor,
 		};
 	return 0;
 }

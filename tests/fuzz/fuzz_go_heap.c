@@ -13,12 +13,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
+	/* Go 1.x, of each form */
+	MINOR = 26,
+	MINOR_SHORT = 27,
 	/* three for a bucket, each twice where a piece is not there as a whole; and each bucket
 	 * a second time */
 	READS_MAX = 12 * OP_GOLANG_BUCKETS_MAX + 16,
 };
 
-static void check(const struct op_memory *memory, struct op_golang_profile *p)
+static void check(const struct op_memory *memory, uint32_t minor,
+		  struct op_golang_profile *p)
 {
 	const struct op_golang_entry *e;
 
@@ -30,19 +34,20 @@ static void check(const struct op_memory *memory, struct op_golang_profile *p)
 
 		if (!e->size || (e->sums.allocs && (!all.bytes || !all.objects)))
 			abort();
-		if (op_golang_bucket_read(memory, e->address, 0, &p->bucket) == -EBADMSG)
+		if (op_golang_bucket_read(memory, e->address, minor, 0, &p->bucket) ==
+		    -EBADMSG)
 			abort();
 		if (p->bucket.pcs_len > OP_GOLANG_PCS_MAX || p->bucket.size != e->size)
 			abort();
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_as(const uint8_t *data, size_t size, uint32_t minor)
 {
 	static struct op_golang_profile profile;
 	static struct op_golang_ahead ahead;
 	struct op_reader r = op_reader_init(data, size);
-	struct op_golang_buckets_at at = { .list = op_read_u64(&r) };
+	struct op_golang_buckets_at at = { .list = op_read_u64(&r), .minor = minor };
 	struct pieces in;
 
 	at.rate = op_read_u64(&r);
@@ -50,9 +55,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pieces_init(&in, &r, READS_MAX);
 	op_golang_ahead_init(&ahead, &in.memory, UINT64_MAX, UINT64_MAX);
 	if (op_golang_profile_read(&ahead.memory, &at, &profile) == 0)
-		check(&ahead.memory, &profile);
+		check(&ahead.memory, minor, &profile);
 	else if (profile.entries.len)
 		abort();
 	op_golang_profile_deinit(&profile);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_as(data, size, MINOR);
+	read_as(data, size, MINOR_SHORT);
 	return 0;
 }

@@ -7,11 +7,13 @@
 
 enum {
 	WORD = 8,
-	HEAD_BYTES = 48,    /* next, allnext, typ, hash, size, nstk */
-	CYCLE_BYTES = 32,   /* allocs, frees, alloc_bytes, free_bytes */
-	CYCLES = 3,	    /* that are not published */
-	MEMORY_PROFILE = 1, /* bucket.typ */
-	FLUSHED = 1,	    /* bit of mProfCycle: the current cycle was published */
+	HEAD_BYTES = 48,	/* next, allnext, typ, hash, size, nstk */
+	CYCLE_BYTES = 32,	/* allocs, frees, alloc_bytes, free_bytes */
+	SHORT_CYCLE_BYTES = 16, /* allocs, frees */
+	SHORT_SINCE = 27,	/* Go 1.x */
+	CYCLES = 3,		/* that are not published */
+	MEMORY_PROFILE = 1,	/* bucket.typ */
+	FLUSHED = 1,		/* bit of mProfCycle: the current cycle was published */
 	CYCLE_SHIFT = 1,
 };
 
@@ -38,14 +40,15 @@ static uint64_t hash_of(const struct op_golang_bucket *b)
 	return h ^ h >> 11;
 }
 
-/* All allocations of a bucket are of one size, so the bytes tell whether the numbers are of
- * one moment. */
-static int read_sums(struct op_reader *r, uint64_t size, struct op_golang_sums *add)
+/* All allocations of a bucket are of one size, so the bytes, where there are any, tell whether
+ * the numbers are of one moment. */
+static int read_sums(struct op_reader *r, bool is_short, uint64_t size,
+		     struct op_golang_sums *add)
 {
 	uint64_t allocs = op_read_u64(r);
 	uint64_t frees = op_read_u64(r);
-	uint64_t alloc_bytes = op_read_u64(r);
-	uint64_t free_bytes = op_read_u64(r);
+	uint64_t alloc_bytes = is_short ? allocs * size : op_read_u64(r);
+	uint64_t free_bytes = is_short ? frees * size : op_read_u64(r);
 
 	if (allocs > BYTES_MAX / size || frees > BYTES_MAX / size)
 		return -EBADMSG;
@@ -54,23 +57,25 @@ static int read_sums(struct op_reader *r, uint64_t size, struct op_golang_sums *
 	return alloc_bytes == allocs * size && free_bytes == frees * size ? 0 : -EAGAIN;
 }
 
-static int read_record(const struct op_memory *memory, uint64_t address, uint32_t cycle,
-		       struct op_golang_bucket *b)
+static int read_record(const struct op_memory *memory, uint64_t address, uint32_t minor,
+		       uint32_t cycle, struct op_golang_bucket *b)
 {
+	bool is_short = minor >= SHORT_SINCE;
+	size_t len = (1 + CYCLES) * (is_short ? SHORT_CYCLE_BYTES : CYCLE_BYTES);
 	uint8_t bytes[(1 + CYCLES) * CYCLE_BYTES];
-	struct op_reader r = op_reader_init(bytes, sizeof(bytes));
-	int e = op_memory_read(memory, address, bytes, sizeof(bytes));
+	struct op_reader r = op_reader_init(bytes, len);
+	int e = op_memory_read(memory, address, bytes, len);
 	uint32_t i;
 
 	b->published = b->due = b->later = (struct op_golang_sums){ 0 };
 	if (e == 0)
-		e = read_sums(&r, b->size, &b->published);
+		e = read_sums(&r, is_short, b->size, &b->published);
 	for (i = 0; e == 0 && i < CYCLES; i++) {
 		if (i == cycle % CYCLES) {
-			e = read_sums(&r, b->size, &b->due);
+			e = read_sums(&r, is_short, b->size, &b->due);
 			continue;
 		}
-		e = read_sums(&r, b->size, &b->later);
+		e = read_sums(&r, is_short, b->size, &b->later);
 		/* these two are counted in all the time */
 		e = e == -EAGAIN ? 0 : e;
 	}
@@ -78,7 +83,7 @@ static int read_record(const struct op_memory *memory, uint64_t address, uint32_
 }
 
 int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
-			  uint32_t cycle, struct op_golang_bucket *ret)
+			  uint32_t minor, uint32_t cycle, struct op_golang_bucket *ret)
 {
 	uint64_t head[HEAD_BYTES / WORD];
 	int r;
@@ -101,8 +106,8 @@ int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
 		return r;
 	if (head[3] != hash_of(ret))
 		return -EBADMSG;
-	return read_record(memory, address + HEAD_BYTES + ret->pcs_len * WORD, cycle,
-			   ret);
+	return read_record(memory, address + HEAD_BYTES + ret->pcs_len * WORD, minor,
+			   cycle, ret);
 }
 
 /* Add the bucket that was read. */
@@ -125,8 +130,8 @@ static int add(struct op_golang_profile *p, uint64_t address)
 
 /* A list that leads back to itself meets the bucket at @seen again, which is renewed at each
  * power of two. */
-static int walk(const struct op_memory *memory, uint64_t head, uint32_t cycle,
-		struct op_golang_profile *p)
+static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
+		uint32_t cycle, struct op_golang_profile *p)
 {
 	const struct op_golang_bucket *b = &p->bucket;
 	uint64_t seen = 0;
@@ -144,7 +149,8 @@ static int walk(const struct op_memory *memory, uint64_t head, uint32_t cycle,
 		}
 		if (!(p->entries.len & (p->entries.len - 1)))
 			seen = at;
-		r = op_golang_bucket_read(memory, at, cycle >> CYCLE_SHIFT, &p->bucket);
+		r = op_golang_bucket_read(memory, at, minor, cycle >> CYCLE_SHIFT,
+					  &p->bucket);
 		if (r == 0 && cycle & FLUSHED && (b->due.allocs || b->due.frees))
 			r = -EAGAIN; /* it is being published */
 		if (r == 0)
@@ -189,7 +195,7 @@ int op_golang_profile_read(const struct op_memory *memory,
 		return r;
 	if (!head || !p->rate || p->rate > RATE_MAX)
 		return -ENOENT;
-	r = walk(memory, head, cycle, p);
+	r = walk(memory, head, at->minor, cycle, p);
 	if (r == 0)
 		r = op_memory_read(memory, at->cycle, &after, sizeof(after));
 	if (r == 0 && after != cycle)

@@ -2,8 +2,8 @@
 /*
  * The memory profile that Go's runtime keeps of itself: a list of buckets, one for each stack
  * that allocated and each size, with how many were sampled there (runtime/mprof.go). The list
- * only grows, and at its front. Its form is the same in Go 1.21 to 1.26. The process writes to
- * it meanwhile, and may be hostile.
+ * only grows, and at its front. Its form is the same in Go 1.21 to 1.26; since 1.27 it has no
+ * sums of bytes. The process writes to it meanwhile, and may be hostile.
  *
  * What is allocated in one cycle of the garbage collector is known in full only when the cycle
  * after it is over: what was freed is found late. So a bucket has numbers that are published,
@@ -25,11 +25,12 @@ enum {
 	OP_GOLANG_PCS_MAX = 1024,      /* of a stack: Go itself takes no more */
 };
 
-/* Addresses in the process; 0: not found. */
+/* Addresses in the process, of Go 1.minor; 0: not found. */
 struct op_golang_buckets_at {
 	uint64_t list;	/* runtime.mbuckets */
 	uint64_t rate;	/* runtime.MemProfileRate */
 	uint64_t cycle; /* runtime.mProfCycle */
+	uint32_t minor;
 };
 
 struct op_golang_sums {
@@ -63,11 +64,11 @@ struct op_golang_profile {
 };
 
 /*
- * Read the bucket at @address. @cycle: the number of the current one. Returns 0; -EBADMSG if
- * it is none of the memory profile; -EAGAIN if it was being changed; -errno.
+ * Read the bucket of Go 1.@minor at @address. @cycle: the number of the current one. Returns 0;
+ * -EBADMSG if it is none of the memory profile; -EAGAIN if it was being changed; -errno.
  */
 int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
-			  uint32_t cycle, struct op_golang_bucket *ret);
+			  uint32_t minor, uint32_t cycle, struct op_golang_bucket *ret);
 /*
  * Read the profile of one moment into @p, which is all zero before its first use. Returns 0;
  * -ENOENT: the process keeps none; -EAGAIN: it was being changed; -EBADMSG: it is none;

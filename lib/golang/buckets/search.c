@@ -151,7 +151,7 @@ int op_golang_search(struct op_golang_search *s, struct op_elf *elf,
 		     struct op_golang_buckets_at *ret)
 {
 	struct pass p = { .search = s, .elf = elf, .table = table };
-	struct op_golang_buckets_at at;
+	struct op_golang_buckets_at at = { .minor = minor };
 	size_t i;
 	int r;
 

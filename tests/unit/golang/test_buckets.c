@@ -26,6 +26,7 @@ enum {
 	PCS = 3,
 	RECORD = STACK + PCS * 8,
 	CYCLE_BYTES = 32,
+	SHORT_CYCLE_BYTES = 16,
 	THIS_CYCLE = 7, /* 7 % 3 is 1 */
 	DUE = 1,
 };
@@ -37,7 +38,7 @@ static struct {
 	uint64_t wake_at; /* a read of this address changes the cycle */
 } fake;
 
-static const struct op_golang_buckets_at AT = { LIST, RATE, CYCLE };
+static struct op_golang_buckets_at where = { LIST, RATE, CYCLE, 26 };
 static struct op_golang_profile profile;
 
 static void put(uint64_t at, uint64_t word)
@@ -88,11 +89,15 @@ static uint64_t bucket_at(int i)
 /* What the bucket has in @part: 0 is published, 1 to 3 are cycles. */
 static void put_sums(int i, int part, uint64_t allocs, uint64_t frees)
 {
-	uint64_t at = bucket_at(i) + RECORD + (uint64_t)part * CYCLE_BYTES;
+	bool is_short = where.minor >= 27;
+	uint64_t at = bucket_at(i) + RECORD +
+		      (uint64_t)part * (is_short ? SHORT_CYCLE_BYTES : CYCLE_BYTES);
 	uint64_t size = get(bucket_at(i) + SIZE);
 
 	put(at, allocs);
 	put(at + 8, frees);
+	if (is_short)
+		return;
 	put(at + 16, allocs * size);
 	put(at + 24, frees * size);
 }
@@ -129,7 +134,7 @@ static void build(int count)
 
 static int read_all(void)
 {
-	return op_golang_profile_read(&fake.memory, &AT, &profile);
+	return op_golang_profile_read(&fake.memory, &where, &profile);
 }
 
 static const struct op_golang_entry *entry_of(int i)
@@ -151,7 +156,8 @@ static void test_published(void)
 	CHECK_INT(entry_of(1)->size, 64);
 	CHECK_INT(entry_of(2)->address, bucket_at(2));
 	CHECK(!profile.cut);
-	CHECK_INT(op_golang_bucket_read(&fake.memory, bucket_at(2), 0, &profile.bucket),
+	CHECK_INT(op_golang_bucket_read(&fake.memory, bucket_at(2), where.minor, 0,
+					&profile.bucket),
 		  0);
 	CHECK_INT(profile.bucket.pcs_len, PCS);
 	CHECK_INT(profile.bucket.pcs[0], 0x401002);
@@ -192,6 +198,22 @@ static void test_unpublished(void)
 	op_golang_profile_deinit(&profile);
 }
 
+/* Go 1.27 has no sums of bytes. */
+static void test_short(void)
+{
+	static const uint64_t too_many = 1ULL << 60;
+
+	where.minor = 27;
+	test_published();
+	test_due();
+	test_unpublished();
+	build(3);
+	put(bucket_at(1) + RECORD + 8, too_many);
+	CHECK_INT(read_all(), -EBADMSG);
+	where.minor = 26;
+	op_golang_profile_deinit(&profile);
+}
+
 static void test_changing(void)
 {
 	build(3);
@@ -210,7 +232,7 @@ static void test_changing(void)
 
 static void test_none(void)
 {
-	struct op_golang_buckets_at nowhere = { LIST, RATE, 0 };
+	struct op_golang_buckets_at nowhere = { LIST, RATE, 0, 26 };
 
 	build(0);
 	CHECK_INT(read_all(), -ENOENT);
@@ -320,19 +342,19 @@ static void test_ahead(void)
 
 	build(many);
 	op_golang_ahead_init(&ahead, &fake.memory, 8 << 20, UINT64_MAX);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), 0);
+	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
 		CHECK_INT(entry_of(i)->sums.allocs, 10);
 	CHECK(fake.reads < 2 * many * STEP / OP_GOLANG_AHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
 	op_golang_ahead_init(&ahead, &fake.memory, 200 << 10, UINT64_MAX);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), -ETIME);
+	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
 	/* and it takes no longer than it may */
 	op_golang_ahead_init(&ahead, &fake.memory, 8 << 20, 1);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &AT, &profile), -ETIME);
+	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	op_golang_profile_deinit(&profile);
 }
 
@@ -367,7 +389,7 @@ static void test_scale(void)
 }
 
 TEST_MAIN({ "published", test_published }, { "due", test_due },
-	  { "unpublished", test_unpublished }, { "changing", test_changing },
-	  { "none", test_none }, { "forged", test_forged }, { "loop", test_loop },
-	  { "many", test_many }, { "cut", test_cut }, { "ahead", test_ahead },
-	  { "scale", test_scale })
+	  { "unpublished", test_unpublished }, { "short", test_short },
+	  { "changing", test_changing }, { "none", test_none }, { "forged", test_forged },
+	  { "loop", test_loop }, { "many", test_many }, { "cut", test_cut },
+	  { "ahead", test_ahead }, { "scale", test_scale })
