@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "format/kinds.h"
 #include "otlp/reader.h"
 
 enum {
@@ -320,36 +321,6 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 	return op_index_add(&c->stack_index, hash, (uint32_t)c->stacks.len - 1);
 }
 
-static int collect_kind(struct op_collect *c, const struct otlp_sample_view *v,
-			uint32_t *ret)
-{
-	struct op_collect_kind k = { .period = v->profile->period };
-	struct op_collect_kind *e;
-	int r = op_strings_add(&c->strings, v->type, &k.type);
-
-	if (!r)
-		r = op_strings_add(&c->strings, v->unit, &k.unit);
-	if (!r)
-		r = op_strings_add(&c->strings, v->period_type, &k.period_type);
-	if (!r)
-		r = op_strings_add(&c->strings, v->period_unit, &k.period_unit);
-	if (r)
-		return r;
-	op_vec_foreach(e, &c->kinds) {
-		if (e->type == k.type && e->unit == k.unit && e->period == k.period &&
-		    e->period_type == k.period_type && e->period_unit == k.period_unit) {
-			*ret = (uint32_t)(e - c->kinds.data);
-			return 0;
-		}
-	}
-	e = op_vec_push(&c->kinds);
-	if (!e)
-		return -ENOMEM;
-	*e = k;
-	*ret = (uint32_t)c->kinds.len - 1;
-	return 0;
-}
-
 /* Of values of one moment a newer window replaces an older one. Returns whether the
  * sample's window is the newest. */
 static bool is_newest(struct op_collect *c, const struct otlp_sample_view *v,
@@ -431,7 +402,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	const struct adding *a = data;
 	struct op_collect *c = a->c;
 	struct stack_key k = { .stack = { .thread_id = -1 } };
-	int r = collect_kind(c, v, &k.stack.kind);
+	int r = op_collect_find_kind(c, v, &k.stack.kind);
 
 	widen_time(c, v->profile);
 	if (!r)
@@ -446,7 +417,7 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 	}
 	if (!r)
 		r = collect_frames(c, v, &k);
-	return r ? r : add_stack(c, &k, v->value);
+	return r ? r : add_stack(c, &k, op_collect_kind_value(c, k.stack.kind, v));
 }
 
 int op_collect_add(struct op_collect *c, const void *request, size_t len)

@@ -75,7 +75,10 @@ struct op_collect_kind {
 	uint32_t unit;
 	uint32_t period_type;
 	uint32_t period_unit;
-	int64_t period;
+	int64_t period; /* 0: none, or several: format/kinds.h */
+	/* the type and unit that were recorded; others than those above where it is weighed */
+	uint32_t counted_type;
+	uint32_t counted_unit;
 };
 
 struct op_collect_stack {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes folded stacks: "process;root;...;leaf count", one line for each distinct stack,
- * sorted. If there are several kinds of samples, only the first one is written, because
- * the lines have no place for a unit.
+ * sorted. If there are several kinds of samples, only the one that is shown first is
+ * written, because the lines have no place for a unit.
  */
 #include "format/ops.h"
 
@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "base/strbuf.h"
 #include "format/collect.h"
+#include "format/kinds.h"
 #include "otelprof/export.h"
 
 struct folded_line {
@@ -96,6 +97,7 @@ static int folded_write(const struct op_collect *c, int fd)
 	_cleanup_free_ struct folded_line *lines = NULL;
 	_cleanup_free_ uint32_t *numbers = NULL;
 	struct op_collect_path path = { 0 };
+	uint32_t kind = op_collect_main_kind(c);
 	const struct op_collect_stack *s;
 	size_t len = 0;
 	int r = 0;
@@ -104,7 +106,7 @@ static int folded_write(const struct op_collect *c, int fd)
 	if (!lines)
 		return -ENOMEM;
 	op_vec_foreach(s, &c->stacks) {
-		if (s->kind)
+		if (s->kind != kind)
 			continue;
 		r = put_stack(c, s, &path, &texts);
 		numbers = path.data;

@@ -20,6 +20,7 @@
 #include "format/collect.h"
 #include "format/flamegraph.h"
 #include "format/html.h"
+#include "format/kinds.h"
 #include "format/ops.h"
 #include "otelprof/export.h"
 #include "otelprof/version.h"
@@ -109,7 +110,8 @@ static void put_tables(struct html *h)
 		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%" PRId64 "]",
 				 k == c->kinds.data ? "" : ",", k->type, k->unit,
 				 k->period_type, k->period_unit, k->period);
-	op_strbuf_printf(&h->out, "],\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
+	op_strbuf_printf(&h->out, "],\"main_kind\":%u", op_collect_main_kind(c));
+	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
 			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
 	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
 }

@@ -2,8 +2,8 @@
 /*
  * Writes one gzip-compressed pprof profile (field numbers of github.com/google/pprof's
  * profile.proto). pprof has no processes: pid, process, thread and container become
- * labels of a sample (`-tagroot=process`). Each kind of samples is a value type; a kind
- * with a period has a second one, value times period, such as cpu/nanoseconds.
+ * labels of a sample (`-tagroot=process`). Each kind of samples is a value type; a kind of
+ * a clock has a second one, value times period, such as cpu/nanoseconds.
  */
 #include <errno.h>
 #include <pb_encode.h>
@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "base/strbuf.h"
 #include "format/collect.h"
+#include "format/kinds.h"
 #include "format/ops.h"
 #include "otelprof/export.h"
 
@@ -141,34 +142,27 @@ static void put_value_type(struct pprof *p, uint32_t field, uint32_t type, uint3
 	put_message(&p->out, field, &p->part);
 }
 
-/* Does the kind count events at a period? Then value times period is a column, too. */
-static bool has_sum(const struct op_collect *c, const struct op_collect_kind *k)
-{
-	size_t len;
-	const char *unit = op_collect_text(c, k->unit, &len);
-
-	return k->period > 0 && k->period_type && len == 5 &&
-	       memcmp(unit, "count", 5) == 0;
-}
-
 static void put_types(struct pprof *p)
 {
-	const struct op_collect_kind *k, *first = p->c->kinds.data;
+	const struct op_collect_kind *k, *main_kind;
 
 	op_vec_foreach(k, &p->c->kinds) {
 		put_value_type(p, PROFILE_SAMPLE_TYPE, k->type, k->unit);
 		p->columns++;
-		if (!has_sum(p->c, k))
+		if (!op_collect_is_clock(p->c, k))
 			continue;
 		put_value_type(p, PROFILE_SAMPLE_TYPE, k->period_type, k->period_unit);
 		p->columns++;
 	}
 	if (!p->c->kinds.len)
 		return;
-	put_value_type(p, PROFILE_PERIOD_TYPE, first->period_type, first->period_unit);
-	put_number(&p->out, PROFILE_PERIOD, (uint64_t)first->period);
+	main_kind = &p->c->kinds.data[op_collect_main_kind(p->c)];
+	put_value_type(p, PROFILE_PERIOD_TYPE, main_kind->period_type,
+		       main_kind->period_unit);
+	put_number(&p->out, PROFILE_PERIOD, (uint64_t)main_kind->period);
 	put_number(&p->out, PROFILE_DEFAULT_SAMPLE_TYPE,
-		   has_sum(p->c, first) ? first->period_type : first->type);
+		   op_collect_is_clock(p->c, main_kind) ? main_kind->period_type
+							: main_kind->type);
 }
 
 static void put_label(struct pprof *p, unsigned int key, uint32_t string, int64_t number)
@@ -188,7 +182,7 @@ static void put_values(struct pprof *p, const struct op_collect_stack *s)
 	op_vec_foreach(k, &p->c->kinds) {
 		mine = k == &p->c->kinds.data[s->kind] ? (uint64_t)s->value : 0;
 		put_varint(&p->sub, mine);
-		if (has_sum(p->c, k))
+		if (op_collect_is_clock(p->c, k))
 			put_varint(&p->sub, mine * (uint64_t)k->period);
 	}
 	put_message(&p->part, SAMPLE_VALUE, &p->sub);

@@ -20,6 +20,9 @@ int form_parse(const char *command, const char *name, enum report_form *ret);
  * a message. */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
+/* Name the kinds that there are, on standard error. */
+void view_say_kinds(const struct op_collect *c);
+
 /* Make the view, or print why there is none. Returns 0 or STATUS_FAILED; view_clear()
  * must follow in both cases. */
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,

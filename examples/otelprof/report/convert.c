@@ -8,10 +8,12 @@
 #include "common.h"
 #include "firefox/firefox.h"
 #include "format/format.h"
+#include "format/kinds.h"
 #include "formats.h"
 #include "report/output.h"
 #include "report/recording.h"
 #include "report/speedscope.h"
+#include "report/view.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -144,6 +146,23 @@ static int write_timeline(struct convert *v)
 	return r ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
 }
 
+/* Lines of folded stacks have no place for a unit. */
+static void say_left_out(const struct convert *v, const struct op_collect *c)
+{
+	uint32_t main_kind = op_collect_main_kind(c), i;
+	char type[64];
+
+	if (v->format->format != OTELPROF_FORMAT_FOLDED || c->kinds.len < 2)
+		return;
+	note("%s has only %s", v->path,
+	     view_text(c, c->kinds.data[main_kind].counted_type, type, sizeof(type)));
+	for (i = 0; i < c->kinds.len; i++)
+		if (i != main_kind)
+			note("left out: samples of %s",
+			     view_text(c, c->kinds.data[i].counted_type, type,
+				       sizeof(type)));
+}
+
 static int rewrite(struct convert *v)
 {
 	const struct op_format *format = op_format_get(v->format->format);
@@ -155,6 +174,7 @@ static int rewrite(struct convert *v)
 
 	if (r)
 		return r;
+	say_left_out(v, c);
 	r = format ? format->write(c, v->fd) : speedscope_write(c, v->fd);
 	return r < 0 ? fail("cannot write %s: %s", v->path, strerror(-r)) : 0;
 }

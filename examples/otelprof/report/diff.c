@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "common.h"
 #include "format/html.h"
+#include "format/kinds.h"
 #include "report/command.h"
 #include "report/output.h"
 #include "report/recording.h"
@@ -214,14 +215,16 @@ static void write_text(const struct diff *d, size_t n)
 static void write_markdown(const struct diff *d, size_t n)
 {
 	const struct change *c;
+	char what[VALUE_BYTES];
 	size_t i;
 
 	(void)printf(
 		"# Profiles compared: `%s` (before), `%s` (after)\n\n"
-		"Shares of each recording's whole, in per cent; the change in points.\n\n"
-		"| self before | after | change | total before | after | change | %s | "
+		"%s. Shares of each recording's whole, in per cent; the change in points."
+		"\n\n| self before | after | change | total before | after | change | %s | "
 		"module |\n|---|---|---|---|---|---|---|---|\n",
-		d->files[0], d->files[1], view_by_name(d->request.by));
+		d->files[0], d->files[1], view_what(&d->views[0], what, sizeof(what)),
+		view_by_name(d->request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
 		(void)printf("| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
@@ -240,19 +243,42 @@ static void json_side(const char *key, const double share[SIDES])
 		     share[1]);
 }
 
+static void json_text(const struct view *v, const char *key, uint32_t string)
+{
+	size_t len;
+	const char *text = op_collect_text(v->c, string, &len);
+
+	(void)printf("\"%s\": ", key);
+	print_json_string(stdout, text, len);
+}
+
+static void json_recording(const struct diff *d, int side, const char *key)
+{
+	const struct view *v = &d->views[side];
+
+	(void)printf("  \"%s\": { \"file\": ", key);
+	print_json_string(stdout, d->files[side], strlen(d->files[side]));
+	(void)printf(", \"total\": %" PRId64 ", ", v->total);
+	json_text(v, "unit", v->c->kinds.data[v->kind].unit);
+	(void)printf(" },\n");
+}
+
 static void write_json(const struct diff *d, size_t n)
 {
+	const struct view *v = &d->views[0];
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 	const struct change *c;
 	size_t i;
 
-	(void)printf("{\n  \"schema\": \"otelprof.diff\",\n  \"version\": 1,\n"
-		     "  \"before\": { \"file\": ");
-	print_json_string(stdout, d->files[0], strlen(d->files[0]));
-	(void)printf(", \"total\": %" PRId64 " },\n  \"after\": { \"file\": ",
-		     d->views[0].total);
-	print_json_string(stdout, d->files[1], strlen(d->files[1]));
-	(void)printf(", \"total\": %" PRId64 " },\n  \"by\": \"%s\",\n  \"changes\": [",
-		     d->views[1].total, view_by_name(d->request.by));
+	(void)printf("{\n  \"schema\": \"otelprof.diff\",\n  \"version\": 1,\n");
+	json_recording(d, 0, "before");
+	json_recording(d, 1, "after");
+	(void)printf("  \"kind\": { ");
+	json_text(v, "type", k->counted_type);
+	(void)printf(", ");
+	json_text(v, "unit", k->counted_unit);
+	(void)printf(" },\n  \"by\": \"%s\",\n  \"changes\": [",
+		     view_by_name(d->request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
 		(void)printf("%s\n    { \"name\": ", i ? "," : "");
@@ -356,20 +382,45 @@ static int write_table(struct diff *d)
 		       : fail("cannot write: %s", strerror(errno));
 }
 
+/* Of the other recording the same kind is shown: shares of two kinds say nothing. */
+static int ask_for_same_kind(struct diff *d)
+{
+	const struct view *v = &d->views[0];
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+	char type[VALUE_BYTES], unit[VALUE_BYTES];
+	uint32_t kind;
+
+	d->request.same_kind = v;
+	if (op_collect_same_kind(d->recordings[1], v->c, v->kind, &kind) == 0)
+		return 0;
+	(void)fail("%s has no %s (%s), which would be compared with those of %s",
+		   d->files[1], view_text(v->c, k->counted_type, type, sizeof(type)),
+		   view_text(v->c, k->counted_unit, unit, sizeof(unit)), d->files[0]);
+	view_say_kinds(d->recordings[1]);
+	return STATUS_FAILED;
+}
+
 static int run(struct diff *d)
 {
-	int side, r;
+	int side, r = 0;
 
-	for (side = 0; side < SIDES; side++) {
+	for (side = 0; !r && side < SIDES; side++)
 		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, NULL,
 				      &d->recordings[side]);
-		if (!r)
-			r = view_make_or_say(d->recordings[side], &d->request,
-					     d->files[side], &d->views[side]);
-		if (r)
-			return r;
-	}
-	return d->page ? output_write(d->page, write_page, d) : write_table(d);
+	if (!r)
+		r = view_make_or_say(d->recordings[0], &d->request, d->files[0],
+				     &d->views[0]);
+	if (!r)
+		r = ask_for_same_kind(d);
+	if (!r)
+		r = view_make_or_say(d->recordings[1], &d->request, d->files[1],
+				     &d->views[1]);
+	if (r)
+		return r;
+	if (!d->page)
+		return write_table(d);
+	op_collect_match_kinds(d->recordings[0], d->recordings[1]);
+	return output_write(d->page, write_page, d);
 }
 
 int command_diff(int argc, char **argv)

@@ -82,14 +82,14 @@ int percent_parse(const char *command, const char *option, const char *arg, doub
 	return 0;
 }
 
-static void say_kinds(const struct op_collect *c)
+void view_say_kinds(const struct op_collect *c)
 {
 	const struct op_collect_kind *k;
 	char type[64];
 
 	op_vec_foreach(k, &c->kinds)
 		note("there are samples of %s",
-		     view_text(c, k->type, type, sizeof(type)));
+		     view_text(c, k->counted_type, type, sizeof(type)));
 }
 
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
@@ -104,7 +104,7 @@ int view_make_or_say(const struct op_collect *c, const struct view_request *requ
 	if (!c->stacks.len)
 		return fail("%s has no samples", what);
 	(void)fail("%s has no samples of that kind, process or function", what);
-	say_kinds(c);
+	view_say_kinds(c);
 	return STATUS_FAILED;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "common.h"
+#include "format/kinds.h"
 #include "otelprof/version.h"
 #include "report/view.h"
 
@@ -58,8 +59,7 @@ static int64_t scale_of(const struct op_collect *c, const struct op_collect_kind
 		*ret_unit = "bytes";
 	else if (view_text_is(c, k->unit, "nanoseconds"))
 		*ret_unit = "nanoseconds";
-	else if (view_text_is(c, k->unit, "count") &&
-		 view_text_is(c, k->period_unit, "nanoseconds") && k->period > 0) {
+	else if (op_collect_is_clock(c, k)) {
 		*ret_unit = "nanoseconds";
 		return k->period;
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "format/kinds.h"
 
 enum {
 	NAME_BYTES = 4096
@@ -284,20 +285,35 @@ static int make_rows(struct making *m)
 	return 0;
 }
 
+/* Does the request mean this kind? By its type, that of its period, or what was counted. */
+static bool kind_is_asked_for(const struct view *v, uint32_t i)
+{
+	const struct op_collect_kind *k = &v->c->kinds.data[i];
+	const char *name = v->request.kind;
+
+	return !name || view_text_is(v->c, k->type, name) ||
+	       view_text_is(v->c, k->counted_type, name) ||
+	       view_text_is(v->c, k->period_type, name);
+}
+
 static int find_kind(struct view *v)
 {
+	bool found = false;
 	uint32_t i;
 
-	for (i = 0; i < v->c->kinds.len; i++) {
-		if (!v->request.kind ||
-		    view_text_is(v->c, v->c->kinds.data[i].type, v->request.kind) ||
-		    view_text_is(v->c, v->c->kinds.data[i].period_type,
-				 v->request.kind)) {
-			v->kind = i;
-			return 0;
-		}
+	if (v->request.same_kind) {
+		const struct view *other = v->request.same_kind;
+
+		return op_collect_same_kind(v->c, other->c, other->kind, &v->kind);
 	}
-	return -ENOENT;
+	for (i = 0; i < v->c->kinds.len; i++) {
+		if (!kind_is_asked_for(v, i) ||
+		    (found && !op_collect_kind_before(v->c, i, v->kind)))
+			continue;
+		v->kind = i;
+		found = true;
+	}
+	return found ? 0 : -ENOENT;
 }
 
 /* If no function has this name, take the first one in the table whose name

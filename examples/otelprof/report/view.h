@@ -33,8 +33,12 @@ enum view_tree {
 	VIEW_CALLEES, /* from the requested function inwards */
 };
 
+struct view;
+
 struct view_request {
-	const char *kind;    /* sample type; NULL: the first one */
+	const char *kind; /* sample type; NULL: the main one */
+	/* the kind of this view in place of that; NULL: none */
+	const struct view *same_kind;
 	int64_t pid;	     /* -1: any */
 	const char *program; /* NULL: any */
 	enum view_by by;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/kinds.h"
 #include "report/view.h"
 
 enum {
@@ -161,8 +162,7 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 
 	/* Each sample of a clock stands for one period. */
-	if (view_text_is(v->c, k->unit, "count") &&
-	    view_text_is(v->c, k->period_unit, "nanoseconds") && k->period > 0)
+	if (op_collect_is_clock(v->c, k))
 		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);
 	else if (view_text_is(v->c, k->unit, "nanoseconds"))
 		seconds_in_words((double)value / NS_PER_S, buf, size);
@@ -181,6 +181,8 @@ const char *view_what(const struct view *v, char *buf, size_t size)
 	if (view_text_is(v->c, k->period_type, "cpu") && k->period > 0)
 		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
 			       NS_PER_S / (double)k->period);
+	else if (op_collect_is_weighed(k) && view_text_is(v->c, k->type, "cpu"))
+		(void)snprintf(buf, size, "CPU time, sampled at several rates");
 	else if (view_text_is(v->c, k->type, "off_cpu"))
 		(void)snprintf(buf, size, "time off the CPUs");
 	else

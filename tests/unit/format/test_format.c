@@ -71,6 +71,21 @@ static void test_folded_sums_requests(void)
 	CHECK(strstr(text, "evil;" RQ_EVIL ";a:b 3\n"));
 }
 
+/* At 10 Hz but one sample at 100 Hz: each counts by the time that it stands for. */
+static void test_folded_of_two_rates(void)
+{
+	char path[] = "/tmp/test-format-XXXXXX";
+	struct rq_buf request = rq_canned_with(4, 10 * RQ_PERIOD_NS);
+	_cleanup_free_ char *text = make(OTELPROF_FORMAT_FOLDED, &request, 1, path);
+
+	(void)unlink(path);
+	free(request.data);
+	CHECK_STR(text, "evil;" RQ_EVIL ";a:b 10000000\n"
+			"python;main;<module>;work 400000000\n"
+			"web;main;handle;ksys_read 200000000\n"
+			"web;main;handle;parse 300000000\n");
+}
+
 static void test_nothing_is_an_empty_file(void)
 {
 	char path[] = "/tmp/test-format-XXXXXX";
@@ -211,6 +226,7 @@ static void test_pprof_is_read_by_go(void)
 TEST_MAIN({ "otlp_has_no_format", test_otlp_has_no_format },
 	  { "folded_is_the_known_text", test_folded_is_the_known_text },
 	  { "folded_sums_requests", test_folded_sums_requests },
+	  { "folded_of_two_rates", test_folded_of_two_rates },
 	  { "nothing_is_an_empty_file", test_nothing_is_an_empty_file },
 	  { "html_cannot_be_left", test_html_cannot_be_left },
 	  { "html_tree_is_the_known_one", test_html_tree_is_the_known_one },

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report, diff and convert on recordings of several rates and of several kinds of samples.
+
+usage: test_kinds.py PROGRAM
+"""
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import test_report
+from test_report import EVENTS, TOTAL, fields, run
+
+
+def varints(data):
+    """The numbers of a packed list."""
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+class Kinds(test_report.Recordings):
+    """Samples of several rates are of one kind; several kinds stay apart, the first by their
+    names and not by their order."""
+    SLOW = [(program, frames, n * (1 if program == 'evil' else 10) * 10_000_000)
+            for program, frames, n in EVENTS]
+
+    def record(self, name, mode):
+        path = self.path(name)
+        r = subprocess.run([test_report.PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF=mode), timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return path
+
+    def folded(self, *files):
+        r = run('convert', '-o', '-', '--format=folded', *files)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        lines = [line.rsplit(' ', 1) for line in r.stdout.decode().splitlines()]
+        return {stack.rsplit(';', 1)[1]: int(value) for stack, value in lines}, r.stderr.decode()
+
+    def columns(self, *files):
+        """Of pprof: types and units of values, the sums of each, and the default type."""
+        r = run('convert', '-o', self.path('x.pb.gz'), *files)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        profile = list(fields(gzip.decompress(self.read('x.pb.gz'))))
+        strings = [v.decode() for n, v in profile if n == 6]
+        types = [tuple(strings[i] for _, i in fields(v)) for n, v in profile if n == 1]
+        sums = [0] * len(types)
+        for _, sample in (f for f in profile if f[0] == 2):
+            sums = [a + b for a, b in zip(sums, varints(dict(fields(sample))[2]), strict=True)]
+        return dict(zip(types, sums, strict=True)), strings[dict(profile)[14]]
+
+    def test_two_rates_in_one_recording(self):
+        slow = self.record('slow.otlp', 'slow')
+        d = self.json(slow)
+        self.assertEqual((d['total'], d['total_text']), (910_000_000, '910.0 ms'))
+        self.assertEqual((d['kind']['type'], d['kind']['unit'], d['measures']),
+                         ('cpu', 'nanoseconds', 'CPU time, sampled at several rates'))
+        self.assertEqual({r['name']: r['self'] for r in d['rows'] if r['self']},
+                         {frames[-1]: ns for _, frames, ns in self.SLOW})
+        self.assertEqual(self.json('--kind=samples', slow)['total'], d['total'])
+        self.assertEqual(self.json('--kind=cpu', slow)['total'], d['total'])
+        self.assertEqual(self.folded(slow)[0],
+                         {frames[-1].replace(';', ':'): ns for _, frames, ns in self.SLOW})
+        self.assertEqual(self.columns(slow), ({('cpu', 'nanoseconds'): 910_000_000}, 'cpu'))
+
+    def test_two_recordings_of_two_rates(self):
+        slow = self.record('slow.otlp', 'slow')
+        for files in ((self.a, slow), (slow, self.a)):
+            self.assertEqual(self.json(*files)['total_text'], '1.01 s')
+        d = json.loads(run('diff', '--format=json', '--min=0', '-n99', self.a, slow).stdout)
+        change, = (c for c in d['changes'] if c['name'] == 'work')
+        self.assertAlmostEqual(change['self_percent_before'], 40)
+        self.assertAlmostEqual(change['self_percent_after'], 100 * 400 / 910, places=3)
+        self.assertEqual(d['kind'], {'type': 'samples', 'unit': 'count'})
+        self.assertEqual((d['before']['unit'], d['after']['unit']), ('count', 'nanoseconds'))
+        page = self.path('x.html')
+        self.assertEqual(run('diff', '-o', page, self.a, slow).returncode, 0)
+        kinds = re.findall(r'"kinds":(\[.*?\]\])', self.read('x.html').decode())
+        self.assertEqual([len(json.loads(k)) for k in kinds], [1, 1])
+
+    def threads(self):
+        """Twenty events of another kind."""
+        data = self.read(os.path.basename(self.record('later.otlp', 'later')))
+        return data.replace(b'samples', b'threads').replace(b'\x03cpu', b'\x03thr').replace(
+            b'nanoseconds', b'nanoobjects')
+
+    def test_the_main_kind_does_not_depend_on_the_order(self):
+        samples, threads = self.read('a.otlp'), self.threads()
+        first = self.write('first.otlp', samples + threads)
+        last = self.write('last.otlp', threads + samples)
+        for path in (first, last):
+            d = self.json(path)
+            self.assertEqual((d['kind']['type'], d['total']), ('samples', TOTAL))
+            self.assertEqual(self.json('--kind=threads', path)['total'], TOTAL + 10)
+            folded, told = self.folded(path)
+            self.assertEqual(sum(folded.values()), TOTAL)
+            self.assertIn('only samples', told)
+            self.assertIn('threads', told)
+            # A count that is no clock's has one column.
+            self.assertEqual(self.columns(path), (
+                {('samples', 'count'): TOTAL, ('cpu', 'nanoseconds'): TOTAL * 10_000_000,
+                 ('threads', 'count'): TOTAL + 10}, 'cpu'))
+            run('convert', '-o', self.path('x.html'), path)
+            page = self.read('x.html').decode()
+            kind = json.loads(re.search(r'"kinds":(\[.*?\]\])', page).group(1))[
+                int(re.search(r'"main_kind":(\d+)', page).group(1))]
+            strings = json.loads(re.search(r'"strings":(\[.*?\]),"functions"', page).group(1))
+            self.assertEqual(strings[kind[0]], 'samples')
+        for a, b in ((first, last), (last, first), (last, self.a)):
+            d = json.loads(run('diff', '--format=json', a, b).stdout)
+            self.assertEqual((d['kind']['type'], d['changes']), ('samples', []))
+        self.assertIn(b'samples', run('diff', '--format=markdown', last, first).stdout)
+
+    def test_kinds_that_cannot_be_compared(self):
+        threads = self.write('threads.otlp', self.threads())
+        r = run('diff', self.a, threads)
+        self.assertEqual((r.returncode, r.stdout), (1, b''))
+        self.assertIn(b'samples', r.stderr)
+        self.assertIn(b'threads', r.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
