@@ -159,15 +159,32 @@ void op_identify_forget(struct op_processes *p, struct op_program *program)
 	publish_place(p, program, (struct op_context_place){ 0 });
 }
 
-/* Does the program still run in its process? */
+/* Does the program still run in its process? *@ret is of what does, if it is true. */
+static bool runs_as(struct op_processes *p, const struct op_program *program,
+		    const struct op_layout *layout, struct op_stat *ret)
+{
+	return !program->until_ns && !program->memory.gone &&
+	       op_stat_read(p->procfs_root, program->proc_pid, ret) == 0 &&
+	       same_process(program, ret) && same_program(ret, layout);
+}
+
 static bool still_runs(struct op_processes *p, const struct op_program *program,
 		       const struct op_layout *layout)
 {
 	struct op_stat stat;
 
-	return !program->until_ns && !program->memory.gone &&
-	       op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
-	       same_process(program, &stat) && same_program(&stat, layout);
+	return runs_as(p, program, layout, &stat);
+}
+
+/* Has no other program been executed since @before was read? */
+static bool no_exec_since(struct op_processes *p, const struct op_program *program,
+			  const struct op_stat *before)
+{
+	struct op_stat stat;
+
+	return op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+	       same_process(program, &stat) && stat.end_code == before->end_code &&
+	       stat.start_stack == before->start_stack;
 }
 
 /* Publish what was found, unless the process runs another program by now: it would be read by
@@ -423,6 +440,49 @@ static void read_command_line(struct op_processes *p, struct op_program *program
 	program->command_line_len = len > 0 ? (size_t)len : 0;
 }
 
+/* As read_attributes(), if it is what the program says: @stat was read before. */
+static bool read_own_attributes(struct op_processes *p, struct op_program *program,
+				const struct op_stat *stat,
+				const struct op_layout *layout)
+{
+	struct op_attributes *before =
+		program->attributes ? op_attributes_ref(program->attributes) : NULL;
+
+	read_attributes(p, program, layout);
+	if (no_exec_since(p, program, stat)) {
+		(void)op_attributes_put_ref(before);
+		return true;
+	}
+	(void)op_attributes_put_ref(program->attributes);
+	program->attributes = before;
+	return false;
+}
+
+/* What /proc and the program's memory tell. An exec that was not heard of yet may come while
+ * they are read, and all of it may be of the next program then. */
+static void read_program(struct op_processes *p, struct op_program *program,
+			 const struct op_stat *stat, const struct op_layout *layout)
+{
+	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
+		program->exe_path = NULL;
+	if (!program->exe_path && !program->first_file)
+		return; /* a kernel thread */
+	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
+	find_first_context(p, program, stat, layout);
+	wait_for_context(p, program);
+	if (p->config.flags & OTELPROF_COMMAND_LINE)
+		read_command_line(p, program);
+	if (read_own_attributes(p, program, stat, layout))
+		return;
+	free(program->exe_path);
+	program->exe_path = NULL;
+	free(program->command_line);
+	program->command_line = NULL;
+	program->command_line_len = 0;
+	program->context_addr = 0;
+	note_first_file(program, layout);
+}
+
 static void note_comm(struct op_program *program, const struct op_record *record)
 {
 	memcpy(program->comm, record->comm, sizeof(program->comm));
@@ -459,16 +519,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 			return;
 	}
 	program->identified = true;
-	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
-		program->exe_path = NULL;
-	if (!program->exe_path && !program->first_file)
-		return; /* a kernel thread */
-	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
-	find_first_context(p, program, &stat, layout);
-	wait_for_context(p, program);
-	read_attributes(p, program, layout);
-	if (p->config.flags & OTELPROF_COMMAND_LINE)
-		read_command_line(p, program);
+	read_program(p, program, &stat, layout);
 }
 
 /* Has the context gone, come or changed? */
@@ -500,6 +551,8 @@ static bool context_changed(struct op_processes *p, struct op_program *program,
 void op_identify_refresh(struct op_processes *p, struct op_program *program,
 			 const struct op_record *record, const struct op_layout *layout)
 {
+	struct op_stat stat;
+
 	if (program->until_ns)
 		return;
 	if (program->cgroup != record->cgroup)
@@ -508,8 +561,8 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 		return;
 	if (!context_changed(p, program, layout) && !program->unread)
 		find_place(p, program, layout); /* its file may be loaded by now */
-	else if (still_runs(p, program, layout))
-		read_attributes(p, program, layout);
+	else if (runs_as(p, program, layout, &stat))
+		(void)read_own_attributes(p, program, &stat, layout);
 }
 
 void op_identify_context(struct op_processes *p, struct op_program *program,

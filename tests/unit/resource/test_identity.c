@@ -23,10 +23,12 @@ static void test_stat(void)
 	CHECK_OK(op_stat_of(stat, sizeof(stat) - 1, 100, &st));
 	CHECK_INT(st.start_ns, 42420000000);
 	CHECK_INT(st.end_code, 94500);
+	CHECK_INT(st.start_stack, 140000);
 	/* cut behind the start: the rest is not told */
 	CHECK_OK(op_stat_of(stat, (size_t)(strstr(stat, "4242 ") + 4 - stat), 100, &st));
 	CHECK_INT(st.start_ns, 42420000000);
 	CHECK_INT(st.end_code, 0);
+	CHECK_INT(st.start_stack, 0);
 	CHECK_INT(op_stat_of(stat, 20, 100, &st), -EBADMSG);
 	CHECK_INT(op_stat_of("7 (a) R 1", 9, 100, &st), -EBADMSG);
 	CHECK_INT(op_stat_of("", 0, 100, &st), -EBADMSG);
