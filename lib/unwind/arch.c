@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/arch.h"
 
+#include <elf.h>
+
 enum {
+	/* DWARF numbers, and offsets from sp in x86-64's struct rt_sigframe, whose first
+	 * word the handler's return has popped */
+	X86_SP = 7,
+	X86_SIGNAL_SP = 160,
+	X86_SIGNAL_IP = 168,
+	/* before Linux 5.8 aarch64's vDSO has a row: the frame record at x29 */
+	ARM_FP = 29,
+	ARM_RECORD_LR = 8,
 	REG_OFF_MAX = (1 << 23) - 1, /* OP_CFA_REG has 24 bits for the offset */
 };
 
@@ -40,4 +50,21 @@ bool op_arch_other_cfa(const struct op_cfi_state *state, uint16_t sp, uint16_t f
 	default:
 		return false;
 	}
+}
+
+static bool is_loaded(const struct op_cfi_value *v, uint16_t reg, int64_t off)
+{
+	return v->how == OP_CFI_AT_REG && v->reg == reg && v->off == off && !v->add;
+}
+
+bool op_arch_is_signal_frame(uint16_t machine, const struct op_cfi_state *state)
+{
+	const struct op_cfi_value *cfa = &state->cfa;
+
+	if (machine == EM_X86_64)
+		return is_loaded(cfa, X86_SP, X86_SIGNAL_SP) &&
+		       is_loaded(&state->ra, X86_SP, X86_SIGNAL_IP);
+	return machine == EM_AARCH64 && cfa->how == OP_CFI_IS_REG && cfa->reg == ARM_FP &&
+	       !cfa->off && state->ra.how == OP_CFI_AT_CFA &&
+	       state->ra.off == ARM_RECORD_LR;
 }

@@ -23,6 +23,13 @@ enum {
 bool op_arch_x86_64_rule_keeping(const struct op_cfi_state *state, struct op_rule *ret);
 bool op_arch_aarch64_rule(const struct op_cfi_state *state, struct op_rule *ret);
 
+/*
+ * Is it the row of what a signal handler returns to, which stands for the kernel's signal
+ * frame (OP_CFA_SIGNAL)? Others have augmentation 'S', too: it only says that no call
+ * precedes the address at which they were left (OCaml's runtime, Wine's system calls).
+ */
+bool op_arch_is_signal_frame(uint16_t machine, const struct op_cfi_state *state);
+
 /* The parts of a rule before they are joined. Their wide fields let the compiler keep
  * them in registers. */
 struct op_arch_parts {

@@ -9,6 +9,13 @@
 #include "dwarf/cfi.h"
 #include "unwind/arch.h"
 
+/* What is known of an FDE of augmentation 'S'. */
+enum signal {
+	SIGNAL_NONE,  /* it is none */
+	SIGNAL_BEGUN, /* its first row is still to come */
+	SIGNAL_DONE,  /* no more rows of it are wanted */
+};
+
 struct op_source {
 	struct op_builder *b;
 	struct op_elf *elf;
@@ -24,6 +31,7 @@ struct op_source {
 	struct op_cfi *eh;
 	struct op_cfi *debug;
 	struct op_cfi_walk *walk; /* NULL: all FDEs were read */
+	enum signal signal;
 	bool vdso_read;
 };
 
@@ -73,10 +81,24 @@ static int on_fde(void *data, const struct op_cfi_fde *fde)
 		return r;
 	if (fde->start >= s->go_start && fde->start < s->go_end)
 		return 0;
-	if (!fde->signal)
-		return op_builder_function(s->b, fde->start, fde->end);
-	r = op_builder_signal(s->b, fde->start, fde->end);
-	/* its rows describe the signal frame that OP_CFA_SIGNAL stands for */
+	s->signal = fde->signal ? SIGNAL_BEGUN : SIGNAL_NONE;
+	return fde->signal ? 1 : op_builder_function(s->b, fde->start, fde->end);
+}
+
+/* The first row of an FDE of augmentation 'S' says what it is of. Returns 0 or
+ * -errno. */
+static int begin_signal(struct op_source *s, const struct op_cfi_fde *fde,
+			const struct op_cfi_state *state)
+{
+	int r;
+
+	if (state && op_arch_is_signal_frame(op_elf_machine(s->elf), state)) {
+		/* all its rows describe what OP_CFA_SIGNAL stands for */
+		s->signal = SIGNAL_DONE;
+		return op_builder_signal(s->b, fde->start, fde->end);
+	}
+	r = op_builder_function(s->b, fde->start, fde->end);
+	s->signal = r > 0 ? SIGNAL_NONE : SIGNAL_DONE;
 	return r < 0 ? r : 0;
 }
 
@@ -97,7 +119,13 @@ static int on_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 {
 	struct op_source *s = data;
 	struct op_rule rule = { .cfa = OP_CFA_INVALID };
+	int r;
 
+	if (s->signal) {
+		r = s->signal == SIGNAL_BEGUN ? begin_signal(s, fde, state) : 0;
+		if (r < 0 || s->signal)
+			return r;
+	}
 	/* The most common row, that of a push or a pop. */
 	if (moved && s->last.cfa == OP_CFA_SP &&
 	    state->cfa.off == (int32_t)state->cfa.off)

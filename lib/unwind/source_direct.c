@@ -18,6 +18,7 @@ enum {
 struct op_source_direct {
 	struct op_cfi *cfi;
 	op_arch_rule_fn rule;
+	uint16_t machine;
 	struct op_source_plt plt; /* end 0: there is none */
 	struct op_map64 known;	  /* ELF address -> rule */
 	uint64_t vaddr;		  /* the address that is looked for */
@@ -33,6 +34,7 @@ int op_source_direct_new(struct op_elf *elf, struct op_source_direct **ret)
 	if (!d)
 		return -ENOMEM;
 	d->rule = op_source_rule_fn(elf, false);
+	d->machine = op_elf_machine(elf);
 	(void)op_source_plt_find(elf, &d->plt);
 	r = op_cfi_new(elf, OP_CFI_EH_FRAME, &d->cfi);
 	if (r <= 0)
@@ -55,9 +57,9 @@ static int on_direct_fde(void *data, const struct op_cfi_fde *fde)
 {
 	struct op_source_direct *d = data;
 
-	d->found =
-		(struct op_rule){ .cfa = fde->signal ? OP_CFA_SIGNAL : OP_CFA_INVALID };
-	return !fde->signal;
+	(void)fde;
+	d->found = (struct op_rule){ .cfa = OP_CFA_INVALID };
+	return 1;
 }
 
 static int on_direct_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
@@ -65,12 +67,13 @@ static int on_direct_row(void *data, const struct op_cfi_fde *fde, uint64_t pc,
 {
 	struct op_source_direct *d = data;
 
-	(void)fde;
 	(void)moved;
 	if (pc > d->vaddr)
 		return 0;
 	d->found = (struct op_rule){ .cfa = OP_CFA_INVALID };
-	if (state)
+	if (state && fde->signal && op_arch_is_signal_frame(d->machine, state))
+		d->found.cfa = OP_CFA_SIGNAL;
+	else if (state)
 		(void)d->rule(state, &d->found);
 	return 0;
 }

@@ -102,4 +102,9 @@ static inline size_t put_fde(struct bytes *b, size_t cie, uint64_t start, uint64
 	put_fde(b, cie, start, size, (const uint8_t[]){ __VA_ARGS__ },                   \
 		sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
+/* CFA = *(rsp + 160), return address at rsp + 168: what glibc's __restore_rt says. */
+#define SIGNAL_FRAME                                                                     \
+	0x0f, 4, 0x77, 0xa0, 0x01, 0x06, 0x10, 7, 3, 0x77, 0xa0, 0x01, 0x10, 16, 3,      \
+		0x77, 0xa8, 0x01
+
 #endif

@@ -179,6 +179,12 @@ def parse_row(line, m):
     return int(pc, 16), row
 
 
+def is_signal_frame(rows):
+    """Are they those of glibc's __restore_rt? Others have augmentation 'S', too."""
+    return bool(rows) and re.search(r'RSP ?\+160, DW_OP_deref',
+                                    rows[0][1]['CFA'] or '') is not None
+
+
 def read_dump(tool, path, section):
     """[(start, end, is_signal, [(pc, row)])]"""
     out = subprocess.run([tool, section, path], capture_output=True, text=True,
@@ -200,6 +206,8 @@ def read_dump(tool, path, section):
             signal_cies.add(cie)
         elif current and re.match(r'  0x[0-9a-f]+: CFA', line):
             current[3].append(parse_row(line, m))
+    fdes = [(start, end, signal and is_signal_frame(rows), rows)
+            for start, end, signal, rows in fdes]
     fdes.sort(key=lambda f: f[0])
     return m, [f for f in fdes if f[1] > f[0] and f[0] > 0]
 
