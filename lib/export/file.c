@@ -79,6 +79,14 @@ static int open_frames(struct op_file *f)
 	if (err < 0)
 		return err;
 	err = op_output_continue(&f->out, f->published_len);
+	if (err == -ENODATA) {
+		op_notes_add(f->sink.notes, OP_LOG_WARNING,
+			     "export: file %s: somebody truncated or removed it; it "
+			     "begins anew",
+			     f->out.path);
+		f->published_len = 0;
+		err = 0;
+	}
 	if (err < 0) {
 		op_output_discard(&f->out);
 		return err;

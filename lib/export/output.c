@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -139,9 +140,24 @@ int op_output_open(struct op_output *o)
 	return -EEXIST;
 }
 
+/* The file was cut or removed by somebody: the next one begins anew. */
+static int begin_anew(struct op_output *o)
+{
+	op_closep(&o->published_fd);
+	if (ftruncate(o->fd, 0) < 0 || lseek(o->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return -ENODATA;
+}
+
 int op_output_continue(struct op_output *o, uint64_t len)
 {
+	struct stat st = { 0 };
 	off_t off = 0;
+
+	if (o->published_fd >= 0 && fstat(o->published_fd, &st) < 0)
+		return -errno;
+	if (o->published_fd >= 0 && (!st.st_nlink || (uint64_t)st.st_size < len))
+		return begin_anew(o);
 
 	while (o->published_fd >= 0 && (uint64_t)off < len) {
 		size_t want = OP_MIN(len - (uint64_t)off, (uint64_t)COPY_BYTES);
@@ -152,7 +168,7 @@ int op_output_continue(struct op_output *o, uint64_t len)
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return -EIO; /* the published file was truncated by somebody */
+			return begin_anew(o);
 	}
 	return 0;
 }

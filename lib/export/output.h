@@ -29,7 +29,11 @@ void op_output_forget(struct op_output *o);
 
 /* Create a temporary file if there is none. Returns 0 or -errno. */
 int op_output_open(struct op_output *o);
-/* Copy @len bytes of the published file into the (empty) temporary file. */
+/*
+ * Copy @len bytes of the published file into the (empty) temporary file. Returns 0, -errno, or
+ * -ENODATA, with the temporary file empty, if somebody truncated or removed the published file:
+ * what was in it is theirs.
+ */
 int op_output_continue(struct op_output *o, uint64_t len);
 /* Rename the temporary file to its path. Returns 0 or -errno; after an error it is
  * discarded. */

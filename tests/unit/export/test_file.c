@@ -152,6 +152,37 @@ static void test_frames_appear_at_flush(void)
 	remove_dir(&d);
 }
 
+/* Somebody makes room on a disk: what was in the file is gone, and what comes is kept. */
+static void check_begins_anew(bool removed)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct op_exporters_stats st;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	CHECK(removed ? !unlink(path) : !truncate(path, 0));
+	submit(x, "de", 2);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	check_content(path, FRAME_B, 6);
+	submit(x, "abc", 5);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	check_content(path, FRAME_B FRAME_A, 13);
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_exported, 12);
+	CHECK_INT(count_files(&d), 1);
+	remove_dir(&d);
+}
+
+static void test_a_file_that_was_cut_begins_anew(void)
+{
+	check_begins_anew(false);
+	check_begins_anew(true);
+}
+
 /* What is in a file can be sent on: a Collector takes 4 MiB. */
 static void test_requests_can_be_sent(void)
 {
@@ -486,6 +517,7 @@ static void test_forked_child_leaves_the_file(void)
 
 TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "frames_appear_at_flush", test_frames_appear_at_flush },
+	  { "a_file_that_was_cut_begins_anew", test_a_file_that_was_cut_begins_anew },
 	  { "requests_can_be_sent", test_requests_can_be_sent },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
