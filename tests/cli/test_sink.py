@@ -106,6 +106,28 @@ class Sink(unittest.TestCase):
             with open(os.path.join(directory, name), 'rb') as f:
                 self.assertEqual(f.read(), self.request)
 
+    def test_files_of_an_earlier_run_stay(self):
+        directory = os.path.join(self.dir.name, 'kept')
+        for request in (self.request, self.request + self.request, b''):
+            p, port = self.sink('--once', '--dir', directory)
+            call(port, request)
+            p.communicate(timeout=20)
+        names = ['profiles-%06d.otlp' % i for i in (1, 2, 3)]
+        self.assertEqual(sorted(os.listdir(directory)), names)
+        self.assertEqual([os.path.getsize(os.path.join(directory, n)) for n in names],
+                         [len(self.request), 2 * len(self.request), 0])
+        # After a gap it goes on behind the highest, and a name taken meanwhile stays too.
+        os.rename(os.path.join(directory, names[2]), os.path.join(directory, 'profiles-000041.otlp'))
+        p, port = self.sink('--count', '2', '--dir', directory)
+        with open(os.path.join(directory, 'profiles-000042.otlp'), 'w', encoding='ascii') as f:
+            f.write('of another sink')
+        call(port, self.request)
+        call(port, self.request)
+        p.communicate(timeout=20)
+        self.assertEqual(sorted(os.listdir(directory)), names[:2] + [
+            'profiles-%06d.otlp' % i for i in (41, 42, 43, 44)])
+        self.assertEqual(os.path.getsize(os.path.join(directory, 'profiles-000042.otlp')), 15)
+
     def test_broken_rule_is_told_and_is_status_1(self):
         p, port = self.sink('--once')
         # Nothing at all is readable, and has none of the tables.

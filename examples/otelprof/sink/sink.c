@@ -2,6 +2,7 @@
 /* otelprof sink: receives profiles, checks them, and writes them to files. */
 #include "common.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "otlp/reader.h"
 #include "sink/server.h"
 
@@ -20,7 +22,10 @@ enum {
 	OPTION_ONCE,
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_INTERNAL = 13,
+	NAME_BYTES = 64, /* more than the longest name of a file */
 };
+/* Numbers of files end here, far above what a disk holds. */
+#define NUMBER_MAX UINT64_C(1000000000000)
 
 struct sink {
 	const char *listen;
@@ -29,6 +34,7 @@ struct sink {
 	uint64_t requests;
 	uint64_t failed; /* requests that broke a rule */
 	bool write_failed;
+	uint64_t last; /* number of the last file in the directory */
 };
 
 static int help(FILE *f)
@@ -39,7 +45,7 @@ static int help(FILE *f)
 		"testing. Checks each request against the rules of the profiles signal and\n"
 		"prints a line for it, and a line for each rule it breaks.\n\n"
 		"      --listen A:PORT  where to listen (127.0.0.1:4317); port 0: any\n"
-		"      --dir DIR        write each request to a file in DIR\n"
+		"      --dir DIR        write each request to a file in DIR, after those there\n"
 		"      --count N        end after N requests\n"
 		"      --once           end after the first\n"
 		"  -h, --help           show this text\n\n"
@@ -74,29 +80,66 @@ static void print_violation(void *data, const char *sentence, uint64_t cases)
 	(void)fputc('\n', stdout);
 }
 
+/* The files of earlier runs stay: go on after the highest number that is there. */
+static int find_last(struct sink *s)
+{
+	_cleanup_closedir_ DIR *dir = opendir(s->dir);
+	struct dirent *e;
+	uint64_t number;
+	int end;
+
+	if (!dir)
+		return fail("cannot read %s: %s", s->dir, strerror(errno));
+	while ((e = readdir(dir))) {
+		end = 0;
+		if (sscanf(e->d_name, "profiles-%" SCNu64 ".otlp%n", &number, &end) ==
+			    1 &&
+		    end && !e->d_name[end] && number > s->last && number < NUMBER_MAX)
+			s->last = number;
+	}
+	return 0;
+}
+
+/* Give the file its name. Returns 0 or -errno; -EEXIST if another sink took the name. */
+static int give_name(const char *temp, const char *path)
+{
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* Some file systems know no such flag. */
+	if (errno != EINVAL || access(path, F_OK) == 0)
+		return errno == EINVAL ? -EEXIST : -errno;
+	return rename(temp, path) < 0 ? -errno : 0;
+}
+
 static int write_request(struct sink *s, const void *request, size_t len)
 {
 	char path[PATH_MAX], temp[PATH_MAX];
 	FILE *f;
 	bool ok;
-	int n;
+	int n, r;
 
-	n = snprintf(path, sizeof(path), "%s/profiles-%06" PRIu64 ".otlp", s->dir,
-		     s->requests);
-	if (n < 0 || (size_t)n + 5 > sizeof(path))
+	n = snprintf(temp, sizeof(temp), "%s/profiles-%ld.tmp", s->dir, (long)getpid());
+	if (n < 0 || (size_t)n + NAME_BYTES > sizeof(temp))
 		return fail("the name of %s is too long", s->dir);
-	(void)snprintf(temp, sizeof(temp), "%.*s.tmp", (int)sizeof(temp) - 5, path);
 	f = fopen(temp, "we");
 	if (!f)
 		return fail("cannot write %s: %s", temp, strerror(errno));
 	ok = fwrite(request, 1, len, f) == len;
-	ok = fclose(f) == 0 && ok;
-	if (!ok || rename(temp, path) < 0) {
-		(void)fail("cannot write %s: %s", path, strerror(errno));
-		(void)unlink(temp);
-		return STATUS_FAILED;
+	r = ok ? 0 : -errno;
+	if (fclose(f) != 0 && !r)
+		r = -errno;
+	while (!r) {
+		(void)snprintf(path, sizeof(path), "%s/profiles-%06" PRIu64 ".otlp",
+			       s->dir, ++s->last);
+		r = give_name(temp, path);
+		if (r != -EEXIST)
+			break;
+		r = 0;
 	}
-	return 0;
+	if (!r)
+		return 0;
+	(void)unlink(temp);
+	return fail("cannot write a request to %s: %s", s->dir, strerror(-r));
 }
 
 static int examine(struct sink *s, const struct otlp_profiles *p, size_t len)
@@ -216,6 +259,8 @@ int command_sink(int argc, char **argv)
 		return r;
 	if (s.dir && mkdir(s.dir, 0777) < 0 && errno != EEXIST)
 		return fail("cannot make %s: %s", s.dir, strerror(errno));
+	if (s.dir && find_last(&s))
+		return STATUS_FAILED;
 	signals_catch();
 	config.listen = s.listen;
 	if (server_run(&config) < 0)
