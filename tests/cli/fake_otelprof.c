@@ -11,6 +11,7 @@
  *   later   work takes 14 in place of 4
  *   slow    the rate is 10 Hz, whatever was asked for
  *   config  otelprof_init() tells what it was given
+ *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
  *
  * An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
@@ -34,7 +35,9 @@ enum {
 	LOST = 3,
 	HICCUPS = 3,
 	SLOW_NS = 100000000,
-	RULES_TEXT_MAX = 512
+	RULES_TEXT_MAX = 512,
+	LONG_NAMES = 40,
+	LONG_CHARACTERS = 1000, /* of four bytes */
 };
 
 struct otelprof {
@@ -67,6 +70,33 @@ static bool acts(const char *what)
 static uint64_t period_ns(void)
 {
 	return acts("slow") ? SLOW_NS : RQ_PERIOD_NS;
+}
+
+static struct rq_buf long_names(void)
+{
+	static char names[LONG_NAMES][LONG_CHARACTERS * 4 + 8];
+	const char *list[LONG_NAMES];
+	int i, j;
+
+	for (i = 0; i < LONG_NAMES; i++) {
+		(void)sprintf(names[i], "%d", i);
+		for (j = 0; j < LONG_CHARACTERS; j++)
+			(void)strcat(names[i], "\xf0\x9f\x90\x8c");
+		list[i] = names[i];
+	}
+	return rq_named(list, LONG_NAMES);
+}
+
+static struct rq_buf request(void)
+{
+	const char *mode = getenv("FAKE_OTELPROF");
+
+	if (mode && strncmp(mode, "name=", 5) == 0) {
+		mode += 5;
+		return rq_named(&mode, 1);
+	}
+	return acts("long") ? long_names()
+			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }
 
 const char *otelprof_version(void)
@@ -110,7 +140,7 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->request = rq_canned_with(acts("later") ? 14 : 4, period_ns());
+	p->request = request();
 	if (config->log)
 		config->log(config->log_userdata, OTELPROF_LOG_WARNING,
 			    "this is the fake");

@@ -381,6 +381,23 @@ static inline struct rq_buf rq_canned_with(uint64_t work, uint64_t period_ns)
 	return rq_end(&q);
 }
 
+/* Ten events of each of these functions. */
+static inline struct rq_buf rq_named(const char *const *names, size_t len)
+{
+	struct rq q;
+	uint32_t location;
+	size_t i;
+
+	rq_begin(&q);
+	for (i = 0; i < len; i++) {
+		location = rq_location(&q, 0, 0, i, rq_function(&q, names[i], "", 0), 0,
+				       0, 0);
+		rq_sample(&q, rq_stack(&q, &location, 1), NULL, 0, 10);
+	}
+	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
 static inline struct rq_buf rq_canned(void)
 {
 	return rq_canned_with(4, RQ_PERIOD_NS);

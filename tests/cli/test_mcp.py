@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 PROGRAM = os.path.abspath(sys.argv[1])
 
@@ -107,6 +108,10 @@ class Mcp(unittest.TestCase):
         for tool, arguments, sentence in (
                 ('report', {}, 'needs the argument file'),
                 ('record', {'seconds': 61}, 'out of its range'),
+                ('record', {'seconds': 1, 'program': 'web'}, 'record has no argument program; it '
+                 'takes seconds, pid, frequency, comm, kinds'),
+                ('report', {'file': '/nowhere', 'hz': 9}, 'report has no argument hz'),
+                ('doctor', {'x' * 1000: 9}, 'doctor has no argument of that name'),
                 ('record', {'seconds': '5'}, 'must be an integer'),
                 ('report', {'file': 7}, 'must be a string'),
                 ('report', {'file': '--help'}, 'No such file'),
@@ -114,6 +119,17 @@ class Mcp(unittest.TestCase):
             wrong, text = self.s.call(tool, **arguments)
             self.assertTrue(wrong, text)
             self.assertIn(sentence, text)
+
+    def test_an_answer_that_is_cut_is_an_error(self):
+        """It is no JSON, but it is UTF-8: the session goes on."""
+        self.tearDown()
+        with unittest.mock.patch.dict(os.environ, FAKE_OTELPROF='long'):
+            self.s = Session()
+        wrong, text = self.s.call('top', seconds=1, lines=200)
+        self.assertTrue(wrong)
+        self.assertIn('The rest is cut off', text)
+        self.assertGreater(len(text.encode()), 100000)
+        self.assertEqual(self.s.ask('ping')['result'], {})
 
     def test_what_is_no_request(self):
         for line, code in ((b'{', -32700), (b'[1]', -32600), (b'"x"', -32600),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "otlp/reader.h"
 
 enum {
 	OUTPUT_MAX = 128 << 10, /* bytes of an answer */
@@ -21,6 +22,7 @@ enum {
 	OUT = 0, /* indices of the streams */
 	ERR = 1,
 	STREAMS = 2,
+	UTF8_BYTES = 4, /* of the longest character */
 };
 
 extern char **environ;
@@ -29,7 +31,7 @@ struct run {
 	pid_t pid;
 	int fds[STREAMS];
 	struct op_strbuf text[STREAMS];
-	bool cut;
+	bool cut; /* the output is longer than an answer */
 };
 
 static int spawn(struct run *run, char **argv)
@@ -68,10 +70,24 @@ static bool take(struct run *run, int stream)
 
 	if (n <= 0)
 		return n < 0 && errno == EINTR;
-	if ((size_t)n > room)
+	if ((size_t)n > room && stream == OUT)
 		run->cut = true;
 	op_strbuf_add(&run->text[stream], bytes, (size_t)n < room ? (size_t)n : room);
 	return true;
+}
+
+/* Take away the part of a character at the end of a text that was cut. */
+static void trim(struct op_strbuf *text)
+{
+	size_t start = text->len;
+
+	if (text->len < OUTPUT_MAX)
+		return;
+	while (start && text->len - start < UTF8_BYTES &&
+	       ((unsigned char)text->data[start - 1] & 0xc0) == 0x80)
+		start--;
+	if (start && !otlp_utf8_len(text->data + start - 1, text->len - start + 1))
+		text->len = start - 1;
 }
 
 /* Read until both streams have ended. Returns false if the time was over first. */
@@ -108,7 +124,10 @@ bool run_program(char **argv, double seconds, struct op_strbuf *ret)
 		while (waitpid(run.pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	good = in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	/* half of a JSON object is none, so what was cut is no answer */
+	good = in_time && !run.cut && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	trim(&run.text[OUT]);
+	trim(&run.text[ERR]);
 	op_strbuf_add(ret, run.text[OUT].data ? run.text[OUT].data : "",
 		      run.text[OUT].len);
 	if (run.cut)

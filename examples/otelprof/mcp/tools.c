@@ -283,6 +283,36 @@ static const char *add_argument(struct line *l, const struct argument *a,
 	return NULL;
 }
 
+/* An argument that a tool has not would be left out in silence, and the answer be another one
+ * than was asked for. */
+static bool check_names(const struct tool *tool, struct json_object *arguments,
+			struct op_strbuf *ret)
+{
+	struct json_object_iterator i, end;
+	const struct argument *a;
+	const char *name;
+
+	if (!arguments)
+		return true;
+	i = json_object_iter_begin(arguments);
+	end = json_object_iter_end(arguments);
+	for (; !json_object_iter_equal(&i, &end); json_object_iter_next(&i)) {
+		name = json_object_iter_peek_name(&i);
+		for (a = tool->arguments; a->name && strcmp(a->name, name) != 0; a++)
+			;
+		if (a->name)
+			continue;
+		op_strbuf_printf(ret, "%s has no argument %s", tool->name,
+				 strlen(name) < TEXT_MAX ? name : "of that name");
+		for (a = tool->arguments; a->name; a++)
+			op_strbuf_printf(ret, "%s%s",
+					 a == tool->arguments ? "; it takes " : ", ",
+					 a->name);
+		return false;
+	}
+	return true;
+}
+
 /* Add the words for @arguments: options first, then "--" and the files in order. */
 static bool add_arguments(struct line *l, const struct tool *tool,
 			  struct json_object *arguments, struct op_strbuf *ret)
@@ -369,6 +399,8 @@ bool tools_call(struct tools *t, const char *name, struct json_object *arguments
 	struct line l = { .len = 0 };
 	size_t i;
 
+	if (!check_names(tool, arguments, ret))
+		return false;
 	for (i = 0; tool->command[i]; i++)
 		add_word(&l, tool->command[i]);
 	if (tool->records) {
