@@ -17,6 +17,9 @@ enum {
 	OP_HOTSPOT_RULES_STEPS = 9,
 	OP_HOTSPOT_PC_BITS = 26, /* bits of an offset in a compiled method's code */
 	OP_HOTSPOT_ID_BITS = 30, /* bits above it: the compilation's number */
+	/* entries of a segment map followed for one pc: each costs the verifier up to 38
+	 * instructions */
+	OP_HOTSPOT_HOPS = 32,
 };
 
 /* What the address in word 0 is; and what the low bits of word 1 are. */

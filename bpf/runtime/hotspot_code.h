@@ -41,7 +41,7 @@ static __always_inline __u64 op_hotspot_blob(struct op_unwind *u,
 	__u8 back = 0;
 	int i;
 
-	for (i = 0; i < OP_HS_HOPS; i++) {
+	for (i = 0; i < OP_HOTSPOT_HOPS; i++) {
 		if (op_platform_read(u, &back, 1, segmap + segment))
 			return 0;
 		if (!back)

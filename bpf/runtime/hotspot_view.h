@@ -34,7 +34,6 @@ enum {
 	OP_HS_SENDER_SLOT = -8,
 	OP_HS_SENDER_MAX = 1 << 20, /* bytes from fp to the caller's sp */
 	OP_HS_METHOD_BYTES = 65536, /* a method has at most as many bytecodes */
-	OP_HS_HOPS = 16,	    /* segment map entries followed for one pc */
 	/* words that a stub without a frame may have pushed */
 	OP_HS_STUB_WORDS = 8,
 	OP_HS_BLOB_BYTES = 192, /* bytes read of a blob's header */

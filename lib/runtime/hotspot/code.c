@@ -335,7 +335,7 @@ int op_runtime_hotspot_blob(const struct op_memory *memory, const struct op_hots
 	if (i == OP_HOTSPOT_HEAPS)
 		return -ENOENT;
 	segment = (pc - heap[i].low) >> bpf->log2_segment;
-	for (hops = 0; hops < OP_HOTSPOT_HOPS_MAX; hops++) {
+	for (hops = 0; hops < OP_HOTSPOT_HOPS; hops++) {
 		int error = op_memory_read(memory, heap[i].segmap + segment, &back, 1);
 
 		if (error < 0)

@@ -18,7 +18,6 @@ enum {
 	OP_HOTSPOT_CODE_MAX = 1 << 20,
 	OP_HOTSPOT_CODELETS_MAX = 1024,
 	OP_HOTSPOT_BLOB_NAME_MAX = 64,
-	OP_HOTSPOT_HOPS_MAX = 64, /* steps in a segment map */
 };
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's step in stubs without a frame size, over a code cache that is made here. */
+/* HotSpot's step over a code cache that is made here: its map, and stubs without a frame
+ * size. */
 #define __TARGET_ARCH_x86
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -26,6 +27,7 @@ enum {
 	/* the blob: in segments 2 to 5, behind the header of its block */
 	SEGMENT_BITS = 7,
 	BLOCK_BYTES = 8,
+	PIECE = 3, /* segments of a free block that is joined with others */
 	BLOB = CACHE + (2 << SEGMENT_BITS) + BLOCK_BYTES,
 	CODE = BLOB + 64,
 	INSIDE = CODE + 0x50,
@@ -232,6 +234,44 @@ static void test_upcall_of_none(void)
 	check_no_caller(&u, OP_ERROR_hotspot_frame_pointer);
 }
 
+static uint64_t blob_at(struct op_unwind *u, uint64_t segment)
+{
+	fake.reads = 0;
+	return op_hotspot_blob(u, &view, CACHE + (segment << SEGMENT_BITS) + 100, CACHE,
+			       SEGMAP);
+}
+
+/*
+ * When the VM joins two free blocks, it changes one entry: the second block's first one now
+ * leads to where the entry before it leads. A method that takes the whole leaves the map so.
+ */
+static void test_map_of_joined_blocks(void)
+{
+	static const uint8_t wrong[] = { 0xff, 6, 0xfe };
+	const uint64_t last = 2 + PIECE * (OP_HOTSPOT_HOPS - 1);
+	uint8_t map[PIECE * OP_HOTSPOT_HOPS] = { 0, 1, 2 };
+	struct op_unwind u;
+	uint64_t at;
+	size_t i;
+
+	begin("");
+	u = in_stub(INSIDE, true, 0);
+	for (i = PIECE; i < sizeof(map); i++)
+		map[i] = i % PIECE ? i % PIECE : PIECE;
+	put(SEGMAP + 2, map, sizeof(map));
+	for (at = 2; at <= last; at++)
+		CHECK_INT(blob_at(&u, at), BLOB);
+	/* the map of a process may say anything */
+	CHECK_INT(blob_at(&u, last + 1), 0);
+	CHECK_INT(fake.reads, OP_HOTSPOT_HOPS);
+	for (i = 0; i < sizeof(wrong); i++) {
+		put(SEGMAP + 5, &wrong[i], 1);
+		CHECK_INT(blob_at(&u, 5), 0);
+		CHECK_INT(fake.reads, 1);
+	}
+}
+
 TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
 	  { "upcall_without_frame", test_upcall_without_frame },
-	  { "upcall_of_none", test_upcall_of_none })
+	  { "upcall_of_none", test_upcall_of_none },
+	  { "map_of_joined_blocks", test_map_of_joined_blocks })
