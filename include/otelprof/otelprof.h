@@ -187,7 +187,8 @@ OTELPROF_API int otelprof_pause(struct otelprof *p);
 
 /**
  * Sample again after otelprof_pause(). Returns 0, also if sampling was not paused; or an error of
- * otelprof_start(), after which sampling is still paused. Any thread. Since 0.1.
+ * otelprof_start(), after which sampling is still paused. A probe that can no longer be
+ * attached, because its file has changed, is a warning. Any thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_resume(struct otelprof *p);
 

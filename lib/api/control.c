@@ -167,7 +167,7 @@ int otelprof_resume(struct otelprof *p)
 
 	if (r < 0 || !p->paused)
 		return r;
-	r = p->running ? op_handle_start_sampling(p) : 0;
+	r = p->running ? op_handle_resume_sampling(p) : 0;
 	if (r == 0)
 		p->paused = false;
 	return r;

@@ -97,6 +97,9 @@ void op_handle_deinit_waits(struct otelprof *p, bool forked);
 int op_handle_switch_probes(struct otelprof *p, bool running);
 /* Attach or detach all that takes samples. The lock is held. Returns 0 or -errno. */
 int op_handle_start_sampling(struct otelprof *p);
+/* As op_handle_start_sampling(), but without probes whose places are gone by now: what
+ * was sampled before a pause must not stay off for one of them. */
+int op_handle_resume_sampling(struct otelprof *p);
 void op_handle_stop_sampling(struct otelprof *p);
 /* The CPU time that the profiler has used until now. The lock is held. Returns 0 or
  * -errno. */

@@ -2,6 +2,7 @@
 /* Attaches and detaches all that takes samples: it is attached while the profiler runs
  * and is not paused. */
 #include "api/handle.h"
+#include "base/log.h"
 
 int op_handle_switch_probes(struct otelprof *p, bool running)
 {
@@ -20,6 +21,20 @@ int op_handle_start_sampling(struct otelprof *p)
 	if (r < 0)
 		op_handle_stop_sampling(p);
 	return r;
+}
+
+int op_handle_resume_sampling(struct otelprof *p)
+{
+	int r = op_capture_start(p->capture);
+
+	if (r < 0) {
+		op_handle_stop_sampling(p);
+		return r;
+	}
+	if (op_handle_switch_probes(p, true) < 0)
+		op_log(&p->log, OP_LOG_WARNING, "%s; sampling goes on without it",
+		       p->log.message);
+	return 0;
 }
 
 void op_handle_stop_sampling(struct otelprof *p)

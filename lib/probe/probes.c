@@ -224,6 +224,18 @@ static void keep_only(struct op_probes *p, const char *const *specs, size_t len)
 	p->len = kept;
 }
 
+/* Forget the probes that could not be attached. */
+static void drop_refused(struct op_probes *p)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < p->len; i++)
+		if (p->probe[i].program >= 0)
+			p->probe[kept++] = p->probe[i];
+	p->len = kept;
+}
+
 int op_probes_set(struct op_probes *p, const char *const *specs, size_t len)
 {
 	struct op_probe_spec spec;
@@ -243,5 +255,10 @@ int op_probes_set(struct op_probes *p, const char *const *specs, size_t len)
 	for (i = 0; i < len && r == 0; i++)
 		if (!is_there(p, specs[i]))
 			r = add(p, specs[i]);
-	return r == 0 && p->on ? op_probes_switch(p, true) : r;
+	if (r < 0 || !p->on)
+		return r;
+	r = op_probes_switch(p, true);
+	if (r < 0)
+		drop_refused(p);
+	return r;
 }

@@ -290,5 +290,62 @@ static void test_bad_ones(void)
 	kind_child_end(&c);
 }
 
+/* Copy this program to @path, or make an empty file of it. */
+static void write_file(const char *path, bool program)
+{
+	static char bytes[65536];
+	int from = open(program ? "/proc/self/exe" : "/dev/null", O_RDONLY | O_CLOEXEC);
+	int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	ssize_t n;
+
+	CHECK(from >= 0 && to >= 0);
+	while ((n = read(from, bytes, sizeof(bytes))) > 0)
+		CHECK_INT(write(to, bytes, (size_t)n), n);
+	(void)close(from);
+	(void)close(to);
+}
+
+/* A probe that the kernel refuses, or whose file has lost the symbol, is missing itself; all
+ * else goes on. */
+static void test_refused_ones(void)
+{
+	static const char path[] = "probed.copy";
+	struct kind_child c = kind_child_start(serve);
+	struct got got = { 0 };
+	struct kind_profile profile = { .fn = add_sample, .data = &got };
+	struct otelprof *p = start(&c, 100000, &profile);
+	const char *some[3] = { spec[0], "kprobe:op_no_such_function" };
+	char copy[PATH_MAX + 64];
+	char here[PATH_MAX];
+	int r = otelprof_set_probes(p, some, 1);
+
+	if (r == -EOPNOTSUPP)
+		SKIP("no uprobes here");
+	CHECK_OK(r);
+	CHECK(otelprof_set_probes(p, some, 2) < 0);
+	got = ask(p, &c, &profile, CALLS_HERE);
+	CHECK_INT(got.here[0], CALLS_HERE);
+	CHECK_OK(otelprof_pause(p));
+	CHECK_OK(otelprof_resume(p));
+	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_PROBES));
+	got = ask(p, &c, &profile, CALLS_HERE);
+	CHECK_INT(got.here[0], CALLS_HERE);
+
+	CHECK(getcwd(here, sizeof(here)));
+	(void)snprintf(copy, sizeof(copy), "uprobe:%s/%s:op_probed", here, path);
+	some[1] = copy;
+	write_file(path, true);
+	CHECK_OK(otelprof_set_probes(p, some, 2));
+	CHECK_OK(otelprof_pause(p));
+	CHECK_OK(unlink(path));
+	write_file(path, false);
+	CHECK_OK(otelprof_resume(p));
+	CHECK_OK(unlink(path));
+	got = ask(p, &c, &profile, CALLS_HERE);
+	CHECK_INT(got.here[0], CALLS_HERE);
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
 TEST_MAIN({ "counts", test_known_counts }, { "rate", test_rate },
-	  { "bad", test_bad_ones })
+	  { "bad", test_bad_ones }, { "refused", test_refused_ones })
