@@ -21,13 +21,17 @@
 #include "heap/sampler_path.h"
 
 #define SLICE_NS UINT64_C(5000000) /* time that a poll takes at most */
+/* how long after a failure the files that could not be opened are tried again */
+#define AGAIN_NS UINT64_C(200000000)
 
 struct op_heap {
 	struct op_heap_config config;
 	struct op_heap_images images;
 	struct op_live live;
 	bool on;
-	bool told; /* logged that the probes of a file could not be attached */
+	bool busy;	   /* nothing can be opened until again_ns */
+	uint64_t again_ns; /* look again for files that could not be opened; 0: none */
+	bool told;	   /* logged that the probes of a file could not be attached */
 };
 
 static void keep(void *ctx, const struct op_record *record,
@@ -106,10 +110,14 @@ static int tell(struct op_heap *h, const char *path, int error)
 static void look_into(struct op_heap *h, const struct op_executable_new *n)
 {
 	struct op_opened opened;
+	int r = op_news_open(h->images.executables, n, &opened);
 
-	/* The file is gone, or is not a regular file: it has no probes for us. */
-	if (op_news_open(h->images.executables, n, &opened) < 0)
+	if (r < 0) {
+		h->busy = r == -EBUSY;
+		if (!n->exe->noted)
+			h->again_ns = op_clock_monotonic_ns() + AGAIN_NS;
 		return;
+	}
 	if (opened.served) {
 		op_closep(&opened.fd);
 		return;
@@ -117,12 +125,13 @@ static void look_into(struct op_heap *h, const struct op_executable_new *n)
 	(void)tell(h, n->exe->path, op_heap_images_add(&h->images, n->exe, opened.fd));
 }
 
-/* Examine the next file that was mapped. Returns false if there was none. */
+/* Examine the next file that was mapped. Returns false if there was none, or if it has to
+ * wait. */
 static bool look_into_next(struct op_heap *h)
 {
 	struct op_executable_new n;
 
-	if (!op_news_take(h->images.executables, &n))
+	if (h->busy || !op_news_take(h->images.executables, &n))
 		return false;
 	look_into(h, &n);
 	op_executable_put(h->images.executables, n.exe);
@@ -131,8 +140,15 @@ static bool look_into_next(struct op_heap *h)
 
 void op_heap_poll(struct op_heap *h)
 {
-	uint64_t end = op_clock_monotonic_ns() + SLICE_NS;
+	uint64_t now = op_clock_monotonic_ns();
+	uint64_t end = now + SLICE_NS;
 
+	if (h->on && h->again_ns && now >= h->again_ns) {
+		h->again_ns = 0;
+		h->busy = false;
+		/* perhaps another process maps them, or has mapped them all the time */
+		op_table_each(h->config.processes, note_process);
+	}
 	while (h->on && op_clock_monotonic_ns() < end && look_into_next(h))
 		;
 }
@@ -154,6 +170,8 @@ int op_heap_switch(struct op_heap *h, bool on)
 		return 0;
 	h->on = on;
 	h->told = false;
+	h->busy = false;
+	h->again_ns = 0;
 	op_news_ask(h->images.executables, on);
 	if (!on) {
 		/* what is in use may still be asked for */

@@ -129,6 +129,7 @@ static void doubt(struct op_executables *x, struct op_executable *e, const char 
 		forget_image(x, e);
 	e->check = true;
 	e->noted = 0;
+	e->news_failed = 0;
 }
 
 /* A file with the device and inode of @e is mapped. */

@@ -50,8 +50,9 @@ struct op_executable {
 	bool check; /* compare the stamp before use */
 	bool vdso;
 	uint32_t failures;
-	uint64_t retry_ns; /* could not be opened: not before */
-	uint32_t noted;	   /* in which round of op_executables.news */
+	uint64_t retry_ns;    /* could not be opened: not before */
+	uint32_t noted;	      /* in which round of op_executables.news */
+	uint32_t news_failed; /* times that it could not be opened since it was noted */
 	uint32_t
 		context_misses; /* of its processes, in a row, without a process context */
 	bool context_looked;	/* context is known */

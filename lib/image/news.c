@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image/news.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "target/target.h"
+
 static void forget(struct op_executables *x)
 {
 	struct op_executable_new n;
@@ -35,6 +41,8 @@ void op_news_note(struct op_executables *x, struct op_executable *e,
 		news->lost++;
 		return;
 	}
+	if (e->noted)
+		e->news_failed = 0; /* of an earlier round */
 	*n = (struct op_executable_new){ op_executable_ref(e), *place };
 	e->noted = news->round;
 }
@@ -54,5 +62,18 @@ bool op_news_take(struct op_executables *x, struct op_executable_new *ret)
 int op_news_open(struct op_executables *x, const struct op_executable_new *n,
 		 struct op_opened *ret)
 {
-	return op_executable_open_mapped(x->target, n->exe, &n->place, ret);
+	struct op_executable *e = n->exe;
+	uint64_t refused = x->target->stats.refused;
+	int r = op_executable_open_mapped(x->target, e, &n->place, ret);
+
+	if (r >= 0 || r == -ENOEXEC || r == -EFBIG)
+		return r;
+	if (r == -EAGAIN && x->target->stats.refused != refused)
+		r = -EBUSY;
+	if (r == -EBUSY || e->news_failed++ < OP_NEWS_TRIES)
+		e->noted = 0;
+	else
+		op_log(x->images.log, OP_LOG_DEBUG, "Cannot look into %s: %s", e->path,
+		       strerror(-r));
+	return r;
 }
