@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
@@ -113,19 +116,36 @@ void op_executable_put(struct op_executables *x, struct op_executable *e)
 	}
 }
 
-/* Does the kernel use this path for shared memory? There is no file to open then, and it
- * has code only if the process wrote it there. */
-static bool is_shared_memory(const char *path)
+/* The device of the kernel's own tmpfs, which nobody can mount; 0: unknown. */
+static uint64_t memory_device(void)
 {
-	return strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
-	       strncmp(path, "/SYSV", strlen("/SYSV")) == 0;
+	int fd = memfd_create("otelprof-device", MFD_CLOEXEC);
+	struct stat st;
+	uint64_t dev = fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
+
+	op_closep(&fd);
+	return dev;
+}
+
+/*
+ * Is it the kernel's shared memory? There is no file to open then, and it has code only if
+ * the process wrote it there. The path alone says nothing: each process has files where it
+ * likes in its own root.
+ */
+static bool is_shared_memory(const struct op_executables *x,
+			     const struct op_executable *e, const char *path)
+{
+	return x->memory_device &&
+	       gnu_dev_makedev(e->dev_major, e->dev_minor) == x->memory_device &&
+	       (strncmp(path, "/dev/zero", strlen("/dev/zero")) == 0 ||
+		strncmp(path, "/SYSV", strlen("/SYSV")) == 0);
 }
 
 /* Nobody had mapped @e: its inode may belong to another file by now. */
 static void doubt(struct op_executables *x, struct op_executable *e, const char *path)
 {
 	/* What is made of an ELF file is compared before it is used. */
-	if (e->state == OP_EXECUTABLE_FOREIGN && !is_shared_memory(path))
+	if (e->state == OP_EXECUTABLE_FOREIGN && !is_shared_memory(x, e, path))
 		forget_image(x, e);
 	e->check = true;
 	e->noted = 0;
@@ -172,7 +192,7 @@ int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev
 	e->dev_major = dev_major;
 	e->dev_minor = dev_minor;
 	e->inode = inode;
-	if (is_shared_memory(path))
+	if (is_shared_memory(x, e, path))
 		e->state = OP_EXECUTABLE_FOREIGN;
 	e->next = x->buckets[bucket];
 	x->buckets[bucket] = e;
@@ -427,6 +447,7 @@ bool op_executable_may_open(const struct op_executables *x, const struct op_exec
 void op_executables_init(struct op_executables *x)
 {
 	TAILQ_INIT(&x->idle);
+	x->memory_device = memory_device();
 	op_images_init(&x->images);
 }
 

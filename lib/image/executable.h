@@ -95,6 +95,7 @@ struct op_executables {
 	struct op_executable *vdso;
 	size_t len;
 	size_t idle_len;
+	uint64_t memory_device; /* of the kernel's shared memory; 0: unknown */
 	uint64_t now_ns;
 	uint64_t open_failed;
 	uint64_t refused; /* files refused because of OP_EXECUTABLES_MAX */

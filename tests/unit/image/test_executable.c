@@ -178,5 +178,45 @@ static void test_failures_of_others(void)
 	CHECK(waitpid(child, NULL, 0) == child);
 }
 
+/* A process names its files as it likes. Only the kernel's own memory is none by its name. */
+static void test_names_of_shared_memory(void)
+{
+	static const char *const names[] = { "/SYSV1", "/dev/zero (deleted)" };
+	struct op_executables x;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct op_executable *e;
+		struct op_executable *memory;
+		struct file f;
+		int fd = temporary();
+
+		begin(&x);
+		write_program(fd);
+		map_file(fd, &f);
+		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
+					   names[i], &e));
+		CHECK_OK(op_executable_open(&x, e, &f.place, false));
+		CHECK(e->image);
+		op_executable_put(&x, e);
+		unmap_file(&f);
+		fd = memfd_create("memory", MFD_CLOEXEC);
+		CHECK(fd >= 0);
+		write_text(fd);
+		map_file(fd, &f);
+		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
+					   names[i], &memory));
+		CHECK_INT(memory->state, OP_EXECUTABLE_FOREIGN);
+		op_executable_put(&x, memory);
+		CHECK_OK(op_executable_get(&x, f.dev_major, f.dev_minor, f.inode,
+					   names[i], &memory));
+		CHECK_INT(memory->state, OP_EXECUTABLE_FOREIGN);
+		op_executable_put(&x, memory);
+		unmap_file(&f);
+		end(&x);
+	}
+}
+
 TEST_MAIN({ "number", test_number_of_another_file },
-	  { "failures", test_failures_of_others })
+	  { "failures", test_failures_of_others },
+	  { "shared-memory", test_names_of_shared_memory })
