@@ -321,14 +321,14 @@ void op_capture_forked(struct op_capture *c)
 }
 
 /* Acknowledge the timer; follow CPUs that came and went. */
-static void on_timer(struct op_capture *c)
+static void on_timer(struct op_capture *c, struct op_processes *processes)
 {
 	uint64_t expirations;
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
-	    (c->listening || c->sampling) && op_perf_update_cpus(c) < 0) {
+	    (c->listening || c->sampling) && op_perf_update_cpus(c, processes) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
 		       c->log ? c->log->message : "");
 		c->checked_cpus_ns = now;
@@ -396,7 +396,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		return -errno;
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == c->timer_fd)
-			on_timer(c);
+			on_timer(c, processes);
 	op_processes_slice(processes, woken_ns + SLICE_NS);
 	sideband = op_sideband_drain(c, processes);
 	if (sideband || n)

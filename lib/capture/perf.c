@@ -259,21 +259,47 @@ static int follow_cpus(struct op_capture *c)
 	r = op_merge_reserve(&c->merge, c->cpus.len);
 	c->cpus_changed = false;
 	op_vec_foreach(e, &c->cpus) {
-		if (!e->online)
+		if (!e->online || c->slept) {
+			c->cpus_moved |= e->sideband != NULL;
 			close_cpu(c, e);
-		else if (r == 0)
+		}
+		if (e->online && r == 0) {
+			bool listened = e->sideband != NULL;
+
 			r = open_cpu(c, e);
+			c->cpus_moved |= !listened && e->sideband;
+		}
 	}
+	c->slept = false;
 	if (r < 0)
 		c->cpus_changed = true;
 	return r;
 }
 
-int op_perf_update_cpus(struct op_capture *c)
+/*
+ * Did the machine sleep? All CPUs but the first go offline then, and the kernel removes
+ * their events, but at the next look the list of CPUs is what it was.
+ */
+static void note_sleep(struct op_capture *c)
+{
+	struct timespec since_boot;
+	int64_t asleep_ns;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &since_boot) < 0)
+		return;
+	asleep_ns = (int64_t)since_boot.tv_sec * NS_A_SECOND + since_boot.tv_nsec -
+		    (int64_t)op_clock_monotonic_ns();
+	if (c->checked_cpus_ns && asleep_ns - c->asleep_ns > NS_A_SECOND)
+		c->slept = c->cpus_changed = true;
+	c->asleep_ns = asleep_ns;
+}
+
+int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes)
 {
 	char path[256];
 	int r;
 
+	note_sleep(c);
 	(void)snprintf(path, sizeof(path), "%s/devices/system/cpu/online",
 		       c->config.sysfs_root);
 	r = read_online(c, path);
@@ -281,6 +307,9 @@ int op_perf_update_cpus(struct op_capture *c)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
 	if (c->cpus_changed) {
+		/* what they told before comes first */
+		if (processes)
+			(void)op_sideband_drain(c, processes);
 		r = follow_cpus(c);
 		if (r < 0)
 			return r;
@@ -294,9 +323,11 @@ int op_perf_listen(struct op_capture *c)
 	int r;
 
 	c->listening = c->cpus_changed = true;
-	r = op_perf_update_cpus(c);
+	r = op_perf_update_cpus(c, NULL);
 	if (r < 0)
 		c->listening = false;
+	else
+		c->cpus_moved = false; /* nothing is known of before */
 	return r;
 }
 
@@ -305,7 +336,7 @@ int op_perf_start(struct op_capture *c)
 	int r;
 
 	c->sampling = c->cpus_changed = true;
-	r = op_perf_update_cpus(c);
+	r = op_perf_update_cpus(c, NULL);
 	if (r < 0)
 		op_perf_stop(c);
 	return r;

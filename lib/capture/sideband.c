@@ -247,6 +247,12 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 	uint32_t cpu;
 
 	c->drained_ns = op_clock_monotonic_ns();
+	if (c->cpus_moved) {
+		/* what they did while nobody listened is not known */
+		c->cpus_moved = false;
+		c->lost_ns = c->drained_ns;
+		op_processes_on_lost(processes);
+	}
 	begin(c);
 	while (op_merge_oldest(&c->merge, &cpu)) {
 		take(c, processes, &c->cpus.data[cpu]);

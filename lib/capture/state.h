@@ -162,9 +162,12 @@ struct op_capture {
 	uint64_t typed_kinds; /* the kinds whose programs' types are in that copy */
 	int epoll_fd;
 	int timer_fd;
-	int online_fd;		 /* descriptor of the list of CPUs, or -1 */
-	char *online_list;	 /* the list as it was last read, or NULL */
-	bool cpus_changed;	 /* the list has changed, or a CPU lacks an event */
+	int online_fd;	   /* descriptor of the list of CPUs, or -1 */
+	char *online_list; /* the list as it was last read, or NULL */
+	bool cpus_changed; /* the list has changed, or a CPU lacks an event */
+	bool cpus_moved;   /* side-bands were closed or opened since the last drain */
+	bool slept;	   /* the machine was asleep: all events are opened anew */
+	int64_t asleep_ns; /* how long it was at the last look, since it booted */
 	struct consume *consume; /* that of the running poll, or NULL */
 	bool put_off;		 /* the last poll left the records to the next one */
 	struct op_postponed postponed;
@@ -229,8 +232,9 @@ int op_perf_listen(struct op_capture *c);
 int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
-/* Open the events of CPUs that came online and close those of CPUs that went offline. */
-int op_perf_update_cpus(struct op_capture *c);
+/* Open the events of CPUs that came online and close those of CPUs that went offline.
+ * With @processes, what those have told is passed on first. */
+int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The side-band of many CPUs, pretended: buffers in plain memory. */
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -363,45 +364,111 @@ static int online(const struct op_capture *c)
 	return n;
 }
 
-/* CPUs stand at their number, come and go. Nothing is opened: nobody listens. */
-static void test_list_of_cpus(void)
+static void make_root(char *root)
 {
-	char root[] = "/tmp/op-cpus-XXXXXX";
-	struct op_capture *c = calloc(1, sizeof(*c));
-	char command[64];
 	char path[256];
 
-	CHECK(c && mkdtemp(root));
+	CHECK(mkdtemp(root));
 	(void)snprintf(path, sizeof(path), "%s/devices", root);
 	CHECK(mkdir(path, 0755) == 0);
 	(void)strcat(path, "/system");
 	CHECK(mkdir(path, 0755) == 0);
 	(void)strcat(path, "/cpu");
 	CHECK(mkdir(path, 0755) == 0);
+}
+
+static void remove_root(const char *root)
+{
+	char command[64];
+
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	CHECK(system(command) == 0);
+}
+
+/* CPUs stand at their number, come and go. Nothing is opened: nobody listens. */
+static void test_list_of_cpus(void)
+{
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	struct op_capture *c = calloc(1, sizeof(*c));
+
+	CHECK(c);
+	make_root(root);
 	c->config.sysfs_root = root;
 	c->online_fd = -1;
 	write_list(root, "0-511\n");
-	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_OK(op_perf_update_cpus(c, NULL));
 	CHECK_INT(c->cpus.len, 512);
 	CHECK_INT(online(c), 512);
-	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_OK(op_perf_update_cpus(c, NULL));
 	CHECK_INT(online(c), 512);
 	write_list(root, "0-3,8,10-11\n");
-	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_OK(op_perf_update_cpus(c, NULL));
 	CHECK_INT(online(c), 7);
 	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
 	CHECK(!c->cpus.data[9].online);
 	write_list(root, "0-3,700\n");
-	CHECK_OK(op_perf_update_cpus(c));
+	CHECK_OK(op_perf_update_cpus(c, NULL));
 	CHECK_INT(c->cpus.len, 701);
 	CHECK_INT(online(c), 5);
 	op_perf_close(c);
 	op_closep(&c->online_fd);
 	free(c);
-	(void)snprintf(command, sizeof(command), "rm -r %s", root);
-	CHECK(system(command) == 0);
+	remove_root(root);
+}
+
+/* What a CPU told before it went is taken; what it did while it was not listened to is known
+ * to be missed. */
+static void test_cpus_that_go(void)
+{
+	char root[] = "/tmp/op-cpus-XXXXXX";
+	const uint32_t forked = PID_FIRST;
+	struct op_capture *c;
+	struct host h;
+	uint32_t i;
+
+	make_root(root);
+	host_init(&h, 2);
+	c = h.capture;
+	c->config.sysfs_root = root;
+	c->online_fd = -1;
+	for (i = 0; i < 2; i++) {
+		struct op_cpu_events *e = &c->cpus.data[i];
+
+		free(e->sideband);
+		e->sideband =
+			mmap(NULL, c->page_size + OP_SIDEBAND_BYTES,
+			     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(e->sideband != MAP_FAILED);
+		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
+	}
+	write_list(root, "0-1\n");
+	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK_INT(c->lost_ns, 0);
+	put_task(&h, 1, PERF_RECORD_FORK, forked, 1, op_clock_monotonic_ns());
+	write_list(root, "0\n");
+	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK(op_processes_born_ns(h.world.p, forked));
+	CHECK(c->cpus.data[0].sideband && !c->cpus.data[1].sideband);
+	(void)op_sideband_drain(c, h.world.p);
+	CHECK(c->lost_ns);
+	/* After a sleep the list is the same. */
+	c->lost_ns = 0;
+	put_task(&h, 0, PERF_RECORD_EXIT, forked, 1, op_clock_monotonic_ns());
+	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK(c->cpus.data[0].sideband && !c->lost_ns);
+	c->asleep_ns -= 2000000000;
+	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK(!op_processes_born_ns(h.world.p, forked));
+	CHECK(!c->cpus.data[0].sideband); /* nobody listens: it is not opened anew */
+	(void)op_sideband_drain(c, h.world.p);
+	CHECK(c->lost_ns);
+	op_perf_close(c);
+	op_closep(&c->online_fd);
+	host_deinit(&h);
+	remove_root(root);
 }
 
 TEST_MAIN({ "leader", test_leader_ends }, { "order", test_order_over_cpus },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
-	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus })
+	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
+	  { "go", test_cpus_that_go })
