@@ -8,6 +8,7 @@ import fcntl
 import gzip
 import json
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -222,6 +223,30 @@ class Report(Recordings):
         self.assertLess(len(text), 8192)
         self.assertIn('`work` | app.py:12 |', text)
         self.assertNotIn('\x1b', text)
+
+    def test_the_proposed_command_works(self):
+        """With names that are long, or have characters of the shell and of Markdown."""
+        for name in ('std::vector<' + 'é' * 100 + '>::operator||(int)', 'operator||', "it's `x`|y",
+                     "a'; false; '"):
+            path = self.path('my recording.otlp')
+            r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                               env=dict(os.environ, FAKE_OTELPROF='name=' + name), timeout=60)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            text = self.report('--format=markdown', path)
+            command = re.search(r'hottest function: `otelprof (.*)`$', text, re.M).group(1)
+            r = subprocess.run(['sh', '-c', f'exec "$0" {command}', PROGRAM], capture_output=True,
+                               timeout=60)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn('100.0% `web`', r.stdout.decode())
+            # A name as a row shows it will do too.
+            shown = re.search(r'^\| 100.0% \| 100.0% \| `(.*)` \|  \|', text, re.M).group(1)
+            nodes = self.json('--callers', shown, path)['tree']
+            self.assertEqual(nodes[0]['name'], name)
+
+    def test_of_names_with_a_part_the_one_with_most_samples(self):
+        # What begins so comes before what has it inside, even with fewer samples.
+        for part, name in (('ma', 'main'), ('a', 'a;b'), ('le', 'handle'), ('o', 'work')):
+            self.assertEqual(self.json('--callees', part, self.a)['tree'][0]['name'], name)
 
     def test_the_limit_of_a_tree_holds(self):
         self.assertLessEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common.h"
+#include "otlp/reader.h"
+#include "report/named.h"
 #include "report/write.h"
 
 enum {
@@ -13,6 +15,7 @@ enum {
 	ROWS_SHOWN = 12,
 	TREE_SHOWN = 24,
 	SUMS_SHOWN = 3,
+	WORD_BYTES = 80,
 };
 
 /* Print text for a table, without characters that are special to Markdown or
@@ -23,7 +26,7 @@ static void put(FILE *f, const char *text, int columns)
 	size_t i;
 
 	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
-		plain[i] = text[i] == '|' || text[i] == '`' ? '\'' : text[i];
+		plain[i] = named_shown(text[i]);
 	plain[i] = 0;
 	print_safe(f, plain, i, -columns);
 }
@@ -153,23 +156,58 @@ static void write_quality(const struct report *r, FILE *f)
 	write_sums(v, &v->unnamed, v->frames, "the frames have no symbols:", f);
 }
 
+/* Print a word for a shell: at most @len bytes of @text, whole characters, in quotes. */
+static void put_word(FILE *f, const char *text, size_t len)
+{
+	size_t n;
+
+	(void)fputc('\'', f);
+	for (; *text; text += n) {
+		n = otlp_utf8_len(text, strlen(text));
+		if (!n || n > len)
+			break;
+		len -= n;
+		if (*text == '\'')
+			(void)fputs("'\\''", f);
+		else
+			(void)fwrite(text, 1, n, f);
+	}
+	(void)fputc('\'', f);
+}
+
+/* Most paths need no quotes. */
+static void put_path(FILE *f, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-+=:,@";
+
+	if (*path && !path[strspn(path, plain)])
+		(void)fputs(path, f);
+	else
+		put_word(f, path, strlen(path));
+}
+
+/* The first bytes of a long name will do: `--callers` takes a part. */
 static void write_next(const struct report *r, FILE *f)
 {
 	const char *file = r->files[0];
-	char name[NAME_BYTES];
+	char name[NAME_BYTES], *c;
 
 	if (r->v->request.by != VIEW_BY_FUNCTION || !r->v->rows.len)
 		return;
 	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
 	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
-	(void)fputs("`otelprof report --format=markdown --callers='", f);
-	put(f, name, NAME_COLUMNS);
-	(void)fprintf(f, "' %s`\n", file);
-	(void)fprintf(f,
-		      "- Other groups: `otelprof report --by=program %s` (or process, "
-		      "thread, module, container, service)\n"
-		      "- Two recordings: `otelprof diff BEFORE AFTER`\n",
-		      file);
+	for (c = name; *c; c++)
+		*c = named_shown(*c);
+	(void)fputs("`otelprof report --format=markdown --callers=", f);
+	put_word(f, name, WORD_BYTES);
+	(void)fputc(' ', f);
+	put_path(f, file);
+	(void)fputs("`\n- Other groups: `otelprof report --by=program ", f);
+	put_path(f, file);
+	(void)fputs("` (or process, thread, module, container, service)\n"
+		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
+		    f);
 }
 
 void report_markdown(const struct report *r, FILE *f)

@@ -8,10 +8,7 @@
 
 #include "base/cleanup.h"
 #include "format/kinds.h"
-
-enum {
-	NAME_BYTES = 4096
-};
+#include "report/named.h"
 
 /* State while stacks are added. */
 struct making {
@@ -47,7 +44,7 @@ int view_by_parse(const char *name, enum view_by *ret)
 	return -ENOENT;
 }
 
-static bool wanted(const struct view *v, const struct op_collect_stack *s)
+bool view_wants(const struct view *v, const struct op_collect_stack *s)
 {
 	const struct op_collect_process *p = &v->c->processes.data[s->process];
 	const struct view_request *q = &v->request;
@@ -176,8 +173,7 @@ static int add_group(struct making *m, const struct op_collect_stack *s)
 
 static bool is_asked_for(const struct view *v, uint32_t function)
 {
-	return view_text_is(v->c, v->c->functions.data[function].name,
-			    v->request.function);
+	return v->c->functions.data[function].name == v->function;
 }
 
 /* The labels of the call tree: the program, then all frames. */
@@ -316,33 +312,13 @@ static int find_kind(struct view *v)
 	return found ? 0 : -ENOENT;
 }
 
-/* If no function has this name, take the first one in the table whose name
- * contains it. */
-static const char *settle_function(const struct op_collect *c, const char *part,
-				   char *buf)
-{
-	const struct op_collect_function *f;
-	const char *found = NULL;
-
-	op_vec_foreach(f, &c->functions) {
-		if (view_text_is(c, f->name, part))
-			return part;
-	}
-	op_vec_foreach(f, &c->functions) {
-		found = strstr(view_text(c, f->name, buf, NAME_BYTES), part);
-		if (found)
-			return buf;
-	}
-	return part;
-}
-
 static int add_all(struct making *m)
 {
 	const struct op_collect_stack *s;
 	int r;
 
 	op_vec_foreach(s, &m->v->c->stacks) {
-		if (!wanted(m->v, s))
+		if (!view_wants(m->v, s))
 			continue;
 		r = add_stack(m, s);
 		if (r)
@@ -354,14 +330,13 @@ static int add_all(struct making *m)
 int view_make(const struct op_collect *c, const struct view_request *request,
 	      struct view *ret)
 {
-	char function[NAME_BYTES];
 	struct making m = { .v = ret };
 	int r;
 
 	*ret = (struct view){ .c = c, .request = *request };
-	if (request->function)
-		ret->request.function = settle_function(c, request->function, function);
 	r = find_kind(ret);
+	if (!r && request->function)
+		r = named_find(ret, &ret->function);
 	m.seen = calloc(c->functions.len + c->strings.places.len + 1, sizeof(*m.seen));
 	m.processes = calloc(c->processes.len + 1, sizeof(*m.processes));
 	if (!r && (!m.seen || !m.processes))
@@ -374,7 +349,6 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 		r = tree_sort(&ret->tree);
 	sums_sort(&ret->endings);
 	sums_sort(&ret->unnamed);
-	ret->request.function = request->function;
 	free(m.seen);
 	free(m.processes);
 	free(m.path.data);

@@ -43,7 +43,7 @@ struct view_request {
 	const char *program; /* NULL: any */
 	enum view_by by;
 	enum view_tree tree;
-	const char *function; /* for callers and callees */
+	const char *function; /* for callers and callees: a name, or a part (named.h) */
 };
 
 struct view_row {
@@ -59,6 +59,8 @@ struct view {
 	const struct op_collect *c;
 	struct view_request request;
 	uint32_t kind;
+	uint32_t
+		function; /* the name that the request means: a string of the collection */
 	int64_t total;
 	size_t processes;
 	OP_VEC(struct view_row)
@@ -78,6 +80,9 @@ struct view {
 int view_make(const struct op_collect *c, const struct view_request *request,
 	      struct view *ret);
 void view_clear(struct view *v);
+
+/* Is the stack of the kind and the processes that the view shows? */
+bool view_wants(const struct view *v, const struct op_collect_stack *s);
 
 const char *view_by_name(enum view_by by);
 /* Returns 0 or -ENOENT. */
