@@ -86,11 +86,24 @@ def by_us(path, addresses):
             frames = found.setdefault(int(line, 16), [])
         else:
             name, place, number = re.match(r' (.*) (\S+):(\d+)$', line).groups()
-            frames.append((name, os.path.basename(place), int(number)))
+            frames.append((name, place, int(number)))
     return found
 
 
+def with_base_names(found):
+    return {a: [(name, os.path.basename(place), number) for name, place, number in frames]
+            for a, frames in found.items()}
+
+
 class Lines(unittest.TestCase):
+    def one_file_each(self, path, ours):
+        """Instructions of no line are their function's all the same: a function without file
+        would be another one in a report."""
+        for start, size in functions_of(path + '.debug' if os.path.exists(path + '.debug') else path):
+            files = {ours[a][-1][1] if ours[a] else None
+                     for a in ours if start <= a < start + size}
+            self.assertLessEqual(len(files), 1, hex(start))
+
     def compare(self, name, tool, source, command):
         for needed in (tool, ADDR2LINE):
             if not shutil.which(needed):
@@ -101,6 +114,8 @@ class Lines(unittest.TestCase):
                            check=True, cwd=folder)
             addresses = addresses_of(out)
             theirs, ours = by_addr2line(out, addresses), by_us(out, addresses)
+            self.one_file_each(out, ours)
+            ours = with_base_names(ours)
         known = [a for a in addresses if theirs[a][0][2]]
         self.assertGreater(len(known), 30, 'addr2line knows too little of it')
         lines = [a for a in known if [f[1:] for f in ours[a]] == [f[1:] for f in theirs[a]]]

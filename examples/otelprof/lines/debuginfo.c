@@ -16,6 +16,7 @@
 enum {
 	RANGES_BACK = 8,  /* overlapping ranges that a lookup examines */
 	NESTING_MAX = 64, /* depth of nested namespaces and blocks */
+	DWARF_FILES_FROM_0 = 5,
 };
 
 /* The code of a unit or of a function. */
@@ -226,6 +227,27 @@ static uint32_t start_line(Dwarf_Die *die)
 	return dwarf_decl_line(die, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
+/* The file that a function is declared in, or NULL. libdw's own dwarf_decl_file() takes file 0
+ * for none, also in DWARF 5. */
+static const char *decl_file(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	Dwarf_Half version;
+	Dwarf_Files *files;
+	Dwarf_Die unit;
+	size_t len;
+
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
+	    dwarf_formudata(&attribute, &number) != 0 ||
+	    dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) !=
+		    0 ||
+	    (!number && version < DWARF_FILES_FROM_0) ||
+	    dwarf_getsrcfiles(&unit, &files, &len) != 0 || number >= len)
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 /* Get the place where an inlined function is called. */
 static void go_to_call(Dwarf_Die *unit, Dwarf_Die *die, const char **file, uint32_t *line)
 {
@@ -281,6 +303,18 @@ static size_t inlined_at(Dwarf_Die *function, Dwarf_Addr pc,
 	return n;
 }
 
+/* The line at @pc, or 0: compilers give none to instructions that they moved or merged. */
+static uint32_t line_at(Dwarf_Die *unit, Dwarf_Addr pc, const char **ret_file)
+{
+	Dwarf_Line *at = dwarf_getsrc_die(unit, pc);
+	int number = 0;
+
+	if (!at || dwarf_lineno(at, &number) != 0 || number <= 0)
+		return 0;
+	*ret_file = dwarf_linesrc(at, NULL, NULL);
+	return (uint32_t)number;
+}
+
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX])
 {
@@ -288,18 +322,20 @@ size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 	Dwarf_Addr pc = vaddr + d->bias;
 	struct range *unit = find_range(&d->code, pc);
 	const char *file = NULL;
-	Dwarf_Line *at;
 	size_t n = 0, i;
 	uint32_t line;
-	int number;
 
-	at = unit ? dwarf_getsrc_die(&unit->die, pc) : NULL;
-	if (!at || dwarf_lineno(at, &number) != 0 || number <= 0)
+	if (!unit)
 		return 0;
-	file = dwarf_linesrc(at, NULL, NULL);
-	line = (uint32_t)number;
+	line = line_at(&unit->die, pc, &file);
 	function = function_of(d, unit, pc);
-	for (i = function ? inlined_at(function, pc, inlined) : 0; i; i--) {
+	if (!line && !function)
+		return 0;
+	i = function ? inlined_at(function, pc, inlined) : 0;
+	/* Without a line it is the same function, of the same file, as with one. */
+	if (!line)
+		file = decl_file(i ? &inlined[i - 1] : function);
+	for (; i; i--) {
 		ret[n++] = (struct debuginfo_line){
 			.function = dwarf_diename(&inlined[i - 1]),
 			.linkage = linkage_name(&inlined[i - 1]),

@@ -48,7 +48,7 @@ static int add_location(struct op_collect *c, struct debuginfo *d, uint32_t loca
 		};
 	}
 	r = op_collect_set_lines(c, location, source, n);
-	stats->found += !r;
+	stats->found += !r && found[0].line;
 	for (i = 0; i < n; i++)
 		free(readable[i]);
 	return r;
