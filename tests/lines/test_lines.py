@@ -32,6 +32,10 @@ CELLS = {
     'gcc-separate': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + SPLIT),
     'g++-O0': ('g++', 'known.cpp', 'g++ -g -O0 {src} -o {out}'),
     'g++-O2': ('g++', 'known.cpp', 'g++ -g -O2 {src} -o {out}'),
+    'gcc-split': ('gcc', 'known.c', 'gcc -g -O2 -gsplit-dwarf {src} -o {out}'),
+    'gcc-split-dwarf4': ('gcc', 'known.c', 'gcc -gdwarf-4 -O2 -gsplit-dwarf {src} -o {out}'),
+    'g++-split': ('g++', 'known.cpp', 'g++ -g -O2 -gsplit-dwarf {src} -o {out}'),
+    'clang-split': ('clang-14', 'known.c', 'clang-14 -g -O2 -gsplit-dwarf {src} -o {out}'),
     'clang-O0': ('clang-14', 'known.c', 'clang-14 -g -O0 {src} -o {out}'),
     'clang-O2': ('clang-14', 'known.c', 'clang-14 -g -O2 {src} -o {out}'),
     'rust-O0': ('rustc', 'known.rs', 'rustc -g {src} -o {out}'),
@@ -104,6 +108,17 @@ class Lines(unittest.TestCase):
                      for a in ours if start <= a < start + size}
             self.assertLessEqual(len(files), 1, hex(start))
 
+    def twin(self, folder, source, command):
+        """The same code with all of its debug info in one file, for tools that read no other."""
+        out = os.path.join(folder, 'twin')
+        subprocess.run(command.replace('-gsplit-dwarf', '').format(
+            src=os.path.join(HERE, source), out=out), shell=True, check=True, cwd=folder)
+        code = [subprocess.run(['objdump', '-d', os.path.join(folder, name)], check=True,
+                               capture_output=True).stdout.splitlines()[4:]
+                for name in ('known', 'twin')]
+        self.assertEqual(code[0], code[1])
+        return out
+
     def compare(self, name, tool, source, command):
         for needed in (tool, ADDR2LINE):
             if not shutil.which(needed):
@@ -112,9 +127,10 @@ class Lines(unittest.TestCase):
             out = os.path.join(folder, 'known')
             subprocess.run(command.format(src=os.path.join(HERE, source), out=out), shell=True,
                            check=True, cwd=folder)
-            addresses = addresses_of(out)
-            theirs, ours = by_addr2line(out, addresses), by_us(out, addresses)
-            self.one_file_each(out, ours)
+            twin = self.twin(folder, source, command) if 'split' in command else out
+            addresses = addresses_of(twin)
+            theirs, ours = by_addr2line(twin, addresses), by_us(out, addresses)
+            self.one_file_each(twin, ours)
             ours = with_base_names(ours)
         known = [a for a in addresses if theirs[a][0][2]]
         self.assertGreater(len(known), 30, 'addr2line knows too little of it')
@@ -130,6 +146,23 @@ class Lines(unittest.TestCase):
         self.assertGreaterEqual(len(names), 0.99 * len(known))
         print('%s: %d of %d places as addr2line tells, %d with inlined functions' %
               (name, len(lines), len(known), sum(len(theirs[a]) > 1 for a in known)))
+
+
+    def test_split_files_that_are_gone(self):
+        """What is inlined cannot be known then, so no line is told."""
+        for source, command in (('known.c', 'gcc -g'), ('known.c', 'gcc -gdwarf-4'),
+                                ('known.cpp', 'g++ -g')):
+            with tempfile.TemporaryDirectory() as folder:
+                command += ' -O2 -gsplit-dwarf {src} -o {out}'
+                out = os.path.join(folder, 'known')
+                subprocess.run(command.format(src=os.path.join(HERE, source), out=out),
+                               shell=True, check=True, cwd=folder)
+                addresses = addresses_of(self.twin(folder, source, command))
+                self.assertGreater(len(addresses), 30)
+                for name in os.listdir(folder):
+                    if name.endswith('.dwo'):
+                        os.unlink(os.path.join(folder, name))
+                self.assertFalse([hex(a) for a, lines in by_us(out, addresses).items() if lines])
 
 
 for cell, row in CELLS.items():

@@ -31,8 +31,11 @@ struct ranges {
 	OP_VEC(struct range) items;
 };
 
+/* With -gsplit-dwarf a unit is a skeleton, whose functions are in a .dwo file. */
 struct unit {
 	bool indexed;
+	bool is_gone;  /* there is no such file */
+	Dwarf_Die die; /* of the functions */
 	struct ranges functions;
 };
 
@@ -41,6 +44,7 @@ struct debuginfo {
 	Dwarf_Addr bias; /* address in the debug info - ELF address */
 	struct ranges code;
 	OP_VEC(struct unit) units;
+	size_t units_gone;
 };
 
 static int add_ranges(struct ranges *r, Dwarf_Die *die, size_t unit)
@@ -183,19 +187,35 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
-/* The function that holds @pc, in the unit of @range. */
-static Dwarf_Die *function_of(struct debuginfo *d, struct range *range, Dwarf_Addr pc)
+/* Find the functions of the unit of @range, once: a program may have thousands of files. */
+static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 {
 	struct unit *unit = &d->units.data[range->unit];
-	struct range *found;
+	Dwarf_Die split = { 0 };
+	uint8_t type = 0;
 
-	if (!unit->indexed) {
-		unit->indexed = true;
-		if (add_functions(&unit->functions, &range->die, 0))
-			return NULL;
-		sort_ranges(&unit->functions);
+	if (unit->indexed)
+		return unit;
+	unit->indexed = true;
+	unit->die = range->die;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) ==
+		    0 &&
+	    type == DW_UT_skeleton) {
+		unit->is_gone = !split.addr;
+		unit->die = split;
 	}
-	found = find_range(&unit->functions, pc);
+	if (unit->is_gone)
+		d->units_gone++;
+	else if (add_functions(&unit->functions, &unit->die, 0) == 0)
+		sort_ranges(&unit->functions);
+	return unit;
+}
+
+/* The function that holds @pc, or NULL. */
+static Dwarf_Die *function_of(const struct unit *unit, Dwarf_Addr pc)
+{
+	struct range *found = find_range(&unit->functions, pc);
+
 	return found ? &found->die : NULL;
 }
 
@@ -315,20 +335,28 @@ static uint32_t line_at(Dwarf_Die *unit, Dwarf_Addr pc, const char **ret_file)
 	return (uint32_t)number;
 }
 
+bool debuginfo_is_partial(const struct debuginfo *d)
+{
+	return d->units_gone;
+}
+
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX])
 {
 	Dwarf_Die inlined[DEBUGINFO_LINES_MAX], *function;
 	Dwarf_Addr pc = vaddr + d->bias;
-	struct range *unit = find_range(&d->code, pc);
+	struct range *range = find_range(&d->code, pc);
 	const char *file = NULL;
+	struct unit *unit;
 	size_t n = 0, i;
 	uint32_t line;
 
-	if (!unit)
+	unit = range ? index_unit(d, range) : NULL;
+	/* The line of what is inlined would be told as that of the function around it. */
+	if (!unit || unit->is_gone)
 		return 0;
-	line = line_at(&unit->die, pc, &file);
-	function = function_of(d, unit, pc);
+	line = line_at(&range->die, pc, &file);
+	function = function_of(unit, pc);
 	if (!line && !function)
 		return 0;
 	i = function ? inlined_at(function, pc, inlined) : 0;

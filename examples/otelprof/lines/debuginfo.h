@@ -3,6 +3,7 @@
 #ifndef OTELPROF_LINES_DEBUGINFO_H
 #define OTELPROF_LINES_DEBUGINFO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,7 @@ struct debuginfo *debuginfo_free(struct debuginfo *d);
 /* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
+/* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
+bool debuginfo_is_partial(const struct debuginfo *d);
 
 #endif

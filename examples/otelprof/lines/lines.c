@@ -82,6 +82,7 @@ static int add_mapping(struct op_collect *c, uint32_t mapping, const char *direc
 		    lacks_line(c, &c->locations.data[i]))
 			r = add_location(c, d, i, stats);
 	}
+	stats->files_without += debuginfo_is_partial(d);
 	(void)debuginfo_free(d);
 	return r;
 }

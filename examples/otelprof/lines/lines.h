@@ -16,7 +16,7 @@ struct lines_stats {
 	size_t locations;     /* native locations without a line */
 	size_t found;	      /* of these: those that got one */
 	size_t files;	      /* files with such locations */
-	size_t files_without; /* of these: files without debug info here */
+	size_t files_without; /* of these: files whose debug info is not here, or not all */
 };
 
 /*
