@@ -326,8 +326,9 @@ def record(run, name, known, enough):
 def cell(run, name, program, why, mode, what):
     if not program:
         raise suite.Skip(why or "no such Node.js here")
-    run.row["release"] = subprocess.run([program, "--version"], capture_output=True,
-                                        text=True).stdout.strip().lstrip("v")
+    if run.row:
+        run.row["release"] = subprocess.run([program, "--version"], capture_output=True,
+                                            text=True).stdout.strip().lstrip("v")
     known = Known(program, mode, what)
     if not known.ready:
         known.stop()
