@@ -115,12 +115,23 @@ static void tell_of_old_file(const char *path)
 		note("warning: %s is there already and will be replaced", path);
 }
 
+/* Lines of folded stacks have no place for a unit. */
+static void tell_of_one_kind(const struct record *rec)
+{
+	if (rec->format->format == OTELPROF_FORMAT_FOLDED &&
+	    rec->o.kinds & (rec->o.kinds - 1))
+		note("warning: %s will have one kind of samples, those of the CPUs if "
+		     "there are any; -o FILE.otlp keeps all",
+		     rec->path);
+}
+
 static int open_file(struct record *rec, struct otelprof *p)
 {
 	struct otelprof_file_config config;
 	int r;
 
 	tell_of_old_file(rec->path);
+	tell_of_one_kind(rec);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
 	config.format = rec->format->format;

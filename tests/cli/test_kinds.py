@@ -120,6 +120,12 @@ class Kinds(test_report.Recordings):
             self.assertEqual((d['kind']['type'], d['changes']), ('samples', []))
         self.assertIn(b'samples', run('diff', '--format=markdown', last, first).stdout)
 
+    def test_folded_stacks_of_several_kinds_are_told_of(self):
+        for kinds, told in (('cpu,threads', True), ('cpu', False), ('heap', False)):
+            r = run('record', '-d', '0.1', '--kinds', kinds, '-o', self.path('x.folded'))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(b'one kind of samples' in r.stderr, told)
+
     def test_kinds_that_cannot_be_compared(self):
         threads = self.write('threads.otlp', self.threads())
         r = run('diff', self.a, threads)

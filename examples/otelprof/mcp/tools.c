@@ -159,6 +159,8 @@ static const struct tool all[] = {
 			{ "by", ARGUMENT_TEXT, "--by",
 			  "Rows by function, module, program, container or service", false,
 			  0, 0 },
+			{ "kind", ARGUMENT_TEXT, "--kind", "Type of the samples", false, 0,
+			  0 },
 			LINES_ARGUMENT,
 		},
 		.seconds = 60,

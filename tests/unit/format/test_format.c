@@ -7,6 +7,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "format/format.h"
+#include "format/kinds.h"
+#include "kind/kind.h"
 #include "otelprof/export.h"
 #include "request.h"
 
@@ -84,6 +86,39 @@ static void test_folded_of_two_rates(void)
 			"python;main;<module>;work 400000000\n"
 			"web;main;handle;ksys_read 200000000\n"
 			"web;main;handle;parse 300000000\n");
+}
+
+static void add_kind(struct op_collect *c, const char *type, const char *unit)
+{
+	struct op_collect_kind *k = op_vec_push(&c->kinds);
+
+	CHECK(k);
+	*k = (struct op_collect_kind){ 0 };
+	CHECK_OK(op_strings_add(&c->strings, (struct otlp_text){ type, strlen(type) },
+				&k->counted_type));
+	CHECK_OK(op_strings_add(&c->strings, (struct otlp_text){ unit, strlen(unit) },
+				&k->counted_unit));
+}
+
+/* Every kind of this library has a place before those of others, and CPU samples the first. */
+static void test_main_kind(void)
+{
+	const struct op_otlp_kind *row;
+	struct op_collect *c = NULL;
+	uint32_t i, j;
+
+	for (i = 0; i < OP_KINDS; i++) {
+		for (j = 0; j < op_kinds()[i]->rows_len; j++) {
+			row = &op_kinds()[i]->rows[j];
+			CHECK_OK(op_collect_new(OP_COLLECT_FUNCTIONS, &c));
+			add_kind(c, "a", "count");
+			add_kind(c, row->type, row->unit);
+			CHECK_INT(op_collect_main_kind(c), 1);
+			add_kind(c, "samples", "count");
+			CHECK_INT(op_collect_main_kind(c), row->event ? 2 : 1);
+			(void)op_collect_free(c);
+		}
+	}
 }
 
 static void test_nothing_is_an_empty_file(void)
@@ -227,6 +262,7 @@ TEST_MAIN({ "otlp_has_no_format", test_otlp_has_no_format },
 	  { "folded_is_the_known_text", test_folded_is_the_known_text },
 	  { "folded_sums_requests", test_folded_sums_requests },
 	  { "folded_of_two_rates", test_folded_of_two_rates },
+	  { "main_kind", test_main_kind },
 	  { "nothing_is_an_empty_file", test_nothing_is_an_empty_file },
 	  { "html_cannot_be_left", test_html_cannot_be_left },
 	  { "html_tree_is_the_known_one", test_html_tree_is_the_known_one },
