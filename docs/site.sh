@@ -61,7 +61,7 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 	list 'Kinds of events' docs/kinds/*.md
 	list 'Language runtimes' docs/runtimes/*.md
 	list 'Back ends' docs/backends/*.md
-	list Embedding docs/embedding.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
+	list Embedding docs/embedding.md docs/budgets.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
 	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md \
 		docs/testing.md docs/findings.md docs/coding-style.md docs/wild.md docs/servers.md docs/test-matrix.md
 	list 'Man pages' docs/man/*.md
