@@ -96,13 +96,17 @@ def cell(args, file, agents, window_s, measure_s, warm_s=None, delay="0s", more=
 
 
 def lost(row):
-    """Requests that the agents were not told the end of, or that were refused."""
+    """Requests that were refused or not answered in time."""
     seen = row["seen"]
     return seen["refused"] + seen["timed_out"] + seen["failed"]
 
 
+def behind(row):
+    return row["seen"]["behind"] + row["seen"]["unsent"]
+
+
 def breaks(row):
-    return lost(row) > 0 or row["seen"]["behind"] > 0.01 * max(1, row["seen"]["sent"])
+    return lost(row) > 0 or behind(row) > 0.01 * row["seen"]["sent"]
 
 
 def tell(name, row):
@@ -111,7 +115,7 @@ def tell(name, row):
           "p50 %.0f p99 %.0f ms, lost %d, behind %d of %d; agents %.2f, sink %.2f CPUs; load %.0f"
           % (name, row["agents"], row["done"] / row["seconds"], row["cpu_s"] / row["seconds"],
              1e3 * row["cpu_s"] / max(1, row["done"]), row["peak_mb"], seen["P50"], seen["P99"],
-             lost(row), seen["behind"], seen["sent"], row["agents_cpu_s"] / row["seconds"],
+             lost(row), behind(row), seen["sent"], row["agents_cpu_s"] / row["seconds"],
              row["sink_cpu_s"] / row["seconds"], row["load"]), flush=True)
 
 
@@ -123,18 +127,21 @@ def steps(first):
         yield agents
 
 
-def ladder(args, name, shape, first, delay="0s"):
-    rows = []
+def ladder(args, figures, key, name, shape, first, delay="0s"):
+    """Rows of more and more agents, until it breaks; those that are there are not made again."""
+    made = figures.setdefault(key, {
+        "name": name, "processes": shape["processes"], "hz": shape["hz"],
+        "window_s": shape["window_s"], "delay": delay, "rows": []})
+    rows = made["rows"]
     for agents in steps(first):
-        if args.quick and agents > 100:
+        if rows and breaks(rows[-1]) or args.quick and agents > 100:
             break
-        rows.append(cell(args, shape["file"], agents, shape["window_s"],
-                         args.measure, delay=delay))
+        if any(row["agents"] == agents for row in rows):
+            continue
+        rows.append(cell(args, shape["file"], agents, shape["window_s"], args.measure,
+                         delay=delay))
         tell(name, rows[-1])
-        if breaks(rows[-1]):
-            break
-    return {"name": name, "processes": shape["processes"], "hz": shape["hz"],
-            "window_s": shape["window_s"], "delay": delay, "rows": rows}
+        save(args, figures)
 
 
 def cost(args, shape):
@@ -148,7 +155,7 @@ def cost(args, shape):
 
 
 def minute(args, shape):
-    row = cell(args, shape["file"], 2000, shape["window_s"], 60, warm_s=20)
+    row = cell(args, shape["file"], 2000, shape["window_s"], 40, warm_s=10)
     tell("windows of a minute", row)
     return row
 
@@ -194,9 +201,9 @@ def measure(args, figures):
     shapes = step(args, figures, "shapes", record_all, args, crowds, rates, windows)
     small = shapes[0]
     large = shape_of(shapes, crowds[-1], rates[-1], windows[0])
-    step(args, figures, "small", ladder, args, "small requests", small, 10)
-    step(args, figures, "large", ladder, args, "large requests", large, 10)
-    step(args, figures, "slow", ladder, args, "slow back end", small, 100, "50ms")
+    ladder(args, figures, "small", "small requests", small, 10)
+    ladder(args, figures, "large", "large requests", large, 10)
+    ladder(args, figures, "slow", "slow back end", small, 100, "50ms")
     step(args, figures, "cost", lambda: [cost(args, shape) for shape in shapes])
     if not args.quick:
         step(args, figures, "minute", minute, args, shape_of(shapes, 100, 19, 60))

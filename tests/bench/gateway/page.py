@@ -19,7 +19,7 @@ def rows_of(head, rows):
 
 
 def ladders_of(figures):
-    return [figures[key] for key in ("small", "large", "slow")]
+    return [figures[key] for key in ("small", "large", "slow") if key in figures]
 
 
 def name_of(shape):
@@ -67,13 +67,22 @@ def lost(row):
     return row["seen"]["refused"] + row["seen"]["timed_out"] + row["seen"]["failed"]
 
 
+def behind(row):
+    return row["seen"]["behind"] + row["seen"]["unsent"]
+
+
+def a_second(count, row):
+    """Megabytes; a run may have kept none."""
+    return "–" if count is None else number(count / row["seconds"] / 1e6)
+
+
 def agents_row(row):
     seen, seconds = row["seen"], row["seconds"]
     return [number(row["agents"]), number(seen["sent"] / seconds), number(row["done"] / seconds),
-            number(seen["wire_bytes"] / seconds / 1e6), number(row["wire_out"] / seconds / 1e6),
+            a_second(seen["wire_bytes"], row), a_second(row["wire_out"], row),
             "%.2f" % (row["cpu_s"] / seconds), number(request_ms(row)) if row["done"] else "–",
             number(row["peak_mb"]), number(seen["P50"]), number(seen["P99"]), number(lost(row)),
-            number(seen["behind"])]
+            number(behind(row))]
 
 
 AGENTS_HEAD = ["agents", "requests a second", "passed on", "MB/s in", "MB/s out", "CPUs",
@@ -117,14 +126,21 @@ def machine(figures):
 
 
 TABLES = {"machine": machine, "node": node, "cost": cost, "ladders": ladders, "away": away}
+NEEDS = {"machine": "machine", "node": "shapes", "cost": "cost", "ladders": "small",
+         "away": "away"}
+
+
+def tables(figures):
+    """(name, text) of each; a run that was broken off has not all of them."""
+    for name, table in TABLES.items():
+        yield name, table(figures) if NEEDS[name] in figures else "*Not measured yet.*"
 
 
 def fill(text, figures):
     """Put each table between its marks, <!-- NAME --> and <!-- end -->."""
-    for name, table in TABLES.items():
+    for name, table in tables(figures):
         text, count = re.subn(r"(<!-- %s -->\n).*?(<!-- end -->)" % name,
-                              lambda m: m[1] + "\n" + table(figures) + "\n\n" + m[2], text,
-                              flags=re.S)
+                              lambda m: m[1] + "\n" + table + "\n\n" + m[2], text, flags=re.S)
         if count != 1:
             raise RuntimeError("the page has %d marks of %s" % (count, name))
     return text
@@ -190,7 +206,7 @@ def draw(figures):
         Panel("ms from the moment a request was due to its answer, 99 of 100; an agent's deadline "
               "(dashed)", figures, lambda r: r["seen"]["P99"], level=10000, log=True),
         Panel("of 100 requests, how many were lost or more than a window behind", figures,
-              lambda r: 100 * (lost(r) + r["seen"]["behind"]) / max(1, r["seen"]["sent"])),
+              lambda r: 100 * (lost(r) + behind(r)) / (r["seen"]["sent"] + r["seen"]["unsent"])),
     ]
     height = TOP + len(panels) * (PANEL + GAP)
     out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
@@ -218,13 +234,13 @@ def draw(figures):
 
 
 def write(args, figures):
-    for name, table in TABLES.items():
-        print("\n%s\n\n%s" % (name, table(figures)))
+    for name, table in tables(figures):
+        print("\n%s\n\n%s" % (name, table))
     if args.page:
         with open(args.page, encoding="utf-8") as f:
             text = fill(f.read(), figures)
         with open(args.page, "w", encoding="utf-8") as f:
             f.write(text)
-    if args.svg:
+    if args.svg and ladders_of(figures):
         with open(args.svg, "w", encoding="utf-8") as f:
             f.write(draw(figures))

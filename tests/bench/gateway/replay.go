@@ -59,7 +59,8 @@ type result struct {
 	WireBytes   uint64         `json:"wire_bytes"`
 	RawBytes    uint64         `json:"raw_bytes"`
 	P50, P99    float64        // ms from the moment a request was due to its answer
-	Behind      uint64         `json:"behind"` // answered more than a window after it was due
+	Behind      uint64         `json:"behind"` // answered, more than a window after it was due
+	Unsent      uint64         `json:"unsent"` // of agents that were too far behind
 	MostBehindS float64        `json:"most_behind_s"`
 	took        []time.Duration
 }
@@ -134,7 +135,7 @@ func (a *agent) run(p plan, chance *rand.Rand, r *results) {
 	due := p.start.Add(time.Duration(chance.Float64() * float64(p.window)))
 	for k := 0; due.Before(p.end); k++ {
 		time.Sleep(time.Until(due))
-		if time.Since(p.end) > p.window { // an agent so far behind is counted, not waited for
+		if time.Since(p.end) > p.window { // so far behind that it is not waited for
 			r.skip(p, due)
 		} else {
 			b := &a.bodies[k%len(a.bodies)]
@@ -153,8 +154,7 @@ func (r *results) skip(p plan, due time.Time) {
 	r.Lock()
 	defer r.Unlock()
 	if !due.Before(p.begin) {
-		r.Behind++
-		r.MostBehindS = max(r.MostBehindS, time.Since(due).Seconds())
+		r.Unsent++
 	}
 }
 
@@ -174,7 +174,7 @@ func (r *results) note(p plan, due time.Time, b *body, err error) {
 	r.RawBytes += uint64(b.raw)
 	r.took = append(r.took, took)
 	r.MostBehindS = max(r.MostBehindS, took.Seconds())
-	if took > p.window {
+	if err == nil && took > p.window {
 		r.Behind++
 	}
 	code := status.Code(err)
