@@ -22,8 +22,8 @@
 enum {
 	LINK_SECTION_MAX = 4096,
 	CRC_PIECE_BYTES = 64 << 10,
-	/* For larger files the checksum is not computed; such files have build ids. */
-	CRC_FILE_MAX = 1 << 30,
+	/* The checksum of a larger file takes too long; such files have build ids. */
+	CRC_FILE_MAX = 64 << 20,
 };
 
 /* What identifies the right file. */

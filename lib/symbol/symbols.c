@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/macros.h"
 #include "elf/gopclntab.h"
 #include "symbol/debugfile.h"
@@ -152,33 +153,83 @@ static int read_name(const struct op_symbols *s, uint32_t name, char *buf, size_
 	return err;
 }
 
-/* Copy those names of @mini that the index uses, so that the image can be closed. */
-static int keep_mini_names(struct op_symbols *s)
-{
-	OP_VEC(char) blob = { 0 };
-	char name[NAME_BYTES_MAX];
-	size_t i;
+struct keep {
+	OP_VEC(char) blob;
+	struct op_map64 known; /* offset of a name in its table -> in the blob */
+};
 
-	for (i = 0; i < s->index.len; i++) {
+/* Copy the name @name. Returns 0 and its place *@ret, -EFBIG past @limit, or -ENOMEM. */
+static int keep_name(const struct op_symbols *s, struct keep *k, uint32_t name,
+		     size_t limit, uint32_t *ret)
+{
+	char text[NAME_BYTES_MAX];
+	uint64_t key = name & OP_NAME_OFFSET_MAX;
+	uint64_t at;
+	size_t len;
+
+	if (op_map64_get(&k->known, key, &at)) {
+		*ret = (uint32_t)at;
+		return 0;
+	}
+	if (read_name(s, name, text, sizeof(text)))
+		text[0] = 0;
+	len = strlen(text) + 1;
+	if (k->blob.len + len > limit)
+		return -EFBIG;
+	if (op_vec_reserve(&k->blob, len) || op_map64_put(&k->known, key, k->blob.len))
+		return -ENOMEM;
+	memcpy(k->blob.data + k->blob.len, text, len);
+	*ret = (uint32_t)k->blob.len;
+	k->blob.len += len;
+	return 0;
+}
+
+/* Copy those names of mini debug info that the index uses, each once, so that the image
+ * can be closed. Returns 0, -EFBIG or -ENOMEM. */
+static int keep_mini_names(struct op_symbols *s, size_t limit)
+{
+	struct keep k = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->index.len && !err; i++) {
 		struct op_symbol_entry *e = &s->index.entries[i];
-		size_t len;
+		uint32_t at;
 
 		if (e->name >> OP_NAME_SOURCE_SHIFT != OP_NAMES_MINIDEBUG)
 			continue;
-		if (read_name(s, e->name, name, sizeof(name)))
-			name[0] = 0;
-		len = strlen(name) + 1;
-		if (blob.len + len > OP_NAME_OFFSET_MAX || op_vec_reserve(&blob, len)) {
-			op_vec_clear(&blob);
-			return -ENOMEM;
-		}
-		memcpy(blob.data + blob.len, name, len);
-		e->name = (e->name & ~(uint32_t)OP_NAME_OFFSET_MAX) | (uint32_t)blob.len;
-		blob.len += len;
+		err = keep_name(s, &k, e->name, limit, &at);
+		if (!err)
+			e->name = (e->name & ~(uint32_t)OP_NAME_OFFSET_MAX) | at;
 	}
-	s->blob = blob.data;
-	s->blob_len = blob.len;
+	op_map64_clear(&k.known);
 	s->names[OP_NAMES_MINIDEBUG] = (struct names){ 0 };
+	if (err) {
+		op_vec_clear(&k.blob);
+		return err;
+	}
+	s->blob = k.blob.data;
+	s->blob_len = k.blob.len;
+	return 0;
+}
+
+/* Begin again, with .dynsym alone. */
+static int leave_out_mini(struct op_symbols *s, const struct op_symbols_options *o,
+			  struct op_log *log)
+{
+	_cleanup_(op_index_abort) struct op_index_builder b = { 0 };
+	int err;
+
+	op_log(log, OP_LOG_WARNING, "mini debug info exceeds the limit and is left out");
+	free(s->index.entries);
+	s->index = (struct op_symbol_index){ 0 };
+	err = op_index_begin(&b, s->elf, o->limit_bytes);
+	b.without = s->go_range;
+	if (!err)
+		err = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, log);
+	if (err < 0)
+		return err;
+	op_index_finish(&b, &s->index);
 	return 0;
 }
 
@@ -220,7 +271,10 @@ int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 		return err;
 	op_index_finish(&b, &s->index);
 	if (mini)
-		err = keep_mini_names(s);
+		err = keep_mini_names(s, o->limit_bytes ? o->limit_bytes / 2
+							: OP_NAME_OFFSET_MAX);
+	if (err == -EFBIG)
+		err = leave_out_mini(s, o, log);
 	if (err)
 		return err;
 	*ret = OP_TAKE_PTR(s);
