@@ -13,6 +13,10 @@
 enum {
 	VARINT_BYTES_MAX = 5, /* for 32 bits */
 	VALUE_STEPS_MAX = 1 << 20,
+	/* steps of no code that a table may have, and what is read for one address */
+	VALUE_STEPS_MORE = 16,
+	ADDRESS_STEPS_MAX = 1 << 18, /* about 2 ms */
+	STEP_WORK = 16,
 	INLINE_DEPTH_MAX = 64,
 	PCDATA_INLINE = 2,   /* abi.PCDATA_InlTreeIndex */
 	FUNCDATA_INLINE = 3, /* abi.FUNCDATA_InlTree */
@@ -79,15 +83,22 @@ int op_gopclntab_values(
 	struct values v = { .elf = t->elf, .off = t->values + offset, .end = t->end };
 	uint32_t value = UINT32_MAX; /* -1 */
 	uint64_t pc = f->entry;
-	int i;
+	uint64_t most;
+	uint64_t i;
 
-	if (!offset)
+	if (!offset || f->end <= f->entry)
 		return 0;
-	for (i = 0; i < VALUE_STEPS_MAX && pc < f->end; i++) {
+	/* each value holds for an instruction at least */
+	most = (f->end - f->entry) / OP_MAX(t->quantum, 1) + VALUE_STEPS_MORE;
+	most = OP_MIN(most, (uint64_t)VALUE_STEPS_MAX);
+	for (i = 0; i < most && pc < f->end; i++) {
 		uint64_t start = pc;
 		uint32_t delta;
 		int err;
 
+		if (!t->steps_left)
+			return -EFBIG;
+		t->steps_left--;
 		err = next_varint(&v, &delta);
 		if (err)
 			return err;
@@ -105,7 +116,7 @@ int op_gopclntab_values(
 		if (err)
 			return err;
 	}
-	return i < VALUE_STEPS_MAX ? 0 : -EBADMSG;
+	return pc >= f->end ? 0 : -EBADMSG;
 }
 
 struct value_at {
@@ -287,13 +298,11 @@ static int take_sample(void *data, const struct op_go_function *f)
 
 /* Find the start of the function data: nearly every tree is one if it is counted from there.
  * Returns 0 or -errno. */
-static int find_gofunc(struct op_gopclntab *t)
+static int seek_gofunc(struct op_gopclntab *t)
 {
 	uint64_t off;
 	size_t i;
 
-	if (t->gofunc_sought)
-		return 0;
 	for (i = 0; i < OP_GO_PLACES; i++) {
 		struct sample s = { .t = t, .place = t->places[i] };
 		int err;
@@ -310,6 +319,24 @@ static int find_gofunc(struct op_gopclntab *t)
 	}
 	t->gofunc_sought = true;
 	return 0;
+}
+
+/* That is done once, and is no part of what is read for an address. */
+static int find_gofunc(struct op_gopclntab *t)
+{
+	uint64_t left = t->steps_left;
+	int err;
+
+	if (t->gofunc_sought)
+		return 0;
+	t->steps_left = VALUE_STEPS_MAX;
+	err = seek_gofunc(t);
+	if (!t->steps_left) { /* what was found may be wrong */
+		t->gofunc = 0;
+		t->gofunc_sought = true;
+	}
+	t->steps_left = left;
+	return err;
 }
 
 /* The ELF address of the tree of @f's inlined calls. */
@@ -381,15 +408,34 @@ static void read_line(struct op_gopclntab *t, const struct op_go_function *f,
 		ret->file[0] = 0;
 }
 
-int op_gopclntab_lines(struct op_gopclntab *t, const struct op_go_function *f,
-		       uint64_t vaddr, struct op_go_line *ret, size_t len)
+/* Returns how many lines, as long as there are steps left. */
+static size_t read_lines(struct op_gopclntab *t, const struct op_go_function *f,
+			 uint64_t vaddr, struct op_go_line *ret, size_t len)
 {
 	struct call calls[INLINE_DEPTH_MAX];
 	size_t n = find_calls(t, f, vaddr, calls);
 	size_t skip = n > len ? n - len : 0;
 	size_t i;
 
-	for (i = skip; i < n; i++)
+	for (i = skip; i < n && t->steps_left; i++)
 		read_line(t, f, &calls[i], &ret[i - skip]);
-	return (int)(n - skip);
+	return n - skip;
+}
+
+int op_gopclntab_lines(struct op_gopclntab *t, const struct op_go_function *f,
+		       uint64_t vaddr, struct op_go_line *ret, size_t len)
+{
+	const struct call outermost = { .name = f->name, .start_line = f->start_line };
+	size_t n;
+
+	t->steps_left = ADDRESS_STEPS_MAX;
+	n = read_lines(t, f, vaddr, ret, len);
+	(void)op_elf_work(t->elf, (ADDRESS_STEPS_MAX - t->steps_left) * STEP_WORK);
+	if (!t->steps_left && len) {
+		/* no compiler's table takes so long: the function's name alone */
+		read_line(t, f, &outermost, ret);
+		n = 1;
+	}
+	t->steps_left = UINT64_MAX;
+	return (int)n;
 }

@@ -169,6 +169,7 @@ int op_gopclntab_open(struct op_elf *elf, struct op_gopclntab **ret)
 	if (!t)
 		return -ENOMEM;
 	t->elf = elf;
+	t->steps_left = UINT64_MAX;
 	err = op_gopclntab_locate(t);
 	if (!err)
 		err = read_header(t);

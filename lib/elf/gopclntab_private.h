@@ -40,6 +40,8 @@ struct op_gopclntab {
 	bool gofunc_sought;
 	uint64_t places[OP_GO_PLACES];
 
+	uint64_t steps_left; /* values that may still be read for what is asked for */
+
 	uint64_t len; /* number of functions */
 	/* File offsets of the parts. */
 	uint64_t functab;

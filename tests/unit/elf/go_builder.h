@@ -21,9 +21,11 @@ enum {
 };
 
 struct go_buf {
-	uint8_t bytes[4096];
+	uint8_t bytes[20480];
 	size_t len;
 };
+
+static size_t go_tail_bytes; /* zeroes behind the table, for a test to fill */
 
 static inline void go_put(struct go_buf *g, uint64_t value, size_t size)
 {
@@ -307,8 +309,10 @@ static inline size_t go_build(struct builder *b, unsigned int version)
 	/* Again, as the address of the tree is known now. */
 	parts.tree = b->sections[tree].sh_addr + GO_TREE;
 	go_table(&table, &parts, format);
+	CHECK(table.len + go_tail_bytes <= sizeof(table.bytes));
+	memset(table.bytes + table.len, 0, go_tail_bytes);
 	tab = builder_section(b, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, table.bytes,
-			      table.len);
+			      table.len + go_tail_bytes);
 	go_put_module(&data, version, b->sections[tab].sh_addr,
 		      b->sections[tree].sh_addr);
 	builder_section(b, ".noptrdata", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, data.bytes,

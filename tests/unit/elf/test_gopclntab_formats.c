@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The four formats of Go's function table, written here field by field (go_builder.h). */
-#include "elf/gopclntab.h"
+#include "elf/gopclntab_private.h"
 
 #include "base/macros.h"
 #include "go_builder.h"
@@ -182,6 +182,92 @@ static void test_broken_tables(void)
 	}
 }
 
+enum {
+	TABLE = 3, /* number of the section that the table is */
+	STEPS = 7900,
+	FAR = 7001,
+};
+
+/* Open a program of Go 1.20 with a table of STEPS values behind its own, of @by instructions
+ * each: 0 and 1 in turn, 0 at odd ones. *@ret_f is main.two, as if it were large. */
+static struct op_gopclntab *open_with_steps(uint8_t by, struct op_elf **ret_elf,
+					    struct op_go_function *ret_f,
+					    uint32_t *ret_steps)
+{
+	struct op_gopclntab *t = NULL;
+	uint32_t parent = FAR;
+	uint8_t *step;
+	size_t tail;
+	size_t i;
+
+	go_tail_bytes = 2 * STEPS + 1;
+	go_build(&b, 120);
+	go_tail_bytes = 0;
+	*ret_elf = open_built();
+	CHECK_OK(op_gopclntab_open(*ret_elf, &t));
+	CHECK_INT(op_gopclntab_find(t, GO_TEXT + 0x48, ret_f), 1);
+	tail = b.sections[TABLE].sh_offset + b.sections[TABLE].sh_size - 2 * STEPS - 1;
+	*ret_steps = (uint32_t)(tail - t->values);
+	for (i = 0, step = b.bytes + tail; i < STEPS; i++, step += 2) {
+		step[0] = i % 2 || !i ? 2 : 1; /* by 1, by -1 */
+		step[1] = i ? by : 2 * by;
+	}
+	/* the calls inlined in main.two, and where the first one is made */
+	memcpy(b.bytes + ret_f->at + op_gopclntab_record_bytes(t) + 8, ret_steps, 4);
+	memcpy(b.bytes + b.sections[GO_TREES].sh_offset + GO_TREE + 8, &parent, 4);
+	op_gopclntab_free(t);
+	op_elf_free(*ret_elf);
+	*ret_elf = open_built();
+	CHECK_OK(op_gopclntab_open(*ret_elf, &t));
+	CHECK_INT(op_gopclntab_find(t, GO_TEXT + 0x48, ret_f), 1);
+	ret_f->end = ret_f->entry + (1 << 20);
+	t->gofunc =
+		b.sections[GO_TREES].sh_addr; /* by the one tree it is not found now */
+	t->gofunc_sought = true;
+	return t;
+}
+
+/* A call that is inlined in itself, and values that are far from the function's start: naming
+ * one address does not take as long as such a table likes. */
+static void test_long_values(void)
+{
+	struct op_go_line line[64];
+	struct op_go_function f;
+	struct op_gopclntab *t;
+	struct op_elf *elf;
+	uint32_t steps;
+	int32_t value;
+
+	t = open_with_steps(1, &elf, &f, &steps);
+	CHECK_INT(op_gopclntab_value(t, &f, steps, f.entry + FAR, &value), 1);
+	CHECK_INT(value, 0);
+	CHECK_INT(op_gopclntab_lines(t, &f, f.entry + FAR, line, 64), 1);
+	CHECK_STR(line[0].function, "main.two");
+	CHECK_STR(line[0].file, "");
+	CHECK_INT(line[0].line, 0);
+	/* the next one has as much */
+	check_line(t, GO_TEXT + 0x4, "main.one", "/src/one.go", 10);
+	op_gopclntab_free(t);
+	op_elf_free(elf);
+}
+
+/* Values that hold for no instruction are no values of a compiler. */
+static void test_values_of_nothing(void)
+{
+	struct op_go_function f;
+	struct op_gopclntab *t;
+	struct op_elf *elf;
+	uint32_t steps;
+	int32_t value;
+
+	t = open_with_steps(0, &elf, &f, &steps);
+	f.end = f.entry + 0x40;
+	CHECK_INT(op_gopclntab_value(t, &f, steps, f.entry, &value), -EBADMSG);
+	op_gopclntab_free(t);
+	op_elf_free(elf);
+}
+
 TEST_MAIN({ "formats", test_formats }, { "absolute_trees", test_absolute_trees },
 	  { "module_of_1_27", test_module_of_1_27 }, { "no_tree", test_no_tree },
-	  { "broken_tables", test_broken_tables })
+	  { "broken_tables", test_broken_tables }, { "long_values", test_long_values },
+	  { "values_of_nothing", test_values_of_nothing })
