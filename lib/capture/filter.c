@@ -14,6 +14,7 @@
 
 enum {
 	MOUNT_BYTES = 256,
+	LINKS_ALONE = 2, /* of a directory without others in it */
 };
 
 _Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
@@ -67,9 +68,10 @@ static int find_group(const struct op_capture *c, bool pod, const char *mount,
 		     : 0;
 }
 
-/* The id of a cgroup is the inode number of its directory. */
+/* The id of a cgroup is the inode number of its directory, whose number of links tells of
+ * groups below it. */
 static int stat_group(const struct op_capture *c, const char *mount, const char *name,
-		      uint64_t *ret_id, uint32_t *ret_depth)
+		      bool whole, uint64_t *ret_id, uint32_t *ret_depth)
 {
 	char path[OP_GROUP_PATH_MAX];
 	struct stat st;
@@ -82,6 +84,10 @@ static int stat_group(const struct op_capture *c, const char *mount, const char 
 	if (stat(path, &st) < 0)
 		return op_fail(c->log, -errno, "the cgroup %s cannot be found: %s", path,
 			       strerror(errno));
+	if (whole && !c->settings.cgroup_ancestors && st.st_nlink > LINKS_ALONE)
+		return op_fail(c->log, -EOPNOTSUPP,
+			       "a rule by a container that has control groups of its own "
+			       "needs Linux 5.16: give the cgroup of its processes");
 	*ret_id = st.st_ino;
 	*ret_depth = depth_of(path + strlen(mount));
 	return 0;
@@ -103,9 +109,9 @@ int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
 	if (kind == OTELPROF_FILTER_POD && !c->settings.cgroup_ancestors)
 		return op_fail(c->log, -EOPNOTSUPP, "a rule by pod needs Linux 5.16");
 	if (kind == OTELPROF_FILTER_CGROUP)
-		return stat_group(c, mount, text, ret_id, ret_depth);
+		return stat_group(c, mount, text, false, ret_id, ret_depth);
 	r = find_group(c, kind == OTELPROF_FILTER_POD, mount, text, path);
-	return r < 0 ? r : stat_group(c, mount, path, ret_id, ret_depth);
+	return r < 0 ? r : stat_group(c, mount, path, true, ret_id, ret_depth);
 }
 
 static int convert(struct op_capture *c, const struct otelprof_filter_rule *from,
