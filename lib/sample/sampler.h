@@ -48,6 +48,9 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
  */
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
 		      struct op_window *window, struct op_window_sample *ret);
+/* The same without the user stack, for which there is no time: it ends in native_late. */
+int op_sampler_thread_late(struct op_sampler *sampler, const void *record, size_t len,
+			   struct op_window *window, struct op_window_sample *ret);
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
 

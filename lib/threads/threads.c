@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/io.h"
 #include "base/vec.h"
 #include "capture/capture.h"
 #include "threads/iterate.h"
@@ -14,6 +15,14 @@ enum {
 	PROGRAM_ALL = 0, /* index in op_kind_threads.hooks */
 	PROGRAM_NOW = 1,
 };
+
+/*
+ * Nobody reads the ring while threads are walked. A process chooses how long that takes: by
+ * their number, and by the depth of their stacks. So there is a limit for all, and one for
+ * each process.
+ */
+static const uint64_t LIMIT_NS = UINT64_C(1000000000);
+static const uint64_t PROCESS_LIMIT_NS = UINT64_C(500000000);
 
 /* A thread whose stack was read. */
 struct thread {
@@ -28,6 +37,8 @@ struct snapshot {
 	OP_VEC(struct thread) threads;
 	struct op_map64
 		by_tid; /* tid -> index in threads + 1; 0: its stack was unchanged */
+	uint64_t until_ns;
+	struct op_map64 spent; /* pid -> ns that its threads have taken */
 };
 
 static void drop(struct op_threads_taken *taken, int error)
@@ -40,7 +51,23 @@ static void drop(struct op_threads_taken *taken, int error)
 		taken->dropped_record++;
 }
 
-/* Read the stack of the thread of @record. */
+/* Read the stack of the thread of @record, or leave it out if there is no time left. */
+static int read_thread(struct snapshot *s, uint32_t pid, const void *record, size_t len,
+		       struct op_window_sample *ret)
+{
+	uint64_t begin_ns = op_clock_monotonic_ns();
+	uint64_t spent_ns = 0;
+	int r;
+
+	(void)op_map64_get(&s->spent, pid, &spent_ns);
+	if (begin_ns >= s->until_ns || spent_ns >= PROCESS_LIMIT_NS)
+		return op_sampler_thread_late(s->sampler, record, len, s->window, ret);
+	r = op_sampler_thread(s->sampler, record, len, s->window, ret);
+	spent_ns += op_clock_monotonic_ns() - begin_ns;
+	return op_map64_put(&s->spent, pid, spent_ns) < 0 ? -ENOMEM : r;
+}
+
+/* Note the thread of @record. */
 static void take_thread(struct snapshot *s, const void *record, size_t len)
 {
 	struct op_record h;
@@ -51,7 +78,7 @@ static void take_thread(struct snapshot *s, const void *record, size_t len)
 	memcpy(&h, record, sizeof(h));
 	t = s->threads.len < OP_THREADS_MAX ? op_vec_push(&s->threads) : NULL;
 	if (t)
-		r = op_sampler_thread(s->sampler, record, len, s->window, &t->sample);
+		r = read_thread(s, h.pid, record, len, &t->sample);
 	else if (s->threads.len < OP_THREADS_MAX)
 		r = -ENOMEM;
 	if (r == 0) {
@@ -130,7 +157,10 @@ int op_threads_snapshot(struct op_capture *capture, struct op_sampler *sampler,
 {
 	int all = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_ALL);
 	int now = op_capture_program(capture, OP_EVENT_THREADS, PROGRAM_NOW);
-	struct snapshot s = { .sampler = sampler, .window = window, .taken = ret };
+	struct snapshot s = { .sampler = sampler,
+			      .window = window,
+			      .taken = ret,
+			      .until_ns = op_clock_monotonic_ns() + LIMIT_NS };
 	int r;
 
 	if (all < 0 || now < 0)
@@ -140,6 +170,7 @@ int op_threads_snapshot(struct op_capture *capture, struct op_sampler *sampler,
 		r = op_threads_iterate(now, take_now, &s);
 	(void)add_all(&s);
 	op_map64_clear(&s.by_tid);
+	op_map64_clear(&s.spent);
 	op_vec_clear(&s.threads);
 	return r;
 }

@@ -20,6 +20,10 @@ enum {
 	DEPTH = 20, /* calls between a thread's begin and the place */
 	TRIES = 200,
 	TRY_MS = 20,
+	FAR_THREADS = 1000,
+	FAR_DEPTH = 220, /* calls whose frames are a page each */
+	FAR_STACK_BYTES = 1 << 20,
+	FAR_MS = 900, /* of an export: half a second, and the rest of the work */
 };
 
 /* So many in each place: the sum is THREADS. */
@@ -129,6 +133,40 @@ static void serve(int from, int to)
 		(void)!write(to, &go, 1);
 }
 
+static PLACE void far_down(int depth)
+{
+	volatile char room[4096];
+
+	room[0] = (char)depth;
+	if (depth)
+		far_down(depth - 1);
+	else
+		sleeps_here();
+	STAYS("far");
+	room[1] = room[0];
+}
+
+static void *far_main(void *arg)
+{
+	far_down(FAR_DEPTH);
+	return arg;
+}
+
+static void serve_far(int from, int to)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	char go;
+	int i;
+
+	CHECK_OK(pthread_attr_init(&attr));
+	CHECK_OK(pthread_attr_setstacksize(&attr, FAR_STACK_BYTES));
+	for (i = 0; i < FAR_THREADS; i++)
+		CHECK_OK(pthread_create(&thread, &attr, far_main, NULL));
+	while (read(from, &go, 1) == 1)
+		(void)!write(to, &go, 1);
+}
+
 /* ---- the profile ---- */
 
 struct got {
@@ -222,4 +260,45 @@ static void test_each_thread_counts_once(void)
 	kind_child_end(&c);
 }
 
-TEST_MAIN({ "threads", test_each_thread_counts_once })
+/* Counts threads, and those without a user stack since the time was over. */
+static void add_far(struct kind_profile *profile, const struct otlp_sample_view *s)
+{
+	struct got *got = profile->data;
+
+	got->all += s->value;
+	if (kind_frame(s, "[unwind error: native_late]") >= 0)
+		got->cut += s->value;
+}
+
+/* Threads with stacks that take long to walk do not hold up an export; all of them
+ * count. */
+static void test_time_is_limited(void)
+{
+	struct kind_child c = kind_child_start(serve_far);
+	struct got got;
+	struct kind_profile profile = { .fn = add_far, .data = &got };
+	struct otelprof_config config;
+	struct otelprof *p;
+	int64_t begin;
+	int64_t ms = 0;
+	int i;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.kinds = OTELPROF_KIND_THREADS;
+	p = kind_start(&config, c.pid, &profile);
+	for (i = 0; i < 4; i++) {
+		CHECK_OK(otelprof_poll(p, TRY_MS));
+		memset(&got, 0, sizeof(got));
+		begin = kind_clock_ns(CLOCK_MONOTONIC);
+		CHECK_OK(otelprof_export(p));
+		ms = (kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000000;
+		printf("  an export took %lld ms: %lld threads, %lld of them late\n",
+		       (long long)ms, (long long)got.all, (long long)got.cut);
+	}
+	CHECK_INT(got.all, FAR_THREADS + 1);
+	CHECK(ms < FAR_MS);
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
+TEST_MAIN({ "threads", test_each_thread_counts_once }, { "time", test_time_is_limited })
