@@ -154,6 +154,32 @@ static void test_values(void)
 	CHECK_INT(op_heap_size(op_heap_value(0, 0)), 1);
 }
 
+static int asked; /* calls of dlsym(3) */
+
+void *__real_dlsym(void *handle, const char *name);
+void *__wrap_dlsym(void *handle, const char *name);
+
+void *__wrap_dlsym(void *handle, const char *name)
+{
+	asked++;
+	return __real_dlsym(handle, name);
+}
+
+/* The dynamic linker, whose lock and tables are slow, is asked once, whatever it says. */
+static void test_asks_once(void)
+{
+	void *missing = NULL;
+	void *there = NULL;
+	int i;
+
+	asked = 0;
+	for (i = 0; i < 3; i++) {
+		CHECK(!op_heap_find(&missing, "op_no_such_function"));
+		CHECK(op_heap_find(&there, "posix_memalign"));
+	}
+	CHECK_INT(asked, 2);
+}
+
 TEST_MAIN({ "weights", test_weights }, { "sums", test_sums },
 	  { "addresses", test_addresses }, { "threads", test_threads },
-	  { "values", test_values })
+	  { "values", test_values }, { "asks_once", test_asks_once })

@@ -29,6 +29,7 @@ static struct op_heap_next behind; /* the functions of the next allocator */
 static char pool[POOL_BYTES] __attribute__((aligned(POOL_ALIGN)));
 static size_t pool_used;
 static bool asking;
+static char none; /* its address stands for "there is no such function" */
 
 void *op_heap_find(void **place, const char *name)
 {
@@ -36,9 +37,11 @@ void *op_heap_find(void **place, const char *name)
 
 	if (!f) {
 		f = dlsym(RTLD_NEXT, name);
+		if (!f)
+			f = &none;
 		__atomic_store_n(place, f, __ATOMIC_RELAXED);
 	}
-	return f;
+	return f == &none ? NULL : f;
 }
 
 static void *pool_alloc(size_t size)
