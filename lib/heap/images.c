@@ -4,8 +4,11 @@
 #include "heap/images.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "elf/file.h"
@@ -16,6 +19,8 @@ enum {
 	PATH_BYTES = 64,
 	ALLOC_ARGUMENTS = 3,
 	FREE_ARGUMENTS = 1,
+	OVERLAY_INODE_BITS = 32, /* above them it may have the number of a layer */
+	NS_A_SECOND = 1000000000,
 };
 
 static const char PROVIDER[] = "otel_memory";
@@ -27,12 +32,14 @@ void op_heap_images_init(struct op_heap_images *x)
 
 static void detach(struct op_heap_images *x, struct op_heap_image *image)
 {
+	struct op_executable **exe;
 	size_t i;
 
 	for (i = 0; i < OP_ARRAY_SIZE(image->fd); i++)
 		op_closep(&image->fd[i]);
-	op_executable_put(x->executables, image->exe);
-	image->exe = NULL;
+	op_vec_foreach(exe, &image->exes)
+		op_executable_put(x->executables, *exe);
+	op_vec_clear(&image->exes);
 }
 
 void op_heap_images_clear(struct op_heap_images *x)
@@ -129,18 +136,81 @@ static int attach(struct op_heap_images *x, struct op_elf *elf,
 
 static bool is_there(const struct op_heap_images *x, const struct op_executable *exe)
 {
+	struct op_executable **e;
 	size_t i;
 
 	for (i = 0; i < x->len && exe; i++)
-		if (x->image[i].exe == exe)
-			return true;
+		op_vec_foreach(e, &x->image[i].exes)
+			if (*e == exe)
+				return true;
 	return false;
+}
+
+static int64_t ns_of(struct timespec t)
+{
+	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+}
+
+static int file_of(int fd, struct op_heap_file *ret)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return -errno;
+	*ret = (struct op_heap_file){ .overlay = fs.f_type == OVERLAYFS_SUPER_MAGIC,
+				      .dev = st.st_dev,
+				      .inode = st.st_ino,
+				      .size = (uint64_t)st.st_size,
+				      .mtime_ns = ns_of(st.st_mtim),
+				      .ctime_ns = ns_of(st.st_ctim) };
+	if (ret->overlay) {
+		ret->dev = 0;
+		ret->inode &= (UINT64_C(1) << OVERLAY_INODE_BITS) - 1;
+	}
+	return 0;
+}
+
+static bool is_same(const struct op_heap_file *a, const struct op_heap_file *b)
+{
+	return a->overlay == b->overlay && a->dev == b->dev && a->inode == b->inode &&
+	       a->size == b->size && a->mtime_ns == b->mtime_ns &&
+	       a->ctime_ns == b->ctime_ns;
+}
+
+static struct op_heap_image *find(struct op_heap_images *x,
+				  const struct op_heap_file *file)
+{
+	size_t i;
+
+	for (i = 0; i < x->len; i++)
+		if (is_same(&x->image[i].file, file))
+			return &x->image[i];
+	return NULL;
+}
+
+/* Mappings name the file of @image as @exe, too; NULL: it stays attached. */
+static int name(struct op_heap_image *image, struct op_executable *exe)
+{
+	struct op_executable **place;
+
+	if (!exe) {
+		image->stays = true;
+		return 0;
+	}
+	place = op_vec_push(&image->exes);
+	if (!place)
+		return -ENOMEM;
+	*place = op_executable_ref(exe);
+	return 0;
 }
 
 int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int fd)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	struct op_heap_image *image = &x->image[x->len];
+	struct op_heap_image *other;
+	struct op_heap_file file;
 	int r = op_elf_open(fd, &elf);
 
 	if (r < 0) {
@@ -149,21 +219,45 @@ int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int 
 	}
 	if (is_there(x, exe) || !op_elf_section(elf, ".note.stapsdt"))
 		return 0;
+	r = file_of(op_elf_fd(elf), &file);
+	if (r < 0)
+		return r;
+	/* attached twice, each of its hits would be two samples */
+	other = find(x, &file);
+	if (other)
+		return name(other, exe);
 	if (x->len == OP_HEAP_IMAGES_MAX) {
 		x->refused++;
 		return -ENOSPC;
 	}
+	*image = (struct op_heap_image){ .file = file };
 	memset(image->fd, 0xff, sizeof(image->fd)); /* every descriptor becomes -1 */
-	image->exe = NULL;
 	r = attach(x, elf, image);
+	if (r == 0)
+		r = name(image, exe);
 	if (r < 0) {
 		detach(x, image);
 		return r == -ENOENT ? 0 : r;
 	}
-	if (exe)
-		image->exe = op_executable_ref(exe);
 	x->len++;
 	return 1;
+}
+
+/* Drop the references to what no process maps any more. */
+static void trim(struct op_heap_images *x, struct op_heap_image *image)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < image->exes.len; i++) {
+		struct op_executable *exe = image->exes.data[i];
+
+		if (exe->refs == 1)
+			op_executable_put(x->executables, exe);
+		else
+			image->exes.data[kept++] = exe;
+	}
+	image->exes.len = kept;
 }
 
 void op_heap_images_trim(struct op_heap_images *x)
@@ -174,7 +268,8 @@ void op_heap_images_trim(struct op_heap_images *x)
 	for (i = 0; i < x->len; i++) {
 		struct op_heap_image *image = &x->image[i];
 
-		if (image->exe && image->exe->refs == 1)
+		trim(x, image);
+		if (!image->stays && !image->exes.len)
 			detach(x, image);
 		else
 			x->image[kept++] = *image;

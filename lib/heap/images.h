@@ -3,6 +3,7 @@
 #ifndef OP_HEAP_IMAGES_H
 #define OP_HEAP_IMAGES_H
 
+#include "base/vec.h"
 #include "capture/capture.h"
 #include "image/news.h"
 #include "probe/spec.h"
@@ -20,10 +21,25 @@ struct op_heap_program {
 	int fd;
 };
 
+/*
+ * Which file it is in the kernel, whose probes go by that. Mappings name an overlay's inode
+ * and device, which differ in each container, though the file is one: of a file on an
+ * overlay, the device is left out, and so are the inode's bits for the layer.
+ */
+struct op_heap_file {
+	bool overlay;
+	uint64_t dev; /* 0 if it is on an overlay */
+	uint64_t inode;
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns;
+};
+
 struct op_heap_image {
-	/* a reference; NULL: attached for no process, kept */
-	struct op_executable *exe;
-	int fd[2 * OP_PROBE_SITES_MAX]; /* attachments, or -1 */
+	struct op_heap_file file;
+	bool stays; /* attached whether or not a process maps the file */
+	OP_VEC(struct op_executable *) exes; /* references: mappings name it so */
+	int fd[2 * OP_PROBE_SITES_MAX];	     /* attachments, or -1 */
 };
 
 struct op_heap_images {
@@ -47,7 +63,7 @@ void op_heap_images_deinit(struct op_heap_images *x);
 /*
  * Attach to the file @fd if it has the probes; takes ownership of @fd. @exe: NULL to stay
  * attached whether or not a process maps the file. Returns 1: attached; 0: it has no
- * probes; or -errno.
+ * probes, or it is one that is attached already; or -errno.
  */
 int op_heap_images_add(struct op_heap_images *x, struct op_executable *exe, int fd);
 /* Detach from files that no process maps any more. */
