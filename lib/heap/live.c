@@ -36,6 +36,7 @@ struct reading {
 	/* pid -> number of its allocations in use + 1; 0: it has exited */
 	struct op_map64 pids;
 	uint64_t in_use;
+	uint64_t unknown; /* in use, but the sample is not kept */
 };
 
 static const struct op_window_config STORE = { .period_ns = 1,
@@ -62,6 +63,7 @@ void op_live_reset(struct op_live *l)
 	op_map64_clear(&l->by_sample);
 	op_map64_clear(&l->stacks);
 	l->count = 0;
+	l->unknown = 0;
 }
 
 /* A thread takes one sample at a time, so time and tid identify a sample. */
@@ -205,7 +207,7 @@ static int take(struct reading *g, uint64_t key, const struct op_heap_live *live
 		return -ENOMEM;
 	g->in_use++;
 	if (!e) {
-		g->live->unknown++;
+		g->unknown++;
 		return 0;
 	}
 	e->in_use = true;
@@ -277,6 +279,7 @@ static int read_all(struct reading *g)
 	mend_counts(g);
 	sweep(g->live);
 	g->live->count = g->in_use;
+	g->live->unknown = g->unknown;
 	return 0;
 }
 
@@ -359,6 +362,7 @@ int op_live_snapshot(struct op_live *l, const struct op_capture_heap *maps,
 		mend_counts(&g);
 		sweep(l);
 		l->count = g.in_use;
+		l->unknown = g.unknown;
 	}
 	reading_deinit(&g);
 	return r;

@@ -37,8 +37,8 @@ struct op_live {
 	/* stack number in the window with `epoch` -> number in the store */
 	struct op_map64 stacks;
 	uint32_t epoch;
-	uint64_t unknown; /* in use, but the sample is not kept */
 	uint64_t count;	  /* in use at the last snapshot */
+	uint64_t unknown; /* of these, the sample is not kept */
 };
 
 int op_live_init(struct op_live *l, struct op_processes *processes);
