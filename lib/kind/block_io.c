@@ -61,11 +61,31 @@ static void name_device(const char *sysfs_root, uint32_t device,
 		(void)snprintf(ret, OP_KIND_TEXT_BYTES, "%u:%u", major, minor);
 }
 
+/* As name_device(), once for each device of a window. */
+static void name_once(const struct op_kind_sample *sample,
+		      char ret[static OP_KIND_TEXT_BYTES])
+{
+	struct op_kind_names *names = sample->names;
+	uint32_t i;
+
+	for (i = 0; i < names->len; i++)
+		if (names->number[i] == sample->extra) {
+			memcpy(ret, names->text[i], OP_KIND_TEXT_BYTES);
+			return;
+		}
+	name_device(sample->sysfs_root, sample->extra, ret);
+	if (i == OP_KIND_NAMES_MAX)
+		return;
+	names->number[i] = sample->extra;
+	memcpy(names->text[i], ret, OP_KIND_TEXT_BYTES);
+	names->len++;
+}
+
 static size_t attributes(const struct op_kind_sample *sample,
 			 struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX])
 {
 	ret[0] = (struct op_kind_attribute){ .key = "system.device" };
-	name_device(sample->sysfs_root, sample->extra, ret[0].text);
+	name_once(sample, ret[0].text);
 	if (sample->detail >= OP_BLOCK_OPERATIONS)
 		return 1;
 	ret[1] = (struct op_kind_attribute){ .key = "disk.io.direction" };

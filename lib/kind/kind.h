@@ -75,17 +75,29 @@ struct op_kind_sizes {
 	uint32_t kick_bytes; /* bytes of each ring, a power of two */
 };
 
+enum {
+	OP_KIND_ATTRIBUTES_MAX = 4,
+	OP_KIND_TEXT_BYTES = 64,
+	OP_KIND_NAMES_MAX = 16,
+};
+
+/*
+ * Names that a kind has looked up on this host. They hold for a window: a look-up for each
+ * sample would be dear, and a device that goes away would have two names in one window.
+ */
+struct op_kind_names {
+	uint32_t len;
+	uint32_t number[OP_KIND_NAMES_MAX];
+	char text[OP_KIND_NAMES_MAX][OP_KIND_TEXT_BYTES];
+};
+
 /* The input from which a kind makes the attributes of a sample. */
 struct op_kind_sample {
 	uint64_t value;
 	uint32_t extra;
 	uint32_t detail;
 	const char *sysfs_root;
-};
-
-enum {
-	OP_KIND_ATTRIBUTES_MAX = 4,
-	OP_KIND_TEXT_BYTES = 64,
+	struct op_kind_names *names;
 };
 
 struct op_kind_attribute {

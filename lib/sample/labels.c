@@ -45,6 +45,7 @@ static int add_attributes(struct op_sampler *sampler, const struct op_record *h,
 		.extra = extra,
 		.detail = h->detail,
 		.sysfs_root = op_processes_config(sampler->processes)->sysfs_root,
+		.names = &sampler->names,
 	};
 	struct op_kind_attribute attribute[OP_KIND_ATTRIBUTES_MAX];
 	size_t len = kind->attributes(&sample, attribute);

@@ -78,6 +78,7 @@ void op_sampler_window_end(struct op_sampler *sampler)
 	op_above_clear(&sampler->above);
 	op_announced_turn(&sampler->announced);
 	op_contexts_turn(&sampler->contexts);
+	sampler->names.len = 0;
 }
 
 bool op_sampler_take_lost(struct op_sampler *sampler)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kind/kind.h"
 #include "profile/cache.h"
 #include "sample/context.h"
 #include "sample/ended.h"
@@ -42,6 +43,7 @@ struct op_sampler {
 	struct op_announced announced;
 	struct op_contexts contexts;
 	uint64_t announcements_lost;   /* samples whose stack was not announced */
+	struct op_kind_names names;    /* of this window */
 	op_detail_name_fn detail_name; /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */
