@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "capture/state.h"
@@ -46,6 +47,14 @@ static uint32_t pid_namespace(const char *procfs_root)
 	return (uint32_t)st.st_ino == first ? 0 : (uint32_t)st.st_ino;
 }
 
+/* Not all possible CPUs: virtual machines often could have many more than they have. */
+static uint32_t cpus_online(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (uint32_t)n : (uint32_t)libbpf_num_possible_cpus();
+}
+
 void op_capture_settings(struct op_capture *c)
 {
 	uint64_t flags = c->config.flags;
@@ -61,8 +70,7 @@ void op_capture_settings(struct op_capture *c)
 				      BPF_PROG_TYPE_PERF_EVENT,
 				      BPF_FUNC_get_current_ancestor_cgroup_id, NULL) == 1;
 	s->min_ns = c->config.off_cpu_min_ns;
-	s->event_budget = OP_MAX(
-		c->config.off_cpu_samples / (uint32_t)libbpf_num_possible_cpus(), 1U);
+	s->event_budget = OP_MAX(c->config.off_cpu_samples / cpus_online(), 1U);
 	arc4random_buf(&s->hash_seed, sizeof(s->hash_seed));
 }
 

@@ -9,12 +9,7 @@
  * switch, so the interrupt comes after the switch and before the thread runs: it finds the
  * thread as it left, with its registers and its memory, and its program walks the stack.
  *
- * All intervals at least as long as the threshold T are taken. The shorter ones of a CPU are
- * laid end to end and cut into pieces of length T, each with a random point: an interval
- * that contains a point is taken, and each point stands for T. So an interval of length
- * d < T is taken with probability d / T, and every sum is right on average, with less noise
- * than from an independent random choice for each interval. T follows the budget of
- * samples per second.
+ * Which intervals are taken: points.h.
  */
 #ifndef OP_OFF_H
 #define OP_OFF_H
@@ -23,25 +18,19 @@
 
 #include "bpf/event/count.h"
 #include "bpf/event/event.h"
+#include "bpf/event/off/points.h"
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
 
-#define OP_OFF_WINDOW_NS 100000000ULL  /* how often T is adapted */
-#define OP_OFF_FIRST_NS	 1000000ULL    /* the first T */
-#define OP_OFF_LEAST_NS	 1000ULL       /* of T */
-#define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
 /* a thread that the filter or a rule left out is not asked for */
 #define OP_OFF_MUTE_NS 1000000000ULL
 /* an interrupt later than this is not the one asked for */
-#define OP_OFF_LATE_NS	 1000000ULL
-#define OP_OFF_SECOND_NS 1000000000ULL
-#define OP_OFF_RATIO_ONE 256 /* fixed point */
+#define OP_OFF_LATE_NS 1000000ULL
 
 enum {
 	OP_TASK_INTERRUPTIBLE = 0x1,
 	OP_TASK_UNINTERRUPTIBLE = 0x2,
 	OP_TASK_DEAD = 0x80,
-	OP_OFF_WINDOWS_A_SECOND = 10,
 
 	/* How a thread left: op_off_thread.how */
 	OP_OFF_READY = 0, /* it was runnable: preempted, or it yielded */
@@ -61,12 +50,8 @@ struct op_off_thread {
 
 /* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
 struct op_off_cpu {
-	__u64 threshold_ns; /* T */
-	__u64 to_point_ns;  /* distance to the next point */
-	__u64 after_ns;	    /* distance from that point to the end of its piece */
-	__u64 window_ns;    /* when T was last adapted */
-	__u64 hits;	    /* intervals taken since */
-	__u64 task;	    /* the task whose interval is to be taken; 0: none */
+	struct op_off_points points;
+	__u64 task; /* the task whose interval is to be taken; 0: none */
 	__u64 asked_ns;
 	__u64 value; /* ns that the interval stands for */
 	__u64 length_ns;
@@ -176,94 +161,6 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	}
 }
 
-/* ---- which intervals are taken ---- */
-
-static __always_inline __u64 op_off_random(__u64 below)
-{
-	return (__u64)bpf_get_prandom_u32() * below >> 32;
-}
-
-/* Begin a new piece, of length @threshold. */
-static __always_inline void op_off_set(struct op_off_cpu *cpu, __u64 threshold, __u64 now)
-{
-	if (threshold < OP_OFF_LEAST_NS)
-		threshold = OP_OFF_LEAST_NS;
-	if (threshold > OP_OFF_MOST_NS)
-		threshold = OP_OFF_MOST_NS;
-	cpu->hits = 0;
-	cpu->window_ns = now;
-	if (threshold == cpu->threshold_ns)
-		return;
-	cpu->threshold_ns = threshold;
-	cpu->to_point_ns = op_off_random(threshold);
-	cpu->after_ns = threshold - cpu->to_point_ns;
-}
-
-/* Adapt T to the budget: at the end of a window, or as soon as twice the window's share
- * is used. */
-static __always_inline void op_off_adapt(struct op_counts *counts, struct op_off_cpu *cpu,
-					 __u64 now)
-{
-	__u64 budget = op_settings.event_budget;
-	__u64 elapsed = now - cpu->window_ns;
-	__u64 ratio;
-
-	if (!budget)
-		budget = 1;
-	if (!cpu->threshold_ns) {
-		op_off_set(cpu, OP_OFF_FIRST_NS, now);
-	} else if (elapsed >= OP_OFF_WINDOW_NS) {
-		/* in microseconds, so that nothing overflows */
-		ratio = cpu->hits * OP_OFF_RATIO_ONE * (OP_OFF_SECOND_NS / 1000) /
-			(elapsed / 1000 * budget);
-		if (ratio < OP_OFF_RATIO_ONE / 4)
-			ratio = OP_OFF_RATIO_ONE / 4;
-		if (ratio > OP_OFF_RATIO_ONE * 4)
-			ratio = OP_OFF_RATIO_ONE * 4;
-		/* within a quarter T stays, since every change begins a new piece */
-		if (ratio > OP_OFF_RATIO_ONE * 3 / 4 && ratio < OP_OFF_RATIO_ONE * 5 / 4)
-			ratio = OP_OFF_RATIO_ONE;
-		op_off_set(cpu, cpu->threshold_ns * ratio / OP_OFF_RATIO_ONE, now);
-	} else if (cpu->hits > 2 * budget / OP_OFF_WINDOWS_A_SECOND) {
-		op_off_set(cpu,
-			   cpu->threshold_ns * (elapsed < OP_OFF_WINDOW_NS / 8 ? 4 : 2),
-			   now);
-	} else {
-		return;
-	}
-	op_count_set(counts, OP_COUNT_THRESHOLD_NS, cpu->threshold_ns);
-}
-
-/* The number of ns that the interval of length @d stands for; 0: it is not taken. */
-static __always_inline __u64 op_off_weight(struct op_off_cpu *cpu, __u64 d)
-{
-	__u64 threshold = cpu->threshold_ns;
-	__u64 weight = 0;
-	int i;
-
-	if (d >= threshold) {
-		cpu->hits++;
-		return d;
-	}
-	/* It is shorter than a piece, so it contains at most two points. */
-#pragma unroll
-	for (i = 0; i < 2; i++) {
-		__u64 next;
-
-		if (d < cpu->to_point_ns)
-			break;
-		d -= cpu->to_point_ns;
-		weight += threshold;
-		next = op_off_random(threshold);
-		cpu->to_point_ns = cpu->after_ns + next;
-		cpu->after_ns = threshold - next;
-	}
-	cpu->to_point_ns -= d < cpu->to_point_ns ? d : cpu->to_point_ns;
-	if (weight)
-		cpu->hits++;
-	return weight;
-}
-
 /* ---- a thread returns ---- */
 
 /* Did the filter and the rules, as they are, leave the thread out less than
@@ -325,9 +222,10 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	op_count_in(counts, OP_COUNT_TAKEN);
 	d = now > left_ns ? now - left_ns : 0;
 	weight = 0;
-	op_off_adapt(counts, cpu, now);
+	if (op_off_adapt(&cpu->points, op_settings.event_budget, now))
+		op_count_set(counts, OP_COUNT_THRESHOLD_NS, cpu->points.next_ns);
 	if (d >= op_settings.min_ns && !op_off_muted(thread, now))
-		weight = op_off_weight(cpu, d);
+		weight = op_off_weight(&cpu->points, d);
 	if (!weight) {
 		op_count_in(counts, OP_COUNT_FILTERED);
 		return;
