@@ -340,6 +340,9 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		return next;
 	default:
 		u->guessed = 0;
+		/* A place that was loaded from the stack may be on another, lower one, as
+		 * where OCaml's code calls C. */
+		sp *= (((__u64)rule.cfa ^ OP_CFA_DEREF_SP) + 255) >> 8;
 		next = op_step_by_rule(u, &rule);
 		break;
 	}

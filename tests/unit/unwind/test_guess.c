@@ -419,6 +419,56 @@ static void run(void (*test)(void))
 	arena = op_arena_free(arena);
 }
 
+static struct op_rule rule_of_all;
+
+static bool rule_of_any(void *ctx, uint64_t pc, struct op_rule *ret)
+{
+	(void)ctx;
+	(void)pc;
+	*ret = rule_of_all;
+	return true;
+}
+
+/* A step from the middle of the stack to a lower frame. */
+static enum op_next step_down(struct op_unwind *u, struct op_rule rule)
+{
+	static uint64_t words[OP_WORDS_MAX];
+	enum op_next next;
+
+	*u = walk_of(false);
+	u->map_flags = OP_MAPPING_LAZY;
+	u->max_frames = 100;
+	u->sp = STACK_AT + 0x200;
+	u->fp = STACK_AT + 0x300;
+	stack[0x208 / 8] = STACK_AT + 0x100; /* where the caller's stack was left */
+	stack[0x308 / 8] = STACK_AT + 0x100;
+	stack[0x108 / 8] = call_to(0x5000, FUNCTION);
+	rule_of_all = rule;
+	input.direct = rule_of_any;
+	context.words = words;
+	next = op_step_native(u);
+	input.direct = NULL;
+	return next;
+}
+
+/* Code that runs on a stack of its own has put away where its caller's is, which may be lower:
+ * OCaml calls C so. Any other frame is above those that it called. */
+static void test_another_stack(void)
+{
+	struct op_unwind u;
+
+	CHECK_INT(step_down(&u, (struct op_rule){ .cfa = OP_CFA_DEREF_SP,
+						  .cfa_off = 16 << 16 | 8 }),
+		  OP_NEXT_CONTINUE);
+	CHECK_INT(u.sp, STACK_AT + 0x110);
+	CHECK_INT(u.pc, CODE_AT + 0x5000);
+	(void)step_down(
+		&u, (struct op_rule){ .cfa = OP_CFA_DEREF_FP, .cfa_off = 16 << 16 | 8 });
+	CHECK_INT(u.end, OP_ERROR_native_stuck);
+	(void)step_down(&u, (struct op_rule){ .cfa = OP_CFA_SP, .cfa_off = -0xf0 });
+	CHECK_INT(u.end, OP_ERROR_native_stuck);
+}
+
 #define TEST(name)                                                                       \
 	static void run_##name(void)                                                     \
 	{                                                                                \
@@ -437,6 +487,7 @@ TEST(kept_register)
 TEST(replaced)
 TEST(fold)
 TEST(checked_rule)
+TEST(another_stack)
 
 TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "every_call", run_every_call }, { "elsewhere", run_call_elsewhere },
@@ -444,4 +495,5 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "none", run_none }, { "zero_return", run_zero_return },
 	  { "zero_frame_pointer", run_zero_frame_pointer },
 	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
-	  { "fold", run_fold }, { "checked_rule", run_checked_rule })
+	  { "fold", run_fold }, { "checked_rule", run_checked_rule },
+	  { "another_stack", run_another_stack })
