@@ -20,6 +20,9 @@ enum {
 	THREADED_MAX = 1 << 16,
 };
 
+/* How much newer a record may be than the clock that was read before it. */
+static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
+
 /* The number of threads of @pid; 0 if the process is gone. */
 static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 {
@@ -191,8 +194,16 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 		e->tail = e->head;
 		return false;
 	}
+	/* Where several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output()) adds the
+	 * size of the trailer once for each of them, but writes one: the time would be read
+	 * behind it. The record goes with the one before. */
+	if (e->next.type == PERF_RECORD_KSYMBOL)
+		return true;
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
+	/* a time that cannot be must not hold up what follows */
+	if (e->next_ns > c->drained_ns + AHEAD_NS_MAX)
+		e->next_ns = c->drained_ns;
 	return e->next_ns <= c->drained_ns;
 }
 

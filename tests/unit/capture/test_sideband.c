@@ -191,6 +191,35 @@ static void test_newer_than_the_drain(void)
 	host_deinit(&h);
 }
 
+/* Other profilers make the trailer of a kernel symbol's record longer than what is written of it.
+ * Whatever stands there, and whatever else has a time that cannot be, holds nothing up. */
+static void test_times_that_cannot_be(void)
+{
+	static const uint64_t never_ns = UINT64_C(1) << 62;
+	const uint8_t symbol[64] = { 0 };
+	const uint32_t pid = PID_FIRST;
+	uint64_t at = op_clock_monotonic_ns();
+	struct perf_event_mmap_page *page;
+	struct host h;
+
+	host_init(&h, 2);
+	put(&h, 0, PERF_RECORD_KSYMBOL, symbol, sizeof(symbol), never_ns);
+	put_task(&h, 0, PERF_RECORD_FORK, pid, 1, ++at);
+	put_exec(&h, 1, pid, ++at);
+	put(&h, 0, PERF_RECORD_KSYMBOL, symbol, sizeof(symbol), never_ns);
+	put_mmap(&h, 0, pid, 0x10000, ++at);
+	put_task(&h, 1, PERF_RECORD_EXIT, pid + 1, 1, never_ns);
+	put_mmap(&h, 1, pid, 0x20000, ++at);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 7);
+	page = h.capture->cpus.data[0].sideband;
+	CHECK_INT(page->data_tail, page->data_head);
+	page = h.capture->cpus.data[1].sideband;
+	CHECK_INT(page->data_tail, page->data_head);
+	world_settle(&h.world, 1);
+	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
+	host_deinit(&h);
+}
+
 /* A process that was seen to execute stays as it is if its fork is told of late; one whose
  * mappings alone were seen is read anew. */
 static void test_late_fork(void)
@@ -470,5 +499,6 @@ static void test_cpus_that_go(void)
 
 TEST_MAIN({ "leader", test_leader_ends }, { "order", test_order_over_cpus },
 	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
+	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
 	  { "go", test_cpus_that_go })
