@@ -128,6 +128,41 @@ def cell_kill_loop(robust, name):
     robust.judge(name, *results)
 
 
+CHURN = """
+while :; do
+	i=0
+	while [ $i -lt 50 ]; do /bin/true; i=$((i + 1)); done
+	timeout -s KILL 0.2 "$0" 600 >/dev/null
+done
+"""
+LOADS = 'sleep 2; i=0; while [ $i -lt 5 ]; do "$0" doctor >/dev/null 2>&1; i=$((i + 1)); done'
+
+
+def cell_beside(robust, name):
+    """Another profiler listens, and kernel programs are loaded while both run: what the kernel
+    tells of processes that begin afterwards is still heard."""
+    path = robust.program("c-gcc")
+    out = robust.fresh("robust-%s.otlp" % name)
+    record = [robust.args.otelprof, "record", "-v", "-F", "199", "--format", "otlp"]
+    other = subprocess.Popen([*record, "-d", "12", "-o", robust.path("robust-other.otlp")],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    churn = subprocess.Popen(["sh", "-c", CHURN, path], stderr=subprocess.DEVNULL)
+    loads = subprocess.Popen(["sh", "-c", LOADS, robust.args.otelprof])
+    try:
+        status, text = run([*record, "-d", "8", "-o", out])
+    finally:
+        suite.stop([churn, loads])
+        suite.end(other)
+    result = check.Result()
+    result.need(status == 0, "exit %d" % status)
+    samples = check.select(otlp.read_file(out), comm="c-gcc")
+    total = sum(s.count for s in samples)
+    errors = check.errors_of(samples)
+    result.need(total >= 200, "%d samples" % total)
+    result.need(sum(errors.values()) <= 0.05 * total, "of them end early: %s" % errors)
+    robust.judge(name, result, check.check_accounting(text))
+
+
 def cell_full_disk(robust, name):
     """The file system of -o is full: the profiler says so, and counts every sample."""
     path = robust.program("c-gcc")
@@ -262,6 +297,7 @@ CELLS = {
     "no-sys-resource": cell_no_sys_resource,
     "no-root": cell_no_root,
     "kill-loop": cell_kill_loop,
+    "beside": cell_beside,
     "full-disk": cell_full_disk,
     "dead-endpoint": cell_dead_endpoint,
     "no-sections": cell_no_sections,
