@@ -41,6 +41,7 @@ static void forget(struct op_golang_heaps *h)
 	h->wanted.records.len = 0;
 	h->noting = false;
 	h->round = 0;
+	h->on_ns = 0;
 }
 
 /* Begin a snapshot. */
@@ -109,6 +110,7 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 		forget(h);
 		return;
 	}
+	h->on_ns = h->on_ns ? h->on_ns : now;
 	if (!h->round && !op_processes_busy(h->heap.processes)) {
 		begin(h, program);
 		h->noting = true;
@@ -118,8 +120,10 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 		return;
 	do {
 		record = op_golang_wanted_next(&h->wanted);
+		/* one that began since then has no past to leave out */
 		if (record)
-			(void)read_heap(h, record, 0, now + NOTE_NS, taken);
+			(void)read_heap(h, record, h->on_ns + LATE_NS, now + NOTE_NS,
+					taken);
 	} while (record && op_clock_monotonic_ns() < now + SLICE_NS);
 	h->noting = record != NULL;
 	h->next_ns = op_clock_monotonic_ns() + PAUSE_NS;

@@ -15,8 +15,10 @@ struct op_golang_heaps {
 	struct op_golang_known *known; /* borrowed */
 	struct op_log *log;	       /* borrowed */
 	struct op_golang_wanted wanted;
-	uint32_t round;	    /* number of the last snapshot; 0: the kind is off */
-	uint64_t listed_ns; /* when its processes were listed (CLOCK_MONOTONIC) */
+	uint32_t round; /* number of the last snapshot; 0: the kind is off */
+	uint64_t
+		on_ns; /* when the kind was switched on (CLOCK_MONOTONIC); 0: it is off */
+	uint64_t listed_ns; /* when its processes were listed */
 	bool noting;	    /* the first one, which only notes, is under way */
 	uint64_t next_ns;
 	struct op_golang_heap heap;
