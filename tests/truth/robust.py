@@ -139,12 +139,13 @@ LOADS = 'sleep 2; i=0; while [ $i -lt 5 ]; do "$0" doctor >/dev/null 2>&1; i=$((
 
 
 def cell_beside(robust, name):
-    """Another profiler listens, and kernel programs are loaded while both run: what the kernel
-    tells of processes that begin afterwards is still heard."""
+    """A second profiler listens, and kernel programs are loaded while both run: what the kernel
+    tells the first of processes that begin afterwards is still heard."""
     path = robust.program("c-gcc")
     out = robust.fresh("robust-%s.otlp" % name)
     record = [robust.args.otelprof, "record", "-v", "-F", "199", "--format", "otlp"]
-    other = subprocess.Popen([*record, "-d", "12", "-o", robust.path("robust-other.otlp")],
+    other = subprocess.Popen(["sh", "-c", 'sleep 1; exec "$@"', "sh", *record, "-d", "12", "-o",
+                              robust.path("robust-other.otlp")],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     churn = subprocess.Popen(["sh", "-c", CHURN, path], stderr=subprocess.DEVNULL)
     loads = subprocess.Popen(["sh", "-c", LOADS, robust.args.otelprof])
