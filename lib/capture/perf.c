@@ -282,13 +282,8 @@ static int follow_cpus(struct op_capture *c)
  */
 static void note_sleep(struct op_capture *c)
 {
-	struct timespec since_boot;
-	int64_t asleep_ns;
+	int64_t asleep_ns = (int64_t)(op_clock_boottime_ns() - op_clock_monotonic_ns());
 
-	if (clock_gettime(CLOCK_BOOTTIME, &since_boot) < 0)
-		return;
-	asleep_ns = (int64_t)since_boot.tv_sec * NS_A_SECOND + since_boot.tv_nsec -
-		    (int64_t)op_clock_monotonic_ns();
 	if (c->checked_cpus_ns && asleep_ns - c->asleep_ns > NS_A_SECOND)
 		c->slept = c->cpus_changed = true;
 	c->asleep_ns = asleep_ns;

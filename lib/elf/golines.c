@@ -362,7 +362,7 @@ static int locate_tree(struct op_gopclntab *t, const struct op_go_function *f,
 static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 			 uint64_t vaddr, struct call ret[INLINE_DEPTH_MAX])
 {
-	uint64_t tree;
+	uint64_t tree = 0;
 	size_t n = 0;
 
 	while (n < INLINE_DEPTH_MAX - 1) {
@@ -372,7 +372,7 @@ static size_t find_calls(struct op_gopclntab *t, const struct op_go_function *f,
 		if (number < 0)
 			break;
 		ret[n].vaddr = vaddr;
-		if (locate_tree(t, f, &tree) ||
+		if ((!tree && locate_tree(t, f, &tree)) ||
 		    read_call(t, f, tree, number, &ret[n], &parent)) {
 			/* The address is in inlined code of an unknown function, so this
 			 * function's line is unknown, too. */

@@ -5,13 +5,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "kind/kind.h"
 
-/* Types in the order of lib/kind. */
-static const char *const type_order[] = {
-	"samples",     "page_faults",	"off_cpu",     "contentions",	"delay",
-	"block_io",    "signals",	"wall",	       "threads",	"events",
-	"alloc_space", "alloc_objects", "inuse_space", "inuse_objects", "goroutines",
-};
 /* The order of units of one type. */
 static const char *const unit_order[] = { "nanoseconds", "bytes", "count" };
 
@@ -104,12 +99,24 @@ int64_t op_collect_kind_value(const struct op_collect *c, uint32_t kind,
 		       : v->value;
 }
 
-static size_t place(const struct op_collect *c, uint32_t string, const char *const *order,
-		    size_t len)
+/* The place of a type among the rows of all kinds; behind them if none has it. */
+static size_t type_place(const struct op_collect *c, uint32_t string)
+{
+	size_t at = 0, i, k;
+
+	for (k = 0; k < OP_KINDS; k++)
+		for (i = 0; i < op_kinds()[k]->rows_len; i++, at++)
+			if (text_is(c, string, op_kinds()[k]->rows[i].type))
+				return at;
+	return at;
+}
+
+static size_t unit_place(const struct op_collect *c, uint32_t string)
 {
 	size_t i;
 
-	for (i = 0; i < len && !text_is(c, string, order[i]); i++)
+	for (i = 0; i < OP_ARRAY_SIZE(unit_order) && !text_is(c, string, unit_order[i]);
+	     i++)
 		;
 	return i;
 }
@@ -126,8 +133,8 @@ static int compare_texts(const struct op_collect *c, uint32_t a, uint32_t b)
 bool op_collect_kind_before(const struct op_collect *c, uint32_t a, uint32_t b)
 {
 	const struct op_collect_kind *x = &c->kinds.data[a], *y = &c->kinds.data[b];
-	size_t p = place(c, x->counted_type, type_order, OP_ARRAY_SIZE(type_order));
-	size_t q = place(c, y->counted_type, type_order, OP_ARRAY_SIZE(type_order));
+	size_t p = type_place(c, x->counted_type);
+	size_t q = type_place(c, y->counted_type);
 	int r;
 
 	if (p != q)
@@ -135,8 +142,8 @@ bool op_collect_kind_before(const struct op_collect *c, uint32_t a, uint32_t b)
 	r = compare_texts(c, x->counted_type, y->counted_type);
 	if (r)
 		return r < 0;
-	p = place(c, x->counted_unit, unit_order, OP_ARRAY_SIZE(unit_order));
-	q = place(c, y->counted_unit, unit_order, OP_ARRAY_SIZE(unit_order));
+	p = unit_place(c, x->counted_unit);
+	q = unit_place(c, y->counted_unit);
 	if (p != q)
 		return p < q;
 	r = compare_texts(c, x->counted_unit, y->counted_unit);

@@ -403,30 +403,17 @@ static int add_record(struct op_sampler *sampler, struct record *r,
 }
 
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
-		      struct op_window *window, struct op_window_sample *ret)
+		      bool late, struct op_window *window, struct op_window_sample *ret)
 {
 	struct record r;
 	int e = take_apart(sampler, record, len, &r);
 
 	if (e < 0)
 		return e;
-	r.live = true;
+	r.live = !late;
 	if (r.header.detail == OP_THREAD_RUNNING)
 		r.header.end = OP_END_RUNNING;
-	return resolve(sampler, &r, window, ret);
-}
-
-int op_sampler_thread_late(struct op_sampler *sampler, const void *record, size_t len,
-			   struct op_window *window, struct op_window_sample *ret)
-{
-	struct record r;
-	int e = take_apart(sampler, record, len, &r);
-
-	if (e < 0)
-		return e;
-	if (r.header.detail == OP_THREAD_RUNNING)
-		r.header.end = OP_END_RUNNING;
-	else if (r.header.end == OP_END_UNKNOWN)
+	else if (late && r.header.end == OP_END_UNKNOWN)
 		r.header.end = OP_ERROR_native_late;
 	return resolve(sampler, &r, window, ret);
 }

@@ -44,13 +44,11 @@ int op_sampler_add_record(struct op_sampler *sampler, const void *record, size_t
 /*
  * A record of OP_EVENT_THREADS, whose stack is read as it is now, as a sample that may be put
  * into @window once it is sure that the thread has not run meanwhile. Otherwise its stack is
- * that of op_sampler_running(). As op_sampler_add_record().
+ * that of op_sampler_running(). @late: there is no time for the user stack, which ends in
+ * native_late. As op_sampler_add_record().
  */
 int op_sampler_thread(struct op_sampler *sampler, const void *record, size_t len,
-		      struct op_window *window, struct op_window_sample *ret);
-/* The same without the user stack, for which there is no time: it ends in native_late. */
-int op_sampler_thread_late(struct op_sampler *sampler, const void *record, size_t len,
-			   struct op_window *window, struct op_window_sample *ret);
+		      bool late, struct op_window *window, struct op_window_sample *ret);
 int op_sampler_running(struct op_sampler *sampler, struct op_window *window,
 		       uint32_t *ret_stack);
 

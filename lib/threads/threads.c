@@ -57,12 +57,14 @@ static int read_thread(struct snapshot *s, uint32_t pid, const void *record, siz
 {
 	uint64_t begin_ns = op_clock_monotonic_ns();
 	uint64_t spent_ns = 0;
+	bool late;
 	int r;
 
 	(void)op_map64_get(&s->spent, pid, &spent_ns);
-	if (begin_ns >= s->until_ns || spent_ns >= PROCESS_LIMIT_NS)
-		return op_sampler_thread_late(s->sampler, record, len, s->window, ret);
-	r = op_sampler_thread(s->sampler, record, len, s->window, ret);
+	late = begin_ns >= s->until_ns || spent_ns >= PROCESS_LIMIT_NS;
+	r = op_sampler_thread(s->sampler, record, len, late, s->window, ret);
+	if (late)
+		return r;
 	spent_ns += op_clock_monotonic_ns() - begin_ns;
 	return op_map64_put(&s->spent, pid, spent_ns) < 0 ? -ENOMEM : r;
 }
