@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "symbol/sort.h"
 
 enum {
 	/* Bits of op_symbol_raw.class; the source is in the bits below. */
 	CLASS_NO_SIZE = 1 << 6,
 	CLASS_LOCAL = 1 << 5,
 	CLASS_NO_TYPE = 1 << 4,
+	/* Room made at once for the symbols of a table that has so many entries, or more. */
+	ROOM_MAX = 1 << 20,
 };
 
 static int compare_ranges(const void *a, const void *b)
@@ -140,6 +143,15 @@ static int take_symbol(void *data, const struct op_elf_symbol *s, uint32_t name)
 	return 0;
 }
 
+/* How many symbols of a table of @count entries to make room for at once. */
+static size_t room_for(const struct op_index_builder *b, uint64_t count)
+{
+	uint64_t left = OP_MIN(b->limit, (size_t)ROOM_MAX);
+
+	left -= OP_MIN(left, (uint64_t)b->raw.len);
+	return (size_t)OP_MIN(count, left);
+}
+
 int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
 		       enum op_names_source source, const struct op_elf_symtab *table)
 {
@@ -149,35 +161,14 @@ int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
 	b->elf = elf;
 	b->source = source;
 	b->table = *table;
+	/* Room that grows is taken twice for a moment. Where there is none, it grows. */
+	(void)op_vec_reserve(&b->raw, room_for(b, table->count));
 	err = op_elf_symbol_each(elf, table, take_symbol, b);
 	if (err) {
 		b->raw.len = before;
 		return err;
 	}
 	return (int)OP_MIN(b->raw.len - before, (size_t)INT32_MAX);
-}
-
-static int compare_raw(const void *a, const void *b)
-{
-	const struct op_symbol_raw *x = a;
-	const struct op_symbol_raw *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
-static bool is_sorted(const struct op_symbol_raw *raw, size_t len)
-{
-	size_t i;
-
-	for (i = 1; i < len; i++) {
-		if (compare_raw(&raw[i - 1], &raw[i]) > 0)
-			return false;
-	}
-	return true;
 }
 
 /* State of the pass over the sorted symbols. */
@@ -265,8 +256,7 @@ void op_index_finish(struct op_index_builder *b, struct op_symbol_index *ret)
 		op_index_abort(b);
 		return;
 	}
-	if (!is_sorted(b->raw.data, b->raw.len))
-		qsort(b->raw.data, b->raw.len, sizeof(*b->raw.data), compare_raw);
+	op_symbol_sort(b->raw.data, b->raw.len);
 	ret->base = b->code.data[0].start;
 	entries = (struct op_symbol_entry *)(void *)b->raw.data;
 	ret->len = compact(b, entries);
