@@ -108,7 +108,8 @@ struct otelprof_config {
 	/*
 	 * CPU time that the profiler and its programs in the kernel may use together, in
 	 * thousandths of one core, 1 to 1000000. The rate is lowered to stay within it,
-	 * and raised again up to sample_rate_hz. 0: no budget.
+	 * and raised again up to sample_rate_hz; unwind tables and names of files wait until
+	 * there is time for them. 0: no budget.
 	 */
 	uint32_t cpu_budget_permille;
 	uint32_t reserved1;

@@ -127,6 +127,13 @@ struct otelprof_stats {
 	uint64_t names_evicted;
 	uint64_t tables_evicted;
 	uint64_t processes_evicted;
+	/*
+	 * Left for later, since cpu_budget_permille had no CPU time for it or memory_limit_bytes
+	 * no room: the names of so many frames, which have their address and say so; so many
+	 * unwind tables. Until there is a table, stacks are walked without it.
+	 */
+	uint64_t names_postponed;
+	uint64_t tables_postponed;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

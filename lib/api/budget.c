@@ -10,7 +10,7 @@
 #define SLOW_SECONDS 5.0
 /* In seconds of the budget: how much may be saved for a burst, and how much is paid back
  * at most. */
-#define SAVED_SECONDS 2.0
+#define SAVED_SECONDS 1.0
 #define OWED_SECONDS  10.0
 /* What is above the budget is saved again within this time. */
 #define PAID_SECONDS 8.0
@@ -18,20 +18,43 @@
 #define AIM 0.9
 /* Of the budget: the rate goes down at once. */
 #define FAR_ABOVE 1.5
+/* Of the budget: what work may take where nothing is saved, and where more than a second of the
+ * budget is owed. What is saved up to so many seconds of the budget is left to samples. */
+#define WORK	      0.3
+#define WORK_IN_DEBT  0.1
+#define SPARE_SECONDS 0.5
 
 enum {
 	LOWER_NS = 500000000, /* between a change of the rate and one that lowers it */
 };
-#define RAISE_NS UINT64_C(10000000000)
+/* Between a change of the rate and one that raises it; doubled up to so many times where what was
+ * raised is lowered again within UNDONE_NS. */
+#define RAISE_NS	UINT64_C(5000000000)
+#define UNDONE_NS	UINT64_C(10000000000)
+#define RAISE_SHIFT_MAX 3
+/* The rate is at most so many times higher then. */
+#define RAISE 2.0
 
 static double clamp(double v, double least, double most)
 {
 	return v < least ? least : v > most ? most : v;
 }
 
-static void add(struct op_budget *b, double seconds, double cpu_seconds)
+/* In @seconds work took so much. What a file's names took at once is owed by work alone, until
+ * something is saved. */
+static void add_work(struct op_budget *b, double seconds, double work)
 {
-	double used = cpu_seconds / seconds;
+	double part = (b->debt > b->share ? WORK_IN_DEBT : WORK) * b->share;
+
+	b->work += (work / seconds - b->work) * seconds / (seconds + SLOW_SECONDS);
+	b->left = OP_MIN(b->left - work + part * seconds, part);
+	b->left = OP_MAX(b->left, b->balance - SPARE_SECONDS * b->share);
+}
+
+/* In @seconds so much CPU time was used, of it @work by work. */
+static void add(struct op_budget *b, double seconds, double cpu_seconds, double work)
+{
+	double used = (cpu_seconds - work) / seconds;
 
 	b->fast += (used - b->fast) * seconds / (seconds + FAST_SECONDS);
 	b->slow += (used - b->slow) * seconds / (seconds + SLOW_SECONDS);
@@ -42,6 +65,13 @@ static void add(struct op_budget *b, double seconds, double cpu_seconds)
 			OWED_SECONDS * b->share);
 	b->balance = clamp(b->balance + b->share * seconds - cpu_seconds,
 			   -OWED_SECONDS * b->share, SAVED_SECONDS * b->share);
+	add_work(b, seconds, work);
+}
+
+/* What samples may use per second. */
+static double room(const struct op_budget *b)
+{
+	return b->share - OP_MIN(b->work, WORK * b->share);
 }
 
 /* Change the rate to @next, within limits, and scale the measured use to the new rate. */
@@ -52,6 +82,11 @@ static uint32_t change(struct op_budget *b, uint64_t now_ns, uint32_t hz, double
 
 	if (rate == hz)
 		return hz;
+	if (rate < hz && b->raised && now_ns < b->changed_ns + UNDONE_NS)
+		b->raise_shift = OP_MIN(b->raise_shift + 1u, RAISE_SHIFT_MAX + 0u);
+	else if (rate > hz && b->raised)
+		b->raise_shift -= b->raise_shift > 0;
+	b->raised = rate > hz;
 	b->fast *= factor;
 	b->slow *= factor;
 	b->last[0] *= factor;
@@ -68,43 +103,63 @@ static double sure(const struct op_budget *b)
 	return OP_MIN(b->last[0], OP_MIN(b->last[1], b->last[2]));
 }
 
+/*
+ * The mean of ten seconds that is to be expected: five as they were, and five as it is now, bursts
+ * left out. What was used above the budget is taken off what is allowed.
+ */
+static bool will_be_above(const struct op_budget *b, double may)
+{
+	return (b->slow + sure(b)) / 2 > may - b->debt / PAID_SECONDS;
+}
+
 /* What is used now, by the highest of the means. */
 static double most(const struct op_budget *b)
 {
 	return OP_MAX(OP_MAX(b->slow, b->fast), sure(b));
 }
 
+int64_t op_budget_left_ns(const struct op_budget *b)
+{
+	return (int64_t)(b->left * NS_A_SECOND);
+}
+
 uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
-			uint32_t hz)
+			uint64_t worked_ns, uint32_t hz)
 {
 	double owed;
 	double aim;
+	double may;
 
 	if (b->share <= 0)
 		return hz;
 	if (!b->checked_ns) {
 		b->checked_ns = b->changed_ns = now_ns;
 		b->used_ns = used_ns;
+		b->worked_ns = worked_ns;
+		b->balance = SAVED_SECONDS * b->share;
+		b->left = b->balance - SPARE_SECONDS * b->share;
 	}
 	if (now_ns < b->checked_ns + OP_BUDGET_CHECK_NS)
 		return hz;
 	add(b, (double)(now_ns - b->checked_ns) / NS_A_SECOND,
-	    (double)(used_ns - b->used_ns) / NS_A_SECOND);
+	    (double)(used_ns - b->used_ns) / NS_A_SECOND,
+	    (double)(worked_ns - b->worked_ns) / NS_A_SECOND);
 	b->checked_ns = now_ns;
 	b->used_ns = used_ns;
+	b->worked_ns = worked_ns;
 	owed = OP_MIN(b->balance, 0.0);
-	aim = OP_MAX(AIM * b->share - b->debt / PAID_SECONDS, b->share / 10);
-	/* Lower the rate if use was above the budget for seconds; if a second's budget is owed
-	 * and use is above it now; or if use is far above it and this is no burst. */
-	if ((b->slow > b->share || (b->debt > 2 * b->share && b->slow > AIM * b->share) ||
-	     (owed < -b->share && b->fast > b->share) ||
-	     sure(b) > FAR_ABOVE * b->share) &&
+	may = room(b);
+	aim = OP_MAX(AIM * may - b->debt / PAID_SECONDS, may / 10);
+	/* Lower the rate if use was above the budget for seconds, or will be; if a second's budget
+	 * is owed and use is above it now; or if use is far above it and this is no burst. */
+	if ((b->slow > may || will_be_above(b, may) ||
+	     (owed < -b->share && b->fast > may) || sure(b) > FAR_ABOVE * may) &&
 	    now_ns >= b->changed_ns + LOWER_NS)
 		return change(b, now_ns, hz, hz * clamp(aim / most(b), 0.1, AIM));
-	if (hz < b->asked_hz && b->slow < 0.7 * b->share && owed >= 0 &&
-	    now_ns >= b->changed_ns + RAISE_NS)
+	if (hz < b->asked_hz && b->slow < 0.7 * may && owed >= 0 &&
+	    now_ns >= b->changed_ns + (RAISE_NS << b->raise_shift))
 		return change(b, now_ns, hz,
-			      OP_MAX(hz + 1.0, hz * clamp(aim / b->slow, 1, 1.5)));
+			      OP_MAX(hz + 1.0, hz * clamp(aim / b->slow, 1, RAISE)));
 	return hz;
 }
 

@@ -14,7 +14,7 @@ enum {
 	NS_A_MS = 1000000,
 	WORKER_PAUSE_MS = 100,
 	/* a change of the rate waits this long for an empty ring */
-	WANTED_NS = 1000000000,
+	WANTED_NS = 500000000,
 };
 
 /* Returns whether the eventfd was written to, and resets it. */
@@ -46,9 +46,10 @@ static int wait_for(int a, int b, int timeout_ms)
 
 /* Change the rate if the budget demands it. Records that wait in the ring have the old
  * period, so this waits until the ring is empty, but no longer than WANTED_NS. */
-static void keep_budget(struct otelprof *p, bool idle)
+static void keep_budget(struct otelprof *p, bool drained)
 {
 	uint64_t now = op_clock_monotonic_ns();
+	struct op_processes_stats s;
 	uint64_t used;
 
 	if (!p->running || p->paused || !p->config.cpu_budget_permille)
@@ -59,18 +60,21 @@ static void keep_budget(struct otelprof *p, bool idle)
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
 		    op_handle_cpu_ns(p, &used) < 0)
 			return;
-		hz = op_budget_rate(&p->budget, now, used, p->rate_hz);
+		op_processes_get_stats(p->processes, &s);
+		hz = op_budget_rate(&p->budget, now, used, s.work_ns, p->rate_hz);
+		op_processes_allow_work(p->processes, op_budget_left_ns(&p->budget));
 		if (hz == p->rate_hz)
 			return;
 		p->wanted_hz = hz;
 		p->wanted_ns = now;
 	}
-	if (!idle && now < p->wanted_ns + WANTED_NS)
+	if (!drained && now < p->wanted_ns + WANTED_NS)
 		return;
 	op_log(&p->log, OP_LOG_INFO,
 	       "the rate is %u now and was %u: the profiler uses %.1f %% of one core, and "
 	       "the budget is %.1f %%",
-	       p->wanted_hz, p->rate_hz, 100 * p->budget.slow * p->rate_hz / p->wanted_hz,
+	       p->wanted_hz, p->rate_hz,
+	       100 * (p->budget.work + p->budget.slow * p->rate_hz / p->wanted_hz),
 	       100 * p->budget.share);
 	/* if it fails, the log says why, and the next check tries again */
 	(void)op_handle_change_rate(p, p->wanted_hz);
@@ -90,7 +94,7 @@ static int work(struct otelprof *p, bool *ret_woken)
 	r = op_handle_poll(p, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
-		keep_budget(p, done.idle);
+		keep_budget(p, done.drained);
 		op_limit_keep(p);
 	}
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */

@@ -127,6 +127,8 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->names_evicted = processes.names_evicted;
 	s->tables_evicted = processes.tables_evicted;
 	s->processes_evicted = processes.processes_evicted;
+	s->names_postponed = processes.names_postponed;
+	s->tables_postponed = processes.tables_postponed;
 }
 
 int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)

@@ -368,7 +368,9 @@ static int take_records(struct op_capture *c, struct consume *k)
 
 	c->consume = k;
 	k->until_ns = begin_ns + SLICE_NS;
-	take_postponed(c, k);
+	/* Most of them wait for a table. */
+	if (!op_processes_postpone(k->processes))
+		take_postponed(c, k);
 	k->until_ns = OP_MIN(op_clock_monotonic_ns() + SLICE_NS, begin_ns + LONG_NS);
 	op_processes_slice(k->processes, k->until_ns);
 	r = op_ring_consume(&c->ring, on_ring_record, c);
@@ -390,6 +392,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	uint64_t begin_ns;
 	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
 	uint64_t woken_ns = op_clock_monotonic_ns();
+	bool waits;
 	int i;
 
 	if (n < 0)
@@ -405,6 +408,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	/* If this poll has already taken long, the records are left to the next one,
 	 * which comes at once. */
 	begin_ns = op_clock_monotonic_ns();
+	waits = op_processes_postpone(processes);
 	c->put_off = !c->put_off && begin_ns > woken_ns + LONG_NS;
 	n = c->put_off ? RING_STOP : take_records(c, &consume);
 	op_processes_slice(processes, 0);
@@ -418,10 +422,11 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,
-	     c->postponed.len ? begin_ns : op_processes_next_ns(processes));
+	     c->postponed.len && !waits ? begin_ns : op_processes_next_ns(processes));
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
-	work->more = n == RING_STOP || c->postponed.len;
+	work->more = n == RING_STOP || (c->postponed.len && !waits);
+	work->drained = n == 0 && !c->postponed.len;
 	work->idle = !sideband && !work->more && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;
 }

@@ -87,6 +87,7 @@ struct op_capture_work {
 	uint64_t dropped_memory;
 	bool more;	     /* it stopped at its limit, and more is waiting */
 	bool idle;	     /* nothing was waiting */
+	bool drained;	     /* no sample is waiting */
 	bool kernel_symbols; /* kernel symbols came or went */
 };
 

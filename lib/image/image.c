@@ -279,6 +279,7 @@ static void end_job(struct op_images *x, struct op_image *image)
 	if (!image->job)
 		return;
 	image->job = op_table_job_free(image->job);
+	image->job_postponed = false;
 	image->direct = op_source_direct_free(image->direct);
 	x->jobs--;
 }
@@ -329,7 +330,7 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 {
 	struct op_image *image;
 
-	if (!x->jobs)
+	if (!x->jobs || !op_work_may(&x->work))
 		return;
 	TAILQ_FOREACH(image, &x->lru, lru) {
 		if (image->job && now_ns >= image->job_ns + JOB_IDLE_NS)
@@ -357,20 +358,50 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 	return r;
 }
 
+bool op_image_may_work(const struct op_images *x, const struct op_image *image)
+{
+	return image->runtime || op_work_may(&x->work);
+}
+
+/* Is the job to wait for CPU time? A caller without a slice does not wait. */
+static bool postpone_job(struct op_images *x, struct op_image *image,
+			 const struct op_slice *slice)
+{
+	if (!slice || !slice->end_ns || op_image_may_work(x, image))
+		return false;
+	x->tables_postponed += !image->job_postponed;
+	image->job_postponed = true;
+	return true;
+}
+
+/* Begin the job, if that was not done yet, and go on with it. */
+static int do_job(struct op_images *x, struct op_image *image, bool with_loop,
+		  struct op_slice *slice)
+{
+	uint64_t begin_ns = op_work_begin(&x->work);
+	int r = 0;
+
+	if (!image->job)
+		r = begin_job(x, image, with_loop);
+	if (r == 0 && postpone_job(x, image, slice))
+		r = -EINPROGRESS;
+	if (r == 0)
+		r = op_table_job_run(image->job, slice, &image->table);
+	op_work_end(&x->work, begin_ns);
+	return r;
+}
+
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns, struct op_slice *slice)
 {
-	int r = 0;
+	int r;
 
 	if (image->table)
 		return 0;
 	if (now_ns < image->table_retry_ns)
 		return -EAGAIN;
 	image->job_ns = now_ns;
-	if (!image->job)
-		r = begin_job(x, image, with_loop);
-	if (r == 0)
-		r = op_table_job_run(image->job, slice, &image->table);
+	r = do_job(x, image, with_loop, slice);
 	if (r == -EINPROGRESS)
 		return r;
 	end_job(x, image);
@@ -476,7 +507,7 @@ static int open_debug(void *ctx, const char *path)
 	return r < 0 ? r : opened.fd;
 }
 
-void op_image_load_symbols(struct op_images *x, struct op_image *image,
+bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path)
 {
 	struct debug_place place = { .target = t, .pid = pid, .uid = image->stamp.uid };
@@ -489,16 +520,20 @@ void op_image_load_symbols(struct op_images *x, struct op_image *image,
 	};
 
 	if (image->symbols || image->symbols_failed || !op_image_has_file(image))
-		return;
-	if (op_symbols_new(image->elf, &options, x->log, &image->symbols) < 0) {
+		return true;
+	if (!op_work_may(&x->work))
+		return false;
+	if (op_symbols_new(image->elf, &options, x->log, &image->symbols) < 0)
 		image->symbols_failed = true;
-		return;
-	}
+	op_work_end(&x->work, begin_ns);
+	if (image->symbols_failed)
+		return true;
 	image->symbols_cost_ns = op_clock_thread_ns() - begin_ns;
 	image->symbols_used_ns = op_clock_monotonic_ns();
 	image->symbols_bytes = op_symbols_bytes(image->symbols);
 	make_room(x, image->symbols_bytes, image);
 	x->symbol_bytes += image->symbols_bytes;
+	return true;
 }
 
 void op_images_rest_symbols(struct op_images *x, uint64_t now_ns)

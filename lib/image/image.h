@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "elf/file.h"
 #include "image/names.h"
+#include "image/work.h"
 #include "runtime/runtime.h"
 #include "symbol/symbols.h"
 #include "unwind/arena.h"
@@ -81,6 +82,7 @@ struct op_image {
 	/* finds single rules while the table is being made */
 	struct op_source_direct *direct;
 	struct op_table_job *job; /* makes the table; NULL: it is not being made */
+	bool job_postponed;	  /* it was counted in tables_postponed */
 	uint64_t job_ns;	  /* time of its last slice */
 	/* making it failed; it is not tried again before this time */
 	uint64_t table_retry_ns;
@@ -127,6 +129,10 @@ struct op_images {
 	uint64_t tables_failed;
 	/* images whose names were given up because there was no room for all */
 	uint64_t names_evicted;
+	struct op_work work;
+	/* There was no CPU time for them: frames that got no name; tables, each once. */
+	uint64_t names_postponed;
+	uint64_t tables_postponed;
 };
 
 /* Find the image of the same content, or make one. Takes @elf on success. */
@@ -149,10 +155,14 @@ void op_image_touch(struct op_images *x, struct op_image *image);
 /*
  * Make the table; @with_loop: mark the interpreter's loop in it. The file must be open.
  * Returns 0, -errno, -EAGAIN if it failed a short while ago, or -EINPROGRESS when @slice
- * (may be NULL) is used up; a table that nobody goes on with is given up after a while.
+ * (may be NULL) is used up, or if it has an end and there is no CPU time for it (x->work); a
+ * table that nobody goes on with is given up after a while.
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns, struct op_slice *slice);
+/* May the table of @image be gone on with, by x->work? That of a runtime always, since no rule
+ * of its file is known before. */
+bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
  * is not known before the table is complete, and always for a runtime's file. */
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret);
@@ -167,9 +177,9 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 /*
  * Load the names, within the budget; the file must be open. A separate debug file is
  * looked for on the host and below the root of process @pid, which maps the file at
- * @path.
+ * @path. Returns false if that is left for later, since there is no CPU time for it (x->work).
  */
-void op_image_load_symbols(struct op_images *x, struct op_image *image,
+bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path);
 
 /* Drop the names of images that were not used for so long that loading them again costs

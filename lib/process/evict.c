@@ -189,7 +189,7 @@ void op_evict_go_on(struct op_processes *p)
 	size_t at = 0;
 	int r;
 
-	if (!image)
+	if (!image || !op_image_may_work(&p->executables.images, image))
 		return;
 	p->settle_on = true; /* settle again at once */
 	r = op_image_make_table(&p->executables.images, image, false, p->now_ns, &slice);

@@ -337,6 +337,17 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns)
 	p->slice = op_slice_until(end_ns);
 }
 
+void op_processes_allow_work(struct op_processes *p, int64_t ns)
+{
+	p->executables.images.work.limited = true;
+	p->executables.images.work.left_ns = ns;
+}
+
+bool op_processes_postpone(const struct op_processes *p)
+{
+	return !op_work_may(&p->executables.images.work);
+}
+
 /* Publish one marked process. */
 static void settle_one(struct op_processes *p, struct op_proc *proc)
 {
@@ -498,6 +509,9 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .reads_refused = p->target->stats.refused,
 					    .contexts_refused = p->contexts_refused,
 					    .own_bytes = op_evict_bytes(p),
+					    .names_postponed = images->names_postponed,
+					    .tables_postponed = images->tables_postponed,
+					    .work_ns = images->work.used_ns,
 					    .names_evicted = images->names_evicted,
 					    .tables_evicted = p->tables_evicted,
 					    .processes_evicted = p->processes_evicted };

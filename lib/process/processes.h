@@ -78,6 +78,11 @@ struct op_processes_stats {
 	uint64_t
 		contexts_refused; /* programs whose threads' contexts cannot be published */
 	uint64_t own_bytes;	  /* of processes and executables, about */
+	/* There was no CPU time for them, by op_processes_allow_work(): names of so many frames,
+	 * so many tables. What both took in all, while that is limited. */
+	uint64_t names_postponed;
+	uint64_t tables_postponed;
+	uint64_t work_ns;
 	/* Given up to make room: names of so many executables, tables, processes. */
 	uint64_t names_evicted;
 	uint64_t tables_evicted;
@@ -120,6 +125,11 @@ void op_processes_on_lost(struct op_processes *p);
 /* From now until the next call, long work stops with -EINPROGRESS at @end_ns
  * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not stop. */
 void op_processes_slice(struct op_processes *p, uint64_t end_ns);
+/* From now on tables and names may take @ns of CPU time; if that is not more than 0, they are left
+ * for later. Without a call of this they may take any. */
+void op_processes_allow_work(struct op_processes *p, int64_t ns);
+/* Is there no CPU time for tables now? */
+bool op_processes_postpone(const struct op_processes *p);
 /* Publish what changed and release what is no longer needed. Call this after each batch
  * of events, before the records that follow. @now_ns is CLOCK_MONOTONIC. */
 void op_processes_settle(struct op_processes *p, uint64_t now_ns);

@@ -29,6 +29,8 @@ struct spot {
 	const struct op_vma *vma;
 	size_t segment;
 	uint64_t vaddr; /* ELF address */
+	bool guessed;
+	bool postponed; /* there was no CPU time for its name */
 };
 
 static enum op_frame_type type_of(const char *name)
@@ -193,8 +195,9 @@ static bool is_behind(const struct spot *spot, const struct op_symbol *symbol)
 /* Look the address up in the file's symbols, which are loaded for the first one. Returns 0,
  * or -EINPROGRESS if there is no time for it. */
 static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
-		     const struct spot *spot, struct op_place *place)
+		     struct spot *spot, struct op_place *place)
 {
+	struct op_images *images = op_processes_images(sampler->processes);
 	struct op_symbol found[OP_LINES_MAX] = { 0 };
 	struct op_names *n = &spot->image->names;
 	const struct op_symbol *symbol;
@@ -207,11 +210,13 @@ static int find_name(struct op_sampler *sampler, const struct op_frames_of *of,
 	if (op_publish_open(sampler->processes, of->program, spot->vma, true) < 0 ||
 	    spot->vma->exe->image != spot->image)
 		return 0;
-	if (!spot->image->symbols)
-		op_image_load_symbols(op_processes_images(sampler->processes),
-				      spot->image,
-				      op_processes_target(sampler->processes),
-				      of->program->proc_pid, spot->vma->exe->path);
+	if (!op_image_load_symbols(images, spot->image,
+				   op_processes_target(sampler->processes),
+				   of->program->proc_pid, spot->vma->exe->path)) {
+		images->names_postponed++;
+		spot->postponed = true;
+		return 0;
+	}
 	spot->image->symbols_used_ns = op_clock_monotonic_ns();
 	len = !spot->image->symbols
 		      ? 0
@@ -280,7 +285,7 @@ static int functions_of(struct op_window *window, const struct spot *spot,
 
 static int place_location(struct op_sampler *sampler, struct op_window *window,
 			  const struct spot *spot, const struct op_place *place,
-			  bool guessed, uint32_t *ret)
+			  uint32_t *ret)
 {
 	struct op_location location = { .address = spot->vaddr };
 	enum op_frame_type type = OP_FRAME_TYPE_NATIVE;
@@ -296,14 +301,17 @@ static int place_location(struct op_sampler *sampler, struct op_window *window,
 			return r;
 	}
 	r = op_frames_type(sampler, window, type, &location.attributes);
-	if (r == 0 && guessed)
+	if (r == 0 && spot->guessed)
 		r = add_id(window, "otelprof.frame.guessed", "true",
+			   &location.attributes);
+	if (r == 0 && spot->postponed)
+		r = add_id(window, "otelprof.frame.name_postponed", "true",
 			   &location.attributes);
 	return r < 0 ? r : op_window_location(window, &location, ret);
 }
 
 static int spot_location(struct op_sampler *sampler, const struct op_frames_of *of,
-			 const struct spot *spot, bool guessed, uint32_t *ret)
+			 struct spot *spot, uint32_t *ret)
 {
 	struct op_names *n = &spot->image->names;
 	struct op_place *place = op_names_get(n, spot->vaddr);
@@ -313,7 +321,7 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	int r = 0;
 
 	op_image_touch(op_processes_images(sampler->processes), spot->image);
-	if (place && place->epoch == epoch && !guessed) {
+	if (place && place->epoch == epoch && !spot->guessed) {
 		*ret = place->location;
 		return 0;
 	}
@@ -330,11 +338,11 @@ static int spot_location(struct op_sampler *sampler, const struct op_frames_of *
 	if (fresh.name == OP_NAME_NONE)
 		r = find_name(sampler, of, spot, &fresh);
 	if (r == 0)
-		r = place_location(sampler, of->window, spot, &fresh, guessed, &location);
+		r = place_location(sampler, of->window, spot, &fresh, &location);
 	if (r < 0)
 		return r;
 	*ret = location;
-	if (guessed)
+	if (spot->guessed)
 		/* the place keeps the location without the attribute "guessed" */
 		return 0;
 	fresh.epoch = epoch;
@@ -464,7 +472,7 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 	spot = (struct spot){ .image = v->exe->image,
 			      .vma = v,
 			      .segment = i,
-			      .vaddr = addr - v->start + v->offset - s->offset +
-				       s->vaddr };
-	return spot_location(sampler, of, &spot, guessed, ret);
+			      .vaddr = addr - v->start + v->offset - s->offset + s->vaddr,
+			      .guessed = guessed };
+	return spot_location(sampler, of, &spot, ret);
 }

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables and names wait where a budget has no CPU time for them, and stacks stay what they are. */
+#include <unistd.h>
+
+#include "base/io.h"
+#include "snapshot.h"
+#include "test.h"
+#include "world.h"
+
+static struct op_processes_stats stats_of(const struct world *w)
+{
+	struct op_processes_stats s;
+
+	op_processes_get_stats(w->p, &s);
+	return s;
+}
+
+static const struct op_mapping *own_code(const struct world *w)
+{
+	return world_mapping(w, world_self(), (uint64_t)(uintptr_t)known_function, NULL);
+}
+
+/* Does the frame have an attribute that says it? */
+static bool says_postponed(const struct world *w, size_t frame)
+{
+	const struct op_location_entry *l = world_location(w, frame);
+	uint32_t i;
+
+	for (i = 0; i < l->attributes.len; i++) {
+		uint32_t number = op_window_numbers(w->window, l->attributes)[i];
+		const struct op_attribute *a = &w->window->attributes.data[number];
+
+		if (strcmp(world_text(w, a->key), "otelprof.frame.name_postponed") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The name of a frame that waits is the file and its ELF address. */
+static void check_waits(const struct world *w, size_t frame)
+{
+	CHECK(strstr(world_name(w, frame), "test_work+0x"));
+	CHECK_STR(world_file(w, frame), "test_work");
+	CHECK(world_location(w, frame)->address != 0);
+	CHECK(says_postponed(w, frame));
+}
+
+static void first_sample(struct world *w)
+{
+	CHECK_OK(world_first_sample(w, world_self(), &snapshot.registers, snapshot.stack,
+				    snapshot.len));
+}
+
+/* As the capture does it: its work has an end. */
+static void begin_poll(struct world *w)
+{
+	op_processes_slice(w->p, op_clock_monotonic_ns() + UINT64_C(60000000000));
+}
+
+static void test_waits(void)
+{
+	uint64_t address[4];
+	size_t frames;
+	struct world w;
+	size_t i;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	op_processes_allow_work(w.p, 0);
+	CHECK(op_processes_postpone(w.p));
+	begin_poll(&w);
+	first_sample(&w);
+	/* The stack is there, without names, and no table was made. */
+	frames = world_frames(&w);
+	CHECK(frames > 5);
+	for (i = 0; i < 4; i++) {
+		check_waits(&w, i);
+		address[i] = world_location(&w, i)->address;
+	}
+	CHECK(!own_code(&w)->segment);
+	CHECK(stats_of(&w).tables_postponed >= 1);
+	CHECK(stats_of(&w).names_postponed >= 4);
+	/* It does not turn on it, and it does not give the table up. */
+	for (i = 0; i < 4; i++) {
+		world_settle(&w, UINT64_C(1000000000));
+		CHECK(op_processes_next_ns(w.p) != w.now_ns);
+		CHECK(!own_code(&w)->segment);
+	}
+	/* A table that waits is counted once. */
+	i = stats_of(&w).tables_postponed;
+	first_sample(&w);
+	CHECK_INT(stats_of(&w).tables_postponed, i);
+
+	/* There is time again: the table is made, and the next window has the names. */
+	op_processes_allow_work(w.p, INT64_C(10000000000));
+	CHECK(!op_processes_postpone(w.p));
+	world_settle(&w, 1000);
+	CHECK(stats_of(&w).work_ns > 0);
+	op_window_reset(w.window);
+	first_sample(&w);
+	check_levels(&w, "test_waits");
+	CHECK(own_code(&w)->segment);
+	CHECK_INT(world_frames(&w), frames);
+	for (i = 0; i < 4; i++) {
+		CHECK_INT(world_location(&w, i)->address, address[i]);
+		CHECK(!says_postponed(&w, i));
+	}
+	world_deinit(&w);
+}
+
+/* What was begun may take more than there was, which is owed. */
+static void test_is_owed(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	op_processes_allow_work(w.p, 1);
+	begin_poll(&w);
+	first_sample(&w);
+	CHECK(op_processes_postpone(w.p));
+	CHECK(stats_of(&w).work_ns > 1);
+	world_deinit(&w);
+}
+
+/* Without a budget nothing waits, and nothing is measured. */
+static void test_without_a_budget(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	begin_poll(&w);
+	first_sample(&w);
+	check_levels(&w, "test_without_a_budget");
+	CHECK(!op_processes_postpone(w.p));
+	CHECK_INT(stats_of(&w).work_ns, 0);
+	CHECK_INT(stats_of(&w).names_postponed, 0);
+	CHECK_INT(stats_of(&w).tables_postponed, 0);
+	world_deinit(&w);
+}
+
+TEST_MAIN({ "waits", test_waits }, { "is_owed", test_is_owed },
+	  { "without_a_budget", test_without_a_budget })
