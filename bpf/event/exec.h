@@ -7,11 +7,13 @@
  * of it.
  *
  * Of an interpreter user space is told at once: it starts up within some milliseconds, and
- * its first samples are to find it attached. Any other program waits for its first sample.
+ * its first samples are to find it attached. Any other program waits for its first sample,
+ * unless rules ask what a program is.
  */
 #ifndef OP_EXEC_H
 #define OP_EXEC_H
 
+#include "bpf/event/rules/programs.h"
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
 
@@ -67,8 +69,9 @@ int op_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bpf_map_delete_elem(&op_processes, &record.pid);
 	bpf_map_delete_elem(&op_contexts, &record.pid);
+	record.interpreter = op_is_interpreter((struct linux_binprm *)ctx->args[2]);
 	/* a record that does not fit: its first sample comes as any other's */
-	if (op_is_interpreter((struct linux_binprm *)ctx->args[2]))
+	if (op_programs_exec(record.pid) || record.interpreter)
 		bpf_ringbuf_output(&op_ring, &record, sizeof(record),
 				   BPF_RB_FORCE_WAKEUP);
 	return 0;
@@ -86,6 +89,7 @@ int op_fork(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!child || !op_task_ids(op_current_task(), &pid, &tid))
 		return 0;
+	op_programs_fork(pid, child);
 	/* it has none until it publishes one */
 	bpf_map_delete_elem(&op_contexts, &child);
 	key = bpf_map_lookup_elem(&op_processes, &pid);

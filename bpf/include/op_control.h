@@ -175,7 +175,14 @@ enum op_target_kind {
 	OP_TARGET_CGROUP,
 	OP_TARGET_COMM,
 	OP_TARGET_UID,
+	/* Processes that user space found a rule for: their pids. */
+	OP_TARGET_EXECUTABLE,  /* removed at exec */
+	OP_TARGET_ENVIRONMENT, /* kept at exec, until user space has looked again */
 	OP_TARGET_KINDS,
+};
+
+enum {
+	OP_TARGETS_OF_PROGRAMS = 1 << OP_TARGET_EXECUTABLE | 1 << OP_TARGET_ENVIRONMENT,
 };
 
 struct op_target_key {

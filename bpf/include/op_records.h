@@ -95,7 +95,7 @@ enum op_record_type {
 	OP_RECORD_STACK = 2,   /* struct op_record: a stack and its hash, no sample */
 	OP_RECORD_NAMED = 3,   /* struct op_named: a sample of a stack announced before */
 	OP_RECORD_REQUEST = 4, /* struct op_table_request: a table is wanted */
-	/* struct op_exec_record: an interpreter is being executed */
+	/* struct op_exec_record: a program was executed that is to be looked at now */
 	OP_RECORD_EXEC = 5,
 	/* struct op_above_record: more of a stack; its sample follows */
 	OP_RECORD_ABOVE = 6,
@@ -220,6 +220,8 @@ struct op_exec_record {
 	struct op_record_header header;
 	__u32 pid;
 	__u32 tid;
+	__u32 interpreter; /* it is one; otherwise rules by what a program is want to know */
+	__u32 reserved0;
 };
 
 /*

@@ -143,6 +143,9 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_FILTER_CONTAINER                                                        \
 	7		      /* text: its id, 4 or more digits of it, or its name */
 #define OTELPROF_FILTER_POD 8 /* text: the uid of a Kubernetes pod */
+/* Of otelprof_add_rule() alone, not of a filter. */
+#define OTELPROF_FILTER_EXECUTABLE  9  /* text: its path; * stands for any bytes */
+#define OTELPROF_FILTER_ENVIRONMENT 10 /* text: NAME=VALUE or NAME, as it was begun */
 
 /* Values of otelprof_filter_rule.action. */
 #define OTELPROF_FILTER_INCLUDE 0
@@ -181,7 +184,7 @@ OTELPROF_API void otelprof_filter_init(struct otelprof_filter *filter, size_t si
 
 /**
  * One rule of otelprof_add_rule(). What it means: a PID, COMM, UID, CGROUP, CONTAINER or POD of
- * OTELPROF_FILTER_*, as in a filter.
+ * OTELPROF_FILTER_*, as in a filter; or an EXECUTABLE or ENVIRONMENT.
  */
 struct otelprof_rule {
 	size_t size;
@@ -195,7 +198,8 @@ struct otelprof_rule {
 };
 
 #define OTELPROF_RULES_MAX 65536
-#define OTELPROF_RATES_MAX 15 /* different rates of rules at once */
+#define OTELPROF_RATES_MAX 15  /* different rates of rules at once */
+#define OTELPROF_GLOBS_MAX 256 /* different paths with a * of rules at once */
 
 /** Nothing set. Any thread. Since 0.1. */
 OTELPROF_API void otelprof_rule_init(struct otelprof_rule *rule, size_t size);

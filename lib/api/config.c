@@ -393,6 +393,12 @@ static int check_rule(const struct otelprof_filter_rule *rule, size_t i,
 		    rule->kind == OTELPROF_FILTER_CONTAINER ||
 		    rule->kind == OTELPROF_FILTER_POD;
 
+	if (rule->kind == OTELPROF_FILTER_EXECUTABLE ||
+	    rule->kind == OTELPROF_FILTER_ENVIRONMENT)
+		return op_fail(log, -E2BIG,
+			       "filter rule %zu: an executable or a variable is of "
+			       "otelprof_add_rule() alone",
+			       i);
 	if (rule->kind > OTELPROF_FILTER_POD)
 		return op_fail(log, -E2BIG, "filter rule %zu: kind %u is not known", i,
 			       rule->kind);

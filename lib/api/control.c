@@ -8,6 +8,10 @@
 #include "base/io.h"
 #include "base/macros.h"
 
+enum {
+	RULE_TEXT_MAX = 4095, /* as long as a path may be */
+};
+
 int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 {
 	uint64_t words[OP_RATES_MAX];
@@ -52,6 +56,27 @@ void op_handle_expire_rules(struct otelprof *p)
 	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
 }
 
+/* A path or a variable, which filters do not have. */
+static int check_program(struct otelprof *p, const struct otelprof_rule *rule)
+{
+	bool path = rule->kind == OTELPROF_FILTER_EXECUTABLE;
+
+	if (!rule->text || !*rule->text)
+		return op_fail(&p->log, -EINVAL, "the rule needs a text");
+	if (strnlen(rule->text, RULE_TEXT_MAX + 1) > RULE_TEXT_MAX)
+		return op_fail(&p->log, -EINVAL, "the rule's text has more than %d bytes",
+			       RULE_TEXT_MAX);
+	if (path && *rule->text != '/' && *rule->text != '*')
+		return op_fail(&p->log, -EINVAL,
+			       "an executable's path begins with / or *, as in "
+			       "\"*/%.64s\"",
+			       rule->text);
+	if (!path && *rule->text == '=')
+		return op_fail(&p->log, -EINVAL,
+			       "a variable of the environment has no name before \"=\"");
+	return 0;
+}
+
 /* Check the kind, number and text as those of a filter's rule are checked. */
 static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
 {
@@ -65,6 +90,9 @@ static int check_target(struct otelprof *p, const struct otelprof_rule *rule)
 	    rule->kind == OTELPROF_FILTER_MIN_AGE)
 		return op_fail(&p->log, -E2BIG, "a rule cannot have the kind %u",
 			       rule->kind);
+	if (rule->kind == OTELPROF_FILTER_EXECUTABLE ||
+	    rule->kind == OTELPROF_FILTER_ENVIRONMENT)
+		return check_program(p, rule);
 	return op_config_rule(&as, 0, &p->log, &checked);
 }
 
@@ -111,6 +139,8 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 	if (r < 0)
 		return r;
 	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
+	if (op_targets_work_ns(p->targets))
+		op_capture_wake_before(p->capture, 0);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
 		(void)op_targets_remove(p->targets, number);

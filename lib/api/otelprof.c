@@ -20,6 +20,8 @@
 static const uint64_t LAST_GOROUTINES_NS = UINT64_C(1000000000);
 /* Time for its last records: nothing is sampled any more, so there are few. */
 static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
+/* How long the start looks for processes that rules mean, before the first sample. */
+static const uint64_t RULES_START_NS = UINT64_C(20000000);
 
 enum {
 	NS_A_SECOND = 1000000000,
@@ -137,12 +139,22 @@ static int make_parts(struct otelprof *p)
 	if (r < 0)
 		return r;
 	r = op_targets_new(
-		&(struct op_targets_config){ .log = &p->log,
-					     .capture = p->capture,
-					     .sample_rate_hz = config->sample_rate_hz },
+		&(struct op_targets_config){
+			.log = &p->log,
+			.capture = p->capture,
+			.target = op_processes_target(p->processes),
+			.procfs_root = op_processes_config(p->processes)->procfs_root,
+			.sample_rate_hz = config->sample_rate_hz },
 		&p->targets);
-	if (r == 0)
-		r = op_handle_set_clock(p, p->rate_hz);
+	if (r < 0)
+		return r;
+	op_processes_set_watch(p->processes,
+			       &(struct op_process_watch){ .on_fork = op_targets_on_fork,
+							   .on_exec = op_targets_on_exec,
+							   .on_exit = op_targets_on_exit,
+							   .on_lost = op_targets_on_lost,
+							   .ctx = p->targets });
+	r = op_handle_set_clock(p, p->rate_hz);
 	if (r < 0)
 		return r;
 	p->kinds = config->kinds;
@@ -318,6 +330,9 @@ int otelprof_start(struct otelprof *p)
 	if (r < 0)
 		return r;
 	warm_wanted(p);
+	/* of rules that were added before: who began since is not known */
+	op_targets_on_lost(p->targets);
+	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)

@@ -82,6 +82,7 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 {
 	struct op_processes_stats processes;
 	struct op_exporters_stats exporters;
+	struct op_programs_stats rules;
 	struct op_arena_stats arena;
 	struct op_heap_stats heap;
 
@@ -120,6 +121,10 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->sample_period_ns =
 		op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz);
 	s->rules = op_targets_len(p->targets);
+	op_targets_get_stats(p->targets, &rules);
+	s->rule_processes = rules.meant;
+	s->rule_processes_unread = rules.unread;
+	s->rule_processes_refused = rules.refused;
 	s->paused = p->paused;
 	s->memory_bytes = op_limit_used(p);
 	s->memory_limit_bytes = p->config.memory_limit_bytes;

@@ -15,15 +15,31 @@ void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *ta
 	p->dropped[OP_DROP_LATE] += taken->dropped_late;
 }
 
+/* How long a poll looks for processes that rules mean. */
+static const uint64_t RULES_SLICE_NS = UINT64_C(2000000);
+
+/* The earlier of two times, of which 0 is none. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a && (!b || a < b) ? a : b;
+}
+
 /* The capture's timer wakes for the next slice of a snapshot, and for rules that end. */
 static void pace(struct otelprof *p)
 {
-	uint64_t rules_ns = op_targets_next_ns(p->targets);
-	uint64_t slice_ns = op_golang_next_ns(p->golang);
+	op_capture_wake_at(p->capture, earlier(op_golang_next_ns(p->golang),
+					       op_targets_next_ns(p->targets)));
+}
 
-	op_capture_wake_at(p->capture, slice_ns && (!rules_ns || slice_ns < rules_ns)
-					       ? slice_ns
-					       : rules_ns);
+/* After the capture, which told of new processes. */
+static void look_for_targets(struct otelprof *p)
+{
+	uint64_t next_ns;
+
+	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_SLICE_NS);
+	next_ns = op_targets_work_ns(p->targets);
+	if (next_ns)
+		op_capture_wake_before(p->capture, next_ns);
 }
 
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
@@ -37,6 +53,7 @@ int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
 	op_handle_count_golang(p, &taken);
 	pace(p);
 	r = op_capture_poll(p->capture, p->processes, p->sampler, p->window, 0, &work);
+	look_for_targets(p);
 	op_heap_poll(p->heap);
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);

@@ -152,6 +152,22 @@ static void take_postponed(struct op_capture *c, struct consume *k)
 	}
 }
 
+/* Its side-band events are there, too, so that the program can be identified now. */
+static void on_exec(struct op_capture *c, const void *data, size_t size)
+{
+	struct op_processes *processes = c->consume->processes;
+	const struct op_exec_record *record = data;
+	uint64_t now_ns = op_clock_monotonic_ns();
+
+	if (size < sizeof(*record))
+		return;
+	if (record->interpreter)
+		c->exec_ns = now_ns;
+	if (op_sideband_drain(c, processes))
+		op_processes_settle(processes, now_ns);
+	op_processes_on_executed(processes, record->pid);
+}
+
 static int on_ring_record(void *ctx, const void *data, size_t size)
 {
 	struct op_capture *c = ctx;
@@ -160,11 +176,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	uint32_t type = size >= sizeof(record->header) ? record->header.type : 0;
 
 	if (type == OP_RECORD_EXEC) {
-		/* its side-band events are there, too, so that the program can be
-		 * identified now */
-		c->exec_ns = op_clock_monotonic_ns();
-		if (op_sideband_drain(c, k->processes))
-			op_processes_settle(k->processes, c->exec_ns);
+		on_exec(c, data, size);
 		return is_enough(k);
 	}
 	/* Side-band events of this process may have come after the side-band was last
@@ -338,6 +350,16 @@ static void on_timer(struct op_capture *c, struct op_processes *processes)
 void op_capture_wake_at(struct op_capture *c, uint64_t time_ns)
 {
 	c->wake_ns = time_ns;
+}
+
+void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
+{
+	uint64_t now = op_clock_monotonic_ns();
+	uint64_t ms = time_ns > now ? (time_ns - now) / NS_A_MS + 1 : 1;
+
+	/* if the timer cannot be set, the old interval stays */
+	if (ms < c->timer_ms)
+		(void)set_timer(c, (uint32_t)ms);
 }
 
 /* Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no

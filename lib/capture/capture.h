@@ -124,6 +124,8 @@ int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,
 /* A poll is wanted at @time_ns (CLOCK_MONOTONIC) at the latest: each poll sets the timer
  * by it. 0: no such time. */
 void op_capture_wake_at(struct op_capture *c, uint64_t time_ns);
+/* The same for the next poll alone, and from now on: this call sets the timer. */
+void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
 int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rule *rules,
 			  size_t len);
 

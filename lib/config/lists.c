@@ -134,6 +134,8 @@ static const struct {
 	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
 	{ "container:", OTELPROF_FILTER_CONTAINER, true },
 	{ "pod:", OTELPROF_FILTER_POD, true },
+	{ "exe:", OTELPROF_FILTER_EXECUTABLE, true },
+	{ "env:", OTELPROF_FILTER_ENVIRONMENT, true },
 };
 
 /* Returns what is after the prefix, or NULL. */
@@ -217,7 +219,8 @@ int op_rule_parse(const char *text, const char *what, struct op_log *log,
 			"%s: \"%.*s\" is no rule; write include TARGET, include "
 			"HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET "
 			"is pid:N, uid:N, comm:NAME (at most 15 bytes), "
-			"cgroup:PATH, container:ID or pod:UID and HZ is 1 to 1000",
+			"cgroup:PATH, container:ID, pod:UID, exe:PATH or env:NAME[=VALUE] "
+			"and HZ is 1 to 1000",
 			what, OP_VALUE_QUOTED, text);
 	ret->text = NULL;
 	if (named) {

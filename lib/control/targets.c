@@ -2,7 +2,6 @@
 #include "control/targets.h"
 
 #include <assert.h>
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,57 +10,26 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "control/state.h"
 
-/* Rules of the same target stand in a list, the one added last first. */
-struct rule {
-	struct otelprof_rule of; /* its text is ours */
-	uint64_t number;
-	uint64_t until_ns; /* 0: no end */
-	struct op_target_key key;
-	uint32_t depth; /* of its cgroup */
-	uint32_t rate;	/* number, or 0 */
-	uint64_t hash;
-	struct rule *older;
-};
-
-struct op_targets {
-	struct op_targets_config config;
-	struct op_rates rates;
-	uint64_t seed;
-	uint64_t last;		/* number that was given */
-	struct op_map64 rules;	/* number -> struct rule */
-	struct op_map64 by_key; /* hash -> the last one of that hash */
-	size_t published;	/* entries of the kernel's map */
-	uint32_t room;		/* of that */
-	int fd;			/* of that, or -1 */
-	uint64_t next_ns;	/* no rule's time ends before; 0: none's ever does */
-	size_t kinds[OP_TARGET_KINDS];
-	size_t depths[OP_CGROUP_DEPTHS];
-	size_t includes;
-};
-
-static struct rule *rule_of(uint64_t word)
-{
-	return (struct rule *)(uintptr_t)word;
-}
-
-static uint64_t word_of(const struct rule *rule)
+static uint64_t word_of(const struct op_target_rule *rule)
 {
 	return (uint64_t)(uintptr_t)rule;
 }
 
-static struct rule *rule_free(struct rule *rule)
+static struct op_target_rule *rule_free(struct op_target_rule *rule)
 {
 	if (rule)
 		free((void *)rule->of.text);
 	free(rule);
 	return NULL;
 }
-OP_DEFINE_CLEANUP(struct rule *, rule_free)
+OP_DEFINE_CLEANUP(struct op_target_rule *, rule_free)
 
 int op_targets_new(const struct op_targets_config *config, struct op_targets **ret)
 {
-	struct op_targets *t = calloc(1, sizeof(*t));
+	_cleanup_(op_targets_freep) struct op_targets *t = calloc(1, sizeof(*t));
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -69,8 +37,16 @@ int op_targets_new(const struct op_targets_config *config, struct op_targets **r
 	t->fd = -1;
 	t->seed = op_hash_seed();
 	op_rates_init(&t->rates, config->sample_rate_hz);
-	*ret = t;
-	return 0;
+	r = op_programs_new(
+		&(struct op_programs_config){ .target = config->target,
+					      .procfs_root = config->procfs_root,
+					      .publish = op_table_publish_process,
+					      .unpublish = op_table_unpublish_process,
+					      .ctx = t },
+		&t->programs);
+	if (r == 0)
+		*ret = OP_TAKE_PTR(t);
+	return r;
 }
 
 struct op_targets *op_targets_free(struct op_targets *t)
@@ -81,129 +57,39 @@ struct op_targets *op_targets_free(struct op_targets *t)
 	if (!t)
 		return NULL;
 	while (op_map64_next(&t->rules, &at, &word))
-		rule_free(rule_of(word));
+		rule_free(op_target_rule_of(word));
 	op_map64_clear(&t->rules);
 	op_map64_clear(&t->by_key);
+	(void)op_programs_free(t->programs);
 	op_closep(&t->fd);
 	free(t);
 	return NULL;
 }
 
-/* ---- what the kernel has ---- */
-
-static bool same_target(const struct rule *a, const struct rule *b)
-{
-	return memcmp(&a->key, &b->key, sizeof(a->key)) == 0;
-}
-
-static struct rule *newest(const struct op_targets *t, uint64_t hash)
-{
-	uint64_t word;
-
-	return op_map64_get(&t->by_key, hash, &word) ? rule_of(word) : NULL;
-}
-
-static uint64_t verdict_of(const struct rule *rule)
-{
-	uint32_t verdict = rule->of.action == OTELPROF_FILTER_EXCLUDE ? OP_VERDICT_DROP
-								      : OP_VERDICT_KEEP;
-
-	return rule->of.action == OTELPROF_RULE_RATE
-		       ? 0
-		       : rule->number << OP_TARGET_SHIFT | verdict;
-}
-
-/* What the rules of @like's target say together; false where there is none. */
-static bool merge(const struct op_targets *t, const struct rule *like,
-		  struct op_target_says *ret)
-{
-	const struct rule *rule = newest(t, like->hash);
-	bool any = false;
-
-	*ret = (struct op_target_says){ 0 };
-	for (; rule && !(ret->verdict && ret->rate); rule = rule->older) {
-		if (!same_target(rule, like))
-			continue;
-		any = true;
-		if (!ret->verdict)
-			ret->verdict = verdict_of(rule);
-		if (!ret->rate && rule->rate)
-			ret->rate = rule->number << OP_TARGET_SHIFT | rule->rate;
-	}
-	return any;
-}
-
-/* Bring what the rules of @like's target say to the map @fd. */
-static int publish(const struct op_targets *t, const struct rule *like, int fd)
-{
-	struct op_target_says target;
-	int r;
-
-	if (merge(t, like, &target))
-		return bpf_map_update_elem(fd, &like->key, &target, BPF_ANY);
-	r = bpf_map_delete_elem(fd, &like->key);
-	return r == -ENOENT ? 0 : r;
-}
-
-/* A table for @room targets in place of the one there is. */
-static int grow(struct op_targets *t, uint32_t room)
-{
-	_cleanup_close_ int fd = op_capture_targets_make(t->config.capture, room);
-	uint64_t word;
-	size_t at = 0;
-	int r = fd < 0 ? fd : 0;
-
-	while (r == 0 && op_map64_next(&t->by_key, &at, &word)) {
-		const struct rule *newer = NULL;
-		const struct rule *rule = rule_of(word);
-
-		/* those of one target are published together */
-		for (; r == 0 && rule; newer = rule, rule = rule->older)
-			if (!newer || !same_target(newer, rule))
-				r = publish(t, rule, fd);
-	}
-	if (r == 0)
-		r = op_capture_targets_use(t->config.capture, fd);
-	if (r < 0)
-		return r;
-	op_closep(&t->fd);
-	t->fd = OP_TAKE_FD(fd);
-	t->room = room;
-	return 0;
-}
-
-static int make_room(struct op_targets *t)
-{
-	if (t->published < t->room)
-		return 0;
-	return grow(t, t->room ? OTELPROF_RULES_MAX : OP_TARGETS_FIRST);
-}
-
-static void tell_used(const struct op_targets *t)
-{
-	struct op_targets_used used = { .include = t->includes != 0 };
-	uint32_t i;
-
-	for (i = 0; i < OP_TARGET_KINDS; i++)
-		used.kinds |= (uint32_t)(t->kinds[i] != 0) << i;
-	for (i = 0; i < OP_CGROUP_DEPTHS; i++)
-		used.cgroup_depths |= (uint32_t)(t->depths[i] != 0) << i;
-	op_capture_targets_used(t->config.capture, &used);
-}
-
 /* ---- rules ---- */
 
-static bool is_only_one(const struct op_targets *t, const struct rule *rule)
+static bool is_only_one(const struct op_targets *t, const struct op_target_rule *rule)
 {
-	const struct rule *other;
+	const struct op_target_rule *other;
 
-	for (other = newest(t, rule->hash); other; other = other->older)
-		if (other != rule && same_target(other, rule))
+	for (other = op_table_newest(t, rule->hash); other; other = other->older)
+		if (other != rule && op_target_same(other, rule))
 			return false;
 	return true;
 }
 
-static int set_key(struct op_targets *t, struct rule *rule)
+/* The text of any length is known by 128 bits of hashes. */
+static void set_text_key(const struct op_targets *t, struct op_target_rule *rule,
+			 uint32_t kind)
+{
+	size_t len = strlen(rule->of.text);
+
+	rule->key.kind = kind;
+	rule->key.word[0] = op_hash_bytes(rule->of.text, len, t->seed);
+	rule->key.word[1] = op_hash_bytes(rule->of.text, len, ~t->seed);
+}
+
+static int set_key(struct op_targets *t, struct op_target_rule *rule)
 {
 	char *comm = (char *)rule->key.word;
 	uint64_t cgroup;
@@ -223,6 +109,12 @@ static int set_key(struct op_targets *t, struct rule *rule)
 		memcpy(comm, rule->of.text,
 		       OP_MIN(strlen(rule->of.text), sizeof(rule->key.word) - 1));
 		return 0;
+	case OTELPROF_FILTER_EXECUTABLE:
+		set_text_key(t, rule, OP_TARGET_EXECUTABLE);
+		return 0;
+	case OTELPROF_FILTER_ENVIRONMENT:
+		set_text_key(t, rule, OP_TARGET_ENVIRONMENT);
+		return 0;
 	default:
 		rule->key.kind = OP_TARGET_CGROUP;
 		r = op_capture_cgroup(t->config.capture, rule->of.kind, rule->of.text,
@@ -234,9 +126,9 @@ static int set_key(struct op_targets *t, struct rule *rule)
 }
 
 static int make_rule(struct op_targets *t, const struct otelprof_rule *from,
-		     uint64_t now_ns, struct rule **ret)
+		     uint64_t now_ns, struct op_target_rule **ret)
 {
-	_cleanup_(rule_freep) struct rule *rule = calloc(1, sizeof(*rule));
+	_cleanup_(rule_freep) struct op_target_rule *rule = calloc(1, sizeof(*rule));
 	int r;
 
 	if (!rule)
@@ -261,11 +153,11 @@ static int make_rule(struct op_targets *t, const struct otelprof_rule *from,
 }
 
 /* Put it at the head of its list; 0 or -ENOMEM. */
-static int link_rule(struct op_targets *t, struct rule *rule)
+static int link_rule(struct op_targets *t, struct op_target_rule *rule)
 {
 	int r;
 
-	rule->older = newest(t, rule->hash);
+	rule->older = op_table_newest(t, rule->hash);
 	r = op_map64_put(&t->rules, rule->number, word_of(rule));
 	if (r < 0)
 		return r;
@@ -275,9 +167,9 @@ static int link_rule(struct op_targets *t, struct rule *rule)
 	return r;
 }
 
-static void unlink_rule(struct op_targets *t, const struct rule *rule)
+static void unlink_rule(struct op_targets *t, const struct op_target_rule *rule)
 {
-	struct rule *at = newest(t, rule->hash);
+	struct op_target_rule *at = op_table_newest(t, rule->hash);
 
 	(void)op_map64_remove(&t->rules, rule->number);
 	if (at == rule && rule->older)
@@ -291,7 +183,7 @@ static void unlink_rule(struct op_targets *t, const struct rule *rule)
 }
 
 /* Count @by (1 or -1) more rules like @rule. */
-static void count(struct op_targets *t, const struct rule *rule, int by)
+static void count(struct op_targets *t, const struct op_target_rule *rule, int by)
 {
 	t->kinds[rule->key.kind] += (size_t)by;
 	if (rule->key.kind == OP_TARGET_CGROUP)
@@ -307,7 +199,7 @@ static void find_next(struct op_targets *t)
 
 	t->next_ns = 0;
 	while (op_map64_next(&t->rules, &at, &word)) {
-		uint64_t until_ns = rule_of(word)->until_ns;
+		uint64_t until_ns = op_target_rule_of(word)->until_ns;
 
 		if (until_ns && (!t->next_ns || until_ns < t->next_ns))
 			t->next_ns = until_ns;
@@ -315,18 +207,19 @@ static void find_next(struct op_targets *t)
 }
 
 /* The rule has all but its place. On failure nothing has changed. */
-static int enforce(struct op_targets *t, struct rule *rule)
+static int enforce(struct op_targets *t, struct op_target_rule *rule)
 {
 	bool fresh;
 	int r = link_rule(t, rule);
 
 	if (r < 0)
 		return r;
-	fresh = is_only_one(t, rule);
-	if (fresh)
-		r = make_room(t);
+	fresh = !op_target_is_of_programs(rule) && is_only_one(t, rule);
+	/* rules of programs want it for the first process that they mean */
+	if (fresh || t->fd < 0)
+		r = op_table_make_room(t);
 	if (r == 0)
-		r = publish(t, rule, t->fd);
+		r = op_table_publish(t, rule);
 	if (r < 0) {
 		unlink_rule(t, rule);
 		return r;
@@ -335,14 +228,14 @@ static int enforce(struct op_targets *t, struct rule *rule)
 	count(t, rule, 1);
 	if (rule->until_ns && (!t->next_ns || rule->until_ns < t->next_ns))
 		t->next_ns = rule->until_ns;
-	tell_used(t);
+	op_table_tell_used(t);
 	return 0;
 }
 
 int op_targets_add(struct op_targets *t, const struct otelprof_rule *from,
 		   uint64_t now_ns, uint64_t *ret)
 {
-	_cleanup_(rule_freep) struct rule *rule = NULL;
+	_cleanup_(rule_freep) struct op_target_rule *rule = NULL;
 	int rate = 0;
 	int r;
 
@@ -365,7 +258,11 @@ int op_targets_add(struct op_targets *t, const struct otelprof_rule *from,
 	if (r < 0) {
 		if (rate)
 			op_rates_put(&t->rates, (uint32_t)rate);
-		return r;
+		return r == -ENOSPC ? op_fail(t->config.log, r,
+					      "rules have %d different paths with * "
+					      "already",
+					      OTELPROF_GLOBS_MAX)
+				    : r;
 	}
 	*ret = rule->number;
 	rule = NULL;
@@ -374,21 +271,21 @@ int op_targets_add(struct op_targets *t, const struct otelprof_rule *from,
 
 int op_targets_remove(struct op_targets *t, uint64_t number)
 {
-	_cleanup_(rule_freep) struct rule *rule = NULL;
+	_cleanup_(rule_freep) struct op_target_rule *rule = NULL;
 	uint64_t word;
 	int r;
 
 	if (!op_map64_get(&t->rules, number, &word))
 		return -ENOENT;
-	rule = rule_of(word);
+	rule = op_target_rule_of(word);
 	count(t, rule, -1);
-	t->published -= is_only_one(t, rule);
+	t->published -= !op_target_is_of_programs(rule) && is_only_one(t, rule);
 	unlink_rule(t, rule);
 	if (rule->rate)
 		op_rates_put(&t->rates, rule->rate);
 	/* replacing and deleting need no room */
-	r = publish(t, rule, t->fd);
-	tell_used(t);
+	r = op_table_publish(t, rule);
+	op_table_tell_used(t);
 	return r;
 }
 
@@ -403,7 +300,7 @@ size_t op_targets_expire(struct op_targets *t, uint64_t now_ns)
 	if (!t->next_ns || t->next_ns > now_ns)
 		return 0;
 	while (len < OP_TARGETS_EXPIRE && op_map64_next(&t->rules, &at, &word)) {
-		const struct rule *rule = rule_of(word);
+		const struct op_target_rule *rule = op_target_rule_of(word);
 
 		if (rule->until_ns && rule->until_ns <= now_ns)
 			over[len++] = rule->number;
@@ -419,6 +316,51 @@ uint64_t op_targets_next_ns(const struct op_targets *t)
 	return t->next_ns;
 }
 
+void op_targets_on_fork(void *ctx, uint32_t pid, uint32_t parent)
+{
+	struct op_targets *t = ctx;
+
+	op_programs_on_fork(t->programs, pid, parent);
+}
+
+void op_targets_on_exec(void *ctx, uint32_t pid)
+{
+	struct op_targets *t = ctx;
+
+	op_programs_on_exec(t->programs, pid);
+}
+
+void op_targets_on_exit(void *ctx, uint32_t pid)
+{
+	struct op_targets *t = ctx;
+
+	op_programs_on_exit(t->programs, pid);
+}
+
+void op_targets_on_lost(void *ctx)
+{
+	struct op_targets *t = ctx;
+
+	op_programs_on_lost(t->programs);
+}
+
+void op_targets_work(struct op_targets *t, uint64_t now_ns, uint64_t limit_ns)
+{
+	op_programs_work(t->programs, now_ns, limit_ns);
+	if (t->changed)
+		op_table_tell_used(t);
+}
+
+uint64_t op_targets_work_ns(const struct op_targets *t)
+{
+	return op_programs_next_ns(t->programs);
+}
+
+void op_targets_get_stats(const struct op_targets *t, struct op_programs_stats *ret)
+{
+	op_programs_get_stats(t->programs, ret);
+}
+
 size_t op_targets_len(const struct op_targets *t)
 {
 	return t->rules.len;
@@ -431,8 +373,8 @@ struct op_rates *op_targets_rates(struct op_targets *t)
 
 static int by_number(const void *a, const void *b)
 {
-	const struct rule *x = rule_of(*(const uint64_t *)a);
-	const struct rule *y = rule_of(*(const uint64_t *)b);
+	const struct op_target_rule *x = op_target_rule_of(*(const uint64_t *)a);
+	const struct op_target_rule *y = op_target_rule_of(*(const uint64_t *)b);
 
 	return (x->number > y->number) - (x->number < y->number);
 }
@@ -452,7 +394,7 @@ int op_targets_each(const struct op_targets *t, uint64_t now_ns, op_targets_fn f
 	if (all.len)
 		qsort(all.data, all.len, sizeof(all.data[0]), by_number);
 	op_vec_foreach(word, &all) {
-		const struct rule *rule = rule_of(*word);
+		const struct op_target_rule *rule = op_target_rule_of(*word);
 		struct otelprof_rule copy = rule->of;
 
 		if (rule->until_ns)

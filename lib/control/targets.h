@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules that come and go one by one: of a process, a control group (also as that of a
- * container or a pod), a command name, a user.
+ * container or a pod), a command name, a user, an executable, a variable of the environment.
  * The kernel finds them by what they are of, so their number costs a sample nothing. Of the
  * rules that mean a sample the one added last decides whether it is taken, and the last one
  * with a rate how often.
@@ -14,12 +14,15 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/capture.h"
+#include "control/programs.h"
 #include "control/rates.h"
 #include "otelprof/config.h"
 
 enum {
 	/* room for targets when the first rule comes; later it is OTELPROF_RULES_MAX */
 	OP_TARGETS_FIRST = 16384,
+	/* and OP_TARGETS_MAX, where processes that rules mean want it */
+	OP_TARGETS_MAX = OTELPROF_RULES_MAX + 2 * OP_PROGRAMS_MAX,
 	OP_TARGETS_EXPIRE = 64, /* a poll does no more */
 };
 
@@ -28,6 +31,8 @@ struct op_targets;
 struct op_targets_config {
 	struct op_log *log;
 	struct op_capture *capture;
+	struct op_target *target; /* what reads of processes; borrowed, as is the next */
+	const char *procfs_root;
 	uint32_t sample_rate_hz;
 };
 
@@ -56,6 +61,16 @@ typedef void (*op_targets_fn)(void *ctx, uint64_t number,
 			      const struct otelprof_rule *rule);
 int op_targets_each(const struct op_targets *t, uint64_t now_ns, op_targets_fn fn,
 		    void *ctx);
+/* Events of processes, in the order in which the kernel made them; @ctx: the targets. */
+void op_targets_on_fork(void *ctx, uint32_t pid, uint32_t parent);
+void op_targets_on_exec(void *ctx, uint32_t pid);
+void op_targets_on_exit(void *ctx, uint32_t pid);
+void op_targets_on_lost(void *ctx);
+/* Look for processes that rules mean, for about @limit_ns; and when to do that next, 0: none
+ * waits. */
+void op_targets_work(struct op_targets *t, uint64_t now_ns, uint64_t limit_ns);
+uint64_t op_targets_work_ns(const struct op_targets *t);
+void op_targets_get_stats(const struct op_targets *t, struct op_programs_stats *ret);
 /* All rates there are. */
 struct op_rates *op_targets_rates(struct op_targets *t);
 

@@ -249,6 +249,8 @@ void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
 
 	if (pid == parent)
 		return; /* a thread */
+	if (p->watch.on_fork)
+		p->watch.on_fork(p->watch.ctx, pid, parent);
 	if (has_executed(proc, time_ns)) {
 		/* it has nothing of its parent any more */
 		note_birth(p, proc, parent, time_ns);
@@ -292,6 +294,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	struct op_layout *layout;
 
 	(void)comm; /* every sample has it */
+	op_processes_on_executed(p, pid);
 	if (!proc)
 		return;
 	proc->rescan = false;
@@ -322,14 +325,29 @@ void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns
 {
 	struct op_proc *proc = op_table_find_alive(p, pid);
 
+	if (p->watch.on_exit)
+		p->watch.on_exit(p->watch.ctx, pid);
 	if (proc)
 		op_table_end(p, proc, time_ns);
+}
+
+void op_processes_on_executed(struct op_processes *p, uint32_t pid)
+{
+	if (p->watch.on_exec)
+		p->watch.on_exec(p->watch.ctx, pid);
+}
+
+void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch)
+{
+	p->watch = *watch;
 }
 
 void op_processes_on_lost(struct op_processes *p)
 {
 	/* Each CPU reports its own losses: one sweep covers them all. */
 	p->sweep.lost = true;
+	if (p->watch.on_lost)
+		p->watch.on_lost(p->watch.ctx);
 }
 
 void op_processes_slice(struct op_processes *p, uint64_t end_ns)

@@ -64,6 +64,15 @@ struct op_processes_config {
 	void *ctx;
 };
 
+/* What wants to hear of all processes of the host, also of those that are not followed. */
+struct op_process_watch {
+	void (*on_fork)(void *ctx, uint32_t pid, uint32_t parent);
+	void (*on_exec)(void *ctx, uint32_t pid);
+	void (*on_exit)(void *ctx, uint32_t pid);
+	void (*on_lost)(void *ctx);
+	void *ctx;
+};
+
 struct op_processes_stats {
 	uint64_t processes;
 	uint64_t executables;
@@ -121,6 +130,11 @@ void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns
 /* The kernel lost events: all that is known may be stale. All maps are read again in
  * slices, not before a pause after the last such sweep. */
 void op_processes_on_lost(struct op_processes *p);
+/* @pid has executed a program, which is there now: op_processes_on_exec() may come from a
+ * time when it was not. */
+void op_processes_on_executed(struct op_processes *p, uint32_t pid);
+/* Tell @watch of what these calls tell, before they do anything else. */
+void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch);
 
 /* From now until the next call, long work stops with -EINPROGRESS at @end_ns
  * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not stop. */

@@ -112,7 +112,8 @@ struct op_processes {
 			 const struct op_vma *v, struct op_elf **ret, uint64_t *ret_bias);
 	struct op_map64 contexts; /* pid to the number of the place that the kernel has */
 	uint32_t next_context;
-	uint64_t contexts_refused; /* OP_CONTEXTS_MAX */
+	uint64_t contexts_refused;     /* OP_CONTEXTS_MAX */
+	struct op_process_watch watch; /* all NULL: nobody wants to hear */
 	bool forked;
 };
 

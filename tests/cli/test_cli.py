@@ -473,6 +473,12 @@ class Export(unittest.TestCase):
                 self.assertEqual(ctl('rules').stdout, '1 rate 100 600 cgroup:/a b/c\n')
                 self.assertEqual(ctl('-F', '5', 'include', 'pid:7').stdout, 'number 2\n')
                 self.assertEqual(ctl('rules').stdout, '2 include 5 0 pid:7\n')
+                for target in ('exe:/usr/*/a b', 'env:A=b c', 'env:A'):
+                    ctl('exclude', target)
+                    self.assertRegex(ctl('rules').stdout, r'^\d+ exclude 0 0 %s\n$'
+                                     % re.escape(target))
+                    number = ctl('rules').stdout.split()[0]
+                    self.assertEqual(ctl('remove', number).returncode, 0)
                 self.assertEqual(ctl('exclude', 'comm:x').stdout, 'number 3\n')
                 self.assertEqual(ctl('remove', '3').returncode, 0)
                 self.assertEqual(ctl('rate', '49').returncode, 0)

@@ -46,6 +46,10 @@ static __always_inline void op_target_find_record(void *targets,
 		op_target_find(targets, OP_TARGET_PID, r->pid, 0, said);
 	if (op_has_target(control, OP_TARGET_COMM))
 		op_target_find(targets, OP_TARGET_COMM, comm[0], comm[1], said);
+	if (op_has_target(control, OP_TARGET_EXECUTABLE))
+		op_target_find(targets, OP_TARGET_EXECUTABLE, r->pid, 0, said);
+	if (op_has_target(control, OP_TARGET_ENVIRONMENT))
+		op_target_find(targets, OP_TARGET_ENVIRONMENT, r->pid, 0, said);
 }
 
 /* Look up the rules for the current task's cgroups, at the depths that rules have. */

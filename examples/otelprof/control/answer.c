@@ -26,6 +26,8 @@ static const struct target_kind {
 	{ "cgroup:", OTELPROF_FILTER_CGROUP, true },
 	{ "container:", OTELPROF_FILTER_CONTAINER, true },
 	{ "pod:", OTELPROF_FILTER_POD, true },
+	{ "exe:", OTELPROF_FILTER_EXECUTABLE, true },
+	{ "env:", OTELPROF_FILTER_ENVIRONMENT, true },
 };
 static const char *const actions[] = { "include", "exclude", "rate" };
 
@@ -136,6 +138,11 @@ static void do_status(struct otelprof *p, struct reply *reply)
 		say(reply, "paused %s\n", s.paused ? "yes" : "no");
 		say(reply, "rate_hz %.2f\n", 1e9 / (double)s.sample_period_ns);
 		say(reply, "rules %" PRIu64 "\n", s.rules);
+		say(reply, "rule_processes %" PRIu64 "\n", s.rule_processes);
+		say(reply, "rule_processes_unread %" PRIu64 "\n",
+		    s.rule_processes_unread);
+		say(reply, "rule_processes_refused %" PRIu64 "\n",
+		    s.rule_processes_refused);
 		say(reply, "processes %" PRIu64 "\n", s.processes);
 		say(reply, "samples_taken %" PRIu64 "\n", s.samples_taken);
 		say(reply, "samples_exported %" PRIu64 "\n", s.samples_exported);
@@ -180,7 +187,8 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 	    !read_target(arg, &rule)) {
 		end(reply, "error ",
 		    "a rule is: include, exclude or rate, HZ, SECONDS, and pid:N, uid:N, "
-		    "comm:NAME, cgroup:PATH, container:ID or pod:UID");
+		    "comm:NAME, cgroup:PATH, container:ID, pod:UID, exe:PATH or "
+		    "env:NAME[=VALUE]");
 		return;
 	}
 	if (has_control_character(arg)) {

@@ -11,7 +11,8 @@
  *                                 profiler's; SECONDS 0: until it is removed
  *   remove NUMBER
  *
- * TARGET is pid:N, cgroup:PATH, comm:NAME or uid:N, to the end of the line.
+ * TARGET is pid:N, uid:N, comm:NAME, cgroup:PATH, container:ID, pod:UID, exe:PATH or
+ * env:NAME[=VALUE], to the end of the line.
  */
 #ifndef OTELPROF_CONTROL_H
 #define OTELPROF_CONTROL_H

@@ -137,6 +137,8 @@ static void test_rules_and_probes(void)
 		     "rules = rate 199 cgroup:/a b/c\n"
 		     "rules = include 5 comm:web\n"
 		     "rules = exclude uid:1000\n"
+		     "rules = rate 5 exe:/opt/*/bin/a b\n"
+		     "rules = exclude env:A=b c\n"
 		     "probes = uprobe:/bin/a,b:main\n"
 		     "probes = kprobe:do_exit\n");
 	rule = otelprof_settings_get_rule(s, 0);
@@ -156,7 +158,13 @@ static void test_rules_and_probes(void)
 	CHECK_INT(rule->kind, OTELPROF_FILTER_UID);
 	CHECK_INT(rule->action, OTELPROF_FILTER_EXCLUDE);
 	CHECK_INT(rule->number, 1000);
-	CHECK(!otelprof_settings_get_rule(s, 4));
+	rule = otelprof_settings_get_rule(s, 4);
+	CHECK_INT(rule->kind, OTELPROF_FILTER_EXECUTABLE);
+	CHECK_STR(rule->text, "/opt/*/bin/a b");
+	rule = otelprof_settings_get_rule(s, 5);
+	CHECK_INT(rule->kind, OTELPROF_FILTER_ENVIRONMENT);
+	CHECK_STR(rule->text, "A=b c");
+	CHECK(!otelprof_settings_get_rule(s, 6));
 	probes = otelprof_settings_get_probes(s, &len);
 	CHECK_INT(len, 2);
 	CHECK_STR(probes[0], "uprobe:/bin/a,b:main");
@@ -217,8 +225,8 @@ static void test_mistakes_are_one_sentence(void)
 		{ "rules = include 0 pid:1", -EINVAL,
 		  "a.conf:1: \"include 0 pid:1\" is no rule; write include TARGET, "
 		  "include HZ TARGET, exclude TARGET or rate HZ TARGET, where TARGET is "
-		  "pid:N, uid:N, comm:NAME (at most 15 bytes), cgroup:PATH, container:ID "
-		  "or pod:UID and HZ is 1 to 1000" },
+		  "pid:N, uid:N, comm:NAME (at most 15 bytes), cgroup:PATH, container:ID, "
+		  "pod:UID, exe:PATH or env:NAME[=VALUE] and HZ is 1 to 1000" },
 	};
 	size_t i;
 
