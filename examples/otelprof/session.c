@@ -19,6 +19,7 @@ enum {
 	FILES_SHOWN = 10,
 	POLLS_FAILED_MAX = 20, /* failures in a row; after these it gives up */
 	PAUSE_NS = 100000000,
+	LARGE_BYTES = 128 << 10, /* of the heap: each is mapped by itself */
 };
 #define PROGRESS_S 0.2
 /* The first window is short, so that there is something to see soon. */
@@ -156,6 +157,18 @@ static void trim_heap(void)
 #endif
 }
 
+/*
+ * Have large blocks, such as the index of a file's names while it is made, go back to the system
+ * when they are freed. By itself the C library keeps blocks as large as the largest that was ever
+ * freed.
+ */
+static void set_heap(void)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+}
+
 static int run_loop(struct otelprof *p, const struct options *o, double window, bool show,
 		    session_fn done, void *data)
 {
@@ -167,6 +180,7 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	int failed = 0, error = 0;
 	int r;
 
+	set_heap();
 	while (now < end && !signal_seen() && !(done && done(data))) {
 		double next = end < next_export ? end : next_export;
 

@@ -26,6 +26,8 @@ enum {
 };
 
 static const uint64_t GIVE_UP_NS = UINT64_C(5000000);
+/* Names that were used more recently do not make room for others. */
+static const uint64_t RECENT_NS = UINT64_C(1000000000);
 static const uint64_t TELL_NS = UINT64_C(10000000000);
 
 uint64_t op_limit_used(struct otelprof *p)
@@ -36,9 +38,9 @@ uint64_t op_limit_used(struct otelprof *p)
 	op_processes_get_stats(p->processes, &processes);
 	op_exporters_get_stats(p->exporters, &exporters);
 	return op_capture_bytes(p->capture, op_clock_monotonic_ns()) +
-	       op_window_bytes(p->window) + op_sampler_bytes(p->sampler) +
-	       op_kernel_symbols_bytes(p->kernel) + processes.symbol_bytes +
-	       processes.own_bytes + exporters.bytes;
+	       op_rules_bytes(p->rules) + op_window_bytes(p->window) +
+	       op_sampler_bytes(p->sampler) + op_kernel_symbols_bytes(p->kernel) +
+	       processes.symbol_bytes + processes.own_bytes + exporters.bytes;
 }
 
 /* What is free after a grace period: of tables, and of processes that ended or were given up.
@@ -114,6 +116,28 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);
 	m->next_ns = now + (OP_LIMIT_CHECK_NS << m->stuck);
 	return used - OP_MIN(used, freed);
+}
+
+bool op_limit_may_take(void *handle, uint64_t bytes)
+{
+	struct otelprof *p = handle;
+	const uint64_t full = p->config.memory_limit_bytes / PARTS * PARTS_FULL;
+	struct op_arena_stats arena;
+	uint64_t used;
+
+	if (!full)
+		return true;
+	used = op_limit_used(p) + bytes;
+	if (used > full)
+		used -= op_images_give_up_indices(op_processes_images(p->processes),
+						  used - full,
+						  op_clock_monotonic_ns() - RECENT_NS);
+	if (used > full)
+		return false;
+	/* the arena does not take it meanwhile */
+	op_arena_get_stats(p->arena, &arena);
+	op_arena_set_room(p->arena, arena.slab_bytes + full - used);
+	return true;
 }
 
 void op_limit_keep(struct otelprof *p)

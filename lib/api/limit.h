@@ -5,7 +5,7 @@
  * limit, slabs that hold nothing are given back, then names are given up, then unwind tables
  * that no sample needed lately, then processes that were not used lately. Each is found again
  * when it is next needed. Between two looks the arena, which grows fastest, grows no further
- * than to the limit.
+ * than to the limit; and what takes much user memory asks before.
  */
 #ifndef OP_API_LIMIT_H
 #define OP_API_LIMIT_H
@@ -32,6 +32,9 @@ struct op_limit {
 
 /* Bytes that are used. The lock is held. */
 uint64_t op_limit_used(struct otelprof *p);
+/* May @bytes more be taken, without going near the limit? If not, indices of names that were not
+ * used lately are given up for them. @handle is a struct otelprof. The lock is held. */
+bool op_limit_may_take(void *handle, uint64_t bytes);
 /* Give up what is above the limit, if there is one. The lock is held. */
 void op_limit_keep(struct otelprof *p);
 

@@ -109,6 +109,8 @@ static int make_parts(struct otelprof *p)
 	r = op_processes_new(&processes, &p->processes);
 	if (r < 0)
 		return r;
+	if (config->memory_limit_bytes)
+		op_processes_set_room(p->processes, op_limit_may_take, p);
 	r = op_sampler_new(
 		&(struct op_sampler_config){ .processes = p->processes,
 					     .kernel = p->kernel,

@@ -214,6 +214,12 @@ void op_map64_clear(struct op_map64 *m)
 	memset(m, 0, sizeof(*m));
 }
 
+size_t op_map64_bytes(const struct op_map64 *m)
+{
+	/* of a slot: key, value, used */
+	return m->used ? (m->mask + 1) * (2 * sizeof(uint64_t) + 1) : 0;
+}
+
 uint32_t op_index_find(const struct op_index *x, uint32_t hash, const void *elements,
 		       const void *key, op_index_equal_fn equal)
 {

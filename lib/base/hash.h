@@ -62,6 +62,8 @@ bool op_map64_remove(struct op_map64 *m, uint64_t key);
 bool op_map64_next(const struct op_map64 *m, size_t *at, uint64_t *ret);
 /* Empty it and release its memory. */
 void op_map64_clear(struct op_map64 *m);
+/* Bytes of its slots. */
+size_t op_map64_bytes(const struct op_map64 *m);
 
 struct op_index_slot {
 	uint32_t hash;

@@ -121,6 +121,8 @@ struct op_cfi_walk;
 int op_cfi_walk_new(struct op_cfi *cfi, struct op_cfi *more, struct op_cfi_walk **ret);
 struct op_cfi_walk *op_cfi_walk_free(struct op_cfi_walk *walk);
 OP_DEFINE_CLEANUP(struct op_cfi_walk *, op_cfi_walk_free)
+/* User memory in use, with that of the sections. */
+size_t op_cfi_walk_bytes(const struct op_cfi_walk *walk);
 /*
  * Continue a walk. Returns 0 and *@ret_stats at the end; -EINPROGRESS when @slice is
  * over, or when the sink's fde() returned that (it is called again with the same FDE

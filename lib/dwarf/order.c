@@ -239,3 +239,9 @@ int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64
 	*ret = order->places[order->at++].off;
 	return 1;
 }
+
+size_t op_cfi_order_bytes(const struct op_cfi_order *order)
+{
+	return op_dwarf_section_bytes(&order->table) +
+	       order->cap * sizeof(*order->places);
+}

@@ -47,6 +47,8 @@ struct op_cfi_order {
 
 void op_cfi_order_init(struct op_cfi_order *order, struct op_cfi *cfi);
 void op_cfi_order_deinit(struct op_cfi_order *order);
+/* User memory in use. */
+size_t op_cfi_order_bytes(const struct op_cfi_order *order);
 /* Get the offset of the next FDE. Returns 1, 0 at the end, -EINPROGRESS when @slice (may
  * be NULL) is over, or -errno. */
 int op_cfi_order_next(struct op_cfi_order *order, struct op_slice *slice, uint64_t *ret);

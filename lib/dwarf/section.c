@@ -123,3 +123,13 @@ found:
 	*ret = w->bytes + (off - w->start);
 	return 0;
 }
+
+size_t op_dwarf_section_bytes(const struct op_dwarf_section *s)
+{
+	size_t bytes = s->owned ? (size_t)s->size : 0;
+	size_t i;
+
+	for (i = 0; i < OP_DWARF_WINDOWS; i++)
+		bytes += s->windows[i].cap;
+	return bytes;
+}

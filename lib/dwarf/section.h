@@ -52,6 +52,8 @@ void op_dwarf_section_init_range(struct op_dwarf_section *s, struct op_elf *elf,
 void op_dwarf_section_init_bytes(struct op_dwarf_section *s, const void *bytes,
 				 size_t len, uint64_t addr);
 void op_dwarf_section_deinit(struct op_dwarf_section *s);
+/* User memory in use. */
+size_t op_dwarf_section_bytes(const struct op_dwarf_section *s);
 
 /* op_dwarf_section_at() if the bytes are not in the last window. */
 int op_dwarf_section_load(struct op_dwarf_section *s, uint64_t off, size_t len,

@@ -243,3 +243,15 @@ int op_cfi_rows_at(struct op_cfi *cfi, uint64_t vaddr, size_t program_max,
 		r = op_cfi_run_fde(cfi, &fde, sink);
 	return r < 0 && !is_bad(r) ? r : 1;
 }
+
+static size_t stream_bytes(const struct stream *s)
+{
+	return s->cfi ? sizeof(*s->cfi) + op_dwarf_section_bytes(&s->cfi->section) +
+				op_cfi_order_bytes(&s->order)
+		      : 0;
+}
+
+size_t op_cfi_walk_bytes(const struct op_cfi_walk *w)
+{
+	return sizeof(*w) + stream_bytes(&w->first) + stream_bytes(&w->second);
+}

@@ -14,6 +14,8 @@ enum {
 	COMPARED_MAX = 2, /* images that one new file is compared with byte by byte */
 	COMPARED_PIECE = 64 << 10,
 	OWNER_SHARE = 2,
+	/* What making a table takes of user memory, but for gaps without unwind data. */
+	JOB_BYTES = 1 << 20,
 	/*
 	 * Names are dropped when they were not used for this many times the CPU time that
 	 * loading them took: so at most a thousandth of a CPU goes into loading those of
@@ -27,6 +29,8 @@ enum {
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
 /* A table that nobody has worked on for so long is given up: its process is gone. */
 static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
+/* Names for which there was no room are tried again after this time. */
+static const uint64_t SYMBOLS_RETRY_NS = UINT64_C(1000000000);
 /* Unused names are not dropped before this age. */
 static const uint64_t SYMBOLS_REST_NS = UINT64_C(10000000000);
 
@@ -347,6 +351,11 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 		return -EINPROGRESS;
 	if (owner_is_greedy(x, image))
 		return -EDQUOT;
+	if (x->may_take &&
+	    !x->may_take(x->may_take_ctx, OP_MIN(op_elf_size(image->elf), JOB_BYTES))) {
+		x->tables_postponed++;
+		return -ENOSPC;
+	}
 	if (image->runtime && with_loop) {
 		loop.runtime = image->runtime->id;
 		loop.count = OP_MIN(image->loop.count, 2u);
@@ -517,16 +526,23 @@ bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 		.open_ctx = &place,
 		.path = path,
 		.limit_bytes = x->symbol_budget_bytes / 2,
+		.may_take = x->may_take,
+		.may_take_ctx = x->may_take_ctx,
 	};
+	int r;
 
 	if (image->symbols || image->symbols_failed || !op_image_has_file(image))
 		return true;
-	if (!op_work_may(&x->work))
+	if (!op_work_may(&x->work) || op_clock_monotonic_ns() < image->symbols_after_ns)
 		return false;
-	if (op_symbols_new(image->elf, &options, x->log, &image->symbols) < 0)
-		image->symbols_failed = true;
+	r = op_symbols_new(image->elf, &options, x->log, &image->symbols);
 	op_work_end(&x->work, begin_ns);
-	if (image->symbols_failed)
+	if (r == -EAGAIN) {
+		image->symbols_after_ns = op_clock_monotonic_ns() + SYMBOLS_RETRY_NS;
+		return false;
+	}
+	image->symbols_failed = r < 0;
+	if (r < 0)
 		return true;
 	image->symbols_cost_ns = op_clock_thread_ns() - begin_ns;
 	image->symbols_used_ns = op_clock_monotonic_ns();

@@ -90,8 +90,9 @@ struct op_image {
 	struct op_symbols *symbols;
 	size_t symbols_bytes;
 	bool symbols_failed;
-	uint64_t symbols_cost_ns; /* CPU time that loading them took */
-	uint64_t symbols_used_ns; /* when a name was last looked up (CLOCK_MONOTONIC) */
+	uint64_t symbols_after_ns; /* there was no room for them; not before */
+	uint64_t symbols_cost_ns;  /* CPU time that loading them took */
+	uint64_t symbols_used_ns;  /* when a name was last looked up (CLOCK_MONOTONIC) */
 	const struct op_runtime_ops *runtime; /* NULL: none */
 	void *runtime_image;
 	struct op_runtime_loop loop;
@@ -130,7 +131,10 @@ struct op_images {
 	/* images whose names were given up because there was no room for all */
 	uint64_t names_evicted;
 	struct op_work work;
-	/* There was no CPU time for them: frames that got no name; tables, each once. */
+	/* May so much more user memory be taken now? NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes);
+	void *may_take_ctx;
+	/* There was no CPU time or no room for them: frames that got no name; tables, each once. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
 };
@@ -156,7 +160,7 @@ void op_image_touch(struct op_images *x, struct op_image *image);
  * Make the table; @with_loop: mark the interpreter's loop in it. The file must be open.
  * Returns 0, -errno, -EAGAIN if it failed a short while ago, or -EINPROGRESS when @slice
  * (may be NULL) is used up, or if it has an end and there is no CPU time for it (x->work); a
- * table that nobody goes on with is given up after a while.
+ * table that nobody goes on with is given up after a while. -ENOSPC: there is no room.
  */
 int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
 			uint64_t now_ns, struct op_slice *slice);
@@ -177,7 +181,8 @@ size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint
 /*
  * Load the names, within the budget; the file must be open. A separate debug file is
  * looked for on the host and below the root of process @pid, which maps the file at
- * @path. Returns false if that is left for later, since there is no CPU time for it (x->work).
+ * @path. Returns false if that is left for later, since there is no CPU time for it (x->work) or
+ * no room (x->may_take).
  */
 bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path);

@@ -49,12 +49,8 @@ size_t op_names_text(struct op_names *n, const char *text)
 
 size_t op_names_bytes(const struct op_names *n)
 {
-	/* the bytes of a slot of op_map64: key, value, used */
-	size_t slot = 2 * sizeof(uint64_t) + 1;
-	size_t slots = (n->by_address.used ? n->by_address.mask + 1 : 0) +
-		       (n->by_key.used ? n->by_key.mask + 1 : 0);
-
-	return slots * slot + n->places.cap * sizeof(*n->places.data) +
+	return op_map64_bytes(&n->by_address) + op_map64_bytes(&n->by_key) +
+	       n->places.cap * sizeof(*n->places.data) +
 	       n->lines.cap * sizeof(*n->lines.data) +
 	       n->names.cap * sizeof(*n->names.data) + n->text.cap;
 }

@@ -9,7 +9,7 @@
 
 /* Bytes of names: the indices that were read from files, and names that were found. */
 uint64_t op_images_name_bytes(const struct op_images *x);
-/* Bytes of the images themselves, about. */
+/* Bytes of the images themselves and of tables that are being made, about. */
 uint64_t op_images_own_bytes(const struct op_images *x);
 /*
  * Give up names, those of the least recently used images first, until @bytes of them are free:
@@ -18,5 +18,8 @@ uint64_t op_images_own_bytes(const struct op_images *x);
  * free.
  */
 uint64_t op_images_give_up_names(struct op_images *x, uint64_t bytes);
+/* The same of indices alone, and of those that were not used since @unused_ns. */
+uint64_t op_images_give_up_indices(struct op_images *x, uint64_t bytes,
+				   uint64_t unused_ns);
 
 #endif

@@ -361,6 +361,13 @@ void op_processes_allow_work(struct op_processes *p, int64_t ns)
 	p->executables.images.work.left_ns = ns;
 }
 
+void op_processes_set_room(struct op_processes *p,
+			   bool (*may_take)(void *ctx, uint64_t bytes), void *ctx)
+{
+	p->executables.images.may_take = may_take;
+	p->executables.images.may_take_ctx = ctx;
+}
+
 bool op_processes_postpone(const struct op_processes *p)
 {
 	return !op_work_may(&p->executables.images.work);

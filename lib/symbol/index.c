@@ -152,6 +152,11 @@ static size_t room_for(const struct op_index_builder *b, uint64_t count)
 	return (size_t)OP_MIN(count, left);
 }
 
+uint64_t op_index_room(const struct op_index_builder *b, uint64_t count)
+{
+	return OP_MIN(count, (uint64_t)b->limit) * sizeof(struct op_symbol_raw);
+}
+
 int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,
 		       enum op_names_source source, const struct op_elf_symtab *table)
 {

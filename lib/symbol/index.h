@@ -82,6 +82,9 @@ struct op_index_builder {
 
 /* Begin the index of @elf's code. Returns 0 or -ENOMEM. */
 int op_index_begin(struct op_index_builder *b, struct op_elf *elf, size_t limit_bytes);
+/* The most bytes that adding a table of @count entries makes the index larger by, until it is
+ * finished. */
+uint64_t op_index_room(const struct op_index_builder *b, uint64_t count);
 /* Add the functions of one symbol table. Returns how many; or -EFBIG past the limit or
  * -errno, and then none is added. */
 int op_index_add_table(struct op_index_builder *b, struct op_elf *elf,

@@ -75,10 +75,11 @@ size_t op_symbols_bytes(const struct op_symbols *s)
 	       (s->lines ? GO_LINES_MAX * sizeof(*s->lines) : 0);
 }
 
-/* Add the symbol table of @elf. Returns how many functions it has, or -ENOMEM; a table
+/* Add the symbol table of @elf. Returns how many functions it has, -ENOMEM or -EAGAIN; a table
  * that is too large or cannot be read is left out. */
 static int add_source(struct op_symbols *s, struct op_index_builder *b,
-		      enum op_names_source source, struct op_elf *elf, struct op_log *log)
+		      enum op_names_source source, struct op_elf *elf,
+		      const struct op_symbols_options *o, struct op_log *log)
 {
 	enum op_elf_symtab_kind kind =
 		source == OP_NAMES_DYNSYM ? OP_ELF_DYNSYM : OP_ELF_SYMTAB;
@@ -86,6 +87,9 @@ static int add_source(struct op_symbols *s, struct op_index_builder *b,
 	int err;
 
 	err = op_elf_symtab(elf, kind, &table);
+	if (err > 0 && o->may_take &&
+	    !o->may_take(o->may_take_ctx, op_index_room(b, table.count)))
+		return -EAGAIN;
 	if (err > 0)
 		err = op_index_add_table(b, elf, source, &table);
 	if (err == -EFBIG)
@@ -106,7 +110,7 @@ static int add_debugfile(struct op_symbols *s, struct op_index_builder *b,
 	if (!o->root && !o->open)
 		return 0;
 	err = op_debugfile_find(s->elf, o, &s->debug);
-	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, log) : err;
+	return err > 0 ? add_source(s, b, OP_NAMES_DEBUGFILE, s->debug, o, log) : err;
 }
 
 /* Add the best available source, and .dynsym. *@ret_mini: mini debug info, if it
@@ -117,17 +121,17 @@ static int add_sources(struct op_symbols *s, struct op_index_builder *b,
 {
 	int err;
 
-	err = add_source(s, b, OP_NAMES_SYMTAB, s->elf, log);
+	err = add_source(s, b, OP_NAMES_SYMTAB, s->elf, o, log);
 	if (!err)
 		err = add_debugfile(s, b, o, log);
 	if (!err) {
 		err = op_minidebug_open(s->elf, MINIDEBUG_BYTES_MAX, ret_mini);
 		if (err > 0)
-			err = add_source(s, b, OP_NAMES_MINIDEBUG, *ret_mini, log);
+			err = add_source(s, b, OP_NAMES_MINIDEBUG, *ret_mini, o, log);
 	}
 	if (err < 0)
 		return err;
-	err = add_source(s, b, OP_NAMES_DYNSYM, s->elf, log);
+	err = add_source(s, b, OP_NAMES_DYNSYM, s->elf, o, log);
 	return err < 0 ? err : 0;
 }
 
@@ -226,7 +230,7 @@ static int leave_out_mini(struct op_symbols *s, const struct op_symbols_options 
 	err = op_index_begin(&b, s->elf, o->limit_bytes);
 	b.without = s->go_range;
 	if (!err)
-		err = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, log);
+		err = add_source(s, &b, OP_NAMES_DYNSYM, s->elf, o, log);
 	if (err < 0)
 		return err;
 	op_index_finish(&b, &s->index);

@@ -42,10 +42,14 @@ struct op_symbols_options {
 	const char *path; /* of the executable below root; NULL: unknown */
 	/* memory limit, 0: unlimited; past it the least useful source is left out */
 	size_t limit_bytes;
+	/* May so many bytes be taken for a moment? NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes);
+	void *may_take_ctx;
 };
 
 /* Load the index of @elf, which must outlive the result (borrowed). A file without names
- * gives an index that finds nothing. Returns 0, -ENOMEM or -errno. */
+ * gives an index that finds nothing. Returns 0; -EAGAIN if what it takes may not be taken now;
+ * -ENOMEM or -errno. */
 int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
 		   struct op_log *log, struct op_symbols **ret);
 struct op_symbols *op_symbols_free(struct op_symbols *symbols);

@@ -252,3 +252,9 @@ uint64_t op_rules_refused(const struct op_rules *rules)
 {
 	return rules->refused;
 }
+
+size_t op_rules_bytes(const struct op_rules *rules)
+{
+	return sizeof(*rules) + op_map64_bytes(&rules->by_rule) +
+	       rules->cap * (sizeof(*rules->refs) + sizeof(*rules->since_ns));
+}

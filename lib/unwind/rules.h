@@ -56,5 +56,7 @@ void op_rules_reclaim(struct op_rules *rules, uint64_t now_ns);
 size_t op_rules_used(const struct op_rules *rules);
 size_t op_rules_len(const struct op_rules *rules);
 uint64_t op_rules_refused(const struct op_rules *rules);
+/* User memory in use, without the map's. */
+size_t op_rules_bytes(const struct op_rules *rules);
 
 #endif

@@ -218,6 +218,14 @@ struct op_source *op_source_free(struct op_source *s)
 	return NULL;
 }
 
+size_t op_source_bytes(const struct op_source *s)
+{
+	/* the bytes of a gap, and as much again for what is known of them */
+	size_t gap = s->code.bytes ? (size_t)(s->b->gap_end - s->b->gap_start) : 0;
+
+	return sizeof(*s) + 2 * gap + (s->walk ? op_cfi_walk_bytes(s->walk) : 0);
+}
+
 /* Read all FDEs, and the other sources between them. */
 static int read_cfi(struct op_source *s)
 {

@@ -19,6 +19,8 @@ struct op_source;
 int op_source_new(struct op_elf *elf, struct op_builder *b, bool keep, struct op_log *log,
 		  struct op_source **ret);
 struct op_source *op_source_free(struct op_source *s);
+/* User memory in use, about. */
+size_t op_source_bytes(const struct op_source *s);
 /* Give the functions to the builder and finish it. Returns 0; -EINPROGRESS when @slice
  * (may be NULL) is used up; -ENOSPC, -ENOMEM or -errno. */
 int op_source_read(struct op_source *s, struct op_slice *slice);

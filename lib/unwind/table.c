@@ -137,6 +137,17 @@ struct op_table_job *op_table_job_free(struct op_table_job *job)
 	return NULL;
 }
 
+size_t op_table_job_bytes(const struct op_table_job *job)
+{
+	const struct op_builder *b = &job->builder;
+
+	if (!job->source)
+		return sizeof(*job);
+	return sizeof(*job) + b->rows.cap * sizeof(*b->rows.data) +
+	       (b->pages ? b->page_count * sizeof(*b->pages) : 0) +
+	       op_source_bytes(job->source);
+}
+
 /* Rules that follow a register need more rows, so this is done only if a CFA needs it. */
 static bool wants_second(const struct op_table_job *job)
 {

@@ -95,6 +95,8 @@ int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
 		     struct op_table_job **ret);
 /* Free the job and what was made so far. */
 struct op_table_job *op_table_job_free(struct op_table_job *job);
+/* User memory that the job has, about; at most OP_TABLE_WORK_BYTES. */
+size_t op_table_job_bytes(const struct op_table_job *job);
 /* Go on with the table. Returns as op_table_new() does, or -EINPROGRESS when @slice (may
  * be NULL) is used up; after any other result the job is over. */
 int op_table_job_run(struct op_table_job *job, struct op_slice *slice,

@@ -177,8 +177,10 @@ def summary(args, rows):
           "%.1f MB then, %.1f MB at most" % (
               set_mb, bytes_of(most) / 1e6, most["maps"] / 1e6, most["memory"] / 1e6,
               max(r["memory"] for r in rows) / 1e6))
-    print("given up: names of %d files, %d tables, %d processes; %d looks above the limit" % (
-        last["names"], last["tables"], last["gone"], last["over"]))
+    print("given up: names of %d files, %d tables, %d processes; %d looks above the limit; "
+          "postponed: %d tables, names of %d frames" % (
+              last["names"], last["tables"], last["gone"], last["over"], last["tables_later"],
+              last["names_later"]))
     print("samples: %d taken, %d lost (%.2f %%); events lost %d times; %d changes of the rate" % (
         last["taken"], last["dropped"], 100 * last["dropped"] / max(1, last["taken"]),
         last["events_lost"], last["rate_changes"]))

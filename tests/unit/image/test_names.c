@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "image/image.h"
 #include "image/room.h"
+#include "symbol/index.h"
 #include "target/target.h"
 #include "test.h"
 
@@ -27,7 +28,7 @@ static struct op_image *own_image(struct op_images *x)
 
 static void load(struct op_images *x, struct op_target *t, struct op_image *image)
 {
-	op_image_load_symbols(x, image, t, (uint32_t)getpid(), "/proc/self/exe");
+	CHECK(op_image_load_symbols(x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
 	CHECK(image->symbols);
 	CHECK(x->symbol_bytes > 0);
 }
@@ -103,4 +104,63 @@ static void test_names_are_given_up(void)
 	op_target_free(t);
 }
 
-TEST_MAIN({ "rest", test_rest }, { "given_up", test_names_are_given_up })
+/* What is asked for before memory is taken. */
+struct asked {
+	uint64_t bytes;
+	int times;
+	bool refuse;
+};
+
+static bool may_take(void *ctx, uint64_t bytes)
+{
+	struct asked *asked = ctx;
+
+	asked->bytes += bytes;
+	asked->times++;
+	return !asked->refuse;
+}
+
+/* Where there is no room the file has no names for a while. */
+static void test_no_room(void)
+{
+	struct asked asked = { .refuse = true };
+	struct op_images x = { .symbol_budget_bytes = 64 << 20,
+			       .may_take = may_take,
+			       .may_take_ctx = &asked };
+	struct op_target *t = NULL;
+	struct op_image *image;
+	uint64_t index_bytes;
+
+	op_images_init(&x);
+	CHECK_OK(op_target_new("/proc", &t));
+	image = own_image(&x);
+	CHECK(!op_image_load_symbols(&x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
+	CHECK_INT(asked.times, 1);
+	CHECK(!image->symbols && !image->symbols_failed);
+	CHECK_INT(x.symbol_bytes, 0);
+	/* it is not asked for at each frame */
+	asked.refuse = false;
+	CHECK(!op_image_load_symbols(&x, image, t, (uint32_t)getpid(), "/proc/self/exe"));
+	CHECK_INT(asked.times, 1);
+	CHECK(image->symbols_after_ns > op_clock_monotonic_ns());
+	image->symbols_after_ns = op_clock_monotonic_ns();
+	asked.bytes = 0;
+	load(&x, t, image);
+	/* it was charged before, with all that it takes meanwhile */
+	CHECK(asked.bytes >= x.symbol_bytes * sizeof(struct op_symbol_raw) /
+				     sizeof(struct op_symbol_entry) / 2);
+	index_bytes = x.symbol_bytes;
+	/* one that was used lately stays */
+	image->symbols_used_ns = 5 * S;
+	CHECK_INT(op_images_give_up_indices(&x, 1, 5 * S - 1), 0);
+	CHECK(image->symbols);
+	CHECK_INT(op_images_give_up_indices(&x, 1, 5 * S), index_bytes);
+	CHECK(!image->symbols);
+	CHECK_INT(x.names_evicted, 1);
+	op_image_put(&x, image, 0);
+	op_images_deinit(&x);
+	op_target_free(t);
+}
+
+TEST_MAIN({ "rest", test_rest }, { "given_up", test_names_are_given_up },
+	  { "no_room", test_no_room })

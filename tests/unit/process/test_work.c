@@ -60,6 +60,7 @@ static void begin_poll(struct world *w)
 static void test_waits(void)
 {
 	uint64_t address[4];
+	uint64_t bytes;
 	size_t frames;
 	struct world w;
 	size_t i;
@@ -82,6 +83,8 @@ static void test_waits(void)
 	CHECK(!own_code(&w)->segment);
 	CHECK(stats_of(&w).tables_postponed >= 1);
 	CHECK(stats_of(&w).names_postponed >= 4);
+	/* What it has taken so far counts. */
+	bytes = stats_of(&w).own_bytes;
 	/* It does not turn on it, and it does not give the table up. */
 	for (i = 0; i < 4; i++) {
 		world_settle(&w, UINT64_C(1000000000));
@@ -103,6 +106,7 @@ static void test_waits(void)
 	check_levels(&w, "test_waits");
 	CHECK(own_code(&w)->segment);
 	CHECK_INT(world_frames(&w), frames);
+	CHECK(stats_of(&w).own_bytes < bytes);
 	for (i = 0; i < 4; i++) {
 		CHECK_INT(world_location(&w, i)->address, address[i]);
 		CHECK(!says_postponed(&w, i));
@@ -127,6 +131,38 @@ static void test_is_owed(void)
 	world_deinit(&w);
 }
 
+static bool refuse(void *ctx, uint64_t bytes)
+{
+	*(uint64_t *)ctx += bytes;
+	return false;
+}
+
+/* Where there is no room for what making a table takes, there is none for a while. */
+static void test_no_room(void)
+{
+	uint64_t asked = 0;
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	op_processes_set_room(w.p, refuse, &asked);
+	begin_poll(&w);
+	first_sample(&w);
+	CHECK(asked >= 65536);
+	CHECK(!own_code(&w)->segment);
+	CHECK(stats_of(&w).tables_postponed >= 1);
+	CHECK(stats_of(&w).names_postponed >= 1);
+	check_waits(&w, 0);
+	op_processes_set_room(w.p, NULL, NULL);
+	world_settle(&w, UINT64_C(3000000000));
+	begin_poll(&w);
+	first_sample(&w);
+	CHECK(own_code(&w)->segment);
+	world_deinit(&w);
+}
+
 /* Without a budget nothing waits, and nothing is measured. */
 static void test_without_a_budget(void)
 {
@@ -147,4 +183,4 @@ static void test_without_a_budget(void)
 }
 
 TEST_MAIN({ "waits", test_waits }, { "is_owed", test_is_owed },
-	  { "without_a_budget", test_without_a_budget })
+	  { "no_room", test_no_room }, { "without_a_budget", test_without_a_budget })
