@@ -34,6 +34,15 @@ static __always_inline bool op_event_is_wanted(struct op_counts *counts,
 	return false;
 }
 
+/* Make @slot ready for a walk. */
+static __always_inline void op_event_ready(struct op_slot *slot, bool named)
+{
+	slot->tail_calls = 0;
+	slot->absent = 0;
+	slot->named = named;
+	slot->context_bytes = 0;
+}
+
 /* As below. @tick: of a clock, so that it has a rate and a period, which is its value. */
 static __always_inline struct op_slot *op_event_enter_as(struct op_counts *counts,
 							 __u32 event, bool named,
@@ -69,10 +78,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 	r->stack_bytes = 0;
 	r->resumed = 0;
 	r->stack_below = 0;
-	slot->tail_calls = 0;
-	slot->absent = 0;
-	slot->named = named;
-	slot->context_bytes = 0;
+	op_event_ready(slot, named);
 	return slot;
 }
 
@@ -166,27 +172,30 @@ static __always_inline void op_walk_whole(struct op_slot *slot)
 			break;
 }
 
-/* The slot has the user's registers: take the kernel's stack where @in_kernel, then walk
- * the user's, and send both. @whole: a constant of the program. */
-static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
-					 struct task_struct *task, bool in_kernel,
-					 bool whole)
+/* The slot has @bytes of the kernel's stack, or an error: note them. */
+static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 {
 	struct op_unwind *u = &slot->unwind;
-	long kernel_bytes = 0;
+
+	if (bytes < 0)
+		bytes = 0;
+	slot->record.kernel_count = (__u16)(bytes / 8);
+	u->words = u->words_user = slot->record.kernel_count;
+	u->frames = 0;
+	u->end_pc = 0;
+}
+
+/* The slot has the user's registers and @kernel_bytes of the kernel's stack, or an error:
+ * walk the user's stack, and send both. @whole: a constant of the program. */
+static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
+					      long kernel_bytes, bool whole)
+{
+	struct op_unwind *u = &slot->unwind;
 
 	slot->registers.thread_pointer = op_task_thread_pointer();
 	if (!whole) /* the verifier's bound of a whole program has no room for it */
 		op_event_context(slot);
-	if (in_kernel && op_settings.kernel_stacks)
-		kernel_bytes =
-			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
-	if (kernel_bytes < 0)
-		kernel_bytes = 0;
-	slot->record.kernel_count = (__u16)(kernel_bytes / 8);
-	u->words = u->words_user = slot->record.kernel_count;
-	u->frames = 0;
-	u->end_pc = 0;
+	op_event_kernel(slot, kernel_bytes);
 	u->end = (__u16)op_prepare_walk(slot);
 	if (u->end == OP_END_COMPLETE && whole) {
 		u->end = OP_END_TRUNCATED;
@@ -199,6 +208,19 @@ static __always_inline int op_event_walk(void *ctx, struct op_slot *slot,
 	return op_finish(slot);
 }
 
+/* The slot has the user's registers: take the kernel's stack where @in_kernel, and go on as
+ * above. */
+static __always_inline int op_event_walk(void *ctx, struct op_slot *slot, bool in_kernel,
+					 bool whole)
+{
+	long kernel_bytes = 0;
+
+	if (in_kernel && op_settings.kernel_stacks)
+		kernel_bytes =
+			bpf_get_stack(ctx, slot->word, OP_KERNEL_FRAMES_MAX * 8, 0);
+	return op_event_walk_user(ctx, slot, kernel_bytes, whole);
+}
+
 /* The rest of a sample whose context has the interrupted registers: perf events. */
 static __always_inline int op_event_perf(struct bpf_perf_event_data *ctx,
 					 struct op_slot *slot, bool whole)
@@ -206,7 +228,7 @@ static __always_inline int op_event_perf(struct bpf_perf_event_data *ctx,
 	struct task_struct *task = op_current_task();
 	bool in_kernel = op_user_registers(ctx, task, &slot->registers);
 
-	return op_event_walk(ctx, slot, task, in_kernel, whole);
+	return op_event_walk(ctx, slot, in_kernel, whole);
 }
 
 /* The rest of a sample whose context has none: the task saved them when it entered the
@@ -216,7 +238,7 @@ static __always_inline int op_event_task(void *ctx, struct op_slot *slot, bool w
 	struct task_struct *task = op_current_task();
 
 	op_saved_registers(task, &slot->registers);
-	return op_event_walk(ctx, slot, task, true, whole);
+	return op_event_walk(ctx, slot, true, whole);
 }
 
 #endif

@@ -18,11 +18,27 @@ enum {
 	OP_KICK_RINGS = 4, /* op_kicks_0 to op_kicks_3 of a kind with hooks (off/off.h) */
 };
 
-/* op_record.value of OP_EVENT_LOCKS. Low bits: total time waited, in ns; above them: the
- * number of waits. */
+/* op_record.value of OP_EVENT_LOCKS and OP_EVENT_KERNEL_LOCKS. Low bits: total time
+ * waited, in ns; above them: the number of waits. */
 #define OP_LOCKS_COUNT_SHIFT 44
 #define OP_LOCKS_DELAY_MAX   ((1ULL << OP_LOCKS_COUNT_SHIFT) - 1)
 #define OP_LOCKS_COUNT_MAX   ((1ULL << (63 - OP_LOCKS_COUNT_SHIFT)) - 1)
+
+/* op_record.detail of both: the type of the lock. */
+enum op_lock_type {
+	OP_LOCK_FUTEX = 0, /* OP_EVENT_LOCKS */
+	OP_LOCK_SPINLOCK,
+	OP_LOCK_RWLOCK_READ,
+	OP_LOCK_RWLOCK_WRITE,
+	OP_LOCK_MUTEX,
+	OP_LOCK_RWSEM_READ,
+	OP_LOCK_RWSEM_WRITE,
+	OP_LOCK_PERCPU_RWSEM_READ,
+	OP_LOCK_PERCPU_RWSEM_WRITE,
+	OP_LOCK_RTMUTEX,
+	OP_LOCK_SEMAPHORE,
+	OP_LOCK_TYPES,
+};
 
 /*
  * op_named.value of OP_EVENT_BLOCK_IO. Low bits: the duration in ns; above them: sectors

@@ -66,7 +66,8 @@ struct otelprof_attribute {
 #define OTELPROF_KIND_PROBES  (UINT64_C(1) << 9)  /* places of otelprof_set_probes() */
 #define OTELPROF_KIND_HEAP    (UINT64_C(1) << 10) /* memory allocated and in use */
 /* The bit 1 << 11 is used by the library itself. */
-#define OTELPROF_KIND_GOROUTINES (UINT64_C(1) << 12) /* every goroutine, once a window */
+#define OTELPROF_KIND_GOROUTINES   (UINT64_C(1) << 12) /* every goroutine, once a window */
+#define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13) /* waits for locks of the kernel */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */

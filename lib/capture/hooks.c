@@ -88,9 +88,8 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 		name_of(c, kind, i, name);
 		r = c->program[kind->event][i] = op_object_program_fd(object, name);
 	}
-	if (r >= 0 && (kind->kicks || kind->holds))
-		r = c->begun[kind->event] = op_object_map_fd(
-			object, kind->kicks ? "op_off_threads" : "op_held");
+	for (i = 0; r >= 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		r = c->begun[kind->event][i] = op_object_map_fd(object, kind->begun[i]);
 	return r < 0 ? r : 0;
 }
 
@@ -127,7 +126,19 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	return r;
 }
 
-/* Remove all elements of the hash @map. */
+/* Zero the per-CPU array @map of one element. */
+static int zero(int map, const struct bpf_map_info *info)
+{
+	size_t cpus = (size_t)OP_MAX(libbpf_num_possible_cpus(), 1);
+	_cleanup_free_ void *values = calloc(cpus, (info->value_size + 7) & ~7U);
+	uint32_t key = 0;
+
+	if (!values)
+		return -ENOMEM;
+	return bpf_map_update_elem(map, &key, values, BPF_ANY) ? -errno : 0;
+}
+
+/* Remove all elements of the hash @map, or zero that of a per-CPU array. */
 static int empty(int map)
 {
 	struct bpf_map_info info = { 0 };
@@ -140,6 +151,8 @@ static int empty(int map)
 
 	if (bpf_obj_get_info_by_fd(map, &info, &len))
 		return -errno;
+	if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)
+		return zero(map, &info);
 	keys = calloc(EMPTY_BATCH, info.key_size);
 	values = calloc(EMPTY_BATCH, info.value_size);
 	if (!keys || !values)
@@ -158,14 +171,14 @@ static int empty(int map)
 static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;
-	int r;
+	int r = 0;
 
 	for (i = 0; i < kind->hooks_len; i++)
 		if (c->hook[kind->event][i] >= 0)
 			return 0;
-	if (c->begun[kind->event] < 0)
-		return 0;
-	r = empty(c->begun[kind->event]);
+	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
+		if (c->begun[kind->event][i] >= 0)
+			r = empty(c->begun[kind->event][i]);
 	return r < 0 ? op_fail(c->log, r, "%s could not be begun anew: %s", kind->says,
 			       strerror(-r))
 		     : 0;
@@ -233,7 +246,8 @@ void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
 	uint32_t i;
 
 	op_hooks_detach(c, kind);
-	op_closep(&c->begun[kind->event]);
+	for (i = 0; i < OP_KIND_BEGUN_MAX; i++)
+		op_closep(&c->begun[kind->event][i]);
 	for (i = 0; i < OP_KICK_RINGS; i++) {
 		struct op_kicks *k = &c->kicks[kind->event][i];
 

@@ -144,12 +144,44 @@ static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
 	*count += info.run_cnt;
 }
 
+/* What the program @fd missed; kernels before 5.12 do not say it. */
+static uint64_t missed_by(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ? 0
+								 : info.recursion_misses;
+}
+
+static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < kind->hooks_len; i++)
+		if (kind->hooks[i].begins)
+			n += missed_by(c->program[kind->event][i]);
+	return n;
+}
+
+uint64_t op_kinds_missed(const struct op_capture *c)
+{
+	uint64_t n = c->gone_missed;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		n += missed(c, op_kinds()[i]);
+	return n;
+}
+
 static void turn_off(struct op_capture *c, const struct op_kind *kind)
 {
 	uint32_t i;
 
 	op_perf_close_kind(c, kind);
 	op_hooks_close(c, kind);
+	c->gone_missed += missed(c, kind);
 	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
 		add_run_time(c->program[kind->event][i], &c->gone_run_ns,
 			     &c->gone_run_count);

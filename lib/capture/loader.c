@@ -284,6 +284,7 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 {
 	int cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct op_counts *counts = NULL;
+	uint64_t missed;
 	uint32_t kind;
 
 	memset(ret, 0, OP_COUNTERS * sizeof(*ret));
@@ -303,5 +304,8 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 		for (cpu = 0; cpu < cpus; cpu++)
 			add_counts(&counts[cpu], ret);
 	}
+	missed = op_kinds_missed(c);
+	ret[OP_COUNT_TAKEN] += missed;
+	ret[OP_COUNT_NESTED] += missed;
 	return 0;
 }

@@ -116,14 +116,15 @@ struct op_capture {
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
 	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
-	/* the map in which the hooks of each kind note what has begun, or -1 */
-	int begun[OP_KINDS];
+	/* the maps in which the hooks of each kind note what has begun, or -1 */
+	int begun[OP_KINDS][OP_KIND_BEGUN_MAX];
 	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
 	struct op_control *control; /* mapped */
 	uint64_t gone_run_ns;	    /* run time of entries that were turned off */
 	uint64_t gone_run_count;
+	uint64_t gone_missed; /* events that programs missed which were turned off */
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
@@ -214,6 +215,9 @@ int op_walkers_add(struct op_capture *c, uint64_t runtimes);
 void op_walkers_close(struct op_capture *c);
 
 /* kinds.c */
+/* The number of events that the kernel did not tell of, since the program for them was
+ * already under way on that CPU. */
+uint64_t op_kinds_missed(const struct op_capture *c);
 int op_kinds_load(struct op_capture *c, const struct op_kind *kind);
 void op_kinds_close(struct op_capture *c);
 

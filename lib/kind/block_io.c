@@ -103,6 +103,7 @@ const struct op_kind op_kind_block_io = {
 	.hooks = HOOKS,
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.holds = true,
+	.begun = { "op_held" },
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.attributes = attributes,

@@ -24,6 +24,7 @@ enum {
 #undef OP_KIND
 	OP_KINDS,
 	OP_KIND_PROGRAMS_MAX = 3, /* of one kind: for its perf events, or for its hooks */
+	OP_KIND_BEGUN_MAX = 2,
 };
 
 enum op_otlp_shape {
@@ -67,6 +68,7 @@ struct op_kind_options {
 struct op_kind_hook {
 	const char *tracepoint; /* NULL: a BPF iterator, which user space reads */
 	const char *program;	/* NULL: the kind's entry program, which walks stacks */
+	bool begins; /* an event that this program misses is a sample that is lost */
 };
 
 /* The sizes of the maps that the hooks' programs share. */
@@ -130,6 +132,8 @@ struct op_kind {
 	/* the programs request interrupts by records in the rings op_kicks_0 to _3 */
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
+	/* the maps in which its hooks note what has begun; NULL: no more of them */
+	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is
 	 * loaded once for each, with the event's number as op_record.detail. */
 	uint32_t perf_events;
@@ -164,6 +168,9 @@ struct op_kind {
 	/* Kernel frames begin at this function; the frames above it belong to the taking
 	 * of the sample. NULL: all frames are the thread's own. */
 	const char *kernel_from;
+	/* Or kernel frames begin behind those in which this tracepoint has called the
+	 * program. NULL: at a function. */
+	const char *kernel_after;
 };
 
 /* op_kind.perf_event of a clock on each CPU that ticks at the rate of @options. */

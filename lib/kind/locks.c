@@ -13,26 +13,21 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "sched_switch", "op_locks_switched" },
 };
 
-/* A value holds both the number of waits and their time. */
-static const struct op_otlp_kind ROWS[] = {
-	{ .event = OP_EVENT_LOCKS,
-	  .shape = OP_OTLP_SUM,
-	  .type = "contentions",
-	  .unit = "count",
-	  .period = OP_OTLP_PERIOD_ONE,
-	  .period_type = "contentions",
-	  .period_unit = "count",
-	  .shift = OP_LOCKS_COUNT_SHIFT,
-	  .mask = OP_LOCKS_COUNT_MAX },
-	{ .event = OP_EVENT_LOCKS,
-	  .shape = OP_OTLP_SUM,
-	  .type = "delay",
-	  .unit = "nanoseconds",
-	  .period = OP_OTLP_PERIOD_ONE,
-	  .period_type = "contentions",
-	  .period_unit = "count",
-	  .mask = OP_LOCKS_DELAY_MAX },
+const char *const op_kind_lock_types[OP_LOCK_TYPES] = {
+	[OP_LOCK_FUTEX] = "futex",
+	[OP_LOCK_SPINLOCK] = "spinlock",
+	[OP_LOCK_RWLOCK_READ] = "rwlock_read",
+	[OP_LOCK_RWLOCK_WRITE] = "rwlock_write",
+	[OP_LOCK_MUTEX] = "mutex",
+	[OP_LOCK_RWSEM_READ] = "rwsem_read",
+	[OP_LOCK_RWSEM_WRITE] = "rwsem_write",
+	[OP_LOCK_PERCPU_RWSEM_READ] = "percpu_rwsem_read",
+	[OP_LOCK_PERCPU_RWSEM_WRITE] = "percpu_rwsem_write",
+	[OP_LOCK_RTMUTEX] = "rtmutex",
+	[OP_LOCK_SEMAPHORE] = "semaphore",
 };
+
+static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_LOCKS) };
 
 const struct op_kind op_kind_locks = {
 	.event = OP_EVENT_LOCKS,
@@ -45,7 +40,11 @@ const struct op_kind op_kind_locks = {
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.size = op_kind_off_size,
 	.kicks = true,
+	.begun = { OP_KIND_OFF_BEGUN },
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
+	.detail_key = OP_KIND_LOCK_KEY,
+	.details = op_kind_lock_types,
+	.details_len = OP_LOCK_TYPES,
 	.kernel_from = "__schedule",
 };

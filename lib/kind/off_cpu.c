@@ -25,12 +25,11 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "sched_switch", "op_off_switched" },
 };
 
-int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
+int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
 {
-	struct bpf_map *threads = bpf_object__find_map_by_name(object, "op_off_threads");
-	int r = threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
 	struct bpf_map *kicks;
 	char name[32];
+	int r = 0;
 	int i;
 
 	for (i = 0; r == 0 && i < OP_KICK_RINGS; i++) {
@@ -39,6 +38,14 @@ int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *size
 		r = kicks ? bpf_map__set_max_entries(kicks, sizes->kick_bytes) : -ENOENT;
 	}
 	return r;
+}
+
+int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
+{
+	struct bpf_map *threads = bpf_object__find_map_by_name(object, OP_KIND_OFF_BEGUN);
+	int r = threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
+
+	return r < 0 ? r : op_kind_kicks_size(object, sizes);
 }
 
 static const struct op_otlp_kind ROWS[] = {
@@ -57,6 +64,7 @@ const struct op_kind op_kind_off_cpu = {
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.size = op_kind_off_size,
 	.kicks = true,
+	.begun = { OP_KIND_OFF_BEGUN },
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.detail_key = "off_cpu.reason",

@@ -42,6 +42,7 @@ const struct op_kind op_kind_wall = {
 	.hooks_len = OP_ARRAY_SIZE(HOOKS),
 	.size = op_kind_off_size,
 	.kicks = true,
+	.begun = { OP_KIND_OFF_BEGUN },
 	.with = UINT64_C(1) << OP_EVENT_WALL_TICK,
 	.rows = ROWS,
 	.rows_len = OP_ARRAY_SIZE(ROWS),

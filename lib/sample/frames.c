@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kind/kind.h"
 #include "process/program.h"
 #include "process/runtime/runtimes.h"
 #include "profile/window.h"
@@ -15,6 +16,7 @@
 enum {
 	KERNEL_PLACES_MAX = 131072, /* cached kernel addresses */
 	NAME_MAX_BYTES = 512,
+	TAKING_FRAMES_MAX = 24, /* of an interrupt and a program in it */
 };
 
 static const char frame_type_key[] = "profile.frame.type";
@@ -217,13 +219,38 @@ int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint6
 	return 0;
 }
 
-bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
-			 const char *name)
+/* Does the kernel run a program at @tracepoint by the function @name? */
+static bool is_tracing(const char *name, const char *tracepoint)
 {
-	struct op_kernel_symbol symbol;
+	size_t len = strlen(name);
+	size_t tail = strlen(tracepoint);
 
-	return find_kernel(sampler, exact ? pc : pc - 1, &symbol) &&
-	       !strcmp(symbol.name, name);
+	return !strncmp(name, "bpf_trace_run", strlen("bpf_trace_run")) ||
+	       (len > tail && !strcmp(name + len - tail, tracepoint));
+}
+
+size_t op_frames_kernel_begin(struct op_sampler *sampler, const struct op_kind *kind,
+			      const uint64_t *words, size_t len)
+{
+	size_t begin = 0;
+	size_t i;
+
+	if (!kind || !(kind->kernel_from || kind->kernel_after))
+		return 0;
+	for (i = 0; i < len && i < TAKING_FRAMES_MAX; i++) {
+		struct op_kernel_symbol symbol;
+		uint64_t pc = i ? words[i] - 1 : words[i];
+
+		if (!find_kernel(sampler, pc, &symbol))
+			continue;
+		if (kind->kernel_from && !strcmp(symbol.name, kind->kernel_from))
+			return i;
+		if (kind->kernel_after && is_tracing(symbol.name, kind->kernel_after))
+			begin = i + 1;
+		else if (begin)
+			break;
+	}
+	return begin;
 }
 
 int op_frames_functions(struct op_window *window, const struct op_runtime_frame *frame,

@@ -19,6 +19,7 @@
 #include "image/names.h"
 #include "op_user_types.h"
 
+struct op_kind;
 struct op_layout;
 struct op_sampler;
 struct op_program;
@@ -59,9 +60,10 @@ int op_frames_native(struct op_sampler *sampler, const struct op_frames_of *of,
 		     uint64_t pc, enum op_frame_kind kind, uint32_t *ret);
 int op_frames_kernel(struct op_sampler *sampler, struct op_window *window, uint64_t pc,
 		     bool exact, uint32_t *ret);
-/* Is @pc, as above, in the kernel's function @name? */
-bool op_frames_kernel_in(struct op_sampler *sampler, uint64_t pc, bool exact,
-			 const char *name);
+/* Where in the @len kernel frames of a sample of @kind, which may be NULL, those of the
+ * thread begin: before them stands what took the sample. */
+size_t op_frames_kernel_begin(struct op_sampler *sampler, const struct op_kind *kind,
+			      const uint64_t *words, size_t len);
 /* A runtime's frame of @len words. */
 int op_frames_runtime(struct op_sampler *sampler, const struct op_frames_of *of,
 		      const uint64_t *words, size_t len, uint32_t *ret);

@@ -31,7 +31,6 @@ struct record {
 };
 
 enum {
-	TAKING_FRAMES_MAX = 24, /* of an interrupt and a program in it */
 	KEY_WORDS = 2, /* before the words of a stack: what else tells stacks apart */
 };
 
@@ -90,26 +89,14 @@ static int take_apart(struct op_sampler *sampler, const void *bytes, size_t len,
 	return 0;
 }
 
-/* Where the thread's own frames begin: above stands what took the sample. */
-static size_t kernel_begin(struct op_sampler *sampler, const struct record *r)
-{
-	const struct op_kind *kind = op_kind_of(r->header.event);
-	size_t i;
-
-	if (!kind || !kind->kernel_from)
-		return 0;
-	for (i = 0; i < r->header.kernel_count && i < TAKING_FRAMES_MAX; i++)
-		if (op_frames_kernel_in(sampler, r->words[i], i == 0, kind->kernel_from))
-			return i;
-	return 0;
-}
-
 static int add_kernel(struct op_sampler *sampler, struct op_window *window,
 		      const struct record *r, size_t *len)
 {
 	size_t i;
 
-	for (i = kernel_begin(sampler, r); i < r->header.kernel_count; i++) {
+	i = op_frames_kernel_begin(sampler, op_kind_of(r->header.event), r->words,
+				   r->header.kernel_count);
+	for (; i < r->header.kernel_count; i++) {
 		int e = op_frames_kernel(sampler, window, r->words[i], i == 0,
 					 &sampler->locations[*len]);
 

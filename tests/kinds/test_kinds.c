@@ -224,9 +224,10 @@ static void test_all_at_once(void)
 	config.ring_bytes = 16 << 20;
 	config.kinds = OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS |
 		       OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_LOCKS |
-		       OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
-		       OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
-		       OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES;
+		       OTELPROF_KIND_KERNEL_LOCKS | OTELPROF_KIND_BLOCK_IO |
+		       OTELPROF_KIND_SIGNALS | OTELPROF_KIND_WALL |
+		       OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES | OTELPROF_KIND_HEAP |
+		       OTELPROF_KIND_GOROUTINES;
 	p = kind_start(&config, c.pid, &profile);
 	rule.number = (uint64_t)c.pid;
 	otelprof_filter_init(&filter, sizeof(filter));

@@ -12,22 +12,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/off/contention.h"
 #include "bpf/event/off/off.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
-
-/* The number of contentions that the interval stands for, rounded at random so that sums
- * are right. */
-static __always_inline __u64 op_contentions(const struct op_off_cpu *cpu)
-{
-	__u64 length = cpu->length_ns ? cpu->length_ns : 1;
-	__u64 count;
-
-	if (cpu->value <= length)
-		return 1;
-	count = (cpu->value + op_off_random(length)) / length;
-	return count < OP_LOCKS_COUNT_MAX ? count : OP_LOCKS_COUNT_MAX;
-}
 
 static __always_inline int op_lock(void *ctx, bool whole)
 {
@@ -36,9 +24,8 @@ static __always_inline int op_lock(void *ctx, bool whole)
 
 	if (!slot)
 		return 0;
-	slot->record.value =
-		(cpu->value < OP_LOCKS_DELAY_MAX ? cpu->value : OP_LOCKS_DELAY_MAX) |
-		op_contentions(cpu) << OP_LOCKS_COUNT_SHIFT;
+	slot->record.value = op_contention(cpu->value, cpu->length_ns);
+	slot->record.detail = OP_LOCK_FUTEX;
 	return op_event_task(ctx, slot, whole);
 }
 

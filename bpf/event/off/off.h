@@ -18,14 +18,13 @@
 
 #include "bpf/event/count.h"
 #include "bpf/event/event.h"
+#include "bpf/event/off/kick.h"
 #include "bpf/event/off/points.h"
 #include "bpf/event/settings.h"
 #include "bpf/platform/kernel.h"
 
 /* a thread that the filter or a rule left out is not asked for */
 #define OP_OFF_MUTE_NS 1000000000ULL
-/* an interrupt later than this is not the one asked for */
-#define OP_OFF_LATE_NS 1000000ULL
 
 enum {
 	OP_TASK_INTERRUPTIBLE = 0x1,
@@ -74,20 +73,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct op_off_cpu);
 } op_off_cpus SEC(".maps");
-
-/*
- * Writing a record into one of these rings asks for the interrupt. User space throws the
- * records away. If two CPUs write to one ring at the same time, it asks for one interrupt
- * only, and one CPU waits in vain: so neighbouring CPUs have different rings.
- */
-struct op_kicks {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536); /* user space sets it by the budget */
-};
-struct op_kicks op_kicks_0 SEC(".maps");
-struct op_kicks op_kicks_1 SEC(".maps");
-struct op_kicks op_kicks_2 SEC(".maps");
-struct op_kicks op_kicks_3 SEC(".maps");
 
 static __always_inline struct op_off_cpu *op_off_this_cpu(void)
 {
@@ -173,34 +158,6 @@ static __always_inline bool op_off_muted(const struct op_off_thread *thread, __u
 	       thread->rules == control->rules_changed;
 }
 
-/* Returns 0, or a negative number if the ring has no room. */
-static __always_inline long op_off_kick(void *ring)
-{
-	__u64 nothing = 0;
-
-	return bpf_ringbuf_output(ring, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
-}
-
-/* Ask for the interrupt. */
-static __always_inline void op_off_ask(struct op_counts *counts, struct op_off_cpu *cpu)
-{
-	__u32 ring = bpf_get_smp_processor_id() % OP_KICK_RINGS;
-	long full;
-
-	if (ring == 0)
-		full = op_off_kick(&op_kicks_0);
-	else if (ring == 1)
-		full = op_off_kick(&op_kicks_1);
-	else if (ring == 2)
-		full = op_off_kick(&op_kicks_2);
-	else
-		full = op_off_kick(&op_kicks_3);
-	if (!full)
-		return;
-	cpu->task = 0;
-	op_count_in(counts, OP_COUNT_RING_FULL);
-}
-
 /* @task returns to this CPU. It is not current yet. */
 static __always_inline void op_off_return(struct op_counts *counts,
 					  struct op_off_cpu *cpu,
@@ -236,7 +193,10 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	cpu->value = weight;
 	cpu->length_ns = d;
 	cpu->how = thread->how;
-	op_off_ask(counts, cpu);
+	if (op_kick()) {
+		cpu->task = 0;
+		op_count_in(counts, OP_COUNT_RING_FULL);
+	}
 }
 
 /* Handle sched_switch, whose arguments are: whether the thread that leaves was preempted;
@@ -267,7 +227,7 @@ static __always_inline struct op_off_cpu *op_off_asked(__u32 event)
 	if (!cpu || !cpu->task || cpu->task != bpf_get_current_task())
 		return NULL;
 	cpu->task = 0;
-	if (bpf_ktime_get_ns() - cpu->asked_ns <= OP_OFF_LATE_NS)
+	if (bpf_ktime_get_ns() - cpu->asked_ns <= OP_KICK_LATE_NS)
 		return cpu;
 	op_count(event, OP_COUNT_NESTED);
 	return NULL;

@@ -15,8 +15,10 @@
 #ifndef OP_OFF_POINTS_H
 #define OP_OFF_POINTS_H
 
-#define OP_OFF_WINDOW_NS 100000000ULL  /* how often T is adapted */
-#define OP_OFF_FIRST_NS	 1000000ULL    /* the first T */
+#define OP_OFF_WINDOW_NS 100000000ULL /* how often T is adapted */
+#ifndef OP_OFF_FIRST_NS
+#define OP_OFF_FIRST_NS 1000000ULL /* the first T, if the includer sets no other */
+#endif
 #define OP_OFF_LEAST_NS	 1000ULL       /* of T */
 #define OP_OFF_MOST_NS	 4000000000ULL /* of T: fits 32 bits */
 #define OP_OFF_SECOND_NS 1000000000ULL
@@ -132,6 +134,19 @@ static __always_inline __u64 op_off_weight(struct op_off_points *p, __u64 d)
 	if (weight)
 		p->hits++;
 	return weight;
+}
+
+/*
+ * The same by a chance of its own for each interval, of d / T. There is more noise, but it is
+ * right also where a sample changes the length of the next interval, as it does where it is
+ * taken while a lock is held: after a point there is none for a while.
+ */
+static __always_inline __u64 op_off_weight_alone(struct op_off_points *p, __u64 d)
+{
+	if (d < p->next_ns && op_off_random(p->next_ns) >= d)
+		return 0;
+	p->hits++;
+	return d < p->next_ns ? p->next_ns : d;
 }
 
 #endif

@@ -208,7 +208,7 @@ func (c *Config) validateRing() error {
 var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
 	"locks": 1 << 3, "block_io": 1 << 4, "signals": 1 << 5,
 	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10,
-	"goroutines": 1 << 12}
+	"goroutines": 1 << 12, "kernel_locks": 1 << 13}
 
 func (c *Config) validateKinds() error {
 	for _, name := range c.Kinds {
