@@ -64,7 +64,7 @@ static int help(FILE *f)
 		"      --cert FILE      client certificate, with --key: mutual TLS\n"
 		"      --key FILE       its private key\n"
 		"      --insecure       no TLS for an endpoint without a scheme\n"
-		"      --compression W  gzip (default) or none\n"
+		"      --compression W  gzip (default), zstd (over HTTP) or none\n"
 		"      --spill-dir DIR  keep waiting requests in files there, across runs\n"
 		"      --spill-size M   limit of these files in MiB (256)\n"
 		"      --retry-for S    give a request up after S seconds of tries (300; with\n"
@@ -113,10 +113,12 @@ static int set_compression(struct export *e, const char *arg)
 {
 	if (strcmp(arg, "gzip") == 0) {
 		e->reload.given.compression = OTELPROF_COMPRESSION_GZIP;
+	} else if (strcmp(arg, "zstd") == 0) {
+		e->reload.given.compression = OTELPROF_COMPRESSION_ZSTD;
 	} else if (strcmp(arg, "none") == 0) {
 		e->reload.given.compression = OTELPROF_COMPRESSION_NONE;
 	} else {
-		(void)fail("--compression takes gzip or none, not \"%s\"", arg);
+		(void)fail("--compression takes gzip, zstd or none, not \"%s\"", arg);
 		return usage_hint("export");
 	}
 	return 0;

@@ -23,6 +23,7 @@ struct otelprof;
 #define OTELPROF_COMPRESSION_DEFAULT 0 /* OTEL_EXPORTER_OTLP_COMPRESSION, else gzip */
 #define OTELPROF_COMPRESSION_NONE    1
 #define OTELPROF_COMPRESSION_GZIP    2
+#define OTELPROF_COMPRESSION_ZSTD    3 /* of HTTP alone */
 
 /**
  * An OTLP server. A member left at zero takes the value of the environment variable

@@ -140,6 +140,8 @@ struct otelprof_stats {
 	uint64_t rule_processes;
 	uint64_t rule_processes_unread;
 	uint64_t rule_processes_refused;
+	/* Times that a request was sent again with a compression that its server takes. */
+	uint64_t requests_recompressed;
 };
 
 /** Zero it and set its size. Any thread. Since 0.1. */

@@ -13,7 +13,7 @@ static int check_otlp(struct op_log *log, const struct otelprof_otlp_config *c)
 			       "struct otelprof_otlp_config: reserved0 must be 0");
 	if (c->protocol > OTELPROF_PROTOCOL_HTTP)
 		return op_fail(log, -E2BIG, "protocol %u is not known", c->protocol);
-	if (c->compression > OTELPROF_COMPRESSION_GZIP)
+	if (c->compression > OTELPROF_COMPRESSION_ZSTD)
 		return op_fail(log, -E2BIG, "compression %u is not known",
 			       c->compression);
 	if (c->headers_len && !c->headers)

@@ -116,6 +116,7 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->samples_spilled = exporters.samples_spilled;
 	s->requests_restored = exporters.requests_restored;
 	s->spill_errors = exporters.spill_errors;
+	s->requests_recompressed = exporters.requests_recompressed;
 	s->cpu_ns = cpu_ns(p, counters, exporters.cpu_ns);
 	s->rate_changes = p->budget.changes;
 	s->sample_period_ns =

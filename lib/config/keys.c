@@ -110,6 +110,7 @@ static const struct op_word PROTOCOLS[] = {
 
 static const struct op_word COMPRESSIONS[] = {
 	{ "gzip", OTELPROF_COMPRESSION_GZIP },
+	{ "zstd", OTELPROF_COMPRESSION_ZSTD },
 	{ "none", OTELPROF_COMPRESSION_NONE },
 	{ NULL, 0 },
 };

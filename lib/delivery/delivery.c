@@ -151,6 +151,26 @@ static void try_later(struct op_delivery *d, struct op_queue_entry *e,
 	}
 }
 
+/* The server does not take the compression. It is sent another one from now on, if it took
+ * that: so this is said once. */
+static void note_recompressed(struct op_delivery *d,
+			      const struct op_transport_result *result)
+{
+	static const char *const words[] = {
+		[OP_COMPRESSION_NONE] = "without compression",
+		[OP_COMPRESSION_GZIP] = "with gzip",
+	};
+
+	if (!result->recompressed)
+		return;
+	op_ledger_recompressed(d->sink.ledger, result->recompressed);
+	if (result->grpc_status == OP_GRPC_OK)
+		op_notes_add(d->sink.notes, OP_LOG_WARNING,
+			     "export: %s: the server does not take the compression: "
+			     "requests are sent %s from now on",
+			     d->target, words[result->compression]);
+}
+
 static void judge(struct op_delivery *d, struct op_queue_entry *e,
 		  const struct op_transport_result *result, uint64_t profiles)
 {
@@ -237,6 +257,7 @@ static void send_first(struct op_delivery *d)
 		result.grpc_status = OP_GRPC_UNAVAILABLE;
 		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
 	}
+	note_recompressed(d, &result);
 	judge(d, e, &result, profiles);
 }
 

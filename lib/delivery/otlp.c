@@ -21,7 +21,7 @@ static int open_with(const struct op_sink *base, const char *module,
 		.headers = s->headers.data,
 		.headers_len = s->headers.len,
 		.tls = s->endpoint.tls,
-		.gzip = s->gzip,
+		.compression = s->compression,
 	};
 	const struct op_transport_ops *ops = NULL;
 	void *transport = NULL;

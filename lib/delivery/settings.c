@@ -136,25 +136,45 @@ static int read_headers(struct op_settings *s, const struct otelprof_otlp_config
 	return v.text ? op_headers_parse(&s->headers, v.text, v.from, log) : 0;
 }
 
+static int check_compression(const struct op_settings *s, const char *from,
+			     struct op_log *log)
+{
+	if (s->compression == OP_COMPRESSION_ZSTD && s->protocol != OP_PROTOCOL_HTTP)
+		return op_fail(log, -EINVAL,
+			       "%s: zstd is of HTTP alone, and this exporter uses gRPC: "
+			       "write gzip, or set protocol to http/protobuf",
+			       from);
+	return 0;
+}
+
 static int read_compression(struct op_settings *s,
 			    const struct otelprof_otlp_config *config, struct op_log *log)
 {
+	static const enum op_compression given[] = {
+		[OTELPROF_COMPRESSION_DEFAULT] = OP_COMPRESSION_GZIP,
+		[OTELPROF_COMPRESSION_NONE] = OP_COMPRESSION_NONE,
+		[OTELPROF_COMPRESSION_GZIP] = OP_COMPRESSION_GZIP,
+		[OTELPROF_COMPRESSION_ZSTD] = OP_COMPRESSION_ZSTD,
+	};
 	struct op_env_value v;
 
-	s->gzip = config->compression != OTELPROF_COMPRESSION_NONE;
-	if (config->compression > OTELPROF_COMPRESSION_GZIP)
+	if (config->compression >= OP_ARRAY_SIZE(given))
 		return op_fail(log, -EINVAL, "compression: %u is unknown",
 			       config->compression);
+	s->compression = given[config->compression];
 	if (config->compression != OTELPROF_COMPRESSION_DEFAULT)
-		return 0;
+		return check_compression(s, "compression", log);
 	v = op_env_get(OP_ENV_COMPRESSION);
 	if (!v.text || !strcmp(v.text, "gzip"))
 		return 0;
-	if (strcmp(v.text, "none") != 0)
-		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not gzip or none", v.from,
-			       v.text);
-	s->gzip = false;
-	return 0;
+	if (!strcmp(v.text, "none"))
+		s->compression = OP_COMPRESSION_NONE;
+	else if (!strcmp(v.text, "zstd"))
+		s->compression = OP_COMPRESSION_ZSTD;
+	else
+		return op_fail(log, -EINVAL, "%s: \"%.64s\" is not gzip, zstd or none",
+			       v.from, v.text);
+	return check_compression(s, v.from, log);
 }
 
 static int read_timeout(struct op_settings *s, const struct otelprof_otlp_config *config,

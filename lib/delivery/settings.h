@@ -12,6 +12,7 @@
 #include "transport/endpoint.h"
 #include "transport/headers.h"
 #include "transport/tls/certs.h"
+#include "transport/transport.h"
 
 struct op_settings {
 	enum op_protocol protocol;
@@ -20,7 +21,7 @@ struct op_settings {
 	struct op_certs certs;
 	char *spill_dir; /* NULL: none */
 	uint64_t spill_bytes;
-	bool gzip;
+	enum op_compression compression;
 	uint32_t timeout_ms;
 	uint32_t retry_initial_ms;
 	uint32_t retry_max_ms;

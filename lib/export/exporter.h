@@ -37,8 +37,9 @@ struct op_exporters_stats {
 	uint64_t samples_spilled; /* left in a spill directory for the next run */
 	/* files that could not be written or read, or were damaged */
 	uint64_t spill_errors;
-	uint64_t cpu_ns; /* of the delivery threads */
-	uint64_t bytes;	 /* of requests that are in memory at present */
+	uint64_t requests_recompressed; /* sent again with another compression */
+	uint64_t cpu_ns;		/* of the delivery threads */
+	uint64_t bytes;			/* of requests that are in memory at present */
 };
 
 /* Counters of one exporter. Another exporter may have delivered a sample that this one

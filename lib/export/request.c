@@ -40,6 +40,13 @@ void op_ledger_spill_error(struct op_ledger *l, uint64_t files)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
+void op_ledger_recompressed(struct op_ledger *l, uint64_t times)
+{
+	(void)pthread_mutex_lock(&l->lock);
+	l->stats.requests_recompressed += times;
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
 void op_ledger_work(struct op_ledger *l, uint64_t cpu_ns)
 {
 	(void)pthread_mutex_lock(&l->lock);

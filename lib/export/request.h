@@ -53,6 +53,8 @@ void op_ledger_drop(struct op_ledger *l, uint64_t samples, int reason);
 void op_ledger_rejected(struct op_ledger *l, uint64_t profiles);
 /* Count files of a spill directory that could not be written, read or understood. */
 void op_ledger_spill_error(struct op_ledger *l, uint64_t files);
+/* A request was sent again, so many times, with another compression. */
+void op_ledger_recompressed(struct op_ledger *l, uint64_t times);
 /* Count CPU time of a thread that delivers. */
 void op_ledger_work(struct op_ledger *l, uint64_t cpu_ns);
 void op_ledger_get_stats(struct op_ledger *l, struct op_exporters_stats *ret);

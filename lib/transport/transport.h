@@ -16,7 +16,14 @@
 #include "base/log.h"
 
 enum {
-	OP_TRANSPORT_ABI = 3
+	OP_TRANSPORT_ABI = 4
+};
+
+/* How requests are compressed; a server that refuses one is sent the one before it. */
+enum op_compression {
+	OP_COMPRESSION_NONE,
+	OP_COMPRESSION_GZIP,
+	OP_COMPRESSION_ZSTD, /* of HTTP alone: grpc does not have it */
 };
 
 struct op_transport_header {
@@ -42,7 +49,7 @@ struct op_transport_config {
 	const struct op_transport_header *headers;
 	size_t headers_len;
 	bool tls;
-	bool gzip;
+	enum op_compression compression;
 };
 
 /* The outcome of one request. */
@@ -51,7 +58,11 @@ struct op_transport_result {
 	int http_status;	/* status of an HTTP response; else 0 */
 	uint64_t rejected;	/* profiles refused by partial success */
 	int64_t retry_delay_ms; /* RetryInfo; -1: none */
-	char message[512];	/* text of the server or the transport */
+	/* times that it was sent again since the server does not take its compression */
+	uint32_t recompressed;
+	/* After that the server took it: later requests are compressed like this. */
+	enum op_compression compression;
+	char message[512]; /* text of the server or the transport */
 };
 
 struct op_transport_ops {

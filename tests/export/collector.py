@@ -24,7 +24,7 @@ receivers:
   otlp:
     protocols:
       grpc: {endpoint: "localhost:%(grpc)d"%(tls)s}
-      http: {endpoint: "localhost:%(http)d"%(tls)s}
+      http: {endpoint: "localhost:%(http)d"%(tls)s%(takes)s}
 exporters:
   file: {path: "%(file)s", format: proto}
   debug: {verbosity: basic}
@@ -43,7 +43,8 @@ class Scenes:
     def path(self, name):
         return os.path.join(self.dir, name)
 
-    def start(self, cert=None, client_ca=None, pipeline="profiles"):
+    def start(self, cert=None, client_ca=None, pipeline="profiles", takes=None):
+        """@takes: the Content-Encodings that its HTTP receiver takes; None: all it knows."""
         self.ports = {"grpc": free_port(), "http": free_port()}
         tls = ""
         if cert:
@@ -51,7 +52,9 @@ class Scenes:
                 self.path(cert + ".pem"), self.path(cert + ".key"))
             tls += ', client_ca_file: "%s"}' % self.path(client_ca) if client_ca else "}"
         with open(self.path("config.yaml"), "w") as f:
-            f.write(CONFIG % dict(self.ports, tls=tls, file=self.path("out.otlp"),
+            f.write(CONFIG % dict(self.ports, tls=tls,
+                                  takes=", compression_algorithms: [%s]" % takes if takes else "",
+                                  file=self.path("out.otlp"),
                                   pipeline=pipeline,
                                   exporter="file" if pipeline == "profiles" else "debug"))
         gates = ["--feature-gates=service.profilesSupport"] if pipeline == "profiles" else []
@@ -67,7 +70,7 @@ class Scenes:
         self.process.wait()
         self.log.close()
 
-    def send(self, protocol, scheme, ca=None, client=None):
+    def send(self, protocol, scheme, ca=None, client=None, compression=None):
         """One sender's life of about a second. (its life's number, all it said)."""
         env = dict(os.environ)
         for name, value in (("CERTIFICATE", ca and ca + ".pem"),
@@ -76,6 +79,7 @@ class Scenes:
             env.pop("OTEL_EXPORTER_OTLP_" + name, None)
             if value:
                 env["OTEL_EXPORTER_OTLP_" + name] = self.path(value)
+        env["OTEL_EXPORTER_OTLP_COMPRESSION"] = compression or ""
         self.life += 1
         url = f"{scheme}://localhost:{self.ports[protocol]}"
         p = subprocess.Popen([self.args.sender, protocol, url, "-", str(self.life), "200",
@@ -91,8 +95,9 @@ class Scenes:
             self.failed += 1
             print("    " + "\n    ".join(text.splitlines()[-6:]), flush=True)
 
-    def arrives(self, name, *args):
-        life, out = self.send(*args)
+    def arrives(self, name, *args, word=None, no_word=None, **more):
+        """All of it arrives, and the sender says @word and not @no_word."""
+        life, out = self.send(*args, **more)
         sent = [line.split()[1].split("-")[1] for line in out.splitlines()
                 if line.startswith("submitted")]
         missing = sent
@@ -103,7 +108,8 @@ class Scenes:
                 data = f.read()
             missing = [n for n in sent
                        if life.to_bytes(8, "big") + int(n).to_bytes(8, "big") not in data]
-        self.judge(name, sent and not missing and "dropped=0" in out,
+        self.judge(name, sent and not missing and "dropped=0" in out and
+                   (not word or out.count(word) == 1) and (not no_word or no_word not in out),
                    out + f"\nmissing: {missing}")
 
     def says(self, name, word, *args):
@@ -133,6 +139,16 @@ def run(scenes):
         s.says(f"{protocol}: another name", "the certificate is not for localhost", protocol,
                "https", "ca")
     s.stop()
+    change = "the server does not take the compression: requests are sent %s from now on"
+    for takes, compression, how in (('"zstd"', "zstd", None),
+                                    ('"", "gzip"', "zstd", "with gzip"),
+                                    ('""', "zstd", "without compression"),
+                                    ('""', "gzip", "without compression")):
+        s.start(takes=takes)
+        s.arrives("http: %s where it takes %s" % (compression, takes), "http", "http",
+                  compression=compression, word=how and change % how,
+                  no_word=None if how else "log ")
+        s.stop()
     s.start(pipeline="traces")
     for protocol in ("grpc", "http"):
         s.says(f"{protocol}: no profiles pipeline", "service.profilesSupport", protocol,

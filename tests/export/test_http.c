@@ -76,6 +76,119 @@ static void test_refusals_are_dropped_and_explained(void)
 	check_refused("big", "larger than 4 MiB");
 }
 
+/* An exporter that compresses with @compression, and a server with such steps. */
+static struct server start_compressed(struct rig *g, uint32_t compression, const char *a,
+				      const char *b, const char *c)
+{
+	struct server s = start(a, b, c, NULL);
+
+	rig_init(g, "http://", "127.0.0.1", s.port);
+	g->config.compression = compression;
+	transport.add(g);
+	return s;
+}
+
+static void test_zstd_arrives(void)
+{
+	struct rig g;
+	struct server s;
+
+	if (system("zstd --version > /dev/null 2>&1"))
+		SKIP("there is no program zstd");
+	s = start_compressed(&g, OTELPROF_COMPRESSION_ZSTD, "ok", NULL, NULL);
+	submit(&g, "hello profiles", 7);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "call ok len=14 body=hello profiles");
+	submit(&g, "abc", 11);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "content-encoding=\"zstd\"");
+	CHECK_INT(g.stats.samples_exported, 18);
+	CHECK_INT(g.stats.bytes_sent, 17);
+	CHECK_INT(g.stats.requests_recompressed, 0);
+	CHECK_INT(g.lines.len, 0);
+	rig_down(&g);
+	server_stop(&s);
+}
+
+/* The request is sent again at once with gzip, and so are all after it; said once. */
+static void check_gzip_instead(const char *refusal)
+{
+	struct rig g;
+	struct server s =
+		start_compressed(&g, OTELPROF_COMPRESSION_ZSTD, refusal, "ok", NULL);
+
+	submit(&g, "abc", 7);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "content-encoding=\"zstd\"");
+	check_line(&s, "call ok len=3 body=abc gzip=1");
+	CHECK(said(&g, "the server does not take the compression: requests are sent with "
+		       "gzip from now on"));
+	submit(&g, "def", 11);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "call ok len=3 body=def gzip=1");
+	CHECK_INT(g.lines.len, 1);
+	CHECK_INT(g.stats.samples_exported, 18);
+	CHECK_INT(g.stats.requests_sent, 2);
+	CHECK_INT(g.stats.requests_recompressed, 1);
+	rig_down(&g);
+	server_stop(&s);
+}
+
+static void test_a_server_without_zstd_gets_gzip(void)
+{
+	check_gzip_instead("status:415:no zstd here");
+	check_gzip_instead("page:415:<h1>no</h1>");
+	/* the Collector's words */
+	check_gzip_instead("status:400:unsupported Content-Encoding: zstd");
+}
+
+static void test_a_server_without_gzip_gets_it_plain(void)
+{
+	struct rig g;
+	struct server s = start_compressed(&g, OTELPROF_COMPRESSION_DEFAULT,
+					   "status:415:no", "ok", NULL);
+
+	submit(&g, "abc", 7);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "body=abc gzip=1");
+	check_line(&s, "call ok len=3 body=abc gzip=0");
+	CHECK(said(&g, "requests are sent without compression from now on"));
+	rig_down(&g);
+	server_stop(&s);
+}
+
+/* Its 415 means something else: the request is refused, and the next one is as asked for. */
+static void test_other_refusals_change_nothing(void)
+{
+	struct rig g;
+	struct server s = start_compressed(&g, OTELPROF_COMPRESSION_ZSTD,
+					   "status:415:no protobuf", NULL, NULL);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		submit(&g, "abc", 7);
+		CHECK_INT(flush(&g, 20000), 0);
+		check_line(&s, "content-encoding=\"zstd\"");
+		check_line(&s, "content-encoding=\"gzip\"");
+		check_line(&s, "gzip=0");
+	}
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 14);
+	CHECK_INT(g.stats.requests_recompressed, 4);
+	CHECK(said(&g, "HTTP 415: no protobuf"));
+	CHECK(!said(&g, "from now on"));
+	rig_down(&g);
+	server_stop(&s);
+	/* and so does a 400 that does not speak of it */
+	s = start_compressed(&g, OTELPROF_COMPRESSION_ZSTD, "status:400:bad", "ok", NULL);
+	submit(&g, "abc", 7);
+	CHECK_INT(flush(&g, 20000), 0);
+	check_line(&s, "call status:400:bad");
+	CHECK_INT(g.stats.samples_dropped[OP_DROP_REFUSED], 7);
+	CHECK_INT(g.stats.requests_recompressed, 0);
+	rig_down(&g);
+	server_stop(&s);
+}
+
 /* In place of libc's: a name server that does not answer. */
 int getaddrinfo(const char *restrict node, const char *restrict service,
 		const struct addrinfo *restrict hints, struct addrinfo **restrict res)
@@ -122,6 +235,11 @@ TEST_MAIN({ "callback_alone_maps_no_transport", test_callback_alone_maps_no_tran
 	  { "hang_and_reset_are_tried_again", test_hang_and_reset_are_tried_again },
 	  { "refusals_are_dropped_and_explained",
 	    test_refusals_are_dropped_and_explained },
+	  { "zstd_arrives", test_zstd_arrives },
+	  { "a_server_without_zstd_gets_gzip", test_a_server_without_zstd_gets_gzip },
+	  { "a_server_without_gzip_gets_it_plain",
+	    test_a_server_without_gzip_gets_it_plain },
+	  { "other_refusals_change_nothing", test_other_refusals_change_nothing },
 	  SCENES(SCENE_TEST)
 	  /* last: its thread goes on for a while */
 	  { "the_end_does_not_wait_for_a_name", test_the_end_does_not_wait_for_a_name })

@@ -39,6 +39,7 @@ import signal
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -50,8 +51,14 @@ import otlp  # noqa: E402
 from ports import listen_anywhere  # noqa: E402
 
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-SHOWN = ("user-agent", "authorization", "x-test", "content-type")
+SHOWN = ("user-agent", "authorization", "x-test", "content-type", "content-encoding")
 NEVER_S = 86400
+
+
+def unzstd(data):
+    """Python's standard library has it from 3.14 on."""
+    return subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE,
+                          check=True).stdout
 
 
 # --- messages, written by hand so that they share nothing with what is tested
@@ -283,8 +290,10 @@ class Connection:
         if headers.get("expect", "").lower() == "100-continue":
             self.sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         body = self.read(int(headers.get("content-length", "0")))
-        zipped = headers.get("content-encoding") == "gzip"
-        body = gzip.decompress(body) if zipped else body
+        encoding = headers.get("content-encoding")
+        zipped = encoding == "gzip"
+        body = (gzip.decompress(body) if zipped else unzstd(body) if encoding == "zstd"
+                else body)
         a = self.script.answer(Request(False, path, headers, body, zipped, self.port))
         if a.close:
             self.close()

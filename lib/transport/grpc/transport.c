@@ -261,7 +261,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 		     config->target) < 0)
 		t->target = NULL;
 	t->user_agent = strdup(config->user_agent);
-	t->gzip = config->gzip;
+	t->gzip = config->compression != OP_COMPRESSION_NONE;
 	err = t->target && t->user_agent ? open_grpc(t, config, log) : -ENOMEM;
 	restore_signals(&old);
 	if (err < 0) {

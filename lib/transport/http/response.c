@@ -148,3 +148,10 @@ void op_response_read(const struct op_response *r, CURL *easy,
 		(void)strlcpy(result->message, "a response that is not OTLP",
 			      sizeof(result->message));
 }
+
+bool op_response_refuses_encoding(const struct op_transport_result *result)
+{
+	return result->http_status == 415 ||
+	       (result->http_status == 400 &&
+		strcasestr(result->message, "content-encoding"));
+}

@@ -4,6 +4,7 @@
 #define OP_TRANSPORT_HTTP_RESPONSE_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,9 @@ size_t op_response_body(char *bytes, size_t size, size_t n, void *response);
 /* The result of @easy's transfer, which has ended. */
 void op_response_read(const struct op_response *r, CURL *easy,
 		      struct op_transport_result *result);
+
+/* Did the server refuse a request since it does not take its Content-Encoding? Only its words
+ * say so where the status is 400, as the Collector's is. */
+bool op_response_refuses_encoding(const struct op_transport_result *result);
 
 #endif

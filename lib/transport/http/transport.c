@@ -12,15 +12,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
 #include "transport/gzip.h"
 #include "transport/http/response.h"
 #include "transport/retry.h"
 #include "transport/tls/probe.h"
 #include "transport/tls/words.h"
 #include "transport/transport.h"
+#include "transport/zstd.h"
 
 enum {
 	MS_PER_S = 1000,
+	NS_PER_MS = 1000000,
+	COMPRESSIONS = OP_COMPRESSION_ZSTD + 1,
 	/* An older connection is not used again, so that a silent peer is
 	 * noticed sooner. */
 	CONNECTION_AGE_S = 300,
@@ -31,11 +36,11 @@ struct transport {
 	CURL *easy;
 	char *url;
 	char *target;
-	char *host;		       /* for messages */
-	struct op_transport_tls certs; /* owned copies */
-	struct curl_slist *headers;
+	char *host;				  /* for messages */
+	struct op_transport_tls certs;		  /* owned copies */
+	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
 	bool tls;
-	bool gzip;
+	enum op_compression compression; /* that the server takes, as far as is known */
 	char error[CURL_ERROR_SIZE];
 
 	pthread_mutex_t lock;
@@ -96,7 +101,6 @@ static CURL *make_easy(struct transport *t, const char *user_agent, const char *
 	    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) ||
 	    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") ||
 	    curl_easy_setopt(c, CURLOPT_USERAGENT, user_agent) ||
-	    curl_easy_setopt(c, CURLOPT_HTTPHEADER, t->headers) ||
 	    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->error) ||
 	    curl_easy_setopt(c, CURLOPT_MAXAGE_CONN, (long)CONNECTION_AGE_S) ||
 	    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, op_response_body) ||
@@ -114,7 +118,7 @@ static CURL *make_easy(struct transport *t, const char *user_agent, const char *
 	return c;
 }
 
-static int add_header(struct transport *t, const char *key, const char *value)
+static int add_header(struct curl_slist **list, const char *key, const char *value)
 {
 	_cleanup_(op_wipep) char *line = NULL;
 	struct curl_slist *longer;
@@ -124,37 +128,44 @@ static int add_header(struct transport *t, const char *key, const char *value)
 		line = NULL;
 		return -ENOMEM;
 	}
-	longer = curl_slist_append(t->headers, line);
+	longer = curl_slist_append(*list, line);
 	if (!longer)
 		return -ENOMEM;
-	t->headers = longer;
+	*list = longer;
 	return 0;
 }
 
-static int make_headers(struct transport *t, const struct op_transport_config *config)
+static int make_headers(struct curl_slist **list, enum op_compression compression,
+			const struct op_transport_config *config)
 {
+	static const char *const encodings[COMPRESSIONS] = {
+		[OP_COMPRESSION_GZIP] = "gzip",
+		[OP_COMPRESSION_ZSTD] = "zstd",
+	};
 	size_t i;
 	int err;
 
-	err = add_header(t, "Content-Type", "application/x-protobuf");
+	err = add_header(list, "Content-Type", "application/x-protobuf");
 	/* Do not wait for "100 Continue" with larger requests. */
 	if (!err)
-		err = add_header(t, "Expect", "");
-	if (!err && t->gzip)
-		err = add_header(t, "Content-Encoding", "gzip");
+		err = add_header(list, "Expect", "");
+	if (!err && encodings[compression])
+		err = add_header(list, "Content-Encoding", encodings[compression]);
 	for (i = 0; !err && i < config->headers_len; i++)
-		err = add_header(t, config->headers[i].key, config->headers[i].value);
+		err = add_header(list, config->headers[i].key, config->headers[i].value);
 	return err;
 }
 
 static void transport_close(void *transport)
 {
 	struct transport *t = transport;
+	size_t i;
 
 	curl_easy_cleanup(t->easy);
 	if (t->multi)
 		(void)curl_multi_cleanup(t->multi);
-	curl_slist_free_all(t->headers);
+	for (i = 0; i < COMPRESSIONS; i++)
+		curl_slist_free_all(t->headers[i]);
 	curl_global_cleanup();
 	(void)pthread_mutex_destroy(&t->lock);
 	op_tls_clear(&t->certs);
@@ -167,6 +178,7 @@ static void transport_close(void *transport)
 static int open_curl(struct transport *t, const struct op_transport_config *config,
 		     struct op_log *log)
 {
+	enum op_compression i;
 	int err;
 
 	t->url = strdup(config->url);
@@ -176,10 +188,12 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	if (!t->url || !t->host || !t->target || op_tls_copy(&t->certs, &config->certs))
 		return -ENOMEM;
 	t->tls = config->tls;
-	t->gzip = config->gzip;
-	err = make_headers(t, config);
-	if (err < 0)
-		return err;
+	t->compression = config->compression;
+	for (i = 0; i <= t->compression; i++) {
+		err = make_headers(&t->headers[i], i, config);
+		if (err < 0)
+			return err;
+	}
 	t->multi = curl_multi_init();
 	t->easy = make_easy(t, config->user_agent, config->socket, &config->certs);
 	if (!t->multi || !t->easy)
@@ -305,12 +319,18 @@ static void read_failure(struct transport *t, CURLcode code,
 	}
 }
 
-static int transport_send(void *transport, const void *request, size_t len,
-			  uint32_t timeout_ms, struct op_transport_result *ret)
+static int compress_by(enum op_compression compression, const void *bytes, size_t len,
+		       void **ret, size_t *ret_len)
+{
+	return compression == OP_COMPRESSION_ZSTD ? op_zstd(bytes, len, ret, ret_len)
+						  : op_gzip(bytes, len, ret, ret_len);
+}
+
+/* Send once. Returns 0 with a result, or -errno. */
+static int post(struct transport *t, enum op_compression compression, const void *request,
+		size_t len, uint32_t timeout_ms, struct op_transport_result *result)
 {
 	_cleanup_free_ struct op_response *r = calloc(1, sizeof(*r));
-	struct op_transport_result result = { .retry_delay_ms = -1 };
-	struct transport *t = transport;
 	_cleanup_free_ void *small = NULL;
 	CURLcode code;
 	int err;
@@ -318,8 +338,8 @@ static int transport_send(void *transport, const void *request, size_t len,
 	if (!r)
 		return -ENOMEM;
 	r->retry_after_ms = -1;
-	if (t->gzip) {
-		err = op_gzip(request, len, &small, &len);
+	if (compression != OP_COMPRESSION_NONE) {
+		err = compress_by(compression, request, len, &small, &len);
 		if (err < 0)
 			return err;
 		request = small;
@@ -327,15 +347,47 @@ static int transport_send(void *transport, const void *request, size_t len,
 	t->error[0] = 0;
 	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request) ||
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) ||
+	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers[compression]) ||
 	    curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms) ||
 	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, r) ||
 	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, r))
 		return -ENOMEM;
 	code = run(t);
 	if (code == CURLE_OK)
-		op_response_read(r, t->easy, &result);
+		op_response_read(r, t->easy, result);
 	else
-		read_failure(t, code, &result);
+		read_failure(t, code, result);
+	return 0;
+}
+
+static int transport_send(void *transport, const void *request, size_t len,
+			  uint32_t timeout_ms, struct op_transport_result *ret)
+{
+	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct op_transport_result result;
+	struct transport *t = transport;
+	enum op_compression compression = t->compression;
+	uint32_t recompressed = 0;
+	int err;
+
+	for (;; compression--, recompressed++) {
+		uint64_t now_ns = op_clock_monotonic_ns();
+		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+
+		result = (struct op_transport_result){ .retry_delay_ms = -1 };
+		/* to curl 0 is no limit */
+		err = post(t, compression, request, len,
+			   OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
+		if (err < 0)
+			return err;
+		if (compression == OP_COMPRESSION_NONE ||
+		    !op_response_refuses_encoding(&result))
+			break;
+	}
+	result.recompressed = recompressed;
+	result.compression = compression;
+	if (result.grpc_status == OP_GRPC_OK)
+		t->compression = compression;
 	*ret = result;
 	return 0;
 }

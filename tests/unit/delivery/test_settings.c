@@ -187,8 +187,8 @@ static void test_defaults_are_the_header_s(void)
 	clear_env();
 	s = from_env();
 	CHECK_STR(s.endpoint.target, "localhost:4317");
-	CHECK(!s.endpoint.tls && s.gzip && !s.headers.len &&
-	      !s.certs.files[OP_CERT_CA].pem);
+	CHECK(!s.endpoint.tls && !s.headers.len && !s.certs.files[OP_CERT_CA].pem);
+	CHECK_INT(s.compression, OP_COMPRESSION_GZIP);
 	CHECK_INT(s.timeout_ms, 10000);
 	CHECK_INT(s.retry_initial_ms, 1000);
 	CHECK_INT(s.retry_max_ms, 30000);
@@ -312,7 +312,7 @@ static void test_specific_wins_over_general(void)
 	s = from_env();
 	CHECK_STR(s.endpoint.target, "general:1");
 	CHECK_INT(s.timeout_ms, 11);
-	CHECK(!s.gzip);
+	CHECK_INT(s.compression, OP_COMPRESSION_NONE);
 	CHECK_STR(s.headers.data[0].value, "general");
 	op_settings_deinit(&s);
 	SPECIFIC("ENDPOINT", "https://specific:2");
@@ -321,7 +321,8 @@ static void test_specific_wins_over_general(void)
 	SPECIFIC("HEADERS", "a=specific");
 	s = from_env();
 	CHECK_STR(s.endpoint.target, "specific:2");
-	CHECK(s.endpoint.tls && s.gzip);
+	CHECK(s.endpoint.tls);
+	CHECK_INT(s.compression, OP_COMPRESSION_GZIP);
 	CHECK_INT(s.timeout_ms, 22);
 	CHECK_INT(s.headers.len, 1);
 	CHECK_STR(s.headers.data[0].value, "specific");
@@ -354,7 +355,8 @@ static void test_config_wins_over_environment(void)
 	c.headers_len = 1;
 	CHECK_OK(op_settings_init(&s, &c, &log_));
 	CHECK_STR(s.endpoint.target, "config:2");
-	CHECK(!s.endpoint.tls && !s.gzip);
+	CHECK(!s.endpoint.tls);
+	CHECK_INT(s.compression, OP_COMPRESSION_NONE);
 	CHECK_INT(s.timeout_ms, 5);
 	CHECK_INT(s.headers.len, 1);
 	CHECK_STR(s.headers.data[0].key, "key");
@@ -401,7 +403,7 @@ static void test_bad_variables_are_named(void)
 	SPECIFIC("TIMEOUT", "99999999999999999999");
 	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT");
 	clear_env();
-	GENERAL("COMPRESSION", "zstd");
+	GENERAL("COMPRESSION", "snappy");
 	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_COMPRESSION");
 	clear_env();
 	GENERAL("INSECURE", "1");
@@ -511,13 +513,36 @@ static void test_a_request_fits_the_queue(void)
 	check_refused(&c, -EINVAL, "queue_bytes");
 }
 
+/* grpc has no zstd: that is said at once, and not at the first request. */
+static void test_zstd_is_of_http(void)
+{
+	struct otelprof_otlp_config c = empty();
+	struct op_settings s;
+
+	clear_env();
+	c.compression = OTELPROF_COMPRESSION_ZSTD;
+	check_refused(&c, -EINVAL, "compression: zstd is of HTTP alone");
+	c.protocol = OTELPROF_PROTOCOL_HTTP;
+	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_INT(s.compression, OP_COMPRESSION_ZSTD);
+	op_settings_deinit(&s);
+	c = empty();
+	SPECIFIC("COMPRESSION", "zstd");
+	check_refused(&c, -EINVAL, "OTEL_EXPORTER_OTLP_PROFILES_COMPRESSION: zstd");
+	SPECIFIC("PROTOCOL", "http/protobuf");
+	CHECK_OK(op_settings_init(&s, &c, &log_));
+	CHECK_INT(s.compression, OP_COMPRESSION_ZSTD);
+	op_settings_deinit(&s);
+	clear_env();
+}
+
 static void test_bad_fields_are_named(void)
 {
 	struct otelprof_otlp_config c;
 
 	clear_env();
 	c = empty();
-	c.compression = 3;
+	c.compression = OTELPROF_COMPRESSION_ZSTD + 1;
 	check_refused(&c, -EINVAL, "compression");
 	c = empty();
 	c.insecure = 2;
@@ -611,6 +636,7 @@ TEST_MAIN({ "endpoints_are_read", test_endpoints_are_read },
 	  { "the_protocol", test_the_protocol },
 	  { "headers_without_tls_are_warned_of", test_headers_without_tls_are_warned_of },
 	  { "a_request_fits_the_queue", test_a_request_fits_the_queue },
+	  { "zstd_is_of_http", test_zstd_is_of_http },
 	  { "bad_fields_are_named", test_bad_fields_are_named },
 	  { "headers_are_decoded", test_headers_are_decoded },
 	  { "bad_headers_are_refused", test_bad_headers_are_refused })
