@@ -28,9 +28,11 @@ if [ ! -x "$dir/tables" ] || [ "$here/tables/main.go" -nt "$dir/tables" ]; then
 	(cd "$dir/peer" && CGO_ENABLED=0 go build -mod=mod -o "$dir/tables" ./tables) >&2
 fi
 
-if [ ! -x "$dir/sink" ] || [ "$here/sink/main.go" -nt "$dir/sink" ]; then
+if [ ! -x "$dir/sink" ] || [ "$here/sink/main.go" -nt "$dir/sink" ] ||
+	[ "$here/wire.go" -nt "$dir/sink" ]; then
 	rm -rf "$dir/sink-src"
 	cp -r "$here/sink" "$dir/sink-src"
+	cp "$here/wire.go" "$dir/sink-src/"
 	(cd "$dir/sink-src" && CGO_ENABLED=0 go build -mod=mod -o "$dir/sink" .) >&2
 fi
 

@@ -324,8 +324,7 @@ def record(run, name, known, part):
     a busy machine some more; or that @part of them. Returns (samples, results of their rules)."""
     samples, results = [], []
     for _ in range(RECORDINGS_MOST):
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d",
-                                   str(run.args.seconds * part), "-p", str(known.process.pid))
+        capture, text = run.record_process(name, known.process.pid, part)
         samples += check.select(capture, known.process.pid)
         results += [check.check_rules(capture), check.check_accounting(text)]
         if sum(s.count for s in samples) >= SAMPLES_ENOUGH * part:

@@ -58,8 +58,7 @@ def cell(run, name, jdk, why, compilers):
         raise suite.Skip("no javac")
     program = Program(run, jdk, compilers[0])
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(program.process.pid))
+        capture, text = run.record_process(name, program.process.pid)
     finally:
         program.stop()
     judge(run, name, capture, text)

@@ -96,8 +96,7 @@ def cell(language, make):
         process = suite.start(*make(suite.fresh_folder(run.path("cross-" + language))),
                               stderr=subprocess.DEVNULL)
         try:
-            capture, text = run.record(name, "-F", str(run.args.hz), "-d",
-                                       str(run.args.seconds), "-p", str(process.pid))
+            capture, text = run.record_process(name, process.pid)
         finally:
             suite.stop([process])
         judge(run, name, CHAINS[language], capture, text)

@@ -85,8 +85,7 @@ def build_two(run):
 def two(run, name):
     process = suite.start(build_two(run), suite.LONG)
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(process.pid))
+        capture, text = run.record_process(name, process.pid)
     finally:
         suite.stop([process])
     result = check.Result()

@@ -313,8 +313,7 @@ def record(run, name, known, enough):
     """Recordings until there are @enough samples: one or two, or on a busy machine some more."""
     samples, results = [], []
     for _ in range(RECORDINGS_MOST):
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(known.process.pid))
+        capture, text = run.record_process(name, known.process.pid)
         samples += [s for s in check.select(capture, known.process.pid)
                     if s.attributes.get("thread.id") == known.process.pid]
         results += [check.check_rules(capture), check.check_accounting(text), check_kept(text)]

@@ -90,8 +90,7 @@ def cell(run, name, version, mode):
     run.row["release"] = release
     process = suite.start(build_chain(run, name, toolchain, mode), suite.LONG)
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(process.pid))
+        capture, text = run.record_process(name, process.pid)
     finally:
         suite.stop([process])
     known = CELLS[MODES[mode]]

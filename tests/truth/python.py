@@ -127,8 +127,7 @@ def cell(run, name, command, release, why):
                                    stdout=subprocess.DEVNULL)
     time.sleep(1)
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(process.pid))
+        capture, text = run.record_process(name, process.pid)
     finally:
         suite.stop([process])
     result = check.check_chain(capture, CELL, process.pid)

@@ -36,8 +36,7 @@ def cell_chain(run, name):
     path = run.program(name)
     process = suite.start(path, suite.LONG)
     try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(process.pid))
+        capture, text = run.record_process(name, process.pid)
     finally:
         suite.stop([process])
     result = check.check_chain(capture, cell, process.pid, None,

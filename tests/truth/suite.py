@@ -126,6 +126,11 @@ class Run:
                 done.returncode, " ".join(text.strip().splitlines()[-6:])))
         return otlp.read_file(out), text
 
+    def record_process(self, name, pid, part=1):
+        """Record one process, at --hz and for @part of --seconds. As record()."""
+        return self.record(name, "-F", str(self.args.hz), "-d", str(self.args.seconds * part),
+                           "-p", str(pid))
+
 
 def row(runtime, version, mode="", program=""):
     """A row of tests/versions.py. A check adds its figures: samples; exact and lines, in per

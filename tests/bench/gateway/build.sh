@@ -10,11 +10,11 @@ mkdir -p "$dir"
 exec 9>"$dir/lock"
 flock 9
 
-stamp=$(cat "$here"/*.go "$here/go.mod" | sha256sum)
+stamp=$(cat "$here"/*.go "$here/../wire.go" "$here/go.mod" | sha256sum)
 if [ ! -x "$program" ] || [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ]; then
 	rm -rf "$dir/src"
 	mkdir "$dir/src"
-	cp "$here"/*.go "$here/go.mod" "$dir/src/"
+	cp "$here"/*.go "$here/../wire.go" "$here/go.mod" "$dir/src/"
 	(cd "$dir/src" && CGO_ENABLED=0 go build -mod=mod -o "$program.tmp" .) >&2
 	mv "$program.tmp" "$program"
 	echo "$stamp" >"$dir/stamp"

@@ -13,24 +13,9 @@ import (
 	"os"
 
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
 )
 
 const method = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-
-// raw is a codec that leaves the bytes alone.
-type raw struct{}
-
-func (raw) Name() string { return "proto" }
-
-func (raw) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
-}
-
-func (raw) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
-	return nil
-}
 
 // zipped is a compressor for bytes that are compressed already, so that a replay takes little
 // CPU time beside what it measures.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"flag"
@@ -16,26 +15,7 @@ import (
 
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip"
-	"google.golang.org/grpc/stats"
 )
-
-type wireKey struct{}
-
-// wire notes how long each message was on the wire.
-type wire struct{}
-
-func (wire) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	return context.WithValue(ctx, wireKey{}, new(int))
-}
-
-func (wire) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if in, ok := s.(*stats.InPayload); ok {
-		*ctx.Value(wireKey{}).(*int) = in.CompressedLength
-	}
-}
-
-func (wire) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (wire) HandleConn(context.Context, stats.ConnStats)                       {}
 
 // totals is what arrived so far; each line of standard input is answered by one as JSON.
 type totals struct {
@@ -60,7 +40,7 @@ func (s *sink) handle(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	now := time.Now().UnixNano()
-	length := *stream.Context().Value(wireKey{}).(*int)
+	length := wireBytes(stream.Context())
 	samples, err := samplesOf(request)
 	select { // a slow back end
 	case <-time.After(s.delay):

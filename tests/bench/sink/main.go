@@ -10,7 +10,6 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -23,43 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/gzip"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/stats"
 )
-
-// raw is a codec that leaves the bytes alone.
-type raw struct{}
-
-func (raw) Name() string { return "proto" }
-
-func (raw) Marshal(v any) (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(*v.(*[]byte))}, nil
-}
-
-func (raw) Unmarshal(data mem.BufferSlice, v any) error {
-	*v.(*[]byte) = data.Materialize()
-	return nil
-}
-
-type wireKey struct{}
-
-// wire notes the length of each message on the wire.
-type wire struct{}
-
-func (wire) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	return context.WithValue(ctx, wireKey{}, new(int))
-}
-
-func (wire) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	if in, ok := s.(*stats.InPayload); ok {
-		if n, ok := ctx.Value(wireKey{}).(*int); ok {
-			*n = in.CompressedLength
-		}
-	}
-}
-
-func (wire) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (wire) HandleConn(context.Context, stats.ConnStats)                       {}
 
 type sink struct {
 	mu   sync.Mutex
@@ -73,13 +36,12 @@ func (s *sink) handle(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	now := time.Now().UnixNano()
-	wireBytes := *stream.Context().Value(wireKey{}).(*int)
 	s.mu.Lock()
 	var length [4]byte
 	binary.BigEndian.PutUint32(length[:], uint32(len(request)))
 	s.data.Write(length[:])
 	s.data.Write(request)
-	fmt.Fprintf(s.log, "%d %d %d\n", now, len(request), wireBytes)
+	fmt.Fprintf(s.log, "%d %d %d\n", now, len(request), wireBytes(stream.Context()))
 	s.mu.Unlock()
 	var empty []byte
 	return stream.SendMsg(&empty)
