@@ -142,6 +142,36 @@ static void test_random_objects_keep_their_content(void)
 	end(&m, arena);
 }
 
+/*
+ * The kernel makes whoever adds a slab wait until no program can be in the old state of its
+ * map. So tables and processes, of which there are thousands, are never slabs of their own.
+ */
+static void test_many_objects_in_one_slab(void)
+{
+	enum {
+		PROCESSES = 4000,
+		PROCESS_BYTES = 80 + 24 * (8 + 24),
+	};
+	struct maker m;
+	struct op_arena *arena = new_arena(&m, 16 * OP_SLAB_BYTES);
+	op_ref ref[PROCESSES];
+	void *at;
+	int round;
+	int i;
+
+	for (round = 0; round < 8; round++) {
+		uint64_t now = 1 + (uint64_t)round * 2 * OP_ARENA_GRACE_NS;
+
+		op_arena_reclaim(arena, now);
+		for (i = 0; i < PROCESSES; i++)
+			CHECK_OK(op_arena_alloc(arena, PROCESS_BYTES, &ref[i], &at));
+		for (i = 0; i < PROCESSES; i++)
+			op_arena_release(arena, ref[i], PROCESS_BYTES, now);
+	}
+	CHECK(m.made <= PROCESSES * PROCESS_BYTES / OP_SLAB_BYTES + 1);
+	end(&m, arena);
+}
+
 static void test_grace_is_honoured(void)
 {
 	struct maker m;
@@ -418,6 +448,7 @@ static void test_slabs_are_given_back(void)
 }
 
 TEST_MAIN({ "rest", test_slabs_rest }, { "given_back", test_slabs_are_given_back },
+	  { "many", test_many_objects_in_one_slab },
 	  { "random", test_random_objects_keep_their_content },
 	  { "grace", test_grace_is_honoured }, { "budget", test_budget_and_sizes },
 	  { "lag", test_grace_does_not_lag },
