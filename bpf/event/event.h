@@ -114,6 +114,40 @@ static __always_inline struct op_slot *op_event_tick(__u32 event)
 	return op_event_enter_as(counts, event, false, true, &filtered);
 }
 
+/* Look whether mark number @i of the process of slot @number stands where it did. Global, as
+ * what follows: the verifier looks at each once. */
+__attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i);
+__attribute__((noinline)) int op_look_at_mark(__u32 number, __u32 i)
+{
+	struct op_slot *slot = op_slot_at(number);
+	__u32 off = i * sizeof(struct op_mark);
+	struct op_unwind *u;
+	op_ref marks;
+	__u64 seen;
+	__u64 now;
+
+	if (!slot || i >= OP_MARKS_MAX)
+		return 0;
+	u = &slot->unwind;
+	marks = (op_ref)op_arena_u64(u, u->process, OP_PROCESS_MARKS);
+	if (bpf_probe_read_user(&now, sizeof(now), (void *)op_arena_u64(u, marks, off)))
+		return 0; /* the page is not in memory: nothing is known */
+	seen = now == op_arena_u64(u, marks, off + 8) ? OP_MARK_SEEN_HELD
+						      : OP_MARK_SEEN_FAILED;
+	u->marks |= seen << OP_MARK_BITS * (i + 1);
+	return 0;
+}
+
+__attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count);
+__attribute__((noinline)) int op_look_at_marks(__u32 number, __u32 count)
+{
+	__u32 i;
+
+	for (i = 0; i < OP_MARKS_MAX && i < count; i++)
+		(void)op_look_at_mark(number, i);
+	return 0;
+}
+
 /* Prepare the walk: what is known of the process. Returns why there is none, or
  * OP_END_COMPLETE where it may begin. */
 static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
@@ -157,6 +191,9 @@ static __always_inline __u32 op_prepare_walk(struct op_slot *slot)
 	words = op_arena_u64(u, process, 8);
 	u->starts = (op_ref)words;
 	u->mappings = (op_ref)(words >> 32);
+	words = op_arena_u64(u, process, OP_PROCESS_MARKS); /* marks | mark_count << 32 */
+	if (words >> 32)
+		(void)op_look_at_marks(slot->number, (__u32)(words >> 32));
 	return OP_END_COMPLETE;
 }
 

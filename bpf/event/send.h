@@ -102,6 +102,10 @@ static __always_inline bool op_may_copy(const struct op_slot *slot)
 	if (earned)
 		c->time_ns = r->time_ns;
 	c->pid = r->pid;
+	/* a process whose mappings have changed has something new to tell */
+	if (c->generation != r->generation)
+		c->left++;
+	c->generation = r->generation;
 	c->left += (__u32)earned;
 	if (c->left > OP_COPIES_MAX)
 		c->left = OP_COPIES_MAX;

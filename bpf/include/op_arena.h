@@ -164,6 +164,29 @@ enum {
 	 */
 	OP_MAPPING_INSTANCE_SHIFT = 8,
 	OP_MAPPING_INSTANCE_MASK = 7,
+	/* With OP_MAPPING_REPLACED: 1 + the index of its mark, 0: it has none. */
+	OP_MAPPING_MARK_SHIFT = 12,
+	OP_MAPPING_MARK_MASK = 15,
+};
+
+/*
+ * A word of a file in the memory of a process that has it mapped, the first of its build
+ * id. As long as it stands there the file is still mapped, and the mapping's table holds.
+ */
+struct op_mark {
+	__u64 at; /* address in the process */
+	__u64 word;
+};
+
+enum {
+	OP_MARKS_MAX = OP_MAPPING_MARK_MASK, /* of one process */
+	/* What a walk has seen of a mark, so many bits each. Shifted, they are the flags of
+	 * its mapping that change. */
+	OP_MARK_BITS = 4,
+	OP_MARK_SEEN_SHIFT = 1,
+	OP_MARK_SEEN_HELD = OP_MAPPING_REPLACED >> OP_MARK_SEEN_SHIFT,
+	OP_MARK_SEEN_FAILED = OP_MAPPING_LAZY >> OP_MARK_SEEN_SHIFT,
+	OP_MARK_SEEN_MASK = OP_MARK_SEEN_HELD | OP_MARK_SEEN_FAILED,
 };
 
 enum {
@@ -207,6 +230,12 @@ struct op_process {
 	op_ref starts;	 /* __u64[mapping_count], ascending */
 	op_ref mappings; /* struct op_mapping[mapping_count] */
 	struct op_instance instance[OP_INSTANCES_MAX];
+	op_ref marks; /* struct op_mark[mark_count] */
+	__u32 mark_count;
+};
+
+enum {
+	OP_PROCESS_MARKS = 80, /* the offset of `marks` and `mark_count` */
 };
 
 /* Value of the process map. It is one word, so that readers see a change as a whole. */
@@ -221,7 +250,9 @@ _Static_assert(sizeof(struct op_rule) == 8, "rules are one word");
 _Static_assert(sizeof(struct op_page) == 8, "layout");
 _Static_assert(sizeof(struct op_segment) == 56, "layout");
 _Static_assert(sizeof(struct op_mapping) == 24, "layout");
-_Static_assert(sizeof(struct op_process) == 80, "layout");
+_Static_assert(sizeof(struct op_process) == OP_PROCESS_MARKS + 8, "layout");
+_Static_assert(sizeof(struct op_mark) == 16, "layout");
+_Static_assert(OP_MARK_SEEN_MASK < 1 << OP_MARK_BITS, "what was seen fits its bits");
 _Static_assert(sizeof(struct op_process_key) == 8, "layout");
 _Static_assert((1u << (32 - OP_REF_SLAB_SHIFT)) >= OP_SLABS_MAX,
 	       "references reach all slabs");

@@ -143,6 +143,8 @@ struct op_copier {
 	__u64 time_ns; /* when the last copy was added to the budget */
 	__u32 pid;
 	__u32 left;
+	__u32 generation; /* of the process at its last copy */
+	__u32 reserved;
 };
 
 /* ---- filter ---- */

@@ -39,6 +39,19 @@ _Static_assert(1 << OP_MAPPINGS_STEPS == OP_MAPPINGS_MAX, "the search reaches al
 		(left) -= half;                                                          \
 	})
 
+/*
+ * The flags of a mapping, by what was found of its mark: where its file is still mapped
+ * nothing has to be checked, and where another one is its table must be made first.
+ * Without branches, each of which the verifier would follow.
+ */
+static __always_inline __u32 op_flags_now(const struct op_unwind *u, __u32 flags)
+{
+	__u32 number = flags >> OP_MAPPING_MARK_SHIFT & OP_MAPPING_MARK_MASK;
+
+	return flags ^ (__u32)(u->marks >> number * OP_MARK_BITS & OP_MARK_SEEN_MASK)
+			       << OP_MARK_SEEN_SHIFT;
+}
+
 /* Set u's mapping to the one that contains @pc. Returns 0 or an error. */
 static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 {
@@ -69,7 +82,7 @@ static __always_inline __u32 op_find_mapping(struct op_unwind *u, __u64 pc)
 	u->bias = op_slab_u64(slab, base, (__u32)found + 1);
 	last = op_slab_u64(slab, base, (__u32)found + 2); /* segment | flags << 32 */
 	u->segment = (op_ref)last;
-	u->map_flags = (__u32)(last >> 32);
+	u->map_flags = op_flags_now(u, (__u32)(last >> 32));
 	if (pc < u->map_start || pc >= u->map_end) {
 		u->map_start = u->map_end = 0;
 		return OP_ERROR_native_no_mapping;

@@ -60,6 +60,7 @@ struct op_unwind {
 	__u64 thread_pointer; /* of the thread; 0: unknown */
 	__u64 task_size;      /* where the process's addresses end; 0: unknown */
 	__u64 end_pc;
+	__u64 marks;	/* OP_MARK_SEEN_* for each mark, at OP_MARK_BITS * its number */
 	__u64 platform; /* the host's context; unused in the kernel */
 
 	/* the process */
@@ -151,6 +152,7 @@ static __always_inline void op_walk_begin(struct op_unwind *u)
 	u->error = 0;
 	u->parked_count = 0;
 	u->map_start = u->map_end = 0;
+	u->marks = 0;
 	u->segment_read = 0;
 	u->window_at = ~0ULL;
 	u->state.instance = 0;

@@ -54,6 +54,7 @@ struct op_elf_symbol {
 /* Identifiers of a file's content; "" if it has none of a kind. */
 struct op_build_ids {
 	char gnu[65];	  /* .note.gnu.build-id, hex; at most 32 bytes are kept */
+	uint64_t gnu_at;  /* of a file: the offset of its bytes */
 	char go[128];	  /* .note.go.buildid */
 	char htlhash[33]; /* hex of SHA-256(first 4 KiB, last 4 KiB, length)[:16] */
 };
@@ -180,8 +181,8 @@ int op_elf_needed(struct op_elf *elf, int (*fn)(void *data, const char *name),
 /* Get the file's build ids. Returns 0 (each may be ""), or -errno. */
 int op_elf_build_ids(struct op_elf *elf, struct op_build_ids *ret);
 /* Add the GNU and Go ids from notes in memory, such as /sys/kernel/notes; ids that are
- * already set are kept. @align: 4, or 8 in some segments. */
-void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
+ * already set are kept. @align: 4, or 8 in some segments. @off: of @bytes in the file. */
+void op_elf_parse_notes(const void *bytes, size_t len, size_t align, uint64_t off,
 			struct op_build_ids *ids);
 
 #endif

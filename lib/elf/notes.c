@@ -26,12 +26,15 @@ static void put_hex(const uint8_t *bytes, size_t len, char *ret)
 		(void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* @at: the offset of @desc. */
 static void take_note(const uint8_t *name, uint32_t name_len, uint32_t type,
-		      const uint8_t *desc, uint32_t desc_len, struct op_build_ids *ids)
+		      const uint8_t *desc, uint32_t desc_len, uint64_t at,
+		      struct op_build_ids *ids)
 {
 	if (name_len == 4 && memcmp(name, "GNU", 4) == 0 && type == NT_GNU_BUILD_ID &&
 	    !ids->gnu[0]) {
 		put_hex(desc, OP_MIN(desc_len, (sizeof(ids->gnu) - 1) / 2), ids->gnu);
+		ids->gnu_at = at;
 	} else if (name_len == 4 && memcmp(name, "Go\0", 4) == 0 &&
 		   type == GO_BUILDID_TAG && !ids->go[0]) {
 		/* A longer one is ignored: cut to our size it would not be unique. */
@@ -40,7 +43,7 @@ static void take_note(const uint8_t *name, uint32_t name_len, uint32_t type,
 	}
 }
 
-void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
+void op_elf_parse_notes(const void *bytes, size_t len, size_t align, uint64_t off,
 			struct op_build_ids *ids)
 {
 	struct op_reader r = op_reader_init(bytes, len);
@@ -54,10 +57,11 @@ void op_elf_parse_notes(const void *bytes, size_t len, size_t align,
 		size_t pos = op_reader_pos(&r);
 
 		op_read_skip(&r, OP_ALIGN_UP(pos, align) - pos);
+		pos = op_reader_pos(&r);
 		desc = op_read_bytes(&r, desc_len);
 		if (!desc)
 			return;
-		take_note(name, name_len, type, desc, desc_len, ids);
+		take_note(name, name_len, type, desc, desc_len, off + pos, ids);
 		pos = op_reader_pos(&r);
 		/* The last note need not be padded. */
 		op_read_skip(&r, OP_ALIGN_UP(pos, align) - pos);
@@ -77,7 +81,7 @@ static int read_notes(struct op_elf *elf, uint64_t off, uint64_t size, uint64_t 
 		return -ENOMEM;
 	err = op_elf_read(elf, off, bytes, size);
 	if (!err)
-		op_elf_parse_notes(bytes, size, align == 8 ? 8 : 4, ids);
+		op_elf_parse_notes(bytes, size, align == 8 ? 8 : 4, off, ids);
 	return err == -ENODATA ? 0 : err;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/macros.h"
 #include "image/file.h"
 #include "target/open.h"
@@ -56,6 +57,25 @@ static void take_segments(struct op_image *image, const struct op_elf *elf)
 						   .offset = s[i].offset,
 						   .filesz = s[i].filesz };
 	}
+}
+
+/* Find where the file's build id is mapped. */
+static void take_mark(struct op_image *image, struct op_elf *elf)
+{
+	size_t len;
+	const struct op_elf_segment *s = op_elf_segments(elf, &len);
+	uint64_t at = image->ids.gnu_at;
+	size_t i;
+
+	if (strlen(image->ids.gnu) < 2 * sizeof(image->mark))
+		return;
+	for (i = 0; i < len; i++)
+		if (s[i].type == PT_LOAD && at >= s[i].offset &&
+		    op_range_ok(at - s[i].offset, sizeof(image->mark), s[i].filesz) &&
+		    op_elf_read(elf, at, &image->mark, sizeof(image->mark)) == 0) {
+			image->mark_vaddr = s[i].vaddr + (at - s[i].offset);
+			return;
+		}
 }
 
 /* Find the runtime that the file is part of; at most one. */
@@ -271,6 +291,7 @@ int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
 		return -ENOMEM;
 	}
 	take_segments(image, elf);
+	take_mark(image, elf);
 	TAILQ_INSERT_TAIL(&x->lru, image, lru);
 	op_image_take_file(x, image, elf, stamp->served);
 	probe(x, image, path);

@@ -73,6 +73,10 @@ struct op_image {
 	char *file;		    /* base name */
 	struct op_image_segment segments[OP_TABLE_SEGMENTS_MAX];
 	size_t segments_len;
+	/* The first word of its build id, and the ELF address where it is mapped. 0: it has
+	 * none. */
+	uint64_t mark;
+	uint64_t mark_vaddr;
 	struct op_elf *elf; /* suspended while its file is closed (image/file.h) */
 	const void *opener; /* the executable through which the file was opened */
 	bool other;	    /* it is no ELF file */

@@ -274,18 +274,48 @@ int op_layout_insert(struct op_layout *layout, const struct op_vma *vma,
 	return 0;
 }
 
+/* Has @v a mark, by which the programs see whether its file is still there? */
+static bool has_mark(const struct op_vma *v)
+{
+	return (v->flags & OP_MAPPING_REPLACED) && v->segment && v->exe &&
+	       v->exe->image && v->exe->image->mark;
+}
+
+/* Write the marks of the first @n mappings, and their numbers into @mapping. */
+static void write_marks(struct op_layout *layout, size_t n, struct op_mapping *mapping,
+			struct op_mark *mark)
+{
+	size_t i;
+
+	for (i = 0; i < n && layout->mark_count < OP_MARKS_MAX; i++) {
+		const struct op_vma *v = &layout->vma[i];
+
+		if (!has_mark(v))
+			continue;
+		*mark++ = (struct op_mark){ .at = v->bias + v->exe->image->mark_vaddr,
+					    .word = v->exe->image->mark };
+		mapping[i].flags |= ++layout->mark_count << OP_MAPPING_MARK_SHIFT;
+	}
+}
+
 int op_layout_write(struct op_layout *layout, struct op_arena *arena)
 {
 	size_t n = OP_MIN(layout->len, (size_t)OP_MAPPINGS_MAX);
 	struct op_mapping *mapping;
+	size_t marks = 0;
 	uint64_t *start;
-	size_t bytes = n * (sizeof(*start) + sizeof(*mapping));
+	size_t bytes;
 	void *block;
 	size_t i;
 	int r;
 
 	if (layout->block || !n)
 		return 0;
+	for (i = 0; i < n; i++)
+		marks += has_mark(&layout->vma[i]);
+	bytes = n * (sizeof(*start) + sizeof(*mapping));
+	layout->marks = (op_ref)(bytes >> OP_REF_SHIFT);
+	bytes += OP_MIN(marks, (size_t)OP_MARKS_MAX) * sizeof(struct op_mark);
 	r = op_arena_alloc(arena, bytes, &layout->block, &block);
 	if (r < 0)
 		return r;
@@ -301,5 +331,8 @@ int op_layout_write(struct op_layout *layout, struct op_arena *arena)
 						  .segment = v->segment,
 						  .flags = v->flags };
 	}
+	layout->marks += layout->block;
+	layout->mark_count = 0;
+	write_marks(layout, n, mapping, (struct op_mark *)(mapping + n));
 	return 0;
 }

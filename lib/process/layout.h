@@ -36,8 +36,10 @@ struct op_layout {
 	size_t cap;
 	struct op_vma *vma;
 	uint64_t refused; /* mappings past OP_MAPPINGS_MAX */
-	op_ref block; /* its block in the arena: starts, then mappings; 0: not written */
+	op_ref block; /* its block in the arena: starts, mappings, marks; 0: not written */
 	size_t block_bytes;
+	op_ref marks; /* in the block */
+	uint32_t mark_count;
 	/* the table of a file could not be made: it is walked by frame pointers for
 	 * now */
 	bool fallback;

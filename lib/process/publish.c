@@ -296,6 +296,8 @@ static int generation_new(struct op_processes *p, struct op_proc *proc,
 		there->starts = proc->layout->block;
 		there->mappings =
 			proc->layout->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
+		there->marks = proc->layout->marks;
+		there->mark_count = proc->layout->mark_count;
 	}
 	op_runtimes_fill(&proc->program->runtimes, there->instance);
 	*ret = g;

@@ -197,7 +197,7 @@ static void read_build_id(const struct op_kernel_symbols *k, const char *module,
 			       "%s/module/%s/notes/.note.gnu.build-id", k->sysfs, module);
 	len = op_read_file(path, NOTES_BYTES_MAX, &notes);
 	if (len > 0)
-		op_elf_parse_notes(notes, (size_t)len, 4, &ids);
+		op_elf_parse_notes(notes, (size_t)len, 4, 0, &ids);
 	(void)snprintf(ret, size, "%s", ids.gnu);
 }
 

@@ -5,7 +5,8 @@
     changing.py --otelprof PROGRAM --dir DIR [CELL...]
 
 A library that is replaced, as packages do it, is two libraries: whoever had mapped the old
-one keeps its names and its frames. One that is overwritten or cut in place takes its
+one keeps its names and its frames. Where one takes the place of another in a living process, its
+frames are those of the one that is there. One that is overwritten or cut in place takes its
 processes down; the profiler goes on and accounts for every sample.
 """
 
@@ -26,6 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 5
 FIRST = re.compile(r"spin\nfirst_inner\nfirst_work\nplugin_work\nmain\n")
 SECOND = re.compile(r"spin\nsecond_inner\nsecond_mid\nsecond_work\nplugin_work\nmain\n")
+# its own work, or the dynamic linker's
+SWAPPED = re.compile(r"(?!work\n|inner\n|plugin\n)|(?:work\n)?(?:inner\n)?plugin\nmain\n")
 
 
 def make(folder):
@@ -68,7 +71,7 @@ def whole(capture, pid, pattern, result):
         total += sample.count
         right += sample.count if pattern.match(names) else 0
     result.need(total >= 100 and right >= 0.97 * total,
-                "%d of %d stacks are %s" % (right, total, pattern.pattern.split(r"\n")[1]))
+                "%d of %d stacks are %s" % (right, total, "whole" if pattern is SWAPPED else pattern.pattern.split(r"\n")[1]))
 
 
 def cell_replaced(run, name):
@@ -130,7 +133,31 @@ def cell_spoiled(run, name):
     run.judge(name, *results)
 
 
-CELLS = {"library-replaced": cell_replaced, "library-spoiled": cell_spoiled}
+def cell_swapped(run, name):
+    """One library takes the place of another forty times a second. A stack is wrong, without
+    a word, where it is walked by the table of the one before."""
+    folder = suite.fresh_folder(run.path("plugin-swapped"))
+    sources = os.path.join(HERE, "..", "wild", "sources")
+    subprocess.run(["gcc", "-O2", "-o", folder + "/host", sources + "/plugins.c", "-ldl"], check=True)
+    for step in range(1, 5):
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-DSTEP=%d" % step, "-o",
+                        "%s/plugin%d.so" % (folder, step), sources + "/plugin.c"], check=True)
+    out = run.path("swapped.otlp")
+    profiler = profile(run, out)
+    process = subprocess.Popen([folder + "/host"], cwd=folder)
+    try:
+        text = profiler.communicate(timeout=60)[0]
+    finally:
+        suite.stop([process])
+    result = check.Result()
+    result.need(profiler.returncode == 0, "exit %d" % profiler.returncode)
+    if profiler.returncode == 0:
+        whole(otlp.read_file(out), process.pid, SWAPPED, result)
+    run.judge(name, result, check.check_accounting(text))
+
+
+CELLS = {"library-replaced": cell_replaced, "library-spoiled": cell_spoiled,
+         "library-swapped": cell_swapped}
 
 
 if __name__ == "__main__":

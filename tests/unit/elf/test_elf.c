@@ -408,6 +408,7 @@ static int collect_needed(void *data, const char *name)
 static void test_build_ids_and_needed(void)
 {
 	char needed[1024] = "";
+	char word[8];
 	struct op_build_ids ids;
 	struct op_elf *elf = NULL;
 	char *text;
@@ -419,6 +420,8 @@ static void test_build_ids_and_needed(void)
 	CHECK_OK(op_elf_open_path(tools_path("m"), &elf));
 	CHECK_OK(op_elf_build_ids(elf, &ids));
 	CHECK_STR(ids.gnu, "0123456789abcdef0123456789abcdef01234567");
+	CHECK_OK(op_elf_read(elf, ids.gnu_at, word, sizeof(word)));
+	CHECK_INT(memcmp(word, "\x01\x23\x45\x67\x89\xab\xcd\xef", sizeof(word)), 0);
 	CHECK_STR(ids.go, "");
 	text = tools_output(
 		"(head -c4096 m; tail -c4096 m; printf '%%016x' `stat -c%%s m` | "
@@ -462,14 +465,14 @@ static void test_notes_of_any_shape(void)
 	};
 	struct op_build_ids ids = { 0 };
 
-	op_elf_parse_notes(odd, sizeof(odd), 4, &ids);
+	op_elf_parse_notes(odd, sizeof(odd), 4, 0, &ids);
 	CHECK_STR(ids.gnu, "abcdef");
 	memset(&ids, 0, sizeof(ids));
-	op_elf_parse_notes(cut, sizeof(cut), 4, &ids);
+	op_elf_parse_notes(cut, sizeof(cut), 4, 0, &ids);
 	CHECK_STR(ids.gnu, "");
-	op_elf_parse_notes(big, 216, 4, &ids);
+	op_elf_parse_notes(big, 216, 4, 0, &ids);
 	CHECK_INT(strlen(ids.gnu), 64);
-	op_elf_parse_notes(odd, sizeof(odd), 4, &ids);
+	op_elf_parse_notes(odd, sizeof(odd), 4, 0, &ids);
 	CHECK_INT(strlen(ids.gnu), 64);
 }
 

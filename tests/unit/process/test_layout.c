@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "image/executable.h"
+#include "image/image.h"
 #include "test.h"
 #include "unwind/arena.h"
 
@@ -271,7 +272,59 @@ static void test_replaced(void)
 	world_deinit(&w);
 }
 
+/*
+ * Where the next file may take a place, the programs find by its mark whether this one is
+ * still there. Only so many fit into a mapping's flags.
+ */
+static void test_marks(void)
+{
+	const struct op_arena_ops ops = { .add_slab = add_slab };
+	struct op_arena *arena;
+	struct op_image image = { .mark = 0x1234, .mark_vaddr = 0x250 };
+	struct op_image none = { .mark = 0 };
+	const struct op_mapping *mapping;
+	const struct op_mark *mark;
+	struct world w;
+	uint32_t i;
+
+	world_init(&w);
+	CHECK_OK(op_arena_new(&ops, NULL, OP_SLAB_BYTES, &arena));
+	w.x.arena = arena;
+	for (i = 0; i < OP_MARKS_MAX + 3; i++)
+		map(&w, i, 1, 2 + (int)(i % 2), 0);
+	w.file[2]->image = &image;
+	w.file[3]->image = &none;
+	for (i = 0; i < w.layout->len; i++) {
+		w.layout->vma[i].segment = 8;
+		w.layout->vma[i].bias = i * PAGE;
+		w.layout->vma[i].flags = i < 6 ? OP_MAPPING_REPLACED : 0;
+	}
+	CHECK_OK(op_layout_write(w.layout, arena));
+	CHECK_INT(w.layout->mark_count, 3);
+	mark = op_arena_at(arena, w.layout->marks);
+	mapping = op_arena_at(arena, w.layout->block +
+					     (op_ref)(w.layout->len * 8 >> OP_REF_SHIFT));
+	for (i = 0; i < 6; i++) {
+		CHECK_INT(mapping[i].flags >> OP_MAPPING_MARK_SHIFT,
+			  i % 2 ? 0 : 1 + i / 2);
+		if (i % 2 == 0) {
+			CHECK_INT(mark[i / 2].at, i * PAGE + 0x250);
+			CHECK_INT(mark[i / 2].word, 0x1234);
+		}
+	}
+	CHECK_INT(mapping[6].flags, 0);
+	CHECK_OK(op_layout_own(&w.layout, &w.x, 0));
+	w.file[3]->image = &image;
+	for (i = 0; i < w.layout->len; i++)
+		w.layout->vma[i].flags = OP_MAPPING_REPLACED;
+	CHECK_OK(op_layout_write(w.layout, arena));
+	CHECK_INT(w.layout->mark_count, OP_MARKS_MAX);
+	w.file[2]->image = w.file[3]->image = NULL;
+	world_deinit(&w);
+	op_arena_free(arena);
+}
+
 TEST_MAIN({ "model", test_random_mappings_follow_the_model },
 	  { "copy", test_copy_on_change }, { "limit", test_limit_of_mappings },
 	  { "arena", test_arena_block }, { "room", test_room },
-	  { "replaced", test_replaced })
+	  { "replaced", test_replaced }, { "marks", test_marks })

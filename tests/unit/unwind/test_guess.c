@@ -335,6 +335,28 @@ static void test_replaced(void)
 	CHECK_INT(u.end, OP_END_COMPLETE);
 }
 
+/* What a mark tells of a mapping is taken into its flags, and into those of no other. */
+static void test_marks(void)
+{
+	const __u32 third = OP_MAPPING_REPLACED | 3 << OP_MAPPING_MARK_SHIFT;
+	struct op_unwind u = walk_of(true);
+
+	CHECK_INT(op_flags_now(&u, third), third);
+	u.marks = (__u64)OP_MARK_SEEN_HELD << 3 * OP_MARK_BITS;
+	CHECK_INT(op_flags_now(&u, third) & (OP_MAPPING_REPLACED | OP_MAPPING_LAZY), 0);
+	CHECK_INT(op_flags_now(&u, OP_MAPPING_REPLACED), OP_MAPPING_REPLACED);
+	CHECK_INT(op_flags_now(&u, OP_MAPPING_REPLACED | 2 << OP_MAPPING_MARK_SHIFT) &
+			  OP_MAPPING_REPLACED,
+		  OP_MAPPING_REPLACED);
+	u.marks = (__u64)OP_MARK_SEEN_FAILED << 3 * OP_MARK_BITS;
+	CHECK(op_flags_now(&u, third) & OP_MAPPING_LAZY);
+	u.marks = (__u64)OP_MARK_SEEN_FAILED << OP_MARKS_MAX * OP_MARK_BITS;
+	CHECK(op_flags_now(&u,
+			   OP_MAPPING_REPLACED | OP_MARKS_MAX << OP_MAPPING_MARK_SHIFT) &
+	      OP_MAPPING_LAZY);
+	CHECK_INT(op_flags_now(&u, 0), 0);
+}
+
 /* A room that is no multiple of four keeps the frames that came last, too. */
 static void check_fold_odd(struct op_unwind *u, uint64_t *words)
 {
@@ -485,6 +507,7 @@ TEST(zero_return)
 TEST(zero_frame_pointer)
 TEST(kept_register)
 TEST(replaced)
+TEST(marks)
 TEST(fold)
 TEST(checked_rule)
 TEST(another_stack)
@@ -495,5 +518,5 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "none", run_none }, { "zero_return", run_zero_return },
 	  { "zero_frame_pointer", run_zero_frame_pointer },
 	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
-	  { "fold", run_fold }, { "checked_rule", run_checked_rule },
-	  { "another_stack", run_another_stack })
+	  { "marks", run_marks }, { "fold", run_fold },
+	  { "checked_rule", run_checked_rule }, { "another_stack", run_another_stack })
