@@ -76,12 +76,18 @@ static __always_inline void op_send_sample(struct op_slot *slot, struct op_count
 				    : OP_COUNT_OUTPUT);
 }
 
+/* Have @eighths of the ring been filled? */
+static __always_inline bool op_ring_has(__u64 eighths)
+{
+	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) * 2 >=
+	       eighths * op_settings.wakeup_bytes;
+}
+
 /* The last quarter of the ring is for samples without copies, some hundred bytes each: user
  * space may get no CPU for a second, and a sample that is lost is worse than one that is cut. */
 static __always_inline bool op_room_for_copy(const struct op_slot *slot)
 {
-	return slot->named || bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) <
-				      3 * op_settings.wakeup_bytes;
+	return slot->named || !op_ring_has(6);
 }
 
 /* May this process have its stack copied once more? */
@@ -132,13 +138,6 @@ static __always_inline void op_resume_registers(struct op_slot *slot)
 	slot->registers.lr = u->lr;
 	__builtin_memcpy(slot->registers.reg, u->reg, OP_ARCH_REGS * sizeof(u->reg[0]));
 	slot->record.resumed = u->exact ? OP_RESUMED_EXACT : OP_RESUMED_CALLER;
-}
-
-/* Is the ring half full? Then copies are short: many stacks end in their first pages. */
-static __always_inline bool op_ring_is_half_full(void)
-{
-	return bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
-	       2 * op_settings.wakeup_bytes;
 }
 
 /*
@@ -257,8 +256,7 @@ __attribute__((noinline)) int op_send_above(__u32 number, __u64 at)
 	a->cpu = slot->record.cpu;
 	for (i = 0; i < OP_ABOVE_RECORDS; i++) {
 		/* a sample that is lost is worse than one that is cut */
-		if (bpf_ringbuf_query(&op_ring, BPF_RB_AVAIL_DATA) >=
-		    op_settings.wakeup_bytes)
+		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(number, OP_ABOVE_PAGES_AT, at,
 					     OP_STACK_PAGES, false);
@@ -285,8 +283,8 @@ __attribute__((noinline)) int op_copy_stack(__u32 number);
 __attribute__((noinline)) int op_copy_stack(__u32 number)
 {
 	struct op_slot *slot = op_slot_at(number);
-	__u32 pages =
-		op_ring_is_half_full() ? 1 : OP_STACK_PAGES - 1; /* above sp's own */
+	/* Many stacks end in their first pages. */
+	__u32 pages = op_ring_has(5) ? 1 : OP_STACK_PAGES - 1; /* above sp's own */
 	__u32 bytes;
 	__u32 got;
 	__u64 sp;

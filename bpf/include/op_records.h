@@ -20,7 +20,7 @@ enum {
 	/* the programs copy it page by page */
 	OP_COPY_PAGE_BYTES = 4096,
 	/* pages with the beginning of that stack */
-	OP_ROOT_PAGES = 6,
+	OP_ROOT_PAGES = 18,
 };
 
 /*
