@@ -125,53 +125,14 @@ static int add_exporters(const struct reload *l, const struct otelprof_settings 
 	return 0;
 }
 
-static void remove_rules(struct otelprof *p, const uint64_t *rules, size_t len)
-{
-	while (len)
-		(void)otelprof_remove_rule(p, rules[--len]); /* it may have gone by ctl */
-}
-
-/* Add the rules of the settings; then those of before go. If one cannot be added, all stays as
- * it was. */
-static int change_rules(struct reload *l)
-{
-	const struct otelprof_rule *rule;
-	uint64_t *rules;
-	size_t len = 0;
-	int r = 0;
-
-	while (otelprof_settings_get_rule(l->settings, len))
-		len++;
-	rules = calloc(len + 1, sizeof(*rules));
-	if (!rules)
-		return fail("out of memory");
-	len = 0;
-	while (r == 0 && (rule = otelprof_settings_get_rule(l->settings, len))) {
-		r = otelprof_add_rule(l->p, rule, &rules[len]);
-		if (r == 0)
-			len++;
-	}
-	if (r < 0) {
-		(void)fail_library(l->p, "cannot add a rule", r);
-		remove_rules(l->p, rules, len);
-		free(rules);
-		return STATUS_FAILED;
-	}
-	remove_rules(l->p, l->rules, l->rules_len);
-	free(l->rules);
-	l->rules = rules;
-	l->rules_len = len;
-	return 0;
-}
-
 int reload_begin(struct reload *l, struct otelprof *p)
 {
 	int r;
 
-	l->p = p;
+	l->p = l->rules.p = p;
 	l->exporters_of = l->settings;
 	r = add_exporters(l, l->settings, &l->exporters);
-	return r ? r : change_rules(l);
+	return r ? r : standing_change(&l->rules, l->settings);
 }
 
 /* What is different in new settings. */
@@ -271,7 +232,8 @@ static void apply(struct reload *l, const struct changes *c)
 		l->rate_failed = change_rate(l, &config) != 0;
 	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
 		l->kinds_failed = change_kinds(l, &config) != 0;
-	(void)change_rules(l);
+	if (standing_change(&l->rules, l->settings))
+		note("warning: the rules stay as they were");
 	(void)otelprof_settings_compare(l->exporters_of, l->settings, note_exporters,
 					&exporters);
 	if (exporters)
@@ -299,6 +261,7 @@ void reload_check(struct reload *l)
 	struct otelprof_settings *old = l->settings, *of = l->exporters_of;
 	struct changes changes = { 0 };
 
+	standing_look(&l->rules);
 	if (!hung_up)
 		return;
 	hung_up = 0;
@@ -318,10 +281,9 @@ void reload_check(struct reload *l)
 
 void reload_end(struct reload *l)
 {
-	free(l->rules);
+	standing_end(&l->rules);
 	if (l->exporters_of != l->settings)
 		(void)otelprof_settings_free(l->exporters_of);
 	(void)otelprof_settings_free(l->settings);
-	l->rules = NULL;
 	l->settings = l->exporters_of = NULL;
 }

@@ -7,10 +7,11 @@
 #ifndef OTELPROF_RELOAD_H
 #define OTELPROF_RELOAD_H
 
+#include "choose/standing.h"
+
 #include <otelprof/otelprof.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct options;
 
@@ -36,8 +37,7 @@ struct reload {
 	/* What the exporters were made of: the settings in force, or older ones where those
 	 * could not be had. */
 	struct otelprof_settings *exporters_of;
-	uint64_t *rules; /* numbers of the rules of the settings */
-	size_t rules_len;
+	struct standing rules; /* of the settings */
 	/* What of the settings could not be put in force: it is tried again. */
 	bool rate_failed;
 	bool kinds_failed;
@@ -50,7 +50,7 @@ void reload_catch(const struct reload *l);
 int reload_read(struct reload *l);
 /* Add the exporters and the rules. Returns 0 or STATUS_FAILED, said. */
 int reload_begin(struct reload *l, struct otelprof *p);
-/* Between polls: read all again if there was a SIGHUP. */
+/* Between polls: read all again if there was a SIGHUP, and see after rules that wait. */
 void reload_check(struct reload *l);
 void reload_end(struct reload *l);
 

@@ -14,7 +14,8 @@
  *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
  *
- * An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
+ * A rule of the path /thereX has its target while the file X is there, that of /none never; one
+ * of /deep cannot be made. An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
  * spill_dir while another one has one.
  */
 #include <errno.h>
@@ -35,7 +36,7 @@ enum {
 	LOST = 3,
 	HICCUPS = 3,
 	SLOW_NS = 100000000,
-	RULES_TEXT_MAX = 512,
+	RULES_MAX = 64,
 	LONG_NAMES = 40,
 	LONG_CHARACTERS = 1000, /* of four bytes */
 };
@@ -47,8 +48,12 @@ struct otelprof {
 	const struct op_format *format;
 	struct op_collect *collect;
 	struct otelprof_stats stats;
-	struct otelprof_rule rule;
-	char rule_text[64];
+	struct fake_rule {
+		struct otelprof_rule of;
+		char text[256];
+		uint64_t number;
+	} rules[RULES_MAX]; /* in the order of adding */
+	uint64_t last_rule;
 	uint64_t lost;	    /* in the ring */
 	uint64_t unwritten; /* by the file */
 	bool exported;
@@ -331,35 +336,84 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 	return 0;
 }
 
-/* The last one alone is kept. */
+static int refuse(struct otelprof *p, int error)
+{
+	p->error = error;
+	(void)snprintf(p->message, sizeof(p->message), "it cannot be made: %s",
+		       strerror(-error));
+	return error;
+}
+
+static bool is_there(const char *text)
+{
+	static const char PREFIX[] = "/there";
+
+	if (strncmp(text, PREFIX, sizeof(PREFIX) - 1) == 0)
+		return access(text + sizeof(PREFIX) - 1, F_OK) == 0;
+	return strcmp(text, "/none") != 0;
+}
+
+/* How many different rates the rules have, with @hz. */
+static int rates_with(const struct otelprof *p, uint32_t hz)
+{
+	int rates = 1;
+	uint64_t i, j;
+
+	for (i = 0; i < p->stats.rules; i++) {
+		uint32_t of = p->rules[i].of.sample_rate_hz;
+
+		for (j = 0; j < i && p->rules[j].of.sample_rate_hz != of; j++)
+			continue;
+		rates += of && of != hz && j == i;
+	}
+	return rates;
+}
+
 int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		      uint64_t *ret_number)
 {
-	if (rule->text && strcmp(rule->text, "/none") == 0)
-		return -ENOENT;
-	p->rule = *rule;
-	(void)snprintf(p->rule_text, sizeof(p->rule_text), "%s",
-		       rule->text ? rule->text : "");
-	p->rule.text = p->rule_text;
-	*ret_number = ++p->stats.rules;
+	struct fake_rule *to = &p->rules[p->stats.rules];
+
+	if (rule->text && strcmp(rule->text, "/deep") == 0)
+		return refuse(p, -E2BIG);
+	if (rule->text && !is_there(rule->text))
+		return refuse(p, -ENOENT);
+	if (p->stats.rules == RULES_MAX ||
+	    (rule->sample_rate_hz &&
+	     rates_with(p, rule->sample_rate_hz) > OTELPROF_RATES_MAX))
+		return refuse(p, -ENOSPC);
+	to->of = *rule;
+	(void)snprintf(to->text, sizeof(to->text), "%s", rule->text ? rule->text : "");
+	*ret_number = to->number = ++p->last_rule;
+	p->stats.rules++;
 	if (acts("config"))
 		(void)fprintf(stderr, "fake: add %u %u %s\n", rule->action,
-			      rule->sample_rate_hz, p->rule_text);
+			      rule->sample_rate_hz, to->text);
 	return 0;
 }
 
 int otelprof_remove_rule(struct otelprof *p, uint64_t number)
 {
-	if (!number || number != p->stats.rules)
+	uint64_t i;
+
+	for (i = 0; i < p->stats.rules && p->rules[i].number != number; i++)
+		continue;
+	if (i == p->stats.rules)
 		return -ENOENT;
 	p->stats.rules--;
+	memmove(&p->rules[i], &p->rules[i + 1],
+		(p->stats.rules - i) * sizeof(p->rules[0]));
 	return 0;
 }
 
 int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
 {
-	if (p->stats.rules)
-		fn(userdata, p->stats.rules, &p->rule);
+	uint64_t i;
+
+	for (i = 0; i < p->stats.rules; i++) {
+		p->rules[i].of.text = p->rules[i].text;
+		fn(userdata, p->rules[i].number, &p->rules[i].of);
+	}
 	return 0;
 }
 
@@ -373,14 +427,6 @@ int otelprof_resume(struct otelprof *p)
 {
 	p->stats.paused = 0;
 	return 0;
-}
-
-static int refuse(struct otelprof *p, int error)
-{
-	p->error = error;
-	(void)snprintf(p->message, sizeof(p->message), "it cannot be made: %s",
-		       strerror(-error));
-	return error;
 }
 
 int otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config)
