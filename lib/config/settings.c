@@ -277,8 +277,10 @@ int otelprof_settings_get_config(const struct otelprof_settings *settings,
 	config.attributes_len = settings->values.list.attributes.len;
 	config.environment = settings->values.list.environment.data;
 	config.environment_len = settings->values.list.environment.len;
+	/* beside what is sampled without them */
 	if (settings->values.list.probes.len)
-		config.kinds |= OTELPROF_KIND_PROBES;
+		config.kinds = (config.kinds ? config.kinds : OTELPROF_KIND_CPU) |
+			       OTELPROF_KIND_PROBES;
 	return op_config_give(ret, &config, sizeof(config),
 			      OP_CONFIG_THROUGH(struct otelprof_config, attributes_len));
 }

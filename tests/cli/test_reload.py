@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exporters when export reads its configuration again: fake_otelprof.c tells which are made and
-removed, and refuses some.
+"""Exporters and probes when export reads its configuration again: fake_otelprof.c tells which are
+made and removed, and refuses some.
 
 usage: test_reload.py PROGRAM
 """
@@ -131,6 +131,11 @@ class Exporters(unittest.TestCase):
         self.has('http://a:1', 'http://b:2')
         self.assertIn(STAY, self.hangup('ca_file = /nonexistent/ca.pem\n'))
         self.has('http://a:1', 'http://b:2')
+
+    def test_probes_come_beside_the_cpus(self):
+        self.begin('endpoint = http://a:1\n')
+        said = self.hangup('endpoint = http://a:1\nprobes = kprobe:z\n')
+        self.assertIn('fake: probe kprobe:z\nfake: kinds 513\n', said)
 
 
 if __name__ == '__main__':

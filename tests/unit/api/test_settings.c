@@ -168,6 +168,10 @@ static void test_rules_and_probes(void)
 	probes = otelprof_settings_get_probes(s, &len);
 	CHECK_INT(len, 2);
 	CHECK_STR(probes[0], "uprobe:/bin/a,b:main");
+	CHECK_INT(config_of(s).kinds, OTELPROF_KIND_CPU | OTELPROF_KIND_PROBES);
+	read_text(s, "kinds = off_cpu\n");
+	CHECK_INT(config_of(s).kinds, OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_PROBES);
+	read_text(s, "kinds = probes\n");
 	CHECK_INT(config_of(s).kinds, OTELPROF_KIND_PROBES);
 	otelprof_settings_free(s);
 }
