@@ -16,8 +16,7 @@ enum {
 	POLL_MS = 1000,
 	/* polls after the stop; each does a bounded amount of work */
 	DRAIN_ROUNDS = 1000,
-	FILES_SHOWN = 10,
-	POLLS_FAILED_MAX = 20, /* failures in a row; after these it gives up */
+	FAILED_MAX = 20, /* polls or exports in a row; after these it gives up */
 	PAUSE_NS = 100000000,
 	LARGE_BYTES = 128 << 10, /* of the heap: each is mapped by itself */
 };
@@ -127,14 +126,29 @@ static double jittered(double window)
 	return window * (0.9 + 0.2 * (double)arc4random_uniform(1001) / 1000.0);
 }
 
-/* Pause after a failed poll. The library can go on when memory or descriptors are available
- * again. */
-static void pause_after(int r)
+/* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
+ * are available again. */
+struct tries {
+	const char *what;
+	const char *gave_up;
+	int failed; /* in a row */
+	int error;  /* the last one's */
+};
+
+/* Take what a try returned. Returns 0, or STATUS_FAILED where it is time to give up, said. */
+static int take_try(struct otelprof *p, struct tries *t, int r)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
-	note("warning: a poll failed: %s; going on", otelprof_strerror(r));
+	t->failed = r < 0 ? t->failed + 1 : 0;
+	t->error = r;
+	if (t->failed == FAILED_MAX)
+		return fail_library(p, t->gave_up, r);
+	if (!t->failed)
+		return 0;
+	note("warning: %s failed: %s; going on", t->what, otelprof_strerror(r));
 	(void)nanosleep(&pause, NULL);
+	return 0;
 }
 
 /* Poll once, for at most @left_s. Returns 0 or the library's error. */
@@ -146,10 +160,8 @@ static int poll_once(struct otelprof *p, double left_s)
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
-/*
- * Loading programs parses the kernel's types, which leaves megabytes of free memory in
- * the heap. Return them to the system. The library leaves the heap to its host program.
- */
+/* Loading programs parses the kernel's types, which leaves megabytes of free memory in the
+ * heap. Return them to the system. The library leaves the heap to its host program. */
 static void trim_heap(void)
 {
 #ifdef __GLIBC__
@@ -177,25 +189,19 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	double next_export =
 		start + jittered(window < FIRST_WINDOW_S ? window : FIRST_WINDOW_S);
 	double next_show = start;
-	int failed = 0, error = 0;
-	int r;
+	struct tries polls = { .what = "a poll", .gave_up = "profiling failed" };
+	struct tries exports = { .what = "an export", .gave_up = "cannot export" };
+	int r = 0;
 
 	set_heap();
-	while (now < end && !signal_seen() && !(done && done(data))) {
+	while (!r && now < end && !signal_seen() && !(done && done(data))) {
 		double next = end < next_export ? end : next_export;
 
-		r = poll_once(p, (show && next_show < next ? next_show : next) - now);
-		failed = r < 0 ? failed + 1 : 0;
-		error = r;
-		if (failed == POLLS_FAILED_MAX)
-			return fail_library(p, "profiling failed", r);
-		if (failed)
-			pause_after(r);
+		next = show && next_show < next ? next_show : next;
+		r = take_try(p, &polls, poll_once(p, next - now));
 		now = now_seconds();
-		if (now >= next_export) {
-			r = otelprof_export(p);
-			if (r < 0)
-				return fail_library(p, "cannot export", r);
+		if (!r && now >= next_export) {
+			r = take_try(p, &exports, otelprof_export(p));
 			next_export = now + jittered(window);
 			trim_heap();
 		}
@@ -204,8 +210,8 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 			next_show = now + PROGRESS_S;
 		}
 	}
-	/* It did not recover before the end. */
-	return failed ? fail_library(p, "profiling failed", error) : 0;
+	/* Did it not recover before the end? */
+	return r || !polls.failed ? r : fail_library(p, polls.gave_up, polls.error);
 }
 
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
@@ -241,7 +247,7 @@ static bool all_spilled(struct otelprof *p)
 
 int session_close(struct otelprof *p, int timeout_ms)
 {
-	int rounds, r;
+	int rounds, r, failed = 0;
 
 	(void)otelprof_stop(p);
 	for (rounds = 0; rounds < DRAIN_ROUNDS; rounds++) {
@@ -251,16 +257,17 @@ int session_close(struct otelprof *p, int timeout_ms)
 	}
 	r = otelprof_export(p);
 	if (r < 0)
-		return fail_library(p, "cannot export", r);
+		failed = fail_library(p, "cannot export", r);
+	/* also what is queued of earlier windows */
 	r = otelprof_flush(p, timeout_ms);
 	if (r == -ETIMEDOUT) {
 		(void)otelprof_abandon(p); /* the accounting shows how much */
 		if (all_spilled(p))
-			return 0;
+			return failed;
 	}
 	if (r < 0)
-		return fail_library(p, "not everything was delivered", r);
-	return 0;
+		failed = fail_library(p, "not everything was delivered", r);
+	return failed;
 }
 
 /* Where to print drop reasons, and the separator before the next one. */
@@ -309,107 +316,6 @@ void print_accounting(FILE *f, struct otelprof *p)
 			      "; of earlier runs %" PRIu64,
 			      st.samples_spilled, st.samples_restored);
 	(void)fputc('\n', f);
-}
-
-static void print_reason(void *userdata, const char *name, const char *sentence,
-			 uint64_t count)
-{
-	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
-}
-
-/* Print the limits that were reached, if any. */
-static void print_limits(FILE *f, const struct otelprof_stats *st)
-{
-	const struct {
-		uint64_t count;
-		const char *name;
-		const char *text;
-	} limits[] = {
-		{ st->reads_stalled, "reads_stalled",
-		  "reads of other processes did not end in time" },
-		{ st->reads_refused, "reads_refused",
-		  "reads of processes that stalled others were not made" },
-		{ st->tables_failed, "tables_failed",
-		  "unwind tables could not be made, or were past a share" },
-		{ st->processes_unseen, "processes_unseen",
-		  "processes were past max_processes" },
-		{ st->executables_unseen, "executables_unseen",
-		  "executables were past the limit" },
-		{ st->events_lost, "events_lost",
-		  "process events were lost, and processes read again" },
-		{ st->names_evicted, "names_evicted",
-		  "names of executables were given up to make room" },
-		{ st->tables_evicted, "tables_evicted",
-		  "unwind tables were given up to make room" },
-		{ st->processes_evicted, "processes_evicted",
-		  "processes were given up to make room" },
-		{ st->names_postponed, "names_postponed",
-		  "frames got no name yet, to stay within a budget" },
-		{ st->tables_postponed, "tables_postponed",
-		  "unwind tables were made later, to stay within a budget" },
-		{ st->memory_over, "memory_over",
-		  "looks at which memory was above memory_limit_bytes" },
-		{ st->contexts_lost, "contexts_lost",
-		  "samples' links or labels could not be read, or had no room" },
-		{ st->labels_cut, "labels_cut", "labels were too long or too many" },
-		{ st->contexts_refused, "contexts_refused",
-		  "processes with links or labels were past the limit" },
-	};
-	bool any = false;
-	size_t i;
-
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		if (!limits[i].count)
-			continue;
-		if (!any)
-			(void)fputs("limits that were reached:\n", f);
-		any = true;
-		(void)fprintf(f, "  %8" PRIu64 "  %s: %s\n", limits[i].count,
-			      limits[i].name, limits[i].text);
-	}
-}
-
-/* State of printing files: how many were shown, and the sum of the others. */
-struct files {
-	FILE *f;
-	unsigned int shown;
-	uint64_t rest;
-};
-
-static void print_file(void *userdata, const struct otelprof_unwind_file *row)
-{
-	struct files *files = userdata;
-	const char *file = row->file && *row->file ? row->file : "no file";
-
-	if (!row->file || files->shown == FILES_SHOWN) {
-		files->rest += row->count;
-		return;
-	}
-	if (!files->shown++)
-		(void)fputs("where they ended early:\n", files->f);
-	(void)fprintf(files->f, "  %8" PRIu64 "  ", row->count);
-	print_safe(files->f, file, strlen(file), 0);
-	(void)fprintf(files->f, ": %s\n", row->reason);
-}
-
-void print_stacks(FILE *f, struct otelprof *p)
-{
-	struct files files = { .f = f };
-	struct otelprof_stats st;
-
-	otelprof_stats_init(&st, sizeof(st));
-	if (otelprof_get_stats(p, &st) < 0)
-		return;
-	(void)fprintf(f,
-		      "stacks: complete %" PRIu64 ", cut %" PRIu64 ", broken %" PRIu64
-		      "%s\n",
-		      st.stacks_complete, st.stacks_truncated, st.stacks_broken,
-		      st.stacks_broken ? ":" : "");
-	(void)otelprof_unwind_errors(p, print_reason, f);
-	print_limits(f, &st);
-	(void)otelprof_unwind_files(p, print_file, &files);
-	if (files.rest)
-		(void)fprintf(f, "  %8" PRIu64 "  elsewhere\n", files.rest);
 }
 
 static void first_missing(void *userdata, const struct otelprof_doctor_row *row)

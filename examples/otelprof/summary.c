@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums the functions of a recording while it is made, and prints the summary. */
+/* Sums the functions of a recording while it is made, and prints the summary; and what became
+ * of its stacks. */
 #include "summary.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 
 enum {
 	LINES_SHOWN = 5,
+	FILES_SHOWN = 10,
 	NAME_COLUMNS = 60,
 	MODULE_COLUMNS = 20,
 	/* functions of one recording; further ones are not summed */
@@ -99,4 +101,105 @@ void summary_print(struct summary *s, struct otelprof *p)
 void summary_clear(struct summary *s)
 {
 	functions_clear(&s->sums);
+}
+
+static void print_reason(void *userdata, const char *name, const char *sentence,
+			 uint64_t count)
+{
+	(void)fprintf(userdata, "  %8" PRIu64 "  %s: %s\n", count, name, sentence);
+}
+
+/* Print the limits that were reached, if any. */
+static void print_limits(FILE *f, const struct otelprof_stats *st)
+{
+	const struct {
+		uint64_t count;
+		const char *name;
+		const char *text;
+	} limits[] = {
+		{ st->reads_stalled, "reads_stalled",
+		  "reads of other processes did not end in time" },
+		{ st->reads_refused, "reads_refused",
+		  "reads of processes that stalled others were not made" },
+		{ st->tables_failed, "tables_failed",
+		  "unwind tables could not be made, or were past a share" },
+		{ st->processes_unseen, "processes_unseen",
+		  "processes were past max_processes" },
+		{ st->executables_unseen, "executables_unseen",
+		  "executables were past the limit" },
+		{ st->events_lost, "events_lost",
+		  "process events were lost, and processes read again" },
+		{ st->names_evicted, "names_evicted",
+		  "names of executables were given up to make room" },
+		{ st->tables_evicted, "tables_evicted",
+		  "unwind tables were given up to make room" },
+		{ st->processes_evicted, "processes_evicted",
+		  "processes were given up to make room" },
+		{ st->names_postponed, "names_postponed",
+		  "frames got no name yet, to stay within a budget" },
+		{ st->tables_postponed, "tables_postponed",
+		  "unwind tables were made later, to stay within a budget" },
+		{ st->memory_over, "memory_over",
+		  "looks at which memory was above memory_limit_bytes" },
+		{ st->contexts_lost, "contexts_lost",
+		  "samples' links or labels could not be read, or had no room" },
+		{ st->labels_cut, "labels_cut", "labels were too long or too many" },
+		{ st->contexts_refused, "contexts_refused",
+		  "processes with links or labels were past the limit" },
+	};
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (!limits[i].count)
+			continue;
+		if (!any)
+			(void)fputs("limits that were reached:\n", f);
+		any = true;
+		(void)fprintf(f, "  %8" PRIu64 "  %s: %s\n", limits[i].count,
+			      limits[i].name, limits[i].text);
+	}
+}
+
+/* State of printing files: how many were shown, and the sum of the others. */
+struct files {
+	FILE *f;
+	unsigned int shown;
+	uint64_t rest;
+};
+
+static void print_file(void *userdata, const struct otelprof_unwind_file *row)
+{
+	struct files *files = userdata;
+	const char *file = row->file && *row->file ? row->file : "no file";
+
+	if (!row->file || files->shown == FILES_SHOWN) {
+		files->rest += row->count;
+		return;
+	}
+	if (!files->shown++)
+		(void)fputs("where they ended early:\n", files->f);
+	(void)fprintf(files->f, "  %8" PRIu64 "  ", row->count);
+	print_safe(files->f, file, strlen(file), 0);
+	(void)fprintf(files->f, ": %s\n", row->reason);
+}
+
+void print_stacks(FILE *f, struct otelprof *p)
+{
+	struct files files = { .f = f };
+	struct otelprof_stats st;
+
+	otelprof_stats_init(&st, sizeof(st));
+	if (otelprof_get_stats(p, &st) < 0)
+		return;
+	(void)fprintf(f,
+		      "stacks: complete %" PRIu64 ", cut %" PRIu64 ", broken %" PRIu64
+		      "%s\n",
+		      st.stacks_complete, st.stacks_truncated, st.stacks_broken,
+		      st.stacks_broken ? ":" : "");
+	(void)otelprof_unwind_errors(p, print_reason, f);
+	print_limits(f, &st);
+	(void)otelprof_unwind_files(p, print_file, &files);
+	if (files.rest)
+		(void)fprintf(f, "  %8" PRIu64 "  elsewhere\n", files.rest);
 }

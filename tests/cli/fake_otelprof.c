@@ -13,6 +13,8 @@
  *   config  otelprof_init() tells what it was given
  *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
+ *   exports the first three exports fail; flushes are told
+ *   never   all exports fail; flushes are told
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
  * of /deep cannot be made. An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
@@ -58,12 +60,21 @@ struct otelprof {
 	uint64_t unwritten; /* by the file */
 	bool exported;
 	int polls;
+	int exports;
 	struct timespec began;
 	int exporters; /* made so far */
 	int spilling;  /* the one with a spill_dir; 0: none */
 	char message[256];
 	int error;
 };
+
+static int refuse(struct otelprof *p, int error)
+{
+	p->error = error;
+	(void)snprintf(p->message, sizeof(p->message), "it cannot be made: %s",
+		       strerror(-error));
+	return error;
+}
 
 static bool acts(const char *what)
 {
@@ -235,6 +246,8 @@ int otelprof_export(struct otelprof *p)
 {
 	if (acts("windows"))
 		tell_time(p);
+	if (acts("never") || (acts("exports") && p->exports++ < HICCUPS))
+		return refuse(p, -ENOMEM);
 	if (p->exported || acts("none"))
 		return 0;
 	p->exported = true;
@@ -265,6 +278,8 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 	int fd, r = 0;
 
 	(void)timeout_ms;
+	if (acts("never") || acts("exports"))
+		(void)fputs("fake: flush\n", stderr);
 	if (acts("full"))
 		return -ENOSPC;
 	if (!p->file.path)
@@ -334,14 +349,6 @@ int otelprof_set_kinds(struct otelprof *p, uint64_t kinds)
 	(void)p;
 	(void)fprintf(stderr, "fake: kinds %llu\n", (unsigned long long)kinds);
 	return 0;
-}
-
-static int refuse(struct otelprof *p, int error)
-{
-	p->error = error;
-	(void)snprintf(p->message, sizeof(p->message), "it cannot be made: %s",
-		       strerror(-error));
-	return error;
 }
 
 static bool is_there(const char *text)

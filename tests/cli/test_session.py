@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session from its start to its end: when windows end, what a failed poll does, an export that
-delivered nothing, and the file that is written over.
+"""A session from its start to its end: when windows end, what a failed poll or export does, an
+export that delivered nothing, and the file that is written over.
 
 usage: test_session.py PROGRAM
 """
@@ -39,6 +39,20 @@ class Session(unittest.TestCase):
         self.assertEqual(r.stderr.count('a poll failed: '), 3)
         self.assertIn('; going on\n', r.stderr)
         self.assertIn('samples: taken 10 = exported 10', r.stderr.splitlines()[-1])
+
+    def test_a_failed_export_is_no_end(self):
+        r = run('export', '-d', '2', '--interval', '0.2', mode='exports')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(r.stderr.count('an export failed: '), 3)
+        self.assertIn('samples: taken 10 = exported 10', r.stderr.splitlines()[-1])
+
+    def test_it_gives_up_after_many_failed_exports(self):
+        r = run('export', '-d', '50', '--interval', '0.1', mode='never')
+        self.assertEqual(r.returncode, 1, r.stderr)
+        self.assertEqual(r.stderr.count('an export failed: '), 19)
+        # what earlier windows left in a queue is sent, though there is no last window
+        self.assertIn('otelprof: cannot export: ', r.stderr)
+        self.assertIn('fake: flush\n', r.stderr)
 
     def test_nothing_delivered_is_1(self):
         for mode, reason in (('drop', 'ring: It was full.'), ('full', 'other: ')):
