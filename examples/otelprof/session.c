@@ -260,11 +260,10 @@ int session_close(struct otelprof *p, int timeout_ms)
 		failed = fail_library(p, "cannot export", r);
 	/* also what is queued of earlier windows */
 	r = otelprof_flush(p, timeout_ms);
-	if (r == -ETIMEDOUT) {
+	if (r < 0)
 		(void)otelprof_abandon(p); /* the accounting shows how much */
-		if (all_spilled(p))
-			return failed;
-	}
+	if (r == -ETIMEDOUT && all_spilled(p))
+		return failed;
 	if (r < 0)
 		failed = fail_library(p, "not everything was delivered", r);
 	return failed;

@@ -117,14 +117,15 @@ OTELPROF_API int otelprof_export(struct otelprof *p);
 /**
  * Wait until every exporter has delivered or given up what it was handed, at most
  * @timeout_ms; file exporters complete their file. Returns 0, or -ETIMEDOUT with the rest
- * still queued: flush again, or end with otelprof_abandon(). Since 0.1.
+ * still queued: flush again, or end with otelprof_abandon(). Or the errno of a file: what
+ * one of another format than OTLP could not write waits for the next flush. Since 0.1.
  */
 OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 
 /**
  * Give up what the OTLP exporters still have queued. It moves from samples_pending to the
  * drop reason "given_up", so that the last otelprof_get_stats() accounts for every
- * sample. A send under way is interrupted, and what the exporters are handed later is
+ * sample; what waits since the flush of a file failed moves to "exporter". A send under way is interrupted, and what the exporters are handed later is
  * given up at once. Call it at the end, after otelprof_flush() and before
  * otelprof_free(), which does the same but leaves no counters to read. Returns 0, also if
  * nothing was queued. Since 0.1.

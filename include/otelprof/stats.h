@@ -7,7 +7,7 @@
  *
  * holds at any time for the samples that otelprof_poll() has seen. samples_restored and
  * samples_spilled are 0 without a spill_dir. samples_pending is 0 after otelprof_stop(),
- * otelprof_export() and otelprof_flush(); if the flush timed out, after
+ * otelprof_export() and otelprof_flush(); if the flush failed, after
  * otelprof_abandon().
  */
 #ifndef OTELPROF_STATS_H

@@ -35,7 +35,9 @@ struct op_file {
 	uint64_t published_len; /* OTLP: bytes of the published file */
 	/* requests that are written but not published */
 	OP_VEC(struct op_request *) waiting;
-	bool broken; /* a stream got half a request */
+	bool broken;	/* a stream got half a request */
+	bool unwritten; /* the last flush failed, and a format has all of @waiting yet */
+	bool given_up;	/* nothing more is taken */
 	bool forked;
 };
 
@@ -81,8 +83,8 @@ static int open_frames(struct op_file *f)
 	err = op_output_continue(&f->out, f->published_len);
 	if (err == -ENODATA) {
 		op_notes_add(f->sink.notes, OP_LOG_WARNING,
-			     "export: file %s: somebody truncated or removed it; it "
-			     "begins anew",
+			     "export: file %s: somebody truncated, renamed or removed "
+			     "it; it begins anew",
 			     f->out.path);
 		f->published_len = 0;
 		err = 0;
@@ -149,6 +151,10 @@ static void file_submit(struct op_sink *s, struct op_request *r)
 	struct op_file *f = op_container_of(s, struct op_file, sink);
 	int err;
 
+	if (f->given_up) {
+		op_request_settle(&s->account, r, OP_DROP_EXPORTER);
+		return;
+	}
 	if (op_vec_reserve(&f->waiting, 1)) {
 		op_request_settle(&s->account, r, OP_DROP_MEMORY);
 		return;
@@ -212,14 +218,31 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 	if (!f->waiting.len)
 		return 0;
 	err = complete(f);
+	/* A format writes all it has collected each time, so these come with the next flush.
+	 * But what a stream has already cannot be written anew. */
+	f->unwritten = err < 0 && f->format && !f->out.stream;
+	f->given_up = err < 0 && f->out.stream;
 	if (err < 0)
 		op_notes_add(
 			s->notes, OP_LOG_ERROR,
-			"export: file %s: cannot complete it: %s; its new samples are "
-			"dropped and what was there before stays",
-			f->out.path, strerror(-err));
-	decide_waiting(f, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
+			"export: file %s: cannot complete it: %s; its new samples %s "
+			"and what was there before stays",
+			f->out.path, strerror(-err),
+			f->unwritten ? "wait for the next flush" : "are dropped");
+	if (!f->unwritten)
+		decide_waiting(f, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 	return err;
+}
+
+/* A flush has failed and there will be no other one. */
+static void file_abandon(struct op_sink *s)
+{
+	struct op_file *f = op_container_of(s, struct op_file, sink);
+
+	if (!f->unwritten)
+		return;
+	f->given_up = true;
+	decide_waiting(f, OP_DROP_EXPORTER);
 }
 
 static void file_forked(struct op_sink *s)
@@ -235,6 +258,7 @@ static void file_free(struct op_sink *s)
 		op_output_forget(&f->out);
 	} else {
 		(void)file_flush(s, 0);
+		decide_waiting(f, OP_DROP_EXPORTER);
 		op_output_deinit(&f->out);
 	}
 	(void)op_collect_free(f->collect);
@@ -245,6 +269,7 @@ static void file_free(struct op_sink *s)
 static const struct op_sink_ops file_ops = {
 	.submit = file_submit,
 	.flush = file_flush,
+	.abandon = file_abandon,
 	.forked = file_forked,
 	.free = file_free,
 };

@@ -140,7 +140,17 @@ int op_output_open(struct op_output *o)
 	return -EEXIST;
 }
 
-/* The file was cut or removed by somebody: the next one begins anew. */
+/* Has the path another file than the published one @st by now, or none? */
+static bool has_moved(const struct op_output *o, const struct stat *st)
+{
+	struct stat now;
+
+	if (stat(o->path, &now) < 0)
+		return errno == ENOENT;
+	return now.st_dev != st->st_dev || now.st_ino != st->st_ino;
+}
+
+/* The file was cut, renamed or removed by somebody: the next one begins anew. */
 static int begin_anew(struct op_output *o)
 {
 	op_closep(&o->published_fd);
@@ -156,7 +166,7 @@ int op_output_continue(struct op_output *o, uint64_t len)
 
 	if (o->published_fd >= 0 && fstat(o->published_fd, &st) < 0)
 		return -errno;
-	if (o->published_fd >= 0 && (!st.st_nlink || (uint64_t)st.st_size < len))
+	if (o->published_fd >= 0 && ((uint64_t)st.st_size < len || has_moved(o, &st)))
 		return begin_anew(o);
 
 	while (o->published_fd >= 0 && (uint64_t)off < len) {

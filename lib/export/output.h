@@ -31,8 +31,8 @@ void op_output_forget(struct op_output *o);
 int op_output_open(struct op_output *o);
 /*
  * Copy @len bytes of the published file into the (empty) temporary file. Returns 0, -errno, or
- * -ENODATA, with the temporary file empty, if somebody truncated or removed the published file:
- * what was in it is theirs.
+ * -ENODATA, with the temporary file empty, if somebody truncated, renamed or removed the
+ * published file: what was in it is theirs.
  */
 int op_output_continue(struct op_output *o, uint64_t len);
 /* Rename the temporary file to its path. Returns 0 or -errno; after an error it is

@@ -91,6 +91,17 @@ static void check_content(const char *path, const char *want, size_t len)
 	CHECK(!memcmp(got, want, len));
 }
 
+static void check_account(struct op_exporters *x, uint64_t pending, uint64_t exported,
+			  uint64_t dropped)
+{
+	struct op_exporters_stats st;
+
+	op_exporters_get_stats(x, &st);
+	CHECK_INT(st.samples_pending, pending);
+	CHECK_INT(st.samples_exported, exported);
+	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], dropped);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
@@ -181,6 +192,33 @@ static void test_a_file_that_was_cut_begins_anew(void)
 {
 	check_begins_anew(false);
 	check_begins_anew(true);
+}
+
+/* logrotate moves the file away: each file has what came while it had the name. */
+static void test_a_file_that_was_renamed_begins_anew(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "out");
+	char *old = in_dir(&d, "out.1");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add(x, path);
+	submit(x, "abc", 5);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	CHECK(!rename(path, old));
+	submit(x, "de", 2);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	check_content(path, FRAME_B, 6);
+	check_content(old, FRAME_A, 7);
+	/* and one that made an empty file in its place */
+	CHECK(!rename(path, old));
+	write_file(path, "");
+	submit(x, "abc", 5);
+	CHECK_OK(op_exporters_flush(x, 0, 0));
+	check_content(path, FRAME_A, 7);
+	check_content(old, FRAME_B, 6);
+	remove_dir(&d);
 }
 
 /* What is in a file can be sent on: a Collector takes 4 MiB. */
@@ -454,10 +492,7 @@ static void test_full_disk_is_counted(void)
 	submit(x, "de", 1);
 	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_A FRAME_B, 13);
-	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 18);
-	CHECK_INT(st.samples_exported, 6);
-	CHECK_INT(st.samples_pending, 0);
+	check_account(x, 0, 6, 18);
 	op_exporters_free(x);
 	CHECK_INT(count_files(&d), 1);
 	CHECK(!umount(d.path));
@@ -467,7 +502,6 @@ static void test_full_disk_is_counted(void)
 static void test_failed_rename_is_counted(void)
 {
 	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
-	struct op_exporters_stats st;
 	struct dir d = new_dir();
 	char *path = in_dir(&d, "out");
 
@@ -477,14 +511,42 @@ static void test_failed_rename_is_counted(void)
 	/* A directory has taken the name meanwhile. */
 	CHECK(!mkdir(path, 0700));
 	CHECK_INT(op_exporters_flush(x, 0, 1000), -EISDIR);
-	op_exporters_get_stats(x, &st);
-	CHECK_INT(st.samples_dropped[OP_DROP_EXPORTER], 5);
-	CHECK_INT(st.samples_pending, 0);
+	check_account(x, 0, 0, 5);
 	CHECK_INT(count_files(&d), 1);
 	CHECK(!rmdir(path));
 	submit(x, "de", 1);
 	CHECK_INT(op_exporters_flush(x, 0, 1000), 0);
 	check_content(path, FRAME_B, 6);
+	remove_dir(&d);
+}
+
+/* A page has all samples, those of a flush that failed, too: these are not lost before. */
+static void test_a_format_tries_again(void)
+{
+	_cleanup_(op_exporters_freep) struct op_exporters *x = NULL;
+	struct dir d = new_dir();
+	char *path = in_dir(&d, "page.html");
+
+	CHECK_OK(op_exporters_new(NULL, &x));
+	add_format(x, path, OTELPROF_FORMAT_HTML);
+	submit(x, "", 5);
+	CHECK(!mkdir(path, 0700));
+	CHECK_INT(op_exporters_flush(x, 0, 1000), -EISDIR);
+	check_account(x, 5, 0, 0);
+	CHECK(!rmdir(path));
+	submit(x, "", 2);
+	CHECK_OK(op_exporters_flush(x, 0, 1000));
+	check_account(x, 0, 7, 0);
+	op_exporters_abandon(x);
+	CHECK(!unlink(path) && !mkdir(path, 0700));
+	submit(x, "", 3);
+	CHECK_INT(op_exporters_flush(x, 0, 1000), -EISDIR);
+	op_exporters_abandon(x);
+	check_account(x, 0, 7, 3);
+	submit(x, "", 1);
+	CHECK_OK(op_exporters_flush(x, 0, 1000));
+	check_account(x, 0, 7, 4);
+	CHECK(!rmdir(path));
 	remove_dir(&d);
 }
 
@@ -518,6 +580,7 @@ static void test_forked_child_leaves_the_file(void)
 TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "frames_appear_at_flush", test_frames_appear_at_flush },
 	  { "a_file_that_was_cut_begins_anew", test_a_file_that_was_cut_begins_anew },
+	  { "a_file_that_was_renamed", test_a_file_that_was_renamed_begins_anew },
 	  { "requests_can_be_sent", test_requests_can_be_sent },
 	  { "free_completes_the_file", test_free_completes_the_file },
 	  { "nothing_written_leaves_nothing", test_nothing_written_leaves_nothing },
@@ -530,5 +593,6 @@ TEST_MAIN({ "nobody_else_reads_it", test_nobody_else_reads_it },
 	  { "format_is_written_at_flush", test_format_is_written_at_flush },
 	  { "full_stream_drops", test_full_stream_drops },
 	  { "failed_rename_is_counted", test_failed_rename_is_counted },
+	  { "a_format_tries_again", test_a_format_tries_again },
 	  { "forked_child_leaves_the_file", test_forked_child_leaves_the_file },
 	  { "full_disk_is_counted", test_full_disk_is_counted })
