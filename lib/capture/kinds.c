@@ -160,7 +160,7 @@ static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
 	size_t i;
 
 	for (i = 0; i < kind->hooks_len; i++)
-		if (kind->hooks[i].begins)
+		if (kind->hooks[i].loses)
 			n += missed_by(c->program[kind->event][i]);
 	return n;
 }

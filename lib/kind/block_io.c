@@ -22,9 +22,9 @@ static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
 
 /* The ends come first, so that no request is held whose end would be missed. */
 static const struct op_kind_hook HOOKS[] = {
-	{ "block_rq_complete", "op_block_done" },
-	{ "block_bio_complete", "op_block_ended" },
-	{ "block_bio_queue", NULL },
+	{ "block_rq_complete", "op_block_done", .loses = true },
+	{ "block_bio_complete", "op_block_ended", .loses = true },
+	{ "block_bio_queue", NULL, .loses = true },
 };
 
 #define ROW(of_shape, of_type, of_unit)                                                  \

@@ -12,7 +12,7 @@
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "contention_end", "op_lock_ended" },
-	{ .tracepoint = "contention_begin", .program = "op_lock_begun", .begins = true },
+	{ .tracepoint = "contention_begin", .program = "op_lock_begun", .loses = true },
 };
 
 static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_KERNEL_LOCKS) };

@@ -10,7 +10,7 @@
 /* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
-	{ "sched_switch", "op_locks_switched" },
+	{ "sched_switch", "op_locks_switched", .loses = true },
 };
 
 const char *const op_kind_lock_types[OP_LOCK_TYPES] = {

@@ -22,7 +22,7 @@ const char *const op_kind_off_reasons[OP_REASONS] = {
 /* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
-	{ "sched_switch", "op_off_switched" },
+	{ "sched_switch", "op_off_switched", .loses = true },
 };
 
 int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes)

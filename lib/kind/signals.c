@@ -12,7 +12,7 @@
 #include "signals.object.h"
 
 static const struct op_kind_hook HOOKS[] = {
-	{ "signal_deliver", NULL },
+	{ "signal_deliver", NULL, .loses = true },
 };
 
 static const struct op_otlp_kind ROWS[] = {

@@ -11,7 +11,7 @@
 /* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
-	{ "sched_switch", "op_wall_switched" },
+	{ "sched_switch", "op_wall_switched", .loses = true },
 };
 
 static const struct op_otlp_kind ROWS[] = {
