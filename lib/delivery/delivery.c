@@ -30,6 +30,7 @@ struct op_delivery {
 	void *transport;
 	char *target;
 	struct op_certs certs; /* used by the sending thread once it runs */
+	bool certs_due;	       /* the transport could not take them */
 	uint32_t timeout_ms;
 	uint64_t retry_elapsed_ns; /* 0: no limit */
 	pthread_t thread;
@@ -210,19 +211,23 @@ static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
 	op_queue_settle(&d->queue, e, OP_DROP_SPILL);
 }
 
-/* Load replaced certificates, for future connections. */
+/* Load replaced certificates, for future connections; before the next send again, if the
+ * transport had no memory for them. */
 static void refresh_certs(struct op_delivery *d)
 {
 	struct op_transport_tls tls;
 	int err;
 
-	if (!op_certs_refresh(&d->certs, d->sink.notes))
+	if (op_certs_refresh(&d->certs, d->sink.notes))
+		d->certs_due = true;
+	if (!d->certs_due)
 		return;
 	tls = op_certs_get(&d->certs);
 	err = d->ops->set_tls(d->transport, &tls);
+	d->certs_due = err < 0;
 	if (err < 0)
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
-			     "export: %s: the new certificates cannot be used: %s",
+			     "export: %s: the new certificates cannot be used yet: %s",
 			     d->target, strerror(-err));
 }
 

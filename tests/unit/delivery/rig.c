@@ -42,8 +42,21 @@ static void fake_close(void *transport)
 	((struct fake *)transport)->closed = true;
 }
 
+static int fake_set_tls(void *transport, const struct op_transport_tls *tls)
+{
+	struct fake *f = transport;
+	int r;
+
+	CHECK(tls->ca_pem);
+	CHECK(!pthread_mutex_lock(&f->lock));
+	r = f->tls_sets++ < f->tls_fails ? -ENOMEM : 0;
+	CHECK(!pthread_mutex_unlock(&f->lock));
+	return r;
+}
+
 const struct op_transport_ops fake_ops = {
 	.abi = OP_TRANSPORT_ABI,
+	.set_tls = fake_set_tls,
 	.send = fake_send,
 	.cancel = fake_cancel,
 	.close = fake_close,

@@ -32,6 +32,8 @@ struct fake {
 	uint64_t times_ns[SENDS_MAX];
 	sigset_t mask;
 	int fail; /* errno of each send, or 0 */
+	size_t tls_sets;
+	size_t tls_fails; /* how many of these have no memory */
 };
 
 /* One delivery with its ledger. */

@@ -393,6 +393,48 @@ static void test_forked_child_touches_nothing(void)
 	rig_down(&g);
 }
 
+static const char CERTIFICATE[] =
+	"-----BEGIN CERTIFICATE-----\n"
+	"MIIBbzCCARWgAwIBAgIUJ/0Ptghv+2nZ2/EbaTJYYNdI7bgwCgYIKoZIzj0EAwIw\n"
+	"DDEKMAgGA1UEAwwBYTAgFw0yNjExMjMxNjU2MjVaGA8yMTI2MTAzMDE2NTYyNVow\n"
+	"DDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABEcxeCpmvGqv\n"
+	"92eGsbehLqk7R7Dua3KLC1wM+MdcwWsg2jCwd8esQ2STu3YcZHyeppYMiiomgL7y\n"
+	"ovvxvSOyG/ujUzBRMB0GA1UdDgQWBBRUH3UUy/Nh1CBSFI4XNSCoBUMD/zAfBgNV\n"
+	"HSMEGDAWgBRUH3UUy/Nh1CBSFI4XNSCoBUMD/zAPBgNVHRMBAf8EBTADAQH/MAoG\n"
+	"CCqGSM49BAMCA0gAMEUCIEokUCLBm4zMYSqdURGIWl4cYeG2Tye+sMt3H8mqqnFw\n"
+	"AiEA4Zkwn70xt4WGrfLv9AE6pxeGYDkef+6QufTa33gdqwI=\n"
+	"-----END CERTIFICATE-----\n";
+
+/* New certificates that the transport could not take are not forgotten. */
+static void test_certificates_are_tried_again(void)
+{
+	const struct op_transport_result ok = answer(OP_GRPC_OK, -1);
+	char path[] = "/tmp/otelprof-delivery-XXXXXX";
+	struct op_settings s = quick();
+	int fd = mkstemp(path);
+	struct rig g;
+
+	CHECK(fd >= 0);
+	CHECK(write(fd, CERTIFICATE, sizeof(CERTIFICATE) - 1) > 0 && !close(fd));
+	s.certs.tls = true;
+	s.certs.files[OP_CERT_CA].path = strdup(path);
+	s.certs.files[OP_CERT_CA].from = "ca_file";
+	rig_up(&g, &s, &ok, 1);
+	g.fake.tls_fails = 2;
+	submit(&g, "a", 1);
+	submit(&g, "b", 1);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK(said(&g, "the new certificates cannot be used"));
+	CHECK_INT(g.fake.tls_sets, 2);
+	submit(&g, "c", 1);
+	submit(&g, "d", 1);
+	CHECK_INT(flush(&g, 5000), 0);
+	CHECK_INT(g.fake.tls_sets, 3);
+	CHECK_INT(g.stats.samples_exported, 4);
+	rig_down(&g);
+	CHECK(!unlink(path));
+}
+
 TEST_MAIN({ "requests_go_in_order", test_requests_go_in_order },
 	  { "unavailable_is_tried_again", test_unavailable_is_tried_again },
 	  { "errno_is_tried_again", test_errno_is_tried_again },
@@ -408,4 +450,5 @@ TEST_MAIN({ "requests_go_in_order", test_requests_go_in_order },
 	  { "free_ends_a_back_off", test_free_ends_a_back_off },
 	  { "abandoned_is_counted", test_abandoned_is_counted },
 	  { "shared_requests_add_up", test_shared_requests_add_up },
+	  { "certificates_are_tried_again", test_certificates_are_tried_again },
 	  { "forked_child_touches_nothing", test_forked_child_touches_nothing })
