@@ -18,8 +18,9 @@ enum {
 	RATE_HZ = 49,
 	FAST_HZ = 199,
 	PROCESSES = 8,
-	ON_CPU_MS = 300, /* of each process that is measured */
-	FOUND_MS = 500,	 /* until a rule holds for what it means, on a busy machine */
+	ON_CPU_MS = 300,    /* of each process that is measured */
+	FOUND_MS = 500,	    /* until a rule holds for what it means, on a busy machine */
+	UNWATCHED_MS = 100, /* of CPU time, while nobody polls */
 	POLL_MS = 20,
 	MANY = 10000,
 	NS_A_MS = 1000000,
@@ -288,12 +289,82 @@ static void test_a_path_with_stars(void)
 	(void)kind_close(p);
 }
 
+static int spin(void)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0 && g.len < PROCESSES);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)setpgid(0, 0);
+		for (;;)
+			STAYS("spins");
+	}
+	(void)setpgid(pid, pid);
+	g.pid[g.len] = pid;
+	return g.len++;
+}
+
+/* Let process @i run while nobody polls; the samples of that time count. */
+static void run_unwatched(struct otelprof *p, int i)
+{
+	clockid_t clock;
+	int64_t until_ns;
+
+	CHECK_INT(clock_getcpuclockid(g.pid[i], &clock), 0);
+	until_ns = (int64_t)UNWATCHED_MS * NS_A_MS;
+	while (kind_clock_ns(clock) < until_ns)
+		(void)usleep(1000);
+	CHECK_INT(kill(g.pid[i], SIGSTOP), 0);
+	poll_for(p, FOUND_MS);
+	drain(p);
+}
+
+/* What the kernel's programs do, while user space does not look: a child has its parent's
+ * entries, and after an exec the executable's has gone and the environment's has not. */
+static void test_what_user_space_has_not_seen(void)
+{
+	struct otelprof *p = start();
+	char own[256] = { 0 };
+	uint64_t number;
+	int child;
+	int turned;
+
+	CHECK(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
+	number =
+		add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, own, 1000, 0);
+	poll_for(p, FOUND_MS);
+	g.begin_ns = 0;
+	memset(g.samples, 0, sizeof(g.samples));
+	child = spin();
+	run_unwatched(p, child);
+	turned = run(g.one, NULL, SPINS);
+	run_unwatched(p, turned);
+	printf("  of %d ms: a child has %llu samples, after an exec there are %llu\n",
+	       UNWATCHED_MS, (unsigned long long)g.samples[child],
+	       (unsigned long long)g.samples[turned]);
+	CHECK(g.samples[child] > UNWATCHED_MS / 4);
+	/* those of the time between its fork and its exec */
+	CHECK(g.samples[turned] < UNWATCHED_MS / 4);
+	CHECK_OK(otelprof_remove_rule(p, number));
+	end_all();
+	/* the test has this variable */
+	(void)add(p, OTELPROF_FILTER_ENVIRONMENT, OTELPROF_FILTER_INCLUDE, "PATH", 1000,
+		  0);
+	poll_for(p, FOUND_MS);
+	memset(g.samples, 0, sizeof(g.samples));
+	turned = run(g.one, NULL, SPINS);
+	run_unwatched(p, turned);
+	CHECK(g.samples[turned] > UNWATCHED_MS / 4);
+	end_all();
+	(void)kind_close(p);
+}
+
 /* A process in the same program, forked after the rule was added. */
 static void test_a_child_is_what_its_parent_is(void)
 {
 	struct otelprof *p = start();
 	char own[256] = { 0 };
-	pid_t pid;
 	int other;
 	int child;
 
@@ -301,17 +372,7 @@ static void test_a_child_is_what_its_parent_is(void)
 	(void)add(p, OTELPROF_FILTER_EXECUTABLE, OTELPROF_FILTER_INCLUDE, own, 0, 0);
 	poll_for(p, FOUND_MS);
 	other = run(g.one, NULL, SPINS);
-	pid = fork();
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)setpgid(0, 0);
-		for (;;)
-			STAYS("spins");
-	}
-	child = g.len;
-	g.pid[g.len++] = pid;
-	(void)setpgid(pid, pid);
+	child = spin();
 	measure(p);
 	CHECK(g.samples[child] > 5);
 	CHECK_INT(g.samples[other], 0);
@@ -478,6 +539,7 @@ static void test_ten_thousand_paths(void)
 TEST_MAIN({ "an_executable", test_an_executable },
 	  { "a_path_with_stars", test_a_path_with_stars },
 	  { "a_child_is_what_its_parent_is", test_a_child_is_what_its_parent_is },
+	  { "what_user_space_has_not_seen", test_what_user_space_has_not_seen },
 	  { "a_rate_for_a_variable", test_a_rate_for_a_variable },
 	  { "the_first_samples", test_the_first_samples },
 	  { "ten_thousand_paths", test_ten_thousand_paths },
