@@ -14,6 +14,8 @@
 #define OWED_SECONDS  10.0
 /* What is above the budget is saved again within this time. */
 #define PAID_SECONDS 8.0
+/* CPU seconds per second, more than can be. */
+#define UNKNOWN 1e6
 /* The share of the budget that is aimed at, so that unforeseen work stays within it. */
 #define AIM 0.9
 /* Of the budget: the rate goes down at once. */
@@ -136,6 +138,8 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 		b->checked_ns = b->changed_ns = now_ns;
 		b->used_ns = used_ns;
 		b->worked_ns = worked_ns;
+		/* the first two checks decide by themselves */
+		b->last[0] = UNKNOWN;
 		b->balance = SAVED_SECONDS * b->share;
 		b->left = b->balance - SPARE_SECONDS * b->share;
 	}

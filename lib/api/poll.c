@@ -81,9 +81,15 @@ static void keep_budget(struct otelprof *p, bool drained)
 	p->wanted_hz = 0;
 }
 
+/* The CPU time of this thread, if it is counted. */
+static uint64_t thread_ns(const struct otelprof *p)
+{
+	return p->config.cpu_budget_permille ? op_clock_thread_ns() : 0;
+}
+
 /* Returns 1 if there was work, 0 if not, or -errno. *@ret_woken: otelprof_wakeup() was
- * called. */
-static int work(struct otelprof *p, bool *ret_woken)
+ * called. What this thread has taken since @since_ns, waiting, is the profiler's. */
+static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
 	struct op_capture_work done;
@@ -91,6 +97,8 @@ static int work(struct otelprof *p, bool *ret_woken)
 
 	if (r < 0)
 		return r;
+	if (since_ns)
+		p->own_ns += p->entered_ns - since_ns;
 	r = op_handle_poll(p, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
@@ -124,12 +132,13 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 	if (p->config.threads)
 		return watch_worker(p, timeout_ms);
 	for (;;) {
+		uint64_t since_ns = thread_ns(p);
 		bool woken = false;
 		uint64_t waited_ms;
 
 		r = wait_for(op_capture_fd(p->capture), p->wake_fd, left);
 		if (r >= 0)
-			r = work(p, &woken);
+			r = work(p, since_ns, &woken);
 		if (r || woken)
 			return r;
 		if (timeout_ms < 0)
@@ -176,9 +185,11 @@ static void *worker_main(void *arg)
 	int r = 0;
 
 	while (!take_event(p->quit_fd)) {
+		uint64_t since_ns = thread_ns(p);
+
 		r = wait_for(op_capture_fd(p->capture), p->quit_fd, -1);
 		if (r >= 0)
-			r = work(p, &woken);
+			r = work(p, since_ns, &woken);
 		if (r >= 0 || r == -EINTR)
 			continue;
 		__atomic_store_n(&p->worker_error, r, __ATOMIC_RELAXED);

@@ -17,6 +17,7 @@ enum {
 	SETTLE_MS = 15000, /* until the first second, which is far above, is paid back */
 	MEASURE_MS = 15000,
 	POLL_MS = 20,
+	POLLS = 50000,
 	FRAMES = 400,
 	NS_A_MS = 1000000,
 };
@@ -162,4 +163,27 @@ static void test_the_budget_holds(void)
 	CHECK(sum.periods > 1);
 }
 
-TEST_MAIN({ "the_budget_holds", test_the_budget_holds })
+/* Waiting for work is the profiler's CPU time, too. */
+static void test_waiting_counts(void)
+{
+	struct kind_child c = kind_child_start(serve);
+	struct sum sum = { 0 };
+	struct kind_profile profile = { .fn = add_sample, .data = &sum };
+	struct otelprof *p = start(c.pid, 1000000, &profile);
+	uint64_t counted = stats_of(p).cpu_ns;
+	int64_t used = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int i;
+
+	for (i = 0; i < POLLS; i++)
+		CHECK_OK(otelprof_poll(p, 0));
+	used = kind_clock_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+	counted = stats_of(p).cpu_ns - counted;
+	printf("  %.1f ms are counted of %.1f\n", (double)counted / 1e6,
+	       (double)used / 1e6);
+	CHECK((double)counted > 0.65 * (double)used);
+	CHECK_INT(kind_close(p), 0);
+	kind_child_end(&c);
+}
+
+TEST_MAIN({ "waiting_counts", test_waiting_counts },
+	  { "the_budget_holds", test_the_budget_holds })
