@@ -41,6 +41,7 @@ static __always_inline void op_event_ready(struct op_slot *slot, bool named)
 	slot->absent = 0;
 	slot->named = named;
 	slot->context_bytes = 0;
+	slot->waker.tid = 0;
 }
 
 /* As below. @tick: of a clock, so that it has a rate and a period, which is its value. */
@@ -209,6 +210,17 @@ static __always_inline void op_walk_whole(struct op_slot *slot)
 			break;
 }
 
+/* Have the sample tell who woke its thread. */
+static __always_inline void op_event_waker(struct op_slot *slot)
+{
+	if (!op_settings.wakers || !slot->waker.tid)
+		return;
+	if (!slot->context_bytes)
+		__builtin_memset(&slot->context, 0, sizeof(slot->context));
+	slot->context.waker = slot->waker;
+	slot->context_bytes = sizeof(slot->context);
+}
+
 /* The slot has @bytes of the kernel's stack, or an error: note them. */
 static __always_inline void op_event_kernel(struct op_slot *slot, long bytes)
 {
@@ -232,6 +244,7 @@ static __always_inline int op_event_walk_user(void *ctx, struct op_slot *slot,
 	slot->registers.thread_pointer = op_task_thread_pointer();
 	if (!whole) /* the verifier's bound of a whole program has no room for it */
 		op_event_context(slot);
+	op_event_waker(slot);
 	op_event_kernel(slot, kernel_bytes);
 	u->end = (__u16)op_prepare_walk(slot);
 	if (u->end == OP_END_COMPLETE && whole) {

@@ -52,12 +52,20 @@ struct op_context_place {
 	__u8 reserved0[7];
 };
 
+/* Who woke a thread, where op_settings.wakers. */
+struct op_waker {
+	__u32 pid;
+	__u32 tid; /* 0: not known */
+	char comm[16];
+};
+
 /* Behind the words of a sample that has one: op_record.context_bytes, op_named.context_bytes. */
 struct op_thread_context {
 	__u8 trace_id[OP_TRACE_ID_BYTES]; /* zero: none */
 	__u8 span_id[OP_SPAN_ID_BYTES];
 	__u64 labels
 		[2]; /* the hash of an OP_RECORD_LABELS announced before; zero: none */
+	struct op_waker waker;
 };
 
 /* A string of the process, as Go has it. */
@@ -76,7 +84,7 @@ struct op_label {
 };
 
 _Static_assert(sizeof(struct op_context_place) == 40, "layout");
-_Static_assert(sizeof(struct op_thread_context) == 40, "layout");
+_Static_assert(sizeof(struct op_thread_context) == 64, "layout");
 _Static_assert(sizeof(struct op_label) * OP_LABELS_MAX == OP_LABELS_BYTES, "layout");
 
 #endif

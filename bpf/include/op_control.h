@@ -106,8 +106,9 @@ struct op_settings {
 	 * descendants.
 	 */
 	__u8 cgroup_ancestors;
-	__u8 holds; /* samples wait in op_held until their event ends */
-	__u8 reserved0[7];
+	__u8 holds;  /* samples wait in op_held until their event ends */
+	__u8 wakers; /* who woke a thread is noted and told */
+	__u8 reserved0[6];
 	/* samples per second and CPU, of kinds that thin out (off/off.h) */
 	__u32 event_budget;
 	__u64 min_ns; /* shorter intervals are filtered out */

@@ -131,6 +131,7 @@ struct op_slot {
 	struct op_thread_context context;
 	__u32 context_bytes; /* of it: 0, there is none */
 	__u32 reserved1;
+	struct op_waker waker;		  /* where op_settings.wakers */
 	struct op_context_text label_key; /* of the one that is read */
 	struct op_context_text label_value;
 	struct op_labels_record labels;

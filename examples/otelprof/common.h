@@ -84,6 +84,7 @@ enum {
 	OPTION_ALL_KERNEL,
 	OPTION_ALL_USER,
 	OPTION_IDLE,
+	OPTION_WAKERS,
 	OPTION_MAX_FRAMES,
 	OPTION_NO_RUNTIME,
 	OPTION_NO_NATIVE_NAMES,
@@ -115,6 +116,7 @@ enum {
 		{ "all-kernel", no_argument, NULL, OPTION_ALL_KERNEL },                  \
 		{ "all-user", no_argument, NULL, OPTION_ALL_USER },                      \
 		{ "idle", no_argument, NULL, OPTION_IDLE },                              \
+		{ "wakers", no_argument, NULL, OPTION_WAKERS },                          \
 		{ "max-frames", required_argument, NULL, OPTION_MAX_FRAMES },            \
 		{ "no-runtime", required_argument, NULL, OPTION_NO_RUNTIME },            \
 		{ "no-native-names", no_argument, NULL, OPTION_NO_NATIVE_NAMES },        \

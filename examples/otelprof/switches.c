@@ -107,6 +107,8 @@ int switches_take(struct options *o, int c, const char *arg)
 		return take_flag(o, OTELPROF_NO_KERNEL_STACKS);
 	case OPTION_IDLE:
 		return take_flag(o, OTELPROF_IDLE);
+	case OPTION_WAKERS:
+		return take_flag(o, OTELPROF_WAKERS);
 	case OPTION_NO_NATIVE_NAMES:
 		return take_flag(o, OTELPROF_NO_NATIVE_NAMES);
 	case OPTION_COMMAND_LINE:

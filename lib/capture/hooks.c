@@ -50,6 +50,12 @@ static void name_of(const struct op_capture *c, const struct op_kind *kind, size
 			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 }
 
+/* Is hook @i of @kind switched on with the kind? */
+static bool is_wanted(const struct op_capture *c, const struct op_kind *kind, size_t i)
+{
+	return !kind->hooks[i].wakers || c->config.flags & OTELPROF_WAKERS;
+}
+
 /* Map the two position pages of ring @i of @object. */
 static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i,
 		     struct op_kicks *k)
@@ -85,6 +91,8 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 	for (i = 0; r == 0 && kind->kicks && i < OP_KICK_RINGS; i++)
 		r = map_kicks(c, object, i, &c->kicks[kind->event][i]);
 	for (i = 0; r >= 0 && i < kind->hooks_len; i++) {
+		if (!is_wanted(c, kind, i))
+			continue;
 		name_of(c, kind, i, name);
 		r = c->program[kind->event][i] = op_object_program_fd(object, name);
 	}
@@ -115,6 +123,8 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	sizes_of(c, &sizes);
 	r = kind->size ? kind->size(object, &sizes) : 0;
 	for (i = 0; r == 0 && i < kind->hooks_len; i++) {
+		if (!is_wanted(c, kind, i))
+			continue;
 		name_of(c, kind, i, name);
 		r = op_object_want(object, name, kind->program_type);
 	}
@@ -194,7 +204,7 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; i < kind->hooks_len; i++) {
 		int *hook = &c->hook[kind->event][i];
 
-		if (*hook >= 0 || !kind->hooks[i].tracepoint)
+		if (*hook >= 0 || !kind->hooks[i].tracepoint || !is_wanted(c, kind, i))
 			continue;
 		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
 			kind->hooks[i].tracepoint, c->program[kind->event][i]));

@@ -64,6 +64,7 @@ void op_capture_settings(struct op_capture *c)
 	s->kernel_stacks = !(flags & OTELPROF_NO_KERNEL_STACKS);
 	s->user_stacks = !(flags & OTELPROF_NO_USER_STACKS);
 	s->keep_idle = !!(flags & OTELPROF_IDLE);
+	s->wakers = !!(flags & OTELPROF_WAKERS);
 	s->pid_namespace = pid_namespace(c->config.procfs_root);
 	s->wakeup_bytes = op_capture_ring_bytes(c) / 4;
 	s->cgroup_ancestors = libbpf_probe_bpf_helper(

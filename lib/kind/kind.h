@@ -68,7 +68,8 @@ struct op_kind_options {
 struct op_kind_hook {
 	const char *tracepoint; /* NULL: a BPF iterator, which user space reads */
 	const char *program;	/* NULL: the kind's entry program, which walks stacks */
-	bool loses; /* an event that this program misses is a sample that is lost */
+	bool loses;  /* an event that this program misses is a sample that is lost */
+	bool wakers; /* it is there only with OTELPROF_WAKERS */
 };
 
 /* The sizes of the maps that the hooks' programs share. */

@@ -11,6 +11,7 @@
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_locks_switched", .loses = true },
+	{ .tracepoint = "sched_waking", .program = "op_locks_woken", .wakers = true },
 };
 
 const char *const op_kind_lock_types[OP_LOCK_TYPES] = {

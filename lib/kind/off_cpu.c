@@ -23,6 +23,7 @@ const char *const op_kind_off_reasons[OP_REASONS] = {
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
 	{ "sched_switch", "op_off_switched", .loses = true },
+	{ .tracepoint = "sched_waking", .program = "op_off_cpu_woken", .wakers = true },
 };
 
 int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes)

@@ -10,6 +10,10 @@
 #include "context/labels.h"
 #include "process/program.h"
 
+enum {
+	WAKER_ATTRIBUTES = 3,
+};
+
 int op_contexts_read(const uint8_t *bytes, size_t left, size_t len,
 		     struct op_thread_context *ret)
 {
@@ -165,6 +169,38 @@ static int apply_labels(struct op_contexts *c, struct op_program *program,
 	return r;
 }
 
+static int add_number(struct op_window *window, const char *key, uint32_t number,
+		      struct op_attribute_set *set)
+{
+	struct op_attribute a = { .integer = number, .is_int = 1 };
+	int r = op_window_string(window, key, strlen(key), &a.key);
+
+	if (r == 0)
+		r = op_window_attribute(window, &a, &set->index[set->len]);
+	if (r == 0)
+		set->len++;
+	return r;
+}
+
+static int add_waker(const struct op_waker *waker, struct op_window *window,
+		     struct op_attribute_set *set)
+{
+	const struct op_context_label name = {
+		.key = "waker.thread.name",
+		.key_len = strlen("waker.thread.name"),
+		.value = waker->comm,
+		.value_len = strnlen(waker->comm, sizeof(waker->comm)),
+	};
+	int r;
+
+	if (set->len + WAKER_ATTRIBUTES > OP_ATTRIBUTES_MAX)
+		return 0;
+	r = add_number(window, "waker.process.pid", waker->pid, set);
+	if (r == 0)
+		r = add_number(window, "waker.thread.id", waker->tid, set);
+	return r < 0 ? r : add_label(window, &name, set);
+}
+
 bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		       const struct op_thread_context *context, struct op_window *window,
 		       struct op_window_sample *sample)
@@ -177,6 +213,8 @@ bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		memcpy(link.span_id, context->span_id, sizeof(link.span_id));
 		r = op_window_link(window, &link, &sample->link);
 	}
+	if (r == 0 && context->waker.tid)
+		r = add_waker(&context->waker, window, &sample->labels);
 	if (r == 0 && (context->labels[0] || context->labels[1]))
 		r = apply_labels(c, program, context, window, sample);
 	if (r < 0)

@@ -47,3 +47,10 @@ int op_locks_switched(struct bpf_raw_tracepoint_args *ctx)
 	op_off_switch(OP_EVENT_LOCKS, ctx->args, true);
 	return 0;
 }
+
+SEC("raw_tp/sched_waking")
+int op_locks_woken(struct bpf_raw_tracepoint_args *ctx)
+{
+	op_off_woken((struct task_struct *)ctx->args[0]);
+	return 0;
+}

@@ -45,6 +45,7 @@ struct op_off_thread {
 	__u64 mute_until_ns;
 	__u32 how;
 	__u32 rules;
+	struct op_waker waker; /* of its last sleep */
 };
 
 /* A CPU: the state of its sampling, and the interval that the interrupt is to take. */
@@ -56,6 +57,7 @@ struct op_off_cpu {
 	__u64 length_ns;
 	__u32 tid;
 	__u32 how;
+	struct op_waker waker;
 };
 
 /* Tid in the initial PID namespace -> struct op_off_thread. Threads that end are
@@ -136,6 +138,7 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 	thread = bpf_map_lookup_elem(&op_off_threads, &tid);
 	if (thread) {
 		thread->how = fresh.how;
+		thread->waker.tid = 0;
 		thread->left_ns = now;
 		return;
 	}
@@ -144,6 +147,21 @@ static __always_inline void op_off_leave(struct op_counts *counts,
 		op_count_in(counts, OP_COUNT_TAKEN);
 		op_count_in(counts, OP_COUNT_NO_MEMORY);
 	}
+}
+
+/* @task, which may be off the CPUs, is woken by the current thread, or by an interrupt on top
+ * of that. */
+static __always_inline void op_off_woken(struct task_struct *task)
+{
+	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
+	struct op_off_thread *thread = bpf_map_lookup_elem(&op_off_threads, &tid);
+	struct op_waker waker = { 0 };
+
+	if (!thread || !thread->left_ns || thread->how == OP_OFF_READY ||
+	    !op_task_ids(op_current_task(), &waker.pid, &waker.tid))
+		return;
+	bpf_get_current_comm(waker.comm, sizeof(waker.comm));
+	thread->waker = waker;
 }
 
 /* ---- a thread returns ---- */
@@ -193,6 +211,7 @@ static __always_inline void op_off_return(struct op_counts *counts,
 	cpu->value = weight;
 	cpu->length_ns = d;
 	cpu->how = thread->how;
+	cpu->waker = thread->waker;
 	if (op_kick()) {
 		cpu->task = 0;
 		op_count_in(counts, OP_COUNT_RING_FULL);
@@ -262,6 +281,8 @@ static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_c
 	slot = op_event_enter(op_counts_of(event), event, false, &filtered);
 	if (filtered)
 		op_off_mute(cpu);
+	if (slot && op_settings.wakers)
+		slot->waker = cpu->waker;
 	*ret = cpu;
 	return slot;
 }

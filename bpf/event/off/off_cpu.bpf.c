@@ -30,3 +30,10 @@ int op_off_switched(struct bpf_raw_tracepoint_args *ctx)
 	op_off_switch(OP_EVENT_OFF_CPU, ctx->args, false);
 	return 0;
 }
+
+SEC("raw_tp/sched_waking")
+int op_off_cpu_woken(struct bpf_raw_tracepoint_args *ctx)
+{
+	op_off_woken((struct task_struct *)ctx->args[0]);
+	return 0;
+}
