@@ -70,9 +70,9 @@ struct op_lock_spin {
 	struct op_lock_wait wait;
 };
 
-/* A thread that was left out. */
+/* A thread that was left out: by its numbers, for a task's address soon is another one's. */
 struct op_lock_mute {
-	__u64 task;
+	__u64 thread; /* bpf_get_current_pid_tgid() */
 	__u64 until_ns;
 	__u64 rules; /* op_control.rules_changed */
 };
@@ -251,9 +251,9 @@ static __always_inline bool op_wait_end(struct op_lock_cpu *cpu, __u64 lock,
 }
 
 static __always_inline struct op_lock_mute *op_lock_mute_of(struct op_lock_cpu *cpu,
-							    __u64 task)
+							    __u64 thread)
 {
-	__u64 i = task >> 6 & (OP_LOCK_MUTES - 1); /* tasks are aligned */
+	__u64 i = thread & (OP_LOCK_MUTES - 1);
 
 	op_platform_bound(i);
 	return &cpu->mute[i & (OP_LOCK_MUTES - 1)];
@@ -263,11 +263,11 @@ static __always_inline struct op_lock_mute *op_lock_mute_of(struct op_lock_cpu *
  * OP_LOCK_MUTE_NS ago? */
 static __always_inline bool op_lock_muted(struct op_lock_cpu *cpu, __u64 now)
 {
-	__u64 task = bpf_get_current_task();
-	const struct op_lock_mute *mute = op_lock_mute_of(cpu, task);
+	__u64 thread = bpf_get_current_pid_tgid();
+	const struct op_lock_mute *mute = op_lock_mute_of(cpu, thread);
 	struct op_control *control = op_control();
 
-	return mute->task == task && now < mute->until_ns && control &&
+	return mute->thread == thread && now < mute->until_ns && control &&
 	       mute->rules == control->rules_changed;
 }
 
@@ -291,14 +291,15 @@ static __always_inline bool op_lock_kick(void)
 /* The filter or a rule left the current thread out. */
 static __always_inline void op_lock_leave_out(struct op_lock_cpu *cpu, __u64 now)
 {
-	struct op_lock_mute *mute = op_lock_mute_of(cpu, bpf_get_current_task());
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct op_lock_mute *mute = op_lock_mute_of(cpu, thread);
 	struct op_control *control = op_control();
 	__u32 active = control ? control->filter_active & 1 : 0;
 	struct op_filter *filter = bpf_map_lookup_elem(&op_filters, &active);
 
 	if (!control || !filter || filter->random)
 		return;
-	mute->task = bpf_get_current_task();
+	mute->thread = thread;
 	mute->until_ns = now + OP_LOCK_MUTE_NS;
 	mute->rules = control->rules_changed;
 }
