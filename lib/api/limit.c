@@ -118,7 +118,7 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	return used - OP_MIN(used, freed);
 }
 
-bool op_limit_may_take(void *handle, uint64_t bytes)
+bool op_limit_may_take(void *handle, uint64_t bytes, bool needed)
 {
 	struct otelprof *p = handle;
 	const uint64_t full = p->config.memory_limit_bytes / PARTS * PARTS_FULL;
@@ -132,11 +132,11 @@ bool op_limit_may_take(void *handle, uint64_t bytes)
 		used -= op_images_give_up_indices(op_processes_images(p->processes),
 						  used - full,
 						  op_clock_monotonic_ns() - RECENT_NS);
-	if (used > full)
+	if (used > (needed ? p->config.memory_limit_bytes : full))
 		return false;
 	/* the arena does not take it meanwhile */
 	op_arena_get_stats(p->arena, &arena);
-	op_arena_set_room(p->arena, arena.slab_bytes + full - used);
+	op_arena_set_room(p->arena, arena.slab_bytes + (used < full ? full - used : 0));
 	return true;
 }
 

@@ -32,9 +32,10 @@ struct op_limit {
 
 /* Bytes that are used. The lock is held. */
 uint64_t op_limit_used(struct otelprof *p);
-/* May @bytes more be taken, without going near the limit? If not, indices of names that were not
- * used lately are given up for them. @handle is a struct otelprof. The lock is held. */
-bool op_limit_may_take(void *handle, uint64_t bytes);
+/* May @bytes more be taken, without going near the limit or, where they are @needed, up to it? If
+ * not, indices of names that were not used lately are given up for them. @handle is a struct
+ * otelprof. The lock is held. */
+bool op_limit_may_take(void *handle, uint64_t bytes, bool needed);
 /* Give up what is above the limit, if there is one. The lock is held. */
 void op_limit_keep(struct otelprof *p);
 

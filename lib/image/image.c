@@ -373,7 +373,8 @@ static int begin_job(struct op_images *x, struct op_image *image, bool with_loop
 	if (owner_is_greedy(x, image))
 		return -EDQUOT;
 	if (x->may_take &&
-	    !x->may_take(x->may_take_ctx, OP_MIN(op_elf_size(image->elf), JOB_BYTES))) {
+	    !x->may_take(x->may_take_ctx, OP_MIN(op_elf_size(image->elf), JOB_BYTES),
+			 true)) {
 		x->tables_postponed++;
 		return -ENOSPC;
 	}
@@ -537,6 +538,13 @@ static int open_debug(void *ctx, const char *path)
 	return r < 0 ? r : opened.fd;
 }
 
+static bool may_take_names(void *ctx, uint64_t bytes)
+{
+	const struct op_images *x = ctx;
+
+	return !x->may_take || x->may_take(x->may_take_ctx, bytes, false);
+}
+
 bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 			   struct op_target *t, uint32_t pid, const char *path)
 {
@@ -547,8 +555,8 @@ bool op_image_load_symbols(struct op_images *x, struct op_image *image,
 		.open_ctx = &place,
 		.path = path,
 		.limit_bytes = x->symbol_budget_bytes / 2,
-		.may_take = x->may_take,
-		.may_take_ctx = x->may_take_ctx,
+		.may_take = may_take_names,
+		.may_take_ctx = x,
 	};
 	int r;
 

@@ -135,8 +135,9 @@ struct op_images {
 	/* images whose names were given up because there was no room for all */
 	uint64_t names_evicted;
 	struct op_work work;
-	/* May so much more user memory be taken now? NULL: yes. */
-	bool (*may_take)(void *ctx, uint64_t bytes);
+	/* May so much more user memory be taken now? Where it is @needed, up to the limit itself.
+	 * NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
 	void *may_take_ctx;
 	/* There was no CPU time or no room for them: frames that got no name; tables, each once. */
 	uint64_t names_postponed;

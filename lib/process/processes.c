@@ -362,7 +362,8 @@ void op_processes_allow_work(struct op_processes *p, int64_t ns)
 }
 
 void op_processes_set_room(struct op_processes *p,
-			   bool (*may_take)(void *ctx, uint64_t bytes), void *ctx)
+			   bool (*may_take)(void *ctx, uint64_t bytes, bool needed),
+			   void *ctx)
 {
 	p->executables.images.may_take = may_take;
 	p->executables.images.may_take_ctx = ctx;

@@ -142,10 +142,11 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns);
 /* From now on tables and names may take @ns of CPU time; if that is not more than 0, they are left
  * for later. Without a call of this they may take any. */
 void op_processes_allow_work(struct op_processes *p, int64_t ns);
-/* From now on @may_take is asked before tables and names take so many bytes of user memory for a
- * moment, or for long. It may give up indices of names (op_images_give_up_indices()). */
+/* From now on @may_take is asked before tables, which are needed more, and names take so many bytes
+ * of user memory for a moment, or for long. It may give up indices of names (op_images_give_up_indices()). */
 void op_processes_set_room(struct op_processes *p,
-			   bool (*may_take)(void *ctx, uint64_t bytes), void *ctx);
+			   bool (*may_take)(void *ctx, uint64_t bytes, bool needed),
+			   void *ctx);
 /* Is there no CPU time for tables now? */
 bool op_processes_postpone(const struct op_processes *p);
 /* Publish what changed and release what is no longer needed. Call this after each batch

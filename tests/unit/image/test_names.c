@@ -111,10 +111,11 @@ struct asked {
 	bool refuse;
 };
 
-static bool may_take(void *ctx, uint64_t bytes)
+static bool may_take(void *ctx, uint64_t bytes, bool needed)
 {
 	struct asked *asked = ctx;
 
+	CHECK(!needed);
 	asked->bytes += bytes;
 	asked->times++;
 	return !asked->refuse;

@@ -131,9 +131,9 @@ static void test_is_owed(void)
 	world_deinit(&w);
 }
 
-static bool refuse(void *ctx, uint64_t bytes)
+static bool refuse(void *ctx, uint64_t bytes, bool needed)
 {
-	*(uint64_t *)ctx += bytes;
+	*(uint64_t *)ctx += needed ? bytes : 0;
 	return false;
 }
 
