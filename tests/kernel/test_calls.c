@@ -5,11 +5,8 @@
 #include <otelprof/otelprof.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "child.h"
 #include "test.h"
 
 enum {
@@ -18,30 +15,6 @@ enum {
 	SOON_MS = 2000, /* on a machine with much other load */
 	FLUSH_MS = 3000,
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static pid_t spin(void)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	while (pid == 0)
-		continue;
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	CHECK_INT(kill(pid, SIGKILL), 0);
-	CHECK_INT(waitpid(pid, NULL, 0), pid);
-}
 
 /* Of process @pid alone; without one of nobody, so that there is nothing to do. */
 static struct otelprof *make(uint32_t threads, pid_t pid)
@@ -141,7 +114,7 @@ static void test_the_same_with_a_worker(void)
 /* Nobody polls, and the samples come in all the same. */
 static void test_a_worker_does_the_work(void)
 {
-	pid_t pid = spin();
+	pid_t pid = child_spin(NULL);
 	struct otelprof *p = make(1, pid);
 	struct otelprof_stats s;
 	uint64_t until = now_ms() + LONG_MS;
@@ -166,7 +139,7 @@ static void test_a_worker_does_the_work(void)
 	CHECK_INT(s.samples_taken,
 		  s.samples_exported + s.samples_filtered + s.samples_dropped);
 	otelprof_free(p);
-	end(pid);
+	child_end(pid);
 }
 
 struct called {
@@ -188,7 +161,7 @@ static int call_back(void *userdata, const void *request, size_t len, uint64_t s
 
 static void test_a_callback_that_calls_back_gets_an_error(void)
 {
-	pid_t pid = spin();
+	pid_t pid = child_spin(NULL);
 	struct otelprof *p = make(0, pid);
 	struct called called = { .p = p };
 	struct otelprof_callback_config callback;
@@ -207,7 +180,7 @@ static void test_a_callback_that_calls_back_gets_an_error(void)
 	CHECK(called.freed == p); /* not freed: it is in use */
 	CHECK_OK(otelprof_stop(p));
 	otelprof_free(p);
-	end(pid);
+	child_end(pid);
 }
 
 static void *flush_long(void *arg)
@@ -235,7 +208,7 @@ static void add_exporter_to_nobody(struct otelprof *p)
 /* A flush that waits for a server leaves other threads the handle. */
 static void test_a_flush_lets_others_call(void)
 {
-	pid_t pid = spin();
+	pid_t pid = child_spin(NULL);
 	struct otelprof *p = make(0, pid);
 	struct waiter w = { .p = p };
 	struct otelprof_stats s;
@@ -266,7 +239,7 @@ static void test_a_flush_lets_others_call(void)
 	printf("  %d calls beside a flush, the longest %d ms\n", calls, (int)longest);
 	CHECK(calls >= 50);
 	CHECK(longest < 500);
-	end(pid);
+	child_end(pid);
 	otelprof_free(p);
 }
 

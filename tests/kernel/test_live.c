@@ -5,14 +5,12 @@
  */
 #include <dirent.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <otelprof/otelprof.h>
 
+#include "child.h"
 #include "drops.h"
 #include "test.h"
 
@@ -31,14 +29,6 @@ struct got {
 	size_t len;
 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int take(void *userdata, const void *request, size_t len, uint64_t samples)
 {
 	struct got *got = userdata;
@@ -54,27 +44,6 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 static bool holds(const struct got *got, const char *text)
 {
 	return got->len && memmem(got->bytes, got->len, text, strlen(text));
-}
-
-/* A child of that command name that spins until it is killed, or this test ends. */
-static pid_t spin(const char *comm)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)prctl(PR_SET_NAME, comm);
-		for (;;)
-			__asm__ volatile("");
-	}
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	CHECK_INT(kill(pid, SIGKILL), 0);
-	CHECK_INT(waitpid(pid, NULL, 0), pid);
 }
 
 static struct otelprof *make(struct got *got, uint64_t flags)
@@ -132,7 +101,7 @@ static void check_closed(struct otelprof *p)
 
 static void test_every_sample_is_accounted_for(void)
 {
-	pid_t pid = spin("op-account");
+	pid_t pid = child_spin("op-account");
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 	struct otelprof_stats s;
@@ -153,15 +122,15 @@ static void test_every_sample_is_accounted_for(void)
 	/* one spinning child: at the least half of one CPU's ticks */
 	CHECK(got.samples > RATE_HZ * 9 / 10 / 2);
 	CHECK(holds(&got, "op-account"));
-	end(pid);
+	child_end(pid);
 	otelprof_free(p);
 	free(got.bytes);
 }
 
 static void test_a_filter_takes_effect_at_once(void)
 {
-	pid_t wanted = spin("op-wanted");
-	pid_t other = spin("op-other");
+	pid_t wanted = child_spin("op-wanted");
+	pid_t other = child_spin("op-other");
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
 					     .kind = OTELPROF_FILTER_PID,
 					     .number = (uint64_t)wanted };
@@ -205,8 +174,8 @@ static void test_a_filter_takes_effect_at_once(void)
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	check_closed(p);
-	end(wanted);
-	end(other);
+	child_end(wanted);
+	child_end(other);
 	otelprof_free(p);
 	free(got.bytes);
 }
@@ -286,7 +255,7 @@ static void test_a_filter_set_while_twenty_run(void)
 	int i;
 
 	for (i = 0; i < CROWD; i++)
-		pids[i] = spin(crowd_name(i));
+		pids[i] = child_spin(crowd_name(i));
 	p = make(&got, 0);
 	CHECK_OK(otelprof_start(p));
 	at[0] = stats_of(p);
@@ -326,7 +295,7 @@ static void test_a_filter_set_while_twenty_run(void)
 	say_cost("filter of nobody", &at[4], &at[5]);
 	check_closed(p);
 	for (i = 0; i < CROWD; i++)
-		end(pids[i]);
+		child_end(pids[i]);
 	otelprof_free(p);
 	free(got.bytes);
 }
@@ -355,8 +324,8 @@ static void check_rule(const struct otelprof_filter_rule *rule, const char *comm
 
 static void test_each_kind_of_rule(void)
 {
-	pid_t inside = spin("op-inside");
-	pid_t outside = spin("op-outside");
+	pid_t inside = child_spin("op-inside");
+	pid_t outside = child_spin("op-outside");
 	struct otelprof_filter_rule comm = { .size = sizeof(comm),
 					     .kind = OTELPROF_FILTER_COMM,
 					     .text = "op-inside" };
@@ -382,13 +351,13 @@ static void test_each_kind_of_rule(void)
 	p = make(NULL, 0);
 	CHECK_INT(otelprof_set_filter(p, &filter), -ENOENT);
 	otelprof_free(p);
-	end(inside);
-	end(outside);
+	child_end(inside);
+	child_end(outside);
 }
 
 static void test_the_rate_changes(void)
 {
-	pid_t pid = spin("op-rate");
+	pid_t pid = child_spin("op-rate");
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
 					     .kind = OTELPROF_FILTER_PID,
 					     .number = (uint64_t)pid };
@@ -417,14 +386,14 @@ static void test_the_rate_changes(void)
 	CHECK_INT(otelprof_set_rate(p, 1001), -EINVAL);
 	CHECK_INT(stats_of(p).sample_period_ns, 2000000);
 	check_closed(p);
-	end(pid);
+	child_end(pid);
 	otelprof_free(p);
 	free(got.bytes);
 }
 
 static void test_two_handles_in_one_process(void)
 {
-	pid_t pid = spin("op-two");
+	pid_t pid = child_spin("op-two");
 	struct got a = { 0 };
 	struct got b = { 0 };
 	struct otelprof *pa = make(&a, 0);
@@ -448,14 +417,14 @@ static void test_two_handles_in_one_process(void)
 	otelprof_free(pb);
 	CHECK(holds(&a, "op-two"));
 	CHECK(holds(&b, "op-two"));
-	end(pid);
+	child_end(pid);
 	free(a.bytes);
 	free(b.bytes);
 }
 
 static void test_the_child_of_a_fork_may_only_free(void)
 {
-	pid_t load = spin("op-fork");
+	pid_t load = child_spin("op-fork");
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 	uint64_t before;
@@ -487,7 +456,7 @@ static void test_the_child_of_a_fork_may_only_free(void)
 	CHECK(got.samples > before);
 	check_closed(p);
 	otelprof_free(p);
-	end(load);
+	child_end(load);
 	free(got.bytes);
 }
 
@@ -527,7 +496,7 @@ static void test_cycles_leak_no_descriptor(void)
 
 static void test_the_descriptor_wakes_a_foreign_loop(void)
 {
-	pid_t pid = spin("op-loop");
+	pid_t pid = child_spin("op-loop");
 	struct got got = { 0 };
 	struct otelprof *p = make(&got, 0);
 	struct pollfd fd = { .events = POLLIN };
@@ -546,14 +515,14 @@ static void test_the_descriptor_wakes_a_foreign_loop(void)
 	CHECK_OK(otelprof_stop(p));
 	CHECK_OK(otelprof_export(p));
 	CHECK(holds(&got, "op-loop"));
-	end(pid);
+	child_end(pid);
 	otelprof_free(p);
 	free(got.bytes);
 }
 
 static void test_a_window_with_no_exporter_is_counted(void)
 {
-	pid_t pid = spin("op-nowhere");
+	pid_t pid = child_spin("op-nowhere");
 	struct otelprof *p = make(NULL, 0);
 
 	CHECK_OK(otelprof_start(p));
@@ -563,12 +532,12 @@ static void test_a_window_with_no_exporter_is_counted(void)
 	CHECK(drops_of(p, "nowhere") > 0);
 	check_closed(p);
 	otelprof_free(p);
-	end(pid);
+	child_end(pid);
 }
 
 static void test_the_walker_of_old_kernels(void)
 {
-	pid_t pid = spin("op-tail");
+	pid_t pid = child_spin("op-tail");
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
 					     .kind = OTELPROF_FILTER_PID,
 					     .number = (uint64_t)pid };
@@ -591,7 +560,7 @@ static void test_the_walker_of_old_kernels(void)
 	CHECK(s.stacks_complete * 10 >= got.samples * 9);
 	check_closed(p);
 	otelprof_free(p);
-	end(pid);
+	child_end(pid);
 	free(got.bytes);
 }
 

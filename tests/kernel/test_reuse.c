@@ -6,17 +6,13 @@
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <otelprof/otelprof.h>
 
 #include "op_user_types.h"
 
+#include "child.h"
 #include "test.h"
 
 enum {
@@ -25,33 +21,6 @@ enum {
 	WAIT_MS = 3000,
 	POLL_MS = 50,
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-static pid_t spin(void)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			__asm__ volatile("");
-	}
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	CHECK_INT(kill(pid, SIGKILL), 0);
-	CHECK_INT(waitpid(pid, NULL, 0), pid);
-}
 
 /* The descriptor of this process's map of that name. */
 static int map_named(const char *name)
@@ -114,8 +83,8 @@ static void test_tables_of_another_are_not_used(void)
 	struct otelprof_config config;
 	struct otelprof *p = NULL;
 	struct op_process_key wrong;
-	pid_t first = spin();
-	pid_t second = spin();
+	pid_t first = child_spin(NULL);
+	pid_t second = child_spin(NULL);
 	uint32_t number = (uint32_t)first;
 	int map;
 	int r;
@@ -136,8 +105,8 @@ static void test_tables_of_another_are_not_used(void)
 	CHECK_OK(bpf_map_update_elem(map, &number, &wrong, BPF_ANY));
 	CHECK(wait_for(p, map, first, wrong.process));
 	otelprof_free(p);
-	end(first);
-	end(second);
+	child_end(first);
+	child_end(second);
 }
 
 TEST_MAIN({ "another", test_tables_of_another_are_not_used })

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A child that spins, and a clock to wait for what it causes. */
+#ifndef TEST_CHILD_H
+#define TEST_CHILD_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static inline uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* A child of the command name @comm (NULL: of this test's) that spins until child_end(), or until
+ * this test ends. */
+static inline pid_t child_spin(const char *comm)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (comm)
+			(void)prctl(PR_SET_NAME, comm);
+		for (;;)
+			__asm__ volatile("");
+	}
+	return pid;
+}
+
+static inline void child_end(pid_t pid)
+{
+	CHECK_INT(kill(pid, SIGKILL), 0);
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+}
+
+#endif
