@@ -28,8 +28,10 @@ enum {
 /* A table that could not be made is tried again after this time, which doubles with each
  * failure, at most 5 times. */
 static const uint64_t TABLE_RETRY_NS = UINT64_C(2000000000);
-/* A table that nobody has worked on for so long is given up: its process is gone. */
+/* A table that nobody has worked on for so long is given up: its process is gone. Time in which
+ * CPU time ran out does not count; but where the file is closed, so long is enough, too. */
 static const uint64_t JOB_IDLE_NS = UINT64_C(2000000000);
+static const uint64_t JOB_CLOSED_NS = UINT64_C(30000000000);
 /* Names for which there was no room are tried again after this time. */
 static const uint64_t SYMBOLS_RETRY_NS = UINT64_C(1000000000);
 /* Unused names are not dropped before this age. */
@@ -355,10 +357,18 @@ void op_images_check_jobs(struct op_images *x, uint64_t now_ns)
 {
 	struct op_image *image;
 
-	if (!x->jobs || !op_work_may(&x->work))
+	if (!x->work.was_out)
+		x->allowed_ns += now_ns - x->jobs_checked_ns;
+	x->work.was_out = !op_work_may(&x->work);
+	x->jobs_checked_ns = now_ns;
+	if (!x->jobs)
 		return;
 	TAILQ_FOREACH(image, &x->lru, lru) {
-		if (image->job && now_ns >= image->job_ns + JOB_IDLE_NS)
+		if (!image->job)
+			continue;
+		if (x->allowed_ns >= image->job_allowed_ns + JOB_IDLE_NS ||
+		    (!op_image_has_file(image) &&
+		     now_ns >= image->job_ns + JOB_CLOSED_NS))
 			end_job(x, image);
 	}
 }
@@ -432,6 +442,7 @@ int op_image_make_table(struct op_images *x, struct op_image *image, bool with_l
 	if (now_ns < image->table_retry_ns)
 		return -EAGAIN;
 	image->job_ns = now_ns;
+	image->job_allowed_ns = x->allowed_ns;
 	r = do_job(x, image, with_loop, slice);
 	if (r == -EINPROGRESS)
 		return r;

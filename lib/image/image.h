@@ -87,7 +87,8 @@ struct op_image {
 	struct op_source_direct *direct;
 	struct op_table_job *job; /* makes the table; NULL: it is not being made */
 	bool job_postponed;	  /* it was counted in tables_postponed */
-	uint64_t job_ns;	  /* time of its last slice */
+	uint64_t job_ns;	  /* when it was last asked for */
+	uint64_t job_allowed_ns;  /* op_images.allowed_ns then */
 	/* making it failed; it is not tried again before this time */
 	uint64_t table_retry_ns;
 	uint32_t table_failures;
@@ -129,6 +130,9 @@ struct op_images {
 	uint64_t symbol_bytes;
 	uint64_t window;
 	size_t jobs;
+	uint64_t jobs_checked_ns;
+	/* time in which there was CPU time for jobs (work), as of the last check */
+	uint64_t allowed_ns;
 	size_t others_attached; /* runtime instances of files that are no ELF files */
 	bool instances_told;	/* the log has that a process has too many of all */
 	uint64_t tables_failed;
@@ -175,7 +179,7 @@ bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 /* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
  * is not known before the table is complete, and always for a runtime's file. */
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret);
-/* Give up unfinished tables that nobody goes on with. */
+/* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
 /* The reference in the arena to segment @i of the image; 0: there is no table. */
 op_ref op_image_segment_ref(const struct op_image *image, size_t i);

@@ -14,6 +14,7 @@
 
 struct op_work {
 	bool limited;
+	bool was_out;	  /* nothing was left at times; whoever looks at it resets it */
 	int64_t left_ns;  /* of what was given; negative: owed */
 	uint64_t used_ns; /* in all */
 };
@@ -22,6 +23,14 @@ struct op_work {
 static inline bool op_work_may(const struct op_work *w)
 {
 	return !w->limited || w->left_ns > 0;
+}
+
+/* From now on it may take @ns. */
+static inline void op_work_allow(struct op_work *w, int64_t ns)
+{
+	w->was_out |= !op_work_may(w) || ns <= 0;
+	w->limited = true;
+	w->left_ns = ns;
 }
 
 static inline uint64_t op_work_begin(const struct op_work *w)
@@ -36,6 +45,7 @@ static inline void op_work_end(struct op_work *w, uint64_t begin_ns)
 
 	w->left_ns -= (int64_t)ns;
 	w->used_ns += ns;
+	w->was_out |= !op_work_may(w);
 }
 
 #endif

@@ -357,8 +357,7 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns)
 
 void op_processes_allow_work(struct op_processes *p, int64_t ns)
 {
-	p->executables.images.work.limited = true;
-	p->executables.images.work.left_ns = ns;
+	op_work_allow(&p->executables.images.work, ns);
 }
 
 void op_processes_set_room(struct op_processes *p,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inside.h"
 
+#include "image/file.h"
 #include "image/room.h"
 #include "process/state.h"
 #include "process/table.h"
@@ -31,4 +32,19 @@ uint64_t inside_context(const struct op_processes *p, uint32_t pid)
 uint64_t inside_name_bytes(struct op_processes *p)
 {
 	return op_images_name_bytes(op_processes_images(p));
+}
+
+size_t inside_jobs(struct op_processes *p)
+{
+	return p->executables.images.jobs;
+}
+
+void inside_close_jobs(struct op_processes *p)
+{
+	struct op_images *images = &p->executables.images;
+	struct op_image *image;
+
+	TAILQ_FOREACH(image, &images->lru, lru)
+		if (image->job)
+			op_image_close_file(images, image);
 }

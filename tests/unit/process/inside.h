@@ -17,5 +17,9 @@ bool inside_settles_on(const struct op_processes *p);
 uint64_t inside_context(const struct op_processes *p, uint32_t pid);
 /* The names that are kept of all files, and their indices. */
 uint64_t inside_name_bytes(struct op_processes *p);
+/* How many tables are being made. */
+size_t inside_jobs(struct op_processes *p);
+/* Close the files of which tables are being made. */
+void inside_close_jobs(struct op_processes *p);
 
 #endif

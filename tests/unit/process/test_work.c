@@ -3,9 +3,14 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "inside.h"
 #include "snapshot.h"
 #include "test.h"
 #include "world.h"
+
+enum {
+	GRANTS = 1000, /* more than any table needs */
+};
 
 static struct op_processes_stats stats_of(const struct world *w)
 {
@@ -114,6 +119,53 @@ static void test_waits(void)
 	world_deinit(&w);
 }
 
+/* Where little time is given at long intervals, a table is gone on with at each. */
+static void test_little_at_a_time(void)
+{
+	struct world w;
+	int i;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	op_processes_allow_work(w.p, 0);
+	begin_poll(&w);
+	first_sample(&w);
+	CHECK(inside_jobs(w.p) >= 1);
+	for (i = 0; i < GRANTS && inside_jobs(w.p); i++) {
+		op_processes_allow_work(w.p, INT64_C(3000000));
+		world_settle(&w, UINT64_C(3000000000));
+		/* none is left until the next time, or it was not needed */
+		op_processes_allow_work(w.p, 0);
+		world_settle(&w, UINT64_C(100000000));
+	}
+	CHECK_INT(inside_jobs(w.p), 0);
+	first_sample(&w);
+	CHECK(own_code(&w)->segment);
+	world_deinit(&w);
+}
+
+/* A table that nobody can go on with, since its file is closed, does not wait for ever. */
+static void test_a_closed_file(void)
+{
+	struct world w;
+
+	memset(&snapshot, 0, sizeof(snapshot));
+	snapshot.len = 4096;
+	CHECK_INT(level_one(0), 5);
+	world_init(&w, NULL);
+	op_processes_allow_work(w.p, 0);
+	begin_poll(&w);
+	first_sample(&w);
+	inside_close_jobs(w.p);
+	world_settle(&w, UINT64_C(29000000000));
+	CHECK(inside_jobs(w.p) >= 1);
+	world_settle(&w, UINT64_C(2000000000));
+	CHECK_INT(inside_jobs(w.p), 0);
+	world_deinit(&w);
+}
+
 /* What was begun may take more than there was, which is owed. */
 static void test_is_owed(void)
 {
@@ -182,5 +234,6 @@ static void test_without_a_budget(void)
 	world_deinit(&w);
 }
 
-TEST_MAIN({ "waits", test_waits }, { "is_owed", test_is_owed },
+TEST_MAIN({ "waits", test_waits }, { "little_at_a_time", test_little_at_a_time },
+	  { "a_closed_file", test_a_closed_file }, { "is_owed", test_is_owed },
 	  { "no_room", test_no_room }, { "without_a_budget", test_without_a_budget })
