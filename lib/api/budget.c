@@ -125,15 +125,11 @@ int64_t op_budget_left_ns(const struct op_budget *b)
 	return (int64_t)(b->left * NS_A_SECOND);
 }
 
-uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
-			uint64_t worked_ns, uint32_t hz)
+bool op_budget_count(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
+		     uint64_t worked_ns)
 {
-	double owed;
-	double aim;
-	double may;
-
 	if (b->share <= 0)
-		return hz;
+		return false;
 	if (!b->checked_ns) {
 		b->checked_ns = b->changed_ns = now_ns;
 		b->used_ns = used_ns;
@@ -144,13 +140,25 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 		b->left = b->balance - SPARE_SECONDS * b->share;
 	}
 	if (now_ns < b->checked_ns + OP_BUDGET_CHECK_NS)
-		return hz;
+		return false;
 	add(b, (double)(now_ns - b->checked_ns) / NS_A_SECOND,
 	    (double)(used_ns - b->used_ns) / NS_A_SECOND,
 	    (double)(worked_ns - b->worked_ns) / NS_A_SECOND);
 	b->checked_ns = now_ns;
 	b->used_ns = used_ns;
 	b->worked_ns = worked_ns;
+	return true;
+}
+
+uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
+			uint64_t worked_ns, uint32_t hz)
+{
+	double owed;
+	double aim;
+	double may;
+
+	if (!op_budget_count(b, now_ns, used_ns, worked_ns))
+		return hz;
 	owed = OP_MIN(b->balance, 0.0);
 	may = room(b);
 	aim = OP_MAX(AIM * may - b->debt / PAID_SECONDS, may / 10);

@@ -43,6 +43,11 @@ struct op_budget {
 uint32_t op_budget_rate(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 			uint64_t worked_ns, uint32_t hz);
 
+/* The same without a rate, for times in which nothing is sampled. Returns whether it was time for
+ * a check. */
+bool op_budget_count(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
+		     uint64_t worked_ns);
+
 /* The CPU time that work may take until the next check; not more than 0: none. */
 int64_t op_budget_left_ns(const struct op_budget *budget);
 

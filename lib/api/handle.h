@@ -131,6 +131,9 @@ void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *ta
 void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns);
 /* Process the records that wait in the ring, for about @limit_ns. The lock is held. */
 int op_handle_drain(struct otelprof *p, uint64_t limit_ns);
+/* The same, when no more will follow: what waits for CPU time is processed, too. What is left
+ * after @limit_ns is taken without the tables that it waits for. */
+int op_handle_drain_all(struct otelprof *p, uint64_t limit_ns);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
 /* Start the worker thread, which does the work from now on. The lock is held. */

@@ -370,7 +370,7 @@ int otelprof_stop(struct otelprof *p)
 	op_handle_take_golang(p, LAST_GOROUTINES_NS);
 	op_handle_stop_sampling(p);
 	p->running = false;
-	r = op_handle_drain(p, LAST_RECORDS_NS);
+	r = op_handle_drain_all(p, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
 	op_handle_take_heap(p);
 	return r;

@@ -45,23 +45,27 @@ static int wait_for(int a, int b, int timeout_ms)
 }
 
 /* Change the rate if the budget demands it. Records that wait in the ring have the old
- * period, so this waits until the ring is empty, but no longer than WANTED_NS. */
+ * period, so this waits until the ring is empty, but no longer than WANTED_NS. In a pause the
+ * rate stays, and what waits for CPU time is given it all the same. */
 static void keep_budget(struct otelprof *p, bool drained)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	struct op_processes_stats s;
 	uint64_t used;
 
-	if (!p->running || p->paused || !p->config.cpu_budget_permille)
+	if (!p->running || !p->config.cpu_budget_permille)
 		return;
-	if (!p->wanted_hz) {
-		uint32_t hz;
+	if (!p->wanted_hz || p->paused) {
+		uint32_t hz = p->rate_hz;
 
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
 		    op_handle_cpu_ns(p, &used) < 0)
 			return;
 		op_processes_get_stats(p->processes, &s);
-		hz = op_budget_rate(&p->budget, now, used, s.work_ns, p->rate_hz);
+		if (p->paused)
+			(void)op_budget_count(&p->budget, now, used, s.work_ns);
+		else
+			hz = op_budget_rate(&p->budget, now, used, s.work_ns, p->rate_hz);
 		op_processes_allow_work(p->processes, op_budget_left_ns(&p->budget));
 		if (hz == p->rate_hz)
 			return;

@@ -42,6 +42,14 @@ static void look_for_targets(struct otelprof *p)
 		op_capture_wake_before(p->capture, next_ns);
 }
 
+static void count_work(struct otelprof *p, const struct op_capture_work *work)
+{
+	p->records += work->records;
+	p->dropped[OP_DROP_RECORD] += work->dropped_record;
+	p->dropped[OP_DROP_WINDOW] += work->dropped_window;
+	p->dropped[OP_DROP_MEMORY] += work->dropped_memory;
+}
+
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
 {
 	struct op_golang_taken taken = { 0 };
@@ -57,10 +65,7 @@ int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
 	op_heap_poll(p->heap);
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);
-	p->records += work.records;
-	p->dropped[OP_DROP_RECORD] += work.dropped_record;
-	p->dropped[OP_DROP_WINDOW] += work.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += work.dropped_memory;
+	count_work(p, &work);
 	*ret = work;
 	return r;
 }
@@ -77,4 +82,18 @@ int op_handle_drain(struct otelprof *p, uint64_t limit_ns)
 			return r;
 	} while (!work.idle && op_clock_monotonic_ns() < until_ns);
 	return 0;
+}
+
+int op_handle_drain_all(struct otelprof *p, uint64_t limit_ns)
+{
+	struct op_capture_work work = { 0 };
+	int r;
+
+	/* There is no later: a start begins with what the budget has by then. */
+	if (p->config.cpu_budget_permille)
+		op_processes_allow_work(p->processes, INT64_MAX);
+	r = op_handle_drain(p, limit_ns);
+	op_capture_take_postponed(p->capture, p->processes, p->sampler, p->window, &work);
+	count_work(p, &work);
+	return r;
 }

@@ -152,6 +152,28 @@ static void take_postponed(struct op_capture *c, struct consume *k)
 	}
 }
 
+void op_capture_take_postponed(struct op_capture *c, struct op_processes *processes,
+			       struct op_sampler *sampler, struct op_window *window,
+			       struct op_capture_work *work)
+{
+	struct consume k = { .work = work };
+	struct op_waiter *w;
+
+	/* nothing that may stop is begun */
+	op_processes_slice(processes, op_clock_monotonic_ns());
+	op_sampler_hurry(sampler, true);
+	while ((w = op_postponed_turn(&c->postponed))) {
+		size_t len;
+		const struct op_record_header *record = op_waiter_record(w, &len);
+
+		count(&k, record->type,
+		      op_sampler_add_record(sampler, record, len, window));
+		(void)op_waiter_drop(&c->postponed, w);
+	}
+	op_sampler_hurry(sampler, false);
+	op_processes_slice(processes, 0);
+}
+
 /* Its side-band events are there, too, so that the program can be identified now. */
 static void on_exec(struct op_capture *c, const void *data, size_t size)
 {

@@ -96,6 +96,11 @@ struct op_capture_work {
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
 		    struct op_capture_work *work);
+/* Pass all postponed records on, without the tables and names that they wait for where there
+ * are none. Adds to the counts of *@work. */
+void op_capture_take_postponed(struct op_capture *c, struct op_processes *processes,
+			       struct op_sampler *sampler, struct op_window *window,
+			       struct op_capture_work *work);
 
 /* Set the rate of the clock; and op_control.rate, which says how many of the clock's
  * ticks each rate takes. */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records that wait for CPU time are neither lost at a stop nor left in a pause. The ring is a
+ * file in memory, and the processes are those of a pretended kernel. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../process/world.h"
+#include "api/handle.h"
+#include "base/io.h"
+#include "capture/state.h"
+#include "test.h"
+
+enum {
+	RING_BYTES = 1 << 20,
+	RECORDS = 3,
+	BUDGET_PERMILLE = 10,
+	POLLS = 100,
+	POLL_NS = 20000000,
+};
+
+struct host {
+	struct world world;
+	struct op_capture *capture;
+	struct otelprof p;
+};
+
+int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret);
+int __wrap_op_capture_counters(struct op_capture *c, uint64_t *ret)
+{
+	(void)c;
+	memset(ret, 0, OP_COUNTERS * sizeof(*ret));
+	return 0;
+}
+
+static struct op_capture *capture_new(void)
+{
+	struct op_capture *c = calloc(1, sizeof(*c));
+	struct epoll_event event = { .events = EPOLLIN };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	CHECK(c);
+	op_postponed_init(&c->postponed);
+	c->page_size = (uint32_t)page;
+	memset(c->map, 0xff, sizeof(c->map));
+	memset(c->program, 0xff, sizeof(c->program));
+	memset(c->hook, 0xff, sizeof(c->hook));
+	memset(c->begun, 0xff, sizeof(c->begun));
+	c->control = calloc(1, sizeof(*c->control));
+	CHECK(c->control);
+	c->map[OP_MAP_RING] = memfd_create("ring", MFD_CLOEXEC);
+	CHECK_INT(ftruncate(c->map[OP_MAP_RING], (off_t)(2 * page + 2 * RING_BYTES)), 0);
+	CHECK_OK(op_ring_open(&c->ring, c->map[OP_MAP_RING], RING_BYTES));
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	c->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	event.data.fd = c->timer_fd;
+	CHECK_OK(epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->timer_fd, &event));
+	return c;
+}
+
+static void capture_free(struct op_capture *c)
+{
+	op_postponed_deinit(&c->postponed);
+	op_ring_close(&c->ring);
+	CHECK_INT(close(c->map[OP_MAP_RING]), 0);
+	CHECK_INT(close(c->timer_fd), 0);
+	CHECK_INT(close(c->epoll_fd), 0);
+	op_merge_clear(&c->merge);
+	free(c->control);
+	free(c);
+}
+
+/* A handle that runs, with no CPU time for work, and with records that wait. */
+static void host_init(struct host *h)
+{
+	struct op_record record = { .header = WORLD_RECORD_HEADER,
+				    .pid = world_self(),
+				    .tid = world_self(),
+				    .comm = "thread",
+				    .end = OP_END_COMPLETE };
+	struct otelprof *p = &h->p;
+	int i;
+
+	memset(h, 0, sizeof(*h));
+	world_init(&h->world, NULL);
+	world_learn_self(&h->world);
+	op_window_reset(h->world.window);
+	h->capture = capture_new();
+	p->owner = getpid();
+	p->capture = h->capture;
+	p->processes = h->world.p;
+	p->sampler = h->world.sampler;
+	p->window = h->world.window;
+	CHECK_OK(op_handle_init_waits(p));
+	CHECK_OK(op_exporters_new(&p->log, &p->exporters));
+	CHECK_OK(op_probes_new(&(struct op_probes_config){ .capture = p->capture },
+			       &p->probes));
+	CHECK_OK(op_heap_new(&(struct op_heap_config){ .capture = p->capture,
+						       .processes = p->processes,
+						       .sampler = p->sampler },
+			     &p->heap));
+	CHECK_OK(op_golang_new(&(struct op_golang_config){ .capture = p->capture,
+							   .processes = p->processes,
+							   .sampler = p->sampler },
+			       &p->golang));
+	CHECK_OK(op_targets_new(
+		&(struct op_targets_config){ .capture = p->capture,
+					     .target = op_processes_target(p->processes),
+					     .procfs_root = "/proc",
+					     .sample_rate_hz = 100 },
+		&p->targets));
+	p->running = true;
+	p->rate_hz = p->budget.asked_hz = 100;
+	p->config.cpu_budget_permille = BUDGET_PERMILLE;
+	p->budget.share = BUDGET_PERMILLE / 1000.0;
+	op_processes_allow_work(p->processes, -1);
+	for (i = 0; i < RECORDS; i++) {
+		record.time_ns = op_clock_monotonic_ns();
+		CHECK_OK(op_postponed_add(&h->capture->postponed, record.pid,
+					  record.time_ns, &record, sizeof(record)));
+	}
+}
+
+static void host_deinit(struct host *h)
+{
+	struct otelprof *p = &h->p;
+
+	op_targets_free(p->targets);
+	op_golang_free(p->golang);
+	op_heap_free(p->heap);
+	op_probes_free(p->probes);
+	op_exporters_free(p->exporters);
+	op_handle_deinit_waits(p, false);
+	op_log_deinit(&p->log);
+	world_deinit(&h->world);
+	capture_free(h->capture);
+}
+
+static void check_all_taken(struct host *h)
+{
+	CHECK_INT(h->p.records, RECORDS);
+	CHECK_INT(op_window_samples(h->world.window), RECORDS);
+	CHECK_INT(h->capture->postponed.len, 0);
+}
+
+static void test_stop_takes_what_waits(void)
+{
+	struct host h;
+
+	host_init(&h);
+	CHECK_OK(otelprof_stop(&h.p));
+	check_all_taken(&h);
+	host_deinit(&h);
+}
+
+/* The budget goes on in a pause, so that there is CPU time again. */
+static void test_a_pause_gives_time(void)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	struct host h;
+	int i;
+
+	host_init(&h);
+	h.p.paused = true;
+	for (i = 0; i < POLLS && h.capture->postponed.len; i++) {
+		/* the timer of the capture is not waited for */
+		CHECK_OK(otelprof_wakeup(&h.p));
+		CHECK(otelprof_poll(&h.p, 0) >= 0);
+		(void)nanosleep(&pause, NULL);
+	}
+	check_all_taken(&h);
+	CHECK_INT(h.p.rate_hz, 100);
+	host_deinit(&h);
+}
+
+/* What no time is left for is taken without a table. */
+static void test_the_rest_is_taken(void)
+{
+	struct {
+		struct op_record record;
+		struct op_registers registers;
+		uint64_t stack[8];
+	} first = { .record = { .header = WORLD_RECORD_HEADER } };
+	struct op_capture_work work = { 0 };
+	struct host h;
+
+	host_init(&h);
+	first.record.header.bytes = sizeof(first);
+	first.record.pid = first.record.tid = world_self();
+	first.record.time_ns = op_clock_monotonic_ns();
+	first.record.end = OP_END_UNKNOWN;
+	first.record.stack_bytes = sizeof(first.stack);
+	first.registers.pc = world_native((const void *)known_function);
+	first.registers.sp = (uint64_t)(uintptr_t)first.stack;
+	op_processes_slice(h.p.processes, op_clock_monotonic_ns());
+	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
+		  -EINPROGRESS);
+	CHECK_OK(op_postponed_add(&h.capture->postponed, first.record.pid,
+				  first.record.time_ns, &first, sizeof(first)));
+	op_capture_take_postponed(h.capture, h.p.processes, h.p.sampler, h.p.window,
+				  &work);
+	CHECK_INT(work.records, RECORDS + 1);
+	CHECK_INT(work.dropped_record, 0);
+	CHECK_INT(op_window_samples(h.p.window), RECORDS + 1);
+	CHECK_INT(h.capture->postponed.len, 0);
+	host_deinit(&h);
+}
+
+TEST_MAIN({ "stop_takes_what_waits", test_stop_takes_what_waits },
+	  { "a_pause_gives_time", test_a_pause_gives_time },
+	  { "the_rest_is_taken", test_the_rest_is_taken })
