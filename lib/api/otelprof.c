@@ -401,8 +401,8 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		uint64_t waited_ms;
 
 		r = flush_once(p, number, !pause_ms);
-		/* A file exporter that failed has dropped its samples; the others go
-		 * on. */
+		/* A file that could not be written is not tried again in this flush; the
+		 * others go on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
 		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;

@@ -85,13 +85,14 @@ size_t op_exporters_max_request(const struct op_exporters *x);
 int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len,
 			uint64_t samples);
 /* A flush begins for exporter @number (0: all): skip the exporter's own wait before a
- * retry. */
+ * retry, and let a file that could not be written be tried again. */
 void op_exporters_hurry(struct op_exporters *x, uint32_t number);
 /*
  * Wait until the queue of exporter @number (0: all) is empty, and complete its files. A
  * negative @timeout_ms means no limit. Returns 0; -ETIMEDOUT (waiting requests stay
  * pending); or the errno of a file that could not be completed (its samples are counted
- * as dropped).
+ * as dropped, or a format keeps them). Such an error comes once: the file is not tried again
+ * before the next op_exporters_hurry().
  */
 int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
 /* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so does

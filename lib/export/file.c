@@ -35,9 +35,10 @@ struct op_file {
 	uint64_t published_len; /* OTLP: bytes of the published file */
 	/* requests that are written but not published */
 	OP_VEC(struct op_request *) waiting;
-	bool broken;	/* a stream got half a request */
-	bool unwritten; /* the last flush failed, and a format has all of @waiting yet */
-	bool given_up;	/* nothing more is taken */
+	bool broken; /* a stream got half a request */
+	/* This flush failed. A format has all of @waiting yet, for the next one. */
+	bool unwritten;
+	bool given_up; /* nothing more is taken */
 	bool forked;
 };
 
@@ -215,7 +216,8 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 	struct op_file *f = op_container_of(s, struct op_file, sink);
 	int err;
 
-	if (!f->waiting.len)
+	/* A flush looks again and again while other exporters have something queued. */
+	if (!f->waiting.len || f->unwritten)
 		return 0;
 	err = complete(f);
 	/* A format writes all it has collected each time, so these come with the next flush.
@@ -232,6 +234,11 @@ static int file_flush(struct op_sink *s, uint64_t deadline_ns)
 	if (!f->unwritten)
 		decide_waiting(f, err < 0 ? OP_DROP_EXPORTER : OP_FATE_EXPORTED);
 	return err;
+}
+
+static void file_hurry(struct op_sink *s)
+{
+	op_container_of(s, struct op_file, sink)->unwritten = false;
 }
 
 /* A flush has failed and there will be no other one. */
@@ -257,6 +264,7 @@ static void file_free(struct op_sink *s)
 	if (f->forked) {
 		op_output_forget(&f->out);
 	} else {
+		file_hurry(s);
 		(void)file_flush(s, 0);
 		decide_waiting(f, OP_DROP_EXPORTER);
 		op_output_deinit(&f->out);
@@ -268,6 +276,7 @@ static void file_free(struct op_sink *s)
 
 static const struct op_sink_ops file_ops = {
 	.submit = file_submit,
+	.hurry = file_hurry,
 	.flush = file_flush,
 	.abandon = file_abandon,
 	.forked = file_forked,

@@ -19,10 +19,11 @@ struct op_sink;
 struct op_sink_ops {
 	/* Accept @r, and decide now or later what becomes of it. */
 	void (*submit)(struct op_sink *s, struct op_request *r);
-	/* A flush begins: skip the wait before the next try. NULL: it never waits. */
+	/* A flush begins: skip the wait before the next try, and try again what the last one
+	 * could not write. NULL: there is neither. */
 	void (*hurry)(struct op_sink *s);
 	/* Deliver until @deadline_ns (CLOCK_MONOTONIC). Returns 0, -ETIMEDOUT or another
-	 * -errno. */
+	 * -errno, which is told once and not at each look of one flush. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
 	/* Give up all that waits and all that comes later. NULL: nothing ever waits. */
 	void (*abandon)(struct op_sink *s);

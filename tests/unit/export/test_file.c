@@ -535,6 +535,7 @@ static void test_a_format_tries_again(void)
 	check_account(x, 5, 0, 0);
 	CHECK(!rmdir(path));
 	submit(x, "", 2);
+	op_exporters_hurry(x, 0);
 	CHECK_OK(op_exporters_flush(x, 0, 1000));
 	check_account(x, 0, 7, 0);
 	op_exporters_abandon(x);
