@@ -58,7 +58,7 @@ static __always_inline struct op_slot *op_event_enter_as(struct op_counts *count
 		return NULL;
 	}
 	r = &slot->record;
-	r->time_ns = bpf_ktime_get_ns();
+	r->time_ns = slot->begun_ns = bpf_ktime_get_ns();
 	/* Some kernels before 6.4 leave what follows the name as it was, and rules compare
 	 * all bytes. */
 	__builtin_memset(r->comm, 0, sizeof(r->comm));

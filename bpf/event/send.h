@@ -386,8 +386,7 @@ static __always_inline int op_finish(struct op_slot *slot)
 		(void)op_send_named(slot->number);
 	else
 		op_send_sample(slot, counts);
-	op_count_add(counts, OP_COUNT_SPENT_NS,
-		     bpf_ktime_get_ns() - slot->record.time_ns);
+	op_count_add(counts, OP_COUNT_SPENT_NS, bpf_ktime_get_ns() - slot->begun_ns);
 	op_slot_release(slot);
 	return 0;
 }

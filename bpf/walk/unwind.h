@@ -123,7 +123,8 @@ struct op_slot {
 	__u32 absent;	  /* a bit a runtime: its program is not there */
 	__u32 named;	  /* its stack is announced once a window, and not copied */
 	__u32 reserved0;
-	__u64 held; /* where op_settings.holds: the key of its event in op_held */
+	__u64 begun_ns; /* since when the sample takes time of the CPU */
+	__u64 held;	/* where op_settings.holds: the key of its event in op_held */
 	struct op_unwind unwind;
 	struct op_registers registers;
 	/* where `named`; what follows it goes out with it */

@@ -355,6 +355,7 @@ static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 	cpu->kernel_bytes = op_settings.kernel_stacks
 				    ? bpf_get_stack(ctx, cpu->word, sizeof(cpu->word), 0)
 				    : 0;
+	op_count_add(counts, OP_COUNT_SPENT_NS, bpf_ktime_get_ns() - now);
 	*(volatile __u64 *)&cpu->task = bpf_get_current_task();
 	if (!op_lock_kick()) {
 		cpu->task = 0;
@@ -388,7 +389,8 @@ int op_lock_ended(struct bpf_raw_tracepoint_args *ctx)
 static __always_inline struct op_slot *op_lock_sample(struct op_counts *counts,
 						      struct op_lock_cpu *cpu)
 {
-	bool late = bpf_ktime_get_ns() - cpu->record.time_ns > OP_KICK_LATE_NS;
+	__u64 now = bpf_ktime_get_ns();
+	bool late = now - cpu->record.time_ns > OP_KICK_LATE_NS;
 	struct op_slot *slot = late ? NULL : op_slot_take();
 
 	if (!slot) {
@@ -397,6 +399,8 @@ static __always_inline struct op_slot *op_lock_sample(struct op_counts *counts,
 	}
 	op_event_ready(slot, false);
 	slot->record = cpu->record;
+	/* what the thread did since then, with interrupts off, is its own */
+	slot->begun_ns = now;
 	return slot;
 }
 
