@@ -144,10 +144,11 @@ static __always_inline void op_spin_begin(struct op_counts *counts,
 	op_platform_bound(i);
 	if (i >= OP_LOCK_SPINS_MAX)
 		return;
+	*(volatile __u64 *)&cpu->spins = i + 1; /* an interrupt takes the next one */
+	barrier();
 	cpu->spin[i].lock = lock;
 	cpu->spin[i].wait.since_ns = now;
 	cpu->spin[i].wait.flags = flags;
-	cpu->spins = i + 1;
 }
 
 /* A mutex tells of each turn of a wait: it spins, sleeps, spins once more, and so on. */
@@ -226,7 +227,8 @@ static __always_inline bool op_spin_end(struct op_counts *counts, struct op_lock
 		if ((__u64)i >= spins || cpu->spin[i].lock != lock)
 			continue;
 		*ret = cpu->spin[i].wait;
-		cpu->spins = (__u64)i;
+		barrier();
+		*(volatile __u64 *)&cpu->spins = (__u64)i;
 		if (spins - 1 > (__u64)i) /* the ends of those above were missed */
 			op_lock_lost(counts, OP_COUNT_NESTED, spins - 1 - (__u64)i);
 		return true;
@@ -357,7 +359,8 @@ static __always_inline void op_lock_end(void *ctx, struct op_counts *counts,
 				    : 0;
 	op_count_add(counts, OP_COUNT_SPENT_NS, bpf_ktime_get_ns() - now);
 	*(volatile __u64 *)&cpu->task = bpf_get_current_task();
-	if (!op_lock_kick()) {
+	/* an interrupt that was asked for earlier may have taken it */
+	if (!op_lock_kick() && *(volatile __u64 *)&cpu->task) {
 		cpu->task = 0;
 		op_count_in(counts, OP_COUNT_NESTED);
 	}
