@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/programs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +9,7 @@
 
 #include "base/io.h"
 #include "base/macros.h"
-#include "control/patterns.h"
-#include "control/reading.h"
+#include "control/meant.h"
 #include "target/scan.h"
 
 enum {
@@ -22,37 +20,6 @@ enum {
 static const uint64_t RETRY_NS = UINT64_C(2000000);
 /* Between two slices of a pass over all processes. */
 static const uint64_t PAUSE_NS = UINT64_C(10000000);
-
-/* A process that rules of one kind mean. */
-struct meant {
-	uint32_t pid;
-	uint32_t kind;
-	uint32_t pass; /* the pass over all processes that has seen it last */
-	uint32_t len;
-	struct op_pattern *pattern[];
-};
-
-/* A process that is to be looked at. */
-struct asked {
-	uint32_t pid;
-	uint32_t tries;
-	uint64_t after_ns;
-};
-
-struct op_programs {
-	struct op_programs_config config;
-	struct op_patterns patterns;
-	struct op_map64 meant; /* pid and kind -> struct meant */
-	struct asked queue[OP_PROGRAMS_QUEUE];
-	size_t queue_len;
-	DIR *scan;  /* the pass under way, or NULL */
-	bool again; /* a pass is wanted, after that one */
-	uint32_t pass;
-	uint64_t pause_ns; /* that pass goes on then */
-	uint64_t now_ns;
-	uint64_t unread;
-	uint64_t refused;
-};
 
 int op_programs_new(const struct op_programs_config *config, struct op_programs **ret)
 {
@@ -89,164 +56,15 @@ static bool any_rule(const struct op_programs *p)
 	       p->patterns.len[OP_TARGET_ENVIRONMENT];
 }
 
-/* ---- processes that are meant ---- */
-
-static uint64_t word_of(uint32_t pid, uint32_t kind)
-{
-	return (uint64_t)kind << 32 | pid;
-}
-
-static struct meant *find(const struct op_programs *p, uint32_t pid, uint32_t kind)
-{
-	uint64_t word;
-
-	return op_map64_get(&p->meant, word_of(pid, kind), &word)
-		       ? (struct meant *)(uintptr_t)word
-		       : NULL;
-}
-
-static struct op_target_key key_of(const struct meant *m)
-{
-	return (struct op_target_key){ .word = { m->pid }, .kind = m->kind };
-}
-
-static void count_users(const struct meant *m, int by)
-{
-	uint32_t i;
-
-	for (i = 0; i < m->len; i++)
-		m->pattern[i]->users += (size_t)by;
-}
-
-static void forget(struct op_programs *p, struct meant *m)
-{
-	const struct op_target_key key = key_of(m);
-
-	(void)op_map64_remove(&p->meant, word_of(m->pid, m->kind));
-	count_users(m, -1);
-	p->config.unpublish(p->config.ctx, &key);
-	free(m);
-}
-
-static void forget_pid(struct op_programs *p, uint32_t pid, uint32_t kind)
-{
-	struct meant *m = find(p, pid, kind);
-
-	if (m)
-		forget(p, m);
-}
-
-/* What the rules say that mean it; of several the latest one decides. */
-static struct op_target_says says_of(const struct meant *m)
-{
-	struct op_target_says says = { 0 };
-	uint32_t i;
-
-	for (i = 0; i < m->len; i++) {
-		says.verdict = OP_MAX(says.verdict, m->pattern[i]->says.verdict);
-		says.rate = OP_MAX(says.rate, m->pattern[i]->says.rate);
-	}
-	return says;
-}
-
-static int publish(struct op_programs *p, const struct meant *m, bool fresh)
-{
-	const struct op_target_key key = key_of(m);
-	const struct op_target_says says = says_of(m);
-
-	return p->config.publish(p->config.ctx, &key, &says, fresh);
-}
-
-/* What was found of a process. */
-struct found {
-	struct op_programs *p;
-	uint32_t len;
-	struct op_pattern *pattern[OP_PROGRAM_PATTERNS];
-};
-
-static void take(void *ctx, struct op_pattern *pattern)
-{
-	struct found *found = ctx;
-	uint32_t i;
-
-	for (i = 0; i < found->len; i++)
-		if (found->pattern[i] == pattern)
-			return;
-	if (found->len == OP_PROGRAM_PATTERNS)
-		found->p->refused++;
-	else
-		found->pattern[found->len++] = pattern;
-}
-
-static struct meant *add(struct op_programs *p, uint32_t pid, uint32_t kind,
-			 const struct found *found)
-{
-	size_t bytes = found->len * sizeof(found->pattern[0]);
-	struct meant *m;
-
-	if (p->meant.len >= 2 * (size_t)OP_PROGRAMS_MAX && !find(p, pid, kind))
-		return NULL;
-	m = malloc(sizeof(*m) + bytes);
-	if (!m)
-		return NULL;
-	*m = (struct meant){
-		.pid = pid, .kind = kind, .pass = p->pass, .len = found->len
-	};
-	memcpy(m->pattern, found->pattern, bytes);
-	if (op_map64_put(&p->meant, word_of(pid, kind), (uint64_t)(uintptr_t)m) < 0) {
-		free(m);
-		return NULL;
-	}
-	count_users(m, 1);
-	return m;
-}
-
-static bool is_same(const struct meant *m, const struct found *found)
-{
-	return m->len == found->len &&
-	       memcmp(m->pattern, found->pattern, m->len * sizeof(m->pattern[0])) == 0;
-}
-
-/* Rules of @kind that mean the process are these. Its entry is replaced, so that no sample
- * finds none. */
-static void set(struct op_programs *p, uint32_t pid, uint32_t kind,
-		const struct found *found)
-{
-	struct meant *before = find(p, pid, kind);
-	struct meant *m;
-
-	if (before && is_same(before, found)) {
-		before->pass = p->pass;
-		return;
-	}
-	if (!found->len) {
-		if (before)
-			forget(p, before);
-		return;
-	}
-	m = add(p, pid, kind, found);
-	if (m && before) {
-		count_users(before, -1);
-		free(before);
-	} else if (before) {
-		forget(p, before); /* of what it is no more */
-	}
-	if (m && publish(p, m, !before) < 0) {
-		forget(p, m);
-		m = NULL;
-	}
-	p->refused += !m;
-}
-
 /* ---- rules ---- */
 
 /* Call @fn for each process that @pattern means. @fn may forget it. */
 static void each_user(struct op_programs *p, struct op_pattern *pattern,
-		      void (*fn)(struct op_programs *p, struct meant *m,
+		      void (*fn)(struct op_programs *p, struct op_meant *m,
 				 struct op_pattern *pattern))
 {
-	OP_VEC(struct meant *) users = { 0 };
-	struct meant **user;
+	OP_VEC(struct op_meant *) users = { 0 };
+	struct op_meant **user;
 	uint64_t word;
 	size_t at = 0;
 	uint32_t i;
@@ -257,7 +75,7 @@ static void each_user(struct op_programs *p, struct op_pattern *pattern,
 		return;
 	}
 	while (op_map64_next(&p->meant, &at, &word)) {
-		struct meant *m = (struct meant *)(uintptr_t)word;
+		struct op_meant *m = (struct op_meant *)(uintptr_t)word;
 
 		for (i = 0; i < m->len; i++)
 			if (m->pattern[i] == pattern)
@@ -270,14 +88,15 @@ static void each_user(struct op_programs *p, struct op_pattern *pattern,
 	op_vec_clear(&users);
 }
 
-static void say_again(struct op_programs *p, struct meant *m, struct op_pattern *pattern)
+static void say_again(struct op_programs *p, struct op_meant *m,
+		      struct op_pattern *pattern)
 {
 	(void)pattern;
 	/* replacing needs no room */
-	(void)publish(p, m, false);
+	(void)op_meant_publish(p, m, false);
 }
 
-static void leave(struct op_programs *p, struct meant *m, struct op_pattern *pattern)
+static void leave(struct op_programs *p, struct op_meant *m, struct op_pattern *pattern)
 {
 	uint32_t i;
 
@@ -287,9 +106,9 @@ static void leave(struct op_programs *p, struct meant *m, struct op_pattern *pat
 	m->pattern[i] = m->pattern[--m->len];
 	pattern->users--;
 	if (m->len)
-		(void)publish(p, m, false);
+		(void)op_meant_publish(p, m, false);
 	else
-		forget(p, m);
+		op_meant_forget(p, m);
 }
 
 int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
@@ -322,7 +141,7 @@ void op_programs_unset(struct op_programs *p, uint32_t kind, const char *text)
 	each_user(p, pattern, leave);
 	/* Only without memory are there any: they are looked at again. */
 	while (pattern->users && op_map64_next(&p->meant, &at, &word)) {
-		forget(p, (struct meant *)(uintptr_t)word);
+		op_meant_forget(p, (struct op_meant *)(uintptr_t)word);
 		at = 0;
 	}
 	op_patterns_remove(&p->patterns, pattern);
@@ -344,7 +163,7 @@ static void ask(struct op_programs *p, uint32_t pid)
 	if (p->queue_len == OP_PROGRAMS_QUEUE)
 		p->again = true;
 	else
-		p->queue[p->queue_len++] = (struct asked){ .pid = pid };
+		p->queue[p->queue_len++] = (struct op_asked){ .pid = pid };
 }
 
 static bool is_asked(const struct op_programs *p, uint32_t pid)
@@ -359,35 +178,37 @@ static bool is_asked(const struct op_programs *p, uint32_t pid)
 
 static void inherit(struct op_programs *p, uint32_t pid, uint32_t parent, uint32_t kind)
 {
-	const struct meant *from = find(p, parent, kind);
-	struct found found = { .p = p };
+	const struct op_meant *from = op_meant_find(p, parent, kind);
+	struct op_found found = { .p = p };
 
-	if (from) {
-		found.len = from->len;
-		memcpy(found.pattern, from->pattern,
-		       from->len * sizeof(found.pattern[0]));
-	}
-	forget_pid(p, pid, kind); /* of an earlier process of that number */
-	set(p, pid, kind, &found);
+	if (from)
+		op_found_take_all(&found, from);
+	op_meant_forget_pid(p, pid, kind); /* of an earlier process of that number */
+	op_meant_set(p, pid, kind, &found);
 }
 
 void op_programs_on_fork(struct op_programs *p, uint32_t pid, uint32_t parent)
 {
-	if (!any_rule(p) || pid == parent)
+	if (pid == parent)
 		return;
+	/* also where the last rule has gone: the child was forked before */
 	inherit(p, pid, parent, OP_TARGET_EXECUTABLE);
 	inherit(p, pid, parent, OP_TARGET_ENVIRONMENT);
 	/* its parent was not looked at, or a pass has gone by the child's number */
-	if (p->scan || is_asked(p, parent))
+	if (any_rule(p) && (p->scan || is_asked(p, parent)))
 		ask(p, pid);
 }
 
 void op_programs_on_exec(struct op_programs *p, uint32_t pid)
 {
+	struct op_meant *m = op_meant_find(p, pid, OP_TARGET_ENVIRONMENT);
+
 	if (!any_rule(p))
 		return;
 	/* the kernel has removed it */
-	forget_pid(p, pid, OP_TARGET_EXECUTABLE);
+	op_meant_forget_pid(p, pid, OP_TARGET_EXECUTABLE);
+	if (m)
+		m->begun = (struct op_begun){ 0 };
 	ask(p, pid);
 }
 
@@ -395,8 +216,8 @@ void op_programs_on_exit(struct op_programs *p, uint32_t pid)
 {
 	size_t i;
 
-	forget_pid(p, pid, OP_TARGET_EXECUTABLE);
-	forget_pid(p, pid, OP_TARGET_ENVIRONMENT);
+	op_meant_forget_pid(p, pid, OP_TARGET_EXECUTABLE);
+	op_meant_forget_pid(p, pid, OP_TARGET_ENVIRONMENT);
 	for (i = 0; i < p->queue_len; i++)
 		if (p->queue[i].pid == pid)
 			p->queue[i--] = p->queue[--p->queue_len];
@@ -409,24 +230,38 @@ void op_programs_on_lost(struct op_programs *p)
 
 /* ---- looking at processes ---- */
 
+/* What was found in the environment of a program stays: it may have overwritten that since,
+ * as for a title. */
+static void keep(struct op_programs *p, uint32_t pid, struct op_found *found)
+{
+	const struct op_meant *m = op_meant_find(p, pid, OP_TARGET_ENVIRONMENT);
+
+	if (m && m->begun.start_stack &&
+	    m->begun.start_stack == found->begun.start_stack &&
+	    m->begun.end_code == found->begun.end_code)
+		op_found_take_all(found, m);
+}
+
 /* Returns 0; -EAGAIN: not yet; or -errno. */
 static int look_at(struct op_programs *p, uint32_t pid)
 {
 	struct op_reading reading = { 0 };
-	struct found exe = { .p = p };
-	struct found env = { .p = p };
+	struct op_found exe = { .p = p };
+	struct op_found env = { .p = p };
 	int r = op_reading_take(&reading, p->config.target, p->config.procfs_root, pid,
 				p->patterns.len[OP_TARGET_ENVIRONMENT]);
 
 	if (r == 0) {
-		op_patterns_of_path(&p->patterns, reading.path, take, &exe);
-		set(p, pid, OP_TARGET_EXECUTABLE, &exe);
+		op_patterns_of_path(&p->patterns, reading.path, op_found_take, &exe);
+		op_meant_set(p, pid, OP_TARGET_EXECUTABLE, &exe);
 		r = reading.environ_error;
+		env.begun = reading.begun;
+		keep(p, pid, &env);
 		if (reading.environ_len)
 			op_patterns_of_environ(&p->patterns, reading.environ,
-					       reading.environ_len, take, &env);
+					       reading.environ_len, op_found_take, &env);
 		if (r == 0)
-			set(p, pid, OP_TARGET_ENVIRONMENT, &env);
+			op_meant_set(p, pid, OP_TARGET_ENVIRONMENT, &env);
 	} else if (r == -ESRCH) {
 		op_programs_on_exit(p, pid);
 		r = 0;
@@ -459,7 +294,7 @@ static void look_or_wait(struct op_programs *p, uint32_t pid, uint32_t tries)
 /* One process of the queue. False: none is due. */
 static bool next_asked(struct op_programs *p)
 {
-	struct asked asked;
+	struct op_asked asked;
 	size_t i;
 
 	for (i = 0; i < p->queue_len && p->queue[i].after_ns > p->now_ns; i++)
@@ -490,8 +325,8 @@ static void begin_pass(struct op_programs *p)
 /* Those that this pass has not seen are gone: their ends were not heard of. */
 static void end_pass(struct op_programs *p)
 {
-	OP_VEC(struct meant *) gone = { 0 };
-	struct meant **m;
+	OP_VEC(struct op_meant *) gone = { 0 };
+	struct op_meant **m;
 	uint64_t word;
 	size_t at = 0;
 
@@ -500,14 +335,14 @@ static void end_pass(struct op_programs *p)
 	if (op_vec_reserve(&gone, p->meant.len))
 		return;
 	while (op_map64_next(&p->meant, &at, &word)) {
-		struct meant *one = (struct meant *)(uintptr_t)word;
+		struct op_meant *one = (struct op_meant *)(uintptr_t)word;
 
 		if (one->pass != p->pass &&
 		    !op_scan_exists(p->config.procfs_root, one->pid))
 			gone.data[gone.len++] = one;
 	}
 	op_vec_foreach(m, &gone)
-		forget(p, *m);
+		op_meant_forget(p, *m);
 	op_vec_clear(&gone);
 }
 
@@ -568,9 +403,9 @@ int op_programs_each(const struct op_programs *p, op_programs_fn fn, void *ctx)
 	int r = 0;
 
 	while (r == 0 && op_map64_next(&p->meant, &at, &word)) {
-		const struct meant *m = (const struct meant *)(uintptr_t)word;
-		const struct op_target_key key = key_of(m);
-		const struct op_target_says says = says_of(m);
+		const struct op_meant *m = (const struct op_meant *)(uintptr_t)word;
+		const struct op_target_key key = op_meant_key(m);
+		const struct op_target_says says = op_meant_says(m);
 
 		r = fn(ctx, &key, &says);
 	}

@@ -31,7 +31,8 @@ struct op_programs_config {
 	/* Tell the kernel's table. @fresh: it has no such entry yet. 0 or -errno. */
 	int (*publish)(void *ctx, const struct op_target_key *key,
 		       const struct op_target_says *says, bool fresh);
-	void (*unpublish)(void *ctx, const struct op_target_key *key);
+	/* @known: it was published. If not, the kernel may have copied it by itself. */
+	void (*unpublish)(void *ctx, const struct op_target_key *key, bool known);
 	void *ctx;
 };
 

@@ -83,6 +83,8 @@ int op_reading_take(struct op_reading *reading, struct op_target *target,
 	r = read_stat(procfs_root, pid, &after);
 	if (r < 0)
 		return r;
+	reading->begun = (struct op_begun){ .end_code = after.end_code,
+					    .start_stack = after.start_stack };
 	/* The kernel has put the executable in place, but no stack yet. */
 	if (environ && !reading->environ_error && !reading->environ_len &&
 	    !after.start_stack)

@@ -57,7 +57,7 @@ void op_table_tell_used(struct op_targets *t);
 /* Of op_programs_config. */
 int op_table_publish_process(void *ctx, const struct op_target_key *key,
 			     const struct op_target_says *says, bool fresh);
-void op_table_unpublish_process(void *ctx, const struct op_target_key *key);
+void op_table_unpublish_process(void *ctx, const struct op_target_key *key, bool known);
 
 static inline bool op_target_same(const struct op_target_rule *a,
 				  const struct op_target_rule *b)

@@ -152,12 +152,11 @@ int op_table_publish_process(void *ctx, const struct op_target_key *key,
 	return r < 0 ? r : bpf_map_update_elem(t->fd, key, says, BPF_ANY);
 }
 
-void op_table_unpublish_process(void *ctx, const struct op_target_key *key)
+void op_table_unpublish_process(void *ctx, const struct op_target_key *key, bool known)
 {
 	struct op_targets *t = ctx;
+	bool gone = t->fd >= 0 && bpf_map_delete_elem(t->fd, key) == 0;
 
-	t->published--;
-	t->changed = true;
-	if (t->fd >= 0)
-		(void)bpf_map_delete_elem(t->fd, key);
+	t->published -= known;
+	t->changed |= known || gone;
 }

@@ -24,6 +24,7 @@ struct kernel {
 	struct op_map64 says[OP_TARGET_KINDS]; /* pid -> the number of the latest rule */
 	uint64_t published;
 	size_t room; /* 0: any */
+	bool acts;   /* it changes its table by itself, at fork and exec */
 };
 
 static int publish(void *ctx, const struct op_target_key *key,
@@ -33,7 +34,7 @@ static int publish(void *ctx, const struct op_target_key *key,
 	uint64_t word;
 	bool there = op_map64_get(&k->says[key->kind], key->word[0], &word);
 
-	CHECK(there != fresh);
+	CHECK(k->acts || there != fresh);
 	k->published++;
 	if (fresh && k->room && k->says[key->kind].len == k->room)
 		return -E2BIG;
@@ -43,11 +44,28 @@ static int publish(void *ctx, const struct op_target_key *key,
 	return 0;
 }
 
-static void unpublish(void *ctx, const struct op_target_key *key)
+static void unpublish(void *ctx, const struct op_target_key *key, bool known)
 {
 	struct kernel *k = ctx;
 
+	CHECK(known || k->published);
 	(void)op_map64_remove(&k->says[key->kind], key->word[0]);
+}
+
+/* What the kernel does at fork and exec. */
+static void copy_entry(struct kernel *k, uint32_t kind, pid_t parent, pid_t child)
+{
+	uint64_t word;
+
+	k->acts = true;
+	if (op_map64_get(&k->says[kind], (uint64_t)parent, &word))
+		CHECK_INT(op_map64_put(&k->says[kind], (uint64_t)child, word), 0);
+}
+
+static void remove_entry(struct kernel *k, uint32_t kind, pid_t pid)
+{
+	k->acts = true;
+	CHECK(op_map64_remove(&k->says[kind], (uint64_t)pid));
 }
 
 static struct op_target *target;
@@ -263,6 +281,120 @@ static void test_lost_events_are_made_up_for(void)
 	end(p, &k);
 }
 
+/* A rule ends after the kernel has copied an entry, and before the fork is heard of. */
+static void test_what_the_kernel_copied_ends_with_the_rule(void)
+{
+	struct kernel k;
+	struct op_programs *p = begin(&k);
+	pid_t pid = child(NULL, NULL);
+	char own[PATH_MAX];
+	int others;
+
+	own_path(own);
+	for (others = 0; others < 2; others++) {
+		if (others)
+			rule(p, OP_TARGET_EXECUTABLE, "/other", 9);
+		rule(p, OP_TARGET_EXECUTABLE, own, 1);
+		settle(p);
+		CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, getpid()), 1);
+		op_programs_on_exit(p, (uint32_t)pid); /* of which no more is known */
+		copy_entry(&k, OP_TARGET_EXECUTABLE, getpid(), pid);
+		op_programs_unset(p, OP_TARGET_EXECUTABLE, own);
+		CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 1);
+		op_programs_on_fork(p, (uint32_t)pid, (uint32_t)getpid());
+		CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 0);
+	}
+	/* and that fork is never heard of */
+	rule(p, OP_TARGET_EXECUTABLE, own, 1);
+	settle(p);
+	op_programs_on_exit(p, (uint32_t)pid);
+	copy_entry(&k, OP_TARGET_EXECUTABLE, getpid(), pid);
+	op_programs_unset(p, OP_TARGET_EXECUTABLE, own);
+	op_programs_on_lost(p);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 0);
+	finish(pid);
+	end(p, &k);
+}
+
+/* An exec that was not heard of has removed the entry. */
+static void test_what_the_kernel_removed_comes_back(void)
+{
+	struct kernel k;
+	struct op_programs *p = begin(&k);
+	pid_t pid = child(sleep_path(), "MARK=1");
+
+	rule(p, OP_TARGET_EXECUTABLE, sleep_path(), 1);
+	settle(p);
+	remove_entry(&k, OP_TARGET_EXECUTABLE, pid);
+	op_programs_on_lost(p);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 1);
+	finish(pid);
+	end(p, &k);
+}
+
+/* Where the environment of a process begins, in its memory. */
+static off_t environ_at(pid_t pid)
+{
+	char text[4096] = { 0 };
+	char path[64];
+	char *at;
+	int fd;
+	int i;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK(read(fd, text, sizeof(text) - 1) > 0);
+	(void)close(fd);
+	at = strrchr(text, ')');
+	/* the 50th of its fields; that was the second one */
+	for (i = 2; at && i < 50; i++)
+		at = strchr(at + 1, ' ');
+	CHECK(at);
+	return (off_t)strtoull(at, NULL, 10);
+}
+
+static void overwrite_environ(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK_INT(pwrite(fd, "title", 5, environ_at(pid)), 5);
+	(void)close(fd);
+}
+
+static void test_an_overwritten_environment_ends_no_rule(void)
+{
+	struct kernel k;
+	struct op_programs *p = begin(&k);
+	pid_t pid = child(sleep_path(), "MARK=blue");
+
+	rule(p, OP_TARGET_ENVIRONMENT, "MARK=blue", 1);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_ENVIRONMENT, pid), 1);
+	overwrite_environ(pid);
+	op_programs_on_lost(p);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_ENVIRONMENT, pid), 1);
+	/* another rule may come and go */
+	rule(p, OP_TARGET_ENVIRONMENT, "OTHER", 2);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_ENVIRONMENT, pid), 2);
+	op_programs_unset(p, OP_TARGET_ENVIRONMENT, "OTHER");
+	CHECK_INT(of(&k, OP_TARGET_ENVIRONMENT, pid), 1);
+	/* what it executes has the environment that stands there */
+	op_programs_on_exec(p, (uint32_t)pid);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_ENVIRONMENT, pid), 0);
+	finish(pid);
+	end(p, &k);
+}
+
 static void test_limits_are_counted(void)
 {
 	struct kernel k;
@@ -321,5 +453,11 @@ TEST_MAIN({ "processes_that_are_there_are_found",
 	    test_processes_that_are_there_are_found },
 	  { "fork_inherits_and_exec_changes", test_fork_inherits_and_exec_changes },
 	  { "lost_events_are_made_up_for", test_lost_events_are_made_up_for },
+	  { "what_the_kernel_copied_ends_with_the_rule",
+	    test_what_the_kernel_copied_ends_with_the_rule },
+	  { "what_the_kernel_removed_comes_back",
+	    test_what_the_kernel_removed_comes_back },
+	  { "an_overwritten_environment_ends_no_rule",
+	    test_an_overwritten_environment_ends_no_rule },
 	  { "limits_are_counted", test_limits_are_counted },
 	  { "without_rules_nothing_is_done", test_without_rules_nothing_is_done })
