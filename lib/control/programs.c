@@ -20,6 +20,8 @@ enum {
 static const uint64_t RETRY_NS = UINT64_C(2000000);
 /* Between two slices of a pass over all processes. */
 static const uint64_t PAUSE_NS = UINT64_C(10000000);
+/* Before a pass that could not begin is tried again. */
+static const uint64_t FAILED_NS = UINT64_C(100000000);
 
 int op_programs_new(const struct op_programs_config *config, struct op_programs **ret)
 {
@@ -320,6 +322,8 @@ static void begin_pass(struct op_programs *p)
 		return;
 	op_closep(&fd);
 	p->unread++;
+	p->again = true;
+	p->pause_ns = p->now_ns + FAILED_NS;
 }
 
 /* Those that this pass has not seen are gone: their ends were not heard of. */

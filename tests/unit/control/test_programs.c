@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -395,6 +396,28 @@ static void test_an_overwritten_environment_ends_no_rule(void)
 	end(p, &k);
 }
 
+/* There is no descriptor left for /proc. */
+static void test_a_pass_that_cannot_begin_comes_later(void)
+{
+	struct kernel k;
+	struct op_programs *p = begin(&k);
+	pid_t pid = child(sleep_path(), "MARK=1");
+	struct rlimit before;
+	struct rlimit none;
+
+	rule(p, OP_TARGET_EXECUTABLE, sleep_path(), 1);
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_max = before.rlim_max };
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+	op_programs_work(p, op_clock_monotonic_ns(), SECOND_NS);
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &before), 0);
+	CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 0);
+	settle(p);
+	CHECK_INT(of(&k, OP_TARGET_EXECUTABLE, pid), 1);
+	finish(pid);
+	end(p, &k);
+}
+
 static void test_limits_are_counted(void)
 {
 	struct kernel k;
@@ -459,5 +482,7 @@ TEST_MAIN({ "processes_that_are_there_are_found",
 	    test_what_the_kernel_removed_comes_back },
 	  { "an_overwritten_environment_ends_no_rule",
 	    test_an_overwritten_environment_ends_no_rule },
+	  { "a_pass_that_cannot_begin_comes_later",
+	    test_a_pass_that_cannot_begin_comes_later },
 	  { "limits_are_counted", test_limits_are_counted },
 	  { "without_rules_nothing_is_done", test_without_rules_nothing_is_done })
