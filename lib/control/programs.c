@@ -373,6 +373,9 @@ void op_programs_work(struct op_programs *p, uint64_t now_ns, uint64_t limit_ns)
 	if (!any_rule(p)) {
 		p->queue_len = 0;
 		p->again = false;
+		if (p->scan)
+			(void)closedir(p->scan);
+		p->scan = NULL;
 		return;
 	}
 	while (more && op_clock_monotonic_ns() < end_ns)

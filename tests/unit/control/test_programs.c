@@ -469,6 +469,13 @@ static void test_without_rules_nothing_is_done(void)
 	op_programs_work(p, op_clock_monotonic_ns(), SECOND_NS);
 	CHECK_INT(k.published, 0);
 	op_programs_unset(p, OP_TARGET_EXECUTABLE, "/never");
+	/* also where the last rule goes while processes are looked at */
+	rule(p, OP_TARGET_EXECUTABLE, "/never", 1);
+	op_programs_work(p, op_clock_monotonic_ns(), 1);
+	CHECK(op_programs_next_ns(p) > 0);
+	op_programs_unset(p, OP_TARGET_EXECUTABLE, "/never");
+	op_programs_work(p, op_clock_monotonic_ns(), 1);
+	CHECK_INT(op_programs_next_ns(p), 0);
 	end(p, &k);
 }
 
