@@ -93,6 +93,9 @@ int op_handle_drain_all(struct otelprof *p, uint64_t limit_ns)
 	if (p->config.cpu_budget_permille)
 		op_processes_allow_work(p->processes, INT64_MAX);
 	r = op_handle_drain(p, limit_ns);
+	/* What is left is taken without names: those of one large file take seconds. */
+	if (p->config.cpu_budget_permille)
+		op_processes_allow_work(p->processes, 0);
 	op_capture_take_postponed(p->capture, p->processes, p->sampler, p->window, &work);
 	count_work(p, &work);
 	return r;
