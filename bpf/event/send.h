@@ -219,7 +219,7 @@ __attribute__((noinline)) int op_send_root(__u32 number, __u64 at)
 		page = at;
 	a->header.type = OP_RECORD_ROOT;
 	for (i = 0; i < OP_ROOT_PAGES / OP_STACK_PAGES && page < root; i++) {
-		if (op_ring_has(5))
+		if (op_ring_has(4))
 			return 0;
 		bytes = (__u32)op_copy_pages(
 			number, OP_ABOVE_PAGES_AT, page,
