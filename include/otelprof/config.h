@@ -95,7 +95,8 @@ struct otelprof_config {
 	size_t attributes_len;
 	/*
 	 * Names of environment variables to export as process.environment_variable.NAME.
-	 * Apart from these only OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read.
+	 * Apart from these only OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read, and
+	 * the variables that rules by environment name, which are compared and not exported.
 	 * May be secret.
 	 */
 	const char *const *environment;

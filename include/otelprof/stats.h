@@ -27,8 +27,8 @@ struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
 	uint64_t
-		/* by otelprof_set_filter(); the idle task; intervals off the CPUs that
-		 * sampling by duration left out */
+		/* by otelprof_set_filter() and rules; above a rate or limit; the idle task;
+		 * intervals off the CPUs that sampling by duration left out */
 		samples_filtered;
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */

@@ -337,7 +337,7 @@ static void check_other_processes(struct doctor *d)
 	list = dir ? 0 : errno;
 	row(d, or_less(dir && may_open), "files of other processes",
 	    "CAP_SYS_PTRACE, and CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN",
-	    "executables are opened by path: deleted ones have no names and no tables",
+	    "executables are opened by path: programs whose file was deleted have no stacks",
 	    !dir       ? "%s: %s"
 	    : may_open ? "%s can be opened"
 		       : "%s can be listed, not opened",
@@ -347,7 +347,7 @@ static void check_other_processes(struct doctor *d)
 	if (memory == EFAULT)
 		memory = 0;
 	row(d, or_less(!memory), "memory of other processes", "CAP_SYS_PTRACE",
-	    "frames of interpreted languages have no names in others' processes",
+	    "samples of others' processes have no stacks and no names",
 	    memory ? "%s" : "readable", strerror(memory));
 }
 
