@@ -93,8 +93,6 @@ static void test_zstd_arrives(void)
 	struct rig g;
 	struct server s;
 
-	if (system("zstd --version > /dev/null 2>&1"))
-		SKIP("there is no program zstd");
 	s = start_compressed(&g, OTELPROF_COMPRESSION_ZSTD, "ok", NULL, NULL);
 	submit(&g, "hello profiles", 7);
 	CHECK_INT(flush(&g, 20000), 0);
