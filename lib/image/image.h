@@ -181,6 +181,8 @@ bool op_image_may_work(const struct op_images *x, const struct op_image *image);
 bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_rule *ret);
 /* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
 void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
+/* Give up the table that is being made, if any. */
+void op_image_end_job(struct op_images *x, struct op_image *image);
 /* The reference in the arena to segment @i of the image; 0: there is no table. */
 op_ref op_image_segment_ref(const struct op_image *image, size_t i);
 /* The number of the executable segment that the file range [@offset, @offset + @len)

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/macros.h"
+#include "image/file.h"
 #include "image/image.h"
 #include "test.h"
 
@@ -176,6 +178,16 @@ static int add_slab(void *ctx, uint32_t index, void **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+static void free_slabs(void)
+{
+	size_t i;
+
+	for (i = 0; i < SLABS; i++) {
+		free(slabs[i]);
+		slabs[i] = NULL;
+	}
+}
+
 /* The image of a file of user @uid that is no other's, with its table. Returns what making the
  * table returned. */
 static int make_table(struct op_images *x, uid_t uid, struct op_image **ret)
@@ -227,9 +239,58 @@ static void test_share_of_tables(void)
 	op_images_deinit(&x);
 	op_rules_free(x.rules);
 	op_arena_free(x.arena);
-	for (i = 0; i < SLABS; i++)
-		free(slabs[i]);
+	free_slabs();
+}
+
+/* Tables that wait for CPU time, of files that nobody maps any more, give way to another. */
+static void test_places_of_jobs(void)
+{
+	static const struct op_arena_ops ops = { .add_slab = add_slab };
+	static struct op_rule memory[OP_RULES_MAX];
+	const uint64_t later = 1 + UINT64_C(3000000000);
+	struct op_images x = { 0 };
+	struct op_image *image[OP_IMAGES_JOBS_MAX + 1];
+	struct op_slice slice;
+	size_t i;
+
+	op_images_init(&x);
+	CHECK_OK(op_arena_new(&ops, NULL, SLABS * (uint64_t)OP_SLAB_BYTES, &x.arena));
+	CHECK_OK(op_rules_new(memory, OP_RULES_MAX, &x.rules));
+	op_work_allow(&x.work, 0);
+	for (i = 0; i < OP_ARRAY_SIZE(image); i++) {
+		int fd = copy_of_program();
+		struct op_file_stamp s = stamp(fd);
+
+		s.uid = (uint32_t)(1001 + i); /* they share nothing */
+		image[i] = image_of(&x, fd, &s);
+		slice = op_slice_until(UINT64_MAX);
+		CHECK_INT(op_image_make_table(&x, image[i], false, 1 + i, &slice),
+			  -EINPROGRESS);
+	}
+	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
+	CHECK(!image[OP_IMAGES_JOBS_MAX]->job);
+	/* all may go on still */
+	CHECK_INT(
+		op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &slice),
+		-EINPROGRESS);
+	CHECK(!image[OP_IMAGES_JOBS_MAX]->job);
+	op_image_close_file(&x, image[3]);
+	op_image_close_file(&x, image[5]);
+	CHECK_INT(
+		op_image_make_table(&x, image[OP_IMAGES_JOBS_MAX], false, later, &slice),
+		-EINPROGRESS);
+	CHECK(image[OP_IMAGES_JOBS_MAX]->job);
+	CHECK(!image[3]->job && image[5]->job);
+	CHECK_INT(x.jobs, OP_IMAGES_JOBS_MAX);
+	for (i = 0; i < OP_ARRAY_SIZE(image); i++)
+		op_image_put(&x, image[i], 1);
+	CHECK_INT(x.jobs, 0);
+	op_images_deinit(&x);
+	op_rules_free(x.rules);
+	op_arena_free(x.arena);
+	free_slabs();
 }
 
 TEST_MAIN({ "share_of_tables", test_share_of_tables }, { "owners", test_owners },
-	  { "forged", test_forged }, { "mounts", test_mounts }, { "served", test_served })
+	  { "forged", test_forged }, { "mounts", test_mounts }, { "served", test_served },
+	  { "places_of_jobs", test_places_of_jobs })
