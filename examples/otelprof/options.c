@@ -23,7 +23,7 @@ const char shared_help[] =
 	"                       page_faults, off_cpu, locks, kernel_locks, block_io,\n"
 	"                       signals, wall, threads, goroutines, heap, probe:SPEC;\n"
 	"                       --kind is the same\n"
-	"      --cpu-budget PCT at most this share of one CPU: rate, tables, names give way\n"
+	"      --cpu-budget PCT at most this share of one CPU; rate and names give way\n"
 	"      --all-kernel     stacks of the kernel alone\n"
 	"      --all-user       stacks of programs alone, without the kernel's frames\n"
 	"      --idle           keep samples of CPUs with nothing to do\n"
