@@ -5,8 +5,8 @@
     hostile.py --otelprof PROGRAM --dir DIR [CELL...]
 
 The honest stacks stay exact, no otelprof_poll() works longer than 50 ms, memory stays inside
-its budget, and nothing that is forged stands for somebody else. `each` runs the hostile
-programs one by one, `all` together.
+its budget, and nothing that is forged stands for somebody else. There is a cell for each
+hostile program, and `all` for all together.
 """
 
 import os
