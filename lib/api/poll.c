@@ -50,7 +50,7 @@ static int wait_for(int a, int b, int timeout_ms)
 static void keep_budget(struct otelprof *p, bool drained)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	struct op_processes_stats s;
+	uint64_t worked;
 	uint64_t used;
 
 	if (!p->running || !p->config.cpu_budget_permille)
@@ -61,11 +61,11 @@ static void keep_budget(struct otelprof *p, bool drained)
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
 		    op_handle_cpu_ns(p, &used) < 0)
 			return;
-		op_processes_get_stats(p->processes, &s);
+		worked = op_processes_worked_ns(p->processes);
 		if (p->paused)
-			(void)op_budget_count(&p->budget, now, used, s.work_ns);
+			(void)op_budget_count(&p->budget, now, used, worked);
 		else
-			hz = op_budget_rate(&p->budget, now, used, s.work_ns, p->rate_hz);
+			hz = op_budget_rate(&p->budget, now, used, worked, p->rate_hz);
 		op_processes_allow_work(p->processes, op_budget_left_ns(&p->budget));
 		if (hz == p->rate_hz)
 			return;

@@ -83,7 +83,7 @@ int op_meant_publish(struct op_programs *p, const struct op_meant *m, bool fresh
 
 void op_found_take_all(struct op_found *found, const struct op_meant *from)
 {
-	found->begun = from->begun;
+	found->stat = from->stat;
 	found->len = from->len;
 	memcpy(found->pattern, from->pattern, from->len * sizeof(found->pattern[0]));
 }
@@ -117,7 +117,7 @@ static struct op_meant *add(struct op_programs *p, uint32_t pid, uint32_t kind,
 				.kind = kind,
 				.pass = p->pass,
 				.len = found->len,
-				.begun = found->begun };
+				.stat = found->stat };
 	memcpy(m->pattern, found->pattern, bytes);
 	if (op_map64_put(&p->meant, word_of(pid, kind), (uint64_t)(uintptr_t)m) < 0) {
 		free(m);
@@ -141,7 +141,7 @@ void op_meant_set(struct op_programs *p, uint32_t pid, uint32_t kind,
 
 	if (before && is_same(before, found)) {
 		before->pass = p->pass;
-		before->begun = found->begun;
+		before->stat = found->stat;
 		/* an exec that was not heard of may have taken it out of the table */
 		if (op_meant_publish(p, before, false) < 0) {
 			op_meant_forget(p, before);

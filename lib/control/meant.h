@@ -16,7 +16,7 @@ struct op_meant {
 	uint32_t kind;
 	uint32_t pass; /* the pass over all processes that has seen it last */
 	uint32_t len;
-	struct op_begun begun; /* of the program whose environment that was found in */
+	struct op_stat stat; /* of the program whose environment that was found in */
 	struct op_pattern *pattern[];
 };
 
@@ -47,7 +47,7 @@ struct op_programs {
 /* What was found of a process. */
 struct op_found {
 	struct op_programs *p;
-	struct op_begun begun;
+	struct op_stat stat;
 	uint32_t len;
 	struct op_pattern *pattern[OP_PROGRAM_PATTERNS];
 };

@@ -35,6 +35,13 @@ int op_programs_new(const struct op_programs_config *config, struct op_programs 
 	return 0;
 }
 
+static void close_scan(struct op_programs *p)
+{
+	if (p->scan)
+		(void)closedir(p->scan);
+	p->scan = NULL;
+}
+
 struct op_programs *op_programs_free(struct op_programs *p)
 {
 	uint64_t word;
@@ -42,8 +49,7 @@ struct op_programs *op_programs_free(struct op_programs *p)
 
 	if (!p)
 		return NULL;
-	if (p->scan)
-		(void)closedir(p->scan);
+	close_scan(p);
 	while (op_map64_next(&p->meant, &at, &word))
 		free((void *)(uintptr_t)word);
 	op_map64_clear(&p->meant);
@@ -151,31 +157,29 @@ void op_programs_unset(struct op_programs *p, uint32_t kind, const char *text)
 
 /* ---- events ---- */
 
-static void ask(struct op_programs *p, uint32_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < p->queue_len; i++) {
-		if (p->queue[i].pid == pid) {
-			p->queue[i].tries = 0;
-			p->queue[i].after_ns = 0;
-			return;
-		}
-	}
-	if (p->queue_len == OP_PROGRAMS_QUEUE)
-		p->again = true;
-	else
-		p->queue[p->queue_len++] = (struct op_asked){ .pid = pid };
-}
-
-static bool is_asked(const struct op_programs *p, uint32_t pid)
+static struct op_asked *asked(struct op_programs *p, uint32_t pid)
 {
 	size_t i;
 
 	for (i = 0; i < p->queue_len; i++)
 		if (p->queue[i].pid == pid)
-			return true;
-	return false;
+			return &p->queue[i];
+	return NULL;
+}
+
+/* Look at @pid, after so many tries not before @after_ns. */
+static void ask(struct op_programs *p, uint32_t pid, uint32_t tries, uint64_t after_ns)
+{
+	struct op_asked *at = asked(p, pid);
+
+	if (!at && p->queue_len < OP_PROGRAMS_QUEUE)
+		at = &p->queue[p->queue_len++];
+	if (at)
+		*at = (struct op_asked){ .pid = pid,
+					 .tries = tries,
+					 .after_ns = after_ns };
+	else
+		p->again = true;
 }
 
 static void inherit(struct op_programs *p, uint32_t pid, uint32_t parent, uint32_t kind)
@@ -197,8 +201,8 @@ void op_programs_on_fork(struct op_programs *p, uint32_t pid, uint32_t parent)
 	inherit(p, pid, parent, OP_TARGET_EXECUTABLE);
 	inherit(p, pid, parent, OP_TARGET_ENVIRONMENT);
 	/* its parent was not looked at, or a pass has gone by the child's number */
-	if (any_rule(p) && (p->scan || is_asked(p, parent)))
-		ask(p, pid);
+	if (any_rule(p) && (p->scan || asked(p, parent)))
+		ask(p, pid, 0, 0);
 }
 
 void op_programs_on_exec(struct op_programs *p, uint32_t pid)
@@ -210,8 +214,8 @@ void op_programs_on_exec(struct op_programs *p, uint32_t pid)
 	/* the kernel has removed it */
 	op_meant_forget_pid(p, pid, OP_TARGET_EXECUTABLE);
 	if (m)
-		m->begun = (struct op_begun){ 0 };
-	ask(p, pid);
+		m->stat = (struct op_stat){ 0 };
+	ask(p, pid, 0, 0);
 }
 
 void op_programs_on_exit(struct op_programs *p, uint32_t pid)
@@ -238,9 +242,7 @@ static void keep(struct op_programs *p, uint32_t pid, struct op_found *found)
 {
 	const struct op_meant *m = op_meant_find(p, pid, OP_TARGET_ENVIRONMENT);
 
-	if (m && m->begun.start_stack &&
-	    m->begun.start_stack == found->begun.start_stack &&
-	    m->begun.end_code == found->begun.end_code)
+	if (m && m->stat.start_stack && op_stat_same_exec(&m->stat, &found->stat))
 		op_found_take_all(found, m);
 }
 
@@ -257,7 +259,7 @@ static int look_at(struct op_programs *p, uint32_t pid)
 		op_patterns_of_path(&p->patterns, reading.path, op_found_take, &exe);
 		op_meant_set(p, pid, OP_TARGET_EXECUTABLE, &exe);
 		r = reading.environ_error;
-		env.begun = reading.begun;
+		env.stat = reading.stat;
 		keep(p, pid, &env);
 		if (reading.environ_len)
 			op_patterns_of_environ(&p->patterns, reading.environ,
@@ -276,7 +278,6 @@ static int look_at(struct op_programs *p, uint32_t pid)
 static void look_or_wait(struct op_programs *p, uint32_t pid, uint32_t tries)
 {
 	int r = look_at(p, pid);
-	size_t i;
 
 	if (r == 0)
 		return;
@@ -284,13 +285,7 @@ static void look_or_wait(struct op_programs *p, uint32_t pid, uint32_t tries)
 		p->unread++;
 		return;
 	}
-	ask(p, pid);
-	for (i = 0; i < p->queue_len; i++) {
-		if (p->queue[i].pid != pid)
-			continue;
-		p->queue[i].tries = tries + 1;
-		p->queue[i].after_ns = p->now_ns + (RETRY_NS << 2 * tries);
-	}
+	ask(p, pid, tries + 1, p->now_ns + (RETRY_NS << 2 * tries));
 }
 
 /* One process of the queue. False: none is due. */
@@ -334,8 +329,7 @@ static void end_pass(struct op_programs *p)
 	uint64_t word;
 	size_t at = 0;
 
-	(void)closedir(p->scan);
-	p->scan = NULL;
+	close_scan(p);
 	if (op_vec_reserve(&gone, p->meant.len))
 		return;
 	while (op_map64_next(&p->meant, &at, &word)) {
@@ -373,9 +367,7 @@ void op_programs_work(struct op_programs *p, uint64_t now_ns, uint64_t limit_ns)
 	if (!any_rule(p)) {
 		p->queue_len = 0;
 		p->again = false;
-		if (p->scan)
-			(void)closedir(p->scan);
-		p->scan = NULL;
+		close_scan(p);
 		return;
 	}
 	while (more && op_clock_monotonic_ns() < end_ns)

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "resource/environment.h"
-#include "resource/identity.h"
 #include "target/target.h"
 
 /* The kernel tells a path from our root. A process whose root stands below (chroot(2)) knows
@@ -56,8 +55,7 @@ static int read_environ(struct op_reading *reading, struct op_target *target,
 /* Is it one program that both were read of? */
 static bool same_program(const struct op_stat *a, const struct op_stat *b)
 {
-	return a->start_ns == b->start_ns && a->end_code == b->end_code &&
-	       a->start_stack == b->start_stack;
+	return a->start_ns == b->start_ns && op_stat_same_exec(a, b);
 }
 
 static int read_stat(const char *procfs_root, uint32_t pid, struct op_stat *ret)
@@ -83,8 +81,7 @@ int op_reading_take(struct op_reading *reading, struct op_target *target,
 	r = read_stat(procfs_root, pid, &after);
 	if (r < 0)
 		return r;
-	reading->begun = (struct op_begun){ .end_code = after.end_code,
-					    .start_stack = after.start_stack };
+	reading->stat = after;
 	/* The kernel has put the executable in place, but no stack yet. */
 	if (environ && !reading->environ_error && !reading->environ_len &&
 	    !after.start_stack)

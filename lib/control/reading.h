@@ -7,16 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "resource/identity.h"
+
 struct op_target;
 
-/* Tells the program of a process, and of children that it forks, from the one before. */
-struct op_begun {
-	uint64_t end_code;
-	uint64_t start_stack; /* 0: not known */
-};
-
 struct op_reading {
-	struct op_begun begun;
+	struct op_stat stat;
 	char *path; /* of its executable, as it sees it in its root */
 	char *environ;
 	size_t environ_len;

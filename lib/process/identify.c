@@ -183,8 +183,7 @@ static bool no_exec_since(struct op_processes *p, const struct op_program *progr
 	struct op_stat stat;
 
 	return op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
-	       same_process(program, &stat) && stat.end_code == before->end_code &&
-	       stat.start_stack == before->start_stack;
+	       same_process(program, &stat) && op_stat_same_exec(&stat, before);
 }
 
 /* Publish what was found, unless the process runs another program by now: it would be read by

@@ -14,6 +14,7 @@
 #include "image/file.h"
 #include "image/room.h"
 #include "process/evict.h"
+#include "process/generation.h"
 #include "process/layout.h"
 #include "process/publish.h"
 #include "process/runtime/runtimes.h"
@@ -311,7 +312,7 @@ void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm
 	program->start_time_ns = proc->program->start_time_ns;
 	op_program_inherit(program, proc->program);
 	program->told = proc->program->told;
-	op_publish_keep(p, proc);
+	op_generation_keep(p, proc);
 	op_program_end(proc->program, time_ns);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);
@@ -358,6 +359,11 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns)
 void op_processes_allow_work(struct op_processes *p, int64_t ns)
 {
 	op_work_allow(&p->executables.images.work, ns);
+}
+
+uint64_t op_processes_worked_ns(const struct op_processes *p)
+{
+	return p->executables.images.work.used_ns;
 }
 
 void op_processes_set_room(struct op_processes *p,
@@ -432,7 +438,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 	p->now_ns = OP_MAX(p->now_ns, now_ns);
 	p->executables.now_ns = p->now_ns;
 	/* First what releases memory, then what allocates. */
-	op_publish_expire(p);
+	op_generation_expire(p);
 	op_table_expire(p);
 	op_arena_reclaim(p->config.arena, p->now_ns);
 	op_images_check_files(&p->executables.images, p->now_ns);
@@ -509,7 +515,7 @@ bool op_processes_knows(const struct op_processes *p, uint32_t pid, uint32_t gen
 {
 	const struct op_proc *proc = op_table_find(p, pid);
 
-	return proc && (!generation || op_publish_find(proc, generation));
+	return proc && (!generation || op_generation_find(proc, generation));
 }
 
 uint64_t op_processes_born_ns(const struct op_processes *p, uint32_t pid)
@@ -536,7 +542,6 @@ void op_processes_get_stats(const struct op_processes *p, struct op_processes_st
 					    .own_bytes = op_evict_bytes(p),
 					    .names_postponed = images->names_postponed,
 					    .tables_postponed = images->tables_postponed,
-					    .work_ns = images->work.used_ns,
 					    .names_evicted = images->names_evicted,
 					    .tables_evicted = p->tables_evicted,
 					    .processes_evicted = p->processes_evicted };

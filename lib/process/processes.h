@@ -87,11 +87,10 @@ struct op_processes_stats {
 	uint64_t
 		contexts_refused; /* programs whose threads' contexts cannot be published */
 	uint64_t own_bytes;	  /* of processes and executables, about */
-	/* There was no CPU time or no room for them, by op_processes_allow_work(): names of so many frames,
-	 * so many tables. What both took in all, while that is limited. */
+	/* There was no CPU time or no room for them, by op_processes_allow_work(): names of
+	 * so many frames, so many tables. */
 	uint64_t names_postponed;
 	uint64_t tables_postponed;
-	uint64_t work_ns;
 	/* Given up to make room: names of so many executables, tables, processes. */
 	uint64_t names_evicted;
 	uint64_t tables_evicted;
@@ -142,6 +141,8 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns);
 /* From now on tables and names may take @ns of CPU time; if that is not more than 0, they are left
  * for later. Without a call of this they may take any. */
 void op_processes_allow_work(struct op_processes *p, int64_t ns);
+/* What they took in all, while that is limited. */
+uint64_t op_processes_worked_ns(const struct op_processes *p);
 /* From now on @may_take is asked before tables, which are needed more, and names take so many bytes
  * of user memory for a moment, or for long. It may give up indices of names (op_images_give_up_indices()). */
 void op_processes_set_room(struct op_processes *p,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishing: what is known of a process is written to the arena as a new generation, and
- * the programs' map is changed to refer to it. Nothing that was published is changed;
- * what is replaced is kept for OP_PROCESS_KEEP_NS.
+ * Publishing: what is known of a process is written to the arena as a new generation
+ * (process/generation.h), and the programs' map is changed to refer to it.
  */
 #ifndef OP_PROCESS_PUBLISH_H
 #define OP_PROCESS_PUBLISH_H
@@ -12,7 +11,6 @@
 
 #include "elf/file.h"
 
-struct op_generation;
 struct op_layout;
 struct op_proc;
 struct op_processes;
@@ -28,22 +26,11 @@ int op_publish(struct op_processes *p, struct op_proc *proc, bool commit);
 /* The process ended or is no longer tracked: remove it from the programs' map and retire
  * its generation. */
 void op_unpublish(struct op_processes *p, struct op_proc *proc);
-/* Call this before the program or the mappings of @proc are replaced: records of the old
- * ones are still to come, so they are kept, whether they were published or not. */
-void op_publish_keep(struct op_processes *p, struct op_proc *proc);
 /* Make a process from a program and its mappings of an earlier time, for the unwinder in
  * user space; the programs do not get it. Returns 0 or -ENOMEM. */
 int op_publish_past(struct op_processes *p, struct op_program *program,
 		    struct op_layout *layout, struct op_proc **ret);
 void op_publish_past_free(struct op_processes *p, struct op_proc *past);
-/* Free the generations that were kept long enough. */
-void op_publish_expire(struct op_processes *p);
-/* Free all generations of @proc. */
-void op_publish_drop(struct op_processes *p, struct op_proc *proc);
-
-/* The generation @number of @proc or of earlier processes with its pid; NULL if it is no
- * longer kept. */
-struct op_generation *op_publish_find(const struct op_proc *proc, uint32_t number);
 
 /* Load the steps of @runtimes (bits). Those that cannot be loaded are not tried again. */
 void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image/news.h"
+#include "process/generation.h"
 #include "process/identify.h"
 #include "process/publish.h"
 #include "process/state.h"
@@ -35,7 +36,7 @@ static void proc_free(struct op_processes *p, struct op_proc *proc)
 		TAILQ_REMOVE(&p->dirty, proc, dirty_link);
 	if (proc->waiting)
 		TAILQ_REMOVE(&p->waiting, proc, waiting_link);
-	op_publish_drop(p, proc);
+	op_generation_drop(p, proc);
 	op_layout_put(proc->layout, &p->executables, p->now_ns);
 	op_program_put(p, proc->program);
 	free(proc);
@@ -342,7 +343,7 @@ struct op_proc_view op_proc_view_now(const struct op_proc *proc)
 bool op_proc_view_published(const struct op_proc *proc, uint32_t number,
 			    struct op_proc_view *ret)
 {
-	const struct op_generation *g = op_publish_find(proc, number);
+	const struct op_generation *g = op_generation_find(proc, number);
 
 	if (!g)
 		return false;

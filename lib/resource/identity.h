@@ -36,6 +36,13 @@ struct op_stat {
 	uint64_t start_stack;
 };
 
+/* Was no exec between them? They are of one process, or of it and a child that it forked.
+ * Where both values are hidden, all seem the same. */
+static inline bool op_stat_same_exec(const struct op_stat *a, const struct op_stat *b)
+{
+	return a->end_code == b->end_code && a->start_stack == b->start_stack;
+}
+
 /* Returns 0 or -errno. */
 int op_stat_read(const char *procfs_root, uint32_t pid, struct op_stat *ret);
 /* As above, from the text of a /proc/PID/stat. Returns 0 or -EBADMSG. */

@@ -105,7 +105,7 @@ static void test_waits(void)
 	op_processes_allow_work(w.p, INT64_C(10000000000));
 	CHECK(!op_processes_postpone(w.p));
 	world_settle(&w, 1000);
-	CHECK(stats_of(&w).work_ns > 0);
+	CHECK(op_processes_worked_ns(w.p) > 0);
 	op_window_reset(w.window);
 	first_sample(&w);
 	check_levels(&w, "test_waits");
@@ -179,7 +179,7 @@ static void test_is_owed(void)
 	begin_poll(&w);
 	first_sample(&w);
 	CHECK(op_processes_postpone(w.p));
-	CHECK(stats_of(&w).work_ns > 1);
+	CHECK(op_processes_worked_ns(w.p) > 1);
 	world_deinit(&w);
 }
 
@@ -228,7 +228,7 @@ static void test_without_a_budget(void)
 	first_sample(&w);
 	check_levels(&w, "test_without_a_budget");
 	CHECK(!op_processes_postpone(w.p));
-	CHECK_INT(stats_of(&w).work_ns, 0);
+	CHECK_INT(op_processes_worked_ns(w.p), 0);
 	CHECK_INT(stats_of(&w).names_postponed, 0);
 	CHECK_INT(stats_of(&w).tables_postponed, 0);
 	world_deinit(&w);

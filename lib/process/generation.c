@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/generation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process/state.h"
+
+/* The time between two generations of one process, for each of its mappings: 1 ms for 50
+ * mappings. */
+static const uint64_t GAP_NS_PER_MAPPING = 20000;
+
+/* Would a new generation be equal to the current one? */
+bool op_generation_is_current(const struct op_processes *p, const struct op_proc *proc)
+{
+	const struct op_generation *g = proc->current;
+	const struct op_process *there;
+	struct op_instance now[OP_INSTANCES_MAX];
+
+	if (!g || g->layout != proc->layout || g->program != proc->program)
+		return false;
+	there = op_arena_at(p->config.arena, g->process);
+	op_runtimes_fill(&proc->program->runtimes, now);
+	return there && memcmp(there->instance, now, sizeof(now)) == 0;
+}
+
+void op_generation_free(struct op_processes *p, struct op_generation *g)
+{
+	if (!g)
+		return;
+	op_arena_release(p->config.arena, g->process, sizeof(struct op_process),
+			 g->committed ? p->now_ns : 0);
+	op_layout_put(g->layout, &p->executables, p->now_ns);
+	op_program_put(p, g->program);
+	free(g);
+}
+
+int op_generation_new(struct op_processes *p, struct op_proc *proc,
+		      struct op_generation **ret)
+{
+	struct op_generation *g = calloc(1, sizeof(*g));
+	struct op_process *there;
+	size_t starts_bytes = proc->layout->len * sizeof(uint64_t);
+	void *memory;
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	r = op_arena_alloc(p->config.arena, sizeof(*there), &g->process, &memory);
+	if (r < 0) {
+		free(g);
+		return r;
+	}
+	if (!++p->next_generation)
+		p->next_generation = 1;
+	g->number = p->next_generation;
+	g->proc = proc;
+	g->layout = op_layout_ref(proc->layout);
+	g->program = op_program_ref(proc->program);
+	there = memory;
+	*there = (struct op_process){ .generation = g->number };
+	if (proc->layout->block) {
+		there->mapping_count = (uint32_t)proc->layout->len;
+		there->starts = proc->layout->block;
+		there->mappings =
+			proc->layout->block + (op_ref)(starts_bytes >> OP_REF_SHIFT);
+		there->marks = proc->layout->marks;
+		there->mark_count = proc->layout->mark_count;
+	}
+	op_runtimes_fill(&proc->program->runtimes, there->instance);
+	*ret = g;
+	return 0;
+}
+
+static void keep(struct op_processes *p, struct op_proc *proc, struct op_generation *g)
+{
+	g->replaced_ns = p->now_ns;
+	g->older = proc->older;
+	proc->older = g;
+	TAILQ_INSERT_TAIL(&p->retired, g, link);
+}
+
+/* The current generation was replaced: keep it for late records. */
+void op_generation_retire(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_generation *g = proc->current;
+
+	proc->current = NULL;
+	if (!g)
+		return;
+	/* If the programs never had it, no record names it. */
+	if (g->committed)
+		keep(p, proc, g);
+	else
+		op_generation_free(p, g);
+}
+
+int op_generation_commit(struct op_processes *p, struct op_proc *proc,
+			 struct op_generation *g)
+{
+	struct op_process_key key = { .process = g->process, .generation = g->number };
+	int r;
+
+	if (g->committed)
+		return 0;
+	r = p->config.publish(p->config.ctx, proc->pid, key);
+	if (r < 0)
+		return r;
+	g->committed = true;
+	proc->publish_after_ns = p->now_ns + proc->layout->len * GAP_NS_PER_MAPPING;
+	return 0;
+}
+
+void op_generation_keep(struct op_processes *p, struct op_proc *proc)
+{
+	struct op_generation *g;
+
+	op_generation_retire(p, proc);
+	g = proc->older;
+	if (g && g->program == proc->program && g->layout == proc->layout)
+		return;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return; /* without memory its late records are not resolved */
+	g->proc = proc;
+	g->layout = op_layout_ref(proc->layout);
+	g->program = op_program_ref(proc->program);
+	keep(p, proc, g);
+}
+
+static void remove_generation(struct op_processes *p, struct op_generation *g)
+{
+	struct op_generation **at = &g->proc->older;
+
+	while (*at != g)
+		at = &(*at)->older;
+	*at = g->older;
+	TAILQ_REMOVE(&p->retired, g, link);
+	op_generation_free(p, g);
+}
+
+void op_generation_expire(struct op_processes *p)
+{
+	struct op_generation *g;
+
+	while ((g = TAILQ_FIRST(&p->retired)) && op_process_is_over(p, g->replaced_ns))
+		remove_generation(p, g);
+}
+
+void op_generation_drop(struct op_processes *p, struct op_proc *proc)
+{
+	while (proc->older)
+		remove_generation(p, proc->older);
+	op_generation_free(p, proc->current);
+	proc->current = NULL;
+}
+
+struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t number)
+{
+	for (; proc; proc = proc->same_pid) {
+		struct op_generation *g = proc->current;
+
+		if (g && g->number == number)
+			return g;
+		for (g = proc->older; g; g = g->older)
+			if (g->number == number)
+				return g;
+	}
+	return NULL;
+}

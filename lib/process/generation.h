@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generations: what was published of a process, with the program and the mappings it had
+ * then. Nothing that was published is changed; what is replaced is kept for
+ * OP_PROCESS_KEEP_NS, for records that name it and are still to come.
+ */
+#ifndef OP_PROCESS_GENERATION_H
+#define OP_PROCESS_GENERATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct op_generation;
+struct op_proc;
+struct op_processes;
+
+/* Would a new generation of @proc be equal to the current one? */
+bool op_generation_is_current(const struct op_processes *p, const struct op_proc *proc);
+/* Write @proc as it is now to the arena. Returns 0 or -errno. */
+int op_generation_new(struct op_processes *p, struct op_proc *proc,
+		      struct op_generation **ret);
+/* Of a generation in no list; NULL is allowed. */
+void op_generation_free(struct op_processes *p, struct op_generation *g);
+/* Give it to the programs, unless they have it. Returns 0 or -errno. */
+int op_generation_commit(struct op_processes *p, struct op_proc *proc,
+			 struct op_generation *g);
+/* The current one was replaced: keep it for late records. */
+void op_generation_retire(struct op_processes *p, struct op_proc *proc);
+/* Call this before the program or the mappings of @proc are replaced: records of the old
+ * ones are still to come, so they are kept, whether they were published or not. */
+void op_generation_keep(struct op_processes *p, struct op_proc *proc);
+/* Free those of all processes that were kept long enough. */
+void op_generation_expire(struct op_processes *p);
+/* Free all of @proc. */
+void op_generation_drop(struct op_processes *p, struct op_proc *proc);
+/* The one of that number of @proc or of earlier processes with its pid; NULL if it is no
+ * longer kept. */
+struct op_generation *op_generation_find(const struct op_proc *proc, uint32_t number);
+
+#endif
