@@ -120,10 +120,16 @@ static bool take_part(pb_istream_t *s, uint32_t number, void *ctx)
 	return number != PAIR_VALUE || each_field(s, take_value, pair);
 }
 
+/* One record by three names: of writers before the OTEP was accepted, of its text from then on, and
+ * the one that documents of a writer announce (Java's profiler). */
 static enum op_schema_form form_of(const char *version)
 {
-	if (strcmp(version, "tlsdesc_v1_dev") == 0 || strcmp(version, "tls_v1") == 0)
-		return OP_SCHEMA_TLS;
+	static const char *const record[] = { "tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1" };
+	size_t i;
+
+	for (i = 0; i < sizeof(record) / sizeof(record[0]); i++)
+		if (strcmp(version, record[i]) == 0)
+			return OP_SCHEMA_TLS;
 	return strcmp(version, "go_pprof_labels_v1") == 0 ? OP_SCHEMA_GO : OP_SCHEMA_NONE;
 }
 

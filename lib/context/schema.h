@@ -20,7 +20,7 @@ enum {
 
 enum op_schema_form {
 	OP_SCHEMA_NONE = 0,
-	OP_SCHEMA_TLS, /* tlsdesc_v1_dev, tls_v1: a record of each thread */
+	OP_SCHEMA_TLS, /* tlsdesc_v1_dev, tls_v1, tlsdesc_v1: a record of each thread */
 	OP_SCHEMA_GO,  /* go_pprof_labels_v1 */
 };
 

@@ -49,6 +49,36 @@ static void test_names(void)
 	op_schema_deinit(&s);
 }
 
+/* The form that a message says by its threadlocal.schema_version. */
+static enum op_schema_form form_of(const char *name)
+{
+	struct op_schema s = { 0 };
+	uint8_t len = (uint8_t)strlen(name);
+	char bytes[128];
+
+	memcpy(bytes, version, 34);
+	bytes[1] = (char)(32 + len);
+	bytes[31] = (char)(2 + len);
+	bytes[33] = (char)len;
+	memcpy(bytes + 34, name, len);
+	CHECK_OK(op_schema_parse(bytes, 34U + len, &s));
+	op_schema_deinit(&s);
+	return s.form;
+}
+
+static void test_versions(void)
+{
+	CHECK_INT(form_of("tlsdesc_v1_dev"), OP_SCHEMA_TLS);
+	CHECK_INT(form_of("tls_v1"), OP_SCHEMA_TLS);
+	CHECK_INT(form_of("tlsdesc_v1"), OP_SCHEMA_TLS);
+	CHECK_INT(form_of("go_pprof_labels_v1"), OP_SCHEMA_GO);
+	/* of another layout, or of nobody */
+	CHECK_INT(form_of("tls_v2"), OP_SCHEMA_NONE);
+	CHECK_INT(form_of("tlsdesc_v1_"), OP_SCHEMA_NONE);
+	CHECK_INT(form_of("nodejs_v1_dev"), OP_SCHEMA_NONE);
+	CHECK_INT(form_of(""), OP_SCHEMA_NONE);
+}
+
 static void check_label(const struct op_context_label *l, const char *key,
 			const char *value)
 {
@@ -140,6 +170,6 @@ static void test_versions_of_go(void)
 	CHECK(!place.go_map && place.go_labels == 352 && place.go_curg == 184);
 }
 
-TEST_MAIN({ "names", test_names }, { "last", test_the_last_of_a_key_stands },
-	  { "ids", test_ids }, { "more", test_more_than_are_taken },
-	  { "go", test_versions_of_go })
+TEST_MAIN({ "names", test_names }, { "versions", test_versions },
+	  { "last", test_the_last_of_a_key_stands }, { "ids", test_ids },
+	  { "more", test_more_than_are_taken }, { "go", test_versions_of_go })
