@@ -5,9 +5,14 @@
 #include "formats.h"
 #include "summary.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
 
 enum {
 	DEFAULT_HZ = 99,
@@ -36,7 +41,8 @@ static int help(FILE *f)
 		"Usage: otelprof record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n\n"
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
-		"  -o, --output FILE    the output file; \"-\" is standard output (profile.html)\n"
+		"  -o, --output FILE    the output file; \"-\" is standard output (profile.html);\n"
+		"                       an older one of that name is kept as FILE.old\n"
 		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n"
 		"  -q, --quiet          no summary at the end\n",
 		f);
@@ -106,13 +112,38 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
-/* Say that an older recording will be gone. */
-static void tell_of_old_file(const char *path)
+/*
+ * Keep an older recording as NAME.old, as perf does. Its own name stays until the new one
+ * takes it, so that there is always a file of that name.
+ */
+static void keep_old_file(const char *path)
 {
+	_cleanup_free_ char *real = realpath(path, NULL), *old = NULL, *temp = NULL;
 	struct stat st;
 
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size)
-		note("warning: %s is there already and will be replaced", path);
+	if (strcmp(path, "-") == 0 || !real || stat(real, &st) < 0 ||
+	    !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	if (asprintf(&old, "%s.old", real) < 0)
+		old = NULL;
+	if (asprintf(&temp, "%s.old.%d", real, (int)getpid()) < 0)
+		temp = NULL;
+	if (!old || !temp)
+		return;
+	if (link(real, temp) < 0) {
+		/* Not every file system has links. */
+		if (rename(real, old) < 0)
+			note("warning: %s cannot be kept: %s", path, strerror(errno));
+		else
+			note("the older %s is kept as %s", path, old);
+		return;
+	}
+	if (rename(temp, old) < 0)
+		note("warning: %s cannot be kept: %s", path, strerror(errno));
+	else
+		note("the older %s is kept as %s", path, old);
+	/* Two names of one file are not renamed onto each other. */
+	(void)unlink(temp);
 }
 
 /* Lines of folded stacks have no place for a unit. */
@@ -130,7 +161,6 @@ static int open_file(struct record *rec, struct otelprof *p)
 	struct otelprof_file_config config;
 	int r;
 
-	tell_of_old_file(rec->path);
 	tell_of_one_kind(rec);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
@@ -183,6 +213,7 @@ static int profile(struct record *rec, struct otelprof *p)
 	}
 	r = session_run(p, &rec->o, WINDOW_S, true, rec->argv ? child_done : NULL,
 			&rec->child);
+	keep_old_file(rec->path);
 	closed = session_close(p, FLUSH_MS);
 	return report(rec, p, r ? r : closed);
 }

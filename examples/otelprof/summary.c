@@ -14,6 +14,8 @@
 enum {
 	LINES_SHOWN = 5,
 	FILES_SHOWN = 10,
+	REASONS_SHOWN = 3, /* why stacks are not whole, and files without symbols */
+	REASONS_MAX = 64,
 	NAME_COLUMNS = 60,
 	MODULE_COLUMNS = 20,
 	/* functions of one recording; further ones are not summed */
@@ -38,6 +40,7 @@ int summary_watch(struct summary *s, struct otelprof *p)
 	config.fn = look;
 	config.userdata = s;
 	s->sums.owner = OWNER_ALL;
+	s->sums.quality = &s->quality;
 	s->start = now_seconds();
 	return otelprof_exporter_callback(p, &config);
 }
@@ -70,20 +73,85 @@ static double own_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static void print_quality(const struct summary *s, struct otelprof *p)
+/* Why stacks are not whole: reasons and how often. */
+struct reasons {
+	struct {
+		const char *name;
+		const char *sentence;
+		uint64_t count;
+	} of[REASONS_MAX];
+	size_t len;
+};
+
+/* The texts are those of a table of the library and stay. */
+static void take_reason(void *userdata, const char *name, const char *sentence,
+			uint64_t count)
+{
+	struct reasons *r = userdata;
+	size_t i;
+
+	if (!count || r->len == REASONS_MAX)
+		return;
+	for (i = r->len++; i && r->of[i - 1].count < count; i--)
+		r->of[i] = r->of[i - 1];
+	r->of[i].name = name;
+	r->of[i].sentence = sentence;
+	r->of[i].count = count;
+}
+
+static void print_whole(struct otelprof *p, const struct otelprof_stats *st)
+{
+	uint64_t all = st->stacks_complete + st->stacks_truncated + st->stacks_broken;
+	struct reasons why = { .len = 0 };
+	size_t i;
+
+	if (!all)
+		return;
+	(void)fprintf(stderr, "%6.1f%%  of the stacks are whole%s\n",
+		      100.0 * (double)st->stacks_complete / (double)all,
+		      st->stacks_complete == all ? "" : "; of the others:");
+	(void)otelprof_unwind_errors(p, take_reason, &why);
+	take_reason(&why, "truncated", "They were cut at --max-frames.",
+		    st->stacks_truncated);
+	for (i = 0; i < why.len && i < REASONS_SHOWN; i++)
+		(void)fprintf(stderr, "%14.1f%%  %s: %s\n",
+			      100.0 * (double)why.of[i].count / (double)all,
+			      why.of[i].name, why.of[i].sentence);
+}
+
+static void print_named(struct quality *q)
+{
+	size_t i;
+
+	if (!q->frames)
+		return;
+	quality_sort(q);
+	(void)fprintf(stderr, "%6.1f%%  of the frames have names%s\n",
+		      100.0 * (double)(q->frames - q->unnamed) / (double)q->frames,
+		      q->unnamed ? "; of the others, files without symbols:" : "");
+	for (i = 0; i < q->files_len && i < REASONS_SHOWN; i++) {
+		(void)fprintf(stderr, "%14.1f%%  ",
+			      100.0 * (double)q->files[i].frames / (double)q->frames);
+		print_safe(stderr, q->files[i].name, strlen(q->files[i].name),
+			   -NAME_COLUMNS);
+		(void)fputc('\n', stderr);
+	}
+}
+
+static void print_quality(struct summary *s, struct otelprof *p)
 {
 	double seconds = now_seconds() - s->start;
 	struct otelprof_stats st;
-	uint64_t all;
 
 	otelprof_stats_init(&st, sizeof(st));
 	if (otelprof_get_stats(p, &st) < 0)
 		return;
-	all = st.stacks_complete + st.stacks_truncated + st.stacks_broken;
-	if (all)
-		(void)fprintf(stderr, "%6.1f%%  of the stacks are whole%s\n",
-			      100.0 * (double)st.stacks_complete / (double)all,
-			      st.stacks_complete == all ? "" : " (-v says why not)");
+	print_whole(p, &st);
+	print_named(&s->quality);
+	if (st.samples_taken)
+		(void)fprintf(stderr, "%6.1f%%  of the samples were lost\n",
+			      100.0 * (double)st.samples_dropped /
+				      (double)st.samples_taken);
 	if (seconds > 0)
 		(void)fprintf(stderr, "%6.1f%%  of one CPU went to otelprof itself\n",
 			      100.0 * own_seconds() / seconds);
@@ -91,7 +159,7 @@ static void print_quality(const struct summary *s, struct otelprof *p)
 
 void summary_print(struct summary *s, struct otelprof *p)
 {
-	if (!s->sums.len || !s->sums.samples)
+	if (!s->quality.frames)
 		return;
 	functions_sort(&s->sums, FUNCTIONS_BY_SELF);
 	print_functions(&s->sums);
@@ -101,6 +169,7 @@ void summary_print(struct summary *s, struct otelprof *p)
 void summary_clear(struct summary *s)
 {
 	functions_clear(&s->sums);
+	quality_clear(&s->quality);
 }
 
 static void print_reason(void *userdata, const char *name, const char *sentence,

@@ -10,6 +10,7 @@
 
 struct summary {
 	struct function_sums sums;
+	struct quality quality;
 	double start; /* seconds */
 };
 
@@ -18,7 +19,7 @@ struct summary {
  * what becomes of its samples. @s must live as long as @p. Returns 0 or a negative errno.
  */
 int summary_watch(struct summary *s, struct otelprof *p);
-/* Print the summary on stderr; prints nothing without CPU samples. */
+/* Print the summary on stderr: functions if there are CPU samples, then the quality. */
 void summary_print(struct summary *s, struct otelprof *p);
 void summary_clear(struct summary *s);
 

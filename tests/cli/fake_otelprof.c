@@ -15,6 +15,7 @@
  *   hiccup  the first three polls fail  windows each export tells when it comes
  *   exports the first three exports fail; flushes are told
  *   never   all exports fail; flushes are told
+ *   poor    frames without names, stacks that are not whole, samples that were lost
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
  * of /deep cannot be made. An exporter cannot be made for http://bad:1, with a ca_file that is not there, or with a
@@ -27,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,6 +113,8 @@ static struct rq_buf request(void)
 		mode += 5;
 		return rq_named(&mode, 1);
 	}
+	if (acts("poor"))
+		return rq_poor();
 	return acts("long") ? long_names()
 			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }
@@ -264,12 +268,28 @@ int otelprof_export(struct otelprof *p)
 		p->unwritten = p->stats.samples_dropped = EVENTS;
 		return EVENTS;
 	}
-	if (acts("some")) {
+	if (acts("poor")) {
+		p->stats.stacks_complete = 900;
+		p->stats.stacks_truncated = 20;
+		p->stats.stacks_broken = 80;
+	}
+	if (acts("some") || acts("poor")) {
 		p->stats.samples_taken += LOST;
 		p->lost = p->stats.samples_dropped = LOST;
 	}
 	p->stats.samples_exported = EVENTS;
 	return deliver(p) ? -EIO : EVENTS;
+}
+
+/* As the library's, a new file takes the name of the older one and leaves its bytes. */
+static void forget_file(const char *path)
+{
+	char *real = realpath(path, NULL);
+	struct stat st;
+
+	if (real && stat(real, &st) == 0 && S_ISREG(st.st_mode))
+		(void)unlink(real);
+	free(real);
 }
 
 int otelprof_flush(struct otelprof *p, int timeout_ms)
@@ -284,6 +304,7 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 		return -ENOSPC;
 	if (!p->file.path)
 		return 0;
+	forget_file(p->file.path);
 	fd = strcmp(p->file.path, "-") == 0
 		     ? dup(STDOUT_FILENO)
 		     : open(p->file.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -513,6 +534,13 @@ int otelprof_unwind_errors(struct otelprof *p, otelprof_unwind_error_fn fn,
 			   void *userdata)
 {
 	(void)p;
+	if (acts("poor")) {
+		fn(userdata, "native_rare", "It is rare.", 9);
+		fn(userdata, "native_no_memory", "It could not be read.", 41);
+		fn(userdata, "native_rarest", "It is very rare.", 1);
+		fn(userdata, "native_twin", "It is there twice.", 29);
+		return 0;
+	}
 	fn(userdata, "native_no_rule", "There is no rule.", 3);
 	return 0;
 }

@@ -398,6 +398,41 @@ static inline struct rq_buf rq_named(const char *const *names, size_t len)
 	return rq_end(&q);
 }
 
+/*
+ * Ten events of one process, 28 frames. Of them 15 have no name: 9 of libone.so, 3 of
+ * libtwo.so, 2 of libthree.so, 1 without a file. What says that a stack ends early is no
+ * frame.
+ */
+static inline struct rq_buf rq_poor(void)
+{
+	struct rq q;
+	uint32_t one, two, three, l[6], native;
+
+	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
+	one = rq_mapping(&q, "/lib/libone.so", "aa");
+	two = rq_mapping(&q, "libtwo.so", "bb");
+	three = rq_mapping(&q, "/opt/libthree.so", "cc");
+	l[0] = rq_location(&q, native, one, 0x1100, 0, 0, 0, 0);
+	/* as the library writes a frame without a name */
+	l[1] = rq_location(&q, native, two, 0x1200,
+			   rq_function(&q, "libtwo.so+0x1200", "", 0), 0, 0, 0);
+	l[2] = rq_location(&q, native, three, 0x1300, 0, 0, 0, 0);
+	l[3] = rq_location(&q, native, 0, 0x1400, 0, 0, 0, 0);
+	l[4] = rq_location(&q, native, one, 0x1500, rq_function(&q, "named", "", 0), 0, 0,
+			   0);
+	l[5] = rq_location(&q, native, 0, 0,
+			   rq_function(&q, "[unwind error: native_no_memory]", "", 0), 0,
+			   0, 0);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[4], l[0], l[1], l[4] }, 4), NULL, 0,
+		  3);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[2], l[4] }, 3), NULL, 0, 2);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[3], l[4], l[5] }, 3), NULL, 0, 1);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[4], l[5] }, 3), NULL, 0, 4);
+	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
 static inline struct rq_buf rq_canned(void)
 {
 	return rq_canned_with(4, RQ_PERIOD_NS);

@@ -217,6 +217,25 @@ class Record(unittest.TestCase):
         self.assertNotIn('work', r.stderr)
         self.assertIn('10 samples', r.stderr)
 
+    def test_summary_says_how_good_the_profile_is(self):
+        """Stacks and why they are not whole, frames and whose have no name, samples."""
+        r, _ = self.record('a.otlp', mode='poor')
+        lines = r.stderr.splitlines()
+        at = next(i for i, line in enumerate(lines) if 'stacks are whole' in line)
+        self.assertEqual(lines[at:at + 9], [
+            '  90.0%  of the stacks are whole; of the others:',
+            '           4.1%  native_no_memory: It could not be read.',
+            '           2.9%  native_twin: It is there twice.',
+            '           2.0%  truncated: They were cut at --max-frames.',
+            '  46.4%  of the frames have names; of the others, files without symbols:',
+            '          32.1%  libone.so',
+            '          10.7%  libtwo.so',
+            '           7.1%  libthree.so',
+            '  23.1%  of the samples were lost'])
+        r, _ = self.record('b.html')
+        self.assertRegex(r.stderr, '(?m)^ 100.0%  of the frames have names$')
+        self.assertRegex(r.stderr, '(?m)^   0.0%  of the samples were lost$')
+
     @unittest.skipIf(os.geteuid() != 0, 'another user needs root')
     def test_under_sudo_the_command_is_its_callers(self):
         out = os.path.join(self.dir.name, 'a.html')

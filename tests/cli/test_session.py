@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
-THERE = 'is there already and will be replaced'
+KEPT = 'the older {0} is kept as {0}.old'
 
 
 def run(*args, mode=None, **kwargs):
@@ -65,18 +65,41 @@ class Session(unittest.TestCase):
             r = run('export', '-d', '0.2', mode=mode)
             self.assertEqual(r.returncode, 0, r.stderr)
 
-    def test_an_older_recording_is_told_of(self):
+    def test_an_older_recording_is_kept(self):
+        def record(path, mode=None):
+            r = run('record', '-d', '0.1', '-o', path, mode=mode)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            return r.stderr
+
+        def content(path):
+            with open(path, 'rb') as f:
+                return f.read()
+
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'a.html')
-            r = run('record', '-d', '0.1', '-o', path)
-            self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertNotIn(THERE, r.stderr)
-            r = run('record', '-d', '0.1', '-o', path)
-            self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertIn(f'otelprof: warning: {path} {THERE}\n', r.stderr)
+            path = os.path.join(folder, 'a.folded')
+            self.assertNotIn(KEPT, record(path, 'name=first'))
+            self.assertEqual(os.listdir(folder), ['a.folded'])
+            self.assertIn(f'otelprof: {KEPT.format(path)}\n', record(path, 'name=second'))
+            self.assertIn(b'first', content(path + '.old'))
+            self.assertIn(b'second', content(path))
+            record(path, 'name=third')
+            self.assertIn(b'second', content(path + '.old'))
+            self.assertEqual(sorted(os.listdir(folder)), ['a.folded', 'a.folded.old'])
+            # An empty file is nothing to keep; of a link the target is.
+            os.truncate(path, 0)
+            self.assertNotIn(KEPT.format(path), record(path))
+            link = os.path.join(folder, 'link.folded')
+            os.symlink('a.folded', link)
+            self.assertIn(KEPT.format(path).split(' is ')[1], record(link))
+            self.assertEqual(os.readlink(link), 'a.folded')
+            # A flush that fails leaves the recording that was there.
+            before = content(path)
+            r = run('record', '-d', '0.1', '-o', path, mode='full')
+            self.assertEqual(r.returncode, 1)
+            self.assertEqual((content(path), content(path + '.old')), (before, before))
         r = run('record', '-d', '0.1', '-o', '/dev/null', '--format', 'otlp')
         self.assertEqual(r.returncode, 0, r.stderr)
-        self.assertNotIn(THERE, r.stderr)
+        self.assertNotIn('is kept as', r.stderr)
 
 
 if __name__ == '__main__':

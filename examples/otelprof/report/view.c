@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "format/kinds.h"
+#include "quality.h"
 #include "report/named.h"
 
 /* State while stacks are added. */
@@ -53,34 +54,6 @@ bool view_wants(const struct view *v, const struct op_collect_stack *s)
 	       (!q->program || view_text_is(v->c, p->name, q->program));
 }
 
-/* Is it a frame that says why a stack is not whole? The library names those
- * in brackets. */
-static bool is_ending(const char *name, size_t len)
-{
-	static const char *const endings[] = { "[unwind error: ", "[truncated]",
-					       "[no unwind table yet]", "[stack lost]" };
-	size_t i, n;
-
-	for (i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		n = strlen(endings[i]);
-		if (len >= n && memcmp(name, endings[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Is it "libx.so+0x1234", an address instead of a name? */
-static bool is_unnamed(const char *name, size_t len)
-{
-	size_t digits = 0;
-
-	while (len && strchr("0123456789abcdef", name[len - 1])) {
-		len--;
-		digits++;
-	}
-	return digits && len >= 3 && memcmp(name + len - 3, "+0x", 3) == 0;
-}
-
 static int add_quality(struct making *m, const struct op_collect_stack *s)
 {
 	struct view *v = m->v;
@@ -92,7 +65,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 	for (i = 0; i < m->path.len; i++) {
 		f = &v->c->functions.data[m->path.data[i]];
 		name = op_collect_text(v->c, f->name, &len);
-		if (is_ending(name, len)) {
+		if (quality_is_ending(name, len)) {
 			v->early = op_collect_sum(v->early, s->value);
 			r = sums_add(&v->endings, f->name, s->value);
 			if (r)
@@ -100,7 +73,7 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 			continue;
 		}
 		v->frames = op_collect_sum(v->frames, s->value);
-		if (!is_unnamed(name, len))
+		if (!quality_is_unnamed(name, len))
 			continue;
 		v->frames_unnamed = op_collect_sum(v->frames_unnamed, s->value);
 		r = sums_add(&v->unnamed, f->module, s->value);

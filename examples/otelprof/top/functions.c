@@ -177,6 +177,8 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 	uint64_t ns;
 	size_t i;
 
+	if (r->quality)
+		quality_add(r->quality, s);
 	/* Other kinds of samples have other units. */
 	if (!otlp_text_is(s->type, "samples"))
 		return 0;
@@ -271,5 +273,5 @@ void functions_clear(struct function_sums *r)
 		free_row(&r->rows[i]);
 	free(r->rows);
 	free(r->slots);
-	*r = (struct function_sums){ .owner = r->owner };
+	*r = (struct function_sums){ .owner = r->owner, .quality = r->quality };
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quality.h"
+
 enum function_owner {
 	OWNER_PROCESS,
 	OWNER_PROGRAM,
@@ -44,9 +46,10 @@ struct function_sums {
 	enum function_owner owner;
 	uint32_t *slots; /* hash table with open addressing: row + 1 */
 	size_t mask;
-	uint64_t samples; /* sum of their counts */
-	uint64_t ns;	  /* that they stand for */
-	uint64_t number;  /* samples added so far */
+	uint64_t samples;	 /* sum of their counts */
+	uint64_t ns;		 /* that they stand for */
+	uint64_t number;	 /* samples added so far */
+	struct quality *quality; /* of samples of all kinds; NULL: not wanted */
 };
 
 /* Add one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
