@@ -149,7 +149,7 @@ class Mcp(unittest.TestCase):
 
 
 def by_client():
-    """The same by the published client: begin, list, record, report."""
+    """The same by the published client: it begins, lists the tools and calls each of them."""
     import asyncio
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -160,19 +160,34 @@ def by_client():
     async def talk():
         async with stdio_client(StdioServerParameters(command=PROGRAM, args=['mcp'])) as streams:
             async with ClientSession(*streams) as session:
+                async def ask(tool, **arguments):
+                    r = await session.call_tool(tool, arguments)
+                    assert not failed(r), (tool, r)
+                    return r.content[0].text
+
                 await session.initialize()
-                tools = [t.name for t in (await session.list_tools()).tools]
-                assert 'record' in tools and 'diff' in tools, tools
-                r = await session.call_tool('record', {'seconds': 1})
-                assert not failed(r), r
-                path = re.search(r'The recording is (\S+)', r.content[0].text).group(1)
-                r = await session.call_tool('report', {'file': path, 'by': 'program'})
-                assert not failed(r) and '`' in r.content[0].text, r
+                tools = {t.name for t in (await session.list_tools()).tools}
+                assert tools == {'record', 'top', 'report', 'callers', 'callees', 'diff',
+                                 'doctor'}, tools
+                path = re.search(r'The recording is (\S+)', await ask('record', seconds=1)).group(1)
+                assert '`python' in await ask('report', file=path, by='program')
                 r = await session.call_tool('report', {'file': '/nowhere'})
                 assert failed(r), r
+                table = json.loads(await ask('top', seconds=1, pid=busy.pid))
+                assert any(f['function'] == 'spin_here' for f in table['functions']), table
+                # The function is a leaf of the interpreted code: what calls it is its module.
+                text = await ask('callers', file=path, function='spin_here')
+                assert '`spin_here`' in text and '`<module>`' in text, text
+                text = await ask('callees', file=path, function='<module>', lines=60)
+                assert '`spin_here`' in text, text
+                other = re.search(r'The recording is (\S+)',
+                                  await ask('record', seconds=1, pid=busy.pid)).group(1)
+                assert 'spin_here' in await ask('diff', before=other, after=path, lines=99)
+                assert 'CAP_' in await ask('doctor')
 
     # An idle host has no samples in a second.
-    busy = subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+    busy = subprocess.Popen([sys.executable, '-c',
+                             'def spin_here():\n while True: pass\nspin_here()'])
     try:
         asyncio.run(talk())
     finally:
