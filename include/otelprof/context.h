@@ -75,7 +75,8 @@ struct otelprof_process_context {
  * signal handlers; callers take care that one thread calls it at a time.
  *
  * Returns 0; -EINVAL where an argument makes no sense; -E2BIG past 64 KiB, or past 4 KiB where a
- * text is; -ENOMEM; or the negative errno of mmap(2).
+ * text is, or for a member that this library does not know; -ENOMEM; or the negative errno of
+ * mmap(2).
  */
 OTELPROF_API int otelprof_context_publish(const struct otelprof_process_context *process);
 

@@ -90,7 +90,8 @@ int op_config_give_error(const struct op_log *log, struct otelprof_error_info *r
 		detail += len - sizeof(info.detail) + 1;
 	(void)strlcpy(info.message, log->message, sizeof(info.message));
 	(void)strlcpy(info.detail, detail, sizeof(info.detail));
-	return op_config_give(ret, &info, sizeof(info), sizeof(info));
+	return op_config_give(ret, &info, sizeof(info),
+			      OP_CONFIG_THROUGH(struct otelprof_error_info, detail));
 }
 
 static int check_range(struct op_log *log, const char *field, uint64_t value,

@@ -188,16 +188,21 @@ int otelprof_init(const struct otelprof_config *config, struct otelprof_error_in
 	struct otelprof *p;
 	int r;
 
-	if (why && why->size < sizeof(*why))
+	/* checks its size, and leaves nothing of what was in it */
+	if (why && op_config_give_error(&log, why) < 0)
 		return -EINVAL;
 	if (!ret) {
 		r = op_fail(&log, -EINVAL, "otelprof_init: ret is NULL");
-		return why && op_config_give_error(&log, why) < 0 ? -EINVAL : r;
+		if (why)
+			(void)op_config_give_error(&log, why);
+		return r;
 	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		r = op_fail(&log, -ENOMEM, "otelprof_init: there is no memory");
-		return why && op_config_give_error(&log, why) < 0 ? -EINVAL : r;
+		if (why)
+			(void)op_config_give_error(&log, why);
+		return r;
 	}
 	p->owner = getpid();
 	r = op_handle_init_waits(p);

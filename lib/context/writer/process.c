@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +25,10 @@ enum {
 	HEADER_VERSION = 2,
 	MESSAGE_MAX = 65536,
 	TEXT_MAX = 4096,
+	STRUCT_BYTES_MAX = 4096, /* larger than the struct will ever be */
+	/* what the struct had in version 0.1 */
+	STRUCT_BYTES_MIN =
+		offsetof(struct otelprof_process_context, keys_len) + sizeof(size_t),
 	MEMFD_CLOEXEC = 1,
 	MEMFD_ALLOW_SEALING = 2,
 	MEMFD_NOEXEC_SEAL = 8, /* 6.3 */
@@ -129,12 +134,27 @@ static int text_ok(const char *text)
 	return text && strnlen(text, TEXT_MAX + 1) <= TEXT_MAX;
 }
 
+/* Copy a caller's struct, which may be older or newer than ours. */
+static int copy(const struct otelprof_process_context *from,
+		struct otelprof_process_context *ret)
+{
+	size_t i;
+
+	if (!from || from->size < STRUCT_BYTES_MIN || from->size > STRUCT_BYTES_MAX)
+		return -EINVAL;
+	for (i = sizeof(*ret); i < from->size; i++)
+		if (((const char *)from)[i])
+			return -E2BIG;
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret, from, from->size < sizeof(*ret) ? from->size : sizeof(*ret));
+	return 0;
+}
+
 static int check(const struct otelprof_process_context *process)
 {
 	size_t i;
 
-	if (!process || process->size < sizeof(*process) ||
-	    process->keys_len > OTELPROF_CONTEXT_KEYS_MAX ||
+	if (process->keys_len > OTELPROF_CONTEXT_KEYS_MAX ||
 	    (process->keys_len && !process->keys) ||
 	    (process->attributes_len && !process->attributes))
 		return -EINVAL;
@@ -205,17 +225,20 @@ static int publish(const struct otelprof_process_context *process, size_t len)
 
 int otelprof_context_publish(const struct otelprof_process_context *process)
 {
+	struct otelprof_process_context ours;
 	int saved = errno;
 	size_t len;
-	int r = check(process);
+	int r = copy(process, &ours);
 
+	if (r == 0)
+		r = check(&ours);
 	if (r < 0)
 		return r;
-	len = op_context_encode(process, NULL);
+	len = op_context_encode(&ours, NULL);
 	if (len > MESSAGE_MAX)
 		return -E2BIG;
 	forget_parents();
-	r = publish(process, len);
+	r = publish(&ours, len);
 	errno = saved;
 	return r;
 }
