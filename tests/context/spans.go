@@ -3,16 +3,20 @@
 // Spans of goroutines: as spans.c, by the labels of runtime/pprof. A goroutine is a span, and is
 // on whatever thread the scheduler gives it.
 //
-//	spans labels|ids SECONDS
+//	spans none|labels|ids SECONDS
+//
+// none: the same work, and no labels. SECONDS are of CPU time, of all threads.
 package main
 
 import (
 	"context"
 	"fmt"
+	"math/rand"
 	"os"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -51,16 +55,31 @@ func labels(i int, ids bool) pprof.LabelSet {
 		"span_id", fmt.Sprintf("cd0000000000000%d", i+1))
 }
 
-// The spans of one goroutine take turns; it yields inside of a span too.
-func run(end time.Time, unit int, ids bool) {
-	for time.Now().Before(end) {
+func cpu() time.Duration {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
+		panic("no clock")
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// The spans of one goroutine take turns; it yields inside of a span too. A turn is not always of
+// the same length: see spans.c.
+func run(end time.Duration, unit int, mode string) {
+	for cpu() < end {
+		n := unit/2 + rand.Intn(unit)
 		for i := range shares {
-			pprof.Do(context.Background(), labels(i, ids), func(context.Context) {
+			span := func(context.Context) {
 				for k := 0; k < shares[i]; k++ {
-					work[i](unit)
+					work[i](n)
 					runtime.Gosched()
 				}
-			})
+			}
+			if mode == "none" {
+				span(nil)
+			} else {
+				pprof.Do(context.Background(), labels(i, mode == "ids"), span)
+			}
 		}
 	}
 }
@@ -71,10 +90,10 @@ func main() {
 	sink += spin(50000000)
 	unit := int(float64(50000000) * float64(turn/10) / float64(time.Since(start)))
 	fmt.Println("ready", os.Getpid())
-	end := time.Now().Add(time.Duration(seconds) * time.Second)
+	end := cpu() + time.Duration(seconds)*time.Second
 	done := make(chan bool)
 	for i := 0; i < 4; i++ {
-		go func() { run(end, unit, os.Args[1] == "ids"); done <- true }()
+		go func() { run(end, unit, os.Args[1]); done <- true }()
 	}
 	for i := 0; i < 4; i++ {
 		<-done
