@@ -2,7 +2,7 @@
 """test_structs.c with this library; with a library of a later version, in which each struct has a
 field more; and built for that later version, with this library.
 
-    later.py BUILD_ROOT SOURCE_ROOT LIBRARY CONTEXT_LIBRARY RECORD...
+    later.py BUILD_ROOT SOURCE_ROOT LIBRARY CONTEXT_LIBRARY RECORD...    records: oldest first
 
 The later library is made of this build's own commands: what sees a public header is compiled
 with the grown ones, and all else is linked as it is.
@@ -23,7 +23,6 @@ import grown
 SKIPPED = 77
 FIELD_BYTES = 8
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = str(pathlib.Path(sys.argv[3]).absolute().parent)
 
 
 def run(command, cwd, **more):
@@ -34,8 +33,8 @@ def run(command, cwd, **more):
 
 
 def recorded(paths):
-    """The bytes of each struct in the records of the ABI."""
-    return {name: int(bits) // 8 for path in paths for name, bits in re.findall(
+    """The bytes of each struct in the first record of the ABI that has it."""
+    return {name: int(bits) // 8 for path in reversed(paths) for name, bits in re.findall(
         r"<class-decl name='(otelprof_\w+)' size-in-bits='(\d+)'", pathlib.Path(path).read_text())}
 
 
@@ -95,12 +94,16 @@ class Build:
         return out, len(objects)
 
 
+def sanitizers(build):
+    """The options with which the library was built, which a program of its needs, too."""
+    return [word for word in build.commands["lib/libotelprof-private.a.p/api_config.c.o"]
+            if word.startswith("-fsanitize")]
+
+
 def program(build, to, name, include, libraries, own, lib):
     """test_structs.c for headers of @own and a library of @lib bytes more in each struct."""
-    sanitizers = [word for word in build.commands["lib/libotelprof-private.a.p/api_config.c.o"]
-                  if word.startswith("-fsanitize")]
     out = to / name
-    run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", *sanitizers, f"-DOWN_MORE={own}",
+    run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", *sanitizers(build), f"-DOWN_MORE={own}",
          f"-DLIB_MORE={lib}", f"-I{include}", f"-I{to}", f"-I{build.root}/include",
          f"-I{HERE.parent}/harness", str(HERE / "test_structs.c"), "-o", str(out),
          "-Wl,--allow-shlib-undefined", *map(str, libraries)], to)
@@ -109,9 +112,8 @@ def program(build, to, name, include, libraries, own, lib):
 
 def result(what, command, libraries):
     """Run a program with libraries found in these folders."""
-    env = dict(os.environ, OTELPROF_MODULE_DIR=MODULES,
-               LD_LIBRARY_PATH=":".join(str(l.parent) for l in libraries))
-    r = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    env = dict(os.environ, LD_LIBRARY_PATH=":".join(str(l.parent) for l in libraries))
+    r = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=240)
     last = (r.stdout + r.stderr).strip().splitlines()[-12:]
     verdict = {0: "ok", SKIPPED: "skipped"}.get(r.returncode, "FAILED")
     print(f"{what}: {verdict}" + ("" if verdict == "ok" else "\n" + "\n".join(last)), flush=True)
@@ -127,6 +129,7 @@ def main(args):
     include = source / "include"
     build = Build(root)
     codes = []
+    os.environ["OTELPROF_MODULE_DIR"] = str(libraries[0].parent)
     # always the same path, so that a cache of the compiler's knows what it has compiled before
     with contextlib.ExitStack() as stack:
         folder = root / "tests/abi/later"
@@ -151,4 +154,5 @@ def main(args):
     return max(codes)
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
