@@ -51,11 +51,11 @@ static void print_functions(const struct function_sums *sums)
 	const char *module;
 	size_t i;
 
-	for (i = 0; i < sums->len && i < LINES_SHOWN && row->self_ns; i++, row++) {
+	for (i = 0; i < sums->len && i < LINES_SHOWN && row->self_value; i++, row++) {
 		module = *row->module ? row->module : row->file;
 		module = strrchr(module, '/') ? strrchr(module, '/') + 1 : module;
 		(void)fprintf(stderr, "%6.1f%%  ",
-			      100.0 * (double)row->self_ns / (double)sums->ns);
+			      100.0 * (double)row->self_value / (double)sums->value);
 		print_safe(stderr, module, strlen(module), MODULE_COLUMNS);
 		(void)fputc(' ', stderr);
 		print_safe(stderr, row->function, strlen(row->function), -NAME_COLUMNS);

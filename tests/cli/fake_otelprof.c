@@ -14,6 +14,7 @@
  *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
  *   exports the first three exports fail; flushes are told
+ *   kinds   off_cpu in ns, alloc_space in bytes and contentions follow; kinds-only: no CPU
  *   never   all exports fail; flushes are told
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
@@ -221,13 +222,38 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 	return nanosleep(&t, NULL) < 0 ? -EINTR : 0;
 }
 
+static int deliver_kinds(struct otelprof *p)
+{
+	static const struct {
+		const char *type;
+		const char *unit;
+		uint64_t value;
+	} KINDS[] = {
+		{ "contentions", "count", 1 },
+		{ "alloc_space", "bytes", 3 << 20 },
+		{ "off_cpu", "nanoseconds", 250000000 },
+	};
+	struct rq_buf b;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]) && !r; i++) {
+		b = rq_of_type(KINDS[i].type, KINDS[i].unit, KINDS[i].value);
+		r = p->callback.fn(p->callback.userdata, b.data, b.len, 4);
+		free(b.data);
+	}
+	return r;
+}
+
 static int deliver(struct otelprof *p)
 {
 	int r = 0;
 
-	if (p->callback.fn)
+	if (p->callback.fn && !acts("kinds-only"))
 		r = p->callback.fn(p->callback.userdata, p->request.data, p->request.len,
 				   EVENTS);
+	if (p->callback.fn && !r && (acts("kinds") || acts("kinds-only")))
+		r = deliver_kinds(p);
 	/* Another exporter's refusal is its own affair. */
 	if (p->file.path)
 		r = 0;

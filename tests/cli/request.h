@@ -43,7 +43,10 @@ struct rq {
 	struct rq_buf samples; /* of the resource at hand */
 	uint64_t next_time_ns;
 	uint64_t period_ns;
-	uint64_t count; /* events */
+	uint64_t count;	  /* events */
+	const char *type; /* of the profiles; NULL: the CPUs' samples */
+	const char *unit;
+	uint64_t value; /* of each event of such a type */
 };
 
 static inline void rq_add(struct rq_buf *b, const void *bytes, size_t len)
@@ -243,7 +246,8 @@ static inline uint32_t rq_stack(struct rq *q, const uint32_t *leaf_first, size_t
 static inline void rq_sample(struct rq *q, uint32_t stack, const uint32_t *attributes,
 			     size_t attributes_len, unsigned int count)
 {
-	struct rq_buf s = { 0 }, times = { 0 };
+	struct rq_buf s = { 0 }, times = { 0 }, values = { 0 };
+	unsigned int events = count;
 
 	rq_uint(&s, 1, stack);
 	rq_packed(&s, 2, attributes, attributes_len);
@@ -252,7 +256,13 @@ static inline void rq_sample(struct rq *q, uint32_t stack, const uint32_t *attri
 		rq_add(&times, &q->next_time_ns, 8);
 		q->next_time_ns += 1000;
 	}
-	rq_message(&s, 5, &times);
+	if (q->type) {
+		rq_varint(&values, events * q->value);
+		rq_message(&s, 4, &values);
+		free(times.data);
+	} else {
+		rq_message(&s, 5, &times);
+	}
 	rq_message(&q->samples, 2, &s);
 }
 
@@ -284,17 +294,19 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 		rq_resource_attribute(&r, "container.id", container_id, 0);
 	rq_message(&outer, 1, &r);
 
-	rq_uint(&type, 1, rq_string(q, "samples"));
-	rq_uint(&type, 2, rq_string(q, "count"));
+	rq_uint(&type, 1, rq_string(q, q->type ? q->type : "samples"));
+	rq_uint(&type, 2, rq_string(q, q->type ? q->unit : "count"));
 	rq_message(&profile, 1, &type);
 	rq_add(&profile, q->samples.data, q->samples.len);
 	q->samples.len = 0;
 	rq_fixed64(&profile, 3, RQ_TIME_NS);
 	rq_uint(&profile, 4, RQ_WINDOW_NS);
-	rq_uint(&type, 1, rq_string(q, "cpu"));
-	rq_uint(&type, 2, rq_string(q, "nanoseconds"));
-	rq_message(&profile, 5, &type);
-	rq_uint(&profile, 6, q->period_ns);
+	if (!q->type) {
+		rq_uint(&type, 1, rq_string(q, "cpu"));
+		rq_uint(&type, 2, rq_string(q, "nanoseconds"));
+		rq_message(&profile, 5, &type);
+		rq_uint(&profile, 6, q->period_ns);
+	}
 	rq_bytes(&profile, 7, id, sizeof(id));
 	rq_message(&scope, 2, &profile);
 	rq_message(&outer, 2, &scope);
@@ -378,6 +390,25 @@ static inline struct rq_buf rq_canned_with(uint64_t work, uint64_t period_ns)
 	q.period_ns = RQ_PERIOD_NS;
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l_semi, l_evil }, 2), NULL, 0, 1);
 	rq_process(&q, 300, "evil", NULL);
+	return rq_end(&q);
+}
+
+/* Four events of another type: main > outer > inner 1, and main > outer 3; each of @value. */
+static inline struct rq_buf rq_of_type(const char *type, const char *unit, uint64_t value)
+{
+	struct rq q;
+	uint32_t at[3];
+
+	rq_begin(&q);
+	q.type = type;
+	q.unit = unit;
+	q.value = value;
+	at[0] = rq_location(&q, 0, 0, 1, rq_function(&q, "inner", "", 0), 0, 0, 0);
+	at[1] = rq_location(&q, 0, 0, 2, rq_function(&q, "outer", "", 0), 0, 0, 0);
+	at[2] = rq_location(&q, 0, 0, 3, rq_function(&q, "main", "", 0), 0, 0, 0);
+	rq_sample(&q, rq_stack(&q, at, 3), NULL, 0, 1);
+	rq_sample(&q, rq_stack(&q, at + 1, 2), NULL, 0, 3);
+	rq_process(&q, 100, "web", NULL);
 	return rq_end(&q);
 }
 

@@ -150,5 +150,63 @@ class LowerRate(unittest.TestCase):
         self.assertRegex(text, r'(?m)^ 43\.96%  43\.96% +200 python +.* work$')
 
 
+class Kinds(unittest.TestCase):
+    """Each type of samples has a table of its own, in its unit."""
+    TYPES = [('alloc_space', 'bytes', 3 << 20), ('contentions', 'count', 1),
+             ('off_cpu', 'nanoseconds', 250_000_000)]
+
+    def top(self, mode, *args):
+        return subprocess.run([PROGRAM, 'top', '-d', '0.1', '--kind=cpu,offcpu,lock,heap', *args],
+                              text=True, env=dict(os.environ, FAKE_OTELPROF=mode), check=True,
+                              capture_output=True, timeout=60).stdout
+
+    def test_json(self):
+        for mode in ('kinds', 'kinds-only'):
+            d = json.loads(self.top(mode, '--json'))
+            self.assertEqual(d['samples'], 10 if mode == 'kinds' else 0)
+            self.assertEqual([(k['type'], k['unit']) for k in d['kinds']],
+                             [(t, u) for t, u, _ in self.TYPES])
+            for k, (_, _, each) in zip(d['kinds'], self.TYPES, strict=True):
+                self.assertEqual(k['value'], 4 * each)
+                self.assertEqual(
+                    [(f['function'], f['self_value'], f['total_value'], f['self_percent'])
+                     for f in k['functions']],
+                    [('outer', 3 * each, 4 * each, 75.0), ('inner', each, each, 25.0),
+                     ('main', 0, 4 * each, 0.0)])
+                self.assertEqual(k['functions_known'], 3)
+
+    def test_text(self):
+        text = self.top('kinds')
+        self.assertRegex(text, r'^10 samples in ')
+        for head, row in ((r'alloc_space: 12\.0 MiB \(bytes\)', r'12\.0 MiB'),
+                          (r'contentions: 4 \(count\)', '4'),
+                          (r'off_cpu: 1\.00 s \(nanoseconds\)', r'1\.00 s')):
+            self.assertRegex(text, r'(?m)^%s, [0-9]+ events in [0-9.]+ s\n.*\n'
+                             r' 75\.00%% 100\.00%% +%s +100 web .* outer$' % (head, row))
+        self.assertNotIn(' Hz', self.top('kinds-only'))
+
+    def test_screen(self):
+        screen = Screen('-d', '1', mode='kinds')
+        screen.read_until(' samples in')
+        end = time.monotonic() + 30
+        seen = ''
+        while 'work' not in seen and time.monotonic() < end:
+            time.sleep(0.2)
+            screen.send('p')
+            seen = screen.read_until('q end')
+        screen.send(' k')
+        for name, amount in (('alloc_space', '12.0 MiB'), ('contentions', '4'),
+                             ('off_cpu', '1.00 s')):
+            seen = screen.read_until('q end')
+            while name + ': ' not in seen:
+                seen = screen.read_until('q end')
+            self.assertIn('%s: %s (' % (name, amount), seen)
+            screen.send('k')
+        while ' Hz' not in seen:
+            seen = screen.read_until('q end')
+        screen.send('q')
+        self.assertEqual(screen.wait(), 0)
+
+
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1])

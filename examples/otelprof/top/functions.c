@@ -167,25 +167,30 @@ static void set_owner(struct key *k, enum function_owner owner,
 	}
 }
 
-static int add_sample(void *data, const struct otlp_sample_view *s)
+bool functions_is_clock(const struct otlp_sample_view *s)
 {
-	struct function_sums *r = data;
+	return otlp_text_is(s->type, "samples");
+}
+
+static uint64_t value_of(const struct otlp_sample_view *s)
+{
+	if (!functions_is_clock(s))
+		return s->value > 0 ? (uint64_t)s->value : 0;
+	return s->profile->period > 0 ? s->count * (uint64_t)s->profile->period : 0;
+}
+
+int functions_add_sample(struct function_sums *r, const struct otlp_sample_view *s)
+{
+	uint64_t value = value_of(s);
 	char name[NAME_MAX_BYTES];
 	struct function_row *row;
 	const struct otlp_frame *f;
 	struct key k;
-	uint64_t ns;
 	size_t i;
 
-	if (r->quality)
-		quality_add(r->quality, s);
-	/* Other kinds of samples have other units. */
-	if (!otlp_text_is(s->type, "samples"))
-		return 0;
 	r->number++;
 	r->samples += s->count;
-	ns = s->profile->period > 0 ? s->count * (uint64_t)s->profile->period : 0;
-	r->ns += ns;
+	r->value += value;
 	set_owner(&k, r->owner, s);
 	for (i = 0; i < s->frames_len; i++) {
 		f = &s->frames[i];
@@ -196,15 +201,25 @@ static int add_sample(void *data, const struct otlp_sample_view *s)
 			return -ENOMEM;
 		if (i == 0) {
 			row->self += s->count;
-			row->self_ns += ns;
+			row->self_value += value;
 		}
 		if (row->seen != r->number) {
 			row->total += s->count;
-			row->total_ns += ns;
+			row->total_value += value;
 		}
 		row->seen = r->number;
 	}
 	return 0;
+}
+
+static int add_tick(void *data, const struct otlp_sample_view *s)
+{
+	struct function_sums *r = data;
+
+	if (r->quality)
+		quality_add(r->quality, s);
+	/* Other kinds of samples have other units. */
+	return functions_is_clock(s) ? functions_add_sample(r, s) : 0;
 }
 
 int functions_add(struct function_sums *r, const void *request, size_t len)
@@ -213,7 +228,7 @@ int functions_add(struct function_sums *r, const void *request, size_t len)
 	int ret = otlp_read(request, len, &p, NULL);
 
 	if (!ret)
-		ret = otlp_each_sample(p, add_sample, r);
+		ret = otlp_each_sample(p, add_tick, r);
 	(void)otlp_free(p);
 	return ret;
 }
@@ -237,20 +252,20 @@ static int compare_sums(uint64_t x, uint64_t y)
 static int by_self(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->self_ns, y->self_ns);
+	int c = compare_sums(x->self_value, y->self_value);
 
 	if (!c)
-		c = compare_sums(x->total_ns, y->total_ns);
+		c = compare_sums(x->total_value, y->total_value);
 	return c ? c : compare_names(x, y);
 }
 
 static int by_total(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->total_ns, y->total_ns);
+	int c = compare_sums(x->total_value, y->total_value);
 
 	if (!c)
-		c = compare_sums(x->self_ns, y->self_ns);
+		c = compare_sums(x->self_value, y->self_value);
 	return c ? c : compare_names(x, y);
 }
 

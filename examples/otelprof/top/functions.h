@@ -4,12 +4,13 @@
  * and how often it was anywhere on the stack (total; recursion counts once a sample). The
  * owner is a process, all processes of a program, a container, a thread, or everything.
  *
- * A sample stands for the period of its profile. A budget or a rule changes that, so shares
- * are those of the time.
+ * A sample of a CPU's clock stands for the period of its profile. A budget or a rule changes
+ * that, so shares are those of the time. A sample of another kind has a value of its own.
  */
 #ifndef OTELPROF_FUNCTIONS_H
 #define OTELPROF_FUNCTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,8 +35,8 @@ struct function_row {
 	char *type;
 	uint64_t self; /* samples */
 	uint64_t total;
-	uint64_t self_ns;
-	uint64_t total_ns;
+	uint64_t self_value;
+	uint64_t total_value;
 	uint64_t seen; /* number of the last sample that was counted */
 };
 
@@ -47,13 +48,19 @@ struct function_sums {
 	uint32_t *slots; /* hash table with open addressing: row + 1 */
 	size_t mask;
 	uint64_t samples;	 /* sum of their counts */
-	uint64_t ns;		 /* that they stand for */
+	uint64_t value;		 /* that they stand for */
 	uint64_t number;	 /* samples added so far */
 	struct quality *quality; /* of samples of all kinds; NULL: not wanted */
 };
 
-/* Add one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
+struct otlp_sample_view;
+
+/* Add the CPU's samples of one ExportProfilesServiceRequest. Returns 0 or a negative errno. */
 int functions_add(struct function_sums *r, const void *request, size_t len);
+/* Add one sample, of whatever kind. Returns 0 or -ENOMEM. */
+int functions_add_sample(struct function_sums *r, const struct otlp_sample_view *s);
+/* Is it a sample of a CPU's clock, whose value is time? */
+bool functions_is_clock(const struct otlp_sample_view *s);
 enum function_order {
 	FUNCTIONS_BY_SELF,
 	FUNCTIONS_BY_TOTAL,

@@ -36,6 +36,7 @@ static const char *const owners[OWNERS] = {
 
 static const char *const help[] = {
 	"g        sum by process, program, container, thread, or function alone",
+	"k        the next kind of samples, if there are several",
 	"s        order by SELF (on the CPU itself) or TOTAL (with what it calls)",
 	"f        show only what contains a text; Escape or an empty text: all",
 	"/, n     find a text; the next one",
@@ -77,7 +78,7 @@ static bool row_has(const struct function_row *row, const char *text)
 
 static int choose_rows(struct view *v)
 {
-	const struct function_sums *sums = &v->top->sums;
+	const struct function_sums *sums = &top_kind(v->top)->sums;
 	size_t i;
 
 	free(v->rows);
@@ -140,18 +141,21 @@ static void put_column(const char *text, int columns)
 static void draw_head(const struct view *v)
 {
 	const struct top *t = v->top;
+	const struct kind_sums *k = top_kind(t);
+	char line[256];
 	char clock[16];
 	time_t now = time(NULL);
 	struct tm tm;
 
 	(void)strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	(void)mvprintw(0, 0, "otelprof top  %s  %" PRIu64 " samples in %.1f s at %u Hz",
-		       clock, t->sums.samples, t->measured, t->rate_hz);
-	if (t->measured > 0)
+	top_headline(t, k, line, sizeof(line));
+	(void)mvprintw(0, 0, "otelprof top  %s  ", clock);
+	(void)put_text(line, COLS - getcurx(stdscr) - 1);
+	if (t->measured > 0 && k->clock)
 		(void)printw("  CPUs busy: %.2f of %ld",
-			     (double)t->sums.ns / 1e9 / t->measured,
+			     (double)k->sums.value / 1e9 / t->measured,
 			     sysconf(_SC_NPROCESSORS_ONLN));
-	(void)mvprintw(1, 0, "by %s, %s first", owners[t->sums.owner],
+	(void)mvprintw(1, 0, "by %s, %s first", owners[t->kinds.owner],
 		       t->order == FUNCTIONS_BY_SELF ? "SELF" : "TOTAL");
 	if (*v->filter) {
 		(void)addstr(", with \"");
@@ -174,12 +178,14 @@ static bool has_id(enum function_owner owner)
 
 static void draw_titles(const struct view *v)
 {
-	enum function_owner owner = v->top->sums.owner;
+	enum function_owner owner = v->top->kinds.owner;
 	static const char *const titles[OWNERS] = { "PROCESS", "PROGRAM", "CONTAINER",
 						    "THREAD", "" };
 
 	(void)attron(A_REVERSE);
 	(void)mvprintw(2, 0, "%7s %7s ", "SELF", "TOTAL");
+	if (!top_kind(v->top)->clock)
+		(void)printw("%10s ", "TOTAL");
 	if (has_id(owner))
 		(void)printw("%*s ", ID_COLUMNS, owner == OWNER_THREAD ? "TID" : "PID");
 	if (owner != OWNER_ALL)
@@ -193,14 +199,18 @@ static void draw_titles(const struct view *v)
 static void draw_row(const struct view *v, size_t at, int line)
 {
 	const struct function_row *row = v->rows[at];
-	enum function_owner owner = v->top->sums.owner;
+	enum function_owner owner = v->top->kinds.owner;
+	const struct kind_sums *k = top_kind(v->top);
 	const char *module = strrchr(row->module, '/');
+	char amount[KIND_AMOUNT_BYTES];
 	bool selected = at == v->selected;
 
 	if (selected)
 		(void)attron(A_BOLD | A_UNDERLINE);
-	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(v->top, row->self_ns),
-		       top_percent(v->top, row->total_ns));
+	(void)mvprintw(line, 0, "%6.2f%% %6.2f%% ", top_percent(k, row->self_value),
+		       top_percent(k, row->total_value));
+	if (!k->clock)
+		(void)printw("%10s ", kind_amount(k, row->total_value, amount));
 	if (has_id(owner))
 		(void)printw("%*" PRId64 " ", ID_COLUMNS, row->id);
 	if (owner != OWNER_ALL)
@@ -232,8 +242,9 @@ static void draw_foot(const struct view *v)
 	}
 	if (*v->search && !v->found)
 		(void)printw("nothing below has \"%s\"; ", v->search);
-	(void)put_text("q end  g group  s order  f filter  / find  space pause  h help",
-		       COLS - getcurx(stdscr) - 1);
+	(void)put_text(
+		"q end  g group  k kind  s order  f filter  / find  space pause  h help",
+		COLS - getcurx(stdscr) - 1);
 }
 
 static void draw(struct view *v)
@@ -318,6 +329,22 @@ static void start_prompt(struct view *v, enum prompt prompt)
 	v->typed[0] = '\0';
 }
 
+/* Show the kind behind the one on the screen, and behind the last one the first. */
+static void next_kind(struct view *v)
+{
+	struct kinds *k = &v->top->kinds;
+	struct kind_sums *shown = &v->top->shown;
+	size_t i;
+
+	if (!k->len)
+		return;
+	i = ((size_t)(top_kind(v->top) - k->of) + 1) % k->len;
+	memcpy(shown->type, k->of[i].type, sizeof(shown->type));
+	memcpy(shown->unit, k->of[i].unit, sizeof(shown->unit));
+	v->selected = v->first = 0;
+	(void)choose_rows(v);
+}
+
 static void command(struct view *v, int c)
 {
 	struct top *t = v->top;
@@ -327,8 +354,11 @@ static void command(struct view *v, int c)
 		v->quit = true;
 		break;
 	case 'g':
-		t->sums.owner = (t->sums.owner + 1) % OWNERS;
+		t->kinds.owner = (t->kinds.owner + 1) % OWNERS;
 		sum_again(v);
+		break;
+	case 'k':
+		next_kind(v);
 		break;
 	case 's':
 		t->order = t->order == FUNCTIONS_BY_SELF ? FUNCTIONS_BY_TOTAL

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof top: prints the functions that use the CPUs, again and again on a terminal. */
+/* otelprof top: prints the functions that use the CPUs, or where other kinds of events are,
+ * again and again on a terminal. */
 #include "top/top.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ static int help(FILE *f)
 	(void)fputs(
 		"Usage: otelprof top [OPTIONS]\n\n"
 		"Shows the functions that take the CPUs. On a terminal the table is made anew\n"
-		"every 2 seconds until q; else once, of 5 seconds, by process.\n\n"
+		"every 2 seconds until q; else once, of 5 seconds, by process. With --kinds\n"
+		"there is a table for each type of samples, in its own unit.\n\n"
 		"  -n, --lines N        at most N functions (20, or as many as fit)\n"
 		"  -1, --once           one table, on a terminal too\n"
 		"      --json           for programs: one object, once\n",
@@ -121,12 +123,33 @@ static int on_request(void *userdata, const void *request, size_t len, uint64_t 
 
 	(void)samples;
 	return t->live ? keep(&t->window, request, len)
-		       : functions_add(&t->sums, request, len);
+		       : kinds_add(&t->kinds, request, len);
 }
 
-double top_percent(const struct top *t, uint64_t ns)
+const struct kind_sums *top_kind(const struct top *t)
 {
-	return t->sums.ns ? 100.0 * (double)ns / (double)t->sums.ns : 0;
+	static const struct kind_sums none = { .clock = true };
+	const struct kind_sums *k = kinds_find(&t->kinds, &t->shown);
+
+	return k ? k : &none;
+}
+
+double top_percent(const struct kind_sums *k, uint64_t value)
+{
+	return k->sums.value ? 100.0 * (double)value / (double)k->sums.value : 0;
+}
+
+void top_headline(const struct top *t, const struct kind_sums *k, char *buf, size_t size)
+{
+	char amount[KIND_AMOUNT_BYTES];
+
+	if (k->clock)
+		(void)snprintf(buf, size, "%" PRIu64 " samples in %.1f s at %u Hz",
+			       k->sums.samples, t->measured, t->rate_hz);
+	else
+		(void)snprintf(buf, size, "%s: %s (%s), %" PRIu64 " events in %.1f s",
+			       k->type, kind_amount(k, k->sums.value, amount), k->unit,
+			       k->sums.samples, t->measured);
 }
 
 void top_measure(struct top *t, struct otelprof *p, double seconds)
@@ -139,7 +162,7 @@ void top_measure(struct top *t, struct otelprof *p, double seconds)
 		t->rate_hz = (uint32_t)(1e9 / (double)st.sample_period_ns + 0.5);
 }
 
-static size_t rows_to_show(const struct top *t)
+static size_t rows_to_show(const struct top *t, const struct function_sums *sums)
 {
 	struct winsize ws = { 0 };
 	size_t max = DEFAULT_ROWS;
@@ -149,7 +172,7 @@ static size_t rows_to_show(const struct top *t)
 	else if (t->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 &&
 		 ws.ws_row > SCREEN_LINES_KEPT)
 		max = ws.ws_row - SCREEN_LINES_KEPT;
-	return max < t->sums.len ? max : t->sums.len;
+	return max < sums->len ? max : sums->len;
 }
 
 /* The columns left for a function's name; a pipe gets lines of a readable length. */
@@ -163,13 +186,18 @@ static int function_width(bool live)
 	return live ? FUNCTION_COLUMNS_MIN : FUNCTION_COLUMNS_PIPE;
 }
 
-static void print_row(const struct top *t, const struct function_row *row, int width)
+static void print_row(const struct kind_sums *k, const struct function_row *row,
+		      int width)
 {
+	char amount[KIND_AMOUNT_BYTES];
 	const char *module = strrchr(row->module, '/');
 
 	module = module ? module + 1 : row->module;
-	(void)printf("%6.2f%% %6.2f%% %7" PRId64 " ", top_percent(t, row->self_ns),
-		     top_percent(t, row->total_ns), row->id);
+	(void)printf("%6.2f%% %6.2f%% ", top_percent(k, row->self_value),
+		     top_percent(k, row->total_value));
+	if (!k->clock)
+		(void)printf("%10s ", kind_amount(k, row->total_value, amount));
+	(void)printf("%7" PRId64 " ", row->id);
 	print_safe(stdout, row->owner, strlen(row->owner), 15);
 	(void)fputc(' ', stdout);
 	print_safe(stdout, module, strlen(module), 14);
@@ -178,21 +206,37 @@ static void print_row(const struct top *t, const struct function_row *row, int w
 	(void)fputc('\n', stdout);
 }
 
-static void print_table(const struct top *t)
+static void print_kind(const struct top *t, const struct kind_sums *k)
 {
 	bool colour = colour_wanted(stdout);
 	int width = function_width(t->live);
-	size_t n = rows_to_show(t), i;
+	size_t n = rows_to_show(t, &k->sums), i;
+	char line[256];
+
+	top_headline(t, k, line, sizeof(line));
+	print_safe(stdout, line, strlen(line), 0);
+	(void)printf("\n%s%7s %7s ", colour ? "\033[1m" : "", "SELF", "TOTAL");
+	if (!k->clock)
+		(void)printf("%10s ", "TOTAL");
+	(void)printf("%7s %-15s %-14s %s%s\n", "PID", "PROCESS", "MODULE", "FUNCTION",
+		     colour ? "\033[0m" : "");
+	for (i = 0; i < n; i++)
+		print_row(k, &k->sums.rows[i], width);
+}
+
+static void print_tables(const struct top *t)
+{
+	size_t i;
 
 	if (t->live)
 		(void)fputs("\033[H\033[J", stdout);
-	(void)printf("%" PRIu64 " samples in %.1f s at %u Hz\n", t->sums.samples,
-		     t->measured, t->rate_hz);
-	(void)printf("%s%7s %7s %7s %-15s %-14s %s%s\n", colour ? "\033[1m" : "", "SELF",
-		     "TOTAL", "PID", "PROCESS", "MODULE", "FUNCTION",
-		     colour ? "\033[0m" : "");
-	for (i = 0; i < n; i++)
-		print_row(t, &t->sums.rows[i], width);
+	if (!t->kinds.len)
+		print_kind(t, top_kind(t));
+	for (i = 0; i < t->kinds.len; i++) {
+		if (i)
+			(void)fputc('\n', stdout);
+		print_kind(t, &t->kinds.of[i]);
+	}
 	(void)fflush(stdout);
 }
 
@@ -231,18 +275,15 @@ static void print_json_stats(struct otelprof *p)
 	(void)printf(" },\n");
 }
 
-static void print_json(const struct top *t, struct otelprof *p)
+static void print_json_functions(const struct top *t, const struct kind_sums *k)
 {
+	const char *suffix = k->clock ? "ns" : "value";
 	const struct function_row *row;
-	size_t n = rows_to_show(t), i;
+	size_t n = rows_to_show(t, &k->sums), i;
 
-	(void)printf("{\n  \"version\": 1,\n  \"seconds\": %.3f,\n  \"rate_hz\": %u,\n"
-		     "  \"samples\": %" PRIu64 ",\n  \"cpu_ns\": %" PRIu64 ",\n",
-		     t->measured, t->rate_hz, t->sums.samples, t->sums.ns);
-	print_json_stats(p);
-	(void)printf("  \"functions\": [");
+	(void)printf("\"functions\": [");
 	for (i = 0; i < n; i++) {
-		row = &t->sums.rows[i];
+		row = &k->sums.rows[i];
 		(void)printf("%s\n    { \"pid\": %" PRId64, i ? "," : "", row->id);
 		json_text("process", row->owner);
 		json_text("container_id", row->container_id);
@@ -251,23 +292,63 @@ static void print_json(const struct top *t, struct otelprof *p)
 		json_text("file", row->file);
 		json_text("type", row->type);
 		(void)printf(", \"self\": %" PRIu64 ", \"total\": %" PRIu64
-			     ", \"self_ns\": %" PRIu64 ", \"total_ns\": %" PRIu64
+			     ", \"self_%s\": %" PRIu64 ", \"total_%s\": %" PRIu64
 			     ", \"self_percent\": %.2f, \"total_percent\": %.2f }",
-			     row->self, row->total, row->self_ns, row->total_ns,
-			     top_percent(t, row->self_ns), top_percent(t, row->total_ns));
+			     row->self, row->total, suffix, row->self_value, suffix,
+			     row->total_value, top_percent(k, row->self_value),
+			     top_percent(k, row->total_value));
 	}
-	(void)printf("%s],\n  \"functions_known\": %zu\n}\n", n ? "\n  " : "",
-		     t->sums.len);
+	(void)printf("%s],\n  \"functions_known\": %zu", n ? "\n  " : "", k->sums.len);
+}
+
+/* The kinds that are not the CPUs' clock, of which there is one at most: the first. */
+static void print_json_kinds(const struct top *t)
+{
+	const struct kind_sums *k;
+	const char *sep = "";
+	size_t i;
+
+	(void)printf("  \"kinds\": [");
+	for (i = 0; i < t->kinds.len; i++) {
+		k = &t->kinds.of[i];
+		if (k->clock)
+			continue;
+		(void)printf("%s\n  { \"samples\": %" PRIu64 ", \"value\": %" PRIu64, sep,
+			     k->sums.samples, k->sums.value);
+		json_text("type", k->type);
+		json_text("unit", k->unit);
+		(void)printf(", ");
+		print_json_functions(t, k);
+		(void)printf(" }");
+		sep = ",";
+	}
+	(void)printf("%s]\n}\n", *sep ? "\n  " : "");
+}
+
+static void print_json(const struct top *t, struct otelprof *p)
+{
+	static const struct kind_sums none = { .clock = true };
+	const struct kind_sums *cpu =
+		t->kinds.len && t->kinds.of[0].clock ? &t->kinds.of[0] : &none;
+
+	(void)printf("{\n  \"version\": 1,\n  \"seconds\": %.3f,\n  \"rate_hz\": %u,\n"
+		     "  \"samples\": %" PRIu64 ",\n  \"cpu_ns\": %" PRIu64 ",\n",
+		     t->measured, t->rate_hz, cpu->sums.samples, cpu->sums.value);
+	print_json_stats(p);
+	(void)printf("  ");
+	print_json_functions(t, cpu);
+	(void)printf(",\n");
+	print_json_kinds(t);
 }
 
 void top_sum(struct top *t, const struct top_window *w)
 {
 	size_t i;
 
-	functions_clear(&t->sums);
+	kinds_clear(&t->kinds);
 	for (i = 0; i < w->len; i++)
-		(void)functions_add(&t->sums, w->requests[i].data, w->requests[i].len);
-	functions_sort(&t->sums, t->order);
+		(void)kinds_add(&t->kinds, w->requests[i].data, w->requests[i].len);
+	kinds_sort(&t->kinds, t->order);
 }
 
 /* Print one table after another until a signal; the last one is cut short. */
@@ -286,7 +367,7 @@ static int run_live(struct top *t, struct otelprof *p)
 			return fail_library(p, "cannot export", r);
 		top_measure(t, p, now_seconds() - start);
 		top_sum(t, &t->window);
-		print_table(t);
+		print_tables(t);
 		top_window_clear(&t->window);
 	} while (!signal_seen());
 	return STATUS_OK;
@@ -302,13 +383,13 @@ static int run_once(struct top *t, struct otelprof *p)
 		r = session_close(p, FLUSH_MS);
 	if (r)
 		return r;
-	functions_sort(&t->sums, t->order);
+	kinds_sort(&t->kinds, t->order);
 	if (t->json)
 		print_json(t, p);
-	if (!t->sums.samples)
+	if (!t->kinds.len)
 		return fail_no_samples(p, &t->o);
 	if (!t->json)
-		print_table(t);
+		print_tables(t);
 	return STATUS_OK;
 }
 
@@ -349,7 +430,7 @@ int command_top(int argc, char **argv)
 	if (!r)
 		r = run(&t, p);
 	(void)otelprof_free(p);
-	functions_clear(&t.sums);
+	kinds_clear(&t.kinds);
 	top_window_clear(&t.window);
 	return r;
 }

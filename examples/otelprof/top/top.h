@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otelprof top: prints the functions that use the CPUs. */
+/* otelprof top: prints the functions that use the CPUs, or where other kinds of events are. */
 #ifndef OTELPROF_TOP_H
 #define OTELPROF_TOP_H
 
 #include "common.h"
-#include "top/functions.h"
+#include "top/kinds.h"
 
 enum {
 	/* requests kept for one table; further ones are left out */
@@ -27,7 +27,8 @@ struct top_window {
 
 struct top {
 	struct options o;
-	struct function_sums sums;
+	struct kinds kinds;
+	struct kind_sums shown;	  /* the name of the kind on the screen */
 	struct top_window window; /* requests exported since it was cleared */
 	enum function_order order;
 	long long rows; /* 0: as many as fit on the terminal */
@@ -37,7 +38,12 @@ struct top {
 	uint32_t rate_hz; /* in force at their end */
 };
 
-double top_percent(const struct top *t, uint64_t ns);
+/* The kind to show; an empty one where there is none. */
+const struct kind_sums *top_kind(const struct top *t);
+/* The share of @value in all of its kind. */
+double top_percent(const struct kind_sums *k, uint64_t value);
+/* The headline of a table: how much of what there was. */
+void top_headline(const struct top *t, const struct kind_sums *k, char *buf, size_t size);
 /* A table is at its end: it took @seconds, at a rate that a budget may have lowered. */
 void top_measure(struct top *t, struct otelprof *p, double seconds);
 void top_window_clear(struct top_window *w);
