@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS and mutual TLS, with certificates made for this run. */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "rig.h"
 #include "tools.h"
+
+enum {
+	SLOW_MS = 20000,
+	SOON_MS = 3000, /* on a machine with much other load */
+};
 
 static void test_make_certificates(void)
 {
@@ -289,8 +300,69 @@ static void test_nothing_on_stderr(void)
 	(void)close(file);
 }
 
+static atomic_uint asked; /* look-ups by threads of the library */
+static atomic_bool silent;
+
+/* In place of libc's: while @silent is true the library's own threads, which why TLS fails is
+ * asked in, have a name server that does not answer. */
+int getaddrinfo(const char *restrict node, const char *restrict service,
+		const struct addrinfo *restrict hints, struct addrinfo **restrict res)
+{
+	int (*next)(const char *, const char *, const struct addrinfo *,
+		    struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+	char name[16] = "";
+
+	(void)prctl(PR_GET_NAME, name);
+	if (!silent || strncmp(name, "otelprof-", 9) != 0)
+		return next ? next(node, service, hints, res) : EAI_FAIL;
+	asked++;
+	(void)poll(NULL, 0, SLOW_MS);
+	return EAI_AGAIN;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* The look-up of a probe goes on when its exporter ends, and is the only one however many
+ * requests failed. */
+static void test_the_end_does_not_wait_for_a_probe(void)
+{
+	struct tls_files good = files_of("server", NULL);
+	struct server s;
+	int64_t begin;
+	int i;
+
+	http = false;
+	silent = true;
+	asked = 0;
+	deliver(&s, &good, "https://", "other.pem", NULL);
+	for (i = 0; i < 300 && !asked; i++)
+		CHECK_INT(flush(&last, 50), -ETIMEDOUT);
+	CHECK_INT(asked, 1);
+	/* What a probe cannot find out is told in grpc's words, and sending goes on. */
+	for (i = 0; i < 300 && !said(&last, "trying again"); i++)
+		CHECK_INT(flush(&last, 50), -ETIMEDOUT);
+	CHECK(said(&last, "trying again"));
+	CHECK_INT(flush(&last, 2 * SOON_MS), -ETIMEDOUT);
+	CHECK_INT(asked, 1);
+	begin = now_ms();
+	op_exporters_abandon(last.x);
+	op_exporters_get_stats(last.x, &last.stats);
+	CHECK_INT(last.stats.samples_pending, 0);
+	undeliver(&s);
+	CHECK(now_ms() - begin < SOON_MS);
+	silent = false;
+}
+
 TEST_MAIN({ "make_certificates", test_make_certificates }, { "grpc", test_grpc },
 	  { "http", test_http },
 	  { "an_answer_is_not_probed", test_an_answer_is_not_probed },
 	  { "nothing_on_stderr", test_nothing_on_stderr },
-	  { "certificates_are_read_again", test_certificates_are_read_again })
+	  { "certificates_are_read_again", test_certificates_are_read_again },
+	  /* last: its look-up goes on for a while */
+	  { "the_end_does_not_wait_for_a_probe", test_the_end_does_not_wait_for_a_probe })

@@ -56,6 +56,7 @@ struct transport {
 	unsigned int deadlines; /* deadlines exceeded in a row */
 	bool tls;
 	struct op_transport_tls certs; /* owned copies */
+	struct op_tls_probe probe;
 
 	pthread_mutex_t lock;
 	grpc_call *call; /* the running call, or NULL */
@@ -216,11 +217,23 @@ static void transport_close(void *transport)
 	stop_grpc();
 	restore_signals(&old);
 	(void)pthread_mutex_destroy(&t->lock);
+	op_tls_probe_clear(&t->probe);
 	op_tls_clear(&t->certs);
 	free(t->headers);
 	free(t->user_agent);
 	free(t->target);
 	free(t);
+}
+
+static bool is_cancelled(void *transport)
+{
+	struct transport *t = transport;
+	bool cancelled;
+
+	(void)pthread_mutex_lock(&t->lock);
+	cancelled = t->cancelled;
+	(void)pthread_mutex_unlock(&t->lock);
+	return cancelled;
 }
 
 static int open_grpc(struct transport *t, const struct op_transport_config *config,
@@ -234,6 +247,10 @@ static int open_grpc(struct transport *t, const struct op_transport_config *conf
 	if (err < 0)
 		return err;
 	t->tls = config->tls;
+	t->probe.target = t->target + strlen(target_scheme);
+	t->probe.certs = &t->certs;
+	t->probe.cancelled = is_cancelled;
+	t->probe.transport = t;
 	t->creds = config->tls ? make_creds(&config->certs)
 			       : grpc_insecure_credentials_create();
 	if (!t->creds)
@@ -310,16 +327,6 @@ static void transport_cancel(void *transport)
 		(void)grpc_call_cancel(t->call, NULL);
 	(void)pthread_mutex_unlock(&t->lock);
 	restore_signals(&old);
-}
-
-static bool is_cancelled(struct transport *t)
-{
-	bool cancelled;
-
-	(void)pthread_mutex_lock(&t->lock);
-	cancelled = t->cancelled;
-	(void)pthread_mutex_unlock(&t->lock);
-	return cancelled;
 }
 
 /*
@@ -414,8 +421,7 @@ static void explain_tls(struct transport *t, struct op_transport_result *result)
 	if (t->tls &&
 	    grpc_channel_check_connectivity_state(t->channel, 0) != GRPC_CHANNEL_READY &&
 	    result->grpc_status == GRPC_STATUS_UNAVAILABLE && !is_cancelled(t))
-		(void)op_tls_probe(t->target + strlen(target_scheme), &t->certs,
-				   result->message, sizeof(result->message));
+		(void)op_tls_probe(&t->probe, result->message, sizeof(result->message));
 }
 
 static int transport_send(void *transport, const void *request, size_t len,

@@ -36,8 +36,9 @@ struct transport {
 	CURL *easy;
 	char *url;
 	char *target;
-	char *host;				  /* for messages */
-	struct op_transport_tls certs;		  /* owned copies */
+	char *host;		       /* for messages */
+	struct op_transport_tls certs; /* owned copies */
+	struct op_tls_probe probe;
 	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
 	bool tls;
 	enum op_compression compression; /* that the server takes, as far as is known */
@@ -47,8 +48,9 @@ struct transport {
 	bool cancelled; /* permanently */
 };
 
-static bool is_cancelled(struct transport *t)
+static bool is_cancelled(void *transport)
 {
+	struct transport *t = transport;
 	bool cancelled;
 
 	(void)pthread_mutex_lock(&t->lock);
@@ -168,6 +170,7 @@ static void transport_close(void *transport)
 		curl_slist_free_all(t->headers[i]);
 	curl_global_cleanup();
 	(void)pthread_mutex_destroy(&t->lock);
+	op_tls_probe_clear(&t->probe);
 	op_tls_clear(&t->certs);
 	free(t->target);
 	free(t->host);
@@ -188,6 +191,10 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	if (!t->url || !t->host || !t->target || op_tls_copy(&t->certs, &config->certs))
 		return -ENOMEM;
 	t->tls = config->tls;
+	t->probe.target = t->target;
+	t->probe.certs = &t->certs;
+	t->probe.cancelled = is_cancelled;
+	t->probe.transport = t;
 	t->compression = config->compression;
 	for (i = 0; i <= t->compression; i++) {
 		err = make_headers(&t->headers[i], i, config);
@@ -290,7 +297,7 @@ static void explain_tls(struct transport *t, CURLcode code,
 			     t->certs.ca_file, t->error, words, cap);
 	else if (code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST &&
 		 !op_tls_alert_words(t->error, t->host, words, cap))
-		(void)op_tls_probe(t->target, &t->certs, words, cap);
+		(void)op_tls_probe(&t->probe, words, cap);
 }
 
 static void read_failure(struct transport *t, CURLcode code,

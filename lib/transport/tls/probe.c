@@ -3,8 +3,6 @@
 #include "transport/tls/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -13,16 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "transport/tls/lookup.h"
 #include "transport/tls/words.h"
 
 enum {
-	STEP_MS = 1000, /* limit for connecting, and for each answer of the handshake */
+	/* For the name, then for the connection, and then for the whole handshake. */
+	STEP_MS = 1000,
+	SLICE_MS = 50, /* how soon it is noticed that it was cancelled */
+	NS_PER_MS = 1000000,
 	ERROR_BYTES = 256,
 };
 
@@ -45,41 +46,75 @@ static int split_target(const char *target, char **ret_host, const char **ret_po
 	return 0;
 }
 
-static int connect_one(const struct addrinfo *a)
+static uint64_t step_end_ns(void)
 {
-	const struct timeval limit = { .tv_usec = 900000 };
+	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * NS_PER_MS;
+}
+
+/* How long to wait now, in ms; 0: it is time to end. */
+static uint32_t slice(const struct op_tls_probe *p, uint64_t end_ns)
+{
+	uint64_t now_ns = op_clock_monotonic_ns();
+	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+
+	return p->cancelled(p->transport) ? 0
+					  : (uint32_t)OP_MIN(left_ms, (uint64_t)SLICE_MS);
+}
+
+static bool wait_for(const struct op_tls_probe *p, int fd, short events, uint64_t end_ns)
+{
+	struct pollfd of = { .fd = fd, .events = events };
+	uint32_t ms;
+
+	while ((ms = slice(p, end_ns)))
+		if (poll(&of, 1, (int)ms) == 1)
+			return true;
+	return false;
+}
+
+static int connect_one(const struct op_tls_probe *p, const struct addrinfo *a,
+		       uint64_t end_ns)
+{
 	_cleanup_close_ int fd = op_fd_move_up(
 		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	socklen_t len = sizeof(int);
 	int err = 0;
 
 	if (fd < 0)
 		return -EIO;
 	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 &&
-	    (errno != EINPROGRESS || poll(&p, 1, STEP_MS) != 1))
+	    (errno != EINPROGRESS || !wait_for(p, fd, POLLOUT, end_ns)))
 		return -EIO;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
-		return -EIO;
-	if (fcntl(fd, F_SETFL, 0) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
 		return -EIO;
 	return OP_TAKE_FD(fd);
 }
 
-static int connect_to(const char *host, const char *port)
+/* The addresses, which are p->lookup's. A look-up that takes longer is waited for by the next
+ * probe, so that there is never more than one. */
+static const struct addrinfo *find_addresses(struct op_tls_probe *p, const char *host,
+					     const char *port)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *list = NULL;
-	struct addrinfo *a;
+	uint64_t end_ns = step_end_ns();
+	const struct addrinfo *list;
+	uint32_t ms;
+
+	if (!p->lookup && op_lookup_begin(host, port, &p->lookup) < 0)
+		return NULL;
+	while ((ms = slice(p, end_ns)))
+		if (op_lookup_wait(p->lookup, ms, &list))
+			return list;
+	return NULL;
+}
+
+static int connect_to(struct op_tls_probe *p, const char *host, const char *port)
+{
+	const struct addrinfo *a = find_addresses(p, host, port);
+	uint64_t end_ns = step_end_ns();
 	int fd = -EIO;
 
-	if (getaddrinfo(host, port, &hints, &list))
-		return -EIO;
-	for (a = list; a && fd < 0; a = a->ai_next)
-		fd = connect_one(a);
-	freeaddrinfo(list);
+	for (; a && fd < 0; a = a->ai_next)
+		fd = connect_one(p, a, end_ns);
 	return fd;
 }
 
@@ -170,30 +205,52 @@ static void read_errors(char *ret, size_t cap)
 	}
 }
 
-static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
+static int read_one(SSL *tls)
+{
+	char first;
+
+	return SSL_read(tls, &first, 1);
+}
+
+/* Call @fn until it needs no more of the peer, or the time is over: it wants to read then. */
+static int talk(const struct op_tls_probe *p, SSL *tls, int (*fn)(SSL *), uint64_t end_ns)
+{
+	for (;;) {
+		int r = fn(tls);
+		int error = SSL_get_error(tls, r);
+		short events = error == SSL_ERROR_WANT_READ    ? POLLIN
+			       : error == SSL_ERROR_WANT_WRITE ? POLLOUT
+							       : 0;
+
+		if (r > 0 || !events || !wait_for(p, SSL_get_fd(tls), events, end_ns))
+			return r;
+	}
+}
+
+static bool explain(const struct op_tls_probe *p, SSL *tls, const char *host, char *ret,
 		    size_t cap)
 {
+	uint64_t end_ns = step_end_ns();
 	char errors[2 * ERROR_BYTES];
 	bool asked = false;
 	bool closed;
-	char first;
 	long verify;
 	int r;
 
 	ERR_clear_error();
 	(void)SSL_set_app_data(tls, &asked);
-	r = SSL_connect(tls);
+	r = talk(p, tls, SSL_connect, end_ns);
 	/* With TLS 1.3 a server checks the client's certificate after the handshake. */
 	if (r == 1)
-		r = SSL_read(tls, &first, 1);
+		r = talk(p, tls, read_one, end_ns);
 	if (r > 0)
 		return false;
 	closed = SSL_get_error(tls, r) != SSL_ERROR_WANT_READ;
 	read_errors(errors, sizeof(errors));
 	verify = SSL_get_verify_result(tls);
 	if (verify != X509_V_OK) {
-		op_tls_words(verify, host, ca_file, X509_verify_cert_error_string(verify),
-			     ret, cap);
+		op_tls_words(verify, host, p->certs->ca_file,
+			     X509_verify_cert_error_string(verify), ret, cap);
 		return true;
 	}
 	if (op_tls_alert_words(errors, host, ret, cap))
@@ -203,24 +260,32 @@ static bool explain(SSL *tls, const char *host, const char *ca_file, char *ret,
 	       op_tls_alert_words("alert certificate required", host, ret, cap);
 }
 
-bool op_tls_probe(const char *target, const struct op_transport_tls *certs, char *ret,
-		  size_t cap)
+bool op_tls_probe(struct op_tls_probe *p, char *ret, size_t cap)
 {
 	_cleanup_free_ char *host = NULL;
 	_cleanup_close_ int fd = -1;
 	const char *port = NULL;
 	bool found = false;
+	const struct addrinfo *list;
 	SSL *tls;
 
-	if (split_target(target, &host, &port) < 0)
+	if (split_target(p->target, &host, &port) < 0)
 		return false;
-	fd = connect_to(host, port);
-	tls = fd < 0 ? NULL : make_tls(host, certs, fd);
+	fd = connect_to(p, host, port);
+	tls = fd < 0 ? NULL : make_tls(host, p->certs, fd);
 	if (tls)
-		found = explain(tls, host, certs->ca_file, ret, cap);
+		found = explain(p, tls, host, ret, cap);
 	SSL_free(tls);
 	ERR_clear_error();
+	/* the next probe asks anew */
+	if (p->lookup && op_lookup_wait(p->lookup, 0, &list))
+		p->lookup = op_lookup_release(p->lookup);
 	return found;
+}
+
+void op_tls_probe_clear(struct op_tls_probe *p)
+{
+	p->lookup = op_lookup_release(p->lookup);
 }
 
 void op_tls_clear(struct op_transport_tls *certs)

@@ -13,10 +13,21 @@
 
 #include "transport/transport.h"
 
-/* @target: "host:port". Returns true with a sentence in @ret if the handshake fails for a
- * known reason. Takes at most two seconds plus the time to resolve the name. */
-bool op_tls_probe(const char *target, const struct op_transport_tls *certs, char *ret,
-		  size_t cap);
+struct op_lookup;
+
+/* What is probed, and what a transport keeps between probes. */
+struct op_tls_probe {
+	const char *target; /* "host:port" */
+	const struct op_transport_tls *certs;
+	bool (*cancelled)(void *transport); /* the probe ends soon */
+	void *transport;
+	struct op_lookup *lookup; /* one that took too long for the last probe, or NULL */
+};
+
+/* Returns true with a sentence in @ret if the handshake fails for a known reason. Takes at
+ * most three seconds, whatever the name server and the server do. */
+bool op_tls_probe(struct op_tls_probe *p, char *ret, size_t cap);
+void op_tls_probe_clear(struct op_tls_probe *p);
 
 /* Copy all strings of @from, for a later probe. Returns 0 or -ENOMEM. */
 int op_tls_copy(struct op_transport_tls *to, const struct op_transport_tls *from);
