@@ -168,6 +168,27 @@ double now_seconds(void);
 /* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);
+
+/* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
+ * are available again. */
+struct tries {
+	const char *what;
+	const char *gave_up;
+	int failed; /* in a row */
+	int error;  /* the last one's */
+};
+#define TRIES_POLL                                                                       \
+	{                                                                                \
+		.what = "a poll", .gave_up = "profiling failed"                          \
+	}
+#define TRIES_EXPORT                                                                     \
+	{                                                                                \
+		.what = "an export", .gave_up = "cannot export"                          \
+	}
+/* Take what a try returned; one that failed is told of, and followed by a pause. Returns 0, or
+ * STATUS_FAILED where it is time to give up, said. */
+int session_try(struct otelprof *p, struct tries *t, int r);
+
 /* Called between polls. Returns true to end the session. */
 typedef bool (*session_fn)(void *data);
 /*

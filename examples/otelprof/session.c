@@ -126,17 +126,7 @@ static double jittered(double window)
 	return window * (0.9 + 0.2 * (double)arc4random_uniform(1001) / 1000.0);
 }
 
-/* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
- * are available again. */
-struct tries {
-	const char *what;
-	const char *gave_up;
-	int failed; /* in a row */
-	int error;  /* the last one's */
-};
-
-/* Take what a try returned. Returns 0, or STATUS_FAILED where it is time to give up, said. */
-static int take_try(struct otelprof *p, struct tries *t, int r)
+int session_try(struct otelprof *p, struct tries *t, int r)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -189,8 +179,8 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 	double next_export =
 		start + jittered(window < FIRST_WINDOW_S ? window : FIRST_WINDOW_S);
 	double next_show = start;
-	struct tries polls = { .what = "a poll", .gave_up = "profiling failed" };
-	struct tries exports = { .what = "an export", .gave_up = "cannot export" };
+	struct tries polls = TRIES_POLL;
+	struct tries exports = TRIES_EXPORT;
 	int r = 0;
 
 	set_heap();
@@ -198,10 +188,10 @@ static int run_loop(struct otelprof *p, const struct options *o, double window, 
 		double next = end < next_export ? end : next_export;
 
 		next = show && next_show < next ? next_show : next;
-		r = take_try(p, &polls, poll_once(p, next - now));
+		r = session_try(p, &polls, poll_once(p, next - now));
 		now = now_seconds();
 		if (!r && now >= next_export) {
-			r = take_try(p, &exports, otelprof_export(p));
+			r = session_try(p, &exports, otelprof_export(p));
 			next_export = now + jittered(window);
 			trim_heap();
 		}

@@ -25,9 +25,11 @@ ESCAPES = re.compile(rb'\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78]')
 class Screen:
     """A terminal of 24 lines and 100 columns that a program writes to."""
 
-    def __init__(self, *args, mode=''):
+    def __init__(self, *args, mode='', keyboard=True):
         self.pid, self.fd = pty.fork()
         if not self.pid:
+            if not keyboard:  # one table after the other, then
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.environ.update(TERM='vt100', LC_ALL='C.UTF-8', FAKE_OTELPROF=mode)
             os.execv(PROGRAM, [PROGRAM, 'top', '-d', '0.3', *args])
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('4H', 24, 100, 0, 0))
@@ -108,6 +110,27 @@ class Top(unittest.TestCase):
         os.kill(self.screen.pid, 15)
         self.assertEqual(self.screen.wait(), 0)
         self.screen = None
+
+
+class Failures(unittest.TestCase):
+    """One export that fails is no end; twenty in a row are, with the library's words."""
+
+    def test_a_failed_export_is_no_end(self):
+        screen = Screen(mode='exports')
+        screen.read_until(' 10 samples in ')
+        screen.send('q')
+        self.assertEqual(screen.wait(), 0)
+        told = screen.raw.decode(errors='replace')
+        self.assertEqual(told.count('an export failed: '), 3)
+
+    def test_it_ends_after_many(self):
+        for keyboard in True, False:
+            screen = Screen('-d', '0.1', mode='never', keyboard=keyboard)
+            self.assertEqual(screen.wait(), 1)
+            told = screen.raw.decode(errors='replace')
+            # and one of the recording itself, which a busy machine may have time for
+            self.assertIn(told.count('an export failed: '), (19, 20, 21))
+            self.assertIn(' cannot export: it cannot be made', told)
 
 
 class LowerRate(unittest.TestCase):

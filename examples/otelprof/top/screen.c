@@ -430,22 +430,17 @@ static bool take_keys(struct view *v)
 }
 
 /* Make the next table from what was exported since the last one. */
-static int next_table(struct view *v, struct otelprof *p, double seconds)
+static void next_table(struct view *v, struct otelprof *p, double seconds)
 {
-	int r = otelprof_export(p);
-
-	if (r < 0)
-		return r;
 	if (v->paused) {
 		top_window_clear(&v->top->window);
-		return 0;
+		return;
 	}
 	top_window_clear(&v->shown);
 	v->shown = v->top->window;
 	v->top->window = (struct top_window){ 0 };
 	top_measure(v->top, p, seconds);
 	sum_again(v);
-	return 0;
 }
 
 static int wait_ms(double left_s)
@@ -459,6 +454,8 @@ static int loop(struct view *v, struct otelprof *p)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = otelprof_get_fd(p), .events = POLLIN } };
+	struct tries polls = TRIES_POLL;
+	struct tries exports = TRIES_EXPORT;
 	double start = now_seconds(), now = start;
 	int r;
 
@@ -469,16 +466,21 @@ static int loop(struct view *v, struct otelprof *p)
 		if (fds[0].revents & (POLLHUP | POLLERR))
 			return 0; /* the terminal is gone */
 		r = otelprof_poll(p, 0);
-		if (r < 0 && r != -EINTR)
+		r = session_try(p, &polls, r == -EINTR ? 0 : r);
+		if (r)
 			return r;
 		changed = take_keys(v);
 		now = now_seconds();
 		if (now - start >= v->top->o.seconds) {
-			r = next_table(v, p, now - start);
-			if (r < 0)
+			r = session_try(p, &exports, otelprof_export(p));
+			if (r)
 				return r;
-			start = now;
-			changed = true;
+			/* else the next one has this time, too */
+			if (!exports.failed) {
+				next_table(v, p, now - start);
+				start = now;
+				changed = true;
+			}
 		}
 		if (changed)
 			draw(v);
@@ -544,5 +546,5 @@ int top_screen(struct top *t, struct otelprof *p)
 	tell_messages(held, saved);
 	top_window_clear(&v.shown);
 	free(v.rows);
-	return r < 0 ? fail_library(p, "profiling failed", r) : 0;
+	return r;
 }

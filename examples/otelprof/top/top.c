@@ -354,21 +354,23 @@ void top_sum(struct top *t, const struct top_window *w)
 /* Print one table after another until a signal; the last one is cut short. */
 static int run_live(struct top *t, struct otelprof *p)
 {
-	double start;
+	struct tries exports = TRIES_EXPORT;
+	double start = now_seconds();
 	int r;
 
 	do {
-		start = now_seconds();
 		r = session_run(p, &t->o, TOP_WINDOW_S, false, NULL, NULL);
+		if (!r)
+			r = session_try(p, &exports, otelprof_export(p));
 		if (r)
 			return r;
-		r = otelprof_export(p);
-		if (r < 0)
-			return fail_library(p, "cannot export", r);
+		if (exports.failed)
+			continue; /* the next table has this time, too */
 		top_measure(t, p, now_seconds() - start);
 		top_sum(t, &t->window);
 		print_tables(t);
 		top_window_clear(&t->window);
+		start = now_seconds();
 	} while (!signal_seen());
 	return STATUS_OK;
 }

@@ -42,6 +42,8 @@ struct transport {
 	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
 	bool tls;
 	enum op_compression compression; /* that the server takes, as far as is known */
+	/* It refused a request in every form, so that is not for the compression. */
+	bool refuses_all;
 	char error[CURL_ERROR_SIZE];
 
 	pthread_mutex_t lock;
@@ -387,14 +389,19 @@ static int transport_send(void *transport, const void *request, size_t len,
 			   OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
 		if (err < 0)
 			return err;
-		if (compression == OP_COMPRESSION_NONE ||
-		    !op_response_refuses_encoding(&result))
+		if (!op_response_refuses_encoding(&result))
 			break;
+		if (t->refuses_all || compression == OP_COMPRESSION_NONE) {
+			t->refuses_all = true;
+			break;
+		}
 	}
 	result.recompressed = recompressed;
 	result.compression = compression;
-	if (result.grpc_status == OP_GRPC_OK)
+	if (result.grpc_status == OP_GRPC_OK) {
 		t->compression = compression;
+		t->refuses_all = false;
+	}
 	*ret = result;
 	return 0;
 }
