@@ -4,15 +4,23 @@
 
 A span's own function is on the stack only while the span is attached: so a sample with that
 function belongs to that span, and the shares of the functions are known too.
+
+With --peer FOLDER, what tests/bench/build-peer.sh printed, the OpenTelemetry eBPF profiler runs
+beside, and what it has of the same programs is told. It takes 15 s to begin.
 """
+import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import measure  # noqa: E402
 import otlp  # noqa: E402
 import sdk  # noqa: E402
 import suite  # noqa: E402
@@ -21,6 +29,11 @@ import verdict  # noqa: E402
 SECONDS = 6  # of CPU time, of each thread
 SHARES_SECONDS = 20  # of all of them, where shares are judged
 LONGEST = 100
+HZ = 999
+# Of the examples: the last two digits of the span that each function is in, and its route.
+EXAMPLE = {"render_page": ("01", "/cart"), "load_cart": ("02", "/cart/load"),
+           "price_cart": ("03", "/cart/price")}
+PEER_LABEL = "process.context.label."  # before the key of a label, in the peer's attributes
 
 
 def profile(run, command, name, *options, env=None):
@@ -31,7 +44,7 @@ def profile(run, command, name, *options, env=None):
     out = run.fresh(name + ".otlp")
     process = suite.start(*command, env=env)
     recorder = subprocess.Popen([run.args.otelprof, "record", "-q", "-o", out, "--format", "otlp",
-                                 "-F", "999", "-d", str(LONGEST), "--tree", str(process.pid),
+                                 "-F", str(HZ), "-d", str(LONGEST), "--tree", str(process.pid),
                                  *options])
     try:
         process.wait(LONGEST)
@@ -52,7 +65,8 @@ def judge(run, name, command, read, env=None):
     """Contexts and shares of a program whose threads, which have SHARES_SECONDS together, are in
     spans always."""
     stolen = suite.stolen_ns()
-    samples = profile(run, command, name, env=env)[1]
+    begin_ns = time.time_ns()
+    pid, samples = profile(run, command, name, env=env)
     stolen = (suite.stolen_ns() - stolen) / (SHARES_SECONDS * 1e9)
     found = verdict.Verdict(samples, read)
     problems = found.problems(750 * SHARES_SECONDS, stolen)
@@ -60,6 +74,17 @@ def judge(run, name, command, read, env=None):
         run.say("FAIL", name, "wrong", problems)
     else:
         run.say("ok", name, str(found))
+    if run.peer:
+        show_peer(name, list(run.peer.samples(begin_ns, time.time_ns(), {pid})))
+
+
+def show_peer(name, samples):
+    """What the peer has of the same time and process: links if any, and labels of Go."""
+    links = sum(s.count for s in samples if s.link)
+    found = verdict.Verdict(samples, verdict.by_labels(PEER_LABEL))
+    print("peer %s: %s; %d with a link" % (name, found, links), flush=True)
+    for problem in found.wrong[:3]:
+        print("    " + problem[:600], flush=True)
 
 
 def judge_spans(run, name, program, mode, threads_len):
@@ -84,6 +109,11 @@ def coroutines(run, name):
     judge_spans(run, name, run.args.spans, "coroutines", 1)
 
 
+def signals(run, name):
+    """A span of a signal handler, which interrupts the two others."""
+    judge_spans(run, name, run.args.spans, "signals", 1)
+
+
 def off_cpu(run, name):
     """A kind that names its stacks: links and labels go with its samples too."""
     _, samples = profile(run, [run.args.spans, "threads", str(SECONDS)], name, "--kinds", "off_cpu")
@@ -95,6 +125,42 @@ def off_cpu(run, name):
         run.say("FAIL", name, "wrong", problems)
     else:
         run.say("ok", name, "%d samples linked, none wrong" % found.linked)
+
+
+def cxx(run, name):
+    """The example in C++: scopes, one of which an exception ends."""
+    judge_example(run, name, "spans.cc", ["g++", "-std=c++17", "-O2", "-g", "-Wall", "-Wextra",
+                                          "-I", os.path.join(run.args.source, "include"),
+                                          "-pthread"])
+
+
+def rust(run, name):
+    """The example in Rust: scopes, one of which a panic ends."""
+    judge_example(run, name, "spans.rs", ["rustc", "--edition", "2021", "-C", "opt-level=2", "-C",
+                                          "debuginfo=1"])
+
+
+def judge_example(run, name, source, compiler):
+    """Built as its head says, and run: each function is of one span, and of one route."""
+    program = run.path("example_" + name)
+    library = os.path.dirname(os.path.realpath(run.args.library))
+    if not shutil.which(compiler[0]):
+        raise suite.Skip("no " + compiler[0])
+    built = subprocess.run([*compiler, os.path.join(run.args.source, "examples/context", source),
+                            "-o", program, "-L" + library,
+                            *(["-lotelprof-context"] if compiler[0] == "g++" else [])],
+                           capture_output=True, text=True)
+    if built.returncode or built.stderr:
+        raise RuntimeError("%s: %s" % (compiler[0], built.stderr))
+    _, samples = profile(run, [program, str(SECONDS)], name,
+                         env=dict(os.environ, LD_LIBRARY_PATH=library))
+    counts, problems = verdict.of_functions(samples, EXAMPLE)
+    if any(counts.get(function, 0) < 100 for function in EXAMPLE):
+        problems.append("samples %s" % counts)
+    if problems:
+        run.say("FAIL", name, "wrong", problems[:5])
+    else:
+        run.say("ok", name, "none wrong of %s" % counts)
 
 
 def goroutines(run, name):
@@ -160,14 +226,27 @@ def fork(run, name):
 
 
 CELLS = {"threads": threads, "executable": executable, "custom": custom, "coroutines": coroutines,
-         "off_cpu": off_cpu, "fork": fork, "goroutines": goroutines,
-         "goroutine_ids": goroutine_ids, "sdk_threads": sdk_threads, "sdk_asyncio": sdk_asyncio}
+         "signals": signals, "off_cpu": off_cpu, "fork": fork, "cxx": cxx, "rust": rust,
+         "goroutines": goroutines, "goroutine_ids": goroutine_ids, "sdk_threads": sdk_threads, "sdk_asyncio": sdk_asyncio}
+
+
+def options():
+    parser = suite.parser("otelprof", "spans", "own", "custom", "library", "source")
+    parser.add_argument("--peer")
+    return parser.parse_args()
 
 
 def main():
-    run = suite.Run(suite.parser("otelprof", "spans", "own", "custom").parse_args())
+    args = options()
+    run = suite.Run(args)
     run.suite = "context"
-    return run.cells(CELLS)
+    run.peer = measure.Peer(argparse.Namespace(
+        dir=args.dir, tools=args.peer, peer=None, hz=HZ)) if args.peer else None
+    try:
+        return run.cells(CELLS)
+    finally:
+        if run.peer:
+            run.peer.stop()
 
 
 if __name__ == "__main__":

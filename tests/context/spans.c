@@ -4,16 +4,19 @@
  * works up to a fixed point of that clock, so errors cancel. A span's work is a function of its
  * own, which is on the stack only while the span is attached: it tells which one is true.
  *
- *	spans threads|coroutines|fork|plain|custom [SECONDS]
+ *	spans threads|signals|coroutines|fork|plain|custom [SECONDS]
  *
- * plain: the same work, and no word of it. custom: said by custom-labels, where it is built with
- * them. Prints "ready PID".
+ * signals: the third span is that of a signal handler, which interrupts the two others. plain:
+ * the same work, and no word of it. custom: said by custom-labels, where it is built with them.
+ * Prints "ready PID".
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -27,6 +30,7 @@ enum {
 	STACK_BYTES = 256 * 1024,
 	TURN_NS = 10000000, /* 5, 3 and 2 ms in the mean */
 	SLICES = 10,	    /* a coroutine's turn of 500, 300 and 200 us */
+	SIGNAL_US = 7300,
 	KEY_ROUTE = 0,
 	KEY_UNUSED = 1,
 	KEY_NUMBER = 2,
@@ -259,6 +263,59 @@ static void run_coroutines(void)
 	}
 }
 
+/* ---- signals ---- */
+
+static struct otelprof_context handlers_span;
+static uint64_t handlers_start;
+static uint64_t handlers_ns; /* what the handler has worked */
+
+/* Work up to the handler's share of what the thread has had until now. It is 1/5 of the sum once
+ * it is 1/4 of what the others have. */
+static void on_alarm(int number)
+{
+	uint64_t now = cpu_ns();
+	uint64_t others = now - handlers_start - handlers_ns;
+	struct otelprof_context *before;
+
+	(void)number;
+	if (others / 4 <= handlers_ns)
+		return;
+	before = otelprof_context_attach(&handlers_span);
+	work_2(now + (others / 4 - handlers_ns));
+	(void)otelprof_context_attach(before);
+	handlers_ns += cpu_ns() - now;
+}
+
+/* It comes by the clock, and the turns of the two others have random lengths. */
+static void run_signals(void)
+{
+	const struct itimerval every = { { 0, SIGNAL_US }, { 0, SIGNAL_US } };
+	struct otelprof_context span[2];
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	uint64_t end;
+	uint64_t at;
+	unsigned int i;
+
+	make_span(&span[0], 0, 0);
+	make_span(&span[1], 0, 1);
+	make_span(&handlers_span, 0, 2);
+	handlers_start = at = cpu_ns();
+	end = at + seconds * 1000000000U;
+	(void)sigaction(SIGALRM, &action, NULL);
+	(void)setitimer(ITIMER_REAL, &every, NULL);
+	while (at < end) {
+		uint64_t turn = turn_ns(TURN_NS);
+
+		for (i = 0; i < 2; i++) {
+			at += share[i] * (turn / 10);
+			attach(&span[i]);
+			work[i](at);
+			attach(NULL);
+		}
+	}
+	(void)signal(SIGALRM, SIG_IGN);
+}
+
 /* ---- fork ---- */
 
 /* The child has what the parent's thread points to, and none of what it published. */
@@ -316,6 +373,10 @@ int main(int argc, char **argv)
 	(void)fflush(stdout);
 	if (strcmp(mode, "coroutines") == 0) {
 		run_coroutines();
+		return 0;
+	}
+	if (strcmp(mode, "signals") == 0) {
+		run_signals();
 		return 0;
 	}
 	if (strcmp(mode, "fork") == 0)

@@ -100,6 +100,28 @@ class Verdict(unittest.TestCase):
             s.window = 0
         self.assertEqual(problems(early + made, verdict.by_link), [])
 
+    def test_a_signal_s_handler(self):
+        frames = [types.SimpleNamespace(name=name) for name in ("work_2", "on_alarm", "work_0")]
+        made = types.SimpleNamespace(frames=frames)
+        self.assertEqual(verdict.truth_of(made), 2)
+        made.frames = frames[1:]
+        self.assertIsNone(verdict.truth_of(made))
+        made.frames = frames[2:]
+        self.assertEqual(verdict.truth_of(made), 0)
+
+    def test_functions(self):
+        known = {"load": ("01", "/half"), "price": ("02", "/third")}
+        made = [sample(0, name="ns::load()"), sample(1, name="ns::price()")] * 1000
+        self.assertEqual(verdict.of_functions(made, known),
+                         ({"load": 1000, "price": 1000}, []))
+        for wrong in (sample(0, name="price"), sample(1, name="load")):
+            self.assertEqual(len(verdict.of_functions(made + [wrong], known)[1]), 1)
+        wrong = sample(0, name="load")
+        wrong.attributes["http.route"] = "/third"
+        self.assertEqual(len(verdict.of_functions(made + [wrong], known)[1]), 1)
+        bare = [sample(0, name="load", link=False, labels=False)] * 10
+        self.assertIn("no context", verdict.of_functions(made + bare, known)[1][0])
+
     def test_too_few(self):
         self.assertIn("were to be there", problems(samples(), verdict.by_link, COUNT + 1)[0])
         self.assertTrue(problems([], verdict.by_link))

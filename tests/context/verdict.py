@@ -13,8 +13,11 @@ BARE = 0.002  # of the samples in a span may have no context
 
 
 def truth_of(sample):
-    """The number of the span whose function is on the stack, or None."""
+    """The number of the span whose function is on the stack, or None: also where a signal's
+    handler has interrupted it, and is not in the function of its own span or not yet."""
     for frame in sample.frames:
+        if frame.name == "on_alarm":
+            return None
         if frame.name.startswith(("work_", "main.work")):
             return int(frame.name[-1])
     return None
@@ -135,3 +138,31 @@ class Verdict:
         return "%d samples, %d in a known span, %s wrong, %d in a span without one; shares %s" % (
             self.total, self.linked, self.wrong_samples or "none", self.bare,
             " ".join("%.2f %%" % (100 * share) for share in self.shares))
+
+
+def of_functions(samples, known):
+    """What the samples of functions say: @known is {function: (end of the span's id, route)}, and
+    the innermost of a stack counts. Returns the samples that are right of each, and problems."""
+    found = []
+    for sample in samples:
+        names = (name for frame in sample.frames for name in known if name in frame.name)
+        function = next(names, None)
+        if function:
+            found.append((function, sample))
+    first = min((min(when(s)) for _, s in found if s.link), default=0)
+    right = {}
+    problems = []
+    bare = total = 0
+    for function, sample in found:
+        count = sum(t >= first for t in when(sample))
+        total += count
+        if not sample.link:
+            bare += count
+        elif not sample.link[1].endswith(known[function][0]) or \
+                sample.attributes.get("http.route") != known[function][1]:
+            problems.append("%s %s in %s" % (sample.link, sample.attributes, function))
+        else:
+            right[function] = right.get(function, 0) + count
+    if bare > total * BARE:
+        problems.append("%d of %d samples in a span have no context" % (bare, total))
+    return right, problems
