@@ -26,6 +26,9 @@ bool quality_is_unnamed(const char *name, size_t len)
 		len--;
 		digits++;
 	}
+	/* without a file it is the address alone */
+	if (digits && len == 2)
+		return memcmp(name, "0x", 2) == 0;
 	return digits && len >= 3 && memcmp(name + len - 3, "+0x", 3) == 0;
 }
 

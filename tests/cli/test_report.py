@@ -218,6 +218,18 @@ class Report(Recordings):
         self.assertIn('Whole stacks: 100.00%. Frames with names: 100.00%.', text)
         self.assertIn('and 6 more', self.report('-n', '2', self.a))
 
+    def test_quality(self):
+        """request.h counts the frames of "poor": 28, of which 15 have no name; the summary
+        of record says the same."""
+        path = self.path('poor.otlp')
+        r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF='poor'), timeout=60)
+        self.assertIn(b'46.4%  of the frames have names', r.stderr)
+        d = self.json(path)['quality']
+        self.assertEqual((d['named_frames_percent'], d['whole_stacks_percent']), (46.43, 50))
+        self.assertEqual({s['name']: s['value'] for s in d['without_symbols']},
+                         {'/lib/libone.so': 9, 'libtwo.so': 3, '/opt/libthree.so': 2, '': 1})
+
     def test_markdown_is_small_and_names_the_place(self):
         text = self.report('--format=markdown', self.a, self.a)
         self.assertLess(len(text), 8192)

@@ -46,10 +46,11 @@ static void write_head(const struct report *r, FILE *f)
 	(void)fputs("# Profile ", f);
 	put_code(f, r->files_len == 1 ? r->files[0] : "several recordings", NAME_COLUMNS);
 	(void)fprintf(f,
-		      "\n\n%s: %s in %zu processes within %.1f s. "
+		      "\n\n%s: %s in %zu process%s within %.1f s. "
 		      "Self is time in the function itself, total with what it calls.\n",
 		      view_what(v, what, sizeof(what)),
 		      view_value(v, v->total, value, sizeof(value)), v->processes,
+		      v->processes == 1 ? "" : "es",
 		      report_duration(r));
 }
 
