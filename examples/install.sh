@@ -19,8 +19,8 @@ tests="
 	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
-	abigail-tools build-essential chromium debhelper debootstrap dpkg-dev fakeroot git lintian
-	openjdk-17-jdk-headless shellcheck systemd"
+	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
+	fakeroot fish git lintian openjdk-17-jdk-headless shellcheck systemd tmux yamllint zsh"
 wild="
 	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools

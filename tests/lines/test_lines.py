@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines and inlined functions of every instruction of known programs, against addr2line of
-LLVM (that of binutils 2.40 takes wrong files from DWARF 5 of g++), for compilers, levels, and ways to keep debug info.
+"""Lines and inlined functions of every instruction of known programs, against addr2line of LLVM
+and that of elfutils, for compilers, levels, and ways to keep debug info. (Addr2line of binutils
+2.40 takes wrong files from DWARF 5 of g++.)
 
 usage: test_lines.py PRINT_LINES [OTELPROF]
 
@@ -19,17 +20,29 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT_LINES = os.path.abspath(sys.argv[1])
 OTELPROF = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None
 ADDR2LINE = 'llvm-addr2line-14'
+SECOND = 'eu-addr2line'
+# The tool of elfutils 0.188 tells no inlined functions of Rust and of split files, and nothing of
+# what has no .debug_aranges (clang): there the innermost line alone is compared, where it has one.
+SECOND_WHOLE = r'(gcc|g\+\+)(?!.*split)'
 ADDRESSES = 3000  # of a program, at most
 
-SPLIT = ' && objcopy --only-keep-debug {out} {out}.debug && strip -g {out} && ' \
-        'objcopy --add-gnu-debuglink={out}.debug {out}'
+STRIP = ' && objcopy --only-keep-debug {out} {out}.debug && strip -g {out}'
+SEPARATE = STRIP + ' && objcopy --add-gnu-debuglink={out}.debug {out}'
+DWZ = ' && cp {out} other && dwz -m {out}.dwz {out} other'
 CELLS = {
     'gcc-O0': ('gcc', 'known.c', 'gcc -g -O0 {src} -o {out}'),
     'gcc-O2': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}'),
     'gcc-O2-dwarf4': ('gcc', 'known.c', 'gcc -gdwarf-4 -O2 {src} -o {out}'),
     'gcc-nopie': ('gcc', 'known.c', 'gcc -g -O2 -no-pie -fno-pie {src} -o {out}'),
     'gcc-compressed': ('gcc', 'known.c', 'gcc -g -gz -O2 {src} -o {out}'),
-    'gcc-separate': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + SPLIT),
+    'gcc-compressed-gnu': ('gcc', 'known.c', 'gcc -g -gz=zlib-gnu -O2 {src} -o {out}'),
+    'g++-compressed': ('g++', 'known.cpp', 'g++ -g -gz -O2 {src} -o {out}'),
+    'clang-compressed': ('clang-14', 'known.c', 'clang-14 -g -gz -O2 {src} -o {out}'),
+    'gcc-separate': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + SEPARATE),
+    'gcc-build-id': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + STRIP),
+    'g++-dwz': ('g++', 'known.cpp', 'g++ -g -O2 {src} -o {out}' + DWZ),
+    'g++-dwz-dwarf4': ('g++', 'known.cpp', 'g++ -gdwarf-4 -O2 {src} -o {out}' + DWZ),
+    'gcc-dwz': ('gcc', 'known.c', 'gcc -g -O2 {src} -o {out}' + DWZ),
     'g++-O0': ('g++', 'known.cpp', 'g++ -g -O0 {src} -o {out}'),
     'g++-O2': ('g++', 'known.cpp', 'g++ -g -O2 {src} -o {out}'),
     'gcc-split': ('gcc', 'known.c', 'gcc -g -O2 -gsplit-dwarf {src} -o {out}'),
@@ -40,15 +53,17 @@ CELLS = {
     'clang-O2': ('clang-14', 'known.c', 'clang-14 -g -O2 {src} -o {out}'),
     'rust-O0': ('rustc', 'known.rs', 'rustc -g {src} -o {out}'),
     'rust-O2': ('rustc', 'known.rs', 'rustc -g -C opt-level=2 {src} -o {out}'),
+    'go-O0': ('go', 'known.go', "go build -gcflags='-N -l' -o {out} {src}"),
+    'go-O2': ('go', 'known.go', 'go build -o {out} {src}'),
 }
 
 
 def functions_of(path):
-    """Ranges of code of the sources here, by nm."""
+    """Ranges of code of the sources here, by nm. Binutils 2.40 has no lines of Go's DWARF 5."""
     out = subprocess.run(['nm', '-S', '-C', '-l', '--defined-only', path], check=True,
                          capture_output=True, text=True).stdout
     for line in out.splitlines():
-        m = re.match(r'([0-9a-f]+) ([0-9a-f]+) [tTwW] (.*)\t(.*/known\.\w+):\d+', line)
+        m = re.match(r'([0-9a-f]+) ([0-9a-f]+) [tTwW] (.*\t.*/known\.\w+:\d+|main\.)', line)
         if m:
             yield int(m.group(1), 16), int(m.group(2), 16)
 
@@ -80,9 +95,38 @@ def by_addr2line(path, addresses):
     return found
 
 
-def by_us(path, addresses):
+def by_elfutils(path, addresses):
+    """The same by elfutils, whose library ours uses; its text has columns and more words."""
     text = '\n'.join('%x' % a for a in addresses)
-    out = subprocess.run([PRINT_LINES, path], input=text, check=True, capture_output=True,
+    out = subprocess.run([SECOND, '-a', '-i', '-f', '-e', path], input=text,
+                         capture_output=True, text=True).stdout  # 1: it knows some of them not
+    found, name = {}, None
+    for line in out.splitlines():
+        if re.match(r'0x[0-9a-f]{16}$', line):
+            frames = found.setdefault(int(line, 16), [])
+            name = None
+        elif name is None:
+            name = line.split(' inlined at ')[0]
+        else:
+            place, number = re.match(r'(.*?):(\d+)(?::\d+)?$', line).groups()
+            frames.append((name, os.path.basename(place), int(number)))
+            name = None
+    return found
+
+
+def by_go(path, addresses):
+    """Go's own reader of its table: the innermost place and the name of the outermost function."""
+    text = '\n'.join('%x' % a for a in addresses)
+    out = subprocess.run(['go', 'tool', 'addr2line', path], input=text, check=True,
+                         capture_output=True, text=True).stdout.splitlines()
+    places = [line.rpartition(':') for line in out[1::2]]
+    return {a: [(name, os.path.basename(place), int(number))]
+            for a, name, (place, _, number) in zip(addresses, out[::2], places)}
+
+
+def by_us(path, addresses, *options):
+    text = '\n'.join('%x' % a for a in addresses)
+    out = subprocess.run([PRINT_LINES, *options, path], input=text, check=True, capture_output=True,
                          text=True).stdout
     found = {}
     for line in out.splitlines():
@@ -111,7 +155,7 @@ class Lines(unittest.TestCase):
     def twin(self, folder, source, command):
         """The same code with all of its debug info in one file, for tools that read no other."""
         out = os.path.join(folder, 'twin')
-        subprocess.run(command.replace('-gsplit-dwarf', '').format(
+        subprocess.run(re.sub(' -gsplit-dwarf| -gz=zlib-gnu', '', command.split(' && ')[0]).format(
             src=os.path.join(HERE, source), out=out), shell=True, check=True, cwd=folder)
         code = [subprocess.run(['objdump', '-d', os.path.join(folder, name)], check=True,
                                capture_output=True).stdout.splitlines()[4:]
@@ -119,21 +163,58 @@ class Lines(unittest.TestCase):
         self.assertEqual(code[0], code[1])
         return out
 
-    def compare(self, name, tool, source, command):
+    def put_in_usr_lib_debug(self, out):
+        """As a package with debug symbols has it; nothing else tells where the file is."""
+        notes = subprocess.run(['readelf', '-n', out], check=True, capture_output=True, text=True)
+        build_id = re.search(r'Build ID: ([0-9a-f]+)', notes.stdout).group(1)
+        path = f'/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug'
+        made = [d for d in ('/usr/lib/debug', '/usr/lib/debug/.build-id', os.path.dirname(path))
+                if not os.path.isdir(d)]
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        for folder in made:
+            self.addCleanup(os.rmdir, folder)
+        shutil.move(out + '.debug', path)
+        self.addCleanup(os.unlink, path)
+
+    def build(self, folder, cell, source, command):
+        """The program, and the file of the same code that the judge reads."""
+        out = os.path.join(folder, 'known')
+        subprocess.run(command.format(src=os.path.join(HERE, source), out=out), shell=True,
+                       check=True, cwd=folder)
+        alone = out
+        if re.search('split|dwz|build-id|-gnu', cell):
+            alone = self.twin(folder, source, command)
+        if 'build-id' in cell:
+            self.put_in_usr_lib_debug(out)
+        return out, alone
+
+    def compare(self, cell, tool, source, command):
         for needed in (tool, ADDR2LINE):
             if not shutil.which(needed):
                 self.skipTest('there is no ' + needed)
+        if 'build-id' in cell and os.geteuid() != 0:
+            self.skipTest("/usr/lib/debug is root's")
+        second = None
         with tempfile.TemporaryDirectory() as folder:
-            out = os.path.join(folder, 'known')
-            subprocess.run(command.format(src=os.path.join(HERE, source), out=out), shell=True,
-                           check=True, cwd=folder)
-            twin = self.twin(folder, source, command) if 'split' in command else out
-            addresses = addresses_of(twin)
-            theirs, ours = by_addr2line(twin, addresses), by_us(out, addresses)
-            self.one_file_each(twin, ours)
+            out, alone = self.build(folder, cell, source, command)
+            addresses = addresses_of(alone)
+            first = by_addr2line(alone, addresses)
+            if tool == 'go':
+                second = by_go(out, addresses)
+            elif shutil.which(SECOND):
+                second = by_elfutils(out, addresses)
+            ours = by_us(out, addresses, *(['--go'] if tool == 'go' else []))
+            self.one_file_each(alone, ours)
             ours = with_base_names(ours)
-        known = [a for a in addresses if theirs[a][0][2]]
-        self.assertGreater(len(known), 30, 'addr2line knows too little of it')
+        self.judge(cell, 'LLVM', ours, first)
+        if second and re.match(SECOND_WHOLE, cell):
+            self.judge(cell, SECOND, ours, second)
+        elif second:
+            self.judge_innermost(cell, 'go' if tool == 'go' else SECOND, ours, second)
+
+    def judge(self, cell, judge, ours, theirs):
+        known = [a for a in theirs if theirs[a][0][2]]
+        self.assertGreater(len(known), 30, judge + ' knows too little of it')
         lines = [a for a in known if [f[1:] for f in ours[a]] == [f[1:] for f in theirs[a]]]
         # The outermost function is the symbol table's; the others are told apart by their own
         # name, which addr2line gives mangled.
@@ -142,11 +223,19 @@ class Lines(unittest.TestCase):
                  all(o[0] in t[0] or not t[0].startswith('_')
                      for o, t in zip(ours[a][:-1], theirs[a][:-1]) if o[0].isidentifier())]
         wrong = [(hex(a), theirs[a], ours[a]) for a in known if a not in lines][:3]
+        print('%s: %d of %d places as %s tells, %d with inlined functions' %
+              (cell, len(lines), len(known), judge, sum(len(theirs[a]) > 1 for a in known)))
         self.assertGreaterEqual(len(lines), 0.99 * len(known), wrong)
         self.assertGreaterEqual(len(names), 0.99 * len(known))
-        print('%s: %d of %d places as addr2line tells, %d with inlined functions' %
-              (name, len(lines), len(known), sum(len(theirs[a]) > 1 for a in known)))
 
+    def judge_innermost(self, cell, judge, ours, theirs):
+        known = [a for a in theirs if theirs[a][0][2]]
+        same = [a for a in known if ours[a][0][1:] == theirs[a][0][1:]]
+        wrong = [(hex(a), theirs[a], ours[a]) for a in known if a not in same][:3]
+        if not known:
+            return
+        print('%s: %d of %d innermost lines as %s tells' % (cell, len(same), len(known), judge))
+        self.assertGreaterEqual(len(same), 0.99 * len(known), wrong)
 
     def test_split_files_that_are_gone(self):
         """What is inlined cannot be known then, so no line is told."""
