@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "otlp/reader.h"
+#include "short.h"
 
 static volatile sig_atomic_t caught;
 
@@ -139,6 +140,16 @@ void print_safe(FILE *f, const char *text, size_t len, int columns)
 	}
 	for (; column < columns; column++)
 		(void)fputc(' ', f);
+}
+
+void print_name(FILE *f, const char *name, int columns)
+{
+	char text[4096];
+
+	(void)snprintf(text, sizeof(text), "%s", name);
+	if (columns)
+		name_shorten(text, abs(columns));
+	print_safe(f, text, strlen(text), columns);
 }
 
 void print_json_string(FILE *f, const char *text, size_t len)

@@ -156,6 +156,8 @@ bool colour_wanted(FILE *f);
 /* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
  * only cut; 0: as a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
+/* As print_safe(), of the name of a function: short.h. */
+void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 
 /* Catch the first SIGINT or SIGTERM, which signal_seen() returns; the second one ends the

@@ -58,7 +58,7 @@ static void print_functions(const struct function_sums *sums)
 			      100.0 * (double)row->self_value / (double)sums->value);
 		print_safe(stderr, module, strlen(module), MODULE_COLUMNS);
 		(void)fputc(' ', stderr);
-		print_safe(stderr, row->function, strlen(row->function), -NAME_COLUMNS);
+		print_name(stderr, row->function, -NAME_COLUMNS);
 		(void)fputc('\n', stderr);
 	}
 }

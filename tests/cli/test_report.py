@@ -239,6 +239,8 @@ class Report(Recordings):
     def test_the_proposed_command_works(self):
         """With names that are long, or have characters of the shell and of Markdown."""
         for name in ('std::vector<' + 'é' * 100 + '>::operator||(int)', 'operator||', "it's `x`|y",
+                     'std::_Rb_tree<std::pair<int, std::vector<long>>, std::less<int>>::find('
+                     'std::string const&, std::basic_string<char, std::char_traits<char>>)',
                      "a'; false; '"):
             path = self.path('my recording.otlp')
             r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,

@@ -204,7 +204,7 @@ static void write_text(const struct diff *d, size_t n)
 			print_safe(stdout, c->module, strlen(c->module), MODULE_COLUMNS);
 			(void)fputc(' ', stdout);
 		}
-		print_safe(stdout, c->name, strlen(c->name), -NAME_COLUMNS);
+		print_name(stdout, c->name, -NAME_COLUMNS);
 		(void)fputc('\n', stdout);
 	}
 	if (!n)
@@ -230,7 +230,7 @@ static void write_markdown(const struct diff *d, size_t n)
 		(void)printf("| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
 			     c->self[0], c->self[1], c->self[1] - c->self[0], c->total[0],
 			     c->total[1], c->total[1] - c->total[0]);
-		print_safe(stdout, c->name, strlen(c->name), -NAME_COLUMNS);
+		print_name(stdout, c->name, -NAME_COLUMNS);
 		(void)printf("` | ");
 		print_safe(stdout, c->module, strlen(c->module), 0);
 		(void)printf(" |\n");

@@ -6,6 +6,7 @@
 #include "otlp/reader.h"
 #include "report/named.h"
 #include "report/write.h"
+#include "short.h"
 
 enum {
 	NAME_BYTES = 4096,
@@ -38,6 +39,13 @@ static void put_code(FILE *f, const char *text, int columns)
 	(void)fputc('`', f);
 }
 
+/* Print the name of a function or a group. @name is shortened. */
+static void put_name(FILE *f, char *name)
+{
+	name_shorten(name, NAME_COLUMNS);
+	put_code(f, name, NAME_COLUMNS);
+}
+
 static void write_head(const struct report *r, FILE *f)
 {
 	const struct view *v = r->v;
@@ -50,8 +58,7 @@ static void write_head(const struct report *r, FILE *f)
 		      "Self is time in the function itself, total with what it calls.\n",
 		      view_what(v, what, sizeof(what)),
 		      view_value(v, v->total, value, sizeof(value)), v->processes,
-		      v->processes == 1 ? "" : "es",
-		      report_duration(r));
+		      v->processes == 1 ? "" : "es", report_duration(r));
 }
 
 static void write_path(const struct report *r, FILE *f)
@@ -65,8 +72,8 @@ static void write_path(const struct report *r, FILE *f)
 	(void)fputs("\n## Hottest path, callers first\n", f);
 	for (i = 0; i < n; i++) {
 		(void)fprintf(f, "- %.1f%% ", view_percent(r->v, path[i]->total));
-		put_code(f, view_row_name(r->v, path[i], name, sizeof(name)),
-			 NAME_COLUMNS);
+		view_row_name(r->v, path[i], name, sizeof(name));
+		put_name(f, name);
 		view_place(r->v, path[i], name, sizeof(name));
 		if (*name) {
 			(void)fputs(" at ", f);
@@ -83,7 +90,8 @@ static void write_row(const struct report *r, const struct view_row *row, FILE *
 
 	(void)fprintf(f, "| %.1f%% | %.1f%% | ", view_percent(v, row->self),
 		      view_percent(v, row->total));
-	put_code(f, view_row_name(v, row, name, sizeof(name)), NAME_COLUMNS);
+	view_row_name(v, row, name, sizeof(name));
+	put_name(f, name);
 	if (v->request.by == VIEW_BY_FUNCTION) {
 		(void)fputs(" | ", f);
 		put(f, view_place(v, row, name, sizeof(name)), PLACE_COLUMNS);
@@ -122,8 +130,8 @@ static void write_node(void *data, const struct tree_node *n)
 
 	(void)fprintf(out->f, "%*s- %.1f%% ", 2 * (int)n->indent, "",
 		      view_percent(out->r->v, n->total));
-	put_code(out->f, view_label_name(out->r->v, n->label, name, sizeof(name)),
-		 NAME_COLUMNS);
+	view_label_name(out->r->v, n->label, name, sizeof(name));
+	put_name(out->f, name);
 	(void)fputc('\n', out->f);
 }
 

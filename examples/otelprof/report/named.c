@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "short.h"
 
 enum {
 	NAME_BYTES = 65536,
@@ -20,7 +21,6 @@ enum {
 	FITS_WHOLE,
 	FITS_EXACTLY,
 };
-static const char cut_mark[] = "…";
 
 char named_shown(char c)
 {
@@ -35,19 +35,51 @@ static void show(char *text)
 		*text = named_shown(*text);
 }
 
-static int fit(const struct view *v, uint32_t string, const char *part, char *buf)
+/*
+ * Find @pattern in @text; a "…" in it is what a report left out. Returns the end of what was
+ * found, and where it begins; or NULL.
+ */
+static const char *find_parts(const char *text, char *pattern, const char **ret_start)
 {
-	const char *at;
+	char *mark = strstr(pattern, SHORT_MARK), *part = pattern;
+	const char *at = text;
+	size_t len;
+
+	for (; mark; mark = strstr(part, SHORT_MARK)) {
+		*mark = 0;
+		at = strstr(at, part);
+		*mark = SHORT_MARK[0];
+		if (!at)
+			return NULL;
+		*ret_start = part == pattern ? at : *ret_start;
+		at += (size_t)(mark - part);
+		part = mark + strlen(SHORT_MARK);
+	}
+	len = strlen(part);
+	/* What ends with the last part is it whole; other names have it at their end too. */
+	if (part != pattern && len && strlen(at) >= len &&
+	    strcmp(at + strlen(at) - len, part) == 0)
+		return at + strlen(at);
+	at = strstr(at, part);
+	if (!at)
+		return NULL;
+	*ret_start = part == pattern ? at : *ret_start;
+	return at + len;
+}
+
+static int fit(const struct view *v, uint32_t string, char *part, char *buf)
+{
+	const char *at = buf, *end;
 
 	if (view_text_is(v->c, string, v->request.function))
 		return FITS_EXACTLY;
 	show((char *)view_text(v->c, string, buf, NAME_BYTES));
-	at = strstr(buf, part);
-	if (!at)
+	end = find_parts(buf, part, &at);
+	if (!end)
 		return FITS_NOT;
 	if (at != buf)
 		return FITS_INSIDE;
-	return buf[strlen(part)] ? FITS_BEGINNING : FITS_WHOLE;
+	return *end ? FITS_BEGINNING : FITS_WHOLE;
 }
 
 /* The values of all samples that a function is in, by its name. */
@@ -81,7 +113,7 @@ static int weigh(const struct view *v, int64_t *ret)
 
 int named_find(const struct view *v, uint32_t *ret)
 {
-	size_t strings = v->c->strings.places.len, len = strlen(v->request.function);
+	size_t strings = v->c->strings.places.len;
 	_cleanup_free_ int64_t *weights = calloc(strings + 1, sizeof(*weights));
 	_cleanup_free_ char *part = strdup(v->request.function);
 	_cleanup_free_ char *buf = malloc(NAME_BYTES);
@@ -93,9 +125,6 @@ int named_find(const struct view *v, uint32_t *ret)
 	r = weigh(v, weights);
 	if (r)
 		return r;
-	if (len > strlen(cut_mark) &&
-	    strcmp(part + len - strlen(cut_mark), cut_mark) == 0)
-		part[len - strlen(cut_mark)] = 0;
 	show(part);
 	op_vec_foreach(f, &v->c->functions) {
 		fits = weights[f->name] ? fit(v, f->name, part, buf) : FITS_NOT;

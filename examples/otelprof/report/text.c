@@ -65,7 +65,7 @@ static void print_functions(const struct text *t, size_t n)
 		print_safe(t->f, name, strlen(name), MODULE_COLUMNS);
 		(void)fputc(' ', t->f);
 		view_row_name(v, row, name, sizeof(name));
-		print_safe(t->f, name, strlen(name), -name_columns);
+		print_name(t->f, name, -name_columns);
 		(void)fputc('\n', t->f);
 	}
 }
@@ -119,7 +119,7 @@ static void print_node(void *data, const struct tree_node *n)
 		(void)fprintf(t->f, "%7s ", "");
 	(void)fprintf(t->f, "%*s", 2 * indent, "");
 	view_label_name(v, n->label, name, sizeof(name));
-	print_safe(t->f, name, strlen(name), NUMBER_COLUMNS + 2 * indent - t->columns);
+	print_name(t->f, name, NUMBER_COLUMNS + 2 * indent - t->columns);
 	(void)fputc('\n', t->f);
 }
 

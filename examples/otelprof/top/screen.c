@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "short.h"
 #include "top/top.h"
 
 enum {
@@ -26,6 +27,7 @@ enum {
 	POLL_MS = 1000,
 	ESCAPE_MS = 50,
 	TEXT_MAX = 64,
+	NAME_BYTES = 4096,
 };
 
 static const char *const owners[OWNERS] = {
@@ -138,6 +140,15 @@ static void put_column(const char *text, int columns)
 	(void)printw("%*s ", columns - used, "");
 }
 
+static void put_name(const char *name, int columns)
+{
+	char text[NAME_BYTES];
+
+	(void)snprintf(text, sizeof(text), "%s", name);
+	name_shorten(text, columns);
+	(void)put_text(text, columns);
+}
+
 static void draw_head(const struct view *v)
 {
 	const struct top *t = v->top;
@@ -218,7 +229,7 @@ static void draw_row(const struct view *v, size_t at, int line)
 								    : row->owner,
 			   OWNER_COLUMNS);
 	put_column(module ? module + 1 : row->module, MODULE_COLUMNS);
-	(void)put_text(row->function, COLS - getcurx(stdscr));
+	put_name(row->function, COLS - getcurx(stdscr));
 	if (selected)
 		(void)attroff(A_BOLD | A_UNDERLINE);
 }

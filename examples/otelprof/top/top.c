@@ -202,7 +202,7 @@ static void print_row(const struct kind_sums *k, const struct function_row *row,
 	(void)fputc(' ', stdout);
 	print_safe(stdout, module, strlen(module), 14);
 	(void)fputc(' ', stdout);
-	print_safe(stdout, row->function, strlen(row->function), -width);
+	print_name(stdout, row->function, -width);
 	(void)fputc('\n', stdout);
 }
 
