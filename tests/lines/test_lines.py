@@ -11,10 +11,13 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT_LINES = os.path.abspath(sys.argv[1])
@@ -287,6 +290,107 @@ class Live(unittest.TestCase):
             subprocess.run(['gcc', '-g', '-O1', os.path.join(HERE, 'known.c'), '-o', out],
                            check=True)
             self.assertNotIn('inner', self.report(recording))
+
+
+@unittest.skipIf(not OTELPROF or os.geteuid() != 0, 'the live run needs the program and root')
+class Debuginfod(unittest.TestCase):
+    """A stripped program: its names and lines come from Debian's server, started here."""
+    OURS = {'inner', 'middle', 'outer', 'main', '_start'}
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which('debuginfod'):
+            raise unittest.SkipTest('there is no debuginfod')
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        os.mkdir(cls.path('store'))
+        whole, out = cls.path('store/known'), cls.path('known')
+        subprocess.run(['gcc', '-g', '-O2', os.path.join(HERE, 'known.c'), '-o', whole], check=True)
+        subprocess.run(['strip', '-s', '-o', out, whole], check=True)
+        r = subprocess.run([OTELPROF, 'record', '-q', '-F', '499', '-o', cls.path('a.otlp'), '--',
+                            out, '60000000'], capture_output=True, text=True, timeout=300)
+        if r.returncode == 1 and 'CAP_' in r.stderr:
+            raise unittest.SkipTest('profiling does not work here')
+        assert r.returncode == 0, r.stderr
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def report(self, url=None, **more):
+        """The rows of known, what was said, and the seconds that it took."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith('DEBUGINFOD')}
+        env.update(more, DEBUGINFOD_CACHE_PATH=self.path('cache'))
+        if url:
+            env['DEBUGINFOD_URLS'] = url
+        start = time.monotonic()
+        r = subprocess.run([OTELPROF, 'report', '--format=json', '-n', '900', self.path('a.otlp')],
+                           check=True, capture_output=True, text=True, env=env, timeout=120)
+        rows = {row['name']: row for row in json.loads(r.stdout)['rows']
+                if row['module'] == 'known'}
+        return rows, r.stderr, time.monotonic() - start
+
+    def server(self):
+        with socket.socket() as s:
+            s.bind(('127.0.0.1', 0))
+            port = s.getsockname()[1]
+        p = subprocess.Popen(['debuginfod', '-F', self.path('store'), '-p', str(port), '-d',
+                              self.path('db'), '-t', '0'], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics', timeout=5) as f:
+                    if re.search(r'scanned_files_total.* [1-9]', f.read().decode()):
+                        return f'http://127.0.0.1:{port}'
+            except OSError:
+                pass
+            time.sleep(0.1)
+        self.fail('debuginfod did not scan its folder in 30 s')
+
+    def test_names_and_lines(self):
+        plain, said, _ = self.report()
+        self.assertTrue(plain)
+        self.assertFalse((self.OURS - {'_start'}) & set(plain))
+        self.assertEqual(said, '')
+        rows, said, _ = self.report(self.server())
+        self.assertEqual(said, '')
+        self.assertLessEqual(set(rows), self.OURS)
+        self.assertLessEqual({'inner', 'outer', 'main'}, set(rows))
+        for name in set(rows) - {'_start'}:
+            self.assertEqual(os.path.basename(rows[name]['file']), 'known.c', name)
+        self.assertIn(rows['inner']['line'], range(8, 14))
+        self.assertEqual(rows['main']['line'], 34)
+        # No sample has changed its owner.
+        self.assertEqual(sum(r['self'] for r in rows.values()),
+                         sum(r['self'] for r in plain.values()))
+
+    def test_the_time_is_bounded(self):
+        r = subprocess.run([OTELPROF, 'report', '--lines-time=0.0001', '--symbols',
+                            self.path('store'), self.path('a.otlp')], capture_output=True,
+                           text=True, timeout=60)
+        self.assertEqual(r.returncode, 0)
+        over, places = re.search(r'the time was over; (\d+) of (\d+) places', r.stderr).groups()
+        self.assertGreater(int(over), 0)
+        self.assertLessEqual(int(over), int(places))
+
+    def test_a_dead_server_costs_a_note(self):
+        plain, _, usual = self.report()
+        rows, said, seconds = self.report('http://127.0.0.1:1')
+        self.assertEqual(rows, plain)
+        self.assertRegex(said, r'^otelprof: no debug info from http://127.0.0.1:1: .*\n$')
+        self.assertLess(seconds, usual + 3)
+
+    def test_a_server_that_does_not_answer_is_waited_for_once(self):
+        plain, _, usual = self.report()
+        with socket.create_server(('127.0.0.1', 0)) as s:
+            url = 'http://127.0.0.1:%d' % s.getsockname()[1]
+            rows, said, seconds = self.report(url, DEBUGINFOD_TIMEOUT='2')
+        self.assertEqual(rows, plain)
+        self.assertRegex(said, r'^otelprof: no debug info from .*\n$')
+        self.assertLess(seconds, usual + 6)
 
 
 if __name__ == '__main__':

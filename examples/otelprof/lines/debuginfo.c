@@ -41,7 +41,9 @@ struct unit {
 
 struct debuginfo {
 	Dwfl *dwfl;
-	Dwarf_Addr bias; /* address in the debug info - ELF address */
+	Dwfl_Module *module;
+	Dwarf_Addr main_bias; /* address of the module - ELF address */
+	Dwarf_Addr bias;      /* address in the debug info - ELF address */
 	struct ranges code;
 	OP_VEC(struct unit) units;
 	size_t units_gone;
@@ -158,10 +160,15 @@ int debuginfo_open(const char *path, struct debuginfo **ret)
 	d->dwfl = dwfl_begin(&callbacks);
 	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, -1) : NULL;
 	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
-	    dwfl_module_getelf(module, &main_bias) &&
-	    dwfl_module_getdwarf(module, &bias)) {
-		d->bias = main_bias - bias;
-		r = index_units(d, module);
+	    dwfl_module_getelf(module, &main_bias)) {
+		d->module = module;
+		d->main_bias = main_bias;
+		if (dwfl_module_getdwarf(module, &bias)) {
+			d->bias = main_bias - bias;
+			r = index_units(d, module);
+		}
+		if (r == -ENOENT && dwfl_module_getsymtab(module) > 0)
+			r = 0;
 	}
 	if (r) {
 		(void)debuginfo_free(d);
@@ -333,6 +340,35 @@ static uint32_t line_at(Dwarf_Die *unit, Dwarf_Addr pc, const char **ret_file)
 		return 0;
 	*ret_file = dwarf_linesrc(at, NULL, NULL);
 	return (uint32_t)number;
+}
+
+bool debuginfo_has_no_lines(const struct debuginfo *d)
+{
+	return !d->code.items.len;
+}
+
+const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
+{
+	Dwarf_Addr pc = vaddr + d->bias;
+	struct range *range;
+	Dwarf_Die *function;
+	struct unit *unit;
+	GElf_Off offset;
+	const char *name;
+	GElf_Sym sym;
+
+	name = dwfl_module_addrinfo(d->module, vaddr + d->main_bias, &offset, &sym, NULL,
+				    NULL, NULL);
+	/* A symbol before it that ends before it, too, is another function's. */
+	if (name && offset < sym.st_size)
+		return name;
+	range = find_range(&d->code, pc);
+	unit = range ? index_unit(d, range) : NULL;
+	function = unit && !unit->is_gone ? function_of(unit, pc) : NULL;
+	if (!function)
+		return NULL;
+	name = linkage_name(function);
+	return name ? name : dwarf_diename(function);
 }
 
 bool debuginfo_is_partial(const struct debuginfo *d)

@@ -23,13 +23,19 @@ struct debuginfo_line {
 
 struct debuginfo;
 
-/* Open the debug info of the file @path. Returns 0; -ENOENT if there is none; -ENOMEM. */
+/* Open the debug info of the file @path. Returns 0, also with symbols alone; -ENOENT if
+ * there is neither; -ENOMEM. */
 int debuginfo_open(const char *path, struct debuginfo **ret);
 struct debuginfo *debuginfo_free(struct debuginfo *d);
 
 /* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
 size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 		      struct debuginfo_line ret[DEBUGINFO_LINES_MAX]);
+/* The name of the function at @vaddr in the symbol table of the file or of its debug file,
+ * else in the debug info; mangled, as it stands there. NULL: unknown. */
+const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
+/* Are there symbols alone? */
+bool debuginfo_has_no_lines(const struct debuginfo *d);
 /* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
 bool debuginfo_is_partial(const struct debuginfo *d);
 

@@ -4,6 +4,8 @@
  * machine: in the files themselves, in /usr/lib/debug, or from debuginfod servers if
  * DEBUGINFOD_URLS names some. Files are identified by build id, so a file that was
  * replaced since is not used.
+ *
+ * One file after the other is open. Memory is what libdw needs for that one.
  */
 #ifndef OTELPROF_LINES_LINES_H
 #define OTELPROF_LINES_LINES_H
@@ -15,15 +17,19 @@
 struct lines_stats {
 	size_t locations;     /* native locations without a line */
 	size_t found;	      /* of these: those that got one */
+	size_t named;	      /* those that had no name and got one */
+	size_t late;	      /* those that were not looked up: the time was over */
 	size_t files;	      /* files with such locations */
 	size_t files_without; /* of these: files whose debug info is not here, or not all */
 };
 
 /*
- * Add lines to the locations of @c. @directory: more files, by name or by build id, or
- * NULL. Nothing may be added to @c afterwards. Returns 0 or -ENOMEM; what cannot be read
- * is left as it is.
+ * Add lines to the locations of @c, and names to those that have none. @directory: more
+ * files, by name or by build id, or NULL. @seconds: after so long the others are left as
+ * they are. Nothing may be added to @c afterwards. Returns 0 or -ENOMEM; what cannot be
+ * read is left as it is.
  */
-int lines_add(struct op_collect *c, const char *directory, struct lines_stats *ret);
+int lines_add(struct op_collect *c, const char *directory, double seconds,
+	      struct lines_stats *ret);
 
 #endif

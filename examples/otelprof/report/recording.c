@@ -23,6 +23,7 @@ enum {
 	/* first byte of a request without a length: its first resource */
 	FIELD_1_BYTES = 0x0a,
 	FIELD_2_BYTES = 0x12, /* or its dictionary */
+	LINES_SECONDS = 60,
 };
 
 struct recording {
@@ -204,12 +205,18 @@ static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 {
 	struct lines_stats stats;
 
-	if (lines_add(c, lines->directory, &stats) < 0)
+	if (lines_add(c, lines->directory,
+		      lines->seconds > 0 ? lines->seconds : LINES_SECONDS, &stats) < 0)
 		return fail("out of memory");
+	if (stats.late)
+		note("source lines: the time was over; %zu of %zu places of native code "
+		     "were not looked up",
+		     stats.late, stats.locations);
 	if (lines->told)
-		note("source lines: %zu of %zu places of native code; of %zu files %zu "
-		     "have no debug info here",
-		     stats.found, stats.locations, stats.files, stats.files_without);
+		note("source lines: %zu of %zu places of native code, and names of %zu "
+		     "that had none; of %zu files %zu have no debug info here",
+		     stats.found, stats.locations, stats.named, stats.files,
+		     stats.files_without);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ struct recording_lines {
 	bool wanted;
 	bool told;	       /* print on stderr what was found */
 	const char *directory; /* directory with more files; NULL: none */
+	double seconds;	       /* that may be spent; 0: the default */
 };
 
 /* Collect all requests of @paths. The caller frees *@ret with op_collect_free(). @lines

@@ -23,6 +23,7 @@ enum {
 	OPTION_PROGRAM,
 	OPTION_NO_LINES,
 	OPTION_SYMBOLS,
+	OPTION_LINES_TIME,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
 	ROWS_MAX = 1000000,
@@ -48,6 +49,7 @@ static int help(FILE *f)
 		"      --program NAME     only processes of this name\n"
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
+		"      --lines-time S     at most so many seconds looking lines up (60)\n"
 		"  -h, --help             show this text\n\n"
 		"Exit status: 0 shown, 1 nothing to show (with the reason), 2 usage.\n",
 		f);
@@ -158,6 +160,8 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->lines_of.directory = arg;
 		o->lines_of.told = true;
 		return 0;
+	case OPTION_LINES_TIME:
+		return parse_seconds("report", "--lines-time", arg, &o->lines_of.seconds);
 	case OPTION_PROGRAM:
 		o->request.program = arg;
 		return 0;
@@ -191,6 +195,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "program", required_argument, NULL, OPTION_PROGRAM },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
+		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
