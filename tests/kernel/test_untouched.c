@@ -3,6 +3,10 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <fenv.h>
+#ifdef HAVE_GRPC
+#include <grpc/grpc.h>
+#include <grpc/support/log.h>
+#endif
 #include <locale.h>
 #include <otelprof/otelprof.h>
 #include <signal.h>
@@ -19,6 +23,12 @@
 
 enum {
 	TEXT_BYTES = 65536,
+	END_MS = 5000, /* for threads of gRPC to end */
+#ifdef HAVE_GRPC
+	GRPC_KEEPS = 2, /* an epoll and an eventfd, from its first use to the end */
+#else
+	GRPC_KEEPS = 0,
+#endif
 };
 
 extern char **environ;
@@ -164,6 +174,29 @@ static void on_row(void *userdata, const struct otelprof_doctor_row *row)
 {
 }
 
+/* Nobody listens at port 1, so that requests wait and are given up at the end. */
+static int add_otlp(struct otelprof *p, uint32_t protocol)
+{
+	struct otelprof_otlp_config config;
+
+	otelprof_otlp_config_init(&config, sizeof(config));
+	config.endpoint = "http://127.0.0.1:1";
+	config.protocol = protocol;
+	return otelprof_exporter_otlp(p, &config);
+}
+
+/* Wait until @path has at most @most entries. */
+static void check_entries(const char *path, size_t most)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < END_MS && entries(path) > most; i++)
+		(void)nanosleep(&ms, NULL);
+	if (entries(path) > most)
+		TEST_FAIL("%s has %zu entries, not %zu", path, entries(path), most);
+}
+
 static void test_the_process_is_left_as_it_was(void)
 {
 	struct otelprof_error_info why = { .size = sizeof(why) };
@@ -192,19 +225,28 @@ static void test_the_process_is_left_as_it_was(void)
 	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
+#ifdef HAVE_GRPC
+	CHECK_OK(add_otlp(p, OTELPROF_PROTOCOL_GRPC));
+#endif
+#ifdef HAVE_HTTP
+	CHECK_OK(add_otlp(p, OTELPROF_PROTOCOL_HTTP));
+#endif
+	check_same(&before, "with exporters");
 	CHECK_OK(otelprof_start(p));
 	check_same(&before, "after start");
 	for (i = 0; i < 10; i++)
 		CHECK_OK(otelprof_poll(p, 50));
 	CHECK_OK(otelprof_export(p));
 	check_same(&before, "after an export");
+	(void)otelprof_flush(p, 300); /* tries to connect */
+	check_same(&before, "after a delivery that failed");
 	CHECK_OK(otelprof_stop(p));
 	otelprof_free(p);
 	(void)otelprof_doctor(NULL, on_row, NULL);
 	check_same(&before, "at the end");
-	CHECK_INT(entries("/proc/self/fd"), descriptors);
+	check_entries("/proc/self/fd", descriptors + GRPC_KEEPS);
 	/* ".", ".." and one thread */
-	CHECK_INT(entries("/proc/self/task"), 3);
+	check_entries("/proc/self/task", 3);
 #ifdef OWN_MALLOC
 	CHECK(own_blocks > 1000); /* the library's are among them */
 #endif
@@ -245,5 +287,61 @@ static void test_a_cpu_has_one_descriptor(void)
 	CHECK_INT(perf_descriptors(), 0);
 }
 
+#ifdef HAVE_GRPC
+static unsigned int lines;
+
+static void my_log(gpr_log_func_args *args)
+{
+	lines += strcmp(args->message, "of the host") == 0;
+}
+
+/* Is gRPC's log function the host's? */
+static void check_log(const char *when)
+{
+	lines = 0;
+	gpr_log(__FILE__, __LINE__, GPR_LOG_SEVERITY_ERROR, "of the host");
+	if (lines != 1)
+		TEST_FAIL("%s: gRPC's log function is another one", when);
+}
+
+static void add_and_remove(struct otelprof *p)
+{
+	int exporter = add_otlp(p, OTELPROF_PROTOCOL_GRPC);
+
+	CHECK_OK(exporter);
+	CHECK_OK(otelprof_exporter_remove(p, exporter, 0));
+}
+#endif
+
+/* What the host sets after gRPC was first used stays, whether it uses gRPC itself or not. */
+static void test_grpc_s_log_stays_the_host_s(void)
+{
+#ifdef HAVE_GRPC
+	size_t descriptors = entries("/proc/self/fd");
+	struct otelprof *p = NULL;
+	int exporter;
+
+	CHECK_OK(otelprof_init(NULL, NULL, &p));
+	exporter = add_otlp(p, OTELPROF_PROTOCOL_GRPC);
+	CHECK_OK(exporter);
+	gpr_set_log_function(my_log);
+	CHECK_OK(otelprof_exporter_remove(p, exporter, 0));
+	check_log("after the last exporter is gone");
+	add_and_remove(p);
+	check_log("after another one came and went");
+	grpc_init();
+	add_and_remove(p);
+	check_log("in a host that uses gRPC");
+	otelprof_free(p);
+	grpc_shutdown();
+	check_log("at the end");
+	/* each of them was opened and closed, but for those that gRPC keeps once */
+	check_entries("/proc/self/fd", descriptors + GRPC_KEEPS);
+#else
+	SKIP("built without gRPC");
+#endif
+}
+
 TEST_MAIN({ "the_process_is_left_as_it_was", test_the_process_is_left_as_it_was },
-	  { "a_cpu_has_one_descriptor", test_a_cpu_has_one_descriptor })
+	  { "a_cpu_has_one_descriptor", test_a_cpu_has_one_descriptor },
+	  { "grpc_s_log_stays_the_host_s", test_grpc_s_log_stays_the_host_s })

@@ -14,6 +14,7 @@
 #include <grpc/support/time.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,18 @@ static void drop_line(gpr_log_func_args *args)
 {
 }
 
+/*
+ * grpc cannot be asked which function it has. So ours is set once in a process, before grpc is
+ * used there, and is never taken back: any time later the function may be the host's. This module
+ * is not unloaded, so it stays callable.
+ */
+static atomic_bool log_was_set;
+
 static void start_grpc(void)
 {
 	/* If the host program uses grpc too, or asked for its log, leave it alone. */
-	if (!grpc_is_initialized() && !secure_getenv("GRPC_VERBOSITY"))
+	if (!atomic_exchange(&log_was_set, true) && !grpc_is_initialized() &&
+	    !secure_getenv("GRPC_VERBOSITY"))
 		gpr_set_log_function(drop_line);
 	grpc_init();
 }
@@ -103,8 +112,6 @@ static void stop_grpc(void)
 	grpc_shutdown();
 	for (i = 0; i < SHUTDOWN_WAIT_MS && grpc_is_initialized(); i++)
 		(void)nanosleep(&ms, NULL);
-	if (!grpc_is_initialized())
-		gpr_set_log_function(NULL);
 }
 
 static grpc_arg int_arg(const char *key, int value)
