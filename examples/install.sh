@@ -16,13 +16,14 @@ packages="
 	libssl-dev libbsd-dev nanopb libnanopb-dev protobuf-compiler libgrpc-dev libcurl4-openssl-dev
 	libjson-c-dev libncurses-dev scdoc"
 tests="
-	g++ binutils musl-tools rustc golang-go xz-utils python3-protobuf procps
+	g++ binutils musl-tools rustc-web cargo-web golang-go xz-utils python3-protobuf procps
+	libbz2-dev libuv1-dev
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
 	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
 	fakeroot fish git lintian openjdk-17-jdk-headless shellcheck systemd tmux yamllint zsh"
 wild="
-	p7zip-full brotli cargo chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
+	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
 	util-linux wrk x265 xz-utils zstd"
@@ -42,9 +43,9 @@ missing=
 for package in $packages; do
 	case $package in
 	golang-go) ! command -v go >/dev/null || continue ;;
-	rustc) ! command -v rustc >/dev/null || continue ;;
+	rustc-web) ! command -v rustc >/dev/null || continue ;;
 	openjdk-*) ! command -v javac >/dev/null || continue ;;
-	cargo) ! command -v cargo >/dev/null || continue ;;
+	cargo-web) ! command -v cargo >/dev/null || continue ;;
 	esac
 	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
 	[ "$status" = installed ] || missing="$missing $package"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host examples in other languages and loops, built as their heads say and run live.
 
-usage: test_hosts.py LIBRARY SOURCE_ROOT BUILD_ROOT    each skips where its tool is missing
+usage: test_hosts.py LIBRARY SOURCE_ROOT BUILD_ROOT HOST    77 where its tool is missing
 """
 import os
 import pathlib
@@ -15,6 +15,9 @@ import unittest
 LIBRARY, SOURCE, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 HOSTS = SOURCE / 'examples/hosts'
 CFLAGS = [f'-I{SOURCE}/include', f'-I{BUILD}/include']
+CACHE = pathlib.Path(os.environ.get('OTELPROF_CACHE') or
+                     pathlib.Path.home() / '.cache/otelprof-tests')
+OLDEST_RUST = (1, 85)  # for today's bindgen and tokio
 ENV = dict(os.environ, LD_LIBRARY_PATH=str(LIBRARY.parent), OTELPROF_LIBRARY=str(LIBRARY))
 
 
@@ -44,7 +47,7 @@ class Hosts(unittest.TestCase):
                 self.skipTest(f'no {tool}')
 
     def build(self, *command, **more):
-        r = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False,
+        r = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False,
                            **more)
         self.assertEqual(r.returncode, 0, f'{command}: {r.stderr}')
         self.assertEqual(r.stderr, '', command)
@@ -78,6 +81,13 @@ class Hosts(unittest.TestCase):
                    program, *self.link())
         self.run_host(program)
 
+    def test_throws(self):
+        self.need('g++')
+        program = self.dir / 'throws'
+        self.build('g++', '-std=c++17', '-Wall', '-Wextra', *CFLAGS,
+                   SOURCE / 'tests/cli/throws.cc', '-o', program, *self.link())
+        self.run_host(program)
+
     def test_libuv(self):
         self.need('cc', 'pkg-config')
         uv = subprocess.run(['pkg-config', '--cflags', '--libs', 'libuv'], capture_output=True,
@@ -96,15 +106,36 @@ class Hosts(unittest.TestCase):
                    f'-L{LIBRARY.parent}', '-C', 'link-arg=-Wl,--allow-shlib-undefined')
         self.run_host(program)
 
-    def test_go(self):
-        self.need('go', 'pkg-config')
+    def pkg_config(self):
+        """The environment in which pkg-config knows the library that was built here."""
         (self.dir / 'otelprof.pc').write_text(
             'Name: otelprof\nDescription: as built here\nVersion: 0\n'
             f'Cflags: {" ".join(CFLAGS)}\nLibs: {" ".join(self.link())}\n')
+        return dict(os.environ, PKG_CONFIG_PATH=str(self.dir))
+
+    def test_tokio(self):
+        self.need('cargo', 'rustc', 'pkg-config')
+        version = subprocess.run(['rustc', '--version'], capture_output=True, text=True,
+                                 check=True).stdout.split()[1]
+        if tuple(map(int, version.split('.')[:2])) < OLDEST_RUST:
+            self.skipTest(f'rustc {version} is too old for bindgen and tokio')
+        # crates stay compiled from run to run; cargo writes its lock file beside the sources
+        work = CACHE / 'hosts-rust'
+        shutil.copytree(HOSTS / 'rust', work / 'source', dirs_exist_ok=True)
+        fetch = subprocess.run(['cargo', 'fetch', '--quiet'], cwd=work / 'source', check=False,
+                               capture_output=True, text=True, timeout=120)
+        if fetch.returncode:
+            self.skipTest('cargo fetch: no registry of crates can be reached')
+        env = dict(self.pkg_config(), CARGO_TARGET_DIR=str(work / 'target'))
+        self.build('cargo', 'build', '--quiet', '--offline', cwd=work / 'source', env=env)
+        self.run_host(work / 'target/debug/profile')
+
+    def test_go(self):
+        self.need('go', 'pkg-config')
         program = self.dir / 'profile'
         self.build('go', 'build', '-o', program, '.', cwd=HOSTS / 'go',
-                   env=dict(os.environ, PKG_CONFIG_PATH=str(self.dir), GOFLAGS='-mod=mod',
-                            GOTOOLCHAIN='local', CGO_LDFLAGS_ALLOW='-Wl,--allow-shlib-undefined'))
+                   env=dict(self.pkg_config(), GOFLAGS='-mod=mod', GOTOOLCHAIN='local',
+                            CGO_LDFLAGS_ALLOW='-Wl,--allow-shlib-undefined'))
         self.run_host(program)
 
 
@@ -112,4 +143,8 @@ if __name__ == '__main__':
     if os.geteuid():
         print('SKIP: not root')
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    result = unittest.TextTestRunner(verbosity=2).run(Hosts(f'test_{sys.argv[4]}'))
+    for _, reason in result.skipped:
+        print('SKIP: ' + reason)
+        sys.exit(77)
+    sys.exit(not result.wasSuccessful())
