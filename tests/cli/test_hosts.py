@@ -52,11 +52,11 @@ class Hosts(unittest.TestCase):
         self.assertEqual(r.returncode, 0, f'{command}: {r.stderr}')
         self.assertEqual(r.stderr, '', command)
 
-    def run_host(self, *command):
+    def run_host(self, *command, more=()):
         env = dict(ENV)
         if sanitized():
             env.update(LD_PRELOAD=preload(), ASAN_OPTIONS='detect_leaks=0')
-        r = subprocess.run([*command, '2'], env=env, capture_output=True, text=True, timeout=120,
+        r = subprocess.run([*command, '2', *more], env=env, capture_output=True, text=True, timeout=120,
                            check=False)
         if r.returncode and 'CAP_' in r.stderr:
             self.skipTest(r.stderr.strip())
@@ -87,6 +87,30 @@ class Hosts(unittest.TestCase):
         self.build('g++', '-std=c++17', '-Wall', '-Wextra', *CFLAGS,
                    SOURCE / 'tests/cli/throws.cc', '-o', program, *self.link())
         self.run_host(program)
+
+    def own_names(self, own, *options):
+        """A host with functions that have the names of libbpf's, zlib's and zstd's, as a vendor's
+        copies of those would have: own.o exports them, own-local.o keeps them to itself."""
+        self.need('cc', 'objcopy')
+        sources, program = SOURCE / 'tests/cli', self.dir / 'host'
+        self.build('cc', '-c', sources / 'own_names.c', '-o', self.dir / 'own.o')
+        self.build('objcopy', '--keep-global-symbol=ZSTD_compress',
+                   '--keep-global-symbol=own_calls', self.dir / 'own.o',
+                   self.dir / 'own-local.o')
+        self.build('cc', '-D_GNU_SOURCE', '-Wall', *CFLAGS, sources / 'own_names_host.c',
+                   self.dir / own, '-o', program, *options, '-ldl')
+        return program
+
+    def test_own_names(self):
+        """Whose functions are called where a host has its own of a name: docs/embedding.md."""
+        linked = ['-Wl,--no-as-needed', *self.link()]
+        self.run_host(self.own_names('own-local.o', *linked))
+        self.run_host(self.own_names('own.o'), more=[LIBRARY, ''])
+        if not sanitized():  # whose run time refuses RTLD_DEEPBIND
+            self.run_host(self.own_names('own.o', '-rdynamic'), more=[LIBRARY, 'deep'])
+        # This is a limit of shared libraries, and shows that the test would see it.
+        with self.assertRaisesRegex(AssertionError, r'functions were called \d+ times'):
+            self.run_host(self.own_names('own.o', *linked))
 
     def test_libuv(self):
         self.need('cc', 'pkg-config')
