@@ -14,14 +14,17 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import grown
 
 SKIPPED = 77
 FIELD_BYTES = 8
+PROGRAM_S = 240
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -113,11 +116,21 @@ def program(build, to, name, include, libraries, own, lib):
 def result(what, command, libraries):
     """Run a program with libraries found in these folders."""
     env = dict(os.environ, LD_LIBRARY_PATH=":".join(str(l.parent) for l in libraries))
-    r = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=240)
-    last = (r.stdout + r.stderr).strip().splitlines()[-12:]
-    verdict = {0: "ok", SKIPPED: "skipped"}.get(r.returncode, "FAILED")
+    with tempfile.TemporaryFile("w+") as out:
+        with subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT,
+                              start_new_session=True) as p:
+            try:
+                code = p.wait(PROGRAM_S)
+            except subprocess.TimeoutExpired:
+                code = -signal.SIGALRM
+            # and the children that it may have left
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(p.pid, signal.SIGKILL)
+        out.seek(0)
+        last = out.read().strip().splitlines()[-12:]
+    verdict = {0: "ok", SKIPPED: "skipped"}.get(code, f"FAILED ({code})")
     print(f"{what}: {verdict}" + ("" if verdict == "ok" else "\n" + "\n".join(last)), flush=True)
-    return r.returncode
+    return code
 
 
 def main(args):
