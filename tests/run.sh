@@ -296,7 +296,7 @@ run_valgrind() {
 
 run_packages() {
 	say "Debian packages, licences, scripts"
-	cells="licences shell unit build lintian"
+	cells="licences sbom shell yaml chart site unit build lintian"
 	[ -z "$matrix" ] || cells=
 	# shellcheck disable=SC2086
 	collect packages python3 tests/packages/packages.py --dir "$out/packages" $cells
