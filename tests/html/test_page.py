@@ -7,6 +7,7 @@ What the page shows is read from its document after its script has run. Skipped 
 without chromium.
 """
 import html
+import json
 import os
 import re
 import shutil
@@ -14,11 +15,31 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from urllib.parse import quote
 
 PROGRAM = os.path.abspath(sys.argv[1])
 CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser')
 EVIL = "</script><img src=x onerror=document.title='pwned'>"
+
+
+# At the end of the page's script: of each node its name, its change and the colour drawn.
+PROBE = '''
+draw();
+{
+	const seen = [], scale = devicePixelRatio || 1;
+	for (let i = 1; i < T.fn.length; i++) {
+		const [x, w] = span(i), y = rowTop(T.depth[i]);
+		const at = pen.getImageData((x + w - 4) * scale, (y + 3) * scale, 1, 1).data;
+		if (w > 8)
+			seen.push([nameOf(T.fn[i]), change(T, i), at[0], at[1], at[2]]);
+	}
+	const e = document.createElement('pre');
+	e.id = 'probe';
+	e.textContent = JSON.stringify(seen);
+	document.body.append(e);
+}
+'''
 
 
 class Browser(unittest.TestCase):
@@ -145,6 +166,27 @@ class Diff(Browser):
         self.assertIn('before: 10 samples · after: 20 samples', self.text_of(document, 'summary'))
         self.assertIn('Differential', self.text_of(document, 'title'))
         self.assertIn('+30.00 points', self.text_of(document, 'legend'))
+
+    def test_red_grew_and_blue_shrank(self):
+        """The pixels of each node's rectangle, near its edge where no text is."""
+        with open(self.page, encoding='utf-8') as f:
+            page, end = f.read(), '})();\n</script>\n</body>'
+        self.assertEqual(page.count(end), 1)
+        probed = os.path.join(self.dir.name, 'probed.html')
+        with open(probed, 'w', encoding='utf-8') as f:
+            f.write(page.replace(end, PROBE + end))
+        for state in ('', 'side=before'):
+            with unittest.mock.patch.object(self, 'page', probed):
+                nodes = json.loads(self.text_of(self.document(state), 'probe'))
+            colours = {}
+            for name, change, red, _, blue in nodes:
+                tone = 'red' if red > blue else 'blue' if blue > red else 'grey'
+                self.assertEqual(tone, 'red' if change > 0 else 'blue', (state, name, change))
+                colours[name] = tone, abs(red - blue)
+            self.assertEqual({name: colours[name][0] for name in ('work', 'parse', 'a;b')},
+                             {'work': 'red', 'parse': 'blue', 'a;b': 'blue'})
+            # The deeper the more.
+            self.assertGreater(colours['parse'][1], colours['a;b'][1])
 
     def test_process_filter(self):
         rows = self.rows('&process=web')
