@@ -11,9 +11,11 @@ import os
 import pty
 import re
 import select
+import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import unittest
@@ -110,6 +112,47 @@ class Top(unittest.TestCase):
         os.kill(self.screen.pid, 15)
         self.assertEqual(self.screen.wait(), 0)
         self.screen = None
+
+
+@unittest.skipUnless(shutil.which('tmux'), 'there is no tmux')
+class Tmux(unittest.TestCase):
+    """The same in a terminal that somebody uses: what stands on its screen, cell by cell."""
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tmux = ['tmux', '-f', '/dev/null', '-S', os.path.join(folder.name, 'socket')]
+        self.run_it('new-session', '-d', '-x', '100', '-y', '24', PROGRAM + ' top -d 3')
+        self.addCleanup(subprocess.run, [*self.tmux, 'kill-server'], capture_output=True)
+
+    def run_it(self, *args):
+        return subprocess.run([*self.tmux, *args], check=True, capture_output=True, text=True,
+                              timeout=60, env=dict(os.environ, LC_ALL='C.UTF-8')).stdout
+
+    def screen(self, wanted):
+        for _ in range(100):
+            text = self.run_it('capture-pane', '-p')
+            if wanted in text:
+                return text
+            time.sleep(0.1)
+        self.fail('no %r in %s' % (wanted, text))
+
+    def test_what_stands_there(self):
+        self.screen('ksys_read')
+        self.run_it('send-keys', 'Space') # the next table has no samples
+        lines = self.screen('PAUSED').splitlines()
+        self.assertRegex(lines[0], r'^otelprof top  \d\d:\d\d:\d\d  10 samples in .* at 100 Hz')
+        self.assertEqual(lines[2].split(), ['SELF', 'TOTAL', 'PID', 'PROCESS', 'MODULE', 'FUNCTION'])
+        self.assertEqual(lines[3].split(), ['40.00%', '40.00%', '200', 'python', 'app.py', 'work'])
+        self.assertEqual(lines[4].split(), ['30.00%', '30.00%', '100', 'web', 'web', 'parse'])
+        self.run_it('send-keys', 'g')
+        lines = self.screen('PROGRAM').splitlines()
+        self.assertEqual(lines[3].split(), ['40.00%', '40.00%', 'python', 'app.py', 'work'])
+        self.run_it('send-keys', 'f')
+        self.screen('show only:')
+        self.run_it('send-keys', 'ksys', 'Enter')
+        lines = [line for line in self.screen('with "ksys"').splitlines()[3:] if '%' in line]
+        self.assertEqual([line.split()[-1] for line in lines], ['ksys_read'])
+        self.run_it('send-keys', 'q')
 
 
 class Failures(unittest.TestCase):

@@ -165,7 +165,17 @@ class Diff(Browser):
         document = self.document()
         self.assertIn('before: 10 samples · after: 20 samples', self.text_of(document, 'summary'))
         self.assertIn('Differential', self.text_of(document, 'title'))
-        self.assertIn('+30.00 points', self.text_of(document, 'legend'))
+        self.assertIn('grew, at most +30.00 points', self.text_of(document, 'legend'))
+        self.assertIn('shrank, at most −25.00 points', self.text_of(document, 'legend'))
+
+    def test_what_shrank_most_is_not_told_as_grown(self):
+        back = os.path.join(self.dir.name, 'back.html')
+        subprocess.run([PROGRAM, 'diff', '-o', back, os.path.join(self.dir.name, 'after.otlp'),
+                        os.path.join(self.dir.name, 'before.otlp')], check=True)
+        with unittest.mock.patch.object(self, 'page', back):
+            legend = self.text_of(self.document(), 'legend')
+        self.assertIn('grew, at most +25.00 points', legend)
+        self.assertIn('shrank, at most −30.00 points', legend)
 
     def test_red_grew_and_blue_shrank(self):
         """The pixels of each node's rectangle, near its edge where no text is."""
@@ -197,4 +207,4 @@ if __name__ == '__main__':
     if not CHROMIUM:
         print('SKIP: there is no chromium')
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=1)

@@ -75,7 +75,7 @@ struct view {
 static bool row_has(const struct function_row *row, const char *text)
 {
 	return strcasestr(row->function, text) || strcasestr(row->module, text) ||
-	       strcasestr(row->owner, text);
+	       strcasestr(row->file, text) || strcasestr(row->owner, text);
 }
 
 static int choose_rows(struct view *v)
@@ -212,7 +212,6 @@ static void draw_row(const struct view *v, size_t at, int line)
 	const struct function_row *row = v->rows[at];
 	enum function_owner owner = v->top->kinds.owner;
 	const struct kind_sums *k = top_kind(v->top);
-	const char *module = strrchr(row->module, '/');
 	char amount[KIND_AMOUNT_BYTES];
 	bool selected = at == v->selected;
 
@@ -228,7 +227,7 @@ static void draw_row(const struct view *v, size_t at, int line)
 		put_column(owner == OWNER_CONTAINER && !*row->owner ? "(host)"
 								    : row->owner,
 			   OWNER_COLUMNS);
-	put_column(module ? module + 1 : row->module, MODULE_COLUMNS);
+	put_column(top_module(row), MODULE_COLUMNS);
 	put_name(row->function, COLS - getcurx(stdscr));
 	if (selected)
 		(void)attroff(A_BOLD | A_UNDERLINE);

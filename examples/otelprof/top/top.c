@@ -186,13 +186,20 @@ static int function_width(bool live)
 	return live ? FUNCTION_COLUMNS_MIN : FUNCTION_COLUMNS_PIPE;
 }
 
+const char *top_module(const struct function_row *row)
+{
+	const char *path = *row->module ? row->module : row->file;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static void print_row(const struct kind_sums *k, const struct function_row *row,
 		      int width)
 {
 	char amount[KIND_AMOUNT_BYTES];
-	const char *module = strrchr(row->module, '/');
+	const char *module = top_module(row);
 
-	module = module ? module + 1 : row->module;
 	(void)printf("%6.2f%% %6.2f%% ", top_percent(k, row->self_value),
 		     top_percent(k, row->total_value));
 	if (!k->clock)

@@ -40,6 +40,8 @@ struct top {
 
 /* The kind to show; an empty one where there is none. */
 const struct kind_sums *top_kind(const struct top *t);
+/* The last part of a function's module, else of its source file: Python has no modules. */
+const char *top_module(const struct function_row *row);
 /* The share of @value in all of its kind. */
 double top_percent(const struct kind_sums *k, uint64_t value);
 /* The headline of a table: how much of what there was. */
