@@ -14,6 +14,7 @@ enum {
 	/* bytes of a name such as "module+0x12" that is made here */
 	FRAME_NAME_MAX = 8192,
 	LINES_MAX = 256, /* inlined functions of one location */
+	TRACE_ID_BYTES = 16,
 };
 
 int op_collect_new(enum op_collect_detail detail, struct op_collect **ret)
@@ -214,7 +215,7 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 		if (n == LINES_MAX)
 			break;
 		r = collect_function(c, &frames[i], &lines[n].function);
-		if (c->detail == OP_COLLECT_LOCATIONS)
+		if (c->detail >= OP_COLLECT_LOCATIONS)
 			lines[n].line = line_number(frames[i].line);
 		n++;
 	} while (!r && frames[i].inlined && ++i < len);
@@ -225,7 +226,7 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 	k.location.lines_len = (uint32_t)n;
 	if (!r)
 		r = collect_mapping(c, &frames[i], &k.location.mapping);
-	if (c->detail == OP_COLLECT_LOCATIONS)
+	if (c->detail >= OP_COLLECT_LOCATIONS)
 		k.location.address = frames[i].address;
 	*ret_taken = i + 1;
 	return r ? r : add_location(c, &k, ret);
@@ -245,7 +246,7 @@ static bool stack_equal(const void *elements, uint32_t i, const void *key)
 
 	return s->kind == k->stack.kind && s->process == k->stack.process &&
 	       s->moment == k->stack.moment && s->thread_name == k->stack.thread_name &&
-	       s->thread_id == k->stack.thread_id &&
+	       s->thread_id == k->stack.thread_id && s->trace == k->stack.trace &&
 	       s->locations_len == k->stack.locations_len &&
 	       memcmp(c->location_numbers.data + s->locations, k->numbers,
 		      s->locations_len * sizeof(*k->numbers)) == 0;
@@ -285,6 +286,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	k->stack.locations_len = 1;
 	k->stack.thread_id = -1;
 	k->stack.thread_name = 0;
+	k->stack.trace = 0;
 	k->is_other = true;
 	return 0;
 }
@@ -297,7 +299,7 @@ static int add_stack(struct op_collect *c, struct stack_key *k, int64_t value)
 		hash_of(c, k->numbers, k->stack.locations_len * sizeof(uint32_t)) ^
 		(uint32_t)op_hash_u64((uint64_t)k->stack.thread_id << 32 ^
 				      (uint64_t)k->stack.process << 8 ^ k->stack.kind ^
-				      c->seed);
+				      (uint64_t)k->stack.trace << 20 ^ c->seed);
 	uint32_t i = op_index_find(&c->stack_index, hash, c, k, stack_equal);
 	struct op_collect_stack *s;
 
@@ -397,6 +399,28 @@ struct adding {
 	const struct otlp_profiles *p;
 };
 
+/* The trace that a sample is linked to; link 0 is none. */
+static int collect_trace(const struct adding *a, const struct otlp_sample_view *v,
+			 uint32_t *ret)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * TRACE_ID_BYTES];
+	struct otlp_text id;
+	size_t i;
+
+	if (v->sample->link <= 0 || (uint32_t)v->sample->link >= a->p->links.len)
+		return 0;
+	id = a->p->links.data[v->sample->link].trace_id;
+	if (id.len != TRACE_ID_BYTES)
+		return 0;
+	for (i = 0; i < id.len; i++) {
+		text[2 * i] = digits[(uint8_t)id.data[i] >> 4];
+		text[2 * i + 1] = digits[(uint8_t)id.data[i] & 15];
+	}
+	return op_strings_add(&a->c->strings, (struct otlp_text){ text, sizeof(text) },
+			      ret);
+}
+
 static int add_sample(void *data, const struct otlp_sample_view *v)
 {
 	const struct adding *a = data;
@@ -411,10 +435,12 @@ static int add_sample(void *data, const struct otlp_sample_view *v)
 		return 0;
 	if (!r)
 		r = collect_process(c, v, &k.stack.process);
-	if (!r && c->detail == OP_COLLECT_LOCATIONS) {
+	if (!r && c->detail >= OP_COLLECT_LOCATIONS) {
 		k.stack.thread_id = v->thread_id;
 		r = op_strings_add(&c->strings, v->thread_name, &k.stack.thread_name);
 	}
+	if (!r && c->detail >= OP_COLLECT_TRACES)
+		r = collect_trace(a, v, &k.stack.trace);
 	if (!r)
 		r = collect_frames(c, v, &k);
 	return r ? r : add_stack(c, &k, op_collect_kind_value(c, k.stack.kind, v));

@@ -31,6 +31,7 @@ enum {
 enum op_collect_detail {
 	OP_COLLECT_FUNCTIONS, /* functions and processes */
 	OP_COLLECT_LOCATIONS, /* also lines, addresses and threads */
+	OP_COLLECT_TRACES,    /* also the traces that samples are linked to */
 };
 
 struct op_collect_function {
@@ -89,6 +90,7 @@ struct op_collect_stack {
 	int64_t thread_id;    /* -1: threads are not distinguished */
 	uint32_t locations_len;
 	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
+	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
 	int64_t value;
 };
 

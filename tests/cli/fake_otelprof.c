@@ -16,6 +16,7 @@
  *   exports the first three exports fail; flushes are told
  *   kinds   off_cpu in ns, alloc_space in bytes and contentions follow; kinds-only: no CPU
  *   never   all exports fail; flushes are told
+ *   traced  of two services, linked to two traces
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
@@ -116,6 +117,8 @@ static struct rq_buf request(void)
 	}
 	if (acts("poor"))
 		return rq_poor();
+	if (acts("traced"))
+		return rq_traced();
 	return acts("long") ? long_names()
 			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }

@@ -43,8 +43,10 @@ struct rq {
 	struct rq_buf samples; /* of the resource at hand */
 	uint64_t next_time_ns;
 	uint64_t period_ns;
-	uint64_t count;	  /* events */
-	const char *type; /* of the profiles; NULL: the CPUs' samples */
+	uint64_t count;	     /* events */
+	uint32_t link;	     /* of the samples from now on; 0: none */
+	const char *service; /* of the processes from now on; NULL: none */
+	const char *type;    /* of the profiles; NULL: the CPUs' samples */
 	const char *unit;
 	uint64_t value; /* of each event of such a type */
 };
@@ -242,6 +244,18 @@ static inline uint32_t rq_stack(struct rq *q, const uint32_t *leaf_first, size_t
 	return rq_entry(q, RQ_STACK, &s);
 }
 
+/* A link to the trace whose id has @byte sixteen times. */
+static inline uint32_t rq_link(struct rq *q, int byte)
+{
+	struct rq_buf l = { 0 };
+	uint8_t id[16];
+
+	memset(id, byte, sizeof(id));
+	rq_bytes(&l, 1, id, 16);
+	rq_bytes(&l, 2, id, 8);
+	return rq_entry(q, RQ_LINK, &l);
+}
+
 /* @count events, a timestamp each. */
 static inline void rq_sample(struct rq *q, uint32_t stack, const uint32_t *attributes,
 			     size_t attributes_len, unsigned int count)
@@ -251,6 +265,7 @@ static inline void rq_sample(struct rq *q, uint32_t stack, const uint32_t *attri
 
 	rq_uint(&s, 1, stack);
 	rq_packed(&s, 2, attributes, attributes_len);
+	rq_uint(&s, 3, q->link);
 	q->count += count;
 	for (; count; count--) {
 		rq_add(&times, &q->next_time_ns, 8);
@@ -292,6 +307,8 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 	rq_resource_attribute(&r, "process.executable.name", name, 0);
 	if (container_id)
 		rq_resource_attribute(&r, "container.id", container_id, 0);
+	if (q->service)
+		rq_resource_attribute(&r, "service.name", q->service, 0);
 	rq_message(&outer, 1, &r);
 
 	rq_uint(&type, 1, rq_string(q, q->type ? q->type : "samples"));
@@ -461,6 +478,34 @@ static inline struct rq_buf rq_poor(void)
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[3], l[4], l[5] }, 3), NULL, 0, 1);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[0], l[4], l[5] }, 3), NULL, 0, 4);
 	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
+/*
+ * Ten events of one stack: of trace abab... 3 of the service shop and 1 of cart, of trace
+ * cdcd... 2 of cart, and 4 of no trace, of a process without a service name.
+ */
+static inline struct rq_buf rq_traced(void)
+{
+	struct rq q;
+	uint32_t at, stack;
+
+	rq_begin(&q);
+	at = rq_location(&q, 0, 0, 0x1100, rq_function(&q, "work", "", 0), 0, 0, 0);
+	stack = rq_stack(&q, &at, 1);
+	q.link = rq_link(&q, 0xab);
+	q.service = "shop";
+	rq_sample(&q, stack, NULL, 0, 3);
+	rq_process(&q, 100, "web", RQ_CONTAINER);
+	q.service = "cart";
+	rq_sample(&q, stack, NULL, 0, 1);
+	q.link = rq_link(&q, 0xcd);
+	rq_sample(&q, stack, NULL, 0, 2);
+	rq_process(&q, 200, "web", NULL);
+	q.link = 0;
+	q.service = NULL;
+	rq_sample(&q, stack, NULL, 0, 4);
+	rq_process(&q, 300, "web", NULL);
 	return rq_end(&q);
 }
 

@@ -186,6 +186,21 @@ class Report(Recordings):
             rows = {row['name']: row['total'] for row in self.json('--by', by, self.a)['rows']}
             self.assertEqual(rows, want)
 
+    def test_by_container_service_and_trace(self):
+        """A trace has samples of two services; what has none of it is a row too."""
+        path = self.path('traced.otlp')
+        r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF='traced'), timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for by, want in (('container', {'0123456789ab': 3, '[no container]': 7}),
+                         ('service', {'shop': 3, 'cart': 3, '[no service name]': 4}),
+                         ('trace', {'ab' * 16: 4, 'cd' * 16: 2, '[no trace]': 4})):
+            rows = {row['name']: row['total'] for row in self.json('--by', by, path)['rows']}
+            self.assertEqual(rows, want)
+        self.assertEqual(run('diff', '--by=trace', path, path).returncode, 2)
+        # A link is nothing that tells stacks apart otherwise.
+        self.assertEqual(len(self.json('--tree', path)['tree']), 2)
+
     def test_filters(self):
         self.assertEqual(self.json('--program=web', self.a)['total'], 5)
         self.assertEqual(self.json('-p', '200', self.a)['total'], 4)

@@ -299,7 +299,8 @@ static int take(struct diff *d, int c, const char *arg)
 		return form_parse("diff", arg, &d->form);
 	case OPTION_BY:
 		if (view_by_parse(arg, &d->request.by) == 0 &&
-		    d->request.by != VIEW_BY_PROCESS && d->request.by != VIEW_BY_THREAD)
+		    d->request.by != VIEW_BY_PROCESS && d->request.by != VIEW_BY_THREAD &&
+		    d->request.by != VIEW_BY_TRACE)
 			return 0;
 		(void)fail("--by takes function, module, program, container or service, "
 			   "not \"%s\"",

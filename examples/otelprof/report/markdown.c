@@ -214,7 +214,7 @@ static void write_next(const struct report *r, FILE *f)
 	put_path(f, file);
 	(void)fputs("`\n- Other groups: `otelprof report --by=program ", f);
 	put_path(f, file);
-	(void)fputs("` (or process, thread, module, container, service)\n"
+	(void)fputs("` (or process, thread, module, container, service, trace)\n"
 		    "- Two recordings: `otelprof diff BEFORE AFTER`\n",
 		    f);
 }

@@ -38,7 +38,8 @@ static int help(FILE *f)
 		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n"
 		"      --format NAME      text, markdown (small, for assistants) or json\n"
 		"      --by WHAT          rows by function, module, process, program (processes\n"
-		"                         of one name together), thread, container or service\n"
+		"                         of one name together), thread, container, service or\n"
+		"                         trace\n"
 		"      --tree             the tree of calls from the outermost frame, no rows\n"
 		"      --callers NAME     who calls this function (a part of its name will do)\n"
 		"      --callees NAME     what this function calls\n"
@@ -126,8 +127,8 @@ static int take_by(struct options_of_report *o, const char *arg)
 		o->by_given = true;
 		return 0;
 	}
-	(void)fail("--by takes function, module, process, program, thread, container or "
-		   "service, not \"%s\"",
+	(void)fail("--by takes function, module, process, program, thread, container, "
+		   "service or trace, not \"%s\"",
 		   arg);
 	return usage_hint("report");
 }
@@ -260,7 +261,9 @@ int command_report(int argc, char **argv)
 	if (r || helped)
 		return r;
 	r = recording_collect(argv + optind, (size_t)(argc - optind),
-			      OP_COLLECT_LOCATIONS, &o.lines_of, &c);
+			      o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES
+							    : OP_COLLECT_LOCATIONS,
+			      &o.lines_of, &c);
 	if (!r)
 		r = view_make_or_say(
 			c, &o.request,

@@ -24,7 +24,8 @@ struct making {
 };
 
 static const char *const by_names[VIEW_BY_MAX] = {
-	"function", "module", "process", "program", "thread", "container", "service",
+	"function", "module",	 "process", "program",
+	"thread",   "container", "service", "trace",
 };
 
 const char *view_by_name(enum view_by by)
@@ -141,6 +142,8 @@ static int add_group(struct making *m, const struct op_collect_stack *s)
 		key = p->container_id;
 	else if (m->v->request.by == VIEW_BY_SERVICE)
 		key = p->service_name;
+	else if (m->v->request.by == VIEW_BY_TRACE)
+		key = s->trace;
 	return sums_add(&m->total, key, s->value);
 }
 

@@ -62,6 +62,7 @@ const char *view_row_name(const struct view *v, const struct view_row *row, char
 		[VIEW_BY_MODULE] = "[no file]",
 		[VIEW_BY_CONTAINER] = "[no container]",
 		[VIEW_BY_SERVICE] = "[no service name]",
+		[VIEW_BY_TRACE] = "[no trace]",
 	};
 	enum view_by by = v->request.by;
 
