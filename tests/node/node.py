@@ -16,8 +16,8 @@ A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (b
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
 (--detailed-line-info: V8 notes a place for every instruction, as it does for its own profiler). The
 programs come from fetch.sh.
-Without one, each version's scenes and some of the others are run, three minutes; --all runs
-all, --quick takes 20 alone. Prints lines like truth/run.py's.
+Without one, each version's scenes and inlined and some of the others are run, five minutes; --all
+runs all, --quick takes 20 alone. Prints lines like truth/run.py's.
 """
 
 import os
@@ -42,9 +42,10 @@ MODES = {
 }
 PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
-DEFAULT = ["node-%s-scenes" % version for version in VERSIONS] + [
-    "node-20-spin", "node-20-calls", "node-20-inlined", "node-26-inlined",
-    "node-20-jitless-scenes", "node-20-noopt-calls", "node-20-stubs", "node-26-stubs",
+DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
+           for what in ("scenes", "inlined")] + [
+    "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
+    "node-20-stubs", "node-26-stubs",
     "node-20-deep", "node-20-jitless-deep", "node-26-deep"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
