@@ -15,8 +15,11 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "elf/gopclntab.h"
@@ -58,6 +61,20 @@ struct op_source_go {
 	uint32_t ranges;
 };
 
+/* Tell the user which file it is, as far as its descriptor tells. */
+static void say_unread(const struct op_elf *elf, int error, struct op_log *log)
+{
+	char file[PATH_MAX] = "a file";
+	char link[sizeof("/proc/self/fd/") + 10];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", op_elf_fd(elf));
+	(void)readlink(link, file, sizeof(file) - 1);
+	op_log(log, OP_LOG_WARNING,
+	       "%s: its Go function table %s (%s); its stacks are walked without it",
+	       file, error == -ENOTSUP ? "is of an unknown version" : "cannot be read",
+	       strerror(-error));
+}
+
 int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go **ret)
 {
 	_cleanup_(op_source_go_freep) struct op_source_go *go = NULL;
@@ -73,10 +90,7 @@ int op_source_go_new(struct op_elf *elf, struct op_log *log, struct op_source_go
 		return r;
 	if (r < 0) {
 		if (r != -ENOENT)
-			op_log(log, OP_LOG_WARNING,
-			       "A Go function table cannot be read (%s); its functions "
-			       "have no rules",
-			       strerror(-r));
+			say_unread(elf, r, log);
 		return 0;
 	}
 	*ret = OP_TAKE_PTR(go);
