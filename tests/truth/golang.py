@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile programs/chain.go as each version of Go builds it: two cells a version.
+"""Profile programs/chain.go as each version of Go builds it: four cells a version.
 
     golang.py --otelprof PROGRAM --dir DIR [--quick] [--seconds S] [--hz N] [CELL...]
 
 go-VERSION: the compiler inlines what it likes. go-VERSION-noinline: nothing of the chain is
-inlined. A version that is not this host's comes from the module proxy (GOTOOLCHAIN, which Go
-1.21 brought). --quick takes the host's own alone. Prints lines like run.py's.
+inlined. go-VERSION-stripped: no symbols and no DWARF (-s -w). go-VERSION-pie: a program that can
+lie anywhere. A version that is not this host's comes from the module proxy (GOTOOLCHAIN, which Go
+1.21 brought). go-VERSION-labels: labels of goroutines, with context/spans.go. By the host's Go:
+go-plugin, half of the chain stands in a plugin; go-unknown, a version that nobody knows;
+go-unknown-table, and a function table of its own. --quick takes the host's own alone. Prints lines
+like run.py's.
 """
 
 import os
@@ -16,15 +20,26 @@ import subprocess
 import sys
 
 import build
-import check
-import suite
-from cells import CELLS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "context"))
+
+import check  # noqa: E402
+import go_odd  # noqa: E402
+import labels  # noqa: E402
+import suite  # noqa: E402
+from cells import CELLS  # noqa: E402
 
 SOURCE = os.path.join(build.PROGRAMS, CELLS["go"].program)
 # The newest that the proxy had of each.
 RELEASES = ["1.16.15", "1.17.13", "1.18.10", "1.19.13", "1.20.14", "1.21.13", "1.22.12",
             "1.23.12", "1.24.13", "1.25.14", "1.26.11", "1.27.4"]
-MODES = {"": "go-inline", "noinline": "go"}
+MODES = {"": "go-inline", "noinline": "go", "stripped": "go-inline", "pie": "go-inline"}
+FLAGS = {"stripped": ["-ldflags=-s -w"], "pie": ["-buildmode=pie"]}
+WORDS = {"noinline": "nothing inlined", "stripped": "-s -w", "pie": "PIE"}
+
+
+LABELS_SINCE = 18  # Go 1.18 tells its version where it is read
 
 
 def minor(release):
@@ -68,7 +83,7 @@ def build_chain(run, name, toolchain, mode):
     source, out = run.path(name + ".go"), run.path(name)
     with open(source, "w", encoding="utf-8") as f:
         f.write(text)
-    done = go(toolchain, "build", "-o", out, source)
+    done = go(toolchain, "build", *FLAGS.get(mode, []), "-o", out, source)
     if done.returncode:
         raise suite.Skip("not built: " + (done.stderr.strip().splitlines() or ["?"])[-1])
     return out
@@ -102,6 +117,22 @@ def cell(run, name, version, mode):
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
 
 
+def labels_cell(run, name, version):
+    toolchain, _ = choose(version)
+    labels.goroutines(run, name, "go", dict(os.environ, GOTOOLCHAIN=toolchain, GOFLAGS="-mod=mod",
+                                            GO111MODULE="off"))
+
+
+ODD = {"go-plugin": go_odd.plugin, "go-unknown": go_odd.unknown,
+       "go-unknown-table": go_odd.unknown_table}
+
+
+def odd(run, name):
+    if not shutil.which("go"):
+        raise suite.Skip("no go")
+    ODD[name](run, name, go, SOURCE)
+
+
 def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--quick", action="store_true")
@@ -111,14 +142,21 @@ def main():
     run.suite = "go"
     cells = {"-".join(x for x in ("go", version, mode) if x): (version, mode)
              for version in VERSIONS for mode in MODES}
+    labelled = {"go-%s-labels" % version: version for version in VERSIONS
+                if int(version.split(".")[1]) >= LABELS_SINCE}
     quick = []
     if run.args.quick:
         own = minor(release_of("local")[0]) if shutil.which("go") else ""
         quick = [name for name in cells if cells[name][0] == own] or ["go-1.26"]
-    for name in run.args.cells or quick or cells:
-        version, mode = cells[name]
-        run.cell(name, cell, version, mode, row=suite.row(
-            "Go", version, mode and "nothing inlined"))
+    for name in run.args.cells or quick or [*cells, *labelled, *ODD]:
+        if name in ODD:
+            run.cell(name, odd)
+        elif name in labelled:
+            run.cell(name, labels_cell, labelled[name])
+        else:
+            version, mode = cells[name]
+            run.cell(name, cell, version, mode,
+                     row=suite.row("Go", version, WORDS.get(mode, "")))
     return run.status()
 
 
