@@ -362,10 +362,8 @@ op_hotspot_other(struct op_unwind *u, const struct op_hotspot_view *v, __u64 loo
 		op_hotspot_push(u, OP_HOTSPOT_STUB, look, look - blob);
 	}
 	op_state(u)->word[OP_HS_INSIDE] = method;
-	if (!words && op_hotspot_is_upcall(u, v))
-		return op_hotspot_upcall(u, v, code);
 	if (!words)
-		return op_hotspot_stub(u, v);
+		return op_hotspot_unsized(u, v, code);
 	if (words < 2 || words > OP_HS_SENDER_MAX / 8)
 		return op_end(u, OP_ERROR_hotspot_no_blob);
 	if (u->exact && begun == OP_HS_NEVER)

@@ -14,6 +14,10 @@ enum {
 };
 
 #define OP_HS_UPCALL_NAME 0x735f6c6c61637075 /* "upcall_s" */
+/* "StubRoutines (continuati": of 21 and later, with or without a blank behind it */
+#define OP_HS_STUBS_NAME    0x74756f5262757453
+#define OP_HS_STUBS_NAME_8  0x6f63282073656e69
+#define OP_HS_STUBS_NAME_16 0x697461756e69746e
 
 /* Go to the caller by the frame record at fp, {caller's fp, return address}. */
 static __always_inline enum op_next op_hotspot_record(struct op_unwind *u,
@@ -66,18 +70,29 @@ static __always_inline enum op_next op_hotspot_stub(struct op_unwind *u,
 	return op_hotspot_record(u, v);
 }
 
-/*
- * Is the blob whose header was read last the stub of an upcall, through which any native
- * code calls Java (JDK 22 and later)? Its name is "upcall_stub", or begins so.
- */
-static __always_inline bool op_hotspot_is_upcall(struct op_unwind *u,
-						 const struct op_hotspot_view *v)
+enum op_hs_stub {
+	OP_HS_STUB_OTHER = 0,
+	OP_HS_STUB_UPCALL,	 /* any native code calls Java by it (JDK 22 and later) */
+	OP_HS_STUB_CONTINUATION, /* it mounts a virtual thread */
+};
+
+/* What the blob is whose header was read last, by the beginning of its name. */
+static __always_inline enum op_hs_stub
+op_hotspot_stub_kind(struct op_unwind *u, const struct op_hotspot_view *v)
 {
 	__u8 off = OP_HS_BYTE(v, blob_name);
 	__u64 at = op_hotspot_member(u, off) | op_hotspot_member(u, off + 4) << 32;
-	__u64 name = 0;
+	__u64 name[3] = { 0 };
 
-	return !op_platform_read(u, &name, sizeof(name), at) && name == OP_HS_UPCALL_NAME;
+	if (op_platform_read(u, name, sizeof(name[0]), at))
+		return OP_HS_STUB_OTHER;
+	if (name[0] == OP_HS_UPCALL_NAME)
+		return OP_HS_STUB_UPCALL;
+	if (name[0] == OP_HS_STUBS_NAME &&
+	    !op_platform_read(u, &name[1], sizeof(name) - sizeof(name[0]), at + 8) &&
+	    name[1] == OP_HS_STUBS_NAME_8 && name[2] == OP_HS_STUBS_NAME_16)
+		return OP_HS_STUB_CONTINUATION;
+	return OP_HS_STUB_OTHER;
 }
 
 /*
@@ -109,6 +124,24 @@ op_hotspot_upcall(struct op_unwind *u, const struct op_hotspot_view *v, __u64 co
 	if (!op_hotspot_in_heap(v, ra) && !op_call_before(u, ra))
 		return op_end(u, OP_ERROR_hotspot_return_address);
 	return op_hotspot_go(u, v, ra, cfa, fp);
+}
+
+/*
+ * A stub whose CodeBlob, the header read last, knows no frame size; its code begins at @code. The
+ * frames of a virtual thread come back from the heap a few at a time: the last that came returns
+ * into a continuation's stub, which will fetch its caller's. Until then those are not on the
+ * stack, and the carrier's follow.
+ */
+static __always_inline enum op_next
+op_hotspot_unsized(struct op_unwind *u, const struct op_hotspot_view *v, __u64 code)
+{
+	enum op_hs_stub kind = op_hotspot_stub_kind(u, v);
+
+	if (kind == OP_HS_STUB_UPCALL)
+		return op_hotspot_upcall(u, v, code);
+	if (kind == OP_HS_STUB_CONTINUATION)
+		op_state(u)->error = OP_ERROR_hotspot_unmounted;
+	return op_hotspot_stub(u, v);
 }
 
 #endif

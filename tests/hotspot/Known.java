@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.concurrent.Callable;
 import java.util.function.IntConsumer;
+import java.util.function.LongSupplier;
 
 /**
  * Stacks known by construction. Each scene calls the three leaves by its own way, with 50, 30
@@ -70,6 +71,7 @@ public class Known {
     }
 
     static final ThreadMXBean CLOCK = ManagementFactory.getThreadMXBean();
+    static LongSupplier clock = CLOCK::getCurrentThreadCpuTime;
     static final long[] used = new long[3]; // CPU time of each leaf, ns
 
     /**
@@ -81,7 +83,7 @@ public class Known {
         double all = used[0] + used[1] + used[2] + 1e7;
         double behind = all * share[which] / 100 / (used[which] + 1e5 * share[which]);
         int n = idle ? 1 : (int) (unit / 10 * share[which] * Math.max(0.5, Math.min(behind, 2)));
-        long begin = idle ? 0 : CLOCK.getCurrentThreadCpuTime();
+        long begin = idle ? 0 : clock.getAsLong();
 
         if (which == 0)
             leafA(n);
@@ -90,7 +92,7 @@ public class Known {
         else
             leafC(n);
         if (!idle)
-            used[which] += CLOCK.getCurrentThreadCpuTime() - begin;
+            used[which] += clock.getAsLong() - begin;
     }
 
     // ---- scenes ----
@@ -314,12 +316,25 @@ public class Known {
         r.run();
     }
 
-    /** Upcall.java, where it was compiled and the JDK can run it. */
-    static IntConsumer upcall;
+    /** Upcall.java and Virtual.java, where they were compiled and the JDK can run them. */
+    static IntConsumer upcall, virtual;
 
     static void upcall(int which) {
         if (upcall != null)
             upcall.accept(which);
+    }
+
+    static void virtual(int which) {
+        if (virtual != null)
+            virtual.accept(which);
+    }
+
+    static IntConsumer newer(String name) throws Exception {
+        try {
+            return (IntConsumer) Class.forName(name).getConstructor().newInstance();
+        } catch (ClassNotFoundException | UnsupportedClassVersionError e) {
+            return null;
+        }
     }
 
     static byte[] classBytes(String name) throws Exception {
@@ -367,12 +382,15 @@ public class Known {
         case 10:
             upcall(which);
             break;
+        case 11:
+            virtual(which);
+            break;
         default:
             initialiser(which);
         }
     }
 
-    static final int SCENES = 12;
+    static final int SCENES = 13;
 
     // ---- calls: hardly anything but calls and returns ----
 
@@ -435,11 +453,8 @@ public class Known {
             .getConstructor().newInstance();
         toucherBytes = classBytes("Known$Toucher");
         initialisedBytes = classBytes("Known$Initialised");
-        try {
-            upcall = (IntConsumer) Class.forName("Upcall").getConstructor().newInstance();
-        } catch (ClassNotFoundException | UnsupportedClassVersionError e) {
-            upcall = null;
-        }
+        upcall = newer("Upcall");
+        virtual = newer("Virtual");
     }
 
     static String pid() throws Exception {

@@ -4,15 +4,15 @@
 
     hotspot.py --otelprof PROGRAM --dir DIR [--root ROOT] [--quick] [--peer TOOLS] [CELL...]
 
-scenes: each leaf's stack, as Java itself tells it, with lines and shares; from JDK 22 on also
-of Java that libc calls (Upcall.java). calls: hardly anything but calls and returns, so that
+scenes: each leaf's stack, as Java itself tells it, with lines and shares; from JDK 21 on also
+in virtual threads (Virtual.java), from 22 on of Java that libc calls (Upcall.java). calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down.
 
 storm: classes that are loaded and unloaded all the time (storm.py).
 
 Modes: int, the interpreter; jit, what is the default; debug, the same with debug information
-for all code; c1; zgc. A cell is "jdk17-jit-scenes"; an argument names one, a version, a mode
-or both ("17-jit").
+for all code; c1; and a collector's: zgc, g1, serial, shenandoah. A cell is "jdk17-jit-scenes";
+an argument names one, a version, a mode or both ("17-jit").
 
 JDKs: those of the Debian root ROOT, which jdks.sh makes, in the roots of OTELPROF_CHROOTS,
 and under /usr/lib/jvm. --quick takes the host's own alone. --peer runs the OpenTelemetry eBPF
@@ -38,6 +38,7 @@ import suite  # noqa: E402
 
 SOURCE = os.path.join(HERE, "Known.java")
 UPCALL = os.path.join(HERE, "Upcall.java")
+VIRTUAL = os.path.join(HERE, "Virtual.java")
 VERSIONS = ["8", "11", "17", "21", "25"]
 SHARES = {"Known.leafA": 0.5, "Known.leafB": 0.3, "Known.leafC": 0.2}
 EXACT = 0.99
@@ -46,7 +47,8 @@ LEAF_POINTS = 1.0
 NOISE = 3 * 50
 OTHERS_MOST = 0.05  # of the samples: between two leaves, and setting a scene up
 MIN_SAMPLES = 500
-UPCALLS_LEAST = 0.04 # of the samples: one scene of twelve is 8 %
+UPCALLS_LEAST = 0.04 # of the samples: one scene of thirteen is 8 %
+VIRTUAL_LEAST = 0.04 # whole, and as many marked: it calls each leaf three times
 SAMPLES_ENOUGH = 7000
 RECORDINGS_MOST = 4
 LADDER = ["Known.main", "Known.run", "Known.calls"] + [
@@ -62,10 +64,20 @@ MODES = {
     "debug": [DEBUG],
     "c1": ["-XX:TieredStopAtLevel=1"],
     "zgc": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
+    "g1": ["-XX:+UseG1GC"],
+    "serial": ["-XX:+UseSerialGC"],
+    "shenandoah": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"],
 }
 QUICK = ["int", "jit", "debug"]
-SINCE = {"zgc": 11}
+SINCE = {"zgc": 11, "shenandoah": 11}
 UPCALL_SINCE = 22
+VIRTUAL_SINCE = 21
+# Where a virtual thread is mounted; what is below it is its carrier's.
+MOUNT = "jdk.internal.vm.Continuation.enterSpecial"
+CARRIER = ("jdk.internal.vm.Continuation.run", "java.lang.VirtualThread.runContinuation")
+CARRIER_ROOT = "java.util.concurrent.ForkJoinWorkerThread.run"
+UNMOUNTED = "StubRoutines (continuation"  # in place of frames that are in the heap
+UNMOUNTED_END = "[unwind error: hotspot_unmounted]"
 STUBS = ("call_stub", "upcall_stub") # native code calls these
 # Compiled calls are calls: nothing of the ladder is inlined.
 CALLS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Known$Ladder.*"]
@@ -131,7 +143,7 @@ def compilers_of(run):
 
 def compile_known(run):
     """Known's classes for JDK 8, in a folder; by the first javac that makes them, once a run.
-    And those of Upcall, if there is a javac that can."""
+    And those of Upcall and Virtual, if there is a javac that can."""
     if run.classes:
         return run.classes
     out = suite.fresh_folder(run.path("known"))
@@ -144,6 +156,7 @@ def compile_known(run):
     if not compiled(SOURCE, ["--release", "8", "-Xlint:-options"], []):
         raise suite.Skip("no javac that makes classes for JDK 8")
     compiled(UPCALL, ["--release", str(UPCALL_SINCE)])
+    compiled(VIRTUAL, ["--release", str(VIRTUAL_SINCE)])
     run.classes = out
     return out
 
@@ -228,12 +241,41 @@ def is_on_the_way(names, stacks):
     if any(name in SHARES for name in names):
         return False
     return names[-2:] == ("Known.run", "Known.main") or names == ("Known.main",) or \
-        names[-1] == "java.lang.Thread.run" or names[-1].startswith("Known$")
+        names[-1] in ("java.lang.Thread.run", "java.lang.VirtualThread.run") or \
+         names[-1].startswith("Known$")
+
+
+class Beginnings:
+    """Of known stacks: (name, line), of whose leaf any line of its own will do."""
+
+    def __init__(self, stacks):
+        self.leaves = marked_lines()["leaf"]
+        self.known = {(stack[0][0], *stack[1:n]) for stack in stacks
+                      for n in range(2, len(stack))}
+
+    def __contains__(self, java):
+        return len(java) > 1 and java[0][1] in self.leaves and \
+            (java[0][0], *java[1:]) in self.known
+
+
+def mounted(sample):
+    """The Java frames of @sample; of a virtual thread, those that are its own. Is what carries it
+    right; and do frames between the two wait in the heap?"""
+    java = java_frames(sample)
+    names = [f.name for f in sample.frames if f.type == "jvm"]
+    at = next((i for i, name in enumerate(names) if name == MOUNT or
+               name.startswith(UNMOUNTED)), None)
+    if at is None:
+        return java, True, False
+    below = tuple(names[at + 1:])
+    own = sum("." in name for name in names[:at])
+    return java[:own], below[:2] == CARRIER and CARRIER_ROOT in below, names[at] != MOUNT
 
 
 class Count:
     def __init__(self):
         self.total = self.exact = self.others = self.lines = self.mixed = self.upcalls = 0
+        self.virtual = self.marked = 0
         self.leaves = {}
         self.wrong = {}
 
@@ -247,7 +289,7 @@ def count_scenes(samples, known):
     leaf_lines = marked_lines()["leaf"]
     count = Count()
     for sample in samples:
-        java = java_frames(sample)
+        java, carried, cut = mounted(sample)
         names = tuple(n for n, _ in java)
         if not any(n.startswith("Known") for n in names):
             continue  # the VM's own threads
@@ -256,9 +298,13 @@ def count_scenes(samples, known):
         for name in names:
             if name in SHARES:
                 count.leaves[name] = count.leaves.get(name, 0) + sample.count
-        if names in names_of:
+        if cut and carried and java in known.beginnings and \
+                sample.frames[-1].name == UNMOUNTED_END:
+            count.marked += sample.count
+        elif names in names_of and carried and not cut:
             count.exact += sample.count
             count.upcalls += sample.count if "Upcall.accept" in names else 0
+            count.virtual += sample.count if "java.lang.VirtualThread.run" in names else 0
             if java[0][1] in leaf_lines and java[1:] in known.tails:
                 count.lines += sample.count
         elif is_on_the_way(names, names_of):
@@ -291,7 +337,7 @@ def count_calls(samples):
 
 
 def judge(count, result, scenes):
-    judged = count.total - count.others
+    judged = count.total - count.others - count.marked
     result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
                 (count.total, MIN_SAMPLES))
     result.need(judged and count.exact >= EXACT * judged, "exact by name %.2f %% of %d" %
@@ -340,6 +386,7 @@ def peers(run, known, start_ns, what):
             # "void Known.leafA(int)"
             f.name = (f.name.split("(")[0].split() or [""])[-1]
     known.tails = {stack[1:] for stack in known.stacks}
+    known.beginnings = Beginnings(known.stacks)
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
@@ -363,6 +410,7 @@ def cell(run, name, jdk, why, mode, what):
     finally:
         known.stop()
     known.tails = {stack[1:] for stack in known.stacks}
+    known.beginnings = Beginnings(known.stacks)
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
@@ -370,6 +418,12 @@ def cell(run, name, jdk, why, mode, what):
             os.path.exists(os.path.join(known.classes, "Upcall.class")):
         result.need(count.upcalls >= UPCALLS_LEAST * count.total,
                     "called by libc in %.1f %%" % (100 * count.upcalls / max(count.total, 1)))
+    if what == "scenes" and int(jdk.version()) >= VIRTUAL_SINCE and \
+            os.path.exists(os.path.join(known.classes, "Virtual.class")):
+        result.need(min(count.virtual, count.marked) >= VIRTUAL_LEAST * count.total,
+                    "in virtual threads %.1f %%, and %.1f %% say that callers wait in the heap" %
+                    (100 * count.virtual / max(count.total, 1),
+                     100 * count.marked / max(count.total, 1)))
     result.figures["errors"] = check.errors_of(samples)
     result.notes[:] = ["; ".join(result.notes + peer)]
     run.judge(name, result, *results)

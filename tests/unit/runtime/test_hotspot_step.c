@@ -10,6 +10,7 @@
 
 #include "bpf/runtime/hotspot_code.h"
 
+#include "base/macros.h"
 #include "fake_memory.h"
 #include "test.h"
 
@@ -271,7 +272,33 @@ static void test_map_of_joined_blocks(void)
 	}
 }
 
+/* What a virtual thread's frames return to where those of their callers are still in the heap: the
+ * walk goes on at the carrier, and says that there are others between. */
+static void test_continuation(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t missing;
+	} stubs[] = {
+		{ "StubRoutines (continuation stubs)", OP_ERROR_hotspot_unmounted },
+		{ "StubRoutines (continuationstubs)", OP_ERROR_hotspot_unmounted },
+		{ "StubRoutines (compiler stubs)", OP_END_COMPLETE },
+		{ "StubRoutines", OP_END_COMPLETE },
+	};
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(stubs); i++) {
+		struct op_unwind u;
+
+		begin(stubs[i].name);
+		u = in_stub(INSIDE, false, CACHE + 0x1000);
+		check_caller(&u, CACHE + 0x1000, RECORD + 16, OP_RUNTIME_HOTSPOT);
+		CHECK_INT(op_missing_frames(&u), stubs[i].missing);
+	}
+}
+
 TEST_MAIN({ "other_stub", test_other_stub }, { "upcall", test_upcall },
 	  { "upcall_without_frame", test_upcall_without_frame },
 	  { "upcall_of_none", test_upcall_of_none },
+	  { "continuation", test_continuation },
 	  { "map_of_joined_blocks", test_map_of_joined_blocks })
