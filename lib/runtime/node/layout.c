@@ -118,11 +118,13 @@ static const char *const version_names[] = {
 	"_ZN2v88internal7Version6minor_E",
 };
 static const char scope_is_array[] = "v8dbg_parent_ScopeInfo__FixedArray";
+static const char tagged_size[] = "v8dbg_TaggedSize"; /* bytes of a pointer in the heap */
 
 enum {
 	NAMES = OP_ARRAY_SIZE(published) * 3,
 	VERSION = NAMES,
 	SCOPE = VERSION + 2,
+	TAGGED_SIZE,
 	SYMBOLS,
 };
 
@@ -181,7 +183,18 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 	names[VERSION] = version_names[0];
 	names[VERSION + 1] = version_names[1];
 	names[SCOPE] = scope_is_array;
+	names[TAGGED_SIZE] = tagged_size;
 	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
+}
+
+/* Is it built with compressed pointers, as Chrome and Electron are? Their objects are laid out
+ * otherwise than those of Node.js of the same version. */
+static bool is_compressed(struct op_elf *elf, const struct op_elf_symbol *symbol)
+{
+	int32_t bytes;
+
+	return symbol[TAGGED_SIZE].value &&
+	       read_int(elf, &symbol[TAGGED_SIZE], &bytes) != sizeof(uint64_t);
 }
 
 int op_runtime_node_layout(struct op_elf *elf, const char *path,
@@ -202,6 +215,13 @@ int op_runtime_node_layout(struct op_elf *elf, const char *path,
 	(void)snprintf(version, sizeof(version), "%d.%d",
 		       read_int(elf, &symbol[VERSION], &major),
 		       read_int(elf, &symbol[VERSION + 1], &minor));
+	if (is_compressed(elf, symbol)) {
+		op_log(log, OP_LOG_WARNING,
+		       "%s: V8 %s with compressed pointers is not known; its frames stay "
+		       "native",
+		       path, version);
+		return -ENOTSUP;
+	}
 	r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
 	if (r == -ENOENT)
 		return op_layouts_unknown(&op_runtime_node_layouts, version, path, log);

@@ -208,6 +208,54 @@ static void count_warning(void *userdata, int level, const char *message)
 	*(int *)userdata += level <= OP_LOG_WARNING;
 }
 
+/* A file with the symbols of Node.js 20, in whose heap a pointer has so many bytes. */
+#define V8(bytes)                                                                          \
+	"int _ZN2v88internal7Version6major_E = 11, _ZN2v88internal7Version6minor_E = 3;\n" \
+	"#define X(name) int v8dbg_##name = 8;\n"                                          \
+	"X(class_JSFunction__shared__SharedFunctionInfo)\n"                                \
+	"X(class_SharedFunctionInfo__name_or_scope_info__Object)\n"                        \
+	"X(class_SharedFunctionInfo__script_or_debug_info__HeapObject)\n"                  \
+	"X(class_SharedFunctionInfo__raw_function_token_offset__int16_t)\n"                \
+	"X(class_SharedFunctionInfo__flags__int)\n"                                        \
+	"X(FirstNonstringType)\n"                                                          \
+	"X(type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE)\n"                          \
+	"X(type_Script__SCRIPT_TYPE)\n"                                                    \
+	"X(type_BytecodeArray__BYTECODE_ARRAY_TYPE)\n"                                     \
+	"X(type_ScopeInfo__SCOPE_INFO_TYPE)\n"                                             \
+	"X(type_Code__CODE_TYPE)\n"                                                        \
+	"X(scopeinfo_idx_first_vars)\n"                                                    \
+	"int v8dbg_TaggedSize = " bytes ";\n"                                              \
+	"__attribute__((used)) static int Builtins_Add(int a) { return a; }\n"
+
+static int probe_v8(const char *name, struct op_log *log)
+{
+	const struct op_runtime_ops *node = op_runtime_get(OP_RUNTIME_NODE);
+	struct op_elf *elf = open_made(name);
+	struct op_runtime_loop loop;
+	void *image = NULL;
+	int r = node->probe(elf, "/opt/app/embedded", NULL, log, &image, &loop);
+
+	if (r == 1)
+		node->image_free(image);
+	op_elf_free(elf);
+	return r;
+}
+
+/* What embeds V8 has its version and symbols as Node.js has, and may have other objects. */
+static void test_compressed_pointers(void)
+{
+	int warnings = 0;
+	struct op_log log = { count_warning, &warnings, .level = OP_LOG_DEBUG };
+
+	if (!compile(V8("8"), "", "v8.so"))
+		SKIP("no gcc");
+	CHECK(compile(V8("4"), "", "compressed.so"));
+	CHECK_INT(probe_v8("v8.so", &log), 1);
+	CHECK_INT(warnings, 0);
+	CHECK_INT(probe_v8("compressed.so", &log), -ENOTSUP);
+	CHECK_INT(warnings, 1);
+}
+
 /* Each short-lived process is no news; a file that cannot be read is, once. */
 static void test_no_state_is_said_once_per_file(void)
 {
@@ -248,7 +296,8 @@ static void test_registry(void)
 	CHECK_STR(op_runtime_get(OP_RUNTIME_PYTHON)->frame_type, "cpython");
 }
 
-TEST_MAIN({ "cold_part", test_cold_part }, { "exports", test_exports },
+TEST_MAIN({ "compressed_pointers", test_compressed_pointers },
+	  { "cold_part", test_cold_part }, { "exports", test_exports },
 	  { "which_is_python", test_which_is_python },
 	  { "attach_too_early", test_attach_too_early },
 	  { "no_state_is_said_once_per_file", test_no_state_is_said_once_per_file },
