@@ -71,8 +71,12 @@ struct op_python {
 	__u8 entry_saved;  /* words that it has pushed at the call */
 	__u8 entry_bytes;  /* the stub's length */
 	__u8 entry_reserved[5];
+	/* To 3.11: where the interpreter has the PyThreadState that runs, and the offset of its
+	 * thread_id. Another one than the thread's own is that of a sub-interpreter. 0: unknown */
+	__u64 current;
+	__u64 state_thread;
 };
 
-_Static_assert(sizeof(struct op_python) == 48 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) == 64 + OP_PYTHON_EDGES * 16, "layout");
 
 #endif

@@ -29,6 +29,8 @@ enum {
 	OP_PY_PUSHED = 4, /* count of words and frames before the run */
 	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
 			  /* OP_PY_SLOT = 7 */
+	OP_PY_OTHER =
+		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
 };
 
 enum {
@@ -59,6 +61,44 @@ static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64
 	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
+/* Read the heads of the chains of the PyThreadState at @state. Returns 0 or an error number. */
+static __always_inline __u32 op_python_heads(struct op_unwind *u, const __u64 *words,
+					     __u64 state)
+{
+	__u8 flags = OP_PY_BYTE(words, flags);
+
+	if ((flags & OP_PYTHON_CFRAME) != 0 &&
+	    op_python_read(u, state + OP_PY_BYTE(words, state_cframe),
+			   &op_state(u)->word[OP_PY_CFRAME]))
+		return OP_ERROR_python_read_state;
+	if ((flags & OP_PYTHON_CFRAME_FRAME) == 0 &&
+	    op_python_read(u, state + OP_PY_BYTE(words, state_frame),
+			   &op_state(u)->word[OP_PY_FRAME]))
+		return OP_ERROR_python_read_state;
+	return 0;
+}
+
+/*
+ * The PyThreadState that runs on this thread, of which @own is the first. A thread that entered a
+ * sub-interpreter has another one. The interpreter names it while the thread holds its lock.
+ */
+static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref process,
+					       __u64 own)
+{
+	__u64 at =
+		op_arena_u64(u, process, __builtin_offsetof(struct op_python, current));
+	__u64 thread = op_arena_u64(u, process,
+				    __builtin_offsetof(struct op_python, state_thread));
+	__u64 state = 0;
+	__u64 id = 0;
+
+	if (!at || op_python_read(u, at, &state) || !state || state == own ||
+	    op_python_read(u, state + thread, &id) || id != u->thread_pointer)
+		return own;
+	op_state(u)->word[OP_PY_OTHER] = own;
+	return state;
+}
+
 /* Find the thread state and read the heads of its chains. Returns 0 or an
  * error number. */
 static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
@@ -79,17 +119,10 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	}
 	if (op_python_read(u, state, &state))
 		return OP_ERROR_python_read_state;
+	state = op_python_running(u, process, state);
 	if (!state)
 		return OP_ERROR_python_no_state;
-	if ((flags & OP_PYTHON_CFRAME) != 0 &&
-	    op_python_read(u, state + OP_PY_BYTE(words, state_cframe),
-			   &op_state(u)->word[OP_PY_CFRAME]))
-		return OP_ERROR_python_read_state;
-	if ((flags & OP_PYTHON_CFRAME_FRAME) == 0 &&
-	    op_python_read(u, state + OP_PY_BYTE(words, state_frame),
-			   &op_state(u)->word[OP_PY_FRAME]))
-		return OP_ERROR_python_read_state;
-	return 0;
+	return op_python_heads(u, words, state);
 }
 
 static __always_inline bool op_python_in_loop_frame(struct op_unwind *u, __u64 addr)
@@ -119,15 +152,41 @@ static __always_inline bool op_python_at_edge(struct op_unwind *u, op_ref proces
 	return false;
 }
 
+/* Is the activation one of the interpreter that called this one, on the same thread? Then its
+ * chain is the walk's from here on. */
+static __always_inline void op_python_go_out(struct op_unwind *u, const __u64 *words)
+{
+	__u64 other = op_state(u)->word[OP_PY_OTHER];
+	__u64 cframe = op_state(u)->word[OP_PY_CFRAME];
+	__u64 head = 0;
+
+	/* since 3.12 the word is op_python_trace.h's */
+	if (!other || (OP_PY_BYTE(words, flags) & OP_PYTHON_MARK_HIDDEN) != 0)
+		return;
+	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_CFRAME) != 0) {
+		if (op_python_in_loop_frame(u, cframe) ||
+		    op_python_read(u, other + OP_PY_BYTE(words, state_cframe), &head) ||
+		    !op_python_in_loop_frame(u, head))
+			return;
+	} else if (op_state(u)->word[OP_PY_FRAME]) {
+		return;
+	}
+	op_state(u)->word[OP_PY_OTHER] = 0;
+	(void)op_python_heads(u, words, other);
+}
+
 /* A run begins. Returns false if this activation has no frames, or on an error, which
- * *@ret_error then holds. */
+ * *@ret_error then holds. An activation that called something has frames; the innermost one may
+ * not have them yet. */
 static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 					    const __u64 *words, __u32 *ret_error)
 {
-	__u64 cframe = op_state(u)->word[OP_PY_CFRAME];
 	__u8 flags = OP_PY_BYTE(words, flags);
+	__u64 cframe;
 
-	*ret_error = 0;
+	op_python_go_out(u, words);
+	cframe = op_state(u)->word[OP_PY_CFRAME];
+	*ret_error = u->exact ? 0 : OP_ERROR_python_other_chain;
 	if ((flags & OP_PYTHON_CFRAME) != 0) {
 		if (!op_python_in_loop_frame(u, cframe))
 			return false;
@@ -140,6 +199,7 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 			return false;
 		}
 	} else if (op_python_at_edge(u, process, words)) {
+		*ret_error = 0;
 		return false;
 	}
 	op_state(u)->word[OP_PY_RUN] = op_state(u)->word[OP_PY_FRAME];
@@ -181,6 +241,7 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 		op_state(u)->word[OP_PY_FRAME] = op_state(u)->word[OP_PY_RUN];
 		u->words = (__u32)(pushed >> 32);
 		u->frames = (__u32)pushed;
+		return op_python_leave(u, u->exact ? 0 : OP_ERROR_python_other_chain);
 	}
 	return op_python_leave(u, 0);
 }

@@ -9,6 +9,7 @@ interpreter of a version that only a layout file of the user knows.
     scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
              loop have its frames
     cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py)
+    subs-VERSION  several interpreters in one process (subs.py)
     layouts  Python 3.11 that says it is 3.99: native frames and a sentence without a layout
              file, its own frames with one
 
@@ -24,6 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
 import check  # noqa: E402
 import crossings  # noqa: E402
+import subs  # noqa: E402
 import suite  # noqa: E402
 
 SCRIPTS = 100
@@ -195,7 +197,8 @@ def main():
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
     run.suite = "mixed"
-    return run.cells({"two": two, "scripts": scripts, "layouts": layouts, **crossings.CELLS})
+    return run.cells({"two": two, "scripts": scripts, "layouts": layouts, **crossings.CELLS,
+                      **subs.CELLS})
 
 
 if __name__ == "__main__":

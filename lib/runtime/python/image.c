@@ -2,6 +2,7 @@
 /* Finds CPython's version, interpreter loop and thread state in an executable. */
 #include "runtime/python/image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ enum symbol {
 	CODE_TYPE,
 	NONE,
 	RUNTIME,
+	CURRENT,
 	VERSION,
 	OLD_LOOP,
 	/* functions that a version added, which tell 3.6 to 3.10 apart */
@@ -36,6 +38,7 @@ static const char *const names[SYMBOLS] = {
 	[CODE_TYPE] = "PyCode_Type",
 	[NONE] = "_Py_NoneStruct",
 	[RUNTIME] = "_PyRuntime",
+	[CURRENT] = "_PyThreadState_Current", /* 3.6 */
 	[VERSION] = "Py_Version",
 	[OLD_LOOP] = "PyEval_EvalFrameEx",
 	[SINCE_3_7] = "PyThread_tss_get",
@@ -98,6 +101,20 @@ static int find_layout(struct op_elf *elf, const struct op_elf_symbol *runtime,
 		return r;
 	r = op_runtime_python_layout_published(bytes, sizeof(bytes), version, ret);
 	return r == -EBADMSG ? -ENOTSUP : r;
+}
+
+/* Where the interpreter has the PyThreadState that runs; 0 where that is not known. On x86-64
+ * alone: elsewhere a thread's pointer is not its id. */
+static uint64_t find_current(const struct op_python_image *image,
+			     const struct op_elf_symbol *symbol)
+{
+	if (image->machine != EM_X86_64)
+		return 0;
+	if (symbol[CURRENT].value)
+		return symbol[CURRENT].value;
+	return symbol[RUNTIME].value && image->layout.runtime_current
+		       ? symbol[RUNTIME].value + image->layout.runtime_current
+		       : 0;
 }
 
 static void find_loop(struct op_elf *elf, const struct op_elf_symbol *symbol,
@@ -180,6 +197,7 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 		symbol[STATE_FUNCTION].size ? symbol[STATE_FUNCTION].size : STATE_BYTES;
 	image.code_type = symbol[CODE_TYPE].value;
 	image.none = symbol[NONE].value;
+	image.current = find_current(&image, symbol);
 	find_loop(elf, symbol, log, ret_loop);
 	if (image.layout.flags & OP_PYTHON_ONE_FRAME) {
 		r = op_runtime_python_edges(elf, symbol[LOOP].value,

@@ -46,6 +46,8 @@ static const struct op_layouts_field fields[] = {
 	WORDS(lines, lines),
 	FIELD(state_frame),
 	FIELD(state_cframe),
+	FIELD(state_thread),
+	FIELD(runtime_current),
 	FIELD(cframe_frame),
 	FIELD(cframe_previous),
 	FIELD(frame_code),
@@ -276,5 +278,6 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
 		ret->frame_mark = layout->frame_mark - from;
 	ret->mark = layout->mark;
+	ret->state_thread = layout->state_thread;
 	ret->pointer_mask = layout->pointer_mask;
 }

@@ -34,6 +34,7 @@ struct op_python_layout {
 
 	uint8_t state_frame;
 	uint8_t state_cframe;
+	uint8_t state_thread;
 	uint8_t cframe_frame;
 	uint8_t cframe_previous;
 
@@ -45,6 +46,8 @@ struct op_python_layout {
 	uint8_t frame_mark;
 	uint8_t mark;
 	uint8_t pointer_mask;
+
+	uint16_t runtime_current; /* of _PyRuntime; 0: unknown */
 
 	uint16_t code_bytes; /* size of PyCodeObject without its bytecode */
 	uint16_t code_first_line;

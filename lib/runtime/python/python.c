@@ -200,6 +200,7 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 				     image->code_type ? image->code_type + target->bias
 						      : 0);
 	p->none = image->none ? image->none + target->bias : 0;
+	p->current = image->current ? image->current + target->bias : 0;
 	p->edge_count = (uint8_t)image->edge_count;
 	for (i = 0; i < image->edge_count; i++) {
 		p->edge[i][0] = image->edge[i][0] + target->bias;
