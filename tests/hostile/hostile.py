@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Eight hostile programs beside an honest one whose stacks are known.
+"""Nine hostile programs beside an honest one whose stacks are known.
 
     hostile.py --otelprof PROGRAM --dir DIR [CELL...]
 
@@ -10,6 +10,7 @@ hostile program, and `all` for all together.
 """
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -133,6 +134,25 @@ def sparse(run):
     return for_user(out)
 
 
+def forged_jvm(run):
+    """Names that the library looks for in a JVM, with what is made up."""
+    with open(os.path.join(HERE, "..", "..", "lib", "runtime", "hotspot", "layout.c"),
+              encoding="utf-8") as f:
+        text = f.read().replace("CODELET,", '"InterpreterCodelet",')
+    names = re.findall(r"\{ OP_HOTSPOT_\w+,\s+([\w| ]+), \d,\s+(\"[^\"]+\"),\s+"
+                       r"(NULL|\"[^\"]+\") \}", text)
+    if len(names) < 60:
+        raise RuntimeError("%d names in layout.c" % len(names))
+    folder = run.path("jvm-names")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "names.h"), "w", encoding="ascii") as f:
+        for flags, kind, field in names:
+            f.write("SIZE(%s)\n" % kind if field == "NULL" else
+                    "X(%d, %s, %s)\n" % ("STATIC" in flags, kind, field))
+    return for_user(compiled(run, "jvm", os.path.join(HERE, "programs", "jvm.c"), "-rdynamic",
+                             "-I" + folder))
+
+
 CLAIMS = {"OTEL_RESOURCE_ATTRIBUTES": "k8s.namespace.name=kube-system,k8s.pod.name=forged,"
                                       "k8s.pod.uid=forged,container.id=forged,host.name=forged"}
 
@@ -149,6 +169,7 @@ def command_of(run, kind):
         "sparse_elf": lambda: ([sparse(run)], {}, 1001),
         "hash_flood": lambda: ([path, "flood"], {}, None),
         "perf_map": lambda: ([path, "jit", jit, str(OTHER_USER)], {}, None),
+        "forged_jvm": lambda: ([forged_jvm(run), suite.LONG], {}, 1001),
         "k8s_attributes": lambda: ([path, "burn"], CLAIMS, None),
     }[kind]()
 
@@ -233,7 +254,8 @@ def check_claims(capture, processes):
             result.need(False, "a name of another user's perf map")
             return result
     for pid, kind in pids.items():
-        count = sum(s.count for s in capture.samples if s.pid == pid)
+        count = sum(s.count for s in capture.samples
+                    if s.pid == pid or (kind == "forged_jvm" and s.exe == "jvm"))
         if not count:
             result.need(False, "no sample of %s" % kind)
     return result
@@ -271,7 +293,7 @@ def profile_beside(run, name, kinds):
 
 
 KINDS = ("stall", "forged_build_id", "swapped_mapping", "rule_flood", "sparse_elf", "hash_flood",
-         "perf_map", "k8s_attributes")
+         "perf_map", "k8s_attributes", "forged_jvm")
 
 
 class Hostile(suite.Run):
