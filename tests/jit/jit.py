@@ -316,21 +316,23 @@ while time.time() < end: outer()
 
 
 def find_traces():
-    """A python 3.14 that compiles traces: in PATH, or in a Debian root at hand."""
-    commands = [["/usr/bin/python3.14"]]
-    cache = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
-    for root in os.environ.get("OTELPROF_CHROOTS", "").split() + [cache + "/sid-jdk"]:
-        commands.append(["chroot", root, "/usr/bin/python3.14"])
+    """A python 3.14 that compiles traces: this host's, or of a Debian root at hand, or of the one
+    that tests/python/fetch.sh makes."""
+    fetch = os.path.join(HERE, "..", "python", "fetch.sh")
+    done = subprocess.run(["sh", fetch], capture_output=True, text=True)
+    commands = [["/usr/bin/python3.14"]] + [
+        ["chroot", root, "/usr/bin/python3.14"]
+        for root in os.environ.get("OTELPROF_CHROOTS", "").split() + done.stdout.split()]
     for command in commands:
-        if not os.path.exists("".join(command[1:])):
+        if not os.path.exists("".join(command[-2:]) if command[1:] else command[0]):
             continue
         command = ["env", "PYTHON_JIT=1", *command]
-        done = subprocess.run([*command, "-c", "import sys; print(sys._jit.is_enabled())"],
-                              capture_output=True, text=True)
-        if done.stdout.strip() == "True":
+        asked = subprocess.run([*command, "-c", "import sys; print(sys._jit.is_enabled())"],
+                               capture_output=True, text=True)
+        if asked.stdout.strip() == "True":
             return command
-    raise suite.Skip("no CPython 3.14 with a compiler of traces (Debian sid has one; "
-                     "OTELPROF_CHROOTS names roots)")
+    why = (done.stderr.strip().splitlines() or ["OTELPROF_CHROOTS names roots"])[-1]
+    raise suite.Skip("no CPython 3.14 with a compiler of traces (Debian sid has one): " + why)
 
 
 def traces(run, name):
