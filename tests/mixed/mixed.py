@@ -8,7 +8,8 @@ interpreter of a version that only a layout file of the user knows.
     two      the frames of both interpreters and of C in their true order
     scripts  100 Python scripts of 150 ms each: how many of the samples in the interpreter's
              loop have its frames
-    cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py)
+    cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py);
+             python-java: Python that has made a JVM
     subs-VERSION  several interpreters in one process (subs.py)
     layouts  Python 3.11 that says it is 3.99: native frames and a sentence without a layout
              file, its own frames with one

@@ -2,6 +2,7 @@
 /*
  * What a language calls: C that calls a function of that language and then spends time itself.
  * One of JAVA, NODE, PYTHON, GO says which; it is built into a library or, for Go, its program.
+ * With PYTHON and JVM, Python calls C that calls Java, in a VM that C makes.
  */
 static volatile unsigned int sink;
 
@@ -48,10 +49,44 @@ NAPI_MODULE_INIT()
 }
 #elif defined(PYTHON)
 #include <Python.h>
+#if defined(JVM)
+#include <jni.h>
+#include <stdlib.h>
+
+/* CLASSES: -Djava.class.path=FOLDER of Cross.class */
+static PyObject *call_inner(PyObject *unused)
+{
+	static jmethodID inner;
+	static jclass cross;
+	static JNIEnv *env;
+	JavaVMOption options[] = { { .optionString = getenv("CLASSES") },
+				   { .optionString = "-XX:+UnlockDiagnosticVMOptions" },
+				   { .optionString = "-XX:+DebugNonSafepoints" } };
+	JavaVMInitArgs arguments = { .version = JNI_VERSION_1_8,
+				     .nOptions = 3,
+				     .options = options };
+	JavaVM *vm;
+
+	(void)unused;
+	if (!env) {
+		if (JNI_CreateJavaVM(&vm, (void **)&env, &arguments) ||
+		    !(cross = (*env)->FindClass(env, "Cross")))
+			abort();
+		inner = (*env)->GetStaticMethodID(env, cross, "inner", "()V");
+	}
+	(*env)->CallStaticVoidMethod(env, cross, inner);
+	Py_RETURN_NONE;
+}
+#else
+static PyObject *call_inner(PyObject *inner)
+{
+	return PyObject_CallNoArgs(inner);
+}
+#endif
 
 __attribute__((noinline)) static PyObject *call_back(PyObject *self, PyObject *inner)
 {
-	PyObject *result = PyObject_CallNoArgs(inner);
+	PyObject *result = call_inner(inner);
 
 	(void)self;
 	burn();
