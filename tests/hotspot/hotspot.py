@@ -8,7 +8,8 @@ scenes: each leaf's stack, as Java itself tells it, with lines and shares; from 
 in virtual threads (Virtual.java), from 22 on of Java that libc calls (Upcall.java). calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down.
 
-storm: classes that are loaded and unloaded all the time (storm.py).
+storm: classes that are loaded and unloaded all the time (storm.py). jdks-together, jdk25-killed,
+jdk25-flush: rough.py.
 
 Modes: int, the interpreter; jit, what is the default; debug, the same with debug information
 for all code; c1; and a collector's: zgc, g1, serial, shenandoah. A cell is "jdk17-jit-scenes";
@@ -33,6 +34,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
 import check  # noqa: E402
+import rough  # noqa: E402
 import storm  # noqa: E402
 import suite  # noqa: E402
 
@@ -439,6 +441,23 @@ def cells(run, version, mode, jdk, why):
                          x for x in MODES[mode] if "Unlock" not in x), what))
 
 
+def judge_scenes(samples, known, result):
+    """Of JVMs that have not a processor each: not their shares."""
+    known.tails = {stack[1:] for stack in known.stacks}
+    known.beginnings = Beginnings(known.stacks)
+    judge(count_scenes(samples, known), result, False)
+
+
+def rough_cells(run, jdks, why):
+    newest = jdks.get(VERSIONS[-1])
+    for name, words, function, arguments in (
+            ("jdks-together", {"together"}, rough.together, (jdks, why, Known, judge_scenes)),
+            ("jdk25-killed", {"killed"}, rough.killed, (newest, why)),
+            ("jdk25-flush", {"flush"}, rough.flush, (newest, why, compilers_of(run)))):
+        if not run.args.cells or {name, *words} & set(run.args.cells):
+            run.cell(name, function, *arguments)
+
+
 def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--quick", action="store_true")
@@ -464,6 +483,8 @@ def main():
             name = "jdk%s-storm" % version
             if not run.args.cells or {name, version, "storm"} & set(run.args.cells):
                 run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run))
+        if not run.args.quick:
+            rough_cells(run, jdks, why)
     finally:
         if run.peer:
             run.peer.stop()

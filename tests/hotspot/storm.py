@@ -25,7 +25,7 @@ MIN_SAMPLES = 500
 
 
 class Program:
-    def __init__(self, run, jdk, javac):
+    def __init__(self, run, jdk, javac, *more):
         folder = suite.fresh_folder(run.path("storm-classes"))
         for options in (["--release", "8", "-Xlint:-options"], []):
             done = subprocess.run([javac, *options, "-d", folder, SOURCE], capture_output=True)
@@ -35,7 +35,7 @@ class Program:
             raise suite.Skip("no javac that makes classes for JDK 8")
         self.copy = os.path.join(jdk.root, "tmp", "otelprof-storm-%d" % os.getpid())
         shutil.copytree(folder, self.copy, dirs_exist_ok=True)
-        self.process = suite.start(*jdk.command(*OPTIONS, "-cp", self.copy[len(jdk.root):],
+        self.process = suite.start(*jdk.command(*OPTIONS, *more, "-cp", self.copy[len(jdk.root):],
                                                 "Storm", suite.LONG))
 
     def stop(self):
@@ -64,7 +64,7 @@ def cell(run, name, jdk, why, compilers):
     judge(run, name, capture, text)
 
 
-def judge(run, name, capture, text):
+def judge(run, name, capture, text, *others):
     total = whole = main = unnamed = right = hidden = hidden_named = 0
     wrong = {}
     for sample in capture.samples:
@@ -98,4 +98,4 @@ def judge(run, name, capture, text):
         result.problems += ["  %d times %s" % (n, names)
                             for names, n in sorted(wrong.items(), key=lambda x: -x[1])[:4]]
     result.notes[:] = ["; ".join(result.notes)]
-    run.judge(name, result, check.check_rules(capture), check.check_accounting(text))
+    run.judge(name, result, *others, check.check_rules(capture), check.check_accounting(text))
