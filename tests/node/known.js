@@ -361,7 +361,39 @@ function stubs(until) {
 		sink += loads(n % 10);
 }
 
+/* ---- WebAssembly that calls JavaScript, and then works itself ---- */
+
+// (import "m" "f" (func (param i32)))
+// (func (export "go") (param i32) (local i32)
+//   local.get 0  call 0
+//   i32.const 300000  local.set 1
+//   loop  local.get 1  i32.const 1  i32.sub  local.tee 1  br_if 0  end)
+const WASM = Buffer.from('0061736d01000000' + '01050160017f00' + '020701016d01660000' +
+	'03020100' + '07060102676f0001' +
+	'0a1c011a01017f2000100041e0a71221010340200141016b22010d000b0b', 'hex');
+
+function wasmLeaf(us) {
+	sink += leafA(us);
+}
+
+function wasmCaller(go) {
+	go(100);
+}
+
+function wasm() {
+	const instance = new WebAssembly.Instance(new WebAssembly.Module(WASM),
+		{ m: { f: wasmLeaf } });
+	for (let n = 0; Date.now() < end; n++) {
+		wasmCaller(instance.exports.go);
+		if (n === 1000)
+			console.log('ready');
+	}
+}
+
 switch (process.argv[2]) {
+case 'wasm':
+	wasm();
+	break;
 case 'scenes':
 	scenesLoop(0);
 	break;

@@ -10,7 +10,7 @@ three leaves with known shares of the time. calls: hardly anything but calls and
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
 spent in stubs of V8's without a frame. deep: more frames than a record holds; the stack is cut, and
-says so.
+says so. wasm: JavaScript calls WebAssembly that calls JavaScript, and works itself.
 
 A cell is node-VERSION[-MODE]-PROGRAM. Modes: jitless (bytecode alone), noopt (baseline code where
 a version has it), maglev (without TurboFan), none (as Node runs by itself) and detailed
@@ -40,13 +40,14 @@ MODES = {
     "": [],
     "detailed": ["--detailed-line-info"],
 }
-PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep"]
+PROGRAMS = ["scenes", "spin", "calls", "inlined", "stubs", "deep", "wasm"]
 QUICK = ["node-20-noopt-scenes", "node-20-spin", "node-20-calls"]
 DEFAULT = ["node-%s-%s" % (version, what) for version in VERSIONS
            for what in ("scenes", "inlined")] + [
     "node-20-spin", "node-20-calls", "node-20-jitless-scenes", "node-20-noopt-calls",
     "node-20-stubs", "node-26-stubs",
-    "node-20-deep", "node-20-jitless-deep", "node-26-deep"]
+    "node-20-deep", "node-20-jitless-deep", "node-26-deep", "node-12-wasm", "node-20-wasm",
+    "node-26-wasm"]
 SHARES = {"leafA": 0.5, "leafB": 0.3, "leafC": 0.2}
 PARTS = {"partA": 0.5, "partB": 0.3, "partC": 0.2}
 LOADS = {"loadA": 0.5, "loadB": 0.3, "loadC": 0.2}
@@ -279,6 +280,33 @@ def count_deep(samples):
     return count
 
 
+WASM_LEAST = 0.1  # of the samples, in WebAssembly itself
+WASM = "[WebAssembly]"
+WASM_CHAIN = ["leafA", "wasmLeaf", WASM, "wasmCaller", "wasm"]  # leaf first
+
+
+def count_wasm(samples):
+    """What WebAssembly calls, and what calls it; to where the stack begins."""
+    count = Count()
+    own = 0
+    for sample in samples:
+        names = [f.name for f in sample.frames if f.type == "v8js" and f.name in WASM_CHAIN]
+        count.total += sample.count
+        if "wasm" not in names:
+            count.others += sample.count
+        elif names in [WASM_CHAIN[at:] for at in range(len(WASM_CHAIN))] and \
+                sample.frames[-1].name == "_start":
+            count.exact += sample.count
+            count.lines += sample.count
+            own += sample.count * (names[0] == WASM)
+        else:
+            count.note_wrong(sample, "no such stack")
+    if own < WASM_LEAST * count.total:
+        count.wrong["only %d in WebAssembly itself" % own] = count.total
+        count.exact = 0
+    return count
+
+
 def judge(count, result, shares):
     judged = count.total - count.others
     result.need(count.total >= MIN_SAMPLES, "%d samples (at least %d)" %
@@ -342,6 +370,7 @@ def cell(run, name, program, why, mode, what):
              "calls": lambda: count_calls(samples),
              "inlined": lambda: count_inlined(samples),
              "stubs": lambda: count_stubs(samples),
+             "wasm": lambda: count_wasm(samples),
              "deep": lambda: count_deep(samples)}[what]()
     result = check.Result()
     judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
