@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules that come and go on live processes: a rate of its own for a control group, and back by
- * itself; ten thousand rules one by one, and what they cost a sample; the last rule that means a
- * sample decides; a pause. What samples stand for is held against the CPU clocks of the processes.
+ * itself; ten thousand rules one by one; the last rule that means a sample decides; a pause. What
+ * samples stand for is held against the CPU clocks of the processes.
  */
-#include <bpf/bpf.h>
 #include <math.h>
 #include <otelprof/otelprof.h>
 #include <poll.h>
@@ -27,8 +26,6 @@ enum {
 	MEASURE_MS = 8000, /* of CPU time, of all processes together */
 	POLL_MS = 20,
 	MANY = 10000,
-	TURNS = 4,	 /* of what many rules cost a sample, and one */
-	TURN_MS = 400,	 /* how long one of them is measured */
 	WAKES_MAX = 600, /* a second: many less, but for execs on a busy machine */
 	NS_A_MS = 1000000,
 };
@@ -380,77 +377,6 @@ static void test_ten_thousand_rules_one_by_one(void)
 	(void)kind_close(p);
 }
 
-/* Nanoseconds that the programs take for a tick, in the next TURN_MS. */
-static double ns_a_tick(struct otelprof *p)
-{
-	struct otelprof_stats before = stats_of(p);
-	struct otelprof_stats after;
-
-	poll_for(p, TURN_MS);
-	after = stats_of(p);
-	CHECK(after.bpf_run_count > before.bpf_run_count);
-	return (double)(after.bpf_run_ns - before.bpf_run_ns) /
-	       (double)(after.bpf_run_count - before.bpf_run_count);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a;
-	const double *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
-/* By turns, since a machine's speed changes; all ticks find one of the same processes. */
-static void test_their_number_costs_a_sample_nothing(void)
-{
-	struct fleet f;
-	struct kind_profile profile = { .fn = add_sample, .data = &f };
-	uint64_t number[MANY];
-	double ratio[TURNS];
-	double one_ns = 0;
-	double many_ns = 0;
-	struct otelprof *p;
-	int stats;
-	int turn;
-	int i;
-
-	stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	if (stats < 0)
-		SKIP("the kernel does not count what programs take: %s",
-		     strerror(-stats));
-	fleet_start(&f);
-	p = start(&profile);
-	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_RULE_RATE, 1, NULL, FAST_HZ * 5, 0);
-	(void)add(p, OTELPROF_FILTER_UID, OTELPROF_RULE_RATE, getuid(), NULL, FAST_HZ * 5,
-		  0);
-	poll_for(p, SETTLE_MS);
-	for (turn = 0; turn < TURNS; turn++) {
-		double one = ns_a_tick(p);
-		double many;
-
-		for (i = 0; i < MANY; i++)
-			number[i] = add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
-					(uint64_t)(10000000 + i), NULL, 0, 0);
-		many = ns_a_tick(p);
-		for (i = 0; i < MANY; i++)
-			CHECK_OK(otelprof_remove_rule(p, number[i]));
-		ratio[turn] = many / one;
-		one_ns += one / TURNS;
-		many_ns += many / TURNS;
-	}
-	qsort(ratio, TURNS, sizeof(ratio[0]), by_value);
-	printf("  a tick takes %.0f ns with two rules, %.0f ns with %d; ratio of a turn: "
-	       "median %.3f, from %.3f to %.3f\n",
-	       one_ns, many_ns, MANY + 2, (ratio[TURNS / 2 - 1] + ratio[TURNS / 2]) / 2,
-	       ratio[0], ratio[TURNS - 1]);
-	/* a busy machine is no good clock */
-	CHECK(ratio[TURNS / 2 - 1] < 1.5);
-	(void)close(stats);
-	fleet_end(&f);
-	(void)kind_close(p);
-}
-
 /* The bound is one of rules, however few targets they have. */
 static void test_too_many_rules_of_one_target(void)
 {
@@ -620,8 +546,6 @@ static void test_what_is_no_rule_is_refused(void)
 
 TEST_MAIN({ "a_cgroup_has_a_rate_of_its_own", test_a_cgroup_has_a_rate_of_its_own },
 	  { "ten_thousand_rules_one_by_one", test_ten_thousand_rules_one_by_one },
-	  { "their_number_costs_a_sample_nothing",
-	    test_their_number_costs_a_sample_nothing },
 	  { "too_many_rules_of_one_target", test_too_many_rules_of_one_target },
 	  { "the_last_rule_decides", test_the_last_rule_decides },
 	  { "a_pause_takes_nothing", test_a_pause_takes_nothing },
