@@ -17,6 +17,7 @@
  *   kinds   off_cpu in ns, alloc_space in bytes and contentions follow; kinds-only: no CPU
  *   never   all exports fail; flushes are told
  *   traced  of two services, linked to two traces
+ *   budget  budgets have decided: counters of 101 to 110
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
@@ -34,6 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fake_budget.h"
 #include "format/format.h"
 #include "request.h"
 
@@ -549,6 +551,8 @@ int otelprof_get_stats(struct otelprof *p, struct otelprof_stats *ret)
 	*ret = p->stats;
 	ret->size = size;
 	ret->sample_period_ns = period_ns();
+	if (acts("budget"))
+		set_budget(ret);
 	return 0;
 }
 

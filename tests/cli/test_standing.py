@@ -30,8 +30,10 @@ class Rules(unittest.TestCase):
         with open(self.path('a.conf'), 'w', encoding='utf-8') as f:
             f.writelines(f'rules = {rule}\n' for rule in rules)
 
-    def begin(self, *rules):
+    def begin(self, *rules, mode=None):
         self.write(*rules)
+        if mode:
+            self.env['FAKE_OTELPROF'] = mode
         self.daemon = subprocess.Popen(
             [PROGRAM, 'export', '-d', '60', '--config', self.path('a.conf'),
              '--control=' + self.path('control')],
@@ -143,6 +145,16 @@ class Rules(unittest.TestCase):
                                                 'exclude cgroup:/deep'))
         self.hangup('include pid:3')
         self.has('include pid:3')
+
+    def test_status_tells_what_budgets_decided(self):
+        self.begin('exclude comm:x', mode='budget')
+        said = dict(line.split(' ', 1) for line in self.ctl('status').splitlines())
+        self.assertEqual(said['rules'], '1')
+        for number, name in enumerate((
+                'cpu_ns', 'rate_changes', 'names_postponed', 'tables_postponed', 'memory_bytes',
+                'memory_limit_bytes', 'memory_over', 'names_evicted', 'tables_evicted',
+                'processes_evicted'), 101):
+            self.assertEqual(said[name], str(number), name)
 
     def test_all_rates_can_change(self):
         """There is room for 15, and not for those of before beside them."""

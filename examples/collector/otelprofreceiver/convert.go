@@ -151,8 +151,20 @@ func goStats(c *C.struct_otelprof_stats, unwinds, drops map[string]uint64) stats
 		symbolBytes:     uint64(c.symbol_bytes),
 		bpfRunNs:        uint64(c.bpf_run_ns),
 		bpfRuns:         uint64(c.bpf_run_count),
-		requests:        uint64(c.requests_sent),
-		requestBytes:    uint64(c.bytes_sent),
+		samplePeriodNs:  uint64(c.sample_period_ns),
+		rateChanges:     uint64(c.rate_changes),
+		cpuNs:           uint64(c.cpu_ns),
+
+		memoryBytes:      uint64(c.memory_bytes),
+		memoryLimitBytes: uint64(c.memory_limit_bytes),
+		memoryOver:       uint64(c.memory_over),
+		postponed: map[string]uint64{"names": uint64(c.names_postponed),
+			"tables": uint64(c.tables_postponed)},
+		evicted: map[string]uint64{"names": uint64(c.names_evicted),
+			"tables": uint64(c.tables_evicted), "processes": uint64(c.processes_evicted)},
+
+		requests:     uint64(c.requests_sent),
+		requestBytes: uint64(c.bytes_sent),
 	}
 	return s
 }

@@ -19,6 +19,12 @@ type stats struct {
 
 	bpfRunNs, bpfRuns uint64
 
+	samplePeriodNs, rateChanges, cpuNs uint64
+
+	memoryBytes, memoryLimitBytes, memoryOver uint64
+
+	postponed, evicted map[string]uint64 // by what: names, tables, processes
+
 	requests, requestBytes uint64
 
 	queueBytes uint64

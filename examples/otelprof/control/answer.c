@@ -126,6 +126,30 @@ static bool read_action(const char *text, uint32_t *ret)
 
 /* ---- requests ---- */
 
+/* What budgets have decided. */
+static void say_budgets(struct reply *reply, const struct otelprof_stats *s)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		{ "cpu_ns", s->cpu_ns },
+		{ "rate_changes", s->rate_changes },
+		{ "names_postponed", s->names_postponed },
+		{ "tables_postponed", s->tables_postponed },
+		{ "memory_bytes", s->memory_bytes },
+		{ "memory_limit_bytes", s->memory_limit_bytes },
+		{ "memory_over", s->memory_over },
+		{ "names_evicted", s->names_evicted },
+		{ "tables_evicted", s->tables_evicted },
+		{ "processes_evicted", s->processes_evicted },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		say(reply, "%s %" PRIu64 "\n", rows[i].name, rows[i].value);
+}
+
 static void do_status(struct otelprof *p, struct reply *reply)
 {
 	struct otelprof_stats s;
@@ -150,7 +174,7 @@ static void do_status(struct otelprof *p, struct reply *reply)
 		say(reply, "samples_thinned %" PRIu64 "\n", s.samples_thinned);
 		say(reply, "samples_pending %" PRIu64 "\n", s.samples_pending);
 		say(reply, "samples_dropped %" PRIu64 "\n", s.samples_dropped);
-		say(reply, "rate_changes %" PRIu64 "\n", s.rate_changes);
+		say_budgets(reply, &s);
 	}
 	end_call(reply, p, r);
 }
