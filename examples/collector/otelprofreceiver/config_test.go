@@ -103,6 +103,15 @@ var keys = []struct {
 			c.Filter = []Rule{{Action: "include", PIDTree: 1},
 				{Action: "include", MinAge: 5 * time.Second}}
 		}},
+	{yaml: "rules: [include comm:nginx, rate 199 cgroup:/kubepods.slice/a, 'exclude exe:/usr/*/x']",
+		want: func(c *Config) {
+			c.Rules = []string{"include comm:nginx", "rate 199 cgroup:/kubepods.slice/a",
+				"exclude exe:/usr/*/x"}
+		}},
+	{yaml: "rules: [include pid:1, keep pid:2]", wrong: "rules:2"},
+	{yaml: "rules: [rate 1001 pid:1]", wrong: "rules:1"},
+	{yaml: `rules: ["include pid:1\nkinds = wall"]`, wrong: "rule 1 has more than one line"},
+	{yaml: "{rules: [include pid:1], probabilistic_threshold: 50}", wrong: "do not go together"},
 	{yaml: "filter: [{action: keep, pid: 1}]",
 		wrong: `filter: rule 1: action is "keep" and must be "include" or "exclude"`},
 	{yaml: "filter: [{action: include}]", wrong: "rule 1: has 0 conditions"},

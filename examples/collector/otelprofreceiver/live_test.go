@@ -19,6 +19,7 @@ import (
 
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.opentelemetry.io/collector/receiver/xreceiver"
@@ -323,6 +324,110 @@ func TestManyCycles(t *testing.T) {
 	}
 	if strings.Contains(string(maps), "bpf-map") {
 		t.Error("maps of the kernel are still mapped, and so alive")
+	}
+}
+
+// cgroup2 is where cgroup v2 is mounted.
+func cgroup2(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(mounts), "\n") {
+		if words := strings.Fields(line); len(words) > 2 && words[2] == "cgroup2" {
+			return words[1]
+		}
+	}
+	t.Skip("cgroup v2 is not mounted")
+	return ""
+}
+
+// periodsOf are the periods of all profiles of process pid in a request.
+func periodsOf(t *testing.T, r request, pid int) (periods []int64) {
+	e := pprofileotlp.NewExportRequest()
+	if err := e.UnmarshalProto(r.bytes); err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range e.Profiles().ResourceProfiles().All() {
+		id, ok := resource.Resource().Attributes().Get("process.pid")
+		if !ok || id.Int() != int64(pid) {
+			continue
+		}
+		for _, scope := range resource.ScopeProfiles().All() {
+			for _, profile := range scope.Profiles().All() {
+				periods = append(periods, profile.Period())
+			}
+		}
+	}
+	return periods
+}
+
+// Rules have a rate per target; one waits for its control group and takes its place among the
+// others when that is there.
+func TestRules(t *testing.T) {
+	needLive(t)
+	mount := cgroup2(t)
+	group := fmt.Sprintf("otelprof-receiver-%d", os.Getpid())
+	config := defaultConfig()
+	config.SampleRateHz = 19
+	config.Rules = []string{fmt.Sprintf("rate 199 pid:%d", os.Getpid()),
+		"rate 499 cgroup:/" + group, fmt.Sprintf("rate 99 pid:%d", os.Getpid())}
+	periods := map[int64]int{}
+	p, err := openProfiler(config, func(r request) bool {
+		for _, period := range periodsOf(t, r, os.Getpid()) {
+			periods[period]++
+		}
+		return true
+	}, componenttest.NewNopTelemetrySettings().Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if p.rules.number[1] != 0 || p.rules.number[0] == 0 || p.rules.number[2] == 0 {
+		t.Fatal("what is in force: ", p.rules.number)
+	}
+	if err := os.Mkdir(filepath.Join(mount, group), 0o755); err != nil {
+		t.Skip("no cgroup can be made here: ", err)
+	}
+	defer os.Remove(filepath.Join(mount, group))
+	if err := p.standRules(); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.rules.number; n[1] <= n[0] || n[2] <= n[1] {
+		t.Error("not in the order of the list: ", n)
+	}
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); len(periods) == 0 && time.Now().Before(end); {
+		burn(200 * time.Millisecond)
+		if _, err := p.work(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.export(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(periods) != 1 || periods[1000000000/99] == 0 {
+		t.Error("periods of this process: ", periods)
+	}
+}
+
+// A rule that includes and waits is not "all".
+func TestRuleThatIncludesWaits(t *testing.T) {
+	needLive(t)
+	cgroup2(t)
+	config := defaultConfig()
+	config.Rules = []string{"include cgroup:/no/such/group"}
+	p, err := openProfiler(config, func(request) bool { return true },
+		componenttest.NewNopTelemetrySettings().Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if p.rules.standIn == 0 {
+		t.Error("nothing stands in for it")
 	}
 }
 

@@ -95,6 +95,7 @@ type profiler struct {
 	wakeFD  int        // an eventfd: readable when wake was called
 	logger  *zap.Logger
 	put     func(request) bool
+	rules   *rules            // nil: none
 	unwinds map[string]uint64 // filled by unwindErrors
 	drops   map[string]uint64 // filled by drops
 }
@@ -135,6 +136,16 @@ func (p *profiler) init(config *Config) error {
 	if err := p.setProbes(config.probes); err != nil {
 		return err
 	}
+	if len(config.Rules) > 0 {
+		rules, err := readRules(config.Rules)
+		if err != nil {
+			return err
+		}
+		p.rules = rules
+		if err := p.standRules(); err != nil {
+			return err
+		}
+	}
 	return p.setFilter(config.Filter)
 }
 
@@ -158,6 +169,9 @@ func (p *profiler) setProbes(specs []string) error {
 func (p *profiler) close() {
 	C.otelprof_free(p.p)
 	p.p = nil
+	if p.rules != nil {
+		p.rules.free()
+	}
 	p.self.Delete()
 	_ = unix.Close(p.wakeFD)
 }

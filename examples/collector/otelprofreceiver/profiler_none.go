@@ -24,6 +24,9 @@ func (*profiler) close()                 {}
 func (*profiler) start() error           { return nil }
 func (*profiler) stop() error            { return nil }
 func (*profiler) setFilter([]Rule) error { return nil }
+func (*profiler) standRules() error      { return nil }
+
+func validateRuleTexts([]string) error { return nil }
 
 func (*profiler) work(time.Duration) (bool, error) { return false, nil }
 

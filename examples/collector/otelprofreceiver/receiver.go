@@ -173,6 +173,7 @@ func (s *session) loop() {
 		}
 		if !now.Before(look) {
 			s.note("stats", s.look())
+			s.note("rules", s.profiler.standRules())
 			look = now.Add(s.config.StatsInterval)
 		}
 	}
