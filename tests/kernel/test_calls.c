@@ -272,7 +272,30 @@ static void test_reserved_fields_must_be_zero(void)
 	otelprof_free(p);
 }
 
-TEST_MAIN({ "wakeup_and_statistics_while_another_thread_waits",
+/* The reason is in the argument, and in no other's. */
+static void test_init_tells_why(void)
+{
+	struct otelprof_error_info first = { .size = sizeof(first) };
+	struct otelprof_error_info second = { .size = sizeof(second) };
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = 5000;
+	CHECK_INT(otelprof_init(&config, &first, &p), -EINVAL);
+	otelprof_config_init(&config, sizeof(config));
+	config.max_frames = 1;
+	CHECK_INT(otelprof_init(&config, &second, &p), -EINVAL);
+	CHECK_INT(otelprof_init(&config, NULL, &p), -EINVAL);
+	CHECK(!p);
+	CHECK_INT(first.code, -EINVAL);
+	CHECK(strstr(first.message, "sample_rate_hz is 5000"));
+	CHECK_INT(second.code, -EINVAL);
+	CHECK(strstr(second.message, "max_frames is 1 "));
+}
+
+TEST_MAIN({ "init_tells_why", test_init_tells_why },
+	  { "wakeup_and_statistics_while_another_thread_waits",
 	    test_wakeup_and_statistics_while_another_thread_waits },
 	  { "the_same_with_a_worker", test_the_same_with_a_worker },
 	  { "a_worker_does_the_work", test_a_worker_does_the_work },

@@ -8,7 +8,7 @@ A profiler of the whole machine at 1,000 Hz (host.c) first sees a quiet machine.
 500 execs a second, and three programs of 200 MB each (large.c), which begin a third of the
 storm apart; then it is quiet again. What it used is measured by the kernel, not by the library,
 and a line tells it for each ten seconds. The most of any ten seconds is told against what was
-set. KEY=VALUE are settings of the profiler.
+set: more than 110 % of either is a failure, status 1. KEY=VALUE are settings of the profiler.
 
 Needs root, x86-64, gcc, a release build, 1 GB of disk and 2 GB of memory.
 """
@@ -25,6 +25,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TEN = 10  # seconds
+MOST = 1.1  # of what was set
 
 
 def run(*command, **options):
@@ -186,6 +187,16 @@ def summary(args, rows):
         last["events_lost"], last["rate_changes"]))
 
 
+def above(args, rows):
+    """What was used of a budget that was set, where that is too much."""
+    used = (("CPU", "%", args.setting("cpu_budget_permille") / 10, any_ten(rows, used_ns) / 1e7),
+            ("memory", "MB", args.setting("memory_limit_bytes") / 1e6,
+             max(map(bytes_of, rows)) / 1e6))
+    return ["FAIL: %s: %.2f %s, which is %.0f %% of %.1f" % (name, value, unit, 100 * value / limit,
+                                                           limit)
+            for name, unit, limit, value in used if limit and value > MOST * limit]
+
+
 class Arguments(argparse.Namespace):
     def setting(self, key):
         for pair in reversed(self.keys):
@@ -226,7 +237,10 @@ def main():
         import draw
         with open(args.svg, "w", encoding="utf-8") as f:
             f.write(draw.draw(args, rows, used_ns, bytes_of))
-    return 0
+    failed = above(args, rows)
+    for line in failed:
+        print(line)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
