@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "rig.h"
@@ -14,6 +16,8 @@
 enum {
 	SLOW_MS = 20000,
 	SOON_MS = 3000, /* on a machine with much other load */
+	DRIP_MS = 300,
+	DRIPS = 40,
 };
 
 static void test_make_certificates(void)
@@ -328,6 +332,58 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+static int dripping; /* a listening socket */
+
+/* A server that ends the first connection, and sends the others a handshake of 16 KiB byte by
+ * byte. */
+static void *drip(void *arg)
+{
+	static const unsigned char record[] = { 22, 3, 3, 0x40, 0 };
+	int first = accept(dripping, NULL, NULL);
+
+	(void)arg;
+	if (first >= 0)
+		(void)close(first);
+	for (;;) {
+		int fd = accept(dripping, NULL, NULL);
+		int i;
+
+		if (fd < 0)
+			return NULL;
+		(void)send(fd, record, sizeof(record), MSG_NOSIGNAL);
+		for (i = 0; i < DRIPS && send(fd, "", 1, MSG_NOSIGNAL) == 1; i++)
+			(void)poll(NULL, 0, DRIP_MS);
+		(void)close(fd);
+	}
+}
+
+static void test_a_server_that_drips_holds_nothing(void)
+{
+	struct rig g;
+	pthread_t thread;
+	int64_t begin;
+	int port;
+	int i;
+
+	dripping = listen_tcp(&port);
+	CHECK_INT(pthread_create(&thread, NULL, drip, NULL), 0);
+	rig_init(&g, "https://", "127.0.0.1", port);
+	g.config.retry_elapsed_ms = 60000;
+	g.config.timeout_ms = 20000;
+	rig_add_grpc(&g);
+	submit(&g, "abc", 7);
+	begin = now_ms();
+	for (i = 0; i < 400 && !said(&g, "trying again"); i++)
+		CHECK_INT(flush(&g, 20), -ETIMEDOUT);
+	CHECK(said(&g, "trying again"));
+	/* the probe's second, and what a busy machine needs */
+	CHECK(now_ms() - begin < 2 * SOON_MS);
+	rig_down(&g);
+	(void)shutdown(dripping, SHUT_RDWR);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	(void)close(dripping);
+}
+
 /* The look-up of a probe goes on when its exporter ends, and is the only one however many
  * requests failed. */
 static void test_the_end_does_not_wait_for_a_probe(void)
@@ -364,5 +420,6 @@ TEST_MAIN({ "make_certificates", test_make_certificates }, { "grpc", test_grpc }
 	  { "an_answer_is_not_probed", test_an_answer_is_not_probed },
 	  { "nothing_on_stderr", test_nothing_on_stderr },
 	  { "certificates_are_read_again", test_certificates_are_read_again },
+	  { "a_server_that_drips_holds_nothing", test_a_server_that_drips_holds_nothing },
 	  /* last: its look-up goes on for a while */
 	  { "the_end_does_not_wait_for_a_probe", test_the_end_does_not_wait_for_a_probe })
