@@ -18,6 +18,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/argument.h"
 #include "bpf/event/event.h"
 #include "bpf/event/rate.h"
 
@@ -44,33 +45,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } op_heap_of_pid SEC(".maps");
-
-static __always_inline __u64 op_argument_read(struct task_struct *task, __u32 i)
-{
-	const volatile struct op_argument *a = &op_settings.argument[i];
-	__u32 unused_bits = 64 - 8 * (__u32)a->bytes;
-	__u64 at = (__u64)op_task_registers(task) + a->reg;
-	__u64 value = 0;
-
-	if (a->place == OP_ARGUMENT_CONSTANT)
-		return (__u64)a->offset;
-	if (bpf_probe_read_kernel(&value, sizeof(value), (void *)at))
-		return 0;
-	if (a->place == OP_ARGUMENT_MEMORY) {
-		at = value + (__u64)a->offset;
-		value = 0;
-		if (a->bytes <= 1)
-			bpf_probe_read_user(&value, 1, (void *)at);
-		else if (a->bytes <= 2)
-			bpf_probe_read_user(&value, 2, (void *)at);
-		else if (a->bytes <= 4)
-			bpf_probe_read_user(&value, 4, (void *)at);
-		else
-			bpf_probe_read_user(&value, 8, (void *)at);
-	}
-	value <<= unused_bits;
-	return a->is_signed ? (__u64)((__s64)value >> unused_bits) : value >> unused_bits;
-}
 
 /* A hash of an address in a process. It is keyed, so that a process cannot choose
  * addresses that collide with those of another one. */
@@ -132,9 +106,11 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 		op_slot_release(slot);
 		return 0;
 	}
-	slot->record.value = op_heap_value(op_argument_read(task, OP_HEAP_SIZE),
-					   op_argument_read(task, OP_HEAP_WEIGHT));
-	if (!op_heap_keep(slot, op_argument_read(task, OP_HEAP_ADDRESS)))
+	slot->record.value = op_heap_value(
+		op_argument_read((__u64)op_task_registers(task), OP_HEAP_SIZE),
+		op_argument_read((__u64)op_task_registers(task), OP_HEAP_WEIGHT));
+	if (!op_heap_keep(slot, op_argument_read((__u64)op_task_registers(task),
+						 OP_HEAP_ADDRESS)))
 		op_count_in(counts, OP_COUNT_UNTRACKED);
 	return op_event_task(ctx, slot, whole);
 }
@@ -162,7 +138,8 @@ int op_heap_free(void *ctx)
 
 	if (!op_task_ids(task, &pid, &tid))
 		return 0;
-	key = op_heap_key(pid, op_argument_read(task, OP_HEAP_ADDRESS));
+	key = op_heap_key(
+		pid, op_argument_read((__u64)op_task_registers(task), OP_HEAP_ADDRESS));
 	if (bpf_map_delete_elem(&op_heap_lives, &key))
 		return 0; /* the filter left its allocation out */
 	count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);

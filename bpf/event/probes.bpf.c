@@ -2,9 +2,13 @@
 /*
  * Probes: places in programs and in the kernel that a user names. One copy of this
  * program is loaded for each probe, with the program type that its place needs;
- * op_settings.detail is the probe's number. The program does not use its context: user
- * registers are those that the kernel saved at its entry, which at a breakpoint in a
- * program are the ones there.
+ * op_settings.detail is the probe's number. For the stack the program does not use its
+ * context: user registers are those that the kernel saved at its entry, which at a breakpoint
+ * in a program are the ones there. The value of a probe that has one stands in the context:
+ * registers, or the arguments of a tracepoint.
+ *
+ * Events of perf have a program of their own, whose value is how many events the sample
+ * stands for.
  */
 #include "bpf/platform/kernel.h"
 
@@ -14,12 +18,14 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/event/argument.h"
 #include "bpf/event/event.h"
 #include "bpf/event/rate.h"
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline int op_hit(void *ctx, bool whole)
+/* Begin a sample, or return NULL. */
+static __always_inline struct op_slot *op_hit_begin(void)
 {
 	struct op_counts *counts = op_counts_of(OP_EVENT_PROBES);
 	struct op_slot *slot;
@@ -28,15 +34,53 @@ static __always_inline int op_hit(void *ctx, bool whole)
 	op_count_in(counts, OP_COUNT_TAKEN);
 	slot = op_event_enter(counts, OP_EVENT_PROBES, false, &filtered);
 	if (!slot)
-		return 0;
+		return NULL;
 	/* The limit comes after the filter, so that samples that the filter leaves out do
 	 * not count. */
-	if (!op_within_rate(op_settings.event_budget)) {
-		op_count_in(counts, OP_COUNT_FILTERED);
-		op_slot_release(slot);
+	if (op_within_rate(op_settings.event_budget))
+		return slot;
+	op_count_in(counts, OP_COUNT_FILTERED);
+	op_slot_release(slot);
+	return NULL;
+}
+
+static __always_inline int op_hit(void *ctx, bool whole)
+{
+	struct op_slot *slot = op_hit_begin();
+
+	if (!slot)
+		return 0;
+	if (op_settings.argument[0].bytes)
+		slot->record.value = op_argument_read((__u64)ctx, 0);
+	return op_event_task(ctx, slot, whole);
+}
+
+static __always_inline int op_counted(struct bpf_perf_event_data *ctx, bool whole)
+{
+	struct op_slot *slot;
+
+	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
+		op_count(OP_EVENT_PROBES, OP_COUNT_TAKEN);
+		op_count(OP_EVENT_PROBES, OP_COUNT_IDLE);
 		return 0;
 	}
-	return op_event_task(ctx, slot, whole);
+	slot = op_hit_begin();
+	if (!slot)
+		return 0;
+	slot->record.value = ctx->sample_period;
+	return op_event_perf(ctx, slot, whole);
+}
+
+SEC("perf_event")
+int op_perf(struct bpf_perf_event_data *ctx)
+{
+	return op_counted(ctx, false);
+}
+
+SEC("perf_event")
+int op_perf_whole(struct bpf_perf_event_data *ctx)
+{
+	return op_counted(ctx, true);
 }
 
 SEC("kprobe")

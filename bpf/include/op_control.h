@@ -112,7 +112,8 @@ struct op_settings {
 	/* samples per second and CPU, of kinds that thin out (off/off.h) */
 	__u32 event_budget;
 	__u64 min_ns; /* shorter intervals are filtered out */
-	struct op_argument argument[OP_ARGUMENTS_MAX]; /* of the kind heap's probe */
+	/* of the kind heap's probe; or the first one, of a probe with a value */
+	struct op_argument argument[OP_ARGUMENTS_MAX];
 };
 
 /* The position of a CPU in the pieces of one rate (rules/thin.h), in units of 2^-32 of a

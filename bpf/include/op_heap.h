@@ -79,7 +79,7 @@ enum op_argument_place {
 };
 
 enum {
-	OP_ARGUMENTS_MAX = 3,
+	OP_ARGUMENTS_MAX = 12,
 };
 
 struct op_argument {

@@ -21,8 +21,8 @@ const char shared_help[] =
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
 	"                       page_faults, off_cpu, locks, kernel_locks, block_io,\n"
-	"                       signals, wall, threads, goroutines, heap, probe:SPEC;\n"
-	"                       --kind is the same\n"
+	"                       signals, wall, threads, goroutines, heap, probe:SPEC,\n"
+	"                       perf:EVENT; --kind is the same\n"
 	"      --cpu-budget PCT at most this share of one CPU; rate and names give way\n"
 	"      --all-kernel     stacks of the kernel alone\n"
 	"      --all-user       stacks of programs alone, without the kernel's frames\n"
@@ -128,10 +128,13 @@ static int take_probe(struct options *o, const char *spec, size_t len)
 static int take_kind(struct options *o, const char *name, size_t len)
 {
 	static const char probe[] = "probe:";
+	static const char perf[] = "perf:";
 	size_t i;
 
 	if (len > sizeof(probe) - 1 && !strncmp(name, probe, sizeof(probe) - 1))
 		return take_probe(o, name + sizeof(probe) - 1, len - sizeof(probe) + 1);
+	if (len > sizeof(perf) - 1 && !strncmp(name, perf, sizeof(perf) - 1))
+		return take_probe(o, name, len);
 	for (i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		if (is_name(KINDS[i].name, name, len) ||
 		    is_name(KINDS[i].short_name, name, len)) {
@@ -140,7 +143,8 @@ static int take_kind(struct options *o, const char *name, size_t len)
 		}
 	(void)fail(
 		"--kinds takes cpu, page_faults, off_cpu, locks, kernel_locks, block_io, "
-		"signals, wall, threads, goroutines, heap and probe:SPEC, not \"%.*s\"",
+		"signals, wall, threads, goroutines, heap, probe:SPEC and perf:EVENT, not "
+		"\"%.*s\"",
 		(int)len, name);
 	return usage_hint(o->command);
 }

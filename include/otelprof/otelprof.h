@@ -221,7 +221,11 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_set_kinds(struct otelprof *p,
  * them are detached. @specs: @len strings, which are copied:
  *
  * 	uprobe:FILE:SYMBOL or uprobe:FILE:SYMBOL+OFFSET, uretprobe:FILE:SYMBOL,
- * 	usdt:FILE:PROVIDER:NAME, tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL
+ * 	usdt:FILE:PROVIDER:NAME, tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL,
+ * 	perf:EVENT, perf:EVENT@PERIOD, perf:EVENT@RATEhz
+ *
+ * All but the last line may end with a value, such as :arg0, :arg1.s32 or :retval, and with
+ * its unit behind another colon.
  *
  * They are attached while the kind is on. Returns 0; -EINVAL for a string that is not a
  * specification; -ENOENT if its file or symbol does not exist; -E2BIG for too many. After

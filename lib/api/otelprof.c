@@ -124,7 +124,7 @@ static int make_parts(struct otelprof *p)
 			  &p->probes);
 	if (r < 0)
 		return r;
-	op_sampler_name_detail(p->sampler, op_probes_name, p->probes);
+	op_sampler_name_detail(p->sampler, op_probes_detail, p->probes);
 	r = op_heap_new(&(struct op_heap_config){ .log = &p->log,
 						  .capture = p->capture,
 						  .processes = p->processes,

@@ -36,7 +36,8 @@ static int open_entry(struct op_capture *c, const struct op_kind *kind,
 }
 
 /* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
-static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i)
+static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
+		      const struct op_argument *value)
 {
 	struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, kind->holds);
@@ -47,6 +48,8 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	settings.detail = i;
 	if (kind->event == OP_EVENT_PROBES)
 		settings.event_budget = c->config.probe_samples;
+	if (value)
+		settings.argument[0] = *value;
 	r = open_entry(c, kind, &settings, &object);
 	if (r < 0)
 		return r;
@@ -61,14 +64,17 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 	return r;
 }
 
-int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number)
+int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
+			  const struct op_argument *value)
 {
 	struct op_kind kind = op_kind_probes;
 	void *before = op_object_hush();
 	int r;
 
 	kind.program_type = type;
-	r = load_entry(c, &kind, number);
+	if (type == BPF_PROG_TYPE_PERF_EVENT) /* it has a program of its own */
+		kind.name = "perf";
+	r = load_entry(c, &kind, number, value);
 	op_object_unhush(before);
 	return r;
 }
@@ -197,7 +203,7 @@ int op_kinds_load(struct op_capture *c, const struct op_kind *kind)
 
 	for (i = 0; r >= 0 && i < kind->perf_events; i++)
 		if (c->program[kind->event][i] < 0)
-			r = c->program[kind->event][i] = load_entry(c, kind, i);
+			r = c->program[kind->event][i] = load_entry(c, kind, i, NULL);
 	if (kind->hooks && c->program[kind->event][0] < 0)
 		r = op_hooks_load(c, kind);
 	op_object_unhush(before);

@@ -38,6 +38,7 @@ enum op_otlp_period {
 	OP_OTLP_PERIOD_NONE,
 	OP_OTLP_PERIOD_WINDOW, /* the window's period_ns */
 	OP_OTLP_PERIOD_ONE,    /* every event is a sample */
+	OP_OTLP_PERIOD_EVENTS, /* the sample's period, in events */
 };
 
 /*
@@ -158,7 +159,8 @@ struct op_kind {
 	const char *detail_key;
 	const char *const *details;
 	size_t details_len;
-	/* Or the names come from op_sampler_name_detail(), under the key `probe`. */
+	/* Or the names, and types of their own, come from op_sampler_name_detail(): the
+	 * names under the key `probe`. */
 	bool details_by_number;
 	/* Or attributes made from more than `detail`: returns how many of @ret are set.
 	 * NULL: none. */

@@ -14,6 +14,14 @@
 enum {
 	DEFAULT_MAX_BYTES = 4000000, /* gRPC servers refuse more than 4 MiB by default */
 	OP_OTLP_ROWS_A_KIND = 4,
+	TYPE_BYTES = 128, /* of the name of a type, or of its unit */
+};
+
+/* A row that samples bring with them. */
+struct typed_row {
+	struct op_otlp_kind row;
+	char type[TYPE_BYTES];
+	char unit[TYPE_BYTES];
 };
 
 struct encoder {
@@ -26,6 +34,9 @@ struct encoder {
 	/* index in sorted at which each (resource, event) begins */
 	OP_VEC(uint32_t) groups;
 	OP_VEC(uint32_t) sorted; /* identities sorted by resource and event */
+	/* the one of the open profile, and the next one */
+	struct typed_row typed[2];
+	uint32_t typed_at;
 	uint64_t left_out;
 };
 
@@ -198,7 +209,8 @@ static const struct op_identity *identity_at(const struct encoder *x, uint32_t i
 	return &x->w->identities.data[x->sorted.data[i]];
 }
 
-/* The shortest period above *@period of @group's samples; false where there is none. */
+/* The shortest period above *@period of @group's samples that have one of the kind's own rows;
+ * false where there is none. */
 static bool next_period(const struct encoder *x, const uint32_t *group, int64_t *period)
 {
 	int64_t least = INT64_MAX;
@@ -207,7 +219,7 @@ static bool next_period(const struct encoder *x, const uint32_t *group, int64_t 
 	for (i = group[0]; i < group[1]; i++) {
 		int64_t mine = identity_at(x, i)->period_ns;
 
-		if (mine > *period && mine < least)
+		if (!identity_at(x, i)->alone && mine > *period && mine < least)
 			least = mine;
 	}
 	*period = least;
@@ -223,7 +235,8 @@ static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 	int r = op_request_profile(&x->request, &x->kinds->rows[row], period_ns);
 
 	for (i = group[0]; i < group[1] && r >= 0; i++)
-		if (identity_at(x, i)->period_ns == period_ns)
+		if (!identity_at(x, i)->alone &&
+		    identity_at(x, i)->period_ns == period_ns)
 			r = encode_identity(x, identity_at(x, i), counts);
 	return r;
 }
@@ -239,6 +252,96 @@ static int encode_group(struct encoder *x, uint32_t resource, size_t row)
 	/* one profile for each period, the shortest first */
 	while (r >= 0 && next_period(x, group, &period))
 		r = encode_period(x, row, group, (uint32_t)period);
+	return r;
+}
+
+/* What makes samples of types of their own one profile. */
+struct typed_key {
+	uint32_t type; /* 0: before all others */
+	uint32_t unit;
+	uint32_t period;
+	uint32_t alone;
+};
+
+static struct typed_key key_of(const struct op_identity *e)
+{
+	return (struct typed_key){ e->type, e->unit, e->period_ns, e->alone };
+}
+
+static int compare_keys(const struct typed_key *a, const struct typed_key *b)
+{
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (a->unit != b->unit)
+		return a->unit < b->unit ? -1 : 1;
+	if (a->period != b->period)
+		return a->period < b->period ? -1 : 1;
+	return (a->alone > b->alone) - (a->alone < b->alone);
+}
+
+/* The first of the identities [@from, @to) behind *@key; false where there is none. */
+static bool next_key(const struct encoder *x, uint32_t from, uint32_t to,
+		     struct typed_key *key)
+{
+	struct typed_key least = { 0 };
+	uint32_t i;
+
+	for (i = from; i < to; i++) {
+		struct typed_key mine = key_of(identity_at(x, i));
+
+		if (mine.type && compare_keys(&mine, key) > 0 &&
+		    (!least.type || compare_keys(&mine, &least) < 0))
+			least = mine;
+	}
+	*key = least;
+	return least.type != 0;
+}
+
+static void copy_text(const struct encoder *x, uint32_t string, char ret[TYPE_BYTES])
+{
+	size_t len =
+		OP_MIN((size_t)x->w->strings.data[string].len, (size_t)TYPE_BYTES - 1);
+
+	memcpy(ret, op_window_chars(x->w, string), len);
+	ret[len] = '\0';
+}
+
+/* The row of @key. The one before it stays: its profile may still be open. */
+static const struct op_otlp_kind *typed_row(struct encoder *x,
+					    const struct typed_key *key)
+{
+	struct typed_row *t = &x->typed[x->typed_at++ % OP_ARRAY_SIZE(x->typed)];
+
+	copy_text(x, key->type, t->type);
+	copy_text(x, key->unit, t->unit);
+	t->row = (struct op_otlp_kind){
+		.shape = OP_OTLP_SUM,
+		.type = t->type,
+		.unit = t->unit,
+		.period = key->period ? OP_OTLP_PERIOD_EVENTS : OP_OTLP_PERIOD_ONE,
+		.period_type = t->type,
+		.period_unit = t->unit,
+	};
+	return &t->row;
+}
+
+/* The profiles of the types that samples bring with them, of the identities [@from, @to). */
+static int encode_typed(struct encoder *x, uint32_t from, uint32_t to)
+{
+	struct typed_key key = { 0 };
+	uint32_t i;
+	int r = 0;
+
+	while (r >= 0 && next_key(x, from, to, &key)) {
+		r = op_request_profile(&x->request, typed_row(x, &key), key.period);
+		for (i = from; i < to && r >= 0; i++) {
+			const struct op_identity *e = identity_at(x, i);
+			struct typed_key mine = key_of(e);
+
+			if (compare_keys(&mine, &key) == 0)
+				r = encode_identity(x, e, e->alone);
+		}
+	}
 	return r;
 }
 
@@ -261,6 +364,8 @@ static int encode(struct encoder *x)
 		r = op_request_resource(&x->request, *resource);
 		for (row = 0; row < x->kinds->len && r >= 0; row++)
 			r = encode_group(x, *resource, row);
+		if (r >= 0)
+			r = encode_typed(x, group[0], group[OP_EVENT_MAX]);
 		if (r < 0)
 			return r;
 		count_unknown(x, *resource);

@@ -94,6 +94,8 @@ static int profile_write(struct op_request *q)
 		m.period = (int64_t)(q->period_ns ?: q->w->config.period_ns);
 	else if (q->kind->period == OP_OTLP_PERIOD_ONE)
 		m.period = 1;
+	else if (q->kind->period == OP_OTLP_PERIOD_EVENTS)
+		m.period = (int64_t)q->period_ns;
 	random_id(id.bytes);
 	r = op_bytes_plain(&b, &otlp_Profile_msg, &m, PROFILE_BYTES);
 	if (r >= 0)

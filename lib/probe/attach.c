@@ -25,6 +25,8 @@ enum {
 
 uint32_t op_probe_program_type(enum op_probe_type type)
 {
+	if (type == OP_PROBE_EVENT)
+		return BPF_PROG_TYPE_PERF_EVENT;
 	return type == OP_PROBE_TRACEPOINT ? BPF_PROG_TYPE_RAW_TRACEPOINT
 					   : BPF_PROG_TYPE_KPROBE;
 }
@@ -87,6 +89,34 @@ int op_probe_attach(const struct op_probe_spec *spec, const struct op_probe_plac
 		return fd < 0 ? -errno : op_fd_move_up(OP_TAKE_FD(fd));
 	}
 	fd = open_event(spec, place, site, sysfs_root);
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) < 0 ||
+	    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	return OP_TAKE_FD(fd);
+}
+
+int op_probe_attach_event(const struct op_probe_spec *spec, uint32_t cpu, int program)
+{
+	struct perf_event_attr attr = {
+		.type = spec->event.type,
+		.size = sizeof(attr),
+		.config = spec->event.config,
+		.disabled = 1,
+		.freq = spec->event.hz != 0,
+	};
+	_cleanup_close_ int fd = -1;
+
+	if (attr.freq)
+		attr.sample_freq = spec->event.hz;
+	else
+		attr.sample_period = spec->event.period;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	fd = op_fd_move_up(OP_TAKE_FD(fd));
 	if (fd < 0)
 		return fd;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) < 0 ||

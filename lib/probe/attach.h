@@ -15,4 +15,8 @@ uint32_t op_probe_program_type(enum op_probe_type type);
 int op_probe_attach(const struct op_probe_spec *spec, const struct op_probe_place *place,
 		    uint32_t site, int program, const char *sysfs_root);
 
+/* Attach @program to the event of perf @spec on CPU @cpu. Returns a descriptor as above, or -errno:
+ * -ENODEV if the CPU is not online, -ENOENT or -EOPNOTSUPP if there is no such event. */
+int op_probe_attach_event(const struct op_probe_spec *spec, uint32_t cpu, int program);
+
 #endif

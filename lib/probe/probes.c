@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "otelprof/otelprof.h"
 #include "probe/attach.h"
 #include "probe/spec.h"
+#include "sample/sampler.h"
 
 enum {
 	/* Names kept by number, for samples that still wait to be exported. */
@@ -22,16 +24,27 @@ enum {
 struct probe {
 	const char *text; /* points to its name */
 	uint32_t number;
-	int program;
+	int program; /* of its first site */
+	/* Of further sites, where values are at other places; else -1. */
+	int more[OP_PROBE_SITES_MAX];
 	int fd[OP_PROBE_SITES_MAX]; /* attachments */
+	int *cpu_fd;		    /* those of an event of perf, by CPU */
+	uint32_t cpus;
+};
+
+/* What samples with its number stand for. */
+struct name {
+	struct op_detail detail;
+	struct op_probe_spec spec; /* holds the texts of the detail's type */
+	char text[];
 };
 
 struct op_probes {
 	struct op_probes_config config;
 	struct probe probe[OTELPROF_PROBES_MAX];
 	size_t len;
-	char *name[NAMES_MAX]; /* by number */
-	uint32_t next;	       /* the next number to try */
+	struct name *name[NAMES_MAX]; /* by number */
+	uint32_t next;		      /* the next number to try */
 	bool on;
 };
 
@@ -50,8 +63,15 @@ static void detach(struct probe *probe)
 {
 	uint32_t i;
 
-	for (i = 0; i < OP_PROBE_SITES_MAX; i++)
+	for (i = 0; i < OP_PROBE_SITES_MAX; i++) {
 		op_closep(&probe->fd[i]);
+		op_closep(&probe->more[i]);
+	}
+	for (i = 0; i < probe->cpus; i++)
+		op_closep(&probe->cpu_fd[i]);
+	free(probe->cpu_fd);
+	probe->cpu_fd = NULL;
+	probe->cpus = 0;
 	op_closep(&probe->program);
 }
 
@@ -69,11 +89,11 @@ struct op_probes *op_probes_free(struct op_probes *p)
 	return NULL;
 }
 
-const char *op_probes_name(void *ctx, uint32_t number)
+const struct op_detail *op_probes_detail(void *ctx, uint32_t number)
 {
 	const struct op_probes *p = ctx;
 
-	return number < NAMES_MAX ? p->name[number] : NULL;
+	return number < NAMES_MAX && p->name[number] ? &p->name[number]->detail : NULL;
 }
 
 /* Tell the user why the probe @text cannot be used. Returns @error. */
@@ -86,7 +106,12 @@ static int refuse(struct op_probes *p, const char *text, int error)
 		return op_fail(log, error,
 			       "\"%s\" is not a probe; probes are uprobe:FILE:SYMBOL, "
 			       "uretprobe:FILE:SYMBOL, usdt:FILE:PROVIDER:NAME, "
-			       "tracepoint:NAME, kprobe:SYMBOL and kretprobe:SYMBOL",
+			       "tracepoint:NAME, kprobe:SYMBOL, kretprobe:SYMBOL and "
+			       "perf:EVENT, the first six perhaps with :argN or :retval",
+			       text);
+	case -ERANGE:
+		return op_fail(log, error,
+			       "the value of \"%s\" is not in a place that can be read",
 			       text);
 	case -ENOENT:
 		return op_fail(log, error, "the place of the probe \"%s\" does not exist",
@@ -98,6 +123,20 @@ static int refuse(struct op_probes *p, const char *text, int error)
 		return op_fail(log, error, "the probe \"%s\" could not be attached: %s",
 			       text, strerror(-error));
 	}
+}
+
+/* Tell the user why the event of perf @text cannot be used. Returns @error, and -EOPNOTSUPP where
+ * there is no such event. */
+static int refuse_event(struct op_probes *p, const char *text, int error)
+{
+	if (error != -ENOENT && error != -EOPNOTSUPP && error != -EINVAL &&
+	    error != -ENXIO)
+		return refuse(p, text, error);
+	return op_fail(
+		p->config.log, -EOPNOTSUPP,
+		"this machine has no event \"%s\": events of the hardware need a PMU, "
+		"which virtual machines often lack",
+		text);
 }
 
 /* Find the place of @text. Returns 0, or -errno with a sentence. */
@@ -112,11 +151,76 @@ static int find(struct op_probes *p, const char *text, struct op_probe_spec *spe
 	return r < 0 ? refuse(p, text, r) : 0;
 }
 
+/* Load the program of site @site. Returns its descriptor, borrowed from @probe, or -errno; with a
+ * sentence but for -ERANGE. */
+static int load(struct op_probes *p, struct probe *probe,
+		const struct op_probe_spec *spec, const struct op_probe_place *place,
+		uint32_t site)
+{
+	int *to = site ? &probe->more[site] : &probe->program;
+	struct op_argument value = { 0 };
+	int r = 0;
+
+	if (spec->value.wanted)
+		r = op_probe_value_place(spec, place, site, &value);
+	else if (site)
+		return probe->program;
+	if (r == 0)
+		r = op_capture_load_probe(p->config.capture,
+					  op_probe_program_type(spec->type),
+					  probe->number, &value);
+	if (r >= 0)
+		*to = r;
+	return r;
+}
+
+/* Attach to the event on each CPU. Those that come online later are without it. */
+static int attach_cpus(struct probe *probe, const struct op_probe_spec *spec)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t attached = 0;
+	uint32_t i;
+
+	if (n <= 0)
+		return -EIO;
+	probe->cpu_fd = calloc((size_t)n, sizeof(*probe->cpu_fd));
+	if (!probe->cpu_fd)
+		return -ENOMEM;
+	memset(probe->cpu_fd, 0xff, (size_t)n * sizeof(*probe->cpu_fd));
+	probe->cpus = (uint32_t)n;
+	for (i = 0; i < probe->cpus; i++) {
+		int fd = op_probe_attach_event(spec, i, probe->program);
+
+		if (fd < 0 && fd != -ENODEV)
+			return fd;
+		probe->cpu_fd[i] = fd < 0 ? -1 : fd;
+		attached += fd >= 0;
+	}
+	return attached ? 0 : -ENODEV;
+}
+
+static int attach_sites(struct op_probes *p, struct probe *probe,
+			const struct op_probe_spec *spec,
+			const struct op_probe_place *place)
+{
+	uint32_t i;
+	int r;
+
+	for (i = 0; i < place->sites_len; i++) {
+		r = load(p, probe, spec, place, i);
+		if (r < 0)
+			return r == -ERANGE ? refuse(p, probe->text, r) : r;
+		probe->fd[i] = op_probe_attach(spec, place, i, r, p->config.sysfs_root);
+		if (probe->fd[i] < 0)
+			return refuse(p, probe->text, probe->fd[i]);
+	}
+	return 0;
+}
+
 static int attach(struct op_probes *p, struct probe *probe)
 {
 	struct op_probe_spec spec;
 	struct op_probe_place place;
-	uint32_t i;
 	int r;
 
 	if (probe->program >= 0)
@@ -124,21 +228,18 @@ static int attach(struct op_probes *p, struct probe *probe)
 	r = find(p, probe->text, &spec, &place);
 	if (r < 0)
 		return r;
-	r = op_capture_load_probe(p->config.capture, op_probe_program_type(spec.type),
-				  probe->number);
-	if (r < 0)
-		return r;
-	probe->program = r;
-	for (i = 0; i < place.sites_len; i++) {
-		probe->fd[i] = op_probe_attach(&spec, &place, i, probe->program,
-					       p->config.sysfs_root);
-		if (probe->fd[i] < 0) {
-			r = probe->fd[i];
-			detach(probe);
-			return refuse(p, probe->text, r);
+	if (spec.type == OP_PROBE_EVENT) {
+		r = load(p, probe, &spec, &place, 0);
+		if (r >= 0) {
+			r = attach_cpus(probe, &spec);
+			r = r < 0 ? refuse_event(p, probe->text, r) : r;
 		}
+	} else {
+		r = attach_sites(p, probe, &spec, &place);
 	}
-	return 0;
+	if (r < 0)
+		detach(probe);
+	return r < 0 ? r : 0;
 }
 
 int op_probes_switch(struct op_probes *p, bool on)
@@ -194,18 +295,40 @@ static uint32_t next_number(struct op_probes *p)
 	return p->next++ % NAMES_MAX;
 }
 
+/* What the samples of the probe @text stand for. */
+static struct name *make_name(const char *text)
+{
+	struct name *name = calloc(1, sizeof(*name) + strlen(text) + 1);
+	struct op_probe_spec *spec;
+
+	if (!name)
+		return NULL;
+	memcpy(name->text, text, strlen(text) + 1);
+	name->detail.name = name->text;
+	spec = &name->spec;
+	if (op_probe_spec_parse(text, spec) < 0 || !spec->type_name[0])
+		return name;
+	name->detail.type = spec->type_name;
+	name->detail.unit = spec->unit;
+	name->detail.alone = spec->type == OP_PROBE_EVENT;
+	if (spec->event.period <= UINT32_MAX)
+		name->detail.period = (uint32_t)spec->event.period;
+	return name;
+}
+
 static int add(struct op_probes *p, const char *text)
 {
 	struct probe *probe = &p->probe[p->len];
 	uint32_t number = next_number(p);
-	char *copy = strdup(text);
+	struct name *name = make_name(text);
 
-	if (!copy)
+	if (!name)
 		return -ENOMEM;
 	free(p->name[number]);
-	p->name[number] = copy;
-	*probe = (struct probe){ .text = copy, .number = number, .program = -1 };
+	p->name[number] = name;
+	*probe = (struct probe){ .text = name->text, .number = number, .program = -1 };
 	memset(probe->fd, 0xff, sizeof(probe->fd)); /* every descriptor becomes -1 */
+	memset(probe->more, 0xff, sizeof(probe->more));
 	p->len++;
 	return 0;
 }

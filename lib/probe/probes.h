@@ -5,6 +5,8 @@
  *   spec.c     parses a specification string
  *   place.c    finds the file offset of a symbol
  *   usdt.c     finds the file offsets of a static probe
+ *   value.c    finds the value of a probe
+ *   event.c    the names of perf's events
  *   attach.c   attaches a program to a place
  *   probes.c   the list of probes: which are wanted, which are attached
  */
@@ -18,6 +20,7 @@
 #include "base/cleanup.h"
 
 struct op_capture;
+struct op_detail;
 struct op_log;
 struct op_probes;
 
@@ -36,8 +39,7 @@ int op_probes_set(struct op_probes *p, const char *const *specs, size_t len);
 /* Attach the wanted probes if @on, else detach all. Returns 0, or -errno with
  * a sentence. */
 int op_probes_switch(struct op_probes *p, bool on);
-/* The specification of the probe that has or had @number, or NULL.
- * An op_detail_name_fn. */
-const char *op_probes_name(void *p, uint32_t number);
+/* What the number of a probe stands for, that one has or had; or NULL. An op_detail_fn. */
+const struct op_detail *op_probes_detail(void *p, uint32_t number);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* The members that make two samples equal; packed, without padding. */
 struct identity_key {
-	uint32_t fixed[8];
+	uint32_t fixed[11];
 	struct op_attribute_set labels;
 };
 
@@ -18,7 +18,8 @@ static bool identity_equal(const void *elements, uint32_t i, const void *key)
 	const struct op_identity *e = &w->identities.data[i];
 	const struct identity_key *k = key;
 	const uint32_t fixed[] = { e->resource, e->event, e->stack, e->tid,
-				   e->comm,	e->cpu,	  e->link,  e->period_ns };
+				   e->comm,	e->cpu,	  e->link,  e->period_ns,
+				   e->type,	e->unit,  e->alone };
 
 	_Static_assert(sizeof(fixed) == sizeof(k->fixed), "same fields");
 	return !memcmp(fixed, k->fixed, sizeof(fixed)) &&
@@ -86,6 +87,7 @@ static int identity_add(struct op_window *w, const struct op_window_sample *s,
 	assert(s->resource < w->resources.len && s->stack < w->stacks.len);
 	assert(s->comm < w->strings.len && s->link < w->links.len);
 	assert(s->event < OP_EVENT_MAX);
+	assert(s->type < w->strings.len && s->unit < w->strings.len);
 	r = identity_attributes(w, s, labels, list, &len);
 	if (r >= 0)
 		r = op_window_reserve(w, &w->identities, 1);
@@ -108,6 +110,9 @@ static int identity_add(struct op_window *w, const struct op_window_sample *s,
 		.cpu = s->cpu,
 		.link = s->link,
 		.period_ns = s->period_ns,
+		.type = s->type,
+		.unit = s->unit,
+		.alone = s->alone,
 		/* The labels are the last of the attributes. */
 		.labels = { at + len - labels->len, labels->len },
 		.attributes = { at, len },
@@ -122,7 +127,7 @@ int op_window_add(struct op_window *w, const struct op_window_sample *s)
 {
 	struct identity_key key = {
 		.fixed = { s->resource, s->event, s->stack, s->tid, s->comm, s->cpu,
-			   s->link, s->period_ns },
+			   s->link, s->period_ns, s->type, s->unit, s->alone },
 	};
 	uint32_t at = (uint32_t)w->taken.len;
 	struct op_identity *e;

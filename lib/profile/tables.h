@@ -55,6 +55,9 @@ struct op_identity {
 	uint32_t cpu;
 	uint32_t link;
 	uint32_t period_ns;
+	uint32_t type;
+	uint32_t unit;
+	uint32_t alone;
 	struct op_span labels;	   /* in numbers */
 	struct op_span attributes; /* in numbers: labels, thread and CPU */
 	uint32_t count;		   /* number of samples */

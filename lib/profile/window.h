@@ -3,7 +3,7 @@
  * One window: the dictionary and the samples of one export. Every table is interned by
  * its whole content, and contents are compared on a hash hit, so two entries are merged
  * only if they are equal. Entry 0 of each table is the zero value. A sample's identity is
- * its resource, event, stack, thread, name, CPU, link, period and labels; samples with equal
+ * its resource, event, stack, thread, name, CPU, link, period, type and labels; samples with equal
  * identities are merged, and each keeps its timestamp and value.
  *
  * Returned numbers are indices into the window's tables, valid until op_window_reset().
@@ -115,8 +115,14 @@ struct op_window_sample {
 	uint32_t tid;
 	uint32_t comm; /* string: thread.name */
 	uint32_t cpu;
-	uint32_t link;	    /* 0: none */
-	uint32_t period_ns; /* of a clock's tick; 0: the window's */
+	uint32_t link; /* 0: none */
+	/* Of a clock's tick; 0: the window's. Of a type of its own: events; 0: they differ. */
+	uint32_t period_ns;
+	/* A type of its own, in which its value counts, and the unit (strings); 0: none. */
+	uint32_t type;
+	uint32_t unit;
+	uint32_t
+		alone; /* it counts in that type only, and not as its event's kind does */
 	struct op_attribute_set labels;
 	uint64_t time_ns; /* Unix time */
 	int64_t value;

@@ -58,18 +58,42 @@ static int add_attributes(struct op_sampler *sampler, const struct op_record *h,
 	return e;
 }
 
+const struct op_detail *op_labels_detail(const struct op_sampler *sampler,
+					 const struct op_record *h)
+{
+	return sampler->detail ? sampler->detail(sampler->detail_ctx, h->detail) : NULL;
+}
+
+int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
+		   struct op_window *window, struct op_window_sample *sample)
+{
+	const struct op_kind *kind = op_kind_of(h->event);
+	const struct op_detail *detail = NULL;
+	int e;
+
+	if (kind && kind->details_by_number)
+		detail = op_labels_detail(sampler, h);
+	if (!detail || !detail->type)
+		return 0;
+	e = op_window_string(window, detail->type, strlen(detail->type), &sample->type);
+	if (e == 0)
+		e = op_window_string(window, detail->unit, strlen(detail->unit),
+				     &sample->unit);
+	sample->alone = detail->alone;
+	sample->period_ns = detail->period;
+	return e;
+}
+
 /* Add the probe's name. A probe that has been detached since may have no name any
  * more. */
 static int add_probe(struct op_sampler *sampler, const struct op_record *h,
 		     struct op_window *window, struct op_attribute_set *labels)
 {
-	const char *name = NULL;
+	const struct op_detail *detail = op_labels_detail(sampler, h);
 
-	if (sampler->detail_name)
-		name = sampler->detail_name(sampler->detail_ctx, h->detail);
-	if (!name)
+	if (!detail)
 		return 0;
-	return op_window_string_attribute(window, "probe", name,
+	return op_window_string_attribute(window, "probe", detail->name,
 					  &labels->index[labels->len++]);
 }
 

@@ -14,4 +14,11 @@
 int op_labels_add(struct op_sampler *sampler, const struct op_record *h, uint32_t extra,
 		  struct op_window *window, struct op_attribute_set *labels);
 
+/* What the record's number of a probe stands for, or NULL. */
+const struct op_detail *op_labels_detail(const struct op_sampler *sampler,
+					 const struct op_record *h);
+/* Give @sample the type that its probe has, if any. Returns 0 or a negative errno. */
+int op_labels_type(const struct op_sampler *sampler, const struct op_record *h,
+		   struct op_window *window, struct op_window_sample *sample);
+
 #endif

@@ -343,6 +343,8 @@ static int make_sample(struct op_sampler *sampler, const struct op_frames_of *of
 		e = op_window_string(of->window, h->comm,
 				     strnlen(h->comm, sizeof(h->comm)), &sample.comm);
 	if (e == 0)
+		e = op_labels_type(sampler, h, of->window, &sample);
+	if (e == 0)
 		e = op_labels_add(sampler, h, r->extra, of->window, &sample.labels);
 	if (e == 0) {
 		if (!op_contexts_apply(&sampler->contexts, of->program, &r->context,

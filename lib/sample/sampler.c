@@ -109,9 +109,9 @@ const uint64_t *op_sampler_ends(const struct op_sampler *sampler)
 	return sampler->ends;
 }
 
-void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx)
+void op_sampler_name_detail(struct op_sampler *sampler, op_detail_fn fn, void *ctx)
 {
-	sampler->detail_name = fn;
+	sampler->detail = fn;
 	sampler->detail_ctx = ctx;
 }
 

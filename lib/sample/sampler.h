@@ -82,9 +82,18 @@ int op_sampler_callers(struct op_sampler *sampler, struct op_proc *proc,
 /* Bytes of what it keeps from one record to the next. */
 uint64_t op_sampler_bytes(const struct op_sampler *sampler);
 
-/* The name of a number that op_record.detail of probes has, or NULL. */
-typedef const char *(*op_detail_name_fn)(void *ctx, uint32_t detail);
-void op_sampler_name_detail(struct op_sampler *sampler, op_detail_name_fn fn, void *ctx);
+/* What op_record.detail of a probe stands for. */
+struct op_detail {
+	const char *name;
+	const char *type; /* in which its value counts; NULL: it has none */
+	const char *unit;
+	bool alone;	 /* it counts in that type only, and not as an event */
+	uint32_t period; /* of such a type, in events; 0: they differ */
+};
+
+/* What the number that op_record.detail of probes has stands for, or NULL. */
+typedef const struct op_detail *(*op_detail_fn)(void *ctx, uint32_t detail);
+void op_sampler_name_detail(struct op_sampler *sampler, op_detail_fn fn, void *ctx);
 
 /* Call @fn for each sample of @event that @window took, once it has. */
 typedef void (*op_sample_watch_fn)(void *ctx, const struct op_record *record,

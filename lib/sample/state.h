@@ -42,9 +42,9 @@ struct op_sampler {
 	struct op_above above;
 	struct op_announced announced;
 	struct op_contexts contexts;
-	uint64_t announcements_lost;   /* samples whose stack was not announced */
-	struct op_kind_names names;    /* of this window */
-	op_detail_name_fn detail_name; /* NULL: numbers have no names */
+	uint64_t announcements_lost; /* samples whose stack was not announced */
+	struct op_kind_names names;  /* of this window */
+	op_detail_fn detail;	     /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */
 	void *watch_ctx;

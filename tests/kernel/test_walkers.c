@@ -214,7 +214,7 @@ static void test_kinds_later(void)
 			TEST_FAIL("%s: %s %s", op_kinds()[i]->name, c->log->message,
 				  c->log->detail ? c->log->detail : "");
 		if (i == OP_EVENT_PROBES) {
-			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0);
+			int fd = op_capture_load_probe(c, BPF_PROG_TYPE_KPROBE, 0, NULL);
 
 			CHECK(fd >= 0);
 			(void)close(fd);

@@ -54,6 +54,65 @@ static void test_offsets(void)
 	check("uprobe:/a:std::swap", OP_PROBE_USER, false, "/a", NULL, "std::swap", 0);
 }
 
+static void check_value(const char *text, uint32_t index, uint8_t bytes, bool is_signed,
+			const char *type, const char *unit)
+{
+	static struct op_probe_spec spec;
+
+	CHECK_OK(op_probe_spec_parse(text, &spec));
+	CHECK(spec.value.wanted);
+	CHECK_INT(spec.value.index, index);
+	CHECK_INT(spec.value.bytes, bytes);
+	CHECK_INT(spec.value.is_signed, is_signed);
+	CHECK_STR(spec.type_name, type);
+	CHECK_STR(spec.unit, unit);
+}
+
+static void test_values(void)
+{
+	static struct op_probe_spec spec;
+
+	check_value("uprobe:/a:malloc:arg0:bytes", 0, 8, false, "malloc_arg0", "bytes");
+	check_value("uprobe:/a:f:arg2.s32", 2, 4, true, "f_arg2", "1");
+	check_value("uretprobe:/a:f:retval.u8:By", 0, 1, false, "f_retval", "By");
+	check_value("usdt:/a:p:hit:arg11", 11, 8, false, "hit_arg11", "1");
+	check_value("tracepoint:sched:sched_switch:arg1", 1, 8, false,
+		    "sched_switch_arg1", "1");
+	check_value("kprobe:vfs_read:arg2", 2, 8, false, "vfs_read_arg2", "1");
+	check_value("uprobe:/a:std::f:arg0", 0, 8, false, "std__f_arg0", "1");
+	check("uprobe:/a:std::arg", OP_PROBE_USER, false, "/a", NULL, "std::arg", 0);
+	/* neither of a return, nor a result of a call */
+	check("uretprobe:/a:f:arg0", OP_PROBE_USER, true, "/a", NULL, "f:arg0", 0);
+	CHECK_INT(op_probe_spec_parse("uprobe:/a:f+4:arg0", &spec), -EINVAL);
+	CHECK_INT(op_probe_spec_parse("uprobe:/a:f:arg0:b c", &spec), -EINVAL);
+}
+
+static void check_event(const char *text, uint32_t type, uint64_t config, uint64_t period,
+			uint32_t hz, const char *name)
+{
+	static struct op_probe_spec spec;
+
+	CHECK_OK(op_probe_spec_parse(text, &spec));
+	CHECK_INT(spec.type, OP_PROBE_EVENT);
+	CHECK_INT(spec.event.type, type);
+	CHECK_INT(spec.event.config, config);
+	CHECK_INT(spec.event.period, period);
+	CHECK_INT(spec.event.hz, hz);
+	CHECK_STR(spec.type_name, name);
+}
+
+static void test_events(void)
+{
+	/* numbers of the kernel's interface: enum perf_type_id and perf_hw_id */
+	check_event("perf:cycles", 0, 0, 0, 99, "cycles");
+	check_event("perf:cache-misses@1000", 0, 3, 1000, 0, "cache_misses");
+	check_event("perf:branch-misses@49Hz", 0, 5, 0, 49, "branch_misses");
+	check_event("perf:context-switches", 1, 3, 1, 0, "context_switches");
+	check_event("perf:task-clock", 1, 1, 0, 99, "task_clock");
+	check_event("perf:LLC-load-misses", 3, 0x10002, 0, 99, "LLC_load_misses");
+	check_event("perf:r01c2@5", 4, 0x1c2, 5, 0, "r01c2");
+}
+
 static void test_what_says_nothing(void)
 {
 	static const char *const texts[] = {
@@ -94,5 +153,6 @@ static void test_what_says_nothing(void)
 	CHECK_OK(op_probe_spec_parse(longest, &spec));
 }
 
-TEST_MAIN({ "types", test_each_type }, { "offsets", test_offsets },
+TEST_MAIN({ "values", test_values }, { "events", test_events },
+	  { "types", test_each_type }, { "offsets", test_offsets },
 	  { "nothing", test_what_says_nothing })
