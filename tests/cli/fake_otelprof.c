@@ -227,6 +227,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 	return nanosleep(&t, NULL) < 0 ? -EINTR : 0;
 }
 
+/* To the callback, and to the file. */
 static int deliver_kinds(struct otelprof *p)
 {
 	static const struct {
@@ -244,7 +245,11 @@ static int deliver_kinds(struct otelprof *p)
 
 	for (i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]) && !r; i++) {
 		b = rq_of_type(KINDS[i].type, KINDS[i].unit, KINDS[i].value);
-		r = p->callback.fn(p->callback.userdata, b.data, b.len, 4);
+		r = p->callback.fn
+			    ? p->callback.fn(p->callback.userdata, b.data, b.len, 4)
+			    : 0;
+		if (p->format) /* a callback's refusal is its own affair */
+			r = op_collect_add(p->collect, b.data, b.len);
 		free(b.data);
 	}
 	return r;
@@ -257,7 +262,7 @@ static int deliver(struct otelprof *p)
 	if (p->callback.fn && !acts("kinds-only"))
 		r = p->callback.fn(p->callback.userdata, p->request.data, p->request.len,
 				   EVENTS);
-	if (p->callback.fn && !r && (acts("kinds") || acts("kinds-only")))
+	if ((!r || p->format) && (acts("kinds") || acts("kinds-only")))
 		r = deliver_kinds(p);
 	/* Another exporter's refusal is its own affair. */
 	if (p->file.path)

@@ -414,15 +414,17 @@ static inline struct rq_buf rq_canned_with(uint64_t work, uint64_t period_ns)
 static inline struct rq_buf rq_of_type(const char *type, const char *unit, uint64_t value)
 {
 	struct rq q;
+	uint32_t native;
 	uint32_t at[3];
 
 	rq_begin(&q);
+	native = rq_string_attribute(&q, "profile.frame.type", "native");
 	q.type = type;
 	q.unit = unit;
 	q.value = value;
-	at[0] = rq_location(&q, 0, 0, 1, rq_function(&q, "inner", "", 0), 0, 0, 0);
-	at[1] = rq_location(&q, 0, 0, 2, rq_function(&q, "outer", "", 0), 0, 0, 0);
-	at[2] = rq_location(&q, 0, 0, 3, rq_function(&q, "main", "", 0), 0, 0, 0);
+	at[0] = rq_location(&q, native, 0, 1, rq_function(&q, "inner", "", 0), 0, 0, 0);
+	at[1] = rq_location(&q, native, 0, 2, rq_function(&q, "outer", "", 0), 0, 0, 0);
+	at[2] = rq_location(&q, native, 0, 3, rq_function(&q, "main", "", 0), 0, 0, 0);
 	rq_sample(&q, rq_stack(&q, at, 3), NULL, 0, 1);
 	rq_sample(&q, rq_stack(&q, at + 1, 2), NULL, 0, 3);
 	rq_process(&q, 100, "web", NULL);

@@ -83,6 +83,48 @@ class Browser(unittest.TestCase):
                 for row in re.findall(r'<tr>(.*?)</tr>', body, re.S)]
 
 
+class Kinds(Browser):
+    """Four types of samples: each has its unit, and colours that are not the CPUs'."""
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = cls.record('kinds.html', 'kinds')
+        with open(cls.page) as f:
+            page = f.read()
+        with open(cls.page, 'w') as f:
+            f.write(page.replace('})();\n</script>', PROBE + '})();\n</script>'))
+
+    def colours(self, document):
+        seen = json.loads(self.text_of(document, 'probe'))
+        return {name: tuple(rgb) for name, _, *rgb in seen}
+
+    def test_unit_and_colours(self):
+        hues = {}
+        for state, kind, summary, share in (
+                ('', 'samples', '10 samples', None),
+                ('kind=off_cpu', 'off_cpu', '1.00 s', '75.00%'),
+                ('kind=alloc_space/bytes', 'alloc_space', '12,582,912 bytes', '75.00%'),
+                ('kind=contentions', 'contentions', '4 contentions', '75.00%')):
+            with self.subTest(kind=kind):
+                document = self.document(state)
+                text = self.text_of(document, 'summary')
+                self.assertIn(summary, text)
+                self.assertEqual(' of CPU' in text, kind == 'samples')
+                self.assertNotRegex(document, r'id="kind-label" hidden')
+                if share:
+                    rows = {r[4]: r for r in self.rows('&' + state)}
+                    self.assertIn(share, rows['outer'])
+                # of the same type of frame in each
+                hues[kind] = self.colours(document)['main']
+        self.assertEqual(len(set(hues.values())), 4, hues)
+
+    def test_choices(self):
+        options = re.search(r'id="kind">(.*?)</select>', self.document(), re.S).group(1)
+        self.assertEqual(sorted(re.findall(r'>([^<]+)</option>', options)),
+                         ['alloc_space (bytes)', 'contentions (count)', 'off_cpu (nanoseconds)',
+                          'samples (count)'])
+
+
 class Page(Browser):
     @classmethod
     def setUpClass(cls):
