@@ -44,7 +44,8 @@ struct otelprof_context_attribute {
 	const char *value;
 };
 
-/* What is said of the process. Strings are copied. Initialize it by OTELPROF_PROCESS_CONTEXT_INIT. */
+/* What is said of the process. Strings are copied. Initialize it by OTELPROF_PROCESS_CONTEXT_INIT, or
+ * by otelprof_process_context_init() in a language that sees no macros. */
 struct otelprof_process_context {
 	size_t size; /* of this struct */
 	/* Of the resource, such as service.name. NULL with 0: none. */
@@ -68,6 +69,10 @@ struct otelprof_process_context {
 		sizeof(struct otelprof_process_context), NULL, 0, NULL, 0                \
 	}
 #endif
+
+/* Set every member to its default; @size is sizeof(struct otelprof_process_context) in the caller. */
+OTELPROF_API void otelprof_process_context_init(struct otelprof_process_context *process,
+						size_t size);
 
 /*
  * Publish, or publish anew, what the process says: a page of its memory that readers find by its

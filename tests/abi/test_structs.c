@@ -466,6 +466,17 @@ static void test_what_never_grows(void)
 	CHECK_INT(sizeof(struct otelprof_context), 640);
 }
 
+static void test_the_init_call_does_what_the_macro_does(void)
+{
+	struct otelprof_process_context macro = OTELPROF_PROCESS_CONTEXT_INIT;
+	unsigned char bytes[sizeof(macro) + TAIL_BYTES];
+
+	memset(bytes, CANARY, sizeof(bytes));
+	otelprof_process_context_init((void *)bytes, sizeof(macro));
+	CHECK(memcmp(bytes, &macro, sizeof(macro)) == 0);
+	CHECK_INT(bytes[sizeof(macro)], CANARY);
+}
+
 static void test_rows_of_settings(void)
 {
 	struct otelprof_settings *settings = NULL;
@@ -583,5 +594,7 @@ static void test_with_a_handle(void)
 TEST_MAIN({ "every_struct_of_the_headers_has_a_row",
 	    test_every_struct_of_the_headers_has_a_row },
 	  { "what_never_grows", test_what_never_grows },
+	  { "the_init_call_does_what_the_macro_does",
+	    test_the_init_call_does_what_the_macro_does },
 	  { "rows_of_settings", test_rows_of_settings },
 	  { "with_a_handle", test_with_a_handle })

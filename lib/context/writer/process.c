@@ -223,6 +223,14 @@ static int publish(const struct otelprof_process_context *process, size_t len)
 	return 0;
 }
 
+void otelprof_process_context_init(struct otelprof_process_context *process, size_t size)
+{
+	if (!process || size < sizeof(size))
+		return;
+	memset(process, 0, size);
+	process->size = size;
+}
+
 int otelprof_context_publish(const struct otelprof_process_context *process)
 {
 	struct otelprof_process_context ours;
