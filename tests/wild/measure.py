@@ -177,11 +177,18 @@ class Peer:
                  "127.0.0.1:%d" % port, "-disable-tls", "-samples-per-second", str(args.hz),
                  "-reporter-interval", "1s", "-reporter-jitter", "0", "-send-error-frames"],
                 stdout=said, stderr=said)
-        time.sleep(WARM_SECONDS)
-        if not self.read():
+        if not self.warm():
             self.stop()
             raise RuntimeError("the peer sends nothing: %s" % " ".join(
                 (read(self.file + ".said") or "").split())[-300:])
+
+    def warm(self):
+        """Whether it has come to send. On a busy machine it takes longer, and then to warm up."""
+        time.sleep(WARM_SECONDS)
+        if self.read():
+            return True
+        time.sleep(2 * WARM_SECONDS)
+        return bool(self.read())
 
     def read(self):
         """The samples that came since the last call."""
