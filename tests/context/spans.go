@@ -27,10 +27,21 @@ var shares = [3]int{5, 3, 2}
 var work = [3]func(int){work0, work1, work2}
 
 //go:noinline
+func step(x uint64) uint64 {
+	for i := 0; i < 1000; i++ {
+		x = x*3 + 1
+	}
+	return x
+}
+
+// It calls, so it has a frame: a profiler that goes by frame pointers misses the caller of one
+// that has none, and here that is the span's function.
+//
+//go:noinline
 func spin(n int) uint64 {
 	x := uint64(1)
-	for i := 0; i < n; i++ {
-		x = x*3 + 1
+	for i := 0; i < n; i += 1000 {
+		x = step(x)
 	}
 	return x
 }
