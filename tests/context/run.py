@@ -36,9 +36,24 @@ EXAMPLE = {"render_page": ("01", "/cart"), "load_cart": ("02", "/cart/load"),
 PEER_LABEL = "process.context.label."  # before the key of a label, in the peer's attributes
 
 
-def profile(run, command, name, *options, env=None):
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+        ticks = f.read().rsplit(")", 1)[1].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def end_after(process, seconds):
+    """End a program that does not by itself, once it has had its CPU time."""
+    deadline = time.monotonic() + LONGEST
+    while cpu_s(process.pid) < seconds and time.monotonic() < deadline:
+        time.sleep(0.1)
+    suite.end(process)
+
+
+def profile(run, command, name, *options, env=None, ended=False):
     """What was recorded of a program that runs until its threads have had their CPU time: a busy
-    machine makes that longer and not less. Returns its pid and the samples."""
+    machine makes that longer and not less. @ended: it is ended then. Returns its pid and the
+    samples."""
     if os.geteuid():
         raise suite.Skip("not root")
     out = run.fresh(name + ".otlp")
@@ -47,12 +62,14 @@ def profile(run, command, name, *options, env=None):
                                  "-F", str(HZ), "-d", str(LONGEST), "--tree", str(process.pid),
                                  *options])
     try:
+        if ended:
+            end_after(process, SHARES_SECONDS)
         process.wait(LONGEST)
         suite.end(recorder, sign=signal.SIGINT)
     finally:
         suite.stop([process])
         recorder.kill()
-    if process.returncode:
+    if process.returncode and not ended:
         raise RuntimeError("%s: exit %d" % (command[0], process.returncode))
     capture = otlp.read_file(out)
     if capture.violations:
@@ -152,7 +169,7 @@ def judge_example(run, name, source, compiler):
                            capture_output=True, text=True)
     if built.returncode or built.stderr:
         raise RuntimeError("%s: %s" % (compiler[0], built.stderr))
-    _, samples = profile(run, [program, str(SECONDS)], name,
+    _, samples = profile(run, [program, suite.LONG], name, ended=True,
                          env=dict(os.environ, LD_LIBRARY_PATH=library))
     counts, problems = verdict.of_functions(samples, EXAMPLE)
     if any(counts.get(function, 0) < 100 for function in EXAMPLE):
