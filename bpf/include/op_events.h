@@ -109,6 +109,7 @@ enum op_off_reason {
 	OP_REASON_FUTEX,
 	OP_REASON_IO,
 	OP_REASON_PAGE_FAULT,
+	OP_REASON_STOPPED,
 	OP_REASONS,
 	OP_REASON_NONE = OP_REASONS, /* OP_EVENT_WALL: the thread was on a CPU */
 };

@@ -293,8 +293,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
-	op_map64_clear(&c->leader_exited);
-	op_map64_clear(&c->threaded);
+	op_ends_deinit(&c->ends);
 	op_postponed_deinit(&c->postponed);
 	free(c);
 	return NULL;

@@ -9,7 +9,7 @@
  *   kinds.c     turns the kinds of events on and off
  *   hooks.c     kinds whose programs are attached to tracepoints
  *   perf.c      perf events of the kinds and of the side-band on each CPU; CPU hot-plug
- *   sideband.c  turns side-band records into process events
+ *   sideband/   turns side-band records into process events
  *   filter.c    translates a public filter for the programs
  */
 #ifndef OP_CAPTURE_CAPTURE_H

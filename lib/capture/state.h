@@ -8,9 +8,10 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "capture/capture.h"
-#include "capture/merge.h"
 #include "capture/object.h"
 #include "capture/ring.h"
+#include "capture/sideband/ends.h"
+#include "capture/sideband/merge.h"
 #include "kind/kind.h"
 #include "sample/waiting/postponed.h"
 
@@ -138,10 +139,8 @@ struct op_capture {
 	struct op_merge merge; /* of the side-bands of all CPUs, while they are drained */
 	/* when the side-band was last drained: newer records of it are left */
 	uint64_t drained_ns;
-	struct op_map64
-		leader_exited;	  /* processes whose leader ended before its threads */
-	struct op_map64 threaded; /* processes that were seen to start a thread */
-	uint64_t lost_ns;	  /* the last time that events were lost */
+	struct op_ends ends;
+	uint64_t lost_ns; /* the last time that events were lost */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
 	uint64_t news_ns;	  /* when something new was last seen */
@@ -243,7 +242,7 @@ int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes);
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);
 
-/* sideband.c: pass all waiting side-band records on to @processes. Returns their
+/* sideband/drain.c: pass all waiting side-band records on to @processes. Returns their
  * number. */
 uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes);
 

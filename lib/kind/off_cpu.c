@@ -17,6 +17,7 @@ const char *const op_kind_off_reasons[OP_REASONS] = {
 	[OP_REASON_FUTEX] = "futex",
 	[OP_REASON_IO] = "io",
 	[OP_REASON_PAGE_FAULT] = "page_fault",
+	[OP_REASON_STOPPED] = "stopped",
 };
 
 /* The entry program runs in the interrupt that the other program requests. */

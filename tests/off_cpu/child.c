@@ -23,8 +23,9 @@ enum {
 	NS_A_SECOND = 1000000000,
 	NS_A_MS = 1000000,
 	SLEEP_NS = 500000,
-	ROUND = 10,	  /* waits: five, three and two */
-	MOVES_EVERY = 10, /* rounds */
+	SLOW_NS = 10000000, /* 100 switches a second */
+	ROUND = 10,	    /* waits: five, three and two */
+	MOVES_EVERY = 10,   /* rounds */
 	PINNED_NS =
 		8000, /* that the other of a pair is busy: about 100,000 switches a second */
 	MIGRATING_NS = 400000, /* against some microseconds of waking an idle CPU */
@@ -92,7 +93,7 @@ static PLACE void waits_in_c(struct pair *p, long ns)
 }
 
 /* Five, three and two, mixed. */
-static PLACE void one_round(struct pair *p, struct answer *a)
+static PLACE void one_round(struct pair *p, struct answer *a, long ns)
 {
 	static const char order[ROUND + 1] = "abacabacab";
 	int i;
@@ -106,11 +107,11 @@ static PLACE void one_round(struct pair *p, struct answer *a)
 			off = off_begin(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
 
 		if (order[i] == 'a')
-			waits_in_a(p, SLEEP_NS);
+			waits_in_a(p, ns);
 		else if (order[i] == 'b')
-			waits_in_b(p, SLEEP_NS);
+			waits_in_b(p, ns);
 		else
-			waits_in_c(p, SLEEP_NS);
+			waits_in_c(p, ns);
 		if (!p) {
 			off = off_end(off, CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
 			sum->least += off.least;
@@ -130,7 +131,8 @@ static void run_on(int cpu)
 	(void)sched_setaffinity(0, sizeof(set), &set);
 }
 
-static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool moves)
+static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool moves,
+			long sleep)
 {
 	int64_t begin = clock_ns(CLOCK_MONOTONIC);
 	int64_t end = begin + (int64_t)ms * NS_A_MS;
@@ -140,7 +142,7 @@ static PLACE void drive(struct pair *p, struct answer *a, uint32_t ms, bool move
 	int rounds;
 
 	for (rounds = 0; now < end; rounds++) {
-		one_round(p, a);
+		one_round(p, a, sleep);
 		if (moves && rounds % MOVES_EVERY == 0)
 			run_on((rounds / MOVES_EVERY) & 1);
 		now = clock_ns(CLOCK_MONOTONIC);
@@ -183,7 +185,7 @@ static void work_in_pair(struct answer *a, uint32_t ms, bool moves)
 	other.busy_ns = moves ? MIGRATING_NS : PINNED_NS;
 	run_on(0); /* the other one, too: it is inherited */
 	CHECK_OK(pthread_create(&thread, NULL, other_of_the_pair, &other));
-	drive(&mine, a, ms, moves);
+	drive(&mine, a, ms, moves, 0);
 	other.end = true;
 	(void)!write(mine.to, &c, 1);
 	CHECK_OK(pthread_join(thread, NULL));
@@ -242,8 +244,9 @@ static void serve(int from, int to)
 
 		(void)getrusage(RUSAGE_SELF, &usage);
 		a.switches = -(usage.ru_nvcsw + usage.ru_nivcsw);
-		if (q.work == SLEEPS)
-			drive(NULL, &a, q.ms, false);
+		if (q.work == SLEEPS || q.work == SLOW_SLEEPS)
+			drive(NULL, &a, q.ms, false,
+			      q.work == SLEEPS ? SLEEP_NS : SLOW_NS);
 		else if (q.work == SHORT_LIVED)
 			work_short_lived(&a, q.ms);
 		else

@@ -14,7 +14,8 @@ enum {
 
 /* What it does, in drive() or in short_lived(). */
 enum work {
-	SLEEPS = 's',	   /* sleeps of milliseconds */
+	SLEEPS = 's',	   /* sleeps of half a millisecond */
+	SLOW_SLEEPS = 'S', /* of ten */
 	PINNED = 'p',	   /* two threads on one CPU that wait for each other */
 	MIGRATING = 'm',   /* the same, from CPU to CPU */
 	SHORT_LIVED = 't', /* threads that sleep in each place once and end */

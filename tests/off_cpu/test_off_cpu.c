@@ -30,6 +30,9 @@ enum {
 	DRAINS_MAX = 2000, /* while the library says that it has more to do */
 	SHARE_OFF = 10,	   /* thousandths, as SUM_OFF */
 	SUM_OFF = 20,
+	SLOW_LEAST = 80, /* switches a second */
+	SLOW_MOST = 200,
+	PINNED_LEAST = 20000, /* a machine that does nothing else has 180,000 */
 };
 
 struct run {
@@ -188,45 +191,57 @@ static void check_profile(const struct run *run, const struct answer *a,
 	CHECK_OK(unlink(run->folded));
 }
 
-static void check_sleeps(uint64_t flags, uint32_t ms)
+/* It has switched at least @least and less than @less times a second. */
+static void check_rate(const struct answer *a, uint32_t ms, int64_t least, int64_t less)
 {
-	struct run run = begin(SLEEPS, SAMPLES, flags);
-	struct answer a = work(&run, SLEEPS, ms);
+	int64_t rate = a->switches * 1000 / ms;
 
+	printf("  %lld switches a second\n", (long long)rate);
+	CHECK(rate >= least && rate < less);
+}
+
+static void check_sleeps(char what, uint64_t flags, uint32_t ms)
+{
+	struct run run = begin(what, SAMPLES, flags);
+	struct answer a = work(&run, what, ms);
+
+	if (what == SLOW_SLEEPS)
+		check_rate(&a, ms, SLOW_LEAST, SLOW_MOST);
 	finish(&run);
 	check_profile(&run, &a, ";drive;", NULL);
 }
 
 static void test_sleeps(void)
 {
-	check_sleeps(0, FEW_MS);
+	check_sleeps(SLEEPS, 0, FEW_MS);
+	check_sleeps(SLOW_SLEEPS, 0, FEW_MS);
 }
 
 /* The programs of older kernels. */
 static void test_forms(void)
 {
-	check_sleeps(OTELPROF_NO_BPF_LOOP, FEW_MS / 2);
-	check_sleeps(OTELPROF_NO_TAIL_CALLS, FEW_MS / 2);
+	check_sleeps(SLEEPS, OTELPROF_NO_BPF_LOOP, FEW_MS / 2);
+	check_sleeps(SLEEPS, OTELPROF_NO_TAIL_CALLS, FEW_MS / 2);
 }
 
-static void check_pair(char what, uint32_t samples, uint32_t ms)
+static void check_pair(char what, uint32_t samples, uint32_t ms, int64_t switches)
 {
 	struct run run = begin(what, samples, 0);
 	struct answer a = work(&run, what, ms);
 
-	printf("  %lld switches a second\n", (long long)(a.switches * 1000 / ms));
+	check_rate(&a, ms, switches, INT64_MAX);
 	finish(&run);
 	check_profile(&run, &a, ";drive;", ";other_of_the_pair;");
 }
 
 static void test_pinned(void)
 {
-	check_pair(PINNED, SAMPLES, MANY_MS);
+	check_pair(PINNED, SAMPLES, MANY_MS, PINNED_LEAST);
 }
 
 static void test_migrating(void)
 {
-	check_pair(MIGRATING, FEW_SAMPLES, MANY_MS);
+	check_pair(MIGRATING, FEW_SAMPLES, MANY_MS, 0);
 }
 
 static void test_short_lived(void)

@@ -29,11 +29,13 @@
 enum {
 	OP_TASK_INTERRUPTIBLE = 0x1,
 	OP_TASK_UNINTERRUPTIBLE = 0x2,
+	OP_TASK_STOPPED = 0x4 | 0x8, /* stopped or traced */
 	OP_TASK_DEAD = 0x80,
 
 	/* How a thread left: op_off_thread.how */
 	OP_OFF_READY = 0, /* it was runnable: preempted, or it yielded */
 	OP_OFF_SLEEP,
+	OP_OFF_STOPPED, /* by a signal or a debugger */
 	OP_OFF_BLOCKED, /* in a wait that signals do not end */
 	OP_OFF_IO,	/* the same, and the scheduler counts the wait as I/O */
 };
@@ -102,6 +104,8 @@ static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted
 	 * a sleep. */
 	if (preempted || !state)
 		return OP_OFF_READY;
+	if (state & OP_TASK_STOPPED)
+		return OP_OFF_STOPPED;
 	if (!(state & OP_TASK_UNINTERRUPTIBLE))
 		return OP_OFF_SLEEP;
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait) ? OP_OFF_IO
@@ -295,9 +299,12 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 
 	if (how == OP_OFF_READY)
 		return OP_REASON_PREEMPTED;
+	if (how == OP_OFF_STOPPED)
+		return OP_REASON_STOPPED;
 	call = op_saved_syscall(task);
-	if (call < 0 && how != OP_OFF_SLEEP)
-		/* outside of a system call it waits for nothing else */
+	if (call < 0)
+		/* outside of a system call it waits for nothing else; for userfaultfd(2) it
+		 * does so in a sleep that signals end */
 		return OP_REASON_PAGE_FAULT;
 	if (how == OP_OFF_IO)
 		return OP_REASON_IO;

@@ -18,10 +18,6 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
-enum {
-	OP_TASK_STOPPED = 0x4 | 0x8, /* stopped or traced */
-};
-
 /* A thread as it is written: the record, its words, its registers. */
 struct op_thread_out {
 	struct op_record record;

@@ -52,8 +52,7 @@ static void host_deinit(struct host *h)
 		free(e->sideband);
 	op_vec_clear(&h->capture->cpus);
 	op_merge_clear(&h->capture->merge);
-	op_map64_clear(&h->capture->leader_exited);
-	op_map64_clear(&h->capture->threaded);
+	op_ends_deinit(&h->capture->ends);
 	free(h->capture);
 	world_deinit(&h->world);
 }
@@ -320,6 +319,45 @@ static void test_leader_ends(void)
 	CHECK_OK(system(command));
 }
 
+/* All threads of a process are killed, and it is gone before anybody reads of it: its end is
+ * that of the last thread, of which a later drain may tell. A new process of that number, or
+ * a thread that has executed, is not ended for it. */
+static void test_all_end(void)
+{
+	const uint32_t killed = PID_FIRST;
+	const uint32_t again = PID_FIRST + 1;
+	const uint32_t executes = PID_FIRST + 2;
+	static const uint32_t pids[] = { killed, again, executes };
+	struct host h;
+	uint64_t at;
+	int i;
+
+	host_init(&h, 1);
+	h.capture->config.procfs_root = "/nonexistent";
+	at = op_clock_monotonic_ns();
+	for (i = 0; i < 3; i++) {
+		put_task(&h, 0, PERF_RECORD_FORK, pids[i], 1, ++at);
+		put_thread(&h, PERF_RECORD_FORK, pids[i], pids[i] + 1000, ++at);
+		put_thread(&h, PERF_RECORD_EXIT, pids[i], pids[i], ++at);
+	}
+	(void)op_sideband_drain(h.capture, h.world.p);
+	for (i = 0; i < 3; i++)
+		CHECK(op_processes_born_ns(h.world.p, pids[i]));
+	at = op_clock_monotonic_ns();
+	put_thread(&h, PERF_RECORD_EXIT, killed, killed + 1000, at);
+	put_task(&h, 0, PERF_RECORD_FORK, again, 1, ++at);
+	put_exec(&h, 0, executes, ++at);
+	/* it asks again, since one more has ended */
+	(void)op_sideband_drain(h.capture, h.world.p);
+	CHECK(op_processes_born_ns(h.world.p, killed));
+	(void)op_sideband_drain(h.capture, h.world.p);
+	CHECK_INT(op_processes_born_ns(h.world.p, killed), 0);
+	CHECK(op_processes_born_ns(h.world.p, again));
+	CHECK(op_processes_born_ns(h.world.p, executes));
+	CHECK_INT(h.capture->ends.ending.len, 0);
+	host_deinit(&h);
+}
+
 static uint64_t cpu_time_ns(void)
 {
 	struct timespec t;
@@ -497,8 +535,8 @@ static void test_cpus_that_go(void)
 	remove_root(root);
 }
 
-TEST_MAIN({ "leader", test_leader_ends }, { "order", test_order_over_cpus },
-	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
-	  { "impossible", test_times_that_cannot_be },
+TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
+	  { "order", test_order_over_cpus }, { "newer", test_newer_than_the_drain },
+	  { "late_fork", test_late_fork }, { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
 	  { "go", test_cpus_that_go })

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/merge.h"
+#include "capture/sideband/merge.h"
 
 #include <assert.h>
 

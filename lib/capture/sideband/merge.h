@@ -4,8 +4,8 @@
  * next record of each stream: a record costs the logarithm of the number of streams that
  * have any.
  */
-#ifndef OP_CAPTURE_MERGE_H
-#define OP_CAPTURE_MERGE_H
+#ifndef OP_CAPTURE_SIDEBAND_MERGE_H
+#define OP_CAPTURE_SIDEBAND_MERGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

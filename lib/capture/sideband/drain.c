@@ -10,85 +10,16 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "capture/sideband/ends.h"
 #include "capture/state.h"
 
 enum {
 	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and padding: by our sample_type */
 	SAMPLE_ID_TIME = 8,   /* offset of the time in it */
-	STAT_BYTES_MAX = 4096,
-	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
-	THREADED_MAX = 1 << 16,
 };
 
 /* How much newer a record may be than the clock that was read before it. */
 static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
-
-/* The number of threads of @pid; 0 if the process is gone. */
-static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
-{
-	_cleanup_free_ char *stat = NULL;
-	char path[256];
-	const char *p;
-	int field;
-
-	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
-	if (op_read_file(path, STAT_BYTES_MAX, &stat) < 0)
-		return 0;
-	/* begin after the command name (field 2), which may contain any character */
-	p = strrchr(stat, ')');
-	for (field = 2; p && field < STAT_FIELD_THREADS; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoul(p + 1, NULL, 10) : 0;
-}
-
-/* A thread other than the leader began. */
-static void on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
-{
-	if (c->threaded.len >= THREADED_MAX) {
-		op_map64_clear(&c->threaded);
-		/* which processes have threads is not known from here on */
-		c->lost_ns = time_ns;
-	}
-	if (op_map64_put(&c->threaded, pid, 1) < 0)
-		c->lost_ns = time_ns;
-}
-
-/*
- * Has @pid, whose leader has just ended, other threads? It has none if its fork was seen,
- * no event was lost since, and none told of a thread: for most processes that saves
- * reading /proc.
- */
-static bool has_threads(struct op_capture *c, const struct op_processes *processes,
-			uint32_t pid)
-{
-	uint64_t born_ns = op_processes_born_ns(processes, pid);
-	uint64_t unused;
-
-	if (born_ns > c->lost_ns && !op_map64_get(&c->threaded, pid, &unused))
-		return false;
-	return thread_count(c, pid) > 1;
-}
-
-/* A thread ended. A process ends with its last thread, which need not be the leader. */
-static void on_exit_record(struct op_capture *c, struct op_processes *processes,
-			   uint32_t pid, uint32_t tid, uint64_t time_ns)
-{
-	uint64_t unused;
-
-	if (pid == tid) {
-		if (has_threads(c, processes, pid)) {
-			(void)op_map64_put(&c->leader_exited, pid, 1);
-			return;
-		}
-	} else {
-		if (!op_map64_get(&c->leader_exited, pid, &unused) ||
-		    thread_count(c, pid) > 1)
-			return;
-		(void)op_map64_remove(&c->leader_exited, pid);
-	}
-	(void)op_map64_remove(&c->threaded, pid);
-	op_processes_on_exit(processes, pid, time_ns);
-}
 
 static void on_mmap(struct op_processes *processes, struct op_reader *r)
 {
@@ -110,16 +41,18 @@ static void on_mmap(struct op_processes *processes, struct op_reader *r)
 	op_processes_on_mmap(processes, &e);
 }
 
-static void on_comm(struct op_processes *processes, struct op_reader *r, uint16_t misc,
-		    uint64_t time_ns)
+static void on_comm(struct op_capture *c, struct op_processes *processes,
+		    struct op_reader *r, uint16_t misc, uint64_t time_ns)
 {
 	uint32_t pid = op_read_u32(r);
 	const char *comm;
 
 	op_read_skip(r, 4);
 	comm = op_read_cstr(r);
-	if (!r->failed && comm && (misc & PERF_RECORD_MISC_COMM_EXEC))
-		op_processes_on_exec(processes, pid, comm, time_ns);
+	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	op_ends_lives(c, pid);
+	op_processes_on_exec(processes, pid, comm, time_ns);
 }
 
 static void on_task(struct op_capture *c, struct op_processes *processes,
@@ -134,12 +67,14 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 	time_ns = op_read_u64(r);
 	if (r->failed)
 		return;
-	if (type == PERF_RECORD_EXIT)
-		on_exit_record(c, processes, pid, tid, time_ns);
-	else if (pid == tid)
+	if (type == PERF_RECORD_EXIT) {
+		op_ends_on_exit(c, processes, pid, tid, time_ns);
+	} else if (pid == tid) {
+		op_ends_lives(c, pid);
 		op_processes_on_fork(processes, pid, parent, time_ns);
-	else
-		on_thread(c, pid, time_ns);
+	} else {
+		op_ends_on_thread(c, pid, time_ns);
+	}
 }
 
 static void on_record(struct op_capture *c, struct op_processes *processes,
@@ -158,7 +93,7 @@ static void on_record(struct op_capture *c, struct op_processes *processes,
 		on_mmap(processes, &r);
 		break;
 	case PERF_RECORD_COMM:
-		on_comm(processes, &r, e->next.misc, e->next_ns);
+		on_comm(c, processes, &r, e->next.misc, e->next_ns);
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
@@ -269,5 +204,6 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 		take(c, processes, &c->cpus.data[cpu]);
 		records++;
 	}
+	op_ends_check(c, processes);
 	return records;
 }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "capture/sideband/ends.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "capture/state.h"
+
+enum {
+	STAT_BYTES_MAX = 4096,
+	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
+	THREADED_MAX = 1 << 16,
+	ENDING_MAX = 1024, /* processes at a time; beyond, an end is the leader's */
+};
+
+void op_ends_deinit(struct op_ends *ends)
+{
+	op_vec_clear(&ends->ending);
+	op_map64_clear(&ends->leader_exited);
+	op_map64_clear(&ends->threaded);
+}
+
+/* The number of threads of @pid; 0 if the process is gone. */
+static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
+{
+	_cleanup_free_ char *stat = NULL;
+	char path[256];
+	const char *p;
+	int field;
+
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
+	if (op_read_file(path, STAT_BYTES_MAX, &stat) < 0)
+		return 0;
+	/* begin after the command name (field 2), which may contain any character */
+	p = strrchr(stat, ')');
+	for (field = 2; p && field < STAT_FIELD_THREADS; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoul(p + 1, NULL, 10) : 0;
+}
+
+void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
+{
+	if (c->ends.threaded.len >= THREADED_MAX) {
+		op_map64_clear(&c->ends.threaded);
+		/* which processes have threads is not known from here on */
+		c->lost_ns = time_ns;
+	}
+	if (op_map64_put(&c->ends.threaded, pid, 1) < 0)
+		c->lost_ns = time_ns;
+}
+
+/*
+ * May @pid, whose leader has just ended, have had other threads? It had none if its fork was
+ * seen, no event was lost since, and none told of a thread: for most processes that saves
+ * reading /proc.
+ */
+static bool may_have_threads(struct op_capture *c, const struct op_processes *processes,
+			     uint32_t pid)
+{
+	uint64_t born_ns = op_processes_born_ns(processes, pid);
+	uint64_t unused;
+
+	return born_ns <= c->lost_ns || op_map64_get(&c->ends.threaded, pid, &unused);
+}
+
+static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
+{
+	struct op_ending *e;
+
+	op_vec_foreach(e, &ends->ending)
+		if (e->pid == pid)
+			return e;
+	return NULL;
+}
+
+static void end(struct op_capture *c, struct op_processes *processes, uint32_t pid,
+		uint64_t time_ns)
+{
+	(void)op_map64_remove(&c->ends.leader_exited, pid);
+	(void)op_map64_remove(&c->ends.threaded, pid);
+	op_processes_on_exit(processes, pid, time_ns);
+}
+
+void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
+		     uint32_t tid, uint64_t time_ns)
+{
+	struct op_ends *ends = &c->ends;
+	struct op_ending *e = find_ending(ends, pid);
+	uint64_t unused;
+
+	if (!e && pid != tid && !op_map64_get(&ends->leader_exited, pid, &unused))
+		return;
+	if (pid == tid && !may_have_threads(c, processes, pid)) {
+		end(c, processes, pid, time_ns);
+		return;
+	}
+	if (!e && ends->ending.len < ENDING_MAX)
+		e = op_vec_push(&ends->ending);
+	if (e)
+		*e = (struct op_ending){ .pid = pid, .ended_ns = time_ns };
+	else if (thread_count(c, pid) <= 1)
+		end(c, processes, pid, time_ns);
+	else
+		(void)op_map64_put(&ends->leader_exited, pid, 1);
+}
+
+void op_ends_lives(struct op_capture *c, uint32_t pid)
+{
+	struct op_ending *e = find_ending(&c->ends, pid);
+
+	if (e)
+		*e = c->ends.ending.data[--c->ends.ending.len];
+	(void)op_map64_remove(&c->ends.leader_exited, pid);
+}
+
+/* Where /proc told of no other thread, all of them had ended by then, and a drain of the
+ * side-bands as they were later has brought the records of it. */
+void op_ends_check(struct op_capture *c, struct op_processes *processes)
+{
+	struct op_ends *ends = &c->ends;
+	size_t i = 0;
+
+	while (i < ends->ending.len) {
+		struct op_ending *e = &ends->ending.data[i];
+
+		if (!e->alone_ns && thread_count(c, e->pid) > 1) {
+			(void)op_map64_put(&ends->leader_exited, e->pid, 1);
+		} else if (!e->alone_ns || e->alone_ns >= c->drained_ns) {
+			if (!e->alone_ns)
+				e->alone_ns = op_clock_monotonic_ns();
+			i++;
+			continue;
+		} else {
+			end(c, processes, e->pid, e->ended_ns);
+		}
+		*e = ends->ending.data[--ends->ending.len];
+	}
+}
