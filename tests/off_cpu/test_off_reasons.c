@@ -368,7 +368,10 @@ static void check_reason(const struct got *got, enum place place, enum reason re
 	printf("  %s: %lld ns of %lld are %s\n", PLACE_NAME[place], (long long)ns,
 	       (long long)all, REASON_NAME[reason]);
 	CHECK(ns > 0);
-	CHECK_INT(all - (reason == PREEMPTED ? 0 : got->ns[place][PREEMPTED]), ns);
+	if (reason != PREEMPTED)
+		all -= got->ns[place][PREEMPTED];
+	/* some microseconds of a read are waits for a lock of the file system */
+	CHECK(ns <= all && (all - ns) * 20 <= all);
 }
 
 static void test_reasons(void)

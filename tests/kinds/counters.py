@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that other people wrote, under load: what kinds of events say of them against what the
+kernel counts for the same processes, to 5 %.
+
+    tests/kinds/counters.py --otelprof PROGRAM --dir DIR [CELL...]
+
+For each thread that is busy, over the same seconds: its time off the CPUs (off_cpu) against the
+clock less its run time in /proc/PID/task/TID/schedstat, and its time on them (cpu) against that
+run time. PostgreSQL's block reads against read_bytes of /proc/PID/io. Threads (threads) against
+/proc/PID/status.
+"""
+import collections
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import check  # noqa: E402
+import otlp  # noqa: E402
+import suite  # noqa: E402
+
+OFF = 0.05
+WINDOW = 5  # seconds that are compared
+AROUND = 2  # seconds that are recorded before, for what is met first, and after
+BUSY = 100  # switches in the window: an interval that is cut off at its ends is little of it
+BUSY_NS = 200000000  # run time, for so many samples at HZ that chance is little
+HZ = "499"
+NOISE = 3  # standard deviations of a number of samples
+
+
+def need(*names):
+    for name in names:
+        path = shutil.which(name) or (glob.glob(name) or [None])[-1]
+        if path:
+            return path
+    raise suite.Skip("no %s here" % names[0])
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_port(port):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError("nobody listens")
+
+
+# ---- what the kernel counts ----
+
+def tree(pid):
+    """@pid and its descendants."""
+    found = [pid]
+    for p in found:
+        for path in glob.glob("/proc/%d/task/*/children" % p):
+            with open(path, encoding="ascii") as f:
+                found += [int(c) for c in f.read().split()]
+    return found
+
+
+def read(path, pattern):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return [int(n) for n in re.search(pattern, f.read(), re.M).groups()]
+
+
+def threads_of(pids):
+    """{tid: (when it was read, run time, switches)}"""
+    found = {}
+    for pid in pids:
+        for path in glob.glob("/proc/%d/task/*" % pid):
+            try:
+                ran, = read(path + "/schedstat", r"^(\d+)")
+                switches = sum(read(path + "/status", r"^voluntary_ctxt_switches:\s*(\d+)\n"
+                                                      r"nonvoluntary_ctxt_switches:\s*(\d+)"))
+            except OSError:
+                continue
+            found[int(os.path.basename(path))] = (time.time_ns(), ran, switches)
+    return found
+
+
+# ---- what the profile says ----
+
+def sums_of(capture, begin, end):
+    """Of each thread between two times: ns off the CPUs, ns on them, how many samples."""
+    off, on, count = (collections.Counter() for _ in range(3))
+    for s in capture.samples:
+        tid = s.attributes.get("thread.id")
+        if tid not in begin or tid not in end:
+            continue
+        first, last = begin[tid][0], end[tid][0]
+        if s.sample_type == ("off_cpu", "nanoseconds"):
+            for value, t in zip(s.values, s.timestamps):
+                off[tid] += max(0, min(t, last) - max(t - value, first))
+        elif s.sample_type == ("samples", "count"):
+            here = sum(first <= t < last for t in s.timestamps)
+            on[tid] += here * s.period
+            count[tid] += here
+    return off, on, count
+
+
+def check_begun(capture, begin):
+    """On a machine that is busy enough a recording may begin later than what is compared."""
+    first = min((t for s in capture.samples for t in s.timestamps), default=time.time_ns())
+    if first > min(when for when, _, _ in begin.values()):
+        raise suite.Skip("the recording began too late, at a load average of %.0f" %
+                         os.getloadavg()[0])
+
+
+def compare(result, capture, begin, end):
+    off, on, count = sums_of(capture, begin, end)
+    wanted_off = wanted_on = got_off = got_on = samples = busy = 0
+    for tid, (first, ran, switches) in begin.items():
+        if tid not in end or end[tid][2] - switches < BUSY:
+            continue
+        busy += 1
+        run = end[tid][1] - ran
+        wanted_off += end[tid][0] - first - run
+        wanted_on += run
+        got_off += off[tid]
+        got_on += on[tid]
+        samples += count[tid]
+    result.need(busy and wanted_on > BUSY_NS, "%d threads are busy" % busy)
+    if not busy or not wanted_on or not wanted_off:
+        return
+    noise = NOISE / max(samples, 1) ** 0.5
+    result.need(abs(got_off / wanted_off - 1) <= OFF,
+                "off %.3f of the clock less schedstat" % (got_off / wanted_off))
+    result.need(abs(got_on / wanted_on - 1) <= OFF + noise,
+                "on %.3f of schedstat, by %d samples" % (got_on / wanted_on, samples))
+
+
+def record(run, name, pid, kinds, load, io_of=None):
+    """Record the tree of @pid under @load, a command, and compare. Returns (capture, result,
+    bytes that the tree has read)."""
+    out = run.fresh(name + ".otlp")
+    seconds = WINDOW + 2 * AROUND
+    recorder = subprocess.Popen(
+        [run.args.otelprof, "record", "-q", "--kinds", kinds, "-F", HZ, "--tree", str(pid), "-d",
+         str(seconds), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(AROUND / 2)
+    before = read("/proc/%d/io" % pid, r"^read_bytes: (\d+)")[0] if io_of else 0
+    worker = subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(AROUND)
+    begin = threads_of(tree(pid))
+    time.sleep(WINDOW)
+    end = threads_of(tree(pid))
+    if worker.wait(60) not in (0, 130):  # ended, or interrupted after its time
+        raise RuntimeError("the load failed: %s" % " ".join(load))
+    _, errors = recorder.communicate(timeout=60)
+    if recorder.returncode:
+        raise RuntimeError(errors)
+    time.sleep(0.5)  # its children's counters are the parent's once it has waited for them
+    after = read("/proc/%d/io" % pid, r"^read_bytes: (\d+)")[0] if io_of else 0
+    capture = otlp.read_file(out)
+    result = check.Result(problems=list(capture.violations))
+    check_begun(capture, begin)
+    compare(result, capture, begin, end)
+    return capture, result, after - before
+
+
+def check_threads(result, capture, pid):
+    count = collections.Counter()
+    for s in capture.samples:
+        if s.sample_type == ("threads", "count") and s.pid == pid:
+            count[s.window] += s.count
+    there, = read("/proc/%d/status" % pid, r"^Threads:\s*(\d+)")
+    result.need(there in count.values(), "%d threads" % there)
+
+
+LOAD_SECONDS = str(WINDOW + AROUND + 1)
+
+
+def cell_redis(run, name):
+    port = free_port()
+    server = subprocess.Popen([need("redis-server"), "--port", str(port), "--save", "",
+                               "--dir", run.args.dir], stdout=subprocess.DEVNULL)
+    try:
+        wait_port(port)
+        capture, result, _ = record(
+            run, name, server.pid, "cpu,off_cpu,threads",
+            ["timeout", "--preserve-status", "-s", "INT", LOAD_SECONDS, need("redis-benchmark"),
+             "-p", str(port), "-c", "4", "-n", "100000000", "-t", "set"])
+        check_threads(result, capture, server.pid)
+        run.judge(name, result)
+    finally:
+        suite.end(server)
+
+
+def serve(run, name, command, path):
+    """A server that says "ready PORT", under wrk."""
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        said = server.stdout.readline().split()
+        capture, result, _ = record(
+            run, name, server.pid, "cpu,off_cpu,threads",
+            [need("wrk"), "-t", "1", "-c", "4", "-d", LOAD_SECONDS,
+             "http://127.0.0.1:%s%s" % (said[1], path)])
+        check_threads(result, capture, server.pid)
+        run.judge(name, result)
+    finally:
+        suite.end(server)
+
+
+def cell_java(run, name):
+    classes = suite.fresh_folder(run.path("classes"))
+    subprocess.run([need("javac"), "-d", classes, os.path.join(HERE, "programs", "Shop.java")],
+                   check=True)
+    serve(run, name, [need("java"), "-XX:+UseSerialGC", "-cp", classes, "Shop"], "/a")
+
+
+def cell_go(run, name):
+    program = run.fresh("shop")
+    subprocess.run([need("go"), "build", "-o", program,
+                    os.path.join(HERE, "programs", "shop.go")], check=True,
+                   env=dict(os.environ, GO111MODULE="off"))
+    serve(run, name, [program], "/a")
+
+
+class Postgres:
+    """A cluster of its own; PostgreSQL does not run as root."""
+
+    def __init__(self, run):
+        self.bin = os.path.dirname(need("/usr/lib/postgresql/*/bin/initdb"))
+        self.data = suite.fresh_folder(run.path("postgres"))
+        self.port = str(free_port())
+        shutil.chown(self.data, "postgres")
+        self.call("initdb", "-A", "trust", "-D", self.data)
+        self.server = subprocess.Popen(
+            self.command("postgres", "-D", self.data, "-p", self.port, "-k", self.data, "-c",
+                         "shared_buffers=1MB", "-c", "listen_addresses="),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if os.path.exists(os.path.join(self.data, ".s.PGSQL." + self.port)):
+                break
+            time.sleep(0.1)
+        with open(os.path.join(self.data, "postmaster.pid"), encoding="ascii") as f:
+            self.pid = int(f.readline())
+        self.call("pgbench", "-q", "-i", "-s", "8", *self.where())
+
+    def command(self, name, *args):
+        return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
+                os.path.join(self.bin, name), *args]
+
+    def call(self, name, *args):
+        subprocess.run(self.command(name, *args), check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, cwd=self.data)
+
+    def where(self):
+        return ["-h", self.data, "-p", self.port, "postgres"]
+
+    def forget_pages(self):
+        """What it reads comes from the disk."""
+        self.call("psql", "-c", "checkpoint", *self.where())
+        for path in glob.glob(self.data + "/base/**/*", recursive=True):
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def cell_postgres(run, name):
+    need("/usr/lib/postgresql/*/bin/postgres")
+    server = Postgres(run)
+    try:
+        server.forget_pages()
+        capture, result, read_bytes = record(
+            run, name, server.pid, "cpu,off_cpu,block_io",
+            server.command("pgbench", "-n", "-S", "-c", "4", "-j", "1", "-T", LOAD_SECONDS,
+                           *server.where()), io_of=True)
+        got = sum(sum(s.values) for s in capture.samples
+                  if s.sample_type == ("block_io", "bytes") and
+                  s.attributes.get("disk.io.direction") == "read")
+        result.need(read_bytes and abs(got / read_bytes - 1) <= OFF,
+                    "%d bytes read, by /proc/PID/io %d" % (got, read_bytes))
+        run.judge(name, result)
+    finally:
+        suite.end(server.server)
+
+
+CELLS = {"postgres": cell_postgres, "redis": cell_redis, "java": cell_java, "go": cell_go}
+
+
+class Counters(suite.Run):
+    suite = "counters"
+
+
+def main():
+    run = Counters(suite.parser("otelprof").parse_args())
+    return run.cells(CELLS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
