@@ -112,38 +112,56 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	return r;
 }
 
-/*
- * Keep an older recording as NAME.old, as perf does. Its own name stays until the new one
- * takes it, so that there is always a file of that name.
- */
-static void keep_old_file(const char *path)
+/* An older recording, which is kept as NAME.old, as perf does, once there is a new one. */
+struct older {
+	char *name; /* that it is to have; NULL: there is none */
+	char *link; /* its second name until then; NULL: it could not be made */
+};
+
+/* Its own name stays until the new recording takes it, so that there is always a file of that
+ * name. */
+static void keep_older(const char *path, struct older *ret)
 {
-	_cleanup_free_ char *real = realpath(path, NULL), *old = NULL, *temp = NULL;
+	_cleanup_free_ char *real = realpath(path, NULL);
 	struct stat st;
 
-	if (strcmp(path, "-") == 0 || !real || stat(real, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || !st.st_size)
+	/* What is opened as a stream is no file of that name. */
+	if (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0 || !real ||
+	    stat(real, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
 		return;
-	if (asprintf(&old, "%s.old", real) < 0)
-		old = NULL;
-	if (asprintf(&temp, "%s.old.%d", real, (int)getpid()) < 0)
-		temp = NULL;
-	if (!old || !temp)
+	if (asprintf(&ret->name, "%s.old", real) < 0)
+		ret->name = NULL;
+	if (asprintf(&ret->link, "%s.old.%d", real, (int)getpid()) < 0)
+		ret->link = NULL;
+	if (!ret->name || !ret->link || link(real, ret->link) == 0)
 		return;
-	if (link(real, temp) < 0) {
-		/* Not every file system has links. */
-		if (rename(real, old) < 0)
+	/* Not every file system has links. */
+	note("warning: the older %s is not kept: %s", path, strerror(errno));
+	free(ret->link);
+	ret->link = NULL;
+}
+
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* Where no new recording has its name, it has that itself, and what was kept before stays. */
+static void end_older(const char *path, struct older *older)
+{
+	if (older->link && !is_one_file(path, older->link)) {
+		if (rename(older->link, older->name) < 0)
 			note("warning: %s cannot be kept: %s", path, strerror(errno));
 		else
-			note("the older %s is kept as %s", path, old);
-		return;
+			note("the older %s is kept as %s", path, older->name);
 	}
-	if (rename(temp, old) < 0)
-		note("warning: %s cannot be kept: %s", path, strerror(errno));
-	else
-		note("the older %s is kept as %s", path, old);
-	/* Two names of one file are not renamed onto each other. */
-	(void)unlink(temp);
+	if (older->link)
+		(void)unlink(older->link);
+	free(older->link);
+	free(older->name);
 }
 
 /* Lines of folded stacks have no place for a unit. */
@@ -196,6 +214,7 @@ static int report(struct record *rec, struct otelprof *p, int status)
 
 static int profile(struct record *rec, struct otelprof *p)
 {
+	struct older older = { NULL, NULL };
 	int r = open_file(rec, p), closed;
 
 	if (r)
@@ -213,8 +232,9 @@ static int profile(struct record *rec, struct otelprof *p)
 	}
 	r = session_run(p, &rec->o, WINDOW_S, true, rec->argv ? child_done : NULL,
 			&rec->child);
-	keep_old_file(rec->path);
+	keep_older(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);
+	end_older(rec->path, &older);
 	return report(rec, p, r ? r : closed);
 }
 

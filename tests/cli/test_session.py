@@ -93,10 +93,12 @@ class Session(unittest.TestCase):
             self.assertIn(KEPT.format(path).split(' is ')[1], record(link))
             self.assertEqual(os.readlink(link), 'a.folded')
             # A flush that fails leaves the recording that was there.
-            before = content(path)
+            before, older = content(path), content(path + '.old')
             r = run('record', '-d', '0.1', '-o', path, mode='full')
             self.assertEqual(r.returncode, 1)
-            self.assertEqual((content(path), content(path + '.old')), (before, before))
+            self.assertEqual((content(path), content(path + '.old')), (before, older))
+            self.assertEqual(sorted(os.listdir(folder)),
+                             ['a.folded', 'a.folded.old', 'link.folded'])
         r = run('record', '-d', '0.1', '-o', '/dev/null', '--format', 'otlp')
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertNotIn('is kept as', r.stderr)

@@ -41,8 +41,10 @@ struct transport {
 	struct op_tls_probe probe;
 	struct curl_slist *headers[COMPRESSIONS]; /* up to the one that was asked for */
 	bool tls;
+	enum op_compression wanted;	 /* that was asked for */
 	enum op_compression compression; /* that the server takes, as far as is known */
-	/* It refused a request in every form, so that is not for the compression. */
+	/* It refused a request in every form, so that is not for the compression. Until it
+	 * takes one, requests are sent once and plain, which every server takes. */
 	bool refuses_all;
 	char error[CURL_ERROR_SIZE];
 
@@ -197,6 +199,7 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	t->probe.certs = &t->certs;
 	t->probe.cancelled = is_cancelled;
 	t->probe.transport = t;
+	t->wanted = config->compression;
 	t->compression = config->compression;
 	for (i = 0; i <= t->compression; i++) {
 		err = make_headers(&t->headers[i], i, config);
@@ -375,7 +378,8 @@ static int transport_send(void *transport, const void *request, size_t len,
 	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct op_transport_result result;
 	struct transport *t = transport;
-	enum op_compression compression = t->compression;
+	enum op_compression compression =
+		t->refuses_all ? OP_COMPRESSION_NONE : t->compression;
 	uint32_t recompressed = 0;
 	int err;
 
@@ -391,7 +395,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 			return err;
 		if (!op_response_refuses_encoding(&result))
 			break;
-		if (t->refuses_all || compression == OP_COMPRESSION_NONE) {
+		if (compression == OP_COMPRESSION_NONE) {
 			t->refuses_all = true;
 			break;
 		}
@@ -399,7 +403,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 	result.recompressed = recompressed;
 	result.compression = compression;
 	if (result.grpc_status == OP_GRPC_OK) {
-		t->compression = compression;
+		t->compression = t->refuses_all ? t->wanted : compression;
 		t->refuses_all = false;
 	}
 	*ret = result;

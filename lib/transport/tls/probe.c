@@ -107,14 +107,23 @@ static const struct addrinfo *find_addresses(struct op_tls_probe *p, const char 
 	return NULL;
 }
 
+/* The addresses share the time, so that one which is silent leaves some to the others. */
 static int connect_to(struct op_tls_probe *p, const char *host, const char *port)
 {
 	const struct addrinfo *a = find_addresses(p, host, port);
 	uint64_t end_ns = step_end_ns();
+	const struct addrinfo *rest;
 	int fd = -EIO;
 
-	for (; a && fd < 0; a = a->ai_next)
-		fd = connect_one(p, a, end_ns);
+	for (; a && fd < 0; a = a->ai_next) {
+		uint64_t now_ns = op_clock_monotonic_ns();
+		uint64_t left_ns = now_ns < end_ns ? end_ns - now_ns : 0;
+		uint64_t among = 0;
+
+		for (rest = a; rest; rest = rest->ai_next)
+			among++;
+		fd = connect_one(p, a, now_ns + left_ns / among);
+	}
 	return fd;
 }
 
