@@ -273,6 +273,7 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 {
 	uint32_t *number;
 	uint32_t n = 0;
+	static const char others[] = "[other traces]";
 	int r = other_location(c, &n);
 
 	if (r)
@@ -286,7 +287,13 @@ static int make_other(struct op_collect *c, struct stack_key *k)
 	k->stack.locations_len = 1;
 	k->stack.thread_id = -1;
 	k->stack.thread_name = 0;
-	k->stack.trace = 0;
+	/* not "no trace", which it is not */
+	if (k->stack.trace)
+		r = op_strings_add(&c->strings,
+				   (struct otlp_text){ others, sizeof(others) - 1 },
+				   &k->stack.trace);
+	if (r)
+		return r;
 	k->is_other = true;
 	return 0;
 }

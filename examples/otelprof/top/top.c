@@ -147,9 +147,9 @@ void top_headline(const struct top *t, const struct kind_sums *k, char *buf, siz
 		(void)snprintf(buf, size, "%" PRIu64 " samples in %.1f s at %u Hz",
 			       k->sums.samples, t->measured, t->rate_hz);
 	else
-		(void)snprintf(buf, size, "%s: %s (%s), %" PRIu64 " events in %.1f s",
-			       k->type, kind_amount(k, k->sums.value, amount), k->unit,
-			       k->sums.samples, t->measured);
+		(void)snprintf(buf, size, "%s: %s (%s) in %.1f s", k->type,
+			       kind_amount(k, k->sums.value, amount), k->unit,
+			       t->measured);
 }
 
 void top_measure(struct top *t, struct otelprof *p, double seconds)
