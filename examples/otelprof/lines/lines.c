@@ -139,6 +139,7 @@ static int add_mapping(const struct adding *a, uint32_t mapping)
 	}
 	r = file_find(a->c, mapping, a->directory, &path);
 	if (!r) {
+		servers_limit(a->deadline - now_seconds());
 		try_servers(a->c, mapping);
 		r = debuginfo_open(path, &d);
 	}

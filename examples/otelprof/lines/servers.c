@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,6 +51,20 @@ static int ask(const struct client *c, const char *build_id)
 	if (fd >= 0)
 		(void)close(fd);
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
+}
+
+void servers_limit(double seconds)
+{
+	static const char limit[] = "DEBUGINFOD_MAXTIME";
+	static int users = -1;
+	char text[32];
+
+	if (users < 0)
+		users = getenv(limit) != NULL;
+	/* The client reads it for each file; 0 would be no limit. */
+	(void)snprintf(text, sizeof(text), "%.0f", seconds < 1 ? 1 : seconds);
+	if (!users)
+		(void)setenv(limit, text, 1);
 }
 
 void servers_leave(void)

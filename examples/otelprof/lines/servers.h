@@ -10,6 +10,8 @@
 /* Try them with the build id of a file whose debug info may be theirs; only the first call
  * does. Says on stderr if they are left out. */
 void servers_try(const char *build_id);
+/* From now on a download may take so many seconds, unless the user has set a limit. */
+void servers_limit(double seconds);
 /* Ask them no more. */
 void servers_leave(void);
 

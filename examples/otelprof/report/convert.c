@@ -19,6 +19,7 @@ enum {
 	OPTION_FORMAT = OPTION_OWN,
 	OPTION_LINES,
 	OPTION_SYMBOLS,
+	OPTION_LINES_TIME,
 };
 
 struct convert {
@@ -44,11 +45,20 @@ static int help(FILE *f)
 		"                       .speedscope.json .firefox.json .otlp)\n"
 		"      --lines          with source lines and inlined functions of native code\n"
 		"      --symbols DIR    the same, and more files with debug info\n"
+		"      --lines-time S   at most so many seconds looking lines up (60)\n"
 		"  -h, --help           show this text\n\n"
 		"firefox is for https://profiler.firefox.com: threads with the time of each\n"
 		"sample.\n",
 		f);
 	return STATUS_OK;
+}
+
+static void want_lines(struct recording_lines *lines, const char *directory)
+{
+	lines->wanted = true;
+	lines->told = true;
+	if (directory)
+		lines->directory = directory;
 }
 
 static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
@@ -59,6 +69,7 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		{ "format", required_argument, NULL, OPTION_FORMAT },
 		{ "lines", no_argument, NULL, OPTION_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
+		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -71,7 +82,10 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		if (c == 'o')
 			v->path = optarg;
 		else if (c == OPTION_LINES || c == OPTION_SYMBOLS)
-			v->lines = (struct recording_lines){ true, true, optarg };
+			want_lines(&v->lines, optarg);
+		else if (c == OPTION_LINES_TIME)
+			r = parse_seconds("convert", "--lines-time", optarg,
+					  &v->lines.seconds);
 		else if (c == OPTION_FORMAT)
 			r = format_by_name("convert", optarg, FORMAT_ANY, &v->format);
 		else
