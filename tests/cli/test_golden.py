@@ -59,7 +59,8 @@ class Golden(unittest.TestCase):
         r = subprocess.run([PROGRAM, *args], capture_output=True, text=True, timeout=60,
                            env=dict(os.environ, FAKE_OTELPROF=mode), cwd=cls.folder)
         assert r.returncode == 0, (args, r.stderr)
-        return r.stdout
+        # The list of kinds grows with the library.
+        return re.sub(r'(?ms)^( +--kinds LIST ).*?(?=^ +-)', r'\1...\n', r.stdout)
 
     def test_each(self):
         for name, args in CASES.items():
