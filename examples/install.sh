@@ -21,7 +21,8 @@ tests="
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
 	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
-	fakeroot fish git linux-perf lintian openjdk-17-jdk-headless shellcheck systemd tmux yamllint zsh"
+	fakeroot fish git linux-perf lintian openjdk-17-jdk-headless shellcheck systemd tmux
+	uwsgi-core uwsgi-plugin-python3 yamllint zsh"
 wild="
 	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools

@@ -67,7 +67,8 @@ MODES = {
     "c1": ["-XX:TieredStopAtLevel=1"],
     "zgc": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
     "g1": ["-XX:+UseG1GC"],
-    "serial": ["-XX:+UseSerialGC"],
+    # Without G1 a counted loop has no poll, and so no row that tells whose it is.
+    "serial": ["-XX:+UseSerialGC", DEBUG],
     "shenandoah": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"],
 }
 QUICK = ["int", "jit", "debug"]
@@ -243,8 +244,8 @@ def is_on_the_way(names, stacks):
     if any(name in SHARES for name in names):
         return False
     return names[-2:] == ("Known.run", "Known.main") or names == ("Known.main",) or \
-        names[-1] in ("java.lang.Thread.run", "java.lang.VirtualThread.run") or \
-         names[-1].startswith("Known$")
+        names[-1] in ("java.lang.Thread.run", "jdk.internal.vm.Continuation.enter") or \
+        names[-1].startswith(("Known$", "Virtual."))
 
 
 class Beginnings:

@@ -11,6 +11,7 @@ interpreter of a version that only a layout file of the user knows.
     cross-LANGUAGE  java, node, python, go: it calls C that calls it again (crossings.py);
              python-java: Python that has made a JVM
     subs-VERSION  several interpreters in one process (subs.py)
+    uwsgi    an interpreter in a server that forks (uwsgi.py)
     layouts  Python 3.11 that says it is 3.99: native frames and a sentence without a layout
              file, its own frames with one
 
@@ -28,6 +29,7 @@ import check  # noqa: E402
 import crossings  # noqa: E402
 import subs  # noqa: E402
 import suite  # noqa: E402
+import uwsgi  # noqa: E402
 
 SCRIPTS = 100
 CARRY = 0.97
@@ -199,7 +201,7 @@ def main():
     run = suite.Run(parser.parse_args())
     run.suite = "mixed"
     return run.cells({"two": two, "scripts": scripts, "layouts": layouts, **crossings.CELLS,
-                      **subs.CELLS})
+                      **subs.CELLS, **uwsgi.CELLS})
 
 
 if __name__ == "__main__":
