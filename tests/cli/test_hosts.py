@@ -146,10 +146,14 @@ class Hosts(unittest.TestCase):
         # crates stay compiled from run to run; cargo writes its lock file beside the sources
         work = CACHE / 'hosts-rust'
         shutil.copytree(HOSTS / 'rust', work / 'source', dirs_exist_ok=True)
-        fetch = subprocess.run(['cargo', 'fetch', '--quiet'], cwd=work / 'source', check=False,
-                               capture_output=True, text=True, timeout=120)
+        fetch = subprocess.run(['timeout', '120', 'cargo', 'fetch', '--quiet'],
+                               cwd=work / 'source', check=False, capture_output=True, text=True)
         if fetch.returncode:
             self.skipTest('cargo fetch: no registry of crates can be reached')
+        # what bindgen has written is of the header and the library of that time
+        subprocess.run(['cargo', 'clean', '--quiet', '--offline', '--package', 'profile'],
+                       cwd=work / 'source', check=False,
+                       env=dict(os.environ, CARGO_TARGET_DIR=str(work / 'target')))
         env = dict(self.pkg_config(), CARGO_TARGET_DIR=str(work / 'target'))
         self.build('cargo', 'build', '--quiet', '--offline', cwd=work / 'source', env=env)
         self.run_host(work / 'target/debug/profile')

