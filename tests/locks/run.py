@@ -90,8 +90,12 @@ class Locks(suite.Run):
 
 
 def main():
-    run = Locks(suite.parser("otelprof").parse_args())
-    return run.cells(CELLS)
+    args = suite.parser("otelprof").parse_args()
+    why = suite.why_not_live(args.otelprof)
+    if why:
+        print("skip %s all: %s" % (Locks.suite, why))
+        return 77
+    return Locks(args).cells(CELLS)
 
 
 if __name__ == "__main__":

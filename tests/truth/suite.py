@@ -139,6 +139,15 @@ def row(runtime, version, mode="", program=""):
             "program": program}
 
 
+def why_not_live(otelprof):
+    """Why that program cannot profile here; None where it can."""
+    if os.geteuid():
+        return "not root"
+    done = subprocess.run([otelprof, "doctor"], capture_output=True, text=True, check=False)
+    missing = [line.strip() for line in done.stdout.splitlines() if "missing" in line.lower()]
+    return "otelprof doctor: %s" % (missing or ["failed"])[0] if done.returncode else None
+
+
 def stolen_ns():
     """What the host has taken from all CPUs of this virtual machine, to a tick (proc_stat(5))."""
     with open("/proc/stat", encoding="ascii") as f:

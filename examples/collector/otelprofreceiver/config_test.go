@@ -110,6 +110,7 @@ var keys = []struct {
 		}},
 	{yaml: "rules: [include pid:1, keep pid:2]", wrong: "rules:2"},
 	{yaml: "rules: [rate 1001 pid:1]", wrong: "rules:1"},
+	{yaml: `rules: ["include pid:1", " "]`, wrong: "rule 2 is empty"},
 	{yaml: `rules: ["include pid:1\nkinds = wall"]`, wrong: "rule 1 has more than one line"},
 	{yaml: "{rules: [include pid:1], probabilistic_threshold: 50}", wrong: "do not go together"},
 	{yaml: "filter: [{action: keep, pid: 1}]",

@@ -35,6 +35,10 @@ func readRules(texts []string) (*rules, error) {
 	}
 	lines := ""
 	for i, text := range texts {
+		if strings.TrimSpace(text) == "" {
+			r.free()
+			return nil, fmt.Errorf("rules: rule %d is empty", i+1)
+		}
 		if strings.ContainsAny(text, "\n\x00") {
 			r.free()
 			return nil, fmt.Errorf("rules: rule %d has more than one line", i+1)
