@@ -192,6 +192,7 @@ struct task_struct {
 	__u64 start_time;
 	unsigned int __state; /* 5.14 */
 	unsigned int in_iowait : 1;
+	unsigned int frozen : 1; /* by the freezer of cgroup v2; since 5.2 */
 	int on_cpu;
 	int exit_state;
 	unsigned long nvcsw;

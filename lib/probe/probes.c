@@ -4,8 +4,11 @@
 #include "probe/probes.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -125,13 +128,33 @@ static int refuse(struct op_probes *p, const char *text, int error)
 	}
 }
 
+/* A PMU interrupts by an NMI on x86-64, where a program may read user memory safely since
+ * Linux 6.4 (bpf_probe_read_user() asks nmi_uaccess_okay()). */
+static bool may_read_in_nmi(void)
+{
+#if defined(__x86_64__)
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 4));
+#else
+	return true;
+#endif
+}
+
 /* Tell the user why the event of perf @text cannot be used. Returns @error, and -EOPNOTSUPP where
  * there is no such event. */
 static int refuse_event(struct op_probes *p, const char *text, int error)
 {
 	if (error != -ENOENT && error != -EOPNOTSUPP && error != -EINVAL &&
-	    error != -ENXIO)
+	    error != -ENXIO && error != -ENOTUNIQ)
 		return refuse(p, text, error);
+	if (error == -ENOTUNIQ)
+		return op_fail(p->config.log, -EOPNOTSUPP,
+			       "\"%s\" is an event of the hardware, whose interrupts can "
+			       "read the stacks of programs since Linux 6.4 only",
+			       text);
 	return op_fail(
 		p->config.log, -EOPNOTSUPP,
 		"this machine has no event \"%s\": events of the hardware need a PMU, "
@@ -183,6 +206,8 @@ static int attach_cpus(struct probe *probe, const struct op_probe_spec *spec)
 
 	if (n <= 0)
 		return -EIO;
+	if (spec->event.type != PERF_TYPE_SOFTWARE && !may_read_in_nmi())
+		return -ENOTUNIQ; /* refuse_event() has words for it */
 	probe->cpu_fd = calloc((size_t)n, sizeof(*probe->cpu_fd));
 	if (!probe->cpu_fd)
 		return -ENOMEM;

@@ -26,6 +26,7 @@ static const struct {
 
 enum {
 	ARGUMENT_INDEX_MAX = OP_ARGUMENTS_MAX - 1,
+	DIGITS_MAX = 2, /* of it */
 };
 
 /* Cut *@at at its first colon and return the part before it. *@at becomes the part after
@@ -74,12 +75,13 @@ static int take_offset(char *symbol, struct op_probe_spec *ret)
 static bool take_value(const char *text, bool is_return, struct op_probe_value *ret)
 {
 	struct op_probe_value value = { .wanted = true, .bytes = 8 };
+	size_t digits = strncmp(text, "arg", 3) ? 0 : strspn(text + 3, "0123456789");
 	unsigned long bits;
 	char *end;
 
 	if (!strncmp(text, "retval", strlen("retval"))) {
 		end = (char *)text + strlen("retval");
-	} else if (!strncmp(text, "arg", 3) && text[3] >= '0' && text[3] <= '9') {
+	} else if (digits && digits <= DIGITS_MAX && (digits == 1 || text[3] != '0')) {
 		value.index = (uint32_t)strtoul(text + 3, &end, 10);
 	} else {
 		return false;
@@ -140,7 +142,8 @@ static int cut_value(char *text, struct op_probe_spec *ret)
 		memcpy(ret->unit, "1", sizeof("1"));
 	}
 	*last = '\0';
-	(void)strncat(value, last + 1, strcspn(last + 1, "."));
+	/* "retval" or "argNN", by take_value() */
+	memcpy(value, last + 1, OP_MIN(strcspn(last + 1, "."), sizeof(value) - 1));
 	memcpy(ret->type_name, value, sizeof(value));
 	return 0;
 }

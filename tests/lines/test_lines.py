@@ -92,7 +92,7 @@ def by_addr2line(path, addresses):
         elif name is None:
             name = line
         else:
-            place, _, number = line.rpartition(':')
+            place, _, number = line.removesuffix(')').partition(' (discriminator')[0].rpartition(':')
             frames.append((name, os.path.basename(place), int(number) if number.isdigit() else 0))
             name = None
     return found

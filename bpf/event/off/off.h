@@ -31,6 +31,7 @@ enum {
 	OP_TASK_UNINTERRUPTIBLE = 0x2,
 	OP_TASK_STOPPED = 0x4 | 0x8, /* stopped or traced */
 	OP_TASK_DEAD = 0x80,
+	OP_TASK_FROZEN = 0x8000, /* since 6.1 */
 
 	/* How a thread left: op_off_thread.how */
 	OP_OFF_READY = 0, /* it was runnable: preempted, or it yielded */
@@ -104,7 +105,7 @@ static __always_inline __u32 op_off_how(struct task_struct *task, bool preempted
 	 * a sleep. */
 	if (preempted || !state)
 		return OP_OFF_READY;
-	if (state & OP_TASK_STOPPED)
+	if (state & (OP_TASK_STOPPED | OP_TASK_FROZEN))
 		return OP_OFF_STOPPED;
 	if (!(state & OP_TASK_UNINTERRUPTIBLE))
 		return OP_OFF_SLEEP;
@@ -291,6 +292,13 @@ static __always_inline struct op_slot *op_off_begin(__u32 event, struct op_off_c
 	return slot;
 }
 
+/* Has the freezer of cgroup v2 (a paused container) stopped @task? */
+static __always_inline bool op_is_frozen(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->frozen) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+}
+
 /* The reason why the thread was off the CPU: its state says how it waited, and the system
  * call that it is in says for what. */
 static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
@@ -302,6 +310,8 @@ static __always_inline __u32 op_off_reason(struct task_struct *task, __u32 how)
 	if (how == OP_OFF_STOPPED)
 		return OP_REASON_STOPPED;
 	call = op_saved_syscall(task);
+	if (call < 0 && how == OP_OFF_SLEEP && op_is_frozen(task))
+		return OP_REASON_STOPPED;
 	if (call < 0)
 		/* outside of a system call it waits for nothing else; for userfaultfd(2) it
 		 * does so in a sleep that signals end */

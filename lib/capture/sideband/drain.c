@@ -51,7 +51,7 @@ static void on_comm(struct op_capture *c, struct op_processes *processes,
 	comm = op_read_cstr(r);
 	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
-	op_ends_lives(c, pid);
+	op_ends_on_exec(c, pid);
 	op_processes_on_exec(processes, pid, comm, time_ns);
 }
 
@@ -70,7 +70,7 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 	if (type == PERF_RECORD_EXIT) {
 		op_ends_on_exit(c, processes, pid, tid, time_ns);
 	} else if (pid == tid) {
-		op_ends_lives(c, pid);
+		op_ends_on_fork(c, processes, pid);
 		op_processes_on_fork(processes, pid, parent, time_ns);
 	} else {
 		op_ends_on_thread(c, pid, time_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/sideband/ends.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,10 @@ enum {
 	STAT_BYTES_MAX = 4096,
 	STAT_FIELD_THREADS = 20, /* proc(5): num_threads */
 	THREADED_MAX = 1 << 16,
-	ENDING_MAX = 1024, /* processes at a time; beyond, an end is the leader's */
+	/* processes at a time, which each end of a thread looks through; beyond, an end is
+	 * the leader's */
+	ENDING_MAX = 128,
+	UNKNOWN = 2, /* threads of a process that cannot be read: it lives */
 };
 
 void op_ends_deinit(struct op_ends *ends)
@@ -22,17 +26,19 @@ void op_ends_deinit(struct op_ends *ends)
 	op_map64_clear(&ends->threaded);
 }
 
-/* The number of threads of @pid; 0 if the process is gone. */
+/* The number of threads of @pid; 0 if the process is gone; UNKNOWN if it cannot be read. */
 static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 {
 	_cleanup_free_ char *stat = NULL;
 	char path[256];
 	const char *p;
 	int field;
+	ssize_t r;
 
 	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
-	if (op_read_file(path, STAT_BYTES_MAX, &stat) < 0)
-		return 0;
+	r = op_read_file(path, STAT_BYTES_MAX, &stat);
+	if (r < 0)
+		return r == -ENOENT || r == -ESRCH ? 0 : UNKNOWN;
 	/* begin after the command name (field 2), which may contain any character */
 	p = strrchr(stat, ')');
 	for (field = 2; p && field < STAT_FIELD_THREADS; field++)
@@ -75,9 +81,18 @@ static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
 	return NULL;
 }
 
+static void forget(struct op_ends *ends, uint32_t pid)
+{
+	struct op_ending *e = find_ending(ends, pid);
+
+	if (e)
+		*e = ends->ending.data[--ends->ending.len];
+}
+
 static void end(struct op_capture *c, struct op_processes *processes, uint32_t pid,
 		uint64_t time_ns)
 {
+	forget(&c->ends, pid);
 	(void)op_map64_remove(&c->ends.leader_exited, pid);
 	(void)op_map64_remove(&c->ends.threaded, pid);
 	op_processes_on_exit(processes, pid, time_ns);
@@ -106,12 +121,18 @@ void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint3
 		(void)op_map64_put(&ends->leader_exited, pid, 1);
 }
 
-void op_ends_lives(struct op_capture *c, uint32_t pid)
+void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid)
 {
-	struct op_ending *e = find_ending(&c->ends, pid);
+	const struct op_ending *e = find_ending(&c->ends, pid);
 
 	if (e)
-		*e = c->ends.ending.data[--c->ends.ending.len];
+		end(c, processes, pid, e->ended_ns);
+	(void)op_map64_remove(&c->ends.leader_exited, pid);
+}
+
+void op_ends_on_exec(struct op_capture *c, uint32_t pid)
+{
+	forget(&c->ends, pid);
 	(void)op_map64_remove(&c->ends.leader_exited, pid);
 }
 
@@ -134,7 +155,8 @@ void op_ends_check(struct op_capture *c, struct op_processes *processes)
 			continue;
 		} else {
 			end(c, processes, e->pid, e->ended_ns);
+			continue;
 		}
-		*e = ends->ending.data[--ends->ending.len];
+		forget(ends, e->pid);
 	}
 }

@@ -36,8 +36,10 @@ void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns);
 /* Thread @tid of @pid ended. */
 void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
 		     uint32_t tid, uint64_t time_ns);
-/* @pid is a new process, or one of its threads executes and becomes its leader. */
-void op_ends_lives(struct op_capture *c, uint32_t pid);
+/* @pid is a new process: the one that had the number has ended. */
+void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid);
+/* A thread of @pid has executed a program and is its leader now. */
+void op_ends_on_exec(struct op_capture *c, uint32_t pid);
 /* The side-bands were drained: end the processes that have no more threads to end. */
 void op_ends_check(struct op_capture *c, struct op_processes *processes);
 

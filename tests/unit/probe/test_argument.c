@@ -84,8 +84,11 @@ static void test_not_understood(void)
 		if (op_probe_arguments_parse(none[i], EM_X86_64, a))
 			TEST_FAIL("\"%s\" is taken", none[i]);
 	CHECK_INT(op_probe_arguments_parse("8@%rdi 8@sym 8@%rdx", EM_X86_64, a), 1);
-	CHECK_INT(op_probe_arguments_parse("8@%rdi 8@%rsi 8@%rdx 8@%rcx", EM_X86_64, a),
-		  3);
+	CHECK_INT(op_probe_arguments_parse("8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9 "
+					   "8@%rax 8@%rbx 8@%r10 8@%r11 8@%r12 8@%r13 "
+					   "8@%r14",
+					   EM_X86_64, a),
+		  OP_ARGUMENTS_MAX);
 	CHECK_INT(op_probe_arguments_parse("8@x31", EM_AARCH64, a), 0);
 	CHECK_INT(op_probe_arguments_parse("8@[x0", EM_AARCH64, a), 0);
 	CHECK_INT(op_probe_arguments_parse("8@[x0, y]", EM_AARCH64, a), 0);

@@ -71,6 +71,7 @@ static void check_value(const char *text, uint32_t index, uint8_t bytes, bool is
 static void test_values(void)
 {
 	static struct op_probe_spec spec;
+	char digits[320];
 
 	check_value("uprobe:/a:malloc:arg0:bytes", 0, 8, false, "malloc_arg0", "bytes");
 	check_value("uprobe:/a:f:arg2.s32", 2, 4, true, "f_arg2", "1");
@@ -81,6 +82,14 @@ static void test_values(void)
 	check_value("kprobe:vfs_read:arg2", 2, 8, false, "vfs_read_arg2", "1");
 	check_value("uprobe:/a:std::f:arg0", 0, 8, false, "std__f_arg0", "1");
 	check("uprobe:/a:std::arg", OP_PROBE_USER, false, "/a", NULL, "std::arg", 0);
+	/* these are no arguments: with any number of digits, or more than 32 bits */
+	memset(digits, '0', sizeof(digits));
+	memcpy(digits, "uprobe:/a:f:arg", 15);
+	memcpy(digits + sizeof(digits) - 2, "1", 2);
+	CHECK_OK(op_probe_spec_parse(digits, &spec));
+	CHECK(!spec.value.wanted);
+	CHECK_OK(op_probe_spec_parse("uprobe:/a:f:arg4294967296", &spec));
+	CHECK(!spec.value.wanted);
 	/* neither of a return, nor a result of a call */
 	check("uretprobe:/a:f:arg0", OP_PROBE_USER, true, "/a", NULL, "f:arg0", 0);
 	CHECK_INT(op_probe_spec_parse("uprobe:/a:f+4:arg0", &spec), -EINVAL);
