@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What otelprof export sends, taken by others. Called by run.sh."""
 
-import glob
 import os
 import signal
 import subprocess
@@ -16,36 +15,15 @@ sys.path.insert(0, os.path.join(HERE, "..", "bench", "gateway"))
 import build
 import cells
 import check
+import kinds
 import otlp
 import rig
 import suite
-from ports import free_port, wait_for_port
+from receivers import Collector, Sink
 
 WORK_S = 3  # of CPU time of the known-answer program: some 600 samples
 WORK_WAIT_S = 120
 AGENTS = 10
-
-CONFIG = """
-receivers:
-  otlp:
-    protocols:
-      grpc:
-        endpoint: 127.0.0.1:%(port)d
-exporters:
-  file:
-    path: %(dir)s/collector.otlp
-    format: proto
-  debug:
-    verbosity: basic
-service:
-  telemetry:
-    metrics:
-      level: none
-  pipelines:
-    profiles:
-      receivers: [otlp]
-      exporters: [file, debug]
-"""
 
 # Reads framed requests with the published classes.
 CLASSES = """
@@ -126,48 +104,21 @@ CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=200)
 
 def into_collector(e2e, name, program):
     """Into the OTLP receiver of a Collector."""
-    port = free_port()
-    config = e2e.path("collector.yaml")
-    with open(config, "w", encoding="utf-8") as f:
-        f.write(CONFIG % {"port": port, "dir": e2e.args.dir})
-    out = e2e.fresh("collector.otlp")
-    with open(e2e.path(name + ".log"), "w", encoding="utf-8") as log:
-        server = subprocess.Popen([program, "--config", config,
-                                   "--feature-gates=service.profilesSupport"],
-                                  stdout=log, stderr=log)
-        try:
-            wait_for_port(port, server, log.name)
-            pid, text, status = export(e2e, port)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(30)
-    judge_chain(e2e, name, otlp.read_file(out), pid, text, status)
+    with Collector(e2e, name, program) as server:
+        pid, text, status = export(e2e, server.port)
+    judge_chain(e2e, name, server.capture(), pid, text, status)
 
 
 def sink(e2e, name):
-    folder = suite.fresh_folder(e2e.path("sink"))
-    port = free_port()
-    with open(e2e.path("sink.log"), "w", encoding="utf-8") as log:
-        server = subprocess.Popen([e2e.args.otelprof, "sink", "--listen",
-                                   "127.0.0.1:%d" % port, "--dir", folder],
-                                  stdout=log, stderr=log)
-        try:
-            wait_for_port(port, server, log.name)
-            pid, text, status = export(e2e, port)
-        finally:
-            server.send_signal(signal.SIGTERM)
-            sink_status = server.wait(30)
-    capture = otlp.Capture()
-    framed = b""
-    for path in sorted(glob.glob(folder + "/*")):
-        with open(path, "rb") as f:
-            data = f.read()
-        otlp.read_request(data, capture)
-        framed += len(data).to_bytes(4, "big") + data
+    with Sink(e2e, "sink") as server:
+        pid, text, status = export(e2e, server.port)
     with open(e2e.path("sent.otlp"), "wb") as f:
-        f.write(framed)
+        for data in server.requests():
+            f.write(len(data).to_bytes(4, "big") + data)
     result = check.Result()
-    result.need(sink_status == 0, "otelprof sink found all of it right (exit %d)" % sink_status)
+    result.need(server.status == 0, "otelprof sink found all of it right (exit %d)" %
+                server.status)
+    capture = server.capture()
     judge_chain(e2e, name, capture, pid, text, status, result, check.check_rules(capture))
 
 
@@ -247,6 +198,8 @@ def main():
         e2e.say("skip", "collector", "not built (OTELPROF_E2E=1 builds it)")
     known = {"collector-" + version_of(program): partial(into_collector, program=program)
              for program in e2e.args.collector}
+    known.update(("kinds-" + version_of(program), partial(kinds.into_collector, collector=program))
+                 for program in e2e.args.collector)
     return e2e.cells({**known, "sink": sink, "classes": classes, "gateway": gateway,
                       "mcp": mcp})
 

@@ -43,6 +43,7 @@ class Sample:
     period: int
     window: int = 0  # when its profile began
     link: tuple = None  # (trace id, span id) in hex
+    period_type: tuple = ("", "")
 
     @property
     def pid(self):
@@ -327,7 +328,7 @@ class Request:
 
     def read_profile(self, msg, resource):
         sample_type = self.value_type(last(msg, 1, 2, b""))
-        self.value_type(last(msg, 5, 2, b""))
+        period_type = self.value_type(last(msg, 5, 2, b""))
         start = fixed64_of(msg, 3)
         end = start + number_of(msg, 4)
         period = int_of(msg, 6)
@@ -351,7 +352,7 @@ class Request:
             self.capture.samples.append(Sample(
                 resource, self.attributes(packed(sample, 2)), self.stack(int_of(sample, 1)),
                 len(timestamps) if timestamps else sum(values), values, timestamps,
-                sample_type, period, start, link or None))
+                sample_type, period, start, link or None, period_type))
             count += 1
         if count == 0:
             self.complain("a profile with no samples")
