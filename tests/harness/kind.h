@@ -72,17 +72,20 @@ static inline int kind_programs(const char *name)
 	return n;
 }
 
-/* Check that the programs @name and @other are loaded only while @kind is on. */
+/* Check that the programs @name and @other (NULL: there is none) are loaded only while
+ * @kind is on. */
 static inline void kind_check_loaded(uint64_t kind, const char *name, const char *other)
 {
 	struct otelprof *p = kind_defaults();
 
-	CHECK_INT(kind_programs(name) + kind_programs(other), 0);
+	CHECK_INT(kind_programs(name), 0);
+	CHECK(!other || kind_programs(other) == 0);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU | kind));
 	CHECK_INT(kind_programs(name), 1);
-	CHECK_INT(kind_programs(other), 1);
+	CHECK(!other || kind_programs(other) == 1);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
-	CHECK_INT(kind_programs(name) + kind_programs(other), 0);
+	CHECK_INT(kind_programs(name), 0);
+	CHECK(!other || kind_programs(other) == 0);
 	otelprof_free(p);
 }
 

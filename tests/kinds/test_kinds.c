@@ -274,4 +274,12 @@ static void test_all_at_once(void)
 	check_all_or_dropped(got[8], ROUNDS, dropped);
 }
 
-TEST_MAIN({ "all", test_all_at_once })
+/* Of kinds whose own tests do not look. */
+static void test_loaded_while_on(void)
+{
+	kind_check_loaded(OTELPROF_KIND_LOCKS, "op_locks", "op_locks_switch");
+	kind_check_loaded(OTELPROF_KIND_SIGNALS, "op_signals", NULL);
+	kind_check_loaded(OTELPROF_KIND_GOROUTINES, "op_goroutines", NULL);
+}
+
+TEST_MAIN({ "all", test_all_at_once }, { "loaded", test_loaded_while_on })
