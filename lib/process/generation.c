@@ -96,20 +96,36 @@ void op_generation_retire(struct op_processes *p, struct op_proc *proc)
 		op_generation_free(p, g);
 }
 
+static int give(struct op_processes *p, const struct op_proc *proc,
+		const struct op_generation *g)
+{
+	struct op_process_key key = { .process = g->process, .generation = g->number };
+
+	return p->config.publish(p->config.ctx, proc->pid, key);
+}
+
 int op_generation_commit(struct op_processes *p, struct op_proc *proc,
 			 struct op_generation *g)
 {
-	struct op_process_key key = { .process = g->process, .generation = g->number };
 	int r;
 
 	if (g->committed)
 		return 0;
-	r = p->config.publish(p->config.ctx, proc->pid, key);
+	r = give(p, proc, g);
 	if (r < 0)
 		return r;
 	g->committed = true;
 	proc->publish_after_ns = p->now_ns + proc->layout->len * GAP_NS_PER_MAPPING;
 	return 0;
+}
+
+void op_generation_mend(struct op_processes *p, const struct op_proc *proc,
+			uint32_t number)
+{
+	const struct op_generation *g = proc->current;
+
+	if (g && g->committed && g->number == number && !p->forked)
+		(void)give(p, proc, g);
 }
 
 void op_generation_keep(struct op_processes *p, struct op_proc *proc)

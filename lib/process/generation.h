@@ -24,6 +24,10 @@ void op_generation_free(struct op_processes *p, struct op_generation *g);
 /* Give it to the programs, unless they have it. Returns 0 or -errno. */
 int op_generation_commit(struct op_processes *p, struct op_proc *proc,
 			 struct op_generation *g);
+/* A sample was not walked, since what the programs have of @proc led to the tables of another
+ * process: @number is what they have. If it is the current one's, they get it once more. */
+void op_generation_mend(struct op_processes *p, const struct op_proc *proc,
+			uint32_t number);
 /* The current one was replaced: keep it for late records. */
 void op_generation_retire(struct op_processes *p, struct op_proc *proc);
 /* Call this before the program or the mappings of @proc are replaced: records of the old

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "kind/kind.h"
+#include "process/generation.h"
 #include "process/layout.h"
 #include "process/program.h"
 #include "process/publish.h"
@@ -219,8 +220,12 @@ static int first_stack(struct op_sampler *sampler, struct op_proc *proc,
 	int e;
 
 	if (!proc ||
-	    (op_proc_view_now(proc).program == of->program && !of->program->until_ns))
+	    (op_proc_view_now(proc).program == of->program && !of->program->until_ns)) {
+		if (proc && r->header.generation)
+			op_generation_mend(sampler->processes, proc,
+					   r->header.generation);
 		return deferred_stack(sampler, proc, of, r, ret);
+	}
 	e = op_publish_past(sampler->processes, of->program, of->layout, &past);
 	if (e < 0)
 		return e;

@@ -8,7 +8,8 @@ kernel counts for the same processes, to 5 %.
 For each thread that is busy, over the same seconds: its time off the CPUs (off_cpu) against the
 clock less its run time in /proc/PID/task/TID/schedstat, and its time on them (cpu) against that
 run time. PostgreSQL's block reads against read_bytes of /proc/PID/io. Threads (threads) against
-/proc/PID/status.
+/proc/PID/status. Of what the host of a virtual machine takes, no clock here tells which thread
+would have had it: both sums are bounded to that much beside.
 """
 import collections
 import glob
@@ -34,6 +35,12 @@ BUSY = 100  # switches in the window: an interval that is cut off at its ends is
 BUSY_NS = 200000000  # run time, for so many samples at HZ that chance is little
 HZ = "499"
 NOISE = 3  # standard deviations of a number of samples
+# ns of each turn on a CPU. In a virtual machine the timer's interrupt is 4 to 32 us late (the
+# tracepoints hrtimer_start and hrtimer_expire_entry): what was due at the end of a turn is the
+# next one's. perf's samples have the same error.
+LATE = 25000
+# ns of each turn: the kernel looks at its clock, picks the next thread, and tells of the switch.
+PICK = 2000
 
 
 def need(*names):
@@ -121,13 +128,15 @@ def check_begun(capture, begin):
                          os.getloadavg()[0])
 
 
-def compare(result, capture, begin, end):
+def compare(result, capture, begin, end, stolen):
+    """@stolen: ns that the host took from all CPUs meanwhile."""
     off, on, count = sums_of(capture, begin, end)
-    wanted_off = wanted_on = got_off = got_on = samples = busy = 0
+    wanted_off = wanted_on = got_off = got_on = samples = busy = turns = 0
     for tid, (first, ran, switches) in begin.items():
         if tid not in end or end[tid][2] - switches < BUSY:
             continue
         busy += 1
+        turns += (end[tid][2] - switches) / 2
         run = end[tid][1] - ran
         wanted_off += end[tid][0] - first - run
         wanted_on += run
@@ -138,10 +147,11 @@ def compare(result, capture, begin, end):
     if not busy or not wanted_on or not wanted_off:
         return
     noise = NOISE / max(samples, 1) ** 0.5
-    result.need(abs(got_off / wanted_off - 1) <= OFF,
+    result.need(abs(got_off - wanted_off) <= OFF * wanted_off + PICK * turns + stolen,
                 "off %.3f of the clock less schedstat" % (got_off / wanted_off))
-    result.need(abs(got_on / wanted_on - 1) <= OFF + noise,
-                "on %.3f of schedstat, by %d samples" % (got_on / wanted_on, samples))
+    result.need(abs(got_on - wanted_on) <= (OFF + noise) * wanted_on + LATE * turns + stolen,
+                "on %.3f of schedstat, by %d samples in turns of %.0f us; the host took %.2f s" %
+                (got_on / wanted_on, samples, wanted_on / turns / 1e3, stolen / 1e9))
 
 
 def record(run, name, pid, kinds, load, io_of=None):
@@ -157,8 +167,10 @@ def record(run, name, pid, kinds, load, io_of=None):
     worker = subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(AROUND)
     begin = threads_of(tree(pid))
+    stolen = -suite.stolen_ns()
     time.sleep(WINDOW)
     end = threads_of(tree(pid))
+    stolen += suite.stolen_ns()
     if worker.wait(60) not in (0, 130):  # ended, or interrupted after its time
         raise RuntimeError("the load failed: %s" % " ".join(load))
     _, errors = recorder.communicate(timeout=60)
@@ -169,7 +181,7 @@ def record(run, name, pid, kinds, load, io_of=None):
     capture = otlp.read_file(out)
     result = check.Result(problems=list(capture.violations))
     check_begun(capture, begin)
-    compare(result, capture, begin, end)
+    compare(result, capture, begin, end, stolen)
     return capture, result, after - before
 
 
