@@ -148,13 +148,8 @@ static bool may_read_in_nmi(void)
 static int refuse_event(struct op_probes *p, const char *text, int error)
 {
 	if (error != -ENOENT && error != -EOPNOTSUPP && error != -EINVAL &&
-	    error != -ENXIO && error != -ENOTUNIQ)
+	    error != -ENXIO)
 		return refuse(p, text, error);
-	if (error == -ENOTUNIQ)
-		return op_fail(p->config.log, -EOPNOTSUPP,
-			       "\"%s\" is an event of the hardware, whose interrupts can "
-			       "read the stacks of programs since Linux 6.4 only",
-			       text);
 	return op_fail(
 		p->config.log, -EOPNOTSUPP,
 		"this machine has no event \"%s\": events of the hardware need a PMU, "
@@ -206,8 +201,6 @@ static int attach_cpus(struct probe *probe, const struct op_probe_spec *spec)
 
 	if (n <= 0)
 		return -EIO;
-	if (spec->event.type != PERF_TYPE_SOFTWARE && !may_read_in_nmi())
-		return -ENOTUNIQ; /* refuse_event() has words for it */
 	probe->cpu_fd = calloc((size_t)n, sizeof(*probe->cpu_fd));
 	if (!probe->cpu_fd)
 		return -ENOMEM;
@@ -222,6 +215,24 @@ static int attach_cpus(struct probe *probe, const struct op_probe_spec *spec)
 		attached += fd >= 0;
 	}
 	return attached ? 0 : -ENODEV;
+}
+
+static int attach_event(struct op_probes *p, struct probe *probe,
+			const struct op_probe_spec *spec,
+			const struct op_probe_place *place)
+{
+	int r;
+
+	if (spec->event.type != PERF_TYPE_SOFTWARE && !may_read_in_nmi())
+		return op_fail(p->config.log, -EOPNOTSUPP,
+			       "\"%s\" is an event of the hardware, whose interrupts can "
+			       "read the stacks of programs since Linux 6.4 only",
+			       probe->text);
+	r = load(p, probe, spec, place, 0);
+	if (r < 0)
+		return r;
+	r = attach_cpus(probe, spec);
+	return r < 0 ? refuse_event(p, probe->text, r) : 0;
 }
 
 static int attach_sites(struct op_probes *p, struct probe *probe,
@@ -253,18 +264,13 @@ static int attach(struct op_probes *p, struct probe *probe)
 	r = find(p, probe->text, &spec, &place);
 	if (r < 0)
 		return r;
-	if (spec.type == OP_PROBE_EVENT) {
-		r = load(p, probe, &spec, &place, 0);
-		if (r >= 0) {
-			r = attach_cpus(probe, &spec);
-			r = r < 0 ? refuse_event(p, probe->text, r) : r;
-		}
-	} else {
+	if (spec.type == OP_PROBE_EVENT)
+		r = attach_event(p, probe, &spec, &place);
+	else
 		r = attach_sites(p, probe, &spec, &place);
-	}
 	if (r < 0)
 		detach(probe);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int op_probes_switch(struct op_probes *p, bool on)

@@ -30,11 +30,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import bpf_stats
 import otlp
 import suite
 from ports import free_port
-
-STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
 
 class Load:
@@ -294,6 +293,32 @@ def profilers(args):
     return [p for p in made if not args.only or p.name == args.only]
 
 
+def measure_loads(args):
+    """Rounds of each load by each profiler. Returns ({load: rows}, whether one failed)."""
+    everything = {}
+    status = 0
+    for load in loads(args):
+        rows = {}
+        for number in range(args.rounds):
+            order = profilers(args)
+            if number % 2:
+                order.reverse()
+            for profiler in order:
+                try:
+                    got = measure(profiler, load, args)
+                except (RuntimeError, OSError, otlp.Malformed) as e:
+                    print("%s, round %d: not counted: %s" % (load.name, number + 1, e),
+                          file=sys.stderr, flush=True)
+                    status = 1
+                    continue
+                for figure, value in got.items():
+                    rows.setdefault(figure, {"peer": [], "product": []})
+                    rows[figure][profiler.name].append(value)
+        show(load.name, rows)
+        everything[load.name] = rows
+    return everything, status
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", required=True)
@@ -308,35 +333,8 @@ def main():
     parser.add_argument("loads", nargs="*")
     args = parser.parse_args()
     os.makedirs(args.dir, exist_ok=True)
-    with open(STATS, encoding="ascii") as f:
-        stats_before = f.read().strip()
-    with open(STATS, "w", encoding="ascii") as f:
-        f.write("1")
-    status = 0
-    everything = {}
-    try:
-        for load in loads(args):
-            rows = {}
-            for number in range(args.rounds):
-                order = profilers(args)
-                if number % 2:
-                    order.reverse()
-                for profiler in order:
-                    try:
-                        got = measure(profiler, load, args)
-                    except (RuntimeError, OSError, otlp.Malformed) as e:
-                        print("%s, round %d: not counted: %s" % (load.name, number + 1, e),
-                              file=sys.stderr, flush=True)
-                        status = 1
-                        continue
-                    for figure, value in got.items():
-                        rows.setdefault(figure, {"peer": [], "product": []})
-                        rows[figure][profiler.name].append(value)
-            show(load.name, rows)
-            everything[load.name] = rows
-    finally:
-        with open(STATS, "w", encoding="ascii") as f:
-            f.write(stats_before)
+    with bpf_stats.counted():
+        everything, status = measure_loads(args)
     if not args.only:
         for name, rows in table_figures(args).items():
             show(name, rows)

@@ -12,9 +12,7 @@ profiled (the column "of others"), and what one takes by a turn without anybody,
 taken away. Prints a table in Markdown. Needs root.
 """
 import argparse
-import contextlib
 import os
-import re
 import signal
 import statistics
 import subprocess
@@ -23,40 +21,18 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+import bpf_stats  # noqa: E402
 import suite  # noqa: E402
 
-STATS = "/proc/sys/kernel/bpf_stats_enabled"
 PERF_EVENT = "7"  # BPF_PROG_TYPE_PERF_EVENT
 HZ = 999
 SETTLE_S = 1.5  # the profiler has looked at the process, and its stacks are known
 
 
-@contextlib.contextmanager
-def bpf_stats():
-    with open(STATS, encoding="ascii") as f:
-        before = f.read()
-    with open(STATS, "w", encoding="ascii") as f:
-        f.write("1")
-    try:
-        yield
-    finally:
-        with open(STATS, "w", encoding="ascii") as f:
-            f.write(before)
-
-
 def runs(pid):
-    """(ns, number) of the runs of the sampling programs that @pid has open, each once."""
-    seen = {}
-    folder = "/proc/%d/fdinfo" % pid
-    for name in os.listdir(folder):
-        try:
-            with open(os.path.join(folder, name), encoding="ascii") as f:
-                row = dict(re.findall(r"^(\w+):\s+(\S+)", f.read(), re.M))
-        except OSError:
-            continue  # it was closed
-        if row.get("prog_type") == PERF_EVENT and "run_cnt" in row:
-            seen[row["prog_id"]] = int(row["run_time_ns"]), int(row["run_cnt"])
-    return [sum(column) for column in zip(*seen.values())] or [0, 0]
+    """(ns, number) of the runs of the sampling programs that @pid has open."""
+    rows = [row for row in bpf_stats.programs(pid) if row["prog_type"] == PERF_EVENT]
+    return [sum(int(row[field]) for row in rows) for field in ("run_time_ns", "run_cnt")]
 
 
 def cpu_ns(pid):
@@ -130,7 +106,7 @@ def main():
     hurry(os.getpid(), 2)
     taken = {what: [] for what, _, _ in chosen}
     idle = []
-    with bpf_stats():
+    with bpf_stats.counted():
         recorder = subprocess.Popen(
             [args.otelprof, "record", "-q", "-o", os.path.join(args.dir, "cost.otlp"), "--format",
              "otlp", "-F", str(HZ), "-d", "3600", "--tree", str(os.getpid())])

@@ -13,21 +13,30 @@
 
 #include "test.h"
 
-/* A profiler with @config that samples only process @pid; it is not started. Skips the
- * test if the kernel or missing rights do not allow it. */
+/* A profiler with @config; it is not started. Skips the test if the kernel or missing rights
+ * do not allow it. */
+static inline struct otelprof *kind_new(const struct otelprof_config *config)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof *p = NULL;
+	int r = otelprof_init(config, &why, &p);
+
+	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
+		SKIP("no rights or no BTF here: %s", why.message);
+	if (r < 0)
+		TEST_FAIL("%s: %s", why.message, why.detail);
+	return p;
+}
+
+/* As kind_new(), of process @pid alone. */
 static inline struct otelprof *kind_open(const struct otelprof_config *config, pid_t pid)
 {
 	struct otelprof_filter_rule rule = { .size = sizeof(rule),
 					     .kind = OTELPROF_FILTER_PID,
 					     .number = (uint64_t)pid };
+	struct otelprof *p = kind_new(config);
 	struct otelprof_filter filter;
-	struct otelprof *p = NULL;
-	int r = otelprof_init(config, NULL, &p);
 
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
-	if (r < 0)
-		TEST_FAIL("%s", otelprof_strerror(r));
 	otelprof_filter_init(&filter, sizeof(filter));
 	filter.rules = &rule;
 	filter.rules_len = 1;

@@ -110,19 +110,39 @@ static inline int kind_take(void *userdata, const void *request, size_t len,
 	return 0;
 }
 
+static inline void kind_pass(struct otelprof *p, struct kind_profile *profile)
+{
+	struct otelprof_callback_config callback;
+
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = kind_take;
+	callback.userdata = profile;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+}
+
+/* A started profiler of all processes at a rate of @hz, which passes its samples to @profile. */
+static inline struct otelprof *kind_start_all(uint32_t hz, struct kind_profile *profile)
+{
+	struct otelprof_config config;
+	struct otelprof *p;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = hz;
+	p = kind_new(&config);
+	kind_pass(p, profile);
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
 /* A started profiler of process @pid with @config, which passes its samples
  * to @profile. */
 static inline struct otelprof *kind_start(const struct otelprof_config *config, pid_t pid,
 					  struct kind_profile *profile)
 {
 	struct otelprof *p = kind_open(config, pid);
-	struct otelprof_callback_config callback;
 	int r;
 
-	otelprof_callback_config_init(&callback, sizeof(callback));
-	callback.fn = kind_take;
-	callback.userdata = profile;
-	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	kind_pass(p, profile);
 	r = otelprof_start(p);
 	if (r == -ENOENT)
 		SKIP("this kernel has not what is hooked: %s", otelprof_strerror(r));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "kind.h"
 #include "test.h"
 
 enum {
@@ -41,18 +42,12 @@ static int take(void *userdata, const void *request, size_t len, uint64_t sample
 static struct otelprof *make(void)
 {
 	struct otelprof_callback_config callback;
-	struct otelprof_error_info why = { .size = sizeof(why) };
 	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
+	struct otelprof *p;
 
 	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, &why, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", why.message);
-	if (r < 0)
-		TEST_FAIL("%s", why.message);
+	p = kind_new(&config);
 	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));

@@ -121,27 +121,9 @@ static struct kind_profile profile = { .fn = add_sample };
 
 static struct otelprof *start(void)
 {
-	struct otelprof_callback_config callback;
-	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
-
 	if (!g.dir[0])
 		set_up();
-	otelprof_config_init(&config, sizeof(config));
-	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, &why, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", why.message);
-	if (r < 0)
-		TEST_FAIL("%s: %s", why.message, why.detail);
-	otelprof_callback_config_init(&callback, sizeof(callback));
-	callback.fn = kind_take;
-	callback.userdata = &profile;
-	CHECK_OK(otelprof_exporter_callback(p, &callback));
-	CHECK_OK(otelprof_start(p));
-	return p;
+	return kind_start_all(RATE_HZ, &profile);
 }
 
 static int try_add(struct otelprof *p, uint32_t kind, uint32_t action, const char *text,

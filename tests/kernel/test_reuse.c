@@ -13,6 +13,7 @@
 #include "op_user_types.h"
 
 #include "child.h"
+#include "kind.h"
 #include "test.h"
 
 enum {
@@ -81,20 +82,16 @@ static bool wait_for(struct otelprof *p, int map, pid_t pid, op_ref not )
 static void test_tables_of_another_are_not_used(void)
 {
 	struct otelprof_config config;
-	struct otelprof *p = NULL;
+	struct otelprof *p;
 	struct op_process_key wrong;
 	pid_t first = child_spin(NULL);
 	pid_t second = child_spin(NULL);
 	uint32_t number = (uint32_t)first;
 	int map;
-	int r;
 
 	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, NULL, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", otelprof_strerror(r));
-	CHECK_OK(r);
+	p = kind_new(&config);
 	CHECK_OK(otelprof_start(p));
 	map = map_named("op_processes");
 	CHECK(wait_for(p, map, first, 0));

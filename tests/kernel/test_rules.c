@@ -200,30 +200,6 @@ static struct otelprof_stats stats_of(struct otelprof *p)
 	return s;
 }
 
-/* A profiler of all processes. */
-static struct otelprof *start(struct kind_profile *profile)
-{
-	struct otelprof_callback_config callback;
-	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
-
-	otelprof_config_init(&config, sizeof(config));
-	config.sample_rate_hz = FLEET_HZ;
-	r = otelprof_init(&config, &why, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", why.message);
-	if (r < 0)
-		TEST_FAIL("%s: %s", why.message, why.detail);
-	otelprof_callback_config_init(&callback, sizeof(callback));
-	callback.fn = kind_take;
-	callback.userdata = profile;
-	CHECK_OK(otelprof_exporter_callback(p, &callback));
-	CHECK_OK(otelprof_start(p));
-	return p;
-}
-
 static uint64_t add(struct otelprof *p, uint32_t kind, uint32_t action, uint64_t value,
 		    const char *text, uint32_t hz, uint64_t ms)
 {
@@ -300,7 +276,7 @@ static void test_a_cgroup_has_a_rate_of_its_own(void)
 	char path[300];
 
 	fleet_start(&f);
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	cgroup_make(&f, path, sizeof(path));
 	poll_for(p, TABLES_MS);
 	fleet_begin(p, &f);
@@ -348,7 +324,7 @@ static void test_ten_thousand_rules_one_by_one(void)
 	int i;
 
 	memset(&f, 0, sizeof(f));
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	/* makes the table */
 	(void)add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE, 1, NULL, 0, 0);
 	begin = kind_clock_ns(CLOCK_MONOTONIC);
@@ -388,7 +364,7 @@ static void test_too_many_rules_of_one_target(void)
 	int i;
 
 	memset(&f, 0, sizeof(f));
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	otelprof_rule_init(&rule, sizeof(rule));
 	rule.kind = OTELPROF_FILTER_PID;
 	/* so that the newest one says all, and the others are not looked at */
@@ -419,7 +395,7 @@ static void test_the_last_rule_decides(void)
 	uint64_t number;
 
 	fleet_start(&f);
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	poll_for(p, SETTLE_MS);
 	(void)add(p, OTELPROF_FILTER_UID, OTELPROF_FILTER_EXCLUDE, getuid(), NULL, 0, 0);
 	CHECK_INT(samples_of(p, &f, 3), 0);
@@ -447,7 +423,7 @@ static void test_a_pause_takes_nothing(void)
 	uint64_t taken;
 
 	fleet_start(&f);
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	poll_for(p, SETTLE_MS);
 	CHECK_OK(otelprof_pause(p));
 	CHECK_OK(otelprof_pause(p));
@@ -481,7 +457,7 @@ static void test_the_end_of_a_removed_rule_passes(void)
 	int wakes = 0;
 
 	memset(&f, 0, sizeof(f));
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	CHECK_OK(otelprof_pause(p));
 	CHECK_OK(otelprof_remove_rule(p,
 				      add(p, OTELPROF_FILTER_PID, OTELPROF_FILTER_EXCLUDE,
@@ -508,7 +484,7 @@ static void test_what_is_no_rule_is_refused(void)
 	uint64_t number = 7;
 
 	memset(&f, 0, sizeof(f));
-	p = start(&profile);
+	p = kind_start_all(FLEET_HZ, &profile);
 	otelprof_rule_init(&rule, sizeof(rule));
 	CHECK_INT(otelprof_add_rule(p, NULL, &number), -EINVAL);
 	CHECK_INT(otelprof_add_rule(p, &rule, NULL), -EINVAL);

@@ -212,30 +212,6 @@ static void end(void)
 	}
 }
 
-/* A profiler of all processes. */
-static struct otelprof *start(struct kind_profile *profile)
-{
-	struct otelprof_callback_config callback;
-	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_config config;
-	struct otelprof *p = NULL;
-	int r;
-
-	otelprof_config_init(&config, sizeof(config));
-	config.sample_rate_hz = RATE_HZ;
-	r = otelprof_init(&config, &why, &p);
-	if (r == -OTELPROF_E_CAPABILITY || r == -OTELPROF_E_NO_BTF)
-		SKIP("no rights or no BTF here: %s", why.message);
-	if (r < 0)
-		TEST_FAIL("%s: %s", why.message, why.detail);
-	otelprof_callback_config_init(&callback, sizeof(callback));
-	callback.fn = kind_take;
-	callback.userdata = profile;
-	CHECK_OK(otelprof_exporter_callback(p, &callback));
-	CHECK_OK(otelprof_start(p));
-	return p;
-}
-
 static void run(const struct rules *of, int many, const char *what)
 {
 	struct kind_profile profile = { .fn = throw_away };
@@ -249,7 +225,7 @@ static void run(const struct rules *of, int many, const char *what)
 	if (counted < 0)
 		SKIP("the kernel does not count what programs take: %s",
 		     strerror(-counted));
-	p = start(&profile);
+	p = kind_start_all(RATE_HZ, &profile);
 	compare(p, of, many, what);
 	(void)close(counted);
 	(void)kind_close(p);

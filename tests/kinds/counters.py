@@ -315,14 +315,5 @@ class Counters(suite.Run):
     suite = "counters"
 
 
-def main():
-    args = suite.parser("otelprof").parse_args()
-    why = suite.why_not_live(args.otelprof)
-    if why:
-        print("skip %s all: %s" % (Counters.suite, why))
-        return 77
-    return Counters(args).cells(CELLS)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suite.live_main(Counters, CELLS))

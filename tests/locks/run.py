@@ -89,14 +89,5 @@ class Locks(suite.Run):
     suite = "locks"
 
 
-def main():
-    args = suite.parser("otelprof").parse_args()
-    why = suite.why_not_live(args.otelprof)
-    if why:
-        print("skip %s all: %s" % (Locks.suite, why))
-        return 77
-    return Locks(args).cells(CELLS)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(suite.live_main(Locks, CELLS))

@@ -148,6 +148,16 @@ def why_not_live(otelprof):
     return "otelprof doctor: %s" % (missing or ["failed"])[0] if done.returncode else None
 
 
+def live_main(run, cells):
+    """The main of a suite with no option of its own; @run: its class. Returns its status."""
+    args = parser("otelprof").parse_args()
+    why = why_not_live(args.otelprof)
+    if why:
+        print("skip %s all: %s" % (run.suite, why))
+        return 77
+    return run(args).cells(cells)
+
+
 def stolen_ns():
     """What the host has taken from all CPUs of this virtual machine, to a tick (proc_stat(5))."""
     with open("/proc/stat", encoding="ascii") as f:

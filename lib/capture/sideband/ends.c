@@ -136,8 +136,13 @@ void op_ends_on_exec(struct op_capture *c, uint32_t pid)
 	(void)op_map64_remove(&c->ends.leader_exited, pid);
 }
 
-/* Where /proc told of no other thread, all of them had ended by then, and a drain of the
- * side-bands as they were later has brought the records of it. */
+/* Is the process at an end? Where /proc told of no other thread, all of them had ended by then,
+ * and a drain of the side-bands as they were later has brought the records of it. */
+static bool is_over(const struct op_capture *c, const struct op_ending *e)
+{
+	return e->alone_ns && e->alone_ns < c->drained_ns;
+}
+
 void op_ends_check(struct op_capture *c, struct op_processes *processes)
 {
 	struct op_ends *ends = &c->ends;
@@ -145,18 +150,19 @@ void op_ends_check(struct op_capture *c, struct op_processes *processes)
 
 	while (i < ends->ending.len) {
 		struct op_ending *e = &ends->ending.data[i];
+		uint32_t pid = e->pid;
 
-		if (!e->alone_ns && thread_count(c, e->pid) > 1) {
-			(void)op_map64_put(&ends->leader_exited, e->pid, 1);
-		} else if (!e->alone_ns || e->alone_ns >= c->drained_ns) {
-			if (!e->alone_ns)
-				e->alone_ns = op_clock_monotonic_ns();
+		if (is_over(c, e)) {
+			/* the last one takes its place */
+			end(c, processes, pid, e->ended_ns);
+		} else if (e->alone_ns) {
 			i++;
-			continue;
-		} else {
-			end(c, processes, e->pid, e->ended_ns);
-			continue;
+		} else if (thread_count(c, pid) <= 1) {
+			e->alone_ns = op_clock_monotonic_ns();
+			i++;
+		} else { /* its other threads live on */
+			(void)op_map64_put(&ends->leader_exited, pid, 1);
+			forget(ends, pid);
 		}
-		forget(ends, e->pid);
 	}
 }

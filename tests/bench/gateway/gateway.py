@@ -38,6 +38,8 @@ import page
 import record
 import rig
 
+import bpf_stats  # rig says where it is
+
 GATEWAY_CPU, OTHER_CPU = "0", "1"
 STEPS = [10, 100, 300, 1000, 2000]
 GROWTH = 1.5  # from step to step after those
@@ -185,7 +187,7 @@ def machine(args):
 
 def record_all(args, crowds, rates, windows):
     shapes = []
-    with record.bpf_stats():
+    with bpf_stats.counted():
         for processes in crowds:
             shapes += record.record(args, processes, rates, windows)
     for shape in shapes:

@@ -9,7 +9,6 @@ the last that came before it was ended:
   kernel        run time of its BPF programs (/proc/PID/fdinfo, kernel.bpf_stats_enabled)
 """
 
-import contextlib
 import math
 import os
 import re
@@ -21,38 +20,14 @@ import time
 
 import rig
 
-STATS = "/proc/sys/kernel/bpf_stats_enabled"
+import bpf_stats  # rig says where it is
+
 SETTLE_S = 8  # the load has begun to work
 
 
-@contextlib.contextmanager
-def bpf_stats():
-    with open(STATS, encoding="ascii") as f:
-        before = f.read()
-    with open(STATS, "w", encoding="ascii") as f:
-        f.write("1")
-    try:
-        yield
-    finally:
-        with open(STATS, "w", encoding="ascii") as f:
-            f.write(before)
-
-
 def bpf_ns(pid):
-    """Run time of the programs that @pid has open, each once."""
-    seen = {}
-    folder = "/proc/%d/fdinfo" % pid
-    for name in os.listdir(folder):
-        try:
-            with open(os.path.join(folder, name), encoding="ascii") as f:
-                text = f.read()
-        except OSError:
-            continue  # it was closed
-        number = re.search(r"^prog_id:\s+(\d+)", text, re.M)
-        run = re.search(r"^run_time_ns:\s+(\d+)", text, re.M)
-        if number and run:
-            seen[number[1]] = int(run[1])
-    return sum(seen.values())
+    """Run time of the programs that @pid has open."""
+    return sum(int(row["run_time_ns"]) for row in bpf_stats.programs(pid))
 
 
 class Agent:
