@@ -51,6 +51,7 @@ class Input:
     def __init__(self, folder):
         self.folder = folder
         self.want = collections.Counter()
+        self.kinds = []  # of each made-up sample
         self.period = None
 
     @property
@@ -79,6 +80,7 @@ def written(write, folder):
             value = re.search(r" value (-?\d+)$", tail)
             exe = re.search(r" name=(\w+)", resource).group(1)
             out.want[kind, exe, model_stack(places)] += int(value.group(1)) if value else 1
+            out.kinds.append(kind)
     return out
 
 
@@ -161,12 +163,18 @@ def chain_problems(name, stacks):
 class Backend:
     """One program of tests/backends/go, and how its words translate."""
 
-    def __init__(self, name, kinds, exe, scaled=(), lenient=None):
+    def __init__(self, name, kinds, exe, scaled=(), lenient=None, takes=None, file_id=build_id):
         self.name = name
         self.kinds = kinds  # its name of a kind: ours
         self.exe = exe  # its label of the executable's name
         self.scaled = scaled  # kinds whose value is times the period
         self.lenient = lenient  # (option that makes up for a fault of the backend, the fault)
+        self.takes = takes  # our kinds that it takes; None: all
+        self.file_id = file_id  # what it knows a file by
+
+    def wanted(self, given):
+        return collections.Counter({key: n for key, n in given.want.items()
+                                    if not self.takes or key[0] in self.takes})
 
     def store(self, program, given, *options):
         """({(type, executable, stack): value}, {file: build id}) of what it would store."""
@@ -199,6 +207,7 @@ BACKENDS = [
                       "otelprof:off_cpu:nanoseconds": "off_cpu"},
             "process_executable_name",
             lenient=("-shift", "each frame has the name of the function before its own")),
+    Backend("elastic", {}, "process.executable.name", takes={"samples"}, file_id=htlhash),
 ]
 
 WIRES = {"pyroscope-grpc": [], "pyroscope-http": ["--protocol", "http/protobuf"]}
@@ -211,13 +220,13 @@ def differences(want, got):
                 *key[:2], want[key], got[key], ";".join(key[2])[:200])
 
 
-def known_problems(got, ids, paths):
+def known_problems(got, ids, paths, file_id):
     for name, path in paths.items():
         exe = os.path.basename(path)
         yield from chain_problems(name, {key[2]: n for key, n in got.items() if key[1] == exe})
         found = [value for file, value in ids.items() if os.path.basename(file) == exe]
-        if found != [build_id(path)]:
-            yield "%s: build id %s, readelf says %s" % (name, found, build_id(path))
+        if found != [file_id(path)]:
+            yield "%s: known by %s, the file has %s" % (name, found, file_id(path))
 
 
 class Backends(suite.Run):
@@ -231,16 +240,17 @@ def stored_wrong(run, one, program, *options):
     problems = []
     for given in (run.model, run.real):
         got, ids = one.store(program, given, *options)
-        problems += differences(given.want, got)
-    return problems + list(known_problems(got, ids, run.paths))
+        problems += differences(one.wanted(given), got)
+    return problems + list(known_problems(got, ids, run.paths, one.file_id))
 
 
 def backend(run, name, one):
     program, cost = golang.program(name)
     if not program:
         raise suite.Skip(cost)
+    made_up = len([key for key in run.model.kinds if not one.takes or key in one.takes])
     text = "%d made-up and %d recorded samples stored under their stacks; %s" % (
-        MODEL_SAMPLES, sum(run.real.want.values()), cost)
+        made_up, sum(run.real.want.values()), cost)
     problems = stored_wrong(run, one, program)
     if problems and one.lenient:
         option, fault = one.lenient
@@ -274,7 +284,8 @@ def wire(run, name, one, options):
     if done.returncode or not exported:
         raise RuntimeError("otelprof export: " + said.strip()[-300:])
     got, ids = one.read(stored.result(), run.real.period)
-    problems = list(known_problems(got, ids, {n: path for n, (_, path) in programs.items()}))
+    problems = list(known_problems(got, ids, {n: path for n, (_, path) in programs.items()},
+                                   one.file_id))
     if sum(got.values()) != int(exported.group(1)):
         problems.append("%s exported, %d stored" % (exported.group(1), sum(got.values())))
     run.judge_text(name, "%d samples over the wire, all stored" % sum(got.values()), problems)
