@@ -30,20 +30,20 @@ cp -R "$top/docs" "$src/docs"
 rm -f "$src"/docs/man/alias.in "$src"/docs/meson.build "$src"/docs/site.sh
 
 # A man page is shown as a terminal of 90 columns shows it.
-for page in "$src"/docs/man/*.scd; do
+for page in "$src"/docs/man/*.scd "$src"/docs/man/otelprof/*.scd; do
 	name=$(basename "$page" .scd)
 	{
 		printf '# %s\n\n```text\n' "$(echo "$name" | sed 's/\.\([0-9]\)$/(\1)/')"
 		scdoc <"$page" >"$out/page"
 		MANWIDTH=90 man --no-hyphenation -P cat -l "$out/page" 2>/dev/null | col -b
 		printf '```\n'
-	} >"$src/docs/man/$name.md"
+	} >"${page%.scd}.md"
 	rm "$page" "$out/page"
 done
 
 # Links to man pages lead to the pages made here; those to sources become their text.
 find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
-	-e 's/\(man\/[a-z_0-9.]*\)\.scd)/\1.md)/g' \
+	-e 's/\(man\/[a-z_0-9./-]*\)\.scd)/\1.md)/g' \
 	-e 's/\[\([^]]*\)\](\(\.\.\/\)*\(examples\|include\|lib\|bpf\|tests\|LICENSES\|COPYING\)[^)]*)/\1/g' {} +
 
 {
@@ -64,7 +64,7 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 	list Embedding docs/embedding.md docs/budgets.md docs/otlp.md docs/abi.md docs/trace-context.md docs/memory.md
 	list Developers CONTRIBUTING.md SECURITY.md docs/architecture.md docs/adding-a-runtime.md \
 		docs/testing.md docs/findings.md docs/coding-style.md docs/wild.md docs/servers.md docs/test-matrix.md
-	list 'Man pages' docs/man/*.md
+	list 'Man pages' docs/man/*.md docs/man/otelprof/*.md
 } >"$src/index.md"
 
 cat >"$src/conf.py" <<'END'

@@ -79,8 +79,23 @@ def check_page(name, page):
     for number, line in enumerate(page.split("\n"), 1):
         if len(line.expandtabs(8)) > 100 and page.split("\n")[number - 3] != "# NAME":
             yield "%s:%d: a long line" % (name, number)
-    if name != "otelprof.1" and not list(examples(page)):
+    if name.endswith(".1"):
+        there = re.findall(r"^\t.*\botelprof\b", page.partition("# EXAMPLES")[2], re.M)
+    else:
+        there = list(examples(page))
+    if not there:
         yield name + ": no example"
+
+
+def check_commands(pages):
+    """Each command of the program has a page, which the program's own leads to."""
+    page = pages["otelprof.1"]
+    named = set(re.findall(r"^\*otelprof (\w+)\*", page, re.M))
+    there = {name[len("otelprof-"):-len(".1")] for name in pages if name.startswith("otelprof-")}
+    led_to = set(re.findall(r"\*otelprof-(\w+)\*\(1\)", page.partition("# SEE ALSO")[2]))
+    for command in sorted(named ^ there | named ^ led_to):
+        yield "otelprof-%s.1: not in each of SYNOPSIS and SEE ALSO of otelprof.1, and the pages" % \
+            command
 
 
 def check_contents(headers, errors, pages):
@@ -137,12 +152,13 @@ def main(root, *args):
     includes = args[:args.index("--built")] if built else args
     headers = "\n".join(p.read_text() for p in sorted((root / "include/otelprof").glob("*.h*")))
     errors = (root / "bpf/include/op_errors.def").read_text()
-    pages = {p.stem: p.read_text() for p in sorted((root / "docs/man").glob("*.scd"))}
+    pages = {p.stem: p.read_text() for p in sorted((root / "docs/man").rglob("*.scd"))}
     wrong = list(check_contents(headers, errors,
                                 {n: p for n, p in pages.items() if n.endswith(".3")}))
+    wrong += check_commands(pages)
     for name, page in pages.items():
         wrong += check_page(name, page)
-        for example in [] if name == "otelprof.1" else examples(page):
+        for example in [] if name.endswith(".1") else examples(page):
             said = compiles(example, includes)
             if said:
                 wrong.append("%s: an example is no right C:\n%s" % (name, said))
