@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clock ticks that come in the walk of a page fault. A child that faults much spends a good part
+ * of its time in such walks; its CPU samples must stand for all of its CPU time. Many kernels
+ * run no program of a perf event inside another one and lose these ticks
+ * (docs/kinds/page_faults.md); Linux 6.18 is known to keep them.
+ */
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <otelprof/otelprof.h>
+
+#include "kind.h"
+#include "on_cpu.h"
+#include "otlp/reader.h"
+#include "test.h"
+
+enum {
+	PAGE = 4096,
+	PAGES = 512,
+	RATE_HZ = 999,
+	ROUNDS = 4,
+	POLL_MS = 5,
+	RING_BYTES = 32 << 20,
+	REST_NS = 5000000, /* for PAGES faults and what follows them */
+};
+#define ROUND_NS  500000000ULL
+#define TOLERANCE 0.05 /* a virtual machine's timer is late, too */
+
+#define PLACE __attribute__((noinline, no_sanitize("address", "undefined")))
+
+struct told {
+	uint64_t cpu_ns;
+	uint64_t faults;
+	double stolen; /* that share of the CPU time may have been the host's */
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t faults(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_SELF, &u);
+	return (uint64_t)u.ru_minflt;
+}
+
+static PLACE void fault(volatile char *p)
+{
+	size_t i;
+
+	for (i = 0; i < PAGES; i++)
+		p[i * PAGE] = 1;
+}
+
+static PLACE void fault_loop(void)
+{
+	uint64_t end = cpu_ns() + ROUND_NS;
+	char *p = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)madvise(p, PAGES * PAGE, MADV_NOHUGEPAGE);
+	while (cpu_ns() < end) {
+		uint64_t rest = cpu_ns() + REST_NS;
+
+		fault(p);
+		(void)madvise(p, PAGES * PAGE, MADV_DONTNEED);
+		/* no more samples than a busy machine can take out of the ring */
+		while (cpu_ns() < rest)
+			continue;
+	}
+	(void)munmap(p, PAGES * PAGE);
+}
+
+static void serve(int from, int to)
+{
+	struct told told;
+	uint64_t begun;
+	uint64_t before;
+	char c;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(from, &c, 1) == 1) {
+		begun = cpu_ns();
+		before = faults();
+		fault_loop();
+		told.faults = faults() - before;
+		told.cpu_ns = cpu_ns() - begun;
+		(void)!write(to, &told, sizeof(told));
+	}
+	_exit(0);
+}
+
+struct got {
+	uint64_t ticks;
+	uint64_t on_cpu_ns; /* of the wall-clock time */
+	uint64_t faults;
+	const struct otlp_profiles *profiles; /* of the request at hand */
+};
+
+static bool is_on_cpu(const struct got *got, const struct otlp_sample_view *s)
+{
+	const struct otlp_attribute *a =
+		otlp_find_attribute(got->profiles, s->sample->attributes, "wall.state");
+
+	return a && otlp_text_is(otlp_attribute_text(got->profiles, a), "on_cpu");
+}
+
+static int add(void *data, const struct otlp_sample_view *s)
+{
+	struct got *got = data;
+
+	if (otlp_text_is(s->type, "samples"))
+		got->ticks += s->count;
+	else if (otlp_text_is(s->type, "wall"))
+		got->on_cpu_ns += is_on_cpu(got, s) ? (uint64_t)s->value : 0;
+	else if (otlp_text_is(s->type, "page_faults"))
+		got->faults += s->count;
+	return 0;
+}
+
+static int take(void *userdata, const void *request, size_t len, uint64_t samples)
+{
+	struct otlp_profiles *profiles = NULL;
+	struct got *got = userdata;
+
+	(void)samples;
+	CHECK_OK(otlp_read(request, len, &profiles, NULL));
+	got->profiles = profiles;
+	CHECK_OK(otlp_each_sample(profiles, add, userdata));
+	(void)otlp_free(profiles);
+	return 0;
+}
+
+static struct otelprof *make(uint64_t kinds, pid_t pid, struct got *got)
+{
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct otelprof *p;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.kinds = kinds;
+	config.sample_rate_hz = RATE_HZ;
+	config.ring_bytes = RING_BYTES;
+	p = kind_open(&config, pid);
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = take;
+	callback.userdata = got;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	return p;
+}
+
+/* Let the child fault under @kinds. */
+static void run(uint64_t kinds, struct got *ret_got, struct told *ret_told)
+{
+	struct otelprof_stats stats;
+	struct told told;
+	struct otelprof *p;
+	int to[2];
+	int from[2];
+	int64_t stolen = stolen_ns();
+	pid_t pid;
+	int i;
+
+	*ret_told = (struct told){ 0 };
+	*ret_got = (struct got){ 0 };
+	CHECK_OK(pipe(to));
+	CHECK_OK(pipe(from));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		serve(to[0], from[1]);
+	p = make(kinds, pid, ret_got);
+	for (i = 0; i < ROUNDS; i++) {
+		CHECK_INT(write(to[1], "x", 1), 1);
+		do
+			CHECK_OK(otelprof_poll(p, 0));
+		while (poll(&(struct pollfd){ .fd = from[0], .events = POLLIN }, 1,
+			    POLL_MS) == 0);
+		CHECK_INT(read(from[0], &told, sizeof(told)), sizeof(told));
+		ret_told->cpu_ns += told.cpu_ns;
+		ret_told->faults += told.faults;
+		CHECK_OK(otelprof_poll(p, 0));
+	}
+	ret_told->stolen = (double)(stolen_ns() - stolen) / (double)ret_told->cpu_ns;
+	CHECK_OK(otelprof_stop(p));
+	CHECK_OK(otelprof_export(p));
+	otelprof_stats_init(&stats, sizeof(stats));
+	CHECK_OK(otelprof_get_stats(p, &stats));
+	CHECK_INT(stats.samples_dropped, 0);
+	CHECK_INT(stats.samples_taken, stats.samples_exported + stats.samples_filtered);
+	otelprof_free(p);
+	CHECK_OK(kill(pid, SIGKILL));
+	CHECK_INT(waitpid(pid, NULL, 0), pid);
+	(void)close(to[0]);
+	(void)close(to[1]);
+	(void)close(from[0]);
+	(void)close(from[1]);
+	printf("  %llu ms, %llu faults, %llu ns each; told: %llu ticks, %llu faults, "
+	       "%llu ms of wall clock on CPU\n",
+	       (unsigned long long)(ret_told->cpu_ns / 1000000),
+	       (unsigned long long)ret_told->faults,
+	       (unsigned long long)(ret_told->cpu_ns / ret_told->faults),
+	       (unsigned long long)ret_got->ticks, (unsigned long long)ret_got->faults,
+	       (unsigned long long)(ret_got->on_cpu_ns / 1000000));
+}
+
+/* Skips the rest of the test where ticks may get lost. */
+static void need_kernel_that_keeps(void)
+{
+	struct utsname u;
+
+	CHECK_OK(uname(&u));
+	if (strncmp(u.release, "6.18.", 5) != 0)
+		SKIP("Linux %s may lose ticks in walks of page faults", u.release);
+}
+
+static void check_ticks(const struct got *got, const struct told *told)
+{
+	double all = (double)told->cpu_ns * RATE_HZ / 1e9;
+	double share = (double)got->ticks / all;
+
+	printf("  %.1f ticks in the CPU time: %.4f of them were told\n", all, share);
+	CHECK(fabs(share - 1) < TOLERANCE + told->stolen);
+}
+
+static void test_cpu_alone(void)
+{
+	struct told told;
+	struct got got;
+
+	run(OTELPROF_KIND_CPU, &got, &told);
+	CHECK_INT(got.faults, 0);
+	check_ticks(&got, &told);
+}
+
+static void test_cpu_and_faults(void)
+{
+	struct told told;
+	struct got got;
+
+	run(OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS, &got, &told);
+	CHECK(got.faults >= told.faults);
+	need_kernel_that_keeps();
+	check_ticks(&got, &told);
+}
+
+/* The clock of the kind wall is another one. */
+static void test_wall_and_faults(void)
+{
+	struct told told;
+	struct got got;
+	double share;
+
+	run(OTELPROF_KIND_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_PAGE_FAULTS, &got,
+	    &told);
+	need_kernel_that_keeps();
+	check_ticks(&got, &told);
+	share = (double)got.on_cpu_ns / (double)told.cpu_ns;
+	printf("  %.4f of the CPU time in wall-clock time\n", share);
+	CHECK(fabs(share - 1) < TOLERANCE + told.stolen);
+}
+
+TEST_MAIN({ "cpu_alone", test_cpu_alone }, { "cpu_and_faults", test_cpu_and_faults },
+	  { "wall_and_faults", test_wall_and_faults })
