@@ -8,7 +8,7 @@
 
 #include "api/handle.h"
 #include "base/io.h"
-#include "delivery/thread.h"
+#include "export/thread.h"
 
 enum {
 	NS_A_MS = 1000000,

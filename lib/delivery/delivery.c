@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "delivery/queue.h"
-#include "delivery/thread.h"
+#include "export/thread.h"
 #include "transport/reply.h"
 #include "transport/retry.h"
 
@@ -206,8 +206,6 @@ static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
 		     err == -EBADMSG ? "is damaged, its name now ends with .bad"
 				     : strerror(-err),
 		     (unsigned long long)e->item.request->samples);
-	if (err == -EBADMSG)
-		op_spill_set_aside(spill, e->item.name);
 	op_queue_settle(&d->queue, e, OP_DROP_SPILL);
 }
 
@@ -237,26 +235,26 @@ static void send_first(struct op_delivery *d)
 {
 	struct op_queue_entry *e = TAILQ_FIRST(&d->queue.entries);
 	struct op_transport_result result = { .retry_delay_ms = -1 };
-	const void *bytes = NULL;
+	struct op_queue_bytes b = { 0 };
 	uint64_t profiles = 0;
 	int err;
 
 	if (!e->first_try_ns)
 		e->first_try_ns = op_clock_monotonic_ns();
-	err = op_queue_send(&d->queue, e, &bytes);
+	err = op_queue_send(&d->queue, e, &b);
 	if (err < 0) {
-		op_queue_sent(e);
-		lost(d, e, err);
+		if (op_queue_sent(&d->queue, e, &b))
+			lost(d, e, err);
 		return;
 	}
 	(void)pthread_mutex_unlock(&d->queue.lock);
 	refresh_certs(d);
-	err = d->ops->send(d->transport, bytes, e->item.request->len, d->timeout_ms,
-			   &result);
+	err = d->ops->send(d->transport, b.bytes, b.len, d->timeout_ms, &result);
 	if (result.rejected)
-		profiles = op_reply_count_profiles(bytes, e->item.request->len);
+		profiles = op_reply_count_profiles(b.bytes, b.len);
 	(void)pthread_mutex_lock(&d->queue.lock);
-	op_queue_sent(e);
+	if (!op_queue_sent(&d->queue, e, &b))
+		return;
 	if (err < 0) {
 		/* Nothing was sent (no memory): treat it like a network failure. */
 		result.grpc_status = OP_GRPC_UNAVAILABLE;
@@ -288,6 +286,7 @@ static void *delivery_main(void *arg)
 		}
 	}
 	(void)pthread_mutex_unlock(&q->lock);
+	op_queue_unref(q);
 	return NULL;
 }
 
@@ -345,7 +344,11 @@ static void delivery_abandon(struct op_sink *s)
 	(void)pthread_cond_signal(&d->queue.wake);
 	(void)pthread_mutex_unlock(&d->queue.lock);
 	d->ops->cancel(d->transport);
-	(void)pthread_join(d->thread, NULL);
+	if (op_thread_end(d->thread) < 0)
+		op_notes_add(d->sink.notes, OP_LOG_WARNING,
+			     "export: %s: the sending thread does not come back from a "
+			     "file or from its transport, and is left behind",
+			     d->target);
 	op_queue_end(&d->queue);
 }
 
@@ -363,10 +366,20 @@ static void delivery_free(struct op_sink *s)
 		return;
 	}
 	delivery_abandon(s);
-	d->ops->close(d->transport);
-	op_queue_deinit(&d->queue);
+	op_queue_unref(&d->queue);
+}
+
+/* Called by the last user: the owner, or a thread that it did not wait for. */
+static void destroy(struct op_queue *q)
+{
+	struct op_delivery *d = op_container_of(q, struct op_delivery, queue);
+
+	op_queue_deinit(q);
 	op_certs_deinit(&d->certs);
+	(void)op_shared_unref(d->sink.shared);
 	free(d->target);
+	if (d->transport)
+		d->ops->close(d->transport);
 	free(d);
 }
 
@@ -408,7 +421,10 @@ static int start(struct op_delivery *d, const struct op_settings *settings,
 	err = open_spill(d, settings, log);
 	if (err < 0)
 		return err;
+	op_queue_ref(&d->queue);
 	err = op_thread_start(&d->thread, "otelprof-send", delivery_main, d);
+	if (err < 0)
+		op_queue_unref(&d->queue);
 	if (err < 0)
 		return op_fail(log, err, "exporter: cannot start its thread: %s",
 			       strerror(-err));
@@ -432,24 +448,28 @@ int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
 	d->sink.max_request = settings->max_request;
 	d->ops = ops;
 	d->transport = transport;
-	d->target = target;
 	d->timeout_ms = settings->timeout_ms;
 	d->retry_elapsed_ns = (uint64_t)settings->retry_elapsed_ms * OP_THREAD_NS_PER_MS;
 	d->backoff.initial_ms = settings->retry_initial_ms;
 	d->backoff.max_ms = settings->retry_max_ms;
 	d->backoff.random = op_hash_seed() ^ op_clock_monotonic_ns();
-	err = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits);
+	err = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits,
+			    destroy);
 	if (err < 0)
 		return err;
+	d->target = OP_TAKE_PTR(target);
+	(void)op_shared_ref(base->shared);
 	d->certs = settings->certs;
 	err = start(d, settings, base->log);
 	if (err < 0) {
+		/* These stay the caller's. */
+		d->transport = NULL;
+		d->certs = (struct op_certs){ 0 };
 		op_queue_end(&d->queue);
-		op_queue_deinit(&d->queue);
+		op_queue_unref(&OP_TAKE_PTR(d)->queue);
 		return err;
 	}
 	settings->certs = (struct op_certs){ 0 };
-	(void)OP_TAKE_PTR(target);
 	*ret = &OP_TAKE_PTR(d)->sink;
 	return 0;
 }

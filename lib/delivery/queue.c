@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "delivery/thread.h"
+#include "export/thread.h"
 
 static struct op_queue_entry *entry_of(struct op_spool_item *item)
 {
@@ -151,9 +151,15 @@ static void on_written(void *owner, struct op_spool_item *item, int err)
 		leave_memory(q, e);
 }
 
+static void on_ended(void *owner)
+{
+	op_queue_unref(owner);
+}
+
 static const struct op_spool_ops spool_ops = {
 	.written = on_written,
 	.free = free_item,
+	.ended = on_ended,
 };
 
 static struct op_queue_entry *new_entry(struct op_request *r)
@@ -194,29 +200,47 @@ void op_queue_add(struct op_queue *q, struct op_request *r)
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
-int op_queue_send(struct op_queue *q, struct op_queue_entry *e, const void **ret)
+int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
+		  struct op_queue_bytes *ret)
 {
+	struct op_spill *spill = q->spool ? op_spool_spill(q->spool) : NULL;
+	struct op_queue_bytes b = { .len = e->item.request->len };
+	char name[OP_SPILL_NAME_BYTES];
 	size_t len = 0;
 	int err;
 
 	e->sending = true;
 	if (e->in_memory) {
-		*ret = e->item.request->bytes;
+		op_request_hold(q->ledger, e->item.request);
+		b.held = e->item.request;
+		b.bytes = b.held->bytes;
+		*ret = b;
 		return 0;
 	}
+	memcpy(name, e->item.name, sizeof(name));
 	(void)pthread_mutex_unlock(&q->lock);
-	err = op_spill_get(op_spool_spill(q->spool), e->item.name, &e->loaded, &len);
-	(void)pthread_mutex_lock(&q->lock);
-	if (!err && len != e->item.request->len)
+	err = op_spill_get(spill, name, &b.loaded, &len);
+	if (!err && len != b.len)
 		err = -EBADMSG;
-	*ret = e->loaded;
-	return err;
+	if (err == -EBADMSG)
+		op_spill_set_aside(spill, name);
+	(void)pthread_mutex_lock(&q->lock);
+	b.bytes = b.loaded;
+	*ret = b;
+	return q->ended ? -ECANCELED : err;
 }
 
-void op_queue_sent(struct op_queue_entry *e)
+bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
+		   struct op_queue_bytes *bytes)
 {
+	if (bytes->held)
+		op_request_read(q->ledger, bytes->held);
+	free(bytes->loaded);
+	*bytes = (struct op_queue_bytes){ 0 };
+	if (q->ended)
+		return false;
 	e->sending = false;
-	op_freep(&e->loaded);
+	return true;
 }
 
 static int restore_one(struct op_queue *q, const struct op_spill_found *f)
@@ -246,9 +270,12 @@ int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
 	uint64_t samples = 0;
 	int err;
 
+	op_queue_ref(q); /* of the thread */
 	err = op_spool_new(spill, q->ledger, &q->lock, &spool_ops, q, &q->spool);
-	if (err < 0)
+	if (err < 0) {
+		op_queue_unref(q);
 		return err;
+	}
 	op_ledger_spill_error(q->ledger, list->bad);
 	(void)pthread_mutex_lock(&q->lock);
 	op_vec_foreach(f, &list->files) {
@@ -282,21 +309,43 @@ static void write_again(struct op_queue *q)
 	}
 }
 
+/* A disk that does not answer takes what is not written yet. */
+static void say_stuck(struct op_queue *q, uint64_t requests, uint64_t samples)
+{
+	op_ledger_spill_error(q->ledger, requests);
+	op_notes_add(
+		q->notes, OP_LOG_WARNING,
+		"export: %s: the disk does not answer at %s: the end did not wait for "
+		"it longer, %llu samples in %llu requests are dropped, and what was "
+		"delivered may be sent again by the next run",
+		q->target, op_spill_path(op_spool_spill(q->spool)),
+		(unsigned long long)samples, (unsigned long long)requests);
+}
+
 void op_queue_end(struct op_queue *q)
 {
 	struct op_queue_entry *e;
+	uint64_t requests = 0;
+	uint64_t samples = 0;
+	int err = 0;
 
 	if (q->spool) {
 		(void)pthread_mutex_lock(&q->lock);
 		write_again(q);
 		(void)pthread_mutex_unlock(&q->lock);
-		op_spool_finish(q->spool);
+		err = op_spool_finish(q->spool);
 	}
 	(void)pthread_mutex_lock(&q->lock);
-	while ((e = TAILQ_FIRST(&q->entries)))
-		op_queue_settle(q, e,
-				e->item.state == OP_SPOOL_WRITTEN ? OP_FATE_SPILLED
-								  : OP_DROP_GIVEN_UP);
+	while ((e = TAILQ_FIRST(&q->entries))) {
+		bool written = e->item.state == OP_SPOOL_WRITTEN;
+
+		requests += !written;
+		samples += written ? 0 : e->item.request->samples;
+		op_queue_settle(q, e, written ? OP_FATE_SPILLED : OP_DROP_GIVEN_UP);
+	}
+	q->ended = true;
+	if (err < 0)
+		say_stuck(q, requests, samples);
 	(void)pthread_mutex_unlock(&q->lock);
 }
 
@@ -307,7 +356,8 @@ void op_queue_forked(struct op_queue *q)
 }
 
 int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
-		  const char *target, struct op_queue_limits limits)
+		  const char *target, struct op_queue_limits limits,
+		  void (*destroy)(struct op_queue *q))
 {
 	int err;
 
@@ -317,11 +367,24 @@ int op_queue_init(struct op_queue *q, struct op_account *account, struct op_note
 		.notes = notes,
 		.target = target,
 		.limits = limits,
+		.users = 1,
+		.destroy = destroy,
 	};
 	TAILQ_INIT(&q->entries);
 	err = -pthread_mutex_init(&q->lock, NULL);
 	err = err ?: op_thread_cond_init(&q->wake);
 	return err ?: op_thread_cond_init(&q->idle);
+}
+
+void op_queue_ref(struct op_queue *q)
+{
+	(void)__atomic_add_fetch(&q->users, 1, __ATOMIC_RELAXED);
+}
+
+void op_queue_unref(struct op_queue *q)
+{
+	if (!__atomic_sub_fetch(&q->users, 1, __ATOMIC_ACQ_REL))
+		q->destroy(q);
 }
 
 void op_queue_deinit(struct op_queue *q)

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "delivery/thread.h"
+#include "export/thread.h"
 
 enum {
 	/* A healthy disk is never this slow, and the owner can afford to wait
@@ -22,7 +22,6 @@ struct op_spool {
 	const struct op_spool_ops *ops;
 	void *owner;
 	pthread_t thread;
-	bool finished;
 
 	pthread_mutex_t *lock;
 	pthread_cond_t work; /* there is something to do, or `stop` */
@@ -102,6 +101,7 @@ static void *spool_main(void *arg)
 		(void)pthread_cond_wait(&s->work, s->lock);
 	}
 	(void)pthread_mutex_unlock(s->lock);
+	s->ops->ended(s->owner);
 	return NULL;
 }
 
@@ -127,23 +127,19 @@ int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex
 	return 0;
 }
 
-void op_spool_finish(struct op_spool *s)
+int op_spool_finish(struct op_spool *s)
 {
-	if (s->finished)
-		return;
-	s->finished = true;
 	(void)pthread_mutex_lock(s->lock);
 	s->stop = true;
 	(void)pthread_cond_signal(&s->work);
 	(void)pthread_mutex_unlock(s->lock);
-	(void)pthread_join(s->thread, NULL);
+	return op_thread_end(s->thread);
 }
 
 struct op_spool *op_spool_free(struct op_spool *s)
 {
 	if (!s)
 		return NULL;
-	op_spool_finish(s);
 	(void)pthread_cond_destroy(&s->work);
 	(void)pthread_cond_destroy(&s->done);
 	op_spill_close(s->spill);

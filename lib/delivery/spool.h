@@ -37,6 +37,9 @@ struct op_spool_ops {
 	/* @err: 0, or the -errno of writing @item */
 	void (*written)(void *owner, struct op_spool_item *item, int err);
 	void (*free)(struct op_spool_item *item);
+	/* The thread ends, and uses neither @owner nor the spool after this. Without the
+	 * lock; @owner may free the spool. */
+	void (*ended)(void *owner);
 };
 
 struct op_spool;
@@ -45,9 +48,13 @@ struct op_spool;
  * or -EAGAIN if no thread can be started. */
 int op_spool_new(struct op_spill *spill, struct op_ledger *ledger, pthread_mutex_t *lock,
 		 const struct op_spool_ops *ops, void *owner, struct op_spool **ret);
-/* Complete all work and end the thread. Call without the lock; no call may follow. */
-void op_spool_finish(struct op_spool *s);
-/* Finish and free. */
+/*
+ * Complete all work and end the thread. Call without the lock; only forget() and free() may
+ * follow. Returns 0, or -ETIMEDOUT if the disk does not answer: then the thread goes on with
+ * what is left, and @owner has to be there until it has ended.
+ */
+int op_spool_finish(struct op_spool *s);
+/* Free it, when its thread has ended. */
 struct op_spool *op_spool_free(struct op_spool *s);
 /* Call this in the child of a fork: closes the files and leaves all else as it is. */
 void op_spool_forked(struct op_spool *s);

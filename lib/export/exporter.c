@@ -18,8 +18,7 @@ enum {
 
 struct op_exporters {
 	struct op_log *log;
-	struct op_ledger ledger;
-	struct op_notes notes;
+	struct op_shared *shared;
 	OP_VEC(struct op_sink *) sinks;
 	uint32_t last; /* last number given to an exporter */
 	bool forked;
@@ -34,14 +33,9 @@ int op_exporters_new(struct op_log *log, struct op_exporters **ret)
 	if (!x)
 		return -ENOMEM;
 	x->log = log;
-	err = op_ledger_init(&x->ledger);
+	err = op_shared_new(log && log->fn ? log->level : -1, &x->shared);
 	if (err < 0)
 		return err;
-	err = op_notes_init(&x->notes, log && log->fn ? log->level : -1);
-	if (err < 0) {
-		op_ledger_deinit(&x->ledger);
-		return err;
-	}
 	*ret = OP_TAKE_PTR(x);
 	return 0;
 }
@@ -58,9 +52,10 @@ struct op_exporters *op_exporters_free(struct op_exporters *x)
 	if (!x->forked) {
 		/* In a forked child the locks may be held by a thread that does not exist
 		 * there. */
-		op_notes_emit(&x->notes, x->log);
-		op_notes_deinit(&x->notes);
-		op_ledger_deinit(&x->ledger);
+		op_notes_emit(&x->shared->notes, x->log);
+		(void)op_shared_unref(x->shared);
+	} else {
+		free(x->shared);
 	}
 	free(x);
 	return NULL;
@@ -70,9 +65,10 @@ static struct op_sink new_base(struct op_exporters *x)
 {
 	return (struct op_sink){
 		.number = x->last + 1,
-		.ledger = &x->ledger,
-		.account.ledger = &x->ledger,
-		.notes = &x->notes,
+		.shared = x->shared,
+		.ledger = &x->shared->ledger,
+		.account.ledger = &x->shared->ledger,
+		.notes = &x->shared->notes,
 		.log = x->log,
 	};
 }
@@ -142,13 +138,14 @@ int op_exporters_submit(struct op_exporters *x, void *bytes, size_t len, uint64_
 	struct op_sink **s;
 	int err;
 
-	op_notes_emit(&x->notes, x->log);
+	op_notes_emit(&x->shared->notes, x->log);
 	if (!x->sinks.len) {
 		free(bytes);
-		op_ledger_drop(&x->ledger, samples, OP_DROP_NOWHERE);
+		op_ledger_drop(&x->shared->ledger, samples, OP_DROP_NOWHERE);
 		return 0;
 	}
-	err = op_request_new(&x->ledger, bytes, len, samples, (uint32_t)x->sinks.len, &r);
+	err = op_request_new(&x->shared->ledger, bytes, len, samples,
+			     (uint32_t)x->sinks.len, &r);
 	if (err < 0)
 		return err;
 	/* @r exists until the last exporter has decided, so it is valid in each round of
@@ -191,7 +188,7 @@ int op_exporters_remove(struct op_exporters *x, uint32_t number)
 	memmove(s, s + 1, (size_t)(&x->sinks.data[x->sinks.len] - s - 1) * sizeof(*s));
 	x->sinks.len--;
 	gone->ops->free(gone);
-	op_notes_emit(&x->notes, x->log);
+	op_notes_emit(&x->shared->notes, x->log);
 	return 0;
 }
 
@@ -234,7 +231,7 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 		if (err < 0 && (!first || first == -ETIMEDOUT))
 			first = err;
 	}
-	op_notes_emit(&x->notes, x->log);
+	op_notes_emit(&x->shared->notes, x->log);
 	return first;
 }
 
@@ -246,7 +243,7 @@ void op_exporters_abandon(struct op_exporters *x)
 		if ((*s)->ops->abandon)
 			(*s)->ops->abandon(*s);
 	}
-	op_notes_emit(&x->notes, x->log);
+	op_notes_emit(&x->shared->notes, x->log);
 }
 
 void op_exporters_forked(struct op_exporters *x)
@@ -262,6 +259,6 @@ void op_exporters_forked(struct op_exporters *x)
 
 void op_exporters_get_stats(struct op_exporters *x, struct op_exporters_stats *ret)
 {
-	op_notes_emit(&x->notes, x->log);
-	op_ledger_get_stats(&x->ledger, ret);
+	op_notes_emit(&x->shared->notes, x->log);
+	op_ledger_get_stats(&x->shared->ledger, ret);
 }

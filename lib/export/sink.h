@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "export/notes.h"
 #include "export/request.h"
+#include "export/shared.h"
 
 /* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
 #define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
@@ -34,7 +35,8 @@ struct op_sink_ops {
 
 struct op_sink {
 	const struct op_sink_ops *ops;
-	uint32_t number; /* of the exporter, 1 or more */
+	uint32_t number;	  /* of the exporter, 1 or more */
+	struct op_shared *shared; /* ledger and notes are its; NULL: of a test */
 	struct op_ledger *ledger;
 	struct op_account account; /* counters of its requests */
 	struct op_notes *notes;	   /* for log lines of any thread */

@@ -127,6 +127,11 @@ void rig_down(struct rig *g)
 	CHECK(g->fake.closed);
 	op_ledger_get_stats(&g->ledger, &g->stats);
 	CHECK_INT(g->stats.samples_pending, 0);
+	rig_clear(g);
+}
+
+void rig_clear(struct rig *g)
+{
 	op_notes_deinit(&g->notes);
 	op_ledger_deinit(&g->ledger);
 	CHECK(!pthread_cond_destroy(&g->fake.changed));

@@ -55,6 +55,8 @@ struct op_settings quick(void);
 void rig_up(struct rig *g, const struct op_settings *wanted,
 	    const struct op_transport_result *script, size_t len);
 void rig_down(struct rig *g);
+/* The rest of it, where the test has freed the delivery. */
+void rig_clear(struct rig *g);
 void submit(struct rig *g, const char *text, uint64_t samples);
 /* Also reads the statistics. */
 int flush(struct rig *g, uint64_t ms);
