@@ -29,7 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "truth"), os.path.join(HERE, "..", "otlp")]
 import build
 import check
-import golang
+import gobuild
 import otlp
 import peers
 import suite
@@ -245,7 +245,7 @@ def stored_wrong(run, one, program, *options):
 
 
 def backend(run, name, one):
-    program, cost = golang.program(name)
+    program, cost = gobuild.program(name)
     if not program:
         raise suite.Skip(cost)
     made_up = len([key for key in run.model.kinds if not one.takes or key in one.takes])
@@ -261,7 +261,7 @@ def backend(run, name, one):
 
 def wire(run, name, one, options):
     """otelprof export to a backend that listens."""
-    program, why = golang.program(one.name)
+    program, why = gobuild.program(one.name)
     if not program:
         raise suite.Skip(why)
     programs = start_programs(run.args.dir)
