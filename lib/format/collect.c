@@ -215,8 +215,10 @@ static int collect_location(struct op_collect *c, const struct otlp_frame *frame
 		if (n == LINES_MAX)
 			break;
 		r = collect_function(c, &frames[i], &lines[n].function);
-		if (c->detail >= OP_COLLECT_LOCATIONS)
+		if (c->detail >= OP_COLLECT_LOCATIONS) {
 			lines[n].line = line_number(frames[i].line);
+			lines[n].column = line_number(frames[i].column);
+		}
 		n++;
 	} while (!r && frames[i].inlined && ++i < len);
 	while (i < len && frames[i].inlined)
@@ -516,6 +518,7 @@ int op_collect_set_lines(struct op_collect *c, uint32_t location,
 		if (!line)
 			return -ENOMEM;
 		line->line = lines[i].line;
+		line->column = 0;
 		r = add_function(c, &fn, &line->function);
 		if (r)
 			return r;

@@ -54,6 +54,7 @@ struct op_collect_mapping {
 struct op_collect_line {
 	uint32_t function;
 	uint32_t line;
+	uint32_t column;
 };
 
 struct op_collect_location {

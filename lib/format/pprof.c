@@ -53,6 +53,7 @@ enum {
 	LOCATION_LINE = 4,
 	LINE_FUNCTION = 1,
 	LINE_LINE = 2,
+	LINE_COLUMN = 3,
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
 	FUNCTION_SYSTEM_NAME = 3,
@@ -238,6 +239,7 @@ static void put_location(struct pprof *p, uint32_t number)
 		line = &p->c->lines.data[l->lines + i];
 		put_number(&p->sub, LINE_FUNCTION, (uint64_t)line->function + 1);
 		put_number(&p->sub, LINE_LINE, line->line);
+		put_number(&p->sub, LINE_COLUMN, line->column);
 		put_message(&p->part, LOCATION_LINE, &p->sub);
 	}
 	put_message(&p->out, PROFILE_LOCATION, &p->part);

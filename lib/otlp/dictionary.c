@@ -243,6 +243,7 @@ static int add_location(struct op_dictionary *d, uint32_t entry)
 		r = op_dictionary_ref(d, OP_TABLE_FUNCTION, l->function,
 				      &lines[i].function_index);
 		lines[i].line = l->line;
+		lines[i].column = l->column;
 	}
 	if (r < 0)
 		return r;

@@ -223,15 +223,14 @@ static bool location_equal(const void *elements, uint32_t i, const void *key)
 static uint32_t location_hash(const struct op_window *w, const struct location_key *k)
 {
 	const struct op_location *l = k->location;
-	uint64_t fixed[3 + OP_LINES_MAX] = {
-		l->address,
-		l->mapping,
-		l->lines_len,
-	};
+	struct {
+		uint64_t words[3];
+		struct op_line lines[OP_LINES_MAX];
+	} fixed = { .words = { l->address, l->mapping, l->lines_len } };
 
-	_Static_assert(sizeof(fixed[0]) == sizeof(l->lines[0]), "a line is a word");
-	memcpy(fixed + 3, l->lines, l->lines_len * sizeof(l->lines[0]));
-	return op_window_hash(w, fixed, (3 + l->lines_len) * sizeof(fixed[0]),
+	memcpy(fixed.lines, l->lines, l->lines_len * sizeof(l->lines[0]));
+	return op_window_hash(w, &fixed,
+			      sizeof(fixed.words) + l->lines_len * sizeof(l->lines[0]),
 			      k->attributes.index, k->attributes.len);
 }
 

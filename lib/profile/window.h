@@ -56,9 +56,11 @@ struct op_window_mapping {
 	struct op_attribute_set attributes; /* build ids */
 };
 
+/* Compared as bytes. */
 struct op_line {
 	uint32_t function;
 	uint32_t line;
+	uint32_t column; /* counted from 1; 0: unknown */
 };
 
 enum {

@@ -47,7 +47,8 @@ struct op_runtime_target {
 	uint64_t bias;
 	const struct op_memory *memory;
 	/* Open the process's mapped file whose base name begins with @prefix ("libc.so",
-	 * "ld-musl-"). The caller frees *@ret. Returns 0, -ENOENT or -errno. */
+	 * "ld-musl-"), or with NULL the instance's own. The caller frees *@ret. Returns 0,
+	 * -ENOENT or -errno. */
 	int (*open_image)(const struct op_runtime_target *target, const char *prefix,
 			  struct op_elf **ret, uint64_t *ret_bias);
 	/* Open the instance's own file, if the process's user or root owns it. Returns a
@@ -64,6 +65,7 @@ struct op_runtime_function {
 	const char *name;
 	const char *file;    /* "" if unknown */
 	uint32_t line;	     /* 0: unknown */
+	uint32_t column;     /* counted from 1; 0: unknown */
 	uint32_t start_line; /* 0: unknown */
 };
 

@@ -267,6 +267,7 @@ int op_frames_functions(struct op_window *window, const struct op_runtime_frame 
 		if (r < 0)
 			return r;
 		location->lines[i].line = f->line;
+		location->lines[i].column = f->column;
 	}
 	return 0;
 }

@@ -122,6 +122,7 @@ static void fill_line(const struct otlp_profiles *p, const struct otlp_line *lin
 	const struct otlp_function *fn;
 
 	f->line = line->line;
+	f->column = line->column;
 	if (line->function <= 0 || (uint32_t)line->function >= p->functions.len)
 		return;
 	fn = &p->functions.data[line->function];

@@ -218,6 +218,7 @@ struct otlp_frame {
 	struct otlp_text build_id; /* GNU, else Go, else htlhash; empty: none */
 	uint64_t address;
 	int64_t line;
+	int64_t column;
 	int64_t start_line;
 	const struct otlp_mapping *mapping; /* NULL: none */
 	bool inlined; /* the next frame is the function it was inlined into */

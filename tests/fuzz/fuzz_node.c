@@ -90,7 +90,7 @@ static void try_functions(const struct op_node_heap *heap)
 		if (!*f->name)
 			abort();
 		if (op_runtime_node_script(&functions.scripts, f->script, &script) == 0)
-			(void)op_runtime_node_line(script, f->start);
+			(void)op_runtime_node_place(script, f->start);
 		if (i == 1)
 			op_runtime_node_functions_window(&functions);
 	}

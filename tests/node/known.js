@@ -4,7 +4,7 @@
  * A program whose stacks are known. `known.js WHAT SECONDS`:
  *
  *   scenes  each leaf is reached in another way. At its first time a leaf prints its stack as
- *           V8 itself tells it: "scene NAME:LINE NAME:LINE ..." with the leaf first.
+ *           V8 itself tells it: "scene NAME:LINE:COLUMN ..." with the leaf first.
  *   spin    a chain of 24 functions, then one of three leaves with 50, 30 and 20 % of the time
  *   calls   hardly anything but calls and returns
  *   inlined three small loops with 50, 30 and 20 % of the time, in functions that are inlined
@@ -42,7 +42,7 @@ function frames(of) {
 	const sites = holder.stack;
 	Error.prepareStackTrace = old;
 	return sites.filter((s) => s.getFileName() && !(s.isAsync && s.isAsync()))
-		.map((s) => nameOf(s) + ':' + s.getLineNumber());
+		.map((s) => nameOf(s) + ':' + s.getLineNumber() + ':' + s.getColumnNumber());
 }
 
 /* What is on the stack above the caller of this. */

@@ -3,9 +3,9 @@
 """Profile known.js under each Node.js at hand: cells of a version, a mode and a program.
 
     node.py --otelprof PROGRAM --dir DIR [--quick | --all] [--seconds N] [--hz N]
-            [CELL...]
+            [--peer TOOLS] [CELL...]
 
-scenes: each leaf's stack, as V8 itself tells it, with lines. spin: a chain of 24 functions and
+scenes: each leaf's stack, as V8 itself tells it, with lines and columns. spin: a chain of 24 functions and
 three leaves with known shares of the time. calls: hardly anything but calls and returns, so that
 samples fall where frames are made and taken down. inlined: small loops with known shares in
 functions that the optimizing compilers put into their callers. stubs: three functions whose time is
@@ -24,10 +24,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
+import beside  # noqa: E402
 import check  # noqa: E402
 import suite  # noqa: E402
 
@@ -84,7 +86,7 @@ class Known:
         self.process = subprocess.Popen([program, *MODES[mode], SOURCE, what, "600"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         text=True)
-        self.stacks = set()  # each a tuple of (name, line) below atLeaf, leaf first
+        self.stacks = set()  # each a tuple of (name, line, column) below atLeaf, leaf first
         self.ready = False
         for line in self.process.stdout:
             words = line.split()
@@ -99,20 +101,24 @@ class Known:
 
 
 def frame(word):
-    name, line = word.rsplit(":", 1)
-    return name, int(line)
+    name, line, column = word.rsplit(":", 2)
+    return name, int(line), int(column)
 
 
 def js_frames(sample):
     """(name, line) of the frames of files, leaf first: a builtin that was compiled into its
     caller has none."""
-    return [(f.name.replace(" ", "_"), f.line) for f in sample.frames
+    return [(name, line) for name, line, _ in js_places(sample)]
+
+
+def js_places(sample):
+    return [(f.name.replace(" ", "_"), f.line, f.column) for f in sample.frames
             if f.type == "v8js" and f.file]
 
 
 def from_leaf(frames):
     """Without what a leaf called to tell the time, and its name; None where no leaf is there."""
-    for i, (name, _) in enumerate(frames):
+    for i, (name, *_) in enumerate(frames):
         if name in SHARES:
             return frames[i:], name
     return frames, None
@@ -125,7 +131,7 @@ class Count:
         self.wrong = {}
 
     def note_wrong(self, sample, why):
-        text = why + ": " + " ".join("%s:%d" % (f.name, f.line) for f in sample.frames[:45]
+        text = why + ": " + " ".join("%s:%d:%d" % (f.name, f.line, f.column) for f in sample.frames[:45]
                                      if f.type == "v8js" or f.name.startswith("Builtins"))
         self.wrong[text] = self.wrong.get(text, 0) + sample.count
 
@@ -133,13 +139,15 @@ class Count:
         self.leaves[leaf] = self.leaves.get(leaf, 0) + sample.count
 
 
-def count_scenes(samples, known):
-    names_of = {tuple(n for n, _ in stack) for stack in known.stacks}
+def count_scenes(samples, known, columns=True):
+    width = 3 if columns else 2
+    stacks = {tuple(place[:width] for place in stack) for stack in known.stacks}
+    names_of = {tuple(n for n, *_ in stack) for stack in known.stacks}
     marks = marked_lines()
     count = Count()
     for sample in samples:
-        frames, leaf = from_leaf(js_frames(sample))
-        names = tuple(n for n, _ in frames)
+        frames, leaf = from_leaf(js_places(sample))
+        names = tuple(n for n, *_ in frames)
         count.total += sample.count
         if not leaf:
             count.others += sample.count
@@ -150,7 +158,7 @@ def count_scenes(samples, known):
             continue
         count.exact += sample.count
         if frames[0][1] in marks["leaf"] and frames[1][1] in marks["scene"] and \
-                tuple(frames[2:]) in known.stacks:
+                tuple(place[:width] for place in frames[2:]) in stacks:
             count.lines += sample.count
         else:
             count.note_wrong(sample, "lines")
@@ -351,6 +359,36 @@ def record(run, name, known, enough):
     return samples, results
 
 
+def judged(samples, known, what, columns=True):
+    count = {"scenes": lambda: count_scenes(samples, known, columns),
+             "spin": lambda: count_spin(samples),
+             "calls": lambda: count_calls(samples),
+             "inlined": lambda: count_inlined(samples),
+             "stubs": lambda: count_stubs(samples),
+             "wasm": lambda: count_wasm(samples),
+             "deep": lambda: count_deep(samples)}[what]()
+    result = check.Result()
+    judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
+    return result
+
+
+def peers(samples, known, what):
+    """What the peer makes of them. It has no columns, and another word for no name."""
+    for sample in samples:
+        for f in sample.frames:
+            f.name = "(anonymous)" if f.name == "<anonymous>" else f.name
+    figures = judged(samples, known, what, False).figures
+    right = []
+    for sample in samples if what == "scenes" else []:
+        frames, leaf = from_leaf(js_frames(sample))
+        stacks = [[place[:2] for place in stack] for stack in known.stacks
+                  if [n for n, *_ in stack] == [n for n, _ in frames[2:]]]
+        if leaf and stacks:
+            right.append((max(sum(a == b for a, b in zip(stack, frames[2:]))
+                              for stack in stacks), len(frames) - 2, sample.count))
+    return figures | beside.line_shares(right)
+
+
 def cell(run, name, program, why, mode, what):
     if not program:
         raise suite.Skip(why or "no such Node.js here")
@@ -361,19 +399,15 @@ def cell(run, name, program, why, mode, what):
     if not known.ready:
         known.stop()
         raise suite.Skip("%s does not run with %s" % (program, " ".join(MODES[mode])))
+    start_ns = time.time_ns()
     try:
         samples, results = record(run, name, known,
                                   SAMPLES_ENOUGH if what == "calls" else SHARES_ENOUGH)
+        beside.tell(run, name, known.process.pid, start_ns,
+                    lambda theirs: peers(theirs, known, what))
     finally:
         known.stop()
-    count = {"scenes": lambda: count_scenes(samples, known), "spin": lambda: count_spin(samples),
-             "calls": lambda: count_calls(samples),
-             "inlined": lambda: count_inlined(samples),
-             "stubs": lambda: count_stubs(samples),
-             "wasm": lambda: count_wasm(samples),
-             "deep": lambda: count_deep(samples)}[what]()
-    result = check.Result()
-    judge(count, result, {"inlined": PARTS, "stubs": LOADS}.get(what, SHARES))
+    result = judged(samples, known, what)
     result.figures["errors"] = check.errors_of(samples)
     result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, *results)
@@ -390,6 +424,7 @@ def main():
     parser = suite.parser("otelprof")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--all", action="store_true")
+    beside.add_option(parser)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
     run = suite.Run(parser.parse_args())
@@ -402,11 +437,12 @@ def main():
                                             for w in wanted)]
     found, why = ({}, "") if run.args.list else programs(
         sorted({cells[name][0] for name in wanted}, key=int))
-    for name in wanted:
-        version, mode, what = cells[name]
-        # The stacks of deep are cut, so they are not exact as those of the others are.
-        run.cell(name, cell, found.get(version), why, mode, what, row=suite.row(
-            "Node.js", version, " ".join(MODES[mode]), what) if what != "deep" else None)
+    with beside.started(run):
+        for name in wanted:
+            version, mode, what = cells[name]
+            # The stacks of deep are cut, so they are not exact as those of the others are.
+            run.cell(name, cell, found.get(version), why, mode, what, row=suite.row(
+                "Node.js", version, " ".join(MODES[mode]), what) if what != "deep" else None)
     return run.status()
 
 

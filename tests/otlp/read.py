@@ -65,7 +65,7 @@ class Request:
     def location(self, i):
         x = self.d.location_table[i]
         address = "%#x" % x.address if x.address else "0"  # as C prints it
-        lines = "<".join("%s:%d" % (self.function(y.function_index), y.line)
+        lines = "<".join("%s:%d:%d" % (self.function(y.function_index), y.line, y.column)
                          for y in x.lines)
         return "; %s%s%s%s" % (address, self.mapping(x.mapping_index),
                                " " + lines if lines else "",

@@ -24,6 +24,7 @@ class Frame:
     system_name: str = ""
     file: str = ""
     line: int = 0
+    column: int = 0
     type: str = ""  # profile.frame.type
     guessed: bool = False  # otelprof.frame.guessed: found with no unwind data
     address: int = 0
@@ -297,7 +298,8 @@ class Request:
             names = [self.string(int_of(function, n)) for n in (1, 2, 3)]
             if not any(names):
                 self.complain("a function with no name")
-            frames.append(Frame(names[0] or names[1], names[1], names[2], int_of(line, 2)))
+            frames.append(Frame(names[0] or names[1], names[1], names[2], int_of(line, 2),
+                                int_of(line, 3)))
         for frame in frames or [Frame()]:
             frame.type = attributes.get("profile.frame.type", "")
             frame.guessed = "otelprof.frame.guessed" in attributes

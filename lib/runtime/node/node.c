@@ -177,9 +177,11 @@ static int add_function(struct node_instance *instance, uint64_t object,
 		return r;
 	if (r == 0) {
 		to->file = script->name;
-		to->start_line = op_runtime_node_line(script, f->start);
-		to->line = at == AT_START ? to->start_line
-					  : op_runtime_node_line(script, at);
+		struct op_node_place place = op_runtime_node_place(script, at);
+
+		to->start_line = op_runtime_node_place(script, f->start).line;
+		to->line = at == AT_START ? to->start_line : place.line;
+		to->column = at == AT_START ? 0 : place.column;
 	}
 	ret->len++;
 	return 0;

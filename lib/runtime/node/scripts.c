@@ -15,7 +15,7 @@ enum {
 	CHUNK = 4096,
 	LINE_SEPARATOR = 0x2028,
 	PARAGRAPH_SEPARATOR = 0x2029,
-	LINE_OFFSET_MAX = 1 << 20,
+	PLACE_MAX = 1 << 20, /* line or column at which a script begins in its file */
 };
 
 /* The members read of a Script. */
@@ -23,6 +23,7 @@ struct head {
 	uint64_t source;
 	uint64_t name;
 	uint64_t line_offset;
+	uint64_t column_offset;
 	uint64_t line_ends;
 };
 
@@ -88,6 +89,8 @@ static int read_head(const struct op_node_heap *heap, uint64_t object, struct he
 	ret->name = op_read_u64(&r);
 	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_OFFSET);
 	ret->line_offset = op_read_u64(&r);
+	op_reader_seek(&r, OP_NODE_SCRIPT_COLUMN_OFFSET);
+	ret->column_offset = op_read_u64(&r);
 	op_reader_seek(&r, OP_NODE_SCRIPT_LINE_ENDS);
 	ret->line_ends = op_read_u64(&r);
 	return 0;
@@ -211,6 +214,15 @@ static int read_ends(const struct op_node_heap *heap, const struct head *h,
 	return 0;
 }
 
+/* The small integer @word of a Script, or 0 if it is none or makes no sense. */
+static uint32_t place_of(uint64_t word)
+{
+	int64_t value = op_node_small(word);
+
+	return op_node_is_small(word) && value > 0 && value < PLACE_MAX ? (uint32_t)value
+									: 0;
+}
+
 /* Fill @ret except its cookie and window, with at most @room lines. Returns 0, or 1 if there
  * is no room for its lines: the caller clears it. Or -ENOMEM. */
 static int read_script(const struct op_node_heap *heap, const struct head *h, size_t room,
@@ -232,9 +244,8 @@ static int read_script(const struct op_node_heap *heap, const struct head *h, si
 		op_vec_clear(&ends.at);
 	ret->ends = ends.at.data;
 	ret->len = ends.at.len;
-	if (op_node_is_small(h->line_offset) && op_node_small(h->line_offset) > 0 &&
-	    op_node_small(h->line_offset) < LINE_OFFSET_MAX)
-		ret->first_line = (uint32_t)op_node_small(h->line_offset);
+	ret->first_line = place_of(h->line_offset);
+	ret->first_column = place_of(h->column_offset);
 	return r == -EFBIG;
 }
 
@@ -286,13 +297,15 @@ int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 	return 0;
 }
 
-uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offset)
+struct op_node_place op_runtime_node_place(const struct op_node_script *script,
+					   int32_t offset)
 {
+	struct op_node_place ret = { 0 };
 	size_t low = 0;
 	size_t high = script->len;
 
 	if (offset < 0 || !script->len || (uint32_t)offset > script->ends[high - 1])
-		return 0;
+		return ret;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -301,5 +314,10 @@ uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offse
 		else
 			high = middle;
 	}
-	return (uint32_t)low + 1 + script->first_line;
+	ret.line = (uint32_t)low + 1 + script->first_line;
+	/* the character that ends a line is its last */
+	ret.column = (uint32_t)offset + 1 - (low ? script->ends[low - 1] + 1 : 0);
+	if (low == 0)
+		ret.column += script->first_column;
+	return ret;
 }

@@ -24,10 +24,17 @@ struct op_node_script {
 	uint64_t object; /* points to the Script */
 	uint64_t cookie; /* hash of the members that do not change */
 	uint32_t window; /* the window of the last check */
+	/* where its text begins in its file, counted from 0 */
 	uint32_t first_line;
+	uint32_t first_column;
 	char *name;
 	uint32_t *ends; /* offsets in the source at which lines end */
 	size_t len;
+};
+
+struct op_node_place {
+	uint32_t line;
+	uint32_t column;
 };
 
 struct op_node_scripts {
@@ -52,7 +59,9 @@ void op_runtime_node_scripts_make_room(struct op_node_scripts *scripts);
  * if @object is not a Script; an error of reading; -ENOMEM. */
 int op_runtime_node_script(struct op_node_scripts *scripts, uint64_t object,
 			   const struct op_node_script **ret);
-/* The line of character @offset, counted from 1; 0: unknown. */
-uint32_t op_runtime_node_line(const struct op_node_script *script, int32_t offset);
+/* The line and column of character @offset, each counted from 1, columns in UTF-16 units as V8
+ * counts them; 0: unknown. */
+struct op_node_place op_runtime_node_place(const struct op_node_script *script,
+					   int32_t offset);
 
 #endif

@@ -172,7 +172,8 @@ static uint32_t add_location(struct op_window *w, uint32_t i, struct op_strbuf *
 		op_strbuf_puts(text, k ? "<" : " ");
 		l.lines[k].function = add_function(w, i + k, text);
 		l.lines[k].line = (i * 7 + k) % 1000;
-		op_strbuf_printf(text, ":%u", l.lines[k].line);
+		l.lines[k].column = (i + k) % 5;
+		op_strbuf_printf(text, ":%u:%u", l.lines[k].line, l.lines[k].column);
 	}
 	l.lines_len = lines;
 	l.attributes.len = 1;

@@ -126,10 +126,11 @@ static void location_text(struct reader *x, int32_t i, struct op_strbuf *text)
 	op_strbuf_printf(text, "; %#llx", (unsigned long long)l->address);
 	mapping_text(x, l->mapping_index, text);
 	for (k = 0; k < l->lines_count; k++) {
-		CHECK(l->lines[k].line >= 0 && l->lines[k].column == 0);
+		CHECK(l->lines[k].line >= 0 && l->lines[k].column >= 0);
 		op_strbuf_puts(text, k ? "<" : " ");
 		function_text(x, l->lines[k].function_index, text);
-		op_strbuf_printf(text, ":%lld", (long long)l->lines[k].line);
+		op_strbuf_printf(text, ":%lld:%lld", (long long)l->lines[k].line,
+				 (long long)l->lines[k].column);
 	}
 	attributes_text(x, l->attribute_indices, l->attribute_indices_count, text);
 }

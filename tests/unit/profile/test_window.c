@@ -68,8 +68,8 @@ static void test_whole_content(void)
 	CHECK(n[2] != n[3]);
 
 	l.lines_len = 2;
-	l.lines[0] = (struct op_line){ n[0], 5 };
-	l.lines[1] = (struct op_line){ n[1], 6 };
+	l.lines[0] = (struct op_line){ n[0], 5, 0 };
+	l.lines[1] = (struct op_line){ n[1], 6, 7 };
 	for (i = 0; i < 6; i++) {
 		if (i == 1)
 			l.address++;
@@ -359,7 +359,9 @@ static void test_colliding_locations(void)
 	l.address = 1;
 	CHECK_ALL_NEW((l.lines[0].line = i + 1, op_window_location(w, &l, &n)),
 		      locations);
-	l.lines[0].line = 0;
+	CHECK_ALL_NEW((l.lines[0].column = i + 1, op_window_location(w, &l, &n)),
+		      locations);
+	l.lines[0].line = l.lines[0].column = 0;
 	CHECK_ALL_NEW((l.mapping = i + 1, op_window_location(w, &l, &n)), locations);
 	l.mapping = 0;
 	l.attributes.len = 1;

@@ -110,7 +110,9 @@ static int open_image(const struct op_runtime_target *target, const char *prefix
 	for (i = 0; i < live->files; i++) {
 		const char *base = strrchr(live->file[i].path, '/') + 1;
 
-		if (strncmp(base, prefix, strlen(prefix)) != 0)
+		if (prefix ? strncmp(base, prefix, strlen(prefix)) != 0
+			   : live->runtime_path[0] &&
+				     strcmp(live->file[i].path, live->runtime_path) != 0)
 			continue;
 		*ret = open_in_process(live->pid, live->file[i].path);
 		*ret_bias = live->file[i].bias;

@@ -9,6 +9,15 @@
 
 static struct op_node_heap heap = { &fake.memory, &fake_layout };
 
+static void check_place(const struct op_node_script *script, int32_t offset,
+			uint32_t line, uint32_t column)
+{
+	struct op_node_place place = op_runtime_node_place(script, offset);
+
+	CHECK_INT(place.line, line);
+	CHECK_INT(place.column, column);
+}
+
 static void a_function_has_its_name_file_and_lines(void)
 {
 	const uint32_t id = 7;
@@ -24,13 +33,13 @@ static void a_function_has_its_name_file_and_lines(void)
 	CHECK_INT(f->start, 3);
 	CHECK_INT(op_runtime_node_script(&functions.scripts, f->script, &script), 0);
 	CHECK_STR(script->name, "/dir/file.js");
-	CHECK_INT(op_runtime_node_line(script, 0), 1);
-	CHECK_INT(op_runtime_node_line(script, 2),
-		  1); /* the end of line is in its line */
-	CHECK_INT(op_runtime_node_line(script, 3), 2);
-	CHECK_INT(op_runtime_node_line(script, 8), 3);
-	CHECK_INT(op_runtime_node_line(script, -1), 0);
-	CHECK_INT(op_runtime_node_line(script, 1000), 0);
+	check_place(script, 0, 1, 1);
+	check_place(script, 2, 1, 3); /* the end of line is in its line */
+	check_place(script, 3, 2, 1);
+	check_place(script, 7, 2, 5);
+	check_place(script, 8, 3, 1);
+	check_place(script, -1, 0, 0);
+	check_place(script, 1000, 0, 0);
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_OUTER + 1, &other, &f),
 		  -EBADMSG);
 	CHECK_INT(op_runtime_node_function(&functions, FAKE_SCRIPT + 1, NULL, &f),
@@ -84,6 +93,22 @@ static void an_object_at_the_end_of_memory_is_read(void)
 	op_runtime_node_functions_deinit(&functions);
 }
 
+/* What is evaluated in the middle of a file has places of the file. */
+static void a_script_begins_anywhere(void)
+{
+	const struct op_node_script *script;
+	struct op_node_scripts scripts;
+
+	fake_build();
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_LINE_OFFSET, fake_small(10));
+	fake_u64(FAKE_SCRIPT + OP_NODE_SCRIPT_COLUMN_OFFSET, fake_small(40));
+	op_runtime_node_scripts_init(&scripts, &heap);
+	CHECK_INT(op_runtime_node_script(&scripts, FAKE_SCRIPT + 1, &script), 0);
+	check_place(script, 1, 11, 42);
+	check_place(script, 3, 12, 1);
+	op_runtime_node_scripts_deinit(&scripts);
+}
+
 /* Script number @i, which has its own name, and @ends for where its lines end. */
 static uint64_t another_script(uint32_t i, uint64_t ends)
 {
@@ -117,7 +142,7 @@ static void lines_have_a_limit(void)
 	CHECK_STR(script->name, "/another.js");
 	CHECK_INT(script->len, 0);
 	CHECK(!script->ends);
-	CHECK_INT(op_runtime_node_line(script, 0), 0);
+	CHECK_INT(op_runtime_node_place(script, 0).line, 0);
 	CHECK_INT(scripts.lines, most);
 	CHECK_INT(scripts.refused, 1);
 	op_runtime_node_scripts_make_room(&scripts);
@@ -352,6 +377,7 @@ static void tables_are_decoded(void)
 }
 
 TEST_MAIN({ "function", a_function_has_its_name_file_and_lines },
+	  { "begins_anywhere", a_script_begins_anywhere },
 	  { "another_function", another_function_in_its_place_is_seen },
 	  { "end_of_memory", an_object_at_the_end_of_memory_is_read },
 	  { "strings", strings_of_all_kinds_are_read },
