@@ -74,7 +74,7 @@ static __always_inline enum op_next op_guess_take(struct op_unwind *u, __u64 sp,
  * Does the frame record at fp lead to known code, or does fp mark the end of the stack?
  * For code in no file the record must also be that of this frame: code without frame
  * pointers leaves its caller's record in fp, whose return address belongs to a call of
- * that caller.
+ * that caller; and 0 there may be anything, so that the stack ends where no caller is found.
  */
 static __always_inline bool op_leads_to_code(struct op_unwind *u)
 {
@@ -83,7 +83,7 @@ static __always_inline bool op_leads_to_code(struct op_unwind *u)
 	__u64 ra = 0;
 
 	if (!fp)
-		return !u->exact;
+		return !u->exact && !made;
 	if (fp - u->sp > OP_GUESS_FRAME_MAX || (fp & 7) || op_read_stack(u, fp + 8, &ra))
 		return false;
 	ra = op_arch_code_address(u, ra);

@@ -124,9 +124,10 @@ int op_runtime_thread_slot(const struct op_runtime_target *target, uint32_t key,
 			   struct op_thread_slot *ret)
 {
 	/* Before glibc 2.34 threads had a library of their own; files were called
-	 * libc-2.31.so then. musl is one file, named libc.so or as the dynamic linker. */
-	static const char *const prefixes[] = { "libpthread", "libc.so", "libc-2.",
-						"ld-musl-", "libc.musl-" };
+	 * libc-2.31.so then. musl is one file, named libc.so or as the dynamic linker.
+	 * NULL is the runtime's own file: it may be linked with libc statically. */
+	static const char *const prefixes[] = { "libpthread", "libc.so",    "libc-2.",
+						"ld-musl-",   "libc.musl-", NULL };
 	struct op_thread_slot slot = { 0 };
 	size_t i;
 	int r = -ENOENT;

@@ -31,8 +31,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
-sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
+import beside  # noqa: E402
 import check  # noqa: E402
 import rough  # noqa: E402
 import storm  # noqa: E402
@@ -41,7 +41,7 @@ import suite  # noqa: E402
 SOURCE = os.path.join(HERE, "Known.java")
 UPCALL = os.path.join(HERE, "Upcall.java")
 VIRTUAL = os.path.join(HERE, "Virtual.java")
-VERSIONS = ["8", "11", "17", "21", "25"]
+VERSIONS = ["8", "11", "17", "21", "25", "26", "27"]
 SHARES = {"Known.leafA": 0.5, "Known.leafB": 0.3, "Known.leafC": 0.2}
 EXACT = 0.99
 LEAF_POINTS = 1.0
@@ -72,6 +72,7 @@ MODES = {
     "shenandoah": ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseShenandoahGC"],
 }
 QUICK = ["int", "jit", "debug"]
+FEW_MODES = {"26", "27"} # no release that is kept for years: these three, too
 SINCE = {"zgc": 11, "shenandoah": 11}
 UPCALL_SINCE = 22
 VIRTUAL_SINCE = 21
@@ -381,22 +382,19 @@ def record(run, name, known, part):
     return samples, results
 
 
-def peers(run, known, start_ns, what):
-    """What the peer makes of the same seconds, in words: it is not judged."""
-    samples = list(run.peer.samples(start_ns, time.time_ns(), {known.process.pid}))
+def peers(samples, known, what):
+    """What the peer makes of the same seconds. It calls the VM's stubs something else: its order
+    is not looked at."""
     for sample in samples:
         for f in sample.frames:
-            # "void Known.leafA(int)"
-            f.name = (f.name.split("(")[0].split() or [""])[-1]
+            # "void Known.leafA(int)", "void Known$$Lambda$17+<hidden>.run()"
+            f.name = (f.name.split("(")[0].split() or [""])[-1].replace("+<hidden>", "")
     known.tails = {stack[1:] for stack in known.stacks}
     known.beginnings = Beginnings(known.stacks)
     count = count_scenes(samples, known) if what == "scenes" else count_calls(samples)
     result = check.Result()
     judge(count, result, what == "scenes")
-    # It calls the VM's stubs something else: its order is not looked at.
-    return "the peer: %s" % "; ".join(
-        text for text in result.notes + result.problems
-        if not text.startswith(" ") and "true order" not in text)
+    return result.figures
 
 
 def cell(run, name, jdk, why, mode, what):
@@ -405,11 +403,10 @@ def cell(run, name, jdk, why, mode, what):
     run.row["release"] = jdk.release
     known = Known(run, jdk, mode, what)
     start_ns = time.time_ns()
-    peer = []
     try:
         samples, results = record(run, name, known, 1 if what == "scenes" else 0.5)
-        if run.peer:
-            peer = [peers(run, known, start_ns, what)]
+        beside.tell(run, name, known.process.pid, start_ns,
+                    lambda theirs: peers(theirs, known, what))
     finally:
         known.stop()
     known.tails = {stack[1:] for stack in known.stacks}
@@ -428,7 +425,7 @@ def cell(run, name, jdk, why, mode, what):
                     (100 * count.virtual / max(count.total, 1),
                      100 * count.marked / max(count.total, 1)))
     result.figures["errors"] = check.errors_of(samples)
-    result.notes[:] = ["; ".join(result.notes + peer)]
+    result.notes[:] = ["; ".join(result.notes)]
     run.judge(name, result, *results)
 
 
@@ -450,7 +447,7 @@ def judge_scenes(samples, known, result):
 
 
 def rough_cells(run, jdks, why):
-    newest = jdks.get(VERSIONS[-1])
+    newest = jdks.get("25")
     for name, words, function, arguments in (
             ("jdks-together", {"together"}, rough.together, (jdks, why, Known, judge_scenes)),
             ("jdk25-killed", {"killed"}, rough.killed, (newest, why)),
@@ -465,19 +462,15 @@ def main():
     parser.add_argument("--root", default="")
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--hz", type=int, default=999)
-    parser.add_argument("--peer", dest="tools")
+    beside.add_option(parser)
     run = suite.Run(parser.parse_args())
     run.suite = "hotspot"
-    run.peer = run.classes = None
+    run.classes = None
     jdks, why = ({}, "") if run.args.list else find_jdks(run)
     versions = sorted(set(VERSIONS) & set(jdks), key=int)[-1:] if run.args.quick else VERSIONS
-    if run.args.tools:
-        from measure import Peer
-        run.args.peer = None
-        run.peer = Peer(run.args)
-    try:
+    with beside.started(run):
         for version in versions or VERSIONS:
-            for mode in QUICK if run.args.quick else MODES:
+            for mode in QUICK if run.args.quick or version in FEW_MODES else MODES:
                 there = int(version) >= SINCE.get(mode, 0)
                 cells(run, version, mode, jdks.get(version) if there else None,
                       why if there else "JDK %s does not have it" % version)
@@ -486,9 +479,6 @@ def main():
                 run.cell(name, storm.cell, jdks.get(version), why, compilers_of(run))
         if not run.args.quick:
             rough_cells(run, jdks, why)
-    finally:
-        if run.peer:
-            run.peer.stop()
     return run.status()
 
 

@@ -12,7 +12,9 @@ set -eu
 [ $# -ge 1 ] || { echo "usage: $0 ROOT [VERSION...]" >&2; exit 2; }
 root=$1
 shift
-[ $# -gt 0 ] || set -- 8 11 17 21 25
+# Sid drops releases that are not kept for years: those it may lack.
+free=
+[ $# -gt 0 ] || { set -- 8 11 17 21 25; free="26 27"; }
 
 packages=
 for version in "$@"; do
@@ -20,6 +22,10 @@ for version in "$@"; do
 done
 # shellcheck disable=SC2086 # a list of packages
 sh "$(dirname "$0")/../truth/sid.sh" "$root" $packages
+for version in $free; do
+	sh "$(dirname "$0")/../truth/sid.sh" "$root" "openjdk-$version-jdk-headless" &&
+		set -- "$@" "$version"
+done
 for version in "$@"; do
 	echo "$version $root/usr/lib/jvm/java-$version-openjdk-amd64"
 done

@@ -15,6 +15,11 @@
     python             CPython 3.12 or later with -X perf
     python-dump        CPython 3.13 or later with -X perf_jit: a jitdump file
     python-traces      CPython 3.14 with PYTHON_JIT=1: code without frame pointers
+    wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
+    wasmtime-dump      the same with its jitdump file
+    luajit             LuaJIT built to write a perf map (lua.py)
+    erlang             Erlang with +JPperf map (erlang.py)
+    erlang-dump        the same with its jitdump file
 
 Prints lines like tests/truth/run.py's.
 """
@@ -28,7 +33,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
 import check  # noqa: E402
+import erlang  # noqa: E402
+import lua  # noqa: E402
 import suite  # noqa: E402
+import wasm  # noqa: E402
 
 SECONDS = 4
 EARLY = 0.5  # seconds
@@ -381,6 +389,11 @@ CELLS = {
     "python": python,
     "python-dump": python_dump,
     "python-traces": traces,
+    "wasmtime": wasm.wasmtime("perfmap"),
+    "wasmtime-dump": wasm.wasmtime("jitdump"),
+    "luajit": lua.luajit,
+    "erlang": erlang.erlang("map"),
+    "erlang-dump": erlang.erlang("dump"),
 }
 
 

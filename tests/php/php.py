@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 sys.path.insert(0, os.path.join(HERE, "..", "wild"))
 
+import beside  # noqa: E402
 import check  # noqa: E402
 import suite  # noqa: E402
 from cells import Cell, chain  # noqa: E402
@@ -268,15 +269,14 @@ def spin_cell(samples):
     return replace(SPIN, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
 
 
-def check_peer(run, pid, start_ns, result):
-    """What the peer makes of the same seconds; noted, not judged."""
-    samples = list(run.peer.samples(start_ns, time.time_ns(), {pid}))
+def peers(samples):
+    """What the peer makes of the same seconds."""
     other = check.Result()
     shares = check.check_pattern(
         samples, replace(SPIN, exact=0),
         lambda f: "{main}" if f.name == "<top-level>" else f.name, "name", other)
     check.check_shares(shares, replace(SPIN, leaf_points=100), other)
-    result.notes.insert(0, "the peer: " + "; ".join(other.notes))
+    return other.figures
 
 
 def check_jit(capture, result):
@@ -302,8 +302,7 @@ def check_spin(run, name, php):
     result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
     if php.jit:
         check_jit(capture, result)
-    if run.peer:
-        check_peer(run, pid, start_ns, result)
+    beside.tell(run, name, pid, start_ns, peers)
     return [result, check.check_rules(capture), check.check_accounting(text)]
 
 
@@ -493,25 +492,17 @@ def main():
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
     parser.add_argument("--only", choices=CHECKS, action="append")
-    parser.add_argument("--peer", dest="tools")
+    beside.add_option(parser)
     run = suite.Run(parser.parse_args())
     run.suite = "php"
-    run.peer = None
     wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
     found, why = ({}, "") if run.args.list else roots(
         sorted({CELLS[name][0] for name in wanted}))
-    if run.args.tools:
-        from measure import Peer
-        run.args.peer = None
-        run.peer = Peer(run.args)
-    try:
+    with beside.started(run):
         for name in wanted:
             run.cell(name, cell, found.get(CELLS[name][0]), why,
                      run.args.only or list(CHECKS),
                      row=suite.row("PHP", CELLS[name][0], MODE_NAMES[CELLS[name][1]]))
-    finally:
-        if run.peer:
-            run.peer.stop()
     return run.status()
 
 

@@ -4,7 +4,7 @@
 #
 #     fetch.sh python    gunicorn, Flask, py-spy from PyPI
 #     fetch.sh node      Express, TypeScript from npm
-#     fetch.sh java      Jetty, H2 from Maven Central
+#     fetch.sh java      Jetty, H2, async-profiler from Maven Central
 #     fetch.sh go        a program of this folder, with the standard library alone
 #
 # On failure one line says why.
@@ -43,12 +43,22 @@ make_node() {
 	try npm install --no-audit --no-fund express@4.21.2 typescript@5.7.2
 }
 
+profiler_machine() {
+	case $(uname -m) in
+	x86_64) echo x64 ;;
+	aarch64) echo arm64 ;;
+	*) uname -m ;;
+	esac
+}
+
 make_java() {
 	need mvn
 	need javac
+	need unzip
 	mkdir -p "$kit/classes"
 	cp "$here/sources/pom.xml" "$kit/pom.xml"
 	try mvn -q -B -f "$kit/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$kit/jars"
+	try unzip -q -o -j "$kit"/jars/async-profiler-*.jar "linux-$(profiler_machine)/*" -d "$kit"
 	try javac -cp "$kit/jars/*" -d "$kit/classes" "$here"/sources/*.java
 }
 

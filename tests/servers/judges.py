@@ -73,6 +73,19 @@ def jfr(text):
     return count
 
 
+# ---- Java: async-profiler, collapsed stacks with marks ----
+
+def async_profiler(text):
+    """Of samples in Java code: interpreted, compiled, or inlined."""
+    count = collections.Counter()
+    for line in text.splitlines():
+        stack, _, samples = line.rpartition(" ")
+        frame = re.fullmatch(r"(.*)_\[[01ij]\]", stack.split(";")[-1])
+        if frame:
+            count[java_name(frame[1].replace("/", "."))] += int(samples)
+    return count
+
+
 # ---- Go: profile.proto ----
 
 def go_name(name):
@@ -137,10 +150,11 @@ def ours_node(frames):
 
 
 def ours_java(frames):
-    """Of samples in Java code, as JFR's: not those in native code that Java called."""
-    if not frames or frames[0].type != "jvm":
+    """Of samples in Java code, as the other profilers': not those in native code that Java called,
+    nor in the VM's stubs, as those that copy arrays."""
+    if not frames or frames[0].type != "jvm" or "." not in frames[0].name:
         return None
-    return next((java_name(f.name) for f in frames if f.type == "jvm" and "." in f.name), None)
+    return java_name(frames[0].name)
 
 
 def ours_go(frames):

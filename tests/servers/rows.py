@@ -42,7 +42,7 @@ ROWS = [
     Row("jetty", "java",
         'exec java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints '
         '-cp "$KIT/classes:$KIT/jars/*" Web',
-        "jfr", judges.ours_java, ("/",), warm=15),
+        "async_profiler", judges.ours_java, ("/",), warm=15),
     Row("h2", "java",
         'exec java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints '
         '-cp "$KIT/classes:$KIT/jars/*" Job',

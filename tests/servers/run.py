@@ -167,6 +167,21 @@ def jfr(run, server):
     return finish
 
 
+def async_profiler(run, server):
+    """By AsyncGetCallTrace. Its other walker (cstack=vm) gives an instruction at which a new
+    scope begins to the scope before."""
+    library = os.path.join(server.kit, "libasyncProfiler.so")
+    out = os.path.join(server.folder, "judge.collapsed")
+    jcmd(server, "JVMTI.agent_load", library, "\"start,event=ctimer,interval=2ms,cstack=fp\"")
+
+    def finish():
+        jcmd(server, "JVMTI.agent_load", library, "\"stop,collapsed,ann,file=%s\"" % out)
+        wait_for(lambda: os.path.exists(out))
+        with open(out, encoding="utf-8") as f:
+            return judges.async_profiler(f.read())
+    return finish
+
+
 def runtime_pprof(run, server):
     out = os.path.join(server.folder, "judge.pprof")
     process = subprocess.Popen(
@@ -183,7 +198,7 @@ def runtime_pprof(run, server):
     return finish
 
 
-JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, runtime_pprof)}
+JUDGES = {f.__name__: f for f in (py_spy, inspector, jfr, async_profiler, runtime_pprof)}
 
 
 def wait_for(condition):

@@ -53,6 +53,11 @@ class Judges(unittest.TestCase):
         self.assertEqual(judges.jfr(text), {"a.B.c": 2, "B$$Lambda.run": 1})
         self.assertEqual(judges.java_name("B$$Lambda.run"), "B$$Lambda.run")
 
+    def test_async_profiler(self):
+        text = ("a/B.c_[0];a/B$$Lambda$7.0x7f01.run_[j] 2\na/B.c_[j];write 5\n"
+                "a/B.c_[1];a/B.c_[i] 3\na/B.c_[j];schedule_[k] 1\n")
+        self.assertEqual(judges.async_profiler(text), {"a.B$$Lambda.run": 2, "a.B.c": 3})
+
     def test_pprof(self):
         strings = [b"", b"main.leaf", b"main.caller[int]"]
         data = b"".join(field(6, s) for s in strings)
@@ -78,7 +83,8 @@ class Judges(unittest.TestCase):
 
     def test_ours_others(self):
         java = frame("a.B.c", "jvm")
-        self.assertEqual(judges.ours_java([frame("arraycopy", "jvm"), java]), "a.B.c")
+        self.assertEqual(judges.ours_java([java, frame("d.E.f", "jvm")]), "a.B.c")
+        self.assertIsNone(judges.ours_java([frame("arraycopy", "jvm"), java]))
         self.assertIsNone(judges.ours_java([frame("write", "native"), java]))
         self.assertEqual(judges.ours_go([frame("clock_gettime", "native"),
                                          frame("main.a[go.shape.int]", "go")]), "main.a[...]")

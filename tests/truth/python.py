@@ -3,7 +3,7 @@
 """Profile tests/python/known.py under each CPython at hand: a cell a version, and some for
 other builds of it.
 
-    python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [VERSION...]
+    python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--peer TOOLS] [VERSION...]
 
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
 between), those in the Debian roots named in OTELPROF_CHROOTS, and those that
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 
+import beside
 import check
 import suite
 from cells import Cell, chain
@@ -27,9 +28,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.path.join(HERE, "..", "python")
 PROGRAM = os.path.join(PYTHON, "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 16)]
-# Debug builds, and builds with the compiler of traces, which PYTHON_JIT switches on.
-BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j"]
-MODES = {"d": "debug build", "j": "compiled traces"}
+# Debug builds; builds with the compiler of traces, which PYTHON_JIT switches on; and those of
+# tests/python/odd.sh.
+BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n"]
+MODES = {"d": "debug build", "j": "compiled traces", "s": "static", "m": "musl",
+         "n": "musl, static"}
 TELL = """import sys
 print("%d.%d" % sys.version_info[:2] + "d" * hasattr(sys, "gettotalrefcount") +
       "j" * (hasattr(sys, "_jit") and sys._jit.is_enabled()), sys.version.split()[0])"""
@@ -118,6 +121,36 @@ def interpreters(roots):
     return found
 
 
+def odd_interpreters(wanted):
+    """As interpreters(), of those that odd.sh builds. It takes minutes, so only where one is
+    @wanted."""
+    if not wanted:
+        return {}
+    done = subprocess.run(["sh", os.path.join(PYTHON, "odd.sh")], capture_output=True, text=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    found = {}
+    for letter, path, home in rows:
+        command = ["env", "PYTHONHOME=" + home, path]
+        told = subprocess.run([*command, "-c", TELL], capture_output=True, text=True).stdout
+        if told.split()[:1] == ["3.11"]:
+            found["3.11" + letter] = command, told.split()[1]
+    return found
+
+
+def judged(samples):
+    """What the peer makes of them. A stack's lines are right if all are."""
+    result = check.Result()
+    shares = check.check_pattern(samples, CELL, check.name_by_record, "name", result)
+    check.check_shares(shares, CELL, result)
+    lines = known_lines()
+    check.check_lines(samples, CELL, lines, result)
+    known = [([f for f in s.frames if f.name in lines], s.count) for s in samples]
+    result.figures.update(beside.line_shares([
+        (sum(f.line in lines[f.name] for f in frames), len(frames), count)
+        for frames, count in known]))
+    return result
+
+
 def cell(run, name, command, release, why):
     if not command:
         raise suite.Skip("no such interpreter here" + ("; " + why if why else ""))
@@ -126,8 +159,10 @@ def cell(run, name, command, release, why):
         process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
                                    stdout=subprocess.DEVNULL)
     time.sleep(1)
+    start_ns = time.time_ns()
     try:
         capture, text = run.record_process(name, process.pid)
+        beside.tell(run, name, process.pid, start_ns, lambda theirs: judged(theirs).figures)
     finally:
         suite.stop([process])
     result = check.check_chain(capture, CELL, process.pid)
@@ -145,12 +180,16 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--hz", type=int, default=999)
+    beside.add_option(parser)
     run = suite.Run(parser.parse_args())
     roots, why = ([], "") if run.args.quick or run.args.list else fetched()
-    found = {} if run.args.list else interpreters(roots)
-    for version in run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS):
-        run.cell("python-" + version, cell, *found.get(version, (None, "")), why,
-                 row=suite.row("CPython", version.rstrip("dj"), MODES.get(version[-1], "")))
+    wanted = run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS)
+    found = {} if run.args.list else dict(
+        interpreters(roots), **odd_interpreters([v for v in wanted if v[-1] in "smn"]))
+    with beside.started(run):
+        for version in wanted:
+            run.cell("python-" + version, cell, *found.get(version, (None, "")), why,
+                     row=suite.row("CPython", version.rstrip("djsmn"), MODES.get(version[-1], "")))
     return run.status()
 
 

@@ -44,7 +44,9 @@ static int open_image(const struct op_runtime_target *base, const char *prefix,
 		      struct op_elf **ret, uint64_t *ret_bias)
 {
 	const struct target *t = op_container_of(base, struct target, base);
-	const struct op_vma *v = op_layout_find_named(t->context->layout, prefix);
+	const struct op_layout *layout = t->context->layout;
+	const struct op_vma *v = prefix ? op_layout_find_named(layout, prefix)
+					: op_layout_find_image(layout, t->image);
 
 	return v ? t->context->open_file(t->context->ctx, v, ret, ret_bias) : -ENOENT;
 }

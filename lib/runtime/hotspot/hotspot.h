@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenJDK's HotSpot, JDK 8 to 25. See docs/runtimes/hotspot.md. */
+/* OpenJDK's HotSpot, JDK 8 to 27. See docs/runtimes/hotspot.md. */
 #ifndef OP_RUNTIME_HOTSPOT_H
 #define OP_RUNTIME_HOTSPOT_H
 

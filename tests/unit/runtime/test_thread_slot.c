@@ -20,7 +20,7 @@ static const char program[] =
 	"	}\n"
 	"	for (uintptr_t i = 0; i < 40; i++)\n"
 	"		printf(\"%lx %u %lx\\n\", (unsigned long)__builtin_thread_pointer(),\n"
-	"			(unsigned)k[i], (unsigned long)(0x1000 + i));\n"
+	"			(unsigned)k[i], (unsigned long)pthread_getspecific(k[i]));\n"
 	"	puts(\"done\"); fflush(stdout); getchar(); return a;\n"
 	"}\n"
 	"int main(void) {\n"
@@ -115,6 +115,25 @@ static void test_musl(void)
 	check_values(tools_path("musl"));
 }
 
+/* Its libc is in the program's own file. */
+static void check_static(const char *compiler, const char *name)
+{
+	if (!tools_compile(compiler, program, name))
+		SKIP("no static libc");
+	check_values(tools_path(name));
+}
+
+static void test_static_glibc(void)
+{
+	check_static("gcc -O1 -pthread -static", "glibc-static");
+}
+
+static void test_static_musl(void)
+{
+	check_static("musl-gcc -O1 -pthread -static", "musl-static");
+}
+
 TEST_MAIN({ "glibc", test_glibc },
 	  { "python_with_a_late_key", test_python_with_a_late_key },
-	  { "musl", test_musl })
+	  { "musl", test_musl }, { "static_glibc", test_static_glibc },
+	  { "static_musl", test_static_musl })

@@ -257,6 +257,26 @@ static void test_zero_frame_pointer(void)
 	u.fp = 0;
 	CHECK_INT(op_step_frame_record(&u, STACK_AT), OP_NEXT_END);
 	CHECK_INT(u.end, OP_END_COMPLETE);
+	u = walk_of(false);
+	u.fp = 0;
+	CHECK(op_leads_to_code(&u));
+}
+
+/* Code of no file may keep no frame pointer, and have 0 in its register: a caller is looked
+ * for, and the stack ends where there is none. */
+static void test_zero_in_made_code(void)
+{
+	struct op_unwind u = walk_of(false);
+
+	u.fp = 0;
+	u.segment = 0;
+	CHECK(!op_leads_to_code(&u));
+	stack[2] = call_to(0x5000, FUNCTION);
+	check_caller(&u, CODE_AT + 0x5000, 2, 0);
+	u = walk_of(false);
+	u.fp = 0;
+	u.segment = 0;
+	check_end(&u, OP_END_COMPLETE);
 }
 
 /* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
@@ -505,6 +525,7 @@ TEST(pushed_fp)
 TEST(none)
 TEST(zero_return)
 TEST(zero_frame_pointer)
+TEST(zero_in_made_code)
 TEST(kept_register)
 TEST(replaced)
 TEST(marks)
@@ -517,6 +538,7 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "frame_record", run_frame_record }, { "pushed_fp", run_pushed_fp },
 	  { "none", run_none }, { "zero_return", run_zero_return },
 	  { "zero_frame_pointer", run_zero_frame_pointer },
+	  { "zero_in_made_code", run_zero_in_made_code },
 	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
 	  { "marks", run_marks }, { "fold", run_fold },
 	  { "checked_rule", run_checked_rule }, { "another_stack", run_another_stack })

@@ -1,0 +1,58 @@
+;; SPDX-License-Identifier: Apache-2.0
+;; f4 calls f3, which calls the host, which calls f2 again; f2 calls f1 through a table, and f1
+;; one of three leaves. A leaf works until the host's clock says that its time is over.
+(module
+  (import "host" "now" (func $now (result i64)))
+  (import "host" "again" (func $again (param i32 i64)))
+  (type $step (func (param i32 i64) (result i64)))
+  (table 1 funcref)
+  (elem (i32.const 0) $f1)
+  (func $leaf_a (param $until i64) (result i64)
+    (local $x i64)
+    (local $i i32)
+    (loop $more
+      (local.set $i (i32.const 500000))
+      (loop $work
+        (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 6364136223846793005))
+                               (i64.const 11)))
+        (br_if $work (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+      (br_if $more (i64.lt_u (call $now) (local.get $until))))
+    (local.get $x))
+  (func $leaf_b (param $until i64) (result i64)
+    (local $x i64)
+    (local $i i32)
+    (loop $more
+      (local.set $i (i32.const 500000))
+      (loop $work
+        (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 6364136223846793005))
+                               (i64.const 22)))
+        (br_if $work (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+      (br_if $more (i64.lt_u (call $now) (local.get $until))))
+    (local.get $x))
+  (func $leaf_c (param $until i64) (result i64)
+    (local $x i64)
+    (local $i i32)
+    (loop $more
+      (local.set $i (i32.const 500000))
+      (loop $work
+        (local.set $x (i64.add (i64.mul (local.get $x) (i64.const 6364136223846793005))
+                               (i64.const 33)))
+        (br_if $work (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+      (br_if $more (i64.lt_u (call $now) (local.get $until))))
+    (local.get $x))
+  (func $f1 (type $step) (param $which i32) (param $until i64) (result i64)
+    (local $x i64)
+    (if (i32.eqz (local.get $which)) (then (local.set $x (call $leaf_a (local.get $until)))))
+    (if (i32.eq (local.get $which) (i32.const 1))
+      (then (local.set $x (call $leaf_b (local.get $until)))))
+    (if (i32.eq (local.get $which) (i32.const 2))
+      (then (local.set $x (call $leaf_c (local.get $until)))))
+    (i64.add (local.get $x) (i64.const 1)))
+  (func $f2 (export "f2") (type $step) (param $which i32) (param $until i64) (result i64)
+    (i64.add (call_indirect (type $step) (local.get $which) (local.get $until) (i32.const 0))
+             (i64.const 1)))
+  (func $f3 (type $step) (param $which i32) (param $until i64) (result i64)
+    (call $again (local.get $which) (local.get $until))
+    (i64.const 1))
+  (func $f4 (export "f4") (type $step) (param $which i32) (param $until i64) (result i64)
+    (i64.add (call $f3 (local.get $which) (local.get $until)) (i64.const 1))))
