@@ -70,7 +70,7 @@ OTELPROF_API void otelprof_otlp_config_init(struct otelprof_otlp_config *config,
 #define OTELPROF_FORMAT_HTML   3 /* one page with a flame graph, by otelprof_flush() */
 
 /* Profiles into a file, which is written under a temporary name and renamed when it is
- * complete. */
+ * complete. A thread of the exporter writes; 16 MiB wait for it, and the oldest are dropped. */
 struct otelprof_file_config {
 	size_t size;
 	const char *path;
@@ -111,7 +111,8 @@ OTELPROF_API void otelprof_callback_config_init(struct otelprof_callback_config 
  * member this library does not know. otelprof_exporter_otlp(): -OTELPROF_E_MODULE if the
  * transport cannot be loaded; -EBUSY if another exporter uses the spill_dir for this
  * destination; the errno of making it. otelprof_exporter_file(): the errno of creating
- * the file. Any thread. Since 0.1.
+ * the file. Both: -ETIMEDOUT if a disk does not answer (or nobody reads the FIFO). Any
+ * thread. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_exporter_otlp(struct otelprof *p, const struct otelprof_otlp_config *config);

@@ -8,7 +8,8 @@
  * holds at any time for the samples that otelprof_poll() has seen. samples_restored and
  * samples_spilled are 0 without a spill_dir. samples_pending is 0 after otelprof_stop(),
  * otelprof_export() and otelprof_flush(); if the flush failed, after
- * otelprof_abandon().
+ * otelprof_abandon(). It is more where the machine was too busy for otelprof_stop() to take
+ * all records within its five seconds.
  */
 #ifndef OTELPROF_STATS_H
 #define OTELPROF_STATS_H

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,37 +113,6 @@ int op_write_full(int fd, const void *buf, size_t len)
 		done += (size_t)n;
 	}
 	return 0;
-}
-
-static bool sigpipe_pends(void)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) && sigismember(&pending, SIGPIPE) == 1;
-}
-
-void op_sigpipe_hold(struct op_sigpipe *ret)
-{
-	sigset_t pipe;
-
-	(void)sigemptyset(&pipe);
-	(void)sigaddset(&pipe, SIGPIPE);
-	ret->pended = sigpipe_pends();
-	(void)pthread_sigmask(SIG_BLOCK, &pipe, &ret->mask);
-}
-
-void op_sigpipe_release(const struct op_sigpipe *held)
-{
-	static const struct timespec none = { 0 };
-	sigset_t pipe;
-
-	(void)sigemptyset(&pipe);
-	(void)sigaddset(&pipe, SIGPIPE);
-	/* that of this thread's own write, which went to it alone */
-	if (!held->pended && sigpipe_pends())
-		while (sigtimedwait(&pipe, NULL, &none) < 0 && errno == EINTR)
-			continue;
-	(void)pthread_sigmask(SIG_SETMASK, &held->mask, NULL);
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -3,7 +3,6 @@
 #ifndef OP_BASE_IO_H
 #define OP_BASE_IO_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,15 +28,6 @@ ssize_t op_pread_full(int fd, void *buf, size_t len, uint64_t off);
 
 /* write(2) until all is written. Returns 0 or -errno. */
 int op_write_full(int fd, const void *buf, size_t len);
-
-/* Between these two calls of one thread, a write(2) to a pipe that nobody reads returns EPIPE
- * and does not end the process. A SIGPIPE that pended before still does. */
-struct op_sigpipe {
-	sigset_t mask; /* of before */
-	bool pended;
-};
-void op_sigpipe_hold(struct op_sigpipe *ret);
-void op_sigpipe_release(const struct op_sigpipe *held);
 
 uint64_t op_clock_monotonic_ns(void);
 uint64_t op_clock_realtime_ns(void);

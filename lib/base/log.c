@@ -44,6 +44,17 @@ void op_fail_detail(struct op_log *log, const char *text)
 	log->detail = strdup(text);
 }
 
+void op_fail_pass(struct op_log *log, struct op_log *from)
+{
+	if (!log || !from->error)
+		return;
+	log->error = from->error;
+	memcpy(log->message, from->message, sizeof(log->message));
+	free(log->detail);
+	log->detail = from->detail;
+	from->detail = NULL;
+}
+
 void op_log_deinit(struct op_log *log)
 {
 	free(log->detail);

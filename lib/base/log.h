@@ -39,6 +39,9 @@ int op_fail(struct op_log *log, int code, const char *fmt, ...) _op_printf_(3, 4
 /* Attach a longer text to the last failure. Copies it; without memory it is left out. */
 void op_fail_detail(struct op_log *log, const char *text);
 
+/* Hand the last failure of @from over to @log; nothing happens if there was none. */
+void op_fail_pass(struct op_log *log, struct op_log *from);
+
 /* Release what the log owns. */
 void op_log_deinit(struct op_log *log);
 

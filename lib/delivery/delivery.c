@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delivery thread: sends the first request of its queue, and retries it with back-
- * off. */
+/* The delivery thread: sends the first request of its queue, again and again. */
 #include "delivery/delivery.h"
 
 #include <errno.h>
@@ -9,20 +8,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/io.h"
 #include "base/macros.h"
 #include "delivery/queue.h"
+#include "delivery/tries.h"
 #include "export/thread.h"
 #include "transport/reply.h"
-#include "transport/retry.h"
-
-enum {
-	WORDS_BYTES = 512,
-	/* Different complaints logged in a row; further ones are logged at
-	 * debug level. */
-	COMPLAINTS_MAX = 5,
-};
 
 struct op_delivery {
 	struct op_sink sink;
@@ -32,182 +23,17 @@ struct op_delivery {
 	struct op_certs certs; /* used by the sending thread once it runs */
 	bool certs_due;	       /* the transport could not take them */
 	uint32_t timeout_ms;
-	uint64_t retry_elapsed_ns; /* 0: no limit */
 	pthread_t thread;
 	bool forked;
-	bool abandoned; /* the thread has ended; used by the owner's thread only */
+	/* used by the owner only */
+	bool abandoned; /* nothing is taken any more, and the thread ends */
+	bool finished;	/* it has ended, or was left behind */
 
 	struct op_queue queue;
 	/* Guarded by the queue's lock. */
-	struct op_backoff backoff;
-	uint64_t not_before_ns; /* no try before this time */
-	/* the server asked for the wait, so a flush does not shorten it */
-	bool asked;
+	struct op_tries tries;
 	bool stop;
-	bool failing;		 /* failure was logged, and nothing delivered since */
-	unsigned int complaints; /* complaints logged since the failure began */
-	char words[WORDS_BYTES]; /* the server's last complaint, which is not repeated */
 };
-
-/* Log a complaint; the same words again only at debug level. */
-static void complain(struct op_delivery *d, const char *what,
-		     const struct op_transport_result *result, const char *hint)
-{
-	bool known = !strcmp(d->words, result->message) && d->words[0];
-
-	op_notes_add(d->sink.notes, known ? OP_LOG_DEBUG : OP_LOG_WARNING,
-		     "export: %s: %s: %s: %s%s%s", d->target, what,
-		     op_retry_result_name(result), result->message, hint ? "; " : "",
-		     hint ? hint : "");
-	(void)strlcpy(d->words, result->message, sizeof(d->words));
-}
-
-/* The server answered: forget the back-off. */
-static void note_answer(struct op_delivery *d)
-{
-	if (d->failing)
-		op_notes_add(d->sink.notes, OP_LOG_INFO,
-			     "export: %s: the server answers again", d->target);
-	d->failing = false;
-	d->complaints = 0;
-	d->queue.full = false;
-	d->not_before_ns = 0;
-	op_backoff_reset(&d->backoff);
-}
-
-/* The request was delivered; @profiles: how many it has. */
-static void delivered(struct op_delivery *d, struct op_queue_entry *e,
-		      const struct op_transport_result *result, uint64_t profiles)
-{
-	int fate = OP_FATE_EXPORTED;
-
-	note_answer(d);
-	if (result->rejected || result->message[0]) {
-		op_notes_add(
-			d->sink.notes,
-			strcmp(d->words, result->message) ? OP_LOG_WARNING : OP_LOG_DEBUG,
-			"export: %s: the server accepted a request, but not %llu of its profiles: %s",
-			d->target, (unsigned long long)result->rejected, result->message);
-		(void)strlcpy(d->words, result->message, sizeof(d->words));
-	} else {
-		d->words[0] = 0;
-	}
-	if (result->rejected) {
-		op_ledger_rejected(d->sink.ledger, result->rejected);
-		if (profiles && result->rejected >= profiles)
-			fate = OP_DROP_REFUSED;
-	}
-	op_queue_settle(&d->queue, e, fate);
-}
-
-static void refused(struct op_delivery *d, struct op_queue_entry *e,
-		    const struct op_transport_result *result)
-{
-	note_answer(d);
-	complain(d, "refused a request for good", result, op_retry_hint(result));
-	op_queue_settle(&d->queue, e, OP_DROP_REFUSED);
-}
-
-/* Log the reason of a failed try once, and again when the reason changes. */
-static void complain_of_try(struct op_delivery *d,
-			    const struct op_transport_result *result)
-{
-	const char *hint = op_retry_hint(result);
-	bool fresh = !d->failing || (strcmp(d->words, result->message) != 0 &&
-				     d->complaints < COMPLAINTS_MAX);
-
-	op_notes_add(d->sink.notes, fresh ? OP_LOG_WARNING : OP_LOG_DEBUG,
-		     "export: %s: %s: %s; %s%strying again", d->target,
-		     op_retry_result_name(result), result->message, hint ? hint : "",
-		     hint ? "; " : "");
-	d->complaints += fresh;
-	(void)strlcpy(d->words, result->message, sizeof(d->words));
-}
-
-static void try_later(struct op_delivery *d, struct op_queue_entry *e,
-		      const struct op_transport_result *result)
-{
-	uint64_t now = op_clock_monotonic_ns();
-	uint64_t wait = op_backoff_next(&d->backoff, result->retry_delay_ms) *
-			OP_THREAD_NS_PER_MS;
-	uint64_t give_up = UINT64_MAX;
-
-	if (d->retry_elapsed_ns)
-		give_up = e->first_try_ns + d->retry_elapsed_ns;
-	complain_of_try(d, result);
-	d->failing = true;
-	d->not_before_ns = now + wait;
-	d->asked = result->retry_delay_ms >= 0;
-	/* Make one last try at the end, unless the server asked for more time than is
-	 * left. */
-	if (now < give_up && d->not_before_ns > give_up && result->retry_delay_ms < 0)
-		d->not_before_ns = give_up;
-	else if (d->not_before_ns > give_up) {
-		op_notes_add(d->sink.notes, OP_LOG_WARNING,
-			     "export: %s: a request was given up after %llu ms",
-			     d->target,
-			     (unsigned long long)((now - e->first_try_ns) /
-						  OP_THREAD_NS_PER_MS));
-		op_queue_settle(&d->queue, e, OP_DROP_GIVEN_UP);
-	}
-}
-
-/* The server does not take the compression. It is sent another one from now on, if it took
- * that: so this is said once. */
-static void note_recompressed(struct op_delivery *d,
-			      const struct op_transport_result *result)
-{
-	static const char *const words[] = {
-		[OP_COMPRESSION_NONE] = "without compression",
-		[OP_COMPRESSION_GZIP] = "with gzip",
-	};
-
-	if (!result->recompressed)
-		return;
-	op_ledger_recompressed(d->sink.ledger, result->recompressed);
-	if (result->grpc_status == OP_GRPC_OK)
-		op_notes_add(d->sink.notes, OP_LOG_WARNING,
-			     "export: %s: the server does not take the compression: "
-			     "requests are sent %s from now on",
-			     d->target, words[result->compression]);
-}
-
-static void judge(struct op_delivery *d, struct op_queue_entry *e,
-		  const struct op_transport_result *result, uint64_t profiles)
-{
-	if (result->grpc_status == OP_GRPC_OK)
-		delivered(d, e, result, profiles);
-	else if (d->stop)
-		return; /* we interrupted the call, which says nothing about the server */
-	else if (op_retry_allowed(result->grpc_status, result->retry_delay_ms))
-		try_later(d, e, result);
-	else
-		refused(d, e, result);
-}
-
-/* The file of a request cannot be read back: the request is lost. */
-static void lost(struct op_delivery *d, struct op_queue_entry *e, int err)
-{
-	struct op_transport_result result = {
-		.grpc_status = OP_GRPC_UNAVAILABLE,
-		.retry_delay_ms = -1,
-	};
-	struct op_spill *spill = op_spool_spill(d->queue.spool);
-
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
-		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
-		try_later(d, e, &result);
-		return;
-	}
-	op_ledger_spill_error(d->sink.ledger, 1);
-	op_notes_add(d->sink.notes, OP_LOG_WARNING,
-		     "export: %s: %s/%s: %s; the %llu samples in it are lost", d->target,
-		     op_spill_path(spill), e->item.name,
-		     err == -EBADMSG ? "is damaged, its name now ends with .bad"
-				     : strerror(-err),
-		     (unsigned long long)e->item.request->samples);
-	op_queue_settle(&d->queue, e, OP_DROP_SPILL);
-}
 
 /* Load replaced certificates, for future connections; before the next send again, if the
  * transport had no memory for them. */
@@ -244,7 +70,7 @@ static void send_first(struct op_delivery *d)
 	err = op_queue_send(&d->queue, e, &b);
 	if (err < 0) {
 		if (op_queue_sent(&d->queue, e, &b))
-			lost(d, e, err);
+			op_tries_lost(&d->tries, &d->queue, e, err);
 		return;
 	}
 	(void)pthread_mutex_unlock(&d->queue.lock);
@@ -260,8 +86,7 @@ static void send_first(struct op_delivery *d)
 		result.grpc_status = OP_GRPC_UNAVAILABLE;
 		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
 	}
-	note_recompressed(d, &result);
-	judge(d, e, &result, profiles);
+	op_tries_judge(&d->tries, &d->queue, e, &result, profiles, d->stop);
 }
 
 static void *delivery_main(void *arg)
@@ -274,8 +99,8 @@ static void *delivery_main(void *arg)
 	while (!d->stop) {
 		if (TAILQ_EMPTY(&q->entries))
 			(void)op_thread_wait(&q->wake, &q->lock, UINT64_MAX);
-		else if (op_clock_monotonic_ns() < d->not_before_ns)
-			(void)op_thread_wait(&q->wake, &q->lock, d->not_before_ns);
+		else if (op_clock_monotonic_ns() < d->tries.not_before_ns)
+			(void)op_thread_wait(&q->wake, &q->lock, d->tries.not_before_ns);
 		else {
 			uint64_t used_ns;
 
@@ -319,8 +144,7 @@ static void delivery_hurry(struct op_sink *s)
 	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
 
 	(void)pthread_mutex_lock(&d->queue.lock);
-	if (!d->asked)
-		d->not_before_ns = 0;
+	op_tries_hurry(&d->tries);
 	(void)pthread_cond_signal(&d->queue.wake);
 	(void)pthread_mutex_unlock(&d->queue.lock);
 }
@@ -344,6 +168,15 @@ static void delivery_abandon(struct op_sink *s)
 	(void)pthread_cond_signal(&d->queue.wake);
 	(void)pthread_mutex_unlock(&d->queue.lock);
 	d->ops->cancel(d->transport);
+}
+
+static void delivery_finish(struct op_sink *s)
+{
+	struct op_delivery *d = op_container_of(s, struct op_delivery, sink);
+
+	if (!d->abandoned || d->finished)
+		return;
+	d->finished = true;
 	if (op_thread_end(d->thread) < 0)
 		op_notes_add(d->sink.notes, OP_LOG_WARNING,
 			     "export: %s: the sending thread does not come back from a "
@@ -366,6 +199,7 @@ static void delivery_free(struct op_sink *s)
 		return;
 	}
 	delivery_abandon(s);
+	delivery_finish(s);
 	op_queue_unref(&d->queue);
 }
 
@@ -388,29 +222,96 @@ static const struct op_sink_ops delivery_ops = {
 	.hurry = delivery_hurry,
 	.flush = delivery_flush,
 	.abandon = delivery_abandon,
+	.finish = delivery_finish,
 	.forked = delivery_forked,
 	.free = delivery_free,
 };
+
+/* What a thread of its own opens, because a disk may not answer. */
+struct opening {
+	char *dir;
+	char *target;
+	struct op_shared *shared; /* NULL: of a test */
+	struct op_notes *notes;
+	struct op_log log; /* the handle's is the owner's */
+	struct op_spill_list list;
+	struct op_spill *spill;
+	int err;
+};
+
+static void note_line(void *userdata, int level, const char *message)
+{
+	struct opening *o = userdata;
+
+	op_notes_add(o->notes, (enum op_log_level)level, "%s", message);
+}
+
+static void open_directory(void *arg)
+{
+	struct opening *o = arg;
+
+	o->err = op_spill_open(o->dir, o->target, &o->log, &o->list, &o->spill);
+}
+
+static void free_opening(void *arg)
+{
+	struct opening *o = arg;
+
+	if (!o)
+		return;
+	op_spill_close(o->spill);
+	op_vec_clear(&o->list.files);
+	op_log_deinit(&o->log);
+	(void)op_shared_unref(o->shared);
+	free(o->target);
+	free(o->dir);
+	free(o);
+}
+
+static struct opening *new_opening(const struct op_sink *s,
+				   const struct op_settings *settings)
+{
+	struct opening *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->dir = strdup(settings->spill_dir);
+	o->target = strdup(settings->endpoint.id);
+	o->shared = op_shared_ref(s->shared);
+	o->notes = s->notes;
+	o->log.fn = note_line;
+	o->log.userdata = o;
+	o->log.level = s->notes->level;
+	if (o->dir && o->target)
+		return o;
+	free_opening(o);
+	return NULL;
+}
 
 /* Open the spill directory and take over what an earlier run left in it. */
 static int open_spill(struct op_delivery *d, const struct op_settings *settings,
 		      struct op_log *log)
 {
-	_cleanup_(op_spill_closep) struct op_spill *spill = NULL;
-	struct op_spill_list list = { 0 };
+	struct opening *o;
 	int err;
 
 	if (!settings->spill_dir)
 		return 0;
-	err = op_spill_open(settings->spill_dir, settings->endpoint.id, log, &list,
-			    &spill);
-	if (!err)
-		err = op_queue_use_spill(&d->queue, spill, &list);
-	op_vec_clear(&list.files);
-	if (err < 0)
-		return err;
-	(void)OP_TAKE_PTR(spill);
-	return 0;
+	o = new_opening(&d->sink, settings);
+	err = o ? op_thread_call(open_directory, free_opening, o) : -ENOMEM;
+	if (err == -ETIMEDOUT)
+		return op_fail(log, err, "spill_dir: the disk does not answer at %s",
+			       settings->spill_dir);
+	if (err == 0 && o->log.error)
+		(void)op_fail(log, o->log.error, "%s", o->log.message);
+	if (err == 0)
+		err = o->err;
+	if (err == 0)
+		err = op_queue_use_spill(&d->queue, o->spill, &o->list);
+	if (err == 0)
+		o->spill = NULL;
+	free_opening(o);
+	return err;
 }
 
 static int start(struct op_delivery *d, const struct op_settings *settings,
@@ -449,10 +350,7 @@ int op_delivery_new(const struct op_sink *base, struct op_settings *settings,
 	d->ops = ops;
 	d->transport = transport;
 	d->timeout_ms = settings->timeout_ms;
-	d->retry_elapsed_ns = (uint64_t)settings->retry_elapsed_ms * OP_THREAD_NS_PER_MS;
-	d->backoff.initial_ms = settings->retry_initial_ms;
-	d->backoff.max_ms = settings->retry_max_ms;
-	d->backoff.random = op_hash_seed() ^ op_clock_monotonic_ns();
+	op_tries_init(&d->tries, settings);
 	err = op_queue_init(&d->queue, &d->sink.account, base->notes, target, limits,
 			    destroy);
 	if (err < 0)

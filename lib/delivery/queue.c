@@ -3,6 +3,7 @@
  * full. */
 #include "delivery/queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,19 @@ void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate)
 		free(e);
 	if (TAILQ_EMPTY(&q->entries))
 		(void)pthread_cond_broadcast(&q->idle);
+}
+
+struct op_request *op_queue_take(struct op_queue *q, struct op_queue_entry *e)
+{
+	struct op_request *r = e->item.request;
+
+	assert(!has_file(e));
+	TAILQ_REMOVE(&q->entries, e, link);
+	leave_memory(q, e);
+	free(e);
+	if (TAILQ_EMPTY(&q->entries))
+		(void)pthread_cond_broadcast(&q->idle);
+	return r;
 }
 
 static void say_full(struct op_queue *q, const char *what, uint64_t limit)

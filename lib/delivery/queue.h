@@ -103,6 +103,9 @@ int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
 /* Call this also after an error. Returns false if the queue has ended, and @e is gone. */
 bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
 		   struct op_queue_bytes *bytes);
+/* @e, which has no file, leaves the queue undecided and is freed; its bytes are not needed any
+ * more. Returns its request. */
+struct op_request *op_queue_take(struct op_queue *q, struct op_queue_entry *e);
 /* The outcome of @e is known: it leaves the queue, its file is removed, and it
  * is freed. */
 void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate);

@@ -11,6 +11,7 @@
 #include "export/notes.h"
 #include "export/request.h"
 #include "export/sink.h"
+#include "export/thread.h"
 
 enum {
 	NS_PER_MS = 1000000
@@ -18,6 +19,7 @@ enum {
 
 struct op_exporters {
 	struct op_log *log;
+	struct op_exporters_lock lock;
 	struct op_shared *shared;
 	OP_VEC(struct op_sink *) sinks;
 	uint32_t last; /* last number given to an exporter */
@@ -40,15 +42,80 @@ int op_exporters_new(struct op_log *log, struct op_exporters **ret)
 	return 0;
 }
 
+void op_exporters_set_lock(struct op_exporters *x, const struct op_exporters_lock *lock)
+{
+	x->lock = *lock;
+}
+
+static void leave(const struct op_exporters *x)
+{
+	if (x->lock.leave)
+		x->lock.leave(x->lock.owner);
+}
+
+static void enter(const struct op_exporters *x)
+{
+	if (x->lock.enter)
+		x->lock.enter(x->lock.owner);
+}
+
+/* What a thread of its own does to a sink. */
+struct ending {
+	struct op_sink *sink;
+	void (*end)(struct op_sink *s);
+	pthread_t thread;
+	bool runs;
+};
+
+static void *end_main(void *arg)
+{
+	struct ending *e = arg;
+
+	e->end(e->sink);
+	return NULL;
+}
+
+/* Each may wait for a disk: they wait at the same time, so that the end takes as long as that
+ * of one. Without memory or threads they do so one after another. */
+static void end_all(struct ending *e, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < len; i++)
+		e[i].runs =
+			!op_thread_start(&e[i].thread, "otelprof-end", end_main, &e[i]);
+	for (i = 0; i < len; i++)
+		if (!e[i].runs)
+			e[i].end(e[i].sink);
+	for (i = 0; i < len; i++)
+		if (e[i].runs)
+			(void)pthread_join(e[i].thread, NULL);
+}
+
+static void free_sinks(struct op_exporters *x)
+{
+	_cleanup_free_ struct ending *e =
+		x->forked ? NULL : calloc(x->sinks.len + 1, sizeof(*e));
+	size_t i;
+
+	for (i = 0; i < x->sinks.len; i++) {
+		struct op_sink *s = x->sinks.data[i];
+
+		if (e)
+			e[i] = (struct ending){ .sink = s, .end = s->ops->free };
+		else
+			s->ops->free(s);
+	}
+	if (e)
+		end_all(e, x->sinks.len);
+	op_vec_clear(&x->sinks);
+}
+
 struct op_exporters *op_exporters_free(struct op_exporters *x)
 {
-	struct op_sink **s;
-
 	if (!x)
 		return NULL;
-	op_vec_foreach(s, &x->sinks)
-		(*s)->ops->free(*s);
-	op_vec_clear(&x->sinks);
+	free_sinks(x);
 	if (!x->forked) {
 		/* In a forked child the locks may be held by a thread that does not exist
 		 * there. */
@@ -61,58 +128,82 @@ struct op_exporters *op_exporters_free(struct op_exporters *x)
 	return NULL;
 }
 
-static struct op_sink new_base(struct op_exporters *x)
+/* One that is made, with a log of its own: the owner's is not to be used without the lock. */
+struct making {
+	struct op_sink base;
+	struct op_log log;
+	struct op_sink *sink;
+};
+
+static void note_line(void *userdata, int level, const char *message)
 {
-	return (struct op_sink){
-		.number = x->last + 1,
-		.shared = x->shared,
-		.ledger = &x->shared->ledger,
-		.account.ledger = &x->shared->ledger,
-		.notes = &x->shared->notes,
-		.log = x->log,
+	op_notes_add(userdata, (enum op_log_level)level, "%s", message);
+}
+
+static void begin(struct op_exporters *x, struct making *m)
+{
+	*m = (struct making){
+		.base = { .shared = x->shared,
+			  .ledger = &x->shared->ledger,
+			  .account.ledger = &x->shared->ledger,
+			  .notes = &x->shared->notes,
+			  .log = &m->log },
+		.log = { .fn = note_line,
+			 .userdata = &x->shared->notes,
+			 .level = x->shared->notes.level },
 	};
+	leave(x);
 }
 
-/* The place for the next sink, reserved before the sink is made. NULL: no memory. */
-static struct op_sink **next_place(struct op_exporters *x)
+/* Keep the sink that was made, unless @err is an error. Returns its number or -errno. */
+static int keep(struct op_exporters *x, struct making *m, int err)
 {
-	return op_vec_reserve(&x->sinks, 1) ? NULL : &x->sinks.data[x->sinks.len];
-}
+	struct op_sink **place = NULL;
 
-/* Keep the sink that was made in the reserved place, unless @err is an error. */
-static int keep(struct op_exporters *x, int err)
-{
+	enter(x);
+	op_fail_pass(x->log, &m->log);
+	op_log_deinit(&m->log);
+	op_notes_emit(&x->shared->notes, x->log);
 	if (err < 0)
 		return err;
-	x->sinks.len++;
-	return (int)++x->last;
+	place = op_vec_push(&x->sinks);
+	if (!place) {
+		leave(x);
+		m->sink->ops->free(m->sink);
+		enter(x);
+		return -ENOMEM;
+	}
+	*place = m->sink;
+	m->sink->log = x->log;
+	m->sink->number = ++x->last;
+	return (int)m->sink->number;
 }
 
 int op_exporters_add_otlp(struct op_exporters *x,
 			  const struct otelprof_otlp_config *config)
 {
-	struct op_sink base = new_base(x);
-	struct op_sink **place = next_place(x);
+	struct making m;
 
-	return place ? keep(x, op_sink_new_otlp(&base, config, place)) : -ENOMEM;
+	begin(x, &m);
+	return keep(x, &m, op_sink_new_otlp(&m.base, config, &m.sink));
 }
 
 int op_exporters_add_file(struct op_exporters *x,
 			  const struct otelprof_file_config *config)
 {
-	struct op_sink base = new_base(x);
-	struct op_sink **place = next_place(x);
+	struct making m;
 
-	return place ? keep(x, op_sink_new_file(&base, config, place)) : -ENOMEM;
+	begin(x, &m);
+	return keep(x, &m, op_sink_new_file(&m.base, config, &m.sink));
 }
 
 int op_exporters_add_callback(struct op_exporters *x,
 			      const struct otelprof_callback_config *config)
 {
-	struct op_sink base = new_base(x);
-	struct op_sink **place = next_place(x);
+	struct making m;
 
-	return place ? keep(x, op_sink_new_callback(&base, config, place)) : -ENOMEM;
+	begin(x, &m);
+	return keep(x, &m, op_sink_new_callback(&m.base, config, &m.sink));
 }
 
 size_t op_exporters_len(const struct op_exporters *x)
@@ -177,6 +268,14 @@ static struct op_sink **find(struct op_exporters *x, uint32_t number)
 	return NULL;
 }
 
+/* One that is in the list no more. */
+static void free_sink(struct op_exporters *x, struct op_sink *s)
+{
+	leave(x);
+	s->ops->free(s);
+	enter(x);
+}
+
 int op_exporters_remove(struct op_exporters *x, uint32_t number)
 {
 	struct op_sink **s = find(x, number);
@@ -187,7 +286,9 @@ int op_exporters_remove(struct op_exporters *x, uint32_t number)
 	gone = *s;
 	memmove(s, s + 1, (size_t)(&x->sinks.data[x->sinks.len] - s - 1) * sizeof(*s));
 	x->sinks.len--;
-	gone->ops->free(gone);
+	gone->removed = true;
+	if (!gone->finishing)
+		free_sink(x, gone);
 	op_notes_emit(&x->shared->notes, x->log);
 	return 0;
 }
@@ -225,7 +326,7 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	op_vec_foreach(s, &x->sinks) {
 		if (number && (*s)->number != number)
 			continue;
-		err = (*s)->ops->flush(*s, deadline);
+		err = (*s)->finishing ? -ETIMEDOUT : (*s)->ops->flush(*s, deadline);
 		/* An exporter reports an error only once, but a timeout again and again:
 		 * prefer the error. */
 		if (err < 0 && (!first || first == -ETIMEDOUT))
@@ -235,14 +336,47 @@ int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms)
 	return first;
 }
 
-void op_exporters_abandon(struct op_exporters *x)
+/* Finish the next ones after number *@after that nobody finishes, at most @cap. Returns whether
+ * there were any. */
+static bool finish(struct op_exporters *x, struct ending *e, size_t cap, uint32_t *after)
 {
 	struct op_sink **s;
+	size_t len = 0;
+	size_t i;
 
 	op_vec_foreach(s, &x->sinks) {
-		if ((*s)->ops->abandon)
-			(*s)->ops->abandon(*s);
+		if (len == cap || (*s)->number <= *after || !(*s)->ops->finish ||
+		    (*s)->finishing)
+			continue;
+		*after = (*s)->number;
+		(*s)->finishing = true;
+		e[len++] = (struct ending){ .sink = *s, .end = (*s)->ops->finish };
 	}
+	/* others may come and go meanwhile */
+	leave(x);
+	end_all(e, len);
+	enter(x);
+	for (i = 0; i < len; i++) {
+		e[i].sink->finishing = false;
+		if (e[i].sink->removed)
+			free_sink(x, e[i].sink);
+	}
+	return len > 0;
+}
+
+void op_exporters_abandon(struct op_exporters *x)
+{
+	_cleanup_free_ struct ending *all = calloc(x->sinks.len + 1, sizeof(*all));
+	struct ending one;
+	struct op_sink **each;
+	uint32_t after = 0;
+
+	op_vec_foreach(each, &x->sinks) {
+		if ((*each)->ops->abandon)
+			(*each)->ops->abandon(*each);
+	}
+	while (finish(x, all ?: &one, all ? x->sinks.len : 1, &after))
+		;
 	op_notes_emit(&x->shared->notes, x->log);
 }
 

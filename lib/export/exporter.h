@@ -17,11 +17,19 @@
 #include "otelprof/export.h"
 
 /*
- * All functions are called in the owner's thread, and only there is the log function
- * called: lines of delivery threads wait until the next call of submit, flush, stats or
- * free.
+ * All functions are called by one thread at a time, the owner's, and only there is the log
+ * function called: lines of delivery threads wait until the next call of submit, flush, stats
+ * or free.
  */
 struct op_exporters;
+
+/* The lock with which the owner sees to that. It is released while an exporter is made, ends or
+ * is freed, since that may wait for a disk or a thread. */
+struct op_exporters_lock {
+	void (*leave)(void *owner);
+	void (*enter)(void *owner);
+	void *owner;
+};
 
 struct op_exporters_stats {
 	uint64_t samples_exported;
@@ -57,6 +65,9 @@ struct op_account_stats {
 int op_exporters_new(struct op_log *log, struct op_exporters **ret);
 struct op_exporters *op_exporters_free(struct op_exporters *x);
 OP_DEFINE_CLEANUP(struct op_exporters *, op_exporters_free)
+
+/* Without this call there is no lock. */
+void op_exporters_set_lock(struct op_exporters *x, const struct op_exporters_lock *lock);
 
 /* Add an exporter. Its struct was checked and completed before (lib/api/config.h) and is
  * copied. Returns its number, 1 or more, or -errno. */
@@ -96,7 +107,8 @@ void op_exporters_hurry(struct op_exporters *x, uint32_t number);
  */
 int op_exporters_flush(struct op_exporters *x, uint32_t number, int timeout_ms);
 /* Give up everything that waits for delivery. It counts as OP_DROP_GIVEN_UP, and so does
- * whatever is handed later to the exporters that deliver. */
+ * whatever is handed later to the exporters that deliver. Of two calls at a time the second
+ * one does not wait for what the first one waits for. */
 void op_exporters_abandon(struct op_exporters *x);
 /* Call this in the child of a fork: it forgets threads and transports without touching
  * them. */

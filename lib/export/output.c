@@ -123,6 +123,7 @@ int op_output_open(struct op_output *o)
 		return 0;
 	for (try = 0; try < TEMP_NAME_TRIES; try++) {
 		_cleanup_free_ char *name = temp_name(o->path, try);
+		int err;
 		int fd;
 
 		if (!name)
@@ -135,7 +136,11 @@ int op_output_open(struct op_output *o)
 		o->fd = fd;
 		o->temp = OP_TAKE_PTR(name);
 		/* The file is private, because profiles reveal much about a host. */
-		return fchmod(fd, FILE_MODE) < 0 ? -errno : 0;
+		if (fchmod(fd, FILE_MODE) == 0)
+			return 0;
+		err = -errno;
+		op_output_discard(o);
+		return err;
 	}
 	return -EEXIST;
 }

@@ -3,6 +3,7 @@
 #ifndef OP_EXPORT_SINK_H
 #define OP_EXPORT_SINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,12 @@ struct op_sink_ops {
 	/* Deliver until @deadline_ns (CLOCK_MONOTONIC). Returns 0, -ETIMEDOUT or another
 	 * -errno, which is told once and not at each look of one flush. */
 	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
-	/* Give up all that waits and all that comes later. NULL: nothing ever waits. */
+	/* Give up all that waits and all that comes later. NULL: nothing ever waits. Does not
+	 * wait for the thread. */
 	void (*abandon)(struct op_sink *s);
+	/* After abandon(): wait until its thread has ended, and decide about all that is left.
+	 * This and free() may take long, and are called without the owner's lock. */
+	void (*finish)(struct op_sink *s);
 	/* In the child of a fork; only free() is called after it. May be NULL. */
 	void (*forked)(struct op_sink *s);
 	void (*free)(struct op_sink *s);
@@ -42,6 +47,10 @@ struct op_sink {
 	struct op_notes *notes;	   /* for log lines of any thread */
 	struct op_log *log;	   /* for the owner's thread only */
 	uint64_t max_request;
+	/* Used by lib/export with the owner's lock: finish() is under way, and who called it
+	 * frees the sink if it was removed meanwhile. */
+	bool finishing;
+	bool removed;
 };
 
 /* Each copies what it needs of @config, and copies @base into its own struct. */

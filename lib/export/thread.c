@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts threads with all signals blocked, and waits on the monotonic clock. */
+/* Starts and ends threads, all signals blocked in them, and waits on the monotonic clock. */
 #include "export/thread.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
 
@@ -70,6 +72,52 @@ int op_thread_end(pthread_t thread)
 		 now - moved < (uint64_t)OP_THREAD_STUCK_MS * OP_THREAD_NS_PER_MS);
 	(void)pthread_detach(thread);
 	return -ETIMEDOUT;
+}
+
+enum call_state {
+	CALL_RUNS,
+	CALL_DONE,
+	CALL_LEFT, /* nobody waits for it any more */
+};
+
+struct call {
+	void (*fn)(void *arg);
+	void (*drop)(void *arg);
+	void *arg;
+	enum call_state state;
+};
+
+static void *call_main(void *arg)
+{
+	struct call *c = arg;
+
+	c->fn(c->arg);
+	if (__atomic_exchange_n(&c->state, CALL_DONE, __ATOMIC_ACQ_REL) == CALL_LEFT) {
+		c->drop(c->arg);
+		free(c);
+	}
+	return NULL;
+}
+
+int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg)
+{
+	_cleanup_free_ struct call *c = malloc(sizeof(*c));
+	pthread_t thread;
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){ .fn = fn, .drop = drop, .arg = arg };
+	err = op_thread_start(&thread, "otelprof-open", call_main, c);
+	if (err < 0)
+		return err;
+	/* It may have come back just now. */
+	if (op_thread_end(thread) < 0 &&
+	    __atomic_exchange_n(&c->state, CALL_LEFT, __ATOMIC_ACQ_REL) == CALL_RUNS) {
+		(void)OP_TAKE_PTR(c);
+		return -ETIMEDOUT;
+	}
+	return 0;
 }
 
 /* On Linux these calls allocate nothing, so none of them fails or must be undone. */

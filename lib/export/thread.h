@@ -25,6 +25,14 @@ int op_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), void 
  */
 int op_thread_end(pthread_t thread);
 
+/*
+ * Call @fn in a thread of its own, because a disk may not answer it, and wait for it as
+ * op_thread_end() does. Returns 0 when it is done; -ETIMEDOUT: it goes on, and calls @drop
+ * instead of the caller when it is done, so @arg is no longer the caller's; -ENOMEM or -EAGAIN
+ * if there is no thread.
+ */
+int op_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *arg);
+
 /* Initialise a condition for op_thread_wait(). Returns 0 or -errno. */
 int op_thread_cond_init(pthread_cond_t *cond);
 

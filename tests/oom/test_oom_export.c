@@ -3,7 +3,7 @@
  * Out of memory in the exporters alone: a life of one with a spill directory, to a place
  * where nobody listens, is run over and over with the n-th allocation failing. Every run ends
  * with 0 or a negative code, leaks nothing (under ASan) and closes its accounts; what a run
- * left in the directory is for the next one.
+ * left in the directory is for the next one. The same with one that writes a file.
  */
 #include <stdbool.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@ enum {
 	LIVES_MAX = 500,
 	REQUESTS = 3,
 	SAMPLES = 5,
+	FLUSH_MS = 10000,
 };
 
 static char dir[] = "/tmp/otelprof-oom-XXXXXX";
@@ -114,4 +115,65 @@ static void test_every_allocation_may_fail(void)
 	CHECK_INT(system(command), 0);
 }
 
-TEST_MAIN({ "every_allocation_may_fail", test_every_allocation_may_fail })
+/* Returns whether an allocation failed. */
+static bool live_of_file(long n, const char *path, uint32_t format)
+{
+	struct op_exporters *x = NULL;
+	struct op_exporters_stats s;
+	struct otelprof_file_config c;
+	struct op_log log = { 0 };
+	int i;
+	int r;
+
+	otelprof_file_config_init(&c, sizeof(c));
+	c.path = path;
+	c.format = format;
+	failed = false;
+	fail_after = n;
+	r = op_exporters_new(&log, &x);
+	if (r == 0) {
+		r = op_exporters_add_file(x, &c);
+		for (i = 0; i < REQUESTS; i++)
+			(void)op_exporters_submit(x, __real_strdup(""), 0, SAMPLES);
+		(void)op_exporters_flush(x, 0, FLUSH_MS);
+		op_exporters_abandon(x);
+		fail_after = -1;
+		op_exporters_get_stats(x, &s);
+		CHECK_INT(s.samples_pending, 0);
+		for (i = 0; i < OP_DROPS; i++)
+			s.samples_exported += s.samples_dropped[i];
+		CHECK_INT(s.samples_exported, REQUESTS * SAMPLES);
+		op_exporters_free(x);
+	}
+	fail_after = -1;
+	op_log_deinit(&log);
+	if (r < 0 && r != -ENOMEM)
+		TEST_FAIL("allocation %ld failed and the call said %d", n, r);
+	return failed;
+}
+
+static void sweep_files(const char *path, uint32_t format)
+{
+	long n;
+
+	for (n = 0; n < LIVES_MAX; n++)
+		if (!live_of_file(n, path, format))
+			break;
+	printf("%ld lives of a file\n", n);
+	CHECK(n > 10 && n < LIVES_MAX);
+}
+
+static void test_those_of_a_file(void)
+{
+	char path[] = "/tmp/otelprof-oom-file-XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0 && !close(fd));
+	sweep_files(path, OTELPROF_FORMAT_OTLP);
+	sweep_files(path, OTELPROF_FORMAT_HTML);
+	sweep_files("/dev/null", OTELPROF_FORMAT_OTLP);
+	CHECK(!unlink(path));
+}
+
+TEST_MAIN({ "those_of_a_file", test_those_of_a_file },
+	  { "every_allocation_may_fail", test_every_allocation_may_fail })

@@ -187,10 +187,15 @@ def cell_full_disk(robust, name):
 
 def cell_dead_endpoint(robust, name):
     """No server listens: the profiler ends in time, says so, and counts what was lost."""
-    started = time.monotonic()
-    status, text = run([robust.args.otelprof, "export", "--endpoint", "http://127.0.0.1:1",
-                        "-F", "99", "--interval", "1", "-d", "3"], timeout=90)
-    took = time.monotonic() - started
+    process = suite.start(robust.program("c-gcc"), suite.LONG)  # a quiet host has no samples
+    try:
+        started = time.monotonic()
+        status, text = run([robust.args.otelprof, "export", "--endpoint",
+                            "http://127.0.0.1:1", "-F", "99", "--interval", "1", "-d", "3"],
+                           timeout=90)
+        took = time.monotonic() - started
+    finally:
+        suite.stop([process])
     row = check.accounting(text) or {}
     result = check.Result()
     result.need(status < SIGNALLED, "exit %d" % status)

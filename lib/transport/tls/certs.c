@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "export/thread.h"
 #include "transport/env.h"
 #include "transport/tls/pem.h"
 
@@ -50,31 +51,87 @@ static int read_stamp(const char *path, struct op_cert_stamp *ret)
 	return 0;
 }
 
-static int read_file(struct op_cert_file *f, enum op_cert_kind kind, struct op_log *log)
+/* A file that is read, by a thread of its own or not. */
+struct reading {
+	char *path;
+	struct op_cert_stamp stamp;
+	char *text;
+	ssize_t len; /* or -errno */
+};
+
+static void read_now(void *arg)
 {
-	_cleanup_free_ char *text = NULL;
-	ssize_t n;
+	struct reading *r = arg;
+	int err;
+
+	/* Take the stamp first, so that a file that changes after it is read again. */
+	err = read_stamp(r->path, &r->stamp);
+	r->len = err < 0 ? err : op_read_file(r->path, PEM_BYTES_MAX, &r->text);
+}
+
+static void free_reading(void *arg)
+{
+	struct reading *r = arg;
+
+	if (r->text)
+		explicit_bzero(r->text, (size_t)r->len);
+	free(r->text);
+	free(r->path);
+	free(r);
+}
+
+/* As read_now() in this thread, or, because its disk may not answer, in another one. */
+static int read_bounded(void *arg)
+{
+	return op_thread_call(read_now, free_reading, arg);
+}
+
+static int read_here(void *arg)
+{
+	read_now(arg);
+	return 0;
+}
+
+/* Keep what was read of the file, if it is what it is to be. */
+static int keep(struct op_cert_file *f, enum op_cert_kind kind, struct reading *r,
+		struct op_log *log)
+{
+	if (r->len < 0)
+		return op_fail(log, (int)r->len, "%s: cannot read %s: %s", f->from,
+			       f->path, strerror((int)-r->len));
+	if (!kinds[kind].check(r->text))
+		return op_fail(log, -EINVAL,
+			       "%s: %s has no %s in PEM form that can be read", f->from,
+			       f->path, kinds[kind].what);
+	f->stamp = r->stamp;
+	f->pem = OP_TAKE_PTR(r->text);
+	return 0;
+}
+
+static int read_file(struct op_cert_file *f, enum op_cert_kind kind,
+		     int (*read)(void *reading), struct op_log *log)
+{
+	struct reading *r;
 	int err;
 
 	if (!f->path)
 		return 0;
-	/* Take the stamp first, so that a file that changes after it is read again. */
-	err = read_stamp(f->path, &f->stamp);
-	n = err < 0 ? err : op_read_file(f->path, PEM_BYTES_MAX, &text);
-	if (n < 0)
-		return op_fail(log, (int)n, "%s: cannot read %s: %s", f->from, f->path,
-			       strerror((int)-n));
-	if (!kinds[kind].check(text)) {
-		explicit_bzero(text, (size_t)n);
-		return op_fail(log, -EINVAL,
-			       "%s: %s has no %s in PEM form that can be read", f->from,
-			       f->path, kinds[kind].what);
-	}
-	f->pem = OP_TAKE_PTR(text);
-	return 0;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->path = strdup(f->path);
+	err = r->path ? read(r) : -ENOMEM;
+	/* the thread has it now */
+	if (err == -ETIMEDOUT)
+		return op_fail(log, err, "%s: cannot read %s: its disk does not answer",
+			       f->from, f->path);
+	if (err == 0)
+		err = keep(f, kind, r, log);
+	free_reading(r);
+	return err;
 }
 
-static int read_all(struct op_certs *c, struct op_log *log)
+static int read_all(struct op_certs *c, int (*read)(void *reading), struct op_log *log)
 {
 	const struct op_cert_file *cert = &c->files[OP_CERT_CLIENT];
 	const struct op_cert_file *key = &c->files[OP_CERT_KEY];
@@ -82,7 +139,7 @@ static int read_all(struct op_certs *c, struct op_log *log)
 	int err;
 
 	for (i = 0; i < OP_CERT_KINDS; i++) {
-		err = read_file(&c->files[i], i, log);
+		err = read_file(&c->files[i], i, read, log);
 		if (err < 0)
 			return err;
 	}
@@ -145,7 +202,7 @@ static int load(struct op_certs *c, const char *target, struct op_log *log)
 			       target);
 		return 0;
 	}
-	err = read_all(c, log);
+	err = read_all(c, read_bounded, log);
 	if (!err && out_of_date(c, date, sizeof(date)))
 		op_log(log, OP_LOG_WARNING,
 		       "%s: %s was valid until %s: servers will refuse it; put a new one in "
@@ -209,7 +266,8 @@ int op_certs_refresh(struct op_certs *c, struct op_notes *notes)
 		return 0;
 	for (i = 0; i < OP_CERT_KINDS; i++)
 		fresh.files[i].pem = NULL;
-	if (read_all(&fresh, &log) < 0) {
+	/* in the sending thread, which nobody waits for without a bound */
+	if (read_all(&fresh, read_here, &log) < 0) {
 		clear_pems(&fresh);
 		memcpy(c->refused, now, sizeof(now));
 		op_notes_add(notes, OP_LOG_WARNING,

@@ -46,8 +46,9 @@ struct op_certs {
 	struct op_cert_stamp refused[OP_CERT_KINDS];
 };
 
-/* Read the files that @config or the environment names. Returns 0; -EINVAL or the errno
- * of a file, with a sentence that names it; or -ENOMEM. */
+/* Read the files that @config or the environment names, each in a thread of its own that is
+ * waited for as op_thread_call() does. Returns 0; -EINVAL, -ETIMEDOUT or the errno of a file,
+ * with a sentence that names it; or -ENOMEM. */
 int op_certs_init(struct op_certs *c, const struct otelprof_otlp_config *config, bool tls,
 		  const char *target, struct op_log *log);
 void op_certs_deinit(struct op_certs *c);

@@ -319,6 +319,8 @@ static void test_abandoned_is_counted(void)
 	g.sink->ops->abandon(g.sink);
 	CHECK(g.fake.cancelled);
 	submit(&g, "d", 8); /* too late */
+	g.sink->ops->finish(g.sink);
+	g.sink->ops->finish(g.sink);
 	CHECK_INT(flush(&g, 5000), 0);
 	CHECK_INT(g.stats.samples_pending, 0);
 	CHECK_INT(g.stats.samples_exported, 1);

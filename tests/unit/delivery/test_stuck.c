@@ -20,6 +20,7 @@
 /* What openat(2) waits for. */
 enum stuck {
 	NOTHING,
+	OPENS,
 	WRITES,
 	READS,
 };
@@ -29,7 +30,7 @@ static struct {
 	pthread_cond_t changed;
 	enum stuck stuck;
 	size_t waiting;
-	pthread_t main; /* is never stuck: it opens the directory */
+	pid_t opener; /* of the directory, who reads its files */
 } disk = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static char root[] = "/tmp/otelprof-stuck-XXXXXX";
@@ -46,13 +47,15 @@ static void wait_where_stuck(const char *name)
 {
 	enum stuck kind = NOTHING;
 
-	if (pthread_equal(pthread_self(), disk.main))
-		return;
+	(void)pthread_mutex_lock(&disk.lock);
 	if (ends_with(name, ".tmp"))
 		kind = WRITES;
-	else if (ends_with(name, ".request"))
+	else if (ends_with(name, ".request") && disk.opener != gettid())
 		kind = READS;
-	(void)pthread_mutex_lock(&disk.lock);
+	else if (!strcmp(name, "lock"))
+		kind = OPENS;
+	if (kind == OPENS)
+		disk.opener = gettid();
 	while (kind != NOTHING && disk.stuck == kind) {
 		disk.waiting++;
 		(void)pthread_cond_broadcast(&disk.changed);
@@ -213,9 +216,49 @@ static void test_a_read_that_never_ends(void)
 	rig_clear(&g);
 }
 
+/* A disk that does not answer is told of by the call that adds the exporter. */
+static void test_an_open_that_never_ends(void)
+{
+	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
+	const struct op_settings s = quick();
+	struct op_settings wanted;
+	struct op_sink *sink = NULL;
+	struct op_log log = { 0 };
+	uint64_t begin;
+	struct rig g;
+	int err;
+
+	rig_up(&g, &s, &away, 1);
+	g.base.log = &log;
+	stick(OPENS);
+	begin = op_clock_monotonic_ns();
+	wanted = spilling("open");
+	CHECK_INT(op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink),
+		  -ETIMEDOUT);
+	CHECK(op_clock_monotonic_ns() - begin <
+	      (OP_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_THREAD_NS_PER_S);
+	CHECK(strstr(log.message, "the disk does not answer"));
+	CHECK(strstr(log.message, wanted.spill_dir));
+	/* The thread comes back, and leaves the directory to others. */
+	stick(NOTHING);
+	do {
+		wanted = spilling("open");
+		err = op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink);
+	} while (err == -EBUSY &&
+		 op_clock_monotonic_ns() - begin < 60 * (uint64_t)OP_THREAD_NS_PER_S);
+	CHECK_OK(err);
+	sink->ops->free(sink);
+	/* What is refused is refused by the call. */
+	wanted = spilling("open");
+	CHECK(!chmod(wanted.spill_dir, 0777));
+	CHECK_INT(op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink), -EPERM);
+	CHECK(strstr(log.message, "others may write"));
+	op_log_deinit(&log);
+	rig_down(&g);
+}
+
 static void test_set_up(void)
 {
-	disk.main = pthread_self();
 	CHECK(mkdtemp(root));
 }
 
@@ -230,4 +273,5 @@ static void test_clean_up(void)
 TEST_MAIN({ "set_up", test_set_up },
 	  { "a_write_that_never_ends", test_a_write_that_never_ends },
 	  { "a_read_that_never_ends", test_a_read_that_never_ends },
+	  { "an_open_that_never_ends", test_an_open_that_never_ends },
 	  { "clean_up", test_clean_up })
