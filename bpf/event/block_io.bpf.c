@@ -3,7 +3,8 @@
  * Block I/O. A bio is queued by the thread that wants it, whose stack is walked there; it ends
  * later, in an interrupt, as a part of a request or by itself. In between its sample is held
  * under the bio's address. So each bio has the stack that submitted it, though requests are
- * merged of several.
+ * merged of several. A request is issued when its driver is given it: until then its bios
+ * wait, and from then on the device is at work for them.
  */
 #include "bpf/platform/kernel.h"
 
@@ -18,23 +19,31 @@
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
 enum {
-	OP_BIOS_MAX = 512, /* of a request; more than a queue merges */
+	OP_BIOS_MAX = 512, /* of a request */
 
-	/* include/linux/blk_types.h: enum req_op, and a flag */
+	OP_ENOENT = 2,
+
+	/* include/linux/blk_types.h: enum req_op, and flags */
 	OP_REQ_OP_BITS = 0xff,
 	OP_REQ_OP_READ = 0,
 	OP_REQ_OP_WRITE = 1,
 	OP_REQ_OP_FLUSH = 2,
 	OP_REQ_OP_DISCARD = 3,
+	OP_REQ_FUA = 1 << 17,
 	OP_REQ_PREFLUSH = 1 << 18,
 };
 
-/* Before 5.12 the queue stands first. */
+/* Before 5.12 the queue stands first. Each load has a constant offset of its own: the compiler
+ * would choose an address and load once, which the verifier refuses of a context. */
 static __always_inline struct bio *op_queued_bio(const __u64 *args)
 {
-	struct bio *bio = (struct bio *)args[0];
+	struct bio *bio = NULL;
 
-	return bpf_core_field_exists(bio->bi_bdev) ? bio : (struct bio *)args[1];
+	if (bpf_core_field_exists(bio->bi_bdev))
+		asm volatile("%0 = *(u64 *)(%1 + 0)" : "=r"(bio) : "r"(args));
+	else
+		asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(bio) : "r"(args));
+	return bio;
 }
 
 static __always_inline __u32 op_bio_device(struct bio *bio)
@@ -67,6 +76,13 @@ static __always_inline __u32 op_bio_operation(struct bio *bio, __u32 bytes)
 	}
 }
 
+/* Nobody holds the bio at @key yet. An end that was missed left its sample there, which would
+ * be told of this one. */
+static __always_inline void op_forget(__u64 key)
+{
+	(void)bpf_map_delete_elem(&op_held, &key);
+}
+
 /* Walk the stack of who queues a bio. Of its bytes those in memory count: a discard has none. */
 static __always_inline int op_queue(struct bpf_raw_tracepoint_args *ctx, bool whole)
 {
@@ -80,6 +96,7 @@ static __always_inline int op_queue(struct bpf_raw_tracepoint_args *ctx, bool wh
 	slot = op_event_enter(counts, OP_EVENT_BLOCK_IO, true, &filtered);
 	if (!slot) {
 		op_count_in(counts, OP_COUNT_TAKEN);
+		op_forget((__u64)bio);
 		return 0;
 	}
 	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
@@ -104,6 +121,58 @@ int op_block_io_whole(struct bpf_raw_tracepoint_args *ctx)
 	return op_queue(ctx, true);
 }
 
+/* The ns since @s was taken. */
+static __always_inline __u64 op_since(const struct op_named *s)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 ns = now > s->time_ns ? now - s->time_ns : 0;
+
+	return ns < OP_BLOCK_NS_MAX ? ns : OP_BLOCK_NS_MAX;
+}
+
+/*
+ * The request of the bio at @key is issued. A request that its driver gives back waits again,
+ * so the last time counts. A write with a flush before it is issued after that flush, for which
+ * the device works: such a one has no time in the queue. Global, as below.
+ */
+__attribute__((noinline)) int op_bio_issue(__u64 key);
+__attribute__((noinline)) int op_bio_issue(__u64 key)
+{
+	struct op_held_sample *held = bpf_map_lookup_elem(&op_held, &key);
+	struct bio *bio = (struct bio *)key;
+
+	if (held && !(BPF_CORE_READ(bio, bi_opf) & OP_REQ_PREFLUSH))
+		held->named.value =
+			(held->named.value & ~OP_BLOCK_NS_MAX) | op_since(&held->named);
+	return 0;
+}
+
+static __always_inline int op_issue(struct request *request)
+{
+	struct bio *bio = BPF_CORE_READ(request, bio);
+	int i;
+
+	for (i = 0; i < OP_BIOS_MAX && bio; i++) {
+		(void)op_bio_issue((__u64)bio);
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return 0;
+}
+
+SEC("raw_tp/block_rq_issue")
+int op_block_issued(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_issue((struct request *)ctx->args[0]);
+}
+
+/* Before 5.10.137 the queue stands first. The kernel attaches no program that reads more
+ * arguments than a tracepoint has. */
+SEC("raw_tp/block_rq_issue")
+int op_block_issue2(struct bpf_raw_tracepoint_args *ctx)
+{
+	return op_issue((struct request *)ctx->args[1]);
+}
+
 /* The bio at @key has ended: its sample goes out. Global, so that the verifier looks at it
  * once and not for each bio of a request. */
 __attribute__((noinline)) int op_bio_end(__u64 key);
@@ -112,22 +181,43 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 	struct op_held_sample *held = bpf_map_lookup_elem(&op_held, &key);
 	struct op_counts *counts = op_counts_of(OP_EVENT_BLOCK_IO);
 	struct op_held_sample s;
+	__u64 queued;
 	__u64 ns;
+	long r;
 
 	if (!held)
 		return 0;
 	__builtin_memcpy(&s, held, sizeof(s));
-	if (bpf_map_delete_elem(&op_held, &key))
+	r = bpf_map_delete_elem(&op_held, &key);
+	if (r == -OP_ENOENT)
 		return 0; /* it was told of already */
-	ns = bpf_ktime_get_ns();
-	ns = ns > s.named.time_ns ? ns - s.named.time_ns : 0;
-	s.named.value |= ns < OP_BLOCK_NS_MAX ? ns : OP_BLOCK_NS_MAX;
+	if (r) {	  /* before 6.7 the kernel may refuse it in an interrupt */
+		op_count_in(counts, OP_COUNT_TAKEN);
+		op_count_in(counts, OP_COUNT_NO_MEMORY);
+		return 0;
+	}
+	ns = op_since(&s.named);
+	queued = s.named.value & OP_BLOCK_NS_MAX;
+	ns = ns > queued ? ns - queued : 0;
+	s.named.value = (s.named.value & ~OP_BLOCK_NS_MAX) |
+			op_short_of(ns) << OP_BLOCK_SERVICE_SHIFT | op_short_of(queued);
 	op_count_in(counts, OP_COUNT_TAKEN);
 	op_count_in(counts, bpf_ringbuf_output(&op_ring, &s, op_named_bytes(&s.named),
 					       op_ring_wakeup())
 				    ? OP_COUNT_RING_FULL
 				    : OP_COUNT_OUTPUT);
 	return 0;
+}
+
+/*
+ * Does @request go on after its bytes are done? The kernel makes a write through the cache (FUA)
+ * of a write and a flush where the device has none, and takes the flag from the request. Then
+ * the request is done with 0 bytes once more.
+ */
+static __always_inline bool op_goes_on(struct request *request, struct bio *bio)
+{
+	return (BPF_CORE_READ(bio, bi_opf) & OP_REQ_FUA) &&
+	       !(BPF_CORE_READ(request, cmd_flags) & OP_REQ_FUA);
 }
 
 /* A request has done @args[2] bytes: of these bios, from its first one on. */
@@ -138,6 +228,9 @@ int op_block_done(struct bpf_raw_tracepoint_args *ctx)
 	struct bio *bio = BPF_CORE_READ(request, bio);
 	__u32 left = (__u32)ctx->args[2];
 	int i;
+
+	if (bio && left && op_goes_on(request, bio))
+		return 0;
 
 	for (i = 0; i < OP_BIOS_MAX && bio; i++) {
 		__u32 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);

@@ -93,7 +93,6 @@ static __always_inline bool op_heap_keep(const struct op_slot *slot, __u64 addre
 static __always_inline int op_allocated(void *ctx, bool whole)
 {
 	struct op_counts *counts = op_counts_of(OP_EVENT_HEAP);
-	struct task_struct *task = op_current_task();
 	struct op_slot *slot;
 	bool filtered;
 
@@ -107,10 +106,10 @@ static __always_inline int op_allocated(void *ctx, bool whole)
 		return 0;
 	}
 	slot->record.value = op_heap_value(
-		op_argument_read((__u64)op_task_registers(task), OP_HEAP_SIZE),
-		op_argument_read((__u64)op_task_registers(task), OP_HEAP_WEIGHT));
-	if (!op_heap_keep(slot, op_argument_read((__u64)op_task_registers(task),
-						 OP_HEAP_ADDRESS)))
+		op_argument_read((__u64)op_task_registers(), OP_HEAP_SIZE),
+		op_argument_read((__u64)op_task_registers(), OP_HEAP_WEIGHT));
+	if (!op_heap_keep(slot,
+			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS)))
 		op_count_in(counts, OP_COUNT_UNTRACKED);
 	return op_event_task(ctx, slot, whole);
 }
@@ -138,8 +137,8 @@ int op_heap_free(void *ctx)
 
 	if (!op_task_ids(task, &pid, &tid))
 		return 0;
-	key = op_heap_key(
-		pid, op_argument_read((__u64)op_task_registers(task), OP_HEAP_ADDRESS));
+	key = op_heap_key(pid,
+			  op_argument_read((__u64)op_task_registers(), OP_HEAP_ADDRESS));
 	if (bpf_map_delete_elem(&op_heap_lives, &key))
 		return 0; /* the filter left its allocation out */
 	count = bpf_map_lookup_elem(&op_heap_of_pid, &pid);

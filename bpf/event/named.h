@@ -150,19 +150,21 @@ static __always_inline __u32 op_named_bytes(const struct op_named *s)
 	return sizeof(*s) + (s->context_bytes & sizeof(struct op_thread_context));
 }
 
-/* Keep the slot's sample until its event ends. */
+/* Keep the slot's sample until its event ends. Its time begins now: what the walk took is none
+ * of the event's. Where it is lost, an older one under its key is not told in its place. */
 static __always_inline void op_hold(struct op_slot *slot)
 {
 	/* the slot's members stand as those of the held sample */
-	const struct op_named *s = &slot->sample;
-	__u32 lost = 0;
+	struct op_named *s = &slot->sample;
+	__u32 lost = OP_COUNT_RING_FULL;
 
-	if (!op_announced_now(slot))
-		lost = OP_COUNT_RING_FULL;
-	else if (bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY))
+	if (op_announced_now(slot)) {
 		lost = OP_COUNT_NO_MEMORY;
-	if (!lost)
-		return;
+		s->time_ns = bpf_ktime_get_ns();
+		if (!bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY))
+			return;
+	}
+	(void)bpf_map_delete_elem(&op_held, &slot->held);
 	op_count(s->event, OP_COUNT_TAKEN);
 	op_count(s->event, lost);
 }

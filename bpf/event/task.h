@@ -102,6 +102,14 @@ static __always_inline bool op_task_ids(struct task_struct *task, __u32 *ret_pid
 	return *ret_pid != 0;
 }
 
+/* Is @task on a CPU, or about to leave one? on_cpu is an int, and since Linux 7 a byte: it is
+ * read with the size that it has. A kernel for one CPU may lack it. */
+static __always_inline bool op_on_cpu(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
+}
+
 /* Is the task in execve(2)? Then its user registers are those of a program whose memory
  * may be gone. */
 static __always_inline bool op_task_in_exec(struct task_struct *task)

@@ -52,7 +52,7 @@ struct op_context_place {
 	__u8 reserved0[7];
 };
 
-/* Who woke a thread, where op_settings.wakers. */
+/* Who woke a thread; of OP_EVENT_WAKERS which thread it woke. Where op_settings.wakers. */
 struct op_waker {
 	__u32 pid;
 	__u32 tid; /* 0: not known */

@@ -107,7 +107,7 @@ struct op_settings {
 	 */
 	__u8 cgroup_ancestors;
 	__u8 holds;  /* samples wait in op_held until their event ends */
-	__u8 wakers; /* who woke a thread is noted and told */
+	__u8 wakers; /* who woke a thread, or which, is noted and told */
 	__u8 reserved0[6];
 	/* samples per second and CPU, of kinds that thin out (off/off.h) */
 	__u32 event_budget;

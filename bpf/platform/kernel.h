@@ -176,6 +176,7 @@ struct bio___old {
 
 struct request {
 	struct bio *bio;
+	unsigned int cmd_flags;
 };
 
 struct task_struct {

@@ -21,12 +21,12 @@ static __always_inline struct pt_regs *op_stack_registers(struct task_struct *ta
 }
 
 /* The user registers of the current task, which the kernel saved at its entry. */
-static __always_inline struct pt_regs *op_task_registers(struct task_struct *task)
+static __always_inline struct pt_regs *op_task_registers(void)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___probe,
 				       BPF_FUNC_task_pt_regs___probe))
 		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return op_stack_registers(task);
+	return op_stack_registers(op_current_task());
 }
 
 #if defined(__TARGET_ARCH_x86)

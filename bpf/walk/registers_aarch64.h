@@ -35,7 +35,7 @@ static __always_inline void op_read_registers(struct task_struct *task,
 static __always_inline void op_saved_registers(struct task_struct *task,
 					       struct op_registers *to)
 {
-	op_read_registers(task, op_task_registers(task), to);
+	op_read_registers(task, op_task_registers(), to);
 }
 
 static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
@@ -45,9 +45,9 @@ static __always_inline __u64 op_thread_pointer_of(struct task_struct *task)
 
 /* The number of the system call that the current task is in; negative: none, it was
  * interrupted. */
-static __always_inline __s32 op_saved_syscall(struct task_struct *task)
+static __always_inline __s32 op_saved_syscall(void)
 {
-	return BPF_CORE_READ(op_task_registers(task), syscallno);
+	return BPF_CORE_READ(op_task_registers(), syscallno);
 }
 
 static __always_inline bool op_is_futex(__s32 call)

@@ -20,9 +20,9 @@ const char shared_help[] =
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
-	"                       page_faults, off_cpu, locks, kernel_locks, block_io,\n"
-	"                       signals, wall, threads, goroutines, heap, probe:SPEC,\n"
-	"                       perf:EVENT; --kind is the same\n"
+	"                       page_faults, off_cpu, locks, kernel_locks, wakers,\n"
+	"                       block_io, signals, wall, threads, goroutines, heap,\n"
+	"                       probe:SPEC, perf:EVENT; --kind is the same\n"
 	"      --cpu-budget PCT at most this share of one CPU; rate and names give way\n"
 	"      --all-kernel     stacks of the kernel alone\n"
 	"      --all-user       stacks of programs alone, without the kernel's frames\n"
@@ -95,6 +95,7 @@ static const struct {
 	{ "off_cpu", "offcpu", OTELPROF_KIND_OFF_CPU },
 	{ "locks", "lock", OTELPROF_KIND_LOCKS },
 	{ "kernel_locks", "kernel-locks", OTELPROF_KIND_KERNEL_LOCKS },
+	{ "wakers", "waker", OTELPROF_KIND_WAKERS },
 	{ "block_io", "block", OTELPROF_KIND_BLOCK_IO },
 	{ "signals", "signals", OTELPROF_KIND_SIGNALS },
 	{ "wall", "wall", OTELPROF_KIND_WALL },
@@ -142,8 +143,8 @@ static int take_kind(struct options *o, const char *name, size_t len)
 			return 0;
 		}
 	(void)fail(
-		"--kinds takes cpu, page_faults, off_cpu, locks, kernel_locks, block_io, "
-		"signals, wall, threads, goroutines, heap, probe:SPEC and perf:EVENT, not "
+		"--kinds takes cpu, page_faults, off_cpu, locks, kernel_locks, wakers, "
+		"block_io, signals, wall, threads, goroutines, heap, probe:SPEC and perf:EVENT, not "
 		"\"%.*s\"",
 		(int)len, name);
 	return usage_hint(o->command);

@@ -69,6 +69,7 @@ struct otelprof_attribute {
 /* The bit 1 << 11 is used by the library itself. */
 #define OTELPROF_KIND_GOROUTINES   (UINT64_C(1) << 12) /* every goroutine, once a window */
 #define OTELPROF_KIND_KERNEL_LOCKS (UINT64_C(1) << 13) /* waits for locks of the kernel */
+#define OTELPROF_KIND_WAKERS	   (UINT64_C(1) << 14) /* who ends threads' sleeps */
 
 struct otelprof_config {
 	size_t size;	       /* of this struct; otelprof_config_init() sets it */
@@ -123,6 +124,13 @@ struct otelprof_config {
 	 * its own.
 	 */
 	uint64_t memory_limit_bytes;
+	/*
+	 * A call of otelprof_poll() works for about so many milliseconds at most, 1 to 1000, and
+	 * leaves the rest to the next call; with threads = 1 the library's thread works in such
+	 * pieces. Some work cannot be divided and may make a call longer. 0: 20.
+	 */
+	uint32_t poll_budget_ms;
+	uint32_t reserved2;
 };
 
 #define OTELPROF_ENVIRONMENT_MAX 32

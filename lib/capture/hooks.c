@@ -104,7 +104,7 @@ static int keep(struct op_capture *c, const struct op_kind *kind,
 int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 {
 	const struct op_object_source source = { kind->name, kind->object };
-	const struct op_settings settings =
+	struct op_settings settings =
 		op_capture_settings_of(c, kind->program_type, kind->holds);
 	const struct op_walkers *walkers = NULL;
 	char name[PROGRAM_NAME_BYTES];
@@ -113,6 +113,7 @@ int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
 	size_t i;
 	int r = 0;
 
+	settings.wakers |= kind->woken;
 	op_types_need(c, UINT64_C(1) << kind->event);
 	if (!kind->snapshot)
 		r = op_walkers_need(c, kind, &walkers);
@@ -194,6 +195,20 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 		     : 0;
 }
 
+/* Is there another one for hook @i, where this kernel does not attach it? */
+static bool has_other(const struct op_kind *kind, size_t i)
+{
+	return i + 1 < kind->hooks_len && kind->hooks[i + 1].instead;
+}
+
+static bool is_attached(const struct op_capture *c, const struct op_kind *kind, size_t i)
+{
+	const int *hook = c->hook[kind->event];
+
+	return hook[i] >= 0 || (kind->hooks[i].instead && hook[i - 1] >= 0) ||
+	       (has_other(kind, i) && hook[i + 1] >= 0);
+}
+
 static int attach(struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;
@@ -204,10 +219,13 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 	for (i = 0; i < kind->hooks_len; i++) {
 		int *hook = &c->hook[kind->event][i];
 
-		if (*hook >= 0 || !kind->hooks[i].tracepoint || !is_wanted(c, kind, i))
+		if (is_attached(c, kind, i) || !kind->hooks[i].tracepoint ||
+		    !is_wanted(c, kind, i))
 			continue;
 		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
 			kind->hooks[i].tracepoint, c->program[kind->event][i]));
+		if (*hook < 0 && errno == EINVAL && has_other(kind, i))
+			continue;
 		if (*hook < 0)
 			return op_fail(
 				c->log, -errno,

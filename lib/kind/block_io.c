@@ -24,16 +24,35 @@ static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
 static const struct op_kind_hook HOOKS[] = {
 	{ "block_rq_complete", "op_block_done", .loses = true },
 	{ "block_bio_complete", "op_block_ended", .loses = true },
+	{ "block_rq_issue", "op_block_issue2" },
+	{ "block_rq_issue", "op_block_issued", .instead = true },
 	{ "block_bio_queue", NULL, .loses = true },
 };
+
+static uint64_t queue_ns(uint64_t value)
+{
+	return op_short_ns(value & ((1 << OP_BLOCK_SERVICE_SHIFT) - 1));
+}
+
+static uint64_t service_ns(uint64_t value)
+{
+	return queue_ns(value >> OP_BLOCK_SERVICE_SHIFT);
+}
+
+static uint64_t total_ns(uint64_t value)
+{
+	return queue_ns(value) + service_ns(value);
+}
 
 #define ROW(of_shape, of_type, of_unit)                                                  \
 	.event = OP_EVENT_BLOCK_IO, .shape = of_shape, .type = of_type, .unit = of_unit, \
 	.period = OP_OTLP_PERIOD_ONE, .period_type = "block_io", .period_unit = "count"
 
-/* A value holds both the time and the sectors. */
+/* A value holds both times and the sectors. */
 static const struct op_otlp_kind ROWS[] = {
-	{ ROW(OP_OTLP_SUM, "block_io", "nanoseconds"), .mask = OP_BLOCK_NS_MAX },
+	{ ROW(OP_OTLP_SUM, "block_io", "nanoseconds"), .part = total_ns },
+	{ ROW(OP_OTLP_SUM, "block_io_queue", "nanoseconds"), .part = queue_ns },
+	{ ROW(OP_OTLP_SUM, "block_io_service", "nanoseconds"), .part = service_ns },
 	{ ROW(OP_OTLP_SUM, "block_io", "bytes"), .shift = OP_BLOCK_SECTORS_SHIFT,
 	  .mask = OP_BLOCK_SECTORS_MAX, .scale = OP_BLOCK_SECTOR_BYTES },
 	{ ROW(OP_OTLP_COUNT, "block_io", "count") },

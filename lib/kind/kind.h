@@ -23,7 +23,7 @@ enum {
 #include "op_kinds.def"
 #undef OP_KIND
 	OP_KINDS,
-	OP_KIND_PROGRAMS_MAX = 3, /* of one kind: for its perf events, or for its hooks */
+	OP_KIND_PROGRAMS_MAX = 5, /* of one kind: for its perf events, or for its hooks */
 	OP_KIND_BEGUN_MAX = 2,
 };
 
@@ -57,6 +57,8 @@ struct op_otlp_kind {
 	uint32_t shift;
 	uint64_t mask;
 	uint32_t scale; /* what one unit of these bits stands for; 0: 1 */
+	/* Or what else the value gives; NULL: those bits. */
+	uint64_t (*part)(uint64_t value);
 };
 
 /* Options that perf events depend on. */
@@ -71,6 +73,9 @@ struct op_kind_hook {
 	const char *program;	/* NULL: the kind's entry program, which walks stacks */
 	bool loses;  /* an event that this program misses is a sample that is lost */
 	bool wakers; /* it is there only with OTELPROF_WAKERS */
+	/* it stands in for the one before it, which reads arguments that the tracepoint has on
+	 * some kernels only */
+	bool instead;
 };
 
 /* The sizes of the maps that the hooks' programs share. */
@@ -134,6 +139,7 @@ struct op_kind {
 	/* the programs request interrupts by records in the rings op_kicks_0 to _3 */
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
+	bool woken; /* samples tell of the thread that theirs has woken */
 	/* the maps in which its hooks note what has begun; NULL: no more of them */
 	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is

@@ -18,8 +18,9 @@
 /* Names by enum op_off_reason. */
 extern const char *const op_kind_off_reasons[OP_REASONS];
 
-/* The op_kind.size of kinds that ask for interrupts (bpf/event/off/kick.h), and of those
- * that note which threads are off the CPUs, too. */
+/* The op_kind.size of kinds that note which threads are off the CPUs, of those that ask for
+ * interrupts (bpf/event/off/kick.h), and of those that do both. */
+int op_kind_threads_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
 

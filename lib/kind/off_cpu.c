@@ -42,10 +42,16 @@ int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *si
 	return r;
 }
 
-int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
+int op_kind_threads_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
 {
 	struct bpf_map *threads = bpf_object__find_map_by_name(object, OP_KIND_OFF_BEGUN);
-	int r = threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
+
+	return threads ? bpf_map__set_max_entries(threads, sizes->threads) : -ENOENT;
+}
+
+int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes)
+{
+	int r = op_kind_threads_size(object, sizes);
 
 	return r < 0 ? r : op_kind_kicks_size(object, sizes);
 }

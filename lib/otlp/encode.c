@@ -13,7 +13,7 @@
 
 enum {
 	DEFAULT_MAX_BYTES = 4000000, /* gRPC servers refuse more than 4 MiB by default */
-	OP_OTLP_ROWS_A_KIND = 4,
+	OP_OTLP_ROWS_A_KIND = 5,
 	TYPE_BYTES = 128, /* of the name of a type, or of its unit */
 };
 

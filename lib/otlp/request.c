@@ -250,6 +250,8 @@ static int64_t part_of(const struct op_otlp_kind *kind, int64_t value)
 {
 	uint64_t part = (uint64_t)value >> kind->shift;
 
+	if (kind->part)
+		return (int64_t)kind->part((uint64_t)value);
 	if (kind->mask)
 		part &= kind->mask;
 	return (int64_t)(part * (kind->scale ? kind->scale : 1));

@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "context/ids.h"
 #include "context/labels.h"
+#include "kind/kind.h"
 #include "process/program.h"
 
 enum {
@@ -182,11 +183,12 @@ static int add_number(struct op_window *window, const char *key, uint32_t number
 	return r;
 }
 
-static int add_waker(const struct op_waker *waker, struct op_window *window,
+/* The thread that woke that of a sample; @woken: that it has woken. */
+static int add_waker(const struct op_waker *waker, bool woken, struct op_window *window,
 		     struct op_attribute_set *set)
 {
 	const struct op_context_label name = {
-		.key = "waker.thread.name",
+		.key = woken ? "woken.thread.name" : "waker.thread.name",
 		.key_len = strlen("waker.thread.name"),
 		.value = waker->comm,
 		.value_len = strnlen(waker->comm, sizeof(waker->comm)),
@@ -195,9 +197,11 @@ static int add_waker(const struct op_waker *waker, struct op_window *window,
 
 	if (set->len + WAKER_ATTRIBUTES > OP_ATTRIBUTES_MAX)
 		return 0;
-	r = add_number(window, "waker.process.pid", waker->pid, set);
+	r = add_number(window, woken ? "woken.process.pid" : "waker.process.pid",
+		       waker->pid, set);
 	if (r == 0)
-		r = add_number(window, "waker.thread.id", waker->tid, set);
+		r = add_number(window, woken ? "woken.thread.id" : "waker.thread.id",
+			       waker->tid, set);
 	return r < 0 ? r : add_label(window, &name, set);
 }
 
@@ -205,6 +209,7 @@ bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		       const struct op_thread_context *context, struct op_window *window,
 		       struct op_window_sample *sample)
 {
+	const struct op_kind *kind = op_kind_of(sample->event);
 	struct op_link link;
 	int r = 0;
 
@@ -214,7 +219,8 @@ bool op_contexts_apply(struct op_contexts *c, struct op_program *program,
 		r = op_window_link(window, &link, &sample->link);
 	}
 	if (r == 0 && context->waker.tid)
-		r = add_waker(&context->waker, window, &sample->labels);
+		r = add_waker(&context->waker, kind && kind->woken, window,
+			      &sample->labels);
 	if (r == 0 && (context->labels[0] || context->labels[1]))
 		r = apply_labels(c, program, context, window, sample);
 	if (r < 0)

@@ -31,6 +31,7 @@ OFF = ("tracepoint:sched:sched_switch /pid == PID/ { @t[tid] = nsecs; @[kstack, 
 KINDS = {
     "off_cpu": ("switch", "off_cpu", OFF),
     "off_cpu, wakers": ("switch", "off_cpu --wakers", None),
+    "wakers": ("switch", "wakers", None),
     "wall": ("switch", "wall", None),
     "locks": ("futex", "locks",
               "tracepoint:syscalls:sys_enter_futex /pid == PID/ { @t[tid] = nsecs; } "

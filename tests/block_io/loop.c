@@ -52,20 +52,47 @@ static int take(struct loop *loop, int control, int file)
 	return 0;
 }
 
-int loop_open(struct loop *loop, size_t bytes)
+int loop_open_file(struct loop *loop, int file)
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	int file = control < 0 ? -errno : make_file(bytes);
-	int r = file < 0 ? file : -EAGAIN;
+	int r = control < 0 ? -errno : -EAGAIN;
 	int i;
 
 	for (i = 0; i < TRIES && r == -EAGAIN; i++)
 		r = take(loop, control, file);
 	if (control >= 0)
 		(void)close(control);
+	return r;
+}
+
+int loop_open(struct loop *loop, size_t bytes)
+{
+	int file = make_file(bytes);
+	int r = file < 0 ? file : loop_open_file(loop, file);
+
 	if (file >= 0)
 		(void)close(file);
 	return r;
+}
+
+int loop_set_requests(const struct loop *loop, int requests)
+{
+	char path[64];
+	char text[16] = { 0 };
+	int before;
+	int fd;
+	int n;
+
+	(void)snprintf(path, sizeof(path), "/sys/block/%s/queue/nr_requests", loop->name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	before = pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : -EIO;
+	n = snprintf(text, sizeof(text), "%d", requests);
+	if (before > 0 && pwrite(fd, text, (size_t)n, 0) != n)
+		before = -errno;
+	(void)close(fd);
+	return before;
 }
 
 void loop_close(struct loop *loop)

@@ -13,6 +13,11 @@ struct loop {
 
 /* Make one of @bytes. 0 or a negative errno. */
 int loop_open(struct loop *loop, size_t bytes);
+/* Make one of the open file @file. 0 or a negative errno. */
+int loop_open_file(struct loop *loop, int file);
+/* Let the device have so many requests at a time. Returns how many it had, or a negative
+ * errno. */
+int loop_set_requests(const struct loop *loop, int requests);
 /* It ends when the last one who has it open closes it. */
 void loop_close(struct loop *loop);
 

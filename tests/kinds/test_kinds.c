@@ -22,7 +22,7 @@ enum {
 	SLEEP_NS = 2000000,
 	PAGES = 200,
 	PAGE = 4096,
-	KINDS = 10,
+	KINDS = 11,
 };
 
 static const struct {
@@ -40,6 +40,7 @@ static const struct {
 	{ "threads", "count", "waits_here" },
 	{ "events", "count", "renames_here" },
 	{ "alloc_space", "bytes", "allocates_here" },
+	{ "off_cpu_wakers", "nanoseconds", "unlocks_here" },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,12 +76,18 @@ static PLACE void faults_here(void)
 	STAYS("faults");
 }
 
+static PLACE void unlocks_here(void)
+{
+	(void)pthread_mutex_unlock(&lock);
+	STAYS("unlocks");
+}
+
 static void *hold(void *arg)
 {
 	(void)pthread_mutex_lock(&lock);
 	(void)!write(*(int *)arg, "h", 1);
 	sleeps_here();
-	(void)pthread_mutex_unlock(&lock);
+	unlocks_here();
 	return NULL;
 }
 
@@ -246,7 +253,7 @@ static void test_all_at_once(void)
 		       OTELPROF_KIND_KERNEL_LOCKS | OTELPROF_KIND_BLOCK_IO |
 		       OTELPROF_KIND_SIGNALS | OTELPROF_KIND_WALL |
 		       OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES | OTELPROF_KIND_HEAP |
-		       OTELPROF_KIND_GOROUTINES;
+		       OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
 	p = kind_start(&config, c.pid, &profile);
 	rule.number = (uint64_t)c.pid;
 	otelprof_filter_init(&filter, sizeof(filter));

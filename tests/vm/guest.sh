@@ -68,6 +68,7 @@ fi
 
 # waits of known length, by every form of the programs; long ones, for an emulated machine
 for test in "off_cpu sleeps" "off_cpu forms" "locks long" "kernel_locks long" "block_io bytes" \
+		"block_io starts" "wakers shares" "wakers forms" \
 		"signals signals" "wall shares" "threads threads" "probes counts"; do
 	kind=${test% *}
 	wanted "$kind" || continue
@@ -75,7 +76,7 @@ for test in "off_cpu sleeps" "off_cpu forms" "locks long" "kernel_locks long" "b
 	status=$?
 	[ $status -eq 77 ] || [ $status -eq 0 ] || echo "failed $status" >>"$kind.txt"
 done
-for kind in off_cpu locks kernel_locks block_io signals wall threads probes; do
+for kind in off_cpu locks kernel_locks wakers block_io signals wall threads probes; do
 	wanted "$kind" || continue
 	grep -q ^failed "$kind.txt" || echo "exit 0" >>"$kind.txt"
 	echo "VM: $kind $(tail -n 1 "$kind.txt")"

@@ -41,7 +41,8 @@ BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
 INSTRUCTIONS_MAX = 60000  # of a program that need not hold all runtimes in its entry
 # Each has a recording KIND.txt of its test.
-KINDS = ["off_cpu", "locks", "kernel_locks", "block_io", "signals", "wall", "threads", "probes"]
+KINDS = ["off_cpu", "locks", "kernel_locks", "wakers", "block_io", "signals", "wall", "threads",
+         "probes"]
 PARTS = ["loads", "ten", *KINDS, "cells"]
 TESTS = ["kernel/test_walkers", "kernel/test_ten"] + ["%s/test_%s" % (k, k) for k in KINDS]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",

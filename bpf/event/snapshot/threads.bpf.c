@@ -37,12 +37,6 @@ static __always_inline __u64 op_switches(struct task_struct *task)
 	return (__u64)BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
 }
 
-/* on_cpu is an int, and since Linux 7 a byte: it is read with the size that it has. */
-static __always_inline bool op_on_cpu(struct task_struct *task)
-{
-	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
-}
-
 static __always_inline __u32 op_thread_state(struct task_struct *task)
 {
 	__u32 state = op_task_state(task);

@@ -34,18 +34,36 @@ __asm__(".pushsection .stapsdt.base, \"a\", \"progbits\"\n"
 	"994:	.balign 4\n"                                                               \
 	".popsection\n"
 
+/* Where the ABI passes them, with every compiler: the profiler has programs for these places
+ * before it meets a file (lib/heap/images.c). */
+#if defined(__x86_64__)
+#define FIRST  "rdi"
+#define SECOND "rsi"
+#define THIRD  "rdx"
+#else
+#define FIRST  "x0"
+#define SECOND "x1"
+#define THIRD  "x2"
+#endif
+
 __attribute__((noinline)) void op_heap_tell_alloc(void *p, uint64_t size, uint64_t weight)
 {
+	register void *first __asm__(FIRST) = p;
+	register uint64_t second __asm__(SECOND) = size;
+	register uint64_t third __asm__(THIRD) = weight;
+
 	__asm__ volatile(PROBE("alloc", "op_heap_alloc_listeners", "8@%0 8@%1 8@%2")
 			 :
-			 : "r"(p), "r"(size), "r"(weight)
+			 : "r"(first), "r"(second), "r"(third)
 			 : "memory");
 }
 
 __attribute__((noinline)) void op_heap_tell_free(void *p)
 {
+	register void *first __asm__(FIRST) = p;
+
 	__asm__ volatile(PROBE("free", "op_heap_free_gate", "8@%0")
 			 :
-			 : "r"(p)
+			 : "r"(first)
 			 : "memory");
 }
