@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "base/slice.h"
 #include "kind/kind.h"
 #include "op_user_types.h"
 #include "resource/environment.h"
@@ -147,9 +148,10 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 			       "runtimes_off has bits this library does not know");
 	if (op_config_kinds(c->kinds, log) < 0)
 		return -E2BIG;
-	if (c->reserved1)
-		return op_fail(log, -E2BIG,
-			       "struct otelprof_config: reserved1 must be 0");
+	if (c->reserved1 || c->reserved2)
+		return op_fail(
+			log, -E2BIG,
+			"struct otelprof_config: reserved1 and reserved2 must be 0");
 	if (c->threads > 1)
 		return op_fail(log, -EINVAL, "threads is %u and must be 0 or 1",
 			       c->threads);
@@ -160,6 +162,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	    (c->cpu_budget_permille &&
 	     check_range(log, "cpu_budget_permille", c->cpu_budget_permille, 1,
 			 CPU_BUDGET_MAX)) ||
+	    check_range(log, "poll_budget_ms", c->poll_budget_ms, 1, OP_TURN_MAX_MS) ||
 	    check_range(log, "probe_samples", c->probe_samples, 1, PROBE_SAMPLES_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
@@ -194,6 +197,8 @@ static void set_defaults(struct otelprof_config *c)
 		c->off_cpu_samples = OFF_CPU_SAMPLES_DEFAULT;
 	if (!c->probe_samples)
 		c->probe_samples = PROBE_SAMPLES_DEFAULT;
+	if (!c->poll_budget_ms)
+		c->poll_budget_ms = OP_TURN_DEFAULT_MS;
 	if (!c->kinds)
 		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->max_frames)

@@ -45,6 +45,28 @@ void op_handle_leavep(struct otelprof **held)
 	(void)pthread_mutex_unlock(&p->lock);
 }
 
+static void leave(void *owner)
+{
+	struct otelprof *p = owner;
+
+	op_handle_leavep(&p);
+}
+
+static void enter(void *owner)
+{
+	struct otelprof *held;
+
+	/* it was checked, and this thread does not hold the lock */
+	(void)op_handle_enter(owner, &held);
+}
+
+void op_handle_lend_lock(struct otelprof *p)
+{
+	op_exporters_set_lock(p->exporters, &(struct op_exporters_lock){ .leave = leave,
+									 .enter = enter,
+									 .owner = p });
+}
+
 static int init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;

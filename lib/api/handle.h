@@ -12,6 +12,7 @@
 #include "api/limit.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/slice.h"
 #include "capture/capture.h"
 #include "control/targets.h"
 #include "export/exporter.h"
@@ -67,7 +68,8 @@ struct otelprof {
 	uint64_t emitted;
 	struct op_targets *targets;
 	bool paused;
-	uint32_t rate_hz; /* rate at which the clock ticks */
+	uint32_t rate_hz;    /* rate at which the clock ticks */
+	struct op_turn turn; /* of the running poll */
 	struct op_budget budget;
 	struct op_limit limit;
 	/* the rate to change to once the ring is empty; 0: no change */
@@ -86,6 +88,8 @@ int op_handle_check(struct otelprof *p);
 int op_handle_enter(struct otelprof *p, struct otelprof **ret_held);
 void op_handle_leavep(struct otelprof **held);
 #define _cleanup_leave_ _cleanup_(op_handle_leavep)
+/* Have the exporters of the handle release the lock where they may wait. */
+void op_handle_lend_lock(struct otelprof *p);
 
 /* Make the lock and the two descriptors. Returns 0 or -errno. */
 int op_handle_init_waits(struct otelprof *p);
@@ -112,9 +116,9 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz);
 int op_handle_apply_rates(struct otelprof *p);
 /* Remove the rules that have expired. */
 void op_handle_expire_rules(struct otelprof *p);
-/* Set the clock to @hz and export the open window, whose samples have the old period. The
- * lock is held. */
-int op_handle_change_rate(struct otelprof *p, uint32_t hz);
+/* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have
+ * the old period, without snapshots. The lock is held. */
+int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
 struct op_events op_handle_events(struct otelprof *p);
 void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,

@@ -15,6 +15,7 @@ enum {
 	TABLE_BYTES_A_LOOK = 4 << 20,
 	/* Where giving up does not help, the interval doubles so many times, to 4 s. */
 	STUCK_MAX = 4,
+	GIVE_UP_PARTS = 4, /* a poll's share for it */
 };
 
 /* Of the limit, in sixteenths: above the first something is given up, until it is the
@@ -25,7 +26,6 @@ enum {
 	PARTS_AIM = 14,
 };
 
-static const uint64_t GIVE_UP_NS = UINT64_C(5000000);
 /* Names that were used more recently do not make room for others. */
 static const uint64_t RECENT_NS = UINT64_C(1000000000);
 static const uint64_t TELL_NS = UINT64_C(10000000000);
@@ -110,7 +110,7 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	if (now < m->next_ns)
 		return used;
 	/* tables that runtimes need are not made again here */
-	op_processes_slice(p->processes, now + GIVE_UP_NS);
+	op_processes_slice(p->processes, op_turn_part(&p->turn, now, GIVE_UP_PARTS));
 	freed = give_up(p, used - aim, &enough);
 	op_processes_slice(p->processes, 0);
 	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);

@@ -163,7 +163,10 @@ static int make_parts(struct otelprof *p)
 	r = op_window_new(&window, &p->window);
 	if (r < 0)
 		return r;
-	return op_exporters_new(&p->log, &p->exporters);
+	r = op_exporters_new(&p->log, &p->exporters);
+	if (r == 0)
+		op_handle_lend_lock(p);
+	return r;
 }
 
 static int make_handle(const struct otelprof_config *config, struct otelprof *p)
@@ -317,6 +320,12 @@ int otelprof_start(struct otelprof *p)
 	r = op_capture_listen(p->capture);
 	if (r < 0)
 		return r;
+	/*
+	 * The walkers are loaded before the first tick: the kernel takes some time to verify
+	 * them, and the samples of that time would fill the ring with copies of their stacks.
+	 * They have the steps of all runtimes, since no poll has the time to load one more.
+	 */
+	op_processes_load_runtimes(p->processes);
 	if (!p->scanned && !(p->config.flags & OTELPROF_NO_START_SCAN)) {
 		r = op_processes_scan_begin(p->processes);
 		if (r < 0)
@@ -324,14 +333,7 @@ int otelprof_start(struct otelprof *p)
 		op_processes_settle(p->processes, op_clock_monotonic_ns());
 		p->scanned = true;
 	}
-	/*
-	 * The walkers are loaded before the first tick: the kernel takes some time to
-	 * verify them, and the samples of that time would fill the ring with copies of
-	 * their stacks.
-	 */
-	op_processes_load_runtimes(p->processes);
-	/* The same is true of the tenth of a second that reading the kernel's names
-	 * takes. */
+	/* Before the first tick, too: the kernel's names take a tenth of a second. */
 	op_kernel_symbols_load(p->kernel);
 	r = op_capture_load(p->capture);
 	if (r < 0)

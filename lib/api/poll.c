@@ -81,7 +81,7 @@ static void keep_budget(struct otelprof *p, bool drained)
 	       100 * (p->budget.work + p->budget.slow * p->rate_hz / p->wanted_hz),
 	       100 * p->budget.share);
 	/* if it fails, the log says why, and the next check tries again */
-	(void)op_handle_change_rate(p, p->wanted_hz);
+	(void)op_handle_keep_rate(p, p->wanted_hz);
 	p->wanted_hz = 0;
 }
 
@@ -111,7 +111,10 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 	}
 	/* if a worker runs, the event is for the thread that waits in otelprof_poll() */
 	*ret_woken = !p->config.threads && take_event(p->wake_fd);
-	return r < 0 ? r : !done.idle;
+	if (r < 0)
+		return r;
+	/* what took long is a poll's whole work, also where no record came of it */
+	return !done.idle || op_turn_is_used(&p->turn, op_clock_monotonic_ns());
 }
 
 /* The worker does the work; wait only for its errors and for otelprof_wakeup(). */

@@ -107,19 +107,26 @@ void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
 	op_handle_count_golang(p, &taken);
 }
 
-/* @early: not since its time is over, but since the rate changes. */
-static int close_window(struct otelprof *p, bool early)
+/* Why a window is closed. */
+enum end {
+	END_EXPORT,
+	END_RATE,   /* the rate changes before the window's time is over */
+	END_BUDGET, /* the same in a poll, which has no time for a snapshot */
+};
+
+static int close_window(struct otelprof *p, enum end end)
 {
 	uint64_t start = p->window_start_ns;
 	uint64_t now;
 	uint64_t samples;
 	int r = 0;
 
-	take_threads(p);
-	if (p->running) {
+	if (end != END_BUDGET)
+		take_threads(p);
+	if (p->running && end != END_BUDGET)
 		op_handle_take_heap(p);
+	if (p->running)
 		op_handle_take_golang(p, GOROUTINES_NS);
-	}
 	now = op_clock_realtime_ns();
 	samples = op_window_samples(p->window);
 	if (samples && !op_exporters_len(p->exporters))
@@ -129,7 +136,7 @@ static int close_window(struct otelprof *p, bool early)
 	op_window_reset(p->window);
 	op_window_set_period(p->window, op_rates_period_ns(op_targets_rates(p->targets),
 							   0, p->rate_hz));
-	op_processes_window_end(p->processes, early);
+	op_processes_window_end(p->processes, end != END_EXPORT);
 	op_sampler_window_end(p->sampler);
 	op_capture_next_window(p->capture);
 	rest_arena(p);
@@ -149,24 +156,26 @@ int otelprof_export(struct otelprof *p)
 	_cleanup_leave_ struct otelprof *held = NULL;
 	int r = op_handle_enter(p, &held);
 
-	return r < 0 ? r : close_window(p, false);
+	return r < 0 ? r : close_window(p, END_EXPORT);
 }
 
-int op_handle_change_rate(struct otelprof *p, uint32_t hz)
+static int change_rate(struct otelprof *p, uint32_t hz, enum end end)
 {
-	/* What is left then is in the next window, with its own period. */
-	int r = op_handle_drain(p, DRAIN_NS);
+	int r = op_handle_set_clock(p, hz);
 
-	if (r == 0)
-		r = op_handle_set_clock(p, hz);
 	if (r < 0)
 		return r;
 	/* A budget changes the rate because of what was spent: a snapshot now, or one that
 	 * follows, would be spent again. */
 	if (p->running)
 		op_golang_ends_early(p->golang);
-	r = close_window(p, true);
+	r = close_window(p, end);
 	return r < 0 ? r : 0;
+}
+
+int op_handle_keep_rate(struct otelprof *p, uint32_t hz)
+{
+	return change_rate(p, hz, END_BUDGET);
 }
 
 int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
@@ -182,5 +191,7 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	op_targets_rates(p->targets)->hz[0] = sample_rate_hz;
 	p->budget.asked_hz = op_rates_top(op_targets_rates(p->targets));
 	p->wanted_hz = 0;
-	return op_handle_change_rate(p, p->budget.asked_hz);
+	/* What is left then is in the next window, with its own period. */
+	r = op_handle_drain(p, DRAIN_NS);
+	return r < 0 ? r : change_rate(p, p->budget.asked_hz, END_RATE);
 }

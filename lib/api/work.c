@@ -15,8 +15,9 @@ void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *ta
 	p->dropped[OP_DROP_LATE] += taken->dropped_late;
 }
 
-/* How long a poll looks for processes that rules mean. */
-static const uint64_t RULES_SLICE_NS = UINT64_C(2000000);
+enum {
+	RULES_PARTS = 10, /* a poll's share for looking for processes that rules mean */
+};
 
 /* The earlier of two times, of which 0 is none. */
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -34,9 +35,11 @@ static void pace(struct otelprof *p)
 /* After the capture, which told of new processes. */
 static void look_for_targets(struct otelprof *p)
 {
+	uint64_t now_ns = op_clock_monotonic_ns();
+	uint64_t end_ns = op_turn_part(&p->turn, now_ns, RULES_PARTS);
 	uint64_t next_ns;
 
-	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_SLICE_NS);
+	op_targets_work(p->targets, now_ns, end_ns - now_ns);
 	next_ns = op_targets_work_ns(p->targets);
 	if (next_ns)
 		op_capture_wake_before(p->capture, next_ns);
@@ -56,13 +59,18 @@ int op_handle_poll(struct otelprof *p, struct op_capture_work *ret)
 	struct op_capture_work work = { 0 };
 	int r;
 
+	p->turn = op_turn_begin(p->config.poll_budget_ms);
+	op_processes_set_turn(p->processes, &p->turn);
 	/* before the capture, which sets its timer */
-	op_golang_poll(p->golang, p->window, &taken);
+	op_golang_poll(p->golang, p->window, &p->turn, &taken);
 	op_handle_count_golang(p, &taken);
 	pace(p);
-	r = op_capture_poll(p->capture, p->processes, p->sampler, p->window, 0, &work);
+	r = op_capture_poll(p->capture, p->processes, p->sampler, p->window, &p->turn,
+			    &work);
 	look_for_targets(p);
-	op_heap_poll(p->heap);
+	if (op_heap_poll(p->heap, &p->turn))
+		op_capture_wake_before(p->capture, p->turn.end_ns - p->turn.whole_ns);
+	op_processes_set_turn(p->processes, &(struct op_turn){ 0 });
 	if (work.kernel_symbols)
 		op_kernel_symbols_stale(p->kernel);
 	count_work(p, &work);

@@ -20,15 +20,15 @@ enum {
 };
 
 /*
- * A poll spends at most SLICE_NS each on records from the ring, on postponed records, and
- * on processes. Work that cannot be interrupted, such as reading the names of a large
- * program, may take some 10 ms more; after LONG_NS the rest of a poll's work is left to
- * the next poll.
+ * A poll's shares. It gives a quarter each to records from the ring, to postponed records, and
+ * to processes. Work that cannot be interrupted, such as reading the names of a large program,
+ * may take some 10 ms more; when half of the time is over, the rest of the work is left to the
+ * next poll.
  */
-static const uint64_t SLICE_NS = UINT64_C(5000000);
-static const uint64_t LONG_NS = UINT64_C(10000000);
-/* The least part of a slice that one process with postponed records gets. */
-static const uint64_t PART_MIN_NS = UINT64_C(1000000);
+enum {
+	SLICE_PARTS = 4,
+	LONG_PARTS = 2,
+};
 
 /* What the record callback works with during one consumption. */
 struct consume {
@@ -36,6 +36,7 @@ struct consume {
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_capture_work *work;
+	const struct op_turn *turn;
 	uint64_t left;
 	uint64_t until_ns;
 	bool unknown; /* there was a record of a process or mapping without tables */
@@ -127,7 +128,10 @@ static void take_postponed(struct op_capture *c, struct consume *k)
 {
 	struct op_postponed *q = &c->postponed;
 	size_t turns = q->len;
-	uint64_t part_ns = OP_MAX(SLICE_NS / OP_MAX(turns, (size_t)1), PART_MIN_NS);
+	uint64_t part_ns =
+		OP_MAX(op_turn_share(k->turn, SLICE_PARTS) / OP_MAX(turns, (size_t)1),
+		       /* of one process at least */
+		       op_turn_share(k->turn, OP_TURN_LEAST));
 	uint64_t now_ns = op_clock_monotonic_ns();
 
 	for (; turns && now_ns < k->until_ns; turns--) {
@@ -215,13 +219,19 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	return is_enough(k);
 }
 
+/* Have the timer fire every @ms. 0: at once, and then each millisecond. */
 static int set_timer(struct op_capture *c, uint32_t ms)
 {
 	struct timespec span = { .tv_sec = ms / MS_A_SECOND,
 				 .tv_nsec = (long)(ms % MS_A_SECOND) * NS_A_MS };
 	struct itimerspec every = { .it_interval = span, .it_value = span };
 
-	if (ms != c->timer_ms && timerfd_settime(c->timer_fd, 0, &every, NULL) < 0)
+	if (!ms) {
+		every.it_interval.tv_nsec = NS_A_MS;
+		every.it_value.tv_nsec = 1;
+	}
+	if ((!ms || ms != c->timer_ms) &&
+	    timerfd_settime(c->timer_fd, 0, &every, NULL) < 0)
 		return -errno;
 	c->timer_ms = ms;
 	return 0;
@@ -383,9 +393,13 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 		(void)set_timer(c, (uint32_t)ms);
 }
 
-/* Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no
- * such time). If the timer cannot be set, the old interval stays. */
-static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
+/*
+ * Set the timer: soon if something was new (@fresh), and not later than @next_ns (0: no such
+ * time). Work that is left is done at once if this poll had no time for it. If it waits for
+ * something else, a host must not turn on it. If the timer cannot be set, the old interval stays.
+ */
+static void pace(struct op_capture *c, bool fresh, uint64_t next_ns,
+		 const struct op_turn *turn)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	uint64_t ms;
@@ -398,7 +412,9 @@ static void pace(struct op_capture *c, bool fresh, uint64_t next_ns)
 		ms = OP_TIMER_EXEC_MS;
 	if (c->wake_ns && (!next_ns || c->wake_ns < next_ns))
 		next_ns = c->wake_ns;
-	if (next_ns)
+	if (next_ns && next_ns <= now && op_turn_is_used(turn, now))
+		ms = 0;
+	else if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
 	(void)set_timer(c, (uint32_t)ms);
 }
@@ -410,11 +426,12 @@ static int take_records(struct op_capture *c, struct consume *k)
 	int r;
 
 	c->consume = k;
-	k->until_ns = begin_ns + SLICE_NS;
+	k->until_ns = op_turn_part(k->turn, begin_ns, SLICE_PARTS);
 	/* Most of them wait for a table. */
 	if (!op_processes_postpone(k->processes))
 		take_postponed(c, k);
-	k->until_ns = OP_MIN(op_clock_monotonic_ns() + SLICE_NS, begin_ns + LONG_NS);
+	k->until_ns = OP_MIN(op_turn_part(k->turn, op_clock_monotonic_ns(), SLICE_PARTS),
+			     op_turn_part(k->turn, begin_ns, LONG_PARTS));
 	op_processes_slice(k->processes, k->until_ns);
 	r = op_ring_consume(&c->ring, on_ring_record, c);
 	c->consume = NULL;
@@ -422,18 +439,19 @@ static int take_records(struct op_capture *c, struct consume *k)
 }
 
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
-		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
-		    struct op_capture_work *work)
+		    struct op_sampler *sampler, struct op_window *window,
+		    const struct op_turn *turn, struct op_capture_work *work)
 {
 	struct consume consume = { .processes = processes,
 				   .sampler = sampler,
 				   .window = window,
 				   .work = work,
+				   .turn = turn,
 				   .left = OP_RECORDS_A_POLL };
 	struct epoll_event events[EPOLL_EVENTS];
 	uint64_t sideband;
 	uint64_t begin_ns;
-	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
+	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0);
 	uint64_t woken_ns = op_clock_monotonic_ns();
 	bool waits;
 	int i;
@@ -443,7 +461,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == c->timer_fd)
 			on_timer(c, processes);
-	op_processes_slice(processes, woken_ns + SLICE_NS);
+	op_processes_slice(processes, op_turn_part(turn, woken_ns, SLICE_PARTS));
 	sideband = op_sideband_drain(c, processes);
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
@@ -452,7 +470,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	 * which comes at once. */
 	begin_ns = op_clock_monotonic_ns();
 	waits = op_processes_postpone(processes);
-	c->put_off = !c->put_off && begin_ns > woken_ns + LONG_NS;
+	c->put_off = !c->put_off && begin_ns > op_turn_part(turn, woken_ns, LONG_PARTS);
 	n = c->put_off ? RING_STOP : take_records(c, &consume);
 	op_processes_slice(processes, 0);
 	if (op_sampler_take_lost(sampler))
@@ -465,7 +483,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,
-	     c->postponed.len && !waits ? begin_ns : op_processes_next_ns(processes));
+	     c->postponed.len && !waits ? begin_ns : op_processes_next_ns(processes),
+	     turn);
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP || (c->postponed.len && !waits);

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/slice.h"
 #include "op_user_types.h"
 #include "otelprof/config.h"
 #include "process/processes.h"
@@ -91,11 +92,11 @@ struct op_capture_work {
 	bool kernel_symbols; /* kernel symbols came or went */
 };
 
-/* Wait up to @timeout_ms, then pass a bounded number of events and records on to
- * @processes and @window. Adds to *@work. Returns 0 or -errno. */
+/* Pass events and records that wait on to @processes and @window, as many as @turn has time
+ * for. Adds to *@work. Returns 0 or -errno. */
 int op_capture_poll(struct op_capture *c, struct op_processes *processes,
-		    struct op_sampler *sampler, struct op_window *window, int timeout_ms,
-		    struct op_capture_work *work);
+		    struct op_sampler *sampler, struct op_window *window,
+		    const struct op_turn *turn, struct op_capture_work *work);
 /* Pass all postponed records on, without the tables and names that they wait for where there
  * are none. Adds to the counts of *@work. */
 void op_capture_take_postponed(struct op_capture *c, struct op_processes *processes,

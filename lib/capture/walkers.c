@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs that walk stacks. Each type of entry programs has its own set of them,
- * which is made when the first kind of that type is turned on. The step of a runtime is
- * loaded when the first process with that runtime appears: into the one program (kernels
- * with bpf_loop), or as one more program. If the entries walk stacks themselves, there
- * are no walkers, and the entries are loaded again.
+ * which is made when the first kind of that type is turned on. It has the steps of all runtimes
+ * that are not off, in the one program (kernels with bpf_loop) or in a program each. What is
+ * asked for later is loaded again, or as one more program. If the entries walk stacks
+ * themselves, there are no walkers, and the entries are loaded again.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -15,13 +15,13 @@
 #include "process/program.h"
 #include "process/table.h"
 
-#define SLICE_NS UINT64_C(5000000) /* time that a poll takes at most */
 #define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
 
 enum {
 	HEAPS_SHARE =
-		2,   /* of the time of a finish: what goroutines always leave to them */
-	PROGRAM = 0, /* index in the hooks of both kinds (lib/kind/goroutines.c) */
+		2, /* of the time of a finish: what goroutines always leave to them */
+	TURN_PARTS = 4, /* a poll's share for a slice */
+	PROGRAM = 0,	/* index in the hooks of both kinds (lib/kind/goroutines.c) */
 };
 
 /* A process in which no goroutines were found, as in one that had just begun, is searched again. */
@@ -183,12 +183,13 @@ static int heaps_program(const struct op_golang *g)
 }
 
 void op_golang_poll(struct op_golang *g, struct op_window *window,
-		    struct op_golang_taken *taken)
+		    const struct op_turn *turn, struct op_golang_taken *taken)
 {
 	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
-	uint64_t now = op_clock_monotonic_ns();
+	uint64_t now;
 
-	op_golang_heaps_poll(&g->heaps, heaps_program(g), taken);
+	op_golang_heaps_poll(&g->heaps, heaps_program(g), turn, taken);
+	now = op_clock_monotonic_ns();
 	if (program < 0) {
 		if (is_under_way(g))
 			count_late(g, taken);
@@ -197,7 +198,7 @@ void op_golang_poll(struct op_golang *g, struct op_window *window,
 		begin(g, program);
 	}
 	if (is_under_way(g) && now >= g->next_ns) {
-		go_on(g, window, now + SLICE_NS, taken);
+		go_on(g, window, op_turn_part(turn, now, TURN_PARTS), taken);
 		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
 	}
 }

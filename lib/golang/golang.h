@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 
 struct op_capture;
 struct op_golang;
@@ -50,9 +51,9 @@ int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
 struct op_golang *op_golang_free(struct op_golang *g);
 OP_DEFINE_CLEANUP(struct op_golang *, op_golang_free)
 
-/* If a kind is on, go on with this window's snapshot for a bounded time. */
+/* If a kind is on, go on with this window's snapshot, for a share of @turn. */
 void op_golang_poll(struct op_golang *g, struct op_window *window,
-		    struct op_golang_taken *taken);
+		    const struct op_turn *turn, struct op_golang_taken *taken);
 /* When it is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_next_ns(const struct op_golang *g);
 /* The window is about to be closed: end its snapshot, in @limit_ns. What is left then is

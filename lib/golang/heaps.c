@@ -9,7 +9,10 @@
 #include "process/program.h"
 #include "process/table.h"
 
-#define SLICE_NS UINT64_C(5000000)  /* time that a poll takes at most */
+enum {
+	TURN_PARTS = 4, /* a poll's share for a slice */
+};
+
 #define NOTE_NS	 UINT64_C(30000000) /* the longest that noting a heap may add to it */
 #define PAUSE_NS UINT64_C(2000000)  /* between two slices: others want the CPU, too */
 
@@ -101,10 +104,11 @@ static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
 }
 
 void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
-			  struct op_golang_taken *taken)
+			  const struct op_turn *turn, struct op_golang_taken *taken)
 {
 	uint64_t now = op_clock_monotonic_ns();
 	const struct op_record *record;
+	uint64_t until_ns;
 
 	if (program < 0) {
 		forget(h);
@@ -118,13 +122,14 @@ void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
 	}
 	if (!h->noting || now < h->next_ns)
 		return;
+	until_ns = op_turn_part(turn, now, TURN_PARTS);
 	do {
 		record = op_golang_wanted_next(&h->wanted);
 		/* one that began since then has no past to leave out */
 		if (record)
 			(void)read_heap(h, record, h->on_ns + LATE_NS, now + NOTE_NS,
 					taken);
-	} while (record && op_clock_monotonic_ns() < now + SLICE_NS);
+	} while (record && op_clock_monotonic_ns() < until_ns);
 	h->noting = record != NULL;
 	h->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
 }

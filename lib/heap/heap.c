@@ -20,8 +20,11 @@
 
 #include "heap/sampler_path.h"
 
-#define SLICE_NS UINT64_C(5000000) /* time that a poll takes at most */
 /* how long after a failure the files that could not be opened are tried again */
+enum {
+	TURN_PARTS = 4, /* a poll's share for files */
+};
+
 #define AGAIN_NS UINT64_C(200000000)
 
 struct op_heap {
@@ -138,10 +141,10 @@ static bool look_into_next(struct op_heap *h)
 	return true;
 }
 
-void op_heap_poll(struct op_heap *h)
+bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = now + SLICE_NS;
+	uint64_t end = op_turn_part(turn, now, TURN_PARTS);
 
 	if (h->on && h->again_ns && now >= h->again_ns) {
 		h->again_ns = 0;
@@ -149,8 +152,10 @@ void op_heap_poll(struct op_heap *h)
 		/* perhaps another process maps them, or has mapped them all the time */
 		op_table_each(h->config.processes, note_process);
 	}
-	while (h->on && op_clock_monotonic_ns() < end && look_into_next(h))
-		;
+	while (h->on && look_into_next(h))
+		if (op_clock_monotonic_ns() >= end)
+			return true;
+	return false;
 }
 
 /* Attach to the installed sampler, so that new processes are seen from their first call
@@ -181,6 +186,8 @@ int op_heap_switch(struct op_heap *h, bool on)
 	/* Frees in the meantime were not seen, so what was in use is unknown now. */
 	op_heap_images_deinit(&h->images);
 	op_live_reset(&h->live);
+	/* here, since no poll has the time */
+	op_heap_images_prepare(&h->images);
 	(void)attach_installed(h);
 	op_table_each(h->config.processes, note_process);
 	while (look_into_next(h))

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 
 struct op_capture;
 struct op_heap;
@@ -55,8 +56,9 @@ OP_DEFINE_CLEANUP(struct op_heap *, op_heap_free)
 /* Attach to all files that are mapped now or later; @on false: detach from all. Returns
  * 0, or -errno with a sentence. */
 int op_heap_switch(struct op_heap *h, bool on);
-/* Examine files that were mapped since the last call; takes a bounded time. */
-void op_heap_poll(struct op_heap *h);
+/* Examine files that were mapped since the last call, for a share of @turn. Returns whether
+ * there was no time for all. */
+bool op_heap_poll(struct op_heap *h, const struct op_turn *turn);
 /* Add what is in use to @window; adds to *@ret. Returns 0 or -errno. */
 int op_heap_snapshot(struct op_heap *h, struct op_window *window,
 		     struct op_heap_taken *ret);

@@ -3,6 +3,7 @@
  * of arguments. */
 #include "heap/images.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "elf/file.h"
+#include "probe/argument.h"
 #include "probe/attach.h"
 #include "probe/usdt.h"
 
@@ -84,6 +86,29 @@ static int program_for(struct op_heap_images *x, bool is_free,
 	*p = (struct op_heap_program){ .is_free = is_free, .fd = fd };
 	memcpy(p->argument, argument, sizeof(p->argument));
 	return fd;
+}
+
+void op_heap_images_prepare(struct op_heap_images *x)
+{
+	/* where both ABIs pass them; lib/heap/sampler/probe.c sees to that */
+#if defined(__x86_64__)
+	static const char usual[] = "8@%rdi 8@%rsi 8@%rdx";
+	enum {
+		MACHINE = EM_X86_64
+	};
+#else
+	static const char usual[] = "8@x0 8@x1 8@x2";
+	enum {
+		MACHINE = EM_AARCH64
+	};
+#endif
+	struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
+
+	(void)op_probe_arguments_parse(usual, MACHINE, argument);
+	(void)program_for(x, false, argument);
+	memset(argument + FREE_ARGUMENTS, 0,
+	       (OP_ARGUMENTS_MAX - FREE_ARGUMENTS) * sizeof(*argument));
+	(void)program_for(x, true, argument);
 }
 
 /* Attach to one site of @place. Returns a descriptor or -errno. */

@@ -56,6 +56,9 @@ struct op_heap_images {
 };
 
 void op_heap_images_init(struct op_heap_images *x);
+/* Load the programs for the arguments of libotelprof-heap, which takes the kernel some tens of
+ * milliseconds: no file with its probes needs another one. Without them a file loads its own. */
+void op_heap_images_prepare(struct op_heap_images *x);
 /* Detach from all files and unload the programs; the maps stay. */
 void op_heap_images_clear(struct op_heap_images *x);
 void op_heap_images_deinit(struct op_heap_images *x);

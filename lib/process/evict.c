@@ -16,10 +16,10 @@ enum {
 			sizeof(struct op_generation) + sizeof(struct op_layout) +
 			8 * sizeof(struct op_vma) + 256,
 	EXECUTABLE_BYTES = sizeof(struct op_executable) + 128,
+	/* a poll's share for a table that is made between samples */
+	GO_ON_PARTS = 6,
 };
 
-/* The time spent at once on a table that is made between samples. */
-static const uint64_t GO_ON_NS = UINT64_C(3000000);
 /* How many bytes of tables are given up at once. The table that did not fit is likely to
  * be smaller. */
 static const uint64_t EVICT_BYTES = UINT64_C(1) << 20;
@@ -183,7 +183,8 @@ static struct op_image *next_job(struct op_images *x)
 
 void op_evict_go_on(struct op_processes *p)
 {
-	struct op_slice slice = op_slice_until(op_clock_monotonic_ns() + GO_ON_NS);
+	struct op_slice slice = op_slice_until(
+		op_turn_part(&p->turn, op_clock_monotonic_ns(), GO_ON_PARTS));
 	struct op_image *image = next_job(&p->executables.images);
 	uint64_t value;
 	size_t at = 0;

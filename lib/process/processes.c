@@ -25,10 +25,10 @@
 enum {
 	MAX_PROCESSES_DEFAULT = 8192,
 	SYMBOL_BUDGET_DEFAULT = 64 << 20,
+	/* a poll's share for publishing processes; one of them may take some 10 ms more */
+	SETTLE_PARTS = 4,
 };
 
-/* The time in which one call publishes processes; one of them may take some 10 ms more. */
-static const uint64_t SETTLE_NS = UINT64_C(5000000);
 /* A publication that failed is tried again after this time. */
 static const uint64_t PUBLISH_RETRY_NS = UINT64_C(100000000);
 /* The interval in which layouts with `fallback` are resolved again. */
@@ -155,19 +155,14 @@ int op_processes_scan_begin(struct op_processes *p)
 
 void op_processes_load_runtimes(struct op_processes *p)
 {
+	size_t len;
+	const struct op_runtime_ops *const *ops = op_runtimes(&len);
 	uint32_t runtimes = 0;
-	uint64_t value;
-	size_t at = 0;
+	size_t i;
 
-	while (op_map64_next(&p->by_pid, &at, &value)) {
-		const struct op_proc *proc = (const struct op_proc *)(uintptr_t)value;
-		size_t i;
-
-		for (i = 0; i < proc->layout->len; i++)
-			if (proc->layout->vma[i].exe)
-				runtimes |= op_publish_runtimes_like(
-					p, proc->layout->vma[i].exe->path);
-	}
+	for (i = 0; i < len; i++)
+		if (!(p->config.runtimes_off & UINT64_C(1) << ops[i]->id))
+			runtimes |= UINT32_C(1) << ops[i]->id;
 	op_publish_load_runtimes(p, runtimes);
 }
 
@@ -356,6 +351,11 @@ void op_processes_slice(struct op_processes *p, uint64_t end_ns)
 	p->slice = op_slice_until(end_ns);
 }
 
+void op_processes_set_turn(struct op_processes *p, const struct op_turn *turn)
+{
+	p->turn = *turn;
+}
+
 void op_processes_allow_work(struct op_processes *p, int64_t ns)
 {
 	op_work_allow(&p->executables.images.work, ns);
@@ -428,6 +428,7 @@ static void touch_waiting(struct op_processes *p)
 void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 {
 	uint64_t begin_ns = op_clock_monotonic_ns();
+	uint64_t end_ns = op_turn_part(&p->turn, begin_ns, SETTLE_PARTS);
 	struct op_proc *proc;
 	struct op_proc *last;
 	struct op_proc *next;
@@ -453,7 +454,7 @@ void op_processes_settle(struct op_processes *p, uint64_t now_ns)
 		 * next call. Those for which no time is left wait for that call, too. */
 		next = proc == last ? NULL : TAILQ_NEXT(proc, dirty_link);
 		settle_one(p, proc);
-		if (next && op_clock_monotonic_ns() >= begin_ns + SETTLE_NS) {
+		if (next && op_clock_monotonic_ns() >= end_ns) {
 			p->settle_on = true;
 			break;
 		}

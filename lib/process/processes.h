@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/slice.h"
 #include "image/events.h"
 #include "op_user_types.h"
 #include "profile/window.h"
@@ -58,8 +59,8 @@ struct op_processes_config {
 	int (*unpublish)(void *ctx, uint32_t pid);
 	/* Where its threads have their contexts; NULL: nowhere any more. May be NULL itself. */
 	int (*publish_context)(void *ctx, uint32_t pid, const struct op_context_place *);
-	/* First processes of runtimes appeared (bits 1 << enum op_runtime): load their steps,
-	 * some 50 ms in one piece. 0 or -errno (then their frames stay native). */
+	/* Load the steps of runtimes (bits 1 << enum op_runtime), some 50 ms in one piece. 0 or
+	 * -errno (then their frames stay native). */
 	int (*need_runtimes)(void *ctx, uint64_t runtimes);
 	void *ctx;
 };
@@ -110,8 +111,8 @@ int op_processes_scan_begin(struct op_processes *p);
 /* The same for all processes at once. */
 int op_processes_scan(struct op_processes *p);
 
-/* Load the programs' steps for the runtimes of all known processes. This is not done in a
- * poll, since it would take most of its time. */
+/* Load the programs' steps for all runtimes that are not off, also those that nobody runs yet:
+ * verifying a program is one system call that takes longer than a poll may. */
 void op_processes_load_runtimes(struct op_processes *p);
 
 /* Make the tables of @pid now, so that its first samples are complete however deep they
@@ -135,6 +136,9 @@ void op_processes_on_executed(struct op_processes *p, uint32_t pid);
 /* Tell @watch of what these calls tell, before they do anything else. */
 void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch);
 
+/* The poll that runs, whose time all work takes its shares of; with no end: none runs. Copies
+ * *@turn. */
+void op_processes_set_turn(struct op_processes *p, const struct op_turn *turn);
 /* From now until the next call, long work stops with -EINPROGRESS at @end_ns
  * (CLOCK_MONOTONIC), and goes on when it is asked for again. 0: it does not stop. */
 void op_processes_slice(struct op_processes *p, uint64_t end_ns);

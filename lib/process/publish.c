@@ -101,8 +101,8 @@ void op_publish_load_runtimes(struct op_processes *p, uint32_t runtimes)
 	       ffs((int)one) - 1);
 }
 
-/* Is the step of that runtime loaded? The first call loads it. Returns 1, 0, or
- * -EINPROGRESS if there is no time for it now. */
+/* Is the step of that runtime loaded? op_processes_load_runtimes() has done that before the first
+ * poll; otherwise it is loaded now. Returns 1, 0, or -EINPROGRESS if there is no time for it. */
 static int runtime_wanted(struct op_processes *p, enum op_runtime id)
 {
 	uint32_t bit = UINT32_C(1) << id;

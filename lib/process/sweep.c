@@ -20,10 +20,10 @@ enum {
 	LOST_PAUSE_FACTOR = 10,
 	GONE_A_SLICE = 256,
 	FORGET_A_SLICE = 64,
+	SLICE_PARTS = 10, /* a poll's share for a slice */
 };
 
-/* The length of a slice, and the pause between two slices. */
-static const uint64_t SLICE_NS = UINT64_C(2000000);
+/* The pause between two slices. */
 static const uint64_t SLICE_PAUSE_NS = UINT64_C(10000000);
 static const uint64_t LOST_PAUSE_NS = UINT64_C(500000000);
 static const uint64_t GONE_CHECK_NS = UINT64_C(60000000000);
@@ -165,6 +165,8 @@ static void forget_idle(struct op_processes *p)
 void op_sweep_settle(struct op_processes *p)
 {
 	struct op_sweep *s = &p->sweep;
+	uint64_t now_ns;
+	uint64_t end_ns;
 
 	if (p->now_ns < s->slice_after_ns)
 		return;
@@ -177,7 +179,9 @@ void op_sweep_settle(struct op_processes *p)
 	}
 	look_who_is_gone(p);
 	forget_idle(p);
-	(void)op_sweep_run(p, SLICE_NS);
+	now_ns = op_clock_monotonic_ns();
+	end_ns = op_turn_part(&p->turn, now_ns, SLICE_PARTS);
+	(void)op_sweep_run(p, end_ns - now_ns);
 }
 
 bool op_sweep_busy(const struct op_processes *p)

@@ -163,6 +163,62 @@ static void test_the_budget_holds(void)
 	CHECK(sum.periods > 1);
 }
 
+/* A request, and whether it came in a poll. */
+struct request {
+	bool polling;
+	int in_polls;
+	int snapshots_in_polls;
+	int snapshots;
+};
+
+static int look_for_threads(void *userdata, const void *bytes, size_t len,
+			    uint64_t samples)
+{
+	static const char type[] = "threads";
+	struct request *r = userdata;
+	bool found = memmem(bytes, len, type, sizeof(type) - 1) != NULL;
+
+	(void)samples;
+	r->in_polls += r->polling;
+	r->snapshots_in_polls += r->polling && found;
+	r->snapshots += found;
+	return 0;
+}
+
+/* A poll that changes the rate walks no thread: an export may take a second for that. */
+static void test_no_snapshot_in_a_poll(void)
+{
+	struct kind_child c = kind_child_start(serve);
+	struct otelprof_callback_config callback;
+	struct otelprof_config config;
+	struct request r = { 0 };
+	struct otelprof *p;
+	char go = 'g';
+
+	CHECK_INT(write(c.to, &go, 1), 1);
+	CHECK_INT(read(c.from, &go, 1), 1);
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = ASKED_HZ;
+	config.cpu_budget_permille = 1;
+	config.kinds = OTELPROF_KIND_CPU | OTELPROF_KIND_THREADS;
+	p = kind_open(&config, c.pid);
+	otelprof_callback_config_init(&callback, sizeof(callback));
+	callback.fn = look_for_threads;
+	callback.userdata = &r;
+	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(otelprof_start(p));
+	r.polling = true;
+	poll_for(p, START_MS);
+	r.polling = false;
+	CHECK(stats_of(p).rate_changes > 0);
+	CHECK(r.in_polls > 0);
+	CHECK_INT(r.snapshots_in_polls, 0);
+	CHECK_OK(otelprof_export(p));
+	CHECK_INT(r.snapshots, 1);
+	otelprof_free(p);
+	kind_child_end(&c);
+}
+
 /* Waiting for work is the profiler's CPU time, too. */
 static void test_waiting_counts(void)
 {
@@ -186,4 +242,5 @@ static void test_waiting_counts(void)
 }
 
 TEST_MAIN({ "waiting_counts", test_waiting_counts },
+	  { "no_snapshot_in_a_poll", test_no_snapshot_in_a_poll },
 	  { "the_budget_holds", test_the_budget_holds })

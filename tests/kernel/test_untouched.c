@@ -185,6 +185,16 @@ static int add_otlp(struct otelprof *p, uint32_t protocol)
 	return otelprof_exporter_otlp(p, &config);
 }
 
+static int add_file(struct otelprof *p)
+{
+	struct otelprof_file_config config;
+
+	otelprof_file_config_init(&config, sizeof(config));
+	config.path = "/dev/null";
+	config.format = OTELPROF_FORMAT_HTML;
+	return otelprof_exporter_file(p, &config);
+}
+
 /* Wait until @path has at most @most entries. */
 static void check_entries(const char *path, size_t most)
 {
@@ -225,6 +235,7 @@ static void test_the_process_is_left_as_it_was(void)
 	otelprof_callback_config_init(&callback, sizeof(callback));
 	callback.fn = take;
 	CHECK_OK(otelprof_exporter_callback(p, &callback));
+	CHECK_OK(add_file(p));
 #ifdef HAVE_GRPC
 	CHECK_OK(add_otlp(p, OTELPROF_PROTOCOL_GRPC));
 #endif

@@ -30,6 +30,7 @@ const (
 	framesMin         = 16
 	framesMax         = 1024
 	cpuBudgetMax      = 1000000
+	pollBudgetMax     = 1000
 	processesMax      = 1 << 20
 	ringBytesMin      = 64 << 10
 	ringBytesMax      = 1 << 30
@@ -46,6 +47,7 @@ type Config struct {
 	SampleRateHz   int           `mapstructure:"sample_rate_hz"`
 	Kinds          []string      `mapstructure:"kinds"`               // none: cpu
 	CPUBudget      int           `mapstructure:"cpu_budget_permille"` // of one core; 0: none
+	PollBudget     int           `mapstructure:"poll_budget_ms"`      // of the work of one call
 	ProbeSamples   int           `mapstructure:"probe_samples"`
 	OffCPUSamples  int           `mapstructure:"off_cpu_samples"`
 	OffCPUMin      time.Duration `mapstructure:"off_cpu_min"`
@@ -98,6 +100,7 @@ type Config struct {
 func defaultConfig() *Config {
 	return &Config{
 		SampleRateHz:           20,
+		PollBudget:             20,
 		OffCPUSamples:          2000,
 		ProbeSamples:           1000,
 		ReportInterval:         5 * time.Second,
@@ -147,6 +150,7 @@ func (c *Config) Validate() error {
 	errs := []error{
 		within("sample_rate_hz", c.SampleRateHz, 1, rateMaxHz),
 		within("cpu_budget_permille", c.CPUBudget, 0, cpuBudgetMax),
+		within("poll_budget_ms", c.PollBudget, 1, pollBudgetMax),
 		within("off_cpu_samples", c.OffCPUSamples, 1, offCPUSamplesMax),
 		within("probe_samples", c.ProbeSamples, 1, probeSamplesMax),
 		positive("off_cpu_min", c.OffCPUMin, 0),
@@ -214,7 +218,7 @@ func (c *Config) validateRing() error {
 var kinds = map[string]uint64{"cpu": 1 << 0, "page_faults": 1 << 1, "off_cpu": 1 << 2,
 	"locks": 1 << 3, "block_io": 1 << 4, "signals": 1 << 5,
 	"wall": 1 << 6, "threads": 1 << 8, "probes": 1 << 9, "heap": 1 << 10,
-	"goroutines": 1 << 12, "kernel_locks": 1 << 13}
+	"goroutines": 1 << 12, "kernel_locks": 1 << 13, "wakers": 1 << 14}
 
 func (c *Config) validateKinds() error {
 	for _, name := range c.Kinds {

@@ -79,6 +79,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	c.off_cpu_samples = C.uint32_t(config.OffCPUSamples)
 	c.off_cpu_min_ns = C.uint64_t(config.OffCPUMin)
 	c.cpu_budget_permille = C.uint32_t(config.CPUBudget)
+	c.poll_budget_ms = C.uint32_t(config.PollBudget)
 	c.probe_samples = C.uint32_t(config.ProbeSamples)
 	c.layouts_dir = m.text(config.LayoutsDir)
 	c.memory_budget_bytes = C.uint64_t(config.MemoryBudgetBytes)

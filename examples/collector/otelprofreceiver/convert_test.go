@@ -39,7 +39,7 @@ func TestConfigInC(t *testing.T) {
 	defer m.free()
 	config := &Config{
 		SampleRateHz: 1, Kinds: []string{"cpu", "off_cpu"}, OffCPUSamples: 7, CPUBudget: 9,
-		OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
+		PollBudget: 11, OffCPUMin: 8 * time.Microsecond, MaxFrames: 2, MaxProcesses: 3, MemoryBudgetBytes: 4,
 		SymbolBudgetBytes: 5, MemoryLimitBytes: 10, RingBytes: 6, ServiceName: text("name"),
 		ProcfsRoot: "/p", SysfsRoot: "/s", LayoutsDir: "/l", Attributes: map[string]string{"b": "", "a": "x"},
 		Environment: []string{"E", "F"}, Runtimes: map[string]bool{"python": false},
@@ -59,6 +59,7 @@ func TestConfigInC(t *testing.T) {
 	equal(t, "kinds", c.kinds, 1<<0|1<<2)
 	equal(t, "off_cpu_samples", c.off_cpu_samples, 7)
 	equal(t, "cpu_budget_permille", c.cpu_budget_permille, 9)
+	equal(t, "poll_budget_ms", c.poll_budget_ms, 11)
 	equal(t, "off_cpu_min_ns", c.off_cpu_min_ns, 8000)
 	equal(t, "runtimes_off", c.runtimes_off, 1<<1)
 	equal(t, "size", uintptr(c.size), unsafe.Sizeof(*c))
@@ -139,6 +140,7 @@ func TestLimitsAreTheLibrarys(t *testing.T) {
 		"max_processes": {func(c *Config) { c.MaxProcesses = processesMax + 1 }},
 		"memory_budget_bytes": {func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMin - 1 },
 			func(c *Config) { c.MemoryBudgetBytes = memoryBudgetMax + 1 }},
+		"poll_budget_ms":     {func(c *Config) { c.PollBudget = pollBudgetMax + 1 }},
 		"memory_limit_bytes": {func(c *Config) { c.MemoryLimitBytes = memoryLimitMin - 1 }},
 		"ring_bytes": {func(c *Config) { c.RingBytes = ringBytesMin / 2 },
 			func(c *Config) { c.RingBytes = ringBytesMax * 2 },

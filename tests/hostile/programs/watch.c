@@ -2,8 +2,8 @@
 /*
  * For LD_PRELOAD of the profiler: how long its longest otelprof_poll() worked, in time of a
  * processor, and how long the longest took by the clock, without what it waits for events and
- * for a processor that others have. The kernel's verification of a program, when the first
- * process of a runtime appears, is one system call, and is told apart.
+ * for a processor that others have. The time in which the kernel verifies programs is told
+ * apart: there is to be none.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -107,6 +107,7 @@ static void test_defaults(void)
 	CHECK_INT(c.off_cpu_samples, 2000);
 	CHECK_INT(c.probe_samples, 1000);
 	CHECK_INT(c.max_frames, 1024);
+	CHECK_INT(c.poll_budget_ms, 20);
 	CHECK_STR(c.procfs_root, "/proc");
 	CHECK(!c.layouts_dir);
 	CHECK_STR(c.sysfs_root, "/sys");
@@ -269,6 +270,11 @@ static void many_off_cpu(struct otelprof_config *c)
 	c->off_cpu_samples = 100001;
 }
 
+static void long_poll(struct otelprof_config *c)
+{
+	c->poll_budget_ms = 1001;
+}
+
 static void odd_ring(struct otelprof_config *c)
 {
 	c->ring_bytes = 65537;
@@ -330,6 +336,7 @@ static void test_values_out_of_range_are_named(void)
 	refuse(rate_too_high, -EINVAL, "sample_rate_hz");
 	refuse(many_off_cpu, -EINVAL, "off_cpu_samples");
 	refuse(many_probe_samples, -EINVAL, "probe_samples");
+	refuse(long_poll, -EINVAL, "poll_budget_ms is 1001 and must be 1 to 1000");
 	refuse(odd_ring, -EINVAL, "ring_bytes");
 	refuse(unknown_flag, -E2BIG, "flags");
 	refuse(attributes_nowhere, -EINVAL, "attributes");
@@ -413,6 +420,9 @@ static void test_reserved_fields_must_be_zero(void)
 	CHECK_OK(op_config_init(&config, NULL, &ours));
 	op_config_deinit(&ours);
 	config.reserved1 = 1;
+	CHECK_INT(op_config_init(&config, NULL, &ours), -E2BIG);
+	config.reserved1 = 0;
+	config.reserved2 = 1;
 	CHECK_INT(op_config_init(&config, NULL, &ours), -E2BIG);
 }
 

@@ -10,6 +10,7 @@
 #include "test.h"
 
 static int attached; /* calls */
+static int loaded;
 
 int __wrap_op_capture_load_heap(struct op_capture *c, bool is_free,
 				const struct op_argument argument[OP_ARGUMENTS_MAX],
@@ -22,6 +23,7 @@ int __wrap_op_capture_load_heap(struct op_capture *c, bool is_free,
 				const struct op_argument argument[OP_ARGUMENTS_MAX],
 				struct op_capture_heap *heap)
 {
+	loaded++;
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -104,4 +106,29 @@ static void test_one_file_once(void)
 	free(x);
 }
 
-TEST_MAIN({ "one_file_once", test_one_file_once })
+/* What the kernel verifies for long is there before the first file: a poll loads nothing. */
+static void test_programs_are_there_before(void)
+{
+	struct op_heap_images *x = calloc(1, sizeof(*x));
+	struct op_executables *executables = calloc(1, sizeof(*executables));
+	struct op_executable *exe = NULL;
+
+	CHECK(x && executables);
+	op_executables_init(executables);
+	op_heap_images_init(x);
+	x->executables = executables;
+	CHECK_OK(op_executable_get(executables, 0, 1, 7, "/a", &exe));
+	loaded = 0;
+	op_heap_images_prepare(x);
+	CHECK_INT(loaded, 2);
+	CHECK_INT(op_heap_images_add(x, exe, sampler()), 1);
+	CHECK_INT(loaded, 2);
+	op_executable_put(executables, exe);
+	op_heap_images_deinit(x);
+	op_executables_deinit(executables);
+	free(executables);
+	free(x);
+}
+
+TEST_MAIN({ "one_file_once", test_one_file_once },
+	  { "programs_are_there_before", test_programs_are_there_before })
