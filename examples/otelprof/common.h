@@ -201,7 +201,8 @@ typedef bool (*session_fn)(void *data);
  */
 int session_run(struct otelprof *p, const struct options *o, double window, bool show,
 		session_fn done, void *data);
-/* Stop, process what is left, export, and flush within @timeout_ms. */
+/* Stop, process what is left, export, and flush within @timeout_ms. -1: without end, but for a
+ * signal that comes meanwhile. */
 int session_close(struct otelprof *p, int timeout_ms);
 /* "taken 10 = exported 7 + filtered 2 + dropped 1 (ring 1)" */
 void print_accounting(FILE *f, struct otelprof *p);

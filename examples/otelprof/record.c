@@ -17,7 +17,7 @@
 enum {
 	DEFAULT_HZ = 99,
 	DEFAULT_SECONDS = 10,
-	FLUSH_MS = 60000
+	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
 #define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
 

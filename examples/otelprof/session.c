@@ -235,6 +235,18 @@ static bool all_spilled(struct otelprof *p)
 	       otelprof_drops(p, note_given_up, &given_up) == 0 && !given_up;
 }
 
+/* Without a limit the first signal that comes meanwhile ends the wait. */
+static int flush_until(struct otelprof *p, int timeout_ms)
+{
+	bool seen = signal_seen();
+	int r;
+
+	do
+		r = otelprof_flush(p, timeout_ms < 0 ? POLL_MS : timeout_ms);
+	while (r == -ETIMEDOUT && timeout_ms < 0 && (seen || !signal_seen()));
+	return r;
+}
+
 int session_close(struct otelprof *p, int timeout_ms)
 {
 	int rounds, r, failed = 0;
@@ -249,7 +261,7 @@ int session_close(struct otelprof *p, int timeout_ms)
 	if (r < 0)
 		failed = fail_library(p, "cannot export", r);
 	/* also what is queued of earlier windows */
-	r = otelprof_flush(p, timeout_ms);
+	r = flush_until(p, timeout_ms);
 	if (r < 0)
 		(void)otelprof_abandon(p); /* the accounting shows how much */
 	if (r == -ETIMEDOUT && all_spilled(p))

@@ -13,6 +13,7 @@
  *   config  otelprof_init() tells what it was given
  *   name=X  all events are of a function X         long    of 40 with long names
  *   hiccup  the first three polls fail  windows each export tells when it comes
+ *   pager   the first three flushes are not over in time; stuck: none is
  *   exports the first three exports fail; flushes are told
  *   kinds   off_cpu in ns, alloc_space in bytes and contentions follow; kinds-only: no CPU
  *   never   all exports fail; flushes are told
@@ -27,6 +28,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <otelprof/otelprof.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ struct otelprof {
 	bool exported;
 	int polls;
 	int exports;
+	int flushes;
 	struct timespec began;
 	int exporters; /* made so far */
 	int spilling;  /* the one with a spill_dir; 0: none */
@@ -333,7 +336,10 @@ int otelprof_flush(struct otelprof *p, int timeout_ms)
 	uint32_t be;
 	int fd, r = 0;
 
-	(void)timeout_ms;
+	if (acts("stuck"))
+		(void)poll(NULL, 0, timeout_ms);
+	if (acts("stuck") || (acts("pager") && p->flushes++ < HICCUPS))
+		return refuse(p, -ETIMEDOUT);
 	if (acts("never") || acts("exports"))
 		(void)fputs("fake: flush\n", stderr);
 	if (acts("full"))

@@ -6,6 +6,7 @@ usage: test_session.py PROGRAM
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,23 @@ class Session(unittest.TestCase):
         for mode in (None, 'some', 'filter', 'none'):
             r = run('export', '-d', '0.2', mode=mode)
             self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_a_recording_waits_for_who_reads_it(self):
+        r = run('record', '-d', '0.1', '-o', '-', '--format', 'folded', mode='pager')
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn('10 samples in -', r.stderr)
+        self.assertTrue(r.stdout)
+
+    def test_a_signal_ends_the_wait(self):
+        env = dict(os.environ, FAKE_OTELPROF='stuck', NO_COLOR='1')
+        p = subprocess.Popen([PROGRAM, 'record', '-d', '0.1', '-o', '/dev/null', '--format', 'otlp'],
+                             env=env, text=True, stderr=subprocess.PIPE)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            p.communicate(timeout=3)
+        p.send_signal(signal.SIGINT)
+        told = p.communicate(timeout=20)[1]
+        self.assertEqual(p.returncode, 1, told)
+        self.assertIn('not everything was delivered', told)
 
     def test_an_older_recording_is_kept(self):
         def record(path, mode=None):

@@ -264,7 +264,8 @@ for cell, row in CELLS.items():
 @unittest.skipIf(not OTELPROF or os.geteuid() != 0, 'the live run needs the program and root')
 class Live(unittest.TestCase):
     def report(self, recording, *args):
-        r = subprocess.run([OTELPROF, 'report', '--format=json', '-n', '200', *args, recording],
+        r = subprocess.run([OTELPROF, 'report', '--format=json', '--no-lines-cache', '-n', '200', *args,
+                            recording],
                            check=True, capture_output=True, text=True)
         return {row['name']: row for row in json.loads(r.stdout)['rows']}
 
@@ -325,7 +326,8 @@ class Debuginfod(unittest.TestCase):
         if url:
             env['DEBUGINFOD_URLS'] = url
         start = time.monotonic()
-        r = subprocess.run([OTELPROF, 'report', '--format=json', '-n', '900', self.path('a.otlp')],
+        r = subprocess.run([OTELPROF, 'report', '--format=json', '--no-lines-cache', '-n', '900',
+                            self.path('a.otlp')],
                            check=True, capture_output=True, text=True, env=env, timeout=120)
         rows = {row['name']: row for row in json.loads(r.stdout)['rows']
                 if row['module'] == 'known'}
@@ -368,7 +370,7 @@ class Debuginfod(unittest.TestCase):
                          sum(r['self'] for r in plain.values()))
 
     def test_the_time_is_bounded(self):
-        r = subprocess.run([OTELPROF, 'report', '--lines-time=0.0001', '--symbols',
+        r = subprocess.run([OTELPROF, 'report', '--lines-time=0.0001', '--no-lines-cache', '--symbols',
                             self.path('store'), self.path('a.otlp')], capture_output=True,
                            text=True, timeout=60)
         self.assertEqual(r.returncode, 0)

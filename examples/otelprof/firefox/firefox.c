@@ -123,6 +123,11 @@ static void put_frame_line(const struct out *o, uint32_t frame)
 	put_or_null(o, FRAME(o, frame)->line, 0);
 }
 
+static void put_frame_column(const struct out *o, uint32_t frame)
+{
+	put_or_null(o, FRAME(o, frame)->column, 0);
+}
+
 /* Only native code has an address in its file. */
 static void put_frame_address(const struct out *o, uint32_t frame)
 {
@@ -194,7 +199,7 @@ static void write_tables(const struct out *o)
 	constant(o, "nativeSymbol", &u->frames, NOT_KNOWN);
 	constant(o, "innerWindowID", &u->frames, "0");
 	column(o, "line", &u->frames, put_frame_line);
-	constant(o, "column", &u->frames, NOT_KNOWN);
+	column(o, "column", &u->frames, put_frame_column);
 	put_length(o, &u->frames);
 	(void)fputs("\"funcTable\":{", o->f);
 	column(o, "name", &u->functions, put_function_name);

@@ -161,6 +161,7 @@ static int add_stack(struct timeline *t, const struct otlp_sample_view *v, uint3
 
 		frame.address = f->address;
 		frame.line = line_number(f->line);
+		frame.column = line_number(f->column);
 		frame.depth = f->inlined ? frame.depth + 1 : 0;
 		r = add_function(t, f, &frame.function);
 		node.prefix = *ret;

@@ -49,7 +49,7 @@ struct timeline_frame {
 	uint32_t function;
 	uint32_t line;
 	uint32_t depth; /* of inlining; 0: not inlined */
-	uint32_t reserved;
+	uint32_t column;
 };
 
 struct timeline_node {

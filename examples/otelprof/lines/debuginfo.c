@@ -342,6 +342,14 @@ static uint32_t line_at(Dwarf_Die *unit, Dwarf_Addr pc, const char **ret_file)
 	return (uint32_t)number;
 }
 
+const char *debuginfo_path(const struct debuginfo *d)
+{
+	const char *path = NULL;
+
+	(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, NULL, &path);
+	return path;
+}
+
 bool debuginfo_has_no_lines(const struct debuginfo *d)
 {
 	return !d->code.items.len;

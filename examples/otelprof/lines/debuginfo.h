@@ -34,6 +34,8 @@ size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 /* The name of the function at @vaddr in the symbol table of the file or of its debug file,
  * else in the debug info; mangled, as it stands there. NULL: unknown. */
 const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
+/* The separate file that it was read from; NULL if it stands in the file itself. */
+const char *debuginfo_path(const struct debuginfo *d);
 /* Are there symbols alone? */
 bool debuginfo_has_no_lines(const struct debuginfo *d);
 /* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */

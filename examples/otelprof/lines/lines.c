@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds lines to the locations of a collection, one file after the other. */
+/* Adds lines to the locations of a collection, one file after the other: from the cache,
+ * else from the debug info, which is opened when the first of them is not in the cache. */
 #include "lines/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "common.h"
+#include "lines/cache.h"
 #include "lines/debuginfo.h"
 #include "lines/files.h"
 #include "lines/servers.h"
+#include "lines/store.h"
 #include "quality.h"
 #include "symbol/demangle.h"
 
@@ -28,7 +33,27 @@ struct adding {
 	struct op_collect *c;
 	const char *directory;
 	double deadline;
+	bool has_store;
+	struct store store;
 	struct lines_stats *stats;
+};
+
+/* The file whose locations get lines now. */
+struct file {
+	uint32_t mapping;
+	char *id;		   /* its build id; NULL: there is no cache for it */
+	char *bytes;		   /* of its file in the cache */
+	struct lines_cache *cache; /* NULL: there is none */
+	bool opened;		   /* or tried */
+	struct debuginfo *d;	   /* NULL: there is none */
+	bool kept;		   /* what is looked up goes into the cache */
+};
+
+/* What is known of an address. */
+struct known {
+	struct debuginfo_line lines[DEBUGINFO_LINES_MAX];
+	size_t len;
+	const char *name; /* NULL: unknown */
 };
 
 static bool lacks_name(const struct op_collect *c, const struct op_collect_location *l)
@@ -52,32 +77,32 @@ static void set_name(struct op_collect_source *s, const char *linkage,
 	s->system_name = *ret_readable ? linkage : NULL;
 }
 
-static int add_location(const struct adding *a, struct debuginfo *d, uint32_t location)
+/* Give a location what is known of it. */
+static int set_location(const struct adding *a, uint32_t location, const struct known *k)
 {
-	const struct op_collect_location *l = &a->c->locations.data[location];
-	struct debuginfo_line found[DEBUGINFO_LINES_MAX];
 	struct op_collect_source source[DEBUGINFO_LINES_MAX] = { 0 };
 	char *readable[DEBUGINFO_LINES_MAX] = { NULL };
-	const char *name = lacks_name(a->c, l) ? debuginfo_name(d, l->address) : NULL;
-	size_t n, i;
+	const char *name =
+		lacks_name(a->c, &a->c->locations.data[location]) ? k->name : NULL;
+	size_t n = k->len, i;
 	int r;
 
-	n = debuginfo_find(d, l->address, found);
 	if (!n && !name)
 		return 0;
 	for (i = 0; i < n; i++) {
 		source[i] = (struct op_collect_source){
-			.file = found[i].file,
-			.line = found[i].line,
-			.start_line = found[i].start_line,
+			.file = k->lines[i].file,
+			.line = k->lines[i].line,
+			.start_line = k->lines[i].start_line,
 		};
-		set_name(&source[i], found[i].linkage, found[i].function, &readable[i]);
+		set_name(&source[i], k->lines[i].linkage, k->lines[i].function,
+			 &readable[i]);
 	}
 	/* The last one is the function around those that were inlined. */
 	if (name)
 		set_name(&source[n ? n - 1 : 0], name, NULL, &readable[n ? n - 1 : 0]);
 	r = op_collect_set_lines(a->c, location, source, n ? n : 1);
-	a->stats->found += !r && n && found[0].line;
+	a->stats->found += !r && n && k->lines[0].line;
 	a->stats->named += !r && name;
 	for (i = 0; i < DEBUGINFO_LINES_MAX; i++)
 		free(readable[i]);
@@ -105,63 +130,164 @@ static void try_servers(const struct op_collect *c, uint32_t mapping)
 		servers_try(id);
 }
 
-static int add_locations(const struct adding *a, struct debuginfo *d, uint32_t mapping)
+/* Can nobody but root and this user have written what stands in the file? */
+static bool is_ours(const char *path)
 {
-	uint32_t i;
-	int r = 0;
+	struct stat st;
 
-	for (i = 0; !r && i < a->c->locations.len; i++) {
-		if (a->c->locations.data[i].mapping != mapping ||
-		    !lacks_line(a->c, &a->c->locations.data[i]))
-			continue;
-		if (now_seconds() >= a->deadline)
-			a->stats->late++;
-		else
-			r = add_location(a, d, i);
-	}
-	return r;
+	return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       !(st.st_mode & S_IWOTH);
 }
 
-static int add_mapping(const struct adding *a, uint32_t mapping)
+/* Open the debug info, once. Returns 0, also where there is none, or -ENOMEM. */
+static int open_file(const struct adding *a, struct file *f)
 {
 	_cleanup_free_ char *path = NULL;
-	struct debuginfo *d = NULL;
-	size_t wanted = count_wanted(a->c, mapping);
+	const char *separate;
 	int r;
 
-	if (!wanted)
+	if (f->opened)
 		return 0;
-	a->stats->locations += wanted;
-	a->stats->files++;
-	if (now_seconds() >= a->deadline) {
-		a->stats->late += wanted;
-		return 0;
-	}
-	r = file_find(a->c, mapping, a->directory, &path);
+	f->opened = true;
+	r = file_find(a->c, f->mapping, a->directory, &path);
 	if (!r) {
 		servers_limit(a->deadline - now_seconds());
-		try_servers(a->c, mapping);
-		r = debuginfo_open(path, &d);
+		try_servers(a->c, f->mapping);
+		r = debuginfo_open(path, &f->d);
 	}
 	if (r) {
 		a->stats->files_without++;
 		return r == -ENOENT ? 0 : r;
 	}
-	r = add_locations(a, d, mapping);
-	a->stats->files_without += debuginfo_is_partial(d) || debuginfo_has_no_lines(d);
-	(void)debuginfo_free(d);
+	/* Symbols alone are not kept: debug info may be installed later. */
+	separate = debuginfo_path(f->d);
+	f->kept = f->cache && !debuginfo_has_no_lines(f->d) && is_ours(path) &&
+		  (!separate || is_ours(separate));
+	return 0;
+}
+
+/* Is this all that the debug info can say? What has no name stands in a file, of dwz(1),
+ * that is not there. */
+static bool is_whole(const struct known *k, bool named)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < k->len; i++) {
+		if (!k->lines[i].function && !k->lines[i].linkage)
+			return false;
+	}
+	return !named || !k->len || k->name;
+}
+
+static int add_location(const struct adding *a, struct file *f, uint32_t location)
+{
+	const struct op_collect_location *l = &a->c->locations.data[location];
+	uint64_t vaddr = l->address;
+	bool named = lacks_name(a->c, l);
+	struct known k = { 0 };
+	int r;
+
+	if (f->cache &&
+	    lines_cache_find(f->cache, vaddr, named, k.lines, &k.len, &k.name)) {
+		a->stats->cached++;
+		return set_location(a, location, &k);
+	}
+	if (now_seconds() >= a->deadline) {
+		a->stats->late++;
+		return 0;
+	}
+	r = open_file(a, f);
+	if (r || !f->d)
+		return r;
+	k.len = debuginfo_find(f->d, vaddr, k.lines);
+	k.name = named ? debuginfo_name(f->d, vaddr) : NULL;
+	/* What has no room or no memory is looked up again the next time. */
+	if (f->kept && is_whole(&k, named))
+		(void)lines_cache_add(f->cache, vaddr, k.lines, k.len, named, k.name);
+	return set_location(a, location, &k);
+}
+
+/* Read the file's part of the cache. Without memory for it there is none. */
+static void open_cache(const struct adding *a, struct file *f)
+{
+	const char *text;
+	ssize_t n;
+	size_t len;
+
+	text = op_collect_text(a->c, a->c->mappings.data[f->mapping].build_id, &len);
+	f->id = a->has_store ? strndup(text, len) : NULL;
+	if (!f->id || !store_can_name(f->id))
+		return;
+	f->cache = lines_cache_new();
+	n = f->cache ? store_read(&a->store, f->id, &f->bytes) : -ENOENT;
+	/* One that is nearly full is begun anew, or nothing new would have room for ever. */
+	if (n > LINES_CACHE_FULL_BYTES)
+		return;
+	if (n >= 0)
+		n = lines_cache_parse(f->cache, f->bytes, (size_t)n, f->id);
+	a->stats->refused += n < 0 && n != -ENOENT && n != -ENOMEM;
+}
+
+/* Write what was added, unless a part of the debug info was not there. */
+static void close_cache(const struct adding *a, struct file *f)
+{
+	struct op_strbuf bytes = { 0 };
+
+	if (f->d && f->kept && lines_cache_changed(f->cache) &&
+	    !debuginfo_is_partial(f->d) &&
+	    lines_cache_encode(f->cache, f->id, &bytes) == 0 &&
+	    store_write(&a->store, f->id, bytes.data, bytes.len) == 0)
+		a->stats->written++;
+	op_strbuf_deinit(&bytes);
+	(void)lines_cache_free(f->cache);
+	free(f->bytes);
+	free(f->id);
+}
+
+static int add_mapping(const struct adding *a, uint32_t mapping)
+{
+	struct file f = { .mapping = mapping };
+	size_t wanted = count_wanted(a->c, mapping);
+	uint32_t i;
+	int r = 0;
+
+	if (!wanted)
+		return 0;
+	a->stats->locations += wanted;
+	a->stats->files++;
+	open_cache(a, &f);
+	for (i = 0; !r && i < a->c->locations.len; i++) {
+		if (a->c->locations.data[i].mapping == mapping &&
+		    lacks_line(a->c, &a->c->locations.data[i]))
+			r = add_location(a, &f, i);
+	}
+	close_cache(a, &f);
+	if (f.d)
+		a->stats->files_without +=
+			debuginfo_is_partial(f.d) || debuginfo_has_no_lines(f.d);
+	(void)debuginfo_free(f.d);
 	return r;
 }
 
-int lines_add(struct op_collect *c, const char *directory, double seconds,
+int lines_add(struct op_collect *c, const struct lines_request *request,
 	      struct lines_stats *ret)
 {
-	struct adding a = { c, directory, now_seconds() + seconds, ret };
+	struct adding a = {
+		.c = c,
+		.directory = request->directory,
+		.deadline = now_seconds() + request->seconds,
+		.stats = ret,
+	};
 	uint32_t i;
 	int r = 0;
 
 	*ret = (struct lines_stats){ 0 };
+	a.has_store = !request->no_cache && store_open(request->cache, &a.store);
 	for (i = 1; !r && i < c->mappings.len; i++)
 		r = add_mapping(&a, i);
+	if (ret->written)
+		store_trim(&a.store, STORE_BYTES_MAX);
+	if (a.has_store)
+		store_close(&a.store);
 	return r;
 }

@@ -5,11 +5,13 @@
  * DEBUGINFOD_URLS names some. Files are identified by build id, so a file that was
  * replaced since is not used.
  *
- * One file after the other is open. Memory is what libdw needs for that one.
+ * One file after the other is open. Memory is what libdw needs for that one. What was
+ * looked up is kept in a cache on disk, so that the next report does not open it.
  */
 #ifndef OTELPROF_LINES_LINES_H
 #define OTELPROF_LINES_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "format/collect.h"
@@ -21,15 +23,24 @@ struct lines_stats {
 	size_t late;	      /* those that were not looked up: the time was over */
 	size_t files;	      /* files with such locations */
 	size_t files_without; /* of these: files whose debug info is not here, or not all */
+	size_t cached;	      /* locations that the cache knew */
+	size_t written;	      /* files that were written into the cache */
+	size_t refused; /* files of the cache that were damaged or not this user's */
+};
+
+/* How they are looked up. */
+struct lines_request {
+	const char *directory; /* more files, by name or by build id, or NULL */
+	double seconds;	       /* after so long the others are left as they are */
+	const char *cache;     /* the cache's folder; NULL: the default one */
+	bool no_cache;
 };
 
 /*
- * Add lines to the locations of @c, and names to those that have none. @directory: more
- * files, by name or by build id, or NULL. @seconds: after so long the others are left as
- * they are. Nothing may be added to @c afterwards. Returns 0 or -ENOMEM; what cannot be
- * read is left as it is.
+ * Add lines to the locations of @c, and names to those that have none. Nothing may be
+ * added to @c afterwards. Returns 0 or -ENOMEM; what cannot be read is left as it is.
  */
-int lines_add(struct op_collect *c, const char *directory, double seconds,
+int lines_add(struct op_collect *c, const struct lines_request *request,
 	      struct lines_stats *ret);
 
 #endif

@@ -106,7 +106,7 @@ static const struct tool all[] = {
 		.name = "report",
 		.description = "Where the time of a recording went: hottest path, "
 			       "functions, calls, and what is missing.",
-		.command = { "report", "--format=markdown" },
+		.command = { "report", "--format=markdown", "--no-lines-cache" },
 		.arguments = {
 			FILE_ARGUMENT,
 			{ "by", ARGUMENT_TEXT, "--by",
@@ -126,7 +126,7 @@ static const struct tool all[] = {
 	{
 		.name = "callers",
 		.description = "Who calls a function of a recording.",
-		.command = { "report", "--format=markdown" },
+		.command = { "report", "--format=markdown", "--no-lines-cache" },
 		.arguments = {
 			FILE_ARGUMENT,
 			{ "function", ARGUMENT_TEXT, "--callers",
@@ -138,7 +138,7 @@ static const struct tool all[] = {
 	{
 		.name = "callees",
 		.description = "What a function of a recording calls.",
-		.command = { "report", "--format=markdown" },
+		.command = { "report", "--format=markdown", "--no-lines-cache" },
 		.arguments = {
 			FILE_ARGUMENT,
 			{ "function", ARGUMENT_TEXT, "--callees",
@@ -386,7 +386,10 @@ static bool run_words(const struct tools *t, const struct line *l, double second
 static bool report_recording(const struct tools *t, const char *path,
 			     struct op_strbuf *ret)
 {
-	struct line l = { .words = { "report", "--format=markdown", path }, .len = 3 };
+	struct line l = {
+		.words = { "report", "--format=markdown", "--no-lines-cache", path },
+		.len = 4,
+	};
 
 	op_strbuf_reset(ret);
 	op_strbuf_printf(ret, "The recording is %s\n\n", path);

@@ -20,6 +20,8 @@ enum {
 	OPTION_LINES,
 	OPTION_SYMBOLS,
 	OPTION_LINES_TIME,
+	OPTION_LINES_CACHE,
+	OPTION_NO_LINES_CACHE,
 };
 
 struct convert {
@@ -46,6 +48,8 @@ static int help(FILE *f)
 		"      --lines          with source lines and inlined functions of native code\n"
 		"      --symbols DIR    the same, and more files with debug info\n"
 		"      --lines-time S   at most so many seconds looking lines up (60)\n"
+		"      --lines-cache DIR, --no-lines-cache\n"
+		"                       as for 'otelprof report'\n"
 		"  -h, --help           show this text\n\n"
 		"firefox is for https://profiler.firefox.com: threads with the time of each\n"
 		"sample.\n",
@@ -58,7 +62,7 @@ static void want_lines(struct recording_lines *lines, const char *directory)
 	lines->wanted = true;
 	lines->told = true;
 	if (directory)
-		lines->directory = directory;
+		lines->request.directory = directory;
 }
 
 static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
@@ -70,6 +74,8 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		{ "lines", no_argument, NULL, OPTION_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
+		{ "lines-cache", required_argument, NULL, OPTION_LINES_CACHE },
+		{ "no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -85,7 +91,11 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 			want_lines(&v->lines, optarg);
 		else if (c == OPTION_LINES_TIME)
 			r = parse_seconds("convert", "--lines-time", optarg,
-					  &v->lines.seconds);
+					  &v->lines.request.seconds);
+		else if (c == OPTION_LINES_CACHE)
+			v->lines.request.cache = optarg;
+		else if (c == OPTION_NO_LINES_CACHE)
+			v->lines.request.no_cache = true;
 		else if (c == OPTION_FORMAT)
 			r = format_by_name("convert", optarg, FORMAT_ANY, &v->format);
 		else

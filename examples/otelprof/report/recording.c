@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "common.h"
-#include "lines/lines.h"
 
 enum {
 	/* a larger length is not a length; the bytes may be a protobuf field */
@@ -203,10 +202,12 @@ static int collect_request(void *data, const void *request, size_t len)
 
 static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 {
+	struct lines_request request = lines->request;
 	struct lines_stats stats;
 
-	if (lines_add(c, lines->directory,
-		      lines->seconds > 0 ? lines->seconds : LINES_SECONDS, &stats) < 0)
+	if (!(request.seconds > 0))
+		request.seconds = LINES_SECONDS;
+	if (lines_add(c, &request, &stats) < 0)
 		return fail("out of memory");
 	if (stats.late)
 		note("source lines: the time was over; %zu of %zu places of native code "
@@ -217,6 +218,10 @@ static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 		     "that had none; of %zu files %zu have no debug info here",
 		     stats.found, stats.locations, stats.named, stats.files,
 		     stats.files_without);
+	if (lines->told && !request.no_cache)
+		note("source lines: %zu of these places were in the cache; %zu of its files "
+		     "were written, %zu refused",
+		     stats.cached, stats.written, stats.refused);
 	return 0;
 }
 

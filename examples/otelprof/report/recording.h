@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "format/collect.h"
+#include "lines/lines.h"
 
 /* Called with one request, which is valid during the call. A negative errno ends the
  * reading and is reported as a fault of the file. */
@@ -27,9 +28,8 @@ int recording_read(const char *path, recording_fn fn, void *data);
 /* The sources of line numbers for native code. */
 struct recording_lines {
 	bool wanted;
-	bool told;	       /* print on stderr what was found */
-	const char *directory; /* directory with more files; NULL: none */
-	double seconds;	       /* that may be spent; 0: the default */
+	bool told;		      /* print on stderr what was found */
+	struct lines_request request; /* its seconds: 0: the default */
 };
 
 /* Collect all requests of @paths. The caller frees *@ret with op_collect_free(). @lines

@@ -24,6 +24,8 @@ enum {
 	OPTION_NO_LINES,
 	OPTION_SYMBOLS,
 	OPTION_LINES_TIME,
+	OPTION_LINES_CACHE,
+	OPTION_NO_LINES_CACHE,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
 	ROWS_MAX = 1000000,
@@ -51,6 +53,8 @@ static int help(FILE *f)
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
 		"      --lines-time S     at most so many seconds looking lines up (60)\n"
+		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
+		"      --no-lines-cache   keep nothing, and use nothing that was kept\n"
 		"  -h, --help             show this text\n\n"
 		"Exit status: 0 shown, 1 nothing to show (with the reason), 2 usage.\n",
 		f);
@@ -158,11 +162,18 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->lines_of.wanted = false;
 		return 0;
 	case OPTION_SYMBOLS:
-		o->lines_of.directory = arg;
+		o->lines_of.request.directory = arg;
 		o->lines_of.told = true;
 		return 0;
 	case OPTION_LINES_TIME:
-		return parse_seconds("report", "--lines-time", arg, &o->lines_of.seconds);
+		return parse_seconds("report", "--lines-time", arg,
+				     &o->lines_of.request.seconds);
+	case OPTION_LINES_CACHE:
+		o->lines_of.request.cache = arg;
+		return 0;
+	case OPTION_NO_LINES_CACHE:
+		o->lines_of.request.no_cache = true;
+		return 0;
 	case OPTION_PROGRAM:
 		o->request.program = arg;
 		return 0;
@@ -197,6 +208,8 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
+		{ "lines-cache", required_argument, NULL, OPTION_LINES_CACHE },
+		{ "no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
