@@ -21,15 +21,15 @@ tests="
 	ca-certificates openssl python3-venv python3-yaml runc iproute2
 	libc6-dev-arm64-cross gcc-aarch64-linux-gnu clang-format-14 valgrind
 	abigail-tools build-essential chromium debhelper debootstrap debuginfod dpkg-dev dwz elfutils
-	fakeroot fish git linux-perf lintian openjdk-17-jdk-headless shellcheck systemd tmux
-	uwsgi-core uwsgi-plugin-python3 yamllint zsh"
+	fakeroot fish git linux-perf lintian mmdebstrap openjdk-17-jdk-headless shellcheck systemd
+	tmux uidmap umoci uwsgi-core uwsgi-plugin-python3 yamllint zsh"
 wild="
 	p7zip-full brotli cargo-web chromium ffmpeg flac g++ gawk gccgo-12 ghostscript golang-go
 	graphviz imagemagick libjxl-tools lld mariadb-server memcached musl-tools
 	nginx-light openssl postgresql postgresql-contrib redis-server redis-tools sqlite3
 	util-linux wrk x265 xz-utils zstd"
 matrix="
-	qemu-system-x86 qemu-system-arm g++-aarch64-linux-gnu e2fsprogs util-linux
+	qemu-system-x86 qemu-system-arm qemu-user-static g++-aarch64-linux-gnu e2fsprogs util-linux
 	libphp8.2-embed php8.2-dev libpython3.11-dev wrk maven"
 
 case ${1:-} in

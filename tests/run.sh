@@ -178,9 +178,10 @@ run_meson() {
 	fi
 	[ -z "$quick" ] || return 0
 	say "release build and its suites"
-	# The suite check reads sources alone, and leaks show where the sanitizers look: once.
-	! have_release release ||
-		meson_suites release release --no-suite check --no-suite memory
+	# The suite check reads sources alone, and leaks show where the sanitizers look. The suite
+	# once is of long tests that another build tells nothing new.
+	! have_release release || meson_suites release release \
+		--no-suite check --no-suite memory --no-suite once
 }
 
 otelprof=$out/release/examples/otelprof/otelprof
@@ -300,6 +301,8 @@ run_packages() {
 	[ -z "$matrix" ] || cells=
 	# shellcheck disable=SC2086
 	collect packages python3 tests/packages/packages.py --dir "$out/packages" $cells
+	live image "the container image" python3 tests/packages/image.py --otelprof "$otelprof" \
+		--packages "$out/packages/build" --dir "$out/image"
 }
 
 run_vm() {

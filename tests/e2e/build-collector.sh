@@ -21,11 +21,12 @@ program=$dir/otelcol-test
 prefix=$base/prefix
 core=go.opentelemetry.io/collector
 
-# The stable modules' version, and that of k8sattributesprocessor.
+# The stable modules' version, and those of k8sattributesprocessor and filterprocessor.
 case $version in
-0.159.0) providers=1.65.0 k8s=0.159.0 ;;
-# k8sattributesprocessor v1.3 is this version's, but needs a module that proxies may lack.
-0.164.0) providers=1.70.0 k8s=1.2.0 ;;
+0.159.0) providers=1.65.0 k8s=0.159.0 filter=0.159.0 ;;
+# k8sattributesprocessor v1.3 and filterprocessor v0.164 are this version's, but need modules that
+# proxies may lack.
+0.164.0) providers=1.70.0 k8s=1.2.0 filter=0.161.0 ;;
 *)
 	echo "build-collector.sh: no versions of modules are known for $version" >&2
 	exit 2
@@ -58,6 +59,7 @@ sources() {
 manifest() {
 	sed -e "s/v0\.159\.0/v$version/" -e "s/v1\.65\.0/v$providers/" \
 		-e "s/\(k8sattributesprocessor\) v.*/\1 v$k8s/" \
+		-e "s/\(filterprocessor\) v.*/\1 v$filter/" \
 		-e "s/^\( *version:\) .*/\1 $version/" \
 		-e "s|path: \./|path: $example/|" \
 		-e "s|\(output_path:\) .*|\1 $dir/src|" \

@@ -24,6 +24,7 @@ import build
 import cells
 import chart_cell
 import check
+import label_cell
 import otlp
 import python
 import scene
@@ -355,10 +356,21 @@ def cell_chart(run, name):
     chart_cell.cell(run, name)
 
 
+def cell_labels(run, name, version):
+    if not run.args.helm:
+        raise suite.Skip("no helm in the cache (tests/packages/helm.sh builds it)")
+
+    def collector(called, config):
+        return Collector(run, called, run.collectors[version], config, 4321,
+                         NODE_NAME=scene.NODE, KUBECONFIG=kubeconfig(run))
+
+    label_cell.cell(run, name, collector, CELL.min_samples)
+
+
 # rights comes last: it judges what all the others asked of the API server.
 CELLS = {"manifests": cell_manifests, "chart": cell_chart, "capabilities": cell_capabilities,
          "capability": cell_capability, "export": cell_export, "pods": cell_pods,
-         "rights": cell_rights}
+         "labels": cell_labels, "rights": cell_rights}
 
 
 def python_image(run):
@@ -388,7 +400,7 @@ def run_cells(run, names):
                 run.cell("%s-%s" % (name, version), CELLS[name], version)
 
 
-PER_VERSION = {"export", "pods"}
+PER_VERSION = {"export", "pods", "labels"}
 
 
 def main():

@@ -88,6 +88,26 @@ def remove_groups(path):
             group = os.path.dirname(group)
 
 
+def nest(container):
+    """Move the container's process into a group below, as Docker inside of a pod makes it for a
+    container of its own, which the API server does not know."""
+    inner = "%s/docker/%s" % (container.cgroup, secrets.token_hex(32))
+    with open("/proc/self/mountinfo", encoding="ascii") as f:
+        mounts = [line.split()[4] for line in f if " - cgroup" in line]
+    for mount in mounts:
+        if not os.path.isdir(mount + container.cgroup):
+            continue
+        try:
+            os.makedirs(mount + inner)
+            with open(mount + inner + "/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(container.pid))
+        except OSError:
+            pass  # cpuset: a new group has no CPUs
+    with open("/proc/%d/cgroup" % container.pid, encoding="ascii") as f:
+        if inner not in f.read():
+            raise RuntimeError("%s is not in a group below its own" % container.name)
+
+
 class Container:
     def __init__(self, kubelet, pod, spec, name):
         self.kubelet, self.pod, self.spec = kubelet, pod, spec

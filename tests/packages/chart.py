@@ -2,7 +2,9 @@
 """What helm makes of examples/kubernetes/chart: the objects, and what must hold of them."""
 import glob
 import os
+import shutil
 import subprocess
+import tempfile
 
 import yaml
 
@@ -37,9 +39,9 @@ def lint(helm, path):
         raise Wrong("helm lint, %s: %s%s" % (os.path.basename(path), out, err))
 
 
-def render(helm, path, release="otelprof", namespace="otelprof"):
+def render(helm, path, release="otelprof", namespace="otelprof", *more):
     status, out, err = run(helm, "template", release, CHART, "--namespace", namespace,
-                           "--values", path, *KUBERNETES)
+                           "--values", path, *KUBERNETES, *more)
     if status:
         raise Wrong("helm template, %s: %s" % (os.path.basename(path), err))
     return [doc for doc in yaml.safe_load_all(out) if doc]
@@ -113,6 +115,21 @@ def check_references(docs):
         same("mounts of " + doc["metadata"]["name"], mounts, {v["name"] for v in spec["volumes"]})
 
 
+def check_labels(docs, key, *conditions):
+    """The agent reads that label of pods, and drops what these conditions mean."""
+    agent = config(docs, "otelprof-agent", "agent.yaml")
+    names = ["k8s_attributes", "k8s_attributes/label", "filter"]
+    same("pipeline", agent["service"]["pipelines"]["profiles"]["processors"], names)
+    name = "k8s.pod.label." + key
+    for processor in names[:2]:
+        same("labels of " + processor, agent["processors"][processor]["extract"]["labels"],
+             [{"from": "pod", "key": key, "tag_name": name}])
+    same("the label's pod", agent["processors"]["k8s_attributes/label"]["pod_association"],
+         [{"sources": [{"from": "resource_attribute", "name": "k8s.pod.uid"}]}])
+    wanted = " and ".join(conditions) % ('resource.attributes["%s"]' % name)
+    same("filter", agent["processors"]["filter"]["profile_conditions"], [wanted])
+
+
 def check_mtls(docs):
     """Both sides have the certificates that their configurations name, of one authority."""
     secrets = {name: find(docs, "Secret", name)
@@ -127,11 +144,14 @@ def check_mtls(docs):
     exporter = config(docs, "otelprof-agent", "agent.yaml")["exporters"]["otlp_grpc"]
     same("cert_file", exporter["tls"]["cert_file"], "/etc/otelprof-tls/tls.crt")
     same("insecure", exporter["tls"].get("insecure"), None)
+    check_labels(docs, "otelprof.io/profile", '%s == "false"')
     same("endpoint", exporter["endpoint"].split("."), ["otelprof-gateway", "otelprof", "svc:4317"])
 
 
 def check_full(docs):
     """What was given in the values stands where it belongs."""
+    check_labels(docs, "example.com/profiled", 'resource.attributes["k8s.pod.uid"] != nil',
+                 '%s != "true"')
     gateway = config(docs, "otelprof-gateway", "gateway.yaml")
     same("memory_limiter", gateway["service"]["pipelines"]["profiles"]["processors"],
          ["memory_limiter"])
@@ -162,6 +182,86 @@ CHECKS = {"plain": check_like_manifests, "default": check_mtls, "full": check_fu
           "direct": check_direct}
 
 
+def refuses(collector, text):
+    """Why that Collector does not take a configuration; "" where it does."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        r = subprocess.run([collector, "validate", "--config", f.name,
+                            "--feature-gates=service.profilesSupport"], capture_output=True,
+                           text=True, timeout=120, check=False,
+                           env={**os.environ, "NODE_NAME": "node", "TOKEN": "x"})
+    return (r.stderr.strip() or "exit %d" % r.returncode) if r.returncode else ""
+
+
+def validate(helm, collector):
+    """The Collector of builder.yaml takes all configurations. Returns how many."""
+    count = 0
+    for name, path in values().items():
+        for doc in render(helm, path):
+            for text in doc["data"].values() if doc["kind"] == "ConfigMap" else ():
+                # Its image is built with one processor more.
+                if "memory_limiter" in yaml.safe_load(text).get("processors", {}):
+                    continue
+                why = refuses(collector, text)
+                if why:
+                    raise Wrong("%s, %s: %s" % (name, doc["metadata"]["name"], why[-300:]))
+                count += 1
+                if '== "false"' in text and not refuses(collector, text.replace("==", "=")):
+                    raise Wrong("a condition that is none is taken")
+    return count
+
+
+# Values of which one cannot mean what comes out, and what helm says to them.
+REFUSED = [
+    ([], "backend.endpoint must be set"),
+    (["profile.label=", "profile.optIn=true"], "profile.optIn needs the name of the label"),
+    (["agent.attributes={k8s.pod.name,k8s.pod.uid}"], "agent.attributes needs one of the container"),
+]
+
+
+def check_refused(helm, path):
+    for sets, said in REFUSED:
+        more = [word for each in sets for word in ("--set", each)] + (
+            ["--values", path] if sets else [])
+        status, _, err = run(helm, "template", CHART, *KUBERNETES, *more)
+        if not status or said not in err:
+            raise Wrong("%s: exit %d, not refused as \"%s\": %s" % (sets, status, said, err[-200:]))
+
+
+# helm template does not print the notes, so a copy of the chart has them in an object.
+NOTES = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes}
+data: {text: {{ include "notes" . | quote }}}
+"""
+
+
+def notes(helm, path, *more):
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "chart")
+        shutil.copytree(CHART, copy)
+        with open(os.path.join(copy, "templates", "NOTES.txt"), encoding="utf-8") as f:
+            text = f.read()
+        for name, made in (("_notes.tpl", '{{ define "notes" }}%s{{ end }}' % text),
+                           ("notes.yaml", NOTES)):
+            with open(os.path.join(copy, "templates", name), "w", encoding="utf-8") as f:
+                f.write(made)
+        status, out, err = run(helm, "template", "otelprof", copy, *KUBERNETES, "--values", path,
+                               *more)
+    if status:
+        raise Wrong("the notes: " + err[-300:])
+    return find([doc for doc in yaml.safe_load_all(out) if doc], "ConfigMap", "notes")["data"]["text"]
+
+
+def check_notes(helm, path):
+    """Who upgrades with an older image is told why its agents do not start."""
+    for label, wanted in (("a.b/c", True), ("", False)):
+        text = notes(helm, path, "--set", "profile.label=" + label)
+        if ('unknown type: "filter"' in text) != wanted:
+            raise Wrong("notes with the label \"%s\": %s" % (label, text))
+
+
 def check(helm):
     """Returns what was looked at; raises Wrong."""
     kinds = set()
@@ -171,7 +271,6 @@ def check(helm):
         check_references(docs)
         CHECKS[name](docs)
         kinds |= {d["kind"] for d in docs}
-    status, _, err = run(helm, "template", CHART, *KUBERNETES)
-    if not status or "backend.endpoint must be set" not in err:
-        raise Wrong("without a backend: exit %d %s" % (status, err[-200:]))
+    check_refused(helm, values()["default"])
+    check_notes(helm, values()["default"])
     return "%d sets of values, %d kinds" % (len(CHECKS), len(kinds))

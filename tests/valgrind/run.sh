@@ -32,6 +32,8 @@ without="$without test_perfmap/grows_line_by_line test_perfmap/later_lines_hold"
 # What a file may be read is more with every second, and under valgrind a read takes so long that
 # the limit is never met.
 without="$without test_elf/sparse"
+# What a thread was writing at a fork stays in the child.
+without="$without test_file_thread/a_fork_while_it_writes"
 # It has no trap flag.
 without="$without test_interrupted/each_instruction"
 
