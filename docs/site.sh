@@ -56,7 +56,7 @@ find "$src" -name '*.md' ! -path '*/man/*' -exec sed -i \
 	}
 	cd "$src"
 	list Start README.md docs/troubleshooting.md CHANGELOG.md
-	list Users docs/report.md docs/collector.md docs/kubernetes.md docs/sizing.md docs/delivery.md \
+	list Users docs/report.md docs/collector.md docs/kubernetes.md docs/image.md docs/sizing.md docs/delivery.md \
 		docs/identity.md docs/kernel-support.md docs/security.md docs/layouts.md
 	list 'Kinds of events' docs/kinds/*.md
 	list 'Language runtimes' docs/runtimes/*.md

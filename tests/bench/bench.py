@@ -8,6 +8,7 @@ How each figure is taken:
                   with a sample that reached the sink
   kernel ns       run time of all BPF programs the profiler loaded (kernel.bpf_stats_enabled)
                   in the measured window, by the samples it delivered of that window
+  kernel ns/frame the same by the frames of user space that it delivered
   user us         CPU time of its threads (/proc/PID/task/*/schedstat), the same way
   RSS             VmRSS at the end of the window, VmHWM for the peak
   maps            memlock of the BPF maps it made, at the end
@@ -83,7 +84,34 @@ def loads(args):
     made = [Load("native", [[deep, "3600"]] * 2, 35, 0.9),
             Load("clang", [compile_loop] * 2, 25, 0.7, exe="clang.*"),
             Load("python", [spin] * 2, 20, 0.9, kind="cpython")]
-    return [load for load in made if not args.loads or load.name in args.loads]
+    made = [load for load in made if not args.loads or load.name in args.loads]
+    return made + [runtime_load(args, name) for name in RUNTIMES if name in args.loads]
+
+
+RUNTIMES = ("java", "node", "go", "php")
+
+
+def runtime_load(args, name):
+    """The known program of another runtime, as its own tests run it."""
+    tests = os.path.join(HERE, "..")
+    if name == "java":
+        subprocess.run(["javac", "-nowarn", "-d", args.dir, tests + "/hotspot/Known.java"],
+                       check=True, stderr=subprocess.DEVNULL)
+        return Load(name, [["java", "-XX:+UnlockDiagnosticVMOptions", "-cp", args.dir, "Known",
+                            "scenes", "3600", "12"]] * 2, 4, 0.9, kind="jvm")
+    if name == "node":
+        done = subprocess.run(["sh", tests + "/node/fetch.sh", "20"], check=True,
+                              capture_output=True, text=True)
+        node = done.stdout.split()[1]
+        return Load(name, [[node, tests + "/node/known.js", "spin", "3600"]] * 2, 20, 0.7,
+                    kind="v8js")
+    if name == "go":
+        chain = os.path.join(args.dir, "chain-go")
+        subprocess.run(["go", "build", "-o", chain, tests + "/truth/programs/chain.go"],
+                       check=True)
+        return Load(name, [[chain, "3600"]] * 2, 20, 0.9)
+    return Load(name, [["php", tests + "/php/known.php", "spin", "3600"]] * 2, 20, 0.9,
+                kind="php")
 
 
 def write_big_source(path):
@@ -197,6 +225,7 @@ def figures(profiler, load, requests, before, after):
     first = next(r[0] for r in requests if r[3].samples)
     inside = deep = ours = 0
     depths = []
+    frames = 0
     raw = wire = held = 0
     for arrival, raw_bytes, wire_bytes, capture in requests:
         samples = 0
@@ -204,6 +233,7 @@ def figures(profiler, load, requests, before, after):
             here = sum(before[0] <= t < after[0] for t in sample.timestamps)
             inside += here
             samples += sample.count
+            frames += here * sum(f.type != "kernel" for f in sample.frames)
             if here and load.is_mine(sample):
                 depth = load.depth_of(sample)
                 depths += [depth] * here
@@ -222,6 +252,8 @@ def figures(profiler, load, requests, before, after):
         "first sample, ms": (min(stamps) - profiler.started_ns) / 1e6,
         "first request, ms": (first - profiler.started_ns) / 1e6,
         "kernel ns/sample": (after[1] - before[1]) / inside,
+        "frames/sample": frames / inside,
+        "kernel ns/frame": (after[1] - before[1]) / max(frames, 1),
         "user us/sample": (after[2] - before[2]) / inside / 1e3,
         "samples/s": inside / (after[0] - before[0]) * 1e9,
         "median depth": statistics.median(depths),

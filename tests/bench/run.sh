@@ -6,7 +6,7 @@
 #
 #     --quick      one round, short: to see that it works; its figures mean little
 #     --build DIR  a release build (default: build-tests/release, built if absent)
-#     LOAD         native clang python; default all
+#     LOAD         native clang python, which are the default, or java node go php
 #
 # Needs root, Go 1.25 or later and clang-14; 15 minutes. A quiet machine gives better
 # figures, but what matters are the ratios of one run: rounds of both take turns.
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
 		build=$2
 		shift
 		;;
-	native | clang | python) loads="$loads $1" ;;
+	native | clang | python | java | node | go | php) loads="$loads $1" ;;
 	*)
 		sed -n '3,11s/^# \{0,1\}//p' "$0"
 		exit 2
