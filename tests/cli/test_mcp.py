@@ -93,7 +93,7 @@ class Mcp(unittest.TestCase):
         self.assertFalse(wrong, text)
         wrong, text = self.s.call('diff', before=path, after=path, kind='threads')
         self.assertTrue(wrong)
-        self.assertIn('there are samples of samples', text)
+        self.assertIn('no samples of kind "threads"; it has "cpu"', text)
         self.assertEqual(self.s.close(), (0, b''))
         self.assertFalse(os.path.exists(os.path.dirname(path)))
         self.s = Session()

@@ -204,9 +204,57 @@ class Report(Recordings):
     def test_filters(self):
         self.assertEqual(self.json('--program=web', self.a)['total'], 5)
         self.assertEqual(self.json('-p', '200', self.a)['total'], 4)
-        r = run('report', '-p', '4', self.a)
-        self.assertEqual((r.returncode, r.stdout), (1, b''))
-        self.assertIn(b'no samples of that', r.stderr)
+        self.assertEqual(self.json('--thread=worker', self.a)['total'], 5)
+        # Container tools show the beginning of an id.
+        for part in ('0123456789ab', '0123456789abcdef' * 4):
+            self.assertEqual(self.json('--container', part, self.a)['total'], 5)
+
+    def nothing(self, *args):
+        """What is said where a request finds nothing; it is said in lines of a readable length."""
+        r = run('report', *args)
+        self.assertEqual((r.returncode, r.stdout), (1, b''), args)
+        said = r.stderr.decode()
+        self.assertNotIn('\x1b', said)
+        self.assertLess(max(map(len, said.splitlines())), 700)
+        return said
+
+    def test_what_is_not_there_is_named(self):
+        """And what comes near; where nothing does, what has the most samples."""
+        for args, name, near in (
+                (['-p', '4'], 'process 4', ['100 (web), 200 (python), 300 (evil)']),
+                (['--program=wbe'], '"wbe"', ['"web"?']),
+                (['--program=/usr/bin/PYTHON'], '"/usr/bin/PYTHON"', ['"python"?']),
+                (['--program=zzzzzz'], '"zzzzzz"', ['"web", "python", "evil"']),
+                (['--thread=workers'], '"workers"', ['"worker"?']),
+                (['--thread=zzzzzz'], '"zzzzzz"', ['"worker", "MainThread"']),
+                (['--container=feed'], '"feed"', ['"0123456789ab"']),
+                (['--kind=cpuu'], '"cpuu"', ['"cpu"']),
+                (['--callers=prase'], '"prase"', ['"parse"?']),
+                (['--callees=WORK'], '"WORK"', ['"work"?']),
+                (['--callers=qqqqqqqq'], '"qqqqqqqq"', ['"main", "handle", "work"'])):
+            said = self.nothing(*args, self.a)
+            self.assertIn(name, said.splitlines()[0], said)
+            for text in near:
+                self.assertIn(text, said)
+
+    def test_filters_that_exclude_each_other(self):
+        self.assertIn('process 200 is "python", not "web"',
+                      self.nothing('-p', '200', '--program=web', self.a))
+        # What is asked for is there, but not in what the filter leaves.
+        said = self.nothing('--callers=parse', '--program=python', self.a)
+        self.assertRegex(said, r'"parse" .*without --program')
+        said = self.nothing('--callers=parse', '-p', '200', self.a)
+        self.assertRegex(said, r'"parse" .*without -p')
+        said = self.nothing('--thread=worker', '--program=python', self.a)
+        self.assertRegex(said, r'"worker" .*without --program')
+
+    def test_hostile_names_are_not_suggested_as_they_are(self):
+        path = self.path('hostile.otlp')
+        r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF='name=\x1b[31m' + 'x' * 5000),
+                           timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn('?[31mxxxx', self.nothing('--callers=\x1b]0;title', path))
 
     def test_tree(self):
         nodes = self.json('--tree', self.a)['tree']

@@ -82,8 +82,7 @@ static int fit(const struct view *v, uint32_t string, char *part, char *buf)
 	return *end ? FITS_BEGINNING : FITS_WHOLE;
 }
 
-/* The values of all samples that a function is in, by its name. */
-static int weigh(const struct view *v, int64_t *ret)
+int named_weigh(const struct view *v, int64_t *ret)
 {
 	_cleanup_free_ uint32_t *last =
 		calloc(v->c->strings.places.len + 1, sizeof(*last));
@@ -122,7 +121,7 @@ int named_find(const struct view *v, uint32_t *ret)
 
 	if (!weights || !part || !buf)
 		return -ENOMEM;
-	r = weigh(v, weights);
+	r = named_weigh(v, weights);
 	if (r)
 		return r;
 	show(part);

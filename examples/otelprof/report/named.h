@@ -15,6 +15,10 @@
  */
 int named_find(const struct view *v, uint32_t *ret);
 
+/* Add up the values of the samples that each function is in, by the string of its name: @ret has
+ * one for each string of the collection. Returns 0 or -ENOMEM. */
+int named_weigh(const struct view *v, int64_t *ret);
+
 /* How a character of a name is shown in Markdown, where some have a meaning. */
 char named_shown(char c);
 

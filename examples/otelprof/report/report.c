@@ -9,6 +9,7 @@
 
 #include "common.h"
 #include "report/command.h"
+#include "report/missing.h"
 #include "report/recording.h"
 #include "report/write.h"
 
@@ -21,6 +22,7 @@ enum {
 	OPTION_KIND,
 	OPTION_MIN,
 	OPTION_PROGRAM,
+	OPTION_THREAD,
 	OPTION_NO_LINES,
 	OPTION_SYMBOLS,
 	OPTION_LINES_TIME,
@@ -50,6 +52,8 @@ static int help(FILE *f)
 		"      --kind TYPE        one kind of samples, where FILE has several\n"
 		"  -p, --pid PID          only this process\n"
 		"      --program NAME     only processes of this name\n"
+		"      --thread NAME      only threads of this name\n"
+		"      --container ID     only this container (the beginning of its id will do)\n"
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
 		"      --lines-time S     at most so many seconds looking lines up (60)\n"
@@ -91,12 +95,11 @@ int percent_parse(const char *command, const char *option, const char *arg, doub
 
 void view_say_kinds(const struct op_collect *c)
 {
-	const struct op_collect_kind *k;
 	char type[64];
+	uint32_t i;
 
-	op_vec_foreach(k, &c->kinds)
-		note("there are samples of %s",
-		     view_text(c, k->counted_type, type, sizeof(type)));
+	for (i = 0; i < c->kinds.len; i++)
+		note("there are samples of %s", missing_kind(c, i, type, sizeof(type)));
 }
 
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
@@ -110,8 +113,7 @@ int view_make_or_say(const struct op_collect *c, const struct view_request *requ
 		return fail("out of memory");
 	if (!c->stacks.len)
 		return fail("%s has no samples", what);
-	(void)fail("%s has no samples of that kind, process or function", what);
-	view_say_kinds(c);
+	missing_say(ret, what);
 	return STATUS_FAILED;
 }
 
@@ -177,6 +179,12 @@ static int take(struct options_of_report *o, int c, const char *arg)
 	case OPTION_PROGRAM:
 		o->request.program = arg;
 		return 0;
+	case OPTION_THREAD:
+		o->request.thread = arg;
+		return 0;
+	case OPTION_CONTAINER:
+		o->request.container = arg;
+		return 0;
 	case OPTION_MIN:
 		return percent_parse("report", "--min", arg, &o->min_percent);
 	case 'n':
@@ -205,6 +213,8 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "kind", required_argument, NULL, OPTION_KIND },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "program", required_argument, NULL, OPTION_PROGRAM },
+		{ "thread", required_argument, NULL, OPTION_THREAD },
+		{ "container", required_argument, NULL, OPTION_CONTAINER },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },

@@ -46,13 +46,44 @@ int view_by_parse(const char *name, enum view_by *ret)
 	return -ENOENT;
 }
 
-bool view_wants(const struct view *v, const struct op_collect_stack *s)
+bool view_passes(const struct view *v, enum view_filter f,
+		 const struct op_collect_stack *s)
 {
 	const struct op_collect_process *p = &v->c->processes.data[s->process];
 	const struct view_request *q = &v->request;
+	const char *id;
+	size_t len;
 
-	return s->kind == v->kind && (q->pid < 0 || p->pid == q->pid) &&
-	       (!q->program || view_text_is(v->c, p->name, q->program));
+	switch (f) {
+	case VIEW_FILTER_PID:
+		return q->pid < 0 || p->pid == q->pid;
+	case VIEW_FILTER_PROGRAM:
+		return !q->program || view_text_is(v->c, p->name, q->program);
+	case VIEW_FILTER_THREAD:
+		return !q->thread || view_text_is(v->c, s->thread_name, q->thread);
+	case VIEW_FILTER_CONTAINER:
+		if (!q->container)
+			return true;
+		id = op_collect_text(v->c, p->container_id, &len);
+		return len && len >= strlen(q->container) &&
+		       memcmp(id, q->container, strlen(q->container)) == 0;
+	case VIEW_FILTERS:
+		break;
+	}
+	return true;
+}
+
+bool view_wants(const struct view *v, const struct op_collect_stack *s)
+{
+	int f;
+
+	if (s->kind != v->kind)
+		return false;
+	for (f = 0; f < VIEW_FILTERS; f++) {
+		if (!view_passes(v, (enum view_filter)f, s))
+			return false;
+	}
+	return true;
 }
 
 static int add_quality(struct making *m, const struct op_collect_stack *s)
@@ -311,6 +342,7 @@ int view_make(const struct op_collect *c, const struct view_request *request,
 
 	*ret = (struct view){ .c = c, .request = *request };
 	r = find_kind(ret);
+	ret->kind_found = !r;
 	if (!r && request->function)
 		r = named_find(ret, &ret->function);
 	m.seen = calloc(c->functions.len + c->strings.places.len + 1, sizeof(*m.seen));

@@ -34,14 +34,25 @@ enum view_tree {
 	VIEW_CALLEES, /* from the requested function inwards */
 };
 
+/* What chooses among the samples of a kind. */
+enum view_filter {
+	VIEW_FILTER_PID,
+	VIEW_FILTER_PROGRAM,
+	VIEW_FILTER_THREAD,
+	VIEW_FILTER_CONTAINER,
+	VIEW_FILTERS,
+};
+
 struct view;
 
 struct view_request {
 	const char *kind; /* sample type; NULL: the main one */
 	/* the kind of this view in place of that; NULL: none */
 	const struct view *same_kind;
-	int64_t pid;	     /* -1: any */
-	const char *program; /* NULL: any */
+	int64_t pid;	       /* -1: any */
+	const char *program;   /* NULL: any */
+	const char *thread;    /* its name; NULL: any */
+	const char *container; /* the beginning of its id; NULL: any */
 	enum view_by by;
 	enum view_tree tree;
 	const char *function; /* for callers and callees: a name, or a part (named.h) */
@@ -59,6 +70,7 @@ struct view_row {
 struct view {
 	const struct op_collect *c;
 	struct view_request request;
+	bool kind_found;
 	uint32_t kind;
 	uint32_t
 		function; /* the name that the request means: a string of the collection */
@@ -77,12 +89,15 @@ struct view {
 };
 
 /* Make the view of @c, which is borrowed. Returns 0; -ENOENT if no sample is of that
- * kind, process or function; -ENOMEM. The caller calls view_clear() in every case. */
+ * kind, of that function, and passes all filters; -ENOMEM. The caller calls view_clear() in every case. */
 int view_make(const struct op_collect *c, const struct view_request *request,
 	      struct view *ret);
 void view_clear(struct view *v);
 
-/* Is the stack of the kind and the processes that the view shows? */
+/* Does this filter of the request, if there is one, let the stack pass? */
+bool view_passes(const struct view *v, enum view_filter f,
+		 const struct op_collect_stack *s);
+/* Is the stack of the kind that the view shows, and do all filters let it pass? */
 bool view_wants(const struct view *v, const struct op_collect_stack *s);
 
 const char *view_by_name(enum view_by by);
