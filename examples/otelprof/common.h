@@ -35,6 +35,8 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
+struct standing;
+
 /* The options of every command that profiles. */
 struct options {
 	const char *command;
@@ -48,6 +50,7 @@ struct options {
 	const struct otelprof_attribute *attributes; /* valid until the program ends */
 	size_t attributes_len;
 	int verbose;
+	const char *config_path; /* of --config; NULL: none */
 	/* what no option says; NULL: nothing. Borrowed until session_open() returns */
 	const struct otelprof_settings *settings;
 	struct otelprof_filter_rule rules[OTELPROF_FILTER_RULES];
@@ -94,6 +97,7 @@ enum {
 	OPTION_SYMBOL_BUDGET,
 	OPTION_COMMAND_LINE,
 	OPTION_ENVIRONMENT,
+	OPTION_CONFIG,
 	OPTION_OWN
 };
 #define SHARED_LONG                                                                      \
@@ -126,6 +130,7 @@ enum {
 		{ "memory-limit", required_argument, NULL, OPTION_MEMORY_LIMIT },        \
 		{ "command-line", no_argument, NULL, OPTION_COMMAND_LINE },              \
 		{ "environment", required_argument, NULL, OPTION_ENVIRONMENT },          \
+		{ "config", required_argument, NULL, OPTION_CONFIG },                    \
 	{                                                                                \
 		"comm", required_argument, NULL, OPTION_COMM                             \
 	}
@@ -167,9 +172,16 @@ int signal_seen(void);
 
 double now_seconds(void);
 
+/* Read the file of --config, if there is one, and the environment above it. Returns 0, or
+ * STATUS_FAILED after a message. */
+int session_settings(const char *path, struct otelprof_settings **ret);
 /* Make a handle with the rate and the filter of @o. Returns 0, or STATUS_FAILED after a
  * message. */
 int session_open(const struct options *o, struct otelprof **ret);
+
+/* Put the rules of the settings in force. What the command line says of what to sample is in
+ * their place. Returns 0, or STATUS_FAILED after a message. */
+int session_rules(const struct options *o, struct otelprof *p, struct standing *ret);
 
 /* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
  * are available again. */

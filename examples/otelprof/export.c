@@ -27,7 +27,6 @@ enum {
 	OPTION_RETRY,
 	OPTION_CONTROL,
 	OPTION_CONTROL_GROUP,
-	OPTION_CONFIG,
 	MIB_SHIFT = 20,
 	SPILL_MAX_MIB = 1 << 20,
 	MS_PER_S = 1000,
@@ -53,8 +52,6 @@ static int help(FILE *f)
 		"Usage: otelprof export [OPTIONS]\n\n"
 		"Profiles this host and sends OpenTelemetry Profiles until SIGTERM or Ctrl-C;\n"
 		"then sends what is left and tells what became of every sample.\n\n"
-		"      --config FILE    keys as otelprof_settings_new(3) has them; read again at\n"
-		"                       SIGHUP; an option wins over its key\n"
 		"      --endpoint URL   http://host:port, https://host:port or unix:///path;\n"
 		"                       may be repeated (OTEL_EXPORTER_OTLP_ENDPOINT, else\n"
 		"                       localhost)\n"
@@ -75,9 +72,9 @@ static int help(FILE *f)
 		f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
-		"\nThe default rate is 20. The environment variables OTELPROF_KEY for each key,\n"
-		"OTEL_EXPORTER_OTLP_* and OTEL_EXPORTER_OTLP_PROFILES_* are read; an option\n"
-		"wins over them.\n",
+		"\nThe default rate is 20. The environment variables OTEL_EXPORTER_OTLP_* and\n"
+		"OTEL_EXPORTER_OTLP_PROFILES_* are read; an option wins over them. At SIGHUP\n"
+		"the file of --config and the variables are read again.\n",
 		f);
 	return STATUS_OK;
 }
@@ -187,9 +184,6 @@ static int take(struct export *e, int c, char *arg)
 	case OPTION_CONTROL_GROUP:
 		e->control_group = arg;
 		return 0;
-	case OPTION_CONFIG:
-		e->reload.path = arg;
-		return 0;
 	case OPTION_SPILL_SIZE:
 	case OPTION_RETRY:
 		return take_limit(e, c, arg);
@@ -214,7 +208,6 @@ static int parse(struct export *e, int argc, char **argv, bool *ret_help)
 		{ "spill-dir", required_argument, NULL, OPTION_SPILL_DIR },
 		{ "spill-size", required_argument, NULL, OPTION_SPILL_SIZE },
 		{ "retry-for", required_argument, NULL, OPTION_RETRY },
-		{ "config", required_argument, NULL, OPTION_CONFIG },
 		{ "control", optional_argument, NULL, OPTION_CONTROL },
 		{ "control-group", required_argument, NULL, OPTION_CONTROL_GROUP },
 		{ NULL, 0, NULL, 0 },

@@ -17,6 +17,8 @@ enum {
 #define SECONDS_MAX 31536000.0 /* a year */
 
 const char shared_help[] =
+	"      --config FILE    keys as otelprof_settings_new(3) has them; the variable\n"
+	"                       OTELPROF_KEY of each wins over it, an option over both\n"
 	"  -d, --duration S     end after S seconds\n"
 	"  -F, --frequency HZ   samples a second and CPU, 1 to 1000\n"
 	"      --kinds LIST     what to take samples of, with commas: cpu (the default),\n"
@@ -227,6 +229,9 @@ int options_take(struct options *o, int c, const char *arg)
 		return r;
 	case OPTION_KINDS:
 		return take_kinds(o, arg);
+	case OPTION_CONFIG:
+		o->config_path = arg;
+		return 0;
 	case OPTION_LAYOUTS:
 		o->layouts_dir = arg;
 		return 0;

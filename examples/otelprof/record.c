@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
 #include "child.h"
+#include "choose/standing.h"
 #include "common.h"
 #include "formats.h"
 #include "summary.h"
@@ -28,6 +29,8 @@ struct record {
 	char **argv; /* the command to run, or NULL */
 	struct child child;
 	struct summary summary;
+	struct otelprof_settings *settings;
+	struct standing rules; /* of the settings */
 	bool quiet;
 };
 
@@ -167,8 +170,14 @@ static void end_older(const char *path, struct older *older)
 /* Lines of folded stacks have no place for a unit. */
 static void tell_of_one_kind(const struct record *rec)
 {
+	struct otelprof_config config;
+
+	otelprof_config_init(&config, sizeof(config));
+	(void)otelprof_settings_get_config(rec->settings, &config);
+	if (rec->o.kinds)
+		config.kinds = rec->o.kinds;
 	if (rec->format->format == OTELPROF_FORMAT_FOLDED &&
-	    rec->o.kinds & (rec->o.kinds - 1))
+	    config.kinds & (config.kinds - 1))
 		note("warning: %s will have one kind of samples, those of the CPUs if "
 		     "there are any; -o FILE.otlp keeps all",
 		     rec->path);
@@ -187,9 +196,13 @@ static int open_file(struct record *rec, struct otelprof *p)
 	return r < 0 ? fail_library(p, rec->path, r) : 0;
 }
 
-static bool child_done(void *data)
+/* Between polls. */
+static bool is_done(void *data)
 {
-	return child_ended(data);
+	struct record *rec = data;
+
+	standing_look(&rec->rules);
+	return rec->argv && child_ended(&rec->child);
 }
 
 /* Print the summary. @status: how the session ended. Returns the exit status. */
@@ -230,8 +243,7 @@ static int profile(struct record *rec, struct otelprof *p)
 		if (r)
 			return r;
 	}
-	r = session_run(p, &rec->o, WINDOW_S, true, rec->argv ? child_done : NULL,
-			&rec->child);
+	r = session_run(p, &rec->o, WINDOW_S, true, is_done, rec);
 	keep_older(rec->path, &older);
 	closed = session_close(p, FLUSH_MS);
 	end_older(rec->path, &older);
@@ -251,6 +263,10 @@ int command_record(int argc, char **argv)
 	if (r || helped)
 		return r;
 	signals_catch();
+	r = session_settings(rec.o.config_path, &rec.settings);
+	if (r)
+		return r;
+	rec.o.settings = rec.settings;
 	/* Fork before the handle is made; the child executes when sampling has begun. */
 	if (rec.argv) {
 		r = child_fork(&rec.child, rec.argv);
@@ -261,8 +277,12 @@ int command_record(int argc, char **argv)
 	if (!r)
 		r = session_open(&rec.o, &p);
 	if (!r)
+		r = session_rules(&rec.o, p, &rec.rules);
+	if (!r)
 		r = profile(&rec, p);
+	standing_end(&rec.rules);
 	(void)otelprof_free(p);
+	(void)otelprof_settings_free(rec.settings);
 	summary_clear(&rec.summary);
 	return rec.argv ? child_finish(&rec.child, r) : r;
 }

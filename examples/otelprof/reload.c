@@ -30,33 +30,13 @@ void reload_catch(const struct reload *l)
 {
 	struct sigaction sa = { .sa_handler = on_hangup };
 
-	if (l->path || !isatty(STDIN_FILENO))
+	if (l->o->config_path || !isatty(STDIN_FILENO))
 		(void)sigaction(SIGHUP, &sa, NULL);
-}
-
-static int read_settings(const char *path, struct otelprof_settings **ret)
-{
-	struct otelprof_error_info why = { .size = sizeof(why) };
-	struct otelprof_settings *settings = NULL;
-	int r = otelprof_settings_new(&settings);
-
-	if (r < 0)
-		return fail("out of memory");
-	if (path)
-		r = otelprof_settings_read_file(settings, path, &why);
-	if (r == 0)
-		r = otelprof_settings_read_environment(settings, &why);
-	if (r < 0) {
-		(void)otelprof_settings_free(settings);
-		return fail("%s", why.message);
-	}
-	*ret = settings;
-	return 0;
 }
 
 int reload_read(struct reload *l)
 {
-	return read_settings(l->path, &l->settings);
+	return session_settings(l->o->config_path, &l->settings);
 }
 
 /* What @settings have, and above it what the command line has. */

@@ -27,7 +27,6 @@ struct reload_exporters {
 struct reload {
 	struct otelprof *p;	 /* borrowed */
 	const struct options *o; /* borrowed */
-	const char *path;	 /* of the file; NULL: none */
 	/* what the command line says of exporters; 0: nothing */
 	struct otelprof_otlp_config given;
 	const char *endpoints[RELOAD_ENDPOINTS_MAX];

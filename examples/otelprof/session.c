@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
+#include "choose/standing.h"
 #include "common.h"
 #include "switches.h"
 
@@ -108,6 +109,32 @@ int session_open(const struct options *o, struct otelprof **ret)
 	}
 	*ret = p;
 	return 0;
+}
+
+int session_settings(const char *path, struct otelprof_settings **ret)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof_settings *settings = NULL;
+	int r = otelprof_settings_new(&settings);
+
+	if (r < 0)
+		return fail("out of memory");
+	if (path)
+		r = otelprof_settings_read_file(settings, path, &why);
+	if (r == 0)
+		r = otelprof_settings_read_environment(settings, &why);
+	if (r < 0) {
+		(void)otelprof_settings_free(settings);
+		return fail("%s", why.message);
+	}
+	*ret = settings;
+	return 0;
+}
+
+int session_rules(const struct options *o, struct otelprof *p, struct standing *ret)
+{
+	ret->p = p;
+	return o->rules_len ? 0 : standing_change(ret, o->settings);
 }
 
 static void show_progress(struct otelprof *p, double seconds)

@@ -390,6 +390,57 @@ class Export(unittest.TestCase):
             self.assertEqual((r.returncode, r.stderr), (
                 1, 'otelprof: /nonexistent/x: it cannot be read: No such file or directory\n'))
 
+    def test_config_file_of_record_and_top(self):
+        """The same file, the same variables; the command line wins."""
+        with tempfile.TemporaryDirectory() as d:
+            path, out = os.path.join(d, 'a.conf'), os.path.join(d, 'x.folded')
+            with open(path, 'w', encoding='utf-8') as f:
+                f.write('sample_rate_hz = 49\nmax_frames = 64\nkinds = off_cpu,locks\n'
+                        'command_line = true\nservice_name = shop\nattributes = a=1,b=2\n'
+                        'probes = kprobe:x\nrules = rate 199 cgroup:/a b\n'
+                        'endpoint = http://a:1\n')
+            for command in (['record', '-q', '-o', out], ['top', '--json']):
+                args = [*command, '-d', '0.2', '--config', path]
+                r = run(*args, mode='config')
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertRegex(r.stderr, 'fake: config rate 49 kinds [0-9]+ frames 64 flags 16 '
+                                           'service shop attributes 2\n')
+                self.assertIn('fake: probe kprobe:x\n', r.stderr)
+                self.assertIn('fake: add 2 199 /a b\n', r.stderr)
+                self.assertNotIn('fake: endpoint', r.stderr)
+                # folded stacks have one kind, whoever asked for several
+                if command[0] == 'record':
+                    self.assertIn('will have one kind of samples', r.stderr)
+                r = run(*args, '-F', '7', '--kinds', 'cpu', '--service-name', 'x', '-p',
+                        str(os.getpid()), mode='config')
+                self.assertIn('fake: config rate 7 kinds 1 frames 64 flags 16 service x '
+                              'attributes 2\n', r.stderr)
+                self.assertNotIn('fake: probe', r.stderr)
+                # what to sample is said by one of them
+                self.assertNotIn('fake: add', r.stderr)
+                with unittest.mock.patch.dict(os.environ, OTELPROF_SAMPLE_RATE_HZ='11'):
+                    self.assertIn('fake: config rate 11 ', run(*args, mode='config').stderr)
+                    r = run(*command, '-d', '0.2', mode='config')
+                    self.assertIn('fake: config rate 11 ', r.stderr)
+                # without a rate it is the command's
+                r = run(*command, '-d', '0.2', mode='config')
+                self.assertIn('fake: config rate 99 ', r.stderr)
+                r = run(*command, '-d', '0.2', '--config', '/nonexistent/x')
+                self.assertEqual((r.returncode, r.stderr), (
+                    1, 'otelprof: /nonexistent/x: it cannot be read: No such file or directory\n'))
+                with unittest.mock.patch.dict(os.environ, OTELPROF_MAX_FRAMES='x'):
+                    r = run(*command, '-d', '0.2')
+                self.assertEqual(r.returncode, 1)
+                self.assertIn('OTELPROF_MAX_FRAMES', r.stderr)
+            # a mistake is told before the command begins
+            mark = os.path.join(d, 'begun')
+            r = run('record', '--config', '/nonexistent/x', '--', 'touch', mark)
+            self.assertEqual(r.returncode, 1)
+            self.assertFalse(os.path.exists(mark))
+            r = run('record', '-q', '-o', out, '--config', path, '--', 'touch', mark, mode='config')
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertNotIn('fake: add', r.stderr)
+
     def test_hangup_reads_the_configuration_again(self):
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, 'a.conf')

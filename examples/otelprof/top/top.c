@@ -358,6 +358,15 @@ void top_sum(struct top *t, const struct top_window *w)
 	kinds_sort(&t->kinds, t->order);
 }
 
+/* Between polls. */
+static bool look_at_rules(void *data)
+{
+	struct top *t = data;
+
+	standing_look(&t->rules);
+	return false;
+}
+
 /* Print one table after another until a signal; the last one is cut short. */
 static int run_live(struct top *t, struct otelprof *p)
 {
@@ -366,7 +375,7 @@ static int run_live(struct top *t, struct otelprof *p)
 	int r;
 
 	do {
-		r = session_run(p, &t->o, TOP_WINDOW_S, false, NULL, NULL);
+		r = session_run(p, &t->o, TOP_WINDOW_S, false, look_at_rules, t);
 		if (!r)
 			r = session_try(p, &exports, otelprof_export(p));
 		if (r)
@@ -385,7 +394,7 @@ static int run_live(struct top *t, struct otelprof *p)
 static int run_once(struct top *t, struct otelprof *p)
 {
 	double start = now_seconds();
-	int r = session_run(p, &t->o, TOP_WINDOW_S, true, NULL, NULL);
+	int r = session_run(p, &t->o, TOP_WINDOW_S, true, look_at_rules, t);
 
 	top_measure(t, p, now_seconds() - start);
 	if (!r)
@@ -427,6 +436,7 @@ int command_top(int argc, char **argv)
 		.o = { .command = "top", .rate_hz = DEFAULT_HZ },
 		.live = isatty(STDOUT_FILENO),
 	};
+	struct otelprof_settings *settings = NULL;
 	struct otelprof *p = NULL;
 	bool helped = false;
 	int r = parse(&t, argc, argv, &helped);
@@ -435,10 +445,17 @@ int command_top(int argc, char **argv)
 		return r;
 	t.rate_hz = t.o.rate_hz;
 	signals_catch();
-	r = session_open(&t.o, &p);
+	r = session_settings(t.o.config_path, &settings);
+	t.o.settings = settings;
+	if (!r)
+		r = session_open(&t.o, &p);
+	if (!r)
+		r = session_rules(&t.o, p, &t.rules);
 	if (!r)
 		r = run(&t, p);
+	standing_end(&t.rules);
 	(void)otelprof_free(p);
+	(void)otelprof_settings_free(settings);
 	kinds_clear(&t.kinds);
 	top_window_clear(&t.window);
 	return r;
