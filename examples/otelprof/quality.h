@@ -36,6 +36,9 @@ void quality_clear(struct quality *q);
 /* Is it a frame that says why a stack is not whole? The library names those in
  * brackets. */
 bool quality_is_ending(const char *name, size_t len);
+/* What a name in brackets, which is no function's, means: a sentence. NULL: it is none of
+ * these, or of a later version. */
+const char *quality_words(const char *name, size_t len);
 /* Is it "libx.so+0x1234" or "0x1234", an address instead of a name? */
 bool quality_is_unnamed(const char *name, size_t len);
 

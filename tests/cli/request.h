@@ -472,7 +472,7 @@ static inline struct rq_buf rq_poor(void)
 	l[4] = rq_location(&q, native, one, 0x1500, rq_function(&q, "named", "", 0), 0, 0,
 			   0);
 	l[5] = rq_location(&q, native, 0, 0,
-			   rq_function(&q, "[unwind error: native_no_memory]", "", 0), 0,
+			   rq_function(&q, "[unwind error: native_read_cfa]", "", 0), 0,
 			   0, 0);
 	rq_sample(&q, rq_stack(&q, (uint32_t[]){ l[4], l[0], l[1], l[4] }, 4), NULL, 0,
 		  3);

@@ -299,6 +299,63 @@ class Report(Recordings):
         self.assertIn('`work` | app.py:12 |', text)
         self.assertNotIn('\x1b', text)
 
+    def test_markdown_is_small_whatever_the_names(self):
+        path = self.path('long.otlp')
+        r = subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           env=dict(os.environ, FAKE_OTELPROF='long'), timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for args in ([], ['-n', '1000'], ['--callers=1'], ['--callees=1'], ['--by=module'],
+                     ['--tree']):
+            text = self.report('--format=markdown', *args, path)
+            self.assertLess(len(text.encode()), 8192, args)
+            self.assertIn('What is missing', text)
+
+    def test_calls_of_markdown_show_where_the_time_splits(self):
+        """A chain of calls is one line, so that there is room for its branches; web has two
+        callees of handle, and main, of all programs, three."""
+        text = self.report('--format=markdown', self.a)
+        calls = text[text.index('## Calls'):text.index('## What is missing')]
+        self.assertIn('- 50.0% `web` > `main` > `handle`\n'
+                      '  - 30.0% `parse`, itself 30.0%\n'
+                      '  - 20.0% `ksys_read`, itself 20.0%\n'
+                      '- 40.0% `python` > `main` > `<module>` > `work`, itself 40.0%\n', calls)
+        self.assertIn('`parse` is called by `handle` 30.0%', calls)
+        # Callers of a function, too.
+        text = self.report('--format=markdown', '--callers=main', self.a)
+        calls = text[text.index('## Callers'):text.index('## What is missing')]
+        self.assertIn('- 90.0% `main`\n  - 50.0% `web`\n  - 40.0% `python`\n', calls)
+
+    def test_calls_of_markdown_say_what_is_not_shown(self):
+        path = self.path('long.otlp')
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True, check=True,
+                       env=dict(os.environ, FAKE_OTELPROF='long'), timeout=60)
+        text = self.report('--format=markdown', path)
+        self.assertIn('What is not shown has at most 2.5% each.', text)
+        self.assertNotIn('What is not shown', self.report('--format=markdown', self.a))
+
+    def test_codes_have_words(self):
+        """Those of op_errors.def, and a frame that is no function."""
+        path = self.path('poor.otlp')
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True, check=True,
+                       env=dict(os.environ, FAKE_OTELPROF='poor'), timeout=60)
+        words = 'The memory that holds the CFA could not be read.'
+        self.assertIn(f'- 50.00% of the stacks end early: `[unwind error: native_read_cfa]`. {words}\n',
+                      self.report('--format=markdown', path))
+        self.assertRegex(self.report(path), f'50.00% end early: .*native_read_cfa.*{words}')
+        self.assertEqual(self.json(path)['quality']['end_early'][0]['why'], words)
+        for name, words in (('[running]', 'a CPU'), ('[V8 code]', 'V8'), ('[kernel]', 'kernel'),
+                            ('[truncated]', '--max-frames'), ('[no unwind table yet]', 'table'),
+                            ('[unwind error: php_late]', 'PHP'), ('[unwind error: of_later]', '')):
+            path = self.path('named.otlp')
+            subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           check=True, env=dict(os.environ, FAKE_OTELPROF='name=' + name),
+                           timeout=60)
+            text = self.report('--format=markdown', path)
+            line = re.search('(?m)^- .*' + re.escape(f'`{name}`') + '(.*)$',
+                             text[text.index('## What is missing'):])
+            self.assertIsNotNone(line, text)
+            self.assertIn(words, line.group(1))
+
     def test_the_proposed_command_works(self):
         """With names that are long, or have characters of the shell and of Markdown."""
         for name in ('std::vector<' + 'é' * 100 + '>::operator||(int)', 'operator||', "it's `x`|y",
@@ -314,7 +371,7 @@ class Report(Recordings):
             r = subprocess.run(['sh', '-c', f'exec "$0" {command}', PROGRAM], capture_output=True,
                                timeout=60)
             self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertIn('100.0% `web`', r.stdout.decode())
+            self.assertRegex(r.stdout.decode(), '(?m)^- 100.0% `.*` > `web`$')
             # A name as a row shows it will do too.
             shown = re.search(r'^\| 100.0% \| 100.0% \| `(.*)` \|  \|', text, re.M).group(1)
             nodes = self.json('--callers', shown, path)['tree']

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "quality.h"
 #include "report/write.h"
 
 enum {
@@ -134,6 +135,7 @@ static void write_node(void *data, const struct tree_node *n)
 static void write_sums(const struct json *j, const char *key, const struct sums *s)
 {
 	const struct view *v = j->r->v;
+	const char *words;
 	size_t i;
 
 	(void)fprintf(j->f, ",\n    \"%s\": [", key);
@@ -142,7 +144,13 @@ static void write_sums(const struct json *j, const char *key, const struct sums 
 		put_text(j->f, "name",
 			 view_text(v->c, (uint32_t)s->items.data[i].key, j->buf,
 				   NAME_BYTES));
-		(void)fprintf(j->f, ", \"value\": %" PRId64 " }", s->items.data[i].value);
+		(void)fprintf(j->f, ", \"value\": %" PRId64, s->items.data[i].value);
+		words = quality_words(j->buf, strlen(j->buf));
+		if (words) {
+			(void)fputs(", ", j->f);
+			put_text(j->f, "why", words);
+		}
+		(void)fputs(" }", j->f);
 	}
 	(void)fputs(" ]", j->f);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "quality.h"
 #include "report/write.h"
 
 enum {
@@ -141,6 +142,7 @@ static void print_sums(const struct text *t, const struct sums *s, const char *w
 	const struct view *v = t->r->v;
 	int64_t whole = s == &v->unnamed ? v->frames : v->total;
 	char name[NAME_BYTES];
+	const char *words;
 	size_t i;
 
 	for (i = 0; i < s->items.len && i < ENDINGS_SHOWN; i++) {
@@ -152,6 +154,8 @@ static void print_sums(const struct text *t, const struct sums *s, const char *w
 			      what);
 		print_safe(t->f, *name ? name : "[no file]",
 			   strlen(*name ? name : "[no file]"), 0);
+		words = quality_words(name, strlen(name));
+		(void)fprintf(t->f, "%s%s", words ? ". " : "", words ? words : "");
 		(void)fputc('\n', t->f);
 	}
 }

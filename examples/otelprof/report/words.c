@@ -174,21 +174,59 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 	return buf;
 }
 
+/* Types of samples by type and unit, as people say it. */
+static const char *words_of_type(const char *type, const char *unit)
+{
+	static const struct {
+		const char *type;
+		const char *unit; /* NULL: any */
+		const char *words;
+	} known[] = {
+		{ "off_cpu", NULL, "time off the CPUs" },
+		{ "off_cpu_wakers", NULL, "time off the CPUs, by who ended it" },
+		{ "wall", NULL, "time of threads, on the CPUs and off them" },
+		{ "contentions", NULL, "waits for locks" },
+		{ "delay", "nanoseconds", "time waiting for locks" },
+		{ "page_faults", NULL, "page faults" },
+		{ "signals", NULL, "signals" },
+		{ "threads", NULL, "threads at one moment" },
+		{ "goroutines", NULL, "goroutines at one moment" },
+		{ "events", NULL, "hits of a probe" },
+		{ "alloc_space", "bytes", "memory that was allocated" },
+		{ "alloc_objects", NULL, "allocations" },
+		{ "inuse_space", "bytes", "memory in use" },
+		{ "inuse_objects", NULL, "allocations in use" },
+		{ "block_io", "nanoseconds", "time of block I/O" },
+		{ "block_io", "bytes", "bytes of block I/O" },
+		{ "block_io", "count", "requests of block I/O" },
+		{ "block_io_queue", NULL, "time of block I/O in the queue" },
+		{ "block_io_service", NULL, "time of block I/O in the device" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].type, type) == 0 &&
+		    (!known[i].unit || strcmp(known[i].unit, unit) == 0))
+			return known[i].words;
+	}
+	return NULL;
+}
+
 const char *view_what(const struct view *v, char *buf, size_t size)
 {
 	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
 	char type[64], unit[64];
+	const char *words = words_of_type(view_text(v->c, k->type, type, sizeof(type)),
+					  view_text(v->c, k->unit, unit, sizeof(unit)));
 
 	if (view_text_is(v->c, k->period_type, "cpu") && k->period > 0)
 		(void)snprintf(buf, size, "CPU time, %.0f samples a second and CPU",
 			       NS_PER_S / (double)k->period);
 	else if (op_collect_is_weighed(k) && view_text_is(v->c, k->type, "cpu"))
 		(void)snprintf(buf, size, "CPU time, sampled at several rates");
-	else if (view_text_is(v->c, k->type, "off_cpu"))
-		(void)snprintf(buf, size, "time off the CPUs");
+	else if (words)
+		(void)snprintf(buf, size, "%s", words);
 	else
-		(void)snprintf(buf, size, "%s, in %s",
-			       view_text(v->c, k->type, type, sizeof(type)),
-			       view_text(v->c, k->unit, unit, sizeof(unit)));
+		(void)snprintf(buf, size, "%s, in %s", type, unit);
 	return buf;
 }
