@@ -76,13 +76,6 @@ static __always_inline __u32 op_bio_operation(struct bio *bio, __u32 bytes)
 	}
 }
 
-/* Nobody holds the bio at @key yet. An end that was missed left its sample there, which would
- * be told of this one. */
-static __always_inline void op_forget(__u64 key)
-{
-	(void)bpf_map_delete_elem(&op_held, &key);
-}
-
 /* Walk the stack of who queues a bio. Of its bytes those in memory count: a discard has none. */
 static __always_inline int op_queue(struct bpf_raw_tracepoint_args *ctx, bool whole)
 {
@@ -96,7 +89,7 @@ static __always_inline int op_queue(struct bpf_raw_tracepoint_args *ctx, bool wh
 	slot = op_event_enter(counts, OP_EVENT_BLOCK_IO, true, &filtered);
 	if (!slot) {
 		op_count_in(counts, OP_COUNT_TAKEN);
-		op_forget((__u64)bio);
+		op_forget(OP_EVENT_BLOCK_IO, (__u64)bio);
 		return 0;
 	}
 	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);

@@ -6,7 +6,8 @@
  * ring in this order, so the announcement comes before all that name it.
  *
  * The sample of an event that goes on is held in a map until its end is met, under a key of the
- * kind's, and is counted as taken only then.
+ * kind's, and is counted as taken only then. Where the end is missed it is counted as lost, once
+ * its key is used for another event, or user space finds it there when the kind is turned off.
  *
  * The table that a walk lacks is asked for, at most once in OP_REQUEST_EVERY_NS a process.
  */
@@ -21,6 +22,8 @@
 enum {
 	OP_HASH_WORDS = 64, /* at a time */
 	OP_HELD_MAX = 8192, /* events that go on at once; some 190 bytes each */
+
+	OP_EEXIST = 17,
 };
 
 /* Odd constants of the golden ratio and of MurmurHash3's finalizer. */
@@ -150,21 +153,41 @@ static __always_inline __u32 op_named_bytes(const struct op_named *s)
 	return sizeof(*s) + (s->context_bytes & sizeof(struct op_thread_context));
 }
 
+/* The end of an event was missed: its sample will not be told. */
+static __always_inline void op_held_lost(__u32 event)
+{
+	op_count(event, OP_COUNT_TAKEN);
+	op_count(event, OP_COUNT_NESTED);
+}
+
+/* What begins under @key is not held. A sample that still is must not be told of it. */
+static __always_inline void op_forget(__u32 event, __u64 key)
+{
+	if (!bpf_map_delete_elem(&op_held, &key))
+		op_held_lost(event);
+}
+
 /* Keep the slot's sample until its event ends. Its time begins now: what the walk took is none
- * of the event's. Where it is lost, an older one under its key is not told in its place. */
+ * of the event's. */
 static __always_inline void op_hold(struct op_slot *slot)
 {
 	/* the slot's members stand as those of the held sample */
 	struct op_named *s = &slot->sample;
 	__u32 lost = OP_COUNT_RING_FULL;
+	long r;
 
 	if (op_announced_now(slot)) {
 		lost = OP_COUNT_NO_MEMORY;
 		s->time_ns = bpf_ktime_get_ns();
-		if (!bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY))
+		r = bpf_map_update_elem(&op_held, &slot->held, s, BPF_NOEXIST);
+		if (r == -OP_EEXIST) {
+			op_held_lost(s->event);
+			r = bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY);
+		}
+		if (!r)
 			return;
 	}
-	(void)bpf_map_delete_elem(&op_held, &slot->held);
+	op_forget(s->event, slot->held);
 	op_count(s->event, OP_COUNT_TAKEN);
 	op_count(s->event, lost);
 }

@@ -149,8 +149,9 @@ static int zero(int map, const struct bpf_map_info *info)
 	return bpf_map_update_elem(map, &key, values, BPF_ANY) ? -errno : 0;
 }
 
-/* Remove all elements of the hash @map, or zero that of a per-CPU array. */
-static int empty(int map)
+/* Remove all elements of the hash @map, or zero that of a per-CPU array. Adds the number of
+ * elements to *@ret_gone. */
+static int empty(int map, uint64_t *ret_gone)
 {
 	struct bpf_map_info info = { 0 };
 	uint32_t len = sizeof(info);
@@ -170,17 +171,22 @@ static int empty(int map)
 		return -ENOMEM;
 	r = bpf_map_lookup_and_delete_batch(map, NULL, &at, keys, values, &n, NULL);
 	while (r == 0) {
+		*ret_gone += n;
 		n = EMPTY_BATCH;
 		r = bpf_map_lookup_and_delete_batch(map, &at, &at, keys, values, &n,
 						    NULL);
 	}
-	return errno == ENOENT ? 0 : -errno;
+	if (errno != ENOENT)
+		return -errno;
+	*ret_gone += n; /* of the last batch, which is not full */
+	return 0;
 }
 
 /* While no hook was attached, threads came and went and events ended unseen: forget what
  * had begun before, since an interval that reaches back to it would be a false one. */
 static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 {
+	uint64_t gone = 0;
 	size_t i;
 	int r = 0;
 
@@ -189,7 +195,7 @@ static int forget_begun(struct op_capture *c, const struct op_kind *kind)
 			return 0;
 	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
 		if (c->begun[kind->event][i] >= 0)
-			r = empty(c->begun[kind->event][i]);
+			r = empty(c->begun[kind->event][i], &gone);
 	return r < 0 ? op_fail(c->log, r, "%s could not be begun anew: %s", kind->says,
 			       strerror(-r))
 		     : 0;
@@ -246,14 +252,30 @@ int op_hooks_attach(struct op_capture *c)
 	return r;
 }
 
+/* Samples whose end was not met will not be told: they are lost, as runs that were left out. The
+ * map of a process that has forked is its parent's. */
+static void count_held(struct op_capture *c, const struct op_kind *kind)
+{
+	int map = c->begun[kind->event][0];
+	uint64_t gone = 0;
+
+	if (kind->holds && !c->forked && map >= 0 && empty(map, &gone) == 0)
+		c->gone_missed += gone;
+}
+
 /* The last program is detached first: that of bpf/event/off asks for the interrupts in
  * which the others run. */
 void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
 {
+	bool attached = false;
 	size_t i;
 
-	for (i = kind->hooks_len; i > 0; i--)
+	for (i = kind->hooks_len; i > 0; i--) {
+		attached |= c->hook[kind->event][i - 1] >= 0;
 		op_closep(&c->hook[kind->event][i - 1]);
+	}
+	if (attached)
+		count_held(c, kind);
 }
 
 void op_hooks_poll(struct op_capture *c)

@@ -125,7 +125,8 @@ struct op_capture {
 	struct op_control *control; /* mapped */
 	uint64_t gone_run_ns;	    /* run time of entries that were turned off */
 	uint64_t gone_run_count;
-	uint64_t gone_missed; /* events that programs missed which were turned off */
+	/* events that programs missed which were turned off, and samples that were held then */
+	uint64_t gone_missed;
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;

@@ -20,10 +20,11 @@ static const char *const OPERATION[OP_BLOCK_OPERATIONS] = {
 	[OP_BLOCK_OTHER] = "other",
 };
 
-/* The ends come first, so that no request is held whose end would be missed. */
+/* The ends come first, so that no request is held whose end would be missed. One that the kernel
+ * leaves out is no loss by itself: the samples of its bios are still held. */
 static const struct op_kind_hook HOOKS[] = {
-	{ "block_rq_complete", "op_block_done", .loses = true },
-	{ "block_bio_complete", "op_block_ended", .loses = true },
+	{ "block_rq_complete", "op_block_done" },
+	{ "block_bio_complete", "op_block_ended" },
 	{ "block_rq_issue", "op_block_issue2" },
 	{ "block_rq_issue", "op_block_issued", .instead = true },
 	{ "block_bio_queue", NULL, .loses = true },
