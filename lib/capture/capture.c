@@ -20,8 +20,8 @@ enum {
 };
 
 /*
- * A poll's shares. It gives a quarter each to records from the ring, to postponed records, and
- * to processes. Work that cannot be interrupted, such as reading the names of a large program,
+ * A poll's shares. It gives a quarter each to side-bands, to records from the ring, to postponed
+ * records, and to processes. Work that cannot be interrupted, such as reading the names of a large program,
  * may take some 10 ms more; when half of the time is over, the rest of the work is left to the
  * next poll.
  */
@@ -178,6 +178,15 @@ void op_capture_take_postponed(struct op_capture *c, struct op_processes *proces
 	op_processes_slice(processes, 0);
 }
 
+/* Drain the side-bands while a record is processed, which is newer than they. */
+static uint64_t catch_up(struct op_capture *c, struct consume *k)
+{
+	uint64_t least_ns = op_turn_share(k->turn, OP_TURN_LEAST);
+
+	return op_sideband_drain(c, k->processes,
+				 OP_MAX(k->until_ns, op_clock_monotonic_ns() + least_ns));
+}
+
 /* Its side-band events are there, too, so that the program can be identified now. */
 static void on_exec(struct op_capture *c, const void *data, size_t size)
 {
@@ -189,7 +198,7 @@ static void on_exec(struct op_capture *c, const void *data, size_t size)
 		return;
 	if (record->interpreter)
 		c->exec_ns = now_ns;
-	if (op_sideband_drain(c, processes))
+	if (catch_up(c, c->consume))
 		op_processes_settle(processes, now_ns);
 	op_processes_on_executed(processes, record->pid);
 }
@@ -212,7 +221,7 @@ static int on_ring_record(void *ctx, const void *data, size_t size)
 	     (record->end == OP_END_UNKNOWN ||
 	      !op_processes_knows(k->processes, record->pid, record->generation)))) {
 		k->unknown |= type == OP_RECORD_REQUEST || record->end == OP_END_UNKNOWN;
-		if (record->time_ns > c->drained_ns && op_sideband_drain(c, k->processes))
+		if (record->time_ns > c->drained_ns && catch_up(c, k))
 			op_processes_settle(k->processes, op_clock_monotonic_ns());
 	}
 	take(c, data, size, type);
@@ -364,14 +373,16 @@ void op_capture_forked(struct op_capture *c)
 }
 
 /* Acknowledge the timer; follow CPUs that came and went. */
-static void on_timer(struct op_capture *c, struct op_processes *processes)
+static void on_timer(struct op_capture *c, struct op_processes *processes,
+		     uint64_t end_ns)
 {
 	uint64_t expirations;
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
-	    (c->listening || c->sampling) && op_perf_update_cpus(c, processes) < 0) {
+	    (c->listening || c->sampling) &&
+	    op_perf_update_cpus(c, processes, end_ns) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
 		       c->log ? c->log->message : "");
 		c->checked_cpus_ns = now;
@@ -451,6 +462,7 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	struct epoll_event events[EPOLL_EVENTS];
 	uint64_t sideband;
 	uint64_t begin_ns;
+	uint64_t end_ns;
 	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0);
 	uint64_t woken_ns = op_clock_monotonic_ns();
 	bool waits;
@@ -458,19 +470,21 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 
 	if (n < 0)
 		return -errno;
+	end_ns = op_turn_part(turn, woken_ns, SLICE_PARTS);
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == c->timer_fd)
-			on_timer(c, processes);
-	op_processes_slice(processes, op_turn_part(turn, woken_ns, SLICE_PARTS));
-	sideband = op_sideband_drain(c, processes);
+			on_timer(c, processes, end_ns);
+	op_processes_slice(processes, end_ns);
+	sideband = op_sideband_drain(c, processes, end_ns);
 	if (sideband || n)
 		op_processes_settle(processes, op_clock_monotonic_ns());
 	op_hooks_poll(c);
-	/* If this poll has already taken long, the records are left to the next one,
-	 * which comes at once. */
+	/* If this poll has already taken long, or processes have done more than it knows of, the
+	 * records are left to the next one, which comes at once. */
 	begin_ns = op_clock_monotonic_ns();
 	waits = op_processes_postpone(processes);
-	c->put_off = !c->put_off && begin_ns > op_turn_part(turn, woken_ns, LONG_PARTS);
+	c->put_off = !c->put_off && (c->sideband_left ||
+				     begin_ns > op_turn_part(turn, woken_ns, LONG_PARTS));
 	n = c->put_off ? RING_STOP : take_records(c, &consume);
 	op_processes_slice(processes, 0);
 	if (op_sampler_take_lost(sampler))
@@ -483,11 +497,13 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	pace(c,
 	     op_sampler_take_news(sampler) || op_processes_waiting(processes) ||
 		     sideband || consume.unknown,
-	     c->postponed.len && !waits ? begin_ns : op_processes_next_ns(processes),
+	     c->sideband_left || (c->postponed.len && !waits)
+		     ? begin_ns
+		     : op_processes_next_ns(processes),
 	     turn);
 	work->kernel_symbols = c->kernel_symbols_stale;
 	c->kernel_symbols_stale = false;
-	work->more = n == RING_STOP || (c->postponed.len && !waits);
+	work->more = n == RING_STOP || c->sideband_left || (c->postponed.len && !waits);
 	work->drained = n == 0 && !c->postponed.len;
 	work->idle = !sideband && !work->more && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;

@@ -243,7 +243,7 @@ static int bring(struct op_capture *c)
 	c->cpus_changed = true; /* so that every CPU gets the events of the kinds */
 	if (!c->sampling)
 		return 0;
-	r = op_perf_update_cpus(c, NULL);
+	r = op_perf_update_cpus(c, NULL, 0);
 	return r == 0 ? op_hooks_attach(c) : r;
 }
 

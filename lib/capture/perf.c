@@ -289,7 +289,8 @@ static void note_sleep(struct op_capture *c)
 	c->asleep_ns = asleep_ns;
 }
 
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes)
+int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
+			uint64_t end_ns)
 {
 	char path[256];
 	int r;
@@ -302,9 +303,11 @@ int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes)
 		return op_fail(c->log, r, "the list of CPUs %s cannot be read: %s", path,
 			       strerror(-r));
 	if (c->cpus_changed) {
-		/* what they told before comes first */
+		/* what they told before comes first; if that takes long, at the next call */
 		if (processes)
-			(void)op_sideband_drain(c, processes);
+			(void)op_sideband_drain(c, processes, end_ns);
+		if (processes && c->sideband_left)
+			return 0;
 		r = follow_cpus(c);
 		if (r < 0)
 			return r;
@@ -318,7 +321,7 @@ int op_perf_listen(struct op_capture *c)
 	int r;
 
 	c->listening = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL);
+	r = op_perf_update_cpus(c, NULL, 0);
 	if (r < 0)
 		c->listening = false;
 	else
@@ -331,7 +334,7 @@ int op_perf_start(struct op_capture *c)
 	int r;
 
 	c->sampling = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL);
+	r = op_perf_update_cpus(c, NULL, 0);
 	if (r < 0)
 		op_perf_stop(c);
 	return r;

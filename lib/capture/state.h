@@ -138,8 +138,10 @@ struct op_capture {
 	int fork_fd;			   /* its attachment, or -1 */
 	OP_VEC(struct op_cpu_events) cpus; /* indexed by the CPU's number */
 	struct op_merge merge; /* of the side-bands of all CPUs, while they are drained */
-	/* when the side-band was last drained: newer records of it are left */
+	/* until when the side-bands are drained: newer records of them are left */
 	uint64_t drained_ns;
+	uint64_t drains_cut; /* drains that had no time for all records */
+	bool sideband_left;  /* the last one did */
 	struct op_ends ends;
 	uint64_t lost_ns; /* the last time that events were lost */
 	uint64_t events_lost;
@@ -237,14 +239,20 @@ int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open the events of CPUs that came online and close those of CPUs that went offline.
- * With @processes, what those have told is passed on first. */
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes);
+ * With @processes, what those have told is passed on first; where that takes until @end_ns
+ * (0: no limit), the rest is left to the next call. */
+int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
+			uint64_t end_ns);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);
 
-/* sideband/drain.c: pass all waiting side-band records on to @processes. Returns their
- * number. */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes);
+/*
+ * sideband/drain.c: pass waiting side-band records on to @processes, until @end_ns (0: all of
+ * them), a few at least. Returns their number. Where some are left, sideband_left says so, and
+ * the next call goes on there.
+ */
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
+			   uint64_t end_ns);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
+#include "base/slice.h"
 #include "capture/sideband/ends.h"
 #include "capture/state.h"
 
@@ -183,13 +184,38 @@ static void take(struct op_capture *c, struct op_processes *processes,
 }
 
 /*
+ * Leave what is in the merge to the next drain. All that is older than the oldest record there was
+ * taken, so the side-bands are drained until then: from @before_ns, until when they were.
+ */
+static void leave(struct op_capture *c, uint64_t before_ns)
+{
+	const struct op_merge_next *next = c->merge.heap.data;
+	uint64_t oldest_ns = next->time_ns;
+	size_t i;
+
+	for (i = 0; i < c->merge.heap.len; i++) {
+		const struct op_cpu_events *e = &c->cpus.data[next[i].stream];
+		struct perf_event_mmap_page *page = e->sideband;
+
+		__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
+	}
+	c->merge.heap.len = 0;
+	c->drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
+	c->drains_cut++;
+}
+
+/*
  * A process may fork on one CPU and its child map a file on another. So the records of
  * all CPUs are merged by time. Those that are newer than the first look at a buffer are
  * left: what they follow from may stand in a buffer that was looked at before it came.
  */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
+			   uint64_t end_ns)
 {
+	struct op_slice slice = op_slice_until(end_ns);
+	uint64_t before_ns = c->drained_ns;
 	uint64_t records = 0;
+	bool over = false;
 	uint32_t cpu;
 
 	c->drained_ns = op_clock_monotonic_ns();
@@ -200,10 +226,14 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes)
 		op_processes_on_lost(processes);
 	}
 	begin(c);
-	while (op_merge_oldest(&c->merge, &cpu)) {
+	while (!over && op_merge_oldest(&c->merge, &cpu)) {
 		take(c, processes, &c->cpus.data[cpu]);
 		records++;
+		over = op_slice_step(&slice);
 	}
+	c->sideband_left = c->merge.heap.len;
+	if (c->sideband_left)
+		leave(c, before_ns);
 	op_ends_check(c, processes);
 	return records;
 }

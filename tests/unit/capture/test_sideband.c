@@ -15,6 +15,8 @@ enum {
 	RECORD_BYTES_MAX = 256,
 	SAMPLE_ID_BYTES = 24,
 	PID_FIRST = 100000000, /* of no real process */
+	FAMILIES = 500,
+	LITTLE = 64, /* records of a drain whose time is over */
 };
 
 struct host {
@@ -132,8 +134,8 @@ static void test_order_over_cpus(void)
 			if (i % 3 == 0)
 				put_task(&h, i % cpus, PERF_RECORD_EXIT, pid, 1, ++at);
 		}
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p), 467);
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p), 0);
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 467);
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
 		world_settle(&h.world, 1);
 		for (i = 0; i < 200; i++) {
 			uint32_t pid = PID_FIRST + i;
@@ -150,6 +152,68 @@ static void test_order_over_cpus(void)
 		}
 		host_deinit(&h);
 	}
+}
+
+/* What waits at @cpus is of the time until which all was drained, or newer. */
+static void check_left(const struct host *h, uint32_t cpus)
+{
+	uint32_t i;
+
+	for (i = 0; i < cpus; i++) {
+		const struct op_cpu_events *e = &h->capture->cpus.data[i];
+		const struct perf_event_mmap_page *page = e->sideband;
+
+		CHECK(page->data_tail == page->data_head ||
+		      e->next_ns > h->capture->drained_ns);
+	}
+}
+
+/* A drain has a time to end. What is left is taken by later ones, in its order, also where new
+ * records come in between. */
+static void test_drain_in_parts(void)
+{
+	enum {
+		CPUS = 128
+	};
+	const uint32_t late = PID_FIRST + FAMILIES;
+	uint64_t at = op_clock_monotonic_ns();
+	uint64_t records = 0;
+	uint64_t drains = 0;
+	struct host h;
+	uint32_t i;
+
+	host_init(&h, CPUS);
+	for (i = 0; i < FAMILIES; i++) {
+		uint32_t pid = PID_FIRST + i;
+
+		put_task(&h, (i * 7 + 2) % CPUS, PERF_RECORD_FORK, pid, 1, ++at);
+		put_mmap(&h, (i * 5 + 1) % CPUS, pid, 0x10000 + i * 4096, ++at);
+		if (i % 3 == 0)
+			put_task(&h, i % CPUS, PERF_RECORD_EXIT, pid, 1, ++at);
+	}
+	do {
+		uint64_t n = op_sideband_drain(h.capture, h.world.p, 1);
+
+		CHECK(n > 0 && n <= LITTLE);
+		CHECK_INT(h.capture->sideband_left, drains + 1 == h.capture->drains_cut);
+		check_left(&h, CPUS);
+		records += n;
+		if (!drains++) {
+			put_task(&h, 3, PERF_RECORD_FORK, late, 1, ++at);
+			put_mmap(&h, 2, late, 0x20000, ++at);
+		}
+	} while (h.capture->sideband_left);
+	CHECK_INT(records, 2 * FAMILIES + (FAMILIES + 2) / 3 + 2);
+	CHECK_INT(h.capture->drains_cut, drains - 1);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
+	world_settle(&h.world, 1);
+	CHECK(world_mapping(&h.world, late, 0x20000, NULL));
+	for (i = 0; i < FAMILIES; i++) {
+		CHECK(!world_process(&h.world, PID_FIRST + i) == (i % 3 == 0));
+		CHECK(i % 3 == 0 ||
+		      world_mapping(&h.world, PID_FIRST + i, 0x10000 + i * 4096, NULL));
+	}
+	host_deinit(&h);
 }
 
 static void put_exec(struct host *h, uint32_t cpu, uint32_t pid, uint64_t time_ns)
@@ -178,12 +242,12 @@ static void test_newer_than_the_drain(void)
 	put_exec(&h, 1, pid, at + later_ns);
 	put_mmap(&h, 1, pid, 0x10000, at + later_ns + 1);
 	page = h.capture->cpus.data[1].sideband;
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 1);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 1);
 	CHECK(page->data_tail > 0 && page->data_tail < page->data_head);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 0);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
 	while (op_clock_monotonic_ns() <= at + later_ns + 1)
 		CHECK_OK(usleep(1000));
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 2);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 2);
 	CHECK_INT(page->data_tail, page->data_head);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
@@ -209,7 +273,7 @@ static void test_times_that_cannot_be(void)
 	put_mmap(&h, 0, pid, 0x10000, ++at);
 	put_task(&h, 1, PERF_RECORD_EXIT, pid + 1, 1, never_ns);
 	put_mmap(&h, 1, pid, 0x20000, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 7);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 7);
 	page = h.capture->cpus.data[0].sideband;
 	CHECK_INT(page->data_tail, page->data_head);
 	page = h.capture->cpus.data[1].sideband;
@@ -238,10 +302,10 @@ static void test_late_fork(void)
 	put_exec(&h, 1, executed, ++at);
 	put_mmap(&h, 1, executed, 0x10000, ++at);
 	put_mmap(&h, 1, mapped, 0x30000, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 6);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 6);
 	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, fork_ns);
 	put_task(&h, 0, PERF_RECORD_FORK, mapped, parent, fork_ns);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 2);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 2);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, mapped, world_native((const void *)known_function),
 			    NULL));
@@ -250,7 +314,7 @@ static void test_late_fork(void)
 	CHECK_INT(op_processes_born_ns(h.world.p, executed), fork_ns);
 	/* the next one of that number is another */
 	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p), 1);
+	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 1);
 	world_settle(&h.world, 1);
 	CHECK(!world_mapping(&h.world, executed, 0x10000, NULL));
 	CHECK(world_mapping(&h.world, executed, 0x20000, NULL));
@@ -310,7 +374,7 @@ static void test_leader_ends(void)
 	put_thread(&h, PERF_RECORD_EXIT, alone, alone, ++at);
 	put_thread(&h, PERF_RECORD_EXIT, threaded, threaded, ++at);
 	put_thread(&h, PERF_RECORD_EXIT, missed, missed, ++at);
-	(void)op_sideband_drain(h.capture, h.world.p);
+	(void)op_sideband_drain(h.capture, h.world.p, 0);
 	CHECK_INT(op_processes_born_ns(h.world.p, alone), 0);
 	CHECK(op_processes_born_ns(h.world.p, threaded));
 	CHECK(op_processes_born_ns(h.world.p, missed));
@@ -340,7 +404,7 @@ static void test_all_end(void)
 		put_thread(&h, PERF_RECORD_FORK, pids[i], pids[i] + 1000, ++at);
 		put_thread(&h, PERF_RECORD_EXIT, pids[i], pids[i], ++at);
 	}
-	(void)op_sideband_drain(h.capture, h.world.p);
+	(void)op_sideband_drain(h.capture, h.world.p, 0);
 	for (i = 0; i < 3; i++)
 		CHECK(op_processes_born_ns(h.world.p, pids[i]));
 	at = op_clock_monotonic_ns();
@@ -348,9 +412,9 @@ static void test_all_end(void)
 	put_task(&h, 0, PERF_RECORD_FORK, again, 1, ++at);
 	put_exec(&h, 0, executes, ++at);
 	/* it asks again, since one more has ended */
-	(void)op_sideband_drain(h.capture, h.world.p);
+	(void)op_sideband_drain(h.capture, h.world.p, 0);
 	CHECK(op_processes_born_ns(h.world.p, killed));
-	(void)op_sideband_drain(h.capture, h.world.p);
+	(void)op_sideband_drain(h.capture, h.world.p, 0);
 	CHECK_INT(op_processes_born_ns(h.world.p, killed), 0);
 	CHECK(op_processes_born_ns(h.world.p, again));
 	CHECK(op_processes_born_ns(h.world.p, executes));
@@ -387,7 +451,7 @@ static double cost(uint32_t cpus)
 			    ++at);
 		/* a buffer holds that many of the fewest CPUs */
 		start = cpu_time_ns();
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p), records);
+		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), records);
 		start = cpu_time_ns() - start;
 		if ((double)start / records < best)
 			best = (double)start / records;
@@ -463,18 +527,18 @@ static void test_list_of_cpus(void)
 	c->config.sysfs_root = root;
 	c->online_fd = -1;
 	write_list(root, "0-511\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL));
+	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
 	CHECK_INT(c->cpus.len, 512);
 	CHECK_INT(online(c), 512);
-	CHECK_OK(op_perf_update_cpus(c, NULL));
+	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
 	CHECK_INT(online(c), 512);
 	write_list(root, "0-3,8,10-11\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL));
+	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
 	CHECK_INT(online(c), 7);
 	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
 	CHECK(!c->cpus.data[9].online);
 	write_list(root, "0-3,700\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL));
+	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
 	CHECK_INT(c->cpus.len, 701);
 	CHECK_INT(online(c), 5);
 	op_perf_close(c);
@@ -509,25 +573,25 @@ static void test_cpus_that_go(void)
 		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
 	}
 	write_list(root, "0-1\n");
-	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
 	CHECK_INT(c->lost_ns, 0);
 	put_task(&h, 1, PERF_RECORD_FORK, forked, 1, op_clock_monotonic_ns());
 	write_list(root, "0\n");
-	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
 	CHECK(op_processes_born_ns(h.world.p, forked));
 	CHECK(c->cpus.data[0].sideband && !c->cpus.data[1].sideband);
-	(void)op_sideband_drain(c, h.world.p);
+	(void)op_sideband_drain(c, h.world.p, 0);
 	CHECK(c->lost_ns);
 	/* After a sleep the list is the same. */
 	c->lost_ns = 0;
 	put_task(&h, 0, PERF_RECORD_EXIT, forked, 1, op_clock_monotonic_ns());
-	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
 	CHECK(c->cpus.data[0].sideband && !c->lost_ns);
 	c->asleep_ns -= 2000000000;
-	CHECK_OK(op_perf_update_cpus(c, h.world.p));
+	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
 	CHECK(!c->cpus.data[0].sideband); /* nobody listens: it is not opened anew */
-	(void)op_sideband_drain(c, h.world.p);
+	(void)op_sideband_drain(c, h.world.p, 0);
 	CHECK(c->lost_ns);
 	op_perf_close(c);
 	op_closep(&c->online_fd);
@@ -536,7 +600,8 @@ static void test_cpus_that_go(void)
 }
 
 TEST_MAIN({ "leader", test_leader_ends }, { "all", test_all_end },
-	  { "order", test_order_over_cpus }, { "newer", test_newer_than_the_drain },
-	  { "late_fork", test_late_fork }, { "impossible", test_times_that_cannot_be },
+	  { "order", test_order_over_cpus }, { "parts", test_drain_in_parts },
+	  { "newer", test_newer_than_the_drain }, { "late_fork", test_late_fork },
+	  { "impossible", test_times_that_cannot_be },
 	  { "cost", test_cost_grows_by_the_logarithm }, { "list", test_list_of_cpus },
 	  { "go", test_cpus_that_go })
