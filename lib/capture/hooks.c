@@ -215,6 +215,15 @@ static bool is_attached(const struct op_capture *c, const struct op_kind *kind, 
 	       (has_other(kind, i) && hook[i + 1] >= 0);
 }
 
+static int fail_to_attach(struct op_capture *c, const struct op_kind *kind, size_t i,
+			  int error)
+{
+	char sentence[OP_KIND_SENTENCE_BYTES];
+
+	op_kind_unattached(kind, i, error, sentence);
+	return op_fail(c->log, error, "%s", sentence);
+}
+
 static int attach(struct op_capture *c, const struct op_kind *kind)
 {
 	size_t i;
@@ -233,10 +242,7 @@ static int attach(struct op_capture *c, const struct op_kind *kind)
 		if (*hook < 0 && errno == EINVAL && has_other(kind, i))
 			continue;
 		if (*hook < 0)
-			return op_fail(
-				c->log, -errno,
-				"%s could not be attached to the tracepoint %s: %s",
-				kind->says, kind->hooks[i].tracepoint, strerror(errno));
+			return fail_to_attach(c, kind, i, -errno);
 	}
 	return 0;
 }

@@ -7,12 +7,18 @@
 
 #include "kernel_locks.object.h"
 
+#define NEEDS                                                                            \
+	"the tracepoints lock:contention_begin and lock:contention_end, which Linux has since 5.19"
+
 /* The entry program runs in the interrupt that the end of a wait requests. Beginnings come
  * last, so that no wait is kept whose end would be missed. */
 static const struct op_kind_hook HOOKS[] = {
 	{ OP_KIND_INTERRUPT, NULL },
-	{ "contention_end", "op_lock_ended" },
-	{ .tracepoint = "contention_begin", .program = "op_lock_begun", .loses = true },
+	{ .tracepoint = "contention_end", .program = "op_lock_ended", .needs = NEEDS },
+	{ .tracepoint = "contention_begin",
+	  .program = "op_lock_begun",
+	  .loses = true,
+	  .needs = NEEDS },
 };
 
 static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_KERNEL_LOCKS) };
@@ -20,7 +26,7 @@ static const struct op_otlp_kind ROWS[] = { OP_KIND_LOCK_ROWS(OP_EVENT_KERNEL_LO
 const struct op_kind op_kind_kernel_locks = {
 	.event = OP_EVENT_KERNEL_LOCKS,
 	.name = "kernel_locks",
-	.says = "sampling of waits for locks of the kernel (Linux 5.19)",
+	.says = "sampling of waits for locks of the kernel",
 	.object = &op_kernel_locks_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 2,

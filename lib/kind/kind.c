@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of kinds of events. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "kind/kind.h"
 
@@ -39,4 +42,22 @@ uint64_t op_kinds_with(uint64_t kinds)
 		if (kinds >> i & 1)
 			all |= KINDS[i]->with;
 	return all;
+}
+
+void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
+			char ret[static OP_KIND_SENTENCE_BYTES])
+{
+	const struct op_kind_hook *hook = &kind->hooks[i];
+
+	if (error == -ENOENT && hook->needs)
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES, "%s needs %s", kind->says,
+			       hook->needs);
+	else if (error == -ENOENT)
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
+			       "%s needs the tracepoint %s, which this kernel has not",
+			       kind->says, hook->tracepoint);
+	else
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
+			       "%s could not be attached to the tracepoint %s: %s",
+			       kind->says, hook->tracepoint, strerror(-error));
 }

@@ -76,6 +76,9 @@ struct op_kind_hook {
 	/* it stands in for the one before it, which reads arguments that the tracepoint has on
 	 * some kernels only */
 	bool instead;
+	/* what it needs that not every kernel has on which the library runs, and since when Linux
+	 * has it: a noun phrase. NULL: the tracepoint */
+	const char *needs;
 };
 
 /* The sizes of the maps that the hooks' programs share. */
@@ -191,6 +194,12 @@ const struct op_kind *op_kind_of(uint32_t event);
 uint64_t op_kinds_known(void);
 /* The bits @kinds, and those of the kinds that are switched on with them. */
 uint64_t op_kinds_with(uint64_t kinds);
+enum {
+	OP_KIND_SENTENCE_BYTES = 256,
+};
+/* A sentence on why hook @i of @kind could not be attached: @error, a negative errno. */
+void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
+			char ret[static OP_KIND_SENTENCE_BYTES]);
 /* All OP_KINDS kinds, by number. */
 const struct op_kind *const *op_kinds(void);
 
