@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Fetch the Debian kernels of the matrix into the cache. Prints "VERSION FOLDER" for each
-# kernel; in the folder are vmlinuz and the modules that a disk needs, in the order in which
-# they are loaded.
+# kernel; in the folder are vmlinuz and the modules that a disk and the tests' devices need, in the
+# order in which they are loaded.
 #
 #     tests/vm/fetch.sh [--arm64] [VERSION...]        default: 5.10 6.1 6.12 7.2
 set -eu
@@ -40,13 +40,16 @@ package_of() {
 	done | head -n 1
 }
 
-# Copy into $2 the modules of tree $1 that ext4 on a virtio disk needs, with a number in
-# front that says when; what is not there is part of the kernel.
+# What ext4 on a virtio disk needs, and slow loop devices.
+wanted="virtio virtio_ring virtio_mmio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci \
+virtio_blk crc16 crc32c_generic libcrc32c mbcache jbd2 ext4 loop fuse"
+
+# Copy into $2 those modules of tree $1, with a number in front that says when; what is not there
+# is part of the kernel.
 modules() {
 	mkdir -p "$2"
 	number=10
-	for module in virtio virtio_ring virtio_mmio virtio_pci_modern_dev virtio_pci_legacy_dev \
-		virtio_pci virtio_blk crc16 crc32c_generic libcrc32c mbcache jbd2 ext4; do
+	for module in $wanted; do
 		number=$((number + 1))
 		file=$(find "$1" -name "$module.ko" -o -name "$module.ko.xz")
 		[ -z "$file" ] || cp "$file" "$2/$number-$(basename "$file")"
@@ -60,7 +63,7 @@ modules() {
 fetch() (
 	set -eu
 	folder=$cache/$arch-$1
-	if [ ! -s "$folder/vmlinuz" ]; then
+	if [ ! -s "$folder/vmlinuz" ] || [ "$(cat "$folder/wanted" 2>/dev/null)" != "$wanted" ]; then
 		apt_root "$(suite_of "$1")" "$arch"
 		package=$(package_of "$1")
 		if [ -z "$package" ]; then
@@ -80,6 +83,7 @@ fetch() (
 		mv "$(find root -name 'vmlinuz*' -type f | head -n 1)" vmlinuz
 		modules root modules
 		echo "$package" >package
+		echo "$wanted" >wanted
 		rm -rf root ./*.deb "$folder"
 		mv "$tmp" "$folder"
 	fi

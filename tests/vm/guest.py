@@ -73,7 +73,7 @@ def pad(data):
 
 
 def make_initramfs(sysroot, kernel):
-    """Busybox and the disk's driver."""
+    """Busybox, and the drivers of the disk and of the devices that tests make."""
     cpio = Cpio()
     cpio.add("dev/console", stat.S_IFCHR | 0o600, device=(5, 1))
     cpio.add("disk", stat.S_IFDIR | 0o755)
@@ -101,7 +101,7 @@ class Disk:
         self.folder = folder
         self.libraries = os.path.join("usr/lib", ARCHES[arch].triplet)
         shutil.rmtree(folder, ignore_errors=True)
-        for name in ("dev", "proc", "sys", "tmp", "out", "usr/bin", self.libraries):
+        for name in ("dev", "etc", "proc", "sys", "tmp", "out", "usr/bin", self.libraries):
             os.makedirs(os.path.join(folder, name))
         for name, to in (("bin", "bin"), ("sbin", "bin"), ("lib", "lib"), ("lib64", "lib")):
             os.symlink("usr/" + to, os.path.join(folder, name))

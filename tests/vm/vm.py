@@ -41,10 +41,14 @@ BOOT_SECONDS = 900  # and for each cell
 CELL_SECONDS = 90
 INSTRUCTIONS_MAX = 60000  # of a program that need not hold all runtimes in its entry
 # Each has a recording KIND.txt of its test.
-KINDS = ["off_cpu", "locks", "kernel_locks", "wakers", "block_io", "signals", "wall", "threads",
+KINDS = ["off_cpu", "locks", "kernel_locks", "wakers", "waker_reasons", "block_io",
+         "block_io_ends", "block_io_queue", "block_io_flush", "signals", "wall", "threads",
          "probes"]
+FOLDERS = {"waker_reasons": "wakers", "block_io_ends": "block_io",  # others: their own
+           "block_io_queue": "block_io", "block_io_flush": "block_io"}
 PARTS = ["loads", "ten", *KINDS, "cells"]
-TESTS = ["kernel/test_walkers", "kernel/test_ten"] + ["%s/test_%s" % (k, k) for k in KINDS]
+TESTS = ["kernel/test_walkers", "kernel/test_ten"] + [
+    "%s/test_%s" % (FOLDERS.get(k, k), k) for k in KINDS]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
          "hotspot"]
@@ -57,6 +61,14 @@ AARCH64 = {
     "cpp-pac": replace(known.CELLS["cpp-gcc"],
                        command="g++ %sstandard {src} -o {out}" % PAC),
 }
+# Features of file systems that 5.10 knows.
+MKE2FS = """[defaults]
+	base_features = sparse_super,large_file,filetype,resize_inode,dir_index,ext_attr
+[fs_types]
+	ext4 = {
+		features = has_journal,extent,huge_file,flex_bg,64bit,dir_nlink,extra_isize
+	}
+"""
 # What an emulated guest gives: fewer samples, and shares by a clock that stands still at times.
 SEEN = {"leaf_points": None, "min_samples": 100}
 
@@ -196,6 +208,9 @@ class Setup:
             test = os.path.basename(test)
             disk.add(find_file(self.build, test), "truth/" + test)
         disk.add(bits, "truth/bits")
+        if self.arch == "x86_64":  # this machine's own
+            disk.add(shutil.which("mke2fs"), "usr/bin/mkfs.ext4")
+            disk.write("etc/mke2fs.conf", MKE2FS)
         disk.write("cells", "".join(line + "\n" for line in lines))
         disk.write("parts", "\n".join(self.parts) + "\n")
 
