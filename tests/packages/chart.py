@@ -2,16 +2,21 @@
 """What helm makes of examples/kubernetes/chart: the objects, and what must hold of them."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 
 import yaml
 
+import chart_policy
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "..", "examples", "kubernetes")
 CHART = os.path.join(EXAMPLES, "chart")
-
+CACHE = os.environ.get("OTELPROF_CACHE", os.path.expanduser("~/.cache/otelprof-tests"))
+# What tests/e2e/build-collector.sh builds of examples/collector/builder.yaml.
+COLLECTOR = os.path.join(CACHE, "collector/0.159.0/otelcol-test")
 
 # helm that go made knows no version of Kubernetes.
 KUBERNETES = ["--kube-version", "1.30.0"]
@@ -80,8 +85,9 @@ def check_like_manifests(docs):
                     "automountServiceAccountToken"):
             same("%s %s" % (name, key), mine.get(key), theirs.get(key))
         mine, theirs = mine["containers"][0], theirs["containers"][0]
-        for key in ("securityContext", "args", "resources", "volumeMounts", "ports", "image"):
-            same("%s %s" % (name, key), mine[key], theirs[key])
+        for key in ("securityContext", "args", "resources", "volumeMounts", "ports", "image",
+                    "startupProbe", "livenessProbe", "readinessProbe"):
+            same("%s %s" % (name, key), mine.get(key), theirs.get(key))
     same("rules", find(docs, "ClusterRole", "otelprof-agent")["rules"],
          manifest("ClusterRole", "otelprof-agent")["rules"])
     for name, key in (("otelprof-agent", "agent.yaml"), ("otelprof-gateway", "gateway.yaml")):
@@ -89,8 +95,8 @@ def check_like_manifests(docs):
         theirs = yaml.safe_load(manifest("ConfigMap", name)["data"][key])
         # These say where to, and how long a connection lasts.
         for each in (mine, theirs):
-            each["exporters"]["otlp_grpc"].pop("endpoint")
-            each["exporters"]["otlp_grpc"].pop("tls")
+            for address in ("endpoint", "tls", "balancer_name"):
+                each["exporters"]["otlp_grpc"].pop(address, None)
             each["receivers"].get("otlp", {"protocols": {"grpc": {}}})["protocols"]["grpc"].pop(
                 "keepalive", None)
         same(key, mine, theirs)
@@ -115,13 +121,113 @@ def check_references(docs):
         same("mounts of " + doc["metadata"]["name"], mounts, {v["name"] for v in spec["volumes"]})
 
 
+def pods(docs):
+    """component → (labels of its pods, its container), of the DaemonSet and the Deployment."""
+    made = {}
+    for doc in docs:
+        if doc["kind"] in ("DaemonSet", "Deployment"):
+            template = doc["spec"]["template"]
+            container, = template["spec"]["containers"]
+            made[container["name"]] = template["metadata"]["labels"], container
+    return made
+
+
+def check_guards(docs, limited):
+    """memory_limiter is the first processor of each pipeline, where it is @limited; probes ask
+    health_check."""
+    for name, (_, container) in pods(docs).items():
+        made = config(docs, "otelprof-" + name, name + ".yaml")
+        processors = made["service"]["pipelines"]["profiles"].get("processors", [])
+        same("memory_limiter of " + name, ["memory_limiter"] * limited,
+             [p for p in processors if p == "memory_limiter"])
+        if limited:
+            same("first of " + name, processors[0], "memory_limiter")
+            limits = made["processors"]["memory_limiter"]
+            if not 0 < limits["spike_limit_percentage"] < limits["limit_percentage"] < 100:
+                raise Wrong("limits of %s: %s" % (name, limits))
+        same("processors of " + name, set(processors), set(made.get("processors", {})))
+        same("extensions of " + name, made["service"]["extensions"], ["health_check"])
+        ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+        same("health_check of " + name, made["extensions"]["health_check"]["endpoint"],
+             "0.0.0.0:%d" % ports["health"])
+        for probe in ("livenessProbe", "readinessProbe") + ("startupProbe",) * (name == "agent"):
+            same("%s of %s" % (probe, name), container[probe].get("httpGet"),
+                 {"path": "/", "port": "health"})
+
+
+def check_names(docs):
+    """A workload's own word on service.name, then Kubernetes's, then its program; no constant.
+    The host's attributes are the receiver's."""
+    agent = config(docs, "otelprof-agent", "agent.yaml")
+    receiver = agent["receivers"]["otelprof"]
+    same("service_name", receiver.get("service_name"), "")
+    same("host_attributes", receiver.get("host_attributes", True), True)
+    extract = agent["processors"]["k8s_attributes"]["extract"]
+    if "service.name" not in extract["metadata"]:
+        raise Wrong("service.name is not asked for: %s" % extract["metadata"])
+    for rule in extract["annotations"]:
+        # Not all that have the prefix: an annotation would put in another pod's name.
+        same("annotation", rule, {"from": "pod", "tag_name": rule["tag_name"],
+                                  "key": "resource.opentelemetry.io/" + rule["tag_name"]})
+    same("annotations", {rule["tag_name"] for rule in extract["annotations"]},
+         {"service.name", "service.namespace", "service.version", "deployment.environment.name"})
+    processors = agent["service"]["pipelines"]["profiles"]["processors"]
+    if processors.index("resource") < processors.index("k8s_attributes"):
+        raise Wrong("a program's name comes before Kubernetes's: %s" % processors)
+    for name, (_, container) in pods(docs).items():
+        if any(e["name"].startswith("OTEL_") for e in container["env"]):
+            raise Wrong("%s is told what it is called: %s" % (name, container["env"]))
+
+
+def check_balance(docs):
+    """Agents know all gateways, by a Service without an address of its own, which is where the
+    name leads: so its port is the container's."""
+    exporter = config(docs, "otelprof-agent", "agent.yaml")["exporters"]["otlp_grpc"]
+    same("balancer", exporter["balancer_name"], "round_robin")
+    host, port = exporter["endpoint"].rsplit(":", 1)
+    name, namespace, rest = host.split(".", 2)
+    service = find(docs, "Service", name)
+    same("Service", (service["metadata"]["namespace"], rest, service["spec"]["clusterIP"]),
+         (namespace, "svc", "None"))
+    labels, container = pods(docs)["gateway"]
+    if not service["spec"]["selector"].items() <= labels.items():
+        raise Wrong("%s does not select gateways" % name)
+    ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+    same("port", [(p["port"], ports[p["targetPort"]]) for p in service["spec"]["ports"]],
+         [(int(port), int(port))])
+    age = config(docs, "otelprof-gateway", "gateway.yaml")["receivers"]["otlp"]["protocols"][
+        "grpc"]["keepalive"]["server_parameters"]["max_connection_age"]
+    same("age of a connection", age, "10m")
+
+
+def reached(docs, metrics):
+    """The port for profiles by the release's agents alone; health_check's by no pod; that of
+    metrics by "everybody" or by "monitoring"."""
+    made = pods(docs)
+    agent = made["agent"][0]
+    gateway = made.get("gateway", made["agent"])[0]
+    sources = {"agent": ("otelprof", {}, agent), "gateway": ("otelprof", {}, gateway),
+               "pod without labels": ("otelprof", {}, {}),
+               "agent of another release": ("otelprof", {}, {
+                   **agent, "app.kubernetes.io/instance": "another"}),
+               "agent's labels in another namespace": ("shop", {}, agent),
+               "monitoring": ("monitoring", {"kubernetes.io/metadata.name": "monitoring"}, {})}
+    metrics = set(sources) if metrics == "everybody" else {metrics}
+    want = {"otlp": {"agent"}, "metrics": metrics, "health": set()}
+    for name, (labels, container) in made.items():
+        for port in container["ports"]:
+            got = {who for who, source in sources.items()
+                   if chart_policy.reaches(docs, source, ("otelprof", labels), port)}
+            same("who reaches %s of %s" % (port["name"], name), got, want[port["name"]])
+
+
 def check_labels(docs, key, *conditions):
     """The agent reads that label of pods, and drops what these conditions mean."""
     agent = config(docs, "otelprof-agent", "agent.yaml")
-    names = ["k8s_attributes", "k8s_attributes/label", "filter"]
+    names = ["memory_limiter", "k8s_attributes", "k8s_attributes/label", "filter", "resource"]
     same("pipeline", agent["service"]["pipelines"]["profiles"]["processors"], names)
     name = "k8s.pod.label." + key
-    for processor in names[:2]:
+    for processor in names[1:3]:
         same("labels of " + processor, agent["processors"][processor]["extract"]["labels"],
              [{"from": "pod", "key": key, "tag_name": name}])
     same("the label's pod", agent["processors"]["k8s_attributes/label"]["pod_association"],
@@ -145,7 +251,10 @@ def check_mtls(docs):
     same("cert_file", exporter["tls"]["cert_file"], "/etc/otelprof-tls/tls.crt")
     same("insecure", exporter["tls"].get("insecure"), None)
     check_labels(docs, "otelprof.io/profile", '%s == "false"')
-    same("endpoint", exporter["endpoint"].split("."), ["otelprof-gateway", "otelprof", "svc:4317"])
+    # The name that certificates had before there was a Service without an address.
+    same("server's name", exporter["tls"]["server_name_override"].split("."),
+         ["otelprof-gateway", "otelprof", "svc"])
+    reached(docs, "everybody")
 
 
 def check_full(docs):
@@ -153,29 +262,27 @@ def check_full(docs):
     check_labels(docs, "example.com/profiled", 'resource.attributes["k8s.pod.uid"] != nil',
                  '%s != "true"')
     gateway = config(docs, "otelprof-gateway", "gateway.yaml")
-    same("memory_limiter", gateway["service"]["pipelines"]["profiles"]["processors"],
-         ["memory_limiter"])
+    same("memory_limiter", gateway["processors"]["memory_limiter"],
+         {"check_interval": "1s", "limit_percentage": 70, "spike_limit_percentage": 15})
     exporter = gateway["exporters"]["otlp_grpc"]
     same("header", exporter["headers"], {"authorization": "Bearer ${env:TOKEN}"})
     same("authority", exporter["tls"], {"insecure": False,
                                         "ca_file": "/etc/otelprof-backend/ca.crt"})
     same("receiver", config(docs, "otelprof-agent", "agent.yaml")["receivers"]["otelprof"],
-         {"sample_rate_hz": 50})
+         {"sample_rate_hz": 50, "service_name": ""})
     agent = find(docs, "DaemonSet", "otelprof-agent")["spec"]["template"]["spec"]
     same("priority", agent["priorityClassName"], "system-node-critical")
     same("secret", agent["volumes"][1]["secret"]["secretName"], "agent-cert")
     if find(docs, "PriorityClass", "otelprof-agent") or any(d["kind"] == "Secret" for d in docs):
         raise Wrong("made what is there already")
-    rules = find(docs, "NetworkPolicy", "otelprof-gateway")["spec"]["ingress"]
-    same("ports", [[p["port"] for p in rule["ports"]] for rule in rules], [["otlp"], ["metrics"]])
-    if not all("from" in rule for rule in rules):
-        raise Wrong("a port is open to everybody: %s" % rules)
+    reached(docs, "monitoring")
 
 
 def check_direct(docs):
     same("gateway", [d["kind"] for d in docs if "gateway" in d["metadata"]["name"]], [])
     exporter = config(docs, "otelprof-agent", "agent.yaml")["exporters"]["otlp_grpc"]
     same("endpoint", exporter["endpoint"], "backend.example.com:4317")
+    reached(docs, "everybody")
 
 
 CHECKS = {"plain": check_like_manifests, "default": check_mtls, "full": check_full,
@@ -194,21 +301,34 @@ def refuses(collector, text):
     return (r.stderr.strip() or "exit %d" % r.returncode) if r.returncode else ""
 
 
+def lacks(collector):
+    """What the Collector was built without of what the configurations name."""
+    r = subprocess.run([collector, "components"], capture_output=True, text=True, timeout=120,
+                       check=True)
+    parts = set(re.findall(r"name: (\S+)$", r.stdout, re.M))
+    return {"filter", "health_check", "memory_limiter", "otelprof", "otlp", "resource"} - parts
+
+
 def validate(helm, collector):
     """The Collector of builder.yaml takes all configurations. Returns how many."""
+    lacking = lacks(collector)
+    if lacking:
+        print("skip packages chart-collector: built without %s: build it again" %
+              " ".join(sorted(lacking)), flush=True)
+        return 0
     count = 0
     for name, path in values().items():
         for doc in render(helm, path):
             for text in doc["data"].values() if doc["kind"] == "ConfigMap" else ():
-                # Its image is built with one processor more.
-                if "memory_limiter" in yaml.safe_load(text).get("processors", {}):
-                    continue
                 why = refuses(collector, text)
                 if why:
                     raise Wrong("%s, %s: %s" % (name, doc["metadata"]["name"], why[-300:]))
                 count += 1
                 if '== "false"' in text and not refuses(collector, text.replace("==", "=")):
                     raise Wrong("a condition that is none is taken")
+                if not refuses(collector, text.replace("check_interval", "check_intervals")) and \
+                        "check_interval" in text:
+                    raise Wrong("a key that is none is taken")
     return count
 
 
@@ -217,6 +337,8 @@ REFUSED = [
     ([], "backend.endpoint must be set"),
     (["profile.label=", "profile.optIn=true"], "profile.optIn needs the name of the label"),
     (["agent.attributes={k8s.pod.name,k8s.pod.uid}"], "agent.attributes needs one of the container"),
+    (["agent.receiver.service_name=agent"], "agent.receiver must not name a service"),
+    (["agent.receiver.attributes.service\\.name=agent"], "agent.receiver must not name a service"),
 ]
 
 
@@ -255,10 +377,10 @@ def notes(helm, path, *more):
 
 
 def check_notes(helm, path):
-    """Who upgrades with an older image is told why its agents do not start."""
+    """Who upgrades with an older image is told why its pods do not start."""
     for label, wanted in (("a.b/c", True), ("", False)):
         text = notes(helm, path, "--set", "profile.label=" + label)
-        if ('unknown type: "filter"' in text) != wanted:
+        if 'unknown type: "health_check"' not in text or ("a.b/c" in text) != wanted:
             raise Wrong("notes with the label \"%s\": %s" % (label, text))
 
 
@@ -269,8 +391,15 @@ def check(helm):
         lint(helm, path)
         docs = render(helm, path)
         check_references(docs)
+        check_guards(docs, limited=name != "direct")
+        check_names(docs)
+        if name != "direct":
+            check_balance(docs)
         CHECKS[name](docs)
         kinds |= {d["kind"] for d in docs}
     check_refused(helm, values()["default"])
     check_notes(helm, values()["default"])
+    if not os.path.exists(COLLECTOR):
+        print("skip packages chart-collector: no Collector was built (tests/e2e/build-collector.sh)",
+              flush=True)
     return "%d sets of values, %d kinds" % (len(CHECKS), len(kinds))

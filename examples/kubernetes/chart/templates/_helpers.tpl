@@ -15,6 +15,8 @@ SPDX-License-Identifier: Apache-2.0
 
 {{- define "otelprof.agent" -}}{{ include "otelprof.fullname" . }}-agent{{- end -}}
 {{- define "otelprof.gateway" -}}{{ include "otelprof.fullname" . }}-gateway{{- end -}}
+{{/* The Service whose name resolves to all gateways. */}}
+{{- define "otelprof.gateways" -}}{{ include "otelprof.fullname" . }}-gateways{{- end -}}
 
 {{/* What selects pods, and must never change: (dict "root" $ "component" "agent") */}}
 {{- define "otelprof.selector" -}}
@@ -59,6 +61,21 @@ tls:
 headers:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{/* What probes ask; it answers with 200 while all pipelines run. */}}
+{{- define "otelprof.healthCheck" -}}
+health_check:
+  endpoint: 0.0.0.0:13133
+{{- end -}}
+
+{{/* First in a pipeline, with its limits. */}}
+{{- define "otelprof.memoryLimiter" -}}
+# Refuses profiles while Go's memory is short; who sent them tries again.
+memory_limiter:
+  check_interval: 1s
+  limit_percentage: {{ .limitPercentage }}
+  spike_limit_percentage: {{ .spikeLimitPercentage }}
 {{- end -}}
 
 {{/* Port 8888 tells what became of every sample. */}}
