@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What helm makes of examples/kubernetes/chart: the objects, and what must hold of them."""
 import glob
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import yaml
@@ -310,7 +312,8 @@ def lacks(collector):
 
 
 def validate(helm, collector):
-    """The Collector of builder.yaml takes all configurations. Returns how many."""
+    """The Collector of builder.yaml takes all configurations, and with them does what the chart
+    is for. Returns how many."""
     lacking = lacks(collector)
     if lacking:
         print("skip packages chart-collector: built without %s: build it again" %
@@ -329,7 +332,31 @@ def validate(helm, collector):
                 if not refuses(collector, text.replace("check_interval", "check_intervals")) and \
                         "check_interval" in text:
                     raise Wrong("a key that is none is taken")
+    run_collectors(helm, collector)
     return count
+
+
+def run_collectors(helm, collector):
+    """Agent and gateways of the default values, in namespaces of their own: see chart_run.py."""
+    for program in ("openssl", "unshare", "ip", "mount"):
+        if not shutil.which(program):
+            print("skip packages chart-run: no " + program, flush=True)
+            return
+    docs = render(helm, values()["default"])
+    rendered = {name: config(docs, "otelprof-" + name, name + ".yaml")
+                for name in ("agent", "gateway")}
+    with tempfile.TemporaryDirectory() as folder:
+        given = os.path.join(folder, "rendered.json")
+        with open(given, "w", encoding="utf-8") as f:
+            json.dump(rendered, f)
+        r = subprocess.run(["unshare", "--mount", "--net", "--propagation", "private",
+                            sys.executable, os.path.join(HERE, "chart_run.py"), collector, given,
+                            os.path.join(folder, "run")], capture_output=True, text=True,
+                           timeout=900, check=False)
+    if r.returncode:
+        raise Wrong("chart_run.py: " + (r.stdout + r.stderr)[-1500:])
+    for line in r.stdout.splitlines():
+        print("ok packages chart-" + line, flush=True)
 
 
 # Values of which one cannot mean what comes out, and what helm says to them.
