@@ -76,4 +76,59 @@ static __always_inline __u64 op_ring_wakeup(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
+/*
+ * Ticks that are lost in the programs of other perf events. The kernel runs no program of a perf
+ * event inside another one on the same CPU. Since Linux 7.0 and the stable kernels of March 2026
+ * (upstream c9bc1753b3cc) interrupts are off in such a program, and a tick that comes due in it
+ * runs after it. Before, it is lost, and nothing tells of it. So a program notes whether the clock
+ * came due in it, and the next tick counts those that have not run.
+ */
+static __always_inline struct op_clock *op_clock_here(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&op_clocks, &zero);
+}
+
+/* A program of a perf event that is no clock's ran from @begun_ns to @now. */
+static __always_inline void op_clock_passed(__u64 begun_ns, __u64 now)
+{
+	struct op_clock *clock = op_clock_here();
+	struct op_control *control = op_control();
+	__u64 due;
+
+	if (!clock || !control || !control->clock_ns)
+		return;
+	clock->watched = 1;
+	if (!clock->last_ns || begun_ns < clock->last_ns)
+		return;
+	due = (now - clock->last_ns) / control->clock_ns -
+	      (begun_ns - clock->last_ns) / control->clock_ns;
+	if (!due)
+		return;
+	clock->due += due;
+	clock->due_ns = now;
+}
+
+/* A tick of the kind cpu runs. */
+static __always_inline void op_clock_ticks(struct op_counts *counts)
+{
+	struct op_clock *clock = op_clock_here();
+	struct op_control *control = op_control();
+	__u64 now;
+
+	if (!clock || !clock->watched || !control)
+		return;
+	now = bpf_ktime_get_ns();
+	/* it is the one that came due, and only late */
+	if (clock->due && now - clock->due_ns < control->clock_ns / 2)
+		clock->due--;
+	if (clock->due) {
+		op_count_add(counts, OP_COUNT_TAKEN, clock->due);
+		op_count_add(counts, OP_COUNT_NESTED, clock->due);
+		clock->due = 0;
+	}
+	clock->last_ns = now;
+}
+
 #endif

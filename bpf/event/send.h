@@ -378,6 +378,7 @@ static __always_inline int op_finish(struct op_slot *slot)
 {
 	struct op_counts *counts = op_counts_of(slot->record.event);
 	struct op_unwind *u = &slot->unwind;
+	__u64 now;
 
 	if (u->end != OP_END_COMPLETE)
 		(void)op_finish_incomplete(slot->number);
@@ -386,7 +387,10 @@ static __always_inline int op_finish(struct op_slot *slot)
 		(void)op_send_named(slot->number);
 	else
 		op_send_sample(slot, counts);
-	op_count_add(counts, OP_COUNT_SPENT_NS, bpf_ktime_get_ns() - slot->begun_ns);
+	now = bpf_ktime_get_ns();
+	op_count_add(counts, OP_COUNT_SPENT_NS, now - slot->begun_ns);
+	if (op_settings.slot_alone && slot->record.event != OP_EVENT_CPU)
+		op_clock_passed(slot->begun_ns, now);
 	op_slot_release(slot);
 	return 0;
 }

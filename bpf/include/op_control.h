@@ -77,6 +77,7 @@ struct op_control {
 	/* For each rate: the period of its samples in ns, << 32; and the share of the
 	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
 	__u64 rate[OP_RATES_MAX];
+	__u64 clock_ns; /* from one tick of the kind cpu to the next */
 };
 
 /* Settings that are known before the programs are loaded: constants for the verifier. */
@@ -123,6 +124,14 @@ struct op_thinning {
 	__u32 point; /* the tick that contains it is taken */
 	__u32 owed;  /* two points were in one tick: the next tick is taken, too */
 	__u32 reserved0;
+};
+
+/* The clock of the kind cpu on a CPU, as seen by programs in which it may tick (event/count.h). */
+struct op_clock {
+	__u64 watched; /* there are such programs */
+	__u64 last_ns; /* of the last tick that the kind has seen */
+	__u64 due;     /* ticks since then that came due in such a program */
+	__u64 due_ns;  /* when the last program ended in which one did */
 };
 
 enum {

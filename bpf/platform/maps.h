@@ -116,6 +116,14 @@ struct {
 	__type(value, struct op_thinning);
 } op_thinnings SEC(".maps");
 
+/* The clock of each CPU. Programs write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct op_clock);
+} op_clocks SEC(".maps");
+
 /* Stack hash -> the window in which the stack was announced. Programs write. About 100
  * bytes an entry. */
 struct {

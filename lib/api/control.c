@@ -18,7 +18,7 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz)
 	int r;
 
 	op_rates_words(op_targets_rates(p->targets), hz, words);
-	op_capture_set_rates(p->capture, words);
+	op_capture_set_rates(p->capture, hz, words);
 	if (hz == p->rate_hz)
 		return 0;
 	r = op_capture_set_rate(p->capture, hz);

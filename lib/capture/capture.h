@@ -103,10 +103,11 @@ void op_capture_take_postponed(struct op_capture *c, struct op_processes *proces
 			       struct op_sampler *sampler, struct op_window *window,
 			       struct op_capture_work *work);
 
-/* Set the rate of the clock; and op_control.rate, which says how many of the clock's
- * ticks each rate takes. */
+/* Set the rate of the clock; and what op_control says of it: its period, and how many of its ticks
+ * each rate takes. */
 int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz);
-void op_capture_set_rates(struct op_capture *c, const uint64_t rate[OP_RATES_MAX]);
+void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
+			  const uint64_t rate[OP_RATES_MAX]);
 
 /* Make a map for @max rules by target. Returns a descriptor, which the caller closes, or
  * -errno. */

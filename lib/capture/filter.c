@@ -15,6 +15,7 @@
 enum {
 	MOUNT_BYTES = 256,
 	LINKS_ALONE = 2, /* of a directory without others in it */
+	NS_A_SECOND = 1000000000,
 };
 
 _Static_assert(OTELPROF_FILTER_RULES == OP_FILTER_RULES, "as many as the kernel tries");
@@ -218,10 +219,12 @@ void op_capture_targets_used(struct op_capture *c, const struct op_targets_used 
 	rules_changed(c);
 }
 
-void op_capture_set_rates(struct op_capture *c, const uint64_t rate[OP_RATES_MAX])
+void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
+			  const uint64_t rate[OP_RATES_MAX])
 {
 	size_t i;
 
+	__atomic_store_n(&c->control->clock_ns, NS_A_SECOND / clock_hz, __ATOMIC_RELAXED);
 	for (i = 0; i < OP_RATES_MAX; i++)
 		__atomic_store_n(&c->control->rate[i], rate[i], __ATOMIC_RELAXED);
 }

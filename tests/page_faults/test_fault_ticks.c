@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clock ticks that come in the walk of a page fault. A child that faults much spends a good part
- * of its time in such walks; its CPU samples must stand for all of its CPU time. Many kernels
+ * of its time in such walks; its CPU samples must stand for all of its CPU time. Older kernels
  * run no program of a perf event inside another one and lose these ticks
- * (docs/kinds/page_faults.md); Linux 6.18 is known to keep them.
+ * (docs/kinds/page_faults.md): then they are counted as dropped.
  */
 #include <math.h>
 #include <poll.h>
@@ -111,6 +111,7 @@ struct got {
 	uint64_t ticks;
 	uint64_t on_cpu_ns; /* of the wall-clock time */
 	uint64_t faults;
+	uint64_t nested; /* samples that were dropped for this reason */
 	const struct otlp_profiles *profiles; /* of the request at hand */
 };
 
@@ -167,6 +168,17 @@ static struct otelprof *make(uint64_t kinds, pid_t pid, struct got *got)
 	return p;
 }
 
+static void add_drops(void *data, const char *name, const char *sentence, uint64_t count)
+{
+	struct got *got = data;
+
+	(void)sentence;
+	if (count)
+		printf("  dropped: %s, %llu\n", name, (unsigned long long)count);
+	if (!strcmp(name, "nested"))
+		got->nested = count;
+}
+
 /* Let the child fault under @kinds. */
 static void run(uint64_t kinds, struct got *ret_got, struct told *ret_told)
 {
@@ -204,8 +216,10 @@ static void run(uint64_t kinds, struct got *ret_got, struct told *ret_told)
 	CHECK_OK(otelprof_export(p));
 	otelprof_stats_init(&stats, sizeof(stats));
 	CHECK_OK(otelprof_get_stats(p, &stats));
-	CHECK_INT(stats.samples_dropped, 0);
-	CHECK_INT(stats.samples_taken, stats.samples_exported + stats.samples_filtered);
+	CHECK_OK(otelprof_drops(p, add_drops, ret_got));
+	CHECK_INT(stats.samples_dropped, ret_got->nested);
+	CHECK_INT(stats.samples_taken, stats.samples_exported + stats.samples_filtered +
+					       stats.samples_dropped);
 	otelprof_free(p);
 	CHECK_OK(kill(pid, SIGKILL));
 	CHECK_INT(waitpid(pid, NULL, 0), pid);
@@ -222,23 +236,28 @@ static void run(uint64_t kinds, struct got *ret_got, struct told *ret_told)
 	       (unsigned long long)(ret_got->on_cpu_ns / 1000000));
 }
 
-/* Skips the rest of the test where ticks may get lost. */
-static void need_kernel_that_keeps(void)
+/* Does this kernel run a tick after the program in which it came due? The others that do are not
+ * known by their version alone. */
+static bool keeps_ticks(void)
 {
 	struct utsname u;
 
 	CHECK_OK(uname(&u));
-	if (strncmp(u.release, "6.18.", 5) != 0)
-		SKIP("Linux %s may lose ticks in walks of page faults", u.release);
+	return strncmp(u.release, "6.18.", 5) == 0;
 }
 
 static void check_ticks(const struct got *got, const struct told *told)
 {
 	double all = (double)told->cpu_ns * RATE_HZ / 1e9;
 	double share = (double)got->ticks / all;
+	double counted = (double)(got->ticks + got->nested) / all;
 
-	printf("  %.1f ticks in the CPU time: %.4f of them were told\n", all, share);
-	CHECK(fabs(share - 1) < TOLERANCE + told->stolen);
+	printf("  %.1f ticks in the CPU time: %.4f of them were told, %.4f told or dropped\n",
+	       all, share, counted);
+	if (keeps_ticks())
+		CHECK(fabs(share - 1) < TOLERANCE + told->stolen);
+	/* of those that are missing, it says so */
+	CHECK(fabs(share - 1) < TOLERANCE + told->stolen || got->nested);
 }
 
 static void test_cpu_alone(void)
@@ -258,7 +277,6 @@ static void test_cpu_and_faults(void)
 
 	run(OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS, &got, &told);
 	CHECK(got.faults >= told.faults);
-	need_kernel_that_keeps();
 	check_ticks(&got, &told);
 }
 
@@ -271,11 +289,11 @@ static void test_wall_and_faults(void)
 
 	run(OTELPROF_KIND_CPU | OTELPROF_KIND_WALL | OTELPROF_KIND_PAGE_FAULTS, &got,
 	    &told);
-	need_kernel_that_keeps();
 	check_ticks(&got, &told);
 	share = (double)got.on_cpu_ns / (double)told.cpu_ns;
 	printf("  %.4f of the CPU time in wall-clock time\n", share);
-	CHECK(fabs(share - 1) < TOLERANCE + told.stolen);
+	if (keeps_ticks())
+		CHECK(fabs(share - 1) < TOLERANCE + told.stolen);
 }
 
 TEST_MAIN({ "cpu_alone", test_cpu_alone }, { "cpu_and_faults", test_cpu_and_faults },

@@ -43,8 +43,9 @@ INSTRUCTIONS_MAX = 60000  # of a program that need not hold all runtimes in its 
 # Each has a recording KIND.txt of its test.
 KINDS = ["off_cpu", "locks", "kernel_locks", "wakers", "waker_reasons", "block_io",
          "block_io_ends", "block_io_queue", "block_io_flush", "signals", "wall", "threads",
-         "probes"]
-FOLDERS = {"waker_reasons": "wakers", "block_io_ends": "block_io",  # others: their own
+         "probes", "fault_ticks"]
+FOLDERS = {"fault_ticks": "page_faults",
+           "waker_reasons": "wakers", "block_io_ends": "block_io",  # others: their own
            "block_io_queue": "block_io", "block_io_flush": "block_io"}
 PARTS = ["loads", "ten", *KINDS, "cells"]
 TESTS = ["kernel/test_walkers", "kernel/test_ten"] + [
@@ -409,7 +410,8 @@ def run_kernel(setup, report, version, kernel, cpu):
             report.say("skip", version + "/" + kind, why.group(1))
             continue
         report.say("ok" if ok else "FAIL", version + "/" + kind, "; ".join(
-            line.strip() for line in text.splitlines() if ", wanted " in line),
+            line.strip() for line in text.splitlines() if ", wanted " in line or
+            "told or dropped" in line),
                    [] if ok else [text])
     if setup.arch == "aarch64":
         check_signature(report, version, read(out, "bits.txt"))
