@@ -89,6 +89,16 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 	return OP_CALL_NONE;
 }
 
+/* Where the frame record is not there yet, or no more, the return address is in lr, which may be
+ * older elsewhere: fp is followed. */
+static __always_inline void op_arch_recordless_rule(struct op_unwind *u, __u64 pc,
+						    struct op_rule *ret)
+{
+	(void)u;
+	(void)pc;
+	(void)ret;
+}
+
 /* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 						  const struct op_rule *rule)

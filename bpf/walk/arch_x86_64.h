@@ -151,6 +151,35 @@ static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_ru
 					     &u->reg[OP_ARCH_KEPT_REG]) != 0;
 }
 
+/*
+ * The rule at instruction @pc of code that keeps frame pointers and has no unwind data, where its
+ * frame record is not there yet, or no more: at push %rbp; at mov %rsp,%rbp after it; at ret, and
+ * at a jump after leave or pop %rbp, where some CPUs spend much time. Leaves @ret as it is elsewhere.
+ */
+static __always_inline void op_arch_recordless_rule(struct op_unwind *u, __u64 pc,
+						    struct op_rule *ret)
+{
+	__u64 code = 0; /* from the byte before @pc on */
+	__u32 push;
+	bool jump;
+
+	if (op_platform_read(u, &code, sizeof(code), pc - 1))
+		return;
+	push = (__u32)(code >> 8);
+	jump = (push & 255) == 0xe9 || (push & 255) == 0xeb;
+	if ((push & 255) == 0xc3 ||
+	    (jump && ((code & 255) == 0xc9 || (code & 255) == 0x5d)) ||
+	    push == 0xe5894855 || push == 0xec8b4855)
+		*ret = (struct op_rule){ .cfa = OP_CFA_SP,
+					 .save = OP_SAVE_CHECK,
+					 .cfa_off = 8 };
+	else if ((__u32)code == 0xe5894855 || (__u32)code == 0xec8b4855)
+		*ret = (struct op_rule){ .cfa = OP_CFA_SP,
+					 .save = OP_SAVE_FP | OP_SAVE_CHECK,
+					 .save_off = -16,
+					 .cfa_off = 16 };
+}
+
 /* Go to the caller's frame by @rule. */
 static __always_inline enum op_next op_arch_apply(struct op_unwind *u,
 						  const struct op_rule *rule)

@@ -171,8 +171,11 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	*ret_runtime = OP_RUNTIME_NONE;
 	/* Code without a file is that of a runtime, with frame pointers. */
 	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
-	if (!u->segment)
+	if (!u->segment) {
+		if (u->exact)
+			op_arch_recordless_rule(u, pc, ret);
 		return 0;
+	}
 	if (!op_read_segment(u))
 		return OP_ERROR_native_bad_slab;
 	*ret_runtime = op_loop_runtime(u, vaddr);

@@ -279,6 +279,47 @@ static void test_zero_in_made_code(void)
 	check_end(&u, OP_END_COMPLETE);
 }
 
+static void check_recordless(const char *bytes, size_t at, size_t ra_slot, uint64_t fp)
+{
+	const struct op_rule frame = { .cfa = OP_CFA_FRAME };
+	struct op_unwind u = walk_of(true);
+	struct op_rule rule = frame;
+
+	u.fp = STACK_AT + 800;
+	u.segment = 0;
+	stack[0] = STACK_AT + 400; /* the saved fp, where it is pushed already */
+	stack[ra_slot] = CODE_AT + 0x5000;
+	memcpy(code + FUNCTION + 0x20 - at, bytes, strlen(bytes));
+	op_arch_recordless_rule(&u, u.pc, &rule);
+	CHECK(rule.save & OP_SAVE_CHECK);
+	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_CONTINUE);
+	CHECK_INT(u.pc, CODE_AT + 0x5000);
+	CHECK_INT(u.sp, STACK_AT + (ra_slot + 1) * 8);
+	CHECK_INT(u.fp, fp);
+}
+
+/* Code of no file that keeps frame pointers: at its end and beginning there is no record. */
+static void test_recordless(void)
+{
+	struct op_unwind u = walk_of(true);
+	struct op_rule rule = { .cfa = OP_CFA_FRAME };
+
+	check_recordless("\xc3", 0, 0, STACK_AT + 800);
+	check_recordless("\x55\x48\x89\xe5", 0, 0, STACK_AT + 800);
+	check_recordless("\x55\x48\x8b\xec", 0, 0, STACK_AT + 800);
+	check_recordless("\x55\x48\x89\xe5", 1, 1, STACK_AT + 400);
+	check_recordless("\x55\x48\x8b\xec", 1, 1, STACK_AT + 400);
+	check_recordless("\xc9\xe9", 1, 0, STACK_AT + 800);
+	check_recordless("\x5d\xeb", 1, 0, STACK_AT + 800);
+	/* a push of another kind, and code that cannot be read */
+	u.segment = 0;
+	memcpy(code + FUNCTION + 0x20, "\x55\x53", 2);
+	op_arch_recordless_rule(&u, u.pc, &rule);
+	CHECK_INT(rule.cfa, OP_CFA_FRAME);
+	op_arch_recordless_rule(&u, 0x1000, &rule);
+	CHECK_INT(rule.cfa, OP_CFA_FRAME);
+}
+
 /* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
 static void test_kept_register(void)
 {
@@ -526,6 +567,7 @@ TEST(none)
 TEST(zero_return)
 TEST(zero_frame_pointer)
 TEST(zero_in_made_code)
+TEST(recordless)
 TEST(kept_register)
 TEST(replaced)
 TEST(marks)
@@ -539,6 +581,6 @@ TEST_MAIN({ "leaf", run_leaf }, { "pushes", run_pushes },
 	  { "none", run_none }, { "zero_return", run_zero_return },
 	  { "zero_frame_pointer", run_zero_frame_pointer },
 	  { "zero_in_made_code", run_zero_in_made_code },
-	  { "kept_register", run_kept_register }, { "replaced", run_replaced },
-	  { "marks", run_marks }, { "fold", run_fold },
+	  { "recordless", run_recordless }, { "kept_register", run_kept_register },
+	  { "replaced", run_replaced }, { "marks", run_marks }, { "fold", run_fold },
 	  { "checked_rule", run_checked_rule }, { "another_stack", run_another_stack })
