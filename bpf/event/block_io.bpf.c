@@ -176,12 +176,12 @@ __attribute__((noinline)) int op_bio_end(__u64 key)
 	struct op_held_sample s;
 	__u64 queued;
 	__u64 ns;
-	long r;
+	int r; /* before 6.4 the upper half is not set */
 
 	if (!held)
 		return 0;
 	__builtin_memcpy(&s, held, sizeof(s));
-	r = bpf_map_delete_elem(&op_held, &key);
+	r = (int)bpf_map_delete_elem(&op_held, &key);
 	if (r == -OP_ENOENT)
 		return 0; /* it was told of already */
 	if (r) {	  /* before 6.7 the kernel may refuse it in an interrupt */

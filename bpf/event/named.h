@@ -174,15 +174,15 @@ static __always_inline void op_hold(struct op_slot *slot)
 	/* the slot's members stand as those of the held sample */
 	struct op_named *s = &slot->sample;
 	__u32 lost = OP_COUNT_RING_FULL;
-	long r;
+	int r; /* before 6.4 the upper half is not set */
 
 	if (op_announced_now(slot)) {
 		lost = OP_COUNT_NO_MEMORY;
 		s->time_ns = bpf_ktime_get_ns();
-		r = bpf_map_update_elem(&op_held, &slot->held, s, BPF_NOEXIST);
+		r = (int)bpf_map_update_elem(&op_held, &slot->held, s, BPF_NOEXIST);
 		if (r == -OP_EEXIST) {
 			op_held_lost(s->event);
-			r = bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY);
+			r = (int)bpf_map_update_elem(&op_held, &slot->held, s, BPF_ANY);
 		}
 		if (!r)
 			return;
