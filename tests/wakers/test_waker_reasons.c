@@ -35,9 +35,9 @@ enum place {
 	PLACES,
 };
 
-static const char *const PLACE_NAME[PLACES] = { "start_thread", "sends_signal",
-						"faults_here", "gives_page" };
 static const char ENDS[] = "test-ends"; /* a thread */
+static const char *const PLACE_NAME[PLACES] = { ENDS, "sends_signal", "faults_here",
+						"gives_page" };
 static const char *const REASON[PLACES] = { "futex", "futex", "sleep", "page_fault" };
 
 /* ---- the child ---- */
@@ -276,14 +276,16 @@ struct got {
 
 static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
 {
+	bool ends = kind_says(profile, s, "thread.name", ENDS);
 	struct got *got = profile->data;
 	int p;
 
 	if (kind_frame(s, "wakes_at_once") >= 0)
 		got->at_once_ns += s->value;
 	for (p = 0; p < PLACES; p++) {
-		if (kind_frame(s, PLACE_NAME[p]) < 0 ||
-		    (p == THREAD_ENDS) != kind_says(profile, s, "thread.name", ENDS))
+		/* a C library without symbols has no name for where a thread begins */
+		if (ends != (p == THREAD_ENDS) ||
+		    (!ends && kind_frame(s, PLACE_NAME[p]) < 0))
 			continue;
 		if (kind_says(profile, s, "off_cpu.reason", REASON[p]))
 			got->ns[p] += s->value;
