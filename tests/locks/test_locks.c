@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,10 +34,12 @@ enum {
 	PLACES = 2, /* waits_long(), waits_short(): three times as long */
 	FEW = 200,  /* waits, of a millisecond and three */
 	FEW_NS = 1000000,
-	MANY = 16000, /* shorter ones, more a second than are taken */
-	MANY_NS = 100000,
-	OFF = 30,	/* thousandths, where each wait is taken */
-	OFF_PART = 150, /* where a part stands for all: chance alone gave 6 % */
+	MANY = 48000, /* shorter ones, more a second than are taken */
+	MANY_NS = 50000,
+	OFF = 30, /* thousandths, of all waits */
+	/* of one place's, where a part stands for all: chance alone gives 1.3 % for the short ones,
+	 * and 0.5 % for both places */
+	OFF_PART = 60,
 	DRAINS = 50,
 	RING_BYTES = 16 << 20,
 };
@@ -95,6 +98,15 @@ static PLACE void waits_short(void)
 	STAYS("short");
 }
 
+/* How often this thread has slept. */
+static int64_t sleeps(void)
+{
+	struct rusage r;
+
+	CHECK_OK(getrusage(RUSAGE_THREAD, &r));
+	return r.ru_nvcsw;
+}
+
 static void work(const struct request *q, struct answer *a)
 {
 	int task_clock = task_clock_open(false);
@@ -123,6 +135,9 @@ static void work(const struct request *q, struct answer *a)
 			(void)pthread_mutex_unlock(&lock);
 			continue;
 		}
+		/* a lock that is given up just now is not waited for, and one that a third
+		 * thread has taken is waited for once more */
+		a->count[i & 1] -= sleeps();
 		begin = off_begin(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
 		if (i & 1)
 			waits_short();
@@ -131,7 +146,7 @@ static void work(const struct request *q, struct answer *a)
 		waited = off_end(begin, CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
 		a->delay_ns[i & 1].least += waited.least;
 		a->delay_ns[i & 1].most += waited.most;
-		a->count[i & 1]++;
+		a->count[i & 1] += sleeps();
 		(void)pthread_mutex_unlock(&lock);
 	}
 	(void)!write(mine.to, &end, sizeof(end));
@@ -317,6 +332,12 @@ static void check(int64_t waits, int64_t hold_ns, uint32_t samples, int64_t off)
 	check_closed(p);
 	otelprof_free(p);
 	end_child(&c);
+	check_near("contentions", got.count[0] + got.count[1], a.count[0] + a.count[1],
+		   OFF);
+	off_check("delay", got.delay_ns[0] + got.delay_ns[1],
+		  (struct off_ns){ a.delay_ns[0].least + a.delay_ns[1].least,
+				   a.delay_ns[0].most + a.delay_ns[1].most },
+		  OFF);
 	check_near("long: contentions", got.count[0], a.count[0], off);
 	off_check("long: delay", got.delay_ns[0], a.delay_ns[0], (int)off);
 	check_near("short: contentions", got.count[1], a.count[1], off);
