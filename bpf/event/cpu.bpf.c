@@ -16,7 +16,7 @@ static __always_inline int op_tick(struct bpf_perf_event_data *ctx, bool whole)
 {
 	struct op_slot *slot;
 
-	op_clock_ticks(op_counts_of(OP_EVENT_CPU));
+	(void)op_clock_ticks();
 	if (!op_settings.keep_idle && (__u32)bpf_get_current_pid_tgid() == 0) {
 		op_count(OP_EVENT_CPU, OP_COUNT_TAKEN);
 		op_count(OP_EVENT_CPU, OP_COUNT_IDLE);

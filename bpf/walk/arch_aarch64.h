@@ -91,12 +91,11 @@ static __always_inline enum op_call op_arch_is_call(struct op_unwind *u, __u64 c
 
 /* Where the frame record is not there yet, or no more, the return address is in lr, which may be
  * older elsewhere: fp is followed. */
-static __always_inline void op_arch_recordless_rule(struct op_unwind *u, __u64 pc,
-						    struct op_rule *ret)
+static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 {
 	(void)u;
 	(void)pc;
-	(void)ret;
+	return false;
 }
 
 /* Go to the caller's frame by @rule. */

@@ -152,32 +152,24 @@ static __always_inline void op_arch_keep(struct op_unwind *u, const struct op_ru
 }
 
 /*
- * The rule at instruction @pc of code that keeps frame pointers and has no unwind data, where its
- * frame record is not there yet, or no more: at push %rbp; at mov %rsp,%rbp after it; at ret, and
- * at a jump after leave or pop %rbp, where some CPUs spend much time. Leaves @ret as it is elsewhere.
+ * Is @pc an instruction of a function that keeps frame pointers at which its frame record is not
+ * there yet, or no more? So it is at push %rbp; at mov %rsp,%rbp after it; at ret, and at a jump
+ * after leave or pop %rbp, where some CPUs spend much time.
  */
-static __always_inline void op_arch_recordless_rule(struct op_unwind *u, __u64 pc,
-						    struct op_rule *ret)
+static __always_inline bool op_arch_is_recordless(struct op_unwind *u, __u64 pc)
 {
 	__u64 code = 0; /* from the byte before @pc on */
-	__u32 push;
-	bool jump;
+	__u32 before;
+	__u32 at;
 
 	if (op_platform_read(u, &code, sizeof(code), pc - 1))
-		return;
-	push = (__u32)(code >> 8);
-	jump = (push & 255) == 0xe9 || (push & 255) == 0xeb;
-	if ((push & 255) == 0xc3 ||
-	    (jump && ((code & 255) == 0xc9 || (code & 255) == 0x5d)) ||
-	    push == 0xe5894855 || push == 0xec8b4855)
-		*ret = (struct op_rule){ .cfa = OP_CFA_SP,
-					 .save = OP_SAVE_CHECK,
-					 .cfa_off = 8 };
-	else if ((__u32)code == 0xe5894855 || (__u32)code == 0xec8b4855)
-		*ret = (struct op_rule){ .cfa = OP_CFA_SP,
-					 .save = OP_SAVE_FP | OP_SAVE_CHECK,
-					 .save_off = -16,
-					 .cfa_off = 16 };
+		return false;
+	before = (__u32)code;
+	at = (__u32)(code >> 8);
+	if ((at & 255) == 0xe9 || (at & 255) == 0xeb)
+		return (before & 255) == 0xc9 || (before & 255) == 0x5d;
+	return (at & 255) == 0xc3 || at == 0xe5894855 || at == 0xec8b4855 ||
+	       before == 0xe5894855 || before == 0xec8b4855;
 }
 
 /* Go to the caller's frame by @rule. */

@@ -171,11 +171,8 @@ static __always_inline __u32 op_find_rule(struct op_unwind *u, __u64 pc,
 	*ret_runtime = OP_RUNTIME_NONE;
 	/* Code without a file is that of a runtime, with frame pointers. */
 	*ret = (struct op_rule){ .cfa = u->segment ? OP_CFA_INVALID : OP_CFA_FRAME };
-	if (!u->segment) {
-		if (u->exact)
-			op_arch_recordless_rule(u, pc, ret);
+	if (!u->segment)
 		return 0;
-	}
 	if (!op_read_segment(u))
 		return OP_ERROR_native_bad_slab;
 	*ret_runtime = op_loop_runtime(u, vaddr);
@@ -346,7 +343,8 @@ static __always_inline enum op_next op_step_native(struct op_unwind *u)
 		u->guessed = u->segment ? 0 : OP_GUESSED_FRAME;
 		/* Code without unwind data, of a file or of a runtime's stubs, may or may
 		 * not keep frame pointers. */
-		if (!op_leads_to_code(u))
+		if ((!u->segment && u->exact && op_arch_is_recordless(u, look)) ||
+		    !op_leads_to_code(u))
 			return op_guess_begin(u);
 		next = op_step_frame_record(u, u->sp);
 		break;

@@ -62,7 +62,10 @@ def judge(run, name, capture, text, guessed):
         if not names or not names[0].startswith("work/2"):
             continue
         total += s.count
-        if any(f.guessed != guessed for f in user[1:6] if not f.name.startswith("[")):
+        # Where a function has no frame its caller is guessed, and no other.
+        first = 1 if guessed else 2
+        if any(f.guessed != guessed for f in user[first:6]
+               if not f.name.startswith("[")):
             odd.append("marks: " + " < ".join(names))
         elif names[1] in SHARES and names[2:6] == BELOW:
             counts[names[1]] += s.count

@@ -279,45 +279,39 @@ static void test_zero_in_made_code(void)
 	check_end(&u, OP_END_COMPLETE);
 }
 
-static void check_recordless(const char *bytes, size_t at, size_t ra_slot, uint64_t fp)
+static void check_recordless(const char *bytes, size_t at, size_t ra_slot)
 {
-	const struct op_rule frame = { .cfa = OP_CFA_FRAME };
 	struct op_unwind u = walk_of(true);
-	struct op_rule rule = frame;
 
 	u.fp = STACK_AT + 800;
 	u.segment = 0;
-	stack[0] = STACK_AT + 400; /* the saved fp, where it is pushed already */
-	stack[ra_slot] = CODE_AT + 0x5000;
+	stack[0] = u.fp; /* where it is pushed already */
+	stack[100] = STACK_AT + 900;
+	stack[101] = call_to(0x6000, FUNCTION);
+	stack[ra_slot] = call_to(0x5000, FUNCTION);
+	CHECK(op_leads_to_code(&u)); /* to the caller's caller */
+	CHECK(!op_arch_is_recordless(&u, u.pc));
 	memcpy(code + FUNCTION + 0x20 - at, bytes, strlen(bytes));
-	op_arch_recordless_rule(&u, u.pc, &rule);
-	CHECK(rule.save & OP_SAVE_CHECK);
-	CHECK_INT(op_arch_apply(&u, &rule), OP_NEXT_CONTINUE);
-	CHECK_INT(u.pc, CODE_AT + 0x5000);
-	CHECK_INT(u.sp, STACK_AT + (ra_slot + 1) * 8);
-	CHECK_INT(u.fp, fp);
+	CHECK(op_arch_is_recordless(&u, u.pc));
+	check_caller(&u, CODE_AT + 0x5000, ra_slot, STACK_AT + 800);
 }
 
 /* Code of no file that keeps frame pointers: at its end and beginning there is no record. */
 static void test_recordless(void)
 {
 	struct op_unwind u = walk_of(true);
-	struct op_rule rule = { .cfa = OP_CFA_FRAME };
 
-	check_recordless("\xc3", 0, 0, STACK_AT + 800);
-	check_recordless("\x55\x48\x89\xe5", 0, 0, STACK_AT + 800);
-	check_recordless("\x55\x48\x8b\xec", 0, 0, STACK_AT + 800);
-	check_recordless("\x55\x48\x89\xe5", 1, 1, STACK_AT + 400);
-	check_recordless("\x55\x48\x8b\xec", 1, 1, STACK_AT + 400);
-	check_recordless("\xc9\xe9", 1, 0, STACK_AT + 800);
-	check_recordless("\x5d\xeb", 1, 0, STACK_AT + 800);
+	check_recordless("\xc3", 0, 0);
+	check_recordless("\x55\x48\x89\xe5", 0, 0);
+	check_recordless("\x55\x48\x8b\xec", 0, 0);
+	check_recordless("\x55\x48\x89\xe5", 1, 1);
+	check_recordless("\x55\x48\x8b\xec", 1, 1);
+	check_recordless("\xc9\xe9", 1, 0);
+	check_recordless("\x5d\xeb", 1, 0);
 	/* a push of another kind, and code that cannot be read */
-	u.segment = 0;
 	memcpy(code + FUNCTION + 0x20, "\x55\x53", 2);
-	op_arch_recordless_rule(&u, u.pc, &rule);
-	CHECK_INT(rule.cfa, OP_CFA_FRAME);
-	op_arch_recordless_rule(&u, 0x1000, &rule);
-	CHECK_INT(rule.cfa, OP_CFA_FRAME);
+	CHECK(!op_arch_is_recordless(&u, u.pc));
+	CHECK(!op_arch_is_recordless(&u, 0x1000));
 }
 
 /* The dynamic linker's resolver: its CFA is in rbx, which the function it called has saved. */
