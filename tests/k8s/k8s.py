@@ -299,6 +299,37 @@ def start_gateway(run, backend):
     return gateway
 
 
+def check_host(capture):
+    """The host's own name, as the receiver finds it, or none; and not the pod's."""
+    result = check.Result()
+    try:
+        with open("/proc/1/root/etc/hostname", encoding="utf-8") as f:
+            want = f.read().strip()
+    except OSError:
+        want = None  # this machine is a container itself
+    got = {s.resource.get("host.name") for s in capture.samples}
+    result.need(got <= {want, None}, "host.name is %s" % " ".join(sorted(map(str, got))))
+    return result
+
+
+def check_health(run):
+    """What the probes ask of both pods."""
+    result = check.Result()
+    for kind, name in (("DaemonSet", AGENT), ("Deployment", GATEWAY)):
+        container, = pod_of(kind, name)["spec"]["containers"]
+        ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+        for probe in ("livenessProbe", "readinessProbe"):
+            asked = container[probe]["httpGet"]
+            url = "http://%s:%d%s" % (run.kubelet.hosts[name], ports[asked["port"]], asked["path"])
+            try:
+                with urllib.request.urlopen(url, timeout=30) as answer:
+                    status = answer.status
+            except OSError as e:
+                status = e
+            result.need(status == 200, "%s of %s: %s" % (probe, name, status))
+    return result
+
+
 def check_metrics(run):
     """The agent's port "metrics" tells what the profiler did."""
     result = check.Result()
@@ -331,7 +362,7 @@ def cell_pods(run, name, version):
                                               scene.container("late")))[0]
         late_pid = run.scene.target(late)
         run.scene.wait_for_samples(backend.out, [late_pid], 1)
-        metrics = check_metrics(run)
+        metrics, health = check_metrics(run), check_health(run)
         used = agent.memory_peak()
         status = run.kubelet.stop(agent), run.kubelet.stop(gateway)
         run.kubelet.stop(late)
@@ -346,7 +377,8 @@ def cell_pods(run, name, version):
     result.need(want in names and all(n.items() <= want.items() for n in names),
                 "late pod: %d of %d samples with all its names" % (names.count(want), len(names)))
     # What the receiver says at its end is what arrived two Collectors later.
-    run.judge(name, result, metrics, check.check_accounting(agent.text(), capture),
+    run.judge(name, result, metrics, health, check_host(capture),
+              check.check_accounting(agent.text(), capture),
               run.scene.judge(capture))
 
 

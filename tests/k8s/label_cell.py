@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods that choose by a label whether they are profiled: the chart's own configuration of the
 agent's processors, over pods of a real API server. Also whose word on service.name counts: that
-of a workload before that of Kubernetes."""
+of a workload, of its pod's annotation, of its label, of its owner, of its program, in this order."""
 
 import os
 import subprocess
@@ -18,8 +18,15 @@ sys.path.insert(0, os.path.join(HERE, "..", "packages"))
 import chart
 
 LABEL = "otelprof.io/profile"
-SAID = {"quiet": "false", "loud": "true", "odd": "maybe", "nested": "false"}
+SAID = {"quiet": "false", "loud": "true", "odd": "maybe", "tagged": "yes", "nested": "false"}
 OWN = "billing"  # what the one that is kept both times calls itself
+ANNOTATION, NAME = "resource.opentelemetry.io/%s", "app.kubernetes.io/name"
+# That of another pod does not get in so.
+ANNOTATIONS = {ANNOTATION % "service.name": "annotated", ANNOTATION % "k8s.pod.name": "victim"}
+LABELS = {"tagged": {NAME: "named"}, "loud": {NAME: "loud-label"}, "odd": {NAME: "odd-label"}}
+NOTED = ("loud", "odd")
+SERVICES = {"loud": OWN, "odd": "annotated", "tagged": "named", "server": "checkout",
+            "deleted": "ledger-0"}
 
 
 def processors(run, opt_in):
@@ -30,7 +37,6 @@ def processors(run, opt_in):
     for name, processor in config["processors"].items():
         if name.startswith("k8s_attributes"):
             processor.update(auth_type="kubeConfig", wait_for_metadata=True)
-    config["processors"]["k8s_attributes"]["extract"]["metadata"].append("service.name")
     return config
 
 
@@ -40,7 +46,9 @@ def label_pods(run):
     for name, value in SAID.items():
         env = [{"name": "OTEL_SERVICE_NAME", "value": OWN}] if name == "loud" else []
         one, = run.scene.start(scene.workload(
-            name + "-0", "shop", scene.container(name, env=env), labels={LABEL: value}))
+            name + "-0", "shop", scene.container(name, env=env),
+            labels={LABEL: value, **LABELS.get(name, {})},
+            annotations=ANNOTATIONS if name in NOTED else {}))
         run.scene.names[one.id]["k8s.pod.label." + LABEL] = value
         pids[name] = run.scene.target(one), one
         if name == "nested":  # what runs in it, runs in a container inside of its container
@@ -73,10 +81,12 @@ def judge(run, capture, status, text, kept, dropped, least):
         want = run.scene.names.get(run.scene.targets[pid][1], {})
         result.need(all(scene.k8s_of(s) == want for s in check.select(capture, pid)),
                     "%s has its names" % run.scene.targets[pid][0])
-    for name, service in (("loud", OWN), ("server", "checkout")):
-        pid = run.scene.pid_of(name)
+    services = {run.scene.pid_of(name): service for name, service in SERVICES.items()}
+    services.update({process.pid: os.path.basename(process.args[0])
+                     for process in run.scene.processes})
+    for pid in kept & set(services):
         got = {s.resource.get("service.name") for s in check.select(capture, pid)}
-        result.need(pid not in kept or got == {service}, "service of %s: %s" % (name, got))
+        result.need(got == {services[pid]}, "service of %s: %s" % (run.scene.targets[pid][0], got))
     row = check.accounting(text)
     there = sum(s.count for s in capture.samples)
     # They were taken: it is the processor that dropped them.
