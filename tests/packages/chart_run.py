@@ -101,7 +101,11 @@ class Collector:
                 stdout=log, stderr=log)
 
     def __enter__(self):
-        until(lambda: "healthy: " + self.said()[-600:], self.healthy)
+        try:
+            until(lambda: "healthy: " + self.said()[-600:], self.healthy)
+        except BaseException:
+            self.end(signal.SIGKILL)
+            raise
         return self
 
     def __exit__(self, *_):
