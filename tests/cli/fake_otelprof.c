@@ -19,6 +19,7 @@
  *   never   all exports fail; flushes are told
  *   traced  of two services, linked to two traces
  *   budget  budgets have decided: counters of 101 to 110
+ *   deep    of one stack of ten functions
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
  * A rule of the path /thereX has its target while the file X is there, that of /none never; one
@@ -124,6 +125,8 @@ static struct rq_buf request(void)
 		return rq_poor();
 	if (acts("traced"))
 		return rq_traced();
+	if (acts("deep"))
+		return rq_deep();
 	return acts("long") ? long_names()
 			    : rq_canned_with(acts("later") ? 14 : 4, period_ns());
 }

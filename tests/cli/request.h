@@ -448,6 +448,24 @@ static inline struct rq_buf rq_named(const char *const *names, size_t len)
 	return rq_end(&q);
 }
 
+/* Ten events of one stack of ten functions, "f0" the leaf. */
+static inline struct rq_buf rq_deep(void)
+{
+	static const char *const names[] = { "f0", "f1", "f2", "f3", "f4",
+					     "f5", "f6", "f7", "f8", "f9" };
+	struct rq q;
+	uint32_t l[10];
+	size_t i;
+
+	rq_begin(&q);
+	for (i = 0; i < 10; i++)
+		l[i] = rq_location(&q, 0, 0, i, rq_function(&q, names[i], "", 0), 0, 0,
+				   0);
+	rq_sample(&q, rq_stack(&q, l, 10), NULL, 0, 10);
+	rq_process(&q, 100, "web", NULL);
+	return rq_end(&q);
+}
+
 /*
  * Ten events of one process, 28 frames. Of them 15 have no name: 9 of libone.so, 3 of
  * libtwo.so, 2 of libthree.so, 1 without a file. What says that a stack ends early is no

@@ -325,6 +325,17 @@ class Report(Recordings):
         calls = text[text.index('## Callers'):text.index('## What is missing')]
         self.assertIn('- 90.0% `main`\n  - 50.0% `web`\n  - 40.0% `python`\n', calls)
 
+    def test_long_chains_of_markdown_keep_what_was_asked_for(self):
+        """A chain without branches is shortened far from the function: its callers are told."""
+        path = self.path('deep.otlp')
+        subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True, check=True,
+                       env=dict(os.environ, FAKE_OTELPROF='deep'), timeout=60)
+        for args, chain in (([], '`web` > 8 more > `f1` > `f0`'),
+                            (['--callers=f0'], '`f0` > `f1` > `f2` > `f3` > 6 more > `web`'),
+                            (['--callees=f9'], '`f9` > `f8` > 6 more > `f1` > `f0`')):
+            self.assertIn('- 100.0%% %s' % chain,
+                          self.report('--format=markdown', *args, path))
+
     def test_calls_of_markdown_say_what_is_not_shown(self):
         path = self.path('long.otlp')
         subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True, check=True,

@@ -19,7 +19,6 @@ enum {
 	WORD_BYTES = 80,
 	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
 	DOCUMENT_BYTES = 8192,
-	NAMES_SHOWN = 3,     /* of a chain of calls: the first and the last ones */
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
 	CALLERS_OF = 3,	     /* functions whose callers are told */
 };
@@ -154,22 +153,35 @@ static void write_rows(const struct out *o)
 		(void)fprintf(f, "\n%zu more are not shown.\n", v->rows.len - n);
 }
 
-/* Print the names of a chain: its first one and its last two, and how many are between. */
+/*
+ * How many names of a long chain are shown, at its two ends: those that are next to the function
+ * that was asked for, or to the leaf.
+ */
+static const struct ends {
+	size_t first, last;
+} chain_ends[] = {
+	[VIEW_CALLS] = { 1, 2 },
+	[VIEW_CALLERS] = { 4, 1 },
+	[VIEW_CALLEES] = { 2, 2 },
+};
+
+/* Print the names of a chain: those at its ends, and how many are between. */
 static void write_chain(const struct out *o, const struct chain *c)
 {
 	const struct view *v = o->r->v;
 	const struct tree_node *nodes = v->tree.nodes.data;
+	const struct ends *ends = &chain_ends[v->request.tree];
+	size_t shown = ends->first + ends->last, i;
 	char name[NAME_BYTES];
 	uint32_t at = c->first;
-	size_t i;
 
 	(void)fprintf(o->f, "%*s- %.1f%% ", 2 * (int)c->depth, "",
 		      view_percent(v, nodes[c->first].total));
 	for (i = 0; i < c->nodes; i++, at = nodes[at].child) {
-		if (c->nodes > NAMES_SHOWN + 1 && i && i < c->nodes - NAMES_SHOWN + 1) {
-			if (i == 1)
-				(void)fprintf(o->f, " > %zu more",
-					      c->nodes - NAMES_SHOWN);
+		if (c->nodes > shown + 1 && i >= ends->first &&
+		    i < c->nodes - ends->last) {
+			if (i == ends->first)
+				(void)fprintf(o->f, " > %zu more", c->nodes - shown);
 			continue;
 		}
 		(void)fputs(i ? " > " : "", o->f);
