@@ -11,7 +11,8 @@
 
 #include "context/schema.h"
 #include "image/executable.h"
-#include "process/identify.h"
+#include "process/identity/identify.h"
+#include "process/identity/place.h"
 #include "process/layout.h"
 #include "process/state.h"
 #include "resource/attributes.h"
@@ -61,7 +62,7 @@ void op_program_put(struct op_processes *p, struct op_program *program)
 	(void)op_membership_put(program->membership);
 	(void)op_attributes_put_ref(program->attributes);
 	(void)op_schema_free(program->schema);
-	op_identify_forget(p, program);
+	op_place_publish(p, program, (struct op_context_place){ 0 });
 	free(program);
 }
 

@@ -7,7 +7,7 @@
 
 #include "image/news.h"
 #include "process/generation.h"
-#include "process/identify.h"
+#include "process/identity/place.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "target/scan.h"
@@ -68,7 +68,7 @@ static void retire(struct op_processes *p, struct op_proc *proc)
 	op_program_went(p, proc->program);
 	op_lists_remove(p, proc);
 	op_unpublish(p, proc);
-	op_identify_forget(p, proc->program);
+	op_place_publish(p, proc->program, (struct op_context_place){ 0 });
 	proc->ended_ns = OP_MAX(p->now_ns, UINT64_C(1));
 	TAILQ_INSERT_TAIL(&p->ended, proc, ended_link);
 	p->alive--;

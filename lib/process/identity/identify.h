@@ -4,8 +4,8 @@
  * program publishes about itself, and what the configuration asks for. It is identified
  * again when that may have changed: a process context may be published at any time.
  */
-#ifndef OP_PROCESS_IDENTIFY_H
-#define OP_PROCESS_IDENTIFY_H
+#ifndef OP_PROCESS_IDENTITY_IDENTIFY_H
+#define OP_PROCESS_IDENTITY_IDENTIFY_H
 
 #include "op_user_types.h"
 
@@ -35,7 +35,5 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
  */
 void op_identify_context(struct op_processes *p, struct op_program *program,
 			 const struct op_layout *layout);
-/* It is about to be freed: the kernel need not know of its threads' contexts. */
-void op_identify_forget(struct op_processes *p, struct op_program *program);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/identify.h"
+#include "process/identity/identify.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,75 +8,26 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
-#include "context/place.h"
 #include "context/schema.h"
-#include "elf/file.h"
+#include "process/identity/place.h"
+#include "process/identity/same.h"
 #include "process/state.h"
 #include "resource/context.h"
 #include "resource/environment.h"
 #include "resource/identity.h"
 
 enum {
-	CONTEXT_WAIT_FACTOR = 4,
 	/* After so many processes of one native file without a context, only one in so many
 	 * is searched for one at its first sample; the others when they are older. */
 	CONTEXT_MISSES = 16,
-	CONTEXT_FILES_MAX = 64, /* of one process, that are looked into at one time */
 };
 
-/* An SDK publishes its context when it starts, some time after exec: looked for with the
- * first sample, then after 1 s, 4 s and so on. */
-static const uint64_t CONTEXT_WAIT_FIRST_NS = UINT64_C(1000000000);
-static const uint64_t CONTEXT_WAIT_MAX_NS = UINT64_C(256000000000);
 /* Names of attributes that a thread uses before they were read are read again so often. */
 static const uint64_t CONTEXT_ASK_NS = UINT64_C(100000000);
 /* The exec that explains a program that is not where its code should be is heard of by
  * then; if none was, the program moved its code (UPX does). */
 static const uint64_t DOUBT_NS = UINT64_C(1000000000);
 static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
-/* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
-static const uint64_t SAME_START_NS = UINT64_C(100000000);
-
-/* Is what /proc has under the program's pid still the same process? Another one of that pid
- * began later. (No wall clock, which may be set; time asleep makes the sum only smaller.) */
-static bool same_process(const struct op_program *program, const struct op_stat *stat)
-{
-	uint64_t asleep = op_clock_boottime_ns() - op_clock_monotonic_ns();
-
-	/* A thread that stands for its process began later too. */
-	return !program->born_ns || program->proc_pid != program->pid ||
-	       stat->start_ns < asleep + program->born_ns + SAME_START_NS;
-}
-
-/* Find the mapping of the program's own code, as /proc tells where it ends, or NULL. */
-static const struct op_vma *find_code(const struct op_stat *stat,
-				      const struct op_layout *layout)
-{
-	size_t i;
-
-	for (i = 0; layout && stat->end_code > 1 && i < layout->len; i++) {
-		const struct op_vma *vma = &layout->vma[i];
-
-		/* end_code is the first byte behind */
-		if (stat->end_code > vma->start && stat->end_code <= vma->end)
-			return vma;
-	}
-	return NULL;
-}
-
-/* Does the code that /proc tells of lie in what the program had mapped? True where that
- * cannot be told. */
-static bool same_program(const struct op_stat *stat, const struct op_layout *layout)
-{
-	size_t i;
-
-	if (!layout || stat->end_code <= 1 || find_code(stat, layout))
-		return true;
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].exe)
-			return false;
-	return true;
-}
 
 /* Its first file by what was mapped, where no event told: the executable lies lowest. */
 static void note_first_file(struct op_program *program, const struct op_layout *layout)
@@ -115,222 +66,12 @@ static void ask_parent(struct op_processes *p, struct op_program *program,
 	program->membership = op_membership_find(&p->memberships, 0, cgroup);
 }
 
-/* When the context may be looked for again. */
+/* An SDK publishes its context when it starts, some time after exec: looked for with the
+ * first sample, then after 1 s, 4 s and so on. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
-	uint64_t wait = program->context_wait_ns;
-
-	program->context_after_ns = p->now_ns + OP_MAX(wait, CONTEXT_WAIT_FIRST_NS);
-	wait = wait ? wait * CONTEXT_WAIT_FACTOR : CONTEXT_WAIT_FIRST_NS;
-	program->context_wait_ns = OP_MIN(wait, CONTEXT_WAIT_MAX_NS);
-}
-
-/* Tell the kernel where the program's threads have their contexts; form 0: nowhere. */
-static void publish_place(struct op_processes *p, struct op_program *program,
-			  struct op_context_place place)
-{
-	uint64_t known;
-
-	if (!p->config.publish_context)
-		return;
-	if (place.form) {
-		place.number = ++p->next_context;
-		if (op_map64_put(&p->contexts, program->pid, place.number) < 0 ||
-		    p->config.publish_context(p->config.ctx, program->pid, &place) < 0) {
-			(void)p->config.publish_context(p->config.ctx, program->pid,
-							NULL);
-			op_map64_remove(&p->contexts, program->pid);
-			program->context_place = (struct op_context_place){ 0 };
-			p->contexts_refused++;
-			return;
-		}
-	} else if (program->context_place.form &&
-		   op_map64_get(&p->contexts, program->pid, &known) &&
-		   known == program->context_place.number) {
-		/* a later program of this pid may have one by now */
-		(void)p->config.publish_context(p->config.ctx, program->pid, NULL);
-		op_map64_remove(&p->contexts, program->pid);
-	}
-	program->context_place = place;
-}
-
-void op_identify_forget(struct op_processes *p, struct op_program *program)
-{
-	publish_place(p, program, (struct op_context_place){ 0 });
-}
-
-/* Does the program still run in its process? *@ret is of what does, if it is true. */
-static bool runs_as(struct op_processes *p, const struct op_program *program,
-		    const struct op_layout *layout, struct op_stat *ret)
-{
-	return !program->until_ns && !program->memory.gone &&
-	       op_stat_read(p->procfs_root, program->proc_pid, ret) == 0 &&
-	       same_process(program, ret) && same_program(ret, layout);
-}
-
-static bool still_runs(struct op_processes *p, const struct op_program *program,
-		       const struct op_layout *layout)
-{
-	struct op_stat stat;
-
-	return runs_as(p, program, layout, &stat);
-}
-
-/* Has no other program been executed since @before was read? */
-static bool no_exec_since(struct op_processes *p, const struct op_program *program,
-			  const struct op_stat *before)
-{
-	struct op_stat stat;
-
-	return op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
-	       same_process(program, &stat) && op_stat_same_exec(&stat, before);
-}
-
-/* Publish what was found, unless the process runs another program by now: it would be read by
- * the place of this one. The kernel forgets a place at exec, so the program is looked at again
- * when the place stands there. */
-static void offer_place(struct op_processes *p, struct op_program *program,
-			const struct op_layout *layout, struct op_context_place place)
-{
-	if (!still_runs(p, program, layout))
-		return;
-	publish_place(p, program, place);
-	if (!still_runs(p, program, layout))
-		publish_place(p, program, (struct op_context_place){ 0 });
-}
-
-static bool is_musl(const struct op_layout *layout)
-{
-	size_t i;
-
-	for (i = 0; i < layout->len; i++)
-		if (layout->vma[i].exe && strstr(layout->vma[i].exe->path, "/ld-musl-"))
-			return true;
-	return false;
-}
-
-typedef int (*place_fn)(const struct op_context_file *file, struct op_context_place *ret);
-
-/* Look into one of its files. 1 and *@ret, 0 or -errno. */
-static int place_in(struct op_processes *p, struct op_program *program,
-		    const struct op_vma *v, bool musl, place_fn find,
-		    struct op_context_place *ret)
-{
-	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
-	struct op_context_file file = { .musl = musl, .memory = &program->memory.memory };
-	int r = p->open_file(p, program, v, &elf, &file.bias);
-
-	if (r < 0)
-		return r;
-	file.elf = elf;
-	return find(&file, ret);
-}
-
-/* Its executable tells, once for all of its processes, where that depends on the file alone. */
-static void find_in_executable(struct op_processes *p, struct op_program *program,
-			       const struct op_layout *layout, const struct op_vma *v)
-{
-	struct op_context_place place = v->exe->context;
-	int r;
-
-	if (!v->exe->context_looked) {
-		r = place_in(p, program, v, false, op_context_place_executable, &place);
-		if (r == -EAGAIN || r == -ENOMEM || r == -ESRCH)
-			return;
-		if (r <= 0)
-			place = (struct op_context_place){ 0 };
-		/* of custom-labels the process's own memory may have a part in the place */
-		v->exe->context_looked = place.form != OP_CONTEXT_CUSTOM;
-		if (v->exe->context_looked)
-			v->exe->context = place;
-	}
-	if (place.form)
-		offer_place(p, program, layout, place);
-}
-
-static bool has_custom_labels(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && (strncmp(slash, "/libcustomlabels", 16) == 0 ||
-			 strcmp(slash, "/customlabels.node") == 0);
-}
-
-/* A program that publishes nothing: its executable may tell. And libraries with custom-labels
- * have a name of their own. */
-static void find_unpublished(struct op_processes *p, struct op_program *program,
-			     const struct op_layout *layout)
-{
-	struct op_context_place place = { 0 };
-	const struct op_executable *before = NULL;
-	bool first = true;
-	size_t i;
-
-	for (i = 0; layout && i < layout->len && !program->context_place.form; i++) {
-		const struct op_vma *v = &layout->vma[i];
-
-		if (!v->exe || v->exe->vdso || v->exe == before)
-			continue;
-		if (has_custom_labels(v->exe->path)) {
-			if (before || op_slice_is_over(&p->slice))
-				continue; /* one is enough */
-			before = v->exe;
-			if (place_in(p, program, v, is_musl(layout),
-				     op_context_place_custom, &place) > 0)
-				offer_place(p, program, layout, place);
-		} else if (first && program->exe_path &&
-			   strcmp(program->exe_path, v->exe->path) == 0) {
-			first = false;
-			find_in_executable(p, program, layout, v);
-		}
-	}
-}
-
-/* Look for the variable that leads to its threads' contexts: the first file that has it. What
- * one call leaves, the next one goes on with; where no file has it, all are looked at again
- * after a wait that grows. */
-static void find_variable(struct op_processes *p, struct op_program *program,
-			  const struct op_layout *layout)
-{
-	struct op_context_place place = { 0 };
-	const struct op_executable *before = NULL;
-	uint64_t wait = program->place_wait_ns;
-	uint32_t files = 0;
-	size_t i;
-
-	for (i = program->place_at; i < layout->len; i++) {
-		const struct op_vma *v = &layout->vma[i];
-
-		if (!v->exe || v->exe->vdso || v->exe == before)
-			continue;
-		if (files++ == CONTEXT_FILES_MAX || op_slice_is_over(&p->slice)) {
-			program->place_at = i;
-			return;
-		}
-		before = v->exe;
-		if (place_in(p, program, v, is_musl(layout), op_context_place_otel,
-			     &place) > 0) {
-			offer_place(p, program, layout, place);
-			return;
-		}
-	}
-	program->place_at = 0;
-	wait = OP_MIN(OP_MAX(wait * CONTEXT_WAIT_FACTOR, CONTEXT_WAIT_FIRST_NS),
-		      CONTEXT_WAIT_MAX_NS);
-	program->place_wait_ns = wait;
-	program->place_after_ns = p->now_ns + wait;
-}
-
-static void find_place(struct op_processes *p, struct op_program *program,
-		       const struct op_layout *layout)
-{
-	if (program->schema && program->schema->form == OP_SCHEMA_TLS) {
-		if (layout && program->context_place.form != OP_CONTEXT_OTEL &&
-		    p->now_ns >= program->place_after_ns)
-			find_variable(p, program, layout);
-	} else if (!program->context_place.form) {
-		find_unpublished(p, program, layout);
-	}
+	program->context_wait_ns = op_place_next_wait_ns(program->context_wait_ns);
+	program->context_after_ns = p->now_ns + program->context_wait_ns;
 }
 
 /* A new reading of what its own context says of its threads'. */
@@ -348,8 +89,8 @@ static void take_schema(struct op_processes *p, struct op_program *program,
 	program->context_asked_ns = p->now_ns;
 	if (program->context_place.form == OP_CONTEXT_OTEL &&
 	    (!program->schema || program->schema->form != OP_SCHEMA_TLS))
-		publish_place(p, program, (struct op_context_place){ 0 });
-	find_place(p, program, layout);
+		op_place_publish(p, program, (struct op_context_place){ 0 });
+	op_place_find(p, program, layout);
 }
 
 /* What it says of itself: of a key the first one stands. */
@@ -408,7 +149,7 @@ static bool has_runtime(const struct op_layout *layout)
 static void find_first_context(struct op_processes *p, struct op_program *program,
 			       const struct op_stat *stat, const struct op_layout *layout)
 {
-	const struct op_vma *code = find_code(stat, layout);
+	const struct op_vma *code = op_same_code(stat, layout);
 	struct op_executable *exe = code && !has_runtime(layout) ? code->exe : NULL;
 
 	if (exe && ++exe->context_misses > CONTEXT_MISSES &&
@@ -448,7 +189,7 @@ static bool read_own_attributes(struct op_processes *p, struct op_program *progr
 		program->attributes ? op_attributes_ref(program->attributes) : NULL;
 
 	read_attributes(p, program, layout);
-	if (no_exec_since(p, program, stat)) {
+	if (op_same_exec(p, program, stat)) {
 		(void)op_attributes_put_ref(before);
 		return true;
 	}
@@ -496,7 +237,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 
 	note_comm(program, record);
 	there = op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
-		same_process(program, &stat);
+		op_same_process(program, &stat);
 	identify_container(p, program, record->cgroup, there);
 	if (!there || program->until_ns) {
 		/* /proc tells of another program by now, or of none. */
@@ -509,7 +250,7 @@ void op_identify_identify(struct op_processes *p, struct op_program *program,
 	if (!program->start_time_ns)
 		program->start_time_ns =
 			op_clock_realtime_ns() - op_clock_boottime_ns() + stat.start_ns;
-	if (!same_program(&stat, layout)) {
+	if (!op_same_program(&stat, layout)) {
 		note_first_file(program, layout);
 		if (!program->doubted_ns)
 			program->doubted_ns = p->now_ns;
@@ -559,8 +300,8 @@ void op_identify_refresh(struct op_processes *p, struct op_program *program,
 	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
 		return;
 	if (!context_changed(p, program, layout) && !program->unread)
-		find_place(p, program, layout); /* its file may be loaded by now */
-	else if (runs_as(p, program, layout, &stat))
+		op_place_find(p, program, layout); /* its file may be loaded by now */
+	else if (op_same_runs(p, program, layout, &stat))
 		(void)read_own_attributes(p, program, &stat, layout);
 }
 
@@ -589,7 +330,7 @@ void op_identify_context(struct op_processes *p, struct op_program *program,
 	if (attributes &&
 	    op_context_read(&program->memory.memory, program->context_addr, attributes,
 			    &schema, &published_ns) == 0 &&
-	    still_runs(p, program, layout))
+	    op_same_runs(p, program, layout, NULL))
 		take_schema(p, program, &schema, layout);
 	program->context_asked = false;
 	program->context_asked_ns = p->now_ns;

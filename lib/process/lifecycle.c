@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel tells of processes: they are born, execute, map files and end. An event only
+ * changes what is known and marks it; op_processes_settle() publishes the marked ones.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "process/generation.h"
+#include "process/layout.h"
+#include "process/processes.h"
+#include "process/state.h"
+#include "process/table.h"
+#include "resource/attributes.h"
+
+static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool rescan)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (proc) {
+		op_lists_use(p, proc);
+		return proc;
+	}
+	if (op_table_add(p, pid, 0, &proc) < 0)
+		return NULL;
+	proc->rescan = rescan;
+	return proc;
+}
+
+void op_processes_on_mmap(struct op_processes *p, const struct op_mmap_event *e)
+{
+	/* If no event told of the process before, its other mappings are not known. */
+	struct op_proc *proc = get_or_add(p, e->pid, true);
+
+	if (!proc)
+		return;
+	proc->kernel = false;
+	if (op_table_map(p, proc, e) == -ENOMEM) {
+		proc->rescan = true;
+		op_lists_touch(p, proc);
+	}
+}
+
+/* Did @proc execute after this fork, which is its own? */
+static bool has_executed(const struct op_proc *proc, uint64_t fork_ns)
+{
+	return proc && !proc->born_ns && proc->program->since_ns > fork_ns;
+}
+
+/* The process of this fork. */
+static void note_birth(const struct op_processes *p, struct op_proc *proc,
+		       uint32_t parent, uint64_t time_ns)
+{
+	struct op_program *program = proc->program;
+
+	proc->born_ns = time_ns;
+	program->born_ns = time_ns;
+	program->memory.born_ns = time_ns;
+	program->parent = parent;
+	program->start_time_ns = time_ns + (uint64_t)p->config.realtime_offset_ns;
+}
+
+void op_processes_on_fork(struct op_processes *p, uint32_t pid, uint32_t parent,
+			  uint64_t time_ns)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+	struct op_proc *from;
+	bool early;
+
+	if (pid == parent)
+		return; /* a thread */
+	if (p->watch.on_fork)
+		p->watch.on_fork(p->watch.ctx, pid, parent);
+	if (has_executed(proc, time_ns)) {
+		/* it has nothing of its parent any more */
+		note_birth(p, proc, parent, time_ns);
+		return;
+	}
+	/* Mappings that came before their process's birth may be its own. */
+	early = proc && !proc->born_ns;
+	from = op_table_find_alive(p, parent);
+	if (from)
+		op_lists_use(p, from);
+	if (op_table_add(p, pid, time_ns, &proc) < 0) {
+		(void)p->config.unpublish(p->config.ctx, pid);
+		return;
+	}
+	proc->forked = true;
+	/* it may have been forgotten to make room */
+	from = op_table_find_alive(p, parent);
+	note_birth(p, proc, parent, time_ns);
+	if (!from) {
+		proc->rescan = true;
+		return;
+	}
+	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	proc->layout = op_layout_ref(from->layout);
+	proc->rescan = from->rescan || early;
+	proc->kernel = from->kernel;
+	if (from->program->exe_path)
+		proc->program->first_file = strdup(from->program->exe_path);
+	else if (from->program->first_file)
+		proc->program->first_file = strdup(from->program->first_file);
+	op_program_inherit(proc->program, from->program);
+	if (from->program->attributes)
+		proc->program->attributes = op_attributes_ref(from->program->attributes);
+}
+
+void op_processes_on_exec(struct op_processes *p, uint32_t pid, const char *comm,
+			  uint64_t time_ns)
+{
+	struct op_proc *proc = get_or_add(p, pid, false);
+	struct op_program *program;
+	struct op_layout *layout;
+
+	(void)comm; /* every sample has it */
+	op_processes_on_executed(p, pid);
+	if (!proc)
+		return;
+	proc->rescan = false;
+	proc->kernel = false;
+	if (op_layout_new(&layout) < 0)
+		return;
+	if (op_program_new(p, pid, time_ns, &program) < 0) {
+		op_layout_put(layout, &p->executables, p->now_ns);
+		return;
+	}
+	program->born_ns = proc->program->born_ns;
+	program->memory.born_ns = program->born_ns;
+	program->parent = proc->program->parent;
+	program->start_time_ns = proc->program->start_time_ns;
+	op_program_inherit(program, proc->program);
+	program->told = proc->program->told;
+	op_generation_keep(p, proc);
+	op_program_end(proc->program, time_ns);
+	op_layout_put(proc->layout, &p->executables, p->now_ns);
+	op_program_put(p, proc->program);
+	proc->layout = layout;
+	proc->program = program;
+	proc->publish_after_ns = 0;
+	op_lists_touch(p, proc);
+}
+
+void op_processes_on_exit(struct op_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	struct op_proc *proc = op_table_find_alive(p, pid);
+
+	if (p->watch.on_exit)
+		p->watch.on_exit(p->watch.ctx, pid);
+	if (proc)
+		op_table_end(p, proc, time_ns);
+}
+
+void op_processes_on_executed(struct op_processes *p, uint32_t pid)
+{
+	if (p->watch.on_exec)
+		p->watch.on_exec(p->watch.ctx, pid);
+}
+
+void op_processes_set_watch(struct op_processes *p, const struct op_process_watch *watch)
+{
+	p->watch = *watch;
+}
+
+void op_processes_on_lost(struct op_processes *p)
+{
+	/* Each CPU reports its own losses: one sweep covers them all. */
+	p->sweep.lost = true;
+	if (p->watch.on_lost)
+		p->watch.on_lost(p->watch.ctx);
+}
