@@ -261,6 +261,72 @@ for cell, row in CELLS.items():
     setattr(Lines, 'test_' + cell, lambda self, cell=cell, row=row: self.compare(cell, *row))
 
 
+PADDING = 64 << 20
+
+
+def pad(path, size, section='.debug_macro'):
+    """Add a section of zeros that no look-up needs, and libdw loads."""
+    with tempfile.NamedTemporaryFile() as zeros:
+        zeros.truncate(size)
+        subprocess.run(['objcopy', '--add-section', f'{section}={zeros.name}', path], check=True)
+
+
+class Memory(unittest.TestCase):
+    """Debug info that would take too much is measured before it is loaded."""
+    WAYS = {
+        'as it is': 'gcc -g -O2 {src} -o {out}',
+        'compressed': 'gcc -g -O2 {src} -o {out}',
+        'compressed-gnu': 'gcc -g -O2 {src} -o {out}',
+        'separate': 'gcc -g -O2 {src} -o {out}',
+        'split': 'gcc -g -O2 -gsplit-dwarf {src} -o {out}',
+        'split-dwarf4': 'gcc -gdwarf-4 -O2 -gsplit-dwarf {src} -o {out}',
+    }
+
+    def build(self, folder, way):
+        out = os.path.join(folder, 'known')
+        subprocess.run(self.WAYS[way].format(src=os.path.join(HERE, 'known.c'), out=out), shell=True,
+                       check=True, cwd=folder)
+        if 'split' in way:
+            pad(*(os.path.join(folder, n) for n in os.listdir(folder) if n.endswith('.dwo')),
+                PADDING, '.debug_macro.dwo')
+            return out
+        pad(out, PADDING)
+        if 'compressed' in way:
+            subprocess.run(['objcopy', '--compress-debug-sections=' +
+                            ('zlib-gnu' if 'gnu' in way else 'zlib'), out], check=True)
+            self.assertLess(os.path.getsize(out), PADDING / 10)
+        if way == 'separate':
+            subprocess.run(SEPARATE.removeprefix(' && ').format(out=out), shell=True, check=True,
+                           cwd=folder)
+            self.assertLess(os.path.getsize(out), PADDING / 10)
+        return out
+
+    def run_us(self, out, addresses, memory):
+        """What was left out, the lines, and the resident memory at its peak."""
+        text = ''.join('%x\n' % a for a in addresses)
+        *lines, left, peak = subprocess.run([PRINT_LINES, '--memory', str(memory), out], input=text,
+                                            capture_output=True, text=True,
+                                            check=True).stdout.splitlines()
+        return int(left.removeprefix('left out ')), lines, int(peak.removeprefix('peak '))
+
+    def test_what_is_too_large_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # The code is the same in all ways.
+            addresses = addresses_of(self.build(folder, 'as it is'))
+        for way in self.WAYS:
+            with self.subTest(way), tempfile.TemporaryDirectory() as folder:
+                out = self.build(folder, way)
+                left, lines, peak = self.run_us(out, addresses, 1 << 30)
+                self.assertEqual(left, 0)
+                self.assertGreater(sum(line.startswith(' ') for line in lines), 30)
+                left, lines, low = self.run_us(out, addresses, PADDING // 2)
+                self.assertGreaterEqual(left, PADDING)
+                self.assertLess(left, PADDING + (1 << 20))
+                self.assertFalse([line for line in lines if line.startswith(' ')])
+                if 'compressed' in way:
+                    self.assertGreater(peak - low, PADDING * 3 // 4)
+
+
 @unittest.skipIf(not OTELPROF or os.geteuid() != 0, 'the live run needs the program and root')
 class Live(unittest.TestCase):
     def report(self, recording, *args):
@@ -268,6 +334,37 @@ class Live(unittest.TestCase):
                             recording],
                            check=True, capture_output=True, text=True)
         return {row['name']: row for row in json.loads(r.stdout)['rows']}
+
+    def memory_is_bounded(self, out, recording):
+        def report(*args):
+            r = subprocess.run([OTELPROF, 'report', '--format=json', '--no-lines-cache', '-n', '200',
+                                *args, recording], check=True, capture_output=True, text=True)
+            return 'inner' in {row['name'] for row in json.loads(r.stdout)['rows']}, r.stderr
+
+        # The build id is that of before.
+        pad(out, PADDING)
+        self.assertEqual(report()[0], True)
+        found, said = report('--lines-memory', '32')
+        self.assertFalse(found)
+        self.assertRegex(said, r'source lines: \d+ of \d+ places of native code have none, because debug '
+                               r'info of 1 file takes more than 32 MiB \(--lines-memory\); that of known '
+                               r'6[45] MiB or more')
+        convert = subprocess.run([OTELPROF, 'convert', '-o', out + '.pb.gz', '--lines', '--no-lines-cache',
+                                  '--lines-memory', '32', recording], check=True, capture_output=True,
+                                 text=True)
+        self.assertIn('takes more than 32 MiB', convert.stderr)
+        # It may be opened, and then grows: look-ups make tables. Sanitizers hide the heap's size.
+        with open(OTELPROF, 'rb') as f:
+            if b'__asan_init' in f.read():
+                return
+        loaded = sum(int(size, 16) for name, size in re.findall(
+            r'\] (\.debug_\S+) +PROGBITS +\S+ \S+ (\S+)', subprocess.run(
+                ['readelf', '-SW', out], check=True, capture_output=True, text=True).stdout))
+        pad(out, (65 << 20) - loaded - 64, '.debug_pubnames')
+        found, said = report('--lines-memory', '65')
+        self.assertFalse(found)
+        self.assertRegex(said, r'takes more than 65 MiB .* known 65 MiB or more')
+        self.assertTrue(report('--lines-memory', '80')[0])
 
     def test_report(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -287,6 +384,7 @@ class Live(unittest.TestCase):
             self.assertEqual((plain['outer']['line'], 'inner' in plain), (0, False))
             # The code that inner's samples are of is outer's.
             self.assertEqual(rows['outer']['total'], plain['outer']['total'])
+            self.memory_is_bounded(out, recording)
             # Another program stands there now: nothing is known of the old one's lines.
             subprocess.run(['gcc', '-g', '-O1', os.path.join(HERE, 'known.c'), '-o', out],
                            check=True)

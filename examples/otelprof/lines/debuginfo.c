@@ -5,13 +5,21 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/macros.h"
 #include "base/vec.h"
+#include "lines/memory.h"
 
 enum {
 	RANGES_BACK = 8,  /* overlapping ranges that a lookup examines */
@@ -47,7 +55,116 @@ struct debuginfo {
 	struct ranges code;
 	OP_VEC(struct unit) units;
 	size_t units_gone;
+	uint64_t memory; /* that it may take */
+	uint64_t before; /* of the heap, when it was opened */
+	uint64_t mapped; /* sections in files, and those that were unpacked */
+	uint64_t unpacked;
+	bool has_separate; /* separate: its separate file */
+	struct stat separate;
+	uint64_t left_out; /* with what had no room: debuginfo_left_out() */
 };
+
+/* Is there room for these sections? If so they count from now on. */
+static bool take_room(struct debuginfo *d, const struct debug_memory *more)
+{
+	uint64_t used = d->mapped + d->unpacked, left = d->memory - used;
+
+	if (more->mapped <= left && more->unpacked <= left - more->mapped) {
+		d->mapped += more->mapped;
+		d->unpacked += more->unpacked;
+		return true;
+	}
+	left = more->mapped > UINT64_MAX - more->unpacked ? UINT64_MAX
+							  : more->mapped + more->unpacked;
+	left = left > UINT64_MAX - used ? UINT64_MAX : left + used;
+	if (left > d->left_out)
+		d->left_out = left;
+	return false;
+}
+
+/* A file of dwz(1) is measured before libdw loads it. */
+static int find_separate(Dwfl_Module *module, void **userdata, const char *name,
+			 Dwarf_Addr base, const char *file, const char *link,
+			 GElf_Word crc, char **ret_path)
+{
+	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link,
+					      crc, ret_path);
+	struct debuginfo *d = *userdata;
+	struct debug_memory more;
+	struct stat st;
+
+	if (fd < 0 ||
+	    (d->has_separate && fstat(fd, &st) == 0 && st.st_dev == d->separate.st_dev &&
+	     st.st_ino == d->separate.st_ino) ||
+	    (memory_of_fd(fd, &more) == 0 && take_room(d, &more)))
+		return fd;
+	(void)close(fd);
+	free(*ret_path);
+	*ret_path = NULL;
+	return -1;
+}
+
+/* libdw takes a separate file that it did not ask for as one with descriptor 0, and closes that
+ * at the end. */
+static void end_search(Dwfl *dwfl)
+{
+	int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	dwfl_end(dwfl);
+	if (input < 0)
+		return;
+	(void)dup2(input, STDIN_FILENO);
+	(void)close(input);
+}
+
+/*
+ * Find the separate file of @path and measure it. It is searched for by another session: in one
+ * that has found a file libdw uses it, whatever a callback says.
+ */
+static bool separate_has_room(struct debuginfo *d, const char *path)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &debug_path,
+	};
+	struct debug_memory more = { 0, 0, false };
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
+	const unsigned char *id;
+	char *found = NULL;
+	const char *link;
+	GElf_Word crc = 0;
+	void *data = NULL;
+	bool room = true;
+	GElf_Addr bias;
+	int fd = -1;
+	Elf *elf;
+
+	elf = module && dwfl_report_end(dwfl, NULL, NULL) == 0
+		      ? dwfl_module_getelf(module, &bias)
+		      : NULL;
+	if (elf) {
+		/* Files are searched for by the id that was asked for. */
+		(void)dwfl_module_build_id(module, &id, &bias);
+		link = dwelf_elf_gnu_debuglink(elf, &crc);
+		fd = dwfl_standard_find_debuginfo(module, &data, "", 0, path, link, crc,
+						  &found);
+	}
+	/* What is no ELF file may be a compressed one, which libdw would unpack as a whole. */
+	if (fd >= 0) {
+		d->has_separate = fstat(fd, &d->separate) == 0;
+		room = memory_of_fd(fd, &more) == 0 && take_room(d, &more);
+	}
+	if (dwfl)
+		end_search(dwfl);
+	if (fd >= 0)
+		(void)close(fd);
+	free(found);
+	return room;
+}
 
 static int add_ranges(struct ranges *r, Dwarf_Die *die, size_t unit)
 {
@@ -140,34 +257,48 @@ static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
 	return err;
 }
 
-int debuginfo_open(const char *path, struct debuginfo **ret)
+/* Load the debug info of the file itself or of a separate one, if there is room. */
+static int load(struct debuginfo *d, const char *path, Elf *elf)
+{
+	struct debug_memory own = memory_of_elf(elf);
+	Dwarf_Addr bias = 0;
+
+	if (!take_room(d, &own) || (!own.suffices && !separate_has_room(d, path)) ||
+	    !dwfl_module_getdwarf(d->module, &bias))
+		return -ENOENT;
+	d->bias = d->main_bias - bias;
+	return index_units(d, d->module);
+}
+
+int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 {
 	static char *debug_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_separate,
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path = &debug_path,
 	};
 	struct debuginfo *d = calloc(1, sizeof(*d));
-	GElf_Addr main_bias = 0;
-	Dwarf_Addr bias = 0;
 	Dwfl_Module *module;
 	int r = -ENOENT;
+	void **userdata;
+	Elf *elf;
 
 	if (!d)
 		return -ENOMEM;
+	d->memory = memory;
+	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
 	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, -1) : NULL;
 	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
-	    dwfl_module_getelf(module, &main_bias)) {
+	    dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL)) {
+		*userdata = d;
 		d->module = module;
-		d->main_bias = main_bias;
-		if (dwfl_module_getdwarf(module, &bias)) {
-			d->bias = main_bias - bias;
-			r = index_units(d, module);
-		}
-		if (r == -ENOENT && dwfl_module_getsymtab(module) > 0)
+		elf = dwfl_module_getelf(module, &d->main_bias);
+		r = elf ? load(d, path, elf) : -ENOENT;
+		if (r == -ENOENT && elf &&
+		    (dwfl_module_getsymtab(module) > 0 || d->left_out))
 			r = 0;
 	}
 	if (r) {
@@ -194,6 +325,37 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 	return NULL;
 }
 
+/* Would the .dwo file of a skeleton have room? libdw takes the one beside the file with the
+ * skeleton, else that where the compiler wrote it. */
+static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
+{
+	struct debug_memory more = { 0, 0, false };
+	Dwarf_Attribute attribute;
+	const char *name = NULL, *folder = NULL, *file = NULL, *slash;
+	char path[PATH_MAX];
+
+	if (dwarf_attr(skeleton, DW_AT_dwo_name, &attribute) ||
+	    dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute))
+		name = dwarf_formstring(&attribute);
+	if (!name)
+		return true;
+	if (dwarf_attr(skeleton, DW_AT_comp_dir, &attribute))
+		folder = dwarf_formstring(&attribute);
+	file = debuginfo_path(d);
+	if (!file)
+		(void)dwfl_module_info(d->module, NULL, NULL, NULL, NULL, NULL, &file,
+				       NULL);
+	slash = file ? strrchr(file, '/') : NULL;
+	(void)snprintf(path, sizeof(path), "%.*s%s",
+		       slash && *name != '/' ? (int)(slash + 1 - file) : 0, file, name);
+	more = memory_of_path(path);
+	if (!more.mapped && !more.unpacked && folder && *name != '/') {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+		more = memory_of_path(path);
+	}
+	return take_room(d, &more);
+}
+
 /* Find the functions of the unit of @range, once: a program may have thousands of files. */
 static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 {
@@ -205,9 +367,12 @@ static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 		return unit;
 	unit->indexed = true;
 	unit->die = range->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) ==
-		    0 &&
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
 	    type == DW_UT_skeleton) {
+		/* Asked for what is in it, libdw opens the file. */
+		if (take_room_for_split(d, &unit->die))
+			(void)dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL,
+					    NULL, NULL);
 		unit->is_gone = !split.addr;
 		unit->die = split;
 	}
@@ -377,6 +542,20 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 		return NULL;
 	name = linkage_name(function);
 	return name ? name : dwarf_diename(function);
+}
+
+uint64_t debuginfo_left_out(const struct debuginfo *d)
+{
+	return d->left_out;
+}
+
+bool debuginfo_is_full(const struct debuginfo *d)
+{
+	uint64_t now = memory_in_use();
+	/* What was unpacked is on the heap. */
+	uint64_t heap = now > d->before ? now - d->before : 0;
+
+	return (heap > d->unpacked ? heap : d->unpacked) > d->memory - d->mapped;
 }
 
 bool debuginfo_is_partial(const struct debuginfo *d)

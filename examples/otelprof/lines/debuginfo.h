@@ -23,9 +23,10 @@ struct debuginfo_line {
 
 struct debuginfo;
 
-/* Open the debug info of the file @path. Returns 0, also with symbols alone; -ENOENT if
- * there is neither; -ENOMEM. */
-int debuginfo_open(const char *path, struct debuginfo **ret);
+/* Open the debug info of the file @path. What would take more than @memory bytes is left out.
+ * Returns 0, also with symbols alone or where debug info was left out; -ENOENT if there is
+ * neither; -ENOMEM. */
+int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret);
 struct debuginfo *debuginfo_free(struct debuginfo *d);
 
 /* Look up ELF address @vaddr. Returns the number of lines, 0 if nothing is known. */
@@ -38,6 +39,10 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr);
 const char *debuginfo_path(const struct debuginfo *d);
 /* Are there symbols alone? */
 bool debuginfo_has_no_lines(const struct debuginfo *d);
+/* What debug info that was left out would have taken, with what is in memory; 0: none was. */
+uint64_t debuginfo_left_out(const struct debuginfo *d);
+/* Does it take more memory by now than it may? Look-ups make tables. */
+bool debuginfo_is_full(const struct debuginfo *d);
 /* Was a part of it, in a .dwo file of -gsplit-dwarf, not there when it was needed? */
 bool debuginfo_is_partial(const struct debuginfo *d);
 

@@ -19,6 +19,10 @@
 #include "quality.h"
 #include "symbol/demangle.h"
 
+enum {
+	LOOK_UPS_A_CHECK = 32, /* of the memory that debug info takes */
+};
+
 /* Is it native code of a file, with an unknown line? */
 static bool lacks_line(const struct op_collect *c, const struct op_collect_location *l)
 {
@@ -33,6 +37,7 @@ struct adding {
 	struct op_collect *c;
 	const char *directory;
 	double deadline;
+	uint64_t memory;
 	bool has_store;
 	struct store store;
 	struct lines_stats *stats;
@@ -46,6 +51,9 @@ struct file {
 	struct lines_cache *cache; /* NULL: there is none */
 	bool opened;		   /* or tried */
 	struct debuginfo *d;	   /* NULL: there is none */
+	size_t found;		   /* look-ups in it */
+	size_t heavy;		   /* those for which there was no memory */
+	bool full;		   /* it takes all the memory that it may */
 	bool kept;		   /* what is looked up goes into the cache */
 };
 
@@ -153,7 +161,7 @@ static int open_file(const struct adding *a, struct file *f)
 	if (!r) {
 		servers_limit(a->deadline - now_seconds());
 		try_servers(a->c, f->mapping);
-		r = debuginfo_open(path, &f->d);
+		r = debuginfo_open(path, a->memory, &f->d);
 	}
 	if (r) {
 		a->stats->files_without++;
@@ -199,7 +207,15 @@ static int add_location(const struct adding *a, struct file *f, uint32_t locatio
 	r = open_file(a, f);
 	if (r || !f->d)
 		return r;
+	f->full =
+		f->full || (f->found % LOOK_UPS_A_CHECK == 0 && debuginfo_is_full(f->d));
+	f->found++;
+	if (f->full) {
+		f->heavy++;
+		return 0;
+	}
 	k.len = debuginfo_find(f->d, vaddr, k.lines);
+	f->heavy += !k.len && debuginfo_left_out(f->d);
 	k.name = named ? debuginfo_name(f->d, vaddr) : NULL;
 	/* What has no room or no memory is looked up again the next time. */
 	if (f->kept && is_whole(&k, named))
@@ -244,6 +260,22 @@ static void close_cache(const struct adding *a, struct file *f)
 	free(f->id);
 }
 
+static void count_heavy(const struct adding *a, const struct file *f)
+{
+	uint64_t bytes = f->d ? debuginfo_left_out(f->d) : 0;
+
+	if (!f->heavy)
+		return;
+	a->stats->heavy += f->heavy;
+	a->stats->heavy_files++;
+	/* Of one that grew too large no more is known than that. */
+	bytes = bytes > a->memory ? bytes : a->memory;
+	if (bytes >= a->stats->heaviest) {
+		a->stats->heaviest = bytes;
+		a->stats->heaviest_of = f->mapping;
+	}
+}
+
 static int add_mapping(const struct adding *a, uint32_t mapping)
 {
 	struct file f = { .mapping = mapping };
@@ -262,6 +294,7 @@ static int add_mapping(const struct adding *a, uint32_t mapping)
 			r = add_location(a, &f, i);
 	}
 	close_cache(a, &f);
+	count_heavy(a, &f);
 	if (f.d)
 		a->stats->files_without +=
 			debuginfo_is_partial(f.d) || debuginfo_has_no_lines(f.d);
@@ -275,6 +308,7 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 	struct adding a = {
 		.c = c,
 		.directory = request->directory,
+		.memory = request->memory,
 		.deadline = now_seconds() + request->seconds,
 		.stats = ret,
 	};

@@ -5,7 +5,8 @@
  * DEBUGINFOD_URLS names some. Files are identified by build id, so a file that was
  * replaced since is not used.
  *
- * One file after the other is open. Memory is what libdw needs for that one. What was
+ * One file after the other is open. Its debug info is left out if it would take more memory
+ * than there may be: its sections are measured before they are loaded. What was
  * looked up is kept in a cache on disk, so that the next report does not open it.
  */
 #ifndef OTELPROF_LINES_LINES_H
@@ -13,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "format/collect.h"
 
@@ -21,6 +23,10 @@ struct lines_stats {
 	size_t found;	      /* of these: those that got one */
 	size_t named;	      /* those that had no name and got one */
 	size_t late;	      /* those that were not looked up: the time was over */
+	size_t heavy;	      /* those that got no line for want of memory */
+	size_t heavy_files;   /* files that these are of */
+	uint64_t heaviest;    /* what the largest one's debug info would have taken */
+	uint32_t heaviest_of; /* its mapping */
 	size_t files;	      /* files with such locations */
 	size_t files_without; /* of these: files whose debug info is not here, or not all */
 	size_t cached;	      /* locations that the cache knew */
@@ -31,6 +37,7 @@ struct lines_stats {
 /* How they are looked up. */
 struct lines_request {
 	const char *directory; /* more files, by name or by build id, or NULL */
+	uint64_t memory;       /* bytes that one file's debug info may take */
 	double seconds;	       /* after so long the others are left as they are */
 	const char *cache;     /* the cache's folder; NULL: the default one */
 	bool no_cache;

@@ -20,6 +20,9 @@ int form_parse(const char *command, const char *name, enum report_form *ret);
  * a message. */
 int percent_parse(const char *command, const char *option, const char *arg, double *ret);
 
+/* Parse --lines-memory. Returns 0, or STATUS_USAGE after a message. */
+int memory_parse(const char *command, const char *arg, uint64_t *ret);
+
 /* Name the kinds that there are, on standard error. */
 void view_say_kinds(const struct op_collect *c);
 

@@ -10,6 +10,7 @@
 #include "format/format.h"
 #include "format/kinds.h"
 #include "formats.h"
+#include "report/command.h"
 #include "report/output.h"
 #include "report/recording.h"
 #include "report/speedscope.h"
@@ -20,6 +21,7 @@ enum {
 	OPTION_LINES,
 	OPTION_SYMBOLS,
 	OPTION_LINES_TIME,
+	OPTION_LINES_MEMORY,
 	OPTION_LINES_CACHE,
 	OPTION_NO_LINES_CACHE,
 };
@@ -48,8 +50,9 @@ static int help(FILE *f)
 		"      --lines          with source lines and inlined functions of native code\n"
 		"      --symbols DIR    the same, and more files with debug info\n"
 		"      --lines-time S   at most so many seconds looking lines up (60)\n"
-		"      --lines-cache DIR, --no-lines-cache\n"
-		"                       as for 'otelprof report'\n"
+		"      --lines-memory M leave out debug info that takes more MiB (1024)\n"
+		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
+		"      --no-lines-cache keep nothing, and use nothing that was kept\n"
 		"  -h, --help           show this text\n\n"
 		"firefox is for https://profiler.firefox.com: threads with the time of each\n"
 		"sample.\n",
@@ -74,6 +77,7 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		{ "lines", no_argument, NULL, OPTION_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
+		{ "lines-memory", required_argument, NULL, OPTION_LINES_MEMORY },
 		{ "lines-cache", required_argument, NULL, OPTION_LINES_CACHE },
 		{ "no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE },
 		{ NULL, 0, NULL, 0 },
@@ -92,6 +96,8 @@ static int parse(struct convert *v, int argc, char **argv, bool *ret_help)
 		else if (c == OPTION_LINES_TIME)
 			r = parse_seconds("convert", "--lines-time", optarg,
 					  &v->lines.request.seconds);
+		else if (c == OPTION_LINES_MEMORY)
+			r = memory_parse("convert", optarg, &v->lines.request.memory);
 		else if (c == OPTION_LINES_CACHE)
 			v->lines.request.cache = optarg;
 		else if (c == OPTION_NO_LINES_CACHE)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "common.h"
+#include "report/view.h"
 
 enum {
 	/* a larger length is not a length; the bytes may be a protobuf field */
@@ -23,6 +24,8 @@ enum {
 	FIELD_1_BYTES = 0x0a,
 	FIELD_2_BYTES = 0x12, /* or its dictionary */
 	LINES_SECONDS = 60,
+	LINES_MIB = 1024,
+	MIB_SHIFT = 20,
 };
 
 struct recording {
@@ -200,6 +203,22 @@ static int collect_request(void *data, const void *request, size_t len)
 	return op_collect_add(data, request, len);
 }
 
+static void note_heavy(const struct op_collect *c, const struct lines_request *request,
+		       const struct lines_stats *stats)
+{
+	char name[256];
+
+	if (!stats->heavy)
+		return;
+	view_text(c, c->mappings.data[stats->heaviest_of].file, name, sizeof(name));
+	note("source lines: %zu of %zu places of native code have none, because debug info "
+	     "of %zu file%s takes more than %" PRIu64 " MiB (--lines-memory); that of %s "
+	     "%" PRIu64 " MiB or more",
+	     stats->heavy, stats->locations, stats->heavy_files,
+	     stats->heavy_files == 1 ? "" : "s", request->memory >> MIB_SHIFT, name,
+	     stats->heaviest >> MIB_SHIFT);
+}
+
 static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 {
 	struct lines_request request = lines->request;
@@ -207,12 +226,15 @@ static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 
 	if (!(request.seconds > 0))
 		request.seconds = LINES_SECONDS;
+	if (!request.memory)
+		request.memory = (uint64_t)LINES_MIB << MIB_SHIFT;
 	if (lines_add(c, &request, &stats) < 0)
 		return fail("out of memory");
 	if (stats.late)
 		note("source lines: the time was over; %zu of %zu places of native code "
 		     "were not looked up",
 		     stats.late, stats.locations);
+	note_heavy(c, &request, &stats);
 	if (lines->told)
 		note("source lines: %zu of %zu places of native code, and names of %zu "
 		     "that had none; of %zu files %zu have no debug info here",

@@ -29,7 +29,7 @@ int recording_read(const char *path, recording_fn fn, void *data);
 struct recording_lines {
 	bool wanted;
 	bool told;		      /* print on stderr what was found */
-	struct lines_request request; /* its seconds: 0: the default */
+	struct lines_request request; /* seconds, memory: 0: the default */
 };
 
 /* Collect all requests of @paths. The caller frees *@ret with op_collect_free(). @lines

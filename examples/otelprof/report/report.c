@@ -26,11 +26,14 @@ enum {
 	OPTION_NO_LINES,
 	OPTION_SYMBOLS,
 	OPTION_LINES_TIME,
+	OPTION_LINES_MEMORY,
 	OPTION_LINES_CACHE,
 	OPTION_NO_LINES_CACHE,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
 	ROWS_MAX = 1000000,
+	MEMORY_MAX_MIB = 1 << 20,
+	MIB_SHIFT = 20,
 };
 
 static int help(FILE *f)
@@ -57,6 +60,7 @@ static int help(FILE *f)
 		"      --no-lines         no source lines and inlined functions of native code\n"
 		"      --symbols DIR      more files with debug info, by name or build id\n"
 		"      --lines-time S     at most so many seconds looking lines up (60)\n"
+		"      --lines-memory M   leave out debug info that takes more MiB (1024)\n"
 		"      --lines-cache DIR  keep what was looked up there (~/.cache/otelprof)\n"
 		"      --no-lines-cache   keep nothing, and use nothing that was kept\n"
 		"  -h, --help             show this text\n\n"
@@ -91,6 +95,15 @@ int percent_parse(const char *command, const char *option, const char *arg, doub
 	}
 	*ret = v;
 	return 0;
+}
+
+int memory_parse(const char *command, const char *arg, uint64_t *ret)
+{
+	long long n = 0;
+	int r = parse_number(command, "--lines-memory", arg, 1, MEMORY_MAX_MIB, &n);
+
+	*ret = (uint64_t)n << MIB_SHIFT;
+	return r;
 }
 
 void view_say_kinds(const struct op_collect *c)
@@ -170,6 +183,8 @@ static int take(struct options_of_report *o, int c, const char *arg)
 	case OPTION_LINES_TIME:
 		return parse_seconds("report", "--lines-time", arg,
 				     &o->lines_of.request.seconds);
+	case OPTION_LINES_MEMORY:
+		return memory_parse("report", arg, &o->lines_of.request.memory);
 	case OPTION_LINES_CACHE:
 		o->lines_of.request.cache = arg;
 		return 0;
@@ -218,6 +233,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
 		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
 		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
+		{ "lines-memory", required_argument, NULL, OPTION_LINES_MEMORY },
 		{ "lines-cache", required_argument, NULL, OPTION_LINES_CACHE },
 		{ "no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE },
 		{ NULL, 0, NULL, 0 },
