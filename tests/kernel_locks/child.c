@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "kind_profile.h"
 #include "on_cpu.h"
@@ -25,6 +26,7 @@ struct waits {
 	int64_t hold_ns;
 	int go[2];   /* to who holds the lock: where to write */
 	int held[2]; /* from who gives the page: the lock is held */
+	int free[2]; /* from who held the lock: it is not any more */
 	int file;
 	int pipe[2];
 };
@@ -39,6 +41,7 @@ static void *hold(void *arg)
 	while (read(w->go[0], &fd, sizeof(fd)) == sizeof(fd)) {
 		(void)!write(fd, w->page, PAGE);
 		(void)madvise(w->page, PAGE, MADV_DONTNEED);
+		(void)!write(w->free[1], "f", 1);
 	}
 	return NULL;
 }
@@ -105,31 +108,50 @@ static void start(struct waits *w)
 	CHECK_OK(pipe2(w->pipe, O_CLOEXEC));
 	CHECK_OK(pipe2(w->go, O_CLOEXEC));
 	CHECK_OK(pipe2(w->held, O_CLOEXEC));
+	CHECK_OK(pipe2(w->free, O_CLOEXEC));
 	CHECK_OK(pthread_create(&thread, NULL, hold, w));
 	CHECK_OK(pthread_create(&thread, NULL, give, w));
 }
 
+/* How often this thread has gone to sleep. */
+static int64_t sleeps(void)
+{
+	struct rusage u;
+
+	CHECK_OK(getrusage(RUSAGE_THREAD, &u));
+	return u.ru_nvcsw;
+}
+
 /* One wait in place @i. */
-static void wait_once(struct waits *w, int i, int task_clock, struct answer *a)
+static void wait_once(struct waits *w, int i, bool late, int task_clock, struct answer *a)
 {
 	int fd = i ? w->pipe[1] : w->file;
 	char bytes[PAGE + 1];
 	struct off_ns off;
+	int64_t slept;
 	int64_t wall;
 
 	(void)lseek(w->file, 0, SEEK_SET);
 	(void)!write(w->go[1], &fd, sizeof(fd));
 	(void)!read(w->held[0], bytes, 1);
+	if (late)
+		(void)!read(w->free[0], bytes, 1);
 	wall = off_clock_ns(CLOCK_MONOTONIC);
 	off = off_begin(CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
+	slept = sleeps();
 	if (i)
 		writes_pipe(w);
 	else
 		writes_file(w);
+	slept = sleeps() - slept;
 	off = off_end(off, CLOCK_THREAD_CPUTIME_ID, task_clock, 1);
-	a->off_ns[i] += off.least;
+	if (slept)
+		a->off_ns[i] += off.least;
 	a->wall_ns[i] += off_clock_ns(CLOCK_MONOTONIC) - wall;
 	a->count[i]++;
+	a->slept[i] += slept > 0;
+	if (!late)
+		(void)!read(w->free[0], bytes, 1);
 	if (i)
 		CHECK_INT(read(w->pipe[0], bytes, sizeof(bytes)), sizeof(bytes));
 }
@@ -141,7 +163,7 @@ static void wait_often(struct waits *w, const struct request *q, struct answer *
 
 	for (i = 0; i < q->waits; i++) {
 		w->hold_ns = i & 1 ? q->hold_ns : 3 * q->hold_ns;
-		wait_once(w, (int)(i & 1), task_clock, a);
+		wait_once(w, (int)(i & 1), q->late, task_clock, a);
 	}
 	(void)close(task_clock);
 }

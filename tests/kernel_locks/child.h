@@ -18,11 +18,15 @@ enum {
 struct request {
 	int64_t waits; /* 0: threads spin for a second on one lock */
 	int64_t hold_ns;
+	bool late; /* who would wait comes when the lock has been given up */
 };
 
 struct answer {
-	bool missing; /* there is no userfaultfd(2), or no tracepoint to count */
-	int64_t count[PLACES];
+	bool missing;	       /* there is no userfaultfd(2), or no tracepoint to count */
+	int64_t count[PLACES]; /* at most */
+	/* At least: the waiter slept. A lock that is given up before the waiter comes, or while
+	 * it spins, is not waited for, or not in a way that the kernel tells. */
+	int64_t slept[PLACES];
 	int64_t off_ns[PLACES];	 /* at least */
 	int64_t wall_ns[PLACES]; /* at most */
 	int64_t spins;		 /* that the kernel counted */
