@@ -12,7 +12,8 @@ struct op_window_sample;
  * Make a sample of a record. It is given to the process and to the program that it was taken
  * from, though they may have ended since; strings and stack go into @window.
  *
- * Returns 0, or -errno: -EINPROGRESS if it waits for a table that is made.
+ * Returns 0, or -errno: -EINPROGRESS where the slice of op_processes_slice() is over, to be given
+ * again later.
  */
 int op_record_resolve(struct op_sampler *sampler, struct op_parsed *r,
 		      struct op_window *window, struct op_window_sample *ret);
