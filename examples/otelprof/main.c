@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+enum {
+	TITLE_BYTES = 32,
+};
+
 static const struct command commands[] = {
 	{ "record", command_record,
 	  "profile into a file: flame graph, pprof, folded, OTLP" },
@@ -44,6 +48,7 @@ static int help(FILE *f)
 
 int main(int argc, char **argv)
 {
+	char title[TITLE_BYTES];
 	size_t i;
 
 	if (argc < 2)
@@ -62,8 +67,13 @@ int main(int argc, char **argv)
 		return STATUS_OK;
 	}
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		if (strcmp(argv[1], commands[i].name) == 0)
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			/* getopt() begins its messages with it. */
+			(void)snprintf(title, sizeof(title), "otelprof %s",
+				       commands[i].name);
+			argv[1] = title;
 			return commands[i].run(argc - 1, argv + 1);
+		}
 	}
 	(void)fail("there is no command \"%s\"", argv[1]);
 	return usage_hint("");

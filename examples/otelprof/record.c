@@ -193,7 +193,7 @@ static int open_file(struct record *rec, struct otelprof *p)
 	config.path = rec->path;
 	config.format = rec->format->format;
 	r = otelprof_exporter_file(p, &config);
-	return r < 0 ? fail_library(p, rec->path, r) : 0;
+	return r < 0 ? fail_library(p, "cannot record", r) : 0;
 }
 
 /* Between polls. */

@@ -189,6 +189,14 @@ class Examples(unittest.TestCase):
                 types = {row['type'] == 'kernel' for row in json.loads(r.stdout)['rows']}
                 self.assertEqual(types, {kernel})
 
+    def test_a_file_that_cannot_be_made_is_named_once(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'no-folder', 'a.otlp')
+            r = run(OTELPROF, 'record', '-d', '0.5', '-o', path)
+            self.assertEqual(r.returncode, 1)
+            self.assertEqual(r.stderr.count(path), 1, r.stderr)
+            self.assertIn('No such file or directory', r.stderr)
+
     def test_nothing_to_sample_is_1_with_the_reason(self):
         with tempfile.TemporaryDirectory() as d:
             r = run(OTELPROF, 'record', '-d', '0.5', '--comm', 'nobody-has-this', '-o',

@@ -394,7 +394,21 @@ class Report(Recordings):
             self.assertEqual(self.json('--callees', part, self.a)['tree'][0]['name'], name)
 
     def test_the_limit_of_a_tree_holds(self):
-        self.assertLessEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)
+        self.assertEqual(len(self.json('--tree', '-n', '3', self.a)['tree']), 3)
+        # Also where all of a chain have the same time: the first ones are shown.
+        nodes = self.json('--callers=ksys', '-n', '2', self.a)['tree']
+        self.assertEqual([n['name'] for n in nodes], ['ksys_read', 'handle'])
+
+    def test_a_name_is_needed(self):
+        for option in ('--callers=', '--callees='):
+            r = run('report', option, self.a)
+            self.assertEqual((r.returncode, r.stdout), (2, b''))
+            self.assertIn(b'takes the name of a function', r.stderr)
+
+    def test_an_unknown_option_is_said_by_this_program(self):
+        r = run('report', '--nothing', self.a)
+        self.assertEqual(r.returncode, 2)
+        self.assertTrue(r.stderr.startswith(b"otelprof report: unrecognized option '--nothing'"))
 
 
 class Damaged(Recordings):
@@ -408,6 +422,9 @@ class Damaged(Recordings):
             self.assertEqual(r.stderr.count(b'\n'), 1, r.stderr)
         for name in ('out.html', 'out.firefox.json', 'out.otlp'):
             self.assertFalse(os.path.exists(self.path(name)))
+
+    def test_a_folder(self):
+        self.fails(self.dir.name, 'Is a directory')
 
     def test_files_that_are_no_recording(self):
         self.fails(self.path('nothing'), 'No such file')
@@ -461,6 +478,14 @@ class Diff(Recordings):
         self.assertEqual(changes['work']['self_percent_before'], 40)
         self.assertEqual(changes['work']['self_percent_after'], 40)
         self.assertEqual(changes['handle']['total_percent_after'], 50)
+
+    def test_a_page_has_the_ending_of_one(self):
+        for name in ('x.svg', 'x.folded', 'x.otlp'):
+            r = run('diff', '-o', self.path(name), self.a, self.a)
+            self.assertEqual((r.returncode, os.path.exists(self.path(name))), (2, False))
+            self.assertIn(b'writes a page', r.stderr)
+        for name in ('x.html', 'x.HTM', 'page'):
+            self.assertEqual(run('diff', '-o', self.path(name), self.a, self.a).returncode, 0)
 
     def test_usage(self):
         for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a], ['report'],

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "common.h"
@@ -324,6 +325,15 @@ static int take(struct diff *d, int c, const char *arg)
 	}
 }
 
+/* A name with another ending than a page's promises something else. */
+static bool is_page(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+
+	return !dot || (slash && dot < slash) || strcasecmp(dot, ".html") == 0 ||
+	       strcasecmp(dot, ".htm") == 0;
+}
+
 static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 {
 	static const struct option longs[] = {
@@ -349,6 +359,11 @@ static int parse(struct diff *d, int argc, char **argv, bool *ret_help)
 	if (!r && argc - optind != SIDES) {
 		(void)fail("diff takes two recordings");
 		return usage_hint("diff");
+	}
+	if (!r && d->page && !is_page(d->page)) {
+		(void)fail("diff -o writes a page: \"%s\" has to end with .html",
+			   d->page);
+		r = usage_hint("diff");
 	}
 	d->files = argv + optind;
 	if (d->request.by > VIEW_BY_MODULE)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/vec.h"
@@ -181,6 +182,7 @@ static int read_all(struct recording *rec, recording_fn fn, void *data)
 int recording_read(const char *path, recording_fn fn, void *data)
 {
 	struct recording rec = { .path = path };
+	struct stat st;
 	int r;
 
 	if (strcmp(path, "-") == 0) {
@@ -188,6 +190,12 @@ int recording_read(const char *path, recording_fn fn, void *data)
 		rec.f = stdin;
 	} else {
 		rec.f = fopen(path, "re");
+	}
+	if (rec.f && fstat(fileno(rec.f), &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (rec.f != stdin)
+			(void)fclose(rec.f);
+		rec.f = NULL;
+		errno = EISDIR;
 	}
 	if (!rec.f)
 		return fail("cannot read %s: %s", path, strerror(errno));

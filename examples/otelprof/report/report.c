@@ -167,6 +167,11 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		return 0;
 	case OPTION_CALLERS:
 	case OPTION_CALLEES:
+		if (!*arg) {
+			(void)fail("%s takes the name of a function",
+				   c == OPTION_CALLERS ? "--callers" : "--callees");
+			return usage_hint("report");
+		}
 		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
 		o->request.function = arg;
 		return 0;

@@ -37,22 +37,31 @@ static int compare_totals(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* The smallest total among the @limit largest nodes. */
-static int64_t smallest_shown(const struct report *r, size_t limit)
+/* The smallest total among the @limit largest nodes, and how many of those that have it may be
+ * shown. */
+static int64_t smallest_shown(const struct report *r, size_t limit, size_t *ret_equal)
 {
 	_cleanup_free_ int64_t *totals = NULL;
 	const struct tree *t = &r->v->tree;
 	int64_t least = (int64_t)((double)r->v->total * r->min_percent / 100);
+	int64_t smallest;
 	size_t i;
 
+	*ret_equal = SIZE_MAX;
 	totals = malloc(t->nodes.len * sizeof(*totals));
 	if (!totals || t->nodes.len <= limit)
 		return least;
 	for (i = 0; i < t->nodes.len; i++)
 		totals[i] = t->nodes.data[i].total;
 	qsort(totals, t->nodes.len, sizeof(*totals), compare_totals);
-	/* Leave all equal nodes out, so that the limit holds. */
-	return totals[limit] + 1 > least ? totals[limit] + 1 : least;
+	/* The root is the first of them, and is not shown. */
+	smallest = totals[limit];
+	if (smallest < least)
+		return least;
+	for (i = limit; i && totals[i - 1] == smallest; i--)
+		;
+	*ret_equal = limit + 1 - (i ? i : 1);
+	return smallest;
 }
 
 static void indent_node(struct tree_node *nodes, struct tree_node *n, int64_t least)
@@ -70,13 +79,16 @@ static void indent_node(struct tree_node *nodes, struct tree_node *n, int64_t le
 void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data)
 {
 	struct tree_node *nodes = r->v->tree.nodes.data;
-	int64_t least = smallest_shown(r, limit);
+	size_t equal;
+	int64_t least = smallest_shown(r, limit, &equal);
 	uint32_t at = nodes[0].child;
 
 	nodes[0].indent = 0;
 	while (at) {
 		/* Siblings are sorted by their totals. */
-		if (nodes[at].total >= least && nodes[at].total > 0) {
+		if (nodes[at].total > 0 &&
+		    (nodes[at].total > least || (nodes[at].total == least && equal))) {
+			equal -= nodes[at].total == least;
 			indent_node(nodes, &nodes[at], least);
 			fn(data, &nodes[at]);
 			if (nodes[at].child) {
