@@ -106,6 +106,14 @@ class Export:
                  "--tree", str(pid), "--attribute", "%s=%s" % (RUN, name), "--kinds", kinds],
                 stdout=log, stderr=log)
 
+    def begin(self):
+        """Until it profiles, which takes a while where all of them load their programs."""
+        for _ in range(10 * WAIT_S):
+            with open(self.log, encoding="utf-8") as f:
+                if "profiling at" in f.read() or self.process.poll() is not None:
+                    return
+            time.sleep(0.1)
+
     def end(self):
         """After one SIGTERM; a second one cuts it short. Returns (text, exit status)."""
         try:
@@ -123,6 +131,8 @@ def export_all(run, pid, ports):
     for names in ([ALL], list(KINDS)):
         exports = [Export(run, name, ",".join(words for words, *_ in KINDS.values())
                           if name == ALL else KINDS[name][0], pid, ports) for name in names]
+        for one in exports:
+            one.begin()
         time.sleep(SECONDS)
         for one in exports:
             if one.process.poll() is None:
