@@ -69,6 +69,8 @@ class Script:
             shutil.rmtree(tree)
 
     def start(self, do="", umask=0o022):
+        # Who runs these tests in the background has SIGINT ignored, which a shell cannot undo.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             ["sh", os.path.join(self.source, "build.sh"), self.layout, self.packages],
             env={**self.env, "DO": do}, umask=umask, text=True, errors="replace",
