@@ -7,8 +7,8 @@ kernel counts for the same processes, to 5 %.
 
 For each thread that is busy, over the same seconds: its time off the CPUs (off_cpu) against the
 clock less its run time in /proc/PID/task/TID/schedstat, and its time on them (cpu) against that
-run time. PostgreSQL's block reads against read_bytes of /proc/PID/io. Threads (threads) against
-/proc/PID/status. Of what the host of a virtual machine takes, no clock here tells which thread
+run time. PostgreSQL's block reads against read_bytes of /proc/PID/io, and its waits for locks of
+rows against its own log. Threads (threads) against /proc/PID/status. Of what the host of a virtual machine takes, no clock here tells which thread
 would have had it: both sums are bounded to that much beside.
 """
 import collections
@@ -161,9 +161,10 @@ def compare(result, capture, begin, end, stolen):
                 (got_on / wanted_on, samples, wanted_on / turns / 1e3, stolen / 1e9))
 
 
-def record(run, name, pid, kinds, load, io_of=None):
-    """Record the tree of @pid under @load, a command, and compare. Returns (capture, result,
-    bytes that the tree has read)."""
+def record(run, name, pid, kinds, load, io_of=None, counted=True):
+    """Record the tree of @pid under @load, a command, and compare its threads' times if they are
+    @counted. Returns (capture, result, bytes that the tree has read); capture.compared is the
+    time that is compared."""
     out = run.fresh(name + ".otlp")
     seconds = WINDOW + 2 * AROUND
     recorder = subprocess.Popen(
@@ -188,9 +189,11 @@ def record(run, name, pid, kinds, load, io_of=None):
     time.sleep(0.5)  # its children's counters are the parent's once it has waited for them
     after = read("/proc/%d/io" % pid, r"^read_bytes: (\d+)")[0] if io_of else 0
     capture = otlp.read_file(out)
+    capture.compared = tuple(min(when for when, _, _ in of.values()) for of in (begin, end))
     result = check.Result(problems=list(capture.violations))
     check_begun(capture, begin)
-    compare(result, capture, begin, awake(end, later), stolen)
+    if counted:
+        compare(result, capture, begin, awake(end, later), stolen)
     return capture, result, after - before
 
 
@@ -264,17 +267,21 @@ def cell_go(run, name):
 class Postgres:
     """A cluster of its own; PostgreSQL does not run as root."""
 
-    def __init__(self, run):
+    def __init__(self, run, *settings):
+        """@settings: NAME=VALUE."""
         self.bin = os.path.dirname(need("/usr/lib/postgresql/*/bin/initdb"))
         # Of a folder that its user may not pass it can use nothing.
         self.data = tempfile.mkdtemp(prefix="otelprof-postgres-", dir="/var/tmp")
         self.port = str(free_port())
         shutil.chown(self.data, "postgres")
         self.call("initdb", "-A", "trust", "-D", self.data)
-        self.server = subprocess.Popen(
-            self.command("postgres", "-D", self.data, "-p", self.port, "-k", self.data, "-c",
-                         "shared_buffers=1MB", "-c", "listen_addresses="),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.log = os.path.join(self.data, "log")
+        settings = ["shared_buffers=1MB", "listen_addresses=", *settings]
+        with open(self.log, "wb") as log:
+            self.server = subprocess.Popen(
+                self.command("postgres", "-D", self.data, "-p", self.port, "-k", self.data,
+                             *(word for s in settings for word in ("-c", s))),
+                stdout=subprocess.DEVNULL, stderr=log)
         for _ in range(100):
             if os.path.exists(os.path.join(self.data, ".s.PGSQL." + self.port)):
                 break
@@ -326,7 +333,47 @@ def cell_postgres(run, name):
         shutil.rmtree(server.data, ignore_errors=True)
 
 
-CELLS = {"postgres": cell_postgres, "redis": cell_redis, "java": cell_java, "go": cell_go}
+# Clients that all change one row, and keep it for a while.
+ONE_ROW = "begin;\nupdate pgbench_branches set bbalance = bbalance + 1 where bid = 1;\n" \
+          "select pg_sleep(0.02);\ncommit;\n"
+
+
+def within(begin, end, first, last):
+    return max(0, min(end, last) - max(begin, first))
+
+
+def cell_postgres_locks(run, name):
+    """PostgreSQL logs how long each process waited for the lock of a row (log_lock_waits): the
+    time off the CPUs in the function that waits, ProcSleep(), must be the same."""
+    server = Postgres(run, "log_lock_waits=on", "deadlock_timeout=1ms", "log_line_prefix=%n ")
+    try:
+        server.fill()
+        script = os.path.join(server.data, "one_row.sql")
+        with open(script, "w", encoding="ascii") as f:
+            f.write(ONE_ROW)
+        capture, result, _ = record(
+            run, name, server.pid, "cpu,off_cpu",
+            server.command("pgbench", "-n", "-f", script, "-c", "4", "-j", "1", "-T",
+                           LOAD_SECONDS, *server.where()), counted=False)
+        first, last = capture.compared
+        with open(server.log, encoding="utf-8", errors="replace") as f:
+            said = [(float(when) * 1e9, float(ms) * 1e6) for when, ms in re.findall(
+                r"^([\d.]+) LOG: .* acquired \w+ on .* after ([\d.]+) ms$", f.read(), re.M)]
+        wanted = sum(within(t - ns, t, first, last) for t, ns in said)
+        got = sum(within(t - value, t, first, last) for s in capture.samples
+                  if s.sample_type == ("off_cpu", "nanoseconds") and
+                  any(f.name == "ProcSleep" for f in s.frames)
+                  for value, t in zip(s.values, s.timestamps))
+        result.need(wanted > WINDOW * 1e9, "%d waits for locks" % len(said))
+        result.need(wanted and abs(got / wanted - 1) <= OFF,
+                    "off the CPUs in them %.3f of what PostgreSQL says" % (got / wanted))
+        run.judge(name, result)
+    finally:
+        suite.end(server.server)
+        shutil.rmtree(server.data, ignore_errors=True)
+
+
+CELLS = {"postgres": cell_postgres, "postgres-locks": cell_postgres_locks, "redis": cell_redis, "java": cell_java, "go": cell_go}
 
 
 class Counters(suite.Run):
