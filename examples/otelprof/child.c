@@ -108,6 +108,13 @@ bool child_ended(struct child *c)
 	return c->ended;
 }
 
+bool child_cannot_run(const struct child *c)
+{
+	return c->ended && WIFEXITED(c->status) &&
+	       (WEXITSTATUS(c->status) == EXIT_NOT_FOUND ||
+		WEXITSTATUS(c->status) == EXIT_NOT_EXECUTABLE);
+}
+
 static void end_it(struct child *c)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };

@@ -25,6 +25,8 @@ int child_fork(struct child *c, char **argv);
 /* Let the child execute the command. Returns 0, or STATUS_FAILED after a message. */
 int child_go(struct child *c);
 bool child_ended(struct child *c);
+/* Did it end as what could not be executed? (A shell says the same of its commands.) */
+bool child_cannot_run(const struct child *c);
 /* End the child if it still runs, and wait for it. Returns the status of `record`: the
  * child's if it is not 0, else @status. */
 int child_finish(struct child *c, int status);

@@ -220,7 +220,7 @@ int session_close(struct otelprof *p, int timeout_ms);
 void print_accounting(FILE *f, struct otelprof *p);
 /* Print the outcome of the stacks: complete, cut, broken by reason. */
 void print_stacks(FILE *f, struct otelprof *p);
-/* Print why there is no sample. Returns STATUS_FAILED. */
-int fail_no_samples(struct otelprof *p, const struct options *o);
+/* Print why there is no sample; @command: of a program that was run. Returns STATUS_FAILED. */
+int fail_no_samples(struct otelprof *p, const struct options *o, bool command);
 
 #endif

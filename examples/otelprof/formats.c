@@ -86,6 +86,15 @@ int format_by_ending(const char *command, const char *path, enum format_choice c
 	*ret = find_ending(path, choice);
 	if (*ret)
 		return 0;
-	(void)fail("the ending of \"%s\" names no format: use --format", path);
+	if (strcmp(path, "-") == 0)
+		(void)fail("standard output needs --format");
+	else
+		(void)fail(
+			"the ending of \"%s\" names no format: use .html, .pb.gz, .folded%s, "
+			"or use --format",
+			path,
+			choice == FORMAT_ANY
+				? ", .otlp, .firefox.json or .speedscope.json"
+				: " or .otlp");
 	return usage_hint(command);
 }

@@ -75,6 +75,7 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 		}
 	}
-	(void)fail("there is no command \"%s\"", argv[1]);
+	(void)fail("there is no %s \"%s\"", *argv[1] == '-' ? "option" : "command",
+		   argv[1]);
 	return usage_hint("");
 }

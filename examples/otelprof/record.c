@@ -213,9 +213,12 @@ static int report(struct record *rec, struct otelprof *p, int status)
 	otelprof_stats_init(&st, sizeof(st));
 	(void)otelprof_get_stats(p, &st);
 	if (!status && !st.samples_exported)
-		status = fail_no_samples(p, &rec->o);
+		status = rec->argv && child_cannot_run(&rec->child)
+				 ? STATUS_FAILED
+				 : fail_no_samples(p, &rec->o, rec->argv);
 	else if (!status)
-		note("%" PRIu64 " samples in %s", st.samples_exported, rec->path);
+		note("%" PRIu64 " sample%s in %s", st.samples_exported,
+		     st.samples_exported == 1 ? "" : "s", rec->path);
 	if (!rec->quiet)
 		summary_print(&rec->summary, p);
 	if (st.samples_dropped || rec->o.verbose)

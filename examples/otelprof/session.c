@@ -354,7 +354,15 @@ static void first_missing(void *userdata, const struct otelprof_doctor_row *row)
 		(void)snprintf(text, 256, "%s needs %s", row->feature, row->needs);
 }
 
-int fail_no_samples(struct otelprof *p, const struct options *o)
+/* Why the filter let none through. */
+static const char *none_chosen(bool command)
+{
+	return command ? "the command used too little CPU time; a higher rate (-F) takes more, "
+			 "and '--kinds off_cpu' what waits"
+		       : "none of the chosen processes ran on a CPU";
+}
+
+int fail_no_samples(struct otelprof *p, const struct options *o, bool command)
 {
 	struct otelprof_stats st;
 	char missing[256] = "";
@@ -374,16 +382,15 @@ int fail_no_samples(struct otelprof *p, const struct options *o)
 			    st.samples_dropped, reasons);
 	}
 	if (st.samples_taken && o->rules_len)
-		return fail(
-			"no samples: none of the chosen processes ran on a CPU (%" PRIu64
-			" samples of others were filtered)",
-			st.samples_filtered);
+		return fail("no samples: %s (%" PRIu64
+			    " samples of others were filtered)",
+			    none_chosen(command), st.samples_filtered);
 	if (st.samples_taken)
 		return fail("no samples: the machine was idle all the time");
 	(void)otelprof_doctor(NULL, first_missing, missing);
 	if (*missing)
 		return fail("no samples: %s; see 'otelprof doctor'", missing);
 	if (o->rules_len)
-		return fail("no samples: none of the chosen processes ran on a CPU");
+		return fail("no samples: %s", none_chosen(command));
 	return fail("no samples: the kernel gave none; see 'otelprof doctor'");
 }

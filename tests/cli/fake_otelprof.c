@@ -19,6 +19,7 @@
  *   never   all exports fail; flushes are told
  *   traced  of two services, linked to two traces
  *   budget  budgets have decided: counters of 101 to 110
+ *   one     one sample was exported
  *   deep    of one stack of ten functions
  *   poor    frames without names, stacks that are not whole, samples that were lost
  *
@@ -319,7 +320,7 @@ int otelprof_export(struct otelprof *p)
 		p->stats.samples_taken += LOST;
 		p->lost = p->stats.samples_dropped = LOST;
 	}
-	p->stats.samples_exported = EVENTS;
+	p->stats.samples_exported = acts("one") ? 1 : EVENTS;
 	return deliver(p) ? -EIO : EVENTS;
 }
 

@@ -53,6 +53,8 @@ class Usage(unittest.TestCase):
     def test_help_command(self):
         self.assertEqual(run('help', 'record').stdout, run('record', '--help').stdout)
         self.assertEqual(run('help', 'frob').returncode, 2)
+        self.assertIn('there is no option "-v"', run('-v').stderr)
+        self.assertIn('there is no command "frob"', run('frob').stderr)
 
     def test_version(self):
         r = run('--version')
@@ -148,6 +150,20 @@ class Record(unittest.TestCase):
         r, _ = self.record('a.html', '-p', '1', mode='filter')
         self.assertIn('none of the chosen processes ran on a CPU (10 samples of others',
                       r.stderr)
+
+        r, _ = self.record('a.html', '--', 'true', mode='filter')
+        self.assertEqual(r.returncode, 1)
+        self.assertIn('no samples: the command used too little CPU time', r.stderr)
+
+    def test_a_command_that_cannot_run_is_the_reason(self):
+        r, _ = self.record('a.html', '--', '/nonexistent', mode='filter')
+        self.assertEqual(r.returncode, 127)
+        self.assertIn('cannot run /nonexistent: No such file', r.stderr)
+        self.assertNotIn('no samples', r.stderr)
+
+    def test_one_sample(self):
+        r, path = self.record('a.html', mode='one')
+        self.assertIn(f'otelprof: 1 sample in {path}\n', r.stderr)
 
     def test_library_failures_are_1_with_their_words(self):
         r, _ = self.record('a.html', mode='init')

@@ -174,6 +174,12 @@ class Report(Recordings):
         with open(self.a, 'rb') as f:
             d = json.loads(self.report('--format=json', '-', stdin=f))
         self.assertEqual(d['total'], TOTAL)
+        for args, want in ((['report', '-'], b'standard input: 100.0 ms'),
+                           (['report', '--format=markdown', '-'], b'# Profile `standard input`'),
+                           (['diff', '-', self.a], b' before (standard input), ')):
+            with open(self.a, 'rb') as f:
+                self.assertIn(want, run(*args, stdin=f).stdout)
+        self.assertIn(b'standard input is empty', run('report', '-', input=b'').stderr)
 
     def test_a_request_of_the_sink_has_no_length(self):
         d = self.json(self.write('profiles-000001.otlp', self.read('a.otlp')[4:]))
@@ -185,6 +191,19 @@ class Report(Recordings):
                          ('thread', {'worker': 5, 'MainThread': 4, '?': 1})):
             rows = {row['name']: row['total'] for row in self.json('--by', by, self.a)['rows']}
             self.assertEqual(rows, want)
+        # What is interpreted is of no module, but of a file.
+        rows = {row['name']: row for row in self.json('--by=module', self.a)['rows']}
+        self.assertEqual((rows['app.py']['self'], rows['app.py']['total']), (4, 4))
+
+    def test_one_more_is_there(self):
+        files = []
+        for name in 'abcdef':
+            files.append(self.path(name + '.otlp'))
+            subprocess.run([PROGRAM, 'record', '-q', '-d', '0.1', '-o', files[-1]], check=True,
+                           env=dict(os.environ, FAKE_OTELPROF='name=function_' + name), timeout=60,
+                           capture_output=True)
+        r = run('report', '--callers=zzzzzzzz', *files)
+        self.assertTrue(r.stderr.endswith(b', and there is 1 more\n'), r.stderr)
 
     def test_by_container_service_and_trace(self):
         """A trace has samples of two services; what has none of it is a row too."""
@@ -491,6 +510,8 @@ class Diff(Recordings):
         for args in (['diff', self.a], ['diff', '--by=thread', self.a, self.a], ['report'],
                      ['report', '--by=x', self.a], ['report', '--min=200', self.a],
                      ['report', '--by=module', '--callers=x', self.a],
+                     ['report', '--by=process', '--tree', self.a],
+                     ['report', '--callers=work', '--callees=work', self.a],
                      ['convert', self.a], ['convert', '-o', 'x.svg', self.a],
                      ['convert', '--lines', '-o', 'x.firefox.json', self.a],
                      ['merge', self.a], ['merge', '-o', 'x.otlp'],
@@ -512,6 +533,17 @@ class Convert(Recordings):
             direct = self.read(name)
             self.assertEqual(self.convert(name), direct)
         self.assertIn(b'ksys_read', gzip.decompress(self.convert('b.pb.gz')))
+
+    def test_a_name_without_a_format(self):
+        for args, want in ((['-o', '-'], b'standard output needs --format'),
+                           (['-o', 'x.pdf'], b'.html, .pb.gz, .folded, .otlp, .firefox.json or '
+                                             b'.speedscope.json, or use --format'),
+                           (['-o', 'x'], b'"x" names no format: use')):
+            r = run('convert', *args, self.a)
+            self.assertEqual((r.returncode, r.stdout), (2, b''))
+            self.assertIn(want, r.stderr)
+        r = run('record', '-o', 'x.json')
+        self.assertIn(b'.html, .pb.gz, .folded or .otlp, or use --format', r.stderr)
 
     def test_merge(self):
         self.assertEqual(self.convert('m.otlp', self.a), 2 * self.read('a.otlp'))

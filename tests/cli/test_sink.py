@@ -90,6 +90,19 @@ class Sink(unittest.TestCase):
         port = int(re.search(r'listening on 127\.0\.0\.1:(\d+)$', p.stderr.readline()).group(1))
         return p, port
 
+    def test_where_to_listen(self):
+        for where in ('127.0.0.1:65536', '127.0.0.1:x', '127.0.0.1:', '127.0.0.1', ''):
+            r = subprocess.run([PROGRAM, 'sink', '--listen', where], capture_output=True, text=True,
+                               timeout=20)
+            self.assertEqual(r.returncode, 2, where)
+            self.assertIn('--listen takes ADDRESS:PORT', r.stderr)
+        with socket.create_server(('127.0.0.1', 0)) as s:
+            where = '127.0.0.1:%d' % s.getsockname()[1]
+            r = subprocess.run([PROGRAM, 'sink', '--listen', where], capture_output=True, text=True,
+                               timeout=20)
+        self.assertEqual((r.returncode, r.stderr),
+                         (1, f'otelprof: cannot listen on {where}: Address already in use\n'))
+
     def test_good_requests(self):
         directory = os.path.join(self.dir.name, 'out')
         p, port = self.sink('--count', '2', '--dir', directory)

@@ -180,11 +180,12 @@ static void write_text(const struct diff *d, size_t n)
 	size_t i;
 
 	functions = d->request.by == VIEW_BY_FUNCTION;
-	(void)printf(
-		"%s: %s before (%s), %s after (%s)\n\n",
-		view_what(&d->views[0], what, sizeof(what)),
-		view_value(&d->views[0], d->views[0].total, a, sizeof(a)), d->files[0],
-		view_value(&d->views[1], d->views[1].total, b, sizeof(b)), d->files[1]);
+	(void)printf("%s: %s before (%s), %s after (%s)\n\n",
+		     view_what(&d->views[0], what, sizeof(what)),
+		     view_value(&d->views[0], d->views[0].total, a, sizeof(a)),
+		     recording_title(d->files[0]),
+		     view_value(&d->views[1], d->views[1].total, b, sizeof(b)),
+		     recording_title(d->files[1]));
 	(void)printf("%s%8s %8s %9s  %-*s%s%s\n", colour ? "\033[1m" : "", "BEFORE",
 		     "AFTER", d->by_total ? "TOTAL" : "SELF",
 		     functions ? MODULE_COLUMNS + 1 : 0, functions ? "MODULE" : "",
@@ -224,8 +225,8 @@ static void write_markdown(const struct diff *d, size_t n)
 		"%s. Shares of each recording's whole, in per cent; the change in points."
 		"\n\n| self before | after | change | total before | after | change | %s | "
 		"module |\n|---|---|---|---|---|---|---|---|\n",
-		d->files[0], d->files[1], view_what(&d->views[0], what, sizeof(what)),
-		view_by_name(d->request.by));
+		recording_title(d->files[0]), recording_title(d->files[1]),
+		view_what(&d->views[0], what, sizeof(what)), view_by_name(d->request.by));
 	for (i = 0; i < n; i++) {
 		c = &d->changes[i];
 		(void)printf("| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
@@ -410,8 +411,10 @@ static int ask_for_same_kind(struct diff *d)
 	if (op_collect_same_kind(d->recordings[1], v->c, v->kind, &kind) == 0)
 		return 0;
 	(void)fail("%s has no %s (%s), which would be compared with those of %s",
-		   d->files[1], view_text(v->c, k->counted_type, type, sizeof(type)),
-		   view_text(v->c, k->counted_unit, unit, sizeof(unit)), d->files[0]);
+		   recording_title(d->files[1]),
+		   view_text(v->c, k->counted_type, type, sizeof(type)),
+		   view_text(v->c, k->counted_unit, unit, sizeof(unit)),
+		   recording_title(d->files[0]));
 	view_say_kinds(d->recordings[1]);
 	return STATUS_FAILED;
 }
@@ -424,13 +427,13 @@ static int run(struct diff *d)
 		r = recording_collect(&d->files[side], 1, OP_COLLECT_FUNCTIONS, NULL,
 				      &d->recordings[side]);
 	if (!r)
-		r = view_make_or_say(d->recordings[0], &d->request, d->files[0],
-				     &d->views[0]);
+		r = view_make_or_say(d->recordings[0], &d->request,
+				     recording_title(d->files[0]), &d->views[0]);
 	if (!r)
 		r = ask_for_same_kind(d);
 	if (!r)
-		r = view_make_or_say(d->recordings[1], &d->request, d->files[1],
-				     &d->views[1]);
+		r = view_make_or_say(d->recordings[1], &d->request,
+				     recording_title(d->files[1]), &d->views[1]);
 	if (r)
 		return r;
 	if (!d->page)

@@ -9,6 +9,7 @@
 #include "quality.h"
 #include "report/chains.h"
 #include "report/named.h"
+#include "report/recording.h"
 #include "report/write.h"
 #include "short.h"
 
@@ -80,7 +81,8 @@ static void write_head(const struct out *o)
 	char what[VALUE_BYTES], value[VALUE_BYTES];
 
 	(void)fputs("# Profile ", f);
-	put_code(f, r->files_len == 1 ? r->files[0] : "several recordings",
+	put_code(f,
+		 r->files_len == 1 ? recording_title(r->files[0]) : "several recordings",
 		 o->size->name_columns);
 	(void)fprintf(f,
 		      "\n\n%s: %s in %zu process%s within %.1f s. "
@@ -359,7 +361,8 @@ static void put_path(FILE *f, const char *path)
 static void write_next(const struct out *o)
 {
 	const struct report *r = o->r;
-	const char *file = strlen(r->files[0]) <= PATH_BYTES ? r->files[0] : "FILE";
+	bool named = strcmp(r->files[0], "-") != 0 && strlen(r->files[0]) <= PATH_BYTES;
+	const char *file = named ? r->files[0] : "FILE";
 	FILE *f = o->f;
 	char name[NAME_BYTES], *c;
 

@@ -150,7 +150,8 @@ static void put_near(FILE *f, const struct view *v, enum view_filter of,
 	if (near)
 		(void)fputc('?', f);
 	else if (n->names > len)
-		(void)fprintf(f, ", and there are %zu more", n->names - len);
+		(void)fprintf(f, ", and there %s %zu more",
+			      n->names - len == 1 ? "is" : "are", n->names - len);
 }
 
 /* Say what stands in @f, and close it. */

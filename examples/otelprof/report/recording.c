@@ -179,9 +179,14 @@ static int read_all(struct recording *rec, recording_fn fn, void *data)
 	return rec->requests ? 0 : fail("%s is empty", rec->path);
 }
 
+const char *recording_title(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int recording_read(const char *path, recording_fn fn, void *data)
 {
-	struct recording rec = { .path = path };
+	struct recording rec = { .path = recording_title(path) };
 	struct stat st;
 	int r;
 
@@ -198,7 +203,7 @@ int recording_read(const char *path, recording_fn fn, void *data)
 		errno = EISDIR;
 	}
 	if (!rec.f)
-		return fail("cannot read %s: %s", path, strerror(errno));
+		return fail("cannot read %s: %s", rec.path, strerror(errno));
 	r = read_all(&rec, fn, data);
 	op_vec_clear(&rec.bytes);
 	if (rec.f != stdin)

@@ -23,6 +23,9 @@ typedef int (*recording_fn)(void *data, const void *request, size_t len);
  * damaged place is skipped with a message on stderr; the requests before it count.
  * Returns 0, or STATUS_FAILED after a message if there was no request that could be read.
  */
+/* What messages call it: @path, or "standard input" for "-". */
+const char *recording_title(const char *path);
+
 int recording_read(const char *path, recording_fn fn, void *data);
 
 /* The sources of line numbers for native code. */

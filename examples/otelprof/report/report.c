@@ -172,6 +172,11 @@ static int take(struct options_of_report *o, int c, const char *arg)
 				   c == OPTION_CALLERS ? "--callers" : "--callees");
 			return usage_hint("report");
 		}
+		if (o->request.function) {
+			(void)fail(
+				"--callers and --callees take one function, of one of them");
+			return usage_hint("report");
+		}
 		o->request.tree = c == OPTION_CALLERS ? VIEW_CALLERS : VIEW_CALLEES;
 		o->request.function = arg;
 		return 0;
@@ -258,8 +263,8 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		(void)fail("report takes a recording");
 		return usage_hint("report");
 	}
-	if (o->request.function && o->by_given) {
-		(void)fail("--by cannot be combined with --callers or --callees");
+	if ((o->request.function || o->tree_only) && o->by_given) {
+		(void)fail("--by cannot be combined with --tree, --callers or --callees");
 		return usage_hint("report");
 	}
 	return 0;
@@ -309,9 +314,10 @@ int command_report(int argc, char **argv)
 							    : OP_COLLECT_LOCATIONS,
 			      &o.lines_of, &c);
 	if (!r)
-		r = view_make_or_say(
-			c, &o.request,
-			argc - optind == 1 ? argv[optind] : "what was recorded", &v);
+		r = view_make_or_say(c, &o.request,
+				     argc - optind == 1 ? recording_title(argv[optind])
+							: "what was recorded",
+				     &v);
 	if (!r)
 		r = show(&o, &v, argv + optind, (size_t)(argc - optind));
 	view_clear(&v);

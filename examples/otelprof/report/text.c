@@ -6,6 +6,7 @@
 
 #include "common.h"
 #include "quality.h"
+#include "report/recording.h"
 #include "report/write.h"
 
 enum {
@@ -42,7 +43,8 @@ static void print_head(const struct text *t)
 	char what[VALUE_BYTES], value[VALUE_BYTES];
 
 	(void)fprintf(t->f, "%s: %s of %s in %zu process%s, within %.1f s\n",
-		      t->r->files_len == 1 ? t->r->files[0] : "several recordings",
+		      t->r->files_len == 1 ? recording_title(t->r->files[0])
+					   : "several recordings",
 		      view_value(v, v->total, value, sizeof(value)),
 		      view_what(v, what, sizeof(what)), v->processes,
 		      v->processes == 1 ? "" : "es", report_duration(t->r));

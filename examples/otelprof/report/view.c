@@ -118,8 +118,12 @@ static int add_quality(struct making *m, const struct op_collect_stack *s)
 /* The label of a frame's row: its function or its module. */
 static uint32_t row_label(const struct view *v, uint32_t function)
 {
-	return v->request.by == VIEW_BY_MODULE ? v->c->functions.data[function].module
-					       : function;
+	const struct op_collect_function *f = &v->c->functions.data[function];
+
+	if (v->request.by != VIEW_BY_MODULE)
+		return function;
+	/* What is interpreted is of no module, but of a file. */
+	return f->module ? f->module : f->file;
 }
 
 static int add_frame(struct making *m, const struct op_collect_line *line, int64_t value)

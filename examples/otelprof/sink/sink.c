@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -202,6 +205,45 @@ static bool done(void *data)
 	return signal_seen() || (s->count && s->requests >= (uint64_t)s->count);
 }
 
+/* Divide ADDRESS:PORT; an address of IPv6 stands in brackets. Returns 0 or STATUS_USAGE. */
+static int parse_listen(const char *where, char **ret_address, char **ret_port)
+{
+	const char *colon = strrchr(where, ':');
+	bool brackets = colon && where[0] == '[' && colon[-1] == ']';
+	char *end = NULL;
+
+	if (!colon || colon == where || colon[1] < '0' || colon[1] > '9' ||
+	    strtoul(colon + 1, &end, 10) > UINT16_MAX || *end) {
+		(void)fail(
+			"--listen takes ADDRESS:PORT, with a port of 0 to 65535, not \"%s\"",
+			where);
+		return usage_hint("sink");
+	}
+	*ret_address = strndup(where + brackets, (size_t)(colon - where) - 2 * brackets);
+	*ret_port = strdup(colon + 1);
+	return 0;
+}
+
+/* Try to bind: gRPC does not say why it cannot. Returns 0 or what is wrong. */
+static const char *cannot_bind(const char *address, const char *port)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+					.ai_flags = AI_PASSIVE };
+	_cleanup_close_ int fd = -1;
+	struct addrinfo *a = NULL;
+	const int on = 1;
+	int r = getaddrinfo(address, port, &hints, &a);
+
+	if (r)
+		return gai_strerror(r);
+	fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, a->ai_addr, a->ai_addrlen) < 0)
+		r = errno;
+	freeaddrinfo(a);
+	return r ? strerror(r) : NULL;
+}
+
 static int parse(struct sink *s, int argc, char **argv, bool *ret_help)
 {
 	static const struct option longs[] = {
@@ -252,11 +294,20 @@ int command_sink(int argc, char **argv)
 		.done = done,
 		.data = &s,
 	};
+	_cleanup_free_ char *address = NULL, *port = NULL;
+	const char *reason;
 	bool helped = false;
 	int r = parse(&s, argc, argv, &helped);
 
+	if (!r && !helped)
+		r = parse_listen(s.listen, &address, &port);
 	if (r || helped)
 		return r;
+	if (!address || !port)
+		return fail("out of memory");
+	reason = cannot_bind(address, port);
+	if (reason)
+		return fail("cannot listen on %s: %s", s.listen, reason);
 	if (s.dir && mkdir(s.dir, 0777) < 0 && errno != EEXIST)
 		return fail("cannot make %s: %s", s.dir, strerror(errno));
 	if (s.dir && find_last(&s))

@@ -405,7 +405,7 @@ static int run_once(struct top *t, struct otelprof *p)
 	if (t->json)
 		print_json(t, p);
 	if (!t->kinds.len)
-		return fail_no_samples(p, &t->o);
+		return fail_no_samples(p, &t->o, false);
 	if (!t->json)
 		print_tables(t);
 	return STATUS_OK;
