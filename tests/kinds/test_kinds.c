@@ -244,16 +244,16 @@ static void test_all_at_once(void)
 	uint64_t dropped;
 	char go = 'g';
 	int k;
+	int r;
 
 	otelprof_config_init(&config, sizeof(config));
 	config.sample_rate_hz = 499;
 	config.ring_bytes = 16 << 20;
-	config.kinds = OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS |
-		       OTELPROF_KIND_OFF_CPU | OTELPROF_KIND_LOCKS |
-		       OTELPROF_KIND_KERNEL_LOCKS | OTELPROF_KIND_BLOCK_IO |
-		       OTELPROF_KIND_SIGNALS | OTELPROF_KIND_WALL |
-		       OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES | OTELPROF_KIND_HEAP |
-		       OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
+	config.kinds =
+		OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS | OTELPROF_KIND_OFF_CPU |
+		OTELPROF_KIND_LOCKS | OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
+		OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
+		OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
 	p = kind_start(&config, c.pid, &profile);
 	rule.number = (uint64_t)c.pid;
 	otelprof_filter_init(&filter, sizeof(filter));
@@ -261,6 +261,10 @@ static void test_all_at_once(void)
 	filter.rules_len = 1;
 	CHECK_OK(otelprof_set_filter(p, &filter));
 	CHECK_OK(otelprof_set_probes(p, &probe, 1));
+	/* the tracepoints of this one came with Linux 5.19 */
+	r = otelprof_set_kinds(p, config.kinds | OTELPROF_KIND_KERNEL_LOCKS);
+	CHECK(r == 0 || r == -ENOENT);
+	printf("  locks of the kernel: %s\n", r == 0 ? "there" : "not there, and said");
 	kind_child_ask(p, &c, &go, 1, &go, 1);
 	memset(&all, 0, sizeof(all));
 	kind_child_ask(p, &c, &go, 1, &go, 1);
@@ -286,6 +290,7 @@ static void test_loaded_while_on(void)
 {
 	kind_check_loaded(OTELPROF_KIND_LOCKS, "op_locks", "op_locks_switch");
 	kind_check_loaded(OTELPROF_KIND_SIGNALS, "op_signals", NULL);
+	kind_check_loaded(OTELPROF_KIND_THREADS, "op_threads", "op_threads_now");
 	kind_check_loaded(OTELPROF_KIND_GOROUTINES, "op_goroutines", NULL);
 }
 
