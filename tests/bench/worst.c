@@ -2,7 +2,7 @@
 /*
  * The worst case of each kind of events: a loop that does nothing but what is measured.
  *
- *     worst switch|futex|fault|direct|call|signal SECONDS [FILE]
+ *     worst switch|futex|dup|fault|direct|call|signal|malloc SECONDS [FILE]
  *
  * Writes "ready PID", then a line a second: the CPU ns of an operation, of all threads and
  * children, and the ns of the clock. FILE: read past the page cache, of 1 MiB and more.
@@ -29,6 +29,9 @@ enum {
 	PAGE = 4096,
 	FAULTS = 256, /* pages at a time */
 	FILE_BYTES = 1 << 20,
+	DUPPERS = 3, /* beside the thread that tells */
+	LINE = 64,   /* of a cache */
+	MALLOC_BYTES = 1024,
 	NS_A_SECOND = 1000000000,
 };
 
@@ -109,6 +112,52 @@ static uint64_t loop_futex(void)
 	return 2000;
 }
 
+/* ---- threads that want one lock of the kernel: that of the table of open files ---- */
+
+static struct {
+	uint64_t done;
+	char rest[LINE - sizeof(uint64_t)];
+} dupper[DUPPERS + 1];
+
+static void dup_often(uint64_t *done)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		(void)close(dup(0));
+	__atomic_store_n(done, *done + 1000, __ATOMIC_RELAXED);
+}
+
+static void *dup_always(void *arg)
+{
+	for (;;)
+		dup_often(arg);
+	return arg;
+}
+
+static uint64_t loop_dup(void)
+{
+	static uint64_t told;
+	uint64_t before = told;
+	int i;
+
+	dup_often(&dupper[DUPPERS].done);
+	told = 0;
+	for (i = 0; i <= DUPPERS; i++)
+		told += __atomic_load_n(&dupper[i].done, __ATOMIC_RELAXED);
+	return told - before;
+}
+
+static void start_duppers(void)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < DUPPERS; i++)
+		if (pthread_create(&thread, NULL, dup_always, &dupper[i].done))
+			abort();
+}
+
 static void start_other(void *(*fn)(void *))
 {
 	pthread_t thread;
@@ -171,6 +220,19 @@ static uint64_t loop_signal(void)
 	return 10;
 }
 
+static uint64_t loop_malloc(void)
+{
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		void *p = malloc(MALLOC_BYTES);
+
+		__asm__ volatile("" ::"r"(p) : "memory");
+		free(p);
+	}
+	return 10000;
+}
+
 static loop_fn choose(const char *name, const char *path)
 {
 	pages = mmap(NULL, (size_t)FAULTS * PAGE, PROT_READ | PROT_WRITE,
@@ -184,6 +246,12 @@ static loop_fn choose(const char *name, const char *path)
 		start_other(answer_futex);
 		return loop_futex;
 	}
+	if (strcmp(name, "dup") == 0) {
+		start_duppers();
+		return loop_dup;
+	}
+	if (strcmp(name, "malloc") == 0)
+		return loop_malloc;
 	if (strcmp(name, "direct") == 0) {
 		file = open(path, O_RDONLY | O_DIRECT);
 		return file < 0 ? NULL : loop_direct;
