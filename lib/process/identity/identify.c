@@ -67,7 +67,7 @@ static void ask_parent(struct op_processes *p, struct op_program *program,
 }
 
 /* An SDK publishes its context when it starts, some time after exec: looked for with the
- * first sample, then after 1 s, 4 s and so on. */
+ * first sample, then after 1 s, 2 s, 4 s and so on. */
 static void wait_for_context(struct op_processes *p, struct op_program *program)
 {
 	program->context_wait_ns = op_place_next_wait_ns(program->context_wait_ns);

@@ -10,7 +10,7 @@
 #include "process/state.h"
 
 enum {
-	WAIT_FACTOR = 4,
+	WAIT_FACTOR = 2,
 	FILES_MAX = 64, /* of one process, that are looked into at one time */
 };
 
