@@ -14,13 +14,15 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "harness"))
+import tracer  # noqa: E402
+
 SECONDS = 7  # of a loop
 WARM = 3  # of those, until whoever looks on is there
 FILE_BYTES = 1 << 20
@@ -95,8 +97,7 @@ def run(who, kind, worst, data):
     loop.wait()
     if watcher:
         early = watcher.poll()
-        watcher.send_signal(signal.SIGINT)
-        _, errors = watcher.communicate(timeout=60)
+        _, errors = tracer.interrupted(watcher)
         if early is not None:
             raise RuntimeError("%s ended before the loop: %s" % (who, errors))
     return statistics.median(float(line.split()[0]) for line in lines[WARM:])

@@ -11,7 +11,6 @@ root, bpftrace and a loop device; exits 77 where it has not.
 import argparse
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -19,8 +18,10 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "truth"))
+sys.path[:0] = str(HERE.parent / "truth"), str(HERE.parent / "harness")
 import otlp  # noqa: E402
+import suite  # noqa: E402
+import tracer  # noqa: E402
 
 WITHIN = 0.03  # bpftrace's sums are of several CPUs, and not atomic
 DEVICE_BYTES = 64 << 20
@@ -75,23 +76,8 @@ def loop_device(directory):
 def count(device):
     """bpftrace, once it counts."""
     number = os.stat(device).st_rdev
-    text = PROBES.replace("DEV", str(os.major(number) << 20 | os.minor(number)))
-    process = subprocess.Popen(["bpftrace", "-e", text], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    line = process.stdout.readline()
-    if "Attaching" not in line:
-        raise RuntimeError("bpftrace: " + line + process.stderr.read())
-    time.sleep(2)
-    return process
-
-
-def counted(process):
-    process.send_signal(2)
-    out, err = process.communicate(timeout=SECONDS)
-    found = re.search(r"n (\d+) wait (\d+) work (\d+)", out)
-    if not found:
-        raise RuntimeError("bpftrace: " + out + err)
-    return [int(n) for n in found.groups()]
+    return tracer.begin(PROBES.replace("DEV",
+                                       str(os.major(number) << 20 | os.minor(number))))
 
 
 def profiled(path, device):
@@ -114,6 +100,7 @@ def profiled(path, device):
 def measure(otelprof, device, recording):
     target = subprocess.Popen([sys.executable, "-c", LOAD, device], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
+    counter = None
     try:
         target.stdout.readline()
         # The recorder's programs are the first of each tracepoint. If they came second, the walk
@@ -121,16 +108,16 @@ def measure(otelprof, device, recording):
         recorder = subprocess.Popen([otelprof, "record", "-q", "--kinds", "block_io", "-d",
                                      str(SECONDS), "-p", str(target.pid), "-o", recording])
         time.sleep(5)
-        tracer = count(device)
+        counter = count(device)
         target.stdin.write("go\n")
         target.stdin.flush()
         target.stdout.readline()
         recorder.send_signal(2)
         recorder.wait(SECONDS)
-        return counted(tracer), profiled(recording, device)
+        return (tracer.end(counter, r"n (\d+) wait (\d+) work (\d+)"),
+                profiled(recording, device))
     finally:
-        target.kill()
-        target.wait()
+        suite.stop([p for p in (counter, target) if p])
 
 
 def main():

@@ -19,8 +19,10 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "truth"))
+sys.path[:0] = str(HERE.parent / "truth"), str(HERE.parent / "harness")
 import otlp  # noqa: E402
+import suite  # noqa: E402
+import tracer  # noqa: E402
 
 INTERVAL = 1024
 WITHIN = 0.05  # of the bytes; what is in use is estimated from some 7,000 samples
@@ -74,24 +76,8 @@ def libc_of(pid):
 
 def count(pid):
     """bpftrace, once it counts."""
-    text = PROBES.replace("LIBC", libc_of(pid)).replace("PID", str(pid))
-    env = dict(os.environ, BPFTRACE_MAP_KEYS_MAX="2000000")
-    process = subprocess.Popen(["bpftrace", "-e", text], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=env)
-    line = process.stdout.readline()
-    if "Attaching" not in line:
-        raise RuntimeError("bpftrace: " + line + process.stderr.read())
-    time.sleep(2)
-    return process
-
-
-def counted(process):
-    process.send_signal(2)
-    out, err = process.communicate(timeout=SECONDS)
-    found = re.search(r"all (\d+) live (\d+)", out)
-    if not found:
-        raise RuntimeError("bpftrace: " + out + err)
-    return int(found.group(1)), int(found.group(2))
+    return tracer.begin(PROBES.replace("LIBC", libc_of(pid)).replace("PID", str(pid)),
+                        BPFTRACE_MAP_KEYS_MAX="2000000")
 
 
 def profiled(path, pid):
@@ -121,9 +107,10 @@ def run(name, command, begin, build, directory, environment):
     recording = directory / (name + ".otlp")
     target = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                               env=env)
+    counter = None
     try:
         time.sleep(0.5)
-        tracer = count(target.pid)
+        counter = count(target.pid)
         recorder = subprocess.Popen([build / "examples/otelprof/otelprof", "record", "--kinds",
                                      "heap", "-d", "300", "-p", str(target.pid),
                                      "-o", recording],
@@ -137,10 +124,9 @@ def run(name, command, begin, build, directory, environment):
         time.sleep(1)
         recorder.send_signal(2)
         said = recorder.communicate(timeout=SECONDS)[1]
-        want = counted(tracer)
+        want = tracer.end(counter, r"all (\d+) live (\d+)")
     finally:
-        target.kill()
-        target.wait()
+        suite.stop([p for p in (counter, target) if p])
     if "dropped" in said:
         print(said)
     got = profiled(recording, target.pid)
