@@ -282,12 +282,19 @@ class Postgres:
                 self.command("postgres", "-D", self.data, "-p", self.port, "-k", self.data,
                              *(word for s in settings for word in ("-c", s))),
                 stdout=subprocess.DEVNULL, stderr=log)
-        for _ in range(100):
-            if os.path.exists(os.path.join(self.data, ".s.PGSQL." + self.port)):
-                break
-            time.sleep(0.1)
+        self.wait()
         with open(os.path.join(self.data, "postmaster.pid"), encoding="ascii") as f:
             self.pid = int(f.readline())
+
+    def wait(self):
+        """Its socket is there before it takes requests."""
+        end = time.monotonic() + 60
+        while subprocess.run(self.command("pg_isready", "-q", *self.where()[:-1]),
+                             check=False).returncode:
+            if time.monotonic() > end or self.server.poll() is not None:
+                with open(self.log, encoding="utf-8", errors="replace") as log:
+                    raise RuntimeError("PostgreSQL did not start: " + log.read()[-300:])
+            time.sleep(0.1)
 
     def fill(self):
         self.call("pgbench", "-q", "-i", "-s", "8", *self.where())
