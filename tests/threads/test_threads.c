@@ -20,6 +20,8 @@ enum {
 	DEPTH = 20, /* calls between a thread's begin and the place */
 	TRIES = 200,
 	TRY_MS = 20,
+	EXPORTS = 5,	 /* in which all stacks are there */
+	LATE_MOST = 100, /* others: a busy machine has no time for 500 stacks */
 	FAR_THREADS = 1000,
 	FAR_DEPTH = 220, /* calls whose frames are a page each */
 	FAR_STACK_BYTES = 1 << 20,
@@ -174,6 +176,7 @@ struct got {
 	int64_t running;
 	int64_t all;
 	int64_t cut;
+	int64_t late; /* for whose user stacks there was no time */
 };
 
 static void add_sample(struct kind_profile *profile, const struct otlp_sample_view *s)
@@ -188,6 +191,8 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 	got->all += s->value;
 	if (kind_frame(s, "[running]") >= 0 || kind_frame(s, "works_here") >= 0)
 		got->running += s->value;
+	if (kind_frame(s, "[unwind error: native_late]") >= 0)
+		got->late += s->value;
 	for (way = 0; way < WAYS; way++)
 		if (kind_frame(s, PLACE_NAME[way]) >= 0)
 			break;
@@ -224,6 +229,7 @@ static void test_each_thread_counts_once(void)
 	struct otelprof_config config;
 	struct otelprof *p;
 	int64_t begin;
+	int late = 0;
 	int way;
 	int i;
 
@@ -239,19 +245,25 @@ static void test_each_thread_counts_once(void)
 			break;
 	}
 	printf("  all are there at the export number %d\n", i + 1);
-	/* and once they are, at every export */
-	for (i = 0; i < 5; i++) {
+	/* and once they are, at every export that has the time */
+	for (i = 0; i < EXPORTS + late; i++) {
 		memset(&got, 0, sizeof(got));
 		begin = kind_clock_ns(CLOCK_MONOTONIC);
 		CHECK_OK(otelprof_export(p));
 		printf("  an export took %lld us\n",
 		       (long long)(kind_clock_ns(CLOCK_MONOTONIC) - begin) / 1000);
+		/* and the one that answers us */
+		CHECK_INT(got.all, THREADS + 2);
+		if (got.late) {
+			printf("  %lld of its stacks came too late\n",
+			       (long long)got.late);
+			CHECK(++late <= LATE_MOST);
+			continue;
+		}
 		for (way = 0; way < WAYS; way++)
 			CHECK_INT(got.place[way], COUNT[way]);
 		CHECK_INT(got.cut, 0);
 		CHECK_INT(got.running, 1);
-		/* and the one that answers us */
-		CHECK_INT(got.all, THREADS + 2);
 	}
 	CHECK_INT(kind_programs("op_threads"), 1);
 	CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
