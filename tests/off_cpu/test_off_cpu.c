@@ -4,8 +4,10 @@
  * time, and says by the clock how long: the profile must say the same, whether every
  * interval is taken or one in some hundreds.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +42,28 @@ struct run {
 	struct child child;
 	char folded[40];
 	int out;
+	bool moves; /* the child, from CPU to CPU */
+	int cpu;
 };
+
+/* Let all threads of process @pid run on CPU @cpu alone, where there is one. */
+static void place_on(pid_t pid, int cpu)
+{
+	char path[64];
+	cpu_set_t set;
+	struct dirent *e;
+	DIR *d;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	CHECK(d);
+	while ((e = readdir(d)))
+		if (atoi(e->d_name) > 0)
+			(void)sched_setaffinity(atoi(e->d_name), sizeof(set), &set);
+	CHECK_OK(closedir(d));
+}
 
 static struct otelprof *make(const struct child *c, uint32_t samples, uint64_t flags)
 {
@@ -66,8 +89,11 @@ static struct answer work(struct run *run, char what, uint32_t ms)
 	int i, r = 0;
 
 	ask_child(&run->child, what, ms);
-	while (poll(&answered, 1, 0) == 0)
+	while (poll(&answered, 1, 0) == 0) {
+		if (run->moves)
+			place_on(run->child.pid, run->cpu ^= 1);
 		CHECK_OK(otelprof_poll(run->p, 20));
+	}
 	CHECK_INT(read(run->child.from, &a, sizeof(a)), sizeof(a));
 	stolen = stolen_ns() - stolen;
 	printf("  the host took %lld ns\n", (long long)stolen);
@@ -154,6 +180,31 @@ static void check_near(const char *what, int64_t got, int64_t got_whole, int64_t
 	CHECK(g - w <= (double)off && w - g <= (double)off);
 }
 
+/* The share of place @i in the sum of all, between what the bounds allow. */
+static void check_share(const struct answer *a, const int64_t got[PLACES], int i)
+{
+	struct off_ns mine = a->place_off_ns[i];
+	struct off_ns others = { 0 };
+	double sum = 0;
+	double share;
+	double least;
+	double most;
+	int k;
+
+	for (k = 0; k < PLACES; k++) {
+		sum += (double)got[k];
+		if (k != i) {
+			others.least += a->place_off_ns[k].least;
+			others.most += a->place_off_ns[k].most;
+		}
+	}
+	least = 1000.0 * (double)mine.least / (double)(mine.least + others.most);
+	most = 1000.0 * (double)mine.most / (double)(mine.most + others.least);
+	share = 1000.0 * (double)got[i] / sum;
+	printf("  %.1f, wanted %.1f to %.1f of 1000\n", share, least, most);
+	CHECK(share >= least - SHARE_OFF && share <= most + SHARE_OFF);
+}
+
 static void check_profile(const struct run *run, const struct answer *a,
 			  const char *driver, const char *other)
 {
@@ -178,10 +229,12 @@ static void check_profile(const struct run *run, const struct answer *a,
 	 * the same in all where a virtual machine is stopped for longer than a wait. One stop
 	 * of 4 ms in a switch is 1.3 % of a place's waits. */
 	for (i = 0; i < PLACES; i++)
-		if (a->place_off_ns[i].most)
+		if (a->place_off_ns[i].most) {
 			off_check(place[i], got[i], a->place_off_ns[i], SUM_OFF);
-		else
+			check_share(a, got, i);
+		} else {
 			check_near(place[i], got[i], sum, want[i], whole, SHARE_OFF);
+		}
 	sum = value_of(run->folded, driver, NULL);
 	if (other)
 		sum += value_of(run->folded, other, NULL);
@@ -202,11 +255,15 @@ static void check_rate(const struct answer *a, uint32_t ms, int64_t least, int64
 	CHECK(rate < less);
 }
 
-static void check_sleeps(char what, uint64_t flags, uint32_t ms)
+static void check_sleeps(char what, uint64_t flags, uint32_t ms, bool moves)
 {
 	struct run run = begin(what, SAMPLES, flags);
-	struct answer a = work(&run, what, ms);
+	struct answer a;
 
+	run.moves = moves;
+	if (what == SLOW_SLEEPS)
+		place_on(run.child.pid, 0);
+	a = work(&run, what, ms);
 	if (what == SLOW_SLEEPS)
 		check_rate(&a, ms, SLOW_LEAST, SLOW_MOST);
 	finish(&run);
@@ -215,22 +272,26 @@ static void check_sleeps(char what, uint64_t flags, uint32_t ms)
 
 static void test_sleeps(void)
 {
-	check_sleeps(SLEEPS, 0, FEW_MS);
-	check_sleeps(SLOW_SLEEPS, 0, FEW_MS);
+	check_sleeps(SLEEPS, 0, FEW_MS, false);
+	check_sleeps(SLOW_SLEEPS, 0, FEW_MS, false);
+	check_sleeps(SLOW_SLEEPS, 0, FEW_MS, true);
 }
 
 /* The programs of older kernels. */
 static void test_forms(void)
 {
-	check_sleeps(SLEEPS, OTELPROF_NO_BPF_LOOP, FEW_MS / 2);
-	check_sleeps(SLEEPS, OTELPROF_NO_TAIL_CALLS, FEW_MS / 2);
+	check_sleeps(SLEEPS, OTELPROF_NO_BPF_LOOP, FEW_MS / 2, false);
+	check_sleeps(SLEEPS, OTELPROF_NO_TAIL_CALLS, FEW_MS / 2, false);
 }
 
-static void check_pair(char what, uint32_t samples, uint32_t ms, int64_t switches)
+static void check_pair(char what, uint32_t samples, int64_t switches, bool moves)
 {
 	struct run run = begin(what, samples, 0);
-	struct answer a = work(&run, what, ms);
+	uint32_t ms = MANY_MS;
+	struct answer a;
 
+	run.moves = moves;
+	a = work(&run, what, ms);
 	check_rate(&a, ms, switches, INT64_MAX);
 	finish(&run);
 	check_profile(&run, &a, ";drive;", ";other_of_the_pair;");
@@ -238,12 +299,19 @@ static void check_pair(char what, uint32_t samples, uint32_t ms, int64_t switche
 
 static void test_pinned(void)
 {
-	check_pair(PINNED, SAMPLES, MANY_MS, PINNED_LEAST);
+	check_pair(PINNED, SAMPLES, PINNED_LEAST, false);
 }
 
+/* As often, and both threads go from CPU to CPU every 20 ms. */
+static void test_moved(void)
+{
+	check_pair(PINNED, SAMPLES, PINNED_LEAST, true);
+}
+
+/* One of two threads goes, so that they are on one CPU and on two by turns. */
 static void test_migrating(void)
 {
-	check_pair(MIGRATING, FEW_SAMPLES, MANY_MS, 0);
+	check_pair(MIGRATING, FEW_SAMPLES, 0, false);
 }
 
 static void test_short_lived(void)
@@ -301,7 +369,7 @@ static void test_nothing_is_loaded_while_off(void)
 	kind_check_loaded(OTELPROF_KIND_OFF_CPU, "op_off_cpu", "op_off_switched");
 }
 
-TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned },
+TEST_MAIN({ "sleeps", test_sleeps }, { "pinned", test_pinned }, { "moved", test_moved },
 	  { "migrating", test_migrating }, { "short-lived", test_short_lived },
 	  { "forms", test_forms }, { "rule", test_a_rule_ends_at_once },
 	  { "pause", test_a_pause_is_not_told_of },
