@@ -23,6 +23,8 @@ enum {
 	PAGES = 200,
 	PAGE = 4096,
 	KINDS = 11,
+	SWITCHES = 4,
+	MAPPINGS_MORE = 2, /* the C library's */
 };
 
 static const struct {
@@ -294,4 +296,74 @@ static void test_loaded_while_on(void)
 	kind_check_loaded(OTELPROF_KIND_GOROUTINES, "op_goroutines", NULL);
 }
 
-TEST_MAIN({ "all", test_all_at_once }, { "loaded", test_loaded_while_on })
+/* Descriptors of programs, maps, links and events. The others are files of the processes that
+ * the machine has. */
+static int count_of_objects(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	char to[64];
+	int n = 0;
+
+	CHECK(d);
+	while ((e = readdir(d))) {
+		ssize_t len = readlinkat(dirfd(d), e->d_name, to, sizeof(to) - 1);
+
+		to[len > 0 ? len : 0] = '\0';
+		n += strstr(to, "bpf") || strstr(to, "perf_event");
+	}
+	CHECK_OK(closedir(d));
+	return n;
+}
+
+static int count_of_mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int n = 0;
+	int c;
+
+	CHECK(f);
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	CHECK_OK(fclose(f));
+	return n;
+}
+
+/* Kinds are switched on and off, and nothing of them is left. */
+static void test_many_switches(void)
+{
+	static const char *const probes[] = { "tracepoint:task_rename",
+					      "perf:context-switches" };
+	const char *more = getenv("KINDS_SWITCHES");
+	int switches = more ? atoi(more) : SWITCHES;
+	uint64_t all =
+		OTELPROF_KIND_CPU | OTELPROF_KIND_PAGE_FAULTS | OTELPROF_KIND_OFF_CPU |
+		OTELPROF_KIND_LOCKS | OTELPROF_KIND_BLOCK_IO | OTELPROF_KIND_SIGNALS |
+		OTELPROF_KIND_WALL | OTELPROF_KIND_THREADS | OTELPROF_KIND_PROBES |
+		OTELPROF_KIND_HEAP | OTELPROF_KIND_GOROUTINES | OTELPROF_KIND_WAKERS;
+	struct otelprof *p = kind_defaults();
+	int objects = 0;
+	int mappings = 0;
+	int i;
+
+	for (i = 0; i < switches; i++) {
+		CHECK_OK(otelprof_set_probes(p, probes, i & 1 ? 2 : 1));
+		CHECK_OK(otelprof_set_kinds(p, all));
+		CHECK_OK(otelprof_poll(p, 1));
+		CHECK_OK(otelprof_set_probes(p, NULL, 0));
+		CHECK_OK(otelprof_set_kinds(p, OTELPROF_KIND_CPU));
+		CHECK_OK(otelprof_poll(p, 1));
+		if (i == 1) {
+			objects = count_of_objects();
+			mappings = count_of_mappings();
+		}
+	}
+	printf("  after %d switches %d objects, and %d after 2; %d mappings, and %d\n",
+	       switches, count_of_objects(), objects, count_of_mappings(), mappings);
+	CHECK_INT(count_of_objects(), objects);
+	CHECK(count_of_mappings() <= mappings + MAPPINGS_MORE);
+	otelprof_free(p);
+}
+
+TEST_MAIN({ "all", test_all_at_once }, { "loaded", test_loaded_while_on },
+	  { "switches", test_many_switches })
