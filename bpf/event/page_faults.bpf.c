@@ -3,7 +3,7 @@
  * Page faults: perf's software events of minor and of major faults, each of which is a
  * sample. The kernel emits them where it counts a fault for getrusage(2), so the counts
  * are equal. The context is that of the faulting code: user code, or the kernel at the
- * buffer of a system call.
+ * buffer of a system call. The value is how many pages the process's memory has grown by.
  */
 #include "bpf/platform/kernel.h"
 
@@ -17,11 +17,72 @@
 
 char op_license[] SEC("license") = "Dual BSD/GPL";
 
+enum {
+	OP_GROWN_PROCESSES = 8192,
+	/* Pages. What is read may be older than what another CPU has told meanwhile, and is no
+	 * loss then. */
+	OP_GROWN_SLACK = 128,
+};
+
+struct op_seen {
+	__s64 pages;
+	__u32 pid;
+	__u32 unused;
+};
+
+/* The address of a process's memory -> its size at the last fault in it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, OP_GROWN_PROCESSES);
+	__type(key, __u64);
+	__type(value, struct op_seen);
+} op_grown SEC(".maps");
+
+/* How many pages the memory has by the kernel's counters, which take in what a CPU, or before
+ * 6.2 a thread, has added when it is some tens of pages. */
+static __always_inline __s64 op_pages(const struct mm_struct *mm)
+{
+	const struct mm_struct___old *old = (const void *)mm;
+
+	if (bpf_core_field_exists(mm->rss_stat[0].count))
+		return BPF_CORE_READ(mm, rss_stat[MM_FILEPAGES].count) +
+		       BPF_CORE_READ(mm, rss_stat[MM_ANONPAGES].count) +
+		       BPF_CORE_READ(mm, rss_stat[MM_SHMEMPAGES].count);
+	if (bpf_core_field_exists(old->rss_stat.count[0].counter))
+		return BPF_CORE_READ(old, rss_stat.count[MM_FILEPAGES].counter) +
+		       BPF_CORE_READ(old, rss_stat.count[MM_ANONPAGES].counter) +
+		       BPF_CORE_READ(old, rss_stat.count[MM_SHMEMPAGES].counter);
+	return 0;
+}
+
+/* By how many pages the memory of process @pid, the current one, has grown since the last
+ * fault in it. */
+static __always_inline __u64 op_growth(__u32 pid)
+{
+	__u64 mm = (__u64)OP_CURRENT(mm);
+	struct op_seen now = { .pid = pid };
+	struct op_seen *seen = bpf_map_lookup_elem(&op_grown, &mm);
+	__s64 before;
+
+	now.pages = op_pages((const struct mm_struct *)mm);
+	if (!seen || seen->pid != pid) {
+		(void)bpf_map_update_elem(&op_grown, &mm, &now, BPF_ANY);
+		return 0;
+	}
+	before = seen->pages;
+	if (now.pages > before || now.pages < before - OP_GROWN_SLACK)
+		seen->pages = now.pages;
+	return now.pages > before ? (__u64)(now.pages - before) : 0;
+}
+
 static __always_inline int op_fault(struct bpf_perf_event_data *ctx, bool whole)
 {
 	struct op_slot *slot = op_event_begin(OP_EVENT_PAGE_FAULTS, true);
 
-	return slot ? op_event_perf(ctx, slot, whole) : 0;
+	if (!slot)
+		return 0;
+	slot->record.value = op_growth(slot->record.pid);
+	return op_event_perf(ctx, slot, whole);
 }
 
 SEC("perf_event")

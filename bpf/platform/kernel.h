@@ -67,9 +67,33 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct percpu_counter {
+	__s64 count;
+};
+
+enum {
+	MM_FILEPAGES = 0,
+	MM_ANONPAGES = 1,
+	MM_SHMEMPAGES = 3,
+	NR_MM_COUNTERS = 4,
+};
+
 struct mm_struct {
 	unsigned long start_stack;
 	unsigned long task_size;
+	struct percpu_counter rss_stat[NR_MM_COUNTERS]; /* 6.2 */
+};
+
+typedef struct {
+	__s64 counter;
+} atomic_long_t;
+
+struct mm_rss_stat {
+	atomic_long_t count[NR_MM_COUNTERS];
+};
+
+struct mm_struct___old {
+	struct mm_rss_stat rss_stat; /* before 6.2 */
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -269,6 +269,16 @@ static void count_held(struct op_capture *c, const struct op_kind *kind)
 		c->gone_missed += gone;
 }
 
+/* While no perf event is there, memory grows unseen: forget how large it was. */
+static void forget_seen(struct op_capture *c, const struct op_kind *kind)
+{
+	int map = c->begun[kind->event][0];
+	uint64_t gone = 0;
+
+	if (kind->perf_events && !c->forked && map >= 0)
+		(void)empty(map, &gone);
+}
+
 /* The last program is detached first: that of bpf/event/off asks for the interrupts in
  * which the others run. */
 void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
@@ -282,6 +292,7 @@ void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
 	}
 	if (attached)
 		count_held(c, kind);
+	forget_seen(c, kind);
 }
 
 void op_hooks_poll(struct op_capture *c)

@@ -35,6 +35,33 @@ static int open_entry(struct op_capture *c, const struct op_kind *kind,
 	return r < 0 ? r : op_object_open(c, &source, settings, walkers, ret);
 }
 
+static int reuse(struct bpf_object *object, const char *name, int fd)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (fd < 0)
+		return 0;
+	return map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
+}
+
+/* Load the prepared @object of @kind, whose entries share their maps of what has begun. */
+static int load_shared(struct op_capture *c, const struct op_kind *kind,
+		       struct bpf_object *object)
+{
+	int *begun = c->begun[kind->event];
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		r = reuse(object, kind->begun[i], begun[i]);
+	if (r == 0)
+		r = op_object_load(c, object);
+	for (i = 0; r >= 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		if (begun[i] < 0)
+			r = begun[i] = op_object_map_fd(object, kind->begun[i]);
+	return r < 0 ? r : 0;
+}
+
 /* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
 static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
 		      const struct op_argument *value)
@@ -57,7 +84,7 @@ static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t
 		       c->form == OP_WALKER_WHOLE ? "_whole" : "");
 	r = op_object_want(object, name, kind->program_type);
 	if (r == 0)
-		r = op_object_load(c, object);
+		r = load_shared(c, kind, object);
 	if (r == 0)
 		r = op_object_program_fd(object, name);
 	op_object_close(object);
@@ -77,15 +104,6 @@ int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
 	r = load_entry(c, &kind, number, value);
 	op_object_unhush(before);
 	return r;
-}
-
-static int reuse(struct bpf_object *object, const char *name, int fd)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
-
-	if (fd < 0)
-		return 0;
-	return map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
 }
 
 /* Load @name of the prepared @object. A descriptor, or -errno. */

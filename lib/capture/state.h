@@ -118,7 +118,7 @@ struct op_capture {
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
 	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
-	/* the maps in which the hooks of each kind note what has begun, or -1 */
+	/* the maps in which the programs of each kind note what has begun, or -1 */
 	int begun[OP_KINDS][OP_KIND_BEGUN_MAX];
 	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];

@@ -59,6 +59,7 @@ struct op_otlp_kind {
 	uint32_t scale; /* what one unit of these bits stands for; 0: 1 */
 	/* Or what else the value gives; NULL: those bits. */
 	uint64_t (*part)(uint64_t value);
+	bool sparse; /* stacks whose values are all 0 are left out of it */
 };
 
 /* Options that perf events depend on. */
@@ -143,7 +144,7 @@ struct op_kind {
 	bool kicks;
 	bool holds; /* samples wait in op_held until their event ends */
 	bool woken; /* samples tell of the thread that theirs has woken */
-	/* the maps in which its hooks note what has begun; NULL: no more of them */
+	/* the maps in which its programs note what has begun; NULL: no more of them */
 	const char *begun[OP_KIND_BEGUN_MAX];
 	/* Or perf events on each CPU, at most OP_KIND_PROGRAMS_MAX. The entry program is
 	 * loaded once for each, with the event's number as op_record.detail. */

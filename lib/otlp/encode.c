@@ -226,6 +226,21 @@ static bool next_period(const struct encoder *x, const uint32_t *group, int64_t 
 	return least != INT64_MAX;
 }
 
+/* Is there nothing of @e in a row that leaves out what is 0? */
+static bool is_nothing(const struct op_window *w, const struct op_identity *e,
+		       const struct op_otlp_kind *kind)
+{
+	uint32_t at = e->first;
+	uint64_t i;
+
+	for (i = 0; kind->sparse && i < e->count; i++) {
+		if (w->taken.data[at].value)
+			return false;
+		at = w->taken.data[at].next;
+	}
+	return kind->sparse;
+}
+
 /* A profile of those of @group that have this period. */
 static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 			 uint32_t period_ns)
@@ -236,7 +251,8 @@ static int encode_period(struct encoder *x, size_t row, const uint32_t *group,
 
 	for (i = group[0]; i < group[1] && r >= 0; i++)
 		if (!identity_at(x, i)->alone &&
-		    identity_at(x, i)->period_ns == period_ns)
+		    identity_at(x, i)->period_ns == period_ns &&
+		    !is_nothing(x->w, identity_at(x, i), &x->kinds->rows[row]))
 			r = encode_identity(x, identity_at(x, i), counts);
 	return r;
 }

@@ -34,8 +34,8 @@ SIGNALS = "tracepoint:signal_generate:arg0"
 #          the type of which each sample stands for one).
 KINDS = {
     "cpu": ("cpu", ["samples/count"], None, "samples/count"),
-    "page_faults": ("page_faults", ["page_faults/count"], "system.paging.fault.type",
-                    "page_faults/count"),
+    "page_faults": ("page_faults", ["page_faults/count", "memory_growth/bytes"],
+                    "system.paging.fault.type", "page_faults/count"),
     "off_cpu": ("off_cpu", ["off_cpu/nanoseconds"], "off_cpu.reason",
                 "off_cpu/nanoseconds"),
     "locks": ("locks", ["contentions/count", "delay/nanoseconds"], "lock.type", None),

@@ -73,7 +73,7 @@ for test in "off_cpu sleeps" "off_cpu forms" "locks long" "kernel_locks long" "b
 		"wakers forms" "waker_reasons reasons" "waker_reasons races" \
 		"signals signals" "wall shares" "threads threads" "probes counts" \
 		"values arguments" "values kernel" "values software" "page_faults counts" \
-		"fault_ticks cpu_and_faults" "heap three_places" "kinds all"; do
+		"growth bytes" "fault_ticks cpu_and_faults" "heap three_places" "kinds all"; do
 	kind=${test% *}
 	wanted "$kind" || continue
 	/truth/test_"$kind" "${test#* }" >>"$kind.txt" 2>&1
@@ -82,7 +82,7 @@ for test in "off_cpu sleeps" "off_cpu forms" "locks long" "kernel_locks long" "b
 done
 for kind in off_cpu locks kernel_locks wakers waker_reasons block_io block_io_ends \
 		block_io_queue block_io_flush signals wall threads probes values page_faults \
-		fault_ticks heap kinds; do
+		growth fault_ticks heap kinds; do
 	wanted "$kind" || continue
 	grep -q ^failed "$kind.txt" || echo "exit 0" >>"$kind.txt"
 	echo "VM: $kind $(tail -n 1 "$kind.txt")"

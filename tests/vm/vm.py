@@ -43,8 +43,8 @@ INSTRUCTIONS_MAX = 60000  # of a program that need not hold all runtimes in its 
 # Each has a recording KIND.txt of its test.
 KINDS = ["off_cpu", "locks", "kernel_locks", "wakers", "waker_reasons", "block_io",
          "block_io_ends", "block_io_queue", "block_io_flush", "signals", "wall", "threads",
-         "probes", "values", "page_faults", "fault_ticks", "heap", "kinds"]
-FOLDERS = {"fault_ticks": "page_faults", "values": "probes",
+         "probes", "values", "page_faults", "growth", "fault_ticks", "heap", "kinds"]
+FOLDERS = {"fault_ticks": "page_faults", "growth": "page_faults", "values": "probes",
            "waker_reasons": "wakers", "block_io_ends": "block_io",  # others: their own
            "block_io_queue": "block_io", "block_io_flush": "block_io"}
 PARTS = ["loads", "ten", *KINDS, "cells"]

@@ -188,6 +188,7 @@ static const char *words_of_type(const char *type, const char *unit)
 		{ "contentions", NULL, "waits for locks" },
 		{ "delay", "nanoseconds", "time waiting for locks" },
 		{ "page_faults", NULL, "page faults" },
+		{ "memory_growth", NULL, "memory that grew in page faults" },
 		{ "signals", NULL, "signals" },
 		{ "threads", NULL, "threads at one moment" },
 		{ "goroutines", NULL, "goroutines at one moment" },
