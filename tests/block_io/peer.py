@@ -26,6 +26,7 @@ import tracer  # noqa: E402
 WITHIN = 0.03  # bpftrace's sums are of several CPUs, and not atomic
 DEVICE_BYTES = 64 << 20
 SECONDS = 60
+LONG = 600  # of a recording that is ended when the reads are done
 
 LOAD = r"""
 import mmap, os, sys, threading
@@ -106,7 +107,7 @@ def measure(otelprof, device, recording):
         # The recorder's programs are the first of each tracepoint. If they came second, the walk
         # of the stack would be in bpftrace's time in the queue.
         recorder = subprocess.Popen([otelprof, "record", "-q", "--kinds", "block_io", "-d",
-                                     str(SECONDS), "-p", str(target.pid), "-o", recording])
+                                     str(LONG), "-p", str(target.pid), "-o", recording])
         time.sleep(5)
         counter = count(device)
         target.stdin.write("go\n")
