@@ -65,6 +65,11 @@ int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 	return 0;
 }
 
+static bool is_size(size_t size, size_t min_size)
+{
+	return size >= min_size && size <= STRUCT_BYTES_MAX;
+}
+
 int op_config_give(void *to, const void *from, size_t from_size, size_t min_size)
 {
 	size_t size;
@@ -72,12 +77,17 @@ int op_config_give(void *to, const void *from, size_t from_size, size_t min_size
 	if (!to)
 		return -EINVAL;
 	size = *(size_t *)to;
-	if (size < min_size || size > STRUCT_BYTES_MAX)
+	if (!is_size(size, min_size))
 		return -EINVAL;
 	memset(to, 0, size);
 	memcpy(to, from, OP_MIN(size, from_size));
 	*(size_t *)to = size;
 	return 0;
+}
+
+bool op_config_takes_error(const struct otelprof_error_info *ret)
+{
+	return is_size(ret->size, OP_CONFIG_THROUGH(struct otelprof_error_info, detail));
 }
 
 int op_config_give_error(const struct op_log *log, struct otelprof_error_info *ret)

@@ -34,6 +34,9 @@ int op_config_copy(void *to, size_t to_size, const void *from, size_t min_size,
 /* Copy the struct at @from to a caller's struct @to, as far as its size permits. */
 int op_config_give(void *to, const void *from, size_t from_size, size_t min_size);
 
+/* Has @ret a size that op_config_give_error() takes? */
+bool op_config_takes_error(const struct otelprof_error_info *ret);
+
 /* Fill a caller's struct from the last failure of @log. */
 int op_config_give_error(const struct op_log *log, struct otelprof_error_info *ret);
 

@@ -63,7 +63,7 @@ static int end(int r, struct op_log *log, const char *what,
 static bool is_wrong(const struct otelprof_settings *settings,
 		     const struct otelprof_error_info *why)
 {
-	return !settings || (why && why->size < sizeof(*why));
+	return !settings || (why && !op_config_takes_error(why));
 }
 
 /* Set a key for the present source. */

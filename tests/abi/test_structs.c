@@ -228,16 +228,38 @@ static int get_exporter_stats(struct otelprof *p, void *s)
 	return r;
 }
 
+static bool has_error(const struct otelprof_error_info *info)
+{
+	return info->size >= THROUGH(struct otelprof_error_info, code) &&
+	       info->code == -EINVAL;
+}
+
+/* Settings take it in the sizes in which otelprof_init() does. */
+static bool settings_give_error(const void *s)
+{
+	size_t room = size_of(s) < sizeof(size_t) ? sizeof(size_t) : size_of(s);
+	struct otelprof_settings *settings = NULL;
+	void *copy = malloc(room);
+	bool has;
+
+	CHECK(copy);
+	memcpy(copy, s, room);
+	CHECK_OK(otelprof_settings_new(&settings));
+	CHECK_INT(otelprof_settings_set(settings, "no_key", "", copy), -EINVAL);
+	has = has_error(copy);
+	otelprof_settings_free(settings);
+	free(copy);
+	return has;
+}
+
 static int get_error(struct otelprof *p, void *s)
 {
-	const struct otelprof_error_info *info = s;
+	bool of_settings = settings_give_error(s);
 
 	/* it fails in any case, and tells why unless the struct is refused */
 	CHECK_INT(otelprof_init(NULL, s, NULL), -EINVAL);
-	return info->size >= THROUGH(struct otelprof_error_info, code) &&
-			       info->code == -EINVAL
-		       ? 0
-		       : -EINVAL;
+	CHECK_INT(of_settings, has_error(s));
+	return has_error(s) ? 0 : -EINVAL;
 }
 
 static bool error_told(const void *s)
