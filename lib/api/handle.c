@@ -12,11 +12,13 @@ int op_handle_check(struct otelprof *p)
 {
 	if (!p)
 		return -EINVAL;
-	if (p->owner != getpid())
-		return op_fail(
-			&p->log, -OTELPROF_E_FORKED,
-			"this handle was made before fork() and can only be freed here");
-	return 0;
+	if (p->owner == getpid())
+		return 0;
+	/* said once: the log is called back for it, without a lock that would refuse its calls */
+	if (p->log.error == -OTELPROF_E_FORKED)
+		return -OTELPROF_E_FORKED;
+	return op_fail(&p->log, -OTELPROF_E_FORKED,
+		       "this handle was made before fork() and can only be freed here");
 }
 
 int op_handle_enter(struct otelprof *p, struct otelprof **ret_held)
@@ -99,6 +101,8 @@ void op_handle_deinit_waits(struct otelprof *p, bool forked)
 {
 	op_closep(&p->wake_fd);
 	op_closep(&p->quit_fd);
-	if (!forked)
-		(void)pthread_mutex_destroy(&p->lock);
+	if (forked)
+		return;
+	(void)pthread_mutex_unlock(&p->lock);
+	(void)pthread_mutex_destroy(&p->lock);
 }

@@ -93,7 +93,7 @@ void op_handle_lend_lock(struct otelprof *p);
 
 /* Make the lock and the two descriptors. Returns 0 or -errno. */
 int op_handle_init_waits(struct otelprof *p);
-/* @forked: this is the child of a fork, where the lock may be held for ever. */
+/* The lock is held. @forked: this is the child of a fork, where it may be held for ever. */
 void op_handle_deinit_waits(struct otelprof *p, bool forked);
 
 /* With @running, attach the probes and those of allocations if their kinds are on; detach

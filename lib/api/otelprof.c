@@ -243,15 +243,13 @@ struct otelprof *otelprof_free(struct otelprof *p)
 	if (!p)
 		return NULL;
 	forked = p->owner != getpid();
-	if (!forked && in_callback(p)) {
-		(void)op_fail(
-			&p->log, -EDEADLK,
-			"otelprof_free() in a callback: the handle is in use and was "
-			"not freed");
+	if (!forked && in_callback(p))
 		return p;
-	}
-	if (!forked)
+	if (!forked) {
 		(void)op_worker_stop(p);
+		/* to the end: the log is called back meanwhile, and calls of it are refused */
+		(void)pthread_mutex_lock(&p->lock);
+	}
 	if (forked) {
 		if (p->capture)
 			op_capture_forked(p->capture);

@@ -160,9 +160,12 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 
 int otelprof_wakeup(struct otelprof *p)
 {
-	/* a signal handler may call this: it takes no lock */
+	/* a signal handler may call this: it takes no lock, and leaves no sentence */
 	if (!p)
 		return -EINVAL;
+	/* the descriptor is the parent's, too */
+	if (p->owner != getpid())
+		return -OTELPROF_E_FORKED;
 	put_event(p->wake_fd);
 	return 0;
 }

@@ -243,6 +243,80 @@ static void test_a_flush_lets_others_call(void)
 	otelprof_free(p);
 }
 
+/* A log that calls back with the handle that it is of. */
+struct talker {
+	struct otelprof *p; /* NULL: not yet */
+	unsigned int lines;
+	unsigned int others; /* calls that were not refused */
+	bool speaks;
+};
+
+static void talk_back(void *userdata, int level, const char *message)
+{
+	struct talker *t = userdata;
+	struct otelprof_stats s;
+
+	if (!t->p || t->speaks)
+		return;
+	t->speaks = true;
+	t->lines++;
+	otelprof_stats_init(&s, sizeof(s));
+	t->others += otelprof_get_stats(t->p, &s) != -EDEADLK;
+	t->others += otelprof_free(t->p) != t->p;
+	t->speaks = false;
+}
+
+/* Returns the lines of the log in the call that frees. */
+static unsigned int free_with_a_talker(pid_t pid)
+{
+	struct talker talker = { 0 };
+	struct otelprof_config config;
+	struct otelprof *p = NULL;
+	struct otelprof_rule rule;
+	unsigned int before;
+	uint64_t number;
+	uint64_t until;
+
+	otelprof_config_init(&config, sizeof(config));
+	config.sample_rate_hz = RATE_HZ;
+	config.log = talk_back;
+	config.log_userdata = &talker;
+	config.log_level = OTELPROF_LOG_DEBUG;
+	CHECK_OK(otelprof_init(&config, NULL, &p));
+	otelprof_rule_init(&rule, sizeof(rule));
+	rule.kind = OTELPROF_FILTER_PID;
+	rule.number = (uint64_t)pid;
+	CHECK_OK(otelprof_add_rule(p, &rule, &number));
+	talker.p = p;
+	add_exporter_to_nobody(p);
+	CHECK_OK(otelprof_start(p));
+	for (until = now_ms() + 300; now_ms() < until;)
+		CHECK_OK(otelprof_poll(p, 50));
+	CHECK_OK(otelprof_stop(p));
+	CHECK(otelprof_export(p) > 0);
+	/* it is tried, and what is to be said of that waits for the next call */
+	(void)poll(NULL, 0, 300);
+	before = talker.lines;
+	CHECK(!otelprof_free(p));
+	CHECK_INT(talker.others, 0);
+	return talker.lines - before;
+}
+
+static void test_a_log_that_calls_back(void)
+{
+	pid_t pid = child_spin(NULL);
+	struct otelprof *p = make(0, 0); /* or it skips */
+	unsigned int lines = 0;
+	int i;
+
+	otelprof_free(p);
+	/* on a busy machine the try may come later */
+	for (i = 0; i < 20 && !lines; i++)
+		lines = free_with_a_talker(pid);
+	CHECK(lines);
+	child_end(pid);
+}
+
 /* A later version may give them a meaning. */
 static void test_reserved_fields_must_be_zero(void)
 {
@@ -302,4 +376,5 @@ TEST_MAIN({ "init_tells_why", test_init_tells_why },
 	  { "a_callback_that_calls_back_gets_an_error",
 	    test_a_callback_that_calls_back_gets_an_error },
 	  { "a_flush_lets_others_call", test_a_flush_lets_others_call },
+	  { "a_log_that_calls_back", test_a_log_that_calls_back },
 	  { "reserved_fields_must_be_zero", test_reserved_fields_must_be_zero })

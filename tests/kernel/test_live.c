@@ -442,6 +442,8 @@ static void test_the_child_of_a_fork_may_only_free(void)
 
 		if (otelprof_poll(p, 0) != -OTELPROF_E_FORKED ||
 		    otelprof_export(p) != -OTELPROF_E_FORKED ||
+		    /* the descriptor is the parent's, too */
+		    otelprof_wakeup(p) != -OTELPROF_E_FORKED ||
 		    otelprof_last_error(p, &info) != 0 || !strstr(info.message, "fork"))
 			_exit(1);
 		otelprof_free(p);
