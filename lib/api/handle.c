@@ -84,6 +84,14 @@ static int init_lock(pthread_mutex_t *lock)
 	return -r;
 }
 
+/* Returns a descriptor above 2, or -errno. */
+static int make_event(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? -errno : op_fd_move_up(fd);
+}
+
 int op_handle_init_waits(struct otelprof *p)
 {
 	int r;
@@ -92,8 +100,8 @@ int op_handle_init_waits(struct otelprof *p)
 	r = init_lock(&p->lock);
 	if (r < 0)
 		return r;
-	p->wake_fd = op_fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	p->quit_fd = op_fd_move_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	p->wake_fd = make_event();
+	p->quit_fd = make_event();
 	return p->wake_fd < 0 ? p->wake_fd : p->quit_fd < 0 ? p->quit_fd : 0;
 }
 

@@ -185,6 +185,11 @@ static int load_failed(struct op_capture *c, const char *program, const char *ve
 		return op_fail(c->log, error,
 			       "there is not enough memory for the kernel's maps; "
 			       "on kernels before 5.11 raise RLIMIT_MEMLOCK");
+	if (error == -EMFILE || error == -ENFILE)
+		return op_fail(
+			c->log, error,
+			"there are not enough descriptors for the kernel programs: "
+			"raise RLIMIT_NOFILE");
 	if (!len)
 		return op_fail(c->log, error, "loading the kernel programs failed: %s",
 			       strerror(-error));

@@ -5,6 +5,8 @@
 #include <otelprof/otelprof.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "test.h"
@@ -317,6 +319,46 @@ static void test_a_log_that_calls_back(void)
 	child_end(pid);
 }
 
+/* In a process that may have as many more descriptors; does it work? */
+static bool works_with(unsigned int descriptors)
+{
+	struct otelprof_error_info why = { .size = sizeof(why) };
+	struct otelprof *p = NULL;
+	struct rlimit limit;
+	int next = dup(0); /* all below are open */
+	int r;
+
+	CHECK(next > 0);
+	CHECK_OK(close(next));
+	CHECK_OK(getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = (rlim_t)next + descriptors;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+	r = otelprof_init(NULL, &why, &p);
+	if (r == 0)
+		r = otelprof_start(p);
+	otelprof_free(p);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+	if (r < 0 && r != -EMFILE)
+		TEST_FAIL("with %u descriptors: %d: %s", descriptors, r, why.message);
+	CHECK_INT(dup(0), next); /* none of them is left open */
+	CHECK_OK(close(next));
+	return r == 0;
+}
+
+/* The reason is said to be that, and nothing stays open. */
+static void test_few_descriptors(void)
+{
+	struct otelprof *p = make(0, 0); /* or it skips */
+	unsigned int n = 0;
+
+	otelprof_free(p);
+	while (!works_with(n))
+		n += 4;
+	printf("  %u descriptors are enough\n", n);
+	CHECK(n > 20);
+}
+
 /* A later version may give them a meaning. */
 static void test_reserved_fields_must_be_zero(void)
 {
@@ -377,4 +419,5 @@ TEST_MAIN({ "init_tells_why", test_init_tells_why },
 	    test_a_callback_that_calls_back_gets_an_error },
 	  { "a_flush_lets_others_call", test_a_flush_lets_others_call },
 	  { "a_log_that_calls_back", test_a_log_that_calls_back },
+	  { "few_descriptors", test_few_descriptors },
 	  { "reserved_fields_must_be_zero", test_reserved_fields_must_be_zero })
