@@ -24,8 +24,8 @@ OTELPROF_BEGIN_DECLS
 
 /**
  * Receives a log line. @message has no newline and is valid only during the call. Called
- * in the thread that called the library; it must not call the library with the same
- * handle.
+ * in the thread that called the library, also by otelprof_free(), or in the library's thread
+ * with threads = 1; it must not call the library with the same handle.
  */
 typedef void (*otelprof_log_fn)(void *userdata, int level, const char *message);
 
@@ -148,8 +148,10 @@ OTELPROF_API void otelprof_config_init(struct otelprof_config *config, size_t si
 #define OTELPROF_FILTER_PID_TREE 2 /* number: a process and its descendants */
 #define OTELPROF_FILTER_COMM	 3 /* text: the thread's command name, whole, 15 bytes */
 #define OTELPROF_FILTER_UID	 4 /* number: real user id */
-#define OTELPROF_FILTER_CGROUP	 5 /* text: path below cgroup v2's mount; children too */
-#define OTELPROF_FILTER_MIN_AGE	 6 /* number: least age of the process in nanoseconds */
+/* text: path below cgroup v2's mount; children too (Linux 5.16). It is looked up when the
+ * rule is given: one that is made anew at its path is another one. */
+#define OTELPROF_FILTER_CGROUP	5
+#define OTELPROF_FILTER_MIN_AGE 6 /* number: least age of the process in nanoseconds */
 /* Looked up when the rule is given; then as a rule by its cgroup. */
 #define OTELPROF_FILTER_CONTAINER                                                        \
 	7		      /* text: its id, 4 or more digits of it, or its name */

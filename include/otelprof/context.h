@@ -44,8 +44,9 @@ struct otelprof_context_attribute {
 	const char *value;
 };
 
-/* What is said of the process. Strings are copied. Initialize it by OTELPROF_PROCESS_CONTEXT_INIT, or
- * by otelprof_process_context_init() in a language that sees no macros. */
+/* What is said of the process. Strings are copied. Initialize it by
+ * OTELPROF_PROCESS_CONTEXT_INIT, or by otelprof_process_context_init() in a language that sees no
+ * macros. */
 struct otelprof_process_context {
 	size_t size; /* of this struct */
 	/* Of the resource, such as service.name. NULL with 0: none. */
@@ -70,7 +71,8 @@ struct otelprof_process_context {
 	}
 #endif
 
-/* Set every member to its default; @size is sizeof(struct otelprof_process_context) in the caller. */
+/* Set every member to its default; @size is sizeof(struct otelprof_process_context) in the caller.
+ * Any thread. Since 0.1. */
 OTELPROF_API void otelprof_process_context_init(struct otelprof_process_context *process,
 						size_t size);
 
@@ -81,11 +83,11 @@ OTELPROF_API void otelprof_process_context_init(struct otelprof_process_context 
  *
  * Returns 0; -EINVAL where an argument makes no sense; -E2BIG past 64 KiB, or past 4 KiB where a
  * text is, or for a member that this library does not know; -ENOMEM; or the negative errno of
- * mmap(2).
+ * mmap(2). Since 0.1.
  */
 OTELPROF_API int otelprof_context_publish(const struct otelprof_process_context *process);
 
-/* Take it back. */
+/* Take it back; as otelprof_context_publish(), not for signal handlers. Since 0.1. */
 OTELPROF_API void otelprof_context_unpublish(void);
 
 /*
@@ -108,7 +110,7 @@ struct otelprof_context {
  * the thread's variables, for which the dynamic linker allocates memory.
  *
  * A reader that interrupts one of them sees the thread as it was before, as it is after, or without
- * a context, and never a mixture.
+ * a context, and never a mixture. All of them since 0.1.
  */
 
 /* Begin one, without attributes. Ids are in network order, as in W3C's traceparent. NULL: zero

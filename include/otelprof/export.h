@@ -84,9 +84,10 @@ OTELPROF_API void otelprof_file_config_init(struct otelprof_file_config *config,
 
 /**
  * Receives one encoded ExportProfilesServiceRequest of @len bytes with @samples samples.
- * @request is valid during the call. Called inside otelprof_export() or
- * otelprof_set_rate(). Returns 0, or a negative errno: the samples are then counted as
- * dropped.
+ * @request is valid during the call. Called in the thread that closes a window: inside
+ * otelprof_export() or otelprof_set_rate(), and where a cpu_budget_permille changes the rate
+ * inside otelprof_poll() or in the library's thread. It must not call the library with the
+ * same handle. Returns 0, or a negative errno: the samples are then counted as dropped.
  */
 typedef int (*otelprof_request_fn)(void *userdata, const void *request, size_t len,
 				   uint64_t samples);

@@ -10,11 +10,11 @@
  * Threads. Calls on a handle may come from any thread: one of them works at a time, and
  * the others wait for it. A call that waits for work or for a delivery does not block the
  * others. otelprof_free() must be the last call, when no other is under way. Two handles
- * are independent. A callback must not call the library with the same handle: -EDEADLK.
- * The library installs no signal handler, writes to no standard stream and never ends the
- * process. An OTLP exporter has a delivery thread, one more with a spill_dir, and gRPC's
- * threads; all signals are blocked in them. Process-wide settings stay as the host set
- * them.
+ * are independent. A callback must not call the library with the same handle: -EDEADLK, but
+ * for otelprof_wakeup(), and for otelprof_free(), which does nothing then. The library
+ * installs no signal handler, writes to no standard stream and never ends the process. Each
+ * exporter of OTLP or to a file has a thread, one more with a spill_dir, and gRPC's threads;
+ * all signals are blocked in them. Process-wide settings stay as the host set them.
  *
  * Processes. Memory and files that another program could make stall are read by a child
  * process. It is made, as by fork(2), when it is first needed, and ends after it was idle
@@ -23,7 +23,7 @@
  *
  * fork(). The child of a fork may only call otelprof_free() on an inherited handle, which
  * then releases memory and descriptors and leaves the parent's profiling alone; any other
- * call returns -OTELPROF_E_FORKED.
+ * call returns -OTELPROF_E_FORKED, of which otelprof_last_error() tells.
  *
  * Strings and structs given to a call are copied, unless a call says otherwise.
  */
@@ -62,8 +62,8 @@ OTELPROF_API OTELPROF_MUST_CHECK int otelprof_init(const struct otelprof_config 
 
 /**
  * Free @p: stops it, drops what is not delivered (call otelprof_flush() first) and
- * releases everything. NULL does nothing. Returns NULL; in a callback of a call on @p it does
- * nothing and returns @p. Since 0.1.
+ * releases everything. Lines of the log may come meanwhile. NULL does nothing. Returns NULL;
+ * in a callback of a call on @p, of this one too, it does nothing and returns @p. Since 0.1.
  */
 OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
 
@@ -76,8 +76,9 @@ OTELPROF_API struct otelprof *otelprof_free(struct otelprof *p);
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_start(struct otelprof *p);
 
 /**
- * End sampling. What was sampled can still be polled and exported. Returns 0, also if it
- * was not sampling. Since 0.1.
+ * End sampling, and process what was sampled until then, which takes up to some seconds where
+ * the machine is busy or much is new. It can still be exported. Returns 0, also if it was not
+ * sampling. Since 0.1.
  */
 OTELPROF_API int otelprof_stop(struct otelprof *p);
 
@@ -100,8 +101,8 @@ OTELPROF_API int otelprof_poll(struct otelprof *p, int timeout_ms);
 
 /**
  * Let otelprof_poll() return, either the one that waits now or the next one, and make the
- * descriptor of otelprof_get_fd() readable until then. Any thread, and signal handlers.
- * Returns 0, or -EINVAL for NULL. Since 0.1.
+ * descriptor of otelprof_get_fd() readable until then. Any thread, callbacks, and signal
+ * handlers. Returns 0; -EINVAL for NULL; or -OTELPROF_E_FORKED. Since 0.1.
  */
 OTELPROF_API int otelprof_wakeup(struct otelprof *p);
 
@@ -125,10 +126,10 @@ OTELPROF_API int otelprof_flush(struct otelprof *p, int timeout_ms);
 /**
  * Give up what the OTLP exporters still have queued. It moves from samples_pending to the
  * drop reason "given_up", so that the last otelprof_get_stats() accounts for every
- * sample; what waits since the flush of a file failed moves to "exporter". A send under way is interrupted, and what the exporters are handed later is
- * given up at once. Call it at the end, after otelprof_flush() and before
- * otelprof_free(), which does the same but leaves no counters to read. Returns 0, also if
- * nothing was queued. Since 0.1.
+ * sample; what waits since the flush of a file failed moves to "exporter". A send under
+ * way is interrupted, and what the exporters are handed later is given up at once. Call it
+ * at the end, after otelprof_flush() and before otelprof_free(), which does the same but
+ * leaves no counters to read. Returns 0, also if nothing was queued. Since 0.1.
  */
 OTELPROF_API int otelprof_abandon(struct otelprof *p);
 
@@ -137,8 +138,8 @@ OTELPROF_API int otelprof_abandon(struct otelprof *p);
  * any unwinding; what the filter leaves out is counted in samples_filtered. NULL or no
  * rules: everything. Before or after otelprof_start().
  *
- * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup, container or pod that does not exist. After an error
- * the old filter stays. Since 0.1.
+ * Returns 0; -EINVAL; -E2BIG; -ENOENT for a cgroup, container or pod that does not exist.
+ * After an error the old filter stays. Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int
 otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
@@ -154,9 +155,10 @@ otelprof_set_filter(struct otelprof *p, const struct otelprof_filter *filter);
  * each profile carries its true period. *@ret_number is the number of the rule.
  *
  * Returns 0; -EINVAL; -E2BIG if the rule has fields that this library does not know; -ENOENT for
- * a cgroup, container or pod that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX or OTELPROF_RATES_MAX; -ENOMEM.
- * After an error nothing has changed. Any thread, before or after otelprof_start(). The first
- * rule makes a table of 1.5 MB in the kernel. Since 0.1.
+ * a cgroup, container or pod that does not exist; -ENOSPC beyond OTELPROF_RULES_MAX,
+ * OTELPROF_RATES_MAX or OTELPROF_GLOBS_MAX; -ENOMEM. After an error nothing has changed. Any
+ * thread, before or after otelprof_start(). The first rule makes a table of 1.5 MB in the kernel.
+ * Since 0.1.
  */
 OTELPROF_API OTELPROF_MUST_CHECK int otelprof_add_rule(struct otelprof *p,
 						       const struct otelprof_rule *rule,

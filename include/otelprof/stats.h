@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the profiler did and what it lost. Counters only grow, from otelprof_init() on.
+ * What the profiler did and what it lost. Counters only grow, from otelprof_init() on; what is
+ * of the present, as memory, processes, rules, a period and what is pending, goes up and down.
  *
  *   samples_taken + samples_restored = samples_exported + samples_filtered
  *                   + samples_pending + samples_spilled + samples_dropped
@@ -27,10 +28,9 @@ struct otelprof;
 struct otelprof_stats {
 	size_t size;
 	uint64_t samples_taken;
-	uint64_t
-		/* by otelprof_set_filter() and rules; above a rate or limit; the idle task;
-		 * intervals off the CPUs that sampling by duration left out */
-		samples_filtered;
+	/* by otelprof_set_filter() and rules; above a rate or limit; the idle task; intervals
+	 * off the CPUs that sampling by duration left out */
+	uint64_t samples_filtered;
 	uint64_t samples_exported; /* accepted by at least one exporter's destination */
 	uint64_t samples_pending;  /* in the ring, the open window or a queue */
 	uint64_t samples_dropped;  /* otelprof_drops() gives the reasons */
@@ -49,13 +49,12 @@ struct otelprof_stats {
 	uint64_t requests_sent;
 	uint64_t bytes_sent;	   /* before compression */
 	uint64_t sample_period_ns; /* the period in force for what no rule gives a rate */
-	uint64_t
-		/* from earlier runs, out of a spill_dir; each exporter counts */
-		samples_restored;
+	/* from earlier runs, out of a spill_dir; each exporter counts */
+	uint64_t samples_restored;
 	uint64_t samples_spilled; /* left in a spill_dir at the end, for the next run */
 	uint64_t requests_restored;
-	uint64_t
-		spill_errors; /* files that could not be written or read, or were damaged */
+	/* files that could not be written or read, or were damaged */
+	uint64_t spill_errors;
 	/*
 	 * For kinds with many events: samples that ended in code whose table was not made
 	 * yet, and samples whose stack was lost on its way. Both are exported, with a
@@ -70,19 +69,12 @@ struct otelprof_stats {
 	uint64_t off_cpu_threshold_ns;
 	/* Limits that the profiler reached because of other processes. */
 	uint64_t reads_by_child; /* reads of other processes that might have stalled */
-	uint64_t
-		/*
-		 * such reads that reached their deadline; the process is then set aside
-		 */
-		reads_stalled;
-	uint64_t
-		/* reads not made: the process is set aside, or the share of time is used
-		 * up */
-		reads_refused;
-	uint64_t
-		/* unwind tables: the file is unreadable, or past a share of memory or
-		 * work */
-		tables_failed;
+	/* such reads that reached their deadline; the process is then set aside */
+	uint64_t reads_stalled;
+	/* reads not made: the process is set aside, or the share of time is used up */
+	uint64_t reads_refused;
+	/* unwind tables: the file is unreadable, or past a share of memory or work */
+	uint64_t tables_failed;
 	uint64_t executables_unseen; /* files beyond the limit of known ones */
 	/*
 	 * For the kind heap: sampled allocations in use at the last export, and
