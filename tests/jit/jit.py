@@ -15,6 +15,7 @@
     python             CPython 3.12 or later with -X perf
     python-dump        CPython 3.13 or later with -X perf_jit: a jitdump file
     python-traces      CPython 3.14 with PYTHON_JIT=1: code without frame pointers
+    llvm               LLVM's compiler with its listener for perf, as in Julia (llvm.py)
     wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
     wasmtime-dump      the same with its jitdump file
     luajit             LuaJIT built to write a perf map (lua.py)
@@ -34,6 +35,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "truth"))
 
 import check  # noqa: E402
 import erlang  # noqa: E402
+import llvm  # noqa: E402
 import lua  # noqa: E402
 import suite  # noqa: E402
 import wasm  # noqa: E402
@@ -389,6 +391,7 @@ CELLS = {
     "python": python,
     "python-dump": python_dump,
     "python-traces": traces,
+    "llvm": llvm.llvm,
     "wasmtime": wasm.wasmtime("perfmap"),
     "wasmtime-dump": wasm.wasmtime("jitdump"),
     "luajit": lua.luajit,

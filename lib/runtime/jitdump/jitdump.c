@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,18 +31,27 @@ static const uint64_t QUICK_NS = UINT64_C(100000);
 static const uint64_t LOOK_NS = UINT64_C(10000000);
 
 struct image {
-	uint32_t header_bytes;
+	uint32_t header_bytes; /* 0: not written yet */
 };
 
 struct jitdump_instance {
 	struct op_jitdump dump;
 	struct op_log *log;
-	uint64_t read; /* bytes of the file that are parsed */
+	uint64_t read; /* bytes of the file that are parsed; 0: not even its header */
 	uint64_t look_ns;
 	int pid;
 	bool bad; /* the rest of the file cannot be parsed */
 	bool full;
 };
+
+static const char prefix[] = "jit-";
+
+static bool has_its_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, prefix, sizeof(prefix) - 1) == 0;
+}
 
 static int jitdump_probe(int fd, const char *path, struct op_log *log, void **ret_image)
 {
@@ -50,11 +60,11 @@ static int jitdump_probe(int fd, const char *path, struct op_log *log, void **re
 	ssize_t n = op_pread_full(fd, header, sizeof(header), 0);
 	uint32_t len = n < 0 ? 0 : op_jitdump_header(header, (size_t)n);
 
-	(void)path;
 	(void)log;
 	if (n < 0)
 		return (int)n;
-	if (!len)
+	/* LLVM maps its file before it writes to it. */
+	if (!len && ((size_t)n == sizeof(header) || !has_its_name(path)))
 		return 0;
 	image = calloc(1, sizeof(*image));
 	if (!image)
@@ -136,11 +146,27 @@ static size_t whole_records(const uint8_t *piece, size_t len)
 	}
 }
 
+/* Read the header of a file that had none when it was found. */
+static int read_header(struct jitdump_instance *i, int fd)
+{
+	uint8_t header[OP_JITDUMP_HEADER_BYTES];
+	ssize_t n = op_pread_full(fd, header, sizeof(header), 0);
+
+	if (n < (ssize_t)sizeof(header))
+		return n < 0 ? (int)n : 0;
+	i->read = op_jitdump_header(header, (size_t)n);
+	return i->read ? 0 : -EBADMSG;
+}
+
 static int read_more(struct jitdump_instance *i, int fd, uint64_t size)
 {
-	_cleanup_free_ uint8_t *piece = malloc(OP_JITDUMP_RECORD_BYTES);
+	_cleanup_free_ uint8_t *piece = NULL;
 	size_t budget = READ_BYTES_MAX;
+	int r = i->read ? 0 : read_header(i, fd);
 
+	if (r < 0 || !i->read)
+		return r;
+	piece = malloc(OP_JITDUMP_RECORD_BYTES);
 	if (!piece)
 		return -ENOMEM;
 	while (i->read < size && budget && !i->dump.closed) {
@@ -211,7 +237,7 @@ static int jitdump_describe_code(void *data, const struct op_runtime_target *tar
 	return 1;
 }
 
-static const char *const jitdump_file_names[] = { "jit-", NULL };
+static const char *const jitdump_file_names[] = { prefix, NULL };
 
 const struct op_runtime_ops op_runtime_jitdump = {
 	.id = OP_RUNTIME_JITDUMP,

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "runtime/runtime.h"
 
 #include "test.h"
 
@@ -293,6 +296,61 @@ static void test_limits(void)
 	op_jitdump_deinit(&d);
 }
 
-TEST_MAIN({ "header", test_header }, { "loads", test_loads }, { "moves", test_moves },
-	  { "lines", test_lines }, { "close_and_unknown", test_close_and_unknown },
+static int opened = -1;
+
+static int open_again(const struct op_runtime_target *target)
+{
+	(void)target;
+	return dup(opened);
+}
+
+/* What the file at @path, which is @fd, tells of an address once @later was written to it. */
+static int probe_and_find(const char *path, int fd, const void *later, size_t later_len,
+			  struct op_runtime_frame *ret)
+{
+	const struct op_runtime_ops *ops = op_runtime_get(OP_RUNTIME_JITDUMP);
+	struct op_runtime_target target = { .pid = 1, .open_self = open_again };
+	void *image = NULL;
+	void *instance = NULL;
+	int r = ops->probe_other(fd, path, NULL, &image);
+
+	if (r <= 0)
+		return r;
+	opened = fd;
+	CHECK_OK(ops->attach(image, &target, NULL, NULL, &instance));
+	CHECK_INT(pwrite(fd, later, later_len, 0), (ssize_t)later_len);
+	r = ops->describe_code(instance, &target, 0x1008, ret);
+	ops->detach(instance);
+	ops->image_free(image);
+	return r;
+}
+
+/* LLVM maps its file before it writes to it. */
+static void test_empty(void)
+{
+	static const uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
+	static const uint32_t other[10];
+	struct op_runtime_frame frame = { 0 };
+	FILE *f = tmpfile();
+	int fd;
+
+	CHECK(f);
+	fd = fileno(f);
+	len = 0;
+	add(header, sizeof(header));
+	load(0x1000, 16, 1, "made");
+	CHECK_INT(probe_and_find("/tmp/jit-7.dump", fd, file, len, &frame), 1);
+	CHECK_INT(frame.len, 1);
+	CHECK_INT(ftruncate(fd, 0), 0);
+	CHECK_INT(probe_and_find("/tmp/jit-7.dump", fd, file, 8, &frame), 0);
+	CHECK_INT(ftruncate(fd, 0), 0);
+	CHECK_INT(probe_and_find("/tmp/jit-7.dump", fd, other, sizeof(other), &frame), 0);
+	CHECK_INT(ftruncate(fd, 0), 0);
+	CHECK_INT(probe_and_find("/tmp/other", fd, file, len, &frame), 0);
+	(void)fclose(f);
+}
+
+TEST_MAIN({ "empty", test_empty }, { "header", test_header }, { "loads", test_loads },
+	  { "moves", test_moves }, { "lines", test_lines },
+	  { "close_and_unknown", test_close_and_unknown },
 	  { "cut_and_damaged", test_cut_and_damaged }, { "limits", test_limits })
