@@ -187,14 +187,26 @@ static int find_symbols(struct op_elf *elf, struct op_elf_symbol ret[SYMBOLS])
 	return op_elf_find_symbols(elf, names, SYMBOLS, ret);
 }
 
-/* Is it built with compressed pointers, as Chrome and Electron are? Their objects are laid out
- * otherwise than those of Node.js of the same version. */
-static bool is_compressed(struct op_elf *elf, const struct op_elf_symbol *symbol)
+/* Does it publish what debuggers need, and has it whole pointers? Chrome and Electron compress
+ * them, so that their objects are laid out otherwise than those of Node.js of the same version,
+ * and are as a rule built without what is published. */
+static bool is_node(struct op_elf *elf, const struct op_elf_symbol *symbol,
+		    const char *path, const char *version, struct op_log *log)
 {
+	const char *why =
+		"that publishes no layout (v8dbg_*), as in Electron and stripped "
+		"files,";
 	int32_t bytes;
 
-	return symbol[TAGGED_SIZE].value &&
-	       read_int(elf, &symbol[TAGGED_SIZE], &bytes) != sizeof(uint64_t);
+	if (symbol[TAGGED_SIZE].value) {
+		if (read_int(elf, &symbol[TAGGED_SIZE], &bytes) == sizeof(uint64_t))
+			return true;
+		why = "with compressed pointers, as in Electron,";
+	}
+	op_log(log, OP_LOG_WARNING,
+	       "%s: V8 %s %s is not supported; its frames stay native", path, version,
+	       why);
+	return false;
 }
 
 int op_runtime_node_layout(struct op_elf *elf, const char *path,
@@ -215,13 +227,8 @@ int op_runtime_node_layout(struct op_elf *elf, const char *path,
 	(void)snprintf(version, sizeof(version), "%d.%d",
 		       read_int(elf, &symbol[VERSION], &major),
 		       read_int(elf, &symbol[VERSION + 1], &minor));
-	if (is_compressed(elf, symbol)) {
-		op_log(log, OP_LOG_WARNING,
-		       "%s: V8 %s with compressed pointers is not known; its frames stay "
-		       "native",
-		       path, version);
+	if (!is_node(elf, symbol, path, version, log))
 		return -ENOTSUP;
-	}
 	r = op_layouts_find(layouts, &op_runtime_node_layouts, version, ret);
 	if (r == -ENOENT)
 		return op_layouts_unknown(&op_runtime_node_layouts, version, path, log);

@@ -6,6 +6,10 @@
 
 #include "tools.h"
 
+enum {
+	WARNING_BYTES = 512
+};
+
 static bool compile(const char *source, const char *flags, const char *name)
 {
 	char cc[128];
@@ -227,6 +231,16 @@ static void count_warning(void *userdata, int level, const char *message)
 	"int v8dbg_TaggedSize = " bytes ";\n"                                              \
 	"__attribute__((used)) static int Builtins_Add(int a) { return a; }\n"
 
+/* As Electron exports it: V8's own version alone. */
+static const char v8_alone[] =
+	"int _ZN2v88internal7Version6major_E = 99, _ZN2v88internal7Version6minor_E = 1;\n";
+
+static void keep_warning(void *userdata, int level, const char *message)
+{
+	if (level <= OP_LOG_WARNING)
+		(void)snprintf(userdata, WARNING_BYTES, "%s", message);
+}
+
 static int probe_v8(const char *name, struct op_log *log)
 {
 	const struct op_runtime_ops *node = op_runtime_get(OP_RUNTIME_NODE);
@@ -254,6 +268,22 @@ static void test_compressed_pointers(void)
 	CHECK_INT(warnings, 0);
 	CHECK_INT(probe_v8("compressed.so", &log), -ENOTSUP);
 	CHECK_INT(warnings, 1);
+}
+
+/* The user is not sent to write a layout file, which would not help. */
+static void test_electron_is_said(void)
+{
+	char warning[WARNING_BYTES] = "";
+	struct op_log log = { keep_warning, warning, .level = OP_LOG_DEBUG };
+
+	if (!compile(v8_alone, "", "electron.so"))
+		SKIP("no gcc");
+	CHECK_INT(probe_v8("electron.so", &log), -ENOTSUP);
+	CHECK(strstr(warning, "Electron") && !strstr(warning, "layout file"));
+	warning[0] = '\0';
+	CHECK(compile(V8("4"), "", "compressed.so"));
+	CHECK_INT(probe_v8("compressed.so", &log), -ENOTSUP);
+	CHECK(strstr(warning, "compressed pointers"));
 }
 
 /* Each short-lived process is no news; a file that cannot be read is, once. */
@@ -297,8 +327,8 @@ static void test_registry(void)
 }
 
 TEST_MAIN({ "compressed_pointers", test_compressed_pointers },
-	  { "cold_part", test_cold_part }, { "exports", test_exports },
-	  { "which_is_python", test_which_is_python },
+	  { "electron_is_said", test_electron_is_said }, { "cold_part", test_cold_part },
+	  { "exports", test_exports }, { "which_is_python", test_which_is_python },
 	  { "attach_too_early", test_attach_too_early },
 	  { "no_state_is_said_once_per_file", test_no_state_is_said_once_per_file },
 	  { "registry", test_registry })
