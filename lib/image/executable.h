@@ -49,6 +49,7 @@ struct op_executable {
 	struct op_file_stamp stamp;
 	bool check; /* compare the stamp before use */
 	bool vdso;
+	bool nameless; /* the log has it that code which its processes make has no names */
 	uint32_t failures;
 	uint64_t retry_ns;    /* could not be opened: not before */
 	uint32_t noted;	      /* in which round of op_executables.news */

@@ -327,6 +327,7 @@ static void end_window_of(struct op_processes *p, struct op_proc *proc)
 {
 	(void)p;
 	op_runtimes_window_end(&proc->program->runtimes);
+	proc->program->code_nameless = 0;
 	/* A perf map may have appeared since. */
 	if (!proc->program->perfmap)
 		proc->program->perfmap_tried = false;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "context/schema.h"
 #include "image/executable.h"
 #include "process/identity/identify.h"
@@ -22,6 +23,7 @@
 
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */
+	NAMELESS_SAID = 8,  /* so many addresses of a window without a name are told */
 };
 
 int op_program_new(struct op_processes *p, uint32_t pid, uint64_t since_ns,
@@ -276,6 +278,41 @@ static int open_own(void *ctx, const struct op_vma *v)
 	return opened.fd;
 }
 
+/* Find the mapping of the program's own file, or NULL. */
+static const struct op_vma *own_mapping(const struct op_program *program,
+					const struct op_layout *layout)
+{
+	size_t i;
+
+	for (i = 0; program->exe_path && i < layout->len; i++)
+		if (layout->vma[i].exe &&
+		    strcmp(layout->vma[i].exe->path, program->exe_path) == 0)
+			return &layout->vma[i];
+	return NULL;
+}
+
+/* Say once of each executable that nothing names the code which its processes make. A few
+ * addresses are no news: libraries make trampolines. */
+static void note_nameless(struct op_processes *p, struct op_program *program,
+			  const struct op_layout *layout)
+{
+	const struct op_vma *v;
+
+	/* Of one that has ended neither file can be read any more. */
+	if (program->until_ns || program->code_named ||
+	    ++program->code_nameless != NAMELESS_SAID)
+		return;
+	v = own_mapping(program, layout);
+	if (!v || v->exe->nameless)
+		return;
+	v->exe->nameless = true;
+	op_log(p->config.log, OP_LOG_WARNING,
+	       "%s: process %u runs machine code that it makes and that nothing names: no "
+	       "runtime that is known, no perf map, no jitdump file; such frames are "
+	       "addresses",
+	       v->exe->path, program->pid);
+}
+
 int op_program_describe_code(struct op_processes *p, struct op_program *program,
 			     const struct op_layout *layout, uint64_t addr,
 			     struct op_runtime_frame *ret)
@@ -292,11 +329,16 @@ int op_program_describe_code(struct op_processes *p, struct op_program *program,
 	};
 	const char *name;
 
-	if (op_runtimes_describe_code(&program->runtimes, &context, addr, ret) == 1)
+	if (op_runtimes_describe_code(&program->runtimes, &context, addr, ret) == 1) {
+		program->code_named = true;
 		return 1;
+	}
 	name = perfmap_name(p, program, addr);
-	if (!name)
+	if (!name) {
+		note_nameless(p, program, layout);
 		return 0;
+	}
+	program->code_named = true;
 	ret->function[0] = (struct op_runtime_function){ .name = name, .file = "" };
 	ret->len = 1;
 	return 1;

@@ -61,7 +61,9 @@ struct op_program {
 	uint32_t labels_epoch;	/* the window that label_sets counts in */
 	uint32_t label_sets;	/* different ones, OP_PROGRAM_LABELS_MAX */
 	bool perfmap_tried;
-	bool context_asked; /* a thread has attributes that schema does not name */
+	bool code_named;	/* some of the code that it makes has a name */
+	uint32_t code_nameless; /* addresses of a window in such code without one */
+	bool context_asked;	/* a thread has attributes that schema does not name */
 	bool identified;
 	bool unread;	/* what it says of itself could not be read for now */
 	uint64_t told;	/* digest of what the host was told; 0: nothing */

@@ -16,6 +16,7 @@
     python-dump        CPython 3.13 or later with -X perf_jit: a jitdump file
     python-traces      CPython 3.14 with PYTHON_JIT=1: code without frame pointers
     llvm               LLVM's compiler with its listener for perf, as in Julia (llvm.py)
+    nameless           Node.js without its symbols: what it makes has no names, and that is said
     wasmtime           WebAssembly in wasmtime with its perf map (wasm.py)
     wasmtime-dump      the same with its jitdump file
     luajit             LuaJIT built to write a perf map (lua.py)
@@ -250,6 +251,30 @@ def node(run, name):
     run.judge(name, result, check.check_accounting(text))
 
 
+def nameless(run, name):
+    """Once for the file, not for each process. One that writes a map is no news."""
+    if not shutil.which("node") or not shutil.which("strip"):
+        raise suite.Skip("no node, or no strip")
+    stripped = run.path("stripped-js")
+    done = subprocess.run(["strip", "-o", stripped, os.path.realpath(shutil.which("node"))],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise suite.Skip("strip: " + done.stderr[-200:])
+    known = os.path.join(HERE, "known.js")
+    result = check.Result()
+    for options, times in (([], 1), (["--perf-basic-prof"], 0)):
+        line = " ".join(["env -C", run.args.dir, stripped, *options, known, "2"])
+        capture, text = run.record(name, "-F", str(run.args.hz), "--", "sh", "-c",
+                                   line + " & " + line + "; wait")
+        said = [s for s in text.splitlines() if "it makes and that nothing names" in s]
+        result.need(len(said) == times and all(stripped in s for s in said),
+                    "said %d times with %s" % (len(said), options or "no map"))
+        total = sum(s.count for s in capture.samples)
+        result.need(total >= SAMPLES_MIN, "%d samples" % total)
+    os.unlink(stripped)
+    run.judge(name, result, check.check_accounting(text))
+
+
 def find_python(option):
     """A python that has trampolines for perf: 3.12 and later, and built with them."""
     commands = [[path] for path in sorted(glob.glob("/usr/bin/python3.1[2-9]"))]
@@ -392,6 +417,7 @@ CELLS = {
     "python-dump": python_dump,
     "python-traces": traces,
     "llvm": llvm.llvm,
+    "nameless": nameless,
     "wasmtime": wasm.wasmtime("perfmap"),
     "wasmtime-dump": wasm.wasmtime("jitdump"),
     "luajit": lua.luajit,
