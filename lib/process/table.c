@@ -330,6 +330,9 @@ struct op_proc *op_table_of_record(struct op_processes *p, const struct op_recor
 		op_lists_use(p, proc);
 		return proc;
 	}
+	/* Freeing much memory takes longer, and since Linux 6.16 comes after the event. */
+	if (proc && op_scan_is_ending(p->procfs_root, record->pid))
+		return proc;
 	new = op_table_learn(p, record->pid);
 	/* Making room may have freed the process that ended. */
 	return new ? new : op_table_find(p, record->pid);

@@ -13,9 +13,11 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "target/target.h"
+#include "target/task/stat.h"
 
 enum {
 	LEADER_THREADS_MAX = 64, /* threads tried if the leader has exited */
+	FLAG_EXITING = 0x4,	 /* PF_EXITING */
 };
 
 uint32_t op_scan_number(const char *name)
@@ -61,6 +63,16 @@ bool op_scan_exists(const char *procfs_root, uint32_t pid)
 
 	(void)snprintf(path, sizeof(path), "%s/%u", procfs_root, pid);
 	return access(path, F_OK) == 0;
+}
+
+bool op_scan_is_ending(const char *procfs_root, uint32_t pid)
+{
+	char path[PATH_MAX];
+	uint64_t flags;
+
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
+	op_stat_numbers(path, OP_STAT_FLAGS_FIELD, &flags, 1);
+	return flags & FLAG_EXITING;
 }
 
 bool op_scan_readable(const char *procfs_root, uint32_t pid)

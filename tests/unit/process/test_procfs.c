@@ -266,6 +266,38 @@ static void test_children_inherit(void)
 	world_deinit(&w);
 }
 
+static void make_flags(const char *name, unsigned int flags)
+{
+	char text[64];
+	int len =
+		snprintf(text, sizeof(text), "200 (cc1plus) R 100 1 1 0 -1 %u 0", flags);
+
+	tools_write_bytes(name, text, (size_t)len);
+}
+
+/* It frees its memory for long after its exit was told; what comes after it is another one. */
+static void test_samples_after_exit(void)
+{
+	const struct world_options options = { .procfs_root = tools_dir };
+	struct world w;
+
+	make_root();
+	make_server();
+	world_init(&w, &options);
+	CHECK_OK(op_processes_scan(w.p));
+	(void)sample_of(&w, 100, 1);
+	op_processes_on_fork(w.p, 200, 100, ++w.now_ns);
+	world_settle(&w, 1000);
+	op_processes_on_exit(w.p, 200, ++w.now_ns);
+	make_dir("200");
+	make_flags("200/stat", 0x40000c);
+	w.now_ns += UINT64_C(500000000);
+	CHECK_STR(world_text(&w, sample_of(&w, 200, 1)->executable_name), "server");
+	make_flags("200/stat", 0x400000);
+	CHECK_STR(world_text(&w, sample_of(&w, 200, 1)->executable_name), "[]");
+	world_deinit(&w);
+}
+
 /* It moves to another control group: seen with the next sample. */
 static void test_moved_to_another_cgroup(void)
 {
@@ -706,7 +738,8 @@ TEST_MAIN({ "identity", test_identity_by_procfs },
 	  { "many", test_many_idle_processes }, { "random", test_random_events },
 	  { "service", test_service_name },
 	  { "exec", test_exec_between_sample_and_reading }, { "reused", test_reused_pid },
-	  { "inherit", test_children_inherit }, { "moved", test_moved_to_another_cgroup },
+	  { "inherit", test_children_inherit }, { "after_exit", test_samples_after_exit },
+	  { "moved", test_moved_to_another_cgroup },
 	  { "mistaken", test_no_cgroup_is_mistaken },
 	  { "dead_cgroup", test_cgroup_of_the_dead }, { "environment", test_environment },
 	  { "exec_while_read", test_exec_while_read },
