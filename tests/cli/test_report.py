@@ -220,6 +220,14 @@ class Report(Recordings):
         # A link is nothing that tells stacks apart otherwise.
         self.assertEqual(len(self.json('--tree', path)['tree']), 2)
 
+    def test_least_share(self):
+        """What has it in total is shown, however little of that is its own."""
+        rows = [r['name'] for r in self.json('--min=45', self.a)['rows']]
+        self.assertEqual(rows, ['main', 'handle'])
+        self.assertIn('and 6 below 45% (--min 0 shows them)', self.report('--min=45', self.a))
+        self.assertIn('and 1 more (-n 2 shows all), 6 below 45%',
+                      self.report('--min=45', '-n', '1', self.a))
+
     def test_filters(self):
         self.assertEqual(self.json('--program=web', self.a)['total'], 5)
         self.assertEqual(self.json('-p', '200', self.a)['total'], 4)
@@ -328,6 +336,16 @@ class Report(Recordings):
             text = self.report('--format=markdown', *args, path)
             self.assertLess(len(text.encode()), 8192, args)
             self.assertIn('What is missing', text)
+
+    def test_hottest_path_begins_with_the_program(self):
+        """Not with what is before main() on every stack."""
+        for name, shown in (('handle', True), ('__libc_start_main', False), ('_start', False)):
+            path = self.path('name.otlp')
+            subprocess.run([PROGRAM, 'record', '-d', '0.1', '-o', path], capture_output=True,
+                           check=True, env=dict(os.environ, FAKE_OTELPROF='name=' + name), timeout=60)
+            self.assertEqual(f'- 100.0% `{name}`\n' in self.report('--format=markdown', path),
+                             shown, name)
+            os.unlink(path)
 
     def test_calls_of_markdown_show_where_the_time_splits(self):
         """A chain of calls is one line, so that there is room for its branches; web has two

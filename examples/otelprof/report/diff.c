@@ -161,14 +161,22 @@ static int compare_views(struct diff *d)
 	return 0;
 }
 
-static size_t rows_to_show(const struct diff *d)
+/* How many changes have the least that is shown. */
+static size_t changes_large(const struct diff *d)
 {
-	size_t n = 0, max = (size_t)(d->lines ? d->lines : ROWS_DEFAULT);
+	size_t n = 0;
 
-	while (n < d->len && n < max &&
-	       weight(&d->changes[n], d->by_total) >= d->min_percent)
+	while (n < d->len && weight(&d->changes[n], d->by_total) >= d->min_percent)
 		n++;
 	return n;
+}
+
+static size_t rows_to_show(const struct diff *d)
+{
+	size_t max = (size_t)(d->lines ? d->lines : ROWS_DEFAULT);
+	size_t large = changes_large(d);
+
+	return large < max ? large : max;
 }
 
 static void write_text(const struct diff *d, size_t n)
@@ -176,8 +184,8 @@ static void write_text(const struct diff *d, size_t n)
 	bool colour = colour_wanted(stdout), functions;
 	char what[VALUE_BYTES], a[VALUE_BYTES], b[VALUE_BYTES];
 	const struct change *c;
+	size_t large = changes_large(d), i;
 	double delta;
-	size_t i;
 
 	functions = d->request.by == VIEW_BY_FUNCTION;
 	(void)printf("%s: %s before (%s), %s after (%s)\n\n",
@@ -186,6 +194,11 @@ static void write_text(const struct diff *d, size_t n)
 		     recording_title(d->files[0]),
 		     view_value(&d->views[1], d->views[1].total, b, sizeof(b)),
 		     recording_title(d->files[1]));
+	if (!n) {
+		(void)printf("Nothing has changed by %g%% of the whole or more.\n",
+			     d->min_percent);
+		return;
+	}
 	(void)printf("%s%8s %8s %9s  %-*s%s%s\n", colour ? "\033[1m" : "", "BEFORE",
 		     "AFTER", d->by_total ? "TOTAL" : "SELF",
 		     functions ? MODULE_COLUMNS + 1 : 0, functions ? "MODULE" : "",
@@ -209,16 +222,15 @@ static void write_text(const struct diff *d, size_t n)
 		print_name(stdout, c->name, -NAME_COLUMNS);
 		(void)fputc('\n', stdout);
 	}
-	if (!n)
-		(void)printf("Nothing has changed by %.2f%% of the whole or more.\n",
-			     d->min_percent);
+	if (n < large)
+		(void)printf("  and %zu more (-n %zu shows all)\n", large - n, large);
 }
 
 static void write_markdown(const struct diff *d, size_t n)
 {
 	const struct change *c;
 	char what[VALUE_BYTES];
-	size_t i;
+	size_t large = changes_large(d), i;
 
 	(void)printf(
 		"# Profiles compared: `%s` (before), `%s` (after)\n\n"
@@ -237,6 +249,11 @@ static void write_markdown(const struct diff *d, size_t n)
 		print_safe(stdout, c->module, strlen(c->module), 0);
 		(void)printf(" |\n");
 	}
+	if (!n)
+		(void)printf("\nNothing has changed by %g%% of the whole or more.\n",
+			     d->min_percent);
+	else if (n < large)
+		(void)printf("\n%zu more are not shown.\n", large - n);
 }
 
 static void json_side(const char *key, const double share[SIDES])

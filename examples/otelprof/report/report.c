@@ -309,6 +309,7 @@ int command_report(int argc, char **argv)
 
 	if (r || helped)
 		return r;
+	o.request.min_percent = o.min_percent;
 	r = recording_collect(argv + optind, (size_t)(argc - optind),
 			      o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES
 							    : OP_COLLECT_LOCATIONS,

@@ -97,15 +97,21 @@ static void print_groups(const struct text *t, size_t n)
 
 static void print_rows(const struct text *t)
 {
-	size_t n = report_rows(t->r), known = t->r->v->rows.len;
+	size_t n = report_rows(t->r), large = t->r->v->rows_large;
+	size_t small = t->r->v->rows.len - large;
 
 	if (t->r->v->request.by == VIEW_BY_FUNCTION)
 		print_functions(t, n);
 	else
 		print_groups(t, n);
-	if (n < known)
-		(void)fprintf(t->f, "  and %zu more (-n %zu shows all)\n", known - n,
-			      known);
+	if (n < large)
+		(void)fprintf(t->f, "  and %zu more (-n %zu shows all)", large - n,
+			      large);
+	if (small)
+		(void)fprintf(t->f, "%s%zu below %g%% (--min 0 shows them)",
+			      n < large ? ", " : "  and ", small, t->r->min_percent);
+	if (n < large || small)
+		(void)fputc('\n', t->f);
 }
 
 static void print_node(void *data, const struct tree_node *n)
@@ -113,28 +119,32 @@ static void print_node(void *data, const struct tree_node *n)
 	const struct text *t = data;
 	const struct view *v = t->r->v;
 	char name[NAME_BYTES];
-	int indent = (int)n->indent < INDENT_MAX ? (int)n->indent : INDENT_MAX;
+	int columns = 2 * ((int)n->indent < INDENT_MAX ? (int)n->indent : INDENT_MAX);
 
 	(void)fprintf(t->f, "%6.2f%% ", view_percent(v, n->total));
-	if (n->self)
+	/* What a stack of callers ends with is no self time. */
+	if (n->self && v->request.tree != VIEW_CALLERS)
 		(void)fprintf(t->f, "%6.2f%% ", view_percent(v, n->self));
 	else
 		(void)fprintf(t->f, "%7s ", "");
-	(void)fprintf(t->f, "%*s", 2 * indent, "");
+	(void)fprintf(t->f, "%*s%s", columns, "", n->continues ? "> " : "");
+	columns += n->continues ? 2 : 0;
 	view_label_name(v, n->label, name, sizeof(name));
-	print_name(t->f, name, NUMBER_COLUMNS + 2 * indent - t->columns);
+	print_name(t->f, name, NUMBER_COLUMNS + columns - t->columns);
 	(void)fputc('\n', t->f);
 }
 
 static void print_tree(struct text *t)
 {
 	static const char *const titles[] = {
-		[VIEW_CALLS] = "CALLS",
-		[VIEW_CALLERS] = "CALLERS, the function first",
-		[VIEW_CALLEES] = "CALLEES",
+		[VIEW_CALLS] = "CALLS (> is called by the line above)",
+		[VIEW_CALLERS] = "CALLERS, the function first (> calls the line above)",
+		[VIEW_CALLEES] =
+			"CALLEES, the function first (> is called by the line above)",
 	};
 
-	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL", "SELF",
+	(void)fprintf(t->f, "\n%s%7s %7s %s%s\n", t->bold, "TOTAL",
+		      t->r->v->request.tree == VIEW_CALLERS ? "" : "SELF",
 		      titles[t->r->v->request.tree], t->plain);
 	report_tree(t->r, t->r->limit, print_node, t);
 }

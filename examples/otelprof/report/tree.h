@@ -3,6 +3,7 @@
 #ifndef OTELPROF_REPORT_TREE_H
 #define OTELPROF_REPORT_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +14,11 @@
 struct tree_node {
 	uint32_t label; /* what is called here, as the caller numbers it */
 	uint32_t parent;
-	uint32_t child;	 /* the first child; the largest after tree_sort() */
-	uint32_t next;	 /* the next child of the same parent */
-	uint32_t indent; /* for the code that prints the tree */
+	uint32_t child; /* the first child; the largest after tree_sort() */
+	uint32_t next;	/* the next child of the same parent */
+	/* For the code that prints the tree. */
+	uint32_t indent;
+	bool continues; /* the chain of its parent, at the same indentation */
 	int64_t total;
 	int64_t self;
 };

@@ -246,10 +246,17 @@ static int add_stack(struct making *m, const struct op_collect_stack *s)
 					     : add_around(m, s, labels);
 }
 
-static int compare_rows(const void *a, const void *b)
+static bool is_large(const struct view *v, const struct view_row *row)
+{
+	return view_percent(v, row->total) >= v->request.min_percent;
+}
+
+static int compare_rows(const void *a, const void *b, void *view)
 {
 	const struct view_row *x = a, *y = b;
 
+	if (is_large(view, x) != is_large(view, y))
+		return is_large(view, x) ? -1 : 1;
 	if (x->self != y->self)
 		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
@@ -288,7 +295,10 @@ static int make_rows(struct making *m)
 		}
 	}
 	if (v->rows.len)
-		qsort(v->rows.data, v->rows.len, sizeof(*v->rows.data), compare_rows);
+		qsort_r(v->rows.data, v->rows.len, sizeof(*v->rows.data), compare_rows,
+			v);
+	while (v->rows_large < v->rows.len && is_large(v, &v->rows.data[v->rows_large]))
+		v->rows_large++;
 	return 0;
 }
 

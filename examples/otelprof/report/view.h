@@ -56,6 +56,7 @@ struct view_request {
 	enum view_by by;
 	enum view_tree tree;
 	const char *function; /* for callers and callees: a name, or a part (named.h) */
+	double min_percent;   /* rows of less come after all others */
 };
 
 struct view_row {
@@ -77,7 +78,8 @@ struct view {
 	int64_t total;
 	size_t processes;
 	OP_VEC(struct view_row)
-	rows; /* largest self first; if not by function: largest total */
+	rows;		   /* largest self first; if not by function: largest total */
+	size_t rows_large; /* of these so many have request.min_percent of the whole */
 	struct tree tree;
 	/* The quality of the stacks; each value is in units of the kind. */
 	/* stacks that end early, by the string of their last frame */

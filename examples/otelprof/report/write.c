@@ -3,8 +3,10 @@
 #include "report/write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 
 /* A child with this share of its caller's total is printed at its
  * caller's indentation. */
@@ -19,15 +21,7 @@ enum {
 
 size_t report_rows(const struct report *r)
 {
-	size_t n = 0, i;
-
-	for (i = 0; i < r->v->rows.len && n < r->limit; i++) {
-		/* Rows are sorted by self, so a large total may come later. */
-		if (view_percent(r->v, r->v->rows.data[i].total) < r->min_percent)
-			break;
-		n++;
-	}
-	return n;
+	return OP_MIN(r->v->rows_large, r->limit);
 }
 
 static int compare_totals(const void *a, const void *b)
@@ -70,10 +64,9 @@ static void indent_node(struct tree_node *nodes, struct tree_node *n, int64_t le
 	const struct tree_node *first = &nodes[parent->child];
 	bool alone = !first->next || nodes[first->next].total < least;
 
-	n->indent = parent->indent;
-	if (n->parent &&
-	    !(alone && (double)n->total >= CHAIN_SHARE * (double)parent->total))
-		n->indent++;
+	n->continues = n->parent && alone &&
+		       (double)n->total >= CHAIN_SHARE * (double)parent->total;
+	n->indent = parent->indent + (n->parent && !n->continues);
 }
 
 void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data)
@@ -102,6 +95,27 @@ void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *
 			at = nodes[at].parent;
 		at = at ? nodes[at].next : 0;
 	}
+}
+
+/* What comes before main() or a thread's function, on every stack. */
+static bool is_start(const struct view *v, uint32_t function)
+{
+	static const char *const names[] = {
+		"_start",
+		"__libc_start_main",
+		"__libc_start_call_main",
+		"start_thread",
+		"__clone3",
+		"clone3",
+		"__clone",
+		"clone",
+	};
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
+		if (view_text_is(v->c, v->c->functions.data[function].name, names[i]))
+			return true;
+	return false;
 }
 
 static const struct view_row *row_of(const struct view *v, uint32_t function)
@@ -143,13 +157,28 @@ static void walk_path(const struct report *r, bool with_source, struct path *ret
 			    CALLEE_SHARE * (double)nodes[nodes[at].parent].total ||
 		    (double)nodes[at].total < WHOLE_SHARE * (double)r->v->total)
 			break;
-		if (nodes[at].label & VIEW_PROCESS)
+		if (nodes[at].label & VIEW_PROCESS || is_start(r->v, nodes[at].label))
 			continue;
 		fn = &r->v->c->functions.data[nodes[at].label];
 		row = !with_source || fn->file ? row_of(r->v, nodes[at].label) : NULL;
 		if (row && !is_on(ret, row))
 			ret->rows[ret->len++] = row;
 	}
+}
+
+/* Is all of it in the C library, whose debug info may be the only one on a machine? */
+static bool is_of_libc(const struct view *v, const struct path *p)
+{
+	char module[64];
+	size_t i;
+
+	for (i = 0; i < p->len; i++) {
+		view_module(v, p->rows[i]->label, module, sizeof(module));
+		if (strncmp(module, "libc.so", 7) != 0 &&
+		    strncmp(module, "libc-", 5) != 0)
+			return false;
+	}
+	return true;
 }
 
 /* Remove the frame that says least: the one whose callee has nearly all of its time. */
@@ -179,8 +208,10 @@ size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PAT
 	if (r->v->request.by != VIEW_BY_FUNCTION || r->v->request.tree != VIEW_CALLS)
 		return 0;
 	walk_path(r, true, &p);
-	if (!p.len)
+	if (is_of_libc(r->v, &p)) {
+		p.len = 0;
 		walk_path(r, false, &p);
+	}
 	while (p.len > REPORT_PATH_MAX)
 		shorten(&p);
 	for (i = 0; i < p.len; i++)

@@ -27,8 +27,8 @@ size_t report_rows(const struct report *r);
 
 /* Called for each node of the tree that is shown, callers before their callees. */
 typedef void (*report_node_fn)(void *data, const struct tree_node *n);
-/* Visit the largest nodes, at most @limit. Sets node->indent, and nothing else: a chain
- * of calls that keeps its time has one indentation. */
+/* Visit the largest nodes, at most @limit. Sets node->indent and node->continues,
+ * and nothing else: a chain of calls that keeps its time has one indentation. */
 void report_tree(const struct report *r, size_t limit, report_node_fn fn, void *data);
 
 enum {
@@ -36,7 +36,8 @@ enum {
 };
 /*
  * The path on which most of the time is spent, outermost first: rows of functions, with
- * recursion once; functions with source lines if there are any. Returns how many, at most
+ * recursion once and without what comes before main(); functions with source lines if others
+ * than the C library's have any. Returns how many, at most
  * REPORT_PATH_MAX.
  */
 size_t report_path(const struct report *r, const struct view_row *ret[REPORT_PATH_MAX]);
