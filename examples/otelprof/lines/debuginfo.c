@@ -19,6 +19,7 @@
 
 #include "base/macros.h"
 #include "base/vec.h"
+#include "lines/covered.h"
 #include "lines/memory.h"
 
 enum {
@@ -53,6 +54,7 @@ struct debuginfo {
 	Dwarf_Addr main_bias; /* address of the module - ELF address */
 	Dwarf_Addr bias;      /* address in the debug info - ELF address */
 	struct ranges code;
+	struct covered symbols;
 	OP_VEC(struct unit) units;
 	size_t units_gone;
 	uint64_t memory; /* that it may take */
@@ -319,6 +321,7 @@ struct debuginfo *debuginfo_free(struct debuginfo *d)
 		op_vec_clear(&unit->functions.items);
 	op_vec_clear(&d->units);
 	op_vec_clear(&d->code.items);
+	covered_clear(&d->symbols);
 	if (d->dwfl)
 		dwfl_end(d->dwfl);
 	free(d);
@@ -530,8 +533,10 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 	const char *name;
 	GElf_Sym sym;
 
-	name = dwfl_module_addrinfo(d->module, vaddr + d->main_bias, &offset, &sym, NULL,
-				    NULL, NULL);
+	name = NULL;
+	if (covered_has(&d->symbols, d->module, vaddr + d->main_bias))
+		name = dwfl_module_addrinfo(d->module, vaddr + d->main_bias, &offset,
+					    &sym, NULL, NULL, NULL);
 	/* A symbol before it that ends before it, too, is another function's. */
 	if (name && offset < sym.st_size)
 		return name;
