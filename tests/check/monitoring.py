@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 
+FOLDER = "examples/kubernetes/chart/monitoring"
 # Of the Collector itself; seen at v0.159 and v0.164.
 COLLECTOR = {"otelcol_process_cpu_seconds", "otelcol_process_memory_rss"}
 # Every series has it: the target that was scraped.
@@ -43,7 +44,7 @@ def wrong(expression, known):
 
 def queries(root):
     """(where, query) of the dashboard and of the rules."""
-    folder = root / "examples/kubernetes/monitoring"
+    folder = root / FOLDER
     dashboard = json.loads((folder / "dashboard.json").read_text())
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
@@ -61,7 +62,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     known = metrics((root / "examples/collector/otelprofreceiver/metrics.go").read_text())
     all_of = list(queries(root))
-    alerts = (root / "examples/kubernetes/monitoring/alerts.yaml").read_text().count("- alert:")
+    alerts = (root / FOLDER / "alerts.yaml").read_text().count("- alert:")
     mistakes = ["%s: %s" % (where, wrong(query, known)) for where, query in all_of
                 if wrong(query, known)]
     if len(known) < 15 or sum(where.startswith("alert ") for where, _ in all_of) != alerts:

@@ -83,7 +83,7 @@ def check_like_manifests(docs):
     for kind, name in (("DaemonSet", "otelprof-agent"), ("Deployment", "otelprof-gateway")):
         mine, theirs = (d["spec"]["template"]["spec"]
                         for d in (find(docs, kind, name), manifest(kind, name)))
-        for key in ("hostPID", "serviceAccountName", "tolerations", "volumes",
+        for key in ("hostPID", "serviceAccountName", "tolerations", "nodeSelector", "volumes",
                     "automountServiceAccountToken"):
             same("%s %s" % (name, key), mine.get(key), theirs.get(key))
         mine, theirs = mine["containers"][0], theirs["containers"][0]
@@ -104,8 +104,8 @@ def check_like_manifests(docs):
         same(key, mine, theirs)
 
 
-def check_references(docs):
-    """Volumes, accounts, priority classes and selectors name what is there."""
+def check_references(docs, *there):
+    """Volumes, accounts and selectors name what is made, or is @there."""
     names = {(d["kind"], d["metadata"]["name"]) for d in docs}
     for doc in docs:
         if doc["kind"] not in ("DaemonSet", "Deployment"):
@@ -114,13 +114,18 @@ def check_references(docs):
         labels = doc["spec"]["template"]["metadata"]["labels"]
         if not doc["spec"]["selector"]["matchLabels"].items() <= labels.items():
             raise Wrong("%s does not select its pods" % doc["metadata"]["name"])
-        if ("ServiceAccount", spec["serviceAccountName"]) not in names:
-            raise Wrong("no account %s" % spec["serviceAccountName"])
+        account = spec["serviceAccountName"]
+        if account not in there and ("ServiceAccount", account) not in names:
+            raise Wrong("no account %s" % account)
         for volume in spec["volumes"]:
             if "configMap" in volume and ("ConfigMap", volume["configMap"]["name"]) not in names:
                 raise Wrong("no ConfigMap %s" % volume["configMap"]["name"])
         mounts = {m["name"] for c in spec["containers"] for m in c["volumeMounts"]}
         same("mounts of " + doc["metadata"]["name"], mounts, {v["name"] for v in spec["volumes"]})
+    for binding in (d for d in docs if d["kind"] == "ClusterRoleBinding"):
+        role, subject = binding["roleRef"], binding["subjects"][0]
+        if {(role["kind"], role["name"]), (subject["kind"], subject["name"])} - names:
+            raise Wrong("%s binds what is not there" % binding["metadata"]["name"])
 
 
 def pods(docs):
@@ -238,6 +243,24 @@ def check_labels(docs, key, *conditions):
     same("filter", agent["processors"]["filter"]["profile_conditions"], [wanted])
 
 
+def check_placement(docs):
+    """Agents have the priority class that was made, and one gateway stays while nodes are emptied."""
+    spec = find(docs, "DaemonSet", "otelprof-agent")["spec"]["template"]["spec"]
+    made = find(docs, "PriorityClass", spec["priorityClassName"])
+    same("priority", (made["value"], made["preemptionPolicy"], made["globalDefault"]),
+         (100000, "Never", False))
+    deployment = find(docs, "Deployment", "otelprof-gateway")["spec"]
+    labels, _ = pods(docs)["gateway"]
+    budget = find(docs, "PodDisruptionBudget", "otelprof-gateway")["spec"]
+    if not 0 < budget["minAvailable"] < deployment["replicas"]:
+        raise Wrong("%s of %s gateways" % (budget["minAvailable"], deployment["replicas"]))
+    spread, = deployment["template"]["spec"]["topologySpreadConstraints"]
+    for selector in (budget["selector"], spread["labelSelector"]):
+        if not selector["matchLabels"].items() <= labels.items():
+            raise Wrong("%s does not select gateways" % selector)
+    same("spread over", spread["topologyKey"], "kubernetes.io/hostname")
+
+
 def check_mtls(docs):
     """Both sides have the certificates that their configurations name, of one authority."""
     secrets = {name: find(docs, "Secret", name)
@@ -253,6 +276,7 @@ def check_mtls(docs):
     same("cert_file", exporter["tls"]["cert_file"], "/etc/otelprof-tls/tls.crt")
     same("insecure", exporter["tls"].get("insecure"), None)
     check_labels(docs, "otelprof.io/profile", '%s == "false"')
+    check_placement(docs)
     # The name that certificates had before there was a Service without an address.
     same("server's name", exporter["tls"]["server_name_override"].split("."),
          ["otelprof-gateway", "otelprof", "svc"])
@@ -275,9 +299,43 @@ def check_full(docs):
     agent = find(docs, "DaemonSet", "otelprof-agent")["spec"]["template"]["spec"]
     same("priority", agent["priorityClassName"], "system-node-critical")
     same("secret", agent["volumes"][1]["secret"]["secretName"], "agent-cert")
-    if find(docs, "PriorityClass", "otelprof-agent") or any(d["kind"] == "Secret" for d in docs):
+    same("account", agent["serviceAccountName"], "profiler")
+    same("who may ask the API server", find(docs, "ClusterRoleBinding", "otelprof-agent")[
+        "subjects"], [{"kind": "ServiceAccount", "name": "profiler", "namespace": "otelprof"}])
+    same("annotations", find(docs, "ServiceAccount", "profiler")["metadata"]["annotations"],
+         {"example.com/role": "profiler"})
+    same("image", agent["containers"][0]["image"],
+         "registry.example.com/otelcol-profiling@sha256:" + "1".zfill(64))
+    for doc in docs:
+        made = [doc["metadata"], doc["spec"]["template"]["metadata"]] if "template" in doc.get(
+            "spec", {}) else [doc["metadata"]]
+        same("labels of %s" % doc["kind"], {m["labels"].get("cost-center") for m in made}, {"4711"})
+    if find(docs, "PriorityClass", "otelprof-agent") or any(d["kind"] == "Secret" for d in docs) or \
+            find(docs, "ServiceAccount", "default"):
         raise Wrong("made what is there already")
+    check_monitoring(docs)
     reached(docs, "monitoring")
+
+
+def check_monitoring(docs):
+    """The operator's objects have the files of the folder monitoring, and mean all pods."""
+    monitor, = [d for d in docs if d["kind"] == "PodMonitor"]
+    endpoint, = monitor["spec"]["podMetricsEndpoints"]
+    same("interval", endpoint["interval"], "15s")
+    for name, (labels, container) in pods(docs).items():
+        if not monitor["spec"]["selector"]["matchLabels"].items() <= labels.items():
+            raise Wrong("the monitor does not select " + name)
+        if endpoint["port"] not in {p["name"] for p in container["ports"]}:
+            raise Wrong("%s has no port %s" % (name, endpoint["port"]))
+    rule, = [d for d in docs if d["kind"] == "PrometheusRule"]
+    for one in (monitor, rule):
+        same("label", one["metadata"]["labels"]["release"], "prometheus")
+    with open(os.path.join(CHART, "monitoring", "alerts.yaml"), encoding="utf-8") as f:
+        same("rules", rule["spec"], yaml.safe_load(f))
+    dashboard = find(docs, "ConfigMap", "otelprof-dashboard")
+    same("label", dashboard["metadata"]["labels"]["grafana_dashboard"], "1")
+    with open(os.path.join(CHART, "monitoring", "dashboard.json"), encoding="utf-8") as f:
+        same("dashboard", json.loads(dashboard["data"]["otelprof.json"]), json.load(f))
 
 
 def check_direct(docs):
@@ -322,7 +380,9 @@ def validate(helm, collector):
     count = 0
     for name, path in values().items():
         for doc in render(helm, path):
-            for text in doc["data"].values() if doc["kind"] == "ConfigMap" else ():
+            for key, text in doc["data"].items() if doc["kind"] == "ConfigMap" else ():
+                if not key.endswith(".yaml"):
+                    continue
                 why = refuses(collector, text)
                 if why:
                     raise Wrong("%s, %s: %s" % (name, doc["metadata"]["name"], why[-300:]))
@@ -359,73 +419,19 @@ def run_collectors(helm, collector):
         print("ok packages chart-" + line, flush=True)
 
 
-# Values of which one cannot mean what comes out, and what helm says to them.
-REFUSED = [
-    ([], "backend.endpoint must be set"),
-    (["profile.label=", "profile.optIn=true"], "profile.optIn needs the name of the label"),
-    (["agent.attributes={k8s.pod.name,k8s.pod.uid}"], "agent.attributes needs one of the container"),
-    (["agent.receiver.service_name=agent"], "agent.receiver must not name a service"),
-    (["agent.receiver.attributes.service\\.name=agent"], "agent.receiver must not name a service"),
-]
-
-
-def check_refused(helm, path):
-    for sets, said in REFUSED:
-        more = [word for each in sets for word in ("--set", each)] + (
-            ["--values", path] if sets else [])
-        status, _, err = run(helm, "template", CHART, *KUBERNETES, *more)
-        if not status or said not in err:
-            raise Wrong("%s: exit %d, not refused as \"%s\": %s" % (sets, status, said, err[-200:]))
-
-
-# helm template does not print the notes, so a copy of the chart has them in an object.
-NOTES = """apiVersion: v1
-kind: ConfigMap
-metadata: {name: notes}
-data: {text: {{ include "notes" . | quote }}}
-"""
-
-
-def notes(helm, path, *more):
-    with tempfile.TemporaryDirectory() as folder:
-        copy = os.path.join(folder, "chart")
-        shutil.copytree(CHART, copy)
-        with open(os.path.join(copy, "templates", "NOTES.txt"), encoding="utf-8") as f:
-            text = f.read()
-        for name, made in (("_notes.tpl", '{{ define "notes" }}%s{{ end }}' % text),
-                           ("notes.yaml", NOTES)):
-            with open(os.path.join(copy, "templates", name), "w", encoding="utf-8") as f:
-                f.write(made)
-        status, out, err = run(helm, "template", "otelprof", copy, *KUBERNETES, "--values", path,
-                               *more)
-    if status:
-        raise Wrong("the notes: " + err[-300:])
-    return find([doc for doc in yaml.safe_load_all(out) if doc], "ConfigMap", "notes")["data"]["text"]
-
-
-def check_notes(helm, path):
-    """Who upgrades with an older image is told why its pods do not start."""
-    for label, wanted in (("a.b/c", True), ("", False)):
-        text = notes(helm, path, "--set", "profile.label=" + label)
-        if 'unknown type: "health_check"' not in text or ("a.b/c" in text) != wanted:
-            raise Wrong("notes with the label \"%s\": %s" % (label, text))
-
-
 def check(helm):
     """Returns what was looked at; raises Wrong."""
     kinds = set()
     for name, path in values().items():
         lint(helm, path)
         docs = render(helm, path)
-        check_references(docs)
+        check_references(docs, *{"full": ["default"]}.get(name, []))
         check_guards(docs, limited=name != "direct")
         check_names(docs)
         if name != "direct":
             check_balance(docs)
         CHECKS[name](docs)
         kinds |= {d["kind"] for d in docs}
-    check_refused(helm, values()["default"])
-    check_notes(helm, values()["default"])
     if not os.path.exists(COLLECTOR):
         print("skip packages chart-collector: no Collector was built (tests/e2e/build-collector.sh)",
               flush=True)

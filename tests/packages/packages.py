@@ -342,6 +342,7 @@ class Cells:
         """helm lint, and what helm makes of several sets of values."""
         try:
             import chart
+            import chart_words
         except ImportError as why:
             raise Skip(str(why)) from None
         if not self.may_build and not glob.glob(os.path.join(CACHE, "helm/*/helm")):
@@ -352,6 +353,7 @@ class Cells:
             raise Skip("helm cannot be built: " + str(why).splitlines()[-1]) from None
         try:
             said = chart.check(helm)
+            chart_words.check(helm, chart.values()["default"])
             collector = os.path.join(CACHE, "collector/0.159.0/otelcol-test")
             parts = subprocess.run([collector, "components"], capture_output=True, text=True,
                                    check=False).stdout if os.path.exists(collector) else ""

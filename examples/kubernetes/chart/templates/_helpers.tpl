@@ -31,10 +31,25 @@ app.kubernetes.io/part-of: otelprof
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "otelprof.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "otelprof.agentAccount" -}}
+{{ .Values.agent.serviceAccount.name | default (include "otelprof.agent" .) }}
+{{- end -}}
+
+{{- define "otelprof.gatewayAccount" -}}
+{{ .Values.gateway.serviceAccount.name | default (include "otelprof.gateway" .) }}
 {{- end -}}
 
 {{- define "otelprof.agentSecret" -}}
