@@ -505,6 +505,8 @@ int op_capture_poll(struct op_capture *c, struct op_processes *processes,
 	c->kernel_symbols_stale = false;
 	work->more = n == RING_STOP || c->sideband_left || (c->postponed.len && !waits);
 	work->drained = n == 0 && !c->postponed.len;
+	if (work->drained)
+		op_sampler_drained(sampler);
 	work->idle = !sideband && !work->more && consume.left == OP_RECORDS_A_POLL;
 	return n < 0 && n != RING_STOP ? n : 0;
 }

@@ -73,11 +73,19 @@ void op_sampler_hurry(struct op_sampler *sampler, bool hurry)
 	sampler->hurry = hurry;
 }
 
+void op_sampler_drained(struct op_sampler *sampler)
+{
+	sampler->drained = true;
+}
+
 void op_sampler_window_end(struct op_sampler *sampler)
 {
 	op_above_clear(&sampler->above);
-	op_announced_turn(&sampler->announced);
-	op_contexts_turn(&sampler->contexts);
+	if (sampler->drained || op_announced_is_large(&sampler->announced)) {
+		op_announced_turn(&sampler->announced);
+		op_contexts_turn(&sampler->contexts);
+		sampler->drained = false;
+	}
 	sampler->names.len = 0;
 }
 

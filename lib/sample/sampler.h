@@ -116,7 +116,10 @@ bool op_sampler_is_sample(uint32_t type);
  * native_no_time. */
 void op_sampler_hurry(struct op_sampler *sampler, bool hurry);
 
-/* A window ended: stacks are announced anew in the next one. */
+/* All records that had been sent were taken: none of them waits in the ring or is postponed. */
+void op_sampler_drained(struct op_sampler *sampler);
+/* A window ended: stacks are announced anew in the next one. What was announced before is
+ * kept for as long as records that name it may wait. */
 void op_sampler_window_end(struct op_sampler *sampler);
 /* Did a sample name a stack whose announcement is missing since the last call? Then all
  * are to be announced anew. */

@@ -43,8 +43,9 @@ struct op_sampler {
 	struct op_announced announced;
 	struct op_contexts contexts;
 	uint64_t announcements_lost; /* samples whose stack was not announced */
-	struct op_kind_names names;  /* of this window */
-	op_detail_fn detail;	     /* NULL: numbers have no names */
+	bool drained; /* op_sampler_drained(), since the last turn of them */
+	struct op_kind_names names; /* of this window */
+	op_detail_fn detail;	    /* NULL: numbers have no names */
 	void *detail_ctx;
 	op_sample_watch_fn watch; /* NULL: nobody watches */
 	void *watch_ctx;

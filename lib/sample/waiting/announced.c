@@ -58,6 +58,11 @@ void op_announced_turn(struct op_announced *a)
 	memset(&a->now, 0, sizeof(a->now));
 }
 
+bool op_announced_is_large(const struct op_announced *a)
+{
+	return a->now.bytes.len > OP_ANNOUNCED_BYTES_MAX / 2;
+}
+
 void op_announced_deinit(struct op_announced *a)
 {
 	clear(&a->now);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was announced, by its hash: stacks that samples of kinds with many events name, labels.
- * Those of this window and of the one before are kept, for records of the old window may
- * still wait in the ring when a new one begins.
+ * What came before the last turn is kept until the next one, for records that name it may
+ * still wait in the ring when a window ends.
  */
 #ifndef OP_SAMPLE_ANNOUNCED_H
 #define OP_SAMPLE_ANNOUNCED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,12 +37,14 @@ int op_announced_add(struct op_announced *a, const struct op_hash *hash,
 /* The record announced under @hash, valid until the next call; or NULL. */
 const void *op_announced_find(const struct op_announced *a, const struct op_hash *hash,
 			      size_t *ret_len);
-/* A window ended. */
+/* Forget what was announced before the last turn: no record that names it waits any more. */
 void op_announced_turn(struct op_announced *a);
+/* Is there so much since the last turn that the rest may have no room? */
+bool op_announced_is_large(const struct op_announced *a);
 void op_announced_deinit(struct op_announced *a);
 
 enum {
-	OP_ANNOUNCED_BYTES_MAX = 32 << 20, /* of one window */
+	OP_ANNOUNCED_BYTES_MAX = 32 << 20, /* between two turns */
 };
 
 #endif

@@ -75,6 +75,18 @@ static void test_a_lost_announcement_is_told_and_asked_for(void)
 	world_deinit(&w);
 }
 
+static void end_window(struct world *w)
+{
+	op_sampler_window_end(w->sampler);
+	op_window_reset(w->window);
+}
+
+static void named_is(struct world *w, const struct op_hash *hash, const char *function)
+{
+	CHECK_OK(world_named_sample(w, world_self(), hash, 0));
+	CHECK_STR(world_name(w, 0), function);
+}
+
 static void test_a_stack_is_known_for_one_more_window(void)
 {
 	const struct op_hash hash = { { 0x1111, 0x2222 } };
@@ -83,15 +95,34 @@ static void test_a_stack_is_known_for_one_more_window(void)
 
 	open_world(&w);
 	CHECK_OK(world_announce(&w, world_self(), &hash, &word, 1));
-	op_sampler_window_end(w.sampler);
-	op_window_reset(w.window);
-	CHECK_OK(world_named_sample(&w, world_self(), &hash,
-				    0)); /* was still in the ring */
-	CHECK_STR(world_name(&w, 0), "known_function");
-	op_sampler_window_end(w.sampler);
-	op_window_reset(w.window);
-	CHECK_OK(world_named_sample(&w, world_self(), &hash, 0));
-	CHECK_STR(world_name(&w, 0), "[stack lost]");
+	op_sampler_drained(w.sampler);
+	end_window(&w);
+	named_is(&w, &hash, "known_function"); /* was still in the ring */
+	op_sampler_drained(w.sampler);
+	end_window(&w);
+	named_is(&w, &hash, "[stack lost]");
+	world_deinit(&w);
+}
+
+/* A poll has an end, so windows may end faster than the ring is read. */
+static void test_a_stack_is_known_while_records_wait(void)
+{
+	const struct op_hash hash = { { 0x1111, 0x2222 } };
+	const uint64_t word = world_exact((const void *)known_function);
+	struct world w;
+	int i;
+
+	open_world(&w);
+	CHECK_OK(world_announce(&w, world_self(), &hash, &word, 1));
+	for (i = 0; i < 4; i++) {
+		end_window(&w);
+		named_is(&w, &hash, "known_function");
+	}
+	op_sampler_drained(w.sampler);
+	for (i = 0; i < 4; i++)
+		end_window(&w);
+	named_is(&w, &hash, "known_function");
+	CHECK_INT(op_sampler_announcements_lost(w.sampler), 0);
 	world_deinit(&w);
 }
 
@@ -128,4 +159,5 @@ static void test_bad_announcements(void)
 TEST_MAIN({ "named", test_a_named_sample_has_the_stack_announced },
 	  { "lost", test_a_lost_announcement_is_told_and_asked_for },
 	  { "window", test_a_stack_is_known_for_one_more_window },
+	  { "waiting", test_a_stack_is_known_while_records_wait },
 	  { "bad", test_bad_announcements })
