@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include <otelprof/otelprof.h>
 
@@ -166,6 +167,18 @@ static void add_sample(struct kind_profile *profile, const struct otlp_sample_vi
 	}
 }
 
+/* Bytes: before 6.2 the counters take in what a thread has added at its 64th fault, and one in a
+ * file brings 16 pages. */
+static int64_t part_bytes(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	CHECK_OK(uname(&name));
+	CHECK_INT(sscanf(name.release, "%d.%d", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 2) ? 64 * 16 * PAGE : 0;
+}
+
 static void check_round(const struct got *got)
 {
 	static const int64_t want[PLACES] = { PAGES_BYTES, HUGE_BYTES, FILE_BYTES, 0 };
@@ -176,7 +189,8 @@ static void check_round(const struct got *got)
 		       (long long)got->bytes[i], (long long)want[i],
 		       (long long)got->faults[i]);
 	for (i = 0; i < PLACES - 1; i++)
-		CHECK(llabs(got->bytes[i] - want[i]) * 100 <= want[i] * PER_CENT);
+		CHECK(llabs(got->bytes[i] - want[i]) <=
+		      want[i] * PER_CENT / 100 + part_bytes());
 	CHECK(got->bytes[PLACES - 1] <= BLOCKS_MOST);
 }
 
