@@ -126,6 +126,24 @@ def awake(end, later):
     return {tid: at for tid, at in end.items() if tid in later and later[tid][2] > at[2]}
 
 
+def wait_begun(recorder):
+    """Its events are open; what it attaches besides follows within a second."""
+    end = time.monotonic() + 30
+    while recorder.poll() is None and time.monotonic() < end:
+        opened = glob.glob("/proc/%d/fd/*" % recorder.pid)
+        if any(map(is_event, opened)):
+            break
+        time.sleep(0.1)
+    time.sleep(AROUND / 2)
+
+
+def is_event(fd):
+    try:
+        return os.readlink(fd) == "anon_inode:[perf_event]"
+    except FileNotFoundError:
+        return False
+
+
 def check_begun(capture, begin):
     """On a machine that is busy enough a recording may begin later than what is compared."""
     first = min((t for s in capture.samples for t in s.timestamps), default=time.time_ns())
@@ -166,11 +184,11 @@ def record(run, name, pid, kinds, load, io_of=None, counted=True):
     @counted. Returns (capture, result, bytes that the tree has read); capture.compared is the
     time that is compared."""
     out = run.fresh(name + ".otlp")
-    seconds = WINDOW + 2 * AROUND
+    seconds = WINDOW + 3 * AROUND
     recorder = subprocess.Popen(
         [run.args.otelprof, "record", "-q", "--kinds", kinds, "-F", HZ, "--tree", str(pid), "-d",
          str(seconds), "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(AROUND / 2)
+    wait_begun(recorder)
     before = read("/proc/%d/io" % pid, r"^read_bytes: (\d+)")[0] if io_of else 0
     worker = subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(AROUND)
