@@ -42,7 +42,10 @@ enum {
 	END_WAIT_MS = 100, /* for a task that was idle */
 };
 
-/* clone3(2); the new task runs op_task_main() with @r. */
+/*
+ * clone3(2); the new task runs op_task_main() with @r. Its stack begins there, which its call
+ * frame information says: the frame of this function is on the stack of the caller.
+ */
 static long clone_task(const struct clone_args *args, size_t len,
 		       struct op_task_region *r)
 {
@@ -54,10 +57,13 @@ static long clone_task(const struct clone_args *args, size_t len,
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
+			 ".cfi_remember_state\n\t"
+			 ".cfi_undefined rip\n\t"
 			 "xor %%ebp, %%ebp\n\t"
 			 "mov %%r12, %%rdi\n\t"
 			 "call *%%r13\n\t"
-			 "hlt\n"
+			 "hlt\n\t"
+			 ".cfi_restore_state\n"
 			 "1:"
 			 : "=a"(ret)
 			 : "a"((long)SYS_clone3), "D"(args), "S"(len), "r"(r12), "r"(r13)
@@ -72,11 +78,14 @@ static long clone_task(const struct clone_args *args, size_t len,
 
 	__asm__ volatile("svc 0\n\t"
 			 "cbnz x0, 1f\n\t"
+			 ".cfi_remember_state\n\t"
+			 ".cfi_undefined x30\n\t"
 			 "mov x29, xzr\n\t"
 			 "mov x30, xzr\n\t"
 			 "mov x0, x19\n\t"
 			 "blr x20\n\t"
-			 "brk #0\n"
+			 "brk #0\n\t"
+			 ".cfi_restore_state\n"
 			 "1:"
 			 : "+r"(x0)
 			 : "r"(x8), "r"(x1), "r"(x19), "r"(x20)
