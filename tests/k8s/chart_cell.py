@@ -2,9 +2,13 @@
 """The Helm chart's objects on the API server: each is taken, each field known, and its pods are
 admitted."""
 
+import contextlib
+import glob
 import os
 import sys
 import time
+
+import yaml
 
 import check
 from cluster import Refused
@@ -15,7 +19,7 @@ import chart
 
 NAMESPACE = "chart"
 ADMISSION_SECONDS = 10
-OPERATOR = "monitoring.coreos.com/v1"  # of Prometheus: this API server has not its kinds
+OPERATOR = "monitoring.coreos.com/v1"
 LEVEL = "pod-security.kubernetes.io/enforce"
 
 
@@ -43,17 +47,36 @@ def admit(cluster, pod):
         time.sleep(0.3)
 
 
+def add_kinds(cluster, folder):
+    """The Prometheus operator's, which API servers have when it is installed."""
+    names = set()
+    for path in glob.glob(folder + "/*.yaml"):
+        with open(path, encoding="utf-8") as f:
+            names.add(cluster.apply(yaml.safe_load(f))["spec"]["names"]["plural"])
+    end = time.monotonic() + ADMISSION_SECONDS
+    while time.monotonic() < end:
+        with contextlib.suppress(Refused):
+            served = cluster.request("GET", "/apis/" + OPERATOR)["resources"]
+            if names <= {r["name"] for r in served}:
+                return
+        time.sleep(0.3)
+    raise RuntimeError("the API server does not serve %s" % names)
+
+
 def cell(run, name):
     cluster = run.cluster
     result = check.Result()
     cluster.apply({"apiVersion": "v1", "kind": "Namespace",
                    "metadata": {"name": NAMESPACE, "labels": {LEVEL: "privileged"}}})
-    # A controller that does not run here makes it for each namespace.
+    if run.args.kinds:
+        add_kinds(cluster, run.args.kinds)
+    # Of each namespace, by a controller that does not run here.
     cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount",
                    "metadata": {"name": "default", "namespace": NAMESPACE}})
     for values, path in chart.values().items():
-        docs = [doc for doc in chart.render(run.args.helm, path, "release", NAMESPACE)
-                if doc["apiVersion"] != OPERATOR]
+        docs = chart.render(run.args.helm, path, "release", NAMESPACE)
+        if not run.args.kinds:
+            docs = [d for d in docs if d["apiVersion"] != OPERATOR]
         refused = []
         # Accounts and classes before the pods that name them.
         for doc in sorted(docs, key=lambda d: d["kind"] in ("DaemonSet", "Deployment")):

@@ -7,13 +7,10 @@ Called by run.sh.
 Prints "ok|FAIL|skip k8s CELL: what". Exits 1 if one failed, 77 if nothing could run.
 """
 
-import copy
-import json
 import os
 import re
 import subprocess
 import sys
-import urllib.request
 
 import yaml
 
@@ -26,48 +23,24 @@ import chart_cell
 import check
 import label_cell
 import otlp
+import pods_cell
 import python
 import scene
 import suite
 from cluster import Cluster, Refused
+from deploy import AGENT, GATEWAY, Collector, find, manifests, pod_of
 from kubelet import HOST_IP, Kubelet, make_bridge
-from ports import wait_for_port
 
-EXAMPLES = os.path.join(TOP, "examples", "kubernetes")
 # So few samples that one at the edge of a function is a large share.
 CELL = cells.replace(cells.CELLS["c-gcc"], leaf_points=None, min_samples=20, exact=0.9)
 # The first samples of a Python have native frames alone ("python_late").
 PYTHON_CELL = cells.replace(python.CELL, leaf_points=None, min_samples=20, exact=0.9,
                             others="(?:%s)?" % python.CELL.others)
 PYTHON = "/usr/bin/python3.11"
-AGENT, GATEWAY = "otelprof-agent", "otelprof-gateway"
 
 
 class K8s(suite.Run):
     suite = "k8s"
-
-
-def manifests():
-    """What kustomization.yaml names, in its order."""
-    with open(os.path.join(EXAMPLES, "kustomization.yaml"), encoding="utf-8") as f:
-        names = yaml.safe_load(f)["resources"]
-    for name in names:
-        with open(os.path.join(EXAMPLES, name), encoding="utf-8") as f:
-            yield from yaml.safe_load_all(f)
-
-
-def find(kind, name):
-    return copy.deepcopy(next(d for d in manifests()
-                              if d["kind"] == kind and d["metadata"]["name"] == name))
-
-
-def pod_of(kind, name):
-    """The pod that a DaemonSet's or Deployment's controller would make."""
-    owner = find(kind, name)
-    template = owner["spec"]["template"]
-    return {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
-            "metadata": {"generateName": name + "-", "namespace": owner["metadata"]["namespace"],
-                         "labels": template["metadata"]["labels"]}}
 
 
 def cell_manifests(run, _):
@@ -113,38 +86,6 @@ def kubeconfig(run):
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "agent"}}],
         }, f)
     return path
-
-
-class Collector:
-    """A Collector on the node, not in a pod."""
-
-    def __init__(self, run, name, program, config, port, **env):
-        self.out = run.fresh(name + ".otlp")
-        config["exporters"] = {"file": {"path": self.out, "format": "proto"}}
-        config["receivers"] = {"otlp": {"protocols": {"grpc": {
-            "endpoint": "%s:%d" % (HOST_IP, port)}}}}
-        pipeline = config["service"]["pipelines"]["profiles"]
-        pipeline.update(receivers=["otlp"], exporters=["file"])
-        config["service"]["telemetry"] = {"metrics": {"level": "none"}}
-        path = run.path(name + ".yaml")
-        with open(path, "w", encoding="utf-8") as f:
-            yaml.safe_dump(config, f)
-        self.log = run.path(name + ".log")
-        with open(self.log, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(
-                [program, "--config", path, "--feature-gates=service.profilesSupport"],
-                stdout=log, stderr=log, env={**os.environ, **env})
-        self.endpoint = "%s:%d" % (HOST_IP, port)
-        self.port = port
-
-    def wait(self):
-        wait_for_port(self.port, self.process, self.log, 60, HOST_IP)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        suite.end(self.process, 30)
 
 
 def cell_export(run, name, version):
@@ -276,110 +217,8 @@ def cell_capability(run, _):
     run.judge("capability", result)
 
 
-def image_of(run, version):
-    """The image recipe's result with this Collector, or why there is none."""
-    program = run.collectors[version]
-    parts = subprocess.run([program, "components"], capture_output=True, text=True).stdout
-    if not re.search(r"name: otelprof$", parts, re.M):
-        return None, "this Collector was built without the otelprof receiver"
-    with open(os.path.join(EXAMPLES, "Containerfile"), encoding="utf-8") as f:
-        entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", f.read(), re.M)[1])
-    folder = scene.rootfs(run.path("image-" + version), program, run.args.otelprof)
-    os.rename(os.path.join(folder, "bin", os.path.basename(program)), folder + entry[0])
-    return (folder, entry), None
-
-
-def start_gateway(run, backend):
-    pod = pod_of("Deployment", GATEWAY)
-    for item in pod["spec"]["containers"][0]["env"]:
-        item["value"] = {"BACKEND_ENDPOINT": backend, "BACKEND_INSECURE": "true"}.get(
-            item["name"], item["value"])
-    gateway = run.scene.start(pod)[0]
-    wait_for_port(4317, gateway.process, gateway.log, 60, run.kubelet.hosts[GATEWAY])
-    return gateway
-
-
-def check_host(capture):
-    """The host's own name, as the receiver finds it, or none; and not the pod's."""
-    result = check.Result()
-    try:
-        with open("/proc/1/root/etc/hostname", encoding="utf-8") as f:
-            want = f.read().strip()
-    except OSError:
-        want = None  # this machine is a container itself
-    got = {s.resource.get("host.name") for s in capture.samples}
-    result.need(got <= {want, None}, "host.name is %s" % " ".join(sorted(map(str, got))))
-    return result
-
-
-def check_health(run):
-    """What the probes ask of both pods."""
-    result = check.Result()
-    for kind, name in (("DaemonSet", AGENT), ("Deployment", GATEWAY)):
-        container, = pod_of(kind, name)["spec"]["containers"]
-        ports = {p["name"]: p["containerPort"] for p in container["ports"]}
-        for probe in ("livenessProbe", "readinessProbe"):
-            asked = container[probe]["httpGet"]
-            url = "http://%s:%d%s" % (run.kubelet.hosts[name], ports[asked["port"]], asked["path"])
-            try:
-                with urllib.request.urlopen(url, timeout=30) as answer:
-                    status = answer.status
-            except OSError as e:
-                status = e
-            result.need(status == 200, "%s of %s: %s" % (probe, name, status))
-    return result
-
-
-def check_metrics(run):
-    """The agent's port "metrics" tells what the profiler did."""
-    result = check.Result()
-    port = next(p["containerPort"] for p in pod_of("DaemonSet", AGENT)["spec"]["containers"][0][
-        "ports"] if p["name"] == "metrics")
-    url = "http://%s:%d/metrics" % (run.kubelet.hosts[AGENT], port)
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        text = answer.read().decode()
-    with open(run.path("agent.metrics"), "w", encoding="utf-8") as f:
-        f.write(text)
-    taken = re.search(r"^otelprof_samples_taken\S* (\S+)$", text, re.M)
-    result.need(taken and float(taken[1]) > 0, "port %d tells of %s samples" % (
-        port, taken[1] if taken else "no"))
-    return result
-
-
 def cell_pods(run, name, version):
-    """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
-    run.kubelet.images["otelcol-profiling:latest"], why = image_of(run, version)
-    if why:
-        raise suite.Skip(why)
-    config = {"service": {"pipelines": {"profiles": {}}}}
-    with Collector(run, name, run.collectors[version], config, 4320) as backend:
-        backend.wait()
-        gateway = start_gateway(run, backend.endpoint)
-        agent = run.scene.start(pod_of("DaemonSet", AGENT))[0]
-        run.scene.wait_for_samples(backend.out, run.scene.targets, CELL.min_samples)
-        # A pod that comes while the agent runs.
-        late = run.scene.start(scene.workload("late-" + version.replace(".", "-"), "bank",
-                                              scene.container("late")))[0]
-        late_pid = run.scene.target(late)
-        run.scene.wait_for_samples(backend.out, [late_pid], 1)
-        metrics, health = check_metrics(run), check_health(run)
-        used = agent.memory_peak()
-        status = run.kubelet.stop(agent), run.kubelet.stop(gateway)
-        run.kubelet.stop(late)
-        run.scene.forget(late_pid)
-    capture = otlp.read_file(backend.out)
-    result = check.Result()
-    result.need(status == (0, 0), "agent and gateway ended with %d, %d: %s" % (
-        *status, agent.text()[-300:] if any(status) else ""))
-    result.notes.append("agent: at most %d MiB of memory" % (used >> 20))
-    names = [scene.k8s_of(s) for s in check.select(capture, late_pid)]
-    want = run.scene.names[late.id]
-    result.need(want in names and all(n.items() <= want.items() for n in names),
-                "late pod: %d of %d samples with all its names" % (names.count(want), len(names)))
-    # What the receiver says at its end is what arrived two Collectors later.
-    run.judge(name, result, metrics, health, check_host(capture),
-              check.check_accounting(agent.text(), capture),
-              run.scene.judge(capture))
+    pods_cell.cell(run, name, version, CELL.min_samples)
 
 
 def cell_chart(run, name):
@@ -402,7 +241,7 @@ def cell_labels(run, name, version):
 # rights comes last: it judges what all the others asked of the API server.
 CELLS = {"manifests": cell_manifests, "chart": cell_chart, "capabilities": cell_capabilities,
          "capability": cell_capability, "export": cell_export, "pods": cell_pods,
-         "labels": cell_labels, "rights": cell_rights}
+         "reload": pods_cell.reload, "labels": cell_labels, "rights": cell_rights}
 
 
 def python_image(run):
@@ -439,6 +278,8 @@ def main():
     parser = suite.parser("otelprof", "etcd", "apiserver", "seccomp")
     parser.add_argument("--collector", action="append", default=[], metavar="VERSION=PROGRAM")
     parser.add_argument("--helm", metavar="PROGRAM")
+    parser.add_argument("--kinds", metavar="FOLDER", help="the Prometheus operator's")
+    parser.add_argument("--prometheus", metavar="FOLDER", help="its programs")
     args = parser.parse_args()
     enter_namespaces()
     suite.fresh_folder(args.dir)

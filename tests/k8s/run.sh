@@ -16,6 +16,8 @@ version=${KUBE_VERSION:-1.35.4}
 apiserver=$cache/kube/$version/kube-apiserver
 etcd=$cache/kube/etcd/usr/bin/etcd
 seccomp=$cache/kube/seccomp
+prometheus=$cache/kube/prometheus/usr/bin
+kinds=$cache/kube/prometheus-operator-0.82.0
 otelprof=$1
 dir=$2
 shift 2
@@ -41,6 +43,10 @@ make=
 if [ "${OTELPROF_K8S:-}" = 1 ] || [ "${CI:-}" = true ]; then
 	make=yes
 	[ -x "$etcd" ] || sh "$here/fetch-etcd.sh" >/dev/null || skip "etcd cannot be fetched"
+	[ -x "$prometheus/promtool" ] || sh "$here/fetch-prometheus.sh" >/dev/null ||
+		echo "Prometheus cannot be fetched"
+	[ -d "$kinds" ] || ! have_go || sh "$here/fetch-crds.sh" >/dev/null 2>&1 ||
+		echo "the Prometheus operator's kinds cannot be had"
 	if [ ! -x "$seccomp" ] && have_go; then
 		src=$(mktemp -d)
 		cp "$here"/seccomp/* "$src"
@@ -65,6 +71,8 @@ fi
 set -- --etcd "$etcd" --apiserver "$apiserver" --seccomp "$seccomp" "$@"
 helm=$cache/helm/${HELM_VERSION:-3.19.0}/helm
 [ ! -x "$helm" ] || set -- --helm "$helm" "$@"
+[ ! -x "$prometheus/promtool" ] || set -- --prometheus "$prometheus" "$@"
+[ ! -d "$kinds" ] || set -- --kinds "$kinds" "$@"
 for version in ${COLLECTOR_VERSIONS:-0.159.0 0.164.0}; do
 	have_go || break
 	[ -n "$make" ] || [ -x "$cache/collector/$version/otelcol-test" ] || continue
