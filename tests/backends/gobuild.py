@@ -28,10 +28,11 @@ def digest(folder):
     return h.hexdigest()[:16]
 
 
-def program(name):
-    """(path, what it cost), or (None, why not)."""
+def program(name, modules="go.mod"):
+    """(path, what it cost), or (None, why not). @modules: the file with their versions."""
     folder = os.path.join(HERE, "go", name)
-    where = os.path.join(peers.cache(), "backends", "%s-%s" % (name, digest(folder)))
+    where = os.path.join(peers.cache(), "backends", "%s-%s%s" % (
+        name, digest(folder), modules.removesuffix(".mod").removeprefix("go")))
     path = os.path.join(where, name)
     if os.access(path, os.X_OK):
         return path, "built before"
@@ -42,7 +43,7 @@ def program(name):
         return None, "no go"
     os.makedirs(where, exist_ok=True)
     modfile = os.path.join(where, "go.mod")  # go adds to it; the tree's stays as it is
-    shutil.copy(os.path.join(folder, "go.mod"), modfile)
+    shutil.copy(os.path.join(folder, modules), modfile)
     begin = time.monotonic()
     done = subprocess.run(["nice", go, "build", "-mod=mod", "-modfile=" + modfile, "-o", path, "."],
                           cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

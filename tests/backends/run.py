@@ -29,6 +29,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "truth"), os.path.join(HERE, "..", "otlp")]
 import build
 import check
+import datadog
 import gobuild
 import otlp
 import peers
@@ -163,8 +164,12 @@ def chain_problems(name, stacks):
 class Backend:
     """One program of tests/backends/go, and how its words translate."""
 
-    def __init__(self, name, kinds, exe, scaled=(), lenient=None, takes=None, file_id=build_id):
+    def __init__(self, name, kinds, exe, scaled=(), lenient=None, takes=None, file_id=build_id,
+                 program=None, options=(), modules="go.mod"):
         self.name = name
+        self.program = program or name  # in tests/backends/go
+        self.options = options  # of that program
+        self.modules = modules  # its versions
         self.kinds = kinds  # its name of a kind: ours
         self.exe = exe  # its label of the executable's name
         self.scaled = scaled  # kinds whose value is times the period
@@ -178,8 +183,8 @@ class Backend:
 
     def store(self, program, given, *options):
         """({(type, executable, stack): value}, {file: build id}) of what it would store."""
-        done = subprocess.run([program, *options, *given.paths], capture_output=True, text=True,
-                              timeout=600)
+        done = subprocess.run([program, *self.options, *options, *given.paths],
+                              capture_output=True, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError("it refuses: " + done.stderr.strip()[-300:])
         return self.read(done.stdout, given.period)
@@ -199,15 +204,20 @@ class Backend:
         return got, ids
 
 
+PARCA_KINDS = {"otelprof:samples:count": "samples", "otelprof:off_cpu:nanoseconds": "off_cpu"}
+PARCA_FAULT = ("-shift", "each frame has the name of the function before its own")
 BACKENDS = [
     Backend("pyroscope", {"process_cpu:cpu:nanoseconds": "samples",
                           "off_cpu:off_cpu:nanoseconds": "off_cpu"},
             "process.executable.name", {"samples"}),
-    Backend("parca", {"otelprof:samples:count": "samples",
-                      "otelprof:off_cpu:nanoseconds": "off_cpu"},
-            "process_executable_name",
-            lenient=("-shift", "each frame has the name of the function before its own")),
+    Backend("parca", PARCA_KINDS, "process_executable_name", lenient=PARCA_FAULT),
+    # The whole server: what its queries answer.
+    Backend("parca-server", PARCA_KINDS, "process_executable_name", lenient=PARCA_FAULT,
+            program="parca", options=["-server"]),
     Backend("elastic", {}, "process.executable.name", takes={"samples"}, file_id=htlhash),
+    # The same with an older exporter.
+    Backend("elastic-156", {}, "process.executable.name", takes={"samples"}, file_id=htlhash,
+            program="elastic", modules="go-156.mod"),
 ]
 
 WIRES = {"pyroscope-grpc": [], "pyroscope-http": ["--protocol", "http/protobuf"]}
@@ -245,7 +255,7 @@ def stored_wrong(run, one, program, *options):
 
 
 def backend(run, name, one):
-    program, cost = gobuild.program(name)
+    program, cost = gobuild.program(one.program, one.modules)
     if not program:
         raise suite.Skip(cost)
     made_up = len([key for key in run.model.kinds if not one.takes or key in one.takes])
@@ -336,7 +346,9 @@ def main():
         "rules": rules, "profcheck": profcheck,
         **{one.name: partial(backend, one=one) for one in BACKENDS},
         **{name: partial(wire, one=BACKENDS[0], options=options)
-           for name, options in WIRES.items()}})
+           for name, options in WIRES.items()},
+        "datadog": partial(datadog.cell, start_programs=start_programs, arguments=[
+            "-F", str(HZ), "--interval", "2", "-d", str(SECONDS)])})
 
 
 if __name__ == "__main__":

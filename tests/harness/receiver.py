@@ -51,7 +51,8 @@ import otlp  # noqa: E402
 from ports import listen_anywhere  # noqa: E402
 
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-SHOWN = ("user-agent", "authorization", "x-test", "content-type", "content-encoding")
+SHOWN = ("user-agent", "authorization", "x-test", "content-type", "content-encoding",
+         "dd-api-key")
 NEVER_S = 86400
 UNPACKED_MAX = 8 << 20
 

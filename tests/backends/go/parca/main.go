@@ -2,11 +2,12 @@
 
 // Command parca gives requests to Parca's profile store:
 //
-//	parca [-shift] REQUEST...
+//	parca [-server] [-shift] REQUEST...
 //
-// Each row that would be stored is one line of JSON. Parca 0.28.0 names a line by the function
-// before the one it refers to; with -shift each line refers to the next function, so that the
-// rest can be checked.
+// Each row that would be stored is one line of JSON. With -server the whole server runs, the
+// requests go to it by gRPC, and the lines are what its queries answer. Parca 0.28.0 names a line
+// by the function before the one it refers to; with -shift each line refers to the next function,
+// so that the rest can be checked.
 package main
 
 import (
@@ -128,14 +129,10 @@ func shift(d *profiles.ProfilesDictionary) {
 	d.FunctionTable = append(d.FunctionTable, &profiles.Function{})
 }
 
-func run(paths []string, shifted bool) error {
-	schema, err := profile.Schema()
-	if err != nil {
-		return err
-	}
-	s := profilestore.NewProfileColumnStore(prometheus.NewRegistry(), log.NewNopLogger(),
-		noop.NewTracerProvider().Tracer(""), &store{json.NewEncoder(os.Stdout)}, schema,
-		memory.DefaultAllocator)
+type exporter func(context.Context, *otlp.ExportProfilesServiceRequest) error
+
+// send gives the requests to @export.
+func send(ctx context.Context, export exporter, paths []string, shifted bool) error {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -148,16 +145,37 @@ func run(paths []string, shifted bool) error {
 		if shifted {
 			shift(request.Dictionary)
 		}
-		if _, err := s.Export(context.Background(), request); err != nil {
+		if err := export(ctx, request); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	return nil
 }
 
+// stored prints what the store would have kept.
+func stored(paths []string, shifted bool) error {
+	schema, err := profile.Schema()
+	if err != nil {
+		return err
+	}
+	s := profilestore.NewProfileColumnStore(prometheus.NewRegistry(), log.NewNopLogger(),
+		noop.NewTracerProvider().Tracer(""), &store{json.NewEncoder(os.Stdout)}, schema,
+		memory.DefaultAllocator)
+	export := func(ctx context.Context, request *otlp.ExportProfilesServiceRequest) error {
+		_, err := s.Export(ctx, request)
+		return err
+	}
+	return send(context.Background(), export, paths, shifted)
+}
+
 func main() {
 	shifted := flag.Bool("shift", false, "let lines refer to the next function")
+	server := flag.Bool("server", false, "run the whole server, and print what queries answer")
 	flag.Parse()
+	run := stored
+	if *server {
+		run = served
+	}
 	if err := run(flag.Args(), *shifted); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
