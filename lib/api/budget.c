@@ -120,6 +120,13 @@ static double most(const struct op_budget *b)
 	return OP_MAX(OP_MAX(b->slow, b->fast), sure(b));
 }
 
+void op_budget_tell_lost(struct op_budget *b, uint64_t now_ns, uint64_t lost)
+{
+	if (lost != b->lost)
+		b->lost_ns = now_ns;
+	b->lost = lost;
+}
+
 int64_t op_budget_left_ns(const struct op_budget *b)
 {
 	return (int64_t)(b->left * NS_A_SECOND);
@@ -169,7 +176,7 @@ uint32_t op_budget_rate(struct op_budget *b, uint64_t now_ns, uint64_t used_ns,
 	    now_ns >= b->changed_ns + LOWER_NS)
 		return change(b, now_ns, hz, hz * clamp(aim / most(b), 0.1, AIM));
 	if (hz < b->asked_hz && b->slow < 0.7 * may && owed >= 0 &&
-	    now_ns >= b->changed_ns + (RAISE_NS << b->raise_shift))
+	    now_ns >= OP_MAX(b->changed_ns, b->lost_ns) + (RAISE_NS << b->raise_shift))
 		return change(b, now_ns, hz,
 			      OP_MAX(hz + 1.0, hz * clamp(aim / b->slow, 1, RAISE)));
 	return hz;

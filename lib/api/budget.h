@@ -25,6 +25,8 @@ struct op_budget {
 	uint64_t worked_ns;  /* of it, by work */
 	uint64_t changed_ns; /* when the rate was last changed */
 	uint64_t changes;
+	uint64_t lost;	      /* samples for which the ring had no room, until now */
+	uint64_t lost_ns;     /* when some were lost, at last; 0: none */
 	bool raised;	      /* by the last change */
 	uint32_t raise_shift; /* how often in a row that was soon undone */
 	/* Without work: */
@@ -43,7 +45,11 @@ struct op_budget {
 uint32_t op_budget_rate(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 			uint64_t worked_ns, uint32_t hz);
 
-/* The same without a rate, for times in which nothing is sampled. Returns whether it was time for
+/* Tell how many samples had no room in the ring until now. What is lost is not paid for, so that
+ * the use that is measured says nothing about a higher rate, until a while later. */
+void op_budget_tell_lost(struct op_budget *budget, uint64_t now_ns, uint64_t lost);
+
+/* As op_budget_rate() without a rate, for times in which nothing is sampled. Returns whether it was time for
  * a check. */
 bool op_budget_count(struct op_budget *budget, uint64_t now_ns, uint64_t used_ns,
 		     uint64_t worked_ns);

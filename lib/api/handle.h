@@ -105,9 +105,9 @@ int op_handle_start_sampling(struct otelprof *p);
  * was sampled before a pause must not stay off for one of them. */
 int op_handle_resume_sampling(struct otelprof *p);
 void op_handle_stop_sampling(struct otelprof *p);
-/* The CPU time that the profiler has used until now. The lock is held. Returns 0 or
- * -errno. */
-int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret);
+/* The CPU time that the profiler has used until now, and the samples for which the ring had no
+ * room. The lock is held. Returns 0 or -errno. */
+int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret, uint64_t *ret_lost);
 /* Let the clock tick at @hz from now on, and tell the programs how many of its ticks each
  * rate takes. The lock is held. */
 int op_handle_set_clock(struct otelprof *p, uint32_t hz);

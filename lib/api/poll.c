@@ -52,6 +52,7 @@ static void keep_budget(struct otelprof *p, bool drained)
 	uint64_t now = op_clock_monotonic_ns();
 	uint64_t worked;
 	uint64_t used;
+	uint64_t lost;
 
 	if (!p->running || !p->config.cpu_budget_permille)
 		return;
@@ -59,8 +60,9 @@ static void keep_budget(struct otelprof *p, bool drained)
 		uint32_t hz = p->rate_hz;
 
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
-		    op_handle_cpu_ns(p, &used) < 0)
+		    op_handle_cpu_ns(p, &used, &lost) < 0)
 			return;
+		op_budget_tell_lost(&p->budget, now, lost);
 		worked = op_processes_worked_ns(p->processes);
 		if (p->paused)
 			(void)op_budget_count(&p->budget, now, used, worked);

@@ -64,7 +64,7 @@ static uint64_t cpu_ns(struct otelprof *p, const uint64_t *counters, uint64_t de
 	return ns;
 }
 
-int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret)
+int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret, uint64_t *ret_lost)
 {
 	uint64_t counters[OP_COUNTERS];
 	struct op_exporters_stats exporters;
@@ -74,6 +74,7 @@ int op_handle_cpu_ns(struct otelprof *p, uint64_t *ret)
 		return r;
 	op_exporters_get_stats(p->exporters, &exporters);
 	*ret = cpu_ns(p, counters, exporters.cpu_ns);
+	*ret_lost = counters[OP_COUNT_RING_FULL];
 	return 0;
 }
 

@@ -28,6 +28,8 @@ struct machine {
 	double backlog; /* of that, what is still to be done */
 	double piece;	/* at once, at least */
 	bool hastens;	/* it does not wait until it may */
+	bool starved; /* other load leaves it no time: most samples are lost, at no cost */
+	uint64_t lost;
 	double history[MOST_SECONDS * STEPS_A_SECOND];
 	int steps;
 };
@@ -64,6 +66,11 @@ static void run(struct machine *m, int seconds)
 	for (i = 0; i < seconds * STEPS_A_SECOND; i++) {
 		double cost = m->at_once * m->hz / ASKED_HZ / STEPS_A_SECOND;
 
+		if (m->starved) {
+			cost /= 10;
+			op_budget_tell_lost(&m->budget, (uint64_t)m->steps * STEP_NS,
+					    ++m->lost);
+		}
 		m->owed += 0.4 * cost;
 		m->used += 0.6 * cost;
 		if (m->steps % WINDOW_STEPS == 0) {
@@ -218,6 +225,25 @@ static void test_never_above_what_was_asked(void)
 	CHECK_INT(m->hz, 7);
 }
 
+/* The rate is not raised by what is lost, and is when nothing is lost any more. */
+static void test_what_is_lost_is_not_paid_for(void)
+{
+	struct machine *m = machine_new(4 * SHARE);
+	uint32_t hz;
+
+	run(m, 60);
+	hz = m->hz;
+	m->starved = true;
+	run(m, 60);
+	CHECK(m->hz <= hz);
+	m->starved = false;
+	run(m, 60);
+	CHECK(most(m, 0) <= 1.1 * SHARE);
+	m->at_once = 0.5 * SHARE;
+	run(m, 120);
+	CHECK_INT(m->hz, ASKED_HZ);
+}
+
 /* A rule with a higher rate comes and goes. */
 static void test_scaled_and_back(void)
 {
@@ -241,4 +267,5 @@ TEST_MAIN({ "what_is_cheap_keeps_its_rate", test_what_is_cheap_keeps_its_rate },
 	  { "a_storm_comes_and_goes", test_a_storm_comes_and_goes },
 	  { "a_small_storm", test_a_small_storm }, { "work_waits", test_work_waits },
 	  { "never_above_what_was_asked", test_never_above_what_was_asked },
+	  { "what_is_lost_is_not_paid_for", test_what_is_lost_is_not_paid_for },
 	  { "scaled_and_back", test_scaled_and_back })
