@@ -5,39 +5,24 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/macros.h"
 #include "base/vec.h"
 #include "lines/covered.h"
 #include "lines/memory.h"
+#include "lines/ranges.h"
+#include "lines/room.h"
 
 enum {
-	RANGES_BACK = 8,  /* overlapping ranges that a lookup examines */
-	NESTING_MAX = 64, /* depth of nested namespaces and blocks */
 	DWARF_FILES_FROM_0 = 5,
-};
-
-/* The code of a unit or of a function. */
-struct range {
-	Dwarf_Addr start;
-	Dwarf_Addr end;
-	Dwarf_Die die;
-	size_t unit; /* for units: the number of the unit */
-};
-
-struct ranges {
-	OP_VEC(struct range) items;
+	NESTING_MAX = 64, /* depth of nested blocks */
 };
 
 /* With -gsplit-dwarf a unit is a skeleton, whose functions are in a .dwo file. */
@@ -57,164 +42,9 @@ struct debuginfo {
 	struct covered symbols;
 	OP_VEC(struct unit) units;
 	size_t units_gone;
-	uint64_t memory; /* that it may take */
+	struct room room;
 	uint64_t before; /* of the heap, when it was opened */
-	uint64_t mapped; /* sections in files, and those that were unpacked */
-	uint64_t unpacked;
-	bool has_separate; /* separate: its separate file */
-	struct stat separate;
-	uint64_t left_out; /* with what had no room: debuginfo_left_out() */
 };
-
-/* Is there room for these sections? If so they count from now on. */
-static bool take_room(struct debuginfo *d, const struct debug_memory *more)
-{
-	uint64_t used = d->mapped + d->unpacked, left = d->memory - used;
-
-	if (more->mapped <= left && more->unpacked <= left - more->mapped) {
-		d->mapped += more->mapped;
-		d->unpacked += more->unpacked;
-		return true;
-	}
-	left = more->mapped > UINT64_MAX - more->unpacked ? UINT64_MAX
-							  : more->mapped + more->unpacked;
-	left = left > UINT64_MAX - used ? UINT64_MAX : left + used;
-	if (left > d->left_out)
-		d->left_out = left;
-	return false;
-}
-
-/* A file of dwz(1) is measured before libdw loads it. */
-static int find_separate(Dwfl_Module *module, void **userdata, const char *name,
-			 Dwarf_Addr base, const char *file, const char *link,
-			 GElf_Word crc, char **ret_path)
-{
-	int fd = dwfl_standard_find_debuginfo(module, userdata, name, base, file, link,
-					      crc, ret_path);
-	struct debuginfo *d = *userdata;
-	struct debug_memory more;
-	struct stat st;
-
-	if (fd < 0 ||
-	    (d->has_separate && fstat(fd, &st) == 0 && st.st_dev == d->separate.st_dev &&
-	     st.st_ino == d->separate.st_ino) ||
-	    (memory_of_fd(fd, &more) == 0 && take_room(d, &more)))
-		return fd;
-	(void)close(fd);
-	free(*ret_path);
-	*ret_path = NULL;
-	return -1;
-}
-
-/* libdw takes a separate file that it did not ask for as one with descriptor 0, and closes that
- * at the end. */
-static void end_search(Dwfl *dwfl)
-{
-	int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-	dwfl_end(dwfl);
-	if (input < 0)
-		return;
-	(void)dup2(input, STDIN_FILENO);
-	(void)close(input);
-}
-
-/*
- * Find the separate file of @path and measure it. It is searched for by another session: in one
- * that has found a file libdw uses it, whatever a callback says.
- */
-static bool separate_has_room(struct debuginfo *d, const char *path)
-{
-	static char *debug_path;
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &debug_path,
-	};
-	struct debug_memory more = { 0, 0, false };
-	Dwfl *dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
-	const unsigned char *id;
-	char *found = NULL;
-	const char *link;
-	GElf_Word crc = 0;
-	void *data = NULL;
-	bool room = true;
-	GElf_Addr bias;
-	int fd = -1;
-	Elf *elf;
-
-	elf = module && dwfl_report_end(dwfl, NULL, NULL) == 0
-		      ? dwfl_module_getelf(module, &bias)
-		      : NULL;
-	if (elf) {
-		/* Files are searched for by the id that was asked for. */
-		(void)dwfl_module_build_id(module, &id, &bias);
-		link = dwelf_elf_gnu_debuglink(elf, &crc);
-		fd = dwfl_standard_find_debuginfo(module, &data, "", 0, path, link, crc,
-						  &found);
-	}
-	/* What is no ELF file may be a compressed one, which libdw would unpack as a whole. */
-	if (fd >= 0) {
-		d->has_separate = fstat(fd, &d->separate) == 0;
-		room = memory_of_fd(fd, &more) == 0 && take_room(d, &more);
-	}
-	if (dwfl)
-		end_search(dwfl);
-	if (fd >= 0)
-		(void)close(fd);
-	free(found);
-	return room;
-}
-
-static int add_ranges(struct ranges *r, Dwarf_Die *die, size_t unit)
-{
-	Dwarf_Addr base, start, end;
-	struct range *e;
-	ptrdiff_t at = 0;
-
-	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		e = op_vec_push(&r->items);
-		if (!e)
-			return -ENOMEM;
-		*e = (struct range){ start, end, *die, unit };
-	}
-	return 0;
-}
-
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-static void sort_ranges(struct ranges *r)
-{
-	if (r->items.len)
-		qsort(r->items.data, r->items.len, sizeof(*r->items.data),
-		      compare_ranges);
-}
-
-static struct range *find_range(const struct ranges *r, Dwarf_Addr pc)
-{
-	size_t low = 0, high = r->items.len, middle;
-	int back;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (r->items.data[middle].start <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (back = 0; low && back < RANGES_BACK; low--, back++) {
-		if (pc < r->items.data[low - 1].end)
-			return &r->items.data[low - 1];
-	}
-	return NULL;
-}
 
 /* Collect the ranges of all units, because not every compiler writes .debug_aranges. */
 static int index_units(struct debuginfo *d, Dwfl_Module *module)
@@ -225,38 +55,12 @@ static int index_units(struct debuginfo *d, Dwfl_Module *module)
 
 	while ((die = dwfl_module_nextcu(module, die, &bias))) {
 		unit = op_vec_push(&d->units);
-		if (!unit || add_ranges(&d->code, die, d->units.len - 1))
+		if (!unit || ranges_add(&d->code, die, d->units.len - 1))
 			return -ENOMEM;
 		*unit = (struct unit){ 0 };
 	}
-	sort_ranges(&d->code);
+	ranges_sort(&d->code);
 	return d->code.items.len ? 0 : -ENOENT;
-}
-
-/* Collect functions: they are in a unit, or in a namespace or class. */
-static int add_functions(struct ranges *r, Dwarf_Die *parent, int depth)
-{
-	Dwarf_Die child;
-	int err = 0;
-
-	if (depth == NESTING_MAX || dwarf_child(parent, &child) != 0)
-		return 0;
-	do {
-		switch (dwarf_tag(&child)) {
-		case DW_TAG_subprogram:
-			err = add_ranges(r, &child, 0);
-			break;
-		case DW_TAG_namespace:
-		case DW_TAG_module:
-		case DW_TAG_class_type:
-		case DW_TAG_structure_type:
-		case DW_TAG_union_type:
-		case DW_TAG_enumeration_type:
-			err = add_functions(r, &child, depth + 1);
-			break;
-		}
-	} while (!err && dwarf_siblingof(&child, &child) == 0);
-	return err;
 }
 
 /* Load the debug info of the file itself or of a separate one, if there is room. */
@@ -265,7 +69,8 @@ static int load(struct debuginfo *d, const char *path, Elf *elf)
 	struct debug_memory own = memory_of_elf(elf);
 	Dwarf_Addr bias = 0;
 
-	if (!take_room(d, &own) || (!own.suffices && !separate_has_room(d, path)) ||
+	if (!room_take(&d->room, &own) ||
+	    (!own.suffices && !room_take_separate(&d->room, path)) ||
 	    !dwfl_module_getdwarf(d->module, &bias))
 		return -ENOENT;
 	d->bias = d->main_bias - bias;
@@ -277,7 +82,7 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 	static char *debug_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = find_separate,
+		.find_debuginfo = room_find_separate,
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path = &debug_path,
 	};
@@ -289,18 +94,18 @@ int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 
 	if (!d)
 		return -ENOMEM;
-	d->memory = memory;
+	d->room.memory = memory;
 	d->before = memory_in_use();
 	d->dwfl = dwfl_begin(&callbacks);
 	module = d->dwfl ? dwfl_report_offline(d->dwfl, "", path, -1) : NULL;
 	if (module && dwfl_report_end(d->dwfl, NULL, NULL) == 0 &&
 	    dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL)) {
-		*userdata = d;
+		*userdata = &d->room;
 		d->module = module;
 		elf = dwfl_module_getelf(module, &d->main_bias);
 		r = elf ? load(d, path, elf) : -ENOENT;
 		if (r == -ENOENT && elf &&
-		    (dwfl_module_getsymtab(module) > 0 || d->left_out))
+		    (dwfl_module_getsymtab(module) > 0 || d->room.left_out))
 			r = 0;
 	}
 	if (r) {
@@ -356,7 +161,7 @@ static bool take_room_for_split(struct debuginfo *d, Dwarf_Die *skeleton)
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
 		more = memory_of_path(path);
 	}
-	return take_room(d, &more);
+	return room_take(&d->room, &more);
 }
 
 /* Find the functions of the unit of @range, once: a program may have thousands of files. */
@@ -381,15 +186,15 @@ static struct unit *index_unit(struct debuginfo *d, const struct range *range)
 	}
 	if (unit->is_gone)
 		d->units_gone++;
-	else if (add_functions(&unit->functions, &unit->die, 0) == 0)
-		sort_ranges(&unit->functions);
+	else if (ranges_add_functions(&unit->functions, &unit->die) == 0)
+		ranges_sort(&unit->functions);
 	return unit;
 }
 
 /* The function that holds @pc, or NULL. */
 static Dwarf_Die *function_of(const struct unit *unit, Dwarf_Addr pc)
 {
-	struct range *found = find_range(&unit->functions, pc);
+	struct range *found = ranges_find(&unit->functions, pc);
 
 	return found ? &found->die : NULL;
 }
@@ -540,7 +345,7 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 	/* A symbol before it that ends before it, too, is another function's. */
 	if (name && offset < sym.st_size)
 		return name;
-	range = find_range(&d->code, pc);
+	range = ranges_find(&d->code, pc);
 	unit = range ? index_unit(d, range) : NULL;
 	function = unit && !unit->is_gone ? function_of(unit, pc) : NULL;
 	if (!function)
@@ -551,7 +356,7 @@ const char *debuginfo_name(struct debuginfo *d, uint64_t vaddr)
 
 uint64_t debuginfo_left_out(const struct debuginfo *d)
 {
-	return d->left_out;
+	return d->room.left_out;
 }
 
 bool debuginfo_is_full(const struct debuginfo *d)
@@ -560,7 +365,8 @@ bool debuginfo_is_full(const struct debuginfo *d)
 	/* What was unpacked is on the heap. */
 	uint64_t heap = now > d->before ? now - d->before : 0;
 
-	return (heap > d->unpacked ? heap : d->unpacked) > d->memory - d->mapped;
+	return (heap > d->room.unpacked ? heap : d->room.unpacked) >
+	       d->room.memory - d->room.mapped;
 }
 
 bool debuginfo_is_partial(const struct debuginfo *d)
@@ -573,7 +379,7 @@ size_t debuginfo_find(struct debuginfo *d, uint64_t vaddr,
 {
 	Dwarf_Die inlined[DEBUGINFO_LINES_MAX], *function;
 	Dwarf_Addr pc = vaddr + d->bias;
-	struct range *range = find_range(&d->code, pc);
+	struct range *range = ranges_find(&d->code, pc);
 	const char *file = NULL;
 	struct unit *unit;
 	size_t n = 0, i;
