@@ -466,7 +466,7 @@ static int loop(struct view *v, struct otelprof *p)
 				{ .fd = otelprof_get_fd(p), .events = POLLIN } };
 	struct tries polls = TRIES_POLL;
 	struct tries exports = TRIES_EXPORT;
-	double start = now_seconds(), now = start;
+	double start = v->top->started, now = now_seconds();
 	int r;
 
 	while (!v->quit && !signal_seen()) {

@@ -371,7 +371,7 @@ static bool look_at_rules(void *data)
 static int run_live(struct top *t, struct otelprof *p)
 {
 	struct tries exports = TRIES_EXPORT;
-	double start = now_seconds();
+	double start = t->started;
 	int r;
 
 	do {
@@ -393,7 +393,7 @@ static int run_live(struct top *t, struct otelprof *p)
 
 static int run_once(struct top *t, struct otelprof *p)
 {
-	double start = now_seconds();
+	double start = t->started;
 	int r = session_run(p, &t->o, TOP_WINDOW_S, true, look_at_rules, t);
 
 	top_measure(t, p, now_seconds() - start);
@@ -420,6 +420,8 @@ static int run(struct top *t, struct otelprof *p)
 	config.fn = on_request;
 	config.userdata = t;
 	r = otelprof_exporter_callback(p, &config);
+	/* The first samples are taken while the processes of a host are read. */
+	t->started = now_seconds();
 	if (r >= 0)
 		r = otelprof_start(p);
 	if (r < 0)

@@ -36,6 +36,7 @@ struct top {
 	long long rows; /* 0: as many as fit on the terminal */
 	bool json;
 	bool live;
+	double started;	  /* when sampling began */
 	double measured;  /* seconds that the sums cover */
 	uint32_t rate_hz; /* in force at their end */
 };
