@@ -273,6 +273,45 @@ static void put_strings(struct pprof *p)
 			  strlen(own_strings[i]));
 }
 
+/* The mapping of the program that has most samples of the first kind; 0: none. */
+static uint32_t main_mapping(const struct op_collect *c)
+{
+	_cleanup_free_ int64_t *values = calloc(c->processes.len + 1, sizeof(*values));
+	const struct op_collect_stack *s;
+	uint32_t most = 0;
+	uint32_t i;
+
+	if (!values || !c->processes.len)
+		return 0;
+	op_vec_foreach(s, &c->stacks) {
+		if (!s->kind)
+			values[s->process] += s->value;
+	}
+	for (i = 1; i < c->processes.len; i++) {
+		if (values[i] > values[most])
+			most = i;
+	}
+	for (i = 1; i < c->mappings.len; i++) {
+		if (c->mappings.data[i].file == c->processes.data[most].path)
+			return c->mappings.data[i].file ? i : 0;
+	}
+	return 0;
+}
+
+/* Tools take the first mapping for that of the program that was profiled. */
+static void put_mappings(struct pprof *p)
+{
+	uint32_t first = main_mapping(p->c);
+	uint32_t i;
+
+	if (first)
+		put_mapping(p, first);
+	for (i = 1; i < p->c->mappings.len; i++) {
+		if (i != first)
+			put_mapping(p, i);
+	}
+}
+
 static int encode(struct pprof *p)
 {
 	const struct op_collect *c = p->c;
@@ -282,8 +321,7 @@ static int encode(struct pprof *p)
 	put_types(p);
 	op_vec_foreach(s, &c->stacks)
 		put_sample(p, s);
-	for (i = 1; i < c->mappings.len; i++)
-		put_mapping(p, i);
+	put_mappings(p);
 	for (i = 0; i < c->locations.len; i++)
 		put_location(p, i);
 	for (i = 0; i < c->functions.len; i++)

@@ -46,6 +46,7 @@ struct rq {
 	uint64_t count;	     /* events */
 	uint32_t link;	     /* of the samples from now on; 0: none */
 	const char *service; /* of the processes from now on; NULL: none */
+	const char *path;    /* the same of their executables */
 	const char *type;    /* of the profiles; NULL: the CPUs' samples */
 	const char *unit;
 	uint64_t value; /* of each event of such a type */
@@ -305,6 +306,8 @@ static inline void rq_process(struct rq *q, uint64_t pid, const char *name,
 
 	rq_resource_attribute(&r, "process.pid", NULL, pid);
 	rq_resource_attribute(&r, "process.executable.name", name, 0);
+	if (q->path)
+		rq_resource_attribute(&r, "process.executable.path", q->path, 0);
 	if (container_id)
 		rq_resource_attribute(&r, "container.id", container_id, 0);
 	if (q->service)

@@ -225,6 +225,45 @@ static char *pprof_prints(const char *options, const char *file)
 	return text;
 }
 
+/* One event of /bin/small and two of /bin/large, in the kernel and in a library first. */
+static struct rq_buf two_programs(void)
+{
+	struct rq q;
+	uint32_t vmlinux, small, large, kernel, main;
+
+	rq_begin(&q);
+	vmlinux = rq_mapping(&q, "vmlinux", "aa");
+	small = rq_mapping(&q, "/bin/small", "bb");
+	large = rq_mapping(&q, "/bin/large", "cc");
+	kernel = rq_location(&q, 0, vmlinux, 0x1000, rq_function(&q, "read", "", 0), 0, 0,
+			     0);
+	main = rq_location(&q, 0, small, 0x2000, rq_function(&q, "main", "", 0), 0, 0, 0);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ kernel, main }, 2), NULL, 0, 1);
+	q.path = "/bin/small";
+	rq_process(&q, 100, "small", NULL);
+	main = rq_location(&q, 0, large, 0x2000, rq_function(&q, "main", "", 0), 0, 0, 0);
+	rq_sample(&q, rq_stack(&q, (uint32_t[]){ kernel, main }, 2), NULL, 0, 2);
+	q.path = "/bin/large";
+	rq_process(&q, 101, "large", NULL);
+	return rq_end(&q);
+}
+
+static void test_pprof_begins_with_the_program(void)
+{
+	char path[] = "/tmp/test-format-XXXXXX";
+	struct rq_buf request = two_programs();
+	_cleanup_free_ char *bytes = NULL;
+	_cleanup_free_ char *top = NULL;
+
+	if (system("go version >/dev/null 2>&1"))
+		SKIP("there is no go for `go tool pprof`");
+	bytes = make(OTELPROF_FORMAT_PPROF, &request, 1, path);
+	top = pprof_prints("-top", path);
+	(void)unlink(path);
+	free(request.data);
+	CHECK(strstr(top, "File: large\n"));
+}
+
 static void test_pprof_is_read_by_go(void)
 {
 	char path[] = "/tmp/test-format-XXXXXX";
@@ -268,4 +307,5 @@ TEST_MAIN({ "otlp_has_no_format", test_otlp_has_no_format },
 	  { "html_tree_is_the_known_one", test_html_tree_is_the_known_one },
 	  { "bad_utf8_is_replaced_in_html", test_bad_utf8_is_replaced_in_html },
 	  { "damaged_request_is_refused", test_damaged_request_is_refused },
+	  { "pprof_begins_with_the_program", test_pprof_begins_with_the_program },
 	  { "pprof_is_read_by_go", test_pprof_is_read_by_go })
