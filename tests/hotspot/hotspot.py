@@ -87,7 +87,7 @@ STUBS = ("call_stub", "upcall_stub") # native code calls these
 CALLS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Known$Ladder.*"]
 # How much more the leaves do, so that what is between them stays little on a busy machine.
 FACTOR = 3
-FACTOR_COMPILED = 20
+FACTOR_COMPILED = 60
 WARM_UP = 4 # seconds until all is compiled
 
 
