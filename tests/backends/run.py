@@ -211,9 +211,9 @@ BACKENDS = [
                           "off_cpu:off_cpu:nanoseconds": "off_cpu"},
             "process.executable.name", {"samples"}),
     Backend("parca", PARCA_KINDS, "process_executable_name", lenient=PARCA_FAULT),
-    # The whole server: what its queries answer.
-    Backend("parca-server", PARCA_KINDS, "process_executable_name", lenient=PARCA_FAULT,
-            program="parca", options=["-server"]),
+    # The whole server: what its queries answer. A CPU sample is told as its period.
+    Backend("parca-server", PARCA_KINDS, "process_executable_name", {"samples"},
+            lenient=PARCA_FAULT, program="parca", options=["-server"]),
     Backend("elastic", {}, "process.executable.name", takes={"samples"}, file_id=htlhash),
     # The same with an older exporter.
     Backend("elastic-156", {}, "process.executable.name", takes={"samples"}, file_id=htlhash,

@@ -235,7 +235,7 @@ def cell_labels(run, name, version):
         return Collector(run, called, run.collectors[version], config, 4321,
                          NODE_NAME=scene.NODE, KUBECONFIG=kubeconfig(run))
 
-    label_cell.cell(run, name, collector, CELL.min_samples)
+    label_cell.cell(run, name, collector, CELL.min_samples, list(run.collectors).index(version))
 
 
 # rights comes last: it judges what all the others asked of the API server.

@@ -40,13 +40,13 @@ def processors(run, opt_in):
     return config
 
 
-def label_pods(run):
+def label_pods(run, ordinal):
     """A pod for each value: what it says → its process."""
     pids = {}
     for name, value in SAID.items():
         env = [{"name": "OTEL_SERVICE_NAME", "value": OWN}] if name == "loud" else []
         one, = run.scene.start(scene.workload(
-            name + "-0", "shop", scene.container(name, env=env),
+            "%s-%d" % (name, ordinal), "shop", scene.container(name, env=env),
             labels={LABEL: value, **LABELS.get(name, {})},
             annotations=ANNOTATIONS if name in NOTED else {}))
         run.scene.names[one.id]["k8s.pod.label." + LABEL] = value
@@ -95,9 +95,9 @@ def judge(run, capture, status, text, kept, dropped, least):
     return result
 
 
-def cell(run, name, collector_of, least):
-    """@collector_of: (name, config) → a Collector."""
-    pids = label_pods(run)
+def cell(run, name, collector_of, least, ordinal):
+    """@collector_of: (name, config) → a Collector; @ordinal: of the cell, for its pods' names."""
+    pids = label_pods(run, ordinal)
     results = []
     try:
         for opt_in in (False, True):

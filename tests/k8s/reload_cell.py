@@ -40,8 +40,8 @@ def periods(run, path, names):
 def judge(run, agent, backend, seconds=60):
     """@agent: its container; @backend: a Collector that writes what arrives."""
     result = check.Result()
-    pods = {names["k8s.pod.name"] for names in run.scene.names.values()}
-    before, pid = periods(run, backend.out, pods), agent.pid()
+    pods = {names["k8s.pod.name"] for names in run.scene.names.values() if "k8s.pod.name" in names}
+    before, pid = periods(run, backend.out, pods), agent.pid
     change(agent)
     os.kill(pid, signal.SIGHUP)
     wanted, now = round(1e9 / HZ), set()
@@ -51,5 +51,5 @@ def judge(run, agent, backend, seconds=60):
         now = periods(run, backend.out, pods)
     result.need(wanted not in before and wanted in now, "periods before SIGHUP %s, and after %s" % (
         sorted(before), sorted(now - before)))
-    result.need(agent.pid() == pid and agent.process.poll() is None, "the same process goes on")
+    result.need(agent.pid == pid and agent.process.poll() is None, "the same process goes on")
     return result
