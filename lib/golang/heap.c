@@ -61,11 +61,12 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 	int r = -EAGAIN;
 	int i;
 
-	op_golang_ahead_init(&h->ahead, memory, READ_LIMIT, until_ns);
+	op_golang_buckets_ahead(&h->ahead, memory);
+	op_ahead_limit(&h->ahead, READ_LIMIT, until_ns);
 	for (i = 0; i < TRIES && r == -EAGAIN; i++) {
 		if (i)
 			(void)nanosleep(&pause, NULL);
-		op_golang_ahead_forget(&h->ahead);
+		op_ahead_forget(&h->ahead);
 		r = op_golang_profile_read(&h->ahead.memory, &h->process->places.buckets,
 					   &h->profile);
 	}
@@ -233,7 +234,8 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 	h->window = window;
 	h->process->heap_stacks = 0;
 	h->process->heap_stopped = 0;
-	op_golang_ahead_init(&h->ahead, h->ahead.of, UINT64_MAX, until_ns);
+	op_ahead_limit(&h->ahead, UINT64_MAX, until_ns);
+	op_ahead_forget(&h->ahead);
 	op_processes_slice(h->processes, until_ns);
 	for (i = 0; i < len; i++) {
 		size_t at = first + i;

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "golang/buckets/ahead.h"
 #include "golang/buckets/buckets.h"
 #include "golang/golang.h"
 #include "golang/process.h"
 #include "op_user_types.h"
+#include "runtime/ahead.h"
 
 enum {
 	OP_GOLANG_REMEMBERED_MAX = 262144, /* buckets of all processes */
@@ -29,7 +29,7 @@ struct op_golang_heap {
 	struct op_record record;
 	struct op_window *window;
 	struct op_golang_profile profile;
-	struct op_golang_ahead ahead;
+	struct op_ahead ahead;
 };
 
 /*

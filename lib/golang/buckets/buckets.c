@@ -15,6 +15,9 @@ enum {
 	MEMORY_PROFILE = 1,	/* bucket.typ */
 	FLUSHED = 1,		/* bit of mProfCycle: the current cycle was published */
 	CYCLE_SHIFT = 1,
+	/* of a piece that is read ahead: lists grow at their front, so what is next is most
+	 * often below */
+	BELOW_BYTES = 3072,
 };
 
 /* No machine has as much memory; sums of a few such numbers do not overflow. */
@@ -210,4 +213,12 @@ int op_golang_profile_read(const struct op_memory *memory,
 void op_golang_profile_deinit(struct op_golang_profile *p)
 {
 	op_vec_clear(&p->entries);
+}
+
+void op_golang_buckets_ahead(struct op_ahead *a, const struct op_memory *of)
+{
+	op_ahead_init(a, of);
+	a->below = BELOW_BYTES;
+	/* -EAGAIN is for numbers that change. */
+	a->again = -ETIMEDOUT;
 }

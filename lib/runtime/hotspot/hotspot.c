@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "runtime/ahead.h"
 #include "runtime/hotspot/code.h"
 #include "runtime/hotspot/layout.h"
 #include "runtime/hotspot/lines.h"
@@ -94,13 +95,16 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 			  struct op_log *log, void *bpf, void **ret_instance)
 {
 	_cleanup_free_ struct hotspot_instance *instance = calloc(1, sizeof(*instance));
+	_cleanup_free_ struct op_ahead *ahead = malloc(sizeof(*ahead));
 	struct op_hotspot_image *image = image_data;
 	const char *missing = NULL;
 	int r;
 
-	if (!instance)
+	if (!instance || !ahead)
 		return -ENOMEM;
-	r = op_runtime_hotspot_layout(target->memory, image, target->bias,
+	/* thousands of entries, flags and their names, a few bytes each */
+	op_ahead_init(ahead, target->memory);
+	r = op_runtime_hotspot_layout(&ahead->memory, image, target->bias,
 				      &instance->layout, &missing);
 	if (r == 0)
 		r = op_runtime_hotspot_code(target->memory, &instance->layout,
@@ -116,7 +120,7 @@ static int hotspot_attach(void *image_data, const struct op_runtime_target *targ
 	instance->memory = target->memory;
 	op_runtime_hotspot_methods_init(&instance->methods, target->memory,
 					&instance->layout);
-	if (op_runtime_hotspot_flag(target->memory, &instance->layout,
+	if (op_runtime_hotspot_flag(&ahead->memory, &instance->layout,
 				    "DebugNonSafepoints", &instance->non_safepoints) < 0)
 		instance->non_safepoints = 0;
 	read_flag(instance);

@@ -10,7 +10,6 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "runtime/exports.h"
-#include "runtime/pages.h"
 
 enum {
 	OPTIONAL = 1 << 0,
@@ -403,15 +402,11 @@ int op_runtime_hotspot_layout(const struct op_memory *memory,
 {
 	uint64_t member[OP_HOTSPOT_SYMBOLS] = { 0 };
 	struct op_hotspot_layout l = { 0 };
-	_cleanup_(op_pages_freep) struct op_pages *pages = NULL;
-	struct table t = { .member = member };
+	struct table t = { .memory = memory, .member = member };
 	int r = read_members(memory, image, bias, member);
 
 	*ret_missing = NULL;
-	if (r == 0)
-		r = op_pages_new(memory, &pages);
 	if (r == 0) {
-		t.memory = op_pages_memory(pages);
 		t.at = member[OP_HOTSPOT_STRUCTS];
 		t.stride = member[OP_HOTSPOT_STRUCT_STRIDE];
 		r = read_structs(&t, &l);
