@@ -4,7 +4,8 @@
  * turns, since a machine's speed changes. What is compared is the time of the programs in the
  * kernel for each sample that is kept; those of other processes are left out.
  *
- * $OTELPROF_TURNS: that many turns, for figures.
+ * $OTELPROF_TURNS: that many turns, whose median is judged. Without it the rules have to be held
+ * and samples to be kept with all of them: few turns on a machine with other work are no clock.
  */
 #include <bpf/bpf.h>
 #include <otelprof/otelprof.h>
@@ -24,7 +25,8 @@ enum {
 	PROCESSES = 2,
 	MANY = 10000,
 	MANY_GROUPS = 2000, /* control groups, unless figures are wanted */
-	TURNS = 5,
+	TURNS = 2,
+	TURNS_JUDGED = 20, /* the median of fewer is no figure */
 	TURNS_MAX = 200,
 	TURN_MS = 300,	 /* how long one of them is measured */
 	SETTLE_MS = 200, /* user space has found what the rules mean */
@@ -34,8 +36,7 @@ enum {
 	POLL_RULES = 256, /* that many are added between two polls */
 	NS_A_MS = 1000000,
 };
-/* A machine with other work is no good clock, even for the median of few turns. */
-#define RATIO_MOST 1.25
+#define RATIO_MOST 1.1
 
 /* Rules of one kind, of which number 0 means the processes that run. */
 struct rules {
@@ -156,7 +157,7 @@ static void compare(struct otelprof *p, const struct rules *of, int many,
 		ratio[good] = all[good] / one[good];
 		good++;
 	}
-	if (good < TURNS)
+	if (!good)
 		SKIP("the machine is too busy to sample");
 	CHECK_OK(otelprof_remove_rule(p, g.number[0]));
 	printf("  %s: a sample takes %.0f ns with one rule, %.0f ns with %d (medians of %d "
@@ -164,7 +165,8 @@ static void compare(struct otelprof *p, const struct rules *of, int many,
 	       what, median(one, good), median(all, good), many, good);
 	printf("%.3f, quartiles ", median(ratio, good));
 	printf("%.3f and %.3f\n", ratio[good / 4], ratio[good - 1 - good / 4]);
-	CHECK(median(ratio, good) < RATIO_MOST);
+	if (good >= TURNS_JUDGED)
+		CHECK(median(ratio, good) < RATIO_MOST);
 }
 
 /* So that most ticks are of this process, whatever else runs: sessions share the CPUs, and then
