@@ -279,6 +279,7 @@ static uint32_t main_mapping(const struct op_collect *c)
 	_cleanup_free_ int64_t *values = calloc(c->processes.len + 1, sizeof(*values));
 	const struct op_collect_stack *s;
 	uint32_t most = 0;
+	uint32_t path;
 	uint32_t i;
 
 	if (!values || !c->processes.len)
@@ -291,9 +292,10 @@ static uint32_t main_mapping(const struct op_collect *c)
 		if (values[i] > values[most])
 			most = i;
 	}
-	for (i = 1; i < c->mappings.len; i++) {
-		if (c->mappings.data[i].file == c->processes.data[most].path)
-			return c->mappings.data[i].file ? i : 0;
+	path = c->processes.data[most].path;
+	for (i = 1; path && i < c->mappings.len; i++) {
+		if (c->mappings.data[i].file == path)
+			return i;
 	}
 	return 0;
 }

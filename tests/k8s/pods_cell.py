@@ -2,6 +2,7 @@
 """The agent's and the gateway's pods as deployed: what arrives behind them, what they tell of
 themselves, and what they do with a changed configuration."""
 
+import contextlib
 import json
 import os
 import re
@@ -78,8 +79,9 @@ def metrics_of(run):
     return metrics.check_metrics(run, "%s:%d" % (run.kubelet.hosts[AGENT], port))
 
 
-def cell(run, name, version, least):
-    """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
+@contextlib.contextmanager
+def deployed(run, name, version):
+    """A Collector that writes what arrives, and the agent and the gateway before it."""
     run.kubelet.images["otelcol-profiling:latest"], why = image_of(run, version)
     if why:
         raise suite.Skip(why)
@@ -87,7 +89,12 @@ def cell(run, name, version, least):
     with Collector(run, name, run.collectors[version], config, 4320) as backend:
         backend.wait()
         gateway = start_gateway(run, backend.endpoint)
-        agent = run.scene.start(pod_of("DaemonSet", AGENT))[0]
+        yield backend, run.scene.start(pod_of("DaemonSet", AGENT))[0], gateway
+
+
+def cell(run, name, version, least):
+    """The agent and the gateway as deployed: otelprof → k8s_attributes → otlp → otlp."""
+    with deployed(run, name, version) as (backend, agent, gateway):
         run.scene.wait_for_samples(backend.out, run.scene.targets, least)
         # A pod that comes while the agent runs.
         late = run.scene.start(scene.workload("late-" + version.replace(".", "-"), "bank",
@@ -118,14 +125,7 @@ def reload(run, name):
     version = next(iter(run.collectors), None)
     if not version:
         raise suite.Skip("no Collector in the cache (OTELPROF_K8S=1 builds them)")
-    run.kubelet.images["otelcol-profiling:latest"], why = image_of(run, version)
-    if why:
-        raise suite.Skip(why)
-    config = {"service": {"pipelines": {"profiles": {}}}}
-    with Collector(run, name, run.collectors[version], config, 4322) as backend:
-        backend.wait()
-        gateway = start_gateway(run, backend.endpoint)
-        agent = run.scene.start(pod_of("DaemonSet", AGENT))[0]
+    with deployed(run, name, version) as (backend, agent, gateway):
         run.scene.wait_for_samples(backend.out, run.scene.targets, 1)
         result = reload_cell.judge(run, agent, backend)
         run.kubelet.stop(agent)

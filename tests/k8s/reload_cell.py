@@ -28,7 +28,7 @@ def change(container):
         yaml.safe_dump(config, f)
 
 
-def periods(run, path, names):
+def periods(path, names):
     """Of samples that have a workload's own names."""
     found = set()
     for s in otlp.read_file(path).samples:
@@ -41,14 +41,14 @@ def judge(run, agent, backend, seconds=60):
     """@agent: its container; @backend: a Collector that writes what arrives."""
     result = check.Result()
     pods = {names["k8s.pod.name"] for names in run.scene.names.values() if "k8s.pod.name" in names}
-    before, pid = periods(run, backend.out, pods), agent.pid
+    before, pid = periods(backend.out, pods), agent.pid
     change(agent)
     os.kill(pid, signal.SIGHUP)
     wanted, now = round(1e9 / HZ), set()
     end = time.monotonic() + seconds
     while wanted not in now and time.monotonic() < end:
         time.sleep(1)
-        now = periods(run, backend.out, pods)
+        now = periods(backend.out, pods)
     result.need(wanted not in before and wanted in now, "periods before SIGHUP %s, and after %s" % (
         sorted(before), sorted(now - before)))
     result.need(agent.pid == pid and agent.process.poll() is None, "the same process goes on")

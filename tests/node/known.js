@@ -18,6 +18,7 @@
 const seconds = Number(process.argv[3] || 10);
 const end = Date.now() + seconds * 1000;
 const told = new Set();
+let toldAll = false; // all scenes have run often enough
 let sink = 0;
 
 function cpu() {
@@ -45,10 +46,7 @@ function frames(of) {
 		.map((s) => nameOf(s) + ':' + s.getLineNumber() + ':' + s.getColumnNumber());
 }
 
-/* What is on the stack above the caller of this, until all scenes have run often enough: V8 takes
- * long to say it. */
-let toldAll = false;
-
+/* What is on the stack above the caller of this, until toldAll: V8 takes long to say it. */
 function tell(leaf, name) {
 	if (toldAll)
 		return;
