@@ -457,9 +457,12 @@ class Debuginfod(unittest.TestCase):
         self.assertEqual(said, '')
         rows, said, _ = self.report(self.server())
         self.assertEqual(said, '')
-        self.assertLessEqual(set(rows), self.OURS)
-        self.assertLessEqual({'inner', 'outer', 'main'}, set(rows))
-        for name in set(rows) - {'_start'}:
+        # Code of the C library's at the start and the end, whose symbols have no size.
+        named = {name for name in rows if not name.startswith('known+')}
+        self.assertLessEqual(sum(rows[name]['self'] for name in set(rows) - named), 2)
+        self.assertLessEqual(named, self.OURS)
+        self.assertLessEqual({'inner', 'outer', 'main'}, named)
+        for name in named - {'_start'}:
             self.assertEqual(os.path.basename(rows[name]['file']), 'known.c', name)
         self.assertIn(rows['inner']['line'], range(8, 14))
         self.assertEqual(rows['main']['line'], 34)
