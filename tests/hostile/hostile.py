@@ -177,6 +177,8 @@ def command_of(run, kind):
 def start(command, environment, user):
     """The honest program and the profiler are not to be short of processors for it."""
     more = {"user": user} if user else {}
+    if user:
+        suite.need_reach(command[0])
     return suite.start(*command, env={**os.environ, **environment}, preexec_fn=lambda:
                        os.nice(15), **more)
 

@@ -93,6 +93,7 @@ def cell_no_root(robust, name):
     """Without any rights the profiler says so in a sentence."""
     if not shutil.which("setpriv"):
         raise suite.Skip("no setpriv")
+    suite.need_reach(robust.args.otelprof)
     status, text = run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups",
                         robust.args.otelprof, "record", "-d", "1", "-o", "/dev/null",
                         "--format", "otlp"])

@@ -158,6 +158,15 @@ def live_main(run, cells):
     return run(args).cells(cells)
 
 
+def need_reach(path):
+    """For a cell that runs @path as another user than root."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            raise Skip("%s is closed to other users than root" % folder)
+        folder = os.path.dirname(folder)
+
+
 def stolen_ns():
     """What the host has taken from all CPUs of this virtual machine, to a tick (proc_stat(5))."""
     with open("/proc/stat", encoding="ascii") as f:
