@@ -6,7 +6,8 @@
  *   probe    once per mapped file: is it this runtime, in which version, and where is its
  *            interpreter loop? For a file that is not ELF: probe_other
  *   attach   once per process and mapped file: make the runtime's struct for the BPF step
- *   update   when the process's mappings changed: where is the code that it generated?
+ *   update   when the process's mappings changed: where is the code that it generated, and
+ *            what does a module tell that came after attach()?
  *   describe turn a frame's words into functions, files and lines; describe_code does so
  *            for an address in code that no step walked
  *
@@ -46,6 +47,7 @@ struct op_runtime_target {
 	/* load bias of the runtime's executable: process address - ELF address */
 	uint64_t bias;
 	const struct op_memory *memory;
+	bool await_chains; /* OTELPROF_AWAIT_CHAINS */
 	/* Open the process's mapped file whose base name begins with @prefix ("libc.so",
 	 * "ld-musl-"), or with NULL the instance's own. The caller frees *@ret. Returns 0,
 	 * -ENOENT or -errno. */
@@ -116,6 +118,11 @@ struct op_runtime_ops {
 	 * into it.
 	 */
 	const char *const *file_names;
+	/*
+	 * The beginning of the base name of a file that a process may map after attach():
+	 * update() is called when it did. NULL: none.
+	 */
+	const char *module;
 	/* Schema of the offsets that it takes from layout files; NULL: none. */
 	const struct op_layouts_schema *layouts;
 
@@ -148,8 +155,8 @@ struct op_runtime_ops {
 
 	/*
 	 * Find the code that the runtime generated, and update @bpf (which holds what the
-	 * last call left). Called after attach() and when the process's anonymous
-	 * executable mappings changed. Returns 1 if @bpf changed; 0; -EAGAIN to be called
+	 * last call left). Called after attach(), when the process's anonymous executable
+	 * mappings changed, and when @module came. Returns 1 if @bpf changed; 0; -EAGAIN to be called
 	 * again soon (*@ret counts); or -errno (the last result stays). NULL: it
 	 * generates no code.
 	 */

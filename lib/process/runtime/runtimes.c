@@ -92,6 +92,7 @@ static struct target target_of(const struct op_runtimes_context *context,
 	return (struct target){ .base = { .pid = (int)context->pid,
 					  .bias = i->bias,
 					  .memory = context->memory,
+					  .await_chains = context->await_chains,
 					  .open_image = open_image,
 					  .open_self = open_self,
 					  .code_mapping = code_mapping },
@@ -193,12 +194,21 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 	return 0;
 }
 
+/* Has a file come that the attached runtime waits for? */
+static bool module_came(const struct op_runtime_instance *i,
+			const struct op_runtimes_context *context)
+{
+	return i->ops->module && !i->module_seen &&
+	       op_layout_find_named(context->layout, i->ops->module);
+}
+
 /* Attach one instance, or ask it for its code, whose checksum is @code. Returns true if
  * something changed. */
 static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *context,
 		    uint64_t code)
 {
 	bool changed = false;
+	bool came;
 	int r;
 
 	if (i->given_up)
@@ -220,8 +230,11 @@ static bool work_on(struct op_runtime_instance *i, struct op_runtimes_context *c
 		}
 		changed = true;
 	}
-	if (i->ops->update && (changed || i->update_again || code != i->seen_code)) {
+	came = module_came(i, context);
+	if (i->ops->update &&
+	    (changed || came || i->update_again || code != i->seen_code)) {
 		i->seen_code = code;
+		i->module_seen |= came;
 		changed |= update(i, context);
 	}
 	return changed;

@@ -31,6 +31,7 @@ struct op_runtime_instance {
 	uint64_t gone_ns; /* when its file was first seen not to be mapped; 0: it is */
 	uint32_t failures;
 	bool update_again; /* update() is to be called again at retry_ns */
+	bool module_seen;  /* update() has been called with ops->module mapped */
 	bool unwritten;	   /* the arena had no room for the struct as it is now */
 	bool given_up;
 };
@@ -55,7 +56,8 @@ struct op_runtimes_context {
 	/* No records of what had gone at this time are to come any more. 0: the layout is
 	 * that of an earlier time. */
 	uint64_t over_ns;
-	uint32_t refused; /* bits of enum op_runtime that must not be attached */
+	uint32_t refused;  /* bits of enum op_runtime that must not be attached */
+	bool await_chains; /* OTELPROF_AWAIT_CHAINS */
 	uint32_t pid;
 	const struct op_memory *memory;
 	const struct op_layout *layout;
