@@ -80,9 +80,13 @@ struct op_control {
 	__u64 clock_ns; /* from one tick of the kind cpu to the next */
 };
 
+/* In op_settings.runtimes_on: Python's step follows tasks that await each other. */
+#define OP_STEPS_AWAIT (1ULL << 63)
+
 /* Settings that are known before the programs are loaded: constants for the verifier. */
 struct op_settings {
-	__u64 runtimes_on; /* bit 1 << enum op_runtime: the walker has its step */
+	/* bit 1 << enum op_runtime: the walker has its step; and OP_STEPS_AWAIT */
+	__u64 runtimes_on;
 	/* user space is woken when this much of the ring is waiting */
 	__u64 wakeup_bytes;
 	__u64 hash_seed;

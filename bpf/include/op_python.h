@@ -19,6 +19,8 @@ enum {
 	OP_PYTHON_READ_MAX = 104, /* bytes read of a frame */
 	OP_PYTHON_GLOBALS_SHIFT = 4,
 	OP_PYTHON_EDGES = 4,
+	/* objects that are looked at on the way through tasks that await each other */
+	OP_PYTHON_AWAITS_MAX = 128,
 };
 
 /* Flags of struct op_python. */
@@ -35,6 +37,30 @@ enum {
 	OP_PYTHON_RELATIVE = 1 << 5,
 	/* a frame whose function is None is hidden (>= 3.12) */
 	OP_PYTHON_FUNCTION = 1 << 6,
+};
+
+/*
+ * Tasks of asyncio and coroutines, since 3.14. Offsets are in bytes: state_* in PyThreadState,
+ * task_* in the object of a task or a future, generator_* in that of a coroutine or a
+ * generator.
+ */
+struct op_python_tasks {
+	__u16 state_task; /* the task that runs. 0: tasks are not followed */
+	__u8 task_coroutine;
+	__u8 task_awaiter; /* who awaits it: a task or a future, or a set of them */
+	__u8 task_is_task; /* a byte: it is a task, not a future */
+	__u8 task_in_set;  /* a byte: task_awaiter is a set */
+	__u8 generator_frame;
+	__u8 generator_state; /* a byte */
+	__u8 awaits;	      /* the value of that byte where it awaits another one, */
+	__u8 awaited_below;   /* which is so far below the frame's stack pointer */
+	__u8 frame_stack; /* that pointer, from the first byte that is read of a frame */
+	__u8 reserved[5];
+	/* Addresses of types: frames of these are known. */
+	__u64 coroutine_type;
+	__u64 generator_type;
+	__u64 asend_type; /* what an asynchronous generator's __anext__() returns */
+	__u64 asyncgen_type;
 };
 
 /*
@@ -75,8 +101,9 @@ struct op_python {
 	 * thread_id. Another one than the thread's own is that of a sub-interpreter. 0: unknown */
 	__u64 current;
 	__u64 state_thread;
+	struct op_python_tasks tasks;
 };
 
-_Static_assert(sizeof(struct op_python) == 64 + OP_PYTHON_EDGES * 16, "layout");
+_Static_assert(sizeof(struct op_python) == 112 + OP_PYTHON_EDGES * 16, "layout");
 
 #endif

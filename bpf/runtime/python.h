@@ -16,32 +16,16 @@
 #ifndef OP_PYTHON_STEP_H
 #define OP_PYTHON_STEP_H
 
+#include "bpf/runtime/python_await.h"
+#include "bpf/runtime/python_frame.h"
 #include "bpf/runtime/python_trace.h"
 #include "bpf/walk/unwind.h"
 #include "op_python.h"
-
-/* Numbers of op_state(u)->word. */
-enum {
-	OP_PY_NONE = 0,	  /* op_python.none */
-	OP_PY_FRAME = 1,  /* the next frame to push, or 0 */
-	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0 */
-	OP_PY_RUN = 3,	  /* first frame of the run, or 0 outside of a run */
-	OP_PY_PUSHED = 4, /* count of words and frames before the run */
-	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
-			  /* OP_PY_SLOT = 7 */
-	OP_PY_OTHER =
-		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
-};
 
 enum {
 	/* largest return address, callee-saved registers and padding */
 	OP_PY_SAVED_BYTES = 64,
 };
-
-/* Byte @member of the process's struct op_python; @words: its words 1 and 2. */
-#define OP_PY_BYTE(words, member)                                                        \
-	((__u8)((words)[__builtin_offsetof(struct op_python, member) / 8 - 1] >>         \
-		(__builtin_offsetof(struct op_python, member) % 8 * 8)))
 
 /* Leave the step and go on with the loop's native frame. After an @error no Python frame
  * follows. */
@@ -54,11 +38,6 @@ static __always_inline enum op_next op_python_leave(struct op_unwind *u, __u32 e
 	}
 	op_state(u)->word[OP_PY_RUN] = 0;
 	return op_leave_runtime(u, 1);
-}
-
-static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
-{
-	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
 }
 
 /* Read the heads of the chains of the PyThreadState at @state. Returns 0 or an error number. */
@@ -102,7 +81,7 @@ static __always_inline __u64 op_python_running(struct op_unwind *u, op_ref proce
 /* Find the thread state and read the heads of its chains. Returns 0 or an
  * error number. */
 static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process,
-					     const __u64 *words)
+					     const __u64 *words, bool follow)
 {
 	__u64 at = op_arena_u64(u, process, 0);
 	__u8 flags = OP_PY_BYTE(words, flags);
@@ -122,6 +101,8 @@ static __always_inline __u32 op_python_begin(struct op_unwind *u, op_ref process
 	state = op_python_running(u, process, state);
 	if (!state)
 		return OP_ERROR_python_no_state;
+	if (follow)
+		op_python_await_begin(u, state);
 	return op_python_heads(u, words, state);
 }
 
@@ -207,28 +188,6 @@ static __always_inline bool op_python_enter(struct op_unwind *u, op_ref process,
 	return op_state(u)->word[OP_PY_FRAME] != 0;
 }
 
-static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
-{
-	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
-}
-
-/* Push the frame in runtime_bytes. */
-static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
-					   const __u64 *words)
-{
-	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
-	__u64 globals = op_python_field(u, OP_PY_BYTE(words, frame_globals));
-
-	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_RELATIVE) != 0) {
-		place -= code;
-		if (place > OP_PYTHON_NO_PLACE)
-			place = OP_PYTHON_NO_PLACE;
-	}
-	op_push_word(u, op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code));
-	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
-	u->frames++;
-}
-
 /* The hidden frame ends a run. If the run was not this activation's, its frames are taken
  * back, and wait for the activation that they belong to. */
 static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64 frame,
@@ -239,6 +198,7 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 	op_state(u)->word[OP_PY_FRAME] = previous;
 	if ((flags & OP_PYTHON_CFRAME) == 0 && !op_python_in_loop_frame(u, frame)) {
 		op_state(u)->word[OP_PY_FRAME] = op_state(u)->word[OP_PY_RUN];
+		op_state(u)->word[OP_PY_COROUTINE] &= ~(__u64)OP_PY_AWAITED;
 		u->words = (__u32)(pushed >> 32);
 		u->frames = (__u32)pushed;
 		return op_python_leave(u, u->exact ? 0 : OP_ERROR_python_other_chain);
@@ -246,24 +206,19 @@ static __always_inline enum op_next op_python_end_run(struct op_unwind *u, __u64
 	return op_python_leave(u, 0);
 }
 
-/* Push the next frame of the chain, or end the run. */
+/* Push the next frame of the chain, or end the run. @follow: tasks are followed. */
 static __always_inline enum op_next op_python_frame(struct op_unwind *u,
-						    const __u64 *words)
+						    const __u64 *words, bool follow)
 {
 	__u64 frame = op_state(u)->word[OP_PY_FRAME];
 	__u8 flags = OP_PY_BYTE(words, flags);
 	__u64 pointer_mask = OP_PY_BYTE(words, pointer_mask);
-	__u32 len = OP_PY_BYTE(words, read_bytes);
 	__u64 previous;
 	__u64 function;
 	__u64 code;
 	bool marked;
 
-	op_platform_bound(len);
-	if (len > OP_RUNTIME_BYTES)
-		len = OP_RUNTIME_BYTES;
-	if (op_platform_read(u, u->runtime_bytes, len,
-			     frame + OP_PY_BYTE(words, read_from)))
+	if (op_python_read_frame(u, words, frame))
 		return op_python_leave(u, OP_ERROR_python_read_frame);
 	previous = op_python_field(u, OP_PY_BYTE(words, frame_previous));
 	marked = (flags & OP_PYTHON_ONE_FRAME) != 0 ||
@@ -281,11 +236,13 @@ static __always_inline enum op_next op_python_frame(struct op_unwind *u,
 	op_state(u)->word[OP_PY_FRAME] = previous;
 	if (marked || !previous)
 		return op_python_leave(u, 0);
+	if (follow && frame == op_state(u)->word[OP_PY_COROUTINE])
+		op_python_await_start(u);
 	return OP_NEXT_CONTINUE;
 }
 
 /* The first step of a walk. Returns 0 or an error number. */
-static __always_inline __u32 op_python_first(struct op_unwind *u)
+static __always_inline __u32 op_python_first(struct op_unwind *u, bool follow)
 {
 	op_ref process = op_state(u)->ref;
 	__u64 *words = &op_state(u)->word[OP_PY_WORDS];
@@ -296,12 +253,13 @@ static __always_inline __u32 op_python_first(struct op_unwind *u)
 	words[1] = op_arena_u64(u, process, 16);
 	op_state(u)->word[OP_PY_NONE] =
 		op_arena_u64(u, process, __builtin_offsetof(struct op_python, none));
-	return op_python_begin(u, process, words);
+	return op_python_begin(u, process, words, follow);
 }
 
 /* Push one Python frame of the interpreter loop at u->pc, or go on natively. In code that
- * the process generated, push the frame of a compiled trace. */
-static __always_inline enum op_next op_step_python(struct op_unwind *u)
+ * the process generated, push the frame of a compiled trace. @follow: the tasks that await
+ * the running one have their frames behind its own. */
+static __always_inline enum op_next op_step_python(struct op_unwind *u, bool follow)
 {
 	__u64 words[2];
 	__u32 error;
@@ -311,16 +269,18 @@ static __always_inline enum op_next op_step_python(struct op_unwind *u)
 	if (op_state(u)->error)
 		return op_python_leave(u, 0);
 	if (!op_state(u)->word[OP_PY_WORDS]) {
-		error = op_python_first(u);
+		error = op_python_first(u, follow);
 		if (error)
 			return op_python_leave(u, error);
 	}
 	words[0] = op_state(u)->word[OP_PY_WORDS];
 	words[1] = op_state(u)->word[OP_PY_WORDS + 1];
+	if (follow && op_state(u)->word[OP_PY_COROUTINE] & OP_PY_AWAITING)
+		return op_python_await(u, words);
 	if (!op_state(u)->word[OP_PY_RUN] &&
 	    !op_python_enter(u, op_state(u)->ref, words, &error))
 		return op_python_leave(u, error);
-	return op_python_frame(u, words);
+	return op_python_frame(u, words, follow);
 }
 
 #endif

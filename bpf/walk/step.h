@@ -9,8 +9,8 @@
 #include "bpf/runtime/python.h"
 #include "bpf/walk/native.h"
 
-/* Advance the walk by one step. @runtimes has a bit for each runtime whose step is
- * included; in the kernel it is a constant, so that the verifier drops the others. */
+/* Advance the walk by one step. @runtimes is op_settings.runtimes_on; in the kernel it is a
+ * constant, so that the verifier drops what is not included. */
 static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 {
 	switch (u->step) {
@@ -20,7 +20,7 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		return op_step_guess(u);
 	case OP_RUNTIME_PYTHON:
 		if (runtimes & (1ULL << OP_RUNTIME_PYTHON))
-			return op_step_python(u);
+			return op_step_python(u, runtimes & OP_STEPS_AWAIT);
 		break;
 	case OP_RUNTIME_PHP:
 		if (runtimes & (1ULL << OP_RUNTIME_PHP))

@@ -25,7 +25,7 @@ enum {
 	OP_GUESSED_FRAME = 1, /* by frame pointer, in code that no file has */
 	OP_GUESSED_CALLER = 2,
 	OP_RUNTIME_BYTES = 256,
-	OP_RUNTIME_WORDS = 8,	  /* of state, for each runtime on the stack */
+	OP_RUNTIME_WORDS = 9,	  /* of state, for each runtime on the stack */
 	OP_RUNTIMES_ON_STACK = 4, /* kept apart in one walk */
 };
 

@@ -88,6 +88,7 @@ enum {
 	OPTION_ALL_USER,
 	OPTION_IDLE,
 	OPTION_WAKERS,
+	OPTION_AWAIT_CHAINS,
 	OPTION_MAX_FRAMES,
 	OPTION_NO_RUNTIME,
 	OPTION_NO_NATIVE_NAMES,
@@ -121,6 +122,7 @@ enum {
 		{ "all-user", no_argument, NULL, OPTION_ALL_USER },                      \
 		{ "idle", no_argument, NULL, OPTION_IDLE },                              \
 		{ "wakers", no_argument, NULL, OPTION_WAKERS },                          \
+		{ "await-chains", no_argument, NULL, OPTION_AWAIT_CHAINS },              \
 		{ "max-frames", required_argument, NULL, OPTION_MAX_FRAMES },            \
 		{ "no-runtime", required_argument, NULL, OPTION_NO_RUNTIME },            \
 		{ "no-native-names", no_argument, NULL, OPTION_NO_NATIVE_NAMES },        \

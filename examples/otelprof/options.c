@@ -30,6 +30,7 @@ const char shared_help[] =
 	"      --all-user       stacks of programs alone, without the kernel's frames\n"
 	"      --idle           keep samples of CPUs with nothing to do\n"
 	"      --wakers         off_cpu and locks tell who woke the thread\n"
+	"      --await-chains   Python's tasks have the frames of those that await them\n"
 	"      --max-frames N   of a program's stack, 16 to 1024 (1024)\n"
 	"      --off-cpu-min US leave out shorter times off the CPUs\n"
 	"      --no-runtime L   native frames alone: python, php, hotspot, node, jitdump\n"

@@ -109,6 +109,8 @@ int switches_take(struct options *o, int c, const char *arg)
 		return take_flag(o, OTELPROF_IDLE);
 	case OPTION_WAKERS:
 		return take_flag(o, OTELPROF_WAKERS);
+	case OPTION_AWAIT_CHAINS:
+		return take_flag(o, OTELPROF_AWAIT_CHAINS);
 	case OPTION_NO_NATIVE_NAMES:
 		return take_flag(o, OTELPROF_NO_NATIVE_NAMES);
 	case OPTION_COMMAND_LINE:

@@ -46,6 +46,8 @@ struct otelprof_attribute {
 #define OTELPROF_NO_HOST	  (UINT64_C(1) << 7) /* no host.* and os.type on resources */
 #define OTELPROF_NO_TAIL_CALLS	  (UINT64_C(1) << 8) /* the programs of aarch64 before 6.0 */
 #define OTELPROF_WAKERS		  (UINT64_C(1) << 9) /* who woke a thread that was off the CPUs */
+#define OTELPROF_AWAIT_CHAINS                                                            \
+	(UINT64_C(1) << 10) /* stacks of asyncio's tasks are joined */
 
 /* Bits of otelprof_config.runtimes_off, one for each language runtime. */
 #define OTELPROF_RUNTIME_PYTHON	 (UINT64_C(1) << 1)

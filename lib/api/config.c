@@ -36,7 +36,7 @@ enum {
 static const uint64_t MEMORY_BUDGET_DEFAULT = UINT64_C(64) << 20;
 static const uint64_t MEMORY_BUDGET_MIN = UINT64_C(1) << 20;
 static const uint64_t MEMORY_LIMIT_MIN = UINT64_C(16) << 20;
-static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 10) - 1;
+static const uint64_t FLAGS_KNOWN = (UINT64_C(1) << 11) - 1;
 static const uint64_t RUNTIMES_KNOWN = OTELPROF_RUNTIME_PYTHON | OTELPROF_RUNTIME_PHP |
 				       OTELPROF_RUNTIME_HOTSPOT | OTELPROF_RUNTIME_NODE |
 				       OTELPROF_RUNTIME_JITDUMP;

@@ -88,11 +88,18 @@ uint32_t op_capture_slots(void)
 	return 1 + others;
 }
 
+uint64_t op_capture_steps(const struct op_capture *c, uint64_t runtimes)
+{
+	return runtimes |
+	       (c->config.flags & OTELPROF_AWAIT_CHAINS ? OP_STEPS_AWAIT : UINT64_C(0));
+}
+
 struct op_settings op_capture_settings_of(const struct op_capture *c,
 					  uint32_t program_type, bool holds)
 {
 	struct op_settings s = c->settings;
 
+	s.runtimes_on = op_capture_steps(c, s.runtimes_on);
 	s.holds = holds;
 	s.slot_alone = program_type == BPF_PROG_TYPE_PERF_EVENT;
 	s.slot_first = s.slot_alone ? 0 : 1;

@@ -183,6 +183,8 @@ void op_slabs_close(struct op_capture *c);
 
 /* settings.c */
 void op_capture_settings(struct op_capture *c);
+/* op_settings.runtimes_on, for a program with the steps of @runtimes. */
+uint64_t op_capture_steps(const struct op_capture *c, uint64_t runtimes);
 /* The settings of an entry or a walker of @program_type. @holds: for kinds that hold
  * samples. */
 struct op_settings op_capture_settings_of(const struct op_capture *c,

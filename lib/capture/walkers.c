@@ -34,7 +34,7 @@ static int load_at(struct op_capture *c, struct op_walkers *w, uint64_t runtimes
 	struct bpf_object *object;
 	int r;
 
-	settings.runtimes_on = runtimes;
+	settings.runtimes_on = op_capture_steps(c, runtimes);
 	r = op_object_open(c, &op_walkers_source, &settings, w, &object);
 	if (r < 0)
 		return r;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "otelprof/config.h"
 #include "process/generation.h"
 #include "process/runtime/runtimes.h"
 #include "process/state.h"
@@ -327,6 +328,7 @@ static bool attach_runtimes(struct op_processes *p, struct op_proc *proc)
 		.now_ns = p->now_ns,
 		.over_ns = proc->past ? 0 : op_process_over_ns(p),
 		.refused = p->runtimes_refused,
+		.await_chains = !!(p->config.flags & OTELPROF_AWAIT_CHAINS),
 		.pid = program->pid,
 		.memory = &program->memory.memory,
 		.layout = proc->layout,

@@ -20,6 +20,12 @@
 		asm volatile("# %0" : : "i"(number));                                    \
 		return step(u)
 
+/* As it is by default: tasks are not followed. */
+static __always_inline enum op_next test_step_python(struct op_unwind *u)
+{
+	return op_step_python(u, false);
+}
+
 static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 {
 	switch (u->step) {
@@ -27,15 +33,15 @@ static __always_inline enum op_next op_step(struct op_unwind *u, __u64 runtimes)
 		return op_step_native(u);
 	case OP_STEP_GUESS:
 		return op_step_guess(u);
-		TEST_STEP(1, op_step_python);
+		TEST_STEP(1, test_step_python);
 		TEST_STEP(2, op_step_php);
 		TEST_STEP(3, op_step_hotspot);
 		TEST_STEP(4, op_step_node);
-		TEST_STEP(5, op_step_python);
+		TEST_STEP(5, test_step_python);
 		TEST_STEP(6, op_step_php);
 		TEST_STEP(7, op_step_hotspot);
 		TEST_STEP(8, op_step_node);
-		TEST_STEP(9, op_step_python);
+		TEST_STEP(9, test_step_python);
 		TEST_STEP(10, op_step_php);
 	}
 	return op_leave_runtime(u, 1);

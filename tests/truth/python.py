@@ -5,6 +5,9 @@ other builds of it.
 
     python.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--peer TOOLS] [VERSION...]
 
+VERSION is such as 3.11, with a letter for another build (MODES), or with "-tasks" for the
+tasks of asyncio (tasks.py).
+
 Interpreters: python3.N in PATH, pyenv's, those named in OTELPROF_PYTHONS (paths with spaces
 between), those in the Debian roots named in OTELPROF_CHROOTS, and those that
 tests/python/fetch.sh gets. --quick takes 3.11 alone.
@@ -22,6 +25,7 @@ import time
 import beside
 import check
 import suite
+import tasks
 from cells import Cell, chain
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,6 +34,7 @@ PROGRAM = os.path.join(PYTHON, "known.py")
 VERSIONS = ["3.%d" % n for n in range(6, 16)]
 # Debug builds; builds with the compiler of traces, which PYTHON_JIT switches on; and those of
 # tests/python/odd.sh.
+TASKS = ["3.14-tasks", "3.15-tasks"]
 BUILDS = ["3.13d", "3.14d", "3.15d", "3.14j", "3.15j", "3.11s", "3.11m", "3.11n"]
 MODES = {"d": "debug build", "j": "compiled traces", "s": "static", "m": "musl",
          "n": "musl, static"}
@@ -183,11 +188,16 @@ def main():
     beside.add_option(parser)
     run = suite.Run(parser.parse_args())
     roots, why = ([], "") if run.args.quick or run.args.list else fetched()
-    wanted = run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS)
+    wanted = run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS + TASKS)
     found = {} if run.args.list else dict(
         interpreters(roots), **odd_interpreters([v for v in wanted if v[-1] in "smn"]))
     with beside.started(run):
         for version in wanted:
+            if version in TASKS:
+                of = version.split("-")[0]
+                run.cell("python-" + version, tasks.cell, *found.get(of, (None, "")), why,
+                         row=suite.row("CPython", of, "tasks await each other"))
+                continue
             run.cell("python-" + version, cell, *found.get(version, (None, "")), why,
                      row=suite.row("CPython", version.rstrip("djsmn"), MODES.get(version[-1], "")))
     return run.status()

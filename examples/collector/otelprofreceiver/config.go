@@ -66,6 +66,7 @@ type Config struct {
 	UserStacks   bool            `mapstructure:"user_stacks"`
 	NativeNames  bool            `mapstructure:"native_names"`
 	IdleStacks   bool            `mapstructure:"idle_stacks"`
+	AwaitChains  bool            `mapstructure:"await_chains"`
 	StartScan    bool            `mapstructure:"start_scan"`
 	Runtimes     map[string]bool `mapstructure:"runtimes"`
 	LayoutsDir   string          `mapstructure:"layouts_dir"`

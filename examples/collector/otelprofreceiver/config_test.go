@@ -80,6 +80,7 @@ var keys = []struct {
 	{yaml: "user_stacks: false", want: func(c *Config) { c.UserStacks = false }},
 	{yaml: "{user_stacks: false, kernel_stacks: false}", wrong: "are both off"},
 	{yaml: "native_names: false", want: func(c *Config) { c.NativeNames = false }},
+	{yaml: "await_chains: true", want: func(c *Config) { c.AwaitChains = true }},
 	{yaml: "idle_stacks: true", want: func(c *Config) { c.IdleStacks = true }},
 	{yaml: "start_scan: false", want: func(c *Config) { c.StartScan = false }},
 	{yaml: "layouts_dir: /etc/otelprof/layouts",

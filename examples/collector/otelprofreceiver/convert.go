@@ -65,6 +65,7 @@ func cConfig(config *Config, m *cMemory) *C.struct_otelprof_config {
 	flag(!config.UserStacks, C.OTELPROF_NO_USER_STACKS)
 	flag(!config.NativeNames, C.OTELPROF_NO_NATIVE_NAMES)
 	flag(config.IdleStacks, C.OTELPROF_IDLE)
+	flag(config.AwaitChains, C.OTELPROF_AWAIT_CHAINS)
 	flag(config.CommandLine, C.OTELPROF_COMMAND_LINE)
 	flag(!config.StartScan, C.OTELPROF_NO_START_SCAN)
 	flag(!config.HostAttributes, C.OTELPROF_NO_HOST)

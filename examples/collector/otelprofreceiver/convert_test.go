@@ -89,6 +89,8 @@ func TestConfigInC(t *testing.T) {
 		{5, Config{KernelStacks: true, UserStacks: true, NativeNames: true,
 			HostAttributes: true}},
 		{7, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true}},
+		{10, Config{KernelStacks: true, UserStacks: true, NativeNames: true, StartScan: true,
+			HostAttributes: true, AwaitChains: true}},
 	} {
 		equal(t, "flags", uint64(cConfig(&flag.config, m).flags), 1<<flag.bit)
 	}

@@ -12,6 +12,7 @@
 #include "runtime/cold.h"
 #include "runtime/exports.h"
 #include "runtime/python/edges.h"
+#include "runtime/python/tasks.h"
 
 enum symbol {
 	LOOP,
@@ -21,6 +22,10 @@ enum symbol {
 	NONE,
 	RUNTIME,
 	CURRENT,
+	COROUTINE_TYPE,
+	GENERATOR_TYPE,
+	ASYNCGEN_TYPE,
+	ASEND_TYPE,
 	VERSION,
 	OLD_LOOP,
 	/* functions that a version added, which tell 3.6 to 3.10 apart */
@@ -39,6 +44,10 @@ static const char *const names[SYMBOLS] = {
 	[NONE] = "_Py_NoneStruct",
 	[RUNTIME] = "_PyRuntime",
 	[CURRENT] = "_PyThreadState_Current", /* 3.6 */
+	[COROUTINE_TYPE] = "PyCoro_Type",
+	[GENERATOR_TYPE] = "PyGen_Type",
+	[ASYNCGEN_TYPE] = "PyAsyncGen_Type",
+	[ASEND_TYPE] = "_PyAsyncGenASend_Type",
 	[VERSION] = "Py_Version",
 	[OLD_LOOP] = "PyEval_EvalFrameEx",
 	[SINCE_3_7] = "PyThread_tss_get",
@@ -198,6 +207,15 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 	image.code_type = symbol[CODE_TYPE].value;
 	image.none = symbol[NONE].value;
 	image.current = find_current(&image, symbol);
+	image.tasks = (struct op_python_tasks){
+		.coroutine_type = symbol[COROUTINE_TYPE].value,
+		.generator_type = symbol[GENERATOR_TYPE].value,
+		.asyncgen_type = symbol[ASYNCGEN_TYPE].value,
+		.asend_type = symbol[ASEND_TYPE].value,
+	};
+	r = op_runtime_python_tasks(elf, &image.layout, &image.tasks);
+	if (r < 0)
+		return r;
 	find_loop(elf, symbol, log, ret_loop);
 	if (image.layout.flags & OP_PYTHON_ONE_FRAME) {
 		r = op_runtime_python_edges(elf, symbol[LOOP].value,

@@ -20,7 +20,9 @@ struct op_python_image {
 	uint64_t state_bytes;
 	uint64_t code_type; /* PyCode_Type; 0: unknown */
 	uint64_t none;	    /* _Py_NoneStruct; 0: unknown */
-	uint64_t current;   /* to 3.11: the variable of the PyThreadState that runs */
+	struct op_python_tasks
+		tasks;	  /* types as ELF addresses; offsets of its own asyncio */
+	uint64_t current; /* to 3.11: the variable of the PyThreadState that runs */
 	/* a thread state that cannot be found was reported; once per file */
 	bool warned;
 	uint32_t edge_count;

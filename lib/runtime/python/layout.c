@@ -56,8 +56,13 @@ static const struct op_layouts_field fields[] = {
 	FIELD(frame_globals),
 	FIELD(frame_function),
 	FIELD(frame_mark),
+	FIELD(frame_stack),
 	FIELD(mark),
 	FIELD(pointer_mask),
+	FIELD(generator_frame),
+	FIELD(generator_state),
+	FIELD(generator_awaits),
+	FIELD(generator_below),
 	FIELD(code_bytes),
 	FIELD(code_first_line),
 	FIELD(code_file),
@@ -78,8 +83,8 @@ static const struct op_layouts_field fields[] = {
 /* Check that the step can read a frame: whole words, at most OP_PYTHON_READ_MAX bytes. */
 static const char *check_frame(const struct op_python_layout *l)
 {
-	const uint8_t words[] = { l->frame_code, l->frame_previous, l->frame_globals,
-				  l->frame_function, l->frame_place };
+	const uint8_t words[] = { l->frame_code,     l->frame_previous, l->frame_globals,
+				  l->frame_function, l->frame_stack,	l->frame_place };
 	size_t count = OP_ARRAY_SIZE(words) - !!(l->flags & OP_PYTHON_ONE_FRAME);
 	uint32_t first = l->frame_place;
 	uint32_t end = l->frame_place + 8u;
@@ -87,9 +92,10 @@ static const char *check_frame(const struct op_python_layout *l)
 
 	for (i = 0; i < count; i++) {
 		if (words[i] % 8)
-			return "frame_code, _previous, _globals, _function and _place must "
-			       "be multiples of 8";
-		if (i == 3 && !(l->flags & OP_PYTHON_FUNCTION))
+			return "frame_code, _previous, _globals, _function, _stack and _place "
+			       "must be multiples of 8";
+		if ((i == 3 && !(l->flags & OP_PYTHON_FUNCTION)) ||
+		    (i == 4 && !l->generator_frame))
 			continue;
 		first = OP_MIN(first, (uint32_t)words[i]);
 		end = OP_MAX(end, words[i] + 8u);
@@ -160,6 +166,8 @@ enum group {
 	GROUP_LONG,
 	GROUP_BYTES,
 	GROUP_UNICODE,
+	GROUP_GC,
+	GROUP_GENERATOR,
 	GROUPS,
 };
 
@@ -169,6 +177,8 @@ enum {
 	FRAME_BYTES_MIN = 64,
 	/* the published size counts one local */
 	FRAME_BYTES_MAX = OP_PYTHON_READ_MAX + 8,
+	GENERATOR_BYTES_MIN = 96,
+	GENERATOR_BYTES_MAX = 512,
 };
 
 /* Are all offsets of a group smaller than its size (word 0), and is that size
@@ -183,6 +193,19 @@ static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64
 		if (group[i] > group[0])
 			return false;
 	return true;
+}
+
+/* What following tasks takes; false: out of range. */
+static bool use_generator(const uint64_t *frame, const uint64_t *generator,
+			  struct op_python_layout *l)
+{
+	if (!group_ok(generator, 4, GENERATOR_BYTES_MIN, GENERATOR_BYTES_MAX) ||
+	    frame[6] > UINT8_MAX || generator[2] > UINT8_MAX || generator[3] > UINT8_MAX)
+		return false;
+	l->frame_stack = (uint8_t)frame[6];
+	l->generator_frame = (uint8_t)generator[2];
+	l->generator_state = (uint8_t)generator[3];
+	return l->generator_frame != 0;
 }
 
 static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
@@ -217,6 +240,8 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 	l.unicode_ascii = (uint16_t)g[GROUP_UNICODE][3];
 	/* PyCompactUnicodeObject adds utf8_length and utf8 */
 	l.unicode_compact = (uint16_t)(l.unicode_ascii + 16);
+	if (l.generator_frame && !use_generator(frame, g[GROUP_GENERATOR], &l))
+		return -EBADMSG;
 	if (check(&l))
 		return -EBADMSG;
 	*layout = l;
@@ -262,6 +287,15 @@ void op_runtime_python_layout_step(const struct op_python_layout *layout,
 	}
 	if (!(layout->flags & OP_PYTHON_ONE_FRAME))
 		end = OP_MAX(end, (uint8_t)(layout->frame_mark + 1));
+	if (layout->generator_frame) {
+		from = OP_MIN(from, layout->frame_stack);
+		end = OP_MAX(end, (uint8_t)(layout->frame_stack + 8));
+		ret->tasks.frame_stack = layout->frame_stack - from;
+		ret->tasks.generator_frame = layout->generator_frame;
+		ret->tasks.generator_state = layout->generator_state;
+		ret->tasks.awaits = layout->generator_awaits;
+		ret->tasks.awaited_below = layout->generator_below;
+	}
 	ret->flags = layout->flags;
 	ret->state_frame = layout->state_frame;
 	ret->state_cframe = layout->state_cframe;

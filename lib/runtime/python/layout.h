@@ -24,7 +24,7 @@ enum op_python_lines {
 };
 
 enum {
-	OP_PYTHON_GROUPS = 15, /* groups of _Py_DebugOffsets */
+	OP_PYTHON_GROUPS = 17, /* groups of _Py_DebugOffsets */
 };
 
 /* Offsets in bytes; frame_* from the start of the frame. */
@@ -44,8 +44,14 @@ struct op_python_layout {
 	uint8_t frame_globals;
 	uint8_t frame_function;
 	uint8_t frame_mark;
+	uint8_t frame_stack; /* where tasks are followed */
 	uint8_t mark;
 	uint8_t pointer_mask;
+
+	uint8_t generator_frame; /* 0: tasks are not followed */
+	uint8_t generator_state;
+	uint8_t generator_awaits; /* the state of one that awaits another */
+	uint8_t generator_below; /* where it has that one, in bytes below its stack pointer */
 
 	uint16_t runtime_current; /* of _PyRuntime; 0: unknown */
 

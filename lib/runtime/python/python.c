@@ -15,6 +15,7 @@
 #include "runtime/python/code.h"
 #include "runtime/python/image.h"
 #include "runtime/python/lines.h"
+#include "runtime/python/tasks.h"
 #include "runtime/python/traces.h"
 #include "runtime/thread_slot.h"
 
@@ -34,6 +35,7 @@ struct python_instance {
 	struct op_python_codes codes;
 	struct op_log *log;
 	bool cut; /* it has more code than is searched for traces, and the log has it */
+	bool untold; /* the step's struct has asyncio's offsets, and no update() said so */
 	char unknown[32]; /* the name of a frame whose code object cannot be read */
 };
 
@@ -176,6 +178,25 @@ static void note_no_state(struct op_python_image *image,
 	       target->pid, strerror(-why));
 }
 
+/* Addresses of types in the process, and where its executable has asyncio itself also that. */
+static void add_tasks(const struct op_python_image *image,
+		      const struct op_runtime_target *target, struct op_python_tasks *t)
+{
+	const struct op_python_tasks *of = &image->tasks;
+
+	t->coroutine_type = of->coroutine_type ? of->coroutine_type + target->bias : 0;
+	t->generator_type = of->generator_type ? of->generator_type + target->bias : 0;
+	t->asyncgen_type = of->asyncgen_type ? of->asyncgen_type + target->bias : 0;
+	t->asend_type = of->asend_type ? of->asend_type + target->bias : 0;
+	if (!target->await_chains)
+		return;
+	t->state_task = of->state_task;
+	t->task_coroutine = of->task_coroutine;
+	t->task_awaiter = of->task_awaiter;
+	t->task_is_task = of->task_is_task;
+	t->task_in_set = of->task_in_set;
+}
+
 static int python_attach(void *image_data, const struct op_runtime_target *target,
 			 struct op_log *log, void *bpf, void **ret_instance)
 {
@@ -199,6 +220,7 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	op_runtime_python_codes_init(&instance->codes, target->memory, &image->layout,
 				     image->code_type ? image->code_type + target->bias
 						      : 0);
+	add_tasks(image, target, &p->tasks);
 	p->none = image->none ? image->none + target->bias : 0;
 	p->current = image->current ? image->current + target->bias : 0;
 	p->edge_count = (uint8_t)image->edge_count;
@@ -225,19 +247,25 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 {
 	struct python_instance *instance = data;
 	const struct op_python_image *image = instance->image;
+	struct op_python *p = bpf;
 	bool whole = true;
-	int r;
+	int r = 0;
 
+	instance->untold |=
+		op_runtime_python_tasks_module(target, &image->layout, &p->tasks);
 	/* On other machines and before that version, compiled code keeps
 	 * frame records. */
-	if (image->version < TRACES_SINCE || image->machine != EM_X86_64)
-		return 0;
-	r = op_runtime_python_traces(target, bpf, ret, &whole);
+	if (image->version >= TRACES_SINCE && image->machine == EM_X86_64)
+		r = op_runtime_python_traces(target, bpf, ret, &whole);
 	if (!whole && !instance->cut)
 		op_log(instance->log, OP_LOG_DEBUG,
 		       "process %d: not all of its code was searched for traces",
 		       target->pid);
 	instance->cut = !whole;
+	if (r == 0 && instance->untold)
+		r = 1;
+	if (r == 1)
+		instance->untold = false;
 	return r;
 }
 
@@ -312,6 +340,7 @@ const struct op_runtime_ops op_runtime_python = {
 	.frame_type = "cpython",
 	.bpf_size = sizeof(struct op_python),
 	.file_names = python_file_names,
+	.module = OP_PYTHON_TASKS_MODULE,
 	.layouts = &op_runtime_python_layouts,
 	.probe = python_probe,
 	.image_free = python_image_free,

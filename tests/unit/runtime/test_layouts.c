@@ -180,7 +180,7 @@ static void test_files_that_are_wrong(void)
 		{ "[python 3.99]\nlike = 3.14\nmark = 1\nmark = 2\n",
 		  ":4: mark is given twice" },
 		{ "[python 3.99]\nlike = 3.13\npublished = 1 2\n",
-		  ":3: published takes 15 numbers" },
+		  ":3: published takes 17 numbers" },
 		{ "[python 3.99]\nlike = 3.13\nmark = 1 2\n", ":3: mark takes 1 number" },
 		{ "nonsense\n", ":1: the line is no section" },
 		{ "[python 3.99]\nlike = 3.14\nmark =\n", ":3: behind \"=\"" },

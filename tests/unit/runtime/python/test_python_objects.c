@@ -4,6 +4,7 @@
 
 #include "runtime/python/code.h"
 #include "runtime/python/layout.h"
+#include "runtime/python/tasks.h"
 #include "runtime/python/text.h"
 
 #include "fake_memory.h"
@@ -310,7 +311,7 @@ static void test_published_layout_3_15(void)
 	struct op_python_layout l = *begin(0x030f);
 	uint64_t words[3 + 128] = { UINT64_C(0x7970677562656478), 0x030f02f0, 0 };
 	/* runtime, interpreter, thread, err_stackitem, frame, code, object, type, heap_type,
-	 * tuple, list, set, dict, float, long, bytes, unicode */
+	 * tuple, list, set, dict, float, long, bytes, unicode, gc, generator */
 	static const struct {
 		uint32_t words;
 		uint64_t value[8];
@@ -332,7 +333,10 @@ static void test_published_layout_3_15(void)
 		{ 3, { 0 } },
 		{ 3, { 40, 16, 32 } },
 		{ 5, { 64, 32, 16, 40, 56 } },
+		{ 5, { 0 } },
+		{ 4, { 160, 24, 80, 66 } },
 	};
+	struct op_python step = { 0 };
 	size_t at = 3;
 	size_t i, k;
 
@@ -350,6 +354,48 @@ static void test_published_layout_3_15(void)
 	CHECK_INT(l.bytes_text, 32);
 	CHECK_INT(l.unicode_compact, 56);
 	CHECK_INT(l.pointer_mask, 3);
+	op_runtime_python_layout_step(&l, &step);
+	CHECK_INT(step.tasks.generator_frame, 80);
+	CHECK_INT(step.tasks.generator_state, 66);
+	CHECK_INT(step.tasks.frame_stack, 64);
+	CHECK_INT(step.tasks.awaits, 2);
+	CHECK_INT(step.tasks.awaited_below, 16);
+	words[at - 4] = UINT64_C(1) << 32; /* the generator's size */
+	CHECK_INT(op_runtime_python_layout_published(words, sizeof(words), 0x030f, &l),
+		  -EBADMSG);
+}
+
+/* What _asyncio of 3.14 publishes, and what must be refused. */
+static void test_published_tasks(void)
+{
+	static const uint64_t words[] = { 168,	  136,	 96,  108, 109, 128, 152,
+					  225864, 10880, 936, 864, 872, 880 };
+	/* word, value */
+	static const uint64_t wrong[][2] = {
+		{ 0, 256 },  { 2, 8 },	  { 2, 97 },	  { 2, 161 },
+		{ 2, 1000 }, { 3, 168 },  { 4, 1 << 20 }, { 5, UINT64_MAX },
+		{ 9, 10 },   { 11, 930 }, { 11, 70000 },
+	};
+	struct op_python_tasks t = { 0 };
+	struct op_python_tasks none = { 0 };
+	uint64_t bad[sizeof(words) / 8];
+	size_t i;
+
+	CHECK_OK(op_runtime_python_tasks_published(words, sizeof(words), &t));
+	CHECK_INT(t.task_awaiter, 96);
+	CHECK_INT(t.task_is_task, 108);
+	CHECK_INT(t.task_in_set, 109);
+	CHECK_INT(t.task_coroutine, 128);
+	CHECK_INT(t.state_task, 872);
+	CHECK_INT(op_runtime_python_tasks_published(words, sizeof(words) - 8, &none),
+		  -EBADMSG);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		memcpy(bad, words, sizeof(bad));
+		bad[wrong[i][0]] = wrong[i][1];
+		CHECK_INT(op_runtime_python_tasks_published(bad, sizeof(bad), &none),
+			  -EBADMSG);
+	}
+	CHECK_INT(none.state_task, 0);
 }
 
 TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
@@ -359,4 +405,5 @@ TEST_MAIN({ "str_of_each_kind", test_str_of_each_kind },
 	  { "process_that_is_gone", test_process_that_is_gone },
 	  { "what_is_no_code_object", test_what_is_no_code_object },
 	  { "published_layout", test_published_layout },
-	  { "published_layout_3_15", test_published_layout_3_15 })
+	  { "published_layout_3_15", test_published_layout_3_15 },
+	  { "published_tasks", test_published_tasks })

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the parts of the CPython step share: the words of its state, and a frame that is read
+ * and pushed. */
+#ifndef OP_PYTHON_FRAME_H
+#define OP_PYTHON_FRAME_H
+
+#include "bpf/walk/unwind.h"
+#include "op_python.h"
+
+/* Numbers of op_state(u)->word. */
+enum {
+	OP_PY_NONE = 0,	  /* op_python.none */
+	OP_PY_FRAME = 1,  /* the next frame to push, or 0 */
+	OP_PY_CFRAME = 2, /* the next _PyCFrame, or 0; of 3.10 to 3.12 */
+	/* since 3.14: the frame of the running task's coroutine, or 0; its low bits are
+	 * OP_PY_AWAITING and OP_PY_AWAITED */
+	OP_PY_COROUTINE = 2,
+	OP_PY_RUN = 3,	  /* first frame of the run, or 0 outside of a run */
+	OP_PY_PUSHED = 4, /* count of words and frames before the run */
+	OP_PY_WORDS = 5,  /* words 1 and 2 of op_python; 0: the walk has not begun */
+			  /* OP_PY_SLOT = 7 */
+	OP_PY_OTHER =
+		7, /* to 3.11: the PyThreadState whose frames are further out, or 0 */
+	OP_PY_TASK = 8, /* since 3.14: the running task, or 0 */
+};
+
+enum {
+	/* of runtime_bytes: what is read of a frame; what follows is python_await.h's */
+	OP_PY_FRAME_BYTES = 128,
+};
+
+/* Byte @member of the process's struct op_python; @words: its words 1 and 2. */
+#define OP_PY_BYTE(words, member)                                                        \
+	((__u8)((words)[__builtin_offsetof(struct op_python, member) / 8 - 1] >>         \
+		(__builtin_offsetof(struct op_python, member) % 8 * 8)))
+
+static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
+{
+	return op_platform_read(u, ret, sizeof(*ret), addr) ? -1 : 0;
+}
+
+/* Read the frame at @frame into runtime_bytes. Returns 0 or -1. */
+static __always_inline int op_python_read_frame(struct op_unwind *u, const __u64 *words,
+						__u64 frame)
+{
+	__u32 len = OP_PY_BYTE(words, read_bytes);
+
+	op_platform_bound(len);
+	if (len > OP_PY_FRAME_BYTES)
+		len = OP_PY_FRAME_BYTES;
+	return op_platform_read(u, u->runtime_bytes, len,
+				frame + OP_PY_BYTE(words, read_from))
+		       ? -1
+		       : 0;
+}
+
+static __always_inline __u64 op_python_field(struct op_unwind *u, __u32 off)
+{
+	return *(__u64 *)(u->runtime_bytes + (off & (OP_RUNTIME_BYTES - 8)));
+}
+
+/* Push the frame in runtime_bytes. */
+static __always_inline void op_python_push(struct op_unwind *u, __u64 code,
+					   const __u64 *words)
+{
+	__u64 place = op_python_field(u, OP_PY_BYTE(words, frame_place));
+	__u64 globals = op_python_field(u, OP_PY_BYTE(words, frame_globals));
+
+	if ((OP_PY_BYTE(words, flags) & OP_PYTHON_RELATIVE) != 0) {
+		place -= code;
+		if (place > OP_PYTHON_NO_PLACE)
+			place = OP_PYTHON_NO_PLACE;
+	}
+	op_push_word(u, op_runtime_word(u, OP_PYTHON_FRAME_WORDS, code));
+	op_push_word(u, (__u32)place | (globals >> OP_PYTHON_GLOBALS_SHIFT) << 32);
+	u->frames++;
+}
+
+#endif
