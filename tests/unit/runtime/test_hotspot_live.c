@@ -20,7 +20,7 @@ enum {
 	STEPS = 12000, /* instructions */
 	FRAMES_MAX = 64,
 	THREADS_MAX = 128,
-	LEAST_DEPTH = 3, /* main, run, calls */
+	LEAST_DEPTH = 2, /* main, run; calls() returns once in 1,000 turns */
 	DEEPER = 8,	 /* at least, at times */
 	WARM_UP = 3,	 /* seconds at least, until all is compiled */
 	WARM_UP_MAX = 60,
