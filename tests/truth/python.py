@@ -187,6 +187,7 @@ def main():
     parser.add_argument("--hz", type=int, default=999)
     beside.add_option(parser)
     run = suite.Run(parser.parse_args())
+    run.suite = "python"
     roots, why = ([], "") if run.args.quick or run.args.list else fetched()
     wanted = run.args.cells or (["3.11"] if run.args.quick else VERSIONS + BUILDS + TASKS)
     found = {} if run.args.list else dict(
