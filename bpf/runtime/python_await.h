@@ -50,8 +50,7 @@ static __always_inline struct op_python_await *op_python_awaits(struct op_unwind
 
 /* Byte @member of struct op_python_tasks; @tasks: its words 0 and 1. */
 #define OP_PY_TASKS_BYTE(tasks, member)                                                  \
-	((__u8)((tasks)[__builtin_offsetof(struct op_python_tasks, member) / 8] >>       \
-		(__builtin_offsetof(struct op_python_tasks, member) % 8 * 8)))
+	OP_PY_BYTE_OF(tasks, __builtin_offsetof(struct op_python_tasks, member))
 
 /* The word of the process's struct op_python_tasks that begins with @member. */
 #define OP_PY_TASKS_WORD(u, member)                                                      \

@@ -29,10 +29,11 @@ enum {
 	OP_PY_FRAME_BYTES = 128,
 };
 
+/* Byte number @at of @words. */
+#define OP_PY_BYTE_OF(words, at) ((__u8)((words)[(at) / 8] >> ((at) % 8 * 8)))
 /* Byte @member of the process's struct op_python; @words: its words 1 and 2. */
 #define OP_PY_BYTE(words, member)                                                        \
-	((__u8)((words)[__builtin_offsetof(struct op_python, member) / 8 - 1] >>         \
-		(__builtin_offsetof(struct op_python, member) % 8 * 8)))
+	OP_PY_BYTE_OF(words, __builtin_offsetof(struct op_python, member) - 8)
 
 static __always_inline int op_python_read(struct op_unwind *u, __u64 addr, __u64 *ret)
 {

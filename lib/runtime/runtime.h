@@ -156,9 +156,9 @@ struct op_runtime_ops {
 	/*
 	 * Find the code that the runtime generated, and update @bpf (which holds what the
 	 * last call left). Called after attach(), when the process's anonymous executable
-	 * mappings changed, and when @module came. Returns 1 if @bpf changed; 0; -EAGAIN to be called
-	 * again soon (*@ret counts); or -errno (the last result stays). NULL: it
-	 * generates no code.
+	 * mappings changed, and when `module` came. Returns 1 if @bpf changed; 0; -EAGAIN
+	 * to be called again soon (*@ret counts); or -errno (the last result stays). NULL:
+	 * it generates no code.
 	 */
 	int (*update)(void *instance, const struct op_runtime_target *target, void *bpf,
 		      struct op_runtime_code *ret);

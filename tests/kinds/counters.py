@@ -36,9 +36,9 @@ BUSY_NS = 200000000  # run time, for so many samples at HZ that chance is little
 HZ = "499"
 NOISE = 3  # standard deviations of a number of samples
 # ns of each turn on a CPU. In a virtual machine the timer's interrupt is 4 to 32 us late (the
-# tracepoints hrtimer_start and hrtimer_expire_entry), and 43 where its host is busy: what was due
-# at the end of a turn is the next one's. perf's samples have the same error.
-LATE = 45000
+# tracepoints hrtimer_start and hrtimer_expire_entry): what was due at the end of a turn is the
+# next one's. perf's samples have the same error.
+LATE = 32000
 # ns of each turn: the kernel looks at its clock, picks the next thread, and tells of the switch.
 PICK = 2000
 

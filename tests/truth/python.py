@@ -160,16 +160,10 @@ def cell(run, name, command, release, why):
     if not command:
         raise suite.Skip("no such interpreter here" + ("; " + why if why else ""))
     run.row["release"] = release
-    with open(PROGRAM, encoding="utf-8") as f:  # the text, because a root does not have the file
-        process = subprocess.Popen([*command, "-", "spin", "600"], stdin=f,
-                                   stdout=subprocess.DEVNULL)
-    time.sleep(1)
-    start_ns = time.time_ns()
-    try:
+    with suite.interpreted(command, PROGRAM, "spin", suite.LONG) as process:
+        start_ns = time.time_ns()
         capture, text = run.record_process(name, process.pid)
         beside.tell(run, name, process.pid, start_ns, lambda theirs: judged(theirs).figures)
-    finally:
-        suite.stop([process])
     result = check.check_chain(capture, CELL, process.pid)
     check.check_lines(check.select(capture, process.pid), CELL, known_lines(), result)
     ends = [s for s in capture.samples if s.frames and s.frames[-1].name == "_start" or
@@ -194,13 +188,10 @@ def main():
         interpreters(roots), **odd_interpreters([v for v in wanted if v[-1] in "smn"]))
     with beside.started(run):
         for version in wanted:
-            if version in TASKS:
-                of = version.split("-")[0]
-                run.cell("python-" + version, tasks.cell, *found.get(of, (None, "")), why,
-                         row=suite.row("CPython", of, "tasks await each other"))
-                continue
-            run.cell("python-" + version, cell, *found.get(version, (None, "")), why,
-                     row=suite.row("CPython", version.rstrip("djsmn"), MODES.get(version[-1], "")))
+            of, what, mode = (version.removesuffix("-tasks"), tasks.cell, tasks.MODE) \
+                if version in TASKS else (version, cell, MODES.get(version[-1], ""))
+            run.cell("python-" + version, what, *found.get(of, (None, "")), why,
+                     row=suite.row("CPython", of.rstrip("djsmn"), mode))
     return run.status()
 
 

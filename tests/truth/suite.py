@@ -7,11 +7,13 @@ it raises is its result too, a Skip or a failure.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import time
 import traceback
 
 import build
@@ -126,10 +128,10 @@ class Run:
                 done.returncode, " ".join(text.strip().splitlines()[-6:])))
         return otlp.read_file(out), text
 
-    def record_process(self, name, pid, part=1):
+    def record_process(self, name, pid, part=1, options=()):
         """Record one process, at --hz and for @part of --seconds. As record()."""
         return self.record(name, "-F", str(self.args.hz), "-d", str(self.args.seconds * part),
-                           "-p", str(pid))
+                           "-p", str(pid), *options)
 
 
 def row(runtime, version, mode="", program=""):
@@ -180,6 +182,20 @@ def start(*command, **options):
         stop([process])
         raise RuntimeError("%s did not become ready" % " ".join(command))
     return process
+
+
+@contextlib.contextmanager
+def interpreted(command, path, *arguments):
+    """The interpreter @command runs the text of the program at @path, because a root does not
+    have the file."""
+    with open(path, encoding="utf-8") as f:
+        process = subprocess.Popen([*command, "-", *arguments], stdin=f,
+                                   stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        yield process
+    finally:
+        stop([process])
 
 
 def stop(processes):

@@ -5,14 +5,13 @@ the tasks that await it.
 
 import ast
 import os
-import subprocess
-import time
 
 import check
 import suite
 from cells import Cell
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+MODE = "tasks await each other"
 PROGRAM = os.path.join(HERE, "..", "python", "tasks.py")
 # Way → its frames from the leaf to main, by qualified name.
 WAYS = {
@@ -69,14 +68,8 @@ def cell(run, name, command, release, why):
     if not command:
         raise suite.Skip("no such interpreter here" + ("; " + why if why else ""))
     run.row["release"] = release
-    with open(PROGRAM, encoding="utf-8") as f:  # the text, because a root does not have the file
-        process = subprocess.Popen([*command, "-", "600"], stdin=f, stdout=subprocess.DEVNULL)
-    time.sleep(1)
-    try:
-        capture, text = run.record(name, "-F", str(run.args.hz), "-d", str(run.args.seconds),
-                                   "-p", str(process.pid), "--await-chains")
-    finally:
-        suite.stop([process])
+    with suite.interpreted(command, PROGRAM, suite.LONG) as process:
+        capture, text = run.record_process(name, process.pid, options=["--await-chains"])
     result = check.check_chain(capture, CELL, process.pid)
     check.check_lines(check.select(capture, process.pid), CELL, known_lines(), result)
     run.judge(name, result, check.check_rules(capture), check.check_accounting(text))

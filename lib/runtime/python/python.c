@@ -178,16 +178,22 @@ static void note_no_state(struct op_python_image *image,
 	       target->pid, strerror(-why));
 }
 
-/* Addresses of types in the process, and where its executable has asyncio itself also that. */
+/* Where the process has what its file has at ELF address @addr; 0: unknown. */
+static uint64_t placed(const struct op_runtime_target *target, uint64_t addr)
+{
+	return addr ? addr + target->bias : 0;
+}
+
+/* Addresses of types in the process; and where tasks are, if its executable has asyncio. */
 static void add_tasks(const struct op_python_image *image,
 		      const struct op_runtime_target *target, struct op_python_tasks *t)
 {
 	const struct op_python_tasks *of = &image->tasks;
 
-	t->coroutine_type = of->coroutine_type ? of->coroutine_type + target->bias : 0;
-	t->generator_type = of->generator_type ? of->generator_type + target->bias : 0;
-	t->asyncgen_type = of->asyncgen_type ? of->asyncgen_type + target->bias : 0;
-	t->asend_type = of->asend_type ? of->asend_type + target->bias : 0;
+	t->coroutine_type = placed(target, of->coroutine_type);
+	t->generator_type = placed(target, of->generator_type);
+	t->asyncgen_type = placed(target, of->asyncgen_type);
+	t->asend_type = placed(target, of->asend_type);
 	if (!target->await_chains)
 		return;
 	t->state_task = of->state_task;
@@ -218,11 +224,10 @@ static int python_attach(void *image_data, const struct op_runtime_target *targe
 	instance->image = image;
 	instance->log = log;
 	op_runtime_python_codes_init(&instance->codes, target->memory, &image->layout,
-				     image->code_type ? image->code_type + target->bias
-						      : 0);
+				     placed(target, image->code_type));
 	add_tasks(image, target, &p->tasks);
-	p->none = image->none ? image->none + target->bias : 0;
-	p->current = image->current ? image->current + target->bias : 0;
+	p->none = placed(target, image->none);
+	p->current = placed(target, image->current);
 	p->edge_count = (uint8_t)image->edge_count;
 	for (i = 0; i < image->edge_count; i++) {
 		p->edge[i][0] = image->edge[i][0] + target->bias;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "live.h"
 
 #include "op_hotspot.h"
@@ -20,7 +21,7 @@ enum {
 	STEPS = 12000, /* instructions */
 	FRAMES_MAX = 64,
 	THREADS_MAX = 128,
-	LEAST_DEPTH = 2, /* main, run; calls() returns once in 1,000 turns */
+	LEAST_DEPTH = 3, /* main, run, calls */
 	DEEPER = 8,	 /* at least, at times */
 	WARM_UP = 3,	 /* seconds at least, until all is compiled */
 	WARM_UP_MAX = 60,
@@ -253,6 +254,19 @@ static int main_thread(struct live *live, const struct scene *scene, struct fram
 	TEST_FAIL("no thread runs main");
 }
 
+/* Is it the stack of main() between two calls of calls(), which returns once in 1,000 turns? */
+static bool between_calls(const struct frames *f)
+{
+	static const char *const innermost[] = { "Known.main:0", "Known.run:0",
+						 "java.lang.System.nanoTime:0" };
+	size_t i;
+
+	for (i = 0; f->len && f->len < LEAST_DEPTH && i < OP_ARRAY_SIZE(innermost); i++)
+		if (same_method(f->name[f->len - 1], innermost[i]))
+			return true;
+	return false;
+}
+
 static bool single_step(int tid)
 {
 	int status;
@@ -289,7 +303,7 @@ static int check_each_instruction(const struct scene *scene)
 		live_walk_stopped(live, tid, &stack);
 		CHECK_INT(stack.end, OP_END_COMPLETE);
 		describe(live, &stack, &frames[!now]);
-		CHECK(frames[!now].len >= scene->least);
+		CHECK(frames[!now].len >= scene->least || between_calls(&frames[!now]));
 		check_follows(&frames[now], &frames[!now], i);
 		now = !now;
 		deepest = frames[now].len > deepest ? frames[now].len : deepest;

@@ -199,7 +199,8 @@ static void test_nobody_or_many_await(void)
 	CHECK_INT(u.error, 0);
 }
 
-/* A task that runs is none of these: its frames are the thread's own. */
+/* What a coroutine may await beside another one. One that runs is left out: its frames are the
+ * thread's own. */
 static void test_other_objects(void)
 {
 	struct op_unwind u = begin_chain();
@@ -223,7 +224,7 @@ static void test_other_objects(void)
 	CHECK_CODES(&u, true, 90, 0, 1, 5, 91);
 }
 
-/* What was not pushed by the end of a run that was not this activation's is pushed again. */
+/* The frames of a run that is another activation's are taken back, and come with that one. */
 static void test_other_activation(void)
 {
 	struct op_unwind u = begin_chain();
