@@ -120,7 +120,7 @@ struct op_runtime_ops {
 	const char *const *file_names;
 	/*
 	 * The beginning of the base name of a file that a process may map after attach():
-	 * update() is called when it did. NULL: none.
+	 * where target->await_chains, update() is called when it did. NULL: none.
 	 */
 	const char *module;
 	/* Schema of the offsets that it takes from layout files; NULL: none. */

@@ -194,11 +194,11 @@ static int attach(struct op_runtime_instance *i, struct op_runtimes_context *con
 	return 0;
 }
 
-/* Has a file come that the attached runtime waits for? */
+/* Has a file come that the attached runtime waits for? It tells of tasks alone. */
 static bool module_came(const struct op_runtime_instance *i,
 			const struct op_runtimes_context *context)
 {
-	return i->ops->module && !i->module_seen &&
+	return context->await_chains && i->ops->module && !i->module_seen &&
 	       op_layout_find_named(context->layout, i->ops->module);
 }
 

@@ -215,7 +215,10 @@ int op_runtime_python_image(struct op_elf *elf, const char *path,
 	};
 	r = op_runtime_python_tasks(elf, &image.layout, &image.tasks);
 	if (r < 0)
-		return r;
+		op_log(log, OP_LOG_WARNING,
+		       "%s: what asyncio publishes of its tasks cannot be read (%s); they "
+		       "are not followed",
+		       path, strerror(-r));
 	find_loop(elf, symbol, log, ret_loop);
 	if (image.layout.flags & OP_PYTHON_ONE_FRAME) {
 		r = op_runtime_python_edges(elf, symbol[LOOP].value,

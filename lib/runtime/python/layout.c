@@ -195,11 +195,12 @@ static bool group_ok(const uint64_t *group, uint32_t words, uint64_t min, uint64
 	return true;
 }
 
-/* What following tasks takes; false: out of range. */
+/* What following tasks takes; false: it is not published, or out of range. */
 static bool use_generator(const uint64_t *frame, const uint64_t *generator,
 			  struct op_python_layout *l)
 {
-	if (!group_ok(generator, 4, GENERATOR_BYTES_MIN, GENERATOR_BYTES_MAX) ||
+	if (!l->generator_frame ||
+	    !group_ok(generator, 4, GENERATOR_BYTES_MIN, GENERATOR_BYTES_MAX) ||
 	    frame[6] > UINT8_MAX || generator[2] > UINT8_MAX || generator[3] > UINT8_MAX)
 		return false;
 	l->frame_stack = (uint8_t)frame[6];
@@ -240,8 +241,9 @@ static int use_groups(uint64_t g[GROUPS][GROUP_WORDS_MAX],
 	l.unicode_ascii = (uint16_t)g[GROUP_UNICODE][3];
 	/* PyCompactUnicodeObject adds utf8_length and utf8 */
 	l.unicode_compact = (uint16_t)(l.unicode_ascii + 16);
-	if (l.generator_frame && !use_generator(frame, g[GROUP_GENERATOR], &l))
-		return -EBADMSG;
+	/* what tasks alone take costs no other frame */
+	if (!use_generator(frame, g[GROUP_GENERATOR], &l))
+		l.generator_frame = 0;
 	if (check(&l))
 		return -EBADMSG;
 	*layout = l;

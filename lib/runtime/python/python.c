@@ -36,6 +36,7 @@ struct python_instance {
 	struct op_log *log;
 	bool cut; /* it has more code than is searched for traces, and the log has it */
 	bool untold; /* the step's struct has asyncio's offsets, and no update() said so */
+	bool unread;	  /* asyncio's module could not be read, and the log has it */
 	char unknown[32]; /* the name of a frame whose code object cannot be read */
 };
 
@@ -247,6 +248,22 @@ static void python_detach(void *data)
 	free(instance);
 }
 
+/* Where tasks are, if a module has asyncio that has come. */
+static void add_module(struct python_instance *instance,
+		       const struct op_runtime_target *target, struct op_python_tasks *t)
+{
+	int r = op_runtime_python_tasks_module(target, &instance->image->layout, t);
+
+	if (r == 1)
+		instance->untold = true;
+	if (r < 0 && !instance->unread)
+		op_log(instance->log, OP_LOG_WARNING,
+		       "process %d: what asyncio publishes of its tasks cannot be read "
+		       "(%s); they are not followed",
+		       target->pid, strerror(-r));
+	instance->unread |= r < 0;
+}
+
 static int python_update(void *data, const struct op_runtime_target *target, void *bpf,
 			 struct op_runtime_code *ret)
 {
@@ -256,8 +273,7 @@ static int python_update(void *data, const struct op_runtime_target *target, voi
 	bool whole = true;
 	int r = 0;
 
-	instance->untold |=
-		op_runtime_python_tasks_module(target, &image->layout, &p->tasks);
+	add_module(instance, target, &p->tasks);
 	/* On other machines and before that version, compiled code keeps
 	 * frame records. */
 	if (image->version >= TRACES_SINCE && image->machine == EM_X86_64)

@@ -2,6 +2,7 @@
 #include "runtime/python/tasks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/reader.h"
@@ -79,18 +80,22 @@ int op_runtime_python_tasks(struct op_elf *elf, const struct op_python_layout *l
 	r = op_elf_read(elf, section->offset, bytes, sizeof(bytes));
 	if (r < 0)
 		return r;
-	return op_runtime_python_tasks_published(bytes, sizeof(bytes), ret) < 0 ? 0 : 1;
+	r = op_runtime_python_tasks_published(bytes, sizeof(bytes), ret);
+	return r < 0 ? r : 1;
 }
 
-bool op_runtime_python_tasks_module(const struct op_runtime_target *target,
-				    const struct op_python_layout *layout,
-				    struct op_python_tasks *ret)
+int op_runtime_python_tasks_module(const struct op_runtime_target *target,
+				   const struct op_python_layout *layout,
+				   struct op_python_tasks *ret)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	uint64_t bias;
+	int r;
 
-	if (!target->await_chains || !layout->generator_frame || ret->state_task ||
-	    target->open_image(target, OP_PYTHON_TASKS_MODULE, &elf, &bias) < 0)
-		return false;
-	return op_runtime_python_tasks(elf, layout, ret) == 1;
+	if (!target->await_chains || !layout->generator_frame || ret->state_task)
+		return 0;
+	r = target->open_image(target, OP_PYTHON_TASKS_MODULE, &elf, &bias);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return op_runtime_python_tasks(elf, layout, ret);
 }

@@ -3,7 +3,6 @@
 #ifndef OP_RUNTIME_PYTHON_TASKS_H
 #define OP_RUNTIME_PYTHON_TASKS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,9 +35,10 @@ int op_runtime_python_tasks(struct op_elf *elf, const struct op_python_layout *l
 #define OP_PYTHON_TASKS_MODULE "_asyncio."
 
 /* Where @ret has no offsets yet, find them in the module that the process maps, and fill the
- * members state_task and task_*. Returns whether it did. */
-bool op_runtime_python_tasks_module(const struct op_runtime_target *target,
-				    const struct op_python_layout *layout,
-				    struct op_python_tasks *ret);
+ * members state_task and task_*. Returns 1 if it did; 0 if there is nothing to find; or
+ * -errno. */
+int op_runtime_python_tasks_module(const struct op_runtime_target *target,
+				   const struct op_python_layout *layout,
+				   struct op_python_tasks *ret);
 
 #endif
