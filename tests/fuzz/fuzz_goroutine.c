@@ -4,9 +4,9 @@
  * address. The inputs "recorded" are of real processes (tests/goroutines/recorded.py): what
  * the reader needs of a few goroutines.
  */
-#include "golang/find.h"
-#include "golang/goroutine.h"
 #include "op_user_types.h"
+#include "parts/goroutines/find.h"
+#include "parts/goroutines/goroutine.h"
 
 #include "pieces.h"
 
