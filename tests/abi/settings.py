@@ -13,7 +13,7 @@ import textwrap
 PAGE = "docs/man/otelprof_settings_new.3.scd"
 BEGIN, END = "; keys: by tests/abi/settings.py --write\n", "; end of keys\n"
 # Bits of other fields than flags stand in lists of words.
-WORDS = {"OTELPROF_RUNTIME_": "lib/api/settings/keys.c", "OTELPROF_LOG_": "lib/api/settings/keys.c",
+WORDS = {"OTELPROF_LOG_": "lib/api/settings/keys.c",
          "OTELPROF_PROTOCOL_": "lib/api/settings/keys.c", "OTELPROF_COMPRESSION_": "lib/api/settings/keys.c"}
 NO_WORD = {"OTELPROF_PROTOCOL_DEFAULT", "OTELPROF_COMPRESSION_DEFAULT"}
 

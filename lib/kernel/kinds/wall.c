@@ -14,11 +14,6 @@ static const struct op_kind_hook HOOKS[] = {
 	{ "sched_switch", "op_wall_switched", .loses = true },
 };
 
-static const struct op_otlp_kind ROWS[] = {
-	{ OP_EVENT_WALL, OP_OTLP_SUM, "wall", "nanoseconds", OP_OTLP_PERIOD_ONE, "wall",
-	  "nanoseconds" },
-};
-
 static size_t attributes(const struct op_kind_sample *sample,
 			 struct op_kind_attribute ret[OP_KIND_ATTRIBUTES_MAX])
 {
@@ -33,8 +28,6 @@ static size_t attributes(const struct op_kind_sample *sample,
 
 const struct op_kind op_kind_wall = {
 	.event = OP_EVENT_WALL,
-	.name = "wall",
-	.says = "sampling of wall-clock time",
 	.object = &op_wall_object,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.slots = 1,
@@ -44,8 +37,6 @@ const struct op_kind op_kind_wall = {
 	.kicks = true,
 	.begun = { OP_KIND_OFF_BEGUN },
 	.with = UINT64_C(1) << OP_EVENT_WALL_TICK,
-	.rows = ROWS,
-	.rows_len = OP_ARRAY_SIZE(ROWS),
 	.attributes = attributes,
 	.kernel_from = "__schedule",
 };

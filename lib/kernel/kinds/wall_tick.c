@@ -9,13 +9,10 @@
 
 const struct op_kind op_kind_wall_tick = {
 	.event = OP_EVENT_WALL_TICK,
-	.name = "wall_tick",
-	.says = "sampling of wall-clock time on the CPUs",
 	.object = &op_wall_tick_object,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.slots = 1,
 	.perf_events = 1,
 	.perf_event = op_kind_clock,
 	.ticks = true,
-	.hidden = true,
 };
