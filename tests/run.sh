@@ -210,89 +210,89 @@ live() {
 	fi
 }
 
-# Suite $1, titled $2, by tests/truth/$3 with more options.
+# Suite $1, titled $2, by tests/live/$3 with more options.
 truth() {
 	suite=$1
 	title=$2
-	program=tests/truth/$3
+	program=tests/live/$3
 	shift 3
 	live "$suite" "$title" python3 "$program" --otelprof "$otelprof" --dir "$out/truth" "$@"
 }
 
 run_live() {
 	# shellcheck disable=SC2086
-	truth truth "known-answer programs" run.py $quick_cells
-	truth robust "a host that is not as it should be" robust.py
-	truth changing "files that change" changing.py
-	truth identity "whose samples they are" identity.py
+	truth truth "known-answer programs" languages/native/run.py $quick_cells
+	truth robust "a host that is not as it should be" host/robust.py
+	truth changing "files that change" host/changing.py
+	truth identity "whose samples they are" host/identity.py
 }
 
 run_python() {
 	# shellcheck disable=SC2086
-	truth python "Python" python.py $quick_cells
+	truth python "Python" languages/python/python.py $quick_cells
 }
 
 run_go() {
 	# shellcheck disable=SC2086
-	truth go "Go" golang.py $quick_cells
+	truth go "Go" languages/go/golang.py $quick_cells
 }
 
 run_php() {
 	# shellcheck disable=SC2086
-	live php "PHP" python3 tests/php/php.py --otelprof "$otelprof" --dir "$out/php" $quick_cells
+	live php "PHP" python3 tests/live/languages/php/php.py --otelprof "$otelprof" --dir "$out/php" $quick_cells
 }
 
 # --quick takes the JDK of this host; the others are fetched into the cache.
 run_hotspot() {
 	# shellcheck disable=SC2086
-	live hotspot "HotSpot" python3 tests/hotspot/hotspot.py --otelprof "$otelprof" \
+	live hotspot "HotSpot" python3 tests/live/languages/hotspot/hotspot.py --otelprof "$otelprof" \
 		--dir "$out/truth" --root "${OTELPROF_JDKS:-$cache/sid-jdk}" $quick_cells
 }
 
 run_jit() {
-	live jit "code that names itself in perf maps" python3 tests/jit/jit.py \
+	live jit "code that names itself in perf maps" python3 tests/live/languages/jit/jit.py \
 		--otelprof "$otelprof" --dir "$out/jit"
 }
 
 run_planted() {
 	live planted "planted hot spots in the report for assistants" \
-		python3 tests/planted/planted.py --otelprof "$otelprof" --dir "$out/planted"
+		python3 tests/live/planted/planted.py --otelprof "$otelprof" --dir "$out/planted"
 }
 
 # --quick takes one version; all are fetched into the cache.
 run_node() {
 	# shellcheck disable=SC2086
-	live node "Node.js" python3 tests/node/node.py --otelprof "$otelprof" --dir "$out/node" \
+	live node "Node.js" python3 tests/live/languages/node/node.py --otelprof "$otelprof" --dir "$out/node" \
 		$quick_cells
 }
 
 run_e2e() {
-	live e2e "a real Collector" sh tests/e2e/run.sh "$otelprof" "$out/e2e"
+	live e2e "a real Collector" sh tests/system/e2e/run.sh "$otelprof" "$out/e2e"
 }
 
 # After e2e, which builds the Collector.
 run_delivery() {
 	say "outages"
-	! have_release delivery || collect delivery sh tests/export/run.sh "$out/release"
+	! have_release delivery || collect delivery sh tests/live/transports/run.sh "$out/release"
 }
 
 run_collector() {
-	live collector "the receiver in Collectors" sh tests/collector/run.sh "$out/collector"
+	live collector "the receiver in Collectors" sh tests/system/collector/run.sh "$out/collector"
 }
 
 # After e2e, which builds the Collector.
 run_k8s() {
-	live k8s "Kubernetes" sh tests/k8s/run.sh "$otelprof" "$out/k8s"
+	live k8s "Kubernetes" sh tests/system/k8s/run.sh "$otelprof" "$out/k8s"
 }
 
 run_backends() {
-	live backends "what backends make of it" python3 tests/backends/run.py \
-		--otelprof "$otelprof" --write "$out/release/tests/otlp/otlp_write" --dir "$out/backends"
+	live backends "what backends make of it" python3 tests/system/backends/run.py \
+		--otelprof "$otelprof" --write "$out/release/tests/system/otlp/otlp_write" --dir "$out/backends"
 }
 
 run_valgrind() {
 	say "unit tests under valgrind"
-	collect valgrind sh tests/valgrind/run.sh "$out/valgrind"
+	collect valgrind sh tests/system/valgrind/run.sh "$out/valgrind"
 }
 
 run_packages() {
@@ -300,39 +300,39 @@ run_packages() {
 	cells="licences sbom shell yaml chart site unit build lintian"
 	[ -z "$matrix" ] || cells=
 	# shellcheck disable=SC2086
-	collect packages python3 tests/packages/packages.py --dir "$out/packages" $cells
-	live image "the container image" python3 tests/packages/image.py --otelprof "$otelprof" \
+	collect packages python3 tests/system/packages/packages.py --dir "$out/packages" $cells
+	live image "the container image" python3 tests/system/packages/image.py --otelprof "$otelprof" \
 		--packages "$out/packages/build" --dir "$out/image"
 }
 
 run_vm() {
 	say "kernels"
 	have_release vm || return 0
-	collect vm python3 tests/vm/vm.py --build "$out/release" --dir "$out/vm"
+	collect vm python3 tests/system/vm/vm.py --build "$out/release" --dir "$out/vm"
 	say "kernels of aarch64"
-	collect vm-arm64 python3 tests/vm/vm.py --arch aarch64 --dir "$out/vm"
+	collect vm-arm64 python3 tests/system/vm/vm.py --arch aarch64 --dir "$out/vm"
 }
 
 # Packages of four registries: what is not there is skipped.
 run_servers() {
 	live servers "servers and jobs beside the runtimes' own profilers" \
-		python3 tests/servers/run.py --otelprof "$otelprof" --dir "$out/servers"
+		python3 tests/system/servers/run.py --otelprof "$otelprof" --dir "$out/servers"
 }
 
 run_hostile() {
-	live hostile "hostile programs" python3 tests/hostile/hostile.py --otelprof "$otelprof" \
+	live hostile "hostile programs" python3 tests/live/hostile/hostile.py --otelprof "$otelprof" \
 		--dir "$out/hostile" none all
 }
 
 # Too many packages for other suites: where they are not, its programs are skipped.
 run_mixed() {
-	live mixed "several runtimes, and short scripts" python3 tests/mixed/mixed.py \
+	live mixed "several runtimes, and short scripts" python3 tests/live/languages/mixed/mixed.py \
 		--otelprof "$otelprof" --dir "$out/mixed"
 }
 
 run_wild() {
 	[ -z "$install" ] || sh examples/install.sh wild || echo "goes on without"
-	live wild "real programs" sh tests/wild/run.sh --otelprof "$otelprof" --why
+	live wild "real programs" sh tests/system/wild/run.sh --otelprof "$otelprof" --why
 }
 
 if [ -n "$install" ]; then
@@ -354,7 +354,7 @@ if [ -n "$write" ]; then
 	mv "$out/test-matrix.md" docs/test-matrix.md
 	if [ -n "$matrix" ]; then
 		table=docs/runtimes/versions.md
-		python3 tests/versions.py "$results" "$commit" $table >"$out/versions.md"
+		python3 tests/live/languages/versions.py "$results" "$commit" $table >"$out/versions.md"
 		mv "$out/versions.md" $table
 	fi
 fi

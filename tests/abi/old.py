@@ -19,13 +19,13 @@ import later
 
 # what tests/abi/otelprof-0.1.abi is a record of
 COMMIT = "3e181f11d0cb8eab547f59cb8c5ff5a221cde578"
-HAVE = ("include/otelprof", "tests/harness", "tests/abi/test_symbols.c", "tests/kernel",
+HAVE = ("include/otelprof", "tests/harness", "tests/abi/test_symbols.c", "tests/live/library",
         "examples/minimal.c")
 # programs, and the function of each to run; all of them where there is none
 PROGRAMS = (("tests/abi/test_symbols",),
-            ("tests/kernel/test_calls", "a_callback_that_calls_back_gets_an_error"),
-            ("tests/kernel/test_live", "every_sample_is_accounted_for"),
-            ("tests/kernel/test_live", "each_kind_of_rule"))
+            ("tests/live/library/test_calls", "a_callback_that_calls_back_gets_an_error"),
+            ("tests/live/library/test_live", "every_sample_is_accounted_for"),
+            ("tests/live/library/test_live", "each_kind_of_rule"))
 
 
 def of_the_record(source):

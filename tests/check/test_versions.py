@@ -10,7 +10,7 @@ import unittest
 from contextlib import redirect_stdout
 from io import StringIO
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live", "languages"))
 
 import versions  # noqa: E402
 
