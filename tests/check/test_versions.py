@@ -79,10 +79,6 @@ class Table(unittest.TestCase):
         self.assertEqual(self.write(result("ok", "scenes"))["21", "default"]["result"],
                          "fails: no figures")
 
-    def test_unsteady(self):
-        row = self.write(ran("ok", "scenes", text="unsteady: passed when run again"))
-        self.assertEqual(row["21", "default"]["result"], "passes, unsteady")
-
     def test_not_run(self):
         rows = self.write(result("skip", "scenes", "8", "-XX:+UseZGC", "no | at /a/b/c here"),
                           result("skip", "calls", "8", "-XX:+UseZGC", "no"))

@@ -52,8 +52,7 @@ class Row:
         if failed or list(self.misses()) or not self.figures("exact"):
             why = failed or list(self.misses()) or ["no figures"]
             return "%s: %s" % (report.WORDS["FAIL"], ", ".join(why))
-        unsteady = any(text.startswith(report.UNSTEADY) for _, text, _ in self.cells)
-        return report.WORDS["ok"] + (", unsteady" if unsteady else "")
+        return report.WORDS["ok"]
 
     def words(self, version, mode, tree):
         errors = collections.Counter()

@@ -9,8 +9,8 @@ inlined. go-VERSION-stripped: no symbols and no DWARF (-s -w). go-VERSION-pie: a
 lie anywhere. A version that is not this host's comes from the module proxy (GOTOOLCHAIN, which Go
 1.21 brought). go-VERSION-labels: labels of goroutines, with context/spans.go. By the host's Go:
 go-plugin, half of the chain stands in a plugin; go-unknown, a version that nobody knows;
-go-unknown-table, and a function table of its own. --quick takes the host's own alone. Prints lines
-like run.py's.
+go-unknown-table, and a function table of its own. --quick takes the host's own alone; "own" is the
+first cell of these. Prints lines like run.py's.
 """
 
 import os
@@ -143,11 +143,10 @@ def main():
              for version in VERSIONS for mode in MODES}
     labelled = {"go-%s-labels" % version: version for version in VERSIONS
                 if int(version.split(".")[1]) >= LABELS_SINCE}
-    quick = []
-    if run.args.quick:
-        own = minor(release_of("local")[0]) if shutil.which("go") else ""
-        quick = [name for name in cells if cells[name][0] == own] or ["go-1.26"]
-    for name in run.args.cells or quick or [*cells, *labelled, *ODD]:
+    own = minor(release_of("local")[0]) if shutil.which("go") else ""
+    quick = [name for name in cells if cells[name][0] == own] or ["go-1.26"]
+    wanted = run.args.cells or (quick if run.args.quick else [*cells, *labelled, *ODD])
+    for name in quick[:1] if wanted == ["own"] else wanted:
         if name in ODD:
             run.cell(name, odd)
         elif name in labelled:
