@@ -11,7 +11,7 @@
  * reference counts granules of 8 bytes over all slabs; 0 means "none" (granule 0 is never
  * given out). An object never crosses the end of a slab. Published objects do not change:
  * a new version is written elsewhere, one aligned word is switched to refer to it, and
- * the old version's memory is reused only after a grace period (lib/unwind/arena.h).
+ * the old version's memory is reused only after a grace period (lib/code/unwind/arena.h).
  */
 typedef __u32 op_ref;
 

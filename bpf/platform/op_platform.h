@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the walk's steps use of the kernel. lib/unwind/host/ has the same functions for
+ * What the walk's steps use of the kernel. lib/code/unwind/host/ has the same functions for
  * user space.
  */
 #ifndef OP_PLATFORM_H

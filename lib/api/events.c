@@ -8,11 +8,11 @@
 #include "api/config.h"
 #include "api/handle.h"
 #include "base/hash.h"
-#include "image/executable.h"
+#include "process/image/executable.h"
 #include "process/program.h"
 #include "profile/utf8.h"
-#include "resource/attributes.h"
-#include "resource/membership.h"
+#include "process/resource/attributes.h"
+#include "process/resource/membership.h"
 
 enum {
 	OBSERVED_MAX = 6, /* attributes that the library observes */

@@ -4,7 +4,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "image/room.h"
+#include "process/image/room.h"
 #include "process/evict.h"
 
 /* What a look does at most: deleting a slab waits for the kernel's readers, and a table that goes

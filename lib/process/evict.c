@@ -3,12 +3,12 @@
 
 #include <errno.h>
 
-#include "image/file.h"
-#include "image/room.h"
+#include "process/image/file.h"
+#include "process/image/room.h"
 #include "process/publish.h"
 #include "process/state.h"
 #include "process/table.h"
-#include "target/scan.h"
+#include "process/target/scan.h"
 
 enum {
 	/* A process of some mappings, which are often its parent's; with names and paths. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lists that hold a process while it is alive (process/state.h). */
-#include "process/runtime/runtimes.h"
+#include "process/mappings/runtimes.h"
 #include "process/state.h"
 
 /* A process moves in the list by use at most this often. */

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "image/file.h"
-#include "image/room.h"
+#include "process/image/file.h"
+#include "process/image/room.h"
 #include "process/evict.h"
 #include "process/generation.h"
-#include "process/layout.h"
+#include "process/mappings/layout.h"
 #include "process/publish.h"
-#include "process/runtime/runtimes.h"
+#include "process/mappings/runtimes.h"
 #include "process/state.h"
 #include "process/table.h"
 

@@ -6,7 +6,7 @@
  *
  * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings. The first sample
  * that meets one comes with registers and a copy of the stack (OP_END_UNKNOWN), which is
- * unwound in user space (unwind/host.h) after the tables that it needs were made. So no
+ * unwound in user space (code/unwind/host.h) after the tables that it needs were made. So no
  * first sample is lost, and nothing is parsed for a process that never runs.
  *
  * A record names the generation of the table that it was made with. Tables are kept for
@@ -23,12 +23,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/slice.h"
-#include "image/events.h"
+#include "process/image/events.h"
 #include "op_user_types.h"
 #include "profile/window.h"
-#include "target/maps.h"
-#include "unwind/arena.h"
-#include "unwind/rules.h"
+#include "process/target/maps.h"
+#include "code/unwind/arena.h"
+#include "code/unwind/rules.h"
 
 #define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
 

@@ -10,16 +10,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "context/schema.h"
-#include "image/executable.h"
-#include "process/identity/identify.h"
-#include "process/identity/place.h"
-#include "process/layout.h"
+#include "process/context/schema.h"
+#include "process/image/executable.h"
+#include "process/identify.h"
+#include "process/mappings/context_place.h"
+#include "process/mappings/layout.h"
 #include "process/state.h"
-#include "resource/attributes.h"
-#include "resource/identity.h"
-#include "symbol/perfmap.h"
-#include "target/open.h"
+#include "process/resource/attributes.h"
+#include "process/resource/identity.h"
+#include "code/symbol/perfmap.h"
+#include "process/target/open.h"
 
 enum {
 	PERFMAPS_MAX = 128, /* processes whose JIT code is named at one time */

@@ -13,8 +13,8 @@
 
 #include "base/hash.h"
 #include "op_user_types.h"
-#include "process/runtime/runtimes.h"
-#include "target/remote.h"
+#include "process/mappings/runtimes.h"
+#include "process/target/remote.h"
 
 struct op_attributes;
 struct op_membership;

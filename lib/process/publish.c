@@ -8,9 +8,9 @@
 
 #include "otelprof/config.h"
 #include "process/generation.h"
-#include "process/runtime/runtimes.h"
+#include "process/mappings/runtimes.h"
 #include "process/state.h"
-#include "target/open.h"
+#include "process/target/open.h"
 
 static struct op_executable_place place_of(const struct op_processes *p,
 					   const struct op_program *program,

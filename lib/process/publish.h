@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 
 struct op_layout;
 struct op_proc;

@@ -20,14 +20,14 @@
 #include "base/hash.h"
 #include "base/slice.h"
 #include "base/vec.h"
-#include "image/executable.h"
-#include "process/layout.h"
+#include "process/image/executable.h"
+#include "process/mappings/layout.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/sweep.h"
 #include "profile/cache.h"
-#include "resource/membership.h"
-#include "target/target.h"
+#include "process/resource/membership.h"
+#include "process/target/target.h"
 
 struct op_elf;
 struct op_proc;

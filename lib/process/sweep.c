@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "process/state.h"
 #include "process/table.h"
-#include "target/scan.h"
+#include "process/target/scan.h"
 
 enum {
 	/*

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "image/news.h"
+#include "process/image/news.h"
 #include "process/generation.h"
-#include "process/identity/place.h"
+#include "process/mappings/context_place.h"
 #include "process/publish.h"
 #include "process/state.h"
-#include "target/scan.h"
+#include "process/target/scan.h"
 
 struct op_proc *op_table_find(const struct op_processes *p, uint32_t pid)
 {

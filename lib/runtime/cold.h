@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 
 /* Find the cold part of the function at ELF addresses [@start, @end). Returns 1 with @ret
  * (first address, end), 0 if there is none, or -errno. */

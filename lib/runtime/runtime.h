@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "elf/file.h"
+#include "code/elf/file.h"
 #include "op_user_types.h"
 #include "runtime/layouts.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/macros.h"
 #include "base/reader.h"
-#include "decode/decode.h"
+#include "code/decode/decode.h"
 
 enum {
 	/* glibc has a pointer to each of 32 blocks of 32 {seq, data} (specific in

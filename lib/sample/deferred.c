@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "process/evict.h"
-#include "process/layout.h"
+#include "process/mappings/layout.h"
 #include "process/program.h"
 #include "process/publish.h"
 #include "process/table.h"

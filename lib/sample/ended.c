@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "image/executable.h"
+#include "process/image/executable.h"
 #include "op_errors.h"
-#include "process/layout.h"
+#include "process/mappings/layout.h"
 
 enum {
 	PATH_BYTES = 255, /* of a longer path the end is kept */

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "process/program.h"
-#include "process/runtime/runtimes.h"
+#include "process/mappings/runtimes.h"
 #include "profile/window.h"
 #include "sample/native.h"
 #include "sample/state.h"

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "image/names.h"
+#include "process/image/names.h"
 #include "op_user_types.h"
 
 struct op_kind;

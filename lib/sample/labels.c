@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "process/processes.h"
 #include "sample/state.h"
 

@@ -10,9 +10,9 @@
 #include <otelprof/config.h>
 
 #include "base/io.h"
-#include "dwarf/eh_hdr.h"
-#include "image/executable.h"
-#include "process/layout.h"
+#include "code/dwarf/eh_hdr.h"
+#include "process/image/executable.h"
+#include "process/mappings/layout.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/publish.h"

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "op_user_types.h"
-#include "symbol/kernel.h"
+#include "code/symbol/kernel.h"
 
 struct op_contexts;
 struct op_ended;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "profile/cache.h"
 #include "sample/context.h"
 #include "sample/ended.h"
@@ -15,7 +15,7 @@
 #include "sample/thread_cache.h"
 #include "sample/waiting/above.h"
 #include "sample/waiting/announced.h"
-#include "unwind/host.h"
+#include "code/unwind/host.h"
 
 enum {
 	/* Room for a key of two words, and the kernel frames and user words of any

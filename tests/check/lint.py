@@ -29,10 +29,10 @@ ALSO = {("runtime", "elf"), ("symbol", "elf"), ("format", "otlp")}
 # (path, header) that break the order, and why they may.
 _TABLES = "the encoder's input is the window; its tables are read in place, not copied"
 FOLDERS_ALLOWED = {
-    ("lib/otlp/dictionary.h", "profile/tables.h"): _TABLES,
-    ("lib/otlp/encode.h", "profile/window.h"): _TABLES,
-    ("lib/otlp/resource.c", "profile/tables.h"): _TABLES,
-    ("lib/otlp/resource.c", "profile/utf8.h"): "the same rule of what is text as in the window",
+    ("lib/profile/otlp/dictionary.h", "profile/tables.h"): _TABLES,
+    ("lib/profile/otlp/encode.h", "profile/window.h"): _TABLES,
+    ("lib/profile/otlp/resource.c", "profile/tables.h"): _TABLES,
+    ("lib/profile/otlp/resource.c", "profile/utf8.h"): "the same rule of what is text as in the window",
 }
 
 # Writable symbols: why each is there.

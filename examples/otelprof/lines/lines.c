@@ -17,7 +17,7 @@
 #include "lines/servers.h"
 #include "lines/store.h"
 #include "quality.h"
-#include "symbol/demangle.h"
+#include "code/symbol/demangle.h"
 
 enum {
 	LOOK_UPS_A_CHECK = 32, /* of the memory that debug info takes */

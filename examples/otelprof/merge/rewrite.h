@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/reader.h"
-#include "otlp/bytes.h"
+#include "profile/otlp/bytes.h"
 #include "otlp/reader.h"
 
 struct schema;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "format/kinds.h"
+#include "export/format/kinds.h"
 #include "quality.h"
 #include "report/named.h"
 

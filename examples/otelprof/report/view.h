@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/collect.h"
+#include "export/format/collect.h"
 #include "report/sums.h"
 #include "report/tree.h"
 

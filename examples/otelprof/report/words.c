@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/kinds.h"
+#include "export/format/kinds.h"
 #include "report/view.h"
 
 enum {

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "decode/decode.h"
+#include "code/decode/decode.h"
 #include "runtime/python/code.h"
 #include "runtime/python/image.h"
 #include "runtime/python/lines.h"

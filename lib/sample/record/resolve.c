@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "process/generation.h"
-#include "process/layout.h"
+#include "process/mappings/layout.h"
 #include "process/program.h"
 #include "process/publish.h"
 #include "process/table.h"

@@ -35,7 +35,7 @@ def main(source, build, clang):
                         "-Wno-missing-field-initializers", "-fno-strict-aliasing",
                         *("-I%s" % d for d in (source / "lib", build / "lib",
                                                build / "lib/format", source, source / "bpf/include",
-                                               source / "lib/unwind/host",
+                                               source / "lib/code/unwind/host",
                                                source / "include", build / "include",
                                                source / "proto", build / "proto",
                                                source / "proto/otlp", build / "proto/otlp",

@@ -3,8 +3,8 @@
 #include <elf.h>
 #include <stdlib.h>
 
-#include "dwarf/cfi.h"
-#include "unwind/arch.h"
+#include "code/dwarf/cfi.h"
+#include "code/unwind/arch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

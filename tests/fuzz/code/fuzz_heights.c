@@ -2,7 +2,7 @@
 /* Any bytes as x86-64 code that nothing describes. */
 #include <stdlib.h>
 
-#include "unwind/code/heights.h"
+#include "code/unwind/heights/heights.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/file.h"
-#include "unwind/source.h"
-#include "unwind/table.h"
+#include "code/elf/file.h"
+#include "code/unwind/source.h"
+#include "code/unwind/table.h"
 
 enum {
 	RULES_FIRST = 3, /* that every table of rules has */

@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "resource/container.h"
-#include "resource/environment.h"
-#include "resource/identity.h"
+#include "process/resource/container.h"
+#include "process/resource/environment.h"
+#include "process/resource/identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

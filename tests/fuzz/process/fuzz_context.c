@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "resource/context.h"
+#include "process/resource/context.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
  * variables, and pieces of its memory, each with its address. The input "recorded" is of a real
  * process (tests/live/kinds/goroutines/recorded_heap.py).
  */
-#include "golang/buckets/buckets.h"
-#include "golang/buckets/scale.h"
+#include "parts/goroutines/buckets/buckets.h"
+#include "parts/goroutines/buckets/scale.h"
 #include "runtime/ahead.h"
 
 #include "pieces.h"

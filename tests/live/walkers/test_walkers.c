@@ -7,7 +7,7 @@
 #include <linux/bpf.h>
 #include <unistd.h>
 
-#include "capture/state.h"
+#include "kernel/state.h"
 #include "otelprof/config.h"
 #include "otelprof/error.h"
 #include "runtime/runtime.h"

@@ -11,7 +11,7 @@
 #include "../process/world.h"
 #include "api/handle.h"
 #include "base/io.h"
-#include "capture/state.h"
+#include "kernel/state.h"
 #include "test.h"
 
 enum {

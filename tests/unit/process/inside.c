@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inside.h"
 
-#include "image/file.h"
-#include "image/room.h"
+#include "process/image/file.h"
+#include "process/image/room.h"
 #include "process/state.h"
 #include "process/table.h"
 

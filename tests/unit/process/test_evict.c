@@ -5,7 +5,7 @@
 
 #include <openssl/crypto.h>
 
-#include "target/maps.h"
+#include "process/target/maps.h"
 #include "test.h"
 #include "world.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mappings against a model: an array with a page's owner and file offset for each page. */
-#include "process/layout.h"
+#include "process/mappings/layout.h"
 
 #include "base/hash.h"
-#include "image/executable.h"
-#include "image/image.h"
+#include "process/image/executable.h"
+#include "process/image/image.h"
 #include "test.h"
-#include "unwind/arena.h"
+#include "code/unwind/arena.h"
 
 enum {
 	PAGES = 256,

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "symbol/kernel.h"
-#include "target/maps.h"
+#include "code/symbol/kernel.h"
+#include "process/target/maps.h"
 #include "test.h"
 #include "world.h"
 

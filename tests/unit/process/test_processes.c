@@ -7,8 +7,8 @@
 #include <otelprof/config.h>
 
 #include "snapshot.h"
-#include "symbol/kernel.h"
-#include "target/maps.h"
+#include "code/symbol/kernel.h"
+#include "process/target/maps.h"
 #include "test.h"
 #include "world.h"
 

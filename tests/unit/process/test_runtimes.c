@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The instances of a process, of a runtime that is made here. */
-#include "process/runtime/runtimes.h"
+#include "process/mappings/runtimes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/macros.h"
-#include "image/executable.h"
+#include "process/image/executable.h"
 #include "test.h"
-#include "unwind/arena.h"
+#include "code/unwind/arena.h"
 
 enum {
 	FEW = 2048, /* mappings */

@@ -7,7 +7,7 @@
 #include <malloc.h>
 #include <time.h>
 
-#include "symbol/kernel.h"
+#include "code/symbol/kernel.h"
 #include "tools.h"
 #include "world.h"
 

@@ -40,7 +40,7 @@
 #include <unistd.h>
 
 #include "fake_budget.h"
-#include "format/format.h"
+#include "export/format/format.h"
 #include "request.h"
 
 enum {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "unwind/table.h"
+#include "code/unwind/table.h"
 
 #include "test.h"
 

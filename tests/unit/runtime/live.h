@@ -12,7 +12,7 @@
 
 #include "runtime/runtime.h"
 #include "runtime/thread_slot.h"
-#include "unwind/host.h"
+#include "code/unwind/host.h"
 
 enum {
 	LIVE_FILES_MAX = 256,

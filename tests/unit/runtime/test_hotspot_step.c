@@ -6,7 +6,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#include "unwind/host.h"
+#include "code/unwind/host.h"
 
 #include "bpf/runtime/hotspot_code.h"
 

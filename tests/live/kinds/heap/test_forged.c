@@ -6,7 +6,7 @@
 #include <otelprof/otelprof.h>
 
 #include "forged.h"
-#include "heap/sampler/sampler.h"
+#include "preload/heap/sampler.h"
 #include "kind_profile.h"
 #include "test.h"
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "heap/sampler/sampler.h"
+#include "preload/heap/sampler.h"
 #include "op_user_types.h"
 #include "test.h"
 

@@ -12,8 +12,8 @@
 
 #include <otelprof/otelprof.h>
 
-#include "heap/sampler/sampler.h"
-#include "target/task/syscalls.h"
+#include "preload/heap/sampler.h"
+#include "process/target/task/syscalls.h"
 
 #include "kind_profile.h"
 #include "test.h"

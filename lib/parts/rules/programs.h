@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules by what a program is: its executable or its environment. A process is read from /proc
+ * when a text of rules is new, and when it executed; a child is what its parent is. So each
+ * process that one of them means has an entry in the kernel's table under its pid.
+ *
+ * Only processes that are meant are kept. All work is done in slices.
+ */
+#ifndef OP_PARTS_RULES_PROGRAMS_H
+#define OP_PARTS_RULES_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "op_user_types.h"
+
+struct op_programs;
+struct op_target;
+
+enum {
+	OP_PROGRAMS_MAX = 32768,  /* processes that rules mean, for each of both kinds */
+	OP_PROGRAM_PATTERNS = 64, /* texts of rules of one kind that mean one process */
+	/* processes that wait to be looked at; if there are more, all are */
+	OP_PROGRAMS_QUEUE = 1024,
+};
+
+struct op_programs_config {
+	struct op_target *target; /* borrowed */
+	const char *procfs_root;  /* borrowed */
+	/* Tell the kernel's table. @fresh: it has no such entry yet. 0 or -errno. */
+	int (*publish)(void *ctx, const struct op_target_key *key,
+		       const struct op_target_says *says, bool fresh);
+	/* @known: it was published. If not, the kernel may have copied it by itself. */
+	void (*unpublish)(void *ctx, const struct op_target_key *key, bool known);
+	void *ctx;
+};
+
+struct op_programs_stats {
+	uint64_t meant;	  /* processes and kinds of rules that mean them, now */
+	uint64_t unread;  /* times that a process could not be read */
+	uint64_t refused; /* times that one of the limits above or a lack of memory left a
+			   * process or a rule out */
+};
+
+int op_programs_new(const struct op_programs_config *config, struct op_programs **ret);
+struct op_programs *op_programs_free(struct op_programs *p);
+OP_DEFINE_CLEANUP(struct op_programs *, op_programs_free)
+
+/* From now on rules of @kind (enum op_target_kind) with @text say @says. Returns 0, -ENOMEM,
+ * or -ENOSPC for too many paths with a *. */
+int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
+		    const struct op_target_says *says);
+/* No rule has that text any more. */
+void op_programs_unset(struct op_programs *p, uint32_t kind, const char *text);
+
+/* Events, in the order in which the kernel made them. */
+void op_programs_on_fork(struct op_programs *p, uint32_t pid, uint32_t parent);
+void op_programs_on_exec(struct op_programs *p, uint32_t pid);
+void op_programs_on_exit(struct op_programs *p, uint32_t pid);
+/* Events were lost, or nobody listened: all processes are looked at again. */
+void op_programs_on_lost(struct op_programs *p);
+
+/* Look at processes for about @limit_ns, and longer by one of them. @now_ns is
+ * CLOCK_MONOTONIC. */
+void op_programs_work(struct op_programs *p, uint64_t now_ns, uint64_t limit_ns);
+/* When that is to be called next; 0: no process waits. */
+uint64_t op_programs_next_ns(const struct op_programs *p);
+
+/* Call @fn for all entries, until it fails. Returns what it does. */
+typedef int (*op_programs_fn)(void *ctx, const struct op_target_key *key,
+			      const struct op_target_says *says);
+int op_programs_each(const struct op_programs *p, op_programs_fn fn, void *ctx);
+void op_programs_get_stats(const struct op_programs *p, struct op_programs_stats *ret);
+
+#endif
