@@ -10,9 +10,9 @@
 #include "base/hash.h"
 #include "process/image/executable.h"
 #include "process/program.h"
-#include "profile/utf8.h"
 #include "process/resource/attributes.h"
 #include "process/resource/membership.h"
+#include "profile/utf8.h"
 
 enum {
 	OBSERVED_MAX = 6, /* attributes that the library observes */

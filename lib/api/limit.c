@@ -4,8 +4,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "process/image/room.h"
 #include "process/evict.h"
+#include "process/image/room.h"
 
 /* What a look does at most: deleting a slab waits for the kernel's readers, and a table that goes
  * is taken from each process that maps its file. */

@@ -8,8 +8,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "profile/otlp/encode.h"
 #include "parts/threads/threads.h"
+#include "profile/otlp/encode.h"
 
 /* Time for what is left of a snapshot of goroutines when a window is closed. */
 static const uint64_t GOROUTINES_NS = UINT64_C(50000000);

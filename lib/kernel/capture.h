@@ -22,12 +22,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "code/unwind/arena.h"
 #include "op_user_types.h"
 #include "otelprof/config.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
-#include "code/unwind/arena.h"
 
 struct op_capture;
 

@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "kernel/state.h"
 #include "kernel/kinds/packed.h"
+#include "kernel/state.h"
 #include "otelprof/error.h"
 
 enum {

@@ -8,11 +8,11 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
+#include "kernel/kinds/kind.h"
 #include "kernel/object.h"
 #include "kernel/ring.h"
 #include "kernel/sideband/ends.h"
 #include "kernel/sideband/merge.h"
-#include "kernel/kinds/kind.h"
 #include "sample/waiting/postponed.h"
 
 struct consume;

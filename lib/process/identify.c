@@ -11,10 +11,10 @@
 #include "process/context/schema.h"
 #include "process/mappings/context_place.h"
 #include "process/mappings/same.h"
-#include "process/state.h"
 #include "process/resource/context.h"
 #include "process/resource/environment.h"
 #include "process/resource/identity.h"
+#include "process/state.h"
 
 enum {
 	/* After so many processes of one native file without a context, only one in so many

@@ -9,9 +9,9 @@
 #include "process/generation.h"
 #include "process/mappings/layout.h"
 #include "process/processes.h"
+#include "process/resource/attributes.h"
 #include "process/state.h"
 #include "process/table.h"
-#include "process/resource/attributes.h"
 
 static struct op_proc *get_or_add(struct op_processes *p, uint32_t pid, bool rescan)
 {

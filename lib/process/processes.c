@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "process/image/file.h"
-#include "process/image/room.h"
 #include "process/evict.h"
 #include "process/generation.h"
+#include "process/image/file.h"
+#include "process/image/room.h"
 #include "process/mappings/layout.h"
-#include "process/publish.h"
 #include "process/mappings/runtimes.h"
+#include "process/publish.h"
 #include "process/state.h"
 #include "process/table.h"
 

@@ -23,12 +23,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/slice.h"
-#include "process/image/events.h"
-#include "op_user_types.h"
-#include "profile/window.h"
-#include "process/target/maps.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
+#include "op_user_types.h"
+#include "process/image/events.h"
+#include "process/target/maps.h"
+#include "profile/window.h"
 
 #define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
 

@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "code/symbol/perfmap.h"
 #include "process/context/schema.h"
-#include "process/image/executable.h"
 #include "process/identify.h"
+#include "process/image/executable.h"
 #include "process/mappings/context_place.h"
 #include "process/mappings/layout.h"
-#include "process/state.h"
 #include "process/resource/attributes.h"
 #include "process/resource/identity.h"
-#include "code/symbol/perfmap.h"
+#include "process/state.h"
 #include "process/target/open.h"
 
 enum {

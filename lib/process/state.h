@@ -24,10 +24,10 @@
 #include "process/mappings/layout.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/sweep.h"
-#include "profile/cache.h"
 #include "process/resource/membership.h"
+#include "process/sweep.h"
 #include "process/target/target.h"
+#include "profile/cache.h"
 
 struct op_elf;
 struct op_proc;

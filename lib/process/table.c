@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/image/news.h"
 #include "process/generation.h"
+#include "process/image/news.h"
 #include "process/mappings/context_place.h"
 #include "process/publish.h"
 #include "process/state.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "kernel/kinds/kind.h"
 #include "process/context/ids.h"
 #include "process/context/labels.h"
-#include "kernel/kinds/kind.h"
 #include "process/program.h"
 
 enum {

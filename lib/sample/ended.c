@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "process/image/executable.h"
 #include "op_errors.h"
+#include "process/image/executable.h"
 #include "process/mappings/layout.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "kernel/kinds/kind.h"
-#include "process/program.h"
 #include "process/mappings/runtimes.h"
+#include "process/program.h"
 #include "profile/window.h"
 #include "sample/native.h"
 #include "sample/state.h"

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "process/image/names.h"
 #include "op_user_types.h"
+#include "process/image/names.h"
 
 struct op_kind;
 struct op_layout;

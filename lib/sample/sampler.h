@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "op_user_types.h"
 #include "code/symbol/kernel.h"
+#include "op_user_types.h"
 
 struct op_contexts;
 struct op_ended;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "code/unwind/host.h"
 #include "kernel/kinds/kind.h"
 #include "profile/cache.h"
 #include "sample/context.h"
@@ -15,7 +16,6 @@
 #include "sample/thread_cache.h"
 #include "sample/waiting/above.h"
 #include "sample/waiting/announced.h"
-#include "code/unwind/host.h"
 
 enum {
 	/* Room for a key of two words, and the kernel frames and user words of any

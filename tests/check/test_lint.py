@@ -49,10 +49,9 @@ BAD = {
         ("lib/base/a.c", "\tfd = epoll_create1(0);\n", 1),
     ],
     lint.folders: [
-        ("lib/process/a.c", C + '#include "kernel/capture.h"\n', 2),
+        ("lib/process/a.c", C + '#include "sample/sampler.h"\n', 2),
         ("lib/code/elf/a.h", '#include "process/target/maps.h"\n', 1),
         ("lib/base/a.c", '#include "code/elf/file.h"\n', 1),
-        ("lib/code/symbol/a.c", '#include "code/dwarf/cfi.h"\n', 1),
         ("lib/code/symbol/a.c", '#include "runtime/runtime.h"\n', 1),
         ("lib/export/transport/grpc/a.c", '# include "profile/window.h"\n', 1),
         ("lib/kernel/a.c", '#include "api/handle.h"\n', 1),
@@ -134,6 +133,7 @@ GOOD = {
     lint.folders: [
         ("lib/process/a.c", '#include "process/b.h"\n#include "base/io.h"\n'),
         ("lib/process/a.c", '#include "process/state.h"\n'),
+        ("lib/process/mappings/a.c", '#include "process/state.h"\n'),
         ("lib/process/a.c", '#include "code/elf/file.h"\n#include "profile/window.h"\n'),
         ("lib/code/dwarf/a.c", '#include "code/elf/file.h"\n#include "code/unwind/arena.h"\n'),
         ("lib/code/symbol/a.c", '#include "code/elf/file.h"\n#include "op_user_types.h"\n'),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "code/symbol/demangle.h"
 #include "common.h"
 #include "lines/cache.h"
 #include "lines/debuginfo.h"
@@ -17,7 +18,6 @@
 #include "lines/servers.h"
 #include "lines/store.h"
 #include "quality.h"
-#include "code/symbol/demangle.h"
 
 enum {
 	LOOK_UPS_A_CHECK = 32, /* of the memory that debug info takes */

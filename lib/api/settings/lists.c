@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/settings/values.h"
 #include "base/cleanup.h"
 #include "base/hex.h"
 #include "base/macros.h"
-#include "api/settings/values.h"
 #include "profile/utf8.h"
 
 enum {

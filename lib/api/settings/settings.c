@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "api/config.h"
+#include "api/settings/values.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "api/settings/values.h"
 #include "otelprof/otelprof.h"
 
 enum {

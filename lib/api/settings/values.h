@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "base/log.h"
 #include "api/settings/keys.h"
+#include "base/log.h"
 #include "otelprof/otelprof.h"
 
 enum {

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "op_user_types.h"
 #include "code/unwind/arena.h"
+#include "op_user_types.h"
 
 struct op_host_input {
 	struct op_arena *arena;

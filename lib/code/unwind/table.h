@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "code/elf/file.h"
-#include "op_user_types.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
+#include "op_user_types.h"
 
 enum {
 	OP_TABLE_SEGMENTS_MAX = 16,

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "otelprof/export.h"
 #include "export/transport/endpoint.h"
 #include "export/transport/headers.h"
 #include "export/transport/tls/certs.h"
 #include "export/transport/transport.h"
+#include "otelprof/export.h"
 
 struct op_settings {
 	enum op_protocol protocol;

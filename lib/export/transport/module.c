@@ -12,9 +12,9 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
+#include "export/transport/module_dir.h"
 #include "otelprof/error.h"
-#include "transport/module_dir.h"
 
 static const char module_symbol[] = "op_transport_module";
 

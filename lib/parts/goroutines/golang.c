@@ -21,7 +21,8 @@ enum {
 	HEAPS_SHARE =
 		2, /* of the time of a finish: what goroutines always leave to them */
 	TURN_PARTS = 4, /* a poll's share for a slice */
-	PROGRAM = 0,	/* index in the hooks of both kinds (lib/kernel/kinds/goroutines.c) */
+	PROGRAM =
+		0, /* index in the hooks of both kinds (lib/kernel/kinds/goroutines.c) */
 };
 
 /* A process in which no goroutines were found, as in one that had just begun, is searched again. */

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op_user_types.h"
 #include "parts/goroutines/buckets/buckets.h"
 #include "parts/goroutines/golang.h"
 #include "parts/goroutines/process.h"
-#include "op_user_types.h"
 #include "runtime/ahead.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "parts/threads/iterate.h"
 #include "process/program.h"
 #include "process/table.h"
-#include "parts/threads/iterate.h"
 
 enum {
 	PROCESSES_MAX = 65536,

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "parts/goroutines/process.h"
 #include "op_user_types.h"
+#include "parts/goroutines/process.h"
 
 struct op_golang_known {
 	struct op_processes *processes; /* borrowed */

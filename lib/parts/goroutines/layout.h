@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the members of runtime.g are in each version of Go. Nothing publishes them, so they
- * are a table by version, from runtime/runtime2.go of each; tests/live/kinds/goroutines compares it
+ * are a table by version, from runtime/runtime2.go of each; tests/goroutines compares it
  * with the debug information of programs. What is read by it is checked (goroutine.h).
  */
 #ifndef OP_PARTS_GOROUTINES_LAYOUT_H

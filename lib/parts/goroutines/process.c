@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/io.h"
-#include "process/context/place.h"
 #include "code/elf/file.h"
 #include "code/elf/gopclntab.h"
+#include "process/context/place.h"
 #include "process/image/executable.h"
 #include "process/mappings/layout.h"
 #include "process/program.h"

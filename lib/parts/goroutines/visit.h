@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "op_user_types.h"
 #include "parts/goroutines/golang.h"
 #include "parts/goroutines/goroutine.h"
 #include "parts/goroutines/process.h"
-#include "op_user_types.h"
 
 enum {
 	OP_GOLANG_CHUNK = 256, /* pointers that are read at once */

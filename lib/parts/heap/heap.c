@@ -15,10 +15,10 @@
 #include "process/mappings/layout.h"
 #include "process/program.h"
 #include "process/table.h"
-#include "sample/sampler.h"
 #include "process/target/open.h"
+#include "sample/sampler.h"
 
-#include "heap/sampler_path.h"
+#include "parts/heap/sampler_path.h"
 
 /* how long after a failure the files that could not be opened are tried again */
 enum {

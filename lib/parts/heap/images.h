@@ -5,8 +5,8 @@
 
 #include "base/vec.h"
 #include "kernel/capture.h"
-#include "process/image/news.h"
 #include "parts/probes/spec.h"
+#include "process/image/news.h"
 
 enum {
 	OP_HEAP_IMAGES_MAX = 64,

@@ -12,8 +12,8 @@
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/table.h"
-#include "profile/import.h"
 #include "process/target/scan.h"
+#include "profile/import.h"
 
 enum {
 	BATCH = 4096,

@@ -14,9 +14,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "kernel/capture.h"
+#include "otelprof/config.h"
 #include "parts/rules/programs.h"
 #include "parts/rules/rates.h"
-#include "otelprof/config.h"
 
 enum {
 	/* room for targets when the first rule comes; later it is OTELPROF_RULES_MAX */

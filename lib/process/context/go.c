@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "process/context/place.h"
 #include "code/elf/file.h"
 #include "code/elf/tls.h"
+#include "process/context/place.h"
 
 enum {
 	BUILD_INFO_HEAD = 32,

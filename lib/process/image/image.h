@@ -23,14 +23,14 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "code/elf/file.h"
-#include "process/image/names.h"
-#include "process/image/work.h"
-#include "runtime/runtime.h"
 #include "code/symbol/symbols.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
 #include "code/unwind/source.h"
 #include "code/unwind/table.h"
+#include "process/image/names.h"
+#include "process/image/work.h"
+#include "runtime/runtime.h"
 
 struct op_target;
 
@@ -77,7 +77,8 @@ struct op_image {
 	 * none. */
 	uint64_t mark;
 	uint64_t mark_vaddr;
-	struct op_elf *elf; /* suspended while its file is closed (process/image/file.h) */
+	struct op_elf
+		*elf; /* suspended while its file is closed (process/image/file.h) */
 	const void *opener; /* the executable through which the file was opened */
 	bool other;	    /* it is no ELF file */
 	bool copy;	    /* the descriptor is a copy in memory of a served file */

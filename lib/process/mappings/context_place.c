@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "process/context/schema.h"
 #include "code/elf/file.h"
+#include "process/context/schema.h"
 #include "process/mappings/same.h"
 #include "process/state.h"
 

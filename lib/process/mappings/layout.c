@@ -7,8 +7,8 @@
 
 #include "base/macros.h"
 #include "base/vec.h"
-#include "process/image/executable.h"
 #include "code/unwind/arena.h"
+#include "process/image/executable.h"
 
 int op_layout_new(struct op_layout **ret)
 {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
+#include "code/unwind/arena.h"
 #include "process/image/executable.h"
 #include "process/mappings/runtimes.h"
-#include "code/unwind/arena.h"
 
 enum {
 	RETRY_SHIFT_MAX = 7,

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/image/image.h"
 #include "op_user_types.h"
+#include "process/image/image.h"
 #include "process/mappings/layout.h"
 #include "profile/cache.h"
 #include "runtime/runtime.h"

@@ -3,8 +3,8 @@
 
 #include "base/io.h"
 #include "process/mappings/layout.h"
-#include "process/state.h"
 #include "process/resource/identity.h"
+#include "process/state.h"
 
 /* A start by /proc and one by the fork event, which differ by a tick and by rounding. */
 static const uint64_t SAME_START_NS = UINT64_C(100000000);

@@ -11,8 +11,8 @@
 
 #include "base/reader.h"
 #include "process/context/schema.h"
-#include "profile/window.h"
 #include "process/target/maps.h"
+#include "profile/window.h"
 
 enum {
 	VERSION = 2,

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "profile/window.h"
 #include "process/target/target.h"
+#include "profile/window.h"
 
 ssize_t op_environ_read(struct op_target *t, uint32_t pid, char **ret)
 {

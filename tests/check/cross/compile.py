@@ -34,7 +34,7 @@ def main(source, build, clang):
                         "-Werror", "-Wno-unused-parameter",
                         "-Wno-missing-field-initializers", "-fno-strict-aliasing",
                         *("-I%s" % d for d in (source / "lib", build / "lib",
-                                               build / "lib/format", source, source / "bpf/include",
+                                               build / "lib/export/format", source, source / "bpf/include",
                                                source / "lib/code/unwind/host",
                                                source / "include", build / "include",
                                                source / "proto", build / "proto",

@@ -3,10 +3,10 @@
 #include "process/mappings/layout.h"
 
 #include "base/hash.h"
+#include "code/unwind/arena.h"
 #include "process/image/executable.h"
 #include "process/image/image.h"
 #include "test.h"
-#include "code/unwind/arena.h"
 
 enum {
 	PAGES = 256,

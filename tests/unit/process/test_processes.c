@@ -6,9 +6,9 @@
 
 #include <otelprof/config.h>
 
-#include "snapshot.h"
 #include "code/symbol/kernel.h"
 #include "process/target/maps.h"
+#include "snapshot.h"
 #include "test.h"
 #include "world.h"
 

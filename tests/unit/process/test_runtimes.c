@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/macros.h"
+#include "code/unwind/arena.h"
 #include "process/image/executable.h"
 #include "test.h"
-#include "code/unwind/arena.h"
 
 enum {
 	FEW = 2048, /* mappings */

@@ -39,8 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake_budget.h"
 #include "export/format/format.h"
+#include "fake_budget.h"
 #include "request.h"
 
 enum {

@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "code/unwind/host.h"
 #include "runtime/runtime.h"
 #include "runtime/thread_slot.h"
-#include "code/unwind/host.h"
 
 enum {
 	LIVE_FILES_MAX = 256,

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "op_user_types.h"
 #include "code/unwind/heights/instruction.h"
+#include "op_user_types.h"
 
 enum {
 	OP_CODE_STACK_WORD = 8, /* bytes */

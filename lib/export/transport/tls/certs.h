@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "export/notes.h"
-#include "otelprof/export.h"
+#include "export/sink/notes.h"
 #include "export/transport/transport.h"
+#include "otelprof/export.h"
 
 enum op_cert_kind {
 	OP_CERT_CA,

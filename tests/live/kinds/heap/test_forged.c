@@ -6,8 +6,8 @@
 #include <otelprof/otelprof.h>
 
 #include "forged.h"
-#include "preload/heap/sampler.h"
 #include "kind_profile.h"
+#include "preload/heap/sampler.h"
 #include "test.h"
 
 enum {

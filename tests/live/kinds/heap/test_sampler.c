@@ -7,8 +7,8 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "preload/heap/sampler.h"
 #include "op_user_types.h"
+#include "preload/heap/sampler.h"
 #include "test.h"
 
 /* of the probes, which nobody hears here */

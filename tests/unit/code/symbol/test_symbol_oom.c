@@ -8,12 +8,12 @@
 
 #include "base/io.h"
 #include "code/elf/gopclntab.h"
-#include "fail_alloc.h"
-#include "go_builder.h"
 #include "code/symbol/demangle.h"
 #include "code/symbol/kernel.h"
 #include "code/symbol/perfmap.h"
 #include "code/symbol/symbols.h"
+#include "fail_alloc.h"
+#include "go_builder.h"
 #include "tools.h"
 
 /* Run @fn, which returns 0 or the error it met, until nothing fails any more. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/unwind/rules.h"
 
-#include "test.h"
 #include "code/unwind/arena.h"
+#include "test.h"
 
 static struct op_rule rule_of(int i)
 {

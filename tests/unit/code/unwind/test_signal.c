@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frame information of augmentation 'S' stands for the kernel's signal frame. */
-#include "table_rig.h"
 #include "code/unwind/source.h"
+#include "table_rig.h"
 
 enum {
 	TEXT_BYTES = 0x100,

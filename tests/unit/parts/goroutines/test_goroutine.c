@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "op_user_types.h"
 #include "parts/goroutines/find.h"
 #include "parts/goroutines/goroutine.h"
-#include "op_user_types.h"
 #include "test.h"
 
 enum {

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "code/symbol/index.h"
 #include "process/image/image.h"
 #include "process/image/room.h"
-#include "code/symbol/index.h"
 #include "process/target/target.h"
 #include "test.h"
 

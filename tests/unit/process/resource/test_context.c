@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "profile/window.h"
 #include "process/target/target.h"
+#include "profile/window.h"
 #include "test.h"
 
 /* ---- a message ---- */

@@ -3,9 +3,9 @@
  * delivery thread. */
 #include "export/queue/delivery.h"
 #include "export/queue/settings.h"
-#include "export/sink.h"
-#include "otelprof/version.h"
+#include "export/sinks.h"
 #include "export/transport/module.h"
+#include "otelprof/version.h"
 
 static const char user_agent[] = "OTel-OTLP-Exporter-C/" OTELPROF_VERSION " (otelprof)";
 
