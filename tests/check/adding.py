@@ -17,6 +17,7 @@ import tempfile
 from source import tracked
 
 PLACES_MAX = 6
+CHECKS = [("docs/rows.py",), ("tests/check/lint.py", "text"), ("tests/check/links.py",)]
 # page, macro of its rows, table of them, word of the one that it adds
 PAGES = [("docs/adding-a-kind.md", "OP_KIND", "op_kinds.def", "forks"),
          ("docs/adding-a-runtime.md", "OP_RUNTIME", "op_runtimes.def", "basic")]
@@ -116,8 +117,11 @@ def build(copy):
     library = next(folder.glob("lib/libotelprof.so.0"))
     for *_, word in PAGES:
         yield from said(copy, folder / "examples/otelprof/otelprof", library, word)
-    for check in ("docs/rows.py", "tests/check/lint.py text", "tests/check/links.py"):
-        run(sys.executable, *[copy / check.split()[0], *check.split()[1:]], copy)
+    for check, *args in CHECKS:
+        out = subprocess.run([sys.executable, copy / check, *args, copy], text=True,
+                             capture_output=True, check=False)
+        if out.returncode:
+            yield "%s:\n%s" % (check, out.stdout + out.stderr)
 
 
 def main(root, *args):

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The registry of kinds of events. */
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernel/kinds/kind.h"
+
+enum {
+	NS_A_SECOND = 1000000000,
+};
 
 static const struct op_kind *const KINDS[OP_KINDS] = {
 #define OP_KIND(number, upper, lower, page, tells) [number] = &op_kind_##lower,
@@ -60,4 +65,15 @@ void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
 			ret, OP_KIND_SENTENCE_BYTES,
 			"the kind %s could not be attached to the tracepoint %s: %s",
 			op_kind_name(kind), hook->tracepoint, strerror(-error));
+}
+
+/* A software clock, which virtual machines have too. */
+void op_kind_clock(uint32_t i, const struct op_kind_options *options,
+		   struct perf_event_attr *ret)
+{
+	(void)i;
+	ret->type = PERF_TYPE_SOFTWARE;
+	ret->config = PERF_COUNT_SW_CPU_CLOCK;
+	ret->sample_period = NS_A_SECOND / options->rate_hz;
+	ret->exclude_idle = 1;
 }

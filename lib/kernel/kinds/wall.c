@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind wall, wall-clock time; this is its part off the CPU: docs/kinds/wall.md. */
+/* The kind wall, wall-clock time: docs/kinds/wall.md. Its part on the CPU is the kind wall_tick, whose
+ * samples count as those of wall. */
 #include <linux/bpf.h>
 #include <stdio.h>
 
@@ -7,6 +8,7 @@
 #include "kernel/kinds/off.h"
 
 #include "wall.object.h"
+#include "wall_tick.object.h"
 
 /* The entry program runs in the interrupt that the other program requests. */
 static const struct op_kind_hook HOOKS[] = {
@@ -39,4 +41,14 @@ const struct op_kind op_kind_wall = {
 	.with = UINT64_C(1) << OP_EVENT_WALL_TICK,
 	.attributes = attributes,
 	.kernel_from = "__schedule",
+};
+
+const struct op_kind op_kind_wall_tick = {
+	.event = OP_EVENT_WALL_TICK,
+	.object = &op_wall_tick_object,
+	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.slots = 1,
+	.perf_events = 1,
+	.perf_event = op_kind_clock,
+	.ticks = true,
 };
