@@ -105,7 +105,8 @@ static int set_number(void *to, const struct op_key *key, const char *text,
 		return op_fail(log, -EINVAL,
 			       "%s: %s is \"%.*s%s\" and must be a number from %llu to "
 			       "%llu, %s",
-			       what, key->name, OP_VALUE_QUOTED, text, as,
+			       what, key->name, OP_VALUE_QUOTED, text,
+			       text[strspn(text, "0123456789.")] ? "" : as,
 			       (unsigned long long)key->min, (unsigned long long)key->max,
 			       UNITS[key->unit]);
 	if (power && n & (n - 1))
