@@ -267,7 +267,7 @@ static int add_rule(struct op_rule_list *rules, const char *text, const char *wh
 	if (rules->len == OP_RULE_LINES_MAX)
 		return op_fail(log, -EINVAL, "%s: there are more than %d rules", what,
 			       OP_RULE_LINES_MAX);
-	r = op_rule_parse(text, what, log, &rule);
+	r = op_parse_rule(text, what, log, &rule);
 	if (r < 0)
 		return r;
 	to = op_vec_push(rules);
@@ -289,7 +289,7 @@ static int set_pairs(struct op_values *v, struct op_pairs *pairs, const char *te
 	if (*text && strcmp(as, "one") == 0)
 		r = op_pair_parse(pairs, text, what, log);
 	else
-		r = op_pairs_parse(pairs, text, NULL, false, what, log);
+		r = op_parse_pairs(pairs, text, NULL, false, what, log);
 	if (pairs != &v->list.headers)
 		return r;
 	op_vec_foreach(pair, pairs) {
