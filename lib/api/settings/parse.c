@@ -122,7 +122,7 @@ int op_parse_pairs(struct op_pairs *pairs, const char *text,
 	return r;
 }
 
-int op_pair_parse(struct op_pairs *pairs, const char *text, const char *what,
+int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 		  struct op_log *log)
 {
 	_cleanup_(op_wipep) char *copy = strdup(text);

@@ -287,7 +287,7 @@ static int set_pairs(struct op_values *v, struct op_pairs *pairs, const char *te
 	int r;
 
 	if (*text && strcmp(as, "one") == 0)
-		r = op_pair_parse(pairs, text, what, log);
+		r = op_parse_pair(pairs, text, what, log);
 	else
 		r = op_parse_pairs(pairs, text, NULL, false, what, log);
 	if (pairs != &v->list.headers)

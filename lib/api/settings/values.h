@@ -33,7 +33,7 @@ bool op_value_equal(const struct op_values *a, const struct op_values *b,
 void op_values_deinit(struct op_values *v);
 
 /* Add one "key=value" as it is. */
-int op_pair_parse(struct op_pairs *pairs, const char *text, const char *what,
+int op_parse_pair(struct op_pairs *pairs, const char *text, const char *what,
 		  struct op_log *log);
 /* Add such pairs with commas, whose values are percent-decoded. Those for whose key @skip is true are left out; NULL: none.
  * A key that is there already gets the new value, or with @first_wins keeps its own. */
