@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of the commands that profile, most of which are keys of the settings: the library's
  * table says which there are, and what the help has of each. */
+#include "base/rows/rows.h"
 #include "choose/rules.h"
 #include "common.h"
 
@@ -160,6 +161,7 @@ static void print_setting(FILE *f, const struct setting *s, const char *fallback
 	const char *end = strstr(from, ". ");
 	int len = end ? (int)(end - from) : (int)strlen(from) - 1;
 	char text[TEXT_BYTES];
+	char filled[TEXT_BYTES];
 	int columns = 0;
 	size_t i;
 
@@ -170,8 +172,11 @@ static void print_setting(FILE *f, const struct setting *s, const char *fallback
 		       fallback, *fallback ? ")" : "");
 	if (islower((unsigned char)text[1]) || text[1] == ' ')
 		*text = (char)tolower((unsigned char)*text);
+	op_word_fill(text,
+		     strcmp(s->key, "kinds") == 0 ? op_word_kinds : op_word_runtimes,
+		     filled, sizeof(filled));
 	print_left(f, s, &columns);
-	print_text(f, text, columns);
+	print_text(f, filled, columns);
 }
 
 void options_help(FILE *f, const struct options *o)

@@ -287,6 +287,9 @@ func (l *legacyConfig) age(c *Config) error {
 // setRuntime switches one interpreter of the other receiver; explicit: it was named by
 // the user.
 func (c *Config) setRuntime(key, name string, on, explicit bool) error {
+	if name == "v8" {
+		name = "node"
+	}
 	switch {
 	case hasRuntime(name):
 		if c.Runtimes == nil {

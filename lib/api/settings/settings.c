@@ -18,6 +18,7 @@ enum {
 	TEXT_BYTES_MAX = 1 << 20,
 	LINE_BYTES_MAX = 8192,
 	PLACE_BYTES = 256, /* "NAME:LINE" in a sentence */
+	KEY_TEXT_BYTES = 1024,
 	VARIABLE_BYTES = 64,
 };
 
@@ -325,14 +326,19 @@ otelprof_settings_get_rule(const struct otelprof_settings *settings, size_t i)
 static void tell(const struct op_key *key, otelprof_settings_fn fn, void *userdata)
 {
 	char variable[VARIABLE_BYTES];
+	char text[KEY_TEXT_BYTES];
 	const struct otelprof_settings_key row = {
 		.size = sizeof(row),
 		.key = key->name,
 		.variable = variable_of(key, variable, sizeof(variable)),
-		.text = key->text,
+		.text = text,
 		.live = key->live,
 	};
 
+	op_word_fill(key->text,
+		     key->type == OP_TYPE_BITS ? op_words_get((enum op_words)key->min)
+					       : NULL,
+		     text, sizeof(text));
 	fn(userdata, &row);
 }
 
