@@ -6,7 +6,7 @@
 
 #include <otelprof/otelprof.h>
 
-#include "top/functions.h"
+#include "recording/read/functions.h"
 
 struct summary {
 	struct function_sums sums;

@@ -19,7 +19,8 @@ FILES_MAX = 20  # .c and .h files of a folder of lib/ or bpf/
 ERROR_RANGE = range(32, 160)
 
 # The rooms of lib in the order data flows; a room calls only those of a later place, and base.
-ROOMS = ["api", "parts", "sample", "process", "runtime", "code", "kernel", "profile", "export"]
+ROOMS = ["api", "recording", "parts", "sample", "process", "runtime", "code", "kernel", "profile",
+         "export"]
 
 # (path, header) that break the order, and why they may.
 _KINDS = "the rows of a kind stand beside its hooks"

@@ -7,9 +7,9 @@
 #include "base/io.h"
 #include "common.h"
 #include "formats.h"
-#include "merge/join.h"
-#include "report/output.h"
-#include "report/recording.h"
+#include "recording/merge/join.h"
+#include "recording/read/recording.h"
+#include "recording/write/output.h"
 
 struct merge {
 	const char *path;

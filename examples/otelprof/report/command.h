@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/view.h"
+#include "recording/tree/view.h"
 
 /* The form of an output. */
 enum report_form {

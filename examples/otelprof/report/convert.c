@@ -8,13 +8,13 @@
 #include "common.h"
 #include "export/format/format.h"
 #include "export/format/kinds.h"
-#include "firefox/firefox.h"
 #include "formats.h"
+#include "recording/read/recording.h"
+#include "recording/tree/view.h"
+#include "recording/write/firefox.h"
+#include "recording/write/output.h"
+#include "recording/write/speedscope.h"
 #include "report/command.h"
-#include "report/output.h"
-#include "report/recording.h"
-#include "report/speedscope.h"
-#include "report/view.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,

@@ -11,10 +11,10 @@
 #include "common.h"
 #include "export/format/html.h"
 #include "export/format/kinds.h"
+#include "recording/read/recording.h"
+#include "recording/tree/view.h"
+#include "recording/write/output.h"
 #include "report/command.h"
-#include "report/output.h"
-#include "report/recording.h"
-#include "report/view.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "common.h"
+#include "recording/read/recording.h"
+#include "recording/tree/missing.h"
+#include "recording/write/write.h"
 #include "report/command.h"
-#include "report/missing.h"
-#include "report/recording.h"
-#include "report/write.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "short.h"
+#include "recording/tree/short.h"
 #include "top/top.h"
 
 enum {

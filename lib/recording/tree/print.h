@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints text that is foreign, and names of functions. */
+#ifndef OP_RECORDING_TREE_PRINT_H
+#define OP_RECORDING_TREE_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* May colours be printed to @f? It must be a terminal that is not dumb,
+ * without NO_COLOR. */
+bool colour_wanted(FILE *f);
+/* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
+ * only cut; 0: as a whole. */
+void print_safe(FILE *f, const char *text, size_t len, int columns);
+/* As print_safe(), of the name of a function: short.h. */
+void print_name(FILE *f, const char *name, int columns);
+void print_json_string(FILE *f, const char *text, size_t len);
+
+#endif

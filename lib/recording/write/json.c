@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a report as one JSON object; docs/report.md describes it. Within one version
+ * keys may be added, but no key changes its meaning. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "recording/read/quality.h"
+#include "recording/tree/print.h"
+#include "recording/write/write.h"
+
+enum {
+	VERSION = 1,
+	NAME_BYTES = 65536,
+};
+
+struct json {
+	const struct report *r;
+	FILE *f;
+	bool first;
+	char *buf;
+};
+
+static void put_text(FILE *f, const char *key, const char *text)
+{
+	(void)fprintf(f, "\"%s\": ", key);
+	print_json_string(f, text, strlen(text));
+}
+
+static void write_head(const struct json *j)
+{
+	const struct view *v = j->r->v;
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+	size_t i;
+
+	(void)fprintf(j->f,
+		      "{\n  \"schema\": \"otelprof.report\",\n  \"version\": %d,\n"
+		      "  \"files\": [",
+		      VERSION);
+	for (i = 0; i < j->r->files_len; i++) {
+		(void)fputs(i ? ", " : "", j->f);
+		print_json_string(j->f, j->r->files[i], strlen(j->r->files[i]));
+	}
+	(void)fputs("],\n  \"kind\": { ", j->f);
+	put_text(j->f, "type", view_text(v->c, k->type, j->buf, NAME_BYTES));
+	(void)fputs(", ", j->f);
+	put_text(j->f, "unit", view_text(v->c, k->unit, j->buf, NAME_BYTES));
+	(void)fputs(", ", j->f);
+	put_text(j->f, "period_type",
+		 view_text(v->c, k->period_type, j->buf, NAME_BYTES));
+	(void)fputs(", ", j->f);
+	put_text(j->f, "period_unit",
+		 view_text(v->c, k->period_unit, j->buf, NAME_BYTES));
+	(void)fprintf(j->f, ", \"period\": %" PRId64 " },\n  ", k->period);
+	put_text(j->f, "measures", view_what(v, j->buf, NAME_BYTES));
+	(void)fprintf(j->f,
+		      ",\n  \"start_unix_ns\": %" PRIu64 ",\n  \"duration_s\": %.3f,\n"
+		      "  \"total\": %" PRId64 ",\n  ",
+		      v->c->start_ns, report_duration(j->r), v->total);
+	put_text(j->f, "total_text", view_value(v, v->total, j->buf, NAME_BYTES));
+	(void)fprintf(j->f, ",\n  \"processes\": %zu,\n  ", v->processes);
+	put_text(j->f, "by", view_by_name(v->request.by));
+}
+
+static void write_row(const struct json *j, const struct view_row *row)
+{
+	const struct view *v = j->r->v;
+	const struct op_collect_function *fn;
+
+	(void)fputs("{ ", j->f);
+	put_text(j->f, "name", view_row_name(v, row, j->buf, NAME_BYTES));
+	(void)fprintf(j->f,
+		      ", \"self\": %" PRId64 ", \"total\": %" PRId64
+		      ", \"self_percent\": %.2f, \"total_percent\": %.2f",
+		      row->self, row->total, view_percent(v, row->self),
+		      view_percent(v, row->total));
+	if (v->request.by == VIEW_BY_FUNCTION) {
+		fn = &v->c->functions.data[row->label];
+		(void)fputs(", ", j->f);
+		put_text(j->f, "module", view_text(v->c, fn->module, j->buf, NAME_BYTES));
+		(void)fputs(", ", j->f);
+		put_text(j->f, "type", view_text(v->c, fn->type, j->buf, NAME_BYTES));
+		(void)fputs(", ", j->f);
+		put_text(j->f, "file", view_text(v->c, fn->file, j->buf, NAME_BYTES));
+		(void)fprintf(j->f, ", \"line\": %u", row->line);
+	}
+	(void)fputs(" }", j->f);
+}
+
+static void write_rows(const struct json *j)
+{
+	const struct view_row *path[REPORT_PATH_MAX];
+	size_t n = report_rows(j->r), i;
+
+	(void)fputs(",\n  \"rows\": [", j->f);
+	for (i = 0; i < n; i++) {
+		(void)fputs(i ? ",\n    " : "\n    ", j->f);
+		write_row(j, &j->r->v->rows.data[i]);
+	}
+	(void)fprintf(j->f, "%s],\n  \"rows_known\": %zu", n ? "\n  " : "",
+		      j->r->v->rows.len);
+	n = report_path(j->r, path);
+	(void)fputs(",\n  \"hottest_path\": [", j->f);
+	for (i = 0; i < n; i++) {
+		(void)fputs(i ? ",\n    " : "\n    ", j->f);
+		write_row(j, path[i]);
+	}
+	(void)fprintf(j->f, "%s]", n ? "\n  " : "");
+}
+
+/* The number of frames between a node and the root. */
+static unsigned int depth_of(const struct view *v, const struct tree_node *n)
+{
+	unsigned int depth = 0;
+
+	for (; n->parent; n = &v->tree.nodes.data[n->parent])
+		depth++;
+	return depth;
+}
+
+static void write_node(void *data, const struct tree_node *n)
+{
+	struct json *j = data;
+	const struct view *v = j->r->v;
+
+	(void)fprintf(j->f, "%s\n    { \"depth\": %u, ", j->first ? "" : ",",
+		      depth_of(v, n));
+	j->first = false;
+	put_text(j->f, "name", view_label_name(v, n->label, j->buf, NAME_BYTES));
+	(void)fprintf(j->f,
+		      ", \"self\": %" PRId64 ", \"total\": %" PRId64
+		      ", \"total_percent\": %.2f }",
+		      n->self, n->total, view_percent(v, n->total));
+}
+
+static void write_sums(const struct json *j, const char *key, const struct sums *s)
+{
+	const struct view *v = j->r->v;
+	const char *words;
+	size_t i;
+
+	(void)fprintf(j->f, ",\n    \"%s\": [", key);
+	for (i = 0; i < s->items.len && i < j->r->limit; i++) {
+		(void)fprintf(j->f, "%s { ", i ? "," : "");
+		put_text(j->f, "name",
+			 view_text(v->c, (uint32_t)s->items.data[i].key, j->buf,
+				   NAME_BYTES));
+		(void)fprintf(j->f, ", \"value\": %" PRId64, s->items.data[i].value);
+		words = quality_words(j->buf, strlen(j->buf));
+		if (words) {
+			(void)fputs(", ", j->f);
+			put_text(j->f, "why", words);
+		}
+		(void)fputs(" }", j->f);
+	}
+	(void)fputs(" ]", j->f);
+}
+
+static void write_quality(const struct json *j)
+{
+	const struct view *v = j->r->v;
+
+	(void)fprintf(j->f,
+		      ",\n  \"quality\": {\n    \"whole_stacks_percent\": %.2f,\n"
+		      "    \"named_frames_percent\": %.2f",
+		      view_whole_percent(v), view_named_percent(v));
+	write_sums(j, "end_early", &v->endings);
+	write_sums(j, "without_symbols", &v->unnamed);
+	(void)fputs("\n  }\n}\n", j->f);
+}
+
+void report_json(const struct report *r, FILE *f)
+{
+	char buf[NAME_BYTES];
+	struct json j = { r, f, true, buf };
+
+	write_head(&j);
+	if (r->show_rows)
+		write_rows(&j);
+	if (r->show_tree) {
+		(void)fputs(",\n  \"tree\": [", f);
+		report_tree(r, r->limit, write_node, &j);
+		(void)fputs("\n  ]", f);
+	}
+	write_quality(&j);
+}
