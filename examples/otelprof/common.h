@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "recording/read/print.h"
 #include "recording/read/say.h"
-#include "recording/tree/print.h"
 
 /* Exit statuses of all commands. */
 enum {

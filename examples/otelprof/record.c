@@ -25,7 +25,7 @@ enum {
 struct record {
 	struct options o;
 	const char *path;
-	const struct output_format *format;
+	const struct op_form *format;
 	char **argv; /* the command to run, or NULL */
 	struct child child;
 	struct summary summary;
@@ -45,10 +45,10 @@ static int help(FILE *f)
 		"Profiles this host into a file. With a COMMAND: runs it and profiles it and\n"
 		"its children until it ends. Without: for 10 seconds, or until Ctrl-C.\n\n"
 		"  -o, --output FILE    the output file; \"-\" is standard output (profile.html);\n"
-		"                       an older one of that name is kept as FILE.old\n"
-		"      --format NAME    html, pprof, folded or otlp; by the ending of FILE\n"
-		"  -q, --quiet          no summary at the end\n",
+		"                       an older one of that name is kept as FILE.old\n",
 		f);
+	format_help(f, FORM_RECORD, 23, "%s; by the ending of FILE");
+	(void)fputs("  -q, --quiet          no summary at the end\n", f);
 	(void)fputs(shared_help, f);
 	(void)fputs(
 		"\nhtml is one page with a flame graph, for any browser; pprof is for\n"
@@ -64,10 +64,9 @@ static int help(FILE *f)
 static int settle_output(struct record *rec)
 {
 	if (!rec->format && rec->path)
-		return format_by_ending("record", rec->path, FORMAT_OF_LIBRARY,
-					&rec->format);
+		return format_by_ending("record", rec->path, FORM_RECORD, &rec->format);
 	if (!rec->format)
-		return format_by_name("record", "html", FORMAT_OF_LIBRARY, &rec->format);
+		return format_by_name("record", "html", FORM_RECORD, &rec->format);
 	return 0;
 }
 
@@ -94,8 +93,7 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 		else if (c == 'q')
 			rec->quiet = true;
 		else if (c == OPTION_FORMAT)
-			r = format_by_name("record", optarg, FORMAT_OF_LIBRARY,
-					   &rec->format);
+			r = format_by_name("record", optarg, FORM_RECORD, &rec->format);
 		else
 			r = options_take(&rec->o, c, optarg);
 	}
@@ -176,8 +174,7 @@ static void tell_of_one_kind(const struct record *rec)
 	(void)otelprof_settings_get_config(rec->settings, &config);
 	if (rec->o.kinds)
 		config.kinds = rec->o.kinds;
-	if (rec->format->format == OTELPROF_FORMAT_FOLDED &&
-	    config.kinds & (config.kinds - 1))
+	if (rec->format->one_kind && config.kinds & (config.kinds - 1))
 		note("warning: %s will have one kind of samples, those of the CPUs if "
 		     "there are any; -o FILE.otlp keeps all",
 		     rec->path);
@@ -191,7 +188,7 @@ static int open_file(struct record *rec, struct otelprof *p)
 	tell_of_one_kind(rec);
 	otelprof_file_config_init(&config, sizeof(config));
 	config.path = rec->path;
-	config.format = rec->format->format;
+	config.format = rec->format->library->format;
 	r = otelprof_exporter_file(p, &config);
 	return r < 0 ? fail_library(p, "cannot record", r) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that are shortened where there is no room: by rules, not by what was printed. */
-#include "recording/tree/short.h"
+#include "recording/read/short.h"
 
 #include "test.h"
 

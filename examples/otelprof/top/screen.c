@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "recording/tree/short.h"
+#include "recording/read/short.h"
 #include "top/top.h"
 
 enum {

@@ -2,15 +2,16 @@
 /* Finds out which part of a request is at fault, by leaving others out. */
 #include "recording/tree/missing.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "recording/read/print.h"
 #include "recording/read/say.h"
 #include "recording/tree/named.h"
 #include "recording/tree/near.h"
-#include "recording/tree/print.h"
 #include "recording/tree/sums.h"
 
 enum {
@@ -32,8 +33,8 @@ static const struct {
 	[VIEW_FILTER_CONTAINER] = { "container", "--container" },
 };
 
-const char *missing_kind(const struct op_collect *c, uint32_t kind, char *buf,
-			 size_t size)
+static const char *missing_kind(const struct op_collect *c, uint32_t kind, char *buf,
+				size_t size)
 {
 	const struct op_collect_kind *k = &c->kinds.data[kind];
 
@@ -328,7 +329,7 @@ static void note_kinds(const struct view *v)
 	}
 }
 
-void missing_say(const struct view *v, const char *what)
+static void missing_say(const struct view *v, const char *what)
 {
 	const struct view_request *q = &v->request;
 	const bool asks[VIEW_FILTERS] = {
@@ -358,4 +359,28 @@ void missing_say(const struct view *v, const char *what)
 	else if (!say_other_program(v, what))
 		say_together(v, used, what);
 	note_kinds(v);
+}
+
+void missing_note_kinds(const struct op_collect *c)
+{
+	char type[64];
+	uint32_t i;
+
+	for (i = 0; i < c->kinds.len; i++)
+		note("there are samples of %s", missing_kind(c, i, type, sizeof(type)));
+}
+
+int view_make_or_say(const struct op_collect *c, const struct view_request *request,
+		     const char *what, struct view *ret)
+{
+	int r = view_make(c, request, ret);
+
+	if (!r)
+		return 0;
+	if (r != -ENOENT)
+		return fail("out of memory");
+	if (!c->stacks.len)
+		return fail("%s has no samples", what);
+	missing_say(ret, what);
+	return STATUS_FAILED;
 }

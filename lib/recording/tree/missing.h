@@ -5,12 +5,12 @@
 
 #include "recording/tree/view.h"
 
-/* Say on standard error what the request of @v names that is not in @what, and what comes
- * near. view_make() returned -ENOENT. */
-void missing_say(const struct view *v, const char *what);
+/* Make the view, or say on standard error what the request names that is not in @what, and what
+ * comes near. Returns 0 or STATUS_FAILED; view_clear() must follow in both cases. */
+int view_make_or_say(const struct op_collect *c, const struct view_request *request,
+		     const char *what, struct view *ret);
 
-/* The name of a kind that --kind takes. Returns @buf. */
-const char *missing_kind(const struct op_collect *c, uint32_t kind, char *buf,
-			 size_t size);
+/* Name the kinds that there are, on standard error. */
+void missing_note_kinds(const struct op_collect *c);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "recording/tree/short.h"
+#include "recording/read/short.h"
 
 enum {
 	NAME_BYTES = 65536,

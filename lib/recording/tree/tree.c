@@ -45,7 +45,8 @@ static int child_of(struct tree *t, uint32_t parent, uint32_t label, uint32_t *r
 	return op_index_add(&t->index, hash, i);
 }
 
-int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value)
+int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value,
+	     uint32_t *ret)
 {
 	struct tree_node *root;
 	uint32_t at = 0;
@@ -66,6 +67,8 @@ int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value)
 		t->nodes.data[at].total = op_collect_sum(t->nodes.data[at].total, value);
 	}
 	t->nodes.data[at].self = op_collect_sum(t->nodes.data[at].self, value);
+	if (ret)
+		*ret = at;
 	return 0;
 }
 

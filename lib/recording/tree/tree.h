@@ -28,8 +28,10 @@ struct tree {
 	struct op_index index;
 };
 
-/* Add a stack, outermost label first. Returns 0 or -ENOMEM. */
-int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value);
+/* Add a stack, outermost label first. @ret, which may be NULL, is the node of the last one, which
+ * has a larger number than its parent. Returns 0 or -ENOMEM. */
+int tree_add(struct tree *t, const uint32_t *labels, size_t len, int64_t value,
+	     uint32_t *ret);
 /* Sort the children of every node: the largest first, equal ones by label. */
 int tree_sort(struct tree *t);
 void tree_clear(struct tree *t);

@@ -193,7 +193,7 @@ static int add_calls(struct making *m, const struct op_collect_stack *s, uint32_
 	labels[0] = m->v->c->processes.data[s->process].name | VIEW_PROCESS;
 	if (m->path.len)
 		memcpy(labels + 1, m->path.data, m->path.len * sizeof(*labels));
-	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value);
+	return tree_add(&m->v->tree, labels, m->path.len + 1, s->value, NULL);
 }
 
 /* The labels around the function asked for: callees of its outermost frame, or callers of
@@ -218,7 +218,7 @@ static int add_around(struct making *m, const struct op_collect_stack *s,
 			labels[n++] =
 				m->v->c->processes.data[s->process].name | VIEW_PROCESS;
 	}
-	return n ? tree_add(&m->v->tree, labels, n, s->value) : 0;
+	return n ? tree_add(&m->v->tree, labels, n, s->value, NULL) : 0;
 }
 
 static int add_stack(struct making *m, const struct op_collect_stack *s)

@@ -2,7 +2,7 @@
 /* A category for each type of profile.frame.type, and one for all others. */
 #include "recording/write/categories.h"
 
-#include <string.h>
+#include "recording/tree/view.h"
 
 static const struct {
 	const char *type;
@@ -39,17 +39,12 @@ void categories_write(FILE *f)
 	(void)fputs("]", f);
 }
 
-bool timeline_string_is(const struct timeline *t, uint32_t string, const char *text)
-{
-	return otlp_text_is(op_strings_get(&t->strings, string), text);
-}
-
-uint32_t category_of(const struct timeline *t, uint32_t type)
+uint32_t category_of(const struct op_collect *c, uint32_t type)
 {
 	uint32_t i;
 
 	for (i = 0; i < CATEGORIES; i++) {
-		if (timeline_string_is(t, type, categories[i].type))
+		if (view_text_is(c, type, categories[i].type))
 			return i;
 	}
 	return 0;

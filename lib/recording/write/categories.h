@@ -3,17 +3,14 @@
 #ifndef OP_RECORDING_WRITE_CATEGORIES_H
 #define OP_RECORDING_WRITE_CATEGORIES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "recording/write/timeline.h"
+#include "export/format/collect.h"
 
 /* Write the list of categories; the first one is the default. */
 void categories_write(FILE *f);
 /* The number in this list of the frames of @type, a string such as "native". */
-uint32_t category_of(const struct timeline *t, uint32_t type);
-/* Is a string this text? */
-bool timeline_string_is(const struct timeline *t, uint32_t string, const char *text);
+uint32_t category_of(const struct op_collect *c, uint32_t type);
 
 #endif

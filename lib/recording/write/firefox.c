@@ -4,27 +4,29 @@
  * all threads; a thread has tables of the stacks, frames and functions that its samples use, and
  * a kind of samples has threads of its own.
  */
-#include "recording/write/firefox.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "otelprof/version.h"
-#include "recording/tree/print.h"
+#include "recording/read/print.h"
+#include "recording/tree/view.h"
 #include "recording/write/categories.h"
+#include "recording/write/form.h"
 #include "recording/write/used.h"
 
 /* The columns of tables that are not known, or not of native code. */
 #define NOT_KNOWN "null"
 #define NS_PER_MS 1e6
+enum {
+	NAME_BYTES = 129, /* of a thread */
+	KIND_BYTES = 65,
+};
 
 struct out {
 	const struct timeline *t;
+	const struct op_collect *c;
 	FILE *f;
 	struct used used;
 };
@@ -32,12 +34,23 @@ struct out {
 /* Write one value of a column. */
 typedef void (*put_fn)(const struct out *o, uint32_t record);
 
-#define NODE(o, i)     TIMELINE_AT(&(o)->t->nodes, struct timeline_node, i)
-#define FRAME(o, i)    TIMELINE_AT(&(o)->t->frames, struct timeline_frame, i)
-#define FUNCTION(o, i) TIMELINE_AT(&(o)->t->functions, struct timeline_function, i)
-#define LIBRARY(o, i)  TIMELINE_AT(&(o)->t->libraries, struct timeline_library, i)
-#define THREAD(o, i)   TIMELINE_AT(&(o)->t->threads, struct timeline_thread, i)
-#define KIND(o, i)     TIMELINE_AT(&(o)->t->kinds, struct timeline_kind, i)
+static const struct op_collect_function *function_of(const struct out *o,
+						     uint32_t function)
+{
+	return &o->c->functions.data[o->t->functions.data[function].function];
+}
+
+static const struct op_collect_location *location_of(const struct out *o, uint32_t frame)
+{
+	return &o->c->locations.data[o->t->frames.data[frame].location];
+}
+
+/* The thread of a sample, as a stack of it. */
+static const struct op_collect_stack *thread_of(const struct out *o,
+						const struct timeline_sample *s)
+{
+	return &o->c->stacks.data[o->t->threads.data[s->thread]];
+}
 
 /* A column of a table: a value for each record of the list. */
 static void column(const struct out *o, const char *name, const struct used_set *u,
@@ -82,79 +95,84 @@ static void put_or_null(const struct out *o, uint32_t number, uint32_t null)
 
 static void put_string(const struct out *o, uint32_t string)
 {
-	struct otlp_text text = op_strings_get(&o->t->strings, string);
+	size_t len;
+	const char *text = op_collect_text(o->c, string, &len);
 
-	print_json_string(o->f, text.data, text.len);
+	print_json_string(o->f, text, len);
 }
 
 static void put_node_frame(const struct out *o, uint32_t node)
 {
-	(void)fprintf(o->f, "%u", o->used.frames.numbers[NODE(o, node)->frame]);
+	(void)fprintf(o->f, "%u",
+		      o->used.frames.numbers[o->t->nodes.nodes.data[node].label]);
 }
 
 static void put_node_prefix(const struct out *o, uint32_t node)
 {
-	uint32_t prefix = NODE(o, node)->prefix;
+	uint32_t prefix = o->t->nodes.nodes.data[node].parent;
 
-	if (prefix != TIMELINE_NONE)
-		prefix = o->used.nodes.numbers[prefix];
-	put_or_null(o, prefix, TIMELINE_NONE);
+	/* The root, 0, is no node of theirs: it has no number. */
+	put_or_null(o, o->used.nodes.numbers[prefix], TIMELINE_NONE);
 }
 
 static void put_frame_category(const struct out *o, uint32_t frame)
 {
-	const struct timeline_function *fn = FUNCTION(o, FRAME(o, frame)->function);
+	uint32_t function = o->t->frames.data[frame].function;
 
-	(void)fprintf(o->f, "%u", category_of(o->t, fn->type));
+	(void)fprintf(o->f, "%u", category_of(o->c, function_of(o, function)->type));
 }
 
 static void put_frame_depth(const struct out *o, uint32_t frame)
 {
-	(void)fprintf(o->f, "%u", FRAME(o, frame)->depth);
+	const struct op_collect_location *l = location_of(o, frame);
+
+	/* The last line is the function around those that were inlined. */
+	(void)fprintf(o->f, "%u", l->lines + l->lines_len - 1 - frame);
 }
 
 static void put_frame_function(const struct out *o, uint32_t frame)
 {
-	(void)fprintf(o->f, "%u", o->used.functions.numbers[FRAME(o, frame)->function]);
+	(void)fprintf(o->f, "%u",
+		      o->used.functions.numbers[o->t->frames.data[frame].function]);
 }
 
 static void put_frame_line(const struct out *o, uint32_t frame)
 {
-	put_or_null(o, FRAME(o, frame)->line, 0);
+	put_or_null(o, o->c->lines.data[frame].line, 0);
 }
 
 static void put_frame_column(const struct out *o, uint32_t frame)
 {
-	put_or_null(o, FRAME(o, frame)->column, 0);
+	put_or_null(o, o->c->lines.data[frame].column, 0);
 }
 
 /* Only native code has an address in its file. */
 static void put_frame_address(const struct out *o, uint32_t frame)
 {
-	const struct timeline_frame *f = FRAME(o, frame);
-	const struct timeline_function *fn = FUNCTION(o, f->function);
-	bool known = fn->library != TIMELINE_NONE &&
-		     timeline_string_is(o->t, fn->type, "native") &&
-		     f->address <= INT32_MAX;
+	uint32_t function = o->t->frames.data[frame].function;
+	uint64_t address = location_of(o, frame)->address;
+	bool known = o->t->functions.data[function].library != TIMELINE_NONE &&
+		     view_text_is(o->c, function_of(o, function)->type, "native") &&
+		     address <= INT32_MAX;
 
-	(void)fprintf(o->f, "%" PRId64, known ? (int64_t)f->address : -1);
+	(void)fprintf(o->f, "%" PRId64, known ? (int64_t)address : -1);
 }
 
 static void put_function_name(const struct out *o, uint32_t function)
 {
-	(void)fprintf(o->f, "%u", FUNCTION(o, function)->name);
+	(void)fprintf(o->f, "%u", function_of(o, function)->name);
 }
 
 static void put_function_is_js(const struct out *o, uint32_t function)
 {
-	bool js = timeline_string_is(o->t, FUNCTION(o, function)->type, "v8js");
+	bool js = view_text_is(o->c, function_of(o, function)->type, "v8js");
 
 	(void)fputs(js ? "true" : "false", o->f);
 }
 
 static void put_function_resource(const struct out *o, uint32_t function)
 {
-	uint32_t library = FUNCTION(o, function)->library;
+	uint32_t library = o->t->functions.data[function].library;
 
 	if (library == TIMELINE_NONE)
 		(void)fputs("-1", o->f);
@@ -164,12 +182,12 @@ static void put_function_resource(const struct out *o, uint32_t function)
 
 static void put_function_file(const struct out *o, uint32_t function)
 {
-	put_or_null(o, FUNCTION(o, function)->file, 0);
+	put_or_null(o, function_of(o, function)->file, 0);
 }
 
 static void put_function_line(const struct out *o, uint32_t function)
 {
-	put_or_null(o, FUNCTION(o, function)->start_line, 0);
+	put_or_null(o, function_of(o, function)->start_line, 0);
 }
 
 static void put_library(const struct out *o, uint32_t library)
@@ -179,7 +197,7 @@ static void put_library(const struct out *o, uint32_t library)
 
 static void put_library_name(const struct out *o, uint32_t library)
 {
-	(void)fprintf(o->f, "%u", LIBRARY(o, library)->name);
+	(void)fprintf(o->f, "%u", o->t->libraries.data[library].name);
 }
 
 static void write_tables(const struct out *o)
@@ -224,13 +242,13 @@ static void write_tables(const struct out *o)
 }
 
 /* What the values of a kind are, in the profiler's words. */
-static const char *weight_of(const struct timeline *t, const struct timeline_kind *k,
+static const char *weight_of(const struct op_collect *c, const struct op_collect_kind *k,
 			     double *ret_scale)
 {
 	*ret_scale = 1;
-	if (timeline_string_is(t, k->unit, "bytes"))
+	if (view_text_is(c, k->counted_unit, "bytes"))
 		return "bytes";
-	if (!timeline_string_is(t, k->unit, "nanoseconds"))
+	if (!view_text_is(c, k->counted_unit, "nanoseconds"))
 		return "samples";
 	*ret_scale = NS_PER_MS;
 	return "tracing-ms";
@@ -239,24 +257,21 @@ static const char *weight_of(const struct timeline *t, const struct timeline_kin
 static void write_samples(const struct out *o, const struct timeline_sample *first,
 			  const struct timeline_sample *end)
 {
-	const struct timeline_kind *k = KIND(o, THREAD(o, first->thread)->kind);
+	const struct op_collect_kind *k = &o->c->kinds.data[thread_of(o, first)->kind];
 	const struct timeline_sample *s;
 	double scale;
-	const char *weight = weight_of(o->t, k, &scale);
+	const char *weight = weight_of(o->c, k, &scale);
 
 	(void)fputs("\"samples\":{\"stack\":[", o->f);
 	for (s = first; s < end; s++) {
 		if (s != first)
 			(void)fputc(',', o->f);
-		put_or_null(o,
-			    s->node == TIMELINE_NONE ? s->node
-						     : o->used.nodes.numbers[s->node],
-			    TIMELINE_NONE);
+		put_or_null(o, o->used.nodes.numbers[s->node], TIMELINE_NONE);
 	}
 	(void)fputs("],\n\"time\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.4f" : ",%.4f",
-			      (double)(int64_t)(s->time_ns - o->t->start_ns) / NS_PER_MS);
+			      (double)(int64_t)(s->time_ns - o->c->start_ns) / NS_PER_MS);
 	(void)fputs("],\n\"weight\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.10g" : ",%.10g",
@@ -265,21 +280,23 @@ static void write_samples(const struct out *o, const struct timeline_sample *fir
 		      (size_t)(end - first));
 }
 
-/* The name of a thread, with the kind where that is not time on the CPUs. */
-static void write_thread_name(const struct out *o, const struct timeline_thread *thread)
+static uint32_t process_name(const struct op_collect_process *p)
 {
-	struct otlp_text name = op_strings_get(
-		&o->t->strings, thread->name ? thread->name : thread->process_name);
-	const struct timeline_kind *k = KIND(o, thread->kind);
-	struct otlp_text type = op_strings_get(&o->t->strings, k->type);
-	char text[256];
+	return p->name ? p->name : p->path ? p->path : p->service_name;
+}
 
-	(void)snprintf(text, sizeof(text), "%.*s", (int)(name.len < 128 ? name.len : 128),
-		       name.data);
-	if (!timeline_string_is(o->t, k->type, "samples"))
-		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			       " (%.*s)", (int)(type.len < 64 ? type.len : 64),
-			       type.data);
+/* The name of a thread, with the kind where that is not time on the CPUs. */
+static void write_thread_name(const struct out *o, const struct op_collect_stack *thread)
+{
+	const struct op_collect_process *p = &o->c->processes.data[thread->process];
+	uint32_t type = o->c->kinds.data[thread->kind].counted_type;
+	char name[NAME_BYTES], kind[KIND_BYTES], text[NAME_BYTES + KIND_BYTES + 4];
+
+	view_text(o->c, thread->thread_name ? thread->thread_name : process_name(p), name,
+		  sizeof(name));
+	(void)snprintf(text, sizeof(text),
+		       view_text_is(o->c, type, "samples") ? "%s" : "%s (%s)", name,
+		       view_text(o->c, type, kind, sizeof(kind)));
 	(void)fputs("\"name\":", o->f);
 	print_json_string(o->f, text, strlen(text));
 }
@@ -287,8 +304,10 @@ static void write_thread_name(const struct out *o, const struct timeline_thread 
 static int write_thread(struct out *o, const struct timeline_sample *first,
 			const struct timeline_sample *end)
 {
-	const struct timeline_thread *thread = THREAD(o, first->thread);
-	bool cpu = timeline_string_is(o->t, KIND(o, thread->kind)->type, "samples");
+	const struct op_collect_stack *thread = thread_of(o, first);
+	const struct op_collect_process *p = &o->c->processes.data[thread->process];
+	bool cpu = view_text_is(o->c, o->c->kinds.data[thread->kind].counted_type,
+				"samples");
 	int r = used_find(&o->used, o->t, first, end);
 
 	if (r)
@@ -296,15 +315,16 @@ static int write_thread(struct out *o, const struct timeline_sample *first,
 	(void)fputs("{", o->f);
 	write_thread_name(o, thread);
 	(void)fputs(",\"processName\":", o->f);
-	put_string(o, thread->process_name);
+	put_string(o, process_name(p));
 	(void)fprintf(o->f,
 		      ",\"pid\":\"%" PRId64 "\",\"tid\":%" PRId64
 		      ",\"isMainThread\":%s,\"processType\":\"default\","
 		      "\"processStartupTime\":0,\"processShutdownTime\":null,"
 		      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],\n",
-		      thread->pid, thread->tid < 0 ? thread->pid : thread->tid,
-		      cpu && (thread->tid < 0 || thread->tid == thread->pid) ? "true"
-									     : "false");
+		      p->pid, thread->thread_id < 0 ? p->pid : thread->thread_id,
+		      cpu && (thread->thread_id < 0 || thread->thread_id == p->pid)
+			      ? "true"
+			      : "false");
 	write_tables(o);
 	write_samples(o, first, end);
 	(void)fputs("}", o->f);
@@ -335,7 +355,7 @@ static void write_libraries(const struct out *o)
 
 	(void)fputs("\"libs\":[", o->f);
 	for (i = 0; i < o->t->libraries.len; i++) {
-		const struct timeline_library *l = LIBRARY(o, i);
+		const struct timeline_library *l = &o->t->libraries.data[i];
 
 		(void)fputs(i ? ",\n{\"arch\":\"\",\"name\":"
 			      : "\n{\"arch\":\"\",\"name\":",
@@ -360,19 +380,18 @@ static void write_libraries(const struct out *o)
 /* The period of the samples by time, or a millisecond. */
 static double interval_ms(const struct out *o)
 {
-	uint32_t i;
+	const struct op_collect_kind *k;
 
-	for (i = 0; i < o->t->kinds.len; i++) {
-		if (KIND(o, i)->period > 0 &&
-		    timeline_string_is(o->t, KIND(o, i)->period_unit, "nanoseconds"))
-			return (double)KIND(o, i)->period / NS_PER_MS;
+	op_vec_foreach(k, &o->c->kinds) {
+		if (k->period > 0 && view_text_is(o->c, k->period_unit, "nanoseconds"))
+			return (double)k->period / NS_PER_MS;
 	}
 	return 1;
 }
 
 static void write_head(const struct out *o)
 {
-	const struct timeline *t = o->t;
+	const struct op_collect *c = o->c;
 	uint32_t i;
 
 	(void)fprintf(o->f,
@@ -387,13 +406,13 @@ static void write_head(const struct out *o)
 		      "\"oscpu\":\"Linux\",\"markerSchema\":[],"
 		      "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
 		      "\"threadCPUDelta\":\"ns\"},",
-		      interval_ms(o), (double)t->start_ns / NS_PER_MS,
-		      (double)(t->end_ns - t->start_ns) / NS_PER_MS);
+		      interval_ms(o), (double)c->start_ns / NS_PER_MS,
+		      (double)(c->end_ns - c->start_ns) / NS_PER_MS);
 	categories_write(o->f);
 	(void)fputs("},\n", o->f);
 	write_libraries(o);
 	(void)fputs("\"shared\":{\"stringArray\":[", o->f);
-	for (i = 0; i < t->strings.places.len; i++) {
+	for (i = 0; i < c->strings.places.len; i++) {
 		if (i)
 			(void)fputs(",\n", o->f);
 		put_string(o, i);
@@ -401,24 +420,33 @@ static void write_head(const struct out *o)
 	(void)fputs("]},\n", o->f);
 }
 
-int firefox_write(const struct timeline *t, int fd)
+static int write_all(const struct timeline *t, FILE *f)
 {
-	_cleanup_fclose_ FILE *f = NULL;
-	struct out o = { .t = t };
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	int r;
+	struct out o = { .t = t, .c = t->c, .f = f };
+	int r = used_init(&o.used, t);
 
-	f = copy < 0 ? NULL : fdopen(copy, "w");
-	if (!f)
-		return -errno;
-	o.f = f;
-	r = used_init(&o.used, t);
 	if (!r) {
 		write_head(&o);
 		r = write_threads(&o);
 	}
 	used_clear(&o.used);
-	if (!r && (fflush(f) != 0 || ferror(f)))
-		r = -EIO;
 	return r;
 }
+
+static int write_recording(const struct recording *rec, FILE *f)
+{
+	struct timeline t = { 0 };
+	int r = timeline_make(rec, &t);
+
+	if (!r)
+		r = write_all(&t, f);
+	timeline_clear(&t);
+	return r;
+}
+
+const struct op_form op_form_firefox = {
+	.name = "firefox",
+	.endings = { ".firefox.json", ".profile.json" },
+	.timed = true,
+	.write = write_recording,
+};

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "recording/read/print.h"
 #include "recording/read/quality.h"
-#include "recording/tree/print.h"
-#include "recording/write/write.h"
+#include "recording/write/form.h"
 
 enum {
 	VERSION = 1,
@@ -168,7 +168,7 @@ static void write_quality(const struct json *j)
 	(void)fputs("\n  }\n}\n", j->f);
 }
 
-void report_json(const struct report *r, FILE *f)
+static void report_json(const struct report *r, FILE *f)
 {
 	char buf[NAME_BYTES];
 	struct json j = { r, f, true, buf };
@@ -183,3 +183,64 @@ void report_json(const struct report *r, FILE *f)
 	}
 	write_quality(&j);
 }
+
+static void put_shares(FILE *f, const char *key, const double share[DIFF_SIDES])
+{
+	(void)fprintf(f, ", \"%s_before\": %.4f, \"%s_after\": %.4f", key, share[0], key,
+		      share[1]);
+}
+
+static void put_string(FILE *f, const struct view *v, const char *key, uint32_t string)
+{
+	size_t len;
+	const char *text = op_collect_text(v->c, string, &len);
+
+	(void)fprintf(f, "\"%s\": ", key);
+	print_json_string(f, text, len);
+}
+
+static void put_recording(FILE *f, const struct diff *d, int side, const char *key)
+{
+	const struct view *v = &d->views[side];
+
+	(void)fprintf(f, "  \"%s\": { \"file\": ", key);
+	print_json_string(f, d->files[side], strlen(d->files[side]));
+	(void)fprintf(f, ", \"total\": %" PRId64 ", ", v->total);
+	put_string(f, v, "unit", v->c->kinds.data[v->kind].unit);
+	(void)fprintf(f, " },\n");
+}
+
+static void diff_json(const struct diff *d, FILE *f)
+{
+	const struct view *v = &d->views[0];
+	const struct op_collect_kind *k = &v->c->kinds.data[v->kind];
+	const struct change *c;
+	size_t n = diff_rows(d), i;
+
+	(void)fprintf(f, "{\n  \"schema\": \"otelprof.diff\",\n  \"version\": 1,\n");
+	put_recording(f, d, 0, "before");
+	put_recording(f, d, 1, "after");
+	(void)fprintf(f, "  \"kind\": { ");
+	put_string(f, v, "type", k->counted_type);
+	(void)fprintf(f, ", ");
+	put_string(f, v, "unit", k->counted_unit);
+	(void)fprintf(f, " },\n  \"by\": \"%s\",\n  \"changes\": [",
+		      view_by_name(d->views[0].request.by));
+	for (i = 0; i < n; i++) {
+		c = &d->changes[i];
+		(void)fprintf(f, "%s\n    { \"name\": ", i ? "," : "");
+		print_json_string(f, c->name, strlen(c->name));
+		(void)fprintf(f, ", \"module\": ");
+		print_json_string(f, c->module, strlen(c->module));
+		put_shares(f, "self_percent", c->self);
+		put_shares(f, "total_percent", c->total);
+		(void)fprintf(f, " }");
+	}
+	(void)fprintf(f, "%s],\n  \"changes_known\": %zu\n}\n", n ? "\n  " : "", d->len);
+}
+
+const struct op_form op_form_json = {
+	.name = "json",
+	.report = report_json,
+	.diff = diff_json,
+};

@@ -5,13 +5,13 @@
 
 #include "base/cleanup.h"
 #include "otlp/reader.h"
+#include "recording/read/print.h"
 #include "recording/read/quality.h"
-#include "recording/read/recording.h"
+#include "recording/read/short.h"
 #include "recording/tree/chains.h"
 #include "recording/tree/named.h"
-#include "recording/tree/print.h"
-#include "recording/tree/short.h"
-#include "recording/write/write.h"
+#include "recording/tree/recording.h"
+#include "recording/write/form.h"
 
 enum {
 	NAME_BYTES = 4096,
@@ -21,7 +21,8 @@ enum {
 	PATH_BYTES = 512, /* of a recording; a longer one is called FILE */
 	DOCUMENT_BYTES = 8192,
 	LEAST_SHOWN = 10000, /* less than one of so many is left out */
-	CALLERS_OF = 3,	     /* functions whose callers are told */
+	DIFF_NAME_COLUMNS = 90,
+	CALLERS_OF = 3, /* functions whose callers are told */
 };
 #define CALLERS_PERCENT 1.0 /* if they have so much self time */
 #define SELF_PERCENT	1.0 /* of a function in the tree, that is told */
@@ -396,7 +397,7 @@ static void write_document(const struct out *o)
 	write_next(o);
 }
 
-void report_markdown(const struct report *r, FILE *f)
+static void report_markdown(const struct report *r, FILE *f)
 {
 	const size_t last = sizeof(sizes) / sizeof(sizes[0]) - 1;
 	_cleanup_free_ char *text = NULL;
@@ -423,3 +424,42 @@ void report_markdown(const struct report *r, FILE *f)
 	o.f = f;
 	write_document(&o);
 }
+
+static void diff_markdown(const struct diff *d, FILE *f)
+{
+	const struct change *c;
+	char what[VALUE_BYTES];
+	size_t large = diff_large(d), n = diff_rows(d), i;
+
+	(void)fprintf(
+		f,
+		"# Profiles compared: `%s` (before), `%s` (after)\n\n"
+		"%s. Shares of each recording's whole, in per cent; the change in points."
+		"\n\n| self before | after | change | total before | after | change | %s | "
+		"module |\n|---|---|---|---|---|---|---|---|\n",
+		recording_title(d->files[0]), recording_title(d->files[1]),
+		view_what(&d->views[0], what, sizeof(what)),
+		view_by_name(d->views[0].request.by));
+	for (i = 0; i < n; i++) {
+		c = &d->changes[i];
+		(void)fprintf(f, "| %.2f | %.2f | %+.2f | %.2f | %.2f | %+.2f | `",
+			      c->self[0], c->self[1], c->self[1] - c->self[0],
+			      c->total[0], c->total[1], c->total[1] - c->total[0]);
+		print_name(f, c->name, -DIFF_NAME_COLUMNS);
+		(void)fprintf(f, "` | ");
+		print_safe(f, c->module, strlen(c->module), 0);
+		(void)fprintf(f, " |\n");
+	}
+	if (!n)
+		(void)fprintf(f, "\nNothing has changed by %g%% of the whole or more.\n",
+			      d->min_percent);
+	else if (n < large)
+		(void)fprintf(f, "\n%zu more are not shown.\n", large - n);
+}
+
+const struct op_form op_form_markdown = {
+	.name = "markdown",
+	.hint = "(small, for assistants)",
+	.report = report_markdown,
+	.diff = diff_markdown,
+};

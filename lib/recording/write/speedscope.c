@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a collection as speedscope JSON: shared frames, and one profile for each kind
  * and process. */
-#include "recording/write/speedscope.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
 #include "export/format/kinds.h"
 #include "otelprof/version.h"
-#include "recording/tree/print.h"
+#include "recording/read/print.h"
 #include "recording/tree/view.h"
+#include "recording/write/form.h"
 
 struct out {
 	const struct op_collect *c;
@@ -151,32 +146,27 @@ static int write_all(struct out *o, const struct sums *profiles)
 	return 0;
 }
 
-int speedscope_write(const struct op_collect *c, int fd)
+static int write_recording(const struct recording *rec, FILE *f)
 {
-	_cleanup_fclose_ FILE *f = NULL;
-	struct sums profiles = { 0 };
+	struct out o = { .c = rec->c, .f = f };
 	const struct op_collect_stack *s;
-	struct out o = { .c = c };
-	int copy, r = 0;
+	struct sums profiles = { 0 };
+	int r = 0;
 
-	op_vec_foreach(s, &c->stacks) {
-		r = sums_add(&profiles, key_of(s), s->value);
-		if (r)
-			goto out;
+	op_vec_foreach(s, &rec->c->stacks) {
+		if (!r)
+			r = sums_add(&profiles, key_of(s), s->value);
 	}
 	sums_sort(&profiles);
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	f = copy < 0 ? NULL : fdopen(copy, "w");
-	if (!f) {
-		r = -errno;
-		goto out;
-	}
-	o.f = f;
-	r = write_all(&o, &profiles);
-	if (!r && (fflush(f) != 0 || ferror(f)))
-		r = -EIO;
-out:
+	if (!r)
+		r = write_all(&o, &profiles);
 	sums_clear(&profiles);
 	free(o.path.data);
 	return r;
 }
+
+const struct op_form op_form_speedscope = {
+	.name = "speedscope",
+	.endings = { ".speedscope.json", ".json" },
+	.write = write_recording,
+};

@@ -4,10 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "recording/read/print.h"
 #include "recording/read/quality.h"
-#include "recording/read/recording.h"
-#include "recording/tree/print.h"
-#include "recording/write/write.h"
+#include "recording/tree/recording.h"
+#include "recording/write/form.h"
 
 enum {
 	COLUMNS_PIPE = 120,
@@ -18,6 +18,7 @@ enum {
 	NAME_BYTES = 4096,
 	VALUE_BYTES = 64,
 	INDENT_MAX = 30,
+	DIFF_NAME_COLUMNS = 90,
 };
 
 struct text {
@@ -182,7 +183,7 @@ static void print_quality(const struct text *t)
 	print_sums(t, &v->unnamed, "have no name:");
 }
 
-void report_text(const struct report *r, FILE *f)
+static void report_text(const struct report *r, FILE *f)
 {
 	bool colour = colour_wanted(f);
 	struct text t = { r, f, columns_of(f), colour ? "\033[1m" : "",
@@ -195,3 +196,56 @@ void report_text(const struct report *r, FILE *f)
 		print_tree(&t);
 	print_quality(&t);
 }
+
+static void diff_text(const struct diff *d, FILE *f)
+{
+	bool colour = colour_wanted(f);
+	char what[VALUE_BYTES], a[VALUE_BYTES], b[VALUE_BYTES];
+	const struct change *c;
+	size_t large = diff_large(d), n = diff_rows(d), i;
+	bool functions = d->views[0].request.by == VIEW_BY_FUNCTION;
+	double delta;
+
+	(void)fprintf(f, "%s: %s before (%s), %s after (%s)\n\n",
+		      view_what(&d->views[0], what, sizeof(what)),
+		      view_value(&d->views[0], d->views[0].total, a, sizeof(a)),
+		      recording_title(d->files[0]),
+		      view_value(&d->views[1], d->views[1].total, b, sizeof(b)),
+		      recording_title(d->files[1]));
+	if (!n) {
+		(void)fprintf(f, "Nothing has changed by %g%% of the whole or more.\n",
+			      d->min_percent);
+		return;
+	}
+	(void)fprintf(f, "%s%8s %8s %9s  %-*s%s%s\n", colour ? "\033[1m" : "", "BEFORE",
+		      "AFTER", d->by_total ? "TOTAL" : "SELF",
+		      functions ? MODULE_COLUMNS + 1 : 0, functions ? "MODULE" : "",
+		      functions ? "FUNCTION" : view_by_name(d->views[0].request.by),
+		      colour ? "\033[0m" : "");
+	for (i = 0; i < n; i++) {
+		const double *share;
+
+		c = &d->changes[i];
+		share = d->by_total ? c->total : c->self;
+		delta = share[1] - share[0];
+		(void)fprintf(f, "%7.2f%% %7.2f%% %s%+8.2f%%%s  ", share[0], share[1],
+			      !colour	  ? ""
+			      : delta > 0 ? "\033[31m"
+					  : "\033[34m",
+			      delta, colour ? "\033[0m" : "");
+		if (functions) {
+			print_safe(f, c->module, strlen(c->module), MODULE_COLUMNS);
+			(void)fputc(' ', f);
+		}
+		print_name(f, c->name, -DIFF_NAME_COLUMNS);
+		(void)fputc('\n', f);
+	}
+	if (n < large)
+		(void)fprintf(f, "  and %zu more (-n %zu shows all)\n", large - n, large);
+}
+
+const struct op_form op_form_text = {
+	.name = "text",
+	.report = report_text,
+	.diff = diff_text,
+};

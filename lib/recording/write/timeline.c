@@ -1,288 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills the tables of a timeline from requests, whose indices the reader has checked. */
+/* Numbers what the samples of a recording are of. */
 #include "recording/write/timeline.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "otlp/reader.h"
+#include "base/cleanup.h"
 
-enum {
-	FRAME_NAME_MAX = 8192, /* of "module+0x12" */
+/* Numbers of things that are found by others. */
+struct numbers {
+	struct op_map64 libraries;	/* by path and build id */
+	struct op_map64 functions;	/* by function and library */
+	struct op_index threads;	/* by stack */
+	OP_VEC(uint32_t) of_stack;	/* thread, by stack */
+	OP_VEC(uint32_t) node_of_stack; /* by stack */
 };
 
-/* Records are compared by their bytes, so they must have no padding. */
-_Static_assert(sizeof(struct timeline_library) == 12, "no padding");
-_Static_assert(sizeof(struct timeline_function) == 20, "no padding");
-_Static_assert(sizeof(struct timeline_frame) == 24, "no padding");
-_Static_assert(sizeof(struct timeline_node) == 8, "no padding");
-_Static_assert(sizeof(struct timeline_kind) == 24, "no padding");
-_Static_assert(sizeof(struct timeline_thread) == 32, "no padding");
-
-/* The request at hand. */
-struct adding {
-	struct timeline *t;
-	const struct otlp_profiles *p;
-};
-
-int timeline_new(struct timeline **ret)
+/* Find @key, or give it the number @next. */
+static int number_of(struct op_map64 *m, uint64_t key, size_t next, uint32_t *ret)
 {
-	struct timeline *t = calloc(1, sizeof(*t));
+	uint64_t found = next;
 
-	if (!t)
+	if (!op_map64_get(m, key, &found) && op_map64_put(m, key, next))
 		return -ENOMEM;
-	t->seed = op_hash_seed();
-	t->libraries.size = sizeof(struct timeline_library);
-	t->functions.size = sizeof(struct timeline_function);
-	t->frames.size = sizeof(struct timeline_frame);
-	t->nodes.size = sizeof(struct timeline_node);
-	t->kinds.size = sizeof(struct timeline_kind);
-	t->threads.size = sizeof(struct timeline_thread);
-	if (op_strings_init(&t->strings, t->seed) ||
-	    op_moments_init(&t->moments, t->seed)) {
-		(void)timeline_free(t);
-		return -ENOMEM;
-	}
-	*ret = t;
+	*ret = (uint32_t)found;
 	return 0;
 }
 
-static void set_clear(struct timeline_set *s)
+static int add_library(struct timeline *t, struct numbers *n, uint32_t mapping,
+		       uint32_t *ret)
 {
-	op_vec_clear(&s->data);
-	op_index_clear(&s->index);
-}
-
-struct timeline *timeline_free(struct timeline *t)
-{
-	if (!t)
-		return NULL;
-	op_strings_deinit(&t->strings);
-	op_moments_deinit(&t->moments);
-	set_clear(&t->libraries);
-	set_clear(&t->functions);
-	set_clear(&t->frames);
-	set_clear(&t->nodes);
-	set_clear(&t->kinds);
-	set_clear(&t->threads);
-	op_vec_clear(&t->samples);
-	free(t);
-	return NULL;
-}
-
-static bool record_equal(const void *elements, uint32_t i, const void *key)
-{
-	const struct timeline_set *s = elements;
-
-	return memcmp(s->data.data + i * s->size, key, s->size) == 0;
-}
-
-static int set_add(struct timeline *t, struct timeline_set *s, const void *record,
-		   uint32_t *ret)
-{
-	uint32_t hash = (uint32_t)op_hash_bytes(record, s->size, t->seed);
-
-	*ret = op_index_find(&s->index, hash, s, record, record_equal);
-	if (*ret != UINT32_MAX)
-		return 0;
-	if (op_vec_reserve(&s->data, s->size))
-		return -ENOMEM;
-	memcpy(s->data.data + s->data.len, record, s->size);
-	s->data.len += s->size;
-	*ret = s->len++;
-	return op_index_add(&s->index, hash, *ret);
-}
-
-static uint32_t line_number(int64_t line)
-{
-	return line < 0 || line > UINT32_MAX ? 0 : (uint32_t)line;
-}
-
-static struct otlp_text base_name(struct otlp_text path)
-{
-	const char *slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
-
-	if (!slash)
-		return path;
-	return (struct otlp_text){ slash + 1,
-				   path.len - (size_t)(slash + 1 - path.data) };
-}
-
-static int add_library(struct timeline *t, const struct otlp_frame *f, uint32_t *ret)
-{
-	struct timeline_library library = { 0 };
-	int r;
+	const struct op_collect_mapping *m = &t->c->mappings.data[mapping];
+	struct otlp_text path = op_strings_get(&t->c->strings, m->file);
+	_cleanup_free_ char *copy = NULL;
+	struct timeline_library *l;
+	struct otlp_text name;
 
 	*ret = TIMELINE_NONE;
-	if (!f->module.len)
+	if (!path.len)
 		return 0;
-	r = op_strings_add(&t->strings, f->module, &library.path);
-	if (!r)
-		r = op_strings_add(&t->strings, base_name(f->module), &library.name);
-	if (!r)
-		r = op_strings_add(&t->strings, f->build_id, &library.build_id);
-	return r ? r : set_add(t, &t->libraries, &library, ret);
+	if (number_of(&n->libraries, (uint64_t)m->file << 32 | m->build_id,
+		      t->libraries.len, ret))
+		return -ENOMEM;
+	if (*ret < t->libraries.len)
+		return 0;
+	copy = strndup(path.data, path.len);
+	l = copy ? op_vec_push(&t->libraries) : NULL;
+	if (!l)
+		return -ENOMEM;
+	*l = (struct timeline_library){ .path = m->file, .build_id = m->build_id };
+	name.data = strrchr(copy, '/') ? strrchr(copy, '/') + 1 : copy;
+	name.len = strlen(name.data);
+	return op_strings_add(&t->c->strings, name, &l->name);
 }
 
-static int add_function(struct timeline *t, const struct otlp_frame *f, uint32_t *ret)
+static int add_frame(struct timeline *t, struct numbers *n, uint32_t line,
+		     uint32_t location, uint32_t library)
 {
-	struct timeline_function fn = { .start_line = line_number(f->start_line) };
-	char made[FRAME_NAME_MAX];
-	struct otlp_text name = f->function;
-	int r;
+	uint32_t function = t->c->lines.data[line].function;
+	struct timeline_function *fn;
+	uint32_t number;
 
-	if (!name.len) {
-		name.data = otlp_frame_name(f, made, sizeof(made));
-		name.len = strlen(made);
+	if (number_of(&n->functions, (uint64_t)function << 32 | library, t->functions.len,
+		      &number))
+		return -ENOMEM;
+	if (number == t->functions.len) {
+		fn = op_vec_push(&t->functions);
+		if (!fn)
+			return -ENOMEM;
+		*fn = (struct timeline_function){ function, library };
 	}
-	r = op_strings_add(&t->strings, name, &fn.name);
-	if (!r)
-		r = op_strings_add(&t->strings, f->file, &fn.file);
-	if (!r)
-		r = op_strings_add(&t->strings, f->type, &fn.type);
-	if (!r)
-		r = add_library(t, f, &fn.library);
-	return r ? r : set_add(t, &t->functions, &fn, ret);
+	t->frames.data[line] = (struct timeline_frame){ location, number };
+	return 0;
 }
 
-/* Add the frames from the outermost in. */
-static int add_stack(struct timeline *t, const struct otlp_sample_view *v, uint32_t *ret)
+static int add_frames(struct timeline *t, struct numbers *n)
 {
-	struct timeline_frame frame = { 0 };
-	struct timeline_node node;
-	size_t i;
+	const struct op_collect_location *l;
+	uint32_t library = 0, i, j;
 	int r = 0;
 
-	*ret = TIMELINE_NONE;
-	for (i = v->frames_len; !r && i; i--) {
-		const struct otlp_frame *f = &v->frames[i - 1];
-
-		frame.address = f->address;
-		frame.line = line_number(f->line);
-		frame.column = line_number(f->column);
-		frame.depth = f->inlined ? frame.depth + 1 : 0;
-		r = add_function(t, f, &frame.function);
-		node.prefix = *ret;
-		if (!r)
-			r = set_add(t, &t->frames, &frame, &node.frame);
-		if (!r)
-			r = set_add(t, &t->nodes, &node, ret);
+	if (op_vec_reserve(&t->frames, t->c->lines.len + 1))
+		return -ENOMEM;
+	t->frames.len = t->c->lines.len;
+	for (i = 0; !r && i < t->c->locations.len; i++) {
+		l = &t->c->locations.data[i];
+		r = add_library(t, n, l->mapping, &library);
+		for (j = 0; !r && j < l->lines_len; j++)
+			r = add_frame(t, n, l->lines + j, i, library);
 	}
 	return r;
 }
 
-static int add_kind(struct timeline *t, const struct otlp_sample_view *v, uint32_t *ret)
+/* The node of a stack, from the outermost frame in. */
+static int add_stack(struct timeline *t, const struct op_collect_stack *s,
+		     struct op_collect_path *path, uint32_t *ret)
 {
-	struct timeline_kind k = { .period = v->profile->period };
-	int r = op_strings_add(&t->strings, v->type, &k.type);
+	const struct op_collect_location *l;
+	uint32_t i, j, *e;
 
-	if (!r)
-		r = op_strings_add(&t->strings, v->unit, &k.unit);
-	if (!r)
-		r = op_strings_add(&t->strings, v->period_type, &k.period_type);
-	if (!r)
-		r = op_strings_add(&t->strings, v->period_unit, &k.period_unit);
-	return r ? r : set_add(t, &t->kinds, &k, ret);
+	path->len = 0;
+	for (i = s->locations_len; i; i--) {
+		l = &t->c->locations
+			     .data[t->c->location_numbers.data[s->locations + i - 1]];
+		for (j = l->lines_len; j; j--) {
+			e = op_vec_push(path);
+			if (!e)
+				return -ENOMEM;
+			*e = l->lines + j - 1;
+		}
+	}
+	return tree_add(&t->nodes, path->data, path->len, 0, ret);
 }
 
-static int add_thread(const struct adding *a, const struct otlp_sample_view *v,
+/* Are two stacks, of numbers of the collection, of one thread and kind? */
+static bool thread_equal(const void *elements, uint32_t i, const void *key)
+{
+	const struct timeline *t = elements;
+	const struct op_collect_stack *a = &t->c->stacks.data[t->threads.data[i]];
+	const struct op_collect_stack *b = key;
+
+	return a->kind == b->kind && a->process == b->process &&
+	       a->thread_id == b->thread_id && a->thread_name == b->thread_name &&
+	       a->moment == b->moment;
+}
+
+static int add_thread(struct timeline *t, struct numbers *n, uint32_t stack,
 		      uint32_t *ret)
 {
-	struct timeline *t = a->t;
-	const struct otlp_resource *process = v->resource;
-	struct timeline_thread thread = { .pid = process->pid, .tid = v->thread_id };
-	struct otlp_text name = process->executable_name;
-	int r;
+	const struct op_collect_stack *s = &t->c->stacks.data[stack];
+	uint32_t hash = (uint32_t)op_hash_u64(
+		((uint64_t)s->process << 32 | (uint32_t)s->thread_id) ^ t->c->seed);
+	uint32_t *e;
 
-	if (!name.len)
-		name = base_name(process->executable_path);
-	if (!name.len)
-		name = process->service_name;
-	r = op_strings_add(&t->strings, name, &thread.process_name);
-	if (!r)
-		r = op_strings_add(&t->strings, v->thread_name, &thread.name);
-	if (!r)
-		r = add_kind(t, v, &thread.kind);
-	if (!r)
-		r = op_moments_find(&t->moments, a->p, v, thread.kind, &thread.moment);
-	return r ? r : set_add(t, &t->threads, &thread, ret);
-}
-
-static int push_sample(struct timeline *t, struct timeline_sample sample)
-{
-	struct timeline_sample *s;
-
-	if (t->samples.len == TIMELINE_SAMPLES_MAX)
-		return -EFBIG;
-	s = op_vec_push(&t->samples);
-	if (!s)
+	*ret = op_index_find(&n->threads, hash, t, s, thread_equal);
+	if (*ret != UINT32_MAX)
+		return 0;
+	e = op_vec_push(&t->threads);
+	if (!e)
 		return -ENOMEM;
-	*s = sample;
-	return 0;
+	*e = stack;
+	*ret = (uint32_t)t->threads.len - 1;
+	return op_index_add(&n->threads, hash, *ret);
 }
 
-/* One sample for each time that is given. Values are one for each time, or none, or a sum,
- * which the first one gets; without a time the window's start has it. */
-static int push_all(const struct adding *a, const struct otlp_sample_view *v,
-		    struct timeline_sample sample)
+static int add_stacks(struct timeline *t, struct numbers *n)
 {
-	struct otlp_range values = v->sample->values;
-	uint32_t times = v->sample->timestamps.len, i;
+	struct op_collect_path path = { 0 };
+	size_t stacks = t->c->stacks.len;
+	uint32_t i;
 	int r = 0;
 
-	if (!times) {
-		sample.time_ns = v->profile->time_ns;
-		sample.value = v->value;
-		return push_sample(a->t, sample);
+	if (op_vec_reserve(&n->of_stack, stacks + 1) ||
+	    op_vec_reserve(&n->node_of_stack, stacks + 1))
+		return -ENOMEM;
+	for (i = 0; !r && i < stacks; i++) {
+		r = add_thread(t, n, i, &n->of_stack.data[i]);
+		if (!r)
+			r = add_stack(t, &t->c->stacks.data[i], &path,
+				      &n->node_of_stack.data[i]);
 	}
-	for (i = 0; !r && i < times; i++) {
-		sample.time_ns = v->timestamps[i];
-		if (!values.len)
-			sample.value = 1;
-		else if (values.len == times)
-			sample.value = a->p->values.data[values.first + i];
-		else
-			sample.value = i ? 0 : v->value;
-		r = push_sample(a->t, sample);
-	}
-	return r;
-}
-
-static void widen(struct timeline *t, const struct otlp_profile *p)
-{
-	uint64_t end = p->time_ns + p->duration_ns;
-
-	if (!p->time_ns)
-		return;
-	if (!t->start_ns || p->time_ns < t->start_ns)
-		t->start_ns = p->time_ns;
-	if (end > t->end_ns)
-		t->end_ns = end;
-}
-
-static int add_sample(void *data, const struct otlp_sample_view *v)
-{
-	const struct adding *a = data;
-	struct timeline_sample sample = { 0 };
-	int r = add_thread(a, v, &sample.thread);
-
-	widen(a->t, v->profile);
-	if (!r)
-		r = add_stack(a->t, v, &sample.node);
-	return r ? r : push_all(a, v, sample);
-}
-
-int timeline_add(struct timeline *t, const void *request, size_t len)
-{
-	struct otlp_profiles *p = NULL;
-	int r = otlp_read(request, len, &p, NULL);
-	struct adding a = { t, p };
-
-	if (!r)
-		r = otlp_each_sample(p, add_sample, &a);
-	(void)otlp_free(p);
+	free(path.data);
 	return r;
 }
 
@@ -297,32 +176,49 @@ static int compare_samples(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The moment of a sample, or NULL. */
-static struct op_moment *moment_of(const struct timeline *t,
-				   const struct timeline_sample *s)
+static int add_samples(struct timeline *t, const struct numbers *n,
+		       const struct recording *r)
 {
-	uint32_t n = TIMELINE_AT(&t->threads, struct timeline_thread, s->thread)->moment;
+	const struct recording_sample *s;
 
-	return n == OP_MOMENT_NONE ? NULL : &t->moments.all.data[n];
+	if (op_vec_reserve(&t->samples, r->samples.len + 1))
+		return -ENOMEM;
+	op_vec_foreach(s, &r->samples)
+		t->samples.data[t->samples.len++] =
+			(struct timeline_sample){ s->time_ns, s->value,
+						  n->of_stack.data[s->stack],
+						  n->node_of_stack.data[s->stack] };
+	if (t->samples.len)
+		qsort(t->samples.data, t->samples.len, sizeof(*t->samples.data),
+		      compare_samples);
+	return 0;
 }
 
-void timeline_sort(struct timeline *t)
+int timeline_make(const struct recording *r, struct timeline *ret)
 {
-	struct timeline_sample *s;
-	struct op_moment *m;
-	size_t kept = 0;
+	struct numbers n = { 0 };
+	int err;
 
-	op_vec_foreach(s, &t->samples) {
-		m = moment_of(t, s);
-		if (m && s->time_ns > m->time_ns)
-			m->time_ns = s->time_ns;
-	}
-	op_vec_foreach(s, &t->samples) {
-		m = moment_of(t, s);
-		if (!m || s->time_ns == m->time_ns)
-			t->samples.data[kept++] = *s;
-	}
-	t->samples.len = kept;
-	if (kept)
-		qsort(t->samples.data, kept, sizeof(*t->samples.data), compare_samples);
+	ret->c = r->c;
+	err = add_frames(ret, &n);
+	if (!err)
+		err = add_stacks(ret, &n);
+	if (!err)
+		err = add_samples(ret, &n, r);
+	op_map64_clear(&n.libraries);
+	op_map64_clear(&n.functions);
+	op_index_clear(&n.threads);
+	op_vec_clear(&n.of_stack);
+	op_vec_clear(&n.node_of_stack);
+	return err;
+}
+
+void timeline_clear(struct timeline *t)
+{
+	op_vec_clear(&t->libraries);
+	op_vec_clear(&t->functions);
+	op_vec_clear(&t->frames);
+	tree_clear(&t->nodes);
+	op_vec_clear(&t->threads);
+	op_vec_clear(&t->samples);
 }

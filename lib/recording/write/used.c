@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int init(struct used_set *u, const struct timeline_set *s)
+static int init(struct used_set *u, size_t len)
 {
-	size_t bytes = ((size_t)s->len + 1) * sizeof(*u->numbers);
+	size_t bytes = (len + 1) * sizeof(*u->numbers);
 
 	u->numbers = malloc(bytes);
 	if (!u->numbers)
@@ -19,13 +19,13 @@ static int init(struct used_set *u, const struct timeline_set *s)
 
 int used_init(struct used *u, const struct timeline *t)
 {
-	int r = init(&u->nodes, &t->nodes);
+	int r = init(&u->nodes, t->nodes.nodes.len);
 
 	if (!r)
-		r = init(&u->frames, &t->frames);
+		r = init(&u->frames, t->frames.len);
 	if (!r)
-		r = init(&u->functions, &t->functions);
-	return r ? r : init(&u->libraries, &t->libraries);
+		r = init(&u->functions, t->functions.len);
+	return r ? r : init(&u->libraries, t->libraries.len);
 }
 
 static void clear(struct used_set *u)
@@ -81,10 +81,10 @@ static int find_nodes(struct used_set *u, const struct timeline *t,
 
 	for (; s < end; s++) {
 		node = s->node;
-		while (node != TIMELINE_NONE && u->numbers[node] == TIMELINE_NONE) {
+		while (node && u->numbers[node] == TIMELINE_NONE) {
 			if (add(u, node))
 				return -ENOMEM;
-			node = TIMELINE_AT(&t->nodes, struct timeline_node, node)->prefix;
+			node = t->nodes.nodes.data[node].parent;
 		}
 	}
 	/* A caller has a smaller number. */
@@ -108,20 +108,15 @@ int used_find(struct used *u, const struct timeline *t, const struct timeline_sa
 	r = find_nodes(&u->nodes, t, s, end);
 	op_vec_foreach(at, &u->nodes.list) {
 		if (!r)
-			r = add(&u->frames,
-				TIMELINE_AT(&t->nodes, struct timeline_node, *at)->frame);
+			r = add(&u->frames, t->nodes.nodes.data[*at].label);
 	}
 	op_vec_foreach(at, &u->frames.list) {
 		if (!r)
-			r = add(&u->functions,
-				TIMELINE_AT(&t->frames, struct timeline_frame, *at)
-					->function);
+			r = add(&u->functions, t->frames.data[*at].function);
 	}
 	op_vec_foreach(at, &u->functions.list) {
 		if (!r)
-			r = add(&u->libraries,
-				TIMELINE_AT(&t->functions, struct timeline_function, *at)
-					->library);
+			r = add(&u->libraries, t->functions.data[*at].library);
 	}
 	return r;
 }

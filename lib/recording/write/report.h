@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The forms of a report, and what they share. */
-#ifndef OP_RECORDING_WRITE_WRITE_H
-#define OP_RECORDING_WRITE_WRITE_H
+/* What the forms of a report share. */
+#ifndef OP_RECORDING_WRITE_REPORT_H
+#define OP_RECORDING_WRITE_REPORT_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,10 +17,6 @@ struct report {
 	bool show_rows;
 	bool show_tree;
 };
-
-void report_text(const struct report *r, FILE *f);
-void report_markdown(const struct report *r, FILE *f);
-void report_json(const struct report *r, FILE *f);
 
 /* The number of rows to show: those with at least the smallest share, up to the limit. */
 size_t report_rows(const struct report *r);

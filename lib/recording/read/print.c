@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/tree/print.h"
+#include "recording/read/print.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "otlp/reader.h"
-#include "recording/tree/short.h"
+#include "recording/read/short.h"
 
 bool colour_wanted(FILE *f)
 {

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof merge: makes one recording of several. */
-#include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/io.h"
 #include "common.h"
-#include "formats.h"
-#include "recording/merge/join.h"
-#include "recording/read/recording.h"
+#include "recording/merge/merge.h"
+#include "recording/write/form.h"
 #include "recording/write/output.h"
 
 struct merge {
 	const char *path;
 	char *const *files;
 	size_t files_len;
-	int fd;
-	int write_error;
-	struct join *join;
 };
 
 static int help(FILE *f)
@@ -42,7 +35,7 @@ static int parse(struct merge *m, int argc, char **argv, bool *ret_help)
 		{ "output", required_argument, NULL, 'o' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const struct output_format *format;
+	const struct op_form *form;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "ho:", longs, NULL)) != -1) {
@@ -58,10 +51,9 @@ static int parse(struct merge *m, int argc, char **argv, bool *ret_help)
 		(void)fail(m->path ? "merge takes recordings" : "merge takes -o OUTPUT");
 		return usage_hint("merge");
 	}
-	format = format_of_ending(m->path);
-	if (format && format->format != OTELPROF_FORMAT_OTLP) {
-		(void)fail("merge writes OTLP; 'otelprof convert' writes %s",
-			   format->name);
+	form = form_by_ending(m->path, FORM_CONVERT);
+	if (form && strcmp(form->name, "otlp") != 0) {
+		(void)fail("merge writes OTLP; 'otelprof convert' writes %s", form->name);
 		return usage_hint("merge");
 	}
 	m->files = argv + optind;
@@ -69,55 +61,20 @@ static int parse(struct merge *m, int argc, char **argv, bool *ret_help)
 	return 0;
 }
 
-/* A join_emit_fn. */
-static int write_request(void *data, const void *request, size_t len)
-{
-	struct merge *m = data;
-	uint8_t header[4] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
-			      (uint8_t)(len >> 8), (uint8_t)len };
-	int r = op_write_full(m->fd, header, sizeof(header));
-
-	if (!r)
-		r = op_write_full(m->fd, request, len);
-	m->write_error = r;
-	return r;
-}
-
-/* A recording_fn. A failed write is no fault of the file that is read. */
-static int add_request(void *data, const void *request, size_t len)
-{
-	struct merge *m = data;
-	int r = m->write_error ? 0 : join_add(m->join, request, len);
-
-	return m->write_error ? 0 : r;
-}
-
 static int write_output(void *data, int fd)
 {
-	struct merge *m = data;
-	size_t i;
-	int r = join_new(write_request, m, &m->join);
+	const struct merge *m = data;
 
-	m->fd = fd;
-	if (r)
-		return fail("out of memory");
-	for (i = 0; !r && i < m->files_len; i++)
-		r = recording_read(m->files[i], add_request, m);
-	if (r)
-		return r;
-	r = m->write_error ? m->write_error : join_finish(m->join);
-	return r ? fail("cannot write %s: %s", m->path, strerror(-r)) : 0;
+	return merge_write(m->files, m->files_len, m->path, fd);
 }
 
 int command_merge(int argc, char **argv)
 {
-	struct merge m = { .fd = -1 };
+	struct merge m = { 0 };
 	bool helped = false;
 	int r = parse(&m, argc, argv, &helped);
 
 	if (r || helped)
 		return r;
-	r = output_write(m.path, write_output, &m);
-	(void)join_free(m.join);
-	return r;
+	return output_write(m.path, write_output, &m);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recording/tree/short.h"
+#include "recording/read/short.h"
 
 #include <ctype.h>
 #include <stdbool.h>

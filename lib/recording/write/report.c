@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all forms of a report share: which rows, nodes and path are shown. */
-#include "recording/write/write.h"
+#include "recording/write/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads requests from files whose lengths and contents are not trusted. */
-#include "recording/read/recording.h"
+#include "recording/read/requests.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,10 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cleanup.h"
+#include "base/io.h"
 #include "base/vec.h"
 #include "recording/read/say.h"
-#include "recording/tree/view.h"
 
 enum {
 	/* a larger length is not a length; the bytes may be a protobuf field */
@@ -24,12 +23,9 @@ enum {
 	/* first byte of a request without a length: its first resource */
 	FIELD_1_BYTES = 0x0a,
 	FIELD_2_BYTES = 0x12, /* or its dictionary */
-	LINES_SECONDS = 60,
-	LINES_MIB = 1024,
-	MIB_SHIFT = 20,
 };
 
-struct recording {
+struct reading {
 	const char *path; /* for messages */
 	FILE *f;
 	OP_VEC(uint8_t) bytes;
@@ -38,7 +34,7 @@ struct recording {
 };
 
 /* Read @len more bytes after those in memory. Returns how many came, or -ENOMEM. */
-static ssize_t read_more(struct recording *rec, size_t len)
+static ssize_t read_more(struct reading *rec, size_t len)
 {
 	size_t want, got, sum = 0;
 
@@ -55,7 +51,7 @@ static ssize_t read_more(struct recording *rec, size_t len)
 	return (ssize_t)sum;
 }
 
-static int say_what_it_is(const struct recording *rec)
+static int say_what_it_is(const struct reading *rec)
 {
 	static const struct {
 		const char *magic;
@@ -80,7 +76,7 @@ static int say_what_it_is(const struct recording *rec)
 }
 
 /* Is the file one request without a length? Its first byte is that of a field then. */
-static bool bare_request(const struct recording *rec)
+static bool bare_request(const struct reading *rec)
 {
 	const uint8_t *b = rec->bytes.data;
 
@@ -88,7 +84,7 @@ static bool bare_request(const struct recording *rec)
 	       (b[0] == FIELD_1_BYTES || b[0] == FIELD_2_BYTES);
 }
 
-static int read_bare(struct recording *rec, recording_fn fn, void *data)
+static int read_bare(struct reading *rec, recording_fn fn, void *data)
 {
 	ssize_t n = read_more(rec, REQUEST_MAX_BYTES);
 	int r;
@@ -105,7 +101,7 @@ static int read_bare(struct recording *rec, recording_fn fn, void *data)
 }
 
 /* The file is damaged here: the requests before still count. */
-static int damaged(const struct recording *rec, const char *what)
+static int damaged(const struct reading *rec, const char *what)
 {
 	if (!rec->requests)
 		return fail("%s: %s, and there is none before it", rec->path, what);
@@ -119,7 +115,7 @@ static int damaged(const struct recording *rec, const char *what)
  * file is at fault, @ret_what says what is wrong, or is "" if it is not a recording at
  * all.
  */
-static int read_one(struct recording *rec, recording_fn fn, void *data,
+static int read_one(struct reading *rec, recording_fn fn, void *data,
 		    const char **ret_what)
 {
 	const uint8_t *b = rec->bytes.data;
@@ -148,7 +144,7 @@ static int read_one(struct recording *rec, recording_fn fn, void *data,
 	return r < 0 ? r : 1;
 }
 
-static int read_all(struct recording *rec, recording_fn fn, void *data)
+static int read_all(struct reading *rec, recording_fn fn, void *data)
 {
 	const char *what = NULL;
 	ssize_t n;
@@ -184,9 +180,9 @@ const char *recording_title(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-int recording_read(const char *path, recording_fn fn, void *data)
+static int read_file(const char *path, recording_fn fn, void *data)
 {
-	struct recording rec = { .path = recording_title(path) };
+	struct reading rec = { .path = recording_title(path) };
 	struct stat st;
 	int r;
 
@@ -211,74 +207,21 @@ int recording_read(const char *path, recording_fn fn, void *data)
 	return r;
 }
 
-static int collect_request(void *data, const void *request, size_t len)
+int recording_read(char *const *paths, size_t len, recording_fn fn, void *data)
 {
-	return op_collect_add(data, request, len);
-}
-
-static void note_heavy(const struct op_collect *c, const struct lines_request *request,
-		       const struct lines_stats *stats)
-{
-	char name[256];
-
-	if (!stats->heavy)
-		return;
-	view_text(c, c->mappings.data[stats->heaviest_of].file, name, sizeof(name));
-	note("source lines: %zu of %zu places of native code have none, because debug info "
-	     "of %zu file%s takes more than %" PRIu64 " MiB (--lines-memory); that of %s "
-	     "%" PRIu64 " MiB or more",
-	     stats->heavy, stats->locations, stats->heavy_files,
-	     stats->heavy_files == 1 ? "" : "s", request->memory >> MIB_SHIFT, name,
-	     stats->heaviest >> MIB_SHIFT);
-}
-
-static int add_lines(struct op_collect *c, const struct recording_lines *lines)
-{
-	struct lines_request request = lines->request;
-	struct lines_stats stats;
-
-	if (!(request.seconds > 0))
-		request.seconds = LINES_SECONDS;
-	if (!request.memory)
-		request.memory = (uint64_t)LINES_MIB << MIB_SHIFT;
-	if (lines_add(c, &request, &stats) < 0)
-		return fail("out of memory");
-	if (stats.late)
-		note("source lines: the time was over; %zu of %zu places of native code "
-		     "were not looked up",
-		     stats.late, stats.locations);
-	note_heavy(c, &request, &stats);
-	if (lines->told)
-		note("source lines: %zu of %zu places of native code, and names of %zu "
-		     "that had none; of %zu files %zu have no debug info here",
-		     stats.found, stats.locations, stats.named, stats.files,
-		     stats.files_without);
-	if (lines->told && !request.no_cache)
-		note("source lines: %zu of these places were in the cache; %zu of its files "
-		     "were written, %zu refused",
-		     stats.cached, stats.written, stats.refused);
-	return 0;
-}
-
-int recording_collect(char *const *paths, size_t len, enum op_collect_detail detail,
-		      const struct recording_lines *lines, struct op_collect **ret)
-{
-	_cleanup_(op_collect_freep) struct op_collect *c = NULL;
 	size_t i;
-	int r;
+	int r = 0;
 
-	if (op_collect_new(detail, &c) < 0)
-		return fail("out of memory");
-	for (i = 0; i < len; i++) {
-		r = recording_read(paths[i], collect_request, c);
-		if (r)
-			return r;
-	}
-	if (lines && lines->wanted) {
-		r = add_lines(c, lines);
-		if (r)
-			return r;
-	}
-	*ret = OP_TAKE_PTR(c);
-	return 0;
+	for (i = 0; !r && i < len; i++)
+		r = read_file(paths[i], fn, data);
+	return r;
+}
+
+int recording_append(int fd, const void *request, size_t len)
+{
+	const uint8_t header[LENGTH_BYTES] = { (uint8_t)(len >> 24), (uint8_t)(len >> 16),
+					       (uint8_t)(len >> 8), (uint8_t)len };
+	int r = op_write_full(fd, header, sizeof(header));
+
+	return r ? r : op_write_full(fd, request, len);
 }

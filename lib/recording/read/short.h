@@ -4,8 +4,8 @@
  * first the parameters go, then what is nested in template arguments, then these. What was
  * cut is a "…"; --callers and --callees take such names.
  */
-#ifndef OP_RECORDING_TREE_SHORT_H
-#define OP_RECORDING_TREE_SHORT_H
+#ifndef OP_RECORDING_READ_SHORT_H
+#define OP_RECORDING_READ_SHORT_H
 
 #define SHORT_MARK "…"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints text that is foreign, and names of functions. */
-#ifndef OP_RECORDING_TREE_PRINT_H
-#define OP_RECORDING_TREE_PRINT_H
+#ifndef OP_RECORDING_READ_PRINT_H
+#define OP_RECORDING_READ_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>

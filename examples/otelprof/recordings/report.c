@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof report: prints where the time of a recording went. */
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common.h"
-#include "recording/read/recording.h"
+#include "formats.h"
 #include "recording/tree/missing.h"
-#include "recording/write/write.h"
-#include "report/command.h"
+#include "recordings/command.h"
 
 enum {
 	OPTION_FORMAT = OPTION_OWN,
@@ -24,16 +17,9 @@ enum {
 	OPTION_PROGRAM,
 	OPTION_THREAD,
 	OPTION_NO_LINES,
-	OPTION_SYMBOLS,
-	OPTION_LINES_TIME,
-	OPTION_LINES_MEMORY,
-	OPTION_LINES_CACHE,
-	OPTION_NO_LINES_CACHE,
 	ROWS_DEFAULT = 20,
 	TREE_ROWS_DEFAULT = 60,
 	ROWS_MAX = 1000000,
-	MEMORY_MAX_MIB = 1 << 20,
-	MIB_SHIFT = 20,
 };
 
 static int help(FILE *f)
@@ -42,8 +28,10 @@ static int help(FILE *f)
 		"Usage: otelprof report [OPTIONS] FILE...\n\n"
 		"Shows where the time of recordings went: the hottest functions, the calls, and\n"
 		"how good the stacks are. FILE is of 'otelprof record -o FILE.otlp' or of\n"
-		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n"
-		"      --format NAME      text, markdown (small, for assistants) or json\n"
+		"'otelprof sink --dir'; \"-\" is standard input. Several are added up.\n\n",
+		f);
+	format_help(f, FORM_REPORT, 25, "%s");
+	(void)fputs(
 		"      --by WHAT          rows by function, module, process, program (processes\n"
 		"                         of one name together), thread, container, service or\n"
 		"                         trace\n"
@@ -69,73 +57,12 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-int form_parse(const char *command, const char *name, enum report_form *ret)
-{
-	static const char *const names[] = { "text", "markdown", "json" };
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(names[i], name) == 0) {
-			*ret = (enum report_form)i;
-			return 0;
-		}
-	}
-	(void)fail("--format takes text, markdown or json, not \"%s\"", name);
-	return usage_hint(command);
-}
-
-int percent_parse(const char *command, const char *option, const char *arg, double *ret)
-{
-	char *end = NULL;
-	double v = strtod(arg, &end);
-
-	if (end == arg || *end || !isfinite(v) || v < 0 || v > 100) {
-		(void)fail("%s takes a number from 0 to 100, not \"%s\"", option, arg);
-		return usage_hint(command);
-	}
-	*ret = v;
-	return 0;
-}
-
-int memory_parse(const char *command, const char *arg, uint64_t *ret)
-{
-	long long n = 0;
-	int r = parse_number(command, "--lines-memory", arg, 1, MEMORY_MAX_MIB, &n);
-
-	*ret = (uint64_t)n << MIB_SHIFT;
-	return r;
-}
-
-void view_say_kinds(const struct op_collect *c)
-{
-	char type[64];
-	uint32_t i;
-
-	for (i = 0; i < c->kinds.len; i++)
-		note("there are samples of %s", missing_kind(c, i, type, sizeof(type)));
-}
-
-int view_make_or_say(const struct op_collect *c, const struct view_request *request,
-		     const char *what, struct view *ret)
-{
-	int r = view_make(c, request, ret);
-
-	if (!r)
-		return 0;
-	if (r != -ENOENT)
-		return fail("out of memory");
-	if (!c->stacks.len)
-		return fail("%s has no samples", what);
-	missing_say(ret, what);
-	return STATUS_FAILED;
-}
-
 struct options_of_report {
 	struct view_request request;
-	enum report_form form;
+	const struct op_form *form;
 	bool tree_only;
 	bool by_given;
-	struct recording_lines lines_of;
+	struct recording_request read;
 	long long lines;
 	double min_percent;
 };
@@ -159,7 +86,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 
 	switch (c) {
 	case OPTION_FORMAT:
-		return form_parse("report", arg, &o->form);
+		return format_by_name("report", arg, FORM_REPORT, &o->form);
 	case OPTION_BY:
 		return take_by(o, arg);
 	case OPTION_TREE_ONLY:
@@ -184,22 +111,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->request.kind = arg;
 		return 0;
 	case OPTION_NO_LINES:
-		o->lines_of.wanted = false;
-		return 0;
-	case OPTION_SYMBOLS:
-		o->lines_of.request.directory = arg;
-		o->lines_of.told = true;
-		return 0;
-	case OPTION_LINES_TIME:
-		return parse_seconds("report", "--lines-time", arg,
-				     &o->lines_of.request.seconds);
-	case OPTION_LINES_MEMORY:
-		return memory_parse("report", arg, &o->lines_of.request.memory);
-	case OPTION_LINES_CACHE:
-		o->lines_of.request.cache = arg;
-		return 0;
-	case OPTION_NO_LINES_CACHE:
-		o->lines_of.request.no_cache = true;
+		o->read.lines.wanted = false;
 		return 0;
 	case OPTION_PROGRAM:
 		o->request.program = arg;
@@ -220,7 +132,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 			o->request.pid = n;
 		return r;
 	default:
-		return usage_hint("report");
+		return lines_take("report", c, arg, &o->read.lines);
 	}
 }
 
@@ -241,11 +153,7 @@ static int parse(struct options_of_report *o, int argc, char **argv, bool *ret_h
 		{ "thread", required_argument, NULL, OPTION_THREAD },
 		{ "container", required_argument, NULL, OPTION_CONTAINER },
 		{ "no-lines", no_argument, NULL, OPTION_NO_LINES },
-		{ "symbols", required_argument, NULL, OPTION_SYMBOLS },
-		{ "lines-time", required_argument, NULL, OPTION_LINES_TIME },
-		{ "lines-memory", required_argument, NULL, OPTION_LINES_MEMORY },
-		{ "lines-cache", required_argument, NULL, OPTION_LINES_CACHE },
-		{ "no-lines-cache", no_argument, NULL, OPTION_NO_LINES_CACHE },
+		LINES_LONG,
 		{ NULL, 0, NULL, 0 },
 	};
 	int c, r = 0;
@@ -286,23 +194,17 @@ static int show(const struct options_of_report *o, const struct view *v,
 	r.limit = (size_t)(o->lines    ? o->lines
 			   : tree_only ? TREE_ROWS_DEFAULT
 				       : ROWS_DEFAULT);
-	if (o->form == FORM_MARKDOWN)
-		report_markdown(&r, stdout);
-	else if (o->form == FORM_JSON)
-		report_json(&r, stdout);
-	else
-		report_text(&r, stdout);
-	return fflush(stdout) == 0 && !ferror(stdout)
-		       ? STATUS_OK
-		       : fail("cannot write: %s", strerror(errno));
+	o->form->report(&r, stdout);
+	return end_output();
 }
 
 int command_report(int argc, char **argv)
 {
 	struct options_of_report o = { .request = { .pid = -1 },
+				       .form = &op_form_text,
 				       .min_percent = 0.1,
-				       .lines_of = { .wanted = true } };
-	struct op_collect *c = NULL;
+				       .read = { .lines = { .wanted = true } } };
+	struct recording rec = { 0 };
 	struct view v = { 0 };
 	bool helped = false;
 	int r = parse(&o, argc, argv, &helped);
@@ -310,18 +212,17 @@ int command_report(int argc, char **argv)
 	if (r || helped)
 		return r;
 	o.request.min_percent = o.min_percent;
-	r = recording_collect(argv + optind, (size_t)(argc - optind),
-			      o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES
-							    : OP_COLLECT_LOCATIONS,
-			      &o.lines_of, &c);
+	o.read.detail =
+		o.request.by == VIEW_BY_TRACE ? OP_COLLECT_TRACES : OP_COLLECT_LOCATIONS;
+	r = recording_load(argv + optind, (size_t)(argc - optind), &o.read, &rec);
 	if (!r)
-		r = view_make_or_say(c, &o.request,
+		r = view_make_or_say(rec.c, &o.request,
 				     argc - optind == 1 ? recording_title(argv[optind])
 							: "what was recorded",
 				     &v);
 	if (!r)
 		r = show(&o, &v, argv + optind, (size_t)(argc - optind));
 	view_clear(&v);
-	(void)op_collect_free(c);
+	recording_clear(&rec);
 	return r;
 }
