@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "export/queue/spill_file.h"
+#include "export/spill/spill_file.h"
 #include "export/transport/endpoint.h"
 #include "export/transport/headers.h"
 #include "export/transport/reply.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "export/output.h"
+#include "export/sink/output.h"
 #include "recording/read/say.h"
 
 /* Give a file its name. For a stream the close may be the first to tell of an error. */

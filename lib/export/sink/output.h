@@ -4,8 +4,8 @@
  * temporary name and then renamed. Standard output, pipes and devices are written
  * directly.
  */
-#ifndef OP_EXPORT_OUTPUT_H
-#define OP_EXPORT_OUTPUT_H
+#ifndef OP_EXPORT_SINK_OUTPUT_H
+#define OP_EXPORT_SINK_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes and checks the header and the name of a spilled request. */
-#include "export/queue/spill_file.h"
+#include "export/spill/spill_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "base/reader.h"
-#include "export/sink.h"
+#include "export/sink/sink.h"
 
 enum {
 	VERSION = 1,

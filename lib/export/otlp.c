@@ -3,7 +3,7 @@
  * delivery thread. */
 #include "export/queue/delivery.h"
 #include "export/queue/settings.h"
-#include "export/sink.h"
+#include "export/sinks.h"
 #include "export/transport/module.h"
 #include "otelprof/version.h"
 

@@ -4,8 +4,8 @@
  * handle, so other threads store their lines here, and the owner passes them to the log
  * at its next call.
  */
-#ifndef OP_EXPORT_NOTES_H
-#define OP_EXPORT_NOTES_H
+#ifndef OP_EXPORT_SINK_NOTES_H
+#define OP_EXPORT_SINK_NOTES_H
 
 #include <pthread.h>
 #include <stddef.h>

@@ -14,9 +14,9 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "export/queue/queue.h"
-#include "export/queue/recording.h"
-#include "export/sink.h"
-#include "export/thread.h"
+#include "export/recording.h"
+#include "export/sink/thread.h"
+#include "export/sinks.h"
 
 enum {
 	/* Requests that wait to be written. */

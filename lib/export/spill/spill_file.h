@@ -11,8 +11,8 @@
  *
  * The name is "TIME-RANDOM.request", with 20 and 16 digits, so that names sort by time.
  */
-#ifndef OP_EXPORT_QUEUE_SPILL_FILE_H
-#define OP_EXPORT_QUEUE_SPILL_FILE_H
+#ifndef OP_EXPORT_SPILL_SPILL_FILE_H
+#define OP_EXPORT_SPILL_SPILL_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

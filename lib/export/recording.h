@@ -8,8 +8,8 @@
  *
  * One thread uses it at a time, and a call may wait without end for a disk or a reader.
  */
-#ifndef OP_EXPORT_QUEUE_RECORDING_H
-#define OP_EXPORT_QUEUE_RECORDING_H
+#ifndef OP_EXPORT_RECORDING_H
+#define OP_EXPORT_RECORDING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@
 
 #include "base/log.h"
 #include "export/format/format.h"
-#include "export/notes.h"
-#include "export/output.h"
+#include "export/sink/notes.h"
+#include "export/sink/output.h"
 
 struct op_recording {
 	struct op_notes *notes; /* borrowed */

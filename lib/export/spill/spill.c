@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory of a destination: its checks, its lock, and the files in it. */
-#include "export/queue/spill.h"
+#include "export/spill/spill.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
-#include "export/sink.h"
+#include "export/sink/sink.h"
 
 enum {
 	DIR_MODE = 0700, /* profiles reveal much about a host */

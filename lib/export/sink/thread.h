@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of exporters, and waits with a deadline on CLOCK_MONOTONIC. */
-#ifndef OP_EXPORT_THREAD_H
-#define OP_EXPORT_THREAD_H
+#ifndef OP_EXPORT_SINK_THREAD_H
+#define OP_EXPORT_SINK_THREAD_H
 
 #include <pthread.h>
 #include <stdint.h>

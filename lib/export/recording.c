@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes requests as frames into a temporary file or a stream, or by a format. */
-#include "export/queue/recording.h"
+#include "export/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	FRAME_HEADER_BYTES = 4

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface of one exporter, of any kind. */
-#ifndef OP_EXPORT_SINK_H
-#define OP_EXPORT_SINK_H
+#ifndef OP_EXPORT_SINK_SINK_H
+#define OP_EXPORT_SINK_SINK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/log.h"
-#include "export/notes.h"
-#include "export/request.h"
-#include "export/shared.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
+#include "export/sink/shared.h"
 
 /* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
 #define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
@@ -52,14 +52,5 @@ struct op_sink {
 	bool finishing;
 	bool removed;
 };
-
-/* Each copies what it needs of @config, and copies @base into its own struct. */
-int op_sink_new_callback(const struct op_sink *base,
-			 const struct otelprof_callback_config *config,
-			 struct op_sink **ret);
-int op_sink_new_file(const struct op_sink *base,
-		     const struct otelprof_file_config *config, struct op_sink **ret);
-int op_sink_new_otlp(const struct op_sink *base,
-		     const struct otelprof_otlp_config *config, struct op_sink **ret);
 
 #endif

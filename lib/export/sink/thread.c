@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts and ends threads, all signals blocked in them, and waits on the monotonic clock. */
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/shared.h"
+#include "export/sink/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>

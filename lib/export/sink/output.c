@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a file under a temporary name and publishes it by rename(2). */
-#include "export/output.h"
+#include "export/sink/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,20 +8,51 @@
  * exporter has also decided. An exporter may finish reading long before it decides:
  * samples in a file are not exported before the file has its name.
  */
-#ifndef OP_EXPORT_REQUEST_H
-#define OP_EXPORT_REQUEST_H
+#ifndef OP_EXPORT_SINK_REQUEST_H
+#define OP_EXPORT_SINK_REQUEST_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/exporter.h"
+#include "base/drops.h"
 
 /* An exporter's decision on a request: accepted, or a reason against it (OP_DROP_*). */
 enum {
 	OP_FATE_EXPORTED = -1,
 	OP_FATE_SPILLED = -2, /* left in its spill directory for the next run */
+};
+
+struct op_exporters_stats {
+	uint64_t samples_exported;
+	uint64_t samples_pending;
+	uint64_t samples_dropped[OP_DROPS];
+	uint64_t requests_sent;
+	uint64_t bytes_sent;
+	uint64_t
+		/* by partial success; their samples count as exported */
+		profiles_rejected;
+	uint64_t requests_restored; /* left in a spill directory by an earlier run */
+	uint64_t samples_restored;
+	uint64_t samples_spilled; /* left in a spill directory for the next run */
+	/* files that could not be written or read, or were damaged */
+	uint64_t spill_errors;
+	uint64_t requests_recompressed; /* sent again with another compression */
+	uint64_t cpu_ns;		/* of the delivery threads */
+	uint64_t bytes;			/* of requests that are in memory at present */
+};
+
+/* Counters of one exporter. Another exporter may have delivered a sample that this one
+ * dropped. */
+struct op_account_stats {
+	uint64_t samples_exported;
+	uint64_t samples_pending;
+	uint64_t samples_dropped;
+	uint64_t samples_restored;
+	uint64_t samples_spilled;
+	uint64_t requests_sent;
+	uint64_t bytes_sent;
 };
 
 struct op_ledger {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stores log lines of other threads until the owner's thread emits them. */
-#include "export/notes.h"
+#include "export/sink/notes.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The part of a spill directory that belongs to one destination: a directory of its own,
- * locked by its user, with one file for each request (export/queue/spill_file.h).
+ * locked by its user, with one file for each request (export/spill/spill_file.h).
  *
  * A file is written under a temporary name and renamed when it is complete, so that a
  * crash leaves a whole request or nothing. Files are not synced: they survive the
@@ -15,8 +15,8 @@
  * Nothing here is locked against threads: put, get and remove may run in several threads
  * as long as each works on a different file.
  */
-#ifndef OP_EXPORT_QUEUE_SPILL_H
-#define OP_EXPORT_QUEUE_SPILL_H
+#ifndef OP_EXPORT_SPILL_SPILL_H
+#define OP_EXPORT_SPILL_SPILL_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,8 +24,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "export/notes.h"
-#include "export/queue/spill_file.h"
+#include "export/sink/notes.h"
+#include "export/spill/spill_file.h"
 
 enum {
 	/* of one destination; beyond that the oldest are dropped */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all exporters of a handle share: the ledger and the log lines. A thread that is stuck
- * in a call of the kernel is left behind at the end (export/thread.h), and keeps this until
+ * in a call of the kernel is left behind at the end (export/sink/thread.h), and keeps this until
  * it ends.
  */
-#ifndef OP_EXPORT_SHARED_H
-#define OP_EXPORT_SHARED_H
+#ifndef OP_EXPORT_SINK_SHARED_H
+#define OP_EXPORT_SINK_SHARED_H
 
-#include "export/notes.h"
-#include "export/request.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
 
 struct op_shared {
 	uint32_t users;

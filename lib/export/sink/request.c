@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts readers and decisions of a request, and accounts for its samples. */
-#include "export/request.h"
+#include "export/sink/request.h"
 
 #include <assert.h>
 #include <errno.h>
