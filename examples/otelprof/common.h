@@ -12,10 +12,9 @@
 #include "recording/read/print.h"
 #include "recording/read/say.h"
 
-/* Exit statuses of all commands. */
+/* Exit statuses of all commands. STATUS_FAILED, 1, is in say.h. */
 enum {
 	STATUS_OK = 0,
-	/* 1: STATUS_FAILED */
 	STATUS_USAGE = 2,
 };
 

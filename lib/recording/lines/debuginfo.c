@@ -79,12 +79,10 @@ static int load(struct debuginfo *d, const char *path, Elf *elf)
 
 int debuginfo_open(const char *path, uint64_t memory, struct debuginfo **ret)
 {
-	static char *debug_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = room_find_separate,
 		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &debug_path,
 	};
 	struct debuginfo *d = calloc(1, sizeof(*d));
 	Dwfl_Module *module;

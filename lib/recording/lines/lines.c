@@ -40,6 +40,7 @@ struct adding {
 	uint64_t memory;
 	bool has_store;
 	struct store store;
+	struct servers *servers;
 	struct lines_stats *stats;
 };
 
@@ -128,14 +129,15 @@ static size_t count_wanted(const struct op_collect *c, uint32_t mapping)
 }
 
 /* The servers are tried with the first file. */
-static void try_servers(const struct op_collect *c, uint32_t mapping)
+static void try_servers(const struct adding *a, uint32_t mapping)
 {
 	size_t len;
-	const char *text = op_collect_text(c, c->mappings.data[mapping].build_id, &len);
+	const char *text =
+		op_collect_text(a->c, a->c->mappings.data[mapping].build_id, &len);
 	_cleanup_free_ char *id = strndup(text, len);
 
 	if (id)
-		servers_try(id);
+		servers_try(a->servers, id);
 }
 
 /* Can nobody but root and this user have written what stands in the file? */
@@ -159,8 +161,8 @@ static int open_file(const struct adding *a, struct file *f)
 	f->opened = true;
 	r = file_find(a->c, f->mapping, a->directory, &path);
 	if (!r) {
-		servers_limit(a->deadline - now_seconds());
-		try_servers(a->c, f->mapping);
+		servers_limit(a->servers, a->deadline - now_seconds());
+		try_servers(a, f->mapping);
 		r = debuginfo_open(path, a->memory, &f->d);
 	}
 	if (r) {
@@ -305,8 +307,10 @@ static int add_mapping(const struct adding *a, uint32_t mapping)
 int lines_add(struct op_collect *c, const struct lines_request *request,
 	      struct lines_stats *ret)
 {
+	struct servers servers;
 	struct adding a = {
 		.c = c,
+		.servers = &servers,
 		.directory = request->directory,
 		.memory = request->memory,
 		.deadline = now_seconds() + request->seconds,
@@ -316,6 +320,7 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 	int r = 0;
 
 	*ret = (struct lines_stats){ 0 };
+	servers_init(&servers);
 	a.has_store = !request->no_cache && store_open(request->cache, &a.store);
 	for (i = 1; !r && i < c->mappings.len; i++)
 		r = add_mapping(&a, i);

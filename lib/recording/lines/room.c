@@ -65,12 +65,10 @@ static void end_search(Dwfl *dwfl)
  */
 bool room_take_separate(struct room *r, const char *path)
 {
-	static char *debug_path;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &debug_path,
 	};
 	struct debug_memory more = { 0, 0, false };
 	Dwfl *dwfl = dwfl_begin(&callbacks);

@@ -14,6 +14,7 @@
 /* libdebuginfod is found at run time, as libdw does it: a host without needs none. */
 static const char library[] = "libdebuginfod.so.1";
 static const char urls[] = "DEBUGINFOD_URLS";
+static const char limit[] = "DEBUGINFOD_MAXTIME";
 /* Seconds in which a server has to begin to answer, where the user has said nothing. */
 static const char timeout[] = "10";
 
@@ -53,45 +54,40 @@ static int ask(const struct client *c, const char *build_id)
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
 }
 
-void servers_limit(double seconds)
+void servers_init(struct servers *s)
 {
-	static const char limit[] = "DEBUGINFOD_MAXTIME";
-	static int users = -1;
+	*s = (struct servers){ .limited = getenv(limit) };
+}
+
+void servers_limit(const struct servers *s, double seconds)
+{
 	char text[32];
 
-	if (users < 0)
-		users = getenv(limit) != NULL;
 	/* The client reads it for each file; 0 would be no limit. */
 	(void)snprintf(text, sizeof(text), "%.0f", seconds < 1 ? 1 : seconds);
-	if (!users)
+	if (!s->limited)
 		(void)setenv(limit, text, 1);
 }
 
-void servers_leave(void)
+void servers_try(struct servers *s, const char *build_id)
 {
-	(void)unsetenv(urls);
-}
-
-void servers_try(const char *build_id)
-{
-	static bool tried;
 	const char *of = getenv(urls);
 	struct client c = { 0 };
 	int r;
 
-	if (tried || !of || !*of)
+	if (s->tried || !of || !*of)
 		return;
-	tried = true;
+	s->tried = true;
 	(void)setenv("DEBUGINFOD_TIMEOUT", timeout, 0);
 	(void)setenv("DEBUGINFOD_RETRY_LIMIT", "0", 0);
 	if (!load(&c)) {
 		note("DEBUGINFOD_URLS is not asked: there is no %s", library);
-		servers_leave();
+		(void)unsetenv(urls);
 		return;
 	}
 	r = ask(&c, build_id);
 	if (r < 0) {
 		note("no debug info from %s: %s", of, strerror(-r));
-		servers_leave();
+		(void)unsetenv(urls);
 	}
 }

@@ -7,12 +7,18 @@
 #ifndef OP_RECORDING_LINES_SERVERS_H
 #define OP_RECORDING_LINES_SERVERS_H
 
+#include <stdbool.h>
+
+struct servers {
+	bool tried;
+	bool limited; /* by the user */
+};
+
+void servers_init(struct servers *s);
 /* Try them with the build id of a file whose debug info may be theirs; only the first call
  * does. Says on stderr if they are left out. */
-void servers_try(const char *build_id);
+void servers_try(struct servers *s, const char *build_id);
 /* From now on a download may take so many seconds, unless the user has set a limit. */
-void servers_limit(double seconds);
-/* Ask them no more. */
-void servers_leave(void);
+void servers_limit(const struct servers *s, double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program gives: messages, and the time. */
+/* Messages of the commands, and the time. The program that links this room defines them. */
 #ifndef OP_RECORDING_READ_SAY_H
 #define OP_RECORDING_READ_SAY_H
 
