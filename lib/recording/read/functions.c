@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "otlp/reader.h"
 
 enum {
@@ -19,52 +20,25 @@ struct key {
 	struct otlp_text module;
 };
 
-static uint64_t hash_bytes(uint64_t h, const void *bytes, size_t len)
+static uint32_t hash_key(const struct function_sums *r, const struct key *k)
 {
-	const unsigned char *p = bytes;
-
-	for (; len; len--)
-		h = (h ^ *p++) * UINT64_C(0x100000001b3); /* FNV-1a */
-	return h;
-}
-
-static uint64_t hash_key(const struct key *k)
-{
-	uint64_t h = hash_bytes(UINT64_C(0xcbf29ce484222325), &k->id, sizeof(k->id));
+	uint64_t h = op_hash_u64((uint64_t)k->id ^ r->seed);
 
 	/* A process or thread may be renamed, so if it has a number only that counts. */
 	if (!k->id)
-		h = hash_bytes(h, k->owner.data, k->owner.len);
-	h = hash_bytes(h, k->function, strlen(k->function) + 1);
-	h = hash_bytes(h, k->module.data, k->module.len);
-	return h ^ h >> 29;
+		h = op_hash_bytes(k->owner.data, k->owner.len, h);
+	h = op_hash_bytes(k->function, strlen(k->function), h);
+	return (uint32_t)op_hash_bytes(k->module.data, k->module.len, h);
 }
 
-static int rehash(struct function_sums *r)
+static bool row_equal(const void *elements, uint32_t i, const void *key)
 {
-	size_t slots = r->mask ? (r->mask + 1) * 2 : 256;
-	uint32_t *table = calloc(slots, sizeof(*table));
-	struct function_row *row;
-	struct key k;
-	size_t i, at;
+	const struct function_row *row = (const struct function_row *)elements + i;
+	const struct key *k = key;
 
-	if (!table)
-		return -ENOMEM;
-	for (i = 0; i < r->len; i++) {
-		row = &r->rows[i];
-		k = (struct key){ row->id,
-				  { row->owner, strlen(row->owner) },
-				  row->function,
-				  { row->module, strlen(row->module) } };
-		for (at = hash_key(&k) & (slots - 1); table[at];
-		     at = (at + 1) & (slots - 1))
-			;
-		table[at] = (uint32_t)i + 1;
-	}
-	free(r->slots);
-	r->slots = table;
-	r->mask = slots - 1;
-	return 0;
+	return row->id == k->id && strcmp(row->function, k->function) == 0 &&
+	       otlp_text_is(k->module, row->module) &&
+	       (k->id || otlp_text_is(k->owner, row->owner));
 }
 
 static char *copy(struct otlp_text t)
@@ -104,31 +78,22 @@ static struct function_row *find(struct function_sums *r, const struct key *k,
 				 const struct otlp_frame *f)
 {
 	struct function_row *row;
-	void *more;
-	size_t at;
+	uint32_t hash, i;
 
-	if ((!r->mask || (r->len + 1) * 4 > r->mask * 3) && rehash(r))
+	if (!r->seed)
+		r->seed = op_hash_seed();
+	hash = hash_key(r, k);
+	i = op_index_find(&r->index, hash, r->rows, k, row_equal);
+	if (i != UINT32_MAX)
+		return &r->rows[i];
+	if (op_vec_grow((void **)&r->rows, &r->cap, r->len, 1, sizeof(*r->rows)))
 		return NULL;
-	for (at = hash_key(k) & r->mask; r->slots[at]; at = (at + 1) & r->mask) {
-		row = &r->rows[r->slots[at] - 1];
-		if (row->id == k->id && strcmp(row->function, k->function) == 0 &&
-		    otlp_text_is(k->module, row->module) &&
-		    (k->id || otlp_text_is(k->owner, row->owner)))
-			return row;
-	}
-	if (r->len == r->cap) {
-		more = reallocarray(r->rows, r->cap ? r->cap * 2 : 64, sizeof(*r->rows));
-		if (!more)
-			return NULL;
-		r->rows = more;
-		r->cap = r->cap ? r->cap * 2 : 64;
-	}
 	row = &r->rows[r->len];
-	if (fill_row(row, k, s, f)) {
+	if (fill_row(row, k, s, f) || op_index_add(&r->index, hash, (uint32_t)r->len)) {
 		free_row(row);
 		return NULL;
 	}
-	r->slots[at] = (uint32_t)++r->len;
+	r->len++;
 	return row;
 }
 
@@ -249,35 +214,25 @@ static int compare_sums(uint64_t x, uint64_t y)
 	return x > y ? -1 : x < y;
 }
 
-static int by_self(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b, void *by_total)
 {
 	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->self_value, y->self_value);
+	int self = compare_sums(x->self_value, y->self_value);
+	int total = compare_sums(x->total_value, y->total_value);
+	int first = *(const bool *)by_total ? total : self;
+	int second = *(const bool *)by_total ? self : total;
 
-	if (!c)
-		c = compare_sums(x->total_value, y->total_value);
-	return c ? c : compare_names(x, y);
-}
-
-static int by_total(const void *a, const void *b)
-{
-	const struct function_row *x = a, *y = b;
-	int c = compare_sums(x->total_value, y->total_value);
-
-	if (!c)
-		c = compare_sums(x->self_value, y->self_value);
-	return c ? c : compare_names(x, y);
+	return first ? first : second ? second : compare_names(x, y);
 }
 
 void functions_sort(struct function_sums *r, enum function_order order)
 {
+	bool by_total = order == FUNCTIONS_BY_TOTAL;
+
 	if (r->len)
-		qsort(r->rows, r->len, sizeof(*r->rows),
-		      order == FUNCTIONS_BY_TOTAL ? by_total : by_self);
-	/* The slots refer to the old order. */
-	free(r->slots);
-	r->slots = NULL;
-	r->mask = 0;
+		qsort_r(r->rows, r->len, sizeof(*r->rows), compare_rows, &by_total);
+	/* It refers to the old order. */
+	op_index_clear(&r->index);
 }
 
 void functions_clear(struct function_sums *r)
@@ -287,6 +242,6 @@ void functions_clear(struct function_sums *r)
 	for (i = 0; i < r->len; i++)
 		free_row(&r->rows[i]);
 	free(r->rows);
-	free(r->slots);
+	op_index_clear(&r->index);
 	*r = (struct function_sums){ .owner = r->owner, .quality = r->quality };
 }

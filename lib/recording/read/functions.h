@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "recording/read/quality.h"
 
 enum function_owner {
@@ -45,8 +46,8 @@ struct function_sums {
 	size_t len;
 	size_t cap;
 	enum function_owner owner;
-	uint32_t *slots; /* hash table with open addressing: row + 1 */
-	size_t mask;
+	uint64_t seed; /* of the index */
+	struct op_index index;
 	uint64_t samples;	 /* sum of their counts */
 	uint64_t value;		 /* that they stand for */
 	uint64_t number;	 /* samples added so far */
@@ -66,7 +67,7 @@ enum function_order {
 	FUNCTIONS_BY_TOTAL,
 };
 
-/* Sort the largest first. Ties are broken by the other sum, name and owner, so that the
+/* Sort the largest first; nothing can be added afterwards. Ties are broken by the other sum, name and owner, so that the
  * order is deterministic. */
 void functions_sort(struct function_sums *r, enum function_order order);
 /* Forget all rows; the owner stays. */

@@ -156,27 +156,16 @@ static void put_near(FILE *f, const struct view *v, enum view_filter of,
 			      n->names - len == 1 ? "is" : "are", n->names - len);
 }
 
-/* Say what stands in @f, and close it. */
-static void say(FILE *f, char **text)
+static void say_filter(FILE *out, const struct view *v, enum view_filter f,
+		       const char *what)
 {
-	if (fclose(f) == 0 && *text)
-		(void)fail("%s", *text);
-}
-
-static void say_filter(const struct view *v, enum view_filter f, const char *what)
-{
-	_cleanup_free_ char *text = NULL;
 	char name[NAME_BYTES];
 	struct near n = { .wanted = asked(v, f, name, sizeof(name)) };
 	const struct op_collect_stack *s;
 	char other[NEAR_NAME_BYTES];
 	struct sums sums = { 0 };
 	const struct sum *sum;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	if (!out)
-		return;
 	op_vec_foreach(s, &v->c->stacks) {
 		if (s->kind == v->kind && (f == VIEW_FILTER_PID || label_of(v, f, s)))
 			(void)sums_add(&sums, label_of(v, f, s), s->value);
@@ -194,22 +183,18 @@ static void say_filter(const struct view *v, enum view_filter f, const char *wha
 	else
 		put_name(out, n.wanted, ASKED_COLUMNS);
 	put_near(out, v, f, &n);
-	say(out, &text);
 	sums_clear(&sums);
 }
 
-static void say_function(const struct view *v, const char *what)
+static void say_function(FILE *out, const struct view *v, const char *what)
 {
 	_cleanup_free_ int64_t *weights = NULL;
-	_cleanup_free_ char *text = NULL;
 	struct near n = { .wanted = v->request.function };
 	char name[NEAR_NAME_BYTES];
-	size_t size, i;
-	FILE *out;
+	size_t i;
 
 	weights = calloc(v->c->strings.places.len + 1, sizeof(*weights));
-	out = weights && !named_weigh(v, weights) ? open_memstream(&text, &size) : NULL;
-	if (!out)
+	if (!weights || named_weigh(v, weights))
 		return;
 	for (i = 1; i < v->c->strings.places.len; i++) {
 		if (weights[i])
@@ -221,18 +206,13 @@ static void say_function(const struct view *v, const char *what)
 	put_name(out, n.wanted, ASKED_COLUMNS);
 	/* Functions are strings, as programs are. */
 	put_near(out, v, VIEW_FILTER_PROGRAM, &n);
-	say(out, &text);
 }
 
-static void say_kind(const struct view *v, const char *what)
+static void say_kind(FILE *out, const struct view *v, const char *what)
 {
-	_cleanup_free_ char *text = NULL;
-	size_t size, i;
-	FILE *out = open_memstream(&text, &size);
 	char name[NAME_BYTES];
+	size_t i;
 
-	if (!out)
-		return;
 	(void)fprintf(out, "%s has no samples of kind ", what);
 	put_name(out, v->request.kind ? v->request.kind : "", ASKED_COLUMNS);
 	for (i = 0; i < v->c->kinds.len && i < KINDS_SHOWN; i++) {
@@ -242,21 +222,16 @@ static void say_kind(const struct view *v, const char *what)
 	}
 	if (i < v->c->kinds.len)
 		(void)fprintf(out, " and %zu more", v->c->kinds.len - i);
-	say(out, &text);
 }
 
 /* All that is asked for is there, but not together. */
-static void say_together(const struct view *v, unsigned int used, const char *what)
+static void say_together(FILE *out, const struct view *v, unsigned int used,
+			 const char *what)
 {
-	_cleanup_free_ char *text = NULL;
 	char name[NAME_BYTES];
 	const char *separator = "";
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 	unsigned int f;
 
-	if (!out)
-		return;
 	(void)fprintf(out, "%s has no samples of ", what);
 	for (f = 0; f < VIEW_FILTERS; f++) {
 		if (!(used & 1U << f))
@@ -280,17 +255,13 @@ static void say_together(const struct view *v, unsigned int used, const char *wh
 		(void)fprintf(out, "%s%s", separator, filters[f].option);
 		separator = " or ";
 	}
-	say(out, &text);
 }
 
 /* The program of the process that is asked for is another one? */
-static bool say_other_program(const struct view *v, const char *what)
+static bool say_other_program(FILE *out, const struct view *v, const char *what)
 {
 	const struct op_collect_process *p;
-	_cleanup_free_ char *text = NULL;
 	char name[NAME_BYTES];
-	size_t size;
-	FILE *out;
 
 	if (v->request.pid < 0 || !v->request.program)
 		return false;
@@ -298,14 +269,10 @@ static bool say_other_program(const struct view *v, const char *what)
 		if (p->pid != v->request.pid ||
 		    view_text_is(v->c, p->name, v->request.program))
 			continue;
-		out = open_memstream(&text, &size);
-		if (!out)
-			return false;
 		(void)fprintf(out, "in %s process %" PRId64 " is ", what, p->pid);
 		put_name(out, view_text(v->c, p->name, name, sizeof(name)), NAME_COLUMNS);
 		(void)fputs(", not ", out);
 		put_name(out, v->request.program, ASKED_COLUMNS);
-		say(out, &text);
 		return true;
 	}
 	return false;
@@ -329,7 +296,8 @@ static void note_kinds(const struct view *v)
 	}
 }
 
-static void missing_say(const struct view *v, const char *what)
+/* Write the sentence that says what is missing in @what. */
+static void say(FILE *out, const struct view *v, const char *what)
 {
 	const struct view_request *q = &v->request;
 	const bool asks[VIEW_FILTERS] = {
@@ -341,7 +309,7 @@ static void missing_say(const struct view *v, const char *what)
 	unsigned int f, used = 0;
 
 	if (!v->kind_found) {
-		say_kind(v, what);
+		say_kind(out, v, what);
 		return;
 	}
 	for (f = 0; f < VIEW_FILTERS; f++) {
@@ -349,16 +317,14 @@ static void missing_say(const struct view *v, const char *what)
 			continue;
 		used |= 1U << f;
 		if (!passes_alone(v, f)) {
-			say_filter(v, f, what);
-			note_kinds(v);
+			say_filter(out, v, f, what);
 			return;
 		}
 	}
 	if (q->function && !finds(v, used))
-		say_function(v, what);
-	else if (!say_other_program(v, what))
-		say_together(v, used, what);
-	note_kinds(v);
+		say_function(out, v, what);
+	else if (!say_other_program(out, v, what))
+		say_together(out, v, used, what);
 }
 
 void missing_note_kinds(const struct op_collect *c)
@@ -373,7 +339,10 @@ void missing_note_kinds(const struct op_collect *c)
 int view_make_or_say(const struct op_collect *c, const struct view_request *request,
 		     const char *what, struct view *ret)
 {
+	_cleanup_free_ char *text = NULL;
 	int r = view_make(c, request, ret);
+	size_t size;
+	FILE *out;
 
 	if (!r)
 		return 0;
@@ -381,6 +350,13 @@ int view_make_or_say(const struct op_collect *c, const struct view_request *requ
 		return fail("out of memory");
 	if (!c->stacks.len)
 		return fail("%s has no samples", what);
-	missing_say(ret, what);
+	out = open_memstream(&text, &size);
+	if (!out)
+		return fail("out of memory");
+	say(out, ret, what);
+	if (fclose(out) == 0)
+		(void)fail("%s", text);
+	if (ret->kind_found)
+		note_kinds(ret);
 	return STATUS_FAILED;
 }

@@ -12,16 +12,36 @@
 #include "otelprof/version.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
-#include "recording/write/categories.h"
 #include "recording/write/form.h"
 #include "recording/write/used.h"
 
-/* The columns of tables that are not known, or not of native code. */
-#define NOT_KNOWN "null"
 #define NS_PER_MS 1e6
 enum {
 	NAME_BYTES = 129, /* of a thread */
 	KIND_BYTES = 65,
+};
+
+/* Names and colours of the types of frames; the first one is all others'. */
+static const struct {
+	const char *type;
+	const char *name;
+	const char *colour;
+} categories[] = {
+	{ "", "Other", "grey" },
+	{ "native", "Native", "blue" },
+	{ "kernel", "Kernel", "orange" },
+	{ "go", "Go", "lightblue" },
+	{ "cpython", "Python", "yellow" },
+	{ "jvm", "Java", "red" },
+	{ "v8js", "JavaScript", "green" },
+	{ "php", "PHP", "purple" },
+	{ "phpjit", "PHP, compiled", "magenta" },
+	{ "ruby", "Ruby", "lightred" },
+	{ "perl", "Perl", "brown" },
+	{ "dotnet", ".NET", "darkgrey" },
+};
+enum {
+	CATEGORIES = sizeof(categories) / sizeof(categories[0])
 };
 
 struct out {
@@ -30,9 +50,6 @@ struct out {
 	FILE *f;
 	struct used used;
 };
-
-/* Write one value of a column. */
-typedef void (*put_fn)(const struct out *o, uint32_t record);
 
 static const struct op_collect_function *function_of(const struct out *o,
 						     uint32_t function)
@@ -52,36 +69,53 @@ static const struct op_collect_stack *thread_of(const struct out *o,
 	return &o->c->stacks.data[o->t->threads.data[s->thread]];
 }
 
-/* A column of a table: a value for each record of the list. */
-static void column(const struct out *o, const char *name, const struct used_set *u,
-		   put_fn put)
-{
-	const uint32_t *at;
-
-	(void)fprintf(o->f, "\"%s\":[", name);
-	op_vec_foreach(at, &u->list) {
-		if (at != u->list.data)
-			(void)fputc(',', o->f);
-		put(o, *at);
-	}
-	(void)fputs("],", o->f);
-}
-
-/* A column with one value everywhere. */
-static void constant(const struct out *o, const char *name, const struct used_set *u,
-		     const char *value)
+static void write_categories(FILE *f)
 {
 	size_t i;
 
-	(void)fprintf(o->f, "\"%s\":[", name);
-	for (i = 0; i < u->list.len; i++)
-		(void)fprintf(o->f, i ? ",%s" : "%s", value);
-	(void)fputs("],", o->f);
+	(void)fputs("\"categories\":[", f);
+	for (i = 0; i < CATEGORIES; i++)
+		(void)fprintf(f,
+			      "%s{\"name\":\"%s\",\"color\":\"%s\","
+			      "\"subcategories\":[\"Other\"]}",
+			      i ? ",\n" : "\n", categories[i].name, categories[i].colour);
+	(void)fputs("]", f);
 }
+
+static uint32_t category_of(const struct op_collect *c, uint32_t type)
+{
+	uint32_t i;
+
+	for (i = 0; i < CATEGORIES; i++) {
+		if (view_text_is(c, type, categories[i].type))
+			return i;
+	}
+	return 0;
+}
+
+/* A column of a table: a value for each record @at of a list of what is used. */
+#define COLUMN(o, name, list_of, ...)                                                    \
+	do {                                                                             \
+		const char *comma_ = "";                                                 \
+		const uint32_t *at;                                                      \
+                                                                                         \
+		(void)fprintf((o)->f, "\"%s\":[", name);                                 \
+		op_vec_foreach(at, &(o)->used.list_of.list) {                            \
+			(void)fputs(comma_, (o)->f);                                     \
+			__VA_ARGS__;                                                     \
+			comma_ = ",";                                                    \
+		}                                                                        \
+		(void)fputs("],", (o)->f);                                               \
+	} while (0)
 
 static void put_length(const struct out *o, const struct used_set *u)
 {
 	(void)fprintf(o->f, "\"length\":%zu},\n", u->list.len);
+}
+
+static void put(const struct out *o, int64_t number)
+{
+	(void)fprintf(o->f, "%" PRId64, number);
 }
 
 /* A number, or null. */
@@ -90,7 +124,7 @@ static void put_or_null(const struct out *o, uint32_t number, uint32_t null)
 	if (number == null)
 		(void)fputs("null", o->f);
 	else
-		(void)fprintf(o->f, "%u", number);
+		put(o, number);
 }
 
 static void put_string(const struct out *o, uint32_t string)
@@ -101,138 +135,84 @@ static void put_string(const struct out *o, uint32_t string)
 	print_json_string(o->f, text, len);
 }
 
-static void put_node_frame(const struct out *o, uint32_t node)
+static void put_bool(const struct out *o, bool value)
 {
-	(void)fprintf(o->f, "%u",
-		      o->used.frames.numbers[o->t->nodes.nodes.data[node].label]);
+	(void)fputs(value ? "true" : "false", o->f);
 }
 
-static void put_node_prefix(const struct out *o, uint32_t node)
+static bool has_type(const struct out *o, uint32_t function, const char *type)
 {
-	uint32_t prefix = o->t->nodes.nodes.data[node].parent;
-
-	/* The root, 0, is no node of theirs: it has no number. */
-	put_or_null(o, o->used.nodes.numbers[prefix], TIMELINE_NONE);
-}
-
-static void put_frame_category(const struct out *o, uint32_t frame)
-{
-	uint32_t function = o->t->frames.data[frame].function;
-
-	(void)fprintf(o->f, "%u", category_of(o->c, function_of(o, function)->type));
-}
-
-static void put_frame_depth(const struct out *o, uint32_t frame)
-{
-	const struct op_collect_location *l = location_of(o, frame);
-
-	/* The last line is the function around those that were inlined. */
-	(void)fprintf(o->f, "%u", l->lines + l->lines_len - 1 - frame);
-}
-
-static void put_frame_function(const struct out *o, uint32_t frame)
-{
-	(void)fprintf(o->f, "%u",
-		      o->used.functions.numbers[o->t->frames.data[frame].function]);
-}
-
-static void put_frame_line(const struct out *o, uint32_t frame)
-{
-	put_or_null(o, o->c->lines.data[frame].line, 0);
-}
-
-static void put_frame_column(const struct out *o, uint32_t frame)
-{
-	put_or_null(o, o->c->lines.data[frame].column, 0);
+	return view_text_is(o->c, function_of(o, function)->type, type);
 }
 
 /* Only native code has an address in its file. */
-static void put_frame_address(const struct out *o, uint32_t frame)
+static int64_t address_of(const struct out *o, uint32_t frame)
 {
 	uint32_t function = o->t->frames.data[frame].function;
 	uint64_t address = location_of(o, frame)->address;
-	bool known = o->t->functions.data[function].library != TIMELINE_NONE &&
-		     view_text_is(o->c, function_of(o, function)->type, "native") &&
-		     address <= INT32_MAX;
 
-	(void)fprintf(o->f, "%" PRId64, known ? (int64_t)address : -1);
+	return o->t->functions.data[function].library != TIMELINE_NONE &&
+			       has_type(o, function, "native") && address <= INT32_MAX
+		       ? (int64_t)address
+		       : -1;
 }
 
-static void put_function_name(const struct out *o, uint32_t function)
+/* The last line of a location is the function around those that were inlined. */
+static uint32_t depth_of(const struct out *o, uint32_t frame)
 {
-	(void)fprintf(o->f, "%u", function_of(o, function)->name);
+	const struct op_collect_location *l = location_of(o, frame);
+
+	return l->lines + l->lines_len - 1 - frame;
 }
 
-static void put_function_is_js(const struct out *o, uint32_t function)
-{
-	bool js = view_text_is(o->c, function_of(o, function)->type, "v8js");
-
-	(void)fputs(js ? "true" : "false", o->f);
-}
-
-static void put_function_resource(const struct out *o, uint32_t function)
+static int64_t resource_of(const struct out *o, uint32_t function)
 {
 	uint32_t library = o->t->functions.data[function].library;
 
-	if (library == TIMELINE_NONE)
-		(void)fputs("-1", o->f);
-	else
-		(void)fprintf(o->f, "%u", o->used.libraries.numbers[library]);
-}
-
-static void put_function_file(const struct out *o, uint32_t function)
-{
-	put_or_null(o, function_of(o, function)->file, 0);
-}
-
-static void put_function_line(const struct out *o, uint32_t function)
-{
-	put_or_null(o, function_of(o, function)->start_line, 0);
-}
-
-static void put_library(const struct out *o, uint32_t library)
-{
-	(void)fprintf(o->f, "%u", library);
-}
-
-static void put_library_name(const struct out *o, uint32_t library)
-{
-	(void)fprintf(o->f, "%u", o->t->libraries.data[library].name);
+	return library == TIMELINE_NONE ? -1
+					: (int64_t)o->used.libraries.numbers[library];
 }
 
 static void write_tables(const struct out *o)
 {
+	const struct tree_node *nodes = o->t->nodes.nodes.data;
+	const struct timeline_frame *frames = o->t->frames.data;
+	const struct op_collect_line *lines = o->c->lines.data;
 	const struct used *u = &o->used;
 
 	(void)fputs("\"stackTable\":{", o->f);
-	column(o, "frame", &u->nodes, put_node_frame);
-	column(o, "prefix", &u->nodes, put_node_prefix);
+	COLUMN(o, "frame", nodes, put(o, u->frames.numbers[nodes[*at].label]));
+	/* The root, 0, is no node of theirs: it has no number. */
+	COLUMN(o, "prefix", nodes,
+	       put_or_null(o, u->nodes.numbers[nodes[*at].parent], TIMELINE_NONE));
 	put_length(o, &u->nodes);
 	(void)fputs("\"frameTable\":{", o->f);
-	column(o, "address", &u->frames, put_frame_address);
-	column(o, "inlineDepth", &u->frames, put_frame_depth);
-	column(o, "category", &u->frames, put_frame_category);
-	constant(o, "subcategory", &u->frames, "0");
-	column(o, "func", &u->frames, put_frame_function);
-	constant(o, "nativeSymbol", &u->frames, NOT_KNOWN);
-	constant(o, "innerWindowID", &u->frames, "0");
-	column(o, "line", &u->frames, put_frame_line);
-	column(o, "column", &u->frames, put_frame_column);
+	COLUMN(o, "address", frames, put(o, address_of(o, *at)));
+	COLUMN(o, "inlineDepth", frames, put(o, depth_of(o, *at)));
+	COLUMN(o, "category", frames,
+	       put(o, category_of(o->c, function_of(o, frames[*at].function)->type)));
+	COLUMN(o, "subcategory", frames, put(o, 0));
+	COLUMN(o, "func", frames, put(o, u->functions.numbers[frames[*at].function]));
+	COLUMN(o, "nativeSymbol", frames, put_or_null(o, 0, 0));
+	COLUMN(o, "innerWindowID", frames, put(o, 0));
+	COLUMN(o, "line", frames, put_or_null(o, lines[*at].line, 0));
+	COLUMN(o, "column", frames, put_or_null(o, lines[*at].column, 0));
 	put_length(o, &u->frames);
 	(void)fputs("\"funcTable\":{", o->f);
-	column(o, "name", &u->functions, put_function_name);
-	column(o, "isJS", &u->functions, put_function_is_js);
-	constant(o, "relevantForJS", &u->functions, "false");
-	column(o, "resource", &u->functions, put_function_resource);
-	column(o, "fileName", &u->functions, put_function_file);
-	column(o, "lineNumber", &u->functions, put_function_line);
-	constant(o, "columnNumber", &u->functions, NOT_KNOWN);
+	COLUMN(o, "name", functions, put(o, function_of(o, *at)->name));
+	COLUMN(o, "isJS", functions, put_bool(o, has_type(o, *at, "v8js")));
+	COLUMN(o, "relevantForJS", functions, put_bool(o, false));
+	COLUMN(o, "resource", functions, put(o, resource_of(o, *at)));
+	COLUMN(o, "fileName", functions, put_or_null(o, function_of(o, *at)->file, 0));
+	COLUMN(o, "lineNumber", functions,
+	       put_or_null(o, function_of(o, *at)->start_line, 0));
+	COLUMN(o, "columnNumber", functions, put_or_null(o, 0, 0));
 	put_length(o, &u->functions);
 	(void)fputs("\"resourceTable\":{", o->f);
-	column(o, "lib", &u->libraries, put_library);
-	column(o, "name", &u->libraries, put_library_name);
-	constant(o, "host", &u->libraries, NOT_KNOWN);
-	constant(o, "type", &u->libraries, "1"); /* a library */
+	COLUMN(o, "lib", libraries, put(o, *at));
+	COLUMN(o, "name", libraries, put(o, o->t->libraries.data[*at].name));
+	COLUMN(o, "host", libraries, put_or_null(o, 0, 0));
+	COLUMN(o, "type", libraries, put(o, 1)); /* a library */
 	put_length(o, &u->libraries);
 	(void)fputs("\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
 		    "\"functionSize\":[],\"length\":0},\n"
@@ -408,7 +388,7 @@ static void write_head(const struct out *o)
 		      "\"threadCPUDelta\":\"ns\"},",
 		      interval_ms(o), (double)c->start_ns / NS_PER_MS,
 		      (double)(c->end_ns - c->start_ns) / NS_PER_MS);
-	categories_write(o->f);
+	write_categories(o->f);
 	(void)fputs("},\n", o->f);
 	write_libraries(o);
 	(void)fputs("\"shared\":{\"stringArray\":[", o->f);

@@ -20,10 +20,19 @@ struct json {
 	char *buf;
 };
 
+/* @key begins with ", " if it is not the first. */
 static void put_text(FILE *f, const char *key, const char *text)
 {
-	(void)fprintf(f, "\"%s\": ", key);
+	size_t comma = key[0] == ',' ? strlen(", ") : 0;
+
+	(void)fprintf(f, "%.*s\"%s\": ", (int)comma, key, key + comma);
 	print_json_string(f, text, strlen(text));
+}
+
+/* A string of the collection. */
+static void put_of(const struct json *j, const char *key, uint32_t string)
+{
+	put_text(j->f, key, view_text(j->r->v->c, string, j->buf, NAME_BYTES));
 }
 
 static void write_head(const struct json *j)
@@ -41,15 +50,10 @@ static void write_head(const struct json *j)
 		print_json_string(j->f, j->r->files[i], strlen(j->r->files[i]));
 	}
 	(void)fputs("],\n  \"kind\": { ", j->f);
-	put_text(j->f, "type", view_text(v->c, k->type, j->buf, NAME_BYTES));
-	(void)fputs(", ", j->f);
-	put_text(j->f, "unit", view_text(v->c, k->unit, j->buf, NAME_BYTES));
-	(void)fputs(", ", j->f);
-	put_text(j->f, "period_type",
-		 view_text(v->c, k->period_type, j->buf, NAME_BYTES));
-	(void)fputs(", ", j->f);
-	put_text(j->f, "period_unit",
-		 view_text(v->c, k->period_unit, j->buf, NAME_BYTES));
+	put_of(j, "type", k->type);
+	put_of(j, ", unit", k->unit);
+	put_of(j, ", period_type", k->period_type);
+	put_of(j, ", period_unit", k->period_unit);
 	(void)fprintf(j->f, ", \"period\": %" PRId64 " },\n  ", k->period);
 	put_text(j->f, "measures", view_what(v, j->buf, NAME_BYTES));
 	(void)fprintf(j->f,
@@ -75,12 +79,9 @@ static void write_row(const struct json *j, const struct view_row *row)
 		      view_percent(v, row->total));
 	if (v->request.by == VIEW_BY_FUNCTION) {
 		fn = &v->c->functions.data[row->label];
-		(void)fputs(", ", j->f);
-		put_text(j->f, "module", view_text(v->c, fn->module, j->buf, NAME_BYTES));
-		(void)fputs(", ", j->f);
-		put_text(j->f, "type", view_text(v->c, fn->type, j->buf, NAME_BYTES));
-		(void)fputs(", ", j->f);
-		put_text(j->f, "file", view_text(v->c, fn->file, j->buf, NAME_BYTES));
+		put_of(j, ", module", fn->module);
+		put_of(j, ", type", fn->type);
+		put_of(j, ", file", fn->file);
 		(void)fprintf(j->f, ", \"line\": %u", row->line);
 	}
 	(void)fputs(" }", j->f);
@@ -134,21 +135,17 @@ static void write_node(void *data, const struct tree_node *n)
 
 static void write_sums(const struct json *j, const char *key, const struct sums *s)
 {
-	const struct view *v = j->r->v;
 	const char *words;
 	size_t i;
 
 	(void)fprintf(j->f, ",\n    \"%s\": [", key);
 	for (i = 0; i < s->items.len && i < j->r->limit; i++) {
 		(void)fprintf(j->f, "%s { ", i ? "," : "");
-		put_text(j->f, "name",
-			 view_text(v->c, (uint32_t)s->items.data[i].key, j->buf,
-				   NAME_BYTES));
+		put_of(j, "name", (uint32_t)s->items.data[i].key);
 		(void)fprintf(j->f, ", \"value\": %" PRId64, s->items.data[i].value);
 		words = quality_words(j->buf, strlen(j->buf));
 		if (words) {
-			(void)fputs(", ", j->f);
-			put_text(j->f, "why", words);
+			put_text(j->f, ", why", words);
 		}
 		(void)fputs(" }", j->f);
 	}
