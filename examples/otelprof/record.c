@@ -18,6 +18,7 @@
 enum {
 	DEFAULT_HZ = 99,
 	DEFAULT_SECONDS = 10,
+	DEFAULT_PATH_BYTES = 32,
 	FLUSH_MS = -1 /* who reads a pipe may take long */
 };
 #define WINDOW_S 5.0 /* memory is bounded by a window, not by the whole recording */
@@ -25,6 +26,7 @@ enum {
 struct record {
 	struct options o;
 	const char *path;
+	char default_path[DEFAULT_PATH_BYTES]; /* without -o */
 	const struct op_form *format;
 	char **argv; /* the command to run, or NULL */
 	struct child child;
@@ -108,8 +110,11 @@ static int parse(struct record *rec, int argc, char **argv, bool *ret_help)
 	if (!rec->argv && rec->o.seconds <= 0)
 		rec->o.seconds = DEFAULT_SECONDS;
 	r = settle_output(rec);
-	if (!r && !rec->path)
-		rec->path = rec->format->default_path;
+	if (!r && !rec->path) {
+		(void)snprintf(rec->default_path, sizeof(rec->default_path), "profile%s",
+			       rec->format->endings[0]);
+		rec->path = rec->default_path;
+	}
 	return r;
 }
 

@@ -136,8 +136,7 @@ static int write_page(void *data, int fd)
 
 int command_diff(int argc, char **argv)
 {
-	struct options_of_diff d = { .request = { .pid = -1 },
-				     .form = &op_form_text,
+	struct options_of_diff d = { .form = &op_form_text,
 				     .lines = ROWS_DEFAULT,
 				     .diff = { .min_percent = 0.1 } };
 	bool helped = false;

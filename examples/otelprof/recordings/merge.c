@@ -7,12 +7,6 @@
 #include "recording/write/form.h"
 #include "recording/write/output.h"
 
-struct merge {
-	const char *path;
-	char *const *files;
-	size_t files_len;
-};
-
 static int help(FILE *f)
 {
 	(void)fputs(
@@ -28,7 +22,7 @@ static int help(FILE *f)
 	return STATUS_OK;
 }
 
-static int parse(struct merge *m, int argc, char **argv, bool *ret_help)
+static int parse(struct conversion *m, int argc, char **argv, bool *ret_help)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
@@ -63,14 +57,14 @@ static int parse(struct merge *m, int argc, char **argv, bool *ret_help)
 
 static int write_output(void *data, int fd)
 {
-	const struct merge *m = data;
+	const struct conversion *m = data;
 
 	return merge_write(m->files, m->files_len, m->path, fd);
 }
 
 int command_merge(int argc, char **argv)
 {
-	struct merge m = { 0 };
+	struct conversion m = { 0 };
 	bool helped = false;
 	int r = parse(&m, argc, argv, &helped);
 

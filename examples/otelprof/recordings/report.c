@@ -114,13 +114,13 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		o->read.lines.wanted = false;
 		return 0;
 	case OPTION_PROGRAM:
-		o->request.program = arg;
+		o->request.filters[VIEW_FILTER_PROGRAM] = arg;
 		return 0;
 	case OPTION_THREAD:
-		o->request.thread = arg;
+		o->request.filters[VIEW_FILTER_THREAD] = arg;
 		return 0;
 	case OPTION_CONTAINER:
-		o->request.container = arg;
+		o->request.filters[VIEW_FILTER_CONTAINER] = arg;
 		return 0;
 	case OPTION_MIN:
 		return percent_parse("report", "--min", arg, &o->min_percent);
@@ -128,8 +128,7 @@ static int take(struct options_of_report *o, int c, const char *arg)
 		return parse_number("report", "-n", arg, 1, ROWS_MAX, &o->lines);
 	case 'p':
 		r = parse_number("report", "-p", arg, 0, INT_MAX, &n);
-		if (!r)
-			o->request.pid = n;
+		o->request.filters[VIEW_FILTER_PID] = arg;
 		return r;
 	default:
 		return lines_take("report", c, arg, &o->read.lines);
@@ -200,8 +199,7 @@ static int show(const struct options_of_report *o, const struct view *v,
 
 int command_report(int argc, char **argv)
 {
-	struct options_of_report o = { .request = { .pid = -1 },
-				       .form = &op_form_text,
+	struct options_of_report o = { .form = &op_form_text,
 				       .min_percent = 0.1,
 				       .read = { .lines = { .wanted = true } } };
 	struct recording rec = { 0 };

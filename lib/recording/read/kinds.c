@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "otlp/reader.h"
+#include "recording/read/print.h"
 
-#define NS_PER_US 1e3
-#define NS_PER_MS 1e6
-#define NS_PER_S  1e9
+#define NS_PER_S 1e9
 
 static void copy_name(char to[KIND_NAME_BYTES], struct otlp_text from)
 {
@@ -22,6 +21,18 @@ static void copy_name(char to[KIND_NAME_BYTES], struct otlp_text from)
 	to[len] = '\0';
 }
 
+/* The number of the kind with the type and unit of @like, or k->len. */
+static size_t same_as(const struct kinds *k, const struct kind_sums *like)
+{
+	size_t i;
+
+	for (i = 0; i < k->len; i++)
+		if (strcmp(k->of[i].type, like->type) == 0 &&
+		    strcmp(k->of[i].unit, like->unit) == 0)
+			break;
+	return i;
+}
+
 static struct kind_sums *kind_of(struct kinds *k, const struct otlp_sample_view *s)
 {
 	struct kind_sums named = { .clock = functions_is_clock(s) };
@@ -29,12 +40,9 @@ static struct kind_sums *kind_of(struct kinds *k, const struct otlp_sample_view 
 
 	copy_name(named.type, s->type);
 	copy_name(named.unit, s->unit);
-	for (i = 0; i < k->len; i++)
-		if (strcmp(k->of[i].type, named.type) == 0 &&
-		    strcmp(k->of[i].unit, named.unit) == 0)
-			return &k->of[i];
-	if (k->len == KINDS_MAX)
-		return NULL;
+	i = same_as(k, &named);
+	if (i < k->len || i == KINDS_MAX)
+		return i < k->len ? &k->of[i] : NULL;
 	named.sums.owner = k->owner;
 	k->of[k->len] = named;
 	return &k->of[k->len++];
@@ -82,13 +90,9 @@ void kinds_sort(struct kinds *k, enum function_order order)
 
 const struct kind_sums *kinds_find(const struct kinds *k, const struct kind_sums *like)
 {
-	size_t i;
+	size_t i = same_as(k, like);
 
-	for (i = 0; i < k->len; i++)
-		if (strcmp(k->of[i].type, like->type) == 0 &&
-		    strcmp(k->of[i].unit, like->unit) == 0)
-			return &k->of[i];
-	return k->len ? &k->of[0] : NULL;
+	return k->len ? &k->of[i < k->len ? i : 0] : NULL;
 }
 
 void kinds_clear(struct kinds *k)
@@ -100,34 +104,13 @@ void kinds_clear(struct kinds *k)
 	k->len = 0;
 }
 
-static void time_amount(double ns, char buf[KIND_AMOUNT_BYTES])
-{
-	if (ns < NS_PER_MS)
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f us", ns / NS_PER_US);
-	else if (ns < NS_PER_S)
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.1f ms", ns / NS_PER_MS);
-	else
-		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%.2f s", ns / NS_PER_S);
-}
-
-static void byte_amount(double bytes, char buf[KIND_AMOUNT_BYTES])
-{
-	static const char *const UNITS[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	size_t i = 0;
-
-	for (; bytes >= 1024 && i + 1 < sizeof(UNITS) / sizeof(UNITS[0]); i++)
-		bytes /= 1024;
-	(void)snprintf(buf, KIND_AMOUNT_BYTES, i ? "%.1f %s" : "%.0f %s", bytes,
-		       UNITS[i]);
-}
-
 const char *kind_amount(const struct kind_sums *k, uint64_t value,
 			char buf[KIND_AMOUNT_BYTES])
 {
 	if (k->clock || strcmp(k->unit, "nanoseconds") == 0)
-		time_amount((double)value, buf);
+		print_seconds((double)value / NS_PER_S, buf, KIND_AMOUNT_BYTES);
 	else if (strcmp(k->unit, "bytes") == 0)
-		byte_amount((double)value, buf);
+		print_bytes((double)value, buf, KIND_AMOUNT_BYTES);
 	else
 		(void)snprintf(buf, KIND_AMOUNT_BYTES, "%" PRIu64, value);
 	return buf;

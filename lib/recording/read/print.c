@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recording/read/print.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,4 +71,26 @@ void print_json_string(FILE *f, const char *text, size_t len)
 		}
 	}
 	(void)fputc('"', f);
+}
+
+void print_seconds(double s, char *buf, size_t size)
+{
+	if (fabs(s) >= 100)
+		(void)snprintf(buf, size, "%.0f s", s);
+	else if (fabs(s) >= 1)
+		(void)snprintf(buf, size, "%.2f s", s);
+	else if (fabs(s) >= 1e-3)
+		(void)snprintf(buf, size, "%.1f ms", s * 1e3);
+	else
+		(void)snprintf(buf, size, "%.1f us", s * 1e6);
+}
+
+void print_bytes(double b, char *buf, size_t size)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	size_t i = 0;
+
+	for (; fabs(b) >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		b /= 1024;
+	(void)snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", b, units[i]);
 }

@@ -16,5 +16,8 @@ void print_safe(FILE *f, const char *text, size_t len, int columns);
 /* As print_safe(), of the name of a function: short.h. */
 void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
+/* "1.25 s", "3.0 MiB", into @buf. */
+void print_seconds(double s, char *buf, size_t size);
+void print_bytes(double b, char *buf, size_t size);
 
 #endif

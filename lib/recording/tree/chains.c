@@ -105,21 +105,6 @@ void chains_make(const struct tree *t, size_t limit, int64_t least, struct chain
 			taking.nodes[taking.candidates[largest_of(&taking)].node].total;
 }
 
-static void keep_caller(struct callers *c, uint32_t label, int64_t value)
-{
-	size_t i = c->len < CALLERS_MAX ? c->len++ : CALLERS_MAX;
-
-	c->known++;
-	for (; i && value > c->of[i - 1].value; i--) {
-		if (i < CALLERS_MAX)
-			c->of[i] = c->of[i - 1];
-	}
-	if (i < CALLERS_MAX) {
-		c->of[i].label = label;
-		c->of[i].value = value;
-	}
-}
-
 /* The first other function outwards of the innermost one, or the process's name. */
 static uint32_t caller_in(const struct view *v, const struct op_collect_stack *s,
 			  const struct op_collect_path *path)
@@ -139,6 +124,7 @@ int callers_find(const struct view *v, size_t len, struct callers *ret)
 	const struct op_collect_stack *s;
 	struct sums sums = { 0 };
 	const struct sum *sum;
+	struct callers *c;
 	size_t i;
 	int r = 0;
 
@@ -159,8 +145,14 @@ int callers_find(const struct view *v, size_t len, struct callers *ret)
 		if (r)
 			break;
 	}
-	op_vec_foreach(sum, &sums.items)
-		keep_caller(&ret[sum->key >> 32], (uint32_t)sum->key, sum->value);
+	sums_sort(&sums);
+	op_vec_foreach(sum, &sums.items) {
+		c = &ret[sum->key >> 32];
+		if (c->known++ >= CALLERS_MAX)
+			continue;
+		c->of[c->len].label = (uint32_t)sum->key;
+		c->of[c->len++].value = sum->value;
+	}
 	sums_clear(&sums);
 	free(path.data);
 	return r;

@@ -20,6 +20,7 @@ enum {
 	ASKED_COLUMNS = 100,
 	NAME_BYTES = 1024,
 	SHORT_ID = 12,
+	ALL_FILTERS = (1 << VIEW_FILTERS) - 1,
 };
 
 /* What filters are called in a sentence, and as options. */
@@ -46,25 +47,21 @@ static const char *missing_kind(const struct op_collect *c, uint32_t kind, char 
 			 buf, size);
 }
 
-static const char *asked(const struct view *v, enum view_filter f, char *buf, size_t size)
-{
-	const struct view_request *q = &v->request;
-
-	if (f == VIEW_FILTER_PID)
-		(void)snprintf(buf, size, "%" PRId64, q->pid);
-	else
-		(void)snprintf(buf, size, "%s",
-			       f == VIEW_FILTER_PROGRAM	 ? q->program
-			       : f == VIEW_FILTER_THREAD ? q->thread
-							 : q->container);
-	return buf;
-}
-
 static void put_name(FILE *f, const char *name, int columns)
 {
 	(void)fputc('"', f);
 	print_name(f, name, -columns);
 	(void)fputc('"', f);
+}
+
+/* What a filter asks for. */
+static void put_asked(FILE *out, const struct view *v, enum view_filter f)
+{
+	(void)fprintf(out, "%s ", filters[f].what);
+	if (f == VIEW_FILTER_PID)
+		(void)fputs(v->request.filters[f], out);
+	else
+		put_name(out, v->request.filters[f], ASKED_COLUMNS);
 }
 
 /* Does @v find anything without the filters of the set @without? */
@@ -73,15 +70,11 @@ static bool finds(const struct view *v, unsigned int without)
 	const struct op_collect_stack *s;
 	struct view other = *v;
 	uint32_t function;
+	unsigned int f;
 
-	if (without & 1U << VIEW_FILTER_PID)
-		other.request.pid = -1;
-	if (without & 1U << VIEW_FILTER_PROGRAM)
-		other.request.program = NULL;
-	if (without & 1U << VIEW_FILTER_THREAD)
-		other.request.thread = NULL;
-	if (without & 1U << VIEW_FILTER_CONTAINER)
-		other.request.container = NULL;
+	for (f = 0; f < VIEW_FILTERS; f++)
+		if (without & 1U << f)
+			other.request.filters[f] = NULL;
 	op_vec_foreach(s, &v->c->stacks) {
 		if (view_wants(&other, s))
 			return !other.request.function ||
@@ -159,8 +152,7 @@ static void put_near(FILE *f, const struct view *v, enum view_filter of,
 static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 		       const char *what)
 {
-	char name[NAME_BYTES];
-	struct near n = { .wanted = asked(v, f, name, sizeof(name)) };
+	struct near n = { .wanted = v->request.filters[f] };
 	const struct op_collect_stack *s;
 	char other[NEAR_NAME_BYTES];
 	struct sums sums = { 0 };
@@ -177,11 +169,8 @@ static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 			view_text(v->c, (uint32_t)sum->key, other, sizeof(other));
 		near_add(&n, (uint32_t)sum->key, other, sum->value);
 	}
-	(void)fprintf(out, "%s has no samples of %s ", what, filters[f].what);
-	if (f == VIEW_FILTER_PID)
-		(void)fputs(n.wanted, out);
-	else
-		put_name(out, n.wanted, ASKED_COLUMNS);
+	(void)fprintf(out, "%s has no samples of ", what);
+	put_asked(out, v, f);
 	put_near(out, v, f, &n);
 	sums_clear(&sums);
 }
@@ -225,23 +214,17 @@ static void say_kind(FILE *out, const struct view *v, const char *what)
 }
 
 /* All that is asked for is there, but not together. */
-static void say_together(FILE *out, const struct view *v, unsigned int used,
-			 const char *what)
+static void say_together(FILE *out, const struct view *v, const char *what)
 {
-	char name[NAME_BYTES];
 	const char *separator = "";
 	unsigned int f;
 
 	(void)fprintf(out, "%s has no samples of ", what);
 	for (f = 0; f < VIEW_FILTERS; f++) {
-		if (!(used & 1U << f))
+		if (!v->request.filters[f])
 			continue;
-		(void)fprintf(out, "%s%s ", separator, filters[f].what);
-		asked(v, f, name, sizeof(name));
-		if (f == VIEW_FILTER_PID)
-			(void)fputs(name, out);
-		else
-			put_name(out, name, ASKED_COLUMNS);
+		(void)fputs(separator, out);
+		put_asked(out, v, f);
 		separator = " and ";
 	}
 	if (v->request.function) {
@@ -250,7 +233,7 @@ static void say_together(FILE *out, const struct view *v, unsigned int used,
 	}
 	(void)fputs(" together", out);
 	for (f = 0, separator = "; there are some without "; f < VIEW_FILTERS; f++) {
-		if (!(used & 1U << f) || !finds(v, 1U << f))
+		if (!v->request.filters[f] || !finds(v, 1U << f))
 			continue;
 		(void)fprintf(out, "%s%s", separator, filters[f].option);
 		separator = " or ";
@@ -260,19 +243,21 @@ static void say_together(FILE *out, const struct view *v, unsigned int used,
 /* The program of the process that is asked for is another one? */
 static bool say_other_program(FILE *out, const struct view *v, const char *what)
 {
+	const char *pid = v->request.filters[VIEW_FILTER_PID];
+	const char *program = v->request.filters[VIEW_FILTER_PROGRAM];
 	const struct op_collect_process *p;
 	char name[NAME_BYTES];
 
-	if (v->request.pid < 0 || !v->request.program)
+	if (!pid || !program)
 		return false;
 	op_vec_foreach(p, &v->c->processes) {
-		if (p->pid != v->request.pid ||
-		    view_text_is(v->c, p->name, v->request.program))
+		if (p->pid != strtoll(pid, NULL, 10) ||
+		    view_text_is(v->c, p->name, program))
 			continue;
 		(void)fprintf(out, "in %s process %" PRId64 " is ", what, p->pid);
 		put_name(out, view_text(v->c, p->name, name, sizeof(name)), NAME_COLUMNS);
 		(void)fputs(", not ", out);
-		put_name(out, v->request.program, ASKED_COLUMNS);
+		put_name(out, program, ASKED_COLUMNS);
 		return true;
 	}
 	return false;
@@ -299,32 +284,22 @@ static void note_kinds(const struct view *v)
 /* Write the sentence that says what is missing in @what. */
 static void say(FILE *out, const struct view *v, const char *what)
 {
-	const struct view_request *q = &v->request;
-	const bool asks[VIEW_FILTERS] = {
-		[VIEW_FILTER_PID] = q->pid >= 0,
-		[VIEW_FILTER_PROGRAM] = q->program,
-		[VIEW_FILTER_THREAD] = q->thread,
-		[VIEW_FILTER_CONTAINER] = q->container,
-	};
-	unsigned int f, used = 0;
+	unsigned int f;
 
 	if (!v->kind_found) {
 		say_kind(out, v, what);
 		return;
 	}
 	for (f = 0; f < VIEW_FILTERS; f++) {
-		if (!asks[f])
-			continue;
-		used |= 1U << f;
-		if (!passes_alone(v, f)) {
+		if (v->request.filters[f] && !passes_alone(v, f)) {
 			say_filter(out, v, f, what);
 			return;
 		}
 	}
-	if (q->function && !finds(v, used))
+	if (v->request.function && !finds(v, ALL_FILTERS))
 		say_function(out, v, what);
 	else if (!say_other_program(out, v, what))
-		say_together(out, v, used, what);
+		say_together(out, v, what);
 }
 
 void missing_note_kinds(const struct op_collect *c)

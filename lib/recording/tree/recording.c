@@ -59,13 +59,6 @@ static int add_lines(struct op_collect *c, const struct recording_lines *lines)
 	return 0;
 }
 
-static int load_request(void *data, const void *request, size_t len)
-{
-	struct recording *r = data;
-
-	return op_collect_add(r->c, request, len);
-}
-
 static int push_sample(struct recording *r, struct recording_sample sample)
 {
 	struct recording_sample *s;
@@ -108,11 +101,11 @@ static int add_times(void *data, const struct otlp_profiles *p,
 	return r;
 }
 
-static int load_timed(void *data, const void *request, size_t len)
+static int load_request(void *data, const void *request, size_t len)
 {
 	struct recording *r = data;
 
-	return op_collect_add_each(r->c, request, len, add_times, r);
+	return op_collect_add_each(r->c, request, len, r->timed ? add_times : NULL, r);
 }
 
 /* Of a state only the newest window of each host stays. */
@@ -138,7 +131,8 @@ int recording_load(char *const *paths, size_t len,
 
 	if (op_collect_new(request->detail, &ret->c) < 0)
 		return fail("out of memory");
-	r = recording_read(paths, len, request->timed ? load_timed : load_request, ret);
+	ret->timed = request->timed;
+	r = recording_read(paths, len, load_request, ret);
 	drop_older(ret);
 	return r || !request->lines.wanted ? r : add_lines(ret->c, &request->lines);
 }

@@ -33,8 +33,8 @@ struct recording_sample {
 /* Recordings, read. */
 struct recording {
 	struct op_collect *c;
-	OP_VEC(struct recording_sample)
-	samples; /* each with its time, if they are wanted */
+	bool timed;
+	OP_VEC(struct recording_sample) samples; /* each with its time, if it is timed */
 };
 
 struct recording_request {

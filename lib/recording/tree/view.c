@@ -50,27 +50,23 @@ bool view_passes(const struct view *v, enum view_filter f,
 		 const struct op_collect_stack *s)
 {
 	const struct op_collect_process *p = &v->c->processes.data[s->process];
-	const struct view_request *q = &v->request;
-	const char *id;
+	const char *wanted = v->request.filters[f], *id;
 	size_t len;
 
+	if (!wanted)
+		return true;
 	switch (f) {
 	case VIEW_FILTER_PID:
-		return q->pid < 0 || p->pid == q->pid;
+		return p->pid == strtoll(wanted, NULL, 10);
 	case VIEW_FILTER_PROGRAM:
-		return !q->program || view_text_is(v->c, p->name, q->program);
+		return view_text_is(v->c, p->name, wanted);
 	case VIEW_FILTER_THREAD:
-		return !q->thread || view_text_is(v->c, s->thread_name, q->thread);
-	case VIEW_FILTER_CONTAINER:
-		if (!q->container)
-			return true;
+		return view_text_is(v->c, s->thread_name, wanted);
+	default:
 		id = op_collect_text(v->c, p->container_id, &len);
-		return len && len >= strlen(q->container) &&
-		       memcmp(id, q->container, strlen(q->container)) == 0;
-	case VIEW_FILTERS:
-		break;
+		return len && len >= strlen(wanted) &&
+		       memcmp(id, wanted, strlen(wanted)) == 0;
 	}
-	return true;
 }
 
 bool view_wants(const struct view *v, const struct op_collect_stack *s)

@@ -49,10 +49,9 @@ struct view_request {
 	const char *kind; /* sample type; NULL: the main one */
 	/* the kind of this view in place of that; NULL: none */
 	const struct view *same_kind;
-	int64_t pid;	       /* -1: any */
-	const char *program;   /* NULL: any */
-	const char *thread;    /* its name; NULL: any */
-	const char *container; /* the beginning of its id; NULL: any */
+	/* What each asks for; NULL: any. A process is a number, a container the beginning of
+	 * its id, the others are names. */
+	const char *filters[VIEW_FILTERS];
 	enum view_by by;
 	enum view_tree tree;
 	const char *function; /* for callers and callees: a name, or a part (named.h) */

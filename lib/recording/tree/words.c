@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts for a view: names, places, values. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "export/format/kinds.h"
+#include "recording/read/print.h"
 #include "recording/tree/view.h"
 
 enum {
@@ -121,28 +121,6 @@ double view_named_percent(const struct view *v)
 	return 100 - 100.0 * (double)v->frames_unnamed / (double)v->frames;
 }
 
-static void seconds_in_words(double s, char *buf, size_t size)
-{
-	if (fabs(s) >= 100)
-		(void)snprintf(buf, size, "%.0f s", s);
-	else if (fabs(s) >= 1)
-		(void)snprintf(buf, size, "%.2f s", s);
-	else if (fabs(s) >= 1e-3)
-		(void)snprintf(buf, size, "%.1f ms", s * 1e3);
-	else
-		(void)snprintf(buf, size, "%.1f us", s * 1e6);
-}
-
-static void bytes_in_words(double b, char *buf, size_t size)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	size_t i = 0;
-
-	for (; fabs(b) >= 1024 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
-		b /= 1024;
-	(void)snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", b, units[i]);
-}
-
 static void count_in_words(int64_t n, char *buf, size_t size)
 {
 	char digits[24];
@@ -164,11 +142,11 @@ const char *view_value(const struct view *v, int64_t value, char *buf, size_t si
 
 	/* Each sample of a clock stands for one period. */
 	if (op_collect_is_clock(v->c, k))
-		seconds_in_words((double)value * (double)k->period / NS_PER_S, buf, size);
+		print_seconds((double)value * (double)k->period / NS_PER_S, buf, size);
 	else if (view_text_is(v->c, k->unit, "nanoseconds"))
-		seconds_in_words((double)value / NS_PER_S, buf, size);
+		print_seconds((double)value / NS_PER_S, buf, size);
 	else if (view_text_is(v->c, k->unit, "bytes"))
-		bytes_in_words((double)value, buf, size);
+		print_bytes((double)value, buf, size);
 	else
 		count_in_words(value, buf, size);
 	return buf;

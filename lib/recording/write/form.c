@@ -15,31 +15,17 @@
 #include "recording/tree/view.h"
 
 static const struct op_format requests = { .format = OTELPROF_FORMAT_OTLP };
+/* clang-format off */
 static const struct op_form html = {
-	.name = "html",
-	.default_path = "profile.html",
-	.endings = { ".html", ".htm" },
-	.library = &op_format_html,
-};
+	"html", .endings = { ".html", ".htm" }, .library = &op_format_html };
 static const struct op_form pprof = {
-	.name = "pprof",
-	.default_path = "profile.pb.gz",
-	.endings = { ".pb.gz", ".pprof", ".prof", ".pb" },
-	.library = &op_format_pprof,
-};
+	"pprof", .endings = { ".pb.gz", ".pprof", ".prof", ".pb" }, .library = &op_format_pprof };
 static const struct op_form folded = {
-	.name = "folded",
-	.default_path = "profile.folded",
-	.endings = { ".folded", ".collapsed", ".txt" },
-	.one_kind = true,
-	.library = &op_format_folded,
-};
+	"folded", .endings = { ".folded", ".collapsed", ".txt" }, .library = &op_format_folded,
+	.one_kind = true };
 static const struct op_form otlp = {
-	.name = "otlp",
-	.default_path = "profile.otlp",
-	.endings = { ".otlp", ".bin" },
-	.library = &requests,
-};
+	"otlp", .endings = { ".otlp", ".bin" }, .library = &requests };
+/* clang-format on */
 
 static const struct op_form *const forms[] = {
 	&html, &pprof,	      &folded,		 &op_form_speedscope, &op_form_firefox,
@@ -48,16 +34,9 @@ static const struct op_form *const forms[] = {
 
 static bool is_for(const struct op_form *f, enum form_use use)
 {
-	switch (use) {
-	case FORM_RECORD:
-		return f->library;
-	case FORM_CONVERT:
-		return f->endings[0];
-	case FORM_REPORT:
-		return f->report;
-	default:
-		return f->diff;
-	}
+	const bool is[] = { f->library, f->endings[0], f->report, f->diff };
+
+	return is[use];
 }
 
 const struct op_form *form_by_name(const char *name, enum form_use use)

@@ -16,11 +16,10 @@
 
 struct op_form {
 	const char *name;
-	const char *hint;	  /* what the help of report says of it; NULL: nothing */
-	const char *default_path; /* of record */
-	const char *endings[5];	  /* of files; none: it is not for files */
-	bool one_kind;		  /* it has no place for several kinds of samples */
-	bool timed;		  /* it has the time of each sample */
+	const char *hint;	/* what the help of report says of it; NULL: nothing */
+	const char *endings[5]; /* of files; none: it is not for files */
+	bool one_kind;		/* it has no place for several kinds of samples */
+	bool timed;		/* it has the time of each sample */
 	/* The library writes it, also while it records; one without write() is the requests. */
 	const struct op_format *library;
 	/* Each returns 0 or a negative errno. NULL: this format is not for that. */

@@ -19,13 +19,11 @@ static int init(struct used_set *u, size_t len)
 
 int used_init(struct used *u, const struct timeline *t)
 {
-	int r = init(&u->nodes, t->nodes.nodes.len);
-
-	if (!r)
-		r = init(&u->frames, t->frames.len);
-	if (!r)
-		r = init(&u->functions, t->functions.len);
-	return r ? r : init(&u->libraries, t->libraries.len);
+	return init(&u->nodes, t->nodes.nodes.len) || init(&u->frames, t->frames.len) ||
+			       init(&u->functions, t->functions.len) ||
+			       init(&u->libraries, t->libraries.len)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static void clear(struct used_set *u)
@@ -106,17 +104,11 @@ int used_find(struct used *u, const struct timeline *t, const struct timeline_sa
 	reset(&u->functions);
 	reset(&u->libraries);
 	r = find_nodes(&u->nodes, t, s, end);
-	op_vec_foreach(at, &u->nodes.list) {
-		if (!r)
-			r = add(&u->frames, t->nodes.nodes.data[*at].label);
-	}
-	op_vec_foreach(at, &u->frames.list) {
-		if (!r)
-			r = add(&u->functions, t->frames.data[*at].function);
-	}
-	op_vec_foreach(at, &u->functions.list) {
-		if (!r)
-			r = add(&u->libraries, t->functions.data[*at].library);
-	}
+	op_vec_foreach(at, &u->nodes.list)
+		r = r ? r : add(&u->frames, t->nodes.nodes.data[*at].label);
+	op_vec_foreach(at, &u->frames.list)
+		r = r ? r : add(&u->functions, t->frames.data[*at].function);
+	op_vec_foreach(at, &u->functions.list)
+		r = r ? r : add(&u->libraries, t->functions.data[*at].library);
 	return r;
 }
