@@ -37,7 +37,7 @@ FOLDERS_ALLOWED = {
 }
 
 # What the program includes of the library beside lib/recording: plain C, and nothing of profiles.
-PROGRAM_ALLOWED = {"base/cleanup.h", "base/strbuf.h"}
+PROGRAM_ALLOWED = {"base/cleanup.h", "base/macros.h", "base/strbuf.h"}
 
 # Writable symbols: why each is there.
 DATA_ALLOWED = {

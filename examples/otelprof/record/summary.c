@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums the functions of a recording while it is made, and prints the summary; and what became
  * of its stacks. */
-#include "summary.h"
+#include "record/summary.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forks the command of `record`, holds it until sampling has begun, and returns its
  * status. */
-#include "child.h"
+#include "record/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

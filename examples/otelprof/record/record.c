@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
-#include "child.h"
 #include "choose/standing.h"
 #include "common.h"
 #include "formats.h"
-#include "summary.h"
+#include "record/child.h"
+#include "record/summary.h"
 
 #include <errno.h>
 #include <inttypes.h>
