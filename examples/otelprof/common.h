@@ -37,7 +37,7 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-struct standing;
+struct config_rules;
 
 /* The options of every command that profiles. */
 struct options {
@@ -170,7 +170,7 @@ int session_open(const struct options *o, struct otelprof **ret);
 
 /* Put the rules of the settings in force. What the command line says of what to sample is in
  * their place. Returns 0, or STATUS_FAILED after a message. */
-int session_rules(const struct options *o, struct otelprof *p, struct standing *ret);
+int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret);
 
 /* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
  * are available again. */

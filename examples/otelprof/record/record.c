@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
-#include "choose/standing.h"
+#include "choose/config_rules.h"
 #include "common.h"
 #include "formats.h"
 #include "record/child.h"
@@ -32,7 +32,7 @@ struct record {
 	struct child child;
 	struct summary summary;
 	struct otelprof_settings *settings;
-	struct standing rules; /* of the settings */
+	struct config_rules rules; /* of the settings */
 	bool quiet;
 };
 
@@ -203,7 +203,7 @@ static bool is_done(void *data)
 {
 	struct record *rec = data;
 
-	standing_look(&rec->rules);
+	config_rules_look(&rec->rules);
 	return rec->argv && child_ended(&rec->child);
 }
 
@@ -285,7 +285,7 @@ int command_record(int argc, char **argv)
 		r = session_rules(&rec.o, p, &rec.rules);
 	if (!r)
 		r = profile(&rec, p);
-	standing_end(&rec.rules);
+	config_rules_end(&rec.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(rec.settings);
 	summary_clear(&rec.summary);

@@ -13,8 +13,8 @@
 #include "code/symbol/demangle.h"
 #include "recording/lines/cache.h"
 #include "recording/lines/debuginfo.h"
+#include "recording/lines/debuginfod.h"
 #include "recording/lines/files.h"
-#include "recording/lines/servers.h"
 #include "recording/lines/store.h"
 #include "recording/read/quality.h"
 #include "recording/read/say.h"
@@ -137,7 +137,7 @@ static void try_servers(const struct adding *a, uint32_t mapping)
 	_cleanup_free_ char *id = strndup(text, len);
 
 	if (id)
-		servers_try(a->servers, id);
+		debuginfod_try(a->servers, id);
 }
 
 /* Can nobody but root and this user have written what stands in the file? */
@@ -161,7 +161,7 @@ static int open_file(const struct adding *a, struct file *f)
 	f->opened = true;
 	r = file_find(a->c, f->mapping, a->directory, &path);
 	if (!r) {
-		servers_limit(a->servers, a->deadline - now_seconds());
+		debuginfod_limit(a->servers, a->deadline - now_seconds());
 		try_servers(a, f->mapping);
 		r = debuginfo_open(path, a->memory, &f->d);
 	}

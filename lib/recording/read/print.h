@@ -13,7 +13,7 @@ bool colour_wanted(FILE *f);
 /* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
  * only cut; 0: as a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
-/* As print_safe(), of the name of a function: short.h. */
+/* As print_safe(), of the name of a function: short_name.h. */
 void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 /* "1.25 s", "3.0 MiB", into @buf. */

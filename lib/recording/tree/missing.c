@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "recording/read/print.h"
 #include "recording/read/say.h"
-#include "recording/tree/named.h"
-#include "recording/tree/near.h"
+#include "recording/tree/function_name.h"
+#include "recording/tree/suggest.h"
 #include "recording/tree/sums.h"
 
 enum {
@@ -78,7 +78,7 @@ static bool finds(const struct view *v, unsigned int without)
 	op_vec_foreach(s, &v->c->stacks) {
 		if (view_wants(&other, s))
 			return !other.request.function ||
-			       named_find(&other, &function) == 0;
+			       function_name_find(&other, &function) == 0;
 	}
 	return false;
 }
@@ -128,10 +128,10 @@ static void put_label(FILE *f, const struct view *v, enum view_filter of, uint32
 
 /* End a sentence with the names that come near, else with the largest. */
 static void put_near(FILE *f, const struct view *v, enum view_filter of,
-		     const struct near *n)
+		     const struct suggestions *n)
 {
 	bool near = n->nearest_len;
-	const struct near_name *names = near ? n->nearest : n->largest;
+	const struct suggestion *names = near ? n->nearest : n->largest;
 	size_t len = near ? n->nearest_len : n->largest_len, i;
 
 	(void)fputs(near  ? "; did you mean "
@@ -152,9 +152,9 @@ static void put_near(FILE *f, const struct view *v, enum view_filter of,
 static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 		       const char *what)
 {
-	struct near n = { .wanted = v->request.filters[f] };
+	struct suggestions n = { .wanted = v->request.filters[f] };
 	const struct op_collect_stack *s;
-	char other[NEAR_NAME_BYTES];
+	char other[SUGGESTION_BYTES];
 	struct sums sums = { 0 };
 	const struct sum *sum;
 
@@ -167,7 +167,7 @@ static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 		*other = 0;
 		if (f != VIEW_FILTER_PID)
 			view_text(v->c, (uint32_t)sum->key, other, sizeof(other));
-		near_add(&n, (uint32_t)sum->key, other, sum->value);
+		suggestions_add(&n, (uint32_t)sum->key, other, sum->value);
 	}
 	(void)fprintf(out, "%s has no samples of ", what);
 	put_asked(out, v, f);
@@ -178,18 +178,18 @@ static void say_filter(FILE *out, const struct view *v, enum view_filter f,
 static void say_function(FILE *out, const struct view *v, const char *what)
 {
 	_cleanup_free_ int64_t *weights = NULL;
-	struct near n = { .wanted = v->request.function };
-	char name[NEAR_NAME_BYTES];
+	struct suggestions n = { .wanted = v->request.function };
+	char name[SUGGESTION_BYTES];
 	size_t i;
 
 	weights = calloc(v->c->strings.places.len + 1, sizeof(*weights));
-	if (!weights || named_weigh(v, weights))
+	if (!weights || function_name_weigh(v, weights))
 		return;
 	for (i = 1; i < v->c->strings.places.len; i++) {
 		if (weights[i])
-			near_add(&n, (uint32_t)i,
-				 view_text(v->c, (uint32_t)i, name, sizeof(name)),
-				 weights[i]);
+			suggestions_add(&n, (uint32_t)i,
+					view_text(v->c, (uint32_t)i, name, sizeof(name)),
+					weights[i]);
 	}
 	(void)fprintf(out, "%s has no samples of a function ", what);
 	put_name(out, n.wanted, ASKED_COLUMNS);

@@ -7,9 +7,9 @@
 #include "otlp/reader.h"
 #include "recording/read/print.h"
 #include "recording/read/quality.h"
-#include "recording/read/short.h"
+#include "recording/read/short_name.h"
 #include "recording/tree/chains.h"
-#include "recording/tree/named.h"
+#include "recording/tree/function_name.h"
 #include "recording/tree/recording.h"
 #include "recording/write/form.h"
 
@@ -55,7 +55,7 @@ static void put(FILE *f, const char *text, int columns)
 	size_t i;
 
 	for (i = 0; text[i] && i + 1 < sizeof(plain); i++)
-		plain[i] = named_shown(text[i]);
+		plain[i] = function_name_shown(text[i]);
 	plain[i] = 0;
 	print_safe(f, plain, i, -columns);
 }
@@ -372,7 +372,7 @@ static void write_next(const struct out *o)
 	view_row_name(r->v, &r->v->rows.data[0], name, sizeof(name));
 	(void)fputs("\n## What to ask next\n- Who calls the hottest function: ", f);
 	for (c = name; *c; c++)
-		*c = named_shown(*c);
+		*c = function_name_shown(*c);
 	(void)fputs("`otelprof report --format=markdown --callers=", f);
 	put_word(f, name, WORD_BYTES);
 	(void)fputc(' ', f);
