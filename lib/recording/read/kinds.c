@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "otlp/reader.h"
 #include "recording/read/print.h"
-
-#define NS_PER_S 1e9
 
 static void copy_name(char to[KIND_NAME_BYTES], struct otlp_text from)
 {
@@ -108,7 +107,7 @@ const char *kind_amount(const struct kind_sums *k, uint64_t value,
 			char buf[KIND_AMOUNT_BYTES])
 {
 	if (k->clock || strcmp(k->unit, "nanoseconds") == 0)
-		print_seconds((double)value / NS_PER_S, buf, KIND_AMOUNT_BYTES);
+		print_seconds((double)value / OP_NS_PER_S, buf, KIND_AMOUNT_BYTES);
 	else if (strcmp(k->unit, "bytes") == 0)
 		print_bytes((double)value, buf, KIND_AMOUNT_BYTES);
 	else

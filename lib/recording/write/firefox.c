@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "otelprof/version.h"
 #include "recording/read/print.h"
 #include "recording/tree/view.h"
 #include "recording/write/form.h"
 #include "recording/write/used.h"
 
-#define NS_PER_MS 1e6
 enum {
 	NAME_BYTES = 129, /* of a thread */
 	KIND_BYTES = 65,
@@ -230,7 +230,7 @@ static const char *weight_of(const struct op_collect *c, const struct op_collect
 		return "bytes";
 	if (!view_text_is(c, k->counted_unit, "nanoseconds"))
 		return "samples";
-	*ret_scale = NS_PER_MS;
+	*ret_scale = OP_NS_PER_MS;
 	return "tracing-ms";
 }
 
@@ -251,7 +251,8 @@ static void write_samples(const struct out *o, const struct timeline_sample *fir
 	(void)fputs("],\n\"time\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.4f" : ",%.4f",
-			      (double)(int64_t)(s->time_ns - o->c->start_ns) / NS_PER_MS);
+			      (double)(int64_t)(s->time_ns - o->c->start_ns) /
+				      OP_NS_PER_MS);
 	(void)fputs("],\n\"weight\":[", o->f);
 	for (s = first; s < end; s++)
 		(void)fprintf(o->f, s == first ? "%.10g" : ",%.10g",
@@ -364,7 +365,7 @@ static double interval_ms(const struct out *o)
 
 	op_vec_foreach(k, &o->c->kinds) {
 		if (k->period > 0 && view_text_is(o->c, k->period_unit, "nanoseconds"))
-			return (double)k->period / NS_PER_MS;
+			return (double)k->period / OP_NS_PER_MS;
 	}
 	return 1;
 }
@@ -386,8 +387,8 @@ static void write_head(const struct out *o)
 		      "\"oscpu\":\"Linux\",\"markerSchema\":[],"
 		      "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
 		      "\"threadCPUDelta\":\"ns\"},",
-		      interval_ms(o), (double)c->start_ns / NS_PER_MS,
-		      (double)(c->end_ns - c->start_ns) / NS_PER_MS);
+		      interval_ms(o), (double)c->start_ns / OP_NS_PER_MS,
+		      (double)(c->end_ns - c->start_ns) / OP_NS_PER_MS);
 	write_categories(o->f);
 	(void)fputs("},\n", o->f);
 	write_libraries(o);
