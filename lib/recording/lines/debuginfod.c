@@ -54,12 +54,12 @@ static int ask(const struct client *c, const char *build_id)
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
 }
 
-void servers_init(struct servers *s)
+void debuginfod_init(struct debuginfod *s)
 {
-	*s = (struct servers){ .limited = getenv(limit) };
+	*s = (struct debuginfod){ .limited = getenv(limit) };
 }
 
-void debuginfod_limit(const struct servers *s, double seconds)
+void debuginfod_limit(const struct debuginfod *s, double seconds)
 {
 	char text[32];
 
@@ -69,7 +69,7 @@ void debuginfod_limit(const struct servers *s, double seconds)
 		(void)setenv(limit, text, 1);
 }
 
-void debuginfod_try(struct servers *s, const char *build_id)
+void debuginfod_try(struct debuginfod *s, const char *build_id)
 {
 	const char *of = getenv(urls);
 	struct client c = { 0 };

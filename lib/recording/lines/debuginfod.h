@@ -9,16 +9,16 @@
 
 #include <stdbool.h>
 
-struct servers {
+struct debuginfod {
 	bool tried;
 	bool limited; /* by the user */
 };
 
-void servers_init(struct servers *s);
+void debuginfod_init(struct debuginfod *s);
 /* Try them with the build id of a file whose debug info may be theirs; only the first call
  * does. Says on stderr if they are left out. */
-void debuginfod_try(struct servers *s, const char *build_id);
+void debuginfod_try(struct debuginfod *s, const char *build_id);
 /* From now on a download may take so many seconds, unless the user has set a limit. */
-void debuginfod_limit(const struct servers *s, double seconds);
+void debuginfod_limit(const struct debuginfod *s, double seconds);
 
 #endif

@@ -40,7 +40,7 @@ struct adding {
 	uint64_t memory;
 	bool has_store;
 	struct store store;
-	struct servers *servers;
+	struct debuginfod *servers;
 	struct lines_stats *stats;
 };
 
@@ -307,7 +307,7 @@ static int add_mapping(const struct adding *a, uint32_t mapping)
 int lines_add(struct op_collect *c, const struct lines_request *request,
 	      struct lines_stats *ret)
 {
-	struct servers servers;
+	struct debuginfod servers;
 	struct adding a = {
 		.c = c,
 		.servers = &servers,
@@ -320,7 +320,7 @@ int lines_add(struct op_collect *c, const struct lines_request *request,
 	int r = 0;
 
 	*ret = (struct lines_stats){ 0 };
-	servers_init(&servers);
+	debuginfod_init(&servers);
 	a.has_store = !request->no_cache && store_open(request->cache, &a.store);
 	for (i = 1; !r && i < c->mappings.len; i++)
 		r = add_mapping(&a, i);
