@@ -23,11 +23,8 @@ ROOMS = ["api", "recording", "parts", "sample", "process", "runtime", "code", "k
          "export"]
 
 # (path, header) that break the order, and why they may.
-_KINDS = "the rows of a kind stand beside its hooks"
 _POLL = "the poll is in the driver"
 FOLDERS_ALLOWED = {
-    ("lib/export/format/kinds.c", "kernel/kinds/kind.h"): _KINDS,
-    ("lib/profile/otlp/kinds.h", "kernel/kinds/kind.h"): _KINDS,
     ("lib/kernel/capture.h", "code/unwind/arena.h"): "the driver makes the arena's slabs",
     ("lib/kernel/capture.h", "process/processes.h"): _POLL,
     ("lib/kernel/capture.h", "sample/sampler.h"): _POLL,
