@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/slice.h"
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "op_user_types.h"
-#include "resource/environment.h"
-#include "resource/host.h"
+#include "process/resource/environment.h"
+#include "process/resource/host.h"
 
 enum {
 	/* larger than any struct will ever be: a size above it is an error */

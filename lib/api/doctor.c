@@ -22,9 +22,9 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "kind/kind.h"
+#include "kernel/kinds/kind.h"
 #include "otelprof/stats.h"
-#include "resource/membership.h"
+#include "process/resource/membership.h"
 
 enum {
 	TEXT_BYTES = 256,

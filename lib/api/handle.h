@@ -13,19 +13,19 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/slice.h"
-#include "capture/capture.h"
-#include "control/targets.h"
+#include "code/symbol/kernel.h"
+#include "code/unwind/arena.h"
+#include "code/unwind/rules.h"
 #include "export/exporter.h"
-#include "golang/golang.h"
-#include "heap/heap.h"
+#include "kernel/capture.h"
 #include "otelprof/otelprof.h"
-#include "probe/probes.h"
+#include "parts/goroutines/golang.h"
+#include "parts/heap/heap.h"
+#include "parts/probes/probes.h"
+#include "parts/rules/rule_set.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
-#include "symbol/kernel.h"
-#include "unwind/arena.h"
-#include "unwind/rules.h"
 
 /* One call at a time works on a handle: each public call takes the lock, and waits for
  * work or for a delivery only while it does not hold the lock. */
@@ -46,7 +46,7 @@ struct otelprof {
 	bool scanned;
 	struct op_capture *capture;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_kernel_symbols *kernel;
 	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
 	struct op_processes *processes;
@@ -66,7 +66,7 @@ struct otelprof {
 	uint64_t map_failures; /* the arena's map failures that were already logged */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
-	struct op_targets *targets;
+	struct op_rule_set *targets;
 	bool paused;
 	uint32_t rate_hz;    /* rate at which the clock ticks */
 	struct op_turn turn; /* of the running poll */
@@ -120,9 +120,9 @@ void op_handle_expire_rules(struct otelprof *p);
  * the old period, without snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
-struct op_events op_handle_events(struct otelprof *p);
-void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
-			   uint64_t samples);
+struct op_event_handlers op_handle_events(struct otelprof *p);
+void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			     uint64_t samples);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Add the allocations that are in use at this moment to the window, if the kind heap is

@@ -6,7 +6,7 @@
  *
  * Tables are lazy. A process is published with OP_MAPPING_LAZY mappings. The first sample
  * that meets one comes with registers and a copy of the stack (OP_END_UNKNOWN), which is
- * unwound in user space (unwind/host.h) after the tables that it needs were made. So no
+ * unwound in user space (code/unwind/host.h) after the tables that it needs were made. So no
  * first sample is lost, and nothing is parsed for a process that never runs.
  *
  * A record names the generation of the table that it was made with. Tables are kept for
@@ -23,12 +23,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/slice.h"
-#include "image/events.h"
+#include "code/unwind/arena.h"
+#include "code/unwind/rules.h"
 #include "op_user_types.h"
+#include "process/image/events.h"
+#include "process/target/maps.h"
 #include "profile/window.h"
-#include "target/maps.h"
-#include "unwind/arena.h"
-#include "unwind/rules.h"
 
 #define OP_PROCESS_KEEP_NS UINT64_C(3000000000)
 
@@ -39,7 +39,7 @@ struct op_processes;
 struct op_processes_config {
 	struct op_log *log;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	const char *procfs_root;
 	const char *sysfs_root;
 	uint64_t runtimes_off; /* OTELPROF_RUNTIME_* */
@@ -181,7 +181,7 @@ void op_processes_forked(struct op_processes *p);
 void op_processes_get_stats(const struct op_processes *p, struct op_processes_stats *ret);
 
 /* Call these from now on. */
-void op_processes_set_events(struct op_processes *p, struct op_events events);
+void op_processes_set_events(struct op_processes *p, struct op_event_handlers events);
 
 const struct op_processes_config *op_processes_config(const struct op_processes *p);
 struct op_target *op_processes_target(const struct op_processes *p);

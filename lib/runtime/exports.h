@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 
 /* Returns false if the Bloom filter of .gnu.hash rules out that @name is a defined
  * dynamic symbol, or if there is no .gnu.hash. Reads at most 24 bytes of the file. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lib/config/keys.def has each field and each bit of the structs that it is for, or says why
+"""lib/api/settings/keys.def has each field and each bit of the structs that it is for, or says why
 not; and the keys in the man page are those of the table.
 
     settings.py ROOT            is it so?
@@ -13,8 +13,8 @@ import textwrap
 PAGE = "docs/man/otelprof_settings_new.3.scd"
 BEGIN, END = "; keys: by tests/abi/settings.py --write\n", "; end of keys\n"
 # Bits of other fields than flags stand in lists of words.
-WORDS = {"OTELPROF_RUNTIME_": "lib/config/keys.c", "OTELPROF_LOG_": "lib/config/keys.c",
-         "OTELPROF_PROTOCOL_": "lib/config/keys.c", "OTELPROF_COMPRESSION_": "lib/config/keys.c"}
+WORDS = {"OTELPROF_RUNTIME_": "lib/api/settings/keys.c", "OTELPROF_LOG_": "lib/api/settings/keys.c",
+         "OTELPROF_PROTOCOL_": "lib/api/settings/keys.c", "OTELPROF_COMPRESSION_": "lib/api/settings/keys.c"}
 NO_WORD = {"OTELPROF_PROTOCOL_DEFAULT", "OTELPROF_COMPRESSION_DEFAULT"}
 
 
@@ -73,7 +73,7 @@ def uncovered(table, root):
 def main(args):
     write = args[0] == "--write"
     root = pathlib.Path(args[write])
-    table = (root / "lib/config/keys.def").read_text()
+    table = (root / "lib/api/settings/keys.def").read_text()
     page = (root / PAGE).read_text()
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
@@ -85,7 +85,7 @@ def main(args):
     if len(keys(table)) != table.count("\nOP_KEY("):
         wrong.append("keys.def: a line is not as its head says")
     if page != right:
-        wrong.append(f"{PAGE}: its keys are not those of lib/config/keys.def; settings.py --write")
+        wrong.append(f"{PAGE}: its keys are not those of lib/api/settings/keys.def; settings.py --write")
     # a table without a field, and one without a flag, are found
     for less in ("OP_KEY(sample_rate_hz, config, sample_rate_hz", "OP_NO_KEY(otlp, reserved0",
                  "OP_KEY(idle_stacks, config, flags", "page_faults"):

@@ -12,7 +12,7 @@ rounds=${2:-5}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 root=$(cd "$(dirname "$0")/../.." && pwd)
-sampler=$(cd "$build" && pwd)/lib/heap/libotelprof-heap.so
+sampler=$(cd "$build" && pwd)/lib/preload/heap/libotelprof-heap.so
 otelprof=$build/examples/otelprof/otelprof
 cc -O2 -o "$dir/malloc_loop" "$root/tests/live/kinds/heap/malloc_loop.c"
 

@@ -61,7 +61,7 @@ KINDS = {
     "heap": ("malloc", "heap", "uprobe:LIBC:malloc /pid == PID/ { @[ustack] = sum(arg0); }"),
 }
 OTELPROF = "examples/otelprof/otelprof"
-SAMPLER = "lib/heap/libotelprof-heap.so"
+SAMPLER = "lib/preload/heap/libotelprof-heap.so"
 
 
 def libc_of(pid):

@@ -18,21 +18,21 @@ LINES_MAX = 600
 FILES_MAX = 20  # .c and .h files of a folder of lib/ or bpf/
 ERROR_RANGE = range(32, 160)
 
-# Folders in the order data flows; a folder calls only those of a later place, its own place,
-# and base. runtime and symbol read executables, which stand before them.
-PLACES = {"control": -1, "threads": -1, "heap": -2, "golang": -2, "probe": -1, "capture": 0, "sample": 1, "process": 2, "resource": 3, "context": 3, "image": 3, "target": 4,
-          "elf": 5, "dwarf": 5, "unwind": 5, "runtime": 6, "decode": 7, "symbol": 7,
-          "profile": 8, "otlp": 9, "delivery": 10, "transport": 11, "export": 12, "format": 13,
-          "kind": 14}
-ALSO = {("runtime", "elf"), ("symbol", "elf"), ("format", "otlp")}
+# The rooms of lib in the order data flows; a room calls only those of a later place, and base.
+ROOMS = ["api", "parts", "sample", "process", "runtime", "code", "kernel", "profile", "export"]
 
 # (path, header) that break the order, and why they may.
-_TABLES = "the encoder's input is the window; its tables are read in place, not copied"
+_KINDS = "the rows of a kind stand beside its hooks"
+_POLL = "the poll is in the driver"
 FOLDERS_ALLOWED = {
-    ("lib/otlp/dictionary.h", "profile/tables.h"): _TABLES,
-    ("lib/otlp/encode.h", "profile/window.h"): _TABLES,
-    ("lib/otlp/resource.c", "profile/tables.h"): _TABLES,
-    ("lib/otlp/resource.c", "profile/utf8.h"): "the same rule of what is text as in the window",
+    ("lib/export/format/kinds.c", "kernel/kinds/kind.h"): _KINDS,
+    ("lib/profile/otlp/kinds.h", "kernel/kinds/kind.h"): _KINDS,
+    ("lib/kernel/capture.h", "code/unwind/arena.h"): "the driver makes the arena's slabs",
+    ("lib/kernel/capture.h", "process/processes.h"): _POLL,
+    ("lib/kernel/capture.h", "sample/sampler.h"): _POLL,
+    ("lib/kernel/filter.c", "process/resource/groups.h"): _POLL,
+    ("lib/kernel/loader.c", "runtime/runtime.h"): _POLL,
+    ("lib/kernel/state.h", "sample/waiting/postponed.h"): _POLL,
 }
 
 # Writable symbols: why each is there.
@@ -107,21 +107,22 @@ def close_on_exec(path, text):
 
 
 def folders(path, text, exists=lambda path: True):
-    """A folder includes headers of itself, of folders to its right, and of base; never the
-    insides of another one (state.h, private.h, NAME_private.h)."""
-    folder = folder_of(path)
-    if not is_c(path) or folder not in {*PLACES, "base"}:
+    """A room includes headers of itself, of rooms of a later place, and of base; never the
+    insides of a folder that it is not in (state.h, private.h, NAME_private.h)."""
+    room = folder_of(path)
+    if not is_c(path) or room not in {*ROOMS, "base"}:
         return
     for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]+["<]((\w+)/[^">]+)[">]', text, re.M):
         header, other = match.group(1), match.group(2)
-        if other not in {*PLACES, "api"} or other == folder or not exists("lib/" + header):
+        if other not in ROOMS or not exists("lib/" + header):
             continue
-        if folder == "base" or other == "api" or (
-                PLACES[other] < PLACES[folder] and (folder, other) not in ALSO):
+        where = str(pathlib.PurePath("lib", header).parent)
+        if other != room and (room == "base" or ROOMS.index(other) < ROOMS.index(room)):
             if (path, header) not in FOLDERS_ALLOWED:
                 yield (line_of(text, match.start()),
-                       "%s stands before %s: %s" % (other, folder, header))
-        elif re.search(r"/(state|(\w+_)?private)\.h$", header):
+                       "%s stands before %s: %s" % (other, room, header))
+        elif re.search(r"/(state|(\w+_)?private)\.h$", header) and \
+                not path.startswith(where + "/"):
             yield line_of(text, match.start()), "the insides of another folder: " + header
 
 

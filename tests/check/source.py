@@ -80,3 +80,49 @@ def arguments(text, position):
         if not depth:
             return text[position + 1:i]
     return text[position + 1:]
+
+
+# C in the kernel's form: the braces of a function and the last one of a struct stand at column 0.
+
+def without_directives(text):
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()), text,
+                  flags=re.M)
+
+
+def functions(text):
+    """(name, is static, first line, last line, text from its head on) of each function."""
+    plain = without_directives(text)
+    for match in re.finditer(r"^\{\n.*?^\}", plain, re.M | re.S):
+        start = max(plain.rfind(end, 0, match.start()) for end in ";}") + 1
+        head = re.sub(r"__attribute__\s*\(\(.*?\)\)|SEC\s*\(.*?\)", "",
+                      plain[start:match.start()], flags=re.S)
+        name = re.search(r"(\w+)\s*\(", head)
+        start += len(plain[start:]) - len(plain[start:].lstrip())
+        if name:
+            yield (name.group(1), "static" in head[:name.start()], line_of(plain, start),
+                   line_of(plain, match.end()), plain[start:match.end()])
+
+
+def members(body):
+    """How many members a struct's @body declares. A nested struct's count as its own."""
+    last = None
+    while body != last:
+        last = body
+        body = re.sub(r"\benum\b[^{};]*\{[^{}]*\}|\([^()]*\)|\[[^][]*\]", " x ", body)
+    body = re.sub(r"\}[^;]*;", "", re.sub(r"\b(struct|union)\b[^{};]*\{", "", body))
+    return sum(1 + declared.count(",") for declared in body.split(";") if declared.strip())
+
+
+def structs(text):
+    """(tag, line, members) of each struct and union that begins at column 0."""
+    plain = without_directives(text)
+    for match in re.finditer(r"^(?:typedef )?(?:struct|union)\s+(\w+)\s*\{\n(.*?)^\}", plain,
+                             re.M | re.S):
+        yield match.group(1), line_of(plain, match.start()), members(match.group(2))
+
+
+def tags(text):
+    """(tag, line, body) of each struct, union and enum that is defined here."""
+    for match in re.finditer(r"\b(?:struct|union|enum)\s+(\w+)\s*\{", text):
+        end = re.compile(r"^\}", re.M).search(text, match.end())
+        yield match.group(1), line_of(text, match.start()), text[match.end():end and end.start()]

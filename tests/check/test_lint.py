@@ -33,10 +33,10 @@ BAD = {
         ("lib/base/a.c", '\tprintf("x");\n', 1),
         ("lib/base/a.c", '\t(void)puts("x");\n', 1),
         ("lib/base/a.c", '\tperror("x");\n', 1),
-        ("lib/elf/a.c", "\texit(1);\n", 1),
-        ("lib/elf/a.h", "\tabort ();\n", 1),
-        ("lib/elf/a.c", "\t_exit(1);\n", 1),
-        ("lib/transport/grpc/a.c", "\tfputs(s, stdout);\n", 1),
+        ("lib/code/elf/a.c", "\texit(1);\n", 1),
+        ("lib/code/elf/a.h", "\tabort ();\n", 1),
+        ("lib/code/elf/a.c", "\t_exit(1);\n", 1),
+        ("lib/export/transport/grpc/a.c", "\tfputs(s, stdout);\n", 1),
     ],
     lint.close_on_exec: [
         ("lib/base/a.c", "\tfd = open(path, O_RDONLY);\n", 1),
@@ -49,16 +49,15 @@ BAD = {
         ("lib/base/a.c", "\tfd = epoll_create1(0);\n", 1),
     ],
     lint.folders: [
-        ("lib/process/a.c", C + '#include "capture/capture.h"\n', 2),
-        ("lib/elf/a.h", '#include "target/maps.h"\n', 1),
-        ("lib/base/a.c", '#include "elf/file.h"\n', 1),
-        ("lib/symbol/a.c", '#include "dwarf/cfi.h"\n', 1),
-        ("lib/symbol/a.c", '#include "runtime/runtime.h"\n', 1),
-        ("lib/transport/grpc/a.c", '# include "profile/window.h"\n', 1),
-        ("lib/capture/a.c", '#include "api/handle.h"\n', 1),
-        ("lib/capture/a.c", "#include <api/handle.h>\n", 1),
+        ("lib/process/a.c", C + '#include "sample/sampler.h"\n', 2),
+        ("lib/code/elf/a.h", '#include "process/target/maps.h"\n', 1),
+        ("lib/base/a.c", '#include "code/elf/file.h"\n', 1),
+        ("lib/code/symbol/a.c", '#include "runtime/runtime.h"\n', 1),
+        ("lib/export/transport/grpc/a.c", '# include "profile/window.h"\n', 1),
+        ("lib/kernel/a.c", '#include "api/handle.h"\n', 1),
+        ("lib/kernel/a.c", "#include <api/handle.h>\n", 1),
         ("lib/sample/a.c", '#include "process/state.h"\n', 1),
-        ("lib/symbol/a.c", '#include "elf/private.h"\n', 1),
+        ("lib/code/symbol/a.c", '#include "code/elf/private.h"\n', 1),
     ],
     lint.marks: [
         ("lib/base/a.c", C + "/* TO" "DO: b */\n", 2),
@@ -134,10 +133,11 @@ GOOD = {
     lint.folders: [
         ("lib/process/a.c", '#include "process/b.h"\n#include "base/io.h"\n'),
         ("lib/process/a.c", '#include "process/state.h"\n'),
-        ("lib/process/a.c", '#include "elf/file.h"\n#include "profile/window.h"\n'),
-        ("lib/dwarf/a.c", '#include "elf/file.h"\n#include "unwind/arena.h"\n'),
-        ("lib/symbol/a.c", '#include "elf/file.h"\n#include "op_user_types.h"\n'),
-        ("lib/api/a.c", '#include "capture/capture.h"\n#include "export/exporter.h"\n'),
+        ("lib/process/mappings/a.c", '#include "process/state.h"\n'),
+        ("lib/process/a.c", '#include "code/elf/file.h"\n#include "profile/window.h"\n'),
+        ("lib/code/dwarf/a.c", '#include "code/elf/file.h"\n#include "code/unwind/arena.h"\n'),
+        ("lib/code/symbol/a.c", '#include "code/elf/file.h"\n#include "op_user_types.h"\n'),
+        ("lib/api/a.c", '#include "kernel/capture.h"\n#include "export/exporter.h"\n'),
         ("lib/process/a.c", '#include "otelprof/config.h"\n/* #include "capture/b.h" */\n'),
     ],
     lint.marks: [("lib/base/a.c", '"/tmp/aXXXXXX" hackney TODOS\n')],
@@ -191,12 +191,12 @@ class Text(unittest.TestCase):
 
     def test_a_tarball_is_walked(self):
         with tempfile.TemporaryDirectory() as where:
-            for name in ["lib/elf/a.c", "lib/b.h", "build/c.c", "tests/__pycache__/d.c", "e.md"]:
+            for name in ["lib/code/elf/a.c", "lib/b.h", "build/c.c", "tests/__pycache__/d.c", "e.md"]:
                 path = pathlib.Path(where, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(C)
-            self.assertEqual(["e.md", "lib/b.h", "lib/elf/a.c"], source.tracked(where))
-            self.assertEqual(["lib/elf/a.c"], source.tracked(where, "lib/*.c"))
+            self.assertEqual(["e.md", "lib/b.h", "lib/code/elf/a.c"], source.tracked(where))
+            self.assertEqual(["lib/code/elf/a.c"], source.tracked(where, "lib/*.c"))
 
     def test_circles_of_objects(self):
         defined = [("a.o", "op_a"), ("b.o", "op_b"), ("c.o", "op_c")]
@@ -220,7 +220,7 @@ class Text(unittest.TestCase):
 
     def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'
-        self.assertEqual([], list(lint.folders("lib/otlp/a.c", text, lambda name: False)))
+        self.assertEqual([], list(lint.folders("lib/profile/otlp/a.c", text, lambda name: False)))
 
 
 NM = """

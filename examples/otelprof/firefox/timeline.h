@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "format/moments.h"
-#include "format/strings.h"
+#include "export/format/moments.h"
+#include "export/format/strings.h"
 
 enum {
 	/* Beyond it timeline_add() returns -EFBIG. */

@@ -3,7 +3,7 @@
 #ifndef OTELPROF_LINES_FILES_H
 #define OTELPROF_LINES_FILES_H
 
-#include "format/collect.h"
+#include "export/format/collect.h"
 
 /*
  * Find the file of @mapping or its debug file, with the same build id: in @directory (may

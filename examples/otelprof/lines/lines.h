@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/collect.h"
+#include "export/format/collect.h"
 
 struct lines_stats {
 	size_t locations;     /* native locations without a line */

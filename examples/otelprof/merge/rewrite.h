@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/reader.h"
-#include "otlp/bytes.h"
 #include "otlp/reader.h"
+#include "profile/otlp/bytes.h"
 
 struct schema;
 

@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "format/html.h"
-#include "format/kinds.h"
+#include "export/format/html.h"
+#include "export/format/kinds.h"
 #include "report/command.h"
 #include "report/output.h"
 #include "report/recording.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format/collect.h"
+#include "export/format/collect.h"
 #include "lines/lines.h"
 
 /* Called with one request, which is valid during the call. A negative errno ends the

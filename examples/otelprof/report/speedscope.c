@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "format/kinds.h"
+#include "export/format/kinds.h"
 #include "otelprof/version.h"
 #include "report/view.h"
 

@@ -3,7 +3,7 @@
 #ifndef OTELPROF_REPORT_SPEEDSCOPE_H
 #define OTELPROF_REPORT_SPEEDSCOPE_H
 
-#include "format/collect.h"
+#include "export/format/collect.h"
 
 /* Write a profile for each kind and process, the largest first. Returns 0 or a negative
  * errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenJDK's HotSpot, JDK 8 to 27. See docs/runtimes/hotspot.md. */
-#ifndef OP_RUNTIME_HOTSPOT_H
-#define OP_RUNTIME_HOTSPOT_H
+#ifndef OP_RUNTIME_HOTSPOT_HOTSPOT_H
+#define OP_RUNTIME_HOTSPOT_HOTSPOT_H
 
 #include "runtime/runtime.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "elf/file.h"
+#include "code/elf/file.h"
 
 /* The exported symbols that say where the tables are and how their entries are
  * laid out. */

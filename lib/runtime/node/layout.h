@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 #include "runtime/layouts.h"
 #include "runtime/node/positions.h"
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 
 #include "op_python.h"
 

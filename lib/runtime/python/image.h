@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "elf/file.h"
+#include "code/elf/file.h"
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/file.h"
+#include "code/elf/file.h"
 #include "runtime/python/layout.h"
 #include "runtime/runtime.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/file.h"
-#include "elf/gopclntab.h"
+#include "code/elf/file.h"
+#include "code/elf/gopclntab.h"
 
 enum {
 	SECTION_MAX = 1 << 20,

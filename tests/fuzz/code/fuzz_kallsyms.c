@@ -9,8 +9,8 @@
 #include <zstd.h>
 
 #include "base/io.h"
-#include "symbol/kallsyms.h"
-#include "symbol/perfmap.h"
+#include "code/symbol/kallsyms.h"
+#include "code/symbol/perfmap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

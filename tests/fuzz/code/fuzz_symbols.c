@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
-#include "symbol/symbols.h"
+#include "code/symbol/demangle.h"
+#include "code/symbol/symbols.h"
 
 enum {
 	FINDS = 64

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "delivery/spill_file.h"
-#include "transport/endpoint.h"
-#include "transport/headers.h"
-#include "transport/reply.h"
+#include "export/spill/spill_file.h"
+#include "export/transport/endpoint.h"
+#include "export/transport/headers.h"
+#include "export/transport/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

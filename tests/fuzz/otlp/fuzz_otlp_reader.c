@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "format/format.h"
+#include "export/format/format.h"
 #include "otelprof/export.h"
 #include "otlp/reader.h"
 

@@ -5,7 +5,7 @@
  */
 #include "base/reader.h"
 #include "model.h"
-#include "otlp/encode.h"
+#include "profile/otlp/encode.h"
 #include "reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

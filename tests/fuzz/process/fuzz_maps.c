@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "target/maps.h"
+#include "process/target/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/file.h"
-#include "probe/spec.h"
-#include "probe/usdt.h"
+#include "code/elf/file.h"
+#include "parts/probes/spec.h"
+#include "parts/probes/usdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

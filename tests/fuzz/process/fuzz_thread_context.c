@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "context/ids.h"
-#include "context/labels.h"
-#include "context/schema.h"
+#include "process/context/ids.h"
+#include "process/context/labels.h"
+#include "process/context/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search for the variables of Go's memory profile, in an ELF file of any content. The inputs
- * are those of tests/unit/golang/program.h, and what was made of them.
+ * are those of tests/unit/parts/goroutines/program.h, and what was made of them.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "elf/file.h"
-#include "elf/gopclntab.h"
-#include "golang/buckets/search.h"
+#include "code/elf/file.h"
+#include "code/elf/gopclntab.h"
+#include "parts/goroutines/buckets/search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

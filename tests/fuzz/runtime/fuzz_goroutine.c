@@ -4,9 +4,9 @@
  * address. The inputs "recorded" are of real processes (tests/live/kinds/goroutines/recorded.py): what
  * the reader needs of a few goroutines.
  */
-#include "golang/find.h"
-#include "golang/goroutine.h"
 #include "op_user_types.h"
+#include "parts/goroutines/goroutine.h"
+#include "parts/goroutines/variables.h"
 
 #include "pieces.h"
 

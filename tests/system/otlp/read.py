@@ -29,7 +29,7 @@ def value(v):
 
 
 class Request:
-    """The texts of tests/unit/otlp/model.c, from decoded messages."""
+    """The texts of tests/unit/profile/otlp/model.c, from decoded messages."""
 
     def __init__(self, path):
         with open(path, "rb") as f:

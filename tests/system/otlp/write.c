@@ -4,7 +4,7 @@
  * requests into DIR/request-N.bin and what they must hold into DIR/samples.txt.
  */
 #include "model.h"
-#include "otlp/encode.h"
+#include "profile/otlp/encode.h"
 
 struct output {
 	const char *dir;

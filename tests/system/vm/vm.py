@@ -52,7 +52,7 @@ PARTS = ["loads", "ten", *KINDS, "cells"]
 TESTS = ["live/walkers/test_walkers", "live/walkers/test_ten"] + [
     "live/kinds/%s/test_%s" % (FOLDERS.get(k, k), k) for k in KINDS]
 # What a test starts, by the path at which it was built.
-NEEDED = ["tests/live/kinds/heap/heap_places", "lib/heap/libotelprof-heap.so.0.1.0"]
+NEEDED = ["tests/live/kinds/heap/heap_places", "lib/preload/heap/libotelprof-heap.so.0.1.0"]
 QUICK = ["c-gcc", "c-clang", "c-fp", "c-static", "c-stripped", "shapes-gcc", "signals", "vdso",
          "deep-600", "threads", "plt", "cpp-gcc", "cpp-throw", "rust", "go", "python", "php",
          "hotspot"]

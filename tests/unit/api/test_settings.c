@@ -4,7 +4,7 @@
 #include <otelprof/otelprof.h>
 
 #include "api/config.h"
-#include "config/keys.h"
+#include "api/settings/keys.h"
 #include "fail_alloc.h"
 #include "test.h"
 #include "tools.h"

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/kernel.h"
-#include "target/maps.h"
+#include "code/symbol/kernel.h"
+#include "process/target/maps.h"
 #include "test.h"
 #include "world.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/io.h"
 #include "inside.h"
-#include "target/maps.h"
+#include "process/target/maps.h"
 #include "test.h"
 #include "world.h"
 

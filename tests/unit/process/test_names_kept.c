@@ -2,8 +2,8 @@
 /* Names of native code: what of them is kept, and those of functions without symbols. */
 #include <dlfcn.h>
 
-#include "image/names.h"
 #include "inside.h"
+#include "process/image/names.h"
 #include "tools.h"
 #include "world.h"
 

@@ -39,8 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "export/format/format.h"
 #include "fake_budget.h"
-#include "format/format.h"
 #include "request.h"
 
 enum {

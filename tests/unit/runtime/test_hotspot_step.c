@@ -6,7 +6,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#include "unwind/host.h"
+#include "code/unwind/host.h"
 
 #include "bpf/runtime/hotspot_code.h"
 
@@ -47,10 +47,10 @@ static union {
 } slab;
 static const struct op_hotspot_view view = { .slab = slab.bytes };
 static uint64_t words[OP_WORDS_MAX];
-static struct op_host_input input = { .memory = &fake.memory };
-static struct op_host_context context = { .input = &input,
-					  .last_slab = slab.bytes,
-					  .words = words };
+static struct op_unwind_input input = { .memory = &fake.memory };
+static struct op_unwind_context context = { .input = &input,
+					    .last_slab = slab.bytes,
+					    .words = words };
 
 /* A library with calls in it, at @at. */
 static void put_library(uint64_t at)

@@ -3,11 +3,11 @@
  * program FILE, where its code has the variables of the memory profile: "NAME ADDRESS". */
 #include <stdio.h>
 
-#include "context/place.h"
-#include "elf/file.h"
-#include "elf/gopclntab.h"
-#include "golang/buckets/search.h"
-#include "golang/layout.h"
+#include "code/elf/file.h"
+#include "code/elf/gopclntab.h"
+#include "parts/goroutines/buckets/search.h"
+#include "parts/goroutines/layout.h"
+#include "process/context/place.h"
 
 enum {
 	MINOR_MAX = 64,

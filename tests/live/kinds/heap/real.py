@@ -101,7 +101,7 @@ def profiled(path, pid):
 
 
 def run(name, command, begin, build, directory, environment):
-    sampler = build / "lib/heap/libotelprof-heap.so"
+    sampler = build / "lib/preload/heap/libotelprof-heap.so"
     env = dict(os.environ, LD_PRELOAD=str(sampler), OTELPROF_HEAP_INTERVAL=str(INTERVAL),
                **environment)
     recording = directory / (name + ".otlp")

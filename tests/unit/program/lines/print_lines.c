@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elf/gopclntab.h"
+#include "code/elf/gopclntab.h"
 #include "lines/debuginfo.h"
 
 static uint64_t peak(void)

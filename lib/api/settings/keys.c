@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/settings/keys.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+#include "kernel/kinds/kind.h"
+
+/* Where a value stands: each type has its part of struct op_values. */
+#define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
+#define LIST(of, field)		 offsetof(struct op_values, list.field)
+#define OFFSET_U32(of, field)	 PLAIN(of, field)
+#define OFFSET_U64(of, field)	 PLAIN(of, field)
+#define OFFSET_POWER(of, field)	 PLAIN(of, field)
+#define OFFSET_ON(of, field)	 PLAIN(of, field)
+#define OFFSET_OFF(of, field)	 PLAIN(of, field)
+#define OFFSET_FLAG(of, field)	 PLAIN(of, field)
+#define OFFSET_WORD(of, field)	 PLAIN(of, field)
+#define OFFSET_BITS(of, field)	 PLAIN(of, field)
+#define OFFSET_TEXT(of, field)	 PLAIN(of, field)
+#define OFFSET_PAIRS(of, field)	 LIST(of, field)
+#define OFFSET_NAMES(of, field)	 LIST(of, field)
+#define OFFSET_PROBES(of, field) LIST(of, field)
+#define OFFSET_RULES(of, field)	 LIST(of, field)
+
+static const struct op_key KEYS[OP_KEYS] = {
+#define OP_KEY(name, of, field, type, min, max, live, text)                              \
+	{ #name, text, OFFSET_##type(of, field), min, max, OP_TYPE_##type, live },
+#define OP_NO_KEY(of, field, why)
+#include "api/settings/keys.def"
+#undef OP_KEY
+#undef OP_NO_KEY
+};
+
+const struct op_key *op_key_get(enum op_key_number number)
+{
+	return &KEYS[number];
+}
+
+size_t op_key_number(const struct op_key *key)
+{
+	return (size_t)(key - KEYS);
+}
+
+const struct op_key *op_key_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < OP_KEYS; i++)
+		if (strcmp(KEYS[i].name, name) == 0)
+			return &KEYS[i];
+	return NULL;
+}
+
+/* The number of bytes with which both begin. */
+static size_t common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+const struct op_key *op_key_like(const char *name)
+{
+	static const size_t LEAST = 3;
+	const struct op_key *best = NULL;
+	size_t most = LEAST - 1;
+	size_t i;
+
+	for (i = 0; i < OP_KEYS; i++) {
+		size_t n = common(KEYS[i].name, name);
+
+		if (n <= most)
+			continue;
+		most = n;
+		best = &KEYS[i];
+	}
+	return best;
+}
+
+/* Those of kinds that the library uses by itself are no words, see op_kinds_known(). */
+static const struct op_word KINDS[] = {
+#define OP_KIND(number, upper, lower) { #lower, UINT64_C(1) << (number) },
+#include "op_kinds.def"
+#undef OP_KIND
+	{ NULL, 0 },
+};
+
+static const struct op_word RUNTIMES[] = {
+	{ "hotspot", OTELPROF_RUNTIME_HOTSPOT }, { "jitdump", OTELPROF_RUNTIME_JITDUMP },
+	{ "php", OTELPROF_RUNTIME_PHP },	 { "python", OTELPROF_RUNTIME_PYTHON },
+	{ "v8", OTELPROF_RUNTIME_NODE },	 { NULL, 0 },
+};
+
+static const struct op_word LEVELS[] = {
+	{ "error", OTELPROF_LOG_ERROR },
+	{ "warning", OTELPROF_LOG_WARNING },
+	{ "info", OTELPROF_LOG_INFO },
+	{ "debug", OTELPROF_LOG_DEBUG },
+	{ NULL, 0 },
+};
+
+static const struct op_word PROTOCOLS[] = {
+	{ "grpc", OTELPROF_PROTOCOL_GRPC },
+	{ "http/protobuf", OTELPROF_PROTOCOL_HTTP },
+	{ NULL, 0 },
+};
+
+static const struct op_word COMPRESSIONS[] = {
+	{ "gzip", OTELPROF_COMPRESSION_GZIP },
+	{ "zstd", OTELPROF_COMPRESSION_ZSTD },
+	{ "none", OTELPROF_COMPRESSION_NONE },
+	{ NULL, 0 },
+};
+
+const struct op_word *op_words_get(enum op_words which)
+{
+	static const struct op_word *const LISTS[OP_WORDS_LEN] = {
+		[OP_WORDS_KINDS] = KINDS,
+		[OP_WORDS_RUNTIMES] = RUNTIMES,
+		[OP_WORDS_LEVELS] = LEVELS,
+		[OP_WORDS_PROTOCOLS] = PROTOCOLS,
+		[OP_WORDS_COMPRESSIONS] = COMPRESSIONS,
+	};
+
+	return LISTS[which];
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parses the text of a key's value, and compares values. */
+#ifndef OP_API_SETTINGS_VALUES_H
+#define OP_API_SETTINGS_VALUES_H
+
+#include <stdbool.h>
+
+#include "api/settings/keys.h"
+#include "base/log.h"
+#include "otelprof/otelprof.h"
+
+enum {
+	OP_PAIRS_MAX = 64, /* of attributes, and of headers */
+	OP_RULE_LINES_MAX = 4096,
+	OP_PROBE_LINES_MAX = OTELPROF_PROBES_MAX,
+	OP_VALUE_QUOTED = 64, /* bytes of a value that an error quotes */
+};
+
+/*
+ * Set the value of @key to @text, or add to it if it is a list. @what begins the sentence of an
+ * error. Returns 0; -EINVAL with a sentence; or -ENOMEM.
+ */
+int op_value_set(struct op_values *v, const struct op_key *key, const char *text,
+		 const char *what, struct op_log *log);
+/* Empty the list of @key; nothing if its value is no list. */
+void op_value_clear(struct op_values *v, const struct op_key *key);
+bool op_value_equal(const struct op_values *a, const struct op_values *b,
+		    const struct op_key *key);
+/* Free all that @v owns, and set nothing. */
+void op_values_deinit(struct op_values *v);
+
+/* Add "key=value" pairs with commas. Those for whose key @skip is true are left out; NULL: none.
+ * A key that is there already gets the new value, or with @first_wins keeps its own. */
+int op_parse_pairs(struct op_pairs *pairs, const char *text,
+		   bool (*skip)(const char *key), bool first_wins, const char *what,
+		   struct op_log *log);
+/* Parse a rule into *@ret, whose text the caller frees. */
+int op_parse_rule(const char *text, const char *what, struct op_log *log,
+		  struct otelprof_rule *ret);
+/* Parse a decimal number without sign, and nothing else. Returns false if @text is no such number. */
+bool op_parse_number(const char *text, uint64_t *ret);
+/* Cut blanks off both ends. */
+char *op_trim(char *s);
+
+#endif

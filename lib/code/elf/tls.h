@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where threads have a thread-local variable, as far as its file tells. */
+#ifndef OP_CODE_ELF_TLS_H
+#define OP_CODE_ELF_TLS_H
+
+#include "code/elf/file.h"
+
+enum op_elf_tls_form {
+	OP_ELF_TLS_STATIC = 1, /* offset is from the thread pointer */
+	/* slot is the ELF address of words that the loader has written: */
+	OP_ELF_TLS_SLOT_OFFSET,	    /* one: the offset from the thread pointer */
+	OP_ELF_TLS_SLOT_DESCRIPTOR, /* two: a function and its argument (TLSDESC) */
+	OP_ELF_TLS_SLOT_MODULE, /* two: the module's number and the offset in its block */
+};
+
+struct op_elf_tls {
+	enum op_elf_tls_form form;
+	int64_t offset;
+	uint64_t slot;
+};
+
+/*
+ * Find the variable @name, which the file defines and exports; of an executable also one that is
+ * not exported. Returns 1 and *@ret, 0 where there is none or no code of the file asks for its
+ * place, -errno.
+ */
+int op_elf_tls_find(struct op_elf *elf, const char *name, struct op_elf_tls *ret);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of the functions of one executable: from .symtab, .dynsym, .gnu_debugdata,
+ * separate debug files (build id directories, .gnu_debuglink) and Go's .gopclntab. Only
+ * sorted addresses are in memory; the names stay in the file and are read when they are
+ * asked for.
+ */
+#ifndef OP_CODE_SYMBOL_SYMBOLS_H
+#define OP_CODE_SYMBOL_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "code/elf/file.h"
+
+struct op_symbols;
+
+/* A function. Strings are owned by the symbols and valid until the next find. */
+struct op_symbol {
+	const char *name;	 /* demangled */
+	const char *system_name; /* as in the file; "" if it equals name */
+	const char *file;	 /* source file, or "" */
+	uint64_t start;		 /* ELF address of the function */
+	/* its size is unknown, so the address may be after its end */
+	bool guessed;
+	uint32_t line;		/* line of the address, 0: unknown */
+	uint32_t start_line;	/* line of the function's start, 0: unknown */
+	const char *frame_type; /* "native", "rust", "go" */
+};
+
+struct op_symbols_options {
+	/* root of the process's file system ("/proc/PID/root") for debug files; NULL:
+	 * none are used */
+	const char *root;
+	/* Used instead of root: opens a path of the process's file system, and decides
+	 * whose files are acceptable. Returns a descriptor or -errno. */
+	int (*open)(void *ctx, const char *path);
+	void *open_ctx;
+	const char *path; /* of the executable below root; NULL: unknown */
+	/* memory limit, 0: unlimited; past it the least useful source is left out */
+	size_t limit_bytes;
+	/* May so many bytes be taken for a moment? NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes);
+	void *may_take_ctx;
+};
+
+/* Load the index of @elf, which must outlive the result (borrowed). A file without names
+ * gives an index that finds nothing. Returns 0; -EAGAIN if what it takes may not be taken now;
+ * -ENOMEM or -errno. */
+int op_symbols_new(struct op_elf *elf, const struct op_symbols_options *options,
+		   struct op_log *log, struct op_symbols **ret);
+struct op_symbols *op_symbols_free(struct op_symbols *symbols);
+OP_DEFINE_CLEANUP(struct op_symbols *, op_symbols_free)
+
+/* Find the function that holds ELF address @vaddr. Returns 1 and *@ret; 0 if there is
+ * none; -errno. */
+int op_symbols_find(struct op_symbols *symbols, uint64_t vaddr, struct op_symbol *ret);
+/*
+ * As above, with the functions that are inlined at @vaddr, innermost first. At most @len
+ * are returned (the outermost are kept). Only Go's tables name inlined functions. Returns
+ * how many.
+ */
+int op_symbols_find_inlined(struct op_symbols *symbols, uint64_t vaddr,
+			    struct op_symbol *ret, size_t len);
+/* Is a separate debug file open? */
+bool op_symbols_hold_file(const struct op_symbols *symbols);
+/* User memory in use. */
+size_t op_symbols_bytes(const struct op_symbols *symbols);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arena: the kernel memory that user space writes and the programs read (layout:
+ * bpf/include/op_arena.h). This allocator divides slabs of 1 MiB, which are made on
+ * demand within one budget. An object never crosses a slab. Freed memory is allocated
+ * again only OP_ARENA_GRACE_NS after its release, when no program can still be reading
+ * it. A slab of which nothing is in use can be given back.
+ *
+ * Not thread-safe: one thread owns an arena.
+ */
+#ifndef OP_CODE_UNWIND_ARENA_H
+#define OP_CODE_UNWIND_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "op_user_types.h"
+
+/* Longer than any program runs: a sample is taken in interrupt context. */
+#define OP_ARENA_GRACE_NS UINT64_C(1000000000)
+
+struct op_arena;
+
+struct op_arena_ops {
+	/*
+	 * Make slab @index and map it: *@ret has OP_SLAB_BYTES of zeroes. The mapping
+	 * stays until the arena is freed; then the maker releases it. Returns 0 or
+	 * -errno.
+	 */
+	int (*add_slab)(void *ctx, uint32_t index, void **ret);
+	/* Either both or none is given. Unmap slab @index: returns 0, or -errno if it
+	 * stays mapped; and map it again with its contents. */
+	int (*unmap_slab)(void *ctx, uint32_t index);
+	int (*map_slab)(void *ctx, uint32_t index, void **ret);
+	/* Unmap and delete slab @index, of which nothing is in use: its number is given to
+	 * add_slab again. Returns 0, or -errno if it stays. May be NULL. */
+	int (*remove_slab)(void *ctx, uint32_t index);
+	/* The present time (CLOCK_MONOTONIC); NULL: the times that callers give do not
+	 * lag behind it. */
+	uint64_t (*clock_ns)(void *ctx);
+};
+
+struct op_arena_stats {
+	uint64_t used_bytes;  /* in allocated objects */
+	uint64_t grace_bytes; /* freed, in the grace period */
+	uint64_t slab_bytes;  /* of all slabs that there are */
+	uint64_t limit_bytes;
+	uint64_t room_bytes; /* so many there may be at present: op_arena_set_limit() */
+	uint64_t failed;     /* allocations refused because of the budget */
+	uint64_t unmapped_bytes; /* of slabs that are unmapped for now */
+	uint64_t map_failures;	 /* accesses to a slab that could not be mapped again */
+};
+
+/* @budget_bytes is rounded down to whole slabs, at least one. Copies @ops. */
+int op_arena_new(const struct op_arena_ops *ops, void *ctx, uint64_t budget_bytes,
+		 struct op_arena **ret);
+struct op_arena *op_arena_free(struct op_arena *arena);
+OP_DEFINE_CLEANUP(struct op_arena *, op_arena_free)
+
+/* Allocate @bytes (1 to OP_SLAB_BYTES), aligned to 8, with undefined content. Returns 0;
+ * -ENOSPC past the budget; -E2BIG for more than a slab; or the error of add_slab. */
+int op_arena_alloc(struct op_arena *arena, size_t bytes, op_ref *ret_ref, void **ret);
+/*
+ * Release an object of op_arena_alloc() with the same @bytes. @ref 0 does nothing.
+ * @now_ns is CLOCK_MONOTONIC and may lag, as that of a batch does: the grace period then
+ * begins at the time of clock_ns. 0: the object was never published and needs no grace
+ * period.
+ */
+void op_arena_release(struct op_arena *arena, op_ref ref, size_t bytes, uint64_t now_ns);
+/* The memory of slab @index; NULL if it was not made or cannot be mapped. */
+const void *op_arena_slab(struct op_arena *arena, uint32_t index);
+/* The address at which @ref is mapped, valid until op_arena_rest(). If its slab cannot be
+ * mapped again, the memory there is zero and what is written to it is lost. */
+void *op_arena_at(struct op_arena *arena, op_ref ref);
+/* Unmap all slabs until they are needed again, so that they do not count in this
+ * process's RSS in between. All addresses returned before become invalid. */
+void op_arena_rest(struct op_arena *arena);
+/* Make memory whose grace period is over available again. */
+void op_arena_reclaim(struct op_arena *arena, uint64_t now_ns);
+/* From now on no slab is made that would make the bytes of all of them more than @bytes; the
+ * budget holds as well. */
+void op_arena_set_limit(struct op_arena *arena, uint64_t bytes);
+/* Give back slabs of which nothing is in use or in its grace period, @bytes of them or a slab
+ * more. Returns how many bytes. */
+uint64_t op_arena_give_back(struct op_arena *arena, uint64_t bytes);
+void op_arena_get_stats(const struct op_arena *arena, struct op_arena_stats *ret);
+
+#endif

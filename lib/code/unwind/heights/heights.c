@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code/unwind/heights/heights.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "code/unwind/heights/instruction.h"
+#include "code/unwind/heights/stack.h"
+
+enum {
+	RET = 0xc3,
+	HLT = 0xf4,
+	INT3 = 0xcc,
+	NOP = 0x90,
+	ALIGNMENT = 16, /* alignment of functions, if they are aligned */
+	JUMP_MAX = 1 << 15,
+	/* a jump farther than this, with nothing pushed, leads to another function */
+	FAR = 4096,
+	TARGET_SLOTS = 1024, /* for targets of jumps in a function; a power of two */
+	TARGET_PROBES = 8,
+};
+
+#define NO_MEMORY SIZE_MAX
+
+struct target {
+	/* number of the function it is in: slots of other functions are free */
+	uint32_t function;
+	uint32_t off;
+	bool weak;
+	struct op_code_stack height;
+};
+
+struct row {
+	uint32_t off;
+	struct op_unwind_rule rule;
+};
+
+struct op_heights {
+	const uint8_t *code;
+	size_t len;
+	size_t phase; /* address of code[0] modulo ALIGNMENT */
+	struct op_unwind_rule none;
+	struct target *target;	 /* [TARGET_SLOTS] */
+	OP_VEC(uint32_t) starts; /* starts of functions, as calls tell; ascending */
+	uint32_t function;	 /* number of the function that is being read */
+
+	size_t left; /* instructions that may still be read */
+	bool begun;
+
+	size_t start;	  /* start of the function */
+	size_t reach;	  /* the farthest offset that it jumps to */
+	size_t reach_all; /* the same for it and all earlier functions */
+	struct op_code_stack now;
+	bool dead;	 /* the previous instruction does not continue here */
+	bool weak;	 /* `now` was taken from code that does not lead here */
+	bool guessed;	 /* `weak` was set somewhere in the function */
+	bool broken;	 /* the bytes where it ends are no instruction */
+	bool bad;	 /* it is broken, or words are still pushed at a return */
+	bool jumps;	 /* it has a jump or a return */
+	bool trampoline; /* control does not fall into it: a jump through a register */
+	uint8_t last;	 /* kind of the last instruction that was read */
+	size_t ended;	 /* where that instruction ends */
+	/* Whether an aligned address behind a call may begin another function. 0: no; 1:
+	 * after padding; 2: always. */
+	unsigned int split;
+	OP_VEC(struct row) rows;
+};
+
+static bool is_aligned(const struct op_heights *p, size_t off)
+{
+	return (off + p->phase) % ALIGNMENT == 0;
+}
+
+/* ---- jumps ---- */
+
+static struct target *find_target(struct op_heights *p, size_t off, bool add)
+{
+	uint32_t hash = (uint32_t)off * 2654435761u;
+	uint32_t i;
+
+	for (i = 0; i < TARGET_PROBES; i++) {
+		struct target *t = &p->target[((hash >> 16) + i) & (TARGET_SLOTS - 1)];
+
+		/* it is of an earlier function, or before this one */
+		if (t->function != p->function || t->off < p->start) {
+			if (add)
+				return t;
+			continue;
+		}
+		if (t->off == off)
+			return t;
+	}
+	return NULL;
+}
+
+/* The instruction that ends at @end jumps with the stack `now`. */
+static void jump(struct op_heights *p, size_t end, int64_t distance)
+{
+	int64_t to = (int64_t)end + distance;
+	struct target *t;
+
+	if (to < (int64_t)p->start || to >= (int64_t)p->len ||
+	    distance > (op_code_stack_is_entry(&p->now) ? FAR : JUMP_MAX))
+		return;
+	t = find_target(p, (size_t)to, true);
+	if (t && (t->function != p->function || t->off != (uint32_t)to ||
+		  (t->weak && !p->weak)))
+		*t = (struct target){ p->function, (uint32_t)to, p->weak, p->now };
+	if ((size_t)to > p->reach)
+		p->reach = (size_t)to;
+	if (p->reach > p->reach_all)
+		p->reach_all = p->reach;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Note that a function may begin at the target of the distance at @at. */
+static int add_start(struct op_heights *p, const uint8_t *at)
+{
+	int32_t distance;
+	int64_t to;
+
+	memcpy(&distance, at, sizeof(distance));
+	to = at + sizeof(distance) - p->code + (int64_t)distance;
+	if (to < 0 || to >= (int64_t)p->len || p->starts.len == OP_HEIGHTS_STARTS_MAX)
+		return 0;
+	if (op_vec_reserve(&p->starts, 1) < 0)
+		return -ENOMEM;
+	p->starts.data[p->starts.len++] = (uint32_t)to;
+	return 0;
+}
+
+/* Is the opcode at @at a lea with an address relative to the pc? */
+static bool is_address(const uint8_t *at)
+{
+	return (at[-1] == 0x48 || at[-1] == 0x4c) && (at[1] & 0xc7) == 5;
+}
+
+/* Find addresses in the code that may be called, directly or by an address that is taken:
+ * by bytes that look so, without knowing where instructions begin. */
+static int find_starts(struct op_heights *p)
+{
+	const uint8_t *end = p->code + p->len;
+	const uint8_t *at = p->code;
+	int r = 0;
+
+	while (r == 0 && end - at > 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4))))
+		r = add_start(p, ++at);
+	at = p->code + 1;
+	while (r == 0 && end - at > 6 &&
+	       (at = memchr(at, 0x8d, (size_t)(end - at - 5)))) {
+		if (is_address(at))
+			r = add_start(p, at + 2);
+		at++;
+	}
+	if (p->starts.len)
+		qsort(p->starts.data, p->starts.len, sizeof(*p->starts.data), compare);
+	return r;
+}
+
+static bool is_start(const struct op_heights *p, size_t off)
+{
+	uint32_t key = (uint32_t)off;
+
+	return p->starts.len &&
+	       bsearch(&key, p->starts.data, p->starts.len, sizeof(key), compare);
+}
+
+/* ---- functions ---- */
+
+static int add_row(struct op_heights *p, size_t off, struct op_unwind_rule rule)
+{
+	if (p->rows.len &&
+	    !memcmp(&p->rows.data[p->rows.len - 1].rule, &rule, sizeof(rule)))
+		return 0;
+	if (op_vec_reserve(&p->rows, 1) < 0)
+		return -ENOMEM;
+	p->rows.data[p->rows.len++] = (struct row){ (uint32_t)off, rule };
+	return 0;
+}
+
+static bool ends_flow(const struct op_insn *i)
+{
+	return i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_FAR ||
+	       i->kind == OP_INSN_RETURN || i->kind == OP_INSN_TRAP;
+}
+
+static bool is_padding(uint8_t byte)
+{
+	return byte == INT3 || byte == NOP || !byte;
+}
+
+/* The offset at which code goes on after padding. */
+static size_t skip_padding(struct op_heights *p, size_t at)
+{
+	struct op_insn i;
+
+	while (at < p->len && p->left && !is_start(p, at)) {
+		p->left--;
+		if (p->code[at] == INT3 || !p->code[at]) {
+			at++;
+			continue;
+		}
+		if (!op_insn_read(p->code + at, p->len - at, &i) || i.kind != OP_INSN_PAD)
+			break;
+		at += i.len;
+	}
+	return at < p->len ? at : p->len;
+}
+
+/*
+ * Control does not reach @off from @last, the instruction above it apart from padding.
+ * Does a function begin here? If not, the stack is the one that jumps to @off bring or,
+ * if no jump is known yet, the one before.
+ */
+static bool begins_function(struct op_heights *p, size_t off, bool padded,
+			    const struct op_insn *last)
+{
+	const struct target *t = find_target(p, off, false);
+	bool returned = last->kind == OP_INSN_RETURN || last->kind == OP_INSN_TRAP;
+
+	if (t)
+		p->now = t->height;
+	p->weak = !t || t->weak;
+	p->dead = false;
+	if (is_start(p, off))
+		return true;
+	if (t && !op_code_stack_is_entry(&t->height))
+		goto within;
+	/* The code after a jump through a table is one of its targets. */
+	if (off > p->reach && last->kind != OP_INSN_JUMP_FAR)
+		return true;
+	if ((t || returned || op_code_stack_is_entry(&p->now)) &&
+	    (off > p->reach || (padded && is_aligned(p, off))))
+		return true;
+within:
+	p->guessed |= p->weak;
+	return false;
+}
+
+/* Is it a return with words still pushed? Then some instruction was not understood. */
+static bool is_unbalanced(const struct op_heights *p, const struct op_insn *i)
+{
+	return i->kind == OP_INSN_RETURN &&
+	       (p->now.sp != OP_CODE_STACK_WORD || p->now.saved);
+}
+
+/* The stack at @off was not certain: use that of a jump to it, if it is. */
+static void strengthen(struct op_heights *p, size_t off)
+{
+	const struct target *t = find_target(p, off, false);
+
+	if (!t || t->weak)
+		return;
+	p->now = t->height;
+	p->weak = false;
+}
+
+/* Read the next instruction and apply it. Returns its length; 0: there is none. */
+static size_t step(struct op_heights *p, size_t at, struct op_insn *i)
+{
+	size_t len = op_insn_read(p->code + at, p->len - at, i);
+
+	if (p->left)
+		p->left--;
+	if (!len)
+		return 0;
+	p->bad |= is_unbalanced(p, i);
+	if (i->kind == OP_INSN_JUMP || i->kind == OP_INSN_JUMP_IF)
+		jump(p, at + len, i->value);
+	op_code_stack_apply(&p->now, i);
+	p->dead = ends_flow(i);
+	p->jumps |= i->kind == OP_INSN_JUMP_IF || (p->dead && i->kind != OP_INSN_TRAP);
+	p->last = i->kind;
+	p->ended = at + len;
+	return len;
+}
+
+/* Read the function at p->start. Returns the offset of its end, or NO_MEMORY. */
+static size_t read_function(struct op_heights *p)
+{
+	struct op_insn i = { 0 };
+	size_t at = p->start;
+	bool called = false;
+	bool padded = false;
+	size_t len;
+
+	p->now = OP_CODE_STACK_ENTRY;
+	p->reach = at;
+	p->dead = p->weak = p->guessed = p->bad = p->broken = p->jumps = false;
+	p->rows.len = 0;
+	while (at < p->len && p->left && at - p->start < OP_HEIGHTS_FUNCTION_MAX) {
+		size_t to = p->dead ? skip_padding(p, at) : at;
+
+		if (to == p->len || (p->dead && begins_function(p, to, to > at, &i)))
+			return to;
+		at = to;
+		if (called && at > p->reach &&
+		    (is_start(p, at) ||
+		     (p->split && is_aligned(p, at) && (padded || p->split > 1))))
+			return at; /* the call did not return */
+		if (p->weak)
+			strengthen(p, at);
+		if (add_row(p, at, op_code_stack_rule(&p->now, p->none)) < 0)
+			return NO_MEMORY;
+		len = step(p, at, &i);
+		if (!len) {
+			p->broken = p->bad = true;
+			break;
+		}
+		padded = i.kind == OP_INSN_PAD;
+		if (!padded)
+			called = i.kind == OP_INSN_CALL || i.kind == OP_INSN_CALL_FAR;
+		at += len;
+	}
+	return at;
+}
+
+/* The offset at which code may go on after data: where functions are aligned and
+ * padded. */
+static size_t skip_data(struct op_heights *p, size_t at)
+{
+	do {
+		at += ALIGNMENT - (at + p->phase) % ALIGNMENT;
+	} while (at < p->len && !is_start(p, at) && p->code[at - 1] != RET &&
+		 !is_padding(p->code[at - 1]));
+	return at < p->len ? skip_padding(p, at) : p->len;
+}
+
+/* Is it a call of rt_sigreturn(2), to which a signal handler returns? */
+static bool is_restorer(const struct op_heights *p)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 };
+
+	return p->len - p->start >= sizeof(code) &&
+	       !memcmp(p->code + p->start, code, sizeof(code));
+}
+
+/*
+ * Is it what a function returns to that is the first one on a stack of its own, as
+ * boost.context and PHP's fibers have them? It ends the process, and its address is taken: it
+ * follows the trampoline that jumps to the function, and runs straight into a halt.
+ */
+static bool is_outermost(const struct op_heights *p)
+{
+	return p->trampoline && is_start(p, p->start) && !p->bad && !p->jumps &&
+	       p->last == OP_INSN_TRAP && p->code[p->ended - 1] == HLT;
+}
+
+static int give(const struct op_heights *p, op_heights_fn fn, void *data)
+{
+	const struct op_unwind_rule signal = { .cfa = OP_CFA_SIGNAL };
+	const struct op_unwind_rule stop = { .cfa = OP_CFA_STOP };
+	size_t i;
+	int r = 0;
+
+	/* Return addresses are looked up one byte early, so the rule begins early if that
+	 * byte is padding. */
+	if (is_restorer(p))
+		return fn(data,
+			  p->start - (p->start && is_padding(p->code[p->start - 1])),
+			  signal);
+	/* The byte above is the end of the jump, where no instruction begins. */
+	if (is_outermost(p))
+		return fn(data, p->start - 1, stop);
+	if (p->bad)
+		return fn(data, p->start, p->none);
+	for (i = 0; i < p->rows.len && r >= 0; i++)
+		r = fn(data, p->rows.data[i].off, p->rows.data[i].rule);
+	return r;
+}
+
+/* Read the function again if a jump back was not known the first time. */
+static size_t read_twice(struct op_heights *p)
+{
+	size_t end = read_function(p);
+
+	return end != NO_MEMORY && p->guessed ? read_function(p) : end;
+}
+
+/* Read the function at p->start, trying three ways to find its end. */
+static int read_next(struct op_heights *p, op_heights_fn fn, void *data)
+{
+	size_t end = 0;
+	int r;
+
+	p->trampoline = p->last == OP_INSN_JUMP_FAR && p->ended == p->start;
+	if (p->start > p->reach_all)
+		p->function++; /* no earlier jump leads past here */
+	for (p->split = 0; p->split <= 2; p->split++) {
+		end = read_twice(p);
+		if (end == NO_MEMORY || !p->bad)
+			break;
+		p->function++; /* the jumps of a failed attempt do not count */
+	}
+	if (end == NO_MEMORY)
+		return -ENOMEM;
+	r = give(p, fn, data);
+	p->start = p->broken ? skip_data(p, end) : end;
+	return r;
+}
+
+static int begin(struct op_heights *p, op_heights_fn fn, void *data)
+{
+	int r = find_starts(p);
+
+	if (r == 0)
+		r = fn(data, 0, p->none);
+	p->start = skip_padding(p, 0);
+	p->begun = true;
+	return r;
+}
+
+int op_heights_on(struct op_heights *p, struct op_slice *slice, op_heights_fn fn,
+		  void *data)
+{
+	int r = p->begun ? 0 : begin(p, fn, data);
+
+	while (r >= 0 && p->start < p->len) {
+		if (!p->left)
+			return fn(data, p->start, p->none);
+		r = read_next(p, fn, data);
+		if (r >= 0 && op_slice_is_over(slice))
+			return -EINPROGRESS;
+	}
+	return r < 0 ? r : 0;
+}
+
+int op_heights_new(const uint8_t *code, size_t len, uint64_t addr,
+		   struct op_unwind_rule none, struct op_heights **ret)
+{
+	struct op_heights *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->code = code;
+	p->len = len > UINT32_MAX ? 0 : len;
+	p->phase = addr % ALIGNMENT;
+	p->none = none;
+	p->left = len + OP_HEIGHTS_STEPS_MIN;
+	p->target = calloc(TARGET_SLOTS, sizeof(*p->target));
+	if (!p->target) {
+		free(p);
+		return -ENOMEM;
+	}
+	*ret = p;
+	return 0;
+}
+
+struct op_heights *op_heights_free(struct op_heights *p)
+{
+	if (!p)
+		return NULL;
+	free(p->target);
+	op_vec_clear(&p->starts);
+	op_vec_clear(&p->rows);
+	free(p);
+	return NULL;
+}
+
+int op_heights_read(const uint8_t *code, size_t len, uint64_t addr,
+		    struct op_unwind_rule none, op_heights_fn fn, void *data)
+{
+	struct op_heights *p;
+	int r = op_heights_new(code, len, addr, none, &p);
+
+	if (r < 0)
+		return r;
+	r = op_heights_on(p, NULL, fn, data);
+	op_heights_free(p);
+	return r;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables that the formats build from requests: strings, functions, locations,
+ * processes and stacks, each stored once, and a value for each stack. Entry 0 of the
+ * strings is "", entry 0 of the mappings is "none"; the other tables begin with real
+ * entries.
+ */
+#ifndef OP_EXPORT_FORMAT_COLLECT_H
+#define OP_EXPORT_FORMAT_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "export/format/moments.h"
+#include "export/format/strings.h"
+
+enum {
+	/* Distinct stacks. Samples of further ones keep their process and kind, and have one
+	 * frame that says so in place of theirs. */
+	OP_COLLECT_STACKS_MAX = 1 << 20,
+	/* Of those samples: pairs of a process and a kind. Beyond it op_collect_add() returns
+	 * -ENOSPC and the request counts as dropped. */
+	OP_COLLECT_OTHERS_MAX = 1 << 16,
+};
+
+/* What distinguishes stacks. */
+enum op_collect_detail {
+	OP_COLLECT_FUNCTIONS, /* functions and processes */
+	OP_COLLECT_LOCATIONS, /* also lines, addresses and threads */
+	OP_COLLECT_TRACES,    /* also the traces that samples are linked to */
+};
+
+struct op_collect_function {
+	uint32_t name; /* strings */
+	uint32_t system_name;
+	uint32_t file;
+	uint32_t type;
+	uint32_t module;
+	uint32_t start_line;
+};
+
+struct op_collect_mapping {
+	uint64_t start;
+	uint64_t limit;
+	uint64_t offset;
+	uint32_t file; /* strings */
+	uint32_t build_id;
+};
+
+struct op_collect_line {
+	uint32_t function;
+	uint32_t line;
+	uint32_t column;
+};
+
+struct op_collect_location {
+	uint64_t address;
+	uint32_t mapping;
+	uint32_t lines; /* first of the lines; innermost inlined function first */
+	uint32_t lines_len;
+};
+
+struct op_collect_process {
+	int64_t pid;
+	uint32_t name; /* strings */
+	uint32_t path;
+	uint32_t container_id;
+	uint32_t service_name;
+};
+
+struct op_collect_kind {
+	uint32_t type; /* strings: "samples", "count", "cpu", "nanoseconds" */
+	uint32_t unit;
+	uint32_t period_type;
+	uint32_t period_unit;
+	int64_t period; /* 0: none, or several: export/format/kinds.h */
+	/* the type and unit that were recorded; others than those above where it is weighed */
+	uint32_t counted_type;
+	uint32_t counted_unit;
+};
+
+struct op_collect_stack {
+	uint32_t kind;
+	uint32_t process;
+	uint32_t thread_name; /* strings */
+	uint32_t locations;   /* first of location_numbers; leaf first */
+	int64_t thread_id;    /* -1: threads are not distinguished */
+	uint32_t locations_len;
+	uint32_t moment; /* moments; OP_MOMENT_NONE: the value is a sum */
+	uint32_t trace;	 /* strings: its id in hexadecimal digits; 0: none */
+	int64_t value;
+};
+
+struct op_collect {
+	enum op_collect_detail detail;
+	uint64_t seed;
+	struct op_strings strings;
+	struct op_moments moments;
+	OP_VEC(struct op_collect_function) functions;
+	OP_VEC(struct op_collect_mapping) mappings;
+	OP_VEC(struct op_collect_line) lines;
+	OP_VEC(struct op_collect_location) locations;
+	OP_VEC(struct op_collect_process) processes;
+	OP_VEC(struct op_collect_kind) kinds;
+	OP_VEC(uint32_t) location_numbers;
+	OP_VEC(struct op_collect_stack) stacks;
+	size_t stacks_max; /* OP_COLLECT_STACKS_MAX */
+	struct op_index function_index;
+	struct op_index mapping_index;
+	struct op_index location_index;
+	struct op_index process_index;
+	struct op_index stack_index;
+	uint64_t start_ns; /* start of the first profile; 0: none */
+	uint64_t end_ns;
+};
+
+int op_collect_new(enum op_collect_detail detail, struct op_collect **ret);
+struct op_collect *op_collect_free(struct op_collect *c);
+OP_DEFINE_CLEANUP(struct op_collect *, op_collect_free)
+
+/*
+ * Add one ExportProfilesServiceRequest. Values are summed, except those of one moment (memory
+ * in use, threads, goroutines), of which only the last window of each host counts. Returns 0,
+ * -EBADMSG, -ENOSPC or -ENOMEM; after an error a part of the request may have been added.
+ */
+int op_collect_add(struct op_collect *c, const void *request, size_t len);
+
+/* A function at a location, from debug info. A NULL member: unknown. */
+struct op_collect_source {
+	const char *function; /* NULL: keep the location's function */
+	const char *system_name;
+	const char *file;
+	uint32_t line;
+	uint32_t start_line;
+};
+
+/*
+ * Replace the lines of a location, innermost inlined function first. Call this after the
+ * last op_collect_add(), because equal locations are not merged any more. Returns 0 or
+ * -ENOMEM.
+ */
+int op_collect_set_lines(struct op_collect *c, uint32_t location,
+			 const struct op_collect_source *lines, size_t len);
+
+/* A sum of foreign values: it wraps instead of being undefined behaviour. */
+static inline int64_t op_collect_sum(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* The bytes of a string; not NUL-terminated. Valid until the next op_collect_add(). */
+const char *op_collect_text(const struct op_collect *c, uint32_t string, size_t *ret_len);
+
+/* A stack's functions, root first, with inlined ones written out, in a growing array. */
+struct op_collect_path {
+	uint32_t *data;
+	size_t len;
+	size_t cap;
+};
+int op_collect_path(const struct op_collect *c, const struct op_collect_stack *s,
+		    struct op_collect_path *path);
+
+#endif

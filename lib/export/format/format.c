@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of formats. The file exporter itself writes the OTLP format. */
+#include "export/format/format.h"
+
+#include "base/macros.h"
+#include "export/format/ops.h"
+
+const struct op_format *op_format_get(uint32_t format)
+{
+	static const struct op_format *const all[] = {
+		&op_format_pprof,
+		&op_format_folded,
+		&op_format_html,
+	};
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(all); i++) {
+		if (all[i]->format == format)
+			return all[i];
+	}
+	return NULL;
+}

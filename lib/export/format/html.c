@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a flame graph as one page: flamegraph.html with the data in it as JSON, twice if
+ * two recordings are compared. Names come from other processes, so nothing in the data
+ * may end the script element or be read as markup: every '<', '>' and '&' is escaped, and
+ * the page shows names only as text.
+ *
+ * For each kind and process the stacks are a tree in preorder: three lists with the
+ * function, the depth and the own value of each node.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/strbuf.h"
+#include "export/format/collect.h"
+#include "export/format/flamegraph.h"
+#include "export/format/html.h"
+#include "export/format/kinds.h"
+#include "export/format/ops.h"
+#include "otelprof/export.h"
+#include "otelprof/version.h"
+#include "otlp/reader.h"
+
+static const char profile_marker[] = "@PROFILE@";
+static const char before_marker[] = "@BEFORE@";
+
+/* A stack as a path of functions, root first, in one pool of all paths. */
+struct html_path {
+	size_t first;
+	size_t len;
+	int64_t value;
+	const uint32_t *pool; /* set before sorting */
+	uint32_t kind;
+	uint32_t process;
+};
+
+struct html {
+	const struct op_collect *c;
+	struct op_strbuf out;
+	OP_VEC(uint32_t) pool;
+	OP_VEC(struct html_path) paths;
+};
+
+/* Is it U+2028 or U+2029, which end a line in old JavaScript? */
+static bool line_separator(const unsigned char *s, size_t n)
+{
+	return n == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9);
+}
+
+static void put_string(struct op_strbuf *out, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text, *end = s + len;
+	size_t n;
+
+	op_strbuf_add(out, "\"", 1);
+	for (; s < end; s += n) {
+		n = otlp_utf8_len((const char *)s, (size_t)(end - s));
+		if (!n || line_separator(s, n)) {
+			n = n ? n : 1;
+			op_strbuf_puts(out, "\\ufffd");
+		} else if (*s < 0x20 || *s == 0x7f || strchr("\"\\<>&'`", *s)) {
+			op_strbuf_printf(out, "\\u%04x", *s);
+		} else {
+			op_strbuf_add(out, s, n);
+		}
+	}
+	op_strbuf_add(out, "\"", 1);
+}
+
+static void put_strings(struct html *h)
+{
+	const char *text;
+	size_t len;
+	uint32_t i;
+
+	op_strbuf_puts(&h->out, "\"strings\":[");
+	for (i = 0; i < h->c->strings.places.len; i++) {
+		text = op_collect_text(h->c, i, &len);
+		if (i)
+			op_strbuf_add(&h->out, ",", 1);
+		put_string(&h->out, text, len);
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
+static void put_tables(struct html *h)
+{
+	const struct op_collect *c = h->c;
+	const struct op_collect_function *f;
+	const struct op_collect_process *p;
+	const struct op_collect_kind *k;
+
+	op_strbuf_puts(&h->out, ",\"functions\":[");
+	op_vec_foreach(f, &c->functions)
+		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%u]",
+				 f == c->functions.data ? "" : ",", f->name, f->file,
+				 f->start_line, f->type, f->module);
+	op_strbuf_puts(&h->out, "],\"processes\":[");
+	op_vec_foreach(p, &c->processes)
+		op_strbuf_printf(&h->out, "%s[%" PRId64 ",%u,%u,%u,%u]",
+				 p == c->processes.data ? "" : ",", p->pid, p->name,
+				 p->path, p->container_id, p->service_name);
+	op_strbuf_puts(&h->out, "],\"kinds\":[");
+	op_vec_foreach(k, &c->kinds)
+		op_strbuf_printf(&h->out, "%s[%u,%u,%u,%u,%" PRId64 "]",
+				 k == c->kinds.data ? "" : ",", k->type, k->unit,
+				 k->period_type, k->period_unit, k->period);
+	op_strbuf_printf(&h->out, "],\"main_kind\":%u", op_collect_main_kind(c));
+	op_strbuf_printf(&h->out, ",\"start_ms\":%" PRIu64 ",\"duration_ms\":%" PRIu64,
+			 c->start_ns / 1000000, (c->end_ns - c->start_ns) / 1000000);
+	op_strbuf_puts(&h->out, ",\"version\":\"" OTELPROF_VERSION "\"");
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	const struct html_path *x = a, *y = b;
+	size_t n = OP_MIN(x->len, y->len), i;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	for (i = 0; i < n; i++) {
+		if (x->pool[x->first + i] != y->pool[y->first + i])
+			return x->pool[x->first + i] < y->pool[y->first + i] ? -1 : 1;
+	}
+	return x->len < y->len ? -1 : x->len > y->len;
+}
+
+static int make_paths(struct html *h)
+{
+	_cleanup_free_ uint32_t *data = NULL;
+	struct op_collect_path path = { 0 };
+	const struct op_collect_stack *s;
+	struct html_path *p;
+	int r;
+
+	op_vec_foreach(s, &h->c->stacks) {
+		r = op_collect_path(h->c, s, &path);
+		data = path.data;
+		if (r || op_vec_reserve(&h->pool, path.len + 1))
+			return -ENOMEM;
+		p = op_vec_push(&h->paths);
+		if (!p)
+			return -ENOMEM;
+		*p = (struct html_path){ .first = h->pool.len,
+					 .len = path.len,
+					 .value = s->value,
+					 .kind = s->kind,
+					 .process = s->process };
+		if (path.len)
+			memcpy(h->pool.data + h->pool.len, path.data,
+			       path.len * sizeof(*path.data));
+		h->pool.len += path.len;
+	}
+	op_vec_foreach(p, &h->paths)
+		p->pool = h->pool.data;
+	if (h->paths.len)
+		qsort(h->paths.data, h->paths.len, sizeof(*h->paths.data), compare_paths);
+	return 0;
+}
+
+static size_t common_prefix(const struct html_path *x, const struct html_path *y)
+{
+	size_t n = OP_MIN(x->len, y->len), i;
+
+	for (i = 0; i < n && x->pool[x->first + i] == y->pool[y->first + i]; i++)
+		;
+	return i;
+}
+
+/* Write one list of a tree's nodes. The paths are sorted, so new nodes begin where a path
+ * differs from the one before; equal paths are adjacent. */
+static void put_list(struct html *h, const struct html_path *p,
+		     const struct html_path *end, const char *name, char what)
+{
+	const struct html_path *last = NULL;
+	const char *sep = "";
+	int64_t value;
+	size_t i;
+
+	op_strbuf_printf(&h->out, ",\"%s\":[", name);
+	for (; p < end; last = p++) {
+		value = p->value;
+		for (; p + 1 < end && compare_paths(p, p + 1) == 0; p++)
+			value = op_collect_sum(value, p[1].value);
+		for (i = last ? common_prefix(last, p) : 0; i < p->len; i++) {
+			if (what == 'f')
+				op_strbuf_printf(&h->out, "%s%u", sep,
+						 p->pool[p->first + i]);
+			else if (what == 'd')
+				op_strbuf_printf(&h->out, "%s%zu", sep, i);
+			else
+				op_strbuf_printf(&h->out, "%s%" PRId64, sep,
+						 i + 1 == p->len ? value : 0);
+			sep = ",";
+		}
+	}
+	op_strbuf_puts(&h->out, "]");
+}
+
+/* The value of samples without frames belongs to the tree itself. */
+static int64_t own_value(const struct html_path *p, const struct html_path *end)
+{
+	int64_t sum = 0;
+
+	for (; p < end && !p->len; p++)
+		sum = op_collect_sum(sum, p->value);
+	return sum;
+}
+
+static void put_trees(struct html *h)
+{
+	const struct html_path *p = h->paths.data;
+	const struct html_path *end = p ? p + h->paths.len : NULL, *next;
+	const char *sep = "";
+
+	op_strbuf_puts(&h->out, ",\"trees\":[");
+	for (; p < end; p = next) {
+		for (next = p;
+		     next < end && next->kind == p->kind && next->process == p->process;
+		     next++)
+			;
+		op_strbuf_printf(&h->out, "%s{\"k\":%u,\"p\":%u,\"o\":%" PRId64, sep,
+				 p->kind, p->process, own_value(p, next));
+		put_list(h, p, next, "f", 'f');
+		put_list(h, p, next, "d", 'd');
+		put_list(h, p, next, "s", 's');
+		op_strbuf_puts(&h->out, "}");
+		sep = ",\n";
+	}
+	op_strbuf_puts(&h->out, "]}");
+}
+
+/* Write the page up to @marker, which is left out. */
+static int put_page_until(struct op_strbuf *out, const char **page, const char *marker)
+{
+	const char *end = (const char *)op_flamegraph_page + op_flamegraph_page_len;
+	const char *at = memmem(*page, (size_t)(end - *page), marker, strlen(marker));
+
+	if (!at)
+		return -EINVAL;
+	op_strbuf_add(out, *page, (size_t)(at - *page));
+	*page = at + strlen(marker);
+	return 0;
+}
+
+/* Write @c as JSON; null if it is NULL. */
+static int put_profile(struct op_strbuf *out, const struct op_collect *c)
+{
+	struct html h = { .c = c, .out = *out };
+	int r;
+
+	if (!c) {
+		op_strbuf_puts(out, "null");
+		return 0;
+	}
+	r = make_paths(&h);
+	if (!r) {
+		op_strbuf_puts(&h.out, "{");
+		put_strings(&h);
+		put_tables(&h);
+		put_trees(&h);
+	}
+	*out = h.out;
+	op_vec_clear(&h.pool);
+	op_vec_clear(&h.paths);
+	return r;
+}
+
+int op_html_compare(const struct op_collect *before, const struct op_collect *after,
+		    int fd)
+{
+	const char *page = (const char *)op_flamegraph_page;
+	const char *end = page + op_flamegraph_page_len;
+	struct op_strbuf out = { 0 };
+	int r = put_page_until(&out, &page, profile_marker);
+
+	if (!r)
+		r = put_profile(&out, after);
+	if (!r)
+		r = put_page_until(&out, &page, before_marker);
+	if (!r)
+		r = put_profile(&out, before);
+	op_strbuf_add(&out, page, (size_t)(end - page));
+	if (!r)
+		r = out.failed ? -ENOMEM : op_write_full(fd, out.data, out.len);
+	op_strbuf_deinit(&out);
+	return r;
+}
+
+static int html_write(const struct op_collect *c, int fd)
+{
+	return op_html_compare(NULL, c, fd);
+}
+
+const struct op_format op_format_html = {
+	.format = OTELPROF_FORMAT_HTML,
+	.detail = OP_COLLECT_FUNCTIONS,
+	.write = html_write,
+};

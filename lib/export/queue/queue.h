@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requests that wait for one destination, oldest first: in memory, and with a spill
+ * directory in files. The bytes of memory and of files are limited; the oldest request
+ * that is not being sent makes room.
+ *
+ * With a spill directory each request is written when it comes in. After that only the
+ * next one to send is in memory. A request that cannot be written stays in memory.
+ */
+#ifndef OP_EXPORT_QUEUE_QUEUE_H
+#define OP_EXPORT_QUEUE_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "export/queue/spool.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
+
+struct op_queue_entry {
+	TAILQ_ENTRY(op_queue_entry) link;
+	struct op_spool_item item; /* the request, and its file */
+	bool in_memory;		   /* its bytes are in the request */
+	bool sending;		   /* it is being sent and must not be dropped */
+	uint64_t first_try_ns;	   /* 0: not tried yet */
+};
+
+struct op_queue_limits {
+	uint64_t memory_bytes;
+	uint64_t file_bytes;
+};
+
+/* All members below are guarded by the lock, which is taken before the ledger's and the
+ * notes'. */
+struct op_queue {
+	struct op_account *account; /* of the exporter */
+	struct op_ledger *ledger;   /* the account's */
+	struct op_notes *notes;
+	const char *target; /* for messages; borrowed */
+	struct op_queue_limits limits;
+	struct op_spool *spool; /* NULL: no files */
+
+	/* who may use it: the owner, the threads; the last one destroys it */
+	uint32_t users;
+	void (*destroy)(struct op_queue *q);
+
+	pthread_mutex_t lock;
+	/* there is something to send, or what else the user signals */
+	pthread_cond_t wake;
+	pthread_cond_t idle; /* the queue became empty */
+	TAILQ_HEAD(, op_queue_entry) entries;
+	uint64_t memory_bytes; /* bytes of the requests in memory */
+	uint64_t file_bytes;   /* bytes of files, including those yet to be written */
+	uint64_t files;
+	bool ended;	   /* all is decided; entries of others are gone */
+	bool full;	   /* logged, and nothing delivered since */
+	bool disk_failing; /* logged, and nothing written since */
+};
+
+/* A user is the caller; the last of op_queue_unref() calls @destroy, which has to call
+ * op_queue_deinit(). @account, @notes and @target are borrowed until then. Returns 0
+ * or -errno. */
+int op_queue_init(struct op_queue *q, struct op_account *account, struct op_notes *notes,
+		  const char *target, struct op_queue_limits limits,
+		  void (*destroy)(struct op_queue *q));
+void op_queue_ref(struct op_queue *q);
+void op_queue_unref(struct op_queue *q);
+/* Call this after op_queue_end(), when the queue is empty and has no other user. */
+void op_queue_deinit(struct op_queue *q);
+
+/* Take over the requests of @list, and write to @spill from now on. On success it takes
+ * ownership of @spill. Call this before anything is added. Returns 0 or -errno. */
+int op_queue_use_spill(struct op_queue *q, struct op_spill *spill,
+		       const struct op_spill_list *list);
+/* Add one request, or drop it. Call without the lock. May wait for the disk briefly. */
+void op_queue_add(struct op_queue *q, struct op_request *r);
+/* Delivery ends: requests in files stay there, the others are given up. Call without the
+ * lock when no other thread sends any more, or is stuck. */
+void op_queue_end(struct op_queue *q);
+/* In the child of a fork. */
+void op_queue_forked(struct op_queue *q);
+
+/* The following are called with the lock held. */
+
+/* The bytes of an entry that is being sent, held by the thread that sends it. */
+struct op_queue_bytes {
+	const void *bytes;
+	size_t len;
+	struct op_request *held; /* whose bytes these are, or NULL */
+	void *loaded;		 /* read from its file */
+};
+
+/*
+ * Get the bytes of @e and mark it as being sent, until op_queue_sent(). The lock is
+ * released while a file is read. Returns 0; -EBADMSG, after which the file has another name,
+ * or the errno of reading if the file is lost; -ECANCELED if the queue has ended meanwhile,
+ * and @e is gone.
+ */
+int op_queue_send(struct op_queue *q, struct op_queue_entry *e,
+		  struct op_queue_bytes *ret);
+/* Call this also after an error. Returns false if the queue has ended, and @e is gone. */
+bool op_queue_sent(struct op_queue *q, struct op_queue_entry *e,
+		   struct op_queue_bytes *bytes);
+/* @e, which has no file, leaves the queue undecided and is freed; its bytes are not needed any
+ * more. Returns its request. */
+struct op_request *op_queue_take(struct op_queue *q, struct op_queue_entry *e);
+/* The outcome of @e is known: it leaves the queue, its file is removed, and it
+ * is freed. */
+void op_queue_settle(struct op_queue *q, struct op_queue_entry *e, int fate);
+
+#endif

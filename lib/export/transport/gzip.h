@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compresses a request in the gzip format (RFC 1952). libdeflate is used if available,
+ * because it takes 40 % of zlib's time and compresses profiles 2 % better; otherwise
+ * zlib.
+ */
+#ifndef OP_EXPORT_TRANSPORT_GZIP_H
+#define OP_EXPORT_TRANSPORT_GZIP_H
+
+#include <stddef.h>
+
+/* Returns 0 with *@ret, which the caller frees, or -ENOMEM. */
+int op_gzip(const void *bytes, size_t len, void **ret, size_t *ret_len);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds whose programs are attached to raw tracepoints. All programs of a kind are in one
+ * object, because they share its maps. Some of these maps are ring buffers by which a
+ * program asks for an interrupt on its own CPU: their records carry nothing, and each
+ * poll throws them away.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
+#include "kernel/object.h"
+#include "kernel/state.h"
+
+enum {
+	PROGRAM_NAME_BYTES = 64,
+	THREADS_A_PROCESS = 4, /* on average, for each of max_processes */
+	/* A record in such a ring takes 16 bytes with its header. With two CPUs, the ring
+	 * of one has room for the records of two seconds. */
+	KICK_BYTES_A_SAMPLE = 16,
+	KICK_BYTES_MIN = 64 * 1024, /* room for a burst */
+	EMPTY_BATCH = 4096,	    /* more than any bucket of a map holds */
+};
+
+static void sizes_of(const struct op_capture *c, struct op_kind_sizes *ret)
+{
+	uint64_t want = (uint64_t)c->config.off_cpu_samples * KICK_BYTES_A_SAMPLE;
+
+	ret->threads = c->config.max_processes * THREADS_A_PROCESS;
+	ret->kick_bytes = KICK_BYTES_MIN;
+	while (ret->kick_bytes < want)
+		ret->kick_bytes <<= 1;
+}
+
+static void name_of(const struct op_capture *c, const struct op_kind *kind, size_t i,
+		    char name[static PROGRAM_NAME_BYTES])
+{
+	if (kind->hooks[i].program)
+		(void)snprintf(name, PROGRAM_NAME_BYTES, "%s", kind->hooks[i].program);
+	else
+		(void)snprintf(name, PROGRAM_NAME_BYTES, "op_%s%s", kind->name,
+			       c->form == OP_WALKER_WHOLE ? "_whole" : "");
+}
+
+/* Is hook @i of @kind switched on with the kind? */
+static bool is_wanted(const struct op_capture *c, const struct op_kind *kind, size_t i)
+{
+	return !kind->hooks[i].wakers || c->config.flags & OTELPROF_WAKERS;
+}
+
+/* Map the two position pages of ring @i of @object. */
+static int map_kicks(struct op_capture *c, struct bpf_object *object, uint32_t i,
+		     struct op_kick_ring *k)
+{
+	_cleanup_close_ int fd = -1;
+	char name[PROGRAM_NAME_BYTES];
+	void *map;
+
+	(void)snprintf(name, sizeof(name), "op_kicks_%u", i);
+	fd = op_object_map_fd(object, name);
+	if (fd < 0)
+		return fd;
+	map = mmap(NULL, c->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	k->consumer = map;
+	map = mmap(NULL, c->page_size, PROT_READ, MAP_SHARED, fd, (off_t)c->page_size);
+	if (map == MAP_FAILED)
+		return -errno;
+	k->producer = map;
+	return 0;
+}
+
+/* Keep descriptors of the programs of the loaded @object and of its map of what has
+ * begun, and mappings of its rings. */
+static int keep(struct op_capture *c, const struct op_kind *kind,
+		struct bpf_object *object)
+{
+	char name[PROGRAM_NAME_BYTES];
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && kind->kicks && i < OP_KICK_RINGS; i++)
+		r = map_kicks(c, object, i, &c->kicks[kind->event][i]);
+	for (i = 0; r >= 0 && i < kind->hooks_len; i++) {
+		if (!is_wanted(c, kind, i))
+			continue;
+		name_of(c, kind, i, name);
+		r = c->program[kind->event][i] = op_object_program_fd(object, name);
+	}
+	for (i = 0; r >= 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		r = c->begun[kind->event][i] = op_object_map_fd(object, kind->begun[i]);
+	return r < 0 ? r : 0;
+}
+
+int op_hooks_load(struct op_capture *c, const struct op_kind *kind)
+{
+	const struct op_object_source source = { kind->name, kind->object };
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, kind->holds);
+	const struct op_walkers *walkers = NULL;
+	char name[PROGRAM_NAME_BYTES];
+	struct op_kind_sizes sizes;
+	struct bpf_object *object;
+	size_t i;
+	int r = 0;
+
+	settings.wakers |= kind->woken;
+	op_types_need(c, UINT64_C(1) << kind->event);
+	if (!kind->snapshot)
+		r = op_walkers_need(c, kind, &walkers);
+	if (r == 0)
+		r = op_object_open(c, &source, &settings, walkers, &object);
+	if (r < 0)
+		return r;
+	sizes_of(c, &sizes);
+	r = kind->size ? kind->size(object, &sizes) : 0;
+	for (i = 0; r == 0 && i < kind->hooks_len; i++) {
+		if (!is_wanted(c, kind, i))
+			continue;
+		name_of(c, kind, i, name);
+		r = op_object_want(object, name, kind->program_type);
+	}
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0)
+		r = keep(c, kind, object);
+	op_object_close(object);
+	return r;
+}
+
+/* Zero the per-CPU array @map of one element. */
+static int zero(int map, const struct bpf_map_info *info)
+{
+	size_t cpus = (size_t)OP_MAX(libbpf_num_possible_cpus(), 1);
+	_cleanup_free_ void *values = calloc(cpus, (info->value_size + 7) & ~7U);
+	uint32_t key = 0;
+
+	if (!values)
+		return -ENOMEM;
+	return bpf_map_update_elem(map, &key, values, BPF_ANY) ? -errno : 0;
+}
+
+/* Remove all elements of the hash @map, or zero that of a per-CPU array. Adds the number of
+ * elements to *@ret_gone. */
+static int empty(int map, uint64_t *ret_gone)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+	_cleanup_free_ void *keys = NULL;
+	_cleanup_free_ void *values = NULL;
+	uint32_t n = EMPTY_BATCH;
+	uint32_t at;
+	int r;
+
+	if (bpf_obj_get_info_by_fd(map, &info, &len))
+		return -errno;
+	if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)
+		return zero(map, &info);
+	keys = calloc(EMPTY_BATCH, info.key_size);
+	values = calloc(EMPTY_BATCH, info.value_size);
+	if (!keys || !values)
+		return -ENOMEM;
+	r = bpf_map_lookup_and_delete_batch(map, NULL, &at, keys, values, &n, NULL);
+	while (r == 0) {
+		*ret_gone += n;
+		n = EMPTY_BATCH;
+		r = bpf_map_lookup_and_delete_batch(map, &at, &at, keys, values, &n,
+						    NULL);
+	}
+	if (errno != ENOENT)
+		return -errno;
+	*ret_gone += n; /* of the last batch, which is not full */
+	return 0;
+}
+
+/* While no hook was attached, threads came and went and events ended unseen: forget what
+ * had begun before, since an interval that reaches back to it would be a false one. */
+static int forget_begun(struct op_capture *c, const struct op_kind *kind)
+{
+	uint64_t gone = 0;
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < kind->hooks_len; i++)
+		if (c->hook[kind->event][i] >= 0)
+			return 0;
+	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX; i++)
+		if (c->begun[kind->event][i] >= 0)
+			r = empty(c->begun[kind->event][i], &gone);
+	return r < 0 ? op_fail(c->log, r, "%s could not be begun anew: %s", kind->says,
+			       strerror(-r))
+		     : 0;
+}
+
+/* Is there another one for hook @i, where this kernel does not attach it? */
+static bool has_other(const struct op_kind *kind, size_t i)
+{
+	return i + 1 < kind->hooks_len && kind->hooks[i + 1].instead;
+}
+
+static bool is_attached(const struct op_capture *c, const struct op_kind *kind, size_t i)
+{
+	const int *hook = c->hook[kind->event];
+
+	return hook[i] >= 0 || (kind->hooks[i].instead && hook[i - 1] >= 0) ||
+	       (has_other(kind, i) && hook[i + 1] >= 0);
+}
+
+static int fail_to_attach(struct op_capture *c, const struct op_kind *kind, size_t i,
+			  int error)
+{
+	char sentence[OP_KIND_SENTENCE_BYTES];
+
+	op_kind_unattached(kind, i, error, sentence);
+	return op_fail(c->log, error, "%s", sentence);
+}
+
+static int attach(struct op_capture *c, const struct op_kind *kind)
+{
+	size_t i;
+	int r = forget_begun(c, kind);
+
+	if (r < 0)
+		return r;
+	for (i = 0; i < kind->hooks_len; i++) {
+		int *hook = &c->hook[kind->event][i];
+
+		if (is_attached(c, kind, i) || !kind->hooks[i].tracepoint ||
+		    !is_wanted(c, kind, i))
+			continue;
+		*hook = op_fd_move_up(bpf_raw_tracepoint_open(
+			kind->hooks[i].tracepoint, c->program[kind->event][i]));
+		if (*hook < 0 && errno == EINVAL && has_other(kind, i))
+			continue;
+		if (*hook < 0)
+			return fail_to_attach(c, kind, i, -errno);
+	}
+	return 0;
+}
+
+int op_hooks_attach(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KINDS; i++)
+		if (op_kinds()[i]->hooks && c->program[i][0] >= 0)
+			r = attach(c, op_kinds()[i]);
+	return r;
+}
+
+/* Samples whose end was not met will not be told: they are lost, as runs that were left out. The
+ * map of a process that has forked is its parent's. */
+static void count_held(struct op_capture *c, const struct op_kind *kind)
+{
+	int map = c->begun[kind->event][0];
+	uint64_t gone = 0;
+
+	if (kind->holds && !c->forked && map >= 0 && empty(map, &gone) == 0)
+		c->gone_missed += gone;
+}
+
+/* While no perf event is there, memory grows unseen: forget how large it was. */
+static void forget_seen(struct op_capture *c, const struct op_kind *kind)
+{
+	int map = c->begun[kind->event][0];
+	uint64_t gone = 0;
+
+	if (kind->perf_events && !c->forked && map >= 0)
+		(void)empty(map, &gone);
+}
+
+/* The last program is detached first: that of bpf/event/off asks for the interrupts in
+ * which the others run. */
+void op_hooks_detach(struct op_capture *c, const struct op_kind *kind)
+{
+	bool attached = false;
+	size_t i;
+
+	for (i = kind->hooks_len; i > 0; i--) {
+		attached |= c->hook[kind->event][i - 1] >= 0;
+		op_closep(&c->hook[kind->event][i - 1]);
+	}
+	if (attached)
+		count_held(c, kind);
+	forget_seen(c, kind);
+}
+
+void op_hooks_poll(struct op_capture *c)
+{
+	uint32_t k;
+	uint32_t i;
+
+	for (k = 0; k < OP_KINDS; k++)
+		for (i = 0; i < OP_KICK_RINGS && c->kicks[k][i].producer; i++)
+			__atomic_store_n(c->kicks[k][i].consumer,
+					 __atomic_load_n(c->kicks[k][i].producer,
+							 __ATOMIC_ACQUIRE),
+					 __ATOMIC_RELEASE);
+}
+
+void op_hooks_close(struct op_capture *c, const struct op_kind *kind)
+{
+	uint32_t i;
+
+	op_hooks_detach(c, kind);
+	for (i = 0; i < OP_KIND_BEGUN_MAX; i++)
+		op_closep(&c->begun[kind->event][i]);
+	for (i = 0; i < OP_KICK_RINGS; i++) {
+		struct op_kick_ring *k = &c->kicks[kind->event][i];
+
+		if (k->consumer)
+			(void)munmap(k->consumer, c->page_size);
+		if (k->producer)
+			(void)munmap((void *)k->producer, c->page_size);
+		*k = (struct op_kick_ring){ 0 };
+	}
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns kinds of events on and off. The programs of a kind are loaded while it is on, and
+ * only then. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "kernel/object.h"
+#include "kernel/state.h"
+#include "otelprof/error.h"
+
+enum {
+	PROGRAM_NAME_BYTES = 64,
+	HEAP_SAMPLES_MAX = 10000, /* per second and CPU, forged ones included */
+};
+
+static const char HEAP_LIVES[] = "op_heap_lives";
+static const char HEAP_OF_PID[] = "op_heap_of_pid";
+
+/* Open the object of @kind, and see to the types and walkers that it needs. */
+static int open_entry(struct op_capture *c, const struct op_kind *kind,
+		      const struct op_settings *settings, struct bpf_object **ret)
+{
+	const struct op_object_source source = { kind->name, kind->object };
+	const struct op_walkers *walkers;
+	int r;
+
+	op_types_need(c, UINT64_C(1) << kind->event);
+	r = op_walkers_need(c, kind, &walkers);
+	return r < 0 ? r : op_object_open(c, &source, settings, walkers, ret);
+}
+
+static int reuse(struct bpf_object *object, const char *name, int fd)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (fd < 0)
+		return 0;
+	return map ? bpf_map__reuse_fd(map, fd) : -ENOENT;
+}
+
+/* Load the prepared @object of @kind, whose entries share their maps of what has begun. */
+static int load_shared(struct op_capture *c, const struct op_kind *kind,
+		       struct bpf_object *object)
+{
+	int *begun = c->begun[kind->event];
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		r = reuse(object, kind->begun[i], begun[i]);
+	if (r == 0)
+		r = op_object_load(c, object);
+	for (i = 0; r >= 0 && i < OP_KIND_BEGUN_MAX && kind->begun[i]; i++)
+		if (begun[i] < 0)
+			r = begun[i] = op_object_map_fd(object, kind->begun[i]);
+	return r < 0 ? r : 0;
+}
+
+/* Load @kind's entry for its perf event @i: a descriptor, or -errno. */
+static int load_entry(struct op_capture *c, const struct op_kind *kind, uint32_t i,
+		      const struct op_argument *value)
+{
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, kind->holds);
+	char name[PROGRAM_NAME_BYTES];
+	struct bpf_object *object;
+	int r;
+
+	settings.detail = i;
+	if (kind->event == OP_EVENT_PROBES)
+		settings.event_budget = c->config.probe_samples;
+	if (value)
+		settings.argument[0] = *value;
+	r = open_entry(c, kind, &settings, &object);
+	if (r < 0)
+		return r;
+	(void)snprintf(name, sizeof(name), "op_%s%s", kind->name,
+		       c->form == OP_WALKER_WHOLE ? "_whole" : "");
+	r = op_object_want(object, name, kind->program_type);
+	if (r == 0)
+		r = load_shared(c, kind, object);
+	if (r == 0)
+		r = op_object_program_fd(object, name);
+	op_object_close(object);
+	return r;
+}
+
+int op_capture_load_probe(struct op_capture *c, uint32_t type, uint32_t number,
+			  const struct op_argument *value)
+{
+	struct op_kind kind = op_kind_probes;
+	void *before = op_object_hush();
+	int r;
+
+	kind.program_type = type;
+	if (type == BPF_PROG_TYPE_PERF_EVENT) /* it has a program of its own */
+		kind.name = "perf";
+	r = load_entry(c, &kind, number, value);
+	op_object_unhush(before);
+	return r;
+}
+
+/* Load @name of the prepared @object. A descriptor, or -errno. */
+static int load_heap(struct op_capture *c, struct bpf_object *object, const char *name,
+		     struct op_capture_heap *heap)
+{
+	int r = reuse(object, HEAP_LIVES, heap->lives);
+
+	if (r == 0)
+		r = reuse(object, HEAP_OF_PID, heap->of_pid);
+	if (r == 0)
+		r = op_object_want(object, name, op_kind_heap.program_type);
+	if (r == 0)
+		r = op_object_load(c, object);
+	if (r == 0 && heap->lives < 0)
+		r = heap->lives = op_object_map_fd(object, HEAP_LIVES);
+	if (r >= 0 && heap->of_pid < 0)
+		r = heap->of_pid = op_object_map_fd(object, HEAP_OF_PID);
+	return r < 0 ? r : op_object_program_fd(object, name);
+}
+
+int op_capture_load_heap(struct op_capture *c, bool is_free,
+			 const struct op_argument argument[OP_ARGUMENTS_MAX],
+			 struct op_capture_heap *heap)
+{
+	const struct op_kind *kind = &op_kind_heap;
+	struct op_settings settings =
+		op_capture_settings_of(c, kind->program_type, false);
+	bool whole = c->form == OP_WALKER_WHOLE;
+	struct bpf_object *object;
+	void *before = op_object_hush();
+	int r;
+
+	settings.event_budget = HEAP_SAMPLES_MAX;
+	memcpy(settings.argument, argument, sizeof(settings.argument));
+	r = open_entry(c, kind, &settings, &object);
+	if (r == 0) {
+		r = load_heap(c, object,
+			      is_free ? "op_heap_free"
+			      : whole ? "op_heap_whole"
+				      : "op_heap",
+			      heap);
+		op_object_close(object);
+	}
+	op_object_unhush(before);
+	return r;
+}
+
+bool op_capture_is_sampling(const struct op_capture *c)
+{
+	return c->sampling && !c->forked;
+}
+
+static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
+		return;
+	*ns += info.run_time_ns;
+	*count += info.run_cnt;
+}
+
+/* What the program @fd missed; kernels before 5.12 do not say it. */
+static uint64_t missed_by(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ? 0
+								 : info.recursion_misses;
+}
+
+static uint64_t missed(const struct op_capture *c, const struct op_kind *kind)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < kind->hooks_len; i++)
+		if (kind->hooks[i].loses)
+			n += missed_by(c->program[kind->event][i]);
+	return n;
+}
+
+uint64_t op_capture_kinds_missed(const struct op_capture *c)
+{
+	uint64_t n = c->gone_missed;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		n += missed(c, op_kinds()[i]);
+	return n;
+}
+
+static void turn_off(struct op_capture *c, const struct op_kind *kind)
+{
+	uint32_t i;
+
+	op_perf_close_kind(c, kind);
+	op_hooks_close(c, kind);
+	c->gone_missed += missed(c, kind);
+	for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++) {
+		add_run_time(c->program[kind->event][i], &c->gone_run_ns,
+			     &c->gone_run_count);
+		op_closep(&c->program[kind->event][i]);
+	}
+}
+
+int op_capture_kinds_load(struct op_capture *c, const struct op_kind *kind)
+{
+	void *before = op_object_hush();
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r >= 0 && i < kind->perf_events; i++)
+		if (c->program[kind->event][i] < 0)
+			r = c->program[kind->event][i] = load_entry(c, kind, i, NULL);
+	if (kind->hooks && c->program[kind->event][0] < 0)
+		r = op_hooks_load(c, kind);
+	op_object_unhush(before);
+	if (r >= 0)
+		return 0;
+	turn_off(c, kind);
+	if (!kind->optional || r == -ENOMEM)
+		return r;
+	op_log(c->log, OP_LOG_WARNING, "%s are not seen (%s), ignoring", kind->says,
+	       strerror(-r));
+	return 0;
+}
+
+int op_capture_load(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r == 0 && !c->loaded && i < OP_KINDS; i++)
+		if (c->config.kinds >> i & 1)
+			r = op_capture_kinds_load(c, op_kinds()[i]);
+	if (r < 0) {
+		/* the next attempt, perhaps with other runtimes, starts from nothing */
+		op_capture_kinds_close(c);
+		op_walkers_close(c);
+		return r;
+	}
+	c->loaded = true;
+	return 0;
+}
+
+/* Attach the kinds that are on, on each CPU and at their tracepoints. */
+static int bring(struct op_capture *c)
+{
+	int r;
+
+	c->cpus_changed = true; /* so that every CPU gets the events of the kinds */
+	if (!c->sampling)
+		return 0;
+	r = op_perf_update_cpus(c, NULL, 0);
+	return r == 0 ? op_hooks_attach(c) : r;
+}
+
+/* Reload the entries of the kinds that are on, with the steps of all runtimes wanted by
+ * now. */
+static int reload(struct op_capture *c)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; r >= 0 && i < OP_KINDS; i++) {
+		if (c->program[i][0] < 0)
+			continue;
+		turn_off(c, op_kinds()[i]);
+		r = op_capture_kinds_load(c, op_kinds()[i]);
+	}
+	return r == 0 ? bring(c) : r;
+}
+
+int op_capture_need_runtimes(void *ctx, uint64_t runtimes)
+{
+	struct op_capture *c = ctx;
+	uint64_t more = runtimes & ~c->settings.runtimes_on;
+	void *before;
+	int r;
+
+	if (c->forked)
+		return -OTELPROF_E_FORKED;
+	if (!more)
+		return 0;
+	c->settings.runtimes_on |= more;
+	before = op_object_hush();
+	if (!c->loaded)
+		r = op_capture_load(c);
+	else
+		r = c->form == OP_WALKER_WHOLE ? reload(c) : op_walkers_add(c, more);
+	if (r < 0)
+		c->settings.runtimes_on &= ~more;
+	op_object_unhush(before);
+	return r;
+}
+
+static int turn_on(struct op_capture *c, const struct op_kind *kind)
+{
+	int r = op_capture_kinds_load(c, kind);
+
+	if (r == 0)
+		r = bring(c);
+	if (r < 0)
+		turn_off(c, kind);
+	return r;
+}
+
+int op_capture_set_kinds(struct op_capture *c, uint64_t kinds)
+{
+	uint32_t i;
+	int error = 0;
+
+	c->loaded = true; /* from now on kinds are loaded and closed one by one */
+	kinds = op_kinds_with(kinds);
+	for (i = 0; i < OP_KINDS; i++) {
+		const struct op_kind *kind = op_kinds()[i];
+		int r = 0;
+
+		if (kinds >> i & 1)
+			r = turn_on(c, kind);
+		else
+			turn_off(c, kind);
+		if (r < 0)
+			error = r;
+	}
+	return error;
+}
+
+int op_capture_program(const struct op_capture *c, enum op_event kind, uint32_t i)
+{
+	return c->sampling && !c->forked ? c->program[kind][i] : -1;
+}
+
+void op_capture_kinds_close(struct op_capture *c)
+{
+	uint32_t i;
+	uint32_t k;
+
+	for (k = 0; k < OP_KINDS; k++) {
+		op_hooks_close(c, op_kinds()[k]);
+		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
+			op_closep(&c->program[k][i]);
+	}
+}
+
+void op_capture_run_time(struct op_capture *c, uint64_t *ret_ns, uint64_t *ret_count)
+{
+	uint32_t i;
+	uint32_t k;
+
+	*ret_ns = c->gone_run_ns;
+	*ret_count = c->gone_run_count;
+	for (k = 0; k < OP_KINDS && !c->forked; k++)
+		for (i = 0; i < OP_KIND_PROGRAMS_MAX; i++)
+			add_run_time(c->program[k][i], ret_ns, ret_count);
+}

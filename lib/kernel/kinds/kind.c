@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry of kinds of events. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/kinds/kind.h"
+
+static const struct op_kind *const KINDS[OP_KINDS] = {
+#define OP_KIND(number, upper, lower) [number] = &op_kind_##lower,
+#include "op_kinds.def"
+#undef OP_KIND
+};
+
+const struct op_kind *const *op_kinds(void)
+{
+	return KINDS;
+}
+
+const struct op_kind *op_kind_of(uint32_t event)
+{
+	return event < OP_KINDS ? KINDS[event] : NULL;
+}
+
+uint64_t op_kinds_known(void)
+{
+	uint64_t known = 0;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		if (!KINDS[i]->hidden)
+			known |= UINT64_C(1) << i;
+	return known;
+}
+
+uint64_t op_kinds_with(uint64_t kinds)
+{
+	uint64_t all = kinds;
+	uint32_t i;
+
+	for (i = 0; i < OP_KINDS; i++)
+		if (kinds >> i & 1)
+			all |= KINDS[i]->with;
+	return all;
+}
+
+void op_kind_unattached(const struct op_kind *kind, size_t i, int error,
+			char ret[static OP_KIND_SENTENCE_BYTES])
+{
+	const struct op_kind_hook *hook = &kind->hooks[i];
+
+	if (error == -ENOENT && hook->needs)
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES, "%s needs %s", kind->says,
+			       hook->needs);
+	else if (error == -ENOENT)
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
+			       "%s needs the tracepoint %s, which this kernel has not",
+			       kind->says, hook->tracepoint);
+	else
+		(void)snprintf(ret, OP_KIND_SENTENCE_BYTES,
+			       "%s could not be attached to the tracepoint %s: %s",
+			       kind->says, hook->tracepoint, strerror(-error));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds share that sample intervals (bpf/event/off). */
+#ifndef OP_KERNEL_KINDS_OFF_H
+#define OP_KERNEL_KINDS_OFF_H
+
+#include "kernel/kinds/kind.h"
+
+/* The tracepoint in the interrupt of irq_work, at which their entry programs run. */
+#if defined(__x86_64__)
+#define OP_KIND_INTERRUPT "irq_work_entry"
+#else
+#define OP_KIND_INTERRUPT "ipi_entry"
+#endif
+
+/* The map in which kinds of off/off.h note which threads are off the CPUs. */
+#define OP_KIND_OFF_BEGUN "op_off_threads"
+
+/* Names by enum op_off_reason. */
+extern const char *const op_kind_off_reasons[OP_REASONS];
+
+/* The op_kind.size of kinds that note which threads are off the CPUs, of those that ask for
+ * interrupts (bpf/event/off/kick.h), and of those that do both. */
+int op_kind_threads_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
+int op_kind_kicks_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
+int op_kind_off_size(struct bpf_object *object, const struct op_kind_sizes *sizes);
+
+/* The kinds of waits for locks say of which type the lock is. Names by enum op_lock_type. */
+#define OP_KIND_LOCK_KEY "lock.type"
+extern const char *const op_kind_lock_types[OP_LOCK_TYPES];
+
+#define OP_KIND_LOCK_ROW(of_event, of_type, of_unit)                                     \
+	.event = of_event, .shape = OP_OTLP_SUM, .type = of_type, .unit = of_unit,       \
+	.period = OP_OTLP_PERIOD_ONE, .period_type = "contentions",                      \
+	.period_unit = "count"
+
+/* Their rows. A value holds both the number of waits and their time. */
+#define OP_KIND_LOCK_ROWS(of_event)                                                      \
+	{ OP_KIND_LOCK_ROW(of_event, "contentions", "count"),                            \
+	  .shift = OP_LOCKS_COUNT_SHIFT, .mask = OP_LOCKS_COUNT_MAX },                   \
+	{                                                                                \
+		OP_KIND_LOCK_ROW(of_event, "delay", "nanoseconds"),                      \
+			.mask = OP_LOCKS_DELAY_MAX                                       \
+	}
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into process
+ * events. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "base/reader.h"
+#include "base/slice.h"
+#include "kernel/sideband/ends.h"
+#include "kernel/state.h"
+
+enum {
+	SAMPLE_ID_BYTES = 24, /* pid, tid; time; cpu and padding: by our sample_type */
+	SAMPLE_ID_TIME = 8,   /* offset of the time in it */
+};
+
+/* How much newer a record may be than the clock that was read before it. */
+static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
+
+static void on_mmap(struct op_processes *processes, struct op_reader *r)
+{
+	struct op_mmap_event e = { 0 };
+	uint64_t len;
+
+	e.pid = op_read_u32(r);
+	e.tid = op_read_u32(r);
+	e.start = op_read_u64(r);
+	len = op_read_u64(r);
+	e.offset = op_read_u64(r);
+	e.dev_major = op_read_u32(r);
+	e.dev_minor = op_read_u32(r);
+	e.inode = op_read_u64(r);
+	op_read_skip(r, 8 + 4 + 4); /* inode generation, prot, flags */
+	e.path = op_read_cstr(r);
+	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
+		return;
+	op_processes_on_mmap(processes, &e);
+}
+
+static void on_comm(struct op_capture *c, struct op_processes *processes,
+		    struct op_reader *r, uint16_t misc, uint64_t time_ns)
+{
+	uint32_t pid = op_read_u32(r);
+	const char *comm;
+
+	op_read_skip(r, 4);
+	comm = op_read_cstr(r);
+	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
+		return;
+	op_endings_on_exec(c, pid);
+	op_processes_on_exec(processes, pid, comm, time_ns);
+}
+
+static void on_task(struct op_capture *c, struct op_processes *processes,
+		    struct op_reader *r, uint32_t type)
+{
+	uint32_t pid = op_read_u32(r);
+	uint32_t parent = op_read_u32(r);
+	uint32_t tid = op_read_u32(r);
+	uint64_t time_ns;
+
+	op_read_skip(r, 4);
+	time_ns = op_read_u64(r);
+	if (r->failed)
+		return;
+	if (type == PERF_RECORD_EXIT) {
+		op_endings_on_exit(c, processes, pid, tid, time_ns);
+	} else if (pid == tid) {
+		op_endings_on_fork(c, processes, pid);
+		op_processes_on_fork(processes, pid, parent, time_ns);
+	} else {
+		op_endings_on_thread(c, pid, time_ns);
+	}
+}
+
+static void on_record(struct op_capture *c, struct op_processes *processes,
+		      const struct op_cpu_events *e, const uint8_t *body, size_t len)
+{
+	struct op_reader r = op_reader_init(body, len - SAMPLE_ID_BYTES);
+
+	switch (e->next.type) {
+	case PERF_RECORD_LOST:
+		op_read_skip(&r, 8);
+		c->events_lost += op_read_u64(&r);
+		c->lost_ns = OP_MAX(c->lost_ns, e->next_ns);
+		op_processes_on_lost(processes);
+		break;
+	case PERF_RECORD_MMAP2:
+		on_mmap(processes, &r);
+		break;
+	case PERF_RECORD_COMM:
+		on_comm(c, processes, &r, e->next.misc, e->next_ns);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		on_task(c, processes, &r, e->next.type);
+		break;
+	case PERF_RECORD_KSYMBOL:
+		c->kernel_symbols_stale = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Copy @len bytes at position @at of a ring of OP_SIDEBAND_BYTES. */
+static void copy_out(const uint8_t *ring, uint64_t at, void *to, size_t len)
+{
+	op_ring_copy(ring, OP_SIDEBAND_BYTES, at, to, len);
+}
+
+/* Read the header and the time of the next record of @e. Returns false if there is none
+ * for this drain. */
+static bool peek(const struct op_capture *c, struct op_cpu_events *e)
+{
+	const uint8_t *ring = (const uint8_t *)e->sideband + c->page_size;
+	uint64_t time_at;
+
+	e->next.size = 0;
+	if (e->head - e->tail >= sizeof(e->next))
+		copy_out(ring, e->tail, &e->next, sizeof(e->next));
+	if (e->next.size < sizeof(e->next) + SAMPLE_ID_BYTES ||
+	    e->next.size > e->head - e->tail) {
+		/* a malformed record: what follows cannot be read either */
+		e->tail = e->head;
+		return false;
+	}
+	/* Where several profilers listen, Linux (5.1 to 7.2, perf_event_ksymbol_output()) adds the
+	 * size of the trailer once for each of them, but writes one: the time would be read
+	 * behind it. The record goes with the one before. */
+	if (e->next.type == PERF_RECORD_KSYMBOL)
+		return true;
+	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
+	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
+	/* a time that cannot be must not hold up what follows */
+	if (e->next_ns > c->drained_ns + AHEAD_NS_MAX)
+		e->next_ns = c->drained_ns;
+	return e->next_ns <= c->drained_ns;
+}
+
+/* Add each CPU that has records to the merge. */
+static void begin(struct op_capture *c)
+{
+	struct op_cpu_events *e;
+
+	op_vec_foreach(e, &c->cpus) {
+		struct perf_event_mmap_page *page = e->sideband;
+
+		if (!page)
+			continue;
+		e->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+		e->tail = page->data_tail;
+		if (e->head == e->tail)
+			continue;
+		if (peek(c, e))
+			op_merge_add(&c->merge, e->cpu, e->next_ns);
+		else
+			__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
+	}
+}
+
+/* Process the next record of @e. */
+static void take(struct op_capture *c, struct op_processes *processes,
+		 struct op_cpu_events *e)
+{
+	struct perf_event_mmap_page *page = e->sideband;
+	const uint8_t *ring = (const uint8_t *)page + c->page_size;
+	size_t len = e->next.size - sizeof(e->next);
+
+	copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
+	e->tail += e->next.size;
+	on_record(c, processes, e, c->sideband_scratch, len);
+	if (e->tail != e->head && peek(c, e)) {
+		op_merge_advance(&c->merge, e->next_ns);
+		return;
+	}
+	op_merge_end(&c->merge);
+	__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
+}
+
+/*
+ * Leave what is in the merge to the next drain. All that is older than the oldest record there was
+ * taken, so the side-bands are drained until then: from @before_ns, until when they were.
+ */
+static void leave(struct op_capture *c, uint64_t before_ns)
+{
+	const struct op_merge_next *next = c->merge.heap.data;
+	uint64_t oldest_ns = next->time_ns;
+	size_t i;
+
+	for (i = 0; i < c->merge.heap.len; i++) {
+		const struct op_cpu_events *e = &c->cpus.data[next[i].stream];
+		struct perf_event_mmap_page *page = e->sideband;
+
+		__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
+	}
+	c->merge.heap.len = 0;
+	c->drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
+	c->drains_cut++;
+}
+
+/*
+ * A process may fork on one CPU and its child map a file on another. So the records of
+ * all CPUs are merged by time. Those that are newer than the first look at a buffer are
+ * left: what they follow from may stand in a buffer that was looked at before it came.
+ */
+uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
+			   uint64_t end_ns)
+{
+	struct op_slice slice = op_slice_until(end_ns);
+	uint64_t before_ns = c->drained_ns;
+	uint64_t records = 0;
+	bool over = false;
+	uint32_t cpu;
+
+	c->drained_ns = op_clock_monotonic_ns();
+	if (c->cpus_moved) {
+		/* what they did while nobody listened is not known */
+		c->cpus_moved = false;
+		c->lost_ns = c->drained_ns;
+		op_processes_on_lost(processes);
+	}
+	begin(c);
+	while (!over && op_merge_oldest(&c->merge, &cpu)) {
+		take(c, processes, &c->cpus.data[cpu]);
+		records++;
+		over = op_slice_step(&slice);
+	}
+	c->sideband_left = c->merge.heap.len;
+	if (c->sideband_left)
+		leave(c, before_ns);
+	op_endings_check(c, processes);
+	return records;
+}

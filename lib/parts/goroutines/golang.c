@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Takes a snapshot of goroutines, one process after another, in slices of time. */
+#include "parts/goroutines/golang.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "kernel/capture.h"
+#include "parts/goroutines/heaps.h"
+#include "parts/goroutines/processes.h"
+#include "parts/goroutines/visit.h"
+#include "process/processes.h"
+#include "process/program.h"
+#include "process/registry.h"
+
+#define PAUSE_NS UINT64_C(2000000) /* between two slices: others want the CPU, too */
+
+enum {
+	HEAPS_SHARE =
+		2, /* of the time of a finish: what goroutines always leave to them */
+	TURN_PARTS = 4, /* a poll's share for a slice */
+	PROGRAM =
+		0, /* index in the hooks of both kinds (lib/kernel/kinds/goroutines.c) */
+};
+
+/* A process in which no goroutines were found, as in one that had just begun, is searched again. */
+static const uint64_t SEARCH_AGAIN_NS = UINT64_C(60000000000);
+
+struct op_golang {
+	struct op_golang_config config;
+	struct op_golang_processes go_processes;
+	struct op_golang_queue queue; /* of the snapshot that is under way */
+	uint32_t round;
+	bool due;   /* this window has no snapshot yet */
+	bool early; /* op_golang_ends_early() was called for it */
+	uint64_t next_ns;
+	struct op_golang_visit visit;
+	struct op_golang_heaps heaps;
+};
+
+int op_golang_new(const struct op_golang_config *config, struct op_golang **ret)
+{
+	struct op_golang *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return -ENOMEM;
+	g->config = *config;
+	g->go_processes.processes = config->processes;
+	op_golang_heaps_init(&g->heaps, &g->go_processes, config);
+	g->visit.processes = config->processes;
+	g->visit.sampler = config->sampler;
+	g->due = true;
+	*ret = g;
+	return 0;
+}
+
+struct op_golang *op_golang_free(struct op_golang *g)
+{
+	if (!g)
+		return NULL;
+	op_golang_heaps_deinit(&g->heaps);
+	op_golang_processes_deinit(&g->go_processes);
+	op_golang_queue_clear(&g->queue);
+	free(g);
+	return NULL;
+}
+
+/* Begin with the process of @record, if it runs Go. */
+static void enter(struct op_golang *g, const struct op_record *record,
+		  const struct op_window *window, struct op_golang_taken *taken)
+{
+	struct op_processes *p = g->config.processes;
+	struct op_proc *proc = op_golang_queue_proc(&g->queue, p, record);
+	size_t i = proc ? op_golang_processes_get(&g->go_processes, proc) : SIZE_MAX;
+	struct op_golang_process *process;
+	int r;
+
+	if (i == SIZE_MAX)
+		return;
+	process = g->go_processes.list.data[i];
+	process->round = g->round;
+	if (!process->searched ||
+	    (!process->places.allgs &&
+	     op_clock_monotonic_ns() - process->searched_ns > SEARCH_AGAIN_NS))
+		op_golang_process_search(process, p, proc);
+	if (!process->places.allgs)
+		return;
+	/* A process without a list was not what it looked like: it is searched again. */
+	r = op_golang_visit_begin(&g->visit, process, record,
+				  &op_proc_view_now(proc).program->memory.memory, window,
+				  taken);
+	if (r == -EBADMSG)
+		process->places.allgs = 0;
+}
+
+/* ---- a snapshot ---- */
+
+static bool is_under_way(const struct op_golang *g)
+{
+	return g->visit.process || g->queue.records.len;
+}
+
+/* List the processes. If the snapshot before this one was cut short, it begins where that
+ * had come to. */
+static void begin(struct op_golang *g, int program)
+{
+	(void)op_golang_queue_list(&g->queue, program, g->config.log, "goroutines");
+	g->due = false;
+	g->round++;
+}
+
+/* What was learnt of processes that are not in it is forgotten, but for their heaps. */
+static void end(struct op_golang *g)
+{
+	size_t i = 0;
+
+	op_golang_visit_end(&g->visit);
+	g->queue.records.len = 0;
+	while (i < g->go_processes.list.len)
+		if (g->go_processes.list.data[i]->round != g->round &&
+		    !g->go_processes.list.data[i]->heap_round)
+			op_golang_processes_forget(&g->go_processes, i);
+		else
+			i++;
+}
+
+/* Go on until @until_ns, or until it is complete. */
+static void go_on(struct op_golang *g, struct op_window *window, uint64_t until_ns,
+		  struct op_golang_taken *taken)
+{
+	const struct op_record *record;
+	int r = 0;
+
+	op_processes_slice(g->config.processes, until_ns);
+	do {
+		if (g->visit.process) {
+			r = op_golang_visit_go_on(&g->visit, window, taken);
+			continue;
+		}
+		record = op_golang_queue_next(&g->queue);
+		if (record)
+			enter(g, record, window, taken);
+		else
+			end(g);
+	} while (r == 0 && is_under_way(g) && op_clock_monotonic_ns() < until_ns);
+	op_processes_slice(g->config.processes, 0);
+}
+
+/* Count the goroutines of the known processes that were not come to. */
+static void count_late(struct op_golang *g, struct op_golang_taken *taken)
+{
+	const struct op_record *record;
+	uint64_t left = 0;
+
+	if (g->visit.process) {
+		/* One that had a whole window for itself lets others go first. */
+		g->queue.first = g->queue.at > 1 ? g->visit.process->pid : 0;
+		left = g->visit.slice.len - g->visit.index;
+	}
+	while ((record = op_golang_queue_next(&g->queue))) {
+		struct op_proc *proc =
+			op_registry_find_alive(g->config.processes, record->pid);
+		size_t i = proc ? op_golang_processes_find(&g->go_processes, proc)
+				: SIZE_MAX;
+		struct op_golang_slice slice;
+
+		g->queue.first = g->queue.first ? g->queue.first : record->pid;
+		if (i == SIZE_MAX)
+			continue;
+		g->go_processes.list.data[i]->round = g->round;
+		if (op_golang_read_allgs(&op_proc_view_now(proc).program->memory.memory,
+					 g->go_processes.list.data[i]->places.allgs,
+					 &slice) == 0)
+			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
+	}
+	taken->taken += left;
+	taken->dropped_late += left;
+}
+
+static int heaps_program(const struct op_golang *g)
+{
+	return op_capture_program(g->config.capture, OP_EVENT_HEAP_LIVE, PROGRAM);
+}
+
+void op_golang_poll(struct op_golang *g, struct op_window *window,
+		    const struct op_turn *turn, struct op_golang_taken *taken)
+{
+	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
+	uint64_t now;
+
+	op_golang_heaps_poll(&g->heaps, heaps_program(g), turn, taken);
+	now = op_clock_monotonic_ns();
+	if (program < 0) {
+		if (is_under_way(g))
+			count_late(g, taken);
+		end(g);
+	} else if (g->due && !op_processes_busy(g->config.processes)) {
+		begin(g, program);
+	}
+	if (is_under_way(g) && now >= g->next_ns) {
+		go_on(g, window, op_turn_part(turn, now, TURN_PARTS), taken);
+		g->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
+	}
+}
+
+uint64_t op_golang_next_ns(const struct op_golang *g)
+{
+	uint64_t heaps_ns = op_golang_heaps_next_ns(&g->heaps);
+
+	if (!is_under_way(g))
+		return heaps_ns;
+	return heaps_ns ? OP_MIN(heaps_ns, g->next_ns) : g->next_ns;
+}
+
+void op_golang_finish(struct op_golang *g, struct op_window *window, uint64_t limit_ns,
+		      struct op_golang_taken *taken)
+{
+	int program = op_capture_program(g->config.capture, OP_EVENT_GOROUTINES, PROGRAM);
+	uint64_t until_ns = op_clock_monotonic_ns() + limit_ns;
+
+	if (program >= 0 && g->due)
+		begin(g, program);
+	if (is_under_way(g))
+		go_on(g, window, until_ns, taken);
+	if (is_under_way(g))
+		count_late(g, taken);
+	end(g);
+	if (!g->early)
+		op_golang_heaps_finish(&g->heaps, heaps_program(g), window,
+				       OP_MAX(until_ns, op_clock_monotonic_ns() +
+								limit_ns / HEAPS_SHARE),
+				       taken);
+	g->due = !g->early;
+	g->early = false;
+	g->next_ns = 0;
+}
+
+void op_golang_ends_early(struct op_golang *g)
+{
+	g->early = true;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parts/goroutines/heaps.h"
+
+#include <errno.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "process/processes.h"
+#include "process/program.h"
+#include "process/registry.h"
+
+enum {
+	TURN_PARTS = 4, /* a poll's share for a slice */
+};
+
+#define NOTE_NS	 UINT64_C(30000000) /* the longest that noting a heap may add to it */
+#define PAUSE_NS UINT64_C(2000000)  /* between two slices: others want the CPU, too */
+
+/* A process that began this long before the last list may have been missing in it. */
+static const uint64_t LATE_NS = UINT64_C(1000000000);
+
+void op_golang_heaps_init(struct op_golang_heaps *h,
+			  struct op_golang_processes *go_processes,
+			  const struct op_golang_config *config)
+{
+	h->go_processes = go_processes;
+	h->log = config->log;
+	h->heap.processes = config->processes;
+	h->heap.sampler = config->sampler;
+}
+
+void op_golang_heaps_deinit(struct op_golang_heaps *h)
+{
+	op_golang_heap_deinit(&h->heap);
+	op_golang_queue_clear(&h->queue);
+}
+
+/* The kind is off: forget what heaps had. */
+static void forget(struct op_golang_heaps *h)
+{
+	size_t i;
+
+	for (i = 0; h->round && i < h->go_processes->list.len; i++)
+		op_golang_process_forget_heap(h->go_processes->list.data[i]);
+	h->queue.records.len = 0;
+	h->noting = false;
+	h->round = 0;
+	h->on_ns = 0;
+}
+
+/* Begin a snapshot. */
+static void begin(struct op_golang_heaps *h, int program)
+{
+	uint64_t now = op_clock_monotonic_ns();
+	int r = op_golang_queue_list(&h->queue, program, h->log, "Go heaps");
+	size_t i;
+
+	h->round++;
+	h->heap.remembered = 0;
+	for (i = 0; i < h->go_processes->list.len; i++)
+		h->heap.remembered += h->go_processes->list.data[i]->heap_allocs.len;
+	/* A list that was cut tells nothing of those that are not in it. */
+	for (i = 0; r < 0 && i < h->go_processes->list.len; i++)
+		if (h->go_processes->list.data[i]->heap_round)
+			h->go_processes->list.data[i]->heap_round = h->round;
+	h->listed_ns = now;
+}
+
+/* Read the heap of a process. Returns 0; -ENOENT if it has none; -errno. */
+static int read_heap(struct op_golang_heaps *h, const struct op_record *record,
+		     uint64_t listed_before_ns, uint64_t until_ns,
+		     struct op_golang_taken *taken)
+{
+	struct op_processes *p = h->heap.processes;
+	struct op_proc *proc = op_golang_queue_proc(&h->queue, p, record);
+	size_t i = proc ? op_golang_processes_get(h->go_processes, proc) : SIZE_MAX;
+	struct op_golang_process *process;
+	uint64_t since_ns;
+	int r;
+
+	if (i == SIZE_MAX)
+		return -ENOENT;
+	process = h->go_processes->list.data[i];
+	/* It may have no other records, and would be forgotten, with what was told of it. */
+	op_registry_use(p, proc);
+	/* What it allocated while the filter left it out is nobody's. */
+	if (process->heap_round && process->heap_round + 1 != h->round)
+		op_golang_process_forget_heap(process);
+	process->heap_round = h->round;
+	since_ns = op_proc_view_now(proc).program->since_ns;
+	r = op_golang_heap_read(&h->heap, process, proc,
+				listed_before_ns && since_ns + LATE_NS > listed_before_ns,
+				until_ns, taken);
+	if (r < 0 && r != -ENOENT) {
+		bool late = r == -ETIME || r == -ETIMEDOUT;
+		/* as many stacks as it had */
+		uint64_t stacks = OP_MAX(process->heap_stacks, UINT64_C(1));
+
+		taken->taken += stacks;
+		taken->dropped_moved += r == -EAGAIN ? stacks : 0;
+		taken->dropped_late += late ? stacks : 0;
+		taken->dropped_record += r != -EAGAIN && !late ? stacks : 0;
+	}
+	return r;
+}
+
+void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
+			  const struct op_turn *turn, struct op_golang_taken *taken)
+{
+	uint64_t now = op_clock_monotonic_ns();
+	const struct op_record *record;
+	uint64_t until_ns;
+
+	if (program < 0) {
+		forget(h);
+		return;
+	}
+	h->on_ns = h->on_ns ? h->on_ns : now;
+	if (!h->round && !op_processes_busy(h->heap.processes)) {
+		begin(h, program);
+		h->noting = true;
+		h->next_ns = now;
+	}
+	if (!h->noting || now < h->next_ns)
+		return;
+	until_ns = op_turn_part(turn, now, TURN_PARTS);
+	do {
+		record = op_golang_queue_next(&h->queue);
+		/* one that began since then has no past to leave out */
+		if (record)
+			(void)read_heap(h, record, h->on_ns + LATE_NS, now + NOTE_NS,
+					taken);
+	} while (record && op_clock_monotonic_ns() < until_ns);
+	h->noting = record != NULL;
+	h->next_ns = op_clock_monotonic_ns() + PAUSE_NS;
+}
+
+uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h)
+{
+	return h->noting ? h->next_ns : 0;
+}
+
+/* Count the stacks of the processes that were not come to: as many as they had. Returns whether
+ * there are any. */
+static bool count_late(struct op_golang_heaps *h, struct op_golang_taken *taken)
+{
+	const struct op_record *record;
+	bool some = false;
+	uint64_t left = 0;
+
+	while ((record = op_golang_queue_next(&h->queue))) {
+		struct op_proc *proc =
+			op_registry_find_alive(h->heap.processes, record->pid);
+		size_t i =
+			proc ? op_golang_processes_find(h->go_processes, proc) : SIZE_MAX;
+
+		some = true;
+		h->queue.first = h->queue.first ? h->queue.first : record->pid;
+		if (i == SIZE_MAX || !h->go_processes->list.data[i]->heap_round)
+			continue;
+		h->go_processes->list.data[i]->heap_round = h->round;
+		left += h->go_processes->list.data[i]->heap_stacks;
+	}
+	taken->taken += left;
+	taken->dropped_late += left;
+	return some;
+}
+
+/* Forget processes that are gone, and the heaps of those that the filter leaves out now. */
+static void sweep(struct op_golang_heaps *h)
+{
+	size_t i = 0;
+
+	while (i < h->go_processes->list.len) {
+		struct op_golang_process *process = h->go_processes->list.data[i];
+		struct op_proc *proc =
+			op_registry_find_alive(h->heap.processes, process->pid);
+
+		if (!proc || !op_golang_process_is(process, proc)) {
+			op_golang_processes_forget(h->go_processes, i);
+			continue;
+		}
+		if (process->heap_round != h->round)
+			op_golang_process_forget_heap(process);
+		i++;
+	}
+}
+
+void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
+			    struct op_window *window, uint64_t until_ns,
+			    struct op_golang_taken *taken)
+{
+	uint64_t listed_before_ns = h->round ? h->listed_ns : 0;
+	const struct op_record *record;
+	int r = 0;
+
+	if (program < 0)
+		return;
+	h->noting = false;
+	begin(h, program);
+	while (r == 0 && op_clock_monotonic_ns() < until_ns &&
+	       (record = op_golang_queue_next(&h->queue))) {
+		r = read_heap(h, record, listed_before_ns, until_ns, taken);
+		if (r == 0)
+			r = op_golang_heap_take(&h->heap, record, window, until_ns,
+						taken);
+		/* One that had all the time for itself lets others go first. */
+		if (r == -EINPROGRESS || r == -ETIME)
+			h->queue.first = h->queue.at > 1 ? record->pid : 0;
+		r = r == -EINPROGRESS ? r : 0;
+	}
+	/* Where it did not come to all, those that began since the list before are still whole. */
+	if (count_late(h, taken))
+		h->listed_ns = listed_before_ns;
+	sweep(h);
+	h->queue.records.len = 0;
+}

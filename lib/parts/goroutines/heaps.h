@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The heaps of all Go processes that the filter includes, at the end of each window. When the
+ * kind is switched on, what they have allocated until then is noted. */
+#ifndef OP_PARTS_GOROUTINES_HEAPS_H
+#define OP_PARTS_GOROUTINES_HEAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "parts/goroutines/golang.h"
+#include "parts/goroutines/heap.h"
+#include "parts/goroutines/processes.h"
+
+struct op_golang_heaps {
+	struct op_golang_processes *go_processes; /* borrowed */
+	struct op_log *log;			  /* borrowed */
+	struct op_golang_queue queue;
+	uint32_t round; /* number of the last snapshot; 0: the kind is off */
+	uint64_t
+		on_ns; /* when the kind was switched on (CLOCK_MONOTONIC); 0: it is off */
+	uint64_t listed_ns; /* when its processes were listed */
+	bool noting;	    /* the first one, which only notes, is under way */
+	uint64_t next_ns;
+	struct op_golang_heap heap;
+};
+
+void op_golang_heaps_init(struct op_golang_heaps *h,
+			  struct op_golang_processes *go_processes,
+			  const struct op_golang_config *config);
+void op_golang_heaps_deinit(struct op_golang_heaps *h);
+/* @program: the iterator that lists the processes; negative: the kind is off. Goes on with
+ * noting for a share of @turn. */
+void op_golang_heaps_poll(struct op_golang_heaps *h, int program,
+			  const struct op_turn *turn, struct op_golang_taken *taken);
+/* When that is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
+uint64_t op_golang_heaps_next_ns(const struct op_golang_heaps *h);
+/* Take the heaps into @window, until @until_ns (CLOCK_MONOTONIC). The next snapshot begins with
+ * the process in which this one ends. */
+void op_golang_heaps_finish(struct op_golang_heaps *h, int program,
+			    struct op_window *window, uint64_t until_ns,
+			    struct op_golang_taken *taken);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "parts/goroutines/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "code/elf/file.h"
+#include "code/elf/gopclntab.h"
+#include "process/context/place.h"
+#include "process/image/executable.h"
+#include "process/mappings/mappings.h"
+#include "process/program.h"
+#include "process/publish.h"
+#include "process/registry.h"
+
+/* The mapping of the program's own code: the executable lies lowest. NULL: none. */
+static const struct op_mapping *code_of(const struct op_proc *proc)
+{
+	const struct op_mappings *mappings = op_proc_view_now(proc).mappings;
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && !mappings->vma[i].exe->vdso)
+			return &mappings->vma[i];
+	return NULL;
+}
+
+/* Does the file look like a Go program? It is opened if nobody has done so yet. */
+static bool is_go(struct op_processes *p, const struct op_program *program,
+		  const struct op_mapping *v)
+{
+	if (op_publish_open(p, program, v, false) < 0 || !v->exe->image->elf)
+		return false;
+	return op_elf_section(v->exe->image->elf, ".go.buildinfo") != NULL;
+}
+
+/* Find what symbols tell. Returns 0, also where there are none, or -ENOMEM. */
+static int find(struct op_golang_process *g, struct op_processes *p,
+		const struct op_program *program, const struct op_mapping *v)
+{
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	int r = op_publish_open_file(p, program, v, &elf, &g->bias);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	g->minor = op_context_go_minor(elf);
+	g->layout = op_golang_layout(g->minor);
+	if (g->layout)
+		r = op_golang_find_symbols(elf, g->bias, &g->places);
+	g->places.buckets.minor = g->minor;
+	return r == -ENOMEM ? r : 0;
+}
+
+void op_golang_process_search(struct op_golang_process *g, struct op_processes *p,
+			      const struct op_proc *proc)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+	const struct op_memory *memory = &program->memory.memory;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	const struct op_mapping *v = code_of(proc);
+	int r = 0;
+
+	g->searched = true;
+	g->searched_ns = op_clock_monotonic_ns();
+	if (!v || !g->layout)
+		return;
+	if (!g->places.allgs || !g->places.reasons)
+		r = op_publish_open_file(p, program, v, &elf, &g->bias);
+	if (r == 0 && elf)
+		(void)op_golang_find_content(elf, g->bias, memory, g->layout, &g->places);
+	if (g->places.allgs && g->places.reasons)
+		op_golang_read_reasons(memory, g->places.reasons, &g->reasons);
+}
+
+/* Go on with the search in @elf. Returns 1 and ELF addresses, 0 or -errno. */
+static int search_code(struct op_golang_process *g, struct op_elf *elf, uint64_t until_ns,
+		       struct op_golang_buckets_at *ret)
+{
+	_cleanup_(op_gopclntab_freep) struct op_gopclntab *table = NULL;
+	struct op_slice slice = op_slice_until(until_ns);
+	int r = op_gopclntab_open(elf, &table);
+
+	if (r == -ENOENT || r == -ENOTSUP || r == -EBADMSG)
+		return 0; /* a table that nobody can read */
+	if (r < 0)
+		return r;
+	return op_golang_search(&g->heap_search, elf, table, g->minor, &slice, ret);
+}
+
+int op_golang_process_search_heap(struct op_golang_process *g, struct op_processes *p,
+				  const struct op_proc *proc, uint64_t until_ns)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
+	const struct op_mapping *v = code_of(proc);
+	struct op_golang_buckets_at at;
+	int r;
+
+	if (g->heap_searched || g->places.buckets.list || !v || !g->layout ||
+	    g->minor < OP_GOLANG_SEARCH_SINCE)
+		return 0;
+	r = op_publish_open_file(p, program, v, &elf, &g->bias);
+	if (r == 0)
+		r = search_code(g, elf, until_ns, &at);
+	if (r < 0)
+		return r;
+	g->heap_searched = true;
+	if (r > 0)
+		g->places.buckets = (struct op_golang_buckets_at){
+			.list = at.list + g->bias,
+			.rate = at.rate + g->bias,
+			.cycle = at.cycle + g->bias,
+			.minor = at.minor,
+		};
+	return 0;
+}
+
+int op_golang_process_new(struct op_processes *p, const struct op_proc *proc,
+			  struct op_golang_process **ret)
+{
+	_cleanup_(op_golang_process_freep) struct op_golang_process *g = NULL;
+	const struct op_program *program = op_proc_view_now(proc).program;
+	const struct op_mapping *v = code_of(proc);
+	int r;
+
+	*ret = NULL;
+	if (!v || !is_go(p, program, v))
+		return 0;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->pid = program->pid;
+	g->since_ns = program->since_ns;
+	g->born_ns = program->born_ns;
+	r = find(g, p, program, v);
+	if (r < 0)
+		return r;
+	*ret = OP_TAKE_PTR(g);
+	return 0;
+}
+
+struct op_golang_process *op_golang_process_free(struct op_golang_process *g)
+{
+	if (!g)
+		return NULL;
+	op_golang_process_rest(g);
+	op_golang_process_forget_heap(g);
+	free(g);
+	return NULL;
+}
+
+bool op_golang_process_is(const struct op_golang_process *g, const struct op_proc *proc)
+{
+	const struct op_program *program = op_proc_view_now(proc).program;
+
+	return program->pid == g->pid && program->since_ns == g->since_ns &&
+	       program->born_ns == g->born_ns;
+}
+
+static void open_table(struct op_golang_process *g, struct op_processes *p,
+		       const struct op_proc *proc)
+{
+	const struct op_mapping *v = code_of(proc);
+
+	g->no_table = true;
+	if (!v || op_publish_open_file(p, op_proc_view_now(proc).program, v, &g->elf,
+				       &g->bias) < 0)
+		return;
+	g->no_table = op_gopclntab_open(g->elf, &g->table) < 0;
+}
+
+bool op_golang_process_begins(struct op_golang_process *g, struct op_processes *p,
+			      const struct op_proc *proc, uint64_t pc)
+{
+	struct op_go_function f;
+	uint64_t known;
+	bool begins;
+	int r;
+
+	if (op_map64_get(&g->entries, pc, &known))
+		return known;
+	if (!g->table && !g->no_table)
+		open_table(g, p, proc);
+	if (!g->table)
+		return false;
+	r = op_gopclntab_find(g->table, pc - g->bias, &f);
+	if (r < 0) { /* it would read as much again at the next pc */
+		g->table = op_gopclntab_free(g->table);
+		g->no_table = true;
+		return false;
+	}
+	begins = r > 0 && f.entry == pc - g->bias;
+	if (g->entries.len >= OP_GOLANG_ENTRIES_MAX)
+		op_map64_clear(&g->entries);
+	(void)op_map64_put(&g->entries, pc, begins);
+	return begins;
+}
+
+void op_golang_process_forget_heap(struct op_golang_process *g)
+{
+	g->heap_old |= g->heap_round != 0;
+	g->heap_round = 0;
+	g->heap_known = false;
+	g->heap_whole = false;
+	g->heap_stacks = 0;
+	g->heap_stopped = 0;
+	op_map64_clear(&g->heap_allocs);
+}
+
+void op_golang_process_rest(struct op_golang_process *g)
+{
+	g->table = op_gopclntab_free(g->table);
+	g->elf = op_elf_free(g->elf);
+	g->no_table = false;
+	op_map64_clear(&g->entries);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the value of a probe is when it is hit: an offset into the context of its program. */
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/macros.h"
+#include "parts/probes/spec.h"
+
+enum {
+	WORD_BYTES = 8,
+};
+
+/* Offsets into struct pt_regs: a function's arguments by the machine's calling convention, and
+ * what it returns. */
+#if defined(__x86_64__)
+static const uint16_t ARGUMENTS[] = { 112, 104, 96, 88, 72, 64 }; /* di si dx cx r8 r9 */
+static const uint16_t RETURNED = 80;				  /* ax */
+#elif defined(__aarch64__)
+static const uint16_t ARGUMENTS[] = { 0, 8, 16, 24, 32, 40, 48, 56 }; /* x0 to x7 */
+static const uint16_t RETURNED = 0;
+#endif
+
+/*
+ * How many arguments the tracepoint @name has: those of its prototype in the kernel's types,
+ * whose first parameter is the listener's own. 0: it has none, or is not known. What stands
+ * behind them in the program's context is the kernel's stack, which must not be read.
+ */
+static uint32_t count_tracepoint_arguments(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *t = NULL;
+	char type[256];
+	uint32_t ret = 0;
+	int id;
+
+	if (!btf)
+		return 0;
+	(void)snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	if (id > 0)
+		t = btf__type_by_id(btf, (uint32_t)id);
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
+	if (t && btf_is_func_proto(t) && btf_vlen(t))
+		ret = btf_vlen(t) - 1;
+	btf__free(btf);
+	return ret;
+}
+
+int op_probe_value_place(const struct op_probe_spec *spec,
+			 const struct op_probe_place *place, uint32_t site,
+			 struct op_argument *ret)
+{
+	const struct op_probe_value *value = &spec->value;
+	struct op_argument a = {
+		.place = OP_ARGUMENT_REGISTER,
+		.bytes = value->bytes,
+		.is_signed = value->is_signed,
+	};
+
+	if (spec->type == OP_PROBE_STATIC) {
+		/* the note says where it is, and how wide */
+		if (value->index >= place->arguments_len[site])
+			return -ERANGE;
+		*ret = place->argument[site][value->index];
+		return 0;
+	}
+	if (spec->type == OP_PROBE_TRACEPOINT) {
+		if (value->index >= count_tracepoint_arguments(spec->symbol))
+			return -ERANGE;
+		a.reg = (uint16_t)(value->index * WORD_BYTES);
+	} else if (spec->is_return) {
+		a.reg = RETURNED;
+	} else {
+		if (value->index >= OP_ARRAY_SIZE(ARGUMENTS))
+			return -ERANGE;
+		a.reg = ARGUMENTS[value->index];
+	}
+	*ret = a;
+	return 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process/identify.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <otelprof/config.h>
+
+#include "base/io.h"
+#include "process/context/schema.h"
+#include "process/mappings/context_place.h"
+#include "process/mappings/same_process.h"
+#include "process/resource/environment.h"
+#include "process/resource/identity.h"
+#include "process/resource/process_context.h"
+#include "process/state.h"
+
+enum {
+	/* After so many processes of one native file without a context, only one in so many
+	 * is searched for one at its first sample; the others when they are older. */
+	CONTEXT_MISSES = 16,
+};
+
+/* Names of attributes that a thread uses before they were read are read again so often. */
+static const uint64_t CONTEXT_ASK_NS = UINT64_C(100000000);
+/* The exec that explains a program that is not where its code should be is heard of by
+ * then; if none was, the program moved its code (UPX does). */
+static const uint64_t DOUBT_NS = UINT64_C(1000000000);
+static const uint64_t DOUBT_AGAIN_NS = UINT64_C(20000000);
+
+/* Its first file by what was mapped, where no event told: the executable lies lowest. */
+static void note_first_file(struct op_program *program,
+			    const struct op_mappings *mappings)
+{
+	size_t i;
+
+	for (i = 0; !program->first_file && mappings && i < mappings->len; i++) {
+		const struct op_executable *exe = mappings->vma[i].exe;
+
+		if (exe && exe->path && exe->path[0] == '/')
+			program->first_file = strdup(exe->path);
+	}
+}
+
+static void identify_container(struct op_processes *p, struct op_program *program,
+			       uint64_t cgroup, bool alive)
+{
+	struct op_membership *new = op_membership_find(
+		&p->memberships, alive ? program->proc_pid : 0, cgroup);
+
+	program->cgroup = cgroup;
+	if (!new && !alive)
+		return; /* that of its parent, if any */
+	(void)op_membership_put(program->membership);
+	program->membership = new;
+}
+
+/* Of one that is gone: its parent may live on in that cgroup, and teach what it is. */
+static void ask_parent(struct op_processes *p, struct op_program *program,
+		       uint64_t cgroup)
+{
+	if (program->membership || !program->parent)
+		return;
+	(void)op_membership_put(
+		op_membership_find(&p->memberships, program->parent, cgroup));
+	program->membership = op_membership_find(&p->memberships, 0, cgroup);
+}
+
+/* An SDK publishes its context when it starts, some time after exec: looked for with the
+ * first sample, then after 1 s, 2 s, 4 s and so on. */
+static void wait_for_context(struct op_processes *p, struct op_program *program)
+{
+	program->context_wait_ns =
+		op_program_context_next_wait_ns(program->context_wait_ns);
+	program->context_after_ns = p->now_ns + program->context_wait_ns;
+}
+
+/* A new reading of what its own context says of its threads'. */
+static void take_schema(struct op_processes *p, struct op_program *program,
+			struct op_schema *schema, const struct op_mappings *mappings)
+{
+	program->schema = op_schema_free(program->schema);
+	if (schema->form)
+		program->schema = malloc(sizeof(*schema));
+	if (program->schema) {
+		*program->schema = *schema;
+		*schema = (struct op_schema){ 0 };
+	}
+	program->context_asked = false;
+	program->context_asked_ns = p->now_ns;
+	if (program->context_place.form == OP_CONTEXT_OTEL &&
+	    (!program->schema || program->schema->form != OP_SCHEMA_TLS))
+		op_program_context_publish(p, program, (struct op_context_place){ 0 });
+	op_program_context_find(p, program, mappings);
+}
+
+/* What it says of itself: of a key the first one stands. */
+static void read_attributes(struct op_processes *p, struct op_program *program,
+			    const struct op_mappings *mappings)
+{
+	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = op_resource_attributes_new();
+	_cleanup_free_ char *environ = NULL;
+	ssize_t len;
+	size_t i;
+
+	if (!attributes)
+		return;
+	len = op_environ_read(p->target, program->proc_pid, &environ);
+	program->unread = len == -EAGAIN || len == -ETIMEDOUT;
+	for (i = 0; len > 0 && i < p->config.environment_len; i++)
+		op_environ_variable(environ, (size_t)len, p->config.environment[i],
+				    attributes);
+	if (len <= 0 && !program->context_addr && program->attributes)
+		return; /* a child that is going: what its parent says */
+	program->context_published_ns = 0;
+	if (!program->context_addr ||
+	    op_process_context_read(&program->memory.memory, program->context_addr,
+				    attributes, &schema,
+				    &program->context_published_ns) == 0)
+		take_schema(p, program, &schema, mappings);
+	if (len > 0)
+		op_environ_attributes(environ, (size_t)len, attributes);
+	(void)op_resource_attributes_put_ref(program->attributes);
+	program->attributes = OP_TAKE_PTR(attributes);
+}
+
+static void find_context(struct op_processes *p, struct op_program *program)
+{
+	if (op_process_context_find(p->target, program->proc_pid,
+				    &program->context_addr) < 0)
+		program->context_addr = 0;
+}
+
+static bool has_runtime(const struct op_mappings *mappings)
+{
+	size_t i;
+
+	for (i = 0; i < mappings->len; i++)
+		if (mappings->vma[i].exe && mappings->vma[i].exe->image &&
+		    mappings->vma[i].exe->image->runtime)
+			return true;
+	return false;
+}
+
+/*
+ * The search reads all mappings of a process. A native program has an SDK or has none, so
+ * where many processes of one file had no context, few others are searched at the start. An
+ * interpreter's processes run different programs, and all of them are searched.
+ */
+static void find_first_context(struct op_processes *p, struct op_program *program,
+			       const struct op_stat *stat,
+			       const struct op_mappings *mappings)
+{
+	const struct op_mapping *code = op_same_code(stat, mappings);
+	struct op_executable *exe = code && !has_runtime(mappings) ? code->exe : NULL;
+
+	if (exe && ++exe->context_misses > CONTEXT_MISSES &&
+	    exe->context_misses % CONTEXT_MISSES)
+		return;
+	find_context(p, program);
+	if (exe && program->context_addr)
+		exe->context_misses = 0;
+}
+
+/* One of these files has a program that publishes a context after all. */
+static void note_context(const struct op_mappings *mappings)
+{
+	size_t i;
+
+	for (i = 0; mappings && i < mappings->len; i++)
+		if (mappings->vma[i].exe)
+			mappings->vma[i].exe->context_misses = 0;
+}
+
+static void read_command_line(struct op_processes *p, struct op_program *program)
+{
+	ssize_t len;
+
+	free(program->command_line);
+	program->command_line = NULL;
+	len = op_command_line_read(p->target, program->proc_pid, &program->command_line);
+	program->command_line_len = len > 0 ? (size_t)len : 0;
+}
+
+/* As read_attributes(), if it is what the program says: @stat was read before. */
+static bool read_own_attributes(struct op_processes *p, struct op_program *program,
+				const struct op_stat *stat,
+				const struct op_mappings *mappings)
+{
+	struct op_resource_attributes *before =
+		program->attributes ? op_resource_attributes_ref(program->attributes)
+				    : NULL;
+
+	read_attributes(p, program, mappings);
+	if (op_same_exec(p, program, stat)) {
+		(void)op_resource_attributes_put_ref(before);
+		return true;
+	}
+	(void)op_resource_attributes_put_ref(program->attributes);
+	program->attributes = before;
+	return false;
+}
+
+/* What /proc and the program's memory tell. An exec that was not heard of yet may come while
+ * they are read, and all of it may be of the next program then. */
+static void read_program(struct op_processes *p, struct op_program *program,
+			 const struct op_stat *stat, const struct op_mappings *mappings)
+{
+	if (op_exe_path_read(p->procfs_root, program->proc_pid, &program->exe_path) < 0)
+		program->exe_path = NULL;
+	if (!program->exe_path && !program->first_file)
+		return; /* a kernel thread */
+	program->namespace_pid = op_namespace_pid_read(p->procfs_root, program->proc_pid);
+	find_first_context(p, program, stat, mappings);
+	wait_for_context(p, program);
+	if (p->config.flags & OTELPROF_COMMAND_LINE)
+		read_command_line(p, program);
+	if (read_own_attributes(p, program, stat, mappings))
+		return;
+	free(program->exe_path);
+	program->exe_path = NULL;
+	free(program->command_line);
+	program->command_line = NULL;
+	program->command_line_len = 0;
+	program->context_addr = 0;
+	note_first_file(program, mappings);
+}
+
+static void note_comm(struct op_program *program, const struct op_record *record)
+{
+	memcpy(program->comm, record->comm, sizeof(program->comm));
+	program->comm[sizeof(program->comm) - 1] = 0;
+}
+
+void op_identify_identify(struct op_processes *p, struct op_program *program,
+			  const struct op_record *record,
+			  const struct op_mappings *mappings)
+{
+	struct op_stat stat;
+	bool there;
+
+	note_comm(program, record);
+	there = op_stat_read(p->procfs_root, program->proc_pid, &stat) == 0 &&
+		op_same_process(program, &stat);
+	identify_container(p, program, record->cgroup, there);
+	if (!there || program->until_ns) {
+		/* /proc tells of another program by now, or of none. */
+		if (!there)
+			ask_parent(p, program, record->cgroup);
+		note_first_file(program, mappings);
+		program->identified = true;
+		return;
+	}
+	if (!program->start_time_ns)
+		program->start_time_ns =
+			op_clock_realtime_ns() - op_clock_boottime_ns() + stat.start_ns;
+	if (!op_same_program(&stat, mappings)) {
+		note_first_file(program, mappings);
+		if (!program->doubted_ns)
+			program->doubted_ns = p->now_ns;
+		program->doubt_after_ns = p->now_ns + DOUBT_AGAIN_NS;
+		if (p->now_ns - program->doubted_ns < DOUBT_NS)
+			return;
+	}
+	program->identified = true;
+	read_program(p, program, &stat, mappings);
+}
+
+/* Has the context gone, come or changed? */
+static bool context_changed(struct op_processes *p, struct op_program *program,
+			    const struct op_mappings *mappings)
+{
+	struct op_process_context_header h;
+	int r;
+
+	if (program->context_addr) {
+		r = op_process_context_header_read(&program->memory.memory,
+						   program->context_addr, &h);
+		if (r >= 0)
+			return h.published_ns != program->context_published_ns;
+		if (r == -EAGAIN)
+			return false; /* next time */
+		program->context_addr = 0;
+		return true;
+	}
+	if (p->now_ns < program->context_after_ns)
+		return false;
+	wait_for_context(p, program);
+	find_context(p, program);
+	if (program->context_addr)
+		note_context(mappings);
+	return program->context_addr != 0;
+}
+
+void op_identify_refresh(struct op_processes *p, struct op_program *program,
+			 const struct op_record *record,
+			 const struct op_mappings *mappings)
+{
+	struct op_stat stat;
+
+	if (program->until_ns)
+		return;
+	if (program->cgroup != record->cgroup)
+		identify_container(p, program, record->cgroup, true);
+	if (!program->attributes) /* a kernel thread, or gone before it was looked at */
+		return;
+	if (!context_changed(p, program, mappings) && !program->unread)
+		op_program_context_find(p, program,
+					mappings); /* its file may be loaded by now */
+	else if (op_same_runs(p, program, mappings, &stat))
+		(void)read_own_attributes(p, program, &stat, mappings);
+}
+
+void op_identify_context(struct op_processes *p, struct op_program *program,
+			 const struct op_mappings *mappings)
+{
+	_cleanup_(op_schema_deinit) struct op_schema schema = { 0 };
+	_cleanup_(op_resource_attributes_put_refp) struct op_resource_attributes
+		*attributes = NULL;
+	uint64_t published_ns;
+	bool found = false;
+
+	if (!program->attributes || program->until_ns || !program->identified)
+		return;
+	if (!program->context_addr && p->now_ns >= program->context_after_ns) {
+		wait_for_context(p, program);
+		find_context(p, program);
+		found = program->context_addr != 0;
+		if (found)
+			note_context(mappings);
+	}
+	if (!found && (!program->context_asked || !program->context_addr ||
+		       p->now_ns < program->context_asked_ns + CONTEXT_ASK_NS))
+		return;
+	/* the resource has it from the next window on */
+	attributes = op_resource_attributes_new();
+	if (attributes &&
+	    op_process_context_read(&program->memory.memory, program->context_addr,
+				    attributes, &schema, &published_ns) == 0 &&
+	    op_same_runs(p, program, mappings, NULL))
+		take_schema(p, program, &schema, mappings);
+	program->context_asked = false;
+	program->context_asked_ns = p->now_ns;
+}

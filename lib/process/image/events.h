@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host of the library wants to be told of: api/events.c makes its structs. */
+#ifndef OP_PROCESS_IMAGE_EVENTS_H
+#define OP_PROCESS_IMAGE_EVENTS_H
+
+#include <stdint.h>
+
+struct op_executable;
+struct op_program;
+
+/* A member that is NULL is not called. */
+struct op_event_handlers {
+	void *ctx;
+	/* The content of @e is known; its file is open. @pid has it mapped. */
+	void (*executable)(void *ctx, const struct op_executable *e, uint32_t pid);
+	/* The resource of @program is known anew. Returns its digest, never 0, which is then
+	 * program->told. */
+	uint64_t (*process)(void *ctx, const struct op_program *program);
+	/* A process that was told has ended or is not followed any more. */
+	void (*process_went)(void *ctx, const struct op_program *program);
+};
+
+#endif

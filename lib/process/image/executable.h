@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable files as mappings name them, by device and inode. Mappings hold references.
+ * A file that nobody maps is kept for a while, since the next process is likely to run
+ * the same file. While a file is mapped, its inode is not given to another one. After a
+ * time without mappings it may have been: the file is compared when it is next needed.
+ */
+#ifndef OP_PROCESS_IMAGE_EXECUTABLE_H
+#define OP_PROCESS_IMAGE_EXECUTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/vec.h"
+#include "process/image/events.h"
+#include "process/image/image.h"
+
+struct op_opened;
+struct op_target;
+
+enum {
+	OP_EXECUTABLE_BUCKETS = 2048,
+	/* files that nobody maps; more are forgotten, the longest idle first */
+	OP_EXECUTABLES_IDLE_MAX = 256,
+	/* mappings of further files are walked as memory without a file */
+	OP_EXECUTABLES_MAX = 65536,
+};
+
+enum op_executable_state {
+	OP_EXECUTABLE_NEW = 0,	 /* it was not opened yet, or opening failed */
+	OP_EXECUTABLE_READY = 1, /* it has an image */
+	/* It is no ELF file of this machine. It has an image if a runtime knows the
+	 * format. */
+	OP_EXECUTABLE_FOREIGN = 2,
+};
+
+struct op_executable {
+	TAILQ_ENTRY(op_executable) idle;
+	struct op_executable *next; /* in the same bucket */
+	uint32_t refs;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t state; /* enum op_executable_state */
+	uint64_t inode;
+	char *path;
+	struct op_image *image;
+	struct op_file_stamp stamp;
+	bool check; /* compare the stamp before use */
+	bool vdso;
+	bool nameless; /* the log has it that code which its processes make has no names */
+	uint32_t failures;
+	uint64_t retry_ns;    /* could not be opened: not before */
+	uint32_t noted;	      /* in which round of op_executables.new_files */
+	uint32_t news_failed; /* times that it could not be opened since it was noted */
+	uint32_t
+		context_misses; /* of its processes, in a row, without a process context */
+	bool context_looked;	/* context is known */
+	struct op_context_place context; /* as an executable; form 0: it has none */
+};
+
+TAILQ_HEAD(op_executable_list, op_executable);
+
+/* A mapping of the file, through which it can be opened. */
+struct op_executable_place {
+	uint32_t pid; /* the process or one of its threads */
+	uint64_t start;
+	uint64_t end;
+	bool gone; /* the process has ended: a failure says nothing about the file */
+};
+
+struct op_new_file {
+	struct op_executable *exe; /* a counted reference */
+	struct op_executable_place place;
+};
+
+/* Files that were mapped for the first time, for those who look into each of them
+ * (new_files.h). */
+struct op_new_files {
+	uint32_t round;	 /* 0: nobody asks for them */
+	uint32_t rounds; /* number of rounds so far */
+	OP_VEC(struct op_new_file) queue;
+	size_t taken;  /* number of entries of the queue that were taken */
+	uint64_t lost; /* files that found no room in the queue */
+};
+
+struct op_executables {
+	struct op_new_files new_files;
+	struct op_images images;
+	struct op_event_handlers events;
+	struct op_target *target; /* borrowed */
+	struct op_arena *arena;
+	struct op_executable *buckets[OP_EXECUTABLE_BUCKETS];
+	struct op_executable_list idle; /* longest idle first */
+	struct op_executable *vdso;
+	size_t len;
+	size_t idle_len;
+	uint64_t memory_device; /* of the kernel's shared memory; 0: unknown */
+	uint64_t now_ns;
+	uint64_t open_failed;
+	uint64_t refused; /* files refused because of OP_EXECUTABLES_MAX */
+};
+
+/* Find the file or add it; *@ret is a counted reference. Returns 0, -ENOMEM, or -ENFILE
+ * at the limit. */
+int op_executable_get(struct op_executables *x, uint32_t dev_major, uint32_t dev_minor,
+		      uint64_t inode, const char *path, struct op_executable **ret);
+/* The same for the kernel's vDSO. */
+int op_executable_get_vdso(struct op_executables *x, struct op_executable **ret);
+struct op_executable *op_executable_ref(struct op_executable *e);
+void op_executable_put(struct op_executables *x, struct op_executable *e);
+
+/*
+ * Open the file if that was not done yet; then e->image is set. With @need_file the
+ * image's file is open, too. Returns 0; -ENOEXEC or -ENOTSUP for what is no ELF file of
+ * this machine; -EAGAIN if it failed a short while ago; or -errno.
+ */
+int op_executable_open(struct op_executables *x, struct op_executable *e,
+		       const struct op_executable_place *place, bool need_file);
+
+/* May @e be opened through process @pid now? If not, a mapping of it is not lazy, so that
+ * not every sample brings a copy of the stack. */
+bool op_executable_may_open(const struct op_executables *x, const struct op_executable *e,
+			    uint32_t pid, uint64_t now_ns);
+
+/* Open the file of @e through its mapping @place; see op_target_open_mapped() in
+ * process/target/open.h. */
+int op_executable_open_mapped(struct op_target *t, const struct op_executable *e,
+			      const struct op_executable_place *place,
+			      struct op_opened *ret);
+
+void op_executables_init(struct op_executables *x);
+/* Forget all files. Nobody may hold a reference any more. */
+void op_executables_deinit(struct op_executables *x);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The content of an executable file: its unwind table, its names, and the runtime that it
+ * is part of. Files of equal content share an image. Candidates are found by build id and
+ * htlhash, which anybody can forge. The same file seen through several mounts, such as a
+ * library in the layers of many containers, is recognised by its inode and times. Copies
+ * are compared byte by byte, and share an image only if they have the same owner and file
+ * system: the owner of a file can change it after it was compared, so that the image no
+ * longer describes it. A file that a program serves shares nothing.
+ *
+ * All parts are made when they are first needed and can be given up again: the table when
+ * the arena is full, names past their limit, the least recently used first; the
+ * descriptor by the rules of process/image/file.h.
+ */
+#ifndef OP_PROCESS_IMAGE_IMAGE_H
+#define OP_PROCESS_IMAGE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "code/elf/file.h"
+#include "code/symbol/symbols.h"
+#include "code/unwind/arena.h"
+#include "code/unwind/rules.h"
+#include "code/unwind/source.h"
+#include "code/unwind/table.h"
+#include "process/image/names.h"
+#include "process/image/work_budget.h"
+#include "runtime/runtime.h"
+
+struct op_target;
+
+enum {
+	/* Files up to this size are compared by content, which takes some ms. A larger
+	 * one has its own image. */
+	OP_IMAGE_COMPARE_MAX = 16 << 20,
+	/* Tables that are being made at the same time, each of which takes some MiB. */
+	OP_IMAGES_JOBS_MAX = 8,
+};
+
+/* Tells a file from others. The values come from the kernel, except for a served file. */
+struct op_file_stamp {
+	uint64_t dev;
+	uint64_t inode;
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns; /* set by the kernel's clock alone */
+	uint32_t uid;	  /* its owner */
+	bool served;	  /* a program serves the file, and can report any values */
+};
+
+/* An executable PT_LOAD. */
+struct op_image_segment {
+	uint64_t vaddr;
+	uint64_t memsz;
+	uint64_t offset;
+	uint64_t filesz;
+};
+
+struct op_image {
+	TAILQ_ENTRY(op_image) lru; /* all images, least recently used first */
+	/* images with a descriptor, the one opened first in front */
+	TAILQ_ENTRY(op_image) open;
+	uint32_t refs;
+	uint64_t key;
+	struct op_image *same_key; /* the next image with this key */
+	struct op_build_ids ids;
+	struct op_file_stamp stamp; /* of the file from which it was made */
+	char *file;		    /* base name */
+	struct op_image_segment segments[OP_UNWIND_TABLE_SEGMENTS_MAX];
+	size_t segments_len;
+	/* The first word of its build id, and the ELF address where it is mapped. 0: it has
+	 * none. */
+	uint64_t mark;
+	uint64_t mark_vaddr;
+	struct op_elf
+		*elf; /* suspended while its file is closed (process/image/file.h) */
+	const void *opener; /* the executable through which the file was opened */
+	bool other;	    /* it is no ELF file */
+	bool copy;	    /* the descriptor is a copy in memory of a served file */
+	bool reported;	    /* the host was told of it (op_event_handlers.executable) */
+	struct op_unwind_table *table;
+	/* finds single rules while the table is being made */
+	struct op_source_direct *direct;
+	struct op_unwind_table_job *job; /* makes the table; NULL: it is not being made */
+	bool job_postponed;		 /* it was counted in tables_postponed */
+	uint64_t job_ns;		 /* when it was last asked for */
+	uint64_t job_allowed_ns;	 /* op_images.allowed_ns then */
+	/* making it failed; it is not tried again before this time */
+	uint64_t table_retry_ns;
+	uint32_t table_failures;
+	struct op_symbols *symbols;
+	size_t symbols_bytes;
+	bool symbols_failed;
+	uint64_t symbols_after_ns; /* there was no room for them; not before */
+	uint64_t symbols_cost_ns;  /* CPU time that loading them took */
+	uint64_t symbols_used_ns;  /* when a name was last looked up (CLOCK_MONOTONIC) */
+	const struct op_runtime_ops *runtime; /* NULL: none */
+	void *runtime_image;
+	struct op_runtime_loop loop;
+	uint64_t used_window; /* the last window that has a frame of this image */
+	struct op_names names;
+	uint32_t epoch; /* the window's epoch in which mapping[] is valid */
+	/* numbers of the segments' mappings in the window */
+	uint32_t mapping[OP_UNWIND_TABLE_SEGMENTS_MAX];
+};
+
+TAILQ_HEAD(op_image_list, op_image);
+
+struct op_images {
+	struct op_log *log;
+	struct op_arena *arena;
+	struct op_unwind_rules *rules;
+	uint64_t runtimes_off;
+	/* layouts that the user gave; NULL: none. Borrowed */
+	const struct op_layouts *layouts;
+	uint64_t symbol_budget_bytes;
+	uint64_t seed;
+	struct op_map64 by_key; /* -> the first struct op_image * of the key */
+	struct op_image_list lru;
+	struct op_image_list open;
+	size_t open_len;
+	size_t copies; /* open images whose file is a copy of a served one */
+	/* when op_images_check_files() last checked all files */
+	uint64_t files_checked_ns;
+	bool deleted_open; /* an open file was deleted already when it was opened */
+	uint64_t symbol_bytes;
+	uint64_t window;
+	size_t jobs;
+	uint64_t jobs_checked_ns;
+	/* time in which there was CPU time for jobs (work), as of the last check */
+	uint64_t allowed_ns;
+	size_t others_attached; /* runtime instances of files that are no ELF files */
+	bool instances_told;	/* the log has that a process has too many of all */
+	uint64_t tables_failed;
+	/* images whose names were given up because there was no room for all */
+	uint64_t names_evicted;
+	struct op_work work;
+	/* May so much more user memory be taken now? Where it is @needed, up to the limit itself.
+	 * NULL: yes. */
+	bool (*may_take)(void *ctx, uint64_t bytes, bool needed);
+	void *may_take_ctx;
+	/* There was no CPU time or no room for them: frames that got no name; tables, each once. */
+	uint64_t names_postponed;
+	uint64_t tables_postponed;
+};
+
+/* Find the image of the same content, or make one. Takes @elf on success. */
+int op_image_new(struct op_images *x, struct op_elf *elf, const char *path,
+		 const struct op_file_stamp *stamp, struct op_image **ret);
+/*
+ * Make the image of a file that is no ELF file but that a runtime knows; @fd is borrowed.
+ * It has no segments and no table. Returns 1; 0 if no runtime knows the file; or -errno.
+ */
+int op_image_new_other(struct op_images *x, int fd, const char *path,
+		       const struct op_file_stamp *stamp, struct op_image **ret);
+/* May the image's content be read from this file, which an executable of the image has by
+ * now? Not if another owner can change it. */
+bool op_image_may_read(const struct op_image *image, const struct op_file_stamp *stamp);
+void op_image_put(struct op_images *x, struct op_image *image, uint64_t now_ns);
+
+/* A frame of it was met: it becomes the most recently used image. */
+void op_image_touch(struct op_images *x, struct op_image *image);
+
+/*
+ * Make the table; @with_loop: mark the interpreter's loop in it. The file must be open.
+ * Returns 0, -errno, -EAGAIN if it failed a short while ago, or -EINPROGRESS when @slice
+ * (may be NULL) is used up, or if it has an end and there is no CPU time for it (x->work); a
+ * table that nobody goes on with is given up after a while. -ENOSPC: there is no room.
+ */
+int op_image_make_table(struct op_images *x, struct op_image *image, bool with_loop,
+			uint64_t now_ns, struct op_slice *slice);
+/* May the table of @image be gone on with, by x->work? That of a runtime always, since no rule
+ * of its file is known before. */
+bool op_image_may_work(const struct op_images *x, const struct op_image *image);
+/* Find the rule for ELF address @vaddr while the table is being made. Returns false if it
+ * is not known before the table is complete, and always for a runtime's file. */
+bool op_image_rule(struct op_image *image, uint64_t vaddr, struct op_unwind_rule *ret);
+/* Give up unfinished tables that nobody goes on with, though there was CPU time for it. */
+void op_images_check_jobs(struct op_images *x, uint64_t now_ns);
+/* Give up the table that is being made, if any. */
+void op_image_end_job(struct op_images *x, struct op_image *image);
+/* The reference in the arena to segment @i of the image; 0: there is no table. */
+op_ref op_image_segment_ref(const struct op_image *image, size_t i);
+/* The number of the executable segment that the file range [@offset, @offset + @len)
+ * maps, or SIZE_MAX. */
+size_t op_image_find_segment(const struct op_image *image, uint64_t offset, uint64_t len);
+
+/*
+ * Load the names, within the budget; the file must be open. A separate debug file is
+ * looked for on the host and below the root of process @pid, which maps the file at
+ * @path. Returns false if that is left for later, since there is no CPU time for it (x->work) or
+ * no room (x->may_take).
+ */
+bool op_image_load_symbols(struct op_images *x, struct op_image *image,
+			   struct op_target *t, uint32_t pid, const char *path);
+
+/* Drop the names of images that were not used for so long that loading them again costs
+ * next to nothing. Names that were found are kept with their addresses (names.h). */
+void op_images_rest_symbols(struct op_images *x, uint64_t now_ns);
+
+/* The least recently used image with a table that no frame needed in this window or in
+ * the last one; or NULL. Without @runtimes, images that hold a runtime are passed over. */
+struct op_image *op_images_coldest(struct op_images *x, bool runtimes);
+
+void op_images_init(struct op_images *x);
+void op_images_deinit(struct op_images *x);
+
+#endif

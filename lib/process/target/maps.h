@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads /proc/PID/maps: the executable mappings of our own process by path, and those of
+ * another process through struct op_target. */
+#ifndef OP_PROCESS_TARGET_MAPS_H
+#define OP_PROCESS_TARGET_MAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	/* Limit of a line: addresses and numbers, then a path in which each byte may be
+	 * escaped by 4. */
+	OP_MAPS_LINE_MAX = 128 + 4 * 4096,
+	/* Limit of the file: 65,530 mappings, the kernel's limit, of 128 bytes each. */
+	OP_MAPS_BYTES_MAX = 8 << 20,
+};
+
+/* A new executable mapping (PERF_RECORD_MMAP2 with PROT_EXEC, or a line of maps). */
+struct op_mmap_event {
+	uint32_t pid;
+	uint32_t tid;
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; /* in the file */
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;	  /* 0: no file */
+	const char *path; /* as in the kernel's text; borrowed */
+};
+
+/* A value other than 0 ends the reading and is returned. */
+typedef int (*op_maps_fn)(void *ctx, const struct op_mmap_event *e);
+
+/*
+ * Parse one line of @len bytes, without its newline. The path of *@ret points into @line,
+ * which is modified. Returns 1 for an executable mapping, 0 for another, -EBADMSG for
+ * text that is not a line of maps.
+ */
+int op_maps_parse_line(char *line, size_t len, struct op_mmap_event *ret);
+
+/*
+ * Call @fn for each executable mapping in the file, in order. Lines that cannot be parsed
+ * are skipped. Returns the number of all lines (0 for a kernel thread or a zombie),
+ * -errno, or what @fn returned.
+ */
+int op_maps_read(const char *path, op_maps_fn fn, void *ctx);
+
+/* Called with one line of @len bytes, without its newline; it may be modified. A value
+ * other than 0 ends the reading and is returned. */
+typedef int (*op_maps_line_fn)(void *ctx, char *line, size_t len);
+
+/* Call @fn for every line of the file, in order. Returns 0, -errno, or what
+ * @fn returned. */
+int op_maps_each_line(const char *path, op_maps_line_fn fn, void *ctx);
+
+/* As the two functions above, for text in memory, which is modified. */
+int op_maps_executables_of(char *text, size_t len, op_maps_fn fn, void *ctx);
+int op_maps_lines_of(char *text, size_t len, op_maps_line_fn fn, void *ctx);
+
+struct op_target;
+
+/* As above, for process @pid; also returns -ETIMEDOUT and -EAGAIN
+ * as op_target_begin(). */
+int op_target_executables(struct op_target *t, uint32_t pid, op_maps_fn fn, void *ctx);
+int op_target_each_line(struct op_target *t, uint32_t pid, op_maps_line_fn fn, void *ctx);
+
+#endif

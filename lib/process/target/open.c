@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens files of other processes, in a task if that can stall, and checks that they are
+ * the right ones. */
+#include "process/target/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/macros.h"
+#include "process/target/target.h"
+#include "process/target/task/syscalls.h"
+
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
+
+enum {
+	COPY_BYTES = 1 << 20,
+	/* overlayfs may put the layer's number into the bits of an inode number above
+	 * these. */
+	OVERLAY_INODE_BITS = 32,
+};
+
+struct request {
+	char mapping[OP_TARGET_PATH_MAX]; /* path of the mapping in map_files, or "" */
+	char process[OP_TARGET_PATH_MAX]; /* /proc/PID */
+	char root[OP_TARGET_PATH_MAX];	  /* /proc/PID/root */
+	char path[OP_TARGET_PATH_MAX];
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	uint32_t uid;
+	struct op_opened opened;
+};
+
+_Static_assert(sizeof(struct request) <= OP_TASK_DATA_BYTES, "a request fits");
+
+/* ---- in the child task (task/task.h) ---- */
+
+static OP_TASK_CODE long close_with(long fd, long error)
+{
+	(void)op_syscall(SYS_close, fd);
+	return error;
+}
+
+/* Reopen the file of @path_fd (O_PATH) if it is a regular file; closes @path_fd. Other
+ * types of file are never opened, because that can block or have side effects. */
+static OP_TASK_CODE long reopen_regular(long path_fd)
+{
+	char name[32] = "/proc/self/fd/";
+	char digits[16];
+	size_t at = sizeof("/proc/self/fd/") - 1;
+	size_t n = 0;
+	struct stat st;
+	long fd = op_syscall(SYS_fstat, path_fd, &st);
+	long left;
+
+	if (fd < 0)
+		return close_with(path_fd, fd);
+	if (!S_ISREG(st.st_mode))
+		return close_with(path_fd, -ENOEXEC);
+	for (left = path_fd; left || !n; left /= 10)
+		digits[n++] = (char)('0' + left % 10);
+	while (n)
+		name[at++] = digits[--n];
+	name[at] = 0;
+	fd = op_syscall(SYS_openat, AT_FDCWD, name,
+			O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	return close_with(path_fd, fd);
+}
+
+/* Is the file of @path_fd (O_PATH) on the disk that it was mapped from? It must not ask a
+ * server of the file, so attributes that the kernel has cached are enough. */
+static OP_TASK_CODE bool is_on_disk(const struct request *q, long path_fd)
+{
+	struct statx st;
+
+	return op_syscall(SYS_statx, path_fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			  STATX_INO, &st) == 0 &&
+	       st.stx_dev_major && st.stx_dev_major == q->dev_major &&
+	       st.stx_dev_minor == q->dev_minor && st.stx_ino == q->inode;
+}
+
+static OP_TASK_CODE bool has_type(const struct statfs *fs, uint32_t type)
+{
+	return (uint32_t)fs->f_type == type;
+}
+
+/* Is the file system served by a program or another machine, so that each read
+ * may wait? */
+static OP_TASK_CODE bool is_served(const struct statfs *fs)
+{
+	static const uint32_t types[] = {
+		0x65735546, /* FUSE */
+		0x6969,	    /* NFS */
+		0xff534d42, /* CIFS */
+		0xfe534d42, /* SMB 2 */
+		0x01021997, /* 9p */
+		0x00c36400, /* Ceph */
+		0x5346414f, /* AFS */
+		0x73757245, /* Coda */
+	};
+	size_t i;
+
+	for (i = 0; i < OP_ARRAY_SIZE(types); i++)
+		if (has_type(fs, types[i]))
+			return true;
+	return false;
+}
+
+/* Is it the file that was mapped? btrfs and overlayfs report one device in stat(2) and
+ * another in /proc/PID/maps. */
+static OP_TASK_CODE bool is_same(const struct request *q, const struct stat *st,
+				 const struct statfs *fs)
+{
+	uint64_t mask = (UINT64_C(1) << OVERLAY_INODE_BITS) - 1;
+
+	if (has_type(fs, OVERLAYFS_SUPER_MAGIC))
+		return (st->st_ino & mask) == (q->inode & mask);
+	if (st->st_ino != q->inode)
+		return false;
+	return has_type(fs, BTRFS_SUPER_MAGIC) ||
+	       (gnu_dev_major(st->st_dev) == q->dev_major &&
+		gnu_dev_minor(st->st_dev) == q->dev_minor);
+}
+
+/* Copy the file @fd into memory; closes @fd. Returns the copy's descriptor or -errno. */
+static OP_TASK_CODE long copy_file(long fd, uint64_t size)
+{
+	long copy;
+	long n = 1;
+	uint64_t done = 0;
+
+	if (size > OP_SERVED_FILE_MAX)
+		return close_with(fd, -EFBIG);
+	copy = op_syscall(SYS_memfd_create, "otelprof-copy", MFD_CLOEXEC);
+	if (copy < 0)
+		return close_with(fd, copy);
+	/* sendfile(2) copies without a buffer of ours. */
+	while (done < size && n > 0) {
+		n = op_syscall(SYS_sendfile, copy, fd, NULL,
+			       OP_MIN(size - done, (uint64_t)COPY_BYTES));
+		if (n > 0)
+			done += (uint64_t)n;
+	}
+	if (n < 0)
+		return close_with(fd, close_with(copy, n));
+	return close_with(fd, copy);
+}
+
+/* Examine the open file @fd and note its attributes. */
+static OP_TASK_CODE long take_file(struct request *q, long fd, bool mapped)
+{
+	struct op_opened *o = &q->opened;
+	struct statfs fs;
+	struct stat st;
+	long r;
+
+	if (fd < 0)
+		return fd;
+	r = op_syscall(SYS_fstat, fd, &st);
+	if (r == 0)
+		r = op_syscall(SYS_fstatfs, fd, &fs);
+	if (r < 0)
+		return close_with(fd, r);
+	if (!S_ISREG(st.st_mode))
+		return close_with(fd, -ENOEXEC);
+	if (mapped && !is_same(q, &st, &fs))
+		return close_with(fd, -ESTALE);
+	o->uid = st.st_uid;
+	o->dev = st.st_dev;
+	o->inode = st.st_ino;
+	o->size = (uint64_t)st.st_size;
+	o->mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	o->ctime_ns = st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
+	o->served = is_served(&fs);
+	return o->served && mapped ? copy_file(fd, o->size) : fd;
+}
+
+static OP_TASK_CODE long open_below(const char *root, const char *path, uint64_t flags)
+{
+	struct open_how how = {
+		.flags = flags | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long dir;
+
+	dir = op_syscall(SYS_openat, AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (dir < 0)
+		return dir;
+	return close_with(dir, op_syscall(__NR_openat2, dir, path, &how, sizeof(how)));
+}
+
+static OP_TASK_CODE long open_path(struct request *q, const char *root)
+{
+	long fd = open_below(root, q->path, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	fd = take_file(q, reopen_regular(fd), true);
+	/* a directory or a device is another file: it says nothing about this one */
+	return fd == -ENOEXEC ? -ESTALE : fd;
+}
+
+static OP_TASK_CODE int open_mapped(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd;
+
+	fd = op_syscall(SYS_openat, AT_FDCWD, q->mapping, O_PATH | O_CLOEXEC, 0);
+	if (fd >= 0)
+		fd = take_file(q, reopen_regular(fd), true);
+	if (fd < 0 && fd != -ENOEXEC && fd != -EFBIG && q->path[0] == '/') {
+		/* If the file was removed, another may have its path: the inode tells. */
+		fd = open_path(q, q->root);
+		if (fd < 0)
+			fd = open_path(q, "/");
+	}
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
+/* The same, limited to what cannot stall: by the mapping only, and only a file on
+ * a disk. */
+static OP_TASK_CODE int open_on_disk(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd = op_syscall(SYS_openat, AT_FDCWD, q->mapping, O_PATH | O_CLOEXEC, 0);
+
+	if (fd >= 0)
+		fd = is_on_disk(q, fd) ? take_file(q, reopen_regular(fd), true)
+				       : close_with(fd, -ESTALE);
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
+static OP_TASK_CODE int open_own(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	struct stat st;
+	long r;
+	long fd;
+
+	fd = open_below(q->root, q->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	fd = take_file(q, fd, false);
+	if (fd < 0)
+		return (int)fd;
+	r = op_syscall(SYS_newfstatat, AT_FDCWD, q->process, &st, 0);
+	if (r == 0 && q->opened.uid && q->opened.uid != st.st_uid)
+		r = -EPERM;
+	if (r == 0 && q->opened.served)
+		r = -EREMOTE;
+	if (r < 0)
+		return (int)close_with(fd, r);
+	*ret_fd = (int)fd;
+	return 0;
+}
+
+static OP_TASK_CODE int open_of_owner(void *data, int *ret_fd)
+{
+	struct request *q = data;
+	long fd = open_below(q->root, q->path, O_PATH);
+
+	if (fd >= 0)
+		fd = take_file(q, reopen_regular(fd), false);
+	if (fd >= 0 && q->opened.uid && q->opened.uid != q->uid)
+		fd = close_with(fd, -EPERM);
+	if (fd >= 0 && q->opened.served)
+		fd = copy_file(fd, q->opened.size);
+	*ret_fd = (int)fd;
+	return fd < 0 ? (int)fd : 0;
+}
+
+/* ---- in this process ---- */
+
+static int begin(struct op_target *t, uint32_t pid, enum op_target_by by,
+		 const char *path, void **data)
+{
+	struct request *q;
+	int r = op_target_begin(t, pid, by, data);
+
+	if (r < 0)
+		return r;
+	q = *data;
+	if (snprintf(q->process, sizeof(q->process), "%s/%u", t->procfs_root, pid) >=
+		    (int)sizeof(q->process) ||
+	    snprintf(q->root, sizeof(q->root), "%s/%u/root", t->procfs_root, pid) >=
+		    (int)sizeof(q->root) ||
+	    snprintf(q->path, sizeof(q->path), "%s", path) >= (int)sizeof(q->path))
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+static int finish(struct op_target *t, uint32_t pid, op_task_fn fn,
+		  const struct request *q, struct op_opened *ret)
+{
+	int fd;
+	int r = op_target_run(t, pid, fn, &fd);
+
+	if (r < 0)
+		return r;
+	if (fd < 0)
+		return -EBADF;
+	*ret = q->opened;
+	ret->fd = fd;
+	return 0;
+}
+
+static int open_by(struct op_target *t, uint32_t pid, enum op_target_by by, op_task_fn fn,
+		   const struct op_mapped_file *f, struct op_opened *ret)
+{
+	struct request *q;
+	void *data;
+	int r = begin(t, pid, by, f->path, &data);
+
+	if (r < 0)
+		return r;
+	q = data;
+	if (snprintf(q->mapping, sizeof(q->mapping),
+		     "%s/%u/map_files/%" PRIx64 "-%" PRIx64, t->procfs_root, pid,
+		     f->start, f->end) >= (int)sizeof(q->mapping))
+		return -ENAMETOOLONG;
+	q->dev_major = f->dev_major;
+	q->dev_minor = f->dev_minor;
+	q->inode = f->inode;
+	return finish(t, pid, fn, q, ret);
+}
+
+int op_target_open_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret)
+{
+	if (f->dev_major && !op_target_is_served(t) &&
+	    open_by(t, pid, OP_TARGET_SELF, open_on_disk, f, ret) == 0)
+		return 0;
+	return open_by(t, pid, OP_TARGET_CHILD, open_mapped, f, ret);
+}
+
+int op_target_open_own(struct op_target *t, uint32_t pid, const char *path,
+		       struct op_opened *ret)
+{
+	void *data;
+	int r = begin(t, pid, OP_TARGET_CHILD, path, &data);
+
+	return r < 0 ? r : finish(t, pid, open_own, data, ret);
+}
+
+int op_target_open_of_owner(struct op_target *t, uint32_t pid, const char *path,
+			    uint32_t uid, struct op_opened *ret)
+{
+	struct request *q;
+	void *data;
+	int r = begin(t, pid, OP_TARGET_CHILD, path, &data);
+
+	if (r < 0)
+		return r;
+	q = data;
+	q->uid = uid;
+	return finish(t, pid, open_of_owner, q, ret);
+}

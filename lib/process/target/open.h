@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens files of other processes safely: never outside of the process's own root, never a
+ * device or a pipe, never a file other than the one that was mapped. A file that a
+ * program or another machine serves is copied to memory, because each read of it may
+ * stall.
+ */
+#ifndef OP_PROCESS_TARGET_OPEN_H
+#define OP_PROCESS_TARGET_OPEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct op_target;
+
+enum {
+	/* Larger served files are not read. */
+	OP_SERVED_FILE_MAX = 16 << 20,
+};
+
+/* A mapped file, as described by /proc/PID/maps. */
+struct op_mapped_file {
+	uint64_t start; /* of the mapping */
+	uint64_t end;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	const char *path;
+};
+
+/* An opened file, with its attributes at that time. */
+struct op_opened {
+	int fd;
+	uint32_t uid;
+	uint64_t dev;
+	uint64_t inode;
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns;
+	bool served; /* a program or another machine serves it: @fd is a copy in memory */
+};
+
+/*
+ * Open the regular file mapped in process @pid: by its mapping (needs CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE), else by its path below the process's root, else, for a process
+ * that has exited, by the same path below our root. Each way is used only if it leads to
+ * the same inode. Returns 0 and *@ret, whose descriptor the caller closes; -ESTALE if
+ * another file is there; -ENOEXEC if it is not a regular file; -EFBIG past
+ * OP_SERVED_FILE_MAX; or -errno.
+ */
+int op_target_open_mapped(struct op_target *t, uint32_t pid,
+			  const struct op_mapped_file *f, struct op_opened *ret);
+
+/* Open the regular file @path below the root of process @pid; links are followed. Its
+ * owner must be @uid or root; otherwise -EPERM. */
+int op_target_open_of_owner(struct op_target *t, uint32_t pid, const char *path,
+			    uint32_t uid, struct op_opened *ret);
+
+/*
+ * Open the regular file @path below the root of process @pid; its last component must not
+ * be a link. Returns as above; -EPERM if its owner is neither the process's user nor
+ * root; -EREMOTE if the file is served.
+ */
+int op_target_open_own(struct op_target *t, uint32_t pid, const char *path,
+		       struct op_opened *ret);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists the numbers in /proc, and finds a thread whose maps can be read. */
+#include "process/target/scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "process/target/target.h"
+#include "process/target/task/stat.h"
+
+enum {
+	LEADER_THREADS_MAX = 64, /* threads tried if the leader has exited */
+	FLAG_EXITING = 0x4,	 /* PF_EXITING */
+};
+
+uint32_t op_scan_number(const char *name)
+{
+	uint64_t n = 0;
+
+	for (; *name; name++) {
+		if (*name < '0' || *name > '9')
+			return 0;
+		n = n * 10 + (uint64_t)(*name - '0');
+		if (n > INT_MAX)
+			return 0;
+	}
+	return (uint32_t)n;
+}
+
+static int each_number(const char *path, int (*fn)(void *ctx, uint32_t n), void *ctx)
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_closedir_ DIR *dir = NULL;
+	struct dirent *entry;
+
+	fd = op_open(path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir)
+		return -errno;
+	fd = -1;
+	while ((entry = readdir(dir))) {
+		uint32_t n = op_scan_number(entry->d_name);
+		int r = n ? fn(ctx, n) : 0;
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+bool op_scan_exists(const char *procfs_root, uint32_t pid)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%u", procfs_root, pid);
+	return access(path, F_OK) == 0;
+}
+
+bool op_scan_is_ending(const char *procfs_root, uint32_t pid)
+{
+	char path[PATH_MAX];
+	uint64_t flags;
+
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", procfs_root, pid);
+	op_task_stat_numbers(path, OP_STAT_FLAGS_FIELD, &flags, 1);
+	return flags & FLAG_EXITING;
+}
+
+bool op_scan_readable(const char *procfs_root, uint32_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%u/maps", procfs_root, pid);
+	fd = op_open(path, O_RDONLY);
+	return fd >= 0;
+}
+
+struct threads {
+	struct op_target *target;
+	uint32_t pid;
+	uint32_t *thread;
+	op_maps_fn fn;
+	void *ctx;
+	int tried;
+};
+
+/* A thread whose maps can be read represents the process. It is found by number in its
+ * task folder. */
+static int try_thread(void *ctx, uint32_t tid)
+{
+	struct threads *t = ctx;
+	int r;
+
+	if (tid == t->pid)
+		return 0;
+	if (++t->tried > LEADER_THREADS_MAX)
+		return -ESRCH;
+	r = op_target_executables(t->target, tid, t->fn, t->ctx);
+	if (r <= 0)
+		return 0;
+	*t->thread = tid;
+	return r;
+}
+
+int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread, op_maps_fn fn,
+		 void *ctx)
+{
+	struct threads t = {
+		.target = target, .pid = pid, .thread = thread, .fn = fn, .ctx = ctx
+	};
+	char path[PATH_MAX];
+	int r;
+
+	r = op_target_executables(target, *thread, fn, ctx);
+	if (r)
+		return r;
+	(void)snprintf(path, sizeof(path), "%s/%u/task", target->procfs_root, pid);
+	r = each_number(path, try_thread, &t);
+	return r > 0 ? r : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads /proc: which processes run, and what they have mapped. */
+#ifndef OP_PROCESS_TARGET_SCAN_H
+#define OP_PROCESS_TARGET_SCAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/target/maps.h"
+
+struct op_target;
+
+/* The name of a directory in /proc as a pid, or 0. */
+uint32_t op_scan_number(const char *name);
+/* Does the process exist? */
+bool op_scan_exists(const char *procfs_root, uint32_t pid);
+/* Is it ending, or a zombie? It has no program and no memory any more then. */
+bool op_scan_is_ending(const char *procfs_root, uint32_t pid);
+/* May we read the process's maps? */
+bool op_scan_readable(const char *procfs_root, uint32_t pid);
+/*
+ * Call @fn for each executable mapping of process @pid, from the maps of *@thread: the
+ * pid itself or one of its threads. If that thread has exited, another thread represents
+ * the process from now on and is stored in *@thread. Returns the number of lines, 0 for a
+ * kernel thread or a zombie, or -errno as op_target_executables().
+ */
+int op_scan_maps(struct op_target *target, uint32_t pid, uint32_t *thread, op_maps_fn fn,
+		 void *ctx);
+
+#endif

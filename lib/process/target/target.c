@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decides who makes a call, and keeps the processes that are set aside and the share of
+ * time. */
+#include "process/target/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+
+enum {
+	ASIDE_SHIFT_MAX = 6,
+	ASIDE_STALLS_MAX = 255,
+	ASIDE_STALLS_BITS = 8,
+};
+
+/* A call that ends within this time is free of charge. */
+static const uint64_t FREE_NS = UINT64_C(1000000);
+/* No call is made if less than this time may be waited. */
+static const uint64_t WAIT_MIN_NS = UINT64_C(2000000);
+/* A process's stalls are forgotten this long after its last pause ended. */
+static const uint64_t ASIDE_MEMORY_MS = UINT64_C(64000);
+
+int op_target_new(const char *procfs_root, struct op_target **ret)
+{
+	struct op_target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->procfs_root = strdup(procfs_root);
+	if (!t->procfs_root) {
+		free(t);
+		return -ENOMEM;
+	}
+	op_tasks_init(&t->tasks);
+	op_views_init(&t->views);
+	t->may_wait_ns = OP_TARGET_WAIT_MAX_NS;
+	*ret = t;
+	return 0;
+}
+
+struct op_target *op_target_free(struct op_target *t)
+{
+	if (!t)
+		return NULL;
+	op_tasks_deinit(&t->tasks);
+	op_views_deinit(&t->views);
+	free(t->own);
+	op_map64_clear(&t->aside);
+	free(t->procfs_root);
+	free(t);
+	return NULL;
+}
+
+void op_target_rest(struct op_target *t, uint64_t now_ns)
+{
+	op_tasks_rest(&t->tasks, now_ns);
+}
+
+bool op_target_is_served(struct op_target *t)
+{
+	return op_stall_risk_seen(&t->servers, t->procfs_root, op_clock_monotonic_ns());
+}
+
+bool op_target_is_aside(struct op_target *t, uint32_t pid)
+{
+	uint64_t known;
+	uint64_t until_ms;
+	uint64_t now_ms;
+
+	if (!t->aside.len || !op_map64_get(&t->aside, pid, &known))
+		return false;
+	now_ms = op_clock_monotonic_ns() / OP_NS_PER_MS;
+	until_ms = known >> ASIDE_STALLS_BITS;
+	if (now_ms < until_ms)
+		return true;
+	if (now_ms > until_ms + ASIDE_MEMORY_MS)
+		(void)op_map64_remove(&t->aside, pid);
+	return false;
+}
+
+static void set_aside(struct op_target *t, uint32_t pid)
+{
+	uint64_t known = 0;
+	uint64_t stalls;
+	uint64_t until_ns;
+
+	t->stats.stalled++;
+	(void)op_map64_get(&t->aside, pid, &known);
+	stalls = known & ASIDE_STALLS_MAX;
+	until_ns = op_clock_monotonic_ns() +
+		   (OP_TARGET_ASIDE_NS << OP_MIN(stalls, (uint64_t)ASIDE_SHIFT_MAX));
+	stalls = OP_MIN(stalls + 1, (uint64_t)ASIDE_STALLS_MAX);
+	if (t->aside.len >= OP_TARGET_ASIDE_MAX)
+		op_map64_clear(&t->aside);
+	(void)op_map64_put(&t->aside, pid,
+			   until_ns / OP_NS_PER_MS << ASIDE_STALLS_BITS | stalls);
+}
+
+static void fill(struct op_target *t, uint64_t now_ns)
+{
+	uint64_t more = (now_ns - t->filled_ns) / OP_TARGET_WAIT_SHARE;
+
+	t->may_wait_ns = OP_MIN(t->may_wait_ns + more, OP_TARGET_WAIT_MAX_NS);
+	t->filled_ns = now_ns;
+}
+
+static int begin_own(struct op_target *t, void **ret)
+{
+	if (!t->own)
+		t->own = malloc(OP_TASK_DATA_BYTES);
+	if (!t->own)
+		return -ENOMEM;
+	*ret = t->own;
+	return 0;
+}
+
+int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, void **ret)
+{
+	void *data;
+
+	if (op_target_is_aside(t, pid)) {
+		t->stats.refused++;
+		return -ETIMEDOUT;
+	}
+	t->by_self = by == OP_TARGET_SELF;
+	if (t->by_self)
+		return begin_own(t, ret);
+	fill(t, op_clock_monotonic_ns());
+	data = t->may_wait_ns >= WAIT_MIN_NS ? op_task_data(&t->tasks) : NULL;
+	if (!data) {
+		t->stats.refused++;
+		return -EAGAIN;
+	}
+	*ret = data;
+	return 0;
+}
+
+static int run_own(struct op_target *t, op_task_fn fn, int *ret_fd)
+{
+	int fd = -1;
+	int r = fn(t->own, &fd);
+
+	fd = op_fd_move_up(fd);
+	if (ret_fd)
+		*ret_fd = fd;
+	else
+		op_closep(&fd);
+	return r;
+}
+
+int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd)
+{
+	uint64_t deadline = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
+	int r;
+
+	if (t->by_self)
+		return run_own(t, fn, ret_fd);
+	t->stats.asked++;
+	r = op_task_run(&t->tasks, fn, deadline, ret_fd);
+	if (t->tasks.spent_ns > FREE_NS)
+		t->may_wait_ns -= OP_MIN(t->tasks.spent_ns, t->may_wait_ns);
+	if (r == -ETIMEDOUT)
+		set_aside(t, pid);
+	return r;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All that belongs to another process is read here and nowhere else: its memory, its
+ * files, its text in /proc, its perf map. */
+#ifndef OP_PROCESS_TARGET_TARGET_H
+#define OP_PROCESS_TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "process/target/stall_risk.h"
+#include "process/target/task/task.h"
+#include "process/target/view.h"
+
+enum {
+	/* Processes whose calls stalled recently; any more are forgotten, and may stall
+	 * us again. */
+	OP_TARGET_ASIDE_MAX = 1024,
+	OP_TARGET_PATH_MAX = 4096,
+};
+
+/* Limit of one call: reads of present memory and of files in the page cache take
+ * microseconds. */
+#define OP_TARGET_DEADLINE_NS UINT64_C(10000000)
+/* Limit of all waits: a bucket that fills with a fifth of real time. */
+#define OP_TARGET_WAIT_MAX_NS UINT64_C(20000000)
+#define OP_TARGET_WAIT_SHARE  5
+/* The first pause of a process that stalled; then 2 s, 4 s, … 64 s. */
+#define OP_TARGET_ASIDE_NS UINT64_C(1000000000)
+
+struct op_target_stats {
+	uint64_t stalled; /* calls that reached their deadline */
+	/* calls refused for a process set aside or for the share of time */
+	uint64_t refused;
+	uint64_t asked; /* calls made by a child */
+};
+
+/* Who makes a call: the child, if it may stall, or this process. */
+enum op_target_by {
+	OP_TARGET_CHILD, /* it may stall */
+	OP_TARGET_SELF,
+};
+
+struct op_target {
+	struct op_tasks tasks;
+	struct op_views views;
+	struct op_stall_risk servers;
+	void *own; /* memory for requests that this process makes; NULL: none yet */
+	bool by_self;
+	char *procfs_root;
+	struct op_map64 aside; /* pid -> the end of the pause in ms << 8 | stalls */
+	uint64_t may_wait_ns;
+	uint64_t filled_ns; /* when may_wait_ns was last updated */
+	struct op_target_stats stats;
+};
+
+int op_target_new(const char *procfs_root, struct op_target **ret);
+struct op_target *op_target_free(struct op_target *t);
+OP_DEFINE_CLEANUP(struct op_target *, op_target_free)
+
+/* Call this now and then: ends what is idle. */
+void op_target_rest(struct op_target *t, uint64_t now_ns);
+
+/* Might a program of this host serve pages or files? If so, nothing is read directly. */
+bool op_target_is_served(struct op_target *t);
+/* Is the process set aside, since a call about it stalled? */
+bool op_target_is_aside(struct op_target *t, uint32_t pid);
+
+/* Begin a call about process @pid: *@ret is the memory for its request. Returns 0;
+ * -ETIMEDOUT if the process is set aside; -EAGAIN if nothing can be read for now. */
+int op_target_begin(struct op_target *t, uint32_t pid, enum op_target_by by, void **ret);
+/* Make the call that op_target_begin() began. Returns as op_task_run(). */
+int op_target_run(struct op_target *t, uint32_t pid, op_task_fn fn, int *ret_fd);
+
+/* Read at most @limit bytes of /proc/PID/@name, and add a NUL. The caller frees *@ret.
+ * Returns the number of bytes or -errno. */
+ssize_t op_target_read_proc(struct op_target *t, uint32_t pid, const char *name,
+			    size_t limit, char **ret);
+
+#endif

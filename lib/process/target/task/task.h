@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A task: a child process that makes the calls which another process can stall. A read of
+ * foreign memory, or of a file that a program serves (FUSE), may never return, and some
+ * waits in the kernel ignore even SIGKILL. So a child makes these calls. It shares one
+ * mapping with us, has no descriptors and no signal handlers, and unmaps the copy of our
+ * memory. When its time is over it is killed and left behind; the caller's own thread
+ * never waits longer than that. It is made when it is first needed, and ends after being
+ * idle for OP_TASK_IDLE_NS.
+ *
+ * The embedding process sees little of it: no SIGCHLD, and nothing that wait(2) returns
+ * without __WALL. Making it costs as much as fork(2).
+ *
+ * If the kernel refuses such a child (a seccomp filter, valgrind), the calls are made
+ * directly and without a deadline; `direct` says so.
+ */
+#ifndef OP_PROCESS_TARGET_TASK_TASK_H
+#define OP_PROCESS_TARGET_TASK_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	OP_TASK_DATA_BYTES = 128 << 10,
+	OP_TASK_STACK_BYTES = 64 << 10,
+	/* Tasks that were killed but still hang in the kernel; beyond that no call is
+	 * made. */
+	OP_TASKS_STUCK_MAX = 64,
+};
+
+#define OP_TASK_IDLE_NS UINT64_C(2000000000)
+
+/*
+ * A function that runs in the task. @data is the request, and holds the answer when it
+ * returns. It has its stack, @data and constants. It must not call the C library;
+ * op_syscall() makes system calls. A descriptor in *@ret_fd is passed to the caller.
+ */
+typedef int (*op_task_fn)(void *data, int *ret_fd);
+
+struct op_task_region;
+
+struct op_tasks {
+	struct op_task_region *current; /* NULL: none */
+	struct op_task_region *stuck;
+	size_t stuck_len;
+	/* pid of the process that made the task: a fork of it must not use it */
+	int owner;
+	bool direct; /* no task can be made: calls are made directly */
+	uint64_t killed;
+	/* how long the last call waited; after a timeout its deadline */
+	uint64_t spent_ns;
+	uint64_t used_ns;
+};
+
+void op_tasks_init(struct op_tasks *t);
+/* End the task. A task that hangs in the kernel keeps its memory. */
+void op_tasks_deinit(struct op_tasks *t);
+
+/* End the task if it is idle at @now_ns, and reap those that no longer hang. */
+void op_tasks_rest(struct op_tasks *t, uint64_t now_ns);
+
+/* The memory for the request of the next call, OP_TASK_DATA_BYTES. NULL if there is no
+ * task. The answer stays there until this function is called again. */
+void *op_task_data(struct op_tasks *t);
+/* Run @fn on the request. Returns what @fn returns; -ETIMEDOUT after @deadline_ns, and
+ * then the data is gone; -EAGAIN if no task can be made for now. @ret_fd may be NULL. */
+int op_task_run(struct op_tasks *t, op_task_fn fn, uint64_t deadline_ns, int *ret_fd);
+
+#endif

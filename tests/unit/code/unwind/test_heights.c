@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules read from x86-64 code against those of its frame information, which the assembler
+ * makes of what is written here; and of a C library, which the compiler made.
+ */
+#include "base/vec.h"
+#include "code/elf/file.h"
+#include "code/unwind/heights/heights.h"
+#include "code/unwind/heights/instruction.h"
+#include "code/unwind/table.h"
+
+#include "test.h"
+
+#ifdef __x86_64__
+#define FUNCTION(name) ".p2align 4; " name ": .cfi_startproc\n"
+#define END	       ".cfi_endproc\n"
+/* What only a reader of code has to know nothing of: the slot of an aligned stack. */
+#define CFA_AT_RSP_64 ".cfi_escape 0x0f, 6, 0x77, 0xc0, 0, 0x06, 0x23, 16\n"
+
+__asm__(".text; .p2align 4; .globl heights_begin; heights_begin:\n" FUNCTION(
+	"leaf") "mov %rdi, %rax; 1: dec %eax; jnz 1b; ret\n" END
+		/* two ways out, the second behind the first return */
+		FUNCTION(
+			"pushes") "push %rbx; .cfi_adjust_cfa_offset 8\n"
+				  "push %rbp; .cfi_adjust_cfa_offset 8; .cfi_offset %rbp, -24\n"
+				  "sub $72, %rsp; .cfi_adjust_cfa_offset 72\n"
+				  "mov %rdi, %rbp; test %eax, %eax; je 1f\n"
+				  ".cfi_remember_state\n"
+				  "add $72, %rsp; .cfi_adjust_cfa_offset -72\n"
+				  "pop %rbp; .cfi_adjust_cfa_offset -8; .cfi_restore %rbp\n"
+				  "pop %rbx; .cfi_adjust_cfa_offset -8; ret\n"
+				  ".cfi_restore_state; 1: movaps %xmm0, 16(%rsp)\n"
+				  "vpaddd 32(%rsp), %ymm1, %ymm2; lea 64(%rsp), %rsp\n"
+				  ".cfi_adjust_cfa_offset -64; sub $-8, %rsp\n"
+				  ".cfi_adjust_cfa_offset -8; pop %rbp\n"
+				  ".cfi_adjust_cfa_offset -8; .cfi_restore %rbp; pop %rbx\n"
+				  ".cfi_adjust_cfa_offset -8; ret\n" END
+					  /* a body that only a jump back leads to */
+					  FUNCTION(
+						  "loop") "push %r12; .cfi_adjust_cfa_offset 8; jmp 2f; .p2align 4\n"
+							  "1: call leaf; dec %r12d\n"
+							  "2: test %r12d, %r12d; jnz 1b\n"
+							  "pop %r12; .cfi_adjust_cfa_offset -8; jmp leaf\n" END
+								  /* sp moves in ways that are not followed, over a frame pointer */
+								  FUNCTION(
+									  "frame") "push %rbp; .cfi_def_cfa_offset 16; .cfi_offset %rbp, -16\n"
+										   "mov %rsp, %rbp; .cfi_def_cfa_register %rbp\n"
+										   "and $-64, %rsp; sub %rax, %rsp; call leaf; push %rax\n"
+										   "leave; .cfi_def_cfa %rsp, 8; .cfi_restore %rbp; ret\n" END
+											   /* an aligned stack without one: where sp was stands in a slot */
+											   FUNCTION(
+												   "slot") "push %rbx; .cfi_adjust_cfa_offset 8; mov %rsp, %r10\n"
+													   "sub $200, %rsp; .cfi_adjust_cfa_offset 200\n"
+													   ".globl heights_unknown; heights_unknown: and $-64, %rsp\n"
+													   "mov %r10, 64(%rsp)\n" CFA_AT_RSP_64
+													   "call leaf; mov %eax, (%rsp); mov 64(%rsp), %rsp\n"
+													   ".cfi_def_cfa %rsp, 16; pop %rbx; .cfi_adjust_cfa_offset -8\n"
+													   "ret\n" END
+														   /* what a table leads to, and what is reached by no jump at all */
+														   FUNCTION(
+															   "parts") "sub $24, %rsp; .cfi_adjust_cfa_offset 24; jmp *%rax\n"
+																    "mov $1, %eax; jmp 1f; mov $2, %eax\n"
+																    "1: add $24, %rsp; .cfi_adjust_cfa_offset -24; ret\n" END
+																	    /* fp is saved by a store, and is data then */
+																	    FUNCTION(
+																		    "stores") "sub $40, %rsp; .cfi_adjust_cfa_offset 40\n"
+																			      "mov %rbp, 16(%rsp); .cfi_offset %rbp, -32\n"
+																			      "lea 8(%rsp), %rbp; add $64, %rbp; mov %rbp, %rdi; call leaf\n"
+																			      "mov 16(%rsp), %rbp; .cfi_restore %rbp\n"
+																			      "add $40, %rsp; .cfi_adjust_cfa_offset -40; ret\n" END
+																				      /* a call that does not return, and behind it a function */
+																				      FUNCTION("aborts") "push %rax; .cfi_adjust_cfa_offset 8; call *%rbx\n" END FUNCTION("after") "push %r13; .cfi_adjust_cfa_offset 8; pop %r13\n"
+																																   ".cfi_adjust_cfa_offset -8; ret\n" END
+																																   ".globl heights_end; heights_end: nop\n"
+																																   /* more is popped than was pushed */
+																																   ".globl heights_wrong; heights_wrong: push %rax; pop %rcx; pop %rdx; ret\n"
+																																   ".globl heights_wrong_end; heights_wrong_end: nop\n");
+
+/* A stack of its own: what is made for it, what calls its first function, and what that one
+ * returns to. Then the same without a halt, and one that control falls into. */
+__asm__(".p2align 4; .globl heights_context; heights_context:\n"
+	"lea 1f(%rip), %rcx; mov %rcx, 8(%rdi); lea heights_over(%rip), %rcx\n"
+	"mov %rcx, (%rdi); lea heights_back(%rip), %rcx; lea heights_into(%rip), %rcx; ret\n"
+	"1: push %rbp; jmp *%rbx\n"
+	".globl heights_over; heights_over: xor %edi, %edi; call heights_context; hlt\n"
+	"2: push %rbp; jmp *%rbx\n"
+	".globl heights_back; heights_back: xor %edi, %edi; call heights_context; ret\n"
+	"push %rbp; call *%rbx\n"
+	".globl heights_into; heights_into: xor %edi, %edi; call heights_context; hlt\n"
+	".globl heights_context_end; heights_context_end: nop\n");
+
+extern const uint8_t heights_context[];
+extern const uint8_t heights_over[];
+extern const uint8_t heights_back[];
+extern const uint8_t heights_into[];
+extern const uint8_t heights_context_end[];
+
+extern const uint8_t heights_begin[];
+extern const uint8_t heights_end[];
+extern const uint8_t heights_unknown[];
+extern const uint8_t heights_wrong[];
+extern const uint8_t heights_wrong_end[];
+extern const uint8_t __ehdr_start[];
+
+__asm__(".text; .p2align 4; .globl heights_libc; heights_libc:\n"
+	/* does not return; what is behind it has its address taken */
+	"push %rbx; sub $32, %rsp; call leaf; nop\n"
+	"heights_thread: push %rbp; push %rbx; mov %rsi, %rbx\n"
+	".globl heights_thread_call; heights_thread_call: call *(%rbx); hlt\n"
+	".globl heights_spawn; heights_spawn:\n"
+	"push %rbx; lea heights_thread(%rip), %rdi; call *%rax; pop %rbx; ret; nop\n"
+	".globl heights_restorer; heights_restorer: mov $15, %rax; syscall\n"
+	".globl heights_libc_end; heights_libc_end: nop\n");
+
+extern const uint8_t heights_libc[];
+extern const uint8_t heights_thread_call[];
+extern const uint8_t heights_spawn[];
+extern const uint8_t heights_restorer[];
+extern const uint8_t heights_libc_end[];
+
+static const struct op_unwind_rule NONE = { .cfa = OP_CFA_INVALID };
+
+struct rows {
+	OP_VEC(size_t) off;
+	OP_VEC(struct op_unwind_rule) rule;
+};
+
+static int on_rule(void *data, size_t off, struct op_unwind_rule rule)
+{
+	struct rows *rows = data;
+
+	CHECK_OK(op_vec_reserve(&rows->off, 1));
+	CHECK_OK(op_vec_reserve(&rows->rule, 1));
+	rows->off.data[rows->off.len++] = off;
+	rows->rule.data[rows->rule.len++] = rule;
+	return 0;
+}
+
+static void *slabs[OP_SLABS_MAX];
+static struct op_unwind_rule memory[OP_UNWIND_RULES_MAX];
+
+static int make_slab(void *ctx, uint32_t index, void **ret)
+{
+	(void)ctx;
+	*ret = slabs[index] = calloc(1, OP_SLAB_BYTES);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static const struct op_arena_ops ops = { .add_slab = make_slab };
+
+struct file {
+	struct op_arena *arena;
+	struct op_unwind_rules *rules;
+	struct op_elf *elf;
+	struct op_unwind_table *table;
+};
+
+static struct file open_file(const char *path)
+{
+	struct file f = { 0 };
+
+	CHECK_OK(op_arena_new(&ops, NULL, UINT64_C(1) << 28, &f.arena));
+	CHECK_OK(op_unwind_rules_new(memory, OP_UNWIND_RULES_MAX, &f.rules));
+	CHECK_OK(op_elf_open_path(path, &f.elf));
+	CHECK_OK(op_unwind_table_new(f.elf, NULL, f.arena, f.rules, NULL, &f.table));
+	return f;
+}
+
+static void close_file(struct file *f)
+{
+	size_t i;
+
+	op_unwind_table_free(f->table, f->arena, f->rules, 0);
+	op_elf_free(f->elf);
+	op_unwind_rules_free(f->rules);
+	op_arena_free(f->arena);
+	for (i = 0; i < OP_SLABS_MAX; i++) {
+		free(slabs[i]);
+		slabs[i] = NULL;
+	}
+}
+
+static struct op_unwind_rule by_frame_information(const struct file *f, uint64_t at)
+{
+	struct op_unwind_rule rule = NONE;
+
+	(void)op_unwind_table_lookup(f->table, f->arena, memory, at, &rule);
+	return rule;
+}
+
+static struct op_unwind_rule by_code(const struct rows *rows, size_t off)
+{
+	size_t i = rows->off.len;
+
+	while (i && rows->off.data[i - 1] > off)
+		i--;
+	return i ? rows->rule.data[i - 1] : NONE;
+}
+
+static void test_written(void)
+{
+	size_t len = (size_t)(heights_end - heights_begin);
+	struct file f = open_file("/proc/self/exe");
+	struct rows rows = { 0 };
+	struct op_insn insn;
+	bool dead = false;
+	size_t at;
+
+	CHECK_OK(op_heights_read(heights_begin, len, (uintptr_t)heights_begin, NONE,
+				 on_rule, &rows));
+	for (at = 0; at < len; at += insn.len) {
+		struct op_unwind_rule code = by_code(&rows, at);
+		struct op_unwind_rule want = by_frame_information(
+			&f, (uint64_t)(heights_begin - __ehdr_start) + at);
+
+		CHECK(op_insn_read(heights_begin + at, len - at, &insn));
+		if (insn.kind == OP_INSN_PAD && dead)
+			continue; /* between functions */
+		dead = insn.kind == OP_INSN_RETURN || insn.kind == OP_INSN_JUMP ||
+		       insn.kind == OP_INSN_CALL_FAR;
+		if (heights_begin + at == heights_unknown + 4) {
+			CHECK_INT(code.cfa, OP_CFA_INVALID); /* sp is in r10 alone */
+			continue;
+		}
+		CHECK_INT(code.save & OP_SAVE_CHECK, OP_SAVE_CHECK);
+		CHECK_INT(code.cfa, want.cfa);
+		CHECK_INT(code.cfa_off, want.cfa_off);
+		CHECK_INT(code.save & OP_SAVE_MASK, want.save);
+		CHECK_INT(code.save_off, want.save_off);
+	}
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+	close_file(&f);
+}
+
+static void test_not_understood(void)
+{
+	struct rows rows = { 0 };
+	size_t i;
+
+	CHECK_OK(op_heights_read(heights_wrong,
+				 (size_t)(heights_wrong_end - heights_wrong),
+				 (uintptr_t)heights_wrong, NONE, on_rule, &rows));
+	for (i = 0; i < rows.off.len; i++)
+		CHECK_INT(rows.rule.data[i].cfa, OP_CFA_INVALID);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
+static void test_stack_of_its_own(void)
+{
+	struct rows rows = { 0 };
+	size_t over = (size_t)(heights_over - heights_context);
+
+	CHECK_OK(op_heights_read(heights_context,
+				 (size_t)(heights_context_end - heights_context),
+				 (uintptr_t)heights_context, NONE, on_rule, &rows));
+	/* looked up a byte early */
+	CHECK_INT(by_code(&rows, over - 1).cfa, OP_CFA_STOP);
+	CHECK_INT(by_code(&rows, over + 6).cfa, OP_CFA_STOP);
+	CHECK_INT(by_code(&rows, over - 2).cfa, OP_CFA_SP);
+	CHECK_INT(by_code(&rows, over + 8).cfa, OP_CFA_SP);
+	CHECK(by_code(&rows, (size_t)(heights_back - heights_context)).cfa !=
+	      OP_CFA_STOP);
+	CHECK(by_code(&rows, (size_t)(heights_into - heights_context)).cfa !=
+	      OP_CFA_STOP);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
+static void test_libc(void)
+{
+	struct rows rows = { 0 };
+	size_t restorer = (size_t)(heights_restorer - heights_libc);
+	size_t call = (size_t)(heights_thread_call - heights_libc);
+
+	CHECK_OK(op_heights_read(heights_libc, (size_t)(heights_libc_end - heights_libc),
+				 (uintptr_t)heights_libc, NONE, on_rule, &rows));
+	CHECK_INT(by_code(&rows, call).cfa, OP_CFA_SP);
+	CHECK_INT(by_code(&rows, call).cfa_off, 24);
+	CHECK_INT(by_code(&rows, (size_t)(heights_spawn - heights_libc)).cfa_off, 8);
+	/* looked up a byte early */
+	CHECK_INT(by_code(&rows, restorer - 1).cfa, OP_CFA_SIGNAL);
+	CHECK_INT(by_code(&rows, restorer + 7).cfa, OP_CFA_SIGNAL);
+	CHECK_INT(by_code(&rows, restorer - 2).cfa, OP_CFA_SP);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+}
+
+static const char LIBC[] = "/lib/x86_64-linux-gnu/libc.so.6";
+
+/*
+ * Of all instructions of the C library. Parts of functions that stand apart (.cold) are
+ * taken for functions here, which code without frame information does not have: such are
+ * hand-written.
+ */
+static void test_system(void)
+{
+	const struct op_elf_section *text;
+	struct rows rows = { 0 };
+	struct op_insn insn;
+	size_t different = 0;
+	size_t known = 0;
+	size_t all = 0;
+	size_t row = 0;
+	struct file f;
+	uint8_t *code;
+	size_t at;
+
+	if (access(LIBC, R_OK) < 0)
+		return;
+	f = open_file(LIBC);
+	text = op_elf_section(f.elf, ".text");
+	CHECK(text);
+	code = malloc(text->size);
+	CHECK(code);
+	CHECK_OK(op_elf_read_vaddr(f.elf, text->addr, code, text->size));
+	CHECK_OK(op_heights_read(code, text->size, text->addr, NONE, on_rule, &rows));
+	for (at = 0; at < text->size; at += insn.len) {
+		struct op_unwind_rule want = by_frame_information(&f, text->addr + at);
+
+		while (row + 1 < rows.off.len && rows.off.data[row + 1] <= at)
+			row++;
+		CHECK(op_insn_read(code + at, text->size - at, &insn));
+		if (want.save & OP_SAVE_CHECK || want.cfa < OP_CFA_SP)
+			continue;
+		all++;
+		if (!rows.rule.data[row].cfa)
+			continue;
+		known++;
+		different += rows.rule.data[row].cfa == want.cfa &&
+			     rows.rule.data[row].cfa_off != want.cfa_off;
+	}
+	CHECK(all > 100000);
+	CHECK(known > all / 100 * 95);
+	CHECK(different < all / 20);
+	free(code);
+	op_vec_clear(&rows.off);
+	op_vec_clear(&rows.rule);
+	close_file(&f);
+}
+
+TEST_MAIN({ "written", test_written }, { "wrong", test_not_understood },
+	  { "stack_of_its_own", test_stack_of_its_own }, { "libc", test_libc },
+	  { "system", test_system })
+#else
+static void test_nothing(void)
+{
+}
+TEST_MAIN({ "nothing", test_nothing })
+#endif

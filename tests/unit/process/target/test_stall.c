@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that stall who reads of them: by a page that nobody serves (userfaultfd), by a
+ * file system that answers nothing (FUSE). A reader without a deadline hangs for ever in each
+ * of these.
+ */
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "base/macros.h"
+#include "process/resource/environment.h"
+#include "process/target/open.h"
+#include "process/target/remote.h"
+#include "process/target/target.h"
+#include "process/target/task/region.h"
+#include "process/target/task/syscalls.h"
+#include "tools.h"
+
+enum {
+	HANG_S = 20,
+	PAGE = 4096,
+	READY_FD = 100,
+};
+
+static uint64_t now_ms(void)
+{
+	return op_clock_monotonic_ns() / 1000000;
+}
+
+/* A child that runs @fn, which writes one address to tell that it is ready. */
+struct child {
+	pid_t pid;
+	uint64_t addr;
+};
+
+static struct child child_new(void (*fn)(int ready))
+{
+	struct child c = { 0 };
+	int p[2];
+
+	CHECK_OK(pipe2(p, O_CLOEXEC));
+	c.pid = fork();
+	CHECK(c.pid >= 0);
+	if (!c.pid) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fn(p[1]);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(p[1]);
+	CHECK(read(p[0], &c.addr, sizeof(c.addr)) == sizeof(c.addr));
+	(void)close(p[0]);
+	return c;
+}
+
+static void child_end(struct child *c)
+{
+	CHECK_OK(kill(c->pid, SIGKILL));
+	CHECK(waitpid(c->pid, NULL, 0) == c->pid);
+}
+
+static void tell(int ready, uint64_t addr)
+{
+	CHECK(write(ready, &addr, sizeof(addr)) == sizeof(addr));
+}
+
+/* A page of which each touch waits, and one with content before it. */
+static void *stalled_page(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *p;
+
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
+	CHECK(fd >= 0 && p != MAP_FAILED);
+	memcpy(p, "content", 8);
+	CHECK_OK(ioctl(fd, UFFDIO_API, &api));
+	range.range.start = (uintptr_t)p + PAGE;
+	range.range.len = PAGE;
+	CHECK_OK(ioctl(fd, UFFDIO_REGISTER, &range));
+	return p;
+}
+
+static void stall_memory(int ready)
+{
+	tell(ready, (uintptr_t)stalled_page());
+}
+
+static void test_memory(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	struct child honest = child_new(stall_memory);
+	struct op_remote m;
+	struct op_remote other;
+	uint64_t began;
+	char buf[8];
+	int i;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	op_remote_init(&m, t, c.pid);
+	op_remote_init(&other, t, honest.pid);
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	CHECK_STR(buf, "content");
+	/* What is there is read without a child, but where some program may serve pages. */
+	CHECK(t->stats.asked == 0 || op_target_is_served(t));
+	(void)alarm(HANG_S);
+	began = now_ms();
+	CHECK_INT(op_memory_read(&m.memory, c.addr + PAGE, buf, 8), -ETIMEDOUT);
+	CHECK(now_ms() - began < 500);
+	CHECK_INT(t->stats.stalled, 1);
+	CHECK(!t->tasks.direct);
+	/* It is set aside, without another wait; others are not. */
+	began = op_clock_monotonic_ns();
+	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ETIMEDOUT);
+	CHECK(op_clock_monotonic_ns() - began < 1000000);
+	memset(buf, 0, sizeof(buf));
+	CHECK_OK(op_memory_read(&other.memory, honest.addr, buf, 8));
+	CHECK_STR(buf, "content");
+	/* For a second. */
+	CHECK_OK(usleep(1100000));
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	(void)alarm(0);
+	child_end(&c);
+	child_end(&honest);
+	/* On a busy machine the task ends later than it is waited for. */
+	for (i = 0; i < 2000 && t->tasks.stuck_len; i++) {
+		op_tasks_rest(&t->tasks, 0);
+		CHECK_OK(usleep(1000));
+	}
+	CHECK_INT(t->tasks.stuck_len, 0);
+}
+
+/* Its number may be another process's; what is open stands for the old one alone. */
+static void test_gone(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	struct op_remote m;
+	char buf[8];
+	int i;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	op_remote_init(&m, t, c.pid);
+	CHECK_OK(op_memory_read(&m.memory, c.addr, buf, 8));
+	child_end(&c);
+	/* Other readers of the machine may keep its memory for some ms. */
+	for (i = 0; i < 2000 && op_memory_read(&m.memory, c.addr, buf, 8) == 0; i++)
+		CHECK_OK(usleep(1000));
+	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ESRCH);
+	/* As if another process had the number now. */
+	c = child_new(stall_memory);
+	m.pid = c.pid;
+	CHECK_INT(op_memory_read(&m.memory, c.addr, buf, 8), -ESRCH);
+	child_end(&c);
+}
+
+static long pages_of(int pid)
+{
+	char path[64];
+	long pages = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	f = fopen(path, "re");
+	CHECK(f && fscanf(f, "%ld", &pages) == 1 && fclose(f) == 0);
+	return pages;
+}
+
+/* The child has none of our memory, and is there only for as long as it is asked. */
+static void test_child(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_memory);
+	size_t size = (size_t)256 << 20;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *text = NULL;
+	int status;
+	int pid;
+
+	CHECK(memory != MAP_FAILED);
+	memset(memory, 1, 1 << 20);
+	CHECK_OK(op_target_new("/proc", &t));
+	t->servers.seen_ns = op_clock_monotonic_ns(); /* somebody serves files */
+	t->servers.checked_ns = t->servers.seen_ns;
+	CHECK(op_target_read_proc(t, (uint32_t)c.pid, "maps", 1 << 20, &text) > 0);
+	free(text);
+	CHECK_INT(t->stats.asked, 1);
+	pid = t->tasks.current->pid;
+	if (!OP_SANITIZED)
+		CHECK((size_t)pages_of(pid) * PAGE < size / 4);
+	/* Nobody else's wait(2) meets it. */
+	CHECK(waitpid(-1, &status, WNOHANG) == 0);
+	CHECK(waitpid(pid, &status, WNOHANG) < 0);
+	op_target_rest(t, op_clock_monotonic_ns());
+	CHECK(t->tasks.current != NULL);
+	op_target_rest(t, op_clock_monotonic_ns() + OP_TASK_IDLE_NS);
+	CHECK(!t->tasks.current && kill(pid, 0) < 0);
+	CHECK_OK(munmap(memory, size));
+	child_end(&c);
+}
+
+/* Many at once cost a share of the time, not each its deadline. */
+static void test_many(void)
+{
+	enum {
+		MANY = 40
+	};
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c[MANY];
+	uint64_t began;
+	uint64_t may_ns = 0; /* at least: the waits that were allowed */
+	char buf[8];
+	int i;
+
+	CHECK_OK(op_target_new("/proc", &t));
+	for (i = 0; i < MANY; i++)
+		c[i] = child_new(stall_memory);
+	(void)alarm(HANG_S);
+	began = op_clock_monotonic_ns();
+	for (i = 0; i < MANY; i++) {
+		uint64_t may = OP_MIN(t->may_wait_ns, OP_TARGET_DEADLINE_NS);
+		uint64_t stalled = t->stats.stalled;
+		struct op_remote m;
+
+		op_remote_init(&m, t, c[i].pid);
+		CHECK(op_memory_read(&m.memory, c[i].addr + PAGE, buf, 8) < 0);
+		may_ns += t->stats.stalled > stalled ? may : 0;
+	}
+	/* Two deadlines at once, and then that share of the time, which is more on a busy
+	 * machine. */
+	CHECK(t->stats.stalled > 0);
+	CHECK(may_ns <= OP_TARGET_WAIT_MAX_NS +
+				(op_clock_monotonic_ns() - began) / OP_TARGET_WAIT_SHARE);
+	(void)alarm(0);
+	for (i = 0; i < MANY; i++)
+		child_end(&c[i]);
+}
+
+/* A page of its environment, which /proc/PID/environ reads. It is run as a program of its own,
+ * whose environment has whole pages. */
+static void stalled_environment(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	const char *pad = getenv("OP_TEST_PAD");
+	uintptr_t page = ((uintptr_t)pad + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	int fd;
+
+	if (!pad)
+		return;
+	fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK_OK(ioctl(fd, UFFDIO_API, &api));
+	range.range.start = page;
+	range.range.len = PAGE;
+	CHECK_OK(munmap((void *)page, PAGE));
+	CHECK(mmap((void *)page, PAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (void *)page);
+	CHECK_OK(ioctl(fd, UFFDIO_REGISTER, &range));
+	tell(READY_FD, page);
+	for (;;)
+		(void)pause();
+}
+
+static void stall_environment(int ready)
+{
+	static char pad[4 * PAGE] = "OP_TEST_PAD=";
+	char *argv[] = { (char *)"test_stall", (char *)"stalled_environment", NULL };
+	char *envp[] = { pad, NULL };
+
+	memset(pad + strlen(pad), 'x', sizeof(pad) - strlen(pad) - 1);
+	CHECK(dup2(ready, READY_FD) == READY_FD);
+	(void)execve("/proc/self/exe", argv, envp);
+}
+
+static void test_environment(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(stall_environment);
+	char *text = NULL;
+	uint64_t began = now_ms();
+
+	CHECK_OK(op_target_new("/proc", &t));
+	(void)alarm(HANG_S);
+	/* Some kernels refuse such a page, some wait. */
+	CHECK(op_environ_read(t, (uint32_t)c.pid, &text) <= 0);
+	CHECK(now_ms() - began < 500);
+	(void)alarm(0);
+	child_end(&c);
+	free(text);
+}
+
+/* ---- a file system that opens, and reads nothing ---- */
+
+static void reply(int fd, uint64_t unique, const void *body, size_t len)
+{
+	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + len),
+				       .unique = unique };
+	uint8_t bytes[512];
+
+	memcpy(bytes, &out, sizeof(out));
+	if (len)
+		memcpy(bytes + sizeof(out), body, len);
+	CHECK(write(fd, bytes, out.len) == (ssize_t)out.len);
+}
+
+static const struct fuse_attr root_attr = { .ino = 1,
+					    .mode = S_IFDIR | 0755,
+					    .nlink = 2 };
+static const struct fuse_attr file_attr = {
+	.ino = 77, .mode = S_IFREG | 0755, .nlink = 1, .size = 1 << 20
+};
+
+static void serve_nothing(int fd)
+{
+	static uint8_t in[1 << 20];
+
+	for (;;) {
+		const struct fuse_in_header *h = (const void *)in;
+		ssize_t n = read(fd, in, sizeof(in));
+		struct fuse_entry_out entry = { .nodeid = 2, .attr = file_attr };
+		struct fuse_attr_out attr = { .attr_valid = 60 };
+		struct fuse_open_out open = { .fh = 1 };
+		struct fuse_statfs_out fs = { 0 };
+		struct fuse_init_out init = {
+			.major = 7, .minor = 31, .max_write = 4096, .max_readahead = 4096
+		};
+
+		if (n <= 0)
+			return;
+		attr.attr = h->nodeid == 1 ? root_attr : file_attr;
+		if (h->opcode == FUSE_INIT)
+			reply(fd, h->unique, &init, sizeof(init));
+		else if (h->opcode == FUSE_LOOKUP)
+			reply(fd, h->unique, &entry, sizeof(entry));
+		else if (h->opcode == FUSE_GETATTR)
+			reply(fd, h->unique, &attr, sizeof(attr));
+		else if (h->opcode == FUSE_OPEN || h->opcode == FUSE_OPENDIR)
+			reply(fd, h->unique, &open, sizeof(open));
+		else if (h->opcode == FUSE_STATFS)
+			reply(fd, h->unique, &fs, sizeof(fs));
+		/* FUSE_READ and FUSE_FLUSH wait for ever. */
+	}
+}
+
+static void serve_files(int ready)
+{
+	char options[128];
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	/* Its mount is seen in its own namespace, below its own root. */
+	if (fd < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		tell(ready, 0);
+		return;
+	}
+	(void)snprintf(options, sizeof(options),
+		       "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd);
+	if (mount("stalls", "/mnt", "fuse", MS_NOSUID, options) < 0) {
+		tell(ready, 0);
+		return;
+	}
+	tell(ready, 1);
+	serve_nothing(fd);
+}
+
+static void test_file(void)
+{
+	_cleanup_(op_target_freep) struct op_target *t = NULL;
+	struct child c = child_new(serve_files);
+	struct op_mapped_file f = {
+		.start = PAGE, .end = 2 * PAGE, .inode = 77, .path = "/mnt/lib.so"
+	};
+	struct op_opened opened;
+	char path[64];
+	struct stat st;
+	uint64_t began;
+
+	if (!c.addr) {
+		(void)printf("SKIP: no FUSE here\n");
+		child_end(&c);
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/mnt", (int)c.pid);
+	CHECK_OK(stat(path, &st));
+	f.dev_major = major(st.st_dev);
+	f.dev_minor = minor(st.st_dev);
+	CHECK_OK(op_target_new("/proc", &t));
+	CHECK(op_target_is_served(t)); /* as the kernel's list of connections tells */
+	(void)alarm(HANG_S);
+	began = now_ms();
+	CHECK_INT(op_target_open_mapped(t, (uint32_t)c.pid, &f, &opened), -ETIMEDOUT);
+	CHECK(now_ms() - began < 500);
+	/* Its own perf map would stall too. */
+	CHECK_INT(op_target_open_own(t, (uint32_t)c.pid, "/mnt/perf-1.map", &opened),
+		  -ETIMEDOUT);
+	(void)alarm(0);
+	child_end(&c);
+}
+
+TEST_MAIN({ "memory", test_memory }, { "gone", test_gone }, { "child", test_child },
+	  { "many", test_many }, { "stalled_environment", stalled_environment },
+	  { "environment", test_environment }, { "file", test_file })
