@@ -75,7 +75,7 @@ static int read_profile(struct op_golang_heap *h, const struct op_memory *memory
 
 int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *process,
 			const struct op_proc *proc, bool whole, uint64_t until_ns,
-			struct op_golang_taken *taken)
+			struct op_part_taken *taken)
 {
 	const struct op_golang_entry *e;
 	uint64_t lost = 0;
@@ -99,20 +99,8 @@ int op_golang_heap_read(struct op_golang_heap *h, struct op_golang_process *proc
 	/* What is not remembered would be told as new some day. */
 	process->heap_known = lost == 0;
 	lost += h->profile.cut;
-	taken->taken += lost;
-	taken->dropped_late += lost;
+	op_part_drop(taken, OP_DROP_LATE, lost);
 	return 0;
-}
-
-static void count(int result, struct op_golang_taken *taken)
-{
-	taken->taken++;
-	if (result == -ENOSPC)
-		taken->dropped_window++;
-	else if (result == -ENOMEM)
-		taken->dropped_memory++;
-	else if (result < 0)
-		taken->dropped_record++;
 }
 
 /* What the bucket's samples tell of. */
@@ -142,7 +130,7 @@ static struct told tell(const struct op_golang_heap *h, const struct op_golang_e
 
 static void add(struct op_golang_heap *h, const struct op_window_sample *of,
 		enum op_event event, const struct op_golang_estimate *e,
-		struct op_golang_taken *taken)
+		struct op_part_taken *taken)
 {
 	struct op_window_sample sample = *of;
 
@@ -151,7 +139,7 @@ static void add(struct op_golang_heap *h, const struct op_window_sample *of,
 	sample.event = event;
 	sample.value = (int64_t)OP_MIN(e->bytes, (uint64_t)OP_HEAP_BYTES_MAX);
 	sample.count = (double)e->objects;
-	count(op_window_add(h->window, &sample), taken);
+	op_part_count(taken, op_window_add(h->window, &sample));
 }
 
 /* The stack and the resource of the bucket of @e. Returns 0 or -errno. */
@@ -181,7 +169,7 @@ static int make_sample(struct op_golang_heap *h, const struct op_golang_entry *e
 
 /* Take the bucket of @e. Returns 0 or -EINPROGRESS. */
 static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
-		const struct told *told, struct op_golang_taken *taken)
+		const struct told *told, struct op_part_taken *taken)
 {
 	struct op_window_sample sample = {
 		.cpu = (uint32_t)OP_WINDOW_NO_THREAD,
@@ -194,13 +182,12 @@ static int take(struct op_golang_heap *h, const struct op_golang_entry *e,
 	if (r == -EINPROGRESS)
 		return r;
 	if (r < 0) {
-		count(r, taken);
+		op_part_count(taken, r);
 		return 0;
 	}
 	/* What cannot be remembered would be told again. */
 	if (told->allocated.bytes && remember(h, e) < 0) {
-		taken->taken++;
-		taken->dropped_late++;
+		op_part_drop(taken, OP_DROP_LATE, 1);
 	} else {
 		add(h, &sample, OP_EVENT_HEAP, &told->allocated, taken);
 	}
@@ -221,7 +208,7 @@ static size_t stopped_at(const struct op_golang_heap *h)
 
 int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record,
 			struct op_window *window, uint64_t until_ns,
-			struct op_golang_taken *taken)
+			struct op_part_taken *taken)
 {
 	size_t window_bytes = op_window_bytes(window);
 	size_t len = h->profile.entries.len;
@@ -249,15 +236,14 @@ int op_golang_heap_take(struct op_golang_heap *h, const struct op_record *record
 		if (r == 0 && op_clock_monotonic_ns() >= until_ns)
 			r = -EINPROGRESS;
 		if (r == 0 && op_window_bytes(window) > window_bytes + WINDOW_BYTES_MAX)
-			count(-ENOSPC, taken);
+			op_part_count(taken, -ENOSPC);
 		else if (r == 0)
 			r = take(h, e, &told, taken);
 		if (r == 0)
 			continue;
 		if (!h->process->heap_stopped)
 			h->process->heap_stopped = e->address;
-		taken->taken++;
-		taken->dropped_late++;
+		op_part_drop(taken, OP_DROP_LATE, 1);
 	}
 	op_processes_slice(h->processes, 0);
 	return r;

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "op_user_types.h"
-#include "parts/goroutines/golang.h"
 #include "parts/goroutines/goroutine.h"
 #include "parts/goroutines/process.h"
+#include "parts/part.h"
 
 enum {
 	OP_GOLANG_CHUNK = 256, /* pointers that are read at once */
@@ -33,11 +33,11 @@ struct op_golang_visit {
 /* Begin with @process. Returns 0, or -errno if its list cannot be read. */
 int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *process,
 			  const struct op_record *record, const struct op_memory *memory,
-			  const struct op_window *window, struct op_golang_taken *taken);
+			  const struct op_window *window, struct op_part_taken *taken);
 /* Take the next one into @window; after the last one the visit is over. Returns 0, or
  * -EINPROGRESS: no time is left. */
 int op_golang_visit_go_on(struct op_golang_visit *v, struct op_window *window,
-			  struct op_golang_taken *taken);
+			  struct op_part_taken *taken);
 /* End the visit. */
 void op_golang_visit_end(struct op_golang_visit *v);
 

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Switches the kind on and off, and examines files for its probes as they are mapped. */
-#include "parts/heap/heap.h"
-
+/*
+ * The kind heap: the static probes otel_memory:alloc and otel_memory:free of every
+ * executable file that has them, and the sampled allocations that are still in use.
+ *
+ *   heap.c     the kind: on and off, files as they are mapped
+ *   images.c   a file's probes, and the programs attached to them
+ *   live.c     the stacks of what is in use, and a snapshot of it
+ *
+ * A probe is attached to a file, and so to all processes that map it, including later
+ * ones. The kernel's filter leaves out processes that are not wanted.
+ * libotelprof-heap.so, which programs preload, has these probes (lib/preload/heap).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,8 +19,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "otelprof/stats.h"
 #include "parts/heap/images.h"
 #include "parts/heap/live.h"
+#include "parts/part.h"
 #include "process/mappings/layout.h"
 #include "process/program.h"
 #include "process/table.h"
@@ -28,10 +39,12 @@ enum {
 #define AGAIN_NS UINT64_C(200000000)
 
 struct op_heap {
-	struct op_heap_config config;
+	struct op_part_config config;
 	struct op_heap_images images;
 	struct op_live live;
 	bool on;
+	bool stops;	   /* it was on when sampling stopped */
+	uint64_t left_ns;  /* since when files wait for a poll; 0: none do */
 	bool busy;	   /* nothing can be opened until again_ns */
 	uint64_t again_ns; /* look again for files that could not be opened; 0: none */
 	bool told;	   /* logged that the probes of a file could not be attached */
@@ -45,13 +58,14 @@ static void keep(void *ctx, const struct op_record *record,
 	op_live_keep(&h->live, &h->images.maps, record, window, sample);
 }
 
-int op_heap_new(const struct op_heap_config *config, struct op_heap **ret)
+static int heap_new(const struct op_part_config *config, void **ret)
 {
-	_cleanup_(op_heap_freep) struct op_heap *h = calloc(1, sizeof(*h));
+	struct op_heap *h = calloc(1, sizeof(*h));
 	int r;
 
 	if (!h)
 		return -ENOMEM;
+	*ret = h;
 	h->config = *config;
 	h->images.log = config->log;
 	h->images.capture = config->capture;
@@ -59,23 +73,20 @@ int op_heap_new(const struct op_heap_config *config, struct op_heap **ret)
 	h->images.sysfs_root = config->sysfs_root;
 	op_heap_images_init(&h->images);
 	r = op_live_init(&h->live, config->processes);
-	if (r < 0)
-		return r;
-	op_sampler_watch(config->sampler, OP_EVENT_HEAP, keep, h);
-	*ret = OP_TAKE_PTR(h);
-	return 0;
+	if (r == 0)
+		op_sampler_watch(config->sampler, OP_EVENT_HEAP, keep, h);
+	return r;
 }
 
-struct op_heap *op_heap_free(struct op_heap *h)
+static void heap_free(void *part)
 {
-	if (!h)
-		return NULL;
+	struct op_heap *h = part;
+
 	op_news_ask(h->images.executables, false);
 	op_sampler_watch(h->config.sampler, OP_EVENT_HEAP, NULL, NULL);
 	op_heap_images_deinit(&h->images);
 	op_live_deinit(&h->live);
 	free(h);
-	return NULL;
 }
 
 /* Treat every file that the process @proc maps as new. */
@@ -141,8 +152,10 @@ static bool look_into_next(struct op_heap *h)
 	return true;
 }
 
-bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
+static void poll_files(void *part, const struct op_turn *turn, struct op_window *window,
+		       struct op_part_taken *taken)
 {
+	struct op_heap *h = part;
 	uint64_t now = op_clock_monotonic_ns();
 	uint64_t end = op_turn_part(turn, now, TURN_PARTS);
 
@@ -152,10 +165,17 @@ bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
 		/* perhaps another process maps them, or has mapped them all the time */
 		op_table_each(h->config.processes, note_process);
 	}
-	while (h->on && look_into_next(h))
+	h->left_ns = 0;
+	while (h->on && !h->left_ns && look_into_next(h))
 		if (op_clock_monotonic_ns() >= end)
-			return true;
-	return false;
+			h->left_ns = now;
+}
+
+static uint64_t next_ns(const void *part)
+{
+	const struct op_heap *h = part;
+
+	return h->left_ns;
 }
 
 /* Attach to the installed sampler, so that new processes are seen from their first call
@@ -169,8 +189,11 @@ static int attach_installed(struct op_heap *h)
 	return tell(h, OP_HEAP_SAMPLER, op_heap_images_add(&h->images, NULL, fd));
 }
 
-int op_heap_switch(struct op_heap *h, bool on)
+static int set_kinds(void *part, uint64_t kinds)
 {
+	struct op_heap *h = part;
+	bool on = kinds & OTELPROF_KIND_HEAP;
+
 	if (h->on == on)
 		return 0;
 	h->on = on;
@@ -195,18 +218,38 @@ int op_heap_switch(struct op_heap *h, bool on)
 	return 0;
 }
 
-int op_heap_snapshot(struct op_heap *h, struct op_window *window,
-		     struct op_heap_taken *ret)
+/* In a pause frees are not seen. What is in use at the end is known when the last records are. */
+static int snapshot(void *part, struct op_window *window, enum op_part_end end,
+		    struct op_part_taken *taken)
 {
+	struct op_heap *h = part;
+
+	if (end == OP_PART_END_STOP)
+		h->stops = h->on;
+	if (end == OP_PART_END_STOP || end == OP_PART_END_BUDGET ||
+	    !(end == OP_PART_END_LAST ? h->stops : h->on))
+		return 0;
 	op_heap_images_trim(&h->images);
 	if (h->images.maps.lives < 0)
 		return 0;
-	return op_live_snapshot(&h->live, &h->images.maps, window, ret);
+	return op_live_snapshot(&h->live, &h->images.maps, window, taken);
 }
 
-void op_heap_get_stats(const struct op_heap *h, struct op_heap_stats *ret)
+static void get_stats(const void *part, struct otelprof_stats *ret)
 {
-	*ret = (struct op_heap_stats){ .live = h->live.count,
-				       .images = h->images.len,
-				       .untracked = h->live.unknown };
+	const struct op_heap *h = part;
+
+	ret->heap_in_use = h->live.count;
+	ret->heap_untracked += h->live.unknown;
 }
+
+const struct op_part_ops op_part_heap = {
+	.name = "allocations in use",
+	.new = heap_new,
+	.free = heap_free,
+	.set_kinds = set_kinds,
+	.poll = poll_files,
+	.next_ns = next_ns,
+	.snapshot = snapshot,
+	.get_stats = get_stats,
+};
