@@ -13,6 +13,7 @@
 
 struct op_capture;
 struct op_log;
+struct op_mapped;
 struct op_processes;
 struct op_sampler;
 struct op_turn;
@@ -25,6 +26,7 @@ struct op_part_config {
 	struct op_capture *capture;
 	struct op_processes *processes;
 	struct op_sampler *sampler;
+	struct op_mapped *mapped; /* op_parts_new() sets it */
 	const char *sysfs_root;
 	uint32_t sample_rate_hz;
 };
@@ -74,7 +76,7 @@ struct op_part_ops {
 	const char *name;
 	enum op_part_when when;
 	/* What is in *@ret is freed, also after a failure. */
-	int (*new)(const struct op_part_config *config, void **ret);
+	int (*make)(const struct op_part_config *config, void **ret);
 	void (*free)(void *part);
 	/* Attach what the kinds @kinds need, and detach the rest; 0: nothing is sampled. Returns
 	 * 0, or -errno with a sentence. */
@@ -93,6 +95,7 @@ struct op_part_ops {
 
 extern const struct op_part_ops op_part_goroutines;
 extern const struct op_part_ops op_part_heap;
+extern const struct op_part_ops op_part_mapped;
 extern const struct op_part_ops op_part_probes;
 extern const struct op_part_ops op_part_rules;
 extern const struct op_part_ops op_part_threads;

@@ -6,9 +6,10 @@
 
 #include "base/log.h"
 
-/* In the order in which they are polled, and take their snapshots. */
+/* In the order in which they are made, are polled, and take their snapshots. */
 enum {
 	RULES,
+	MAPPED,
 	PROBES,
 	THREADS,
 	HEAP,
@@ -17,9 +18,9 @@ enum {
 };
 
 static const struct op_part_ops *const OPS[PARTS] = {
-	[RULES] = &op_part_rules,	    [PROBES] = &op_part_probes,
-	[THREADS] = &op_part_threads,	    [HEAP] = &op_part_heap,
-	[GOROUTINES] = &op_part_goroutines,
+	[RULES] = &op_part_rules,   [MAPPED] = &op_part_mapped,
+	[PROBES] = &op_part_probes, [THREADS] = &op_part_threads,
+	[HEAP] = &op_part_heap,	    [GOROUTINES] = &op_part_goroutines,
 };
 
 struct op_parts {
@@ -31,14 +32,17 @@ struct op_parts {
 int op_parts_new(const struct op_part_config *config, struct op_parts **ret)
 {
 	_cleanup_(op_parts_freep) struct op_parts *p = calloc(1, sizeof(*p));
+	struct op_part_config c = *config;
 	size_t i;
 	int r = 0;
 
 	if (!p)
 		return -ENOMEM;
 	p->log = config->log;
-	for (i = 0; r == 0 && i < PARTS; i++)
-		r = OPS[i]->new (config, &p->part[i]);
+	for (i = 0; r == 0 && i < PARTS; i++) {
+		r = OPS[i]->make(&c, &p->part[i]);
+		c.mapped = p->part[MAPPED];
+	}
 	if (r == 0)
 		*ret = OP_TAKE_PTR(p);
 	return r;
@@ -48,7 +52,7 @@ struct op_parts *op_parts_free(struct op_parts *p)
 {
 	size_t i;
 
-	for (i = 0; p && i < PARTS; i++)
+	for (i = PARTS; p && i-- > 0;)
 		if (p->part[i])
 			OPS[i]->free(p->part[i]);
 	free(p);

@@ -5,7 +5,7 @@
  *
  *   goroutines/  snapshots of goroutines, and of the heaps of Go programs
  *   heap/        probes of allocations, and what is in use
- *   probes/      places that a user names
+ *   probes/      places that a user names, and probes in every mapped file
  *   rules/       which processes are sampled, and how often
  *   threads/     snapshots of threads
  */

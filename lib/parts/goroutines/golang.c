@@ -57,7 +57,7 @@ struct op_golang {
 	struct op_golang_heaps heaps;
 };
 
-static int golang_new(const struct op_part_config *config, void **ret)
+static int golang_make(const struct op_part_config *config, void **ret)
 {
 	struct op_golang *g = calloc(1, sizeof(*g));
 
@@ -267,7 +267,7 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 const struct op_part_ops op_part_goroutines = {
 	.name = "goroutines",
 	.when = OP_PART_BEFORE_RING,
-	.new = golang_new,
+	.make = golang_make,
 	.free = golang_free,
 	.poll = poll_goroutines,
 	.next_ns = next_ns,

@@ -88,7 +88,7 @@ static const struct op_detail *detail_of(void *ctx, uint32_t number)
 	return number < NAMES_MAX && p->name[number] ? &p->name[number]->detail : NULL;
 }
 
-static int probes_new(const struct op_part_config *config, void **ret)
+static int probes_make(const struct op_part_config *config, void **ret)
 {
 	struct op_probes *p = calloc(1, sizeof(*p));
 
@@ -421,7 +421,7 @@ int op_probes_set(struct op_probes *p, const char *const *specs, size_t len)
 
 const struct op_part_ops op_part_probes = {
 	.name = "probes",
-	.new = probes_new,
+	.make = probes_make,
 	.free = probes_free,
 	.set_kinds = set_kinds,
 };

@@ -9,6 +9,11 @@
  *   event.c    the names of perf's events
  *   attach.c   attaches a program to a place
  *   probes.c   the list of probes: which are wanted, which are attached
+ *
+ * And probes in every file that is mapped:
+ *
+ *   mapped.c         looks into each file once for all who want some
+ *   mapped_probes.c  the files that have those of one user, and the attached programs
  */
 #ifndef OP_PARTS_PROBES_PROBES_H
 #define OP_PARTS_PROBES_PROBES_H

@@ -11,7 +11,7 @@ enum {
 	TURN_PARTS = 10, /* a poll's share for looking for processes that rules mean */
 };
 
-static int rules_new(const struct op_part_config *config, void **ret)
+static int rules_make(const struct op_part_config *config, void **ret)
 {
 	struct op_processes *p = config->processes;
 	struct op_targets *t = NULL;
@@ -71,7 +71,7 @@ static void get_stats(const void *part, struct otelprof_stats *ret)
 
 const struct op_part_ops op_part_rules = {
 	.name = "rules",
-	.new = rules_new,
+	.make = rules_make,
 	.free = rules_free,
 	.poll = poll_processes,
 	.next_ns = next_ns,

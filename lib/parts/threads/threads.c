@@ -172,7 +172,7 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	return r;
 }
 
-static int threads_new(const struct op_part_config *config, void **ret)
+static int threads_make(const struct op_part_config *config, void **ret)
 {
 	struct op_part_config *c = malloc(sizeof(*c));
 
@@ -185,7 +185,7 @@ static int threads_new(const struct op_part_config *config, void **ret)
 
 const struct op_part_ops op_part_threads = {
 	.name = "threads",
-	.new = threads_new,
+	.make = threads_make,
 	.free = free,
 	.snapshot = snapshot,
 };
