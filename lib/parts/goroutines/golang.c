@@ -7,13 +7,11 @@
  *   golang.c     snapshots of goroutines: rounds over the processes
  *   heaps.c      the same of heaps
  *   heap.c       the heap of one process
- *   buckets/     reads the runtime's memory profile and checks what it reads
  *   known.c      the processes
  *   visit.c      the goroutines of one process
  *   process.c    what is known of a Go process
- *   find.c       where its runtime has its variables
- *   goroutine.c  reads a goroutine and checks what it reads
- *   layout.c     members of runtime.g by version
+ *
+ * runtime/go reads the runtime's structs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -179,15 +177,14 @@ static void count_late(struct op_golang *g, struct op_part_taken *taken)
 		struct op_proc *proc =
 			op_table_find_alive(g->config.processes, record->pid);
 		size_t i = proc ? op_golang_known_find(&g->known, proc) : SIZE_MAX;
-		struct op_golang_slice slice;
+		struct op_go_slice slice;
 
 		g->wanted.first = g->wanted.first ? g->wanted.first : record->pid;
 		if (i == SIZE_MAX)
 			continue;
 		g->known.list.data[i]->round = g->round;
-		if (op_golang_read_allgs(&op_proc_view_now(proc).program->memory.memory,
-					 g->known.list.data[i]->places.allgs,
-					 &slice) == 0)
+		if (op_go_read_allgs(&op_proc_view_now(proc).program->memory.memory,
+				     g->known.list.data[i]->places.allgs, &slice) == 0)
 			left += OP_MIN(slice.len, (uint64_t)OP_GOROUTINES_MAX);
 	}
 	op_part_drop(taken, OP_DROP_LATE, left);

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "op_user_types.h"
-#include "parts/goroutines/buckets/buckets.h"
 #include "parts/goroutines/process.h"
 #include "parts/part.h"
 #include "runtime/ahead.h"
+#include "runtime/go/buckets.h"
 
 enum {
 	OP_GOLANG_REMEMBERED_MAX = 262144, /* buckets of all processes */
@@ -28,7 +28,7 @@ struct op_golang_heap {
 	struct op_golang_process *process;
 	struct op_record record;
 	struct op_window *window;
-	struct op_golang_profile profile;
+	struct op_go_profile profile;
 	struct op_ahead ahead;
 };
 

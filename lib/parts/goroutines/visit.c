@@ -31,7 +31,7 @@ int op_golang_visit_begin(struct op_golang_visit *v, struct op_golang_process *p
 
 	/* the runtime may be about to change it */
 	for (i = 0; i < TRIES && r == -EBADMSG; i++)
-		r = op_golang_read_allgs(memory, process->places.allgs, &v->slice);
+		r = op_go_read_allgs(memory, process->places.allgs, &v->slice);
 	if (r < 0)
 		return r;
 	if (v->slice.len > OP_GOROUTINES_MAX) {
@@ -61,7 +61,7 @@ static int read_one(struct op_golang_visit *v, const struct op_memory *memory,
 		    uint64_t address, struct op_goroutine *ret, size_t *ret_len,
 		    size_t *ret_below)
 {
-	const struct op_golang_layout *layout = v->process->layout;
+	const struct op_go_layout *layout = v->process->layout;
 	struct op_goroutine after;
 	int i;
 	int r;
@@ -113,7 +113,7 @@ static int add_labels(struct op_golang_visit *v, const struct op_goroutine *g,
 
 	v->record.detail = (uint16_t)g->state;
 	r = op_labels_add(v->sampler, &v->record, 0, window, labels);
-	if (g->reason < OP_GOLANG_REASONS_MAX)
+	if (g->reason < OP_GO_REASONS_MAX)
 		reason = v->process->reasons.text[g->reason];
 	if (r < 0 || !*reason)
 		return r;
@@ -176,10 +176,10 @@ static void count(struct op_golang_visit *v, int result, struct op_part_taken *t
 static int fill_chunk(struct op_golang_visit *v, const struct op_memory *memory)
 {
 	size_t n = (size_t)OP_MIN(v->slice.len - v->index, (uint64_t)OP_GOLANG_CHUNK);
-	struct op_golang_slice now;
+	struct op_go_slice now;
 	int r;
 
-	if (op_golang_read_allgs(memory, v->process->places.allgs, &now) == 0 &&
+	if (op_go_read_allgs(memory, v->process->places.allgs, &now) == 0 &&
 	    now.len >= v->slice.len)
 		v->slice.at = now.at;
 	r = op_memory_read(memory, v->slice.at + v->index * sizeof(v->chunk[0]), v->chunk,
