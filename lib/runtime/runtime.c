@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry of language runtimes. A new runtime adds one include and one line here. */
 #include "runtime/runtime.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "runtime/hotspot/hotspot.h"
-#include "runtime/jitdump/jitdump.h"
 #include "runtime/layouts_dir.h"
-#include "runtime/node/node.h"
-#include "runtime/php/php.h"
-#include "runtime/python/python.h"
 
-static const struct op_runtime_ops *const runtimes[] = {
-	&op_runtime_python, &op_runtime_php,	 &op_runtime_hotspot,
-	&op_runtime_node,   &op_runtime_jitdump,
-};
+#define ROW(name) &op_runtime_##name,
+static const struct op_runtime_ops *const runtimes[] = { OP_RUNTIMES(ROW) };
+#undef ROW
 
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The interface of language runtimes. Each is one struct op_runtime_ops in one folder,
- * one BPF header and one line of the registry (runtime.c). See docs/adding-a-runtime.md.
+ * one BPF header and one word of OP_RUNTIMES. See docs/adding-a-runtime.md.
  *
  *   probe    once per mapped file: is it this runtime, in which version, and where is its
  *            interpreter loop? For a file that is not ELF: probe_other
@@ -180,6 +180,12 @@ struct op_runtime_ops {
 	/* A window ended: forget what the process may have reused since then. */
 	void (*window_end)(void *instance);
 };
+
+/* All runtimes: a new one is added here. */
+#define OP_RUNTIMES(ROW)     ROW(python) ROW(php) ROW(hotspot) ROW(node) ROW(jitdump)
+#define OP_RUNTIME_ROW(name) extern const struct op_runtime_ops op_runtime_##name;
+OP_RUNTIMES(OP_RUNTIME_ROW)
+#undef OP_RUNTIME_ROW
 
 /* The runtime with that id, or NULL. */
 const struct op_runtime_ops *op_runtime_get(enum op_runtime id);

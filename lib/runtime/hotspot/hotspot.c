@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of HotSpot, for a file, a process and a frame. */
-#include "runtime/hotspot/hotspot.h"
+#include "runtime/runtime.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * perf(1) sees it. Here that mapping leads to the file. The runtime has no frames and no
  * step of its own: it only names code.
  */
-#include "runtime/jitdump/jitdump.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of Node.js, for a file, a process and a frame. */
-#include "runtime/node/node.h"
+#include "runtime/runtime.h"
 
 #include <errno.h>
 #include <inttypes.h>

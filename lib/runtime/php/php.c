@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime operations of PHP, for a file, a process and a frame. */
-#include "runtime/php/php.h"
+#include "runtime/runtime.h"
 
 #include <elf.h>
 #include <errno.h>
