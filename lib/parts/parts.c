@@ -24,7 +24,7 @@ static const struct op_part_ops *const OPS[PARTS] = {
 };
 
 struct op_parts {
-	struct op_log *log;
+	struct op_part_config config;
 	struct op_part_taken taken;
 	void *part[PARTS];
 };
@@ -32,16 +32,18 @@ struct op_parts {
 int op_parts_new(const struct op_part_config *config, struct op_parts **ret)
 {
 	_cleanup_(op_parts_freep) struct op_parts *p = calloc(1, sizeof(*p));
-	struct op_part_config c = *config;
 	size_t i;
 	int r = 0;
 
 	if (!p)
 		return -ENOMEM;
-	p->log = config->log;
+	p->config = *config;
 	for (i = 0; r == 0 && i < PARTS; i++) {
-		r = OPS[i]->make(&c, &p->part[i]);
-		c.mapped = p->part[MAPPED];
+		if (OPS[i]->make)
+			r = OPS[i]->make(&p->config, &p->part[i]);
+		else
+			p->part[i] = &p->config;
+		p->config.mapped = p->part[MAPPED];
 	}
 	if (r == 0)
 		*ret = OP_TAKE_PTR(p);
@@ -53,7 +55,7 @@ struct op_parts *op_parts_free(struct op_parts *p)
 	size_t i;
 
 	for (i = PARTS; p && i-- > 0;)
-		if (p->part[i])
+		if (p->part[i] && OPS[i]->free)
 			OPS[i]->free(p->part[i]);
 	free(p);
 	return NULL;
@@ -106,7 +108,7 @@ void op_parts_snapshot(struct op_parts *p, struct op_window *window, enum op_par
 				: 0;
 
 		if (r < 0)
-			op_log(p->log, OP_LOG_WARNING,
+			op_log(p->config.log, OP_LOG_WARNING,
 			       "the snapshot of %s is not complete (%s), ignoring",
 			       OPS[i]->name, strerror(-r));
 	}

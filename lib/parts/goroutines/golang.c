@@ -22,7 +22,7 @@
 #include "parts/goroutines/heaps.h"
 #include "parts/goroutines/known.h"
 #include "parts/goroutines/visit.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "process/processes.h"
 #include "process/program.h"
 #include "process/table.h"

@@ -12,7 +12,7 @@
 
 #include "op_user_types.h"
 #include "parts/goroutines/process.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "runtime/ahead.h"
 #include "runtime/go/buckets.h"
 

@@ -9,7 +9,7 @@
 
 #include "parts/goroutines/heap.h"
 #include "parts/goroutines/known.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 
 struct op_golang_heaps {
 	struct op_golang_known *known; /* borrowed */

@@ -8,7 +8,7 @@
 
 #include "op_user_types.h"
 #include "parts/goroutines/process.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "runtime/go/goroutine.h"
 
 enum {

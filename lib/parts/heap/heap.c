@@ -19,9 +19,9 @@
 #include "otelprof/config.h"
 #include "otelprof/stats.h"
 #include "parts/heap/live.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "parts/probes/argument.h"
-#include "parts/probes/mapped.h"
+#include "parts/probes/mapped_probes.h"
 #include "process/processes.h"
 #include "sample/sampler.h"
 

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "profile/window.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/probes/mapped.h"
+#include "parts/probes/mapped_probes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "base/io.h"
 #include "base/slice.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "process/image/news.h"
 #include "process/mappings/layout.h"
 #include "process/processes.h"
@@ -159,7 +159,7 @@ static int trim(void *part, struct op_window *window, enum op_part_end end,
 	size_t i;
 
 	for (i = 0; end != OP_PART_END_BUDGET && i < m->users_len; i++)
-		op_mapped_probes_trim(m->user[i]);
+		op_mapped_probes_trim(m->user[i], m->user, m->users_len);
 	return 0;
 }
 

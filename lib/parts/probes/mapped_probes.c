@@ -71,24 +71,19 @@ int op_mapped_probes_load(struct op_mapped_probes *x, size_t i,
 	return fd;
 }
 
-static struct op_probe_spec spec_of(const struct op_mapped_probe *probe)
-{
-	return (struct op_probe_spec){ .type = probe->type,
-				       .provider = probe->provider,
-				       .symbol = probe->symbol };
-}
-
 /* Attach to each site of probe @i. Returns 0; -ENOENT if the file has none; -errno. */
 static int attach_probe(struct op_mapped_probes *x, struct op_elf *elf, const char *path,
 			size_t i, int *ret_fds)
 {
 	const struct op_mapped_probe *probe = &x->config.probe[i];
-	struct op_probe_spec spec = spec_of(probe);
+	const struct op_probe_spec spec = { .type = probe->type,
+					    .file = path,
+					    .provider = probe->provider,
+					    .symbol = probe->symbol };
 	struct op_probe_place place;
 	uint32_t site;
 	int r = op_probe_place_in(elf, &spec, &place);
 
-	spec.file = path;
 	for (site = 0; r >= 0 && site < place.sites_len; site++) {
 		struct op_argument argument[OP_ARGUMENTS_MAX] = { 0 };
 
@@ -118,22 +113,6 @@ static int attach(struct op_mapped_probes *x, struct op_elf *elf,
 			r = 0;
 	}
 	return r;
-}
-
-/* Has the file all that it must have? Returns 1, 0 or -errno. */
-static int has_probes(const struct op_mapped_probes *x, struct op_elf *elf)
-{
-	struct op_probe_place place;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; r == 0 && i < x->config.len; i++) {
-		const struct op_probe_spec spec = spec_of(&x->config.probe[i]);
-
-		if (!x->config.probe[i].optional)
-			r = op_probe_place_in(elf, &spec, &place);
-	}
-	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
 static bool is_there(const struct op_mapped_probes *x, const struct op_executable *exe)
@@ -173,20 +152,13 @@ static int file_of(int fd, struct op_mapped_inode *ret)
 	return 0;
 }
 
-static bool is_same(const struct op_mapped_inode *a, const struct op_mapped_inode *b)
-{
-	return a->overlay == b->overlay && a->dev == b->dev && a->inode == b->inode &&
-	       a->size == b->size && a->mtime_ns == b->mtime_ns &&
-	       a->ctime_ns == b->ctime_ns;
-}
-
 static struct op_mapped_attached *find(struct op_mapped_probes *x,
 				       const struct op_mapped_inode *file)
 {
 	size_t i;
 
 	for (i = 0; i < x->len; i++)
-		if (is_same(&x->attached[i].file, file))
+		if (!memcmp(&x->attached[i].file, file, sizeof(*file)))
 			return &x->attached[i];
 	return NULL;
 }
@@ -212,30 +184,23 @@ static int add(struct op_mapped_probes *x, struct op_executable *exe, struct op_
 	struct op_mapped_attached *attached = &x->attached[x->len];
 	struct op_mapped_attached *other;
 	struct op_mapped_inode file;
-	int r = has_probes(x, elf);
+	int r = file_of(op_elf_fd(elf), &file);
 
-	if (r <= 0)
-		return r;
-	r = file_of(op_elf_fd(elf), &file);
 	if (r < 0)
 		return r;
 	/* attached twice, each of its hits would be two samples */
 	other = find(x, &file);
 	if (other)
 		return name(other, exe);
-	if (x->len == OP_MAPPED_FILES_MAX) {
-		x->refused++;
-		return -ENOSPC;
-	}
 	*attached = (struct op_mapped_attached){ .file = file };
 	memset(attached->fd, 0xff,
 	       sizeof(attached->fd)); /* every descriptor becomes -1 */
 	r = attach(x, elf, attached);
 	if (r == 0)
-		r = name(attached, exe);
+		r = x->len < OP_MAPPED_FILES_MAX ? name(attached, exe) : -ENOSPC;
 	if (r < 0) {
 		detach(x, attached);
-		return r;
+		return r == -ENOENT ? 0 : r;
 	}
 	x->len++;
 	return 1;
@@ -256,32 +221,36 @@ int op_mapped_probes_attach(struct op_mapped_probes *x, struct op_executable *ex
 	return r;
 }
 
-/* Drop the references to what no process maps any more. */
-static void trim(struct op_mapped_probes *x, struct op_mapped_attached *attached)
+/* Does nobody map @exe? Then the users alone hold it. */
+static bool is_unmapped(struct op_mapped_probes *const *users, size_t len,
+			const struct op_executable *exe)
 {
-	size_t kept = 0;
+	uint32_t held = 0;
 	size_t i;
 
-	for (i = 0; i < attached->exes.len; i++) {
-		struct op_executable *exe = attached->exes.data[i];
-
-		if (exe->refs == 1)
-			op_executable_put(x->config.executables, exe);
-		else
-			attached->exes.data[kept++] = exe;
-	}
-	attached->exes.len = kept;
+	for (i = 0; i < len; i++)
+		held += is_there(users[i], exe);
+	return exe->refs == held;
 }
 
-void op_mapped_probes_trim(struct op_mapped_probes *x)
+void op_mapped_probes_trim(struct op_mapped_probes *x,
+			   struct op_mapped_probes *const *users, size_t len)
 {
 	size_t kept = 0;
 	size_t i;
 
 	for (i = 0; i < x->len; i++) {
 		struct op_mapped_attached *attached = &x->attached[i];
+		size_t at = attached->exes.len;
 
-		trim(x, attached);
+		while (at--) {
+			struct op_executable **exe = &attached->exes.data[at];
+
+			if (!is_unmapped(users, len, *exe))
+				continue;
+			op_executable_put(x->config.executables, *exe);
+			*exe = attached->exes.data[--attached->exes.len];
+		}
 		if (!attached->stays && !attached->exes.len)
 			detach(x, attached);
 		else

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The probes that one user wants in every mapped file: the files that have them, and the programs
- * attached to them. A probe is attached to a file, and so to all processes that map it, including
- * later ones. The kernel's filter leaves out processes that are not wanted. */
+/*
+ * Probes in every file that processes map, now or later. A probe is attached to a file, and so to
+ * all processes that map it. The kernel's filter leaves out processes that are not wanted. Each
+ * user says which probes it wants. Files are opened once for all users, a few in each poll
+ * (mapped.c). The part of one user is what is attached (mapped_probes.c).
+ */
 #ifndef OP_PARTS_PROBES_MAPPED_PROBES_H
 #define OP_PARTS_PROBES_MAPPED_PROBES_H
 
@@ -12,8 +15,10 @@ struct op_elf;
 struct op_executable;
 struct op_executables;
 struct op_log;
+struct op_mapped;
 
 enum {
+	OP_MAPPED_USERS_MAX = 4,
 	OP_MAPPED_PROBES_MAX = 4, /* of one user */
 	OP_MAPPED_FILES_MAX = 64,
 	/* programs, which differ in the places of their arguments */
@@ -57,8 +62,8 @@ struct op_mapped_program {
  * overlay, the device is left out, and so are the inode's bits for the layer.
  */
 struct op_mapped_inode {
-	bool overlay;
-	uint64_t dev; /* 0 if it is on an overlay */
+	uint64_t overlay; /* 1, or 0 */
+	uint64_t dev;	  /* 0 if it is on an overlay */
 	uint64_t inode;
 	uint64_t size;
 	int64_t mtime_ns;
@@ -76,10 +81,9 @@ struct op_mapped_probes {
 	struct op_mapped_probes_config config;
 	struct op_mapped_program program[OP_MAPPED_PROGRAMS_MAX];
 	size_t programs_len;
-	struct op_mapped_attached attached[OP_MAPPED_FILES_MAX];
+	struct op_mapped_attached attached[OP_MAPPED_FILES_MAX + 1]; /* one to try */
 	size_t len;
-	uint64_t refused; /* files beyond OP_MAPPED_FILES_MAX */
-	bool told;	  /* logged that those of a file could not be attached */
+	bool told; /* logged that those of a file could not be attached */
 };
 
 /* Load the program of probe @i for arguments at the places @argument, where it is not loaded yet.
@@ -93,9 +97,16 @@ int op_mapped_probes_load(struct op_mapped_probes *x, size_t i,
  */
 int op_mapped_probes_attach(struct op_mapped_probes *x, struct op_executable *exe,
 			    struct op_elf *elf);
-/* Detach from files that no process maps any more. */
-void op_mapped_probes_trim(struct op_mapped_probes *x);
+/* Detach from files that no process maps any more. @users: all who may hold them, with @x. */
+void op_mapped_probes_trim(struct op_mapped_probes *x,
+			   struct op_mapped_probes *const *users, size_t len);
 /* Detach from all files and unload the programs. */
 void op_mapped_probes_clear(struct op_mapped_probes *x);
+
+/* Attach the probes of @user, which is borrowed until they are off, to all files that have
+ * them. Files that are mapped now are looked into before it returns. */
+void op_mapped_on(struct op_mapped *m, struct op_mapped_probes *user);
+/* Detach them from all files. */
+void op_mapped_off(struct op_mapped *m, struct op_mapped_probes *user);
 
 #endif

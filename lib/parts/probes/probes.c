@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "parts/probes/attach.h"
 #include "parts/probes/spec.h"
 #include "sample/sampler.h"

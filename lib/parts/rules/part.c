@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules as a part of a handle. */
-#include "parts/part.h"
 #include "base/io.h"
 #include "base/slice.h"
 #include "otelprof/stats.h"
+#include "parts/parts.h"
 #include "parts/rules/targets.h"
 #include "process/processes.h"
 

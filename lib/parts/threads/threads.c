@@ -6,14 +6,13 @@
  * meanwhile: their stacks are unknown.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/vec.h"
 #include "kernel/capture.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "parts/threads/iterate.h"
 #include "sample/sampler.h"
 
@@ -172,20 +171,7 @@ static int snapshot(void *part, struct op_window *window, enum op_part_end end,
 	return r;
 }
 
-static int threads_make(const struct op_part_config *config, void **ret)
-{
-	struct op_part_config *c = malloc(sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
-	*c = *config;
-	*ret = c;
-	return 0;
-}
-
 const struct op_part_ops op_part_threads = {
 	.name = "threads",
-	.make = threads_make,
-	.free = free,
 	.snapshot = snapshot,
 };

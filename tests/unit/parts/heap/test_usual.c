@@ -8,7 +8,7 @@
 #include "../../process/world.h"
 #include "kernel/capture.h"
 #include "otelprof/config.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "parts/probes/attach.h"
 #include "test.h"
 

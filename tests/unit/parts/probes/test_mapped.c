@@ -106,10 +106,10 @@ static void test_one_file_once(void)
 	CHECK_INT(attached, 2 * once);
 
 	op_executable_put(executables, exe[0]);
-	op_mapped_probes_trim(x);
+	op_mapped_probes_trim(x, &x, 1);
 	CHECK_INT(x->len, 2);
 	op_executable_put(executables, exe[1]);
-	op_mapped_probes_trim(x);
+	op_mapped_probes_trim(x, &x, 1);
 	CHECK_INT(x->len, 1);
 
 	/* the installed one stays, though a process maps it and ends */
@@ -120,7 +120,7 @@ static void test_one_file_once(void)
 	CHECK_INT(attached, 3 * once);
 	op_executable_put(executables, exe[0]);
 	op_executable_put(executables, exe[2]);
-	op_mapped_probes_trim(x);
+	op_mapped_probes_trim(x, &x, 1);
 	CHECK_INT(x->len, 1);
 
 	op_mapped_probes_clear(x);
@@ -154,5 +154,36 @@ static void test_one_program_for_the_same_places(void)
 	free(x);
 }
 
+/* What two users hold and nobody maps goes from both. */
+static void test_trim_of_two(void)
+{
+	struct op_executables *executables = calloc(1, sizeof(*executables));
+	struct op_mapped_probes *x[2];
+	struct op_executable *exe = NULL;
+	uint32_t i;
+
+	CHECK(executables);
+	op_executables_init(executables);
+	CHECK_OK(op_executable_get(executables, 0, 1, 7, "/a", &exe));
+	for (i = 0; i < 2; i++) {
+		x[i] = probes_new(executables);
+		CHECK_INT(attach_fd(x[i], exe, sampler()), 1);
+	}
+	for (i = 0; i < 2; i++)
+		op_mapped_probes_trim(x[i], x, 2);
+	CHECK(x[0]->len == 1 && x[1]->len == 1);
+	op_executable_put(executables, exe);
+	for (i = 0; i < 2; i++)
+		op_mapped_probes_trim(x[i], x, 2);
+	CHECK(!x[0]->len && !x[1]->len);
+	for (i = 0; i < 2; i++) {
+		op_mapped_probes_clear(x[i]);
+		free(x[i]);
+	}
+	op_executables_deinit(executables);
+	free(executables);
+}
+
 TEST_MAIN({ "one_file_once", test_one_file_once },
-	  { "one_program_for_the_same_places", test_one_program_for_the_same_places })
+	  { "one_program_for_the_same_places", test_one_program_for_the_same_places },
+	  { "trim_of_two", test_trim_of_two })

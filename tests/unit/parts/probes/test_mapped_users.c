@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "../../process/world.h"
-#include "parts/part.h"
+#include "parts/parts.h"
 #include "parts/probes/attach.h"
-#include "parts/probes/mapped.h"
+#include "parts/probes/mapped_probes.h"
 #include "test.h"
 
 static int attached; /* calls */
