@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
+#include "base/macros.h"
 #include "common.h"
 #include "notify.h"
 
@@ -14,9 +15,7 @@
 enum {
 	REMOVE_MS = 2000, /* for what an exporter still has queued when it is replaced */
 	NAMES_BYTES = 512,
-	NS_A_US = 1000,
 };
-#define US_A_SECOND UINT64_C(1000000)
 
 static volatile sig_atomic_t hung_up;
 
@@ -112,7 +111,7 @@ int reload_begin(struct reload *l, struct otelprof *p)
 	l->p = l->rules.p = p;
 	l->exporters_of = l->settings;
 	r = add_exporters(l, l->settings, &l->exporters);
-	return r ? r : standing_change(&l->rules, l->settings);
+	return r ? r : config_rules_change(&l->rules, l->settings);
 }
 
 /* What is different in new settings. */
@@ -212,7 +211,7 @@ static void apply(struct reload *l, const struct changes *c)
 		l->rate_failed = change_rate(l, &config) != 0;
 	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
 		l->kinds_failed = change_kinds(l, &config) != 0;
-	if (standing_change(&l->rules, l->settings))
+	if (config_rules_change(&l->rules, l->settings))
 		note("warning: the rules stay as they were");
 	(void)otelprof_settings_compare(l->exporters_of, l->settings, note_exporters,
 					&exporters);
@@ -231,8 +230,8 @@ static void tell_manager(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		       (uint64_t)ts.tv_sec * US_A_SECOND +
-			       (uint64_t)ts.tv_nsec / NS_A_US);
+		       (uint64_t)ts.tv_sec * OP_US_PER_S +
+			       (uint64_t)ts.tv_nsec / OP_NS_PER_US);
 	notify_send(state);
 }
 
@@ -241,7 +240,7 @@ void reload_check(struct reload *l)
 	struct otelprof_settings *old = l->settings, *of = l->exporters_of;
 	struct changes changes = { 0 };
 
-	standing_look(&l->rules);
+	config_rules_look(&l->rules);
 	if (!hung_up)
 		return;
 	hung_up = 0;
@@ -261,7 +260,7 @@ void reload_check(struct reload *l)
 
 void reload_end(struct reload *l)
 {
-	standing_end(&l->rules);
+	config_rules_end(&l->rules);
 	if (l->exporters_of != l->settings)
 		(void)otelprof_settings_free(l->exporters_of);
 	(void)otelprof_settings_free(l->settings);

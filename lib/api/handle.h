@@ -20,7 +20,7 @@
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"
 #include "parts/parts.h"
-#include "parts/rules/targets.h"
+#include "parts/rules/rule_set.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
@@ -54,15 +54,15 @@ struct otelprof {
 	bool scanned;
 	struct op_capture *capture;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_kernel_symbols *kernel;
 	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_parts *parts;
-	struct op_targets *targets; /* borrowed of parts */
-	uint64_t kinds;		    /* the kinds that are on */
+	struct op_rule_set *targets; /* borrowed of parts */
+	uint64_t kinds;		     /* the kinds that are on */
 	struct op_exporters *exporters;
 	uint64_t window_start_ns; /* Unix time */
 	uint64_t records;	  /* taken out of the ring */
@@ -119,9 +119,9 @@ void op_handle_expire_rules(struct otelprof *p);
  * the old period, without snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
-struct op_events op_handle_events(struct otelprof *p);
-void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
-			   uint64_t samples);
+struct op_event_handlers op_handle_events(struct otelprof *p);
+void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			     uint64_t samples);
 /* Do a bounded amount of work; *@ret says what was done. */
 int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
 /* Process the records that wait in the ring, for about @limit_ns. The lock is held. */

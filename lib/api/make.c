@@ -9,7 +9,6 @@
 #include "runtime/runtime.h"
 
 enum {
-	NS_A_SECOND = 1000000000,
 	/* of memory_limit_bytes, and at most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
@@ -38,7 +37,8 @@ static int make_capture(struct otelprof *p)
 		r = op_arena_new(op_capture_arena_ops(), p->capture,
 				 config->memory_budget_bytes, &p->arena);
 	if (r == 0)
-		r = op_rules_new(op_capture_rules(p->capture), OP_RULES_MAX, &p->rules);
+		r = op_unwind_rules_new(op_capture_unwind_rules(p->capture),
+					OP_UNWIND_RULES_MAX, &p->rules);
 	if (r == 0)
 		r = op_kernel_symbols_new(config->procfs_root, config->sysfs_root,
 					  &p->log, &p->kernel);
@@ -71,7 +71,7 @@ static int make_processes(struct otelprof *p)
 	int r = 0;
 
 	if (config->layouts_dir)
-		r = op_runtimes_layouts(config->layouts_dir, &p->log, &p->layouts);
+		r = op_runtime_layouts(config->layouts_dir, &p->log, &p->layouts);
 	processes.layouts = p->layouts;
 	if (r == 0)
 		r = op_processes_new(&processes, &p->processes);
@@ -80,9 +80,10 @@ static int make_processes(struct otelprof *p)
 	if (config->memory_limit_bytes)
 		op_processes_set_room(p->processes, op_limit_may_take, p);
 	return op_sampler_new(
-		&(struct op_sampler_config){ .processes = p->processes,
-					     .kernel = p->kernel,
-					     .rules = op_capture_rules(p->capture) },
+		&(struct op_sampler_config){
+			.processes = p->processes,
+			.kernel = p->kernel,
+			.rules = op_capture_unwind_rules(p->capture) },
 		&p->sampler);
 }
 
@@ -109,7 +110,7 @@ static int make_window(struct otelprof *p)
 {
 	const struct otelprof_config *config = &p->config;
 	struct op_window_config window = {
-		.period_ns = NS_A_SECOND / config->sample_rate_hz,
+		.period_ns = OP_NS_PER_S / config->sample_rate_hz,
 		.limit_bytes = OP_MIN(config->memory_limit_bytes / WINDOW_PART,
 				      (uint64_t)WINDOW_MOST),
 	};
@@ -152,7 +153,7 @@ void op_handle_unmake(struct otelprof *p, bool forked)
 	op_processes_free(p->processes);
 	op_layouts_free(p->layouts);
 	op_kernel_symbols_free(p->kernel);
-	op_rules_free(p->rules);
+	op_unwind_rules_free(p->rules);
 	op_arena_free(p->arena);
 	op_capture_free(p->capture);
 }

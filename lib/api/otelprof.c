@@ -18,7 +18,6 @@ static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
 
 enum {
-	NS_A_MS = 1000000,
 	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
 };
 
@@ -174,8 +173,8 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	warm_wanted(p);
 	/* of rules that were added before: who began since is not known */
-	op_targets_on_lost(p->targets);
-	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
+	op_rule_set_on_lost(p->targets);
+	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)
@@ -245,7 +244,7 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		 * others go on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (r >= 0 || r == -EDEADLK || r == -ENOENT || r == -OTELPROF_E_FORKED ||
 		    (timeout_ms >= 0 && waited_ms >= (uint64_t)timeout_ms))
 			return first ?: r;

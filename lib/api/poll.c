@@ -8,10 +8,10 @@
 
 #include "api/handle.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 enum {
-	NS_A_MS = 1000000,
 	WORKER_PAUSE_MS = 100,
 	/* a change of the rate waits this long for an empty ring */
 	WANTED_NS = 500000000,
@@ -62,7 +62,7 @@ static void keep_budget(struct otelprof *p, bool drained)
 		if (now < p->budget.checked_ns + OP_BUDGET_CHECK_NS ||
 		    op_handle_cpu_ns(p, &used, &lost) < 0)
 			return;
-		op_budget_tell_lost(&p->budget, now, lost);
+		op_budget_report_lost(&p->budget, now, lost);
 		worked = op_processes_worked_ns(p->processes);
 		if (p->paused)
 			(void)op_budget_count(&p->budget, now, used, worked);
@@ -153,7 +153,7 @@ int otelprof_poll(struct otelprof *p, int timeout_ms)
 		if (timeout_ms < 0)
 			continue;
 		/* our timer woke us, but there was nothing to do: go on waiting */
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (waited_ms >= (uint64_t)timeout_ms)
 			return 0;
 		left = timeout_ms - (int)waited_ms;
@@ -214,7 +214,7 @@ static void *worker_main(void *arg)
 
 int op_worker_start(struct otelprof *p)
 {
-	int r = op_thread_start(&p->waits.worker, "otelprof-work", worker_main, p);
+	int r = op_sink_thread_start(&p->waits.worker, "otelprof-work", worker_main, p);
 
 	p->waits.worker_runs = r == 0;
 	return r;

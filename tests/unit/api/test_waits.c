@@ -13,6 +13,7 @@
 
 #include "api/handle.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 
@@ -44,7 +45,7 @@ struct rig {
 
 static uint64_t now_ms(void)
 {
-	return op_clock_monotonic_ns() / OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() / OP_NS_PER_MS;
 }
 
 static int add(struct rig *g, const char *path)
@@ -192,8 +193,8 @@ static void end(struct rig *g)
 {
 	CHECK(!pthread_join(g->thread, NULL));
 	/* not at once: a disk may be slow */
-	CHECK(g->took_ms > OP_THREAD_STUCK_MS - 1000);
-	CHECK(g->took_ms < OP_THREAD_STUCK_MS + 5000);
+	CHECK(g->took_ms > OP_SINK_THREAD_STUCK_MS - 1000);
+	CHECK(g->took_ms < OP_SINK_THREAD_STUCK_MS + 5000);
 	CHECK(g->longest_ms < PROMPT_MS);
 }
 

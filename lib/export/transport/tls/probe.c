@@ -17,13 +17,12 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "export/transport/tls/lookup.h"
-#include "export/transport/tls/words.h"
+#include "export/transport/tls/messages.h"
 
 enum {
 	/* For the name, then for the connection, and then for the whole handshake. */
 	STEP_MS = 1000,
 	SLICE_MS = 50, /* how soon it is noticed that it was cancelled */
-	NS_PER_MS = 1000000,
 	ERROR_BYTES = 256,
 };
 
@@ -48,14 +47,14 @@ static int split_target(const char *target, char **ret_host, const char **ret_po
 
 static uint64_t step_end_ns(void)
 {
-	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * OP_NS_PER_MS;
 }
 
 /* How long to wait now, in ms; 0: it is time to end. */
 static uint32_t slice(const struct op_tls_probe *p, uint64_t end_ns)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
-	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 	return p->cancelled(p->transport) ? 0
 					  : (uint32_t)OP_MIN(left_ms, (uint64_t)SLICE_MS);
@@ -78,14 +77,14 @@ static int connect_one(const struct op_tls_probe *p, const struct addrinfo *a,
 	_cleanup_close_ int fd = op_fd_move_up(
 		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	socklen_t len = sizeof(int);
-	int err = 0;
+	int r = 0;
 
 	if (fd < 0)
 		return -EIO;
 	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 &&
 	    (errno != EINPROGRESS || !wait_for(p, fd, POLLOUT, end_ns)))
 		return -EIO;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &r, &len) < 0 || r)
 		return -EIO;
 	return OP_TAKE_FD(fd);
 }
@@ -258,15 +257,15 @@ static bool explain(const struct op_tls_probe *p, SSL *tls, const char *host, ch
 	read_errors(errors, sizeof(errors));
 	verify = SSL_get_verify_result(tls);
 	if (verify != X509_V_OK) {
-		op_tls_words(verify, host, p->certs->ca_file,
-			     X509_verify_cert_error_string(verify), ret, cap);
+		op_tls_message(verify, host, p->certs->ca_file,
+			       X509_verify_cert_error_string(verify), ret, cap);
 		return true;
 	}
-	if (op_tls_alert_words(errors, host, ret, cap))
+	if (op_tls_alert_message(errors, host, ret, cap))
 		return true;
 	/* Some servers, such as grpc's own, close the connection without an alert. */
 	return asked && closed &&
-	       op_tls_alert_words("alert certificate required", host, ret, cap);
+	       op_tls_alert_message("alert certificate required", host, ret, cap);
 }
 
 bool op_tls_probe(struct op_tls_probe *p, char *ret, size_t cap)

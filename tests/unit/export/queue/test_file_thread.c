@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 
@@ -71,7 +72,7 @@ static void stick(bool stuck)
 
 static uint64_t now_ms(void)
 {
-	return op_clock_monotonic_ns() / OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() / OP_NS_PER_MS;
 }
 
 /* One exporter of a path of its own. */
@@ -175,8 +176,8 @@ static void check_bound(uint64_t began_ms)
 	uint64_t took = now_ms() - began_ms;
 
 	/* not at once: a disk may be slow */
-	CHECK(took > OP_THREAD_STUCK_MS - 1000);
-	CHECK(took < OP_THREAD_STUCK_MS + 5000);
+	CHECK(took > OP_SINK_THREAD_STUCK_MS - 1000);
+	CHECK(took < OP_SINK_THREAD_STUCK_MS + 5000);
 }
 
 /* A pager that nobody scrolls: a queue is kept, the oldest of the rest go, and all of them

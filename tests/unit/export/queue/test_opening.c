@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/exporter.h"
 #include "export/sink/thread.h"
 #include "otelprof/error.h"
@@ -53,7 +54,7 @@ static void *add(void *arg)
 	uint64_t begin = op_clock_monotonic_ns();
 
 	g->result = op_exporters_add_otlp(g->x, &g->config);
-	g->took_ms = (op_clock_monotonic_ns() - begin) / OP_THREAD_NS_PER_MS;
+	g->took_ms = (op_clock_monotonic_ns() - begin) / OP_NS_PER_MS;
 	return NULL;
 }
 
@@ -61,8 +62,8 @@ static void check_late(const struct rig *g, const char *name)
 {
 	CHECK_INT(g->result, -ETIMEDOUT);
 	/* not at once: a disk may be slow */
-	CHECK(g->took_ms > OP_THREAD_STUCK_MS - 1000);
-	CHECK(g->took_ms < OP_THREAD_STUCK_MS + 5000);
+	CHECK(g->took_ms > OP_SINK_THREAD_STUCK_MS - 1000);
+	CHECK(g->took_ms < OP_SINK_THREAD_STUCK_MS + 5000);
 	CHECK(strstr(g->log.message, name));
 	CHECK(strstr(g->log.message, "does not answer"));
 }

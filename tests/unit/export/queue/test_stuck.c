@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 /* What openat(2) waits for. */
@@ -94,10 +95,10 @@ static void wait_until_stuck(void)
 	CHECK(!pthread_mutex_unlock(&disk.lock));
 }
 
-static struct op_settings spilling(const char *name)
+static struct op_export_settings spilling(const char *name)
 {
 	static char path[64];
-	struct op_settings s = quick();
+	struct op_export_settings s = quick();
 
 	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
 	s.endpoint.id = (char *)(uintptr_t) "grpc://host:1";
@@ -132,7 +133,7 @@ static double end(struct rig *g)
 	uint64_t begin = op_clock_monotonic_ns();
 
 	g->sink->ops->free(g->sink);
-	return (double)(op_clock_monotonic_ns() - begin) / OP_THREAD_NS_PER_S;
+	return (double)(op_clock_monotonic_ns() - begin) / OP_NS_PER_S;
 }
 
 /* The thread that was left behind comes back, and frees what it used. */
@@ -150,8 +151,8 @@ static void come_back(struct rig *g)
 static void check_end(struct rig *g, double seconds)
 {
 	/* not at once: a disk may be slow */
-	CHECK(seconds > OP_THREAD_STUCK_MS / 1000.0 - 1);
-	CHECK(seconds < OP_THREAD_STUCK_MS / 1000.0 + 5);
+	CHECK(seconds > OP_SINK_THREAD_STUCK_MS / 1000.0 - 1);
+	CHECK(seconds < OP_SINK_THREAD_STUCK_MS / 1000.0 + 5);
 	op_ledger_get_stats(g->base.ledger, &g->stats);
 	CHECK_INT(g->stats.samples_pending, 0);
 }
@@ -159,7 +160,7 @@ static void check_end(struct rig *g, double seconds)
 static void test_a_write_that_never_ends(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = spilling("write");
+	const struct op_export_settings s = spilling("write");
 	uint64_t begin;
 	struct rig g;
 
@@ -172,7 +173,7 @@ static void test_a_write_that_never_ends(void)
 	submit(&g, "c", 4);
 	submit(&g, "d", 8);
 	/* A poll waits for a disk once, 200 ms. */
-	CHECK(op_clock_monotonic_ns() - begin < OP_THREAD_NS_PER_S);
+	CHECK(op_clock_monotonic_ns() - begin < OP_NS_PER_S);
 	check_end(&g, end(&g));
 	CHECK_INT(g.stats.samples_spilled, 1);
 	CHECK_INT(g.stats.samples_dropped[OP_DROP_GIVEN_UP], 14);
@@ -192,7 +193,7 @@ static void test_a_read_that_never_ends(void)
 		answer(OP_GRPC_UNAVAILABLE, 60000),
 		answer(OP_GRPC_OK, -1),
 	};
-	const struct op_settings s = spilling("read");
+	const struct op_export_settings s = spilling("read");
 	uint64_t begin;
 	struct rig g;
 
@@ -207,7 +208,7 @@ static void test_a_read_that_never_ends(void)
 	wait_until_stuck();
 	begin = op_clock_monotonic_ns();
 	submit(&g, "c", 4);
-	CHECK(op_clock_monotonic_ns() - begin < OP_THREAD_NS_PER_S);
+	CHECK(op_clock_monotonic_ns() - begin < OP_NS_PER_S);
 	check_end(&g, end(&g));
 	CHECK_INT(g.stats.samples_spilled, 7);
 	CHECK(said(&g, "left behind"));
@@ -220,8 +221,8 @@ static void test_a_read_that_never_ends(void)
 static void test_an_open_that_never_ends(void)
 {
 	const struct op_transport_result away = answer(OP_GRPC_UNAVAILABLE, 60000);
-	const struct op_settings s = quick();
-	struct op_settings wanted;
+	const struct op_export_settings s = quick();
+	struct op_export_settings wanted;
 	struct op_sink *sink = NULL;
 	struct op_log log = { 0 };
 	uint64_t begin;
@@ -236,7 +237,7 @@ static void test_an_open_that_never_ends(void)
 	CHECK_INT(op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink),
 		  -ETIMEDOUT);
 	CHECK(op_clock_monotonic_ns() - begin <
-	      (OP_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_THREAD_NS_PER_S);
+	      (OP_SINK_THREAD_STUCK_MS / 1000 + 5) * (uint64_t)OP_NS_PER_S);
 	CHECK(strstr(log.message, "the disk does not answer"));
 	CHECK(strstr(log.message, wanted.spill_dir));
 	/* The thread comes back, and leaves the directory to others. */
@@ -245,7 +246,7 @@ static void test_an_open_that_never_ends(void)
 		wanted = spilling("open");
 		err = op_delivery_new(&g.base, &wanted, &fake_ops, &g.fake, &sink);
 	} while (err == -EBUSY &&
-		 op_clock_monotonic_ns() - begin < 60 * (uint64_t)OP_THREAD_NS_PER_S);
+		 op_clock_monotonic_ns() - begin < 60 * (uint64_t)OP_NS_PER_S);
 	CHECK_OK(err);
 	sink->ops->free(sink);
 	/* What is refused is refused by the call. */
