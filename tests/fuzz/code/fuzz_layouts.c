@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(op_layouts_freep) struct op_layouts *layouts = NULL;
 	char error[OP_LAYOUTS_ERROR_MAX];
 	size_t before, runtimes, i;
-	const struct op_runtime_ops *const *ops = op_runtimes(&runtimes);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&runtimes);
 
 	if (op_layouts_new(&layouts) < 0)
 		return 0;

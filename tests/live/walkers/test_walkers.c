@@ -262,7 +262,7 @@ static void test_what_it_costs(void)
 	for (i = 0; i < runtimes_len(); i++) {
 		printf("with none\n");
 		c = make(OP_WALKER_AUTO, 0);
-		printf("with %s\n", runtime_at(i)->name);
+		printf("with %s\n", op_runtime_name(runtime_at(i)));
 		CHECK_OK(op_capture_need_runtimes(c, UINT64_C(1) << runtime_at(i)->id));
 		op_capture_free(c);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/goroutine.h"
+#include "runtime/go/goroutine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,8 +31,8 @@ enum {
 /* A stack has at most 1 GB (runtime.maxstacksize); its size is rounded up. */
 static const uint64_t STACK_MAX = UINT64_C(1) << 31;
 
-int op_golang_read_allgs(const struct op_memory *memory, uint64_t allgs,
-			 struct op_golang_slice *ret)
+int op_go_read_allgs(const struct op_memory *memory, uint64_t allgs,
+		     struct op_go_slice *ret)
 {
 	uint64_t word[3]; /* pointer, length, capacity */
 	uint64_t end;
@@ -41,10 +41,9 @@ int op_golang_read_allgs(const struct op_memory *memory, uint64_t allgs,
 	if (r < 0)
 		return r;
 	if (!word[0] || word[0] % WORD || !word[1] || word[1] > word[2] ||
-	    word[2] > OP_GOLANG_SLICE_MAX ||
-	    op_add_overflow(word[0], word[2] * WORD, &end))
+	    word[2] > OP_GO_SLICE_MAX || op_add_overflow(word[0], word[2] * WORD, &end))
 		return -EBADMSG;
-	*ret = (struct op_golang_slice){ .at = word[0], .len = word[1] };
+	*ret = (struct op_go_slice){ .at = word[0], .len = word[1] };
 	return 0;
 }
 
@@ -91,13 +90,13 @@ static int state_of(uint32_t status, uint32_t *ret)
 }
 
 /* Where it goes on; of one in a system call, where it went into it. */
-static void read_place(const struct op_reader *r, const struct op_golang_layout *layout,
+static void read_place(const struct op_reader *r, const struct op_go_layout *layout,
 		       struct op_goroutine *g)
 {
 	uint64_t syscall_sp = word_at(r, layout->syscall_sp);
 
-	g->pc = word_at(r, OP_GOLANG_SCHED_PC);
-	g->sp = word_at(r, OP_GOLANG_SCHED_SP);
+	g->pc = word_at(r, OP_GO_SCHED_PC);
+	g->sp = word_at(r, OP_GO_SCHED_SP);
 	g->fp = word_at(r, layout->sched_bp);
 	g->lr = word_at(r, layout->sched_lr);
 	if (g->state != OP_GOROUTINE_SYSCALL || !syscall_sp)
@@ -108,11 +107,10 @@ static void read_place(const struct op_reader *r, const struct op_golang_layout 
 		g->fp = word_at(r, layout->syscall_bp);
 }
 
-int op_goroutine_read(const struct op_memory *memory,
-		      const struct op_golang_layout *layout, uint64_t address,
-		      struct op_goroutine *ret)
+int op_goroutine_read(const struct op_memory *memory, const struct op_go_layout *layout,
+		      uint64_t address, struct op_goroutine *ret)
 {
-	uint8_t bytes[OP_GOLANG_G_BYTES];
+	uint8_t bytes[OP_GO_G_BYTES];
 	size_t len =
 		OP_MAX((size_t)layout->start_pc + WORD, (size_t)layout->wait_reason + 1);
 	struct op_reader r = op_reader_init(bytes, len);
@@ -128,13 +126,13 @@ int op_goroutine_read(const struct op_memory *memory,
 	if (there <= 0)
 		return there;
 	g.id = word_at(&r, layout->goid);
-	g.lo = word_at(&r, OP_GOLANG_STACK);
-	g.hi = word_at(&r, OP_GOLANG_STACK + WORD);
+	g.lo = word_at(&r, OP_GO_STACK);
+	g.hi = word_at(&r, OP_GO_STACK + WORD);
 	g.start_pc = word_at(&r, layout->start_pc);
 	if (g.state == OP_GOROUTINE_WAITING || g.state == OP_GOROUTINE_LEAKED)
 		g.reason = bytes[layout->wait_reason];
 	read_place(&r, layout, &g);
-	if (word_at(&r, OP_GOLANG_SCHED_G) != address || !g.id || g.lo >= g.hi ||
+	if (word_at(&r, OP_GO_SCHED_G) != address || !g.id || g.lo >= g.hi ||
 	    g.hi - g.lo > STACK_MAX)
 		return -EBADMSG;
 	*ret = g;
@@ -156,9 +154,8 @@ bool op_goroutine_same(const struct op_goroutine *a, const struct op_goroutine *
 int op_goroutine_stack(const struct op_memory *memory, const struct op_goroutine *g,
 		       void *buf, size_t *ret_len, size_t *ret_below)
 {
-	size_t below = (size_t)OP_MIN(g->sp - g->lo, (uint64_t)OP_GOLANG_STACK_BELOW);
-	size_t len =
-		(size_t)OP_MIN(g->hi - g->sp + below, (uint64_t)OP_GOLANG_STACK_BYTES);
+	size_t below = (size_t)OP_MIN(g->sp - g->lo, (uint64_t)OP_GO_STACK_BELOW);
+	size_t len = (size_t)OP_MIN(g->hi - g->sp + below, (uint64_t)OP_GO_STACK_BYTES);
 	int r = op_memory_read(memory, g->sp - below, buf, len);
 
 	if (r < 0)
@@ -179,15 +176,15 @@ static bool is_text(const char *text, size_t len)
 	return len > 0;
 }
 
-void op_golang_read_reasons(const struct op_memory *memory, uint64_t at,
-			    struct op_golang_reasons *ret)
+void op_go_read_reasons(const struct op_memory *memory, uint64_t at,
+			struct op_go_reasons *ret)
 {
 	size_t i;
 
 	memset(ret, 0, sizeof(*ret));
 	/* the first one is ""; what is behind the last one is never asked for */
-	for (i = 1; i < OP_GOLANG_REASONS_MAX; i++) {
-		char text[OP_GOLANG_REASON_BYTES] = { 0 };
+	for (i = 1; i < OP_GO_REASONS_MAX; i++) {
+		char text[OP_GO_REASON_BYTES] = { 0 };
 		uint64_t string[2];
 
 		if (op_memory_read(memory, at + i * STRING_BYTES, string,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Labels of goroutines (runtime/pprof.Do): g.m.curg.labels. Nothing publishes the offsets, so they
- * are a table by version, from runtime/runtime2.go of each; other versions are left alone.
- */
+#include "runtime/go/go.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +9,6 @@
 #include "base/macros.h"
 #include "code/elf/file.h"
 #include "code/elf/tls.h"
-#include "process/context/place.h"
 
 enum {
 	BUILD_INFO_HEAD = 32,
@@ -21,6 +18,8 @@ enum {
 	SLOT_BYTES = 8,
 };
 
+/* Labels (runtime/pprof.Do) are g.m.curg.labels. Nothing publishes the offsets, so they are a table
+ * by version, from runtime/runtime2.go of each; other versions are left alone. */
 static const struct {
 	uint32_t first; /* minor version */
 	uint16_t m;
@@ -32,7 +31,7 @@ static const struct {
 	{ 24, 48, 192, 352, 0 }, { 25, 48, 184, 344, 0 }, { 26, 48, 184, 352, 0 },
 };
 
-int op_context_place_go(uint32_t minor, struct op_context_place *ret)
+int op_go_labels_by_version(uint32_t minor, struct op_context_place *ret)
 {
 	size_t i = OP_ARRAY_SIZE(offsets);
 
@@ -48,7 +47,7 @@ int op_context_place_go(uint32_t minor, struct op_context_place *ret)
 	return 1;
 }
 
-uint32_t op_context_go_minor(struct op_elf *elf)
+uint32_t op_go_minor(struct op_elf *elf)
 {
 	static const char magic[] = "\xff Go buildinf:";
 	static const char prefix[] = "go1.";
@@ -96,17 +95,13 @@ static int place_g(struct op_elf *elf, struct op_context_place *ret)
 	return 1;
 }
 
-int op_context_place_executable(const struct op_context_file *file,
-				struct op_context_place *ret)
+int op_go_labels(struct op_elf *elf, struct op_context_place *ret)
 {
 	struct op_context_place place = { 0 };
-	int r = op_context_place_custom(file, ret);
+	int r = op_go_labels_by_version(op_go_minor(elf), &place);
 
-	if (r)
-		return r;
-	r = op_context_place_go(op_context_go_minor(file->elf), &place);
 	if (r > 0)
-		r = place_g(file->elf, &place);
+		r = place_g(elf, &place);
 	if (r > 0)
 		*ret = place;
 	return r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the allocations that Go's runtime sampled to all that there were. */
-#ifndef OP_PARTS_GOROUTINES_BUCKETS_SCALE_H
-#define OP_PARTS_GOROUTINES_BUCKETS_SCALE_H
+#ifndef OP_RUNTIME_GO_SCALE_H
+#define OP_RUNTIME_GO_SCALE_H
 
 #include <stdint.h>
 
-struct op_golang_estimate {
+struct op_go_estimate {
 	uint64_t objects;
 	uint64_t bytes;
 };
@@ -15,6 +15,6 @@ struct op_golang_estimate {
  * bytes. It is the arithmetic of Go's runtime/pprof in double precision, rounded down as there.
  * @objects * @size is below 2^56.
  */
-struct op_golang_estimate op_golang_scale(uint64_t objects, uint64_t size, uint64_t rate);
+struct op_go_estimate op_go_scale(uint64_t objects, uint64_t size, uint64_t rate);
 
 #endif

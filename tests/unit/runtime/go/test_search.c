@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of the memory profile in a program without symbols: which code loads which, and
  * when that tells nothing. */
-#include "parts/goroutines/buckets/search.h"
+#include "runtime/go/search.h"
 
 #include <errno.h>
 
@@ -47,8 +47,8 @@ enum {
 
 static struct builder builder;
 static struct program_function functions[COUNT];
-static struct op_golang_search state;
-static struct op_golang_buckets_at at;
+static struct op_go_search state;
+static struct op_go_buckets_at at;
 
 static void reset(void)
 {
@@ -71,7 +71,7 @@ static int search_elf(struct op_elf *elf, uint32_t minor, uint64_t end_ns)
 	int r;
 
 	CHECK_OK(op_gopclntab_open(elf, &table));
-	r = op_golang_search(&state, elf, table, minor, &slice, &at);
+	r = op_go_search(&state, elf, table, minor, &slice, &at);
 	op_gopclntab_free(table);
 	return r;
 }
@@ -223,11 +223,11 @@ static void test_too_many(void)
 	struct op_elf *elf;
 
 	reset();
-	elf = open_many(OP_GOLANG_SEARCHED_MAX);
+	elf = open_many(OP_GO_SEARCHED_MAX);
 	memset(&state, 0, sizeof(state));
 	CHECK_INT(search_elf(elf, GO, 0), 0);
 	op_elf_free(elf);
-	elf = open_many(OP_GOLANG_SEARCHED_MAX + 1);
+	elf = open_many(OP_GO_SEARCHED_MAX + 1);
 	memset(&state, 0, sizeof(state));
 	CHECK_INT(search_elf(elf, GO, 0), -E2BIG);
 	CHECK_INT(search_elf(elf, GO, 0), -E2BIG); /* and so it stays */
@@ -257,7 +257,7 @@ static void test_slices(void)
 	op_elf_free(elf);
 }
 
-static void check_loads(const struct op_golang_loads *l, const uint64_t *want, size_t len)
+static void check_loads(const struct op_go_loads *l, const uint64_t *want, size_t len)
 {
 	size_t i;
 
@@ -280,15 +280,15 @@ static void test_x86_64(void)
 	};
 	static const uint64_t wide[] = { 0x1107, 0x142d };
 	static const uint64_t narrow[] = { 0x1107, 0x1004, 0x142d };
-	struct op_golang_loads l = { 0 };
+	struct op_go_loads l = { 0 };
 
-	op_golang_loads_x86_64(code, sizeof(code), 0x1000, 8, &l);
+	op_go_loads_x86_64(code, sizeof(code), 0x1000, 8, &l);
 	check_loads(&l, wide, 2);
 	l.len = 0;
-	op_golang_loads_x86_64(code, sizeof(code), 0x1000, 4, &l);
+	op_go_loads_x86_64(code, sizeof(code), 0x1000, 4, &l);
 	check_loads(&l, narrow, 3);
 	l.len = 0;
-	op_golang_loads_x86_64(code, 0, 0x1000, 8, &l);
+	op_go_loads_x86_64(code, 0, 0x1000, 8, &l);
 	CHECK(!l.len && !l.full);
 }
 
@@ -305,12 +305,12 @@ static void test_aarch64(void)
 	};
 	static const uint64_t wide[] = { 0x401010, 0x402008 };
 	static const uint64_t narrow[] = { 0x400004, 0x402000 };
-	struct op_golang_loads l = { 0 };
+	struct op_go_loads l = { 0 };
 
-	op_golang_loads_aarch64((const uint8_t *)code, sizeof(code), 0x401000, 8, &l);
+	op_go_loads_aarch64((const uint8_t *)code, sizeof(code), 0x401000, 8, &l);
 	check_loads(&l, wide, 2);
 	l.len = 0;
-	op_golang_loads_aarch64((const uint8_t *)code, sizeof(code) - 1, 0x401000, 4, &l);
+	op_go_loads_aarch64((const uint8_t *)code, sizeof(code) - 1, 0x401000, 4, &l);
 	check_loads(&l, narrow, 2);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/layout.h"
+#include "runtime/go/layout.h"
 
 #include <stddef.h>
 
 #include "base/macros.h"
-#include "process/context/place.h"
+#include "runtime/go/go.h"
 
 /* 1.23 added syscallbp, 1.25 removed sched.ret; the others moved what is behind. */
-static const struct op_golang_layout LAYOUTS[] = {
+static const struct op_go_layout LAYOUTS[] = {
 	{ .first = 18,
 	  .sched_lr = 96,
 	  .sched_bp = 104,
@@ -53,7 +53,7 @@ static const struct op_golang_layout LAYOUTS[] = {
 	  .start_pc = 304 },
 };
 
-const struct op_golang_layout *op_golang_layout(uint32_t minor)
+const struct op_go_layout *op_go_layout(uint32_t minor)
 {
 	size_t i = OP_ARRAY_SIZE(LAYOUTS);
 

@@ -4,25 +4,25 @@
  * are a table by version, from runtime/runtime2.go of each; tests/goroutines compares it
  * with the debug information of programs. What is read by it is checked (goroutine.h).
  */
-#ifndef OP_PARTS_GOROUTINES_LAYOUT_H
-#define OP_PARTS_GOROUTINES_LAYOUT_H
+#ifndef OP_RUNTIME_GO_LAYOUT_H
+#define OP_RUNTIME_GO_LAYOUT_H
 
 #include <stdint.h>
 
 enum {
-	OP_GOLANG_G_BYTES = 384, /* more than the last member that is read */
+	OP_GO_G_BYTES = 384, /* more than the last member that is read */
 };
 
 /* Offsets of members that have not moved since Go 1.18. */
-enum op_golang_fixed {
-	OP_GOLANG_STACK = 0, /* lo, hi */
-	OP_GOLANG_SCHED = 56,
-	OP_GOLANG_SCHED_SP = OP_GOLANG_SCHED,
-	OP_GOLANG_SCHED_PC = OP_GOLANG_SCHED + 8,
-	OP_GOLANG_SCHED_G = OP_GOLANG_SCHED + 16, /* the g itself */
+enum op_go_fixed {
+	OP_GO_STACK = 0, /* lo, hi */
+	OP_GO_SCHED = 56,
+	OP_GO_SCHED_SP = OP_GO_SCHED,
+	OP_GO_SCHED_PC = OP_GO_SCHED + 8,
+	OP_GO_SCHED_G = OP_GO_SCHED + 16, /* the g itself */
 };
 
-struct op_golang_layout {
+struct op_go_layout {
 	uint32_t first; /* minor version of Go 1.x */
 	uint16_t sched_lr;
 	uint16_t sched_bp;
@@ -35,6 +35,6 @@ struct op_golang_layout {
 };
 
 /* The layout of Go 1.@minor; NULL if it is not known. */
-const struct op_golang_layout *op_golang_layout(uint32_t minor);
+const struct op_go_layout *op_go_layout(uint32_t minor);
 
 #endif

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "parts/goroutines/buckets/buckets.h"
-#include "parts/goroutines/buckets/scale.h"
+#include "runtime/go/buckets.h"
+#include "runtime/go/scale.h"
 #include "runtime/readahead.h"
 #include "test.h"
 
@@ -38,8 +38,8 @@ static struct {
 	uint64_t wake_at; /* a read of this address changes the cycle */
 } fake;
 
-static struct op_golang_buckets_at where = { LIST, RATE, CYCLE, 26 };
-static struct op_golang_profile profile;
+static struct op_go_buckets_at where = { LIST, RATE, CYCLE, 26 };
+static struct op_go_profile profile;
 
 static void put(uint64_t at, uint64_t word)
 {
@@ -134,10 +134,10 @@ static void build(int count)
 
 static int read_all(void)
 {
-	return op_golang_profile_read(&fake.memory, &where, &profile);
+	return op_go_profile_read(&fake.memory, &where, &profile);
 }
 
-static const struct op_golang_entry *entry_of(int i)
+static const struct op_go_entry *entry_of(int i)
 {
 	return &profile.entries.data[profile.entries.len - 1 - (size_t)i];
 }
@@ -156,12 +156,12 @@ static void test_published(void)
 	CHECK_INT(entry_of(1)->size, 64);
 	CHECK_INT(entry_of(2)->address, bucket_at(2));
 	CHECK(!profile.cut);
-	CHECK_INT(op_golang_bucket_read(&fake.memory, bucket_at(2), where.minor, 0,
-					&profile.bucket),
+	CHECK_INT(op_go_bucket_read(&fake.memory, bucket_at(2), where.minor, 0,
+				    &profile.bucket),
 		  0);
 	CHECK_INT(profile.bucket.pcs_len, PCS);
 	CHECK_INT(profile.bucket.pcs[0], 0x401002);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* The current cycle counts before it is published, and must be empty after. */
@@ -175,7 +175,7 @@ static void test_due(void)
 	CHECK_INT(entry_of(2)->sums.allocs, 16);
 	CHECK_INT(entry_of(2)->sums.frees, 2);
 	CHECK_INT(entry_of(0)->sums.allocs, 10);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* Before the first collection of garbage all there is counts. */
@@ -195,7 +195,7 @@ static void test_unpublished(void)
 	put_sums(2, 0, 1, 0); /* one that was published is enough */
 	CHECK_INT(read_all(), 0);
 	CHECK_INT(entry_of(1)->sums.allocs, 0);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* Go 1.27 has no sums of bytes. */
@@ -211,7 +211,7 @@ static void test_short(void)
 	put(bucket_at(1) + RECORD + 8, too_many);
 	CHECK_INT(read_all(), -EBADMSG);
 	where.minor = 26;
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 static void test_changing(void)
@@ -227,12 +227,12 @@ static void test_changing(void)
 	build(3);
 	put(bucket_at(0) + RECORD + CYCLE_BYTES * (1 + (DUE + 1) % 3), 1);
 	CHECK_INT(read_all(), 0);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 static void test_none(void)
 {
-	struct op_golang_buckets_at nowhere = { LIST, RATE, 0, 26 };
+	struct op_go_buckets_at nowhere = { LIST, RATE, 0, 26 };
 
 	build(0);
 	CHECK_INT(read_all(), -ENOENT);
@@ -242,9 +242,9 @@ static void test_none(void)
 	put(RATE, UINT64_MAX);
 	CHECK_INT(read_all(), -ENOENT);
 	build(2);
-	CHECK_INT(op_golang_profile_read(&fake.memory, &nowhere, &profile), -ENOENT);
+	CHECK_INT(op_go_profile_read(&fake.memory, &nowhere, &profile), -ENOENT);
 	nowhere.cycle = 8;
-	CHECK_INT(op_golang_profile_read(&fake.memory, &nowhere, &profile), -EFAULT);
+	CHECK_INT(op_go_profile_read(&fake.memory, &nowhere, &profile), -EFAULT);
 }
 
 static void test_forged(void)
@@ -278,7 +278,7 @@ static void test_forged(void)
 	build(3);
 	put(bucket_at(1) + NEXT, 0x10000);
 	CHECK_INT(read_all(), -EFAULT);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* A list that has no end. */
@@ -292,7 +292,7 @@ static void test_loop(void)
 		CHECK_INT(read_all(), -EBADMSG);
 		CHECK(fake.reads < 20 * 3 * 4);
 	}
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* Many: the newest are read. Each is a step above the one before, so they overlap. */
@@ -304,7 +304,7 @@ static void test_many(void)
 	CHECK_INT(read_all(), 0);
 	CHECK_INT(profile.entries.len, many);
 	CHECK(!profile.cut);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 /* A list as long as one likes: every address from BUCKETS on in steps of 512 is a bucket. */
@@ -329,9 +329,9 @@ static void test_cut(void)
 	put(LIST, BUCKETS);
 	fake.memory.read = endless_read;
 	CHECK_INT(read_all(), 0);
-	CHECK_INT(profile.entries.len, OP_GOLANG_BUCKETS_MAX);
+	CHECK_INT(profile.entries.len, OP_GO_PROFILE_BUCKETS_MAX);
 	CHECK(profile.cut);
-	op_golang_profile_deinit(&profile);
+	op_go_profile_deinit(&profile);
 }
 
 static void test_ahead(void)
@@ -341,24 +341,24 @@ static void test_ahead(void)
 	int i;
 
 	build(many);
-	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_go_buckets_readahead(&ahead, &fake.memory);
 	op_readahead_limit(&ahead, 8 << 20, UINT64_MAX);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), 0);
+	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
 		CHECK_INT(entry_of(i)->sums.allocs, 10);
 	CHECK(fake.reads < 2 * many * STEP / OP_READAHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
-	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_go_buckets_readahead(&ahead, &fake.memory);
 	op_readahead_limit(&ahead, 200 << 10, UINT64_MAX);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
+	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
 	/* and it takes no longer than it may */
-	op_golang_buckets_readahead(&ahead, &fake.memory);
+	op_go_buckets_readahead(&ahead, &fake.memory);
 	op_readahead_limit(&ahead, 8 << 20, 1);
-	CHECK_INT(op_golang_profile_read(&ahead.memory, &where, &profile), -ETIME);
-	op_golang_profile_deinit(&profile);
+	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
+	op_go_profile_deinit(&profile);
 }
 
 /* The numbers are those of runtime/pprof's formula in Python's arithmetic. */
@@ -368,7 +368,7 @@ static void test_scale(void)
 		uint64_t objects;
 		uint64_t size;
 		uint64_t rate;
-		struct op_golang_estimate want;
+		struct op_go_estimate want;
 	} known[] = {
 		{ 1, 16, 524288, { 32768, 524296 } },
 		{ 1, 524288, 524288, { 1, 829411 } },
@@ -383,8 +383,8 @@ static void test_scale(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		struct op_golang_estimate got =
-			op_golang_scale(known[i].objects, known[i].size, known[i].rate);
+		struct op_go_estimate got =
+			op_go_scale(known[i].objects, known[i].size, known[i].rate);
 
 		CHECK_INT(got.objects, known[i].want.objects);
 		CHECK_INT(got.bytes, known[i].want.bytes);

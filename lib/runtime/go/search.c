@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/buckets/search.h"
+#include "runtime/go/search.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -40,14 +40,14 @@ static const struct {
 	{ "runtime.mProf_Free", CYCLE, ALWAYS, UINT8_MAX },
 };
 
-static const uint8_t WIDTH[OP_GOLANG_VARIABLES] = {
+static const uint8_t WIDTH[OP_GO_VARIABLES] = {
 	[LIST] = WORD,
 	[RATE] = WORD,
 	[CYCLE] = WORD / 2,
 };
 
 struct pass {
-	struct op_golang_search *search;
+	struct op_go_search *search;
 	struct op_elf *elf;
 	struct op_gopclntab *table;
 	uint32_t wanted; /* bits as in the search */
@@ -74,7 +74,7 @@ static bool is_variable(const struct op_elf *elf, uint64_t at, uint64_t width)
 	return false;
 }
 
-static bool has(const struct op_golang_loads *l, uint64_t at)
+static bool has(const struct op_go_loads *l, uint64_t at)
 {
 	size_t i;
 
@@ -85,10 +85,10 @@ static bool has(const struct op_golang_loads *l, uint64_t at)
 }
 
 /* Keep what one more function loads. A function that loads too many tells nothing. */
-static void keep(const struct op_elf *elf, struct op_golang_common *c,
-		 const struct op_golang_loads *loads, uint64_t width)
+static void keep(const struct op_elf *elf, struct op_go_common *c,
+		 const struct op_go_loads *loads, uint64_t width)
 {
-	const struct op_golang_loads *from = c->functions ? &c->loads : loads;
+	const struct op_go_loads *from = c->functions ? &c->loads : loads;
 	size_t kept = 0;
 	size_t i;
 
@@ -101,20 +101,18 @@ static void keep(const struct op_elf *elf, struct op_golang_common *c,
 
 static int read_function(struct pass *p, size_t which, const struct op_go_function *f)
 {
-	uint64_t len = OP_MIN(f->end - f->entry, (uint64_t)OP_GOLANG_CODE_BYTES_MAX);
+	uint64_t len = OP_MIN(f->end - f->entry, (uint64_t)OP_GO_CODE_BYTES_MAX);
 	uint8_t variable = FUNCTIONS[which].variable;
-	uint8_t code[OP_GOLANG_CODE_BYTES_MAX];
-	struct op_golang_loads loads = { 0 };
+	uint8_t code[OP_GO_CODE_BYTES_MAX];
+	struct op_go_loads loads = { 0 };
 	int r = op_elf_read_vaddr(p->elf, f->entry, code, (size_t)len);
 
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
 	if (op_elf_machine(p->elf) == EM_AARCH64)
-		op_golang_loads_aarch64(code, (size_t)len, f->entry, WIDTH[variable],
-					&loads);
+		op_go_loads_aarch64(code, (size_t)len, f->entry, WIDTH[variable], &loads);
 	else
-		op_golang_loads_x86_64(code, (size_t)len, f->entry, WIDTH[variable],
-				       &loads);
+		op_go_loads_x86_64(code, (size_t)len, f->entry, WIDTH[variable], &loads);
 	keep(p->elf, &p->search->common[variable], &loads, WIDTH[variable]);
 	p->search->seen |= 1U << which;
 	return 0;
@@ -127,7 +125,7 @@ static int on_function(void *data, const struct op_go_function *f)
 	size_t i;
 	int r;
 
-	if (p->search->next >= OP_GOLANG_SEARCHED_MAX)
+	if (p->search->next >= OP_GO_SEARCHED_MAX)
 		return -E2BIG;
 	r = op_gopclntab_name(p->table, f, name, sizeof(name));
 	if (r == -ENODATA)
@@ -141,17 +139,16 @@ static int on_function(void *data, const struct op_go_function *f)
 }
 
 /* The one variable, or 0. */
-static uint64_t only(const struct op_golang_common *c)
+static uint64_t only(const struct op_go_common *c)
 {
 	return c->functions >= FUNCTIONS_MIN && c->loads.len == 1 ? c->loads.at[0] : 0;
 }
 
-int op_golang_search(struct op_golang_search *s, struct op_elf *elf,
-		     struct op_gopclntab *table, uint32_t minor, struct op_slice *slice,
-		     struct op_golang_buckets_at *ret)
+int op_go_search(struct op_go_search *s, struct op_elf *elf, struct op_gopclntab *table,
+		 uint32_t minor, struct op_slice *slice, struct op_go_buckets_at *ret)
 {
 	struct pass p = { .search = s, .elf = elf, .table = table };
-	struct op_golang_buckets_at at = { .minor = minor };
+	struct op_go_buckets_at at = { .minor = minor };
 	size_t i;
 	int r;
 

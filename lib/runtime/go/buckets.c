@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/buckets/buckets.h"
+#include "runtime/go/buckets.h"
 
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static const uint64_t BYTES_MAX = UINT64_C(1) << 56;
 static const uint64_t RATE_MAX = UINT64_C(1) << 40;
 
 /* The runtime's own hash of a stack and a size, by which it finds the bucket. */
-static uint64_t hash_of(const struct op_golang_bucket *b)
+static uint64_t hash_of(const struct op_go_bucket *b)
 {
 	uint64_t h = 0;
 	size_t i;
@@ -46,7 +46,7 @@ static uint64_t hash_of(const struct op_golang_bucket *b)
 /* All allocations of a bucket are of one size, so the bytes, where there are any, tell whether
  * the numbers are of one moment. */
 static int read_sums(struct op_reader *r, bool is_short, uint64_t size,
-		     struct op_golang_sums *add)
+		     struct op_go_sums *add)
 {
 	uint64_t allocs = op_read_u64(r);
 	uint64_t frees = op_read_u64(r);
@@ -61,32 +61,32 @@ static int read_sums(struct op_reader *r, bool is_short, uint64_t size,
 }
 
 static int read_record(const struct op_memory *memory, uint64_t address, uint32_t minor,
-		       uint32_t cycle, struct op_golang_bucket *b)
+		       uint32_t cycle, struct op_go_bucket *b)
 {
 	bool is_short = minor >= SHORT_SINCE;
 	size_t len = (1 + CYCLES) * (is_short ? SHORT_CYCLE_BYTES : CYCLE_BYTES);
 	uint8_t bytes[(1 + CYCLES) * CYCLE_BYTES];
-	struct op_reader reader = op_reader_init(bytes, len);
-	int r = op_memory_read(memory, address, bytes, len);
+	struct op_reader r = op_reader_init(bytes, len);
+	int e = op_memory_read(memory, address, bytes, len);
 	uint32_t i;
 
-	b->published = b->due = b->later = (struct op_golang_sums){ 0 };
-	if (r == 0)
-		r = read_sums(&reader, is_short, b->size, &b->published);
-	for (i = 0; r == 0 && i < CYCLES; i++) {
+	b->published = b->due = b->later = (struct op_go_sums){ 0 };
+	if (e == 0)
+		e = read_sums(&r, is_short, b->size, &b->published);
+	for (i = 0; e == 0 && i < CYCLES; i++) {
 		if (i == cycle % CYCLES) {
-			r = read_sums(&reader, is_short, b->size, &b->due);
+			e = read_sums(&r, is_short, b->size, &b->due);
 			continue;
 		}
-		r = read_sums(&reader, is_short, b->size, &b->later);
+		e = read_sums(&r, is_short, b->size, &b->later);
 		/* these two are counted in all the time */
-		r = r == -EAGAIN ? 0 : r;
+		e = e == -EAGAIN ? 0 : e;
 	}
-	return r;
+	return e;
 }
 
-int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
-			  uint32_t minor, uint32_t cycle, struct op_golang_bucket *ret)
+int op_go_bucket_read(const struct op_memory *memory, uint64_t address, uint32_t minor,
+		      uint32_t cycle, struct op_go_bucket *ret)
 {
 	uint64_t head[HEAD_BYTES / WORD];
 	int r;
@@ -97,7 +97,7 @@ int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
 	if (r < 0)
 		return r;
 	if (head[2] != MEMORY_PROFILE || !head[4] || head[4] > BYTES_MAX ||
-	    head[5] > OP_GOLANG_PCS_MAX)
+	    head[5] > OP_GO_PCS_MAX)
 		return -EBADMSG;
 	ret->next = head[1];
 	ret->size = head[4];
@@ -114,14 +114,14 @@ int op_golang_bucket_read(const struct op_memory *memory, uint64_t address,
 }
 
 /* Add the bucket that was read. */
-static int add(struct op_golang_profile *p, uint64_t address)
+static int add(struct op_go_profile *p, uint64_t address)
 {
-	const struct op_golang_bucket *b = &p->bucket;
-	struct op_golang_entry *e = op_vec_push(&p->entries);
+	const struct op_go_bucket *b = &p->bucket;
+	struct op_go_entry *e = op_vec_push(&p->entries);
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct op_golang_entry){
+	*e = (struct op_go_entry){
 		.address = address,
 		.size = b->size,
 		.sums = { b->published.allocs + b->due.allocs,
@@ -134,9 +134,9 @@ static int add(struct op_golang_profile *p, uint64_t address)
 /* A list that leads back to itself meets the bucket at @seen again, which is renewed at each
  * power of two. */
 static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
-		uint32_t cycle, struct op_golang_profile *p)
+		uint32_t cycle, struct op_go_profile *p)
 {
-	const struct op_golang_bucket *b = &p->bucket;
+	const struct op_go_bucket *b = &p->bucket;
 	uint64_t seen = 0;
 	uint64_t at;
 	int r;
@@ -146,14 +146,14 @@ static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
 	for (at = head; at; at = b->next) {
 		if (at == seen)
 			return -EBADMSG;
-		if (p->entries.len >= OP_GOLANG_BUCKETS_MAX) {
+		if (p->entries.len >= OP_GO_PROFILE_BUCKETS_MAX) {
 			p->cut = true;
 			return 0;
 		}
 		if (!(p->entries.len & (p->entries.len - 1)))
 			seen = at;
-		r = op_golang_bucket_read(memory, at, minor, cycle >> CYCLE_SHIFT,
-					  &p->bucket);
+		r = op_go_bucket_read(memory, at, minor, cycle >> CYCLE_SHIFT,
+				      &p->bucket);
 		if (r == 0 && cycle & FLUSHED && (b->due.allocs || b->due.frees))
 			r = -EAGAIN; /* it is being published */
 		if (r == 0)
@@ -166,9 +166,9 @@ static int walk(const struct op_memory *memory, uint64_t head, uint32_t minor,
 
 /* Before anything is published, as in a program that has not collected garbage yet,
  * runtime.MemProfile() tells all there is. */
-static void take_unpublished(struct op_golang_profile *p)
+static void take_unpublished(struct op_go_profile *p)
 {
-	struct op_golang_entry *e;
+	struct op_go_entry *e;
 
 	op_vec_foreach(e, &p->entries)
 		if (e->sums.allocs || e->sums.frees)
@@ -177,9 +177,8 @@ static void take_unpublished(struct op_golang_profile *p)
 		e->sums = e->later;
 }
 
-int op_golang_profile_read(const struct op_memory *memory,
-			   const struct op_golang_buckets_at *at,
-			   struct op_golang_profile *p)
+int op_go_profile_read(const struct op_memory *memory, const struct op_go_buckets_at *at,
+		       struct op_go_profile *p)
 {
 	uint32_t cycle;
 	uint32_t after;
@@ -210,12 +209,12 @@ int op_golang_profile_read(const struct op_memory *memory,
 	return r;
 }
 
-void op_golang_profile_deinit(struct op_golang_profile *p)
+void op_go_profile_deinit(struct op_go_profile *p)
 {
 	op_vec_clear(&p->entries);
 }
 
-void op_golang_buckets_readahead(struct op_readahead *a, const struct op_memory *of)
+void op_go_buckets_readahead(struct op_readahead *a, const struct op_memory *of)
 {
 	op_readahead_init(a, of);
 	a->below = BELOW_BYTES;

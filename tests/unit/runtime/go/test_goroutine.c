@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "op_user_types.h"
-#include "parts/goroutines/goroutine.h"
-#include "parts/goroutines/variables.h"
+#include "runtime/go/goroutine.h"
+#include "runtime/go/variables.h"
 #include "test.h"
 
 enum {
@@ -58,21 +58,21 @@ static uint64_t g_at(int i)
 
 static void put_status(int i, uint32_t status)
 {
-	memcpy(fake.bytes + (g_at(i) - BASE) + op_golang_layout(MINOR)->status, &status,
+	memcpy(fake.bytes + (g_at(i) - BASE) + op_go_layout(MINOR)->status, &status,
 	       sizeof(status));
 }
 
 /* Goroutine @i, which waits with 1 KiB of its stack in use. */
 static void put_g(int i)
 {
-	const struct op_golang_layout *l = op_golang_layout(MINOR);
+	const struct op_go_layout *l = op_go_layout(MINOR);
 	uint64_t lo = STACKS + (uint64_t)i * STACK_STEP;
 
 	put(g_at(i), lo);
 	put(g_at(i) + 8, lo + STACK_STEP);
-	put(g_at(i) + OP_GOLANG_SCHED_SP, lo + STACK_STEP - 1024);
-	put(g_at(i) + OP_GOLANG_SCHED_PC, 0x401000 + (uint64_t)i);
-	put(g_at(i) + OP_GOLANG_SCHED_G, g_at(i));
+	put(g_at(i) + OP_GO_SCHED_SP, lo + STACK_STEP - 1024);
+	put(g_at(i) + OP_GO_SCHED_PC, 0x401000 + (uint64_t)i);
+	put(g_at(i) + OP_GO_SCHED_G, g_at(i));
 	put(g_at(i) + l->goid, (uint64_t)i + 1);
 	put(g_at(i) + l->wait_reason, SLEEP);
 	put(g_at(i) + l->start_pc, 0x402000);
@@ -111,17 +111,17 @@ static void build(void)
 
 static int read_g(int i, struct op_goroutine *ret)
 {
-	return op_goroutine_read(&fake.memory, op_golang_layout(MINOR), g_at(i), ret);
+	return op_goroutine_read(&fake.memory, op_go_layout(MINOR), g_at(i), ret);
 }
 
 static void test_layouts(void)
 {
-	CHECK(!op_golang_layout(0));
-	CHECK(!op_golang_layout(17));
-	CHECK(op_golang_layout(18));
-	CHECK(op_golang_layout(20) == op_golang_layout(18));
-	CHECK(op_golang_layout(27));
-	CHECK(!op_golang_layout(28));
+	CHECK(!op_go_layout(0));
+	CHECK(!op_go_layout(17));
+	CHECK(op_go_layout(18));
+	CHECK(op_go_layout(20) == op_go_layout(18));
+	CHECK(op_go_layout(27));
+	CHECK(!op_go_layout(28));
 }
 
 static void test_goroutine(void)
@@ -140,7 +140,7 @@ static void test_goroutine(void)
 	put_status(2, SCAN | WAITING);
 	CHECK_INT(read_g(2, &again), 1);
 	CHECK(op_goroutine_same(&g, &again));
-	put(g_at(2) + OP_GOLANG_SCHED_SP, g.sp - 8);
+	put(g_at(2) + OP_GO_SCHED_SP, g.sp - 8);
 	CHECK_INT(read_g(2, &again), 1);
 	CHECK(!op_goroutine_same(&g, &again));
 	put_status(2, RUNNING);
@@ -156,7 +156,7 @@ static void test_goroutine(void)
 
 static void test_syscall(void)
 {
-	const struct op_golang_layout *l = op_golang_layout(MINOR);
+	const struct op_go_layout *l = op_go_layout(MINOR);
 	struct op_goroutine g;
 
 	build();
@@ -177,13 +177,11 @@ static void test_no_goroutine(void)
 	struct op_goroutine g;
 
 	build();
-	CHECK_INT(op_goroutine_read(&fake.memory, op_golang_layout(MINOR), 0, &g),
+	CHECK_INT(op_goroutine_read(&fake.memory, op_go_layout(MINOR), 0, &g), -EBADMSG);
+	CHECK_INT(op_goroutine_read(&fake.memory, op_go_layout(MINOR), GS + 4, &g),
 		  -EBADMSG);
-	CHECK_INT(op_goroutine_read(&fake.memory, op_golang_layout(MINOR), GS + 4, &g),
-		  -EBADMSG);
-	CHECK_INT(op_goroutine_read(&fake.memory, op_golang_layout(MINOR), 8, &g),
-		  -EFAULT);
-	put(g_at(0) + OP_GOLANG_SCHED_G, g_at(1));
+	CHECK_INT(op_goroutine_read(&fake.memory, op_go_layout(MINOR), 8, &g), -EFAULT);
+	put(g_at(0) + OP_GO_SCHED_G, g_at(1));
 	CHECK_INT(read_g(0, &g), -EBADMSG);
 	put(g_at(1) + 8, 0); /* the stack ends before it begins */
 	CHECK_INT(read_g(1, &g), -EBADMSG);
@@ -191,17 +189,17 @@ static void test_no_goroutine(void)
 	CHECK_INT(read_g(2, &g), -EBADMSG);
 	put_status(3, 77);
 	CHECK_INT(read_g(3, &g), -EBADMSG);
-	put(g_at(4) + OP_GOLANG_SCHED_SP, STACKS - 8);
+	put(g_at(4) + OP_GO_SCHED_SP, STACKS - 8);
 	CHECK_INT(read_g(4, &g), 1);
 	CHECK(!op_goroutine_is_parked(&g));
-	put(g_at(5) + OP_GOLANG_SCHED_SP, STACKS + 5 * STACK_STEP + 1);
+	put(g_at(5) + OP_GO_SCHED_SP, STACKS + 5 * STACK_STEP + 1);
 	CHECK_INT(read_g(5, &g), 1);
 	CHECK(!op_goroutine_is_parked(&g));
 }
 
 static void test_stack(void)
 {
-	static uint8_t stack[OP_GOLANG_STACK_BYTES];
+	static uint8_t stack[OP_GO_STACK_BYTES];
 	struct op_goroutine g;
 	size_t below;
 	size_t len;
@@ -209,68 +207,68 @@ static void test_stack(void)
 	build();
 	CHECK_INT(read_g(1, &g), 1);
 	CHECK_INT(op_goroutine_stack(&fake.memory, &g, stack, &len, &below), 0);
-	CHECK_INT(below, OP_GOLANG_STACK_BELOW);
-	CHECK_INT(len, 1024 + OP_GOLANG_STACK_BELOW);
+	CHECK_INT(below, OP_GO_STACK_BELOW);
+	CHECK_INT(len, 1024 + OP_GO_STACK_BELOW);
 	g.sp = g.lo + 8; /* nearly full */
 	CHECK_INT(op_goroutine_stack(&fake.memory, &g, stack, &len, &below), 0);
 	CHECK_INT(below, 8);
-	CHECK_INT(len, OP_GOLANG_STACK_BYTES);
+	CHECK_INT(len, OP_GO_STACK_BYTES);
 }
 
 static void test_list(void)
 {
-	struct op_golang_slice slice;
+	struct op_go_slice slice;
 
 	build();
-	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), 0);
+	CHECK_INT(op_go_read_allgs(&fake.memory, ALLGS, &slice), 0);
 	CHECK_INT(slice.at, LIST);
 	CHECK_INT(slice.len, COUNT);
 	put(ALLGS + 8, 2 * COUNT + 1); /* longer than its room */
-	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
+	CHECK_INT(op_go_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
 	put(ALLGS + 8, COUNT);
-	put(ALLGS + 16, OP_GOLANG_SLICE_MAX + 1); /* more than a program has */
-	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
+	put(ALLGS + 16, OP_GO_SLICE_MAX + 1); /* more than a program has */
+	CHECK_INT(op_go_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
 	put(ALLGS + 16, UINT64_MAX / 4);
-	CHECK_INT(op_golang_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
-	CHECK_INT(op_golang_read_allgs(&fake.memory, 8, &slice), -EFAULT);
+	CHECK_INT(op_go_read_allgs(&fake.memory, ALLGS, &slice), -EBADMSG);
+	CHECK_INT(op_go_read_allgs(&fake.memory, 8, &slice), -EFAULT);
 }
 
 static void test_find_by_content(void)
 {
-	struct op_golang_places places = { 0 };
-	struct op_golang_reasons reasons;
+	struct op_go_places places = { 0 };
+	struct op_go_reasons reasons;
 
 	build();
-	CHECK_INT(op_golang_scan(&fake.memory, op_golang_layout(MINOR), BASE,
-				 BASE + 0x2000, &places),
+	CHECK_INT(op_go_scan(&fake.memory, op_go_layout(MINOR), BASE, BASE + 0x2000,
+			     &places),
 		  0);
 	CHECK_INT(places.allgs, ALLGS); /* not the copy */
 	CHECK_INT(places.reasons, REASONS);
-	op_golang_read_reasons(&fake.memory, places.reasons, &reasons);
+	op_go_read_reasons(&fake.memory, places.reasons, &reasons);
 	CHECK_STR(reasons.text[SLEEP], "sleep");
 	CHECK_STR(reasons.text[0], "");
 	CHECK_STR(reasons.text[4], "");
 
-	put(GS + OP_GOLANG_SCHED_G, 0); /* the first one is no goroutine */
-	places = (struct op_golang_places){ 0 };
-	CHECK_INT(op_golang_scan(&fake.memory, op_golang_layout(MINOR), BASE,
-				 BASE + 0x2000, &places),
+	put(GS + OP_GO_SCHED_G, 0); /* the first one is no goroutine */
+	places = (struct op_go_places){ 0 };
+	CHECK_INT(op_go_scan(&fake.memory, op_go_layout(MINOR), BASE, BASE + 0x2000,
+			     &places),
 		  0);
 	CHECK_INT(places.allgs, 0);
 }
 
 static void test_forged_reasons(void)
 {
-	struct op_golang_reasons reasons;
+	struct op_go_reasons reasons;
 
 	build();
 	put(REASONS + 2 * 16 + 8, UINT64_MAX);
 	put_text(SLEEP, "line\nfeed");
-	op_golang_read_reasons(&fake.memory, REASONS, &reasons);
+	op_go_read_reasons(&fake.memory, REASONS, &reasons);
 	CHECK_STR(reasons.text[1], "GC assist marking");
 	CHECK_STR(reasons.text[2], "");
 	CHECK_STR(reasons.text[SLEEP], "");
-	op_golang_read_reasons(&fake.memory, UINT64_MAX - 8, &reasons);
+	op_go_read_reasons(&fake.memory, UINT64_MAX - 8, &reasons);
 	CHECK_STR(reasons.text[1], "");
 }
 

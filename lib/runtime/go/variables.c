@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/variables.h"
+#include "runtime/go/variables.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "code/elf/file.h"
-#include "parts/goroutines/goroutine.h"
+#include "runtime/go/goroutine.h"
 
 enum {
 	WORD = 8,
@@ -28,18 +28,17 @@ static const char KNOWN_REASON[] = "GC assist marking";
 
 struct scan {
 	const struct op_memory *memory;
-	const struct op_golang_layout *layout;
-	struct op_golang_places *places;
+	const struct op_go_layout *layout;
+	struct op_go_places *places;
 	bool want_allgs;
 	bool want_reasons;
 	uint64_t best;	/* capacity of the slice that was found */
 	uint64_t left;	/* bytes that are looked at still */
-	uint32_t allgs; /* tries, each with OP_GOLANG_TRIES_MAX */
+	uint32_t allgs; /* tries, each with OP_GO_TRIES_MAX */
 	uint32_t reasons;
 };
 
-int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
-			   struct op_golang_places *ret)
+int op_go_find_symbols(struct op_elf *elf, uint64_t bias, struct op_go_places *ret)
 {
 	static const char *const names[] = { "runtime.allgs", "runtime.waitReasonStrings",
 					     "runtime.mbuckets", "runtime.MemProfileRate",
@@ -53,7 +52,7 @@ int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
 		return r;
 	for (i = 0; i < OP_ARRAY_SIZE(names); i++)
 		at[i] = symbol[i].value ? symbol[i].value + bias : 0;
-	*ret = (struct op_golang_places){
+	*ret = (struct op_go_places){
 		.allgs = at[0],
 		.reasons = at[1],
 		.buckets = { .list = at[2], .rate = at[3], .cycle = at[4] }
@@ -63,7 +62,7 @@ int op_golang_find_symbols(struct op_elf *elf, uint64_t bias,
 
 static bool may_try(uint32_t *tries)
 {
-	return *tries < OP_GOLANG_TRIES_MAX && ++*tries;
+	return *tries < OP_GO_TRIES_MAX && ++*tries;
 }
 
 /* Are the first elements of the slice goroutines? The very first one is main's. */
@@ -92,7 +91,7 @@ static bool has_goroutines(struct scan *s, uint64_t at, uint64_t len)
 static void look_for_allgs(struct scan *s, uint64_t address, const uint64_t word[3])
 {
 	if (word[0] < PAGE || word[0] % WORD || !word[1] || word[1] > word[2] ||
-	    word[2] > OP_GOLANG_SLICE_MAX || word[2] <= s->best ||
+	    word[2] > OP_GO_SLICE_MAX || word[2] <= s->best ||
 	    !has_goroutines(s, word[0], word[1]))
 		return;
 	s->best = word[2];
@@ -125,15 +124,14 @@ static void look(struct scan *s, uint64_t address, const uint8_t *bytes)
 }
 
 static struct scan begin(const struct op_memory *memory,
-			 const struct op_golang_layout *layout,
-			 struct op_golang_places *places)
+			 const struct op_go_layout *layout, struct op_go_places *places)
 {
 	return (struct scan){ .memory = memory,
 			      .layout = layout,
 			      .places = places,
 			      .want_allgs = !places->allgs,
 			      .want_reasons = !places->reasons,
-			      .left = OP_GOLANG_SCAN_BYTES };
+			      .left = OP_GO_SCAN_BYTES };
 }
 
 static int scan(struct scan *s, uint64_t start, uint64_t end)
@@ -161,8 +159,8 @@ static int scan(struct scan *s, uint64_t start, uint64_t end)
 	return 0;
 }
 
-int op_golang_scan(const struct op_memory *memory, const struct op_golang_layout *layout,
-		   uint64_t start, uint64_t end, struct op_golang_places *ret)
+int op_go_scan(const struct op_memory *memory, const struct op_go_layout *layout,
+	       uint64_t start, uint64_t end, struct op_go_places *ret)
 {
 	struct scan s = begin(memory, layout, ret);
 
@@ -179,10 +177,8 @@ static int scan_part(struct scan *s, uint64_t bias, uint64_t vaddr, uint64_t siz
 	return scan(s, vaddr + bias, end);
 }
 
-int op_golang_find_content(struct op_elf *elf, uint64_t bias,
-			   const struct op_memory *memory,
-			   const struct op_golang_layout *layout,
-			   struct op_golang_places *ret)
+int op_go_find_content(struct op_elf *elf, uint64_t bias, const struct op_memory *memory,
+		       const struct op_go_layout *layout, struct op_go_places *ret)
 {
 	/* Variables that the linker filled, and those that begin as zero; both hold
 	 * pointers. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/buckets/scale.h"
+#include "runtime/go/scale.h"
 
 enum {
 	FAR = 40, /* 1 - exp(-40) is 1 in double precision */
@@ -39,19 +39,19 @@ static uint64_t whole(double number, uint64_t most)
 	return number < (double)most ? (uint64_t)number : most;
 }
 
-struct op_golang_estimate op_golang_scale(uint64_t objects, uint64_t size, uint64_t rate)
+struct op_go_estimate op_go_scale(uint64_t objects, uint64_t size, uint64_t rate)
 {
 	double bytes = (double)(objects * size);
 	double share;
 
 	if (!objects || !size)
-		return (struct op_golang_estimate){ 0 };
+		return (struct op_go_estimate){ 0 };
 	if (rate <= 1)
-		return (struct op_golang_estimate){ objects < OBJECTS_MOST ? objects
-									   : OBJECTS_MOST,
-						    objects * size };
+		return (struct op_go_estimate){ objects < OBJECTS_MOST ? objects
+								       : OBJECTS_MOST,
+						objects * size };
 	share = bytes / (double)objects / (double)rate;
 	share = 1 / (share < FAR ? 1 - falling(share) : 1);
-	return (struct op_golang_estimate){ whole((double)objects * share, OBJECTS_MOST),
-					    whole(bytes * share, BYTES_MOST) };
+	return (struct op_go_estimate){ whole((double)objects * share, OBJECTS_MOST),
+					whole(bytes * share, BYTES_MOST) };
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "parts/goroutines/buckets/loads.h"
+#include "runtime/go/loads.h"
 
 #include "base/reader.h"
 
@@ -29,14 +29,14 @@ static const uint32_t LDAR_MASK = 0xfffffc00;
 static const uint32_t LDAR = 0x88dffc00;
 static const uint32_t WIDE_BIT = 1U << 30; /* of both: 8 bytes, not 4 */
 
-static void add_address(struct op_golang_loads *l, uint64_t at)
+static void add_address(struct op_go_loads *l, uint64_t at)
 {
 	size_t i;
 
 	for (i = 0; i < l->len; i++)
 		if (l->at[i] == at)
 			return;
-	if (l->len >= OP_GOLANG_LOADS_MAX) {
+	if (l->len >= OP_GO_LOADS_MAX) {
 		l->full = true;
 		return;
 	}
@@ -47,8 +47,8 @@ static void add_address(struct op_golang_loads *l, uint64_t at)
  * Where an instruction begins is not known, so each byte is tried. The byte before one of 4
  * bytes may look like the prefix of one of 8, so those of 8 count as of 4, too.
  */
-void op_golang_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc,
-			    unsigned int width, struct op_golang_loads *add)
+void op_go_loads_x86_64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
+			struct op_go_loads *add)
 {
 	struct op_reader r = op_reader_init(code, len);
 	size_t i;
@@ -79,8 +79,8 @@ static uint64_t page_of(uint32_t op, uint64_t pc)
 
 /* Instructions are taken one after the other; what jumps does not matter, because the parts of
  * an address stand close together. */
-void op_golang_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc,
-			     unsigned int width, struct op_golang_loads *add)
+void op_go_loads_aarch64(const uint8_t *code, size_t len, uint64_t pc, unsigned int width,
+			 struct op_go_loads *add)
 {
 	struct op_reader r = op_reader_init(code, len);
 	uint32_t wide = width == WIDE ? WIDE_BIT : 0;
