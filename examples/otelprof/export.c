@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof export: a daemon in the foreground that sends profiles over gRPC or HTTP. */
-#include "base/macros.h"
 #include "common.h"
 #include "control/control.h"
 #include "notify.h"

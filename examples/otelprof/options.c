@@ -12,7 +12,6 @@
 
 enum {
 	TEXT_COLUMN = 30,
-	COLUMNS = 80,
 	NAME_BYTES = 32,
 	LONGS_MAX = 160,
 	LETTERS_BYTES = 32,
@@ -132,27 +131,6 @@ static void print_left(FILE *f, const struct setting *s, int *ret_columns)
 	*ret_columns = fprintf(f, "  %s--%s%s%s", letter, name, *word ? " " : "", word);
 }
 
-/* Print @text in its column, as many words a line as fit. */
-static void print_text(FILE *f, const char *text, int at)
-{
-	int column = at < TEXT_COLUMN - 1 ? TEXT_COLUMN - 1 : COLUMNS;
-
-	if (column < COLUMNS)
-		(void)fprintf(f, "%*s", TEXT_COLUMN - 1 - at, "");
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column + 1 + len > COLUMNS) {
-			(void)fprintf(f, "\n%*s", TEXT_COLUMN - 1, "");
-			column = TEXT_COLUMN - 1;
-		}
-		(void)fprintf(f, " %.*s", len, text);
-		column += 1 + len;
-		text += len + (text[len] == ' ');
-	}
-	(void)fputc('\n', f);
-}
-
 /* The first sentence of its text, and its default. */
 static void print_setting(FILE *f, const struct setting *s, const char *fallback)
 {
@@ -176,7 +154,7 @@ static void print_setting(FILE *f, const struct setting *s, const char *fallback
 		     strcmp(s->key, "kinds") == 0 ? op_word_kinds : op_word_runtimes,
 		     filled, sizeof(filled));
 	print_left(f, s, &columns);
-	print_text(f, filled, columns);
+	print_wrapped(f, filled, columns, TEXT_COLUMN);
 }
 
 void options_help(FILE *f, const struct options *o)

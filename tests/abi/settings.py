@@ -178,4 +178,5 @@ def main(args):
     return bool(wrong)
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "api/config.h"
 #include "base/macros.h"
+#include "base/slice.h"
+#include "op_records.h"
 
 /* Where a value stands: each type has its part of struct op_values. */
 #define PLAIN(of, field)	 offsetof(struct op_values, plain.of.field)
@@ -27,6 +30,7 @@ static const struct op_key KEYS[OP_KEYS] = {
 #define OP_KEY(name, of, field, type, min, max, live, unit, where, word, fallback, text) \
 	{ #name,                                                                         \
 	  text " Default: " fallback ".",                                                \
+	  fallback,                                                                      \
 	  OFFSET_##type(of, field),                                                      \
 	  min,                                                                           \
 	  max,                                                                           \

@@ -90,6 +90,7 @@ enum op_key_number {
 struct op_key {
 	const char *name;
 	const char *text;
+	const char *fallback;
 	size_t offset; /* of the value in struct op_values */
 	uint64_t min;
 	uint64_t max;

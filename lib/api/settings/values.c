@@ -319,6 +319,29 @@ int op_value_set(struct op_values *v, const struct op_key *key, const char *text
 	return -EINVAL;
 }
 
+int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log *log)
+{
+	bool wide = key->type == OP_TYPE_U64 || key->type == OP_TYPE_LIMIT;
+	const void *at = at_const(v, key);
+	uint64_t n;
+
+	if (key->type > OP_TYPE_POWER && key->type != OP_TYPE_WORD)
+		return 0;
+	n = wide ? *(const uint64_t *)at : *(const uint32_t *)at;
+	if (!n && key->type != OP_TYPE_LIMIT && key->type != OP_TYPE_POWER)
+		return op_value_set(v, key, key->fallback, "", "default", log);
+	if (!n || key->type == OP_TYPE_WORD)
+		return 0;
+	if (n < key->min || n > key->max)
+		return op_fail(log, -EINVAL, "%s is %llu and must be %llu to %llu",
+			       key->name, (unsigned long long)n,
+			       (unsigned long long)key->min,
+			       (unsigned long long)key->max);
+	if (key->type == OP_TYPE_POWER && n & (n - 1))
+		return op_fail(log, -EINVAL, "%s must be a power of two", key->name);
+	return 0;
+}
+
 static void clear_pairs(struct op_pairs *pairs)
 {
 	size_t i;

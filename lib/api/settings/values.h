@@ -22,6 +22,9 @@ enum {
  */
 int op_value_set(struct op_values *v, const struct op_key *key, const char *text,
 		 const char *as, const char *what, struct op_log *log);
+/* Where a number or word is 0, set the default. Returns 0, or -EINVAL with a
+ * sentence if it is out of its range. */
+int op_value_settle(struct op_values *v, const struct op_key *key, struct op_log *log);
 /* Empty the list of @key; nothing if its value is no list. */
 void op_value_clear(struct op_values *v, const struct op_key *key);
 bool op_value_equal(const struct op_values *a, const struct op_values *b,

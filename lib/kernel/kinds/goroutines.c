@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kind goroutines, a snapshot of all goroutines: docs/kinds/goroutines.md. lib/golang takes
- * it. And the kind heap_live, what is in use of the heap, which is switched on with heap:
- * lib/heap takes it, and lib/golang that of Go programs. Both kinds need the list of processes
- * that one program makes.
+ * The kind goroutines, a snapshot of all goroutines: docs/kinds/goroutines.md.
+ * lib/parts/goroutines takes it. And the kind heap_live, what is in use of the heap, which is
+ * switched on with heap: lib/parts/heap takes it, and lib/parts/goroutines that of Go programs.
+ * Both kinds need the list of processes that one program makes.
  */
 #include <linux/bpf.h>
 
@@ -18,7 +18,7 @@ static const char *const STATE[OP_GOROUTINE_STATES] = {
 	[OP_GOROUTINE_PREEMPTED] = "preempted", [OP_GOROUTINE_LEAKED] = "leaked",
 };
 
-/* lib/golang relies on this order. */
+/* lib/parts/goroutines relies on this order. */
 static const struct op_kind_hook HOOKS[] = {
 	{ NULL, "op_goroutines" },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind heap, allocations: docs/kinds/heap.md. lib/heap loads and attaches its programs;
- * lib/golang takes the allocations of Go programs. */
+/* The kind heap, allocations: docs/kinds/heap.md. lib/parts/heap loads and attaches its programs.
+ * lib/parts/goroutines takes the allocations of Go programs. */
 #include <linux/bpf.h>
 
 #include "base/macros.h"

@@ -16,7 +16,7 @@ static const char *const STATE[OP_THREAD_STATES] = {
 	[OP_THREAD_STOPPED] = "stopped",
 };
 
-/* lib/threads relies on this order. */
+/* lib/parts/threads relies on this order. */
 static const struct op_kind_hook HOOKS[] = {
 	{ NULL, "op_threads" },
 	{ NULL, "op_threads_now" },

@@ -524,48 +524,6 @@ static void test_keys_are_told(void)
 	CHECK_INT(seen.len, OP_KEYS);
 }
 
-/* The ranges of the table are those of otelprof_init(), of both of which one could be changed
- * alone. */
-static void test_ranges_are_those_of_the_library(void)
-{
-	size_t i;
-
-	for (i = 0; i < OP_KEYS; i++) {
-		const struct op_key *key = op_key_get((enum op_key_number)i);
-		const size_t end = offsetof(struct op_values, plain.otlp);
-		uint64_t value;
-		int step;
-
-		if ((key->type != OP_TYPE_U32 && key->type != OP_TYPE_POWER) ||
-		    key->offset >= end)
-			continue;
-		/* below, the least, the most, above */
-		for (step = 0; step < 4; step++) {
-			struct otelprof_config from;
-			struct otelprof_config copy;
-			bool good = step == 1 || step == 2;
-			int r;
-
-			value = step < 2 ? key->min - (step == 0)
-					 : key->max + (step == 3);
-			/* 0 is the default, or no number of the range at all */
-			if ((step == 0 && key->min <= 1) || value > UINT32_MAX)
-				continue;
-			if (!good && key->type == OP_TYPE_POWER)
-				value = step == 0 ? key->min / 2 : key->max * 2;
-			otelprof_config_init(&from, sizeof(from));
-			memcpy((char *)&from +
-				       (key->offset - offsetof(struct op_values, plain)),
-			       &(uint32_t){ (uint32_t)value }, sizeof(uint32_t));
-			r = op_config_init(&from, NULL, &copy);
-			if ((r == 0) != good)
-				TEST_FAIL("%s = %" PRIu64 ": %d", key->name, value, r);
-			if (r == 0)
-				op_config_deinit(&copy);
-		}
-	}
-}
-
 static int read_all(struct otelprof_settings **ret)
 {
 	static const char text[] =
@@ -613,5 +571,4 @@ TEST_MAIN({ "nothing_is_the_default", test_nothing_is_the_default },
 	  { "mistakes_of_the_environment", test_mistakes_of_the_environment },
 	  { "compare_names_what_differs", test_compare_names_what_differs },
 	  { "keys_are_told", test_keys_are_told },
-	  { "ranges_are_those_of_the_library", test_ranges_are_those_of_the_library },
 	  { "every_allocation_may_fail", test_every_allocation_may_fail })
