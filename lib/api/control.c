@@ -53,7 +53,6 @@ void op_handle_expire_rules(struct otelprof *p)
 		return;
 	if (op_targets_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
 		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
-	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
 }
 
 /* A path or a variable, which filters do not have. */
@@ -138,7 +137,6 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		r = op_targets_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
 	if (r < 0)
 		return r;
-	op_capture_wake_at(p->capture, op_targets_next_ns(p->targets));
 	if (op_targets_work_ns(p->targets))
 		op_capture_wake_before(p->capture, 0);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;

@@ -12,7 +12,6 @@
 #include "api/limit.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "code/symbol/kernel.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
@@ -26,6 +25,7 @@
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
+#include "session/session.h"
 
 /* One call at a time works on a handle: each public call takes the lock, and waits for
  * work or for a delivery only while it does not hold the lock. */
@@ -55,21 +55,18 @@ struct otelprof {
 	struct op_probes *probes;
 	struct op_heap *heap;
 	struct op_golang *golang;
+	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
-	uint64_t window_start_ns; /* Unix time */
-	uint64_t records;	  /* taken out of the ring */
-	uint64_t threads;	  /* samples of snapshots, which user space takes */
-	uint64_t dropped[OP_DROPS];
+	uint64_t window_start_ns;   /* Unix time */
+	uint64_t dropped[OP_DROPS]; /* by the end of windows; others count theirs */
 	uint32_t wanted[OTELPROF_FILTER_RULES]; /* pids that the filter includes */
 	size_t wanted_len;
-	uint64_t map_failures; /* the arena's map failures that were already logged */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
 	struct op_targets *targets;
 	bool paused;
-	uint32_t rate_hz;    /* rate at which the clock ticks */
-	struct op_turn turn; /* of the running poll */
+	uint32_t rate_hz; /* rate at which the clock ticks */
 	struct op_budget budget;
 	struct op_limit limit;
 	/* the rate to change to once the ring is empty; 0: no change */
@@ -121,23 +118,11 @@ void op_handle_expire_rules(struct otelprof *p);
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
 struct op_events op_handle_events(struct otelprof *p);
+/* Are the allocations in use to be added to a window: is the kind heap on, and sampling not
+ * paused? */
+bool op_handle_wants_heap(const struct otelprof *p);
 void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
 			   uint64_t samples);
-/* Do a bounded amount of work; *@ret says what was done. */
-int op_handle_poll(struct otelprof *p, struct op_capture_work *ret);
-/* Add the allocations that are in use at this moment to the window, if the kind heap is
- * on and sampling is not paused. The lock is held. */
-void op_handle_take_heap(struct otelprof *p);
-/* Add what the snapshot of goroutines did to the statistics. The lock is held. */
-void op_handle_count_golang(struct otelprof *p, const struct op_golang_taken *taken);
-/* Complete the window's snapshot of goroutines in @limit_ns, if that kind is on. The lock
- * is held. */
-void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns);
-/* Process the records that wait in the ring, for about @limit_ns. The lock is held. */
-int op_handle_drain(struct otelprof *p, uint64_t limit_ns);
-/* The same, when no more will follow: what waits for CPU time is processed, too. What is left
- * after @limit_ns is taken without the tables that it waits for. */
-int op_handle_drain_all(struct otelprof *p, uint64_t limit_ns);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
 /* Start the worker thread, which does the work from now on. The lock is held. */

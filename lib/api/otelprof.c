@@ -43,6 +43,27 @@ static size_t window_limit(const struct otelprof_config *config)
 	return OP_MIN(config->memory_limit_bytes / WINDOW_PART, (uint64_t)WINDOW_MOST);
 }
 
+static int make_session(struct otelprof *p)
+{
+	const struct op_session_config config = {
+		.log = &p->log,
+		.procfs_root = op_processes_config(p->processes)->procfs_root,
+		.poll_budget_ms = p->config.poll_budget_ms,
+		.cpu_limited = p->config.cpu_budget_permille,
+		.capture = p->capture,
+		.arena = p->arena,
+		.kernel = p->kernel,
+		.processes = p->processes,
+		.sampler = p->sampler,
+		.window = p->window,
+		.golang = p->golang,
+		.heap = p->heap,
+		.targets = p->targets,
+	};
+
+	return op_session_new(&config, &p->session);
+}
+
 static int make_parts(struct otelprof *p)
 {
 	const struct otelprof_config *config = &p->config;
@@ -163,6 +184,9 @@ static int make_parts(struct otelprof *p)
 	r = op_window_new(&window, &p->window);
 	if (r < 0)
 		return r;
+	r = make_session(p);
+	if (r < 0)
+		return r;
 	r = op_exporters_new(&p->log, &p->exporters);
 	if (r == 0)
 		op_handle_lend_lock(p);
@@ -261,6 +285,7 @@ struct otelprof *otelprof_free(struct otelprof *p)
 		op_capture_stop(p->capture);
 	}
 	op_exporters_free(p->exporters);
+	op_session_free(p->session);
 	op_window_free(p->window);
 	op_targets_free(p->targets);
 	op_golang_free(p->golang);
@@ -372,12 +397,13 @@ int otelprof_stop(struct otelprof *p)
 	if (r < 0 || !p->running)
 		return r;
 	/* it cannot be begun after the stop */
-	op_handle_take_golang(p, LAST_GOROUTINES_NS);
+	op_session_finish_parts(p->session, LAST_GOROUTINES_NS);
 	op_handle_stop_sampling(p);
 	p->running = false;
-	r = op_handle_drain_all(p, LAST_RECORDS_NS);
+	r = op_session_drain_all(p->session, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
-	op_handle_take_heap(p);
+	if (op_handle_wants_heap(p))
+		op_session_take_heap(p->session);
 	return r;
 }
 

@@ -98,14 +98,14 @@ static uint64_t thread_ns(const struct otelprof *p)
 static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 {
 	_cleanup_leave_ struct otelprof *held = NULL;
-	struct op_capture_work done;
+	struct op_session_work done;
 	int r = op_handle_enter(p, &held);
 
 	if (r < 0)
 		return r;
 	if (since_ns)
 		p->own_ns += p->entered_ns - since_ns;
-	r = op_handle_poll(p, &done);
+	r = op_session_poll(p->session, &done);
 	if (r == 0) {
 		op_handle_expire_rules(p);
 		keep_budget(p, done.drained);
@@ -116,7 +116,8 @@ static int work(struct otelprof *p, uint64_t since_ns, bool *ret_woken)
 	if (r < 0)
 		return r;
 	/* what took long is a poll's whole work, also where no record came of it */
-	return !done.idle || op_turn_is_used(&p->turn, op_clock_monotonic_ns());
+	return !done.idle ||
+	       op_turn_is_used(op_session_turn(p->session), op_clock_monotonic_ns());
 }
 
 /* The worker does the work; wait only for its errors and for otelprof_wakeup(). */

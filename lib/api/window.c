@@ -8,11 +8,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "parts/threads/threads.h"
 #include "profile/otlp/encode.h"
 
-/* Time for what is left of a snapshot of goroutines when a window is closed. */
-static const uint64_t GOROUTINES_NS = UINT64_C(50000000);
 /* Time for what was sampled before the rate changes. */
 static const uint64_t DRAIN_NS = UINT64_C(20000000);
 
@@ -48,63 +45,10 @@ static int encode_window(struct otelprof *p, uint64_t end_ns)
 	return r;
 }
 
-/* User space changes tables rarely: the slabs are unmapped from this process until it
- * does. */
-static void rest_arena(struct otelprof *p)
+bool op_handle_wants_heap(const struct otelprof *p)
 {
-	struct op_arena_stats stats;
-
-	op_arena_rest(p->arena);
-	op_arena_get_stats(p->arena, &stats);
-	if (stats.map_failures != p->map_failures)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "unwind tables could not be mapped %llu times: there is not enough "
-		       "memory, and stacks are cut short",
-		       (unsigned long long)(stats.map_failures - p->map_failures));
-	p->map_failures = stats.map_failures;
-}
-
-/* Add a snapshot of all threads to the window, if the kind threads is on. */
-static void take_threads(struct otelprof *p)
-{
-	struct op_threads_taken taken = { 0 };
-	int r = p->running
-			? op_threads_snapshot(p->capture, p->sampler, p->window, &taken)
-			: 0;
-
-	if (r < 0)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "the snapshot of threads is not complete (%s), ignoring",
-		       strerror(-r));
-	p->threads += taken.taken;
-	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
-	p->dropped[OP_DROP_RECORD] += taken.dropped_record;
-}
-
-void op_handle_take_heap(struct otelprof *p)
-{
-	struct op_heap_taken taken = { 0 };
-	int r = 0;
-
 	/* during a pause frees are not seen */
-	if (p->kinds & OTELPROF_KIND_HEAP && !p->paused)
-		r = op_heap_snapshot(p->heap, p->window, &taken);
-	if (r < 0)
-		op_log(&p->log, OP_LOG_WARNING,
-		       "the allocations in use could not be read (%s), ignoring",
-		       strerror(-r));
-	p->threads += taken.taken;
-	p->dropped[OP_DROP_WINDOW] += taken.dropped_window;
-	p->dropped[OP_DROP_MEMORY] += taken.dropped_memory;
-}
-
-void op_handle_take_golang(struct otelprof *p, uint64_t limit_ns)
-{
-	struct op_golang_taken taken = { 0 };
-
-	op_golang_finish(p->golang, p->window, limit_ns, &taken);
-	op_handle_count_golang(p, &taken);
+	return p->kinds & OTELPROF_KIND_HEAP && !p->paused;
 }
 
 /* Why a window is closed. */
@@ -114,41 +58,50 @@ enum end {
 	END_BUDGET, /* the same in a poll, which has no time for a snapshot */
 };
 
+/* A window that is closed. */
+struct closed {
+	struct otelprof *p;
+	uint64_t samples;
+	uint64_t end_ns;
+};
+
+static int emit(void *ctx, uint64_t end_ns)
+{
+	struct closed *w = ctx;
+	struct otelprof *p = w->p;
+
+	w->end_ns = end_ns;
+	w->samples = op_window_samples(p->window);
+	if (w->samples && op_exporters_len(p->exporters))
+		return encode_window(p, end_ns);
+	p->dropped[OP_DROP_NOWHERE] += w->samples;
+	return 0;
+}
+
 static int close_window(struct otelprof *p, enum end end)
 {
+	struct closed window = { .p = p };
+	const struct op_window_end how = {
+		.running = p->running,
+		.early = end != END_EXPORT,
+		.threads = p->running && end != END_BUDGET,
+		.heap = p->running && end != END_BUDGET && op_handle_wants_heap(p),
+		.period_ns =
+			op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz),
+		.emit = emit,
+		.ctx = &window,
+	};
 	uint64_t start = p->window_start_ns;
-	uint64_t now;
-	uint64_t samples;
-	int r = 0;
+	int r = op_session_end_window(p->session, &how);
 
-	if (end != END_BUDGET)
-		take_threads(p);
-	if (p->running && end != END_BUDGET)
-		op_handle_take_heap(p);
-	if (p->running)
-		op_handle_take_golang(p, GOROUTINES_NS);
-	now = op_clock_realtime_ns();
-	samples = op_window_samples(p->window);
-	if (samples && !op_exporters_len(p->exporters))
-		p->dropped[OP_DROP_NOWHERE] += samples;
-	else if (samples)
-		r = encode_window(p, now);
-	op_window_reset(p->window);
-	op_window_set_period(p->window, op_rates_period_ns(op_targets_rates(p->targets),
-							   0, p->rate_hz));
-	op_processes_window_end(p->processes, end != END_EXPORT);
-	op_sampler_window_end(p->sampler);
-	op_capture_next_window(p->capture);
-	rest_arena(p);
-	op_processes_set_clock(p->processes, op_clock_monotonic_offset_ns());
-	p->window_start_ns = now;
-	op_handle_tell_window(p, start, now, samples);
+	p->window_start_ns = window.end_ns;
+	op_handle_tell_window(p, start, window.end_ns, window.samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "
 			       "counted as dropped",
 			       otelprof_strerror(r));
-	return (int)OP_MIN(samples, (uint64_t)INT_MAX);
+	return (int)OP_MIN(window.samples, (uint64_t)INT_MAX);
 }
 
 int otelprof_export(struct otelprof *p)
@@ -165,10 +118,6 @@ static int change_rate(struct otelprof *p, uint32_t hz, enum end end)
 
 	if (r < 0)
 		return r;
-	/* A budget changes the rate because of what was spent: a snapshot now, or one that
-	 * follows, would be spent again. */
-	if (p->running)
-		op_golang_ends_early(p->golang);
 	r = close_window(p, end);
 	return r < 0 ? r : 0;
 }
@@ -192,6 +141,6 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	p->budget.asked_hz = op_rates_top(op_targets_rates(p->targets));
 	p->wanted_hz = 0;
 	/* What is left then is in the next window, with its own period. */
-	r = op_handle_drain(p, DRAIN_NS);
+	r = op_session_drain(p->session, DRAIN_NS);
 	return r < 0 ? r : change_rate(p, p->budget.asked_hz, END_RATE);
 }

@@ -152,11 +152,6 @@ int op_capture_load_heap(struct op_capture *c, bool is_free,
 	return r;
 }
 
-bool op_capture_is_sampling(const struct op_capture *c)
-{
-	return c->sampling && !c->forked;
-}
-
 static void add_run_time(int fd, uint64_t *ns, uint64_t *count)
 {
 	struct bpf_prog_info info = { 0 };

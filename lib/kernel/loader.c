@@ -16,7 +16,6 @@
 #include "kernel/object.h"
 #include "kernel/state.h"
 #include "otelprof/error.h"
-#include "runtime/runtime.h"
 
 enum {
 	ANNOUNCED_MAX = 16384, /* stacks of a window; the least recently used go first */
@@ -119,29 +118,6 @@ static int map_memory(struct op_capture *c, enum op_map map, size_t len, int pro
 	return 0;
 }
 
-/* Tell the programs how names of interpreters begin: the first 8 bytes of each. */
-static void name_interpreters(struct op_control *control)
-{
-	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
-	size_t n = 0;
-	size_t i;
-
-	for (i = 0; i < len; i++) {
-		const char *const *name;
-
-		for (name = ops[i]->file_names; name && *name; name++) {
-			size_t bytes = OP_MIN(strlen(*name), sizeof(uint64_t));
-
-			if (n == OP_INTERPRETERS_MAX)
-				return;
-			memcpy(&control->interpreter[n].bytes, *name, bytes);
-			memset(&control->interpreter[n].mask, 0xff, bytes);
-			n++;
-		}
-	}
-}
-
 static int open_all(struct op_capture *c)
 {
 	void *memory = NULL;
@@ -163,7 +139,6 @@ static int open_all(struct op_capture *c)
 		return r;
 	c->control = memory;
 	c->control->filter_active = OP_FILTER_EMPTY;
-	name_interpreters(c->control);
 	return 0;
 }
 
@@ -231,6 +206,16 @@ void op_loader_close(struct op_capture *c)
 	for (i = 0; i < OP_MAPS; i++)
 		op_closep(&c->map[i]);
 	op_closep(&c->types_fd);
+}
+
+void op_capture_name_interpreter(struct op_capture *c, uint32_t number, const char *name)
+{
+	size_t bytes = OP_MIN(strlen(name), sizeof(uint64_t));
+
+	if (number >= OP_INTERPRETERS_MAX)
+		return;
+	memcpy(&c->control->interpreter[number].bytes, name, bytes);
+	memset(&c->control->interpreter[number].mask, 0xff, bytes);
 }
 
 struct op_rule *op_capture_rules(struct op_capture *c)

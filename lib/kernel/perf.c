@@ -289,7 +289,7 @@ static void note_sleep(struct op_capture *c)
 	c->asleep_ns = asleep_ns;
 }
 
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
+int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
 			uint64_t end_ns)
 {
 	char path[256];
@@ -304,9 +304,9 @@ int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
 			       strerror(-r));
 	if (c->cpus_changed) {
 		/* what they told before comes first; if that takes long, at the next call */
-		if (processes)
-			(void)op_sideband_drain(c, processes, end_ns);
-		if (processes && c->sideband_left)
+		if (sink)
+			(void)op_capture_drain_sideband(c, sink, end_ns);
+		if (sink && c->sideband_left)
 			return 0;
 		r = follow_cpus(c);
 		if (r < 0)

@@ -191,7 +191,7 @@ uint64_t op_capture_bytes(struct op_capture *c, uint64_t now_ns)
 		c->maps_bytes = maps_bytes(c);
 		c->maps_bytes_ns = now_ns;
 	}
-	bytes = c->maps_bytes + c->postponed.bytes;
+	bytes = c->maps_bytes;
 	op_vec_foreach(cpu, &c->cpus)
 		bytes += cpu->sideband ? c->page_size + OP_SIDEBAND_BYTES : 0;
 	op_vec_foreach(slab, &c->slabs)

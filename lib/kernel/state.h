@@ -11,30 +11,13 @@
 #include "kernel/kinds/kind.h"
 #include "kernel/object.h"
 #include "kernel/ring.h"
-#include "kernel/sideband/ends.h"
 #include "kernel/sideband/merge.h"
-#include "sample/waiting/postponed.h"
-
-struct consume;
 
 enum {
 	/* of records of one CPU; a power of two of pages */
 	OP_SIDEBAND_BYTES = 64 * 1024,
 	OP_SIDEBAND_RECORD_MAX = 64 * 1024, /* perf_event_header.size is 16 bits */
-	/*
-	 * The ring is emptied at least this often. TIMER_MS: while something is new,
-	 * since the names of a short-lived process must be read soon or never. QUIET_MS:
-	 * once nothing was new for QUIET_AFTER_MS.
-	 */
-	OP_TIMER_MS = 200,
-	OP_TIMER_QUIET_MS = 1000,
-	OP_QUIET_AFTER_MS = 2000,
-	/* It is emptied this often, and for so long, after an interpreter's file was
-	 * executed, whose libraries are mapped within milliseconds. */
-	OP_TIMER_EXEC_MS = 3,
-	OP_EXEC_FOR_MS = 30,
 	OP_CPUS_CHECK_MS = 1000,
-	OP_RECORDS_A_POLL = 4096,
 };
 
 /* The perf events of one CPU. */
@@ -143,13 +126,8 @@ struct op_capture {
 	uint64_t drained_ns;
 	uint64_t drains_cut; /* drains that had no time for all records */
 	bool sideband_left;  /* the last one did */
-	struct op_ends ends;
-	uint64_t lost_ns; /* the last time that events were lost */
 	uint64_t events_lost;
 	uint64_t checked_cpus_ns; /* when the CPU list was last read */
-	uint64_t news_ns;	  /* when something new was last seen */
-	uint64_t exec_ns;	  /* when an interpreter's file was last executed */
-	uint64_t wake_ns;	  /* see op_capture_wake_at(); 0: none */
 	uint64_t maps_bytes;	  /* of all maps but slabs, as they were then */
 	uint64_t maps_bytes_ns;	  /* 0: not looked at yet */
 	uint32_t timer_ms;
@@ -160,7 +138,6 @@ struct op_capture {
 	bool listening;
 	bool sampling;
 	bool forked;
-	bool kernel_symbols_stale; /* a KSYMBOL event came */
 	/* descriptor of the copy of the kernel's types (types.h), or negative */
 	int types_fd;
 	uint64_t typed_kinds; /* the kinds whose programs' types are in that copy */
@@ -172,9 +149,6 @@ struct op_capture {
 	bool cpus_moved;   /* side-bands were closed or opened since the last drain */
 	bool slept;	   /* the machine was asleep: all events are opened anew */
 	int64_t asleep_ns; /* how long it was at the last look, since it booted */
-	struct consume *consume; /* that of the running poll, or NULL */
-	bool put_off;		 /* the last poll left the records to the next one */
-	struct op_postponed postponed;
 	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
 
@@ -242,20 +216,12 @@ int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open the events of CPUs that came online and close those of CPUs that went offline.
- * With @processes, what those have told is passed on first; where that takes until @end_ns
+ * With @sink, what those have told is passed on first; where that takes until @end_ns
  * (0: no limit), the rest is left to the next call. */
-int op_perf_update_cpus(struct op_capture *c, struct op_processes *processes,
+int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
 			uint64_t end_ns);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);
-
-/*
- * sideband/drain.c: pass waiting side-band records on to @processes, until @end_ns (0: all of
- * them), a few at least. Returns their number. Where some are left, sideband_left says so, and
- * the next call goes on there.
- */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
-			   uint64_t end_ns);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into process
- * events. */
+/* Turns side-band records of perf (linux/perf_event.h, enum perf_event_type) into events. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include "base/macros.h"
 #include "base/reader.h"
 #include "base/slice.h"
-#include "kernel/sideband/ends.h"
 #include "kernel/state.h"
 
 enum {
@@ -22,7 +20,7 @@ enum {
 /* How much newer a record may be than the clock that was read before it. */
 static const uint64_t AHEAD_NS_MAX = UINT64_C(1000000000);
 
-static void on_mmap(struct op_processes *processes, struct op_reader *r)
+static void on_mmap(const struct op_sideband_sink *sink, struct op_reader *r)
 {
 	struct op_mmap_event e = { 0 };
 	uint64_t len;
@@ -39,11 +37,11 @@ static void on_mmap(struct op_processes *processes, struct op_reader *r)
 	e.path = op_read_cstr(r);
 	if (r->failed || !e.path || __builtin_add_overflow(e.start, len, &e.end))
 		return;
-	op_processes_on_mmap(processes, &e);
+	sink->on_mmap(sink->ctx, &e);
 }
 
-static void on_comm(struct op_capture *c, struct op_processes *processes,
-		    struct op_reader *r, uint16_t misc, uint64_t time_ns)
+static void on_comm(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint16_t misc, uint64_t time_ns)
 {
 	uint32_t pid = op_read_u32(r);
 	const char *comm;
@@ -52,12 +50,11 @@ static void on_comm(struct op_capture *c, struct op_processes *processes,
 	comm = op_read_cstr(r);
 	if (r->failed || !comm || !(misc & PERF_RECORD_MISC_COMM_EXEC))
 		return;
-	op_ends_on_exec(c, pid);
-	op_processes_on_exec(processes, pid, comm, time_ns);
+	sink->on_exec(sink->ctx, pid, comm, time_ns);
 }
 
-static void on_task(struct op_capture *c, struct op_processes *processes,
-		    struct op_reader *r, uint32_t type)
+static void on_task(const struct op_sideband_sink *sink, struct op_reader *r,
+		    uint32_t type)
 {
 	uint32_t pid = op_read_u32(r);
 	uint32_t parent = op_read_u32(r);
@@ -68,17 +65,13 @@ static void on_task(struct op_capture *c, struct op_processes *processes,
 	time_ns = op_read_u64(r);
 	if (r->failed)
 		return;
-	if (type == PERF_RECORD_EXIT) {
-		op_ends_on_exit(c, processes, pid, tid, time_ns);
-	} else if (pid == tid) {
-		op_ends_on_fork(c, processes, pid);
-		op_processes_on_fork(processes, pid, parent, time_ns);
-	} else {
-		op_ends_on_thread(c, pid, time_ns);
-	}
+	if (type == PERF_RECORD_EXIT)
+		sink->on_exit(sink->ctx, pid, tid, time_ns);
+	else
+		sink->on_fork(sink->ctx, pid, parent, tid, time_ns);
 }
 
-static void on_record(struct op_capture *c, struct op_processes *processes,
+static void on_record(struct op_capture *c, const struct op_sideband_sink *sink,
 		      const struct op_cpu_events *e, const uint8_t *body, size_t len)
 {
 	struct op_reader r = op_reader_init(body, len - SAMPLE_ID_BYTES);
@@ -87,21 +80,20 @@ static void on_record(struct op_capture *c, struct op_processes *processes,
 	case PERF_RECORD_LOST:
 		op_read_skip(&r, 8);
 		c->events_lost += op_read_u64(&r);
-		c->lost_ns = OP_MAX(c->lost_ns, e->next_ns);
-		op_processes_on_lost(processes);
+		sink->on_lost(sink->ctx, e->next_ns);
 		break;
 	case PERF_RECORD_MMAP2:
-		on_mmap(processes, &r);
+		on_mmap(sink, &r);
 		break;
 	case PERF_RECORD_COMM:
-		on_comm(c, processes, &r, e->next.misc, e->next_ns);
+		on_comm(sink, &r, e->next.misc, e->next_ns);
 		break;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		on_task(c, processes, &r, e->next.type);
+		on_task(sink, &r, e->next.type);
 		break;
 	case PERF_RECORD_KSYMBOL:
-		c->kernel_symbols_stale = true;
+		sink->on_kernel_symbols(sink->ctx);
 		break;
 	default:
 		break;
@@ -165,7 +157,7 @@ static void begin(struct op_capture *c)
 }
 
 /* Process the next record of @e. */
-static void take(struct op_capture *c, struct op_processes *processes,
+static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 		 struct op_cpu_events *e)
 {
 	struct perf_event_mmap_page *page = e->sideband;
@@ -174,7 +166,7 @@ static void take(struct op_capture *c, struct op_processes *processes,
 
 	copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
 	e->tail += e->next.size;
-	on_record(c, processes, e, c->sideband_scratch, len);
+	on_record(c, sink, e, c->sideband_scratch, len);
 	if (e->tail != e->head && peek(c, e)) {
 		op_merge_advance(&c->merge, e->next_ns);
 		return;
@@ -209,8 +201,8 @@ static void leave(struct op_capture *c, uint64_t before_ns)
  * all CPUs are merged by time. Those that are newer than the first look at a buffer are
  * left: what they follow from may stand in a buffer that was looked at before it came.
  */
-uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
-			   uint64_t end_ns)
+uint64_t op_capture_drain_sideband(struct op_capture *c,
+				   const struct op_sideband_sink *sink, uint64_t end_ns)
 {
 	struct op_slice slice = op_slice_until(end_ns);
 	uint64_t before_ns = c->drained_ns;
@@ -222,18 +214,16 @@ uint64_t op_sideband_drain(struct op_capture *c, struct op_processes *processes,
 	if (c->cpus_moved) {
 		/* what they did while nobody listened is not known */
 		c->cpus_moved = false;
-		c->lost_ns = c->drained_ns;
-		op_processes_on_lost(processes);
+		sink->on_lost(sink->ctx, c->drained_ns);
 	}
 	begin(c);
 	while (!over && op_merge_oldest(&c->merge, &cpu)) {
-		take(c, processes, &c->cpus.data[cpu]);
+		take(c, sink, &c->cpus.data[cpu]);
 		records++;
 		over = op_slice_step(&slice);
 	}
 	c->sideband_left = c->merge.heap.len;
 	if (c->sideband_left)
 		leave(c, before_ns);
-	op_ends_check(c, processes);
 	return records;
 }

@@ -10,6 +10,8 @@
 #include "base/vec.h"
 #include "kernel/capture.h"
 #include "parts/threads/iterate.h"
+#include "profile/window.h"
+#include "sample/sampler.h"
 
 enum {
 	PROGRAM_ALL = 0, /* index in op_kind_threads.hooks */

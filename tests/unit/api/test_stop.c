@@ -12,6 +12,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "kernel/state.h"
+#include "session/state.h"
 #include "test.h"
 
 enum {
@@ -43,7 +44,6 @@ static struct op_capture *capture_new(void)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	CHECK(c);
-	op_postponed_init(&c->postponed);
 	c->page_size = (uint32_t)page;
 	memset(c->map, 0xff, sizeof(c->map));
 	memset(c->program, 0xff, sizeof(c->program));
@@ -63,7 +63,6 @@ static struct op_capture *capture_new(void)
 
 static void capture_free(struct op_capture *c)
 {
-	op_postponed_deinit(&c->postponed);
 	op_ring_close(&c->ring);
 	CHECK_INT(close(c->map[OP_MAP_RING]), 0);
 	CHECK_INT(close(c->timer_fd), 0);
@@ -112,6 +111,16 @@ static void host_init(struct host *h)
 					     .procfs_root = "/proc",
 					     .sample_rate_hz = 100 },
 		&p->targets));
+	CHECK_OK(op_session_new(&(struct op_session_config){ .log = &p->log,
+							     .cpu_limited = true,
+							     .capture = p->capture,
+							     .processes = p->processes,
+							     .sampler = p->sampler,
+							     .window = p->window,
+							     .golang = p->golang,
+							     .heap = p->heap,
+							     .targets = p->targets },
+				&p->session));
 	p->running = true;
 	p->rate_hz = p->budget.asked_hz = 100;
 	p->config.cpu_budget_permille = BUDGET_PERMILLE;
@@ -119,7 +128,7 @@ static void host_init(struct host *h)
 	op_processes_allow_work(p->processes, -1);
 	for (i = 0; i < RECORDS; i++) {
 		record.time_ns = op_clock_monotonic_ns();
-		CHECK_OK(op_postponed_add(&h->capture->postponed, record.pid,
+		CHECK_OK(op_postponed_add(&h->p.session->postponed, record.pid,
 					  record.time_ns, &record, sizeof(record)));
 	}
 }
@@ -128,6 +137,7 @@ static void host_deinit(struct host *h)
 {
 	struct otelprof *p = &h->p;
 
+	op_session_free(p->session);
 	op_targets_free(p->targets);
 	op_golang_free(p->golang);
 	op_heap_free(p->heap);
@@ -141,9 +151,9 @@ static void host_deinit(struct host *h)
 
 static void check_all_taken(struct host *h)
 {
-	CHECK_INT(h->p.records, RECORDS);
+	CHECK_INT(op_session_counts(h->p.session)->records, RECORDS);
 	CHECK_INT(op_window_samples(h->world.window), RECORDS);
-	CHECK_INT(h->capture->postponed.len, 0);
+	CHECK_INT(h->p.session->postponed.len, 0);
 }
 
 static void test_stop_takes_what_waits(void)
@@ -165,7 +175,7 @@ static void test_a_pause_gives_time(void)
 
 	host_init(&h);
 	h.p.paused = true;
-	for (i = 0; i < POLLS && h.capture->postponed.len; i++) {
+	for (i = 0; i < POLLS && h.p.session->postponed.len; i++) {
 		/* the timer of the capture is not waited for */
 		CHECK_OK(otelprof_wakeup(&h.p));
 		CHECK(otelprof_poll(&h.p, 0) >= 0);
@@ -184,10 +194,11 @@ static void test_the_rest_is_taken(void)
 		struct op_registers registers;
 		uint64_t stack[8];
 	} first = { .record = { .header = WORLD_RECORD_HEADER } };
-	struct op_capture_work work = { 0 };
+	const struct op_session_counts *counts;
 	struct host h;
 
 	host_init(&h);
+	counts = op_session_counts(h.p.session);
 	first.record.header.bytes = sizeof(first);
 	first.record.pid = first.record.tid = world_self();
 	first.record.time_ns = op_clock_monotonic_ns();
@@ -198,14 +209,13 @@ static void test_the_rest_is_taken(void)
 	op_processes_slice(h.p.processes, op_clock_monotonic_ns());
 	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
 		  -EINPROGRESS);
-	CHECK_OK(op_postponed_add(&h.capture->postponed, first.record.pid,
+	CHECK_OK(op_postponed_add(&h.p.session->postponed, first.record.pid,
 				  first.record.time_ns, &first, sizeof(first)));
-	op_capture_take_postponed(h.capture, h.p.processes, h.p.sampler, h.p.window,
-				  &work);
-	CHECK_INT(work.records, RECORDS + 1);
-	CHECK_INT(work.dropped_record, 0);
+	op_session_take_postponed(h.p.session);
+	CHECK_INT(counts->records, RECORDS + 1);
+	CHECK_INT(counts->dropped[OP_DROP_RECORD], 0);
 	CHECK_INT(op_window_samples(h.p.window), RECORDS + 1);
-	CHECK_INT(h.capture->postponed.len, 0);
+	CHECK_INT(h.p.session->postponed.len, 0);
 	host_deinit(&h);
 }
 
