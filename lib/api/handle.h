@@ -66,7 +66,8 @@ struct otelprof {
 	uint64_t emitted;
 	struct op_targets *targets;
 	bool paused;
-	uint32_t rate_hz; /* rate at which the clock ticks */
+	uint32_t rate_hz;	       /* rate at which the clock ticks */
+	struct op_allowance allowance; /* of all work */
 	struct op_budget budget;
 	struct op_limit limit;
 	/* the rate to change to once the ring is empty; 0: no change */

@@ -111,10 +111,10 @@ static uint64_t keep(struct otelprof *p, uint64_t now, uint64_t used, uint64_t a
 	if (now < m->next_ns)
 		return used;
 	/* tables that runtimes need are not made again here */
-	op_processes_slice(p->processes,
-			   op_turn_part(op_session_turn(p->session), now, GIVE_UP_PARTS));
+	op_allowance_until(&p->allowance,
+			   op_allowance_part(&p->allowance, now, GIVE_UP_PARTS));
 	freed = give_up(p, used - aim, &enough);
-	op_processes_slice(p->processes, 0);
+	op_allowance_until(&p->allowance, 0);
 	m->stuck = enough ? 0 : OP_MIN(m->stuck + 1, STUCK_MAX);
 	m->next_ns = now + (OP_LIMIT_CHECK_NS << m->stuck);
 	return used - OP_MIN(used, freed);

@@ -48,8 +48,8 @@ static int make_session(struct otelprof *p)
 	const struct op_session_config config = {
 		.log = &p->log,
 		.procfs_root = op_processes_config(p->processes)->procfs_root,
-		.poll_budget_ms = p->config.poll_budget_ms,
-		.cpu_limited = p->config.cpu_budget_permille,
+		.poll_ms = p->config.poll_budget_ms,
+		.allowance = &p->allowance,
 		.capture = p->capture,
 		.arena = p->arena,
 		.kernel = p->kernel,
@@ -123,6 +123,11 @@ static int make_parts(struct otelprof *p)
 		if (r < 0)
 			return r;
 	}
+	if (config->memory_limit_bytes) {
+		p->allowance.may_take = op_limit_may_take;
+		p->allowance.may_take_ctx = p;
+	}
+	processes.allowance = &p->allowance;
 	processes.layouts = p->layouts;
 	processes.arena = p->arena;
 	processes.rules = p->rules;
@@ -130,8 +135,6 @@ static int make_parts(struct otelprof *p)
 	r = op_processes_new(&processes, &p->processes);
 	if (r < 0)
 		return r;
-	if (config->memory_limit_bytes)
-		op_processes_set_room(p->processes, op_limit_may_take, p);
 	r = op_sampler_new(
 		&(struct op_sampler_config){ .processes = p->processes,
 					     .kernel = p->kernel,
@@ -204,6 +207,9 @@ static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 	p->log.level = (int)p->config.log_level;
 	p->rate_hz = p->budget.asked_hz = p->config.sample_rate_hz;
 	p->budget.share = p->config.cpu_budget_permille / 1000.0;
+	/* until it is first measured */
+	if (p->config.cpu_budget_permille)
+		op_allowance_give_cpu(&p->allowance, INT64_MAX);
 	r = op_config_add_host(&p->config);
 	return r < 0 ? r : make_parts(p);
 }

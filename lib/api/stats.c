@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "sample/context.h"
-#include "sample/ended.h"
+#include "sample/kept/ended.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {

@@ -161,14 +161,15 @@ void op_capture_forked(struct op_capture *c)
 
 /* Acknowledge the timer; follow CPUs that came and went. */
 static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
-		     uint64_t end_ns)
+		     struct op_allowance *allowance)
 {
 	uint64_t expirations;
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
 	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
-	    (c->listening || c->sampling) && op_perf_update_cpus(c, sink, end_ns) < 0) {
+	    (c->listening || c->sampling) &&
+	    op_perf_update_cpus(c, sink, allowance) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
 		       c->log ? c->log->message : "");
 		c->checked_cpus_ns = now;
@@ -192,7 +193,7 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 }
 
 int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
-		     uint64_t end_ns)
+		     struct op_allowance *allowance)
 {
 	struct epoll_event events[EPOLL_EVENTS];
 	int n = epoll_wait(c->epoll_fd, events, EPOLL_EVENTS, 0);
@@ -202,7 +203,7 @@ int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
 		return -errno;
 	for (i = 0; i < n; i++)
 		if (events[i].data.fd == c->timer_fd)
-			on_timer(c, sink, end_ns);
+			on_timer(c, sink, allowance);
 	op_hooks_poll(c);
 	return n;
 }

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "kernel/ring.h"
@@ -86,16 +87,17 @@ void op_capture_wake_before(struct op_capture *c, uint64_t time_ns);
 /*
  * See what the descriptor is readable for: acknowledge the timer, empty the rings that only ask
  * for interrupts, and follow CPUs that came and went. What those have told goes to @sink first,
- * until @end_ns. Returns 0 if it was not readable, a positive number, or -errno.
+ * while @allowance has time. Returns 0 if it was not readable, a positive number, or -errno.
  */
 int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
-		     uint64_t end_ns);
+		     struct op_allowance *allowance);
 /*
- * Pass the events of the side-bands to @sink until @end_ns (0: all of them), a few at least.
+ * Pass the events of the side-bands to @sink while @allowance has time, a few at least.
  * Returns their number. What is left then is passed by the next call.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
-				   const struct op_sideband_sink *sink, uint64_t end_ns);
+				   const struct op_sideband_sink *sink,
+				   struct op_allowance *allowance);
 /* Did the last drain leave events? */
 bool op_capture_sideband_left(const struct op_capture *c);
 /* All events of the side-bands until this time were passed. */

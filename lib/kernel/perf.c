@@ -290,7 +290,7 @@ static void note_sleep(struct op_capture *c)
 }
 
 int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
-			uint64_t end_ns)
+			struct op_allowance *allowance)
 {
 	char path[256];
 	int r;
@@ -305,7 +305,7 @@ int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sin
 	if (c->cpus_changed) {
 		/* what they told before comes first; if that takes long, at the next call */
 		if (sink)
-			(void)op_capture_drain_sideband(c, sink, end_ns);
+			(void)op_capture_drain_sideband(c, sink, allowance);
 		if (sink && c->sideband_left)
 			return 0;
 		r = follow_cpus(c);
@@ -321,7 +321,7 @@ int op_perf_listen(struct op_capture *c)
 	int r;
 
 	c->listening = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL, 0);
+	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		c->listening = false;
 	else
@@ -334,7 +334,7 @@ int op_perf_start(struct op_capture *c)
 	int r;
 
 	c->sampling = c->cpus_changed = true;
-	r = op_perf_update_cpus(c, NULL, 0);
+	r = op_perf_update_cpus(c, NULL, NULL);
 	if (r < 0)
 		op_perf_stop(c);
 	return r;

@@ -216,10 +216,10 @@ int op_perf_start(struct op_capture *c);
 void op_perf_stop(struct op_capture *c);
 void op_perf_close(struct op_capture *c);
 /* Open the events of CPUs that came online and close those of CPUs that went offline.
- * With @sink, what those have told is passed on first; where that takes until @end_ns
- * (0: no limit), the rest is left to the next call. */
+ * With @sink, what those have told is passed on first; where @allowance has no time for all
+ * of it, the rest is left to the next call. */
 int op_perf_update_cpus(struct op_capture *c, const struct op_sideband_sink *sink,
-			uint64_t end_ns);
+			struct op_allowance *allowance);
 /* Close the events of one kind. */
 void op_perf_close_kind(struct op_capture *c, const struct op_kind *kind);
 int op_perf_set_rate(struct op_capture *c, uint32_t hz);

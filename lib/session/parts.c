@@ -30,14 +30,14 @@ void op_session_poll_snapshots(struct op_session *s)
 {
 	struct op_golang_taken taken = { 0 };
 
-	op_golang_poll(s->config.golang, s->config.window, &s->turn, &taken);
+	op_golang_poll(s->config.golang, s->config.window, s->config.allowance, &taken);
 	count_golang(s, &taken);
 }
 
 static void look_for_targets(struct op_session *s)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
-	uint64_t end_ns = op_turn_part(&s->turn, now_ns, RULES_PARTS);
+	uint64_t end_ns = op_allowance_part(s->config.allowance, now_ns, RULES_PARTS);
 	uint64_t next_ns;
 
 	op_targets_work(s->config.targets, now_ns, end_ns - now_ns);
@@ -49,9 +49,8 @@ static void look_for_targets(struct op_session *s)
 void op_session_poll_parts(struct op_session *s)
 {
 	look_for_targets(s);
-	if (op_heap_poll(s->config.heap, &s->turn))
-		op_capture_wake_before(s->config.capture,
-				       s->turn.end_ns - s->turn.whole_ns);
+	if (op_heap_poll(s->config.heap, s->config.allowance))
+		op_capture_wake_before(s->config.capture, 0);
 }
 
 uint64_t op_session_parts_next_ns(const struct op_session *s)

@@ -103,9 +103,9 @@ static void take(struct op_session *s, const void *data, size_t size, uint32_t t
 	if (waits && r == -EINPROGRESS && postpone(s, pid, time_ns, data, size) == 0)
 		return;
 	if (r == -EINPROGRESS) {
-		op_sampler_hurry(s->config.sampler, true);
+		s->config.allowance->hurry = true;
 		r = add(s, data, size);
-		op_sampler_hurry(s->config.sampler, false);
+		s->config.allowance->hurry = false;
 	}
 	count(s, type, r);
 }
@@ -115,10 +115,11 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 {
 	struct op_postponed *q = &s->postponed;
 	size_t turns = q->len;
-	uint64_t part_ns = OP_MAX(op_turn_share(&s->turn, OP_SESSION_PARTS) /
-					  OP_MAX(turns, (size_t)1),
-				  /* of one process at least */
-				  op_turn_share(&s->turn, OP_TURN_LEAST));
+	uint64_t part_ns =
+		OP_MAX(op_allowance_share(s->config.allowance, OP_SESSION_PARTS) /
+			       OP_MAX(turns, (size_t)1),
+		       /* of one process at least */
+		       op_allowance_share(s->config.allowance, OP_POLL_LEAST));
 	uint64_t now_ns = op_clock_monotonic_ns();
 
 	for (; turns && now_ns < end_ns; turns--) {
@@ -126,7 +127,7 @@ static void take_postponed(struct op_session *s, uint64_t end_ns)
 		uint64_t until_ns = OP_MIN(now_ns + part_ns, end_ns);
 		bool more = true;
 
-		op_processes_slice(s->config.processes, until_ns);
+		op_allowance_until(s->config.allowance, until_ns);
 		while (more && now_ns < until_ns) {
 			size_t len;
 			const struct op_record_header *record = op_waiter_record(w, &len);
@@ -148,8 +149,8 @@ void op_session_take_postponed(struct op_session *s)
 	struct op_waiter *w;
 
 	/* nothing that may stop is begun */
-	op_processes_slice(s->config.processes, op_clock_monotonic_ns());
-	op_sampler_hurry(s->config.sampler, true);
+	op_allowance_until(s->config.allowance, op_clock_monotonic_ns());
+	s->config.allowance->hurry = true;
 	while ((w = op_postponed_turn(&s->postponed))) {
 		size_t len;
 		const struct op_record_header *record = op_waiter_record(w, &len);
@@ -157,15 +158,15 @@ void op_session_take_postponed(struct op_session *s)
 		count(s, record->type, add(s, record, len));
 		(void)op_waiter_drop(&s->postponed, w);
 	}
-	op_sampler_hurry(s->config.sampler, false);
-	op_processes_slice(s->config.processes, 0);
+	s->config.allowance->hurry = false;
+	op_allowance_until(s->config.allowance, 0);
 }
 
 /* Drain the side-bands while a record is processed, which is newer than they. */
 static bool catch_up(struct consume *k)
 {
 	struct op_session *s = k->session;
-	uint64_t least_ns = op_turn_share(&s->turn, OP_TURN_LEAST);
+	uint64_t least_ns = op_allowance_share(s->config.allowance, OP_POLL_LEAST);
 	uint64_t now_ns = op_clock_monotonic_ns();
 
 	if (!op_session_drain_sideband(s, OP_MAX(k->until_ns, now_ns + least_ns)))
@@ -228,11 +229,13 @@ int op_session_take_records(struct op_session *s, struct op_session_records *ret
 	uint64_t begin_ns = op_clock_monotonic_ns();
 
 	/* Most of them wait for a table. */
-	if (!op_processes_postpone(s->config.processes))
-		take_postponed(s, op_turn_part(&s->turn, begin_ns, OP_SESSION_PARTS));
-	k.until_ns =
-		OP_MIN(op_turn_part(&s->turn, op_clock_monotonic_ns(), OP_SESSION_PARTS),
-		       op_turn_part(&s->turn, begin_ns, OP_SESSION_LONG_PARTS));
-	op_processes_slice(s->config.processes, k.until_ns);
+	if (op_allowance_has_cpu(s->config.allowance))
+		take_postponed(s, op_allowance_part(s->config.allowance, begin_ns,
+						    OP_SESSION_PARTS));
+	k.until_ns = OP_MIN(
+		op_allowance_part(s->config.allowance, op_clock_monotonic_ns(),
+				  OP_SESSION_PARTS),
+		op_allowance_part(s->config.allowance, begin_ns, OP_SESSION_LONG_PARTS));
+	op_allowance_until(s->config.allowance, k.until_ns);
 	return op_capture_drain_ring(s->config.capture, on_record, &k);
 }

@@ -68,11 +68,6 @@ struct op_session *op_session_free(struct op_session *s)
 	return NULL;
 }
 
-const struct op_turn *op_session_turn(const struct op_session *s)
-{
-	return &s->turn;
-}
-
 const struct op_session_counts *op_session_counts(const struct op_session *s)
 {
 	return &s->counts;
@@ -106,7 +101,8 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * NS_A_MS)
 		ms = TIMER_EXEC_MS;
 	next_ns = earlier(op_session_parts_next_ns(s), next_ns);
-	if (next_ns && next_ns <= now && op_turn_is_used(&s->turn, now))
+	if (next_ns && next_ns <= now &&
+	    op_allowance_has_worked(s->config.allowance, now))
 		ms = 0;
 	else if (next_ns)
 		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
@@ -117,13 +113,14 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
  * -errno. */
 static int learn_processes(struct op_session *s, bool *ret)
 {
-	uint64_t end_ns =
-		op_turn_part(&s->turn, op_clock_monotonic_ns(), OP_SESSION_PARTS);
-	int n = op_capture_woken(s->config.capture, &s->sink, end_ns);
+	uint64_t end_ns = op_allowance_part(s->config.allowance, op_clock_monotonic_ns(),
+					    OP_SESSION_PARTS);
+	struct op_allowance part = op_allowance_of_time(end_ns);
+	int n = op_capture_woken(s->config.capture, &s->sink, &part);
 
 	if (n < 0)
 		return n;
-	op_processes_slice(s->config.processes, end_ns);
+	op_allowance_until(s->config.allowance, end_ns);
 	*ret = op_session_drain_sideband(s, end_ns);
 	if (*ret || n)
 		op_processes_settle(s->config.processes, op_clock_monotonic_ns());
@@ -146,7 +143,7 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
 	bool fresh = op_sampler_take_news(s->config.sampler) ||
 		     op_processes_waiting(processes) || rest->fresh;
 
-	op_processes_slice(processes, 0);
+	op_allowance_until(s->config.allowance, 0);
 	if (op_sampler_take_lost(s->config.sampler))
 		op_capture_next_window(s->config.capture);
 	if (!rest->records)
@@ -168,9 +165,10 @@ static void end_poll(struct op_session *s, const struct rest *rest, bool drained
  * more than it knows of. The next one comes at once. */
 static bool put_off(struct op_session *s, uint64_t since_ns, uint64_t now_ns)
 {
-	s->put_off = !s->put_off &&
-		     (op_capture_sideband_left(s->config.capture) ||
-		      now_ns > op_turn_part(&s->turn, since_ns, OP_SESSION_LONG_PARTS));
+	s->put_off =
+		!s->put_off && (op_capture_sideband_left(s->config.capture) ||
+				now_ns > op_allowance_part(s->config.allowance, since_ns,
+							   OP_SESSION_LONG_PARTS));
 	return s->put_off;
 }
 
@@ -186,7 +184,7 @@ static int poll_kernel(struct op_session *s, struct op_session_work *ret)
 	if (r < 0)
 		return r;
 	rest.begin_ns = op_clock_monotonic_ns();
-	waits = op_processes_postpone(s->config.processes);
+	waits = !op_allowance_has_cpu(s->config.allowance);
 	r = put_off(s, since_ns, rest.begin_ns) ? OP_SESSION_STOP
 						: op_session_take_records(s, &records);
 	rest.fresh = events || records.unknown;
@@ -205,12 +203,10 @@ int op_session_poll(struct op_session *s, struct op_session_work *ret)
 	int r;
 
 	*ret = (struct op_session_work){ 0 };
-	s->turn = op_turn_begin(s->config.poll_budget_ms);
-	op_processes_set_turn(s->config.processes, &s->turn);
+	op_allowance_begin_poll(s->config.allowance, s->config.poll_ms);
 	op_session_poll_snapshots(s);
 	r = poll_kernel(s, ret);
 	op_session_poll_parts(s);
-	op_processes_set_turn(s->config.processes, &(struct op_turn){ 0 });
 	return r;
 }
 
@@ -225,20 +221,22 @@ int op_session_drain(struct op_session *s, uint64_t limit_ns)
 		if (r < 0 && r != -EINTR)
 			return r;
 	} while (!work.idle && op_clock_monotonic_ns() < until_ns);
+	op_allowance_end_poll(s->config.allowance);
 	return 0;
 }
 
 int op_session_drain_all(struct op_session *s, uint64_t limit_ns)
 {
+	bool limited = s->config.allowance->cpu_limited;
 	int r;
 
 	/* There is no later: a start begins with what the budget has by then. */
-	if (s->config.cpu_limited)
-		op_processes_allow_work(s->config.processes, INT64_MAX);
+	if (limited)
+		op_allowance_give_cpu(s->config.allowance, INT64_MAX);
 	r = op_session_drain(s, limit_ns);
 	/* What is left is taken without names: those of one large file take seconds. */
-	if (s->config.cpu_limited)
-		op_processes_allow_work(s->config.processes, 0);
+	if (limited)
+		op_allowance_give_cpu(s->config.allowance, 0);
 	op_session_take_postponed(s);
 	return r;
 }

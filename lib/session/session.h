@@ -18,9 +18,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/drops.h"
-#include "base/slice.h"
 
 struct op_arena;
 struct op_capture;
@@ -38,8 +38,8 @@ struct op_window;
 struct op_session_config {
 	struct op_log *log;
 	const char *procfs_root;
-	uint32_t poll_budget_ms;
-	bool cpu_limited; /* op_processes_allow_work() is called */
+	uint32_t poll_ms; /* the time of a poll; 0: the default */
+	struct op_allowance *allowance;
 	struct op_capture *capture;
 	struct op_arena *arena;
 	struct op_kernel_symbols *kernel;
@@ -68,7 +68,8 @@ int op_session_new(const struct op_session_config *config, struct op_session **r
 struct op_session *op_session_free(struct op_session *s);
 OP_DEFINE_CLEANUP(struct op_session *, op_session_free)
 
-/* Do a bounded amount of work. Returns 0 or -errno. */
+/* Do a bounded amount of work. The poll of the allowance begins here; its end is the caller's,
+ * who may have more to do in it. Returns 0 or -errno. */
 int op_session_poll(struct op_session *s, struct op_session_work *ret);
 /* Poll until nothing is waiting, for about @limit_ns. */
 int op_session_drain(struct op_session *s, uint64_t limit_ns);
@@ -99,8 +100,6 @@ struct op_window_end {
 /* End the window and begin the next. Returns what emit() returned. */
 int op_session_end_window(struct op_session *s, const struct op_window_end *end);
 
-/* The poll that runs, or that was the last. */
-const struct op_turn *op_session_turn(const struct op_session *s);
 const struct op_session_counts *op_session_counts(const struct op_session *s);
 /* Bytes of records that wait. */
 uint64_t op_session_bytes(const struct op_session *s);

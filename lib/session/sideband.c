@@ -68,7 +68,8 @@ void op_session_init_sink(struct op_session *s)
 
 uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns)
 {
-	uint64_t n = op_capture_drain_sideband(s->config.capture, &s->sink, end_ns);
+	struct op_allowance part = op_allowance_of_time(end_ns);
+	uint64_t n = op_capture_drain_sideband(s->config.capture, &s->sink, &part);
 
 	op_ends_check(&s->ends, op_capture_drained_ns(s->config.capture));
 	return n;

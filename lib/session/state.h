@@ -26,7 +26,6 @@ enum {
 struct op_session {
 	struct op_session_config config;
 	struct op_session_counts counts;
-	struct op_turn turn; /* of the running poll */
 	struct op_sideband_sink sink;
 	struct op_ends ends;
 	struct op_postponed postponed;

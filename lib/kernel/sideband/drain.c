@@ -9,7 +9,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/reader.h"
-#include "base/slice.h"
 #include "kernel/state.h"
 
 enum {
@@ -202,9 +201,9 @@ static void leave(struct op_capture *c, uint64_t before_ns)
  * left: what they follow from may stand in a buffer that was looked at before it came.
  */
 uint64_t op_capture_drain_sideband(struct op_capture *c,
-				   const struct op_sideband_sink *sink, uint64_t end_ns)
+				   const struct op_sideband_sink *sink,
+				   struct op_allowance *allowance)
 {
-	struct op_slice slice = op_slice_until(end_ns);
 	uint64_t before_ns = c->drained_ns;
 	uint64_t records = 0;
 	bool over = false;
@@ -220,7 +219,7 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 	while (!over && op_merge_oldest(&c->merge, &cpu)) {
 		take(c, sink, &c->cpus.data[cpu]);
 		records++;
-		over = op_slice_step(&slice);
+		over = op_allowance_step(allowance);
 	}
 	c->sideband_left = c->merge.heap.len;
 	if (c->sideband_left)

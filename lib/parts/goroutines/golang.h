@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
-#include "base/slice.h"
 
 struct op_capture;
 struct op_golang;
@@ -53,7 +53,7 @@ OP_DEFINE_CLEANUP(struct op_golang *, op_golang_free)
 
 /* If a kind is on, go on with this window's snapshot, for a share of @turn. */
 void op_golang_poll(struct op_golang *g, struct op_window *window,
-		    const struct op_turn *turn, struct op_golang_taken *taken);
+		    struct op_allowance *allowance, struct op_golang_taken *taken);
 /* When it is to be called again (CLOCK_MONOTONIC); 0: there is nothing to do. */
 uint64_t op_golang_next_ns(const struct op_golang *g);
 /* The window is about to be closed: end its snapshot, in @limit_ns. What is left then is

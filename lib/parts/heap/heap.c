@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/allowance.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "parts/heap/images.h"
 #include "parts/heap/live.h"
 #include "process/mappings/layout.h"
@@ -141,10 +141,10 @@ static bool look_into_next(struct op_heap *h)
 	return true;
 }
 
-bool op_heap_poll(struct op_heap *h, const struct op_turn *turn)
+bool op_heap_poll(struct op_heap *h, struct op_allowance *allowance)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = op_turn_part(turn, now, TURN_PARTS);
+	uint64_t end = op_allowance_part(allowance, now, TURN_PARTS);
 
 	if (h->on && h->again_ns && now >= h->again_ns) {
 		h->again_ns = 0;

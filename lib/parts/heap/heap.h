@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
-#include "base/slice.h"
 
 struct op_capture;
 struct op_heap;
@@ -58,7 +58,7 @@ OP_DEFINE_CLEANUP(struct op_heap *, op_heap_free)
 int op_heap_switch(struct op_heap *h, bool on);
 /* Examine files that were mapped since the last call, for a share of @turn. Returns whether
  * there was no time for all. */
-bool op_heap_poll(struct op_heap *h, const struct op_turn *turn);
+bool op_heap_poll(struct op_heap *h, struct op_allowance *allowance);
 /* Add what is in use to @window; adds to *@ret. Returns 0 or -errno. */
 int op_heap_snapshot(struct op_heap *h, struct op_window *window,
 		     struct op_heap_taken *ret);

@@ -84,7 +84,7 @@ static void host_init(struct host *h)
 	int i;
 
 	memset(h, 0, sizeof(*h));
-	world_init(&h->world, NULL);
+	world_init(&h->world, &(struct world_options){ .allowance = &h->p.allowance });
 	world_learn_self(&h->world);
 	op_window_reset(h->world.window);
 	h->capture = capture_new();
@@ -112,7 +112,7 @@ static void host_init(struct host *h)
 					     .sample_rate_hz = 100 },
 		&p->targets));
 	CHECK_OK(op_session_new(&(struct op_session_config){ .log = &p->log,
-							     .cpu_limited = true,
+							     .allowance = &p->allowance,
 							     .capture = p->capture,
 							     .processes = p->processes,
 							     .sampler = p->sampler,
@@ -125,7 +125,7 @@ static void host_init(struct host *h)
 	p->rate_hz = p->budget.asked_hz = 100;
 	p->config.cpu_budget_permille = BUDGET_PERMILLE;
 	p->budget.share = BUDGET_PERMILLE / 1000.0;
-	op_processes_allow_work(p->processes, -1);
+	op_allowance_give_cpu(&p->allowance, -1);
 	for (i = 0; i < RECORDS; i++) {
 		record.time_ns = op_clock_monotonic_ns();
 		CHECK_OK(op_postponed_add(&h->p.session->postponed, record.pid,
@@ -206,7 +206,7 @@ static void test_the_rest_is_taken(void)
 	first.record.stack_bytes = sizeof(first.stack);
 	first.registers.pc = world_native((const void *)known_function);
 	first.registers.sp = (uint64_t)(uintptr_t)first.stack;
-	op_processes_slice(h.p.processes, op_clock_monotonic_ns());
+	op_allowance_until(&h.p.allowance, op_clock_monotonic_ns());
 	CHECK_INT(op_sampler_add_record(h.p.sampler, &first, sizeof(first), h.p.window),
 		  -EINPROGRESS);
 	CHECK_OK(op_postponed_add(&h.p.session->postponed, first.record.pid,

@@ -533,18 +533,18 @@ static void test_list_of_cpus(void)
 	c->config.sysfs_root = root;
 	c->online_fd = -1;
 	write_list(root, "0-511\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(c->cpus.len, 512);
 	CHECK_INT(online(c), 512);
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 512);
 	write_list(root, "0-3,8,10-11\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 7);
 	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
 	CHECK(!c->cpus.data[9].online);
 	write_list(root, "0-3,700\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(c->cpus.len, 701);
 	CHECK_INT(online(c), 5);
 	op_perf_close(c);
@@ -579,11 +579,11 @@ static void test_cpus_that_go(void)
 		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
 	}
 	write_list(root, "0-1\n");
-	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK_INT(h.session.ends.lost_ns, 0);
 	put_task(&h, 1, PERF_RECORD_FORK, forked, 1, op_clock_monotonic_ns());
 	write_list(root, "0\n");
-	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(op_processes_born_ns(h.world.p, forked));
 	CHECK(c->cpus.data[0].sideband && !c->cpus.data[1].sideband);
 	(void)op_session_drain_sideband(&h.session, 0);
@@ -591,10 +591,10 @@ static void test_cpus_that_go(void)
 	/* After a sleep the list is the same. */
 	h.session.ends.lost_ns = 0;
 	put_task(&h, 0, PERF_RECORD_EXIT, forked, 1, op_clock_monotonic_ns());
-	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(c->cpus.data[0].sideband && !h.session.ends.lost_ns);
 	c->asleep_ns -= 2000000000;
-	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
 	CHECK(!c->cpus.data[0].sideband); /* nobody listens: it is not opened anew */
 	(void)op_session_drain_sideband(&h.session, 0);
