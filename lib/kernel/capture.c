@@ -65,13 +65,13 @@ int op_capture_new(const struct op_capture_config *config, struct op_capture **r
 
 	if (!c)
 		return -ENOMEM;
-	c->types_fd = c->epoll_fd = c->timer_fd = c->online_fd = -1;
-	c->exec_fd = c->exec_program = -1;
-	c->fork_fd = c->fork_program = -1;
+	c->types_fd = c->epoll_fd = c->timer_fd = c->cpus.online_fd = -1;
+	c->exec.fd = c->exec.program = -1;
+	c->fork.fd = c->fork.program = -1;
 	memset(c->map, 0xff, sizeof(c->map)); /* sets each to -1 */
-	memset(c->program, 0xff, sizeof(c->program));
-	memset(c->hook, 0xff, sizeof(c->hook));
-	memset(c->begun, 0xff, sizeof(c->begun));
+	memset(c->kinds.program, 0xff, sizeof(c->kinds.program));
+	memset(c->kinds.hook, 0xff, sizeof(c->kinds.hook));
+	memset(c->kinds.begun, 0xff, sizeof(c->kinds.begun));
 	c->config = *config;
 	c->config.kinds = op_kinds_with(config->kinds);
 	c->log = config->log;
@@ -97,7 +97,7 @@ struct op_capture *op_capture_free(struct op_capture *c)
 		return NULL;
 	op_perf_close(c);
 	op_ring_close(&c->ring);
-	op_closep(&c->online_fd);
+	op_closep(&c->cpus.online_fd);
 	op_closep(&c->timer_fd);
 	op_closep(&c->epoll_fd);
 	op_loader_close(c);
@@ -151,7 +151,7 @@ int op_capture_set_rate(struct op_capture *c, uint32_t sample_rate_hz)
 
 uint64_t op_capture_events_lost(const struct op_capture *c)
 {
-	return c->events_lost;
+	return c->sideband.lost;
 }
 
 void op_capture_forked(struct op_capture *c)
@@ -167,12 +167,12 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
-	if (now - c->checked_cpus_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
+	if (now - c->cpus.checked_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
 	    (c->listening || c->sampling) &&
 	    op_perf_update_cpus(c, sink, allowance) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
 		       c->log ? c->log->message : "");
-		c->checked_cpus_ns = now;
+		c->cpus.checked_ns = now;
 	}
 }
 
@@ -210,12 +210,12 @@ int op_capture_woken(struct op_capture *c, const struct op_sideband_sink *sink,
 
 bool op_capture_sideband_left(const struct op_capture *c)
 {
-	return c->sideband_left;
+	return c->sideband.left;
 }
 
 uint64_t op_capture_drained_ns(const struct op_capture *c)
 {
-	return c->drained_ns;
+	return c->sideband.drained_ns;
 }
 
 int op_capture_drain_ring(struct op_capture *c, op_ring_fn fn, void *ctx)

@@ -99,9 +99,9 @@ static int load_base(struct op_capture *c)
 	for (i = 0; r >= 0 && i < OP_MAPS; i++)
 		r = c->map[i] = op_object_map_fd(object, op_map_names[i]);
 	if (r >= 0)
-		r = c->exec_program = op_object_program_fd(object, "op_exec");
+		r = c->exec.program = op_object_program_fd(object, "op_exec");
 	if (r >= 0)
-		r = c->fork_program = op_object_program_fd(object, "op_fork");
+		r = c->fork.program = op_object_program_fd(object, "op_fork");
 	op_object_close(object);
 	return r < 0 ? r : 0;
 }
@@ -165,24 +165,24 @@ static void attach_fork(struct op_capture *c)
 {
 	/* Without op_exec, a child would keep its parent's tables when it executes a
 	 * program. */
-	if (c->exec_fd < 0)
+	if (c->exec.fd < 0)
 		return;
-	c->fork_fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork_program);
-	if (c->fork_fd < 0)
+	c->fork.fd = bpf_raw_tracepoint_open("sched_process_fork", c->fork.program);
+	if (c->fork.fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_fork cannot be followed (%s): samples just after a fork "
 		       "come with a copy of their stack",
-		       strerror(-c->fork_fd));
+		       strerror(-c->fork.fd));
 }
 
 void op_loader_attach(struct op_capture *c)
 {
-	c->exec_fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec_program);
-	if (c->exec_fd < 0)
+	c->exec.fd = bpf_raw_tracepoint_open("sched_process_exec", c->exec.program);
+	if (c->exec.fd < 0)
 		op_log(c->log, OP_LOG_DEBUG,
 		       "sched_process_exec cannot be followed (%s): samples just after an exec "
 		       "may lack user frames",
-		       strerror(-c->exec_fd));
+		       strerror(-c->exec.fd));
 	attach_fork(c);
 }
 
@@ -190,10 +190,10 @@ void op_loader_close(struct op_capture *c)
 {
 	int i;
 
-	op_closep(&c->fork_fd);
-	op_closep(&c->fork_program);
-	op_closep(&c->exec_fd);
-	op_closep(&c->exec_program);
+	op_closep(&c->fork.fd);
+	op_closep(&c->fork.program);
+	op_closep(&c->exec.fd);
+	op_closep(&c->exec.program);
 	op_kinds_close(c);
 	op_walkers_close(c);
 	op_slabs_close(c);

@@ -92,12 +92,8 @@ struct op_walkers {
 	int held_fd;   /* its map op_held if `holds`, or -1 */
 };
 
-struct op_capture {
-	struct op_capture_config config;
-	struct op_log *log;
-	struct op_settings settings;
-	enum op_walker_form form;
-	int map[OP_MAPS];
+/* Of kinds.c, hooks.c and walkers.c. */
+struct op_capture_kinds {
 	/* the entry of each kind that is on, for each of its perf events, or -1 */
 	int program[OP_KINDS][OP_KIND_PROGRAMS_MAX];
 	int hook[OP_KINDS][OP_KIND_PROGRAMS_MAX]; /* attachments, or -1 */
@@ -106,30 +102,59 @@ struct op_capture {
 	struct op_kicks kicks[OP_KINDS][OP_KICK_RINGS];
 	struct op_walkers walkers[OP_PROGRAM_TYPES_MAX];
 	size_t walkers_len;
-	struct op_control *control; /* mapped */
-	uint64_t gone_run_ns;	    /* run time of entries that were turned off */
+	uint64_t gone_run_ns; /* run time of entries that were turned off */
 	uint64_t gone_run_count;
 	/* events that programs missed which were turned off, and samples that were held then */
 	uint64_t gone_missed;
+};
+
+/* A program of no kind. */
+struct op_capture_program {
+	int program; /* or -1 */
+	int fd;	     /* its attachment, or -1 */
+};
+
+/* The CPUs, of perf.c. */
+struct op_capture_cpus {
+	OP_VEC(struct op_cpu_events) list; /* indexed by the CPU's number */
+	int online_fd;			   /* descriptor of the list of CPUs, or -1 */
+	char *online;			   /* that list as it was last read, or NULL */
+	uint64_t checked_ns;		   /* when it was */
+	int64_t asleep_ns; /* how long the machine was asleep then, since it booted */
+	bool changed;	   /* the list has changed, or a CPU lacks an event */
+	bool moved;	   /* side-bands were closed or opened since the last drain */
+	bool slept;	   /* the machine was asleep: all events are opened anew */
+};
+
+/* Of sideband/. */
+struct op_capture_sideband {
+	struct op_merge merge; /* of all CPUs, while they are drained */
+	uint64_t drained_ns;   /* until then; newer records are left */
+	uint64_t drains_cut;   /* drains that had no time for all records */
+	bool left;	       /* the last one had none */
+	uint64_t lost;	       /* events */
+	uint8_t scratch[OP_SIDEBAND_RECORD_MAX];
+};
+
+struct op_capture {
+	struct op_capture_config config;
+	struct op_log *log;
+	struct op_settings settings;
+	enum op_walker_form form;
+	int map[OP_MAPS];
+	struct op_capture_kinds kinds;
+	struct op_control *control; /* mapped */
 	struct op_rule *rules;
 	OP_VEC(struct op_slab) slabs;
 	struct op_ring ring;
-	/* op_exec, which removes the tables of a process that executes; -1: none */
-	int exec_program;
-	int exec_fd; /* its attachment, or -1 */
-	/* op_fork, which gives a child the tables of its parent; -1: none */
-	int fork_program;
-	int fork_fd;			   /* its attachment, or -1 */
-	OP_VEC(struct op_cpu_events) cpus; /* indexed by the CPU's number */
-	struct op_merge merge; /* of the side-bands of all CPUs, while they are drained */
-	/* until when the side-bands are drained: newer records of them are left */
-	uint64_t drained_ns;
-	uint64_t drains_cut; /* drains that had no time for all records */
-	bool sideband_left;  /* the last one did */
-	uint64_t events_lost;
-	uint64_t checked_cpus_ns; /* when the CPU list was last read */
-	uint64_t maps_bytes;	  /* of all maps but slabs, as they were then */
-	uint64_t maps_bytes_ns;	  /* 0: not looked at yet */
+	/* op_exec, which removes the tables of a process that executes */
+	struct op_capture_program exec;
+	/* op_fork, which gives a child the tables of its parent */
+	struct op_capture_program fork;
+	struct op_capture_cpus cpus;
+	struct op_capture_sideband sideband;
+	uint64_t maps_bytes;	/* of all maps but slabs, as they were then */
+	uint64_t maps_bytes_ns; /* 0: not looked at yet */
 	uint32_t timer_ms;
 	uint32_t rate_hz;
 	uint32_t page_size;
@@ -143,13 +168,6 @@ struct op_capture {
 	uint64_t typed_kinds; /* the kinds whose programs' types are in that copy */
 	int epoll_fd;
 	int timer_fd;
-	int online_fd;	   /* descriptor of the list of CPUs, or -1 */
-	char *online_list; /* the list as it was last read, or NULL */
-	bool cpus_changed; /* the list has changed, or a CPU lacks an event */
-	bool cpus_moved;   /* side-bands were closed or opened since the last drain */
-	bool slept;	   /* the machine was asleep: all events are opened anew */
-	int64_t asleep_ns; /* how long it was at the last look, since it booted */
-	uint8_t sideband_scratch[OP_SIDEBAND_RECORD_MAX];
 };
 
 /* slabs.c */

@@ -78,7 +78,7 @@ static void on_record(struct op_capture *c, const struct op_sideband_sink *sink,
 	switch (e->next.type) {
 	case PERF_RECORD_LOST:
 		op_read_skip(&r, 8);
-		c->events_lost += op_read_u64(&r);
+		c->sideband.lost += op_read_u64(&r);
 		sink->on_lost(sink->ctx, e->next_ns);
 		break;
 	case PERF_RECORD_MMAP2:
@@ -129,9 +129,9 @@ static bool peek(const struct op_capture *c, struct op_cpu_events *e)
 	time_at = e->tail + e->next.size - SAMPLE_ID_BYTES + SAMPLE_ID_TIME;
 	copy_out(ring, time_at, &e->next_ns, sizeof(e->next_ns));
 	/* a time that cannot be must not hold up what follows */
-	if (e->next_ns > c->drained_ns + AHEAD_NS_MAX)
-		e->next_ns = c->drained_ns;
-	return e->next_ns <= c->drained_ns;
+	if (e->next_ns > c->sideband.drained_ns + AHEAD_NS_MAX)
+		e->next_ns = c->sideband.drained_ns;
+	return e->next_ns <= c->sideband.drained_ns;
 }
 
 /* Add each CPU that has records to the merge. */
@@ -139,7 +139,7 @@ static void begin(struct op_capture *c)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &c->cpus) {
+	op_vec_foreach(e, &c->cpus.list) {
 		struct perf_event_mmap_page *page = e->sideband;
 
 		if (!page)
@@ -149,7 +149,7 @@ static void begin(struct op_capture *c)
 		if (e->head == e->tail)
 			continue;
 		if (peek(c, e))
-			op_merge_add(&c->merge, e->cpu, e->next_ns);
+			op_merge_add(&c->sideband.merge, e->cpu, e->next_ns);
 		else
 			__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
@@ -163,14 +163,14 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
 	const uint8_t *ring = (const uint8_t *)page + c->page_size;
 	size_t len = e->next.size - sizeof(e->next);
 
-	copy_out(ring, e->tail + sizeof(e->next), c->sideband_scratch, len);
+	copy_out(ring, e->tail + sizeof(e->next), c->sideband.scratch, len);
 	e->tail += e->next.size;
-	on_record(c, sink, e, c->sideband_scratch, len);
+	on_record(c, sink, e, c->sideband.scratch, len);
 	if (e->tail != e->head && peek(c, e)) {
-		op_merge_advance(&c->merge, e->next_ns);
+		op_merge_advance(&c->sideband.merge, e->next_ns);
 		return;
 	}
-	op_merge_end(&c->merge);
+	op_merge_end(&c->sideband.merge);
 	__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 }
 
@@ -180,19 +180,19 @@ static void take(struct op_capture *c, const struct op_sideband_sink *sink,
  */
 static void leave(struct op_capture *c, uint64_t before_ns)
 {
-	const struct op_merge_next *next = c->merge.heap.data;
+	const struct op_merge_next *next = c->sideband.merge.heap.data;
 	uint64_t oldest_ns = next->time_ns;
 	size_t i;
 
-	for (i = 0; i < c->merge.heap.len; i++) {
-		const struct op_cpu_events *e = &c->cpus.data[next[i].stream];
+	for (i = 0; i < c->sideband.merge.heap.len; i++) {
+		const struct op_cpu_events *e = &c->cpus.list.data[next[i].stream];
 		struct perf_event_mmap_page *page = e->sideband;
 
 		__atomic_store_n(&page->data_tail, e->tail, __ATOMIC_RELEASE);
 	}
-	c->merge.heap.len = 0;
-	c->drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
-	c->drains_cut++;
+	c->sideband.merge.heap.len = 0;
+	c->sideband.drained_ns = OP_MAX(before_ns, oldest_ns ? oldest_ns - 1 : 0);
+	c->sideband.drains_cut++;
 }
 
 /*
@@ -204,25 +204,25 @@ uint64_t op_capture_drain_sideband(struct op_capture *c,
 				   const struct op_sideband_sink *sink,
 				   struct op_allowance *allowance)
 {
-	uint64_t before_ns = c->drained_ns;
+	uint64_t before_ns = c->sideband.drained_ns;
 	uint64_t records = 0;
 	bool over = false;
 	uint32_t cpu;
 
-	c->drained_ns = op_clock_monotonic_ns();
-	if (c->cpus_moved) {
+	c->sideband.drained_ns = op_clock_monotonic_ns();
+	if (c->cpus.moved) {
 		/* what they did while nobody listened is not known */
-		c->cpus_moved = false;
-		sink->on_lost(sink->ctx, c->drained_ns);
+		c->cpus.moved = false;
+		sink->on_lost(sink->ctx, c->sideband.drained_ns);
 	}
 	begin(c);
-	while (!over && op_merge_oldest(&c->merge, &cpu)) {
-		take(c, sink, &c->cpus.data[cpu]);
+	while (!over && op_merge_oldest(&c->sideband.merge, &cpu)) {
+		take(c, sink, &c->cpus.list.data[cpu]);
 		records++;
 		over = op_allowance_step(allowance);
 	}
-	c->sideband_left = c->merge.heap.len;
-	if (c->sideband_left)
+	c->sideband.left = c->sideband.merge.heap.len;
+	if (c->sideband.left)
 		leave(c, before_ns);
 	return records;
 }

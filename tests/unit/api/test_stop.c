@@ -46,9 +46,9 @@ static struct op_capture *capture_new(void)
 	CHECK(c);
 	c->page_size = (uint32_t)page;
 	memset(c->map, 0xff, sizeof(c->map));
-	memset(c->program, 0xff, sizeof(c->program));
-	memset(c->hook, 0xff, sizeof(c->hook));
-	memset(c->begun, 0xff, sizeof(c->begun));
+	memset(c->kinds.program, 0xff, sizeof(c->kinds.program));
+	memset(c->kinds.hook, 0xff, sizeof(c->kinds.hook));
+	memset(c->kinds.begun, 0xff, sizeof(c->kinds.begun));
 	c->control = calloc(1, sizeof(*c->control));
 	CHECK(c->control);
 	c->map[OP_MAP_RING] = memfd_create("ring", MFD_CLOEXEC);
@@ -67,7 +67,7 @@ static void capture_free(struct op_capture *c)
 	CHECK_INT(close(c->map[OP_MAP_RING]), 0);
 	CHECK_INT(close(c->timer_fd), 0);
 	CHECK_INT(close(c->epoll_fd), 0);
-	op_merge_clear(&c->merge);
+	op_merge_clear(&c->sideband.merge);
 	free(c->control);
 	free(c);
 }

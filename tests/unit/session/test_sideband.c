@@ -42,24 +42,24 @@ static void host_init(struct host *h, uint32_t cpus)
 	op_session_init_sink(&h->session);
 	h->capture->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	for (i = 0; i < cpus; i++) {
-		struct op_cpu_events *e = op_vec_push(&h->capture->cpus);
+		struct op_cpu_events *e = op_vec_push(&h->capture->cpus.list);
 
 		CHECK(e);
 		*e = (struct op_cpu_events){ .cpu = i };
 		e->sideband = calloc(1, h->capture->page_size + OP_SIDEBAND_BYTES);
 		CHECK(e->sideband);
 	}
-	CHECK_OK(op_merge_reserve(&h->capture->merge, cpus));
+	CHECK_OK(op_merge_reserve(&h->capture->sideband.merge, cpus));
 }
 
 static void host_deinit(struct host *h)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &h->capture->cpus)
+	op_vec_foreach(e, &h->capture->cpus.list)
 		free(e->sideband);
-	op_vec_clear(&h->capture->cpus);
-	op_merge_clear(&h->capture->merge);
+	op_vec_clear(&h->capture->cpus.list);
+	op_merge_clear(&h->capture->sideband.merge);
 	op_ends_deinit(&h->session.ends);
 	free(h->capture);
 	world_deinit(&h->world);
@@ -69,7 +69,7 @@ static void host_deinit(struct host *h)
 static void put_misc(struct host *h, uint32_t cpu, uint32_t type, uint16_t misc,
 		     const void *body, size_t len, uint64_t time_ns)
 {
-	struct perf_event_mmap_page *page = h->capture->cpus.data[cpu].sideband;
+	struct perf_event_mmap_page *page = h->capture->cpus.list.data[cpu].sideband;
 	uint8_t *ring = (uint8_t *)page + h->capture->page_size;
 	struct perf_event_header header = { .type = type, .misc = misc };
 	uint8_t record[RECORD_BYTES_MAX] = { 0 };
@@ -152,7 +152,7 @@ static void test_order_over_cpus(void)
 		}
 		for (i = 0; i < cpus; i++) {
 			struct perf_event_mmap_page *page =
-				h.capture->cpus.data[i].sideband;
+				h.capture->cpus.list.data[i].sideband;
 
 			CHECK_INT(page->data_tail, page->data_head);
 		}
@@ -166,11 +166,11 @@ static void check_left(const struct host *h, uint32_t cpus)
 	uint32_t i;
 
 	for (i = 0; i < cpus; i++) {
-		const struct op_cpu_events *e = &h->capture->cpus.data[i];
+		const struct op_cpu_events *e = &h->capture->cpus.list.data[i];
 		const struct perf_event_mmap_page *page = e->sideband;
 
 		CHECK(page->data_tail == page->data_head ||
-		      e->next_ns > h->capture->drained_ns);
+		      e->next_ns > h->capture->sideband.drained_ns);
 	}
 }
 
@@ -201,16 +201,17 @@ static void test_drain_in_parts(void)
 		uint64_t n = op_session_drain_sideband(&h.session, 1);
 
 		CHECK(n > 0 && n <= LITTLE);
-		CHECK_INT(h.capture->sideband_left, drains + 1 == h.capture->drains_cut);
+		CHECK_INT(h.capture->sideband.left,
+			  drains + 1 == h.capture->sideband.drains_cut);
 		check_left(&h, CPUS);
 		records += n;
 		if (!drains++) {
 			put_task(&h, 3, PERF_RECORD_FORK, late, 1, ++at);
 			put_mmap(&h, 2, late, 0x20000, ++at);
 		}
-	} while (h.capture->sideband_left);
+	} while (h.capture->sideband.left);
 	CHECK_INT(records, 2 * FAMILIES + (FAMILIES + 2) / 3 + 2);
-	CHECK_INT(h.capture->drains_cut, drains - 1);
+	CHECK_INT(h.capture->sideband.drains_cut, drains - 1);
 	CHECK_INT(op_session_drain_sideband(&h.session, 0), 0);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, late, 0x20000, NULL));
@@ -247,7 +248,7 @@ static void test_newer_than_the_drain(void)
 	put_task(&h, 1, PERF_RECORD_FORK, pid, 1, ++at);
 	put_exec(&h, 1, pid, at + later_ns);
 	put_mmap(&h, 1, pid, 0x10000, at + later_ns + 1);
-	page = h.capture->cpus.data[1].sideband;
+	page = h.capture->cpus.list.data[1].sideband;
 	CHECK_INT(op_session_drain_sideband(&h.session, 0), 1);
 	CHECK(page->data_tail > 0 && page->data_tail < page->data_head);
 	CHECK_INT(op_session_drain_sideband(&h.session, 0), 0);
@@ -280,9 +281,9 @@ static void test_times_that_cannot_be(void)
 	put_task(&h, 1, PERF_RECORD_EXIT, pid + 1, 1, never_ns);
 	put_mmap(&h, 1, pid, 0x20000, ++at);
 	CHECK_INT(op_session_drain_sideband(&h.session, 0), 7);
-	page = h.capture->cpus.data[0].sideband;
+	page = h.capture->cpus.list.data[0].sideband;
 	CHECK_INT(page->data_tail, page->data_head);
-	page = h.capture->cpus.data[1].sideband;
+	page = h.capture->cpus.list.data[1].sideband;
 	CHECK_INT(page->data_tail, page->data_head);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
@@ -496,7 +497,7 @@ static int online(const struct op_capture *c)
 	const struct op_cpu_events *e;
 	int n = 0;
 
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		n += e->online;
 	return n;
 }
@@ -531,24 +532,24 @@ static void test_list_of_cpus(void)
 	CHECK(c);
 	make_root(root);
 	c->config.sysfs_root = root;
-	c->online_fd = -1;
+	c->cpus.online_fd = -1;
 	write_list(root, "0-511\n");
 	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
-	CHECK_INT(c->cpus.len, 512);
+	CHECK_INT(c->cpus.list.len, 512);
 	CHECK_INT(online(c), 512);
 	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 512);
 	write_list(root, "0-3,8,10-11\n");
 	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 7);
-	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
-	CHECK(!c->cpus.data[9].online);
+	CHECK(c->cpus.list.data[8].online && c->cpus.list.data[8].cpu == 8);
+	CHECK(!c->cpus.list.data[9].online);
 	write_list(root, "0-3,700\n");
 	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
-	CHECK_INT(c->cpus.len, 701);
+	CHECK_INT(c->cpus.list.len, 701);
 	CHECK_INT(online(c), 5);
 	op_perf_close(c);
-	op_closep(&c->online_fd);
+	op_closep(&c->cpus.online_fd);
 	free(c);
 	remove_root(root);
 }
@@ -567,9 +568,9 @@ static void test_cpus_that_go(void)
 	host_init(&h, 2);
 	c = h.capture;
 	c->config.sysfs_root = root;
-	c->online_fd = -1;
+	c->cpus.online_fd = -1;
 	for (i = 0; i < 2; i++) {
-		struct op_cpu_events *e = &c->cpus.data[i];
+		struct op_cpu_events *e = &c->cpus.list.data[i];
 
 		free(e->sideband);
 		e->sideband =
@@ -585,22 +586,22 @@ static void test_cpus_that_go(void)
 	write_list(root, "0\n");
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(op_processes_born_ns(h.world.p, forked));
-	CHECK(c->cpus.data[0].sideband && !c->cpus.data[1].sideband);
+	CHECK(c->cpus.list.data[0].sideband && !c->cpus.list.data[1].sideband);
 	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(h.session.ends.lost_ns);
 	/* After a sleep the list is the same. */
 	h.session.ends.lost_ns = 0;
 	put_task(&h, 0, PERF_RECORD_EXIT, forked, 1, op_clock_monotonic_ns());
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
-	CHECK(c->cpus.data[0].sideband && !h.session.ends.lost_ns);
-	c->asleep_ns -= 2000000000;
+	CHECK(c->cpus.list.data[0].sideband && !h.session.ends.lost_ns);
+	c->cpus.asleep_ns -= 2000000000;
 	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
-	CHECK(!c->cpus.data[0].sideband); /* nobody listens: it is not opened anew */
+	CHECK(!c->cpus.list.data[0].sideband); /* nobody listens: it is not opened anew */
 	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(h.session.ends.lost_ns);
 	op_perf_close(c);
-	op_closep(&c->online_fd);
+	op_closep(&c->cpus.online_fd);
 	host_deinit(&h);
 	remove_root(root);
 }
