@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/allowance.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/slice.h"
 #include "kernel/kinds/kind.h"
 #include "op_user_types.h"
 #include "process/resource/environment.h"
@@ -172,7 +172,7 @@ static int check(const struct otelprof_config *c, struct op_log *log)
 	    (c->cpu_budget_permille &&
 	     check_range(log, "cpu_budget_permille", c->cpu_budget_permille, 1,
 			 CPU_BUDGET_MAX)) ||
-	    check_range(log, "poll_budget_ms", c->poll_budget_ms, 1, OP_TURN_MAX_MS) ||
+	    check_range(log, "poll_budget_ms", c->poll_budget_ms, 1, OP_POLL_MAX_MS) ||
 	    check_range(log, "probe_samples", c->probe_samples, 1, PROBE_SAMPLES_MAX) ||
 	    check_range(log, "max_frames", c->max_frames, FRAMES_MIN, OP_FRAMES_MAX) ||
 	    check_range(log, "max_processes", c->max_processes, 1, PROCESSES_MAX) ||
@@ -208,7 +208,7 @@ static void set_defaults(struct otelprof_config *c)
 	if (!c->probe_samples)
 		c->probe_samples = PROBE_SAMPLES_DEFAULT;
 	if (!c->poll_budget_ms)
-		c->poll_budget_ms = OP_TURN_DEFAULT_MS;
+		c->poll_budget_ms = OP_POLL_DEFAULT_MS;
 	if (!c->kinds)
 		c->kinds = OTELPROF_KIND_CPU;
 	if (!c->max_frames)

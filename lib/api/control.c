@@ -54,7 +54,7 @@ void op_handle_expire_rules(struct otelprof *p)
 		return;
 	if (op_targets_expire(p->targets, now_ns) && op_handle_apply_rates(p) < 0)
 		op_log(&p->log, OP_LOG_WARNING, "%s", p->log.message);
-	op_handle_wake(p);
+	op_session_wake(p->session);
 }
 
 /* A path or a variable, which filters do not have. */
@@ -139,7 +139,7 @@ int otelprof_add_rule(struct otelprof *p, const struct otelprof_rule *rule,
 		r = op_targets_add(p->targets, &copy, op_clock_monotonic_ns(), &number);
 	if (r < 0)
 		return r;
-	op_handle_wake(p);
+	op_session_wake(p->session);
 	r = copy.sample_rate_hz ? op_handle_apply_rates(p) : 0;
 	if (r < 0) {
 		(void)op_targets_remove(p->targets, number);

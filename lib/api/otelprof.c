@@ -38,6 +38,9 @@ static int make_handle(const struct otelprof_config *config, struct otelprof *p)
 	p->log.level = (int)p->config.log_level;
 	p->rate_hz = p->budget.asked_hz = p->config.sample_rate_hz;
 	p->budget.share = p->config.cpu_budget_permille / 1000.0;
+	/* until it is first measured */
+	if (p->config.cpu_budget_permille)
+		op_allowance_give_cpu(&p->allowance, INT64_MAX);
 	r = op_config_add_host(&p->config);
 	return r < 0 ? r : op_handle_make(p);
 }
@@ -210,7 +213,7 @@ int otelprof_stop(struct otelprof *p)
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_STOP);
 	op_handle_stop_sampling(p);
 	p->running = false;
-	r = op_handle_drain_all(p, LAST_RECORDS_NS);
+	r = op_session_drain_all(p->session, LAST_RECORDS_NS);
 	/* the caller, which has stopped sampling, closes this window */
 	op_parts_snapshot(p->parts, p->window, OP_PART_END_LAST);
 	return r;

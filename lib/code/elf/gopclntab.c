@@ -278,7 +278,8 @@ int op_gopclntab_each(struct op_gopclntab *t,
 	return op_gopclntab_each_from(t, &at, NULL, fn, data);
 }
 
-int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice *slice,
+int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at,
+			   struct op_allowance *allowance,
 			   int (*fn)(void *data, const struct op_go_function *f),
 			   void *data)
 {
@@ -307,7 +308,7 @@ int op_gopclntab_each_from(struct op_gopclntab *t, uint64_t *at, struct op_slice
 			err = fn(data, &f);
 		if (err)
 			return err;
-		if (op_slice_step(slice)) {
+		if (op_allowance_step(allowance)) {
 			(*at)++;
 			return -EINPROGRESS;
 		}

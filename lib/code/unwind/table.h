@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/allowance.h"
 #include "base/log.h"
-#include "base/slice.h"
 #include "code/elf/file.h"
 #include "code/unwind/arena.h"
 #include "code/unwind/rules.h"
@@ -97,9 +97,9 @@ int op_table_job_new(struct op_elf *elf, const struct op_table_loop *loop,
 struct op_table_job *op_table_job_free(struct op_table_job *job);
 /* User memory that the job has, about; at most OP_TABLE_WORK_BYTES. */
 size_t op_table_job_bytes(const struct op_table_job *job);
-/* Go on with the table. Returns as op_table_new() does, or -EINPROGRESS when @slice (may
+/* Go on with the table. Returns as op_table_new() does, or -EINPROGRESS when @allowance (may
  * be NULL) is used up; after any other result the job is over. */
-int op_table_job_run(struct op_table_job *job, struct op_slice *slice,
+int op_table_job_run(struct op_table_job *job, struct op_allowance *allowance,
 		     struct op_table **ret);
 /* Release the table's arena memory, which has a grace period, and free the table. NULL
  * does nothing. */

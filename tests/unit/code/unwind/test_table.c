@@ -513,7 +513,7 @@ static unsigned int make_in_slices(struct op_elf *elf, struct op_table **ret)
 
 	CHECK_OK(op_table_job_new(elf, NULL, f.arena, f.rules, NULL, &job));
 	do {
-		struct op_slice over = op_slice_until(1);
+		struct op_allowance over = op_allowance_of_time(1);
 
 		r = op_table_job_run(job, &over, ret);
 		calls++;
@@ -563,7 +563,7 @@ static void test_slices(void)
 	size_t cie = put_x86_cie(&b);
 	struct op_arena_stats before;
 	struct op_arena_stats after;
-	struct op_slice over = op_slice_until(1);
+	struct op_allowance over = op_allowance_of_time(1);
 	struct op_table_job *job = NULL;
 	struct op_table *none = NULL;
 	struct op_elf *self = NULL;

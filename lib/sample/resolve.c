@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/record/resolve.h"
+#include "sample/resolve.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "process/table.h"
 #include "sample/deferred.h"
 #include "sample/labels.h"
-#include "sample/record/parsed.h"
+#include "sample/parsed.h"
 #include "sample/stack.h"
 #include "sample/state.h"
 

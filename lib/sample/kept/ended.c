@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/ended.h"
+#include "sample/kept/ended.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "kernel/state.h"
+#include "session/state.h"
 #include "test.h"
 #include "world.h"
 
@@ -21,6 +22,7 @@ enum {
 
 struct host {
 	struct op_capture *capture;
+	struct op_session session;
 	struct world world;
 	uint64_t head[CPUS_MAX];
 };
@@ -33,28 +35,32 @@ static void host_init(struct host *h, uint32_t cpus)
 	world_init(&h->world, NULL);
 	h->capture = calloc(1, sizeof(*h->capture));
 	CHECK(h->capture);
-	h->capture->config.procfs_root = "/proc";
+	memset(&h->session, 0, sizeof(h->session));
+	h->session.config.capture = h->capture;
+	h->session.config.processes = h->world.p;
+	h->session.config.procfs_root = "/proc";
+	op_session_init_sink(&h->session);
 	h->capture->page_size = (uint32_t)sysconf(_SC_PAGESIZE);
 	for (i = 0; i < cpus; i++) {
-		struct op_cpu_events *e = op_vec_push(&h->capture->cpus);
+		struct op_cpu_events *e = op_vec_push(&h->capture->cpus.list);
 
 		CHECK(e);
 		*e = (struct op_cpu_events){ .cpu = i };
 		e->sideband = calloc(1, h->capture->page_size + OP_SIDEBAND_BYTES);
 		CHECK(e->sideband);
 	}
-	CHECK_OK(op_merge_reserve(&h->capture->merge, cpus));
+	CHECK_OK(op_merge_reserve(&h->capture->sideband.merge, cpus));
 }
 
 static void host_deinit(struct host *h)
 {
 	struct op_cpu_events *e;
 
-	op_vec_foreach(e, &h->capture->cpus)
+	op_vec_foreach(e, &h->capture->cpus.list)
 		free(e->sideband);
-	op_vec_clear(&h->capture->cpus);
-	op_merge_clear(&h->capture->merge);
-	op_ends_deinit(&h->capture->ends);
+	op_vec_clear(&h->capture->cpus.list);
+	op_merge_clear(&h->capture->sideband.merge);
+	op_ends_deinit(&h->session.ends);
 	free(h->capture);
 	world_deinit(&h->world);
 }
@@ -63,7 +69,7 @@ static void host_deinit(struct host *h)
 static void put_misc(struct host *h, uint32_t cpu, uint32_t type, uint16_t misc,
 		     const void *body, size_t len, uint64_t time_ns)
 {
-	struct perf_event_mmap_page *page = h->capture->cpus.data[cpu].sideband;
+	struct perf_event_mmap_page *page = h->capture->cpus.list.data[cpu].sideband;
 	uint8_t *ring = (uint8_t *)page + h->capture->page_size;
 	struct perf_event_header header = { .type = type, .misc = misc };
 	uint8_t record[RECORD_BYTES_MAX] = { 0 };
@@ -134,8 +140,8 @@ static void test_order_over_cpus(void)
 			if (i % 3 == 0)
 				put_task(&h, i % cpus, PERF_RECORD_EXIT, pid, 1, ++at);
 		}
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 467);
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
+		CHECK_INT(op_session_drain_sideband(&h.session, 0), 467);
+		CHECK_INT(op_session_drain_sideband(&h.session, 0), 0);
 		world_settle(&h.world, 1);
 		for (i = 0; i < 200; i++) {
 			uint32_t pid = PID_FIRST + i;
@@ -146,7 +152,7 @@ static void test_order_over_cpus(void)
 		}
 		for (i = 0; i < cpus; i++) {
 			struct perf_event_mmap_page *page =
-				h.capture->cpus.data[i].sideband;
+				h.capture->cpus.list.data[i].sideband;
 
 			CHECK_INT(page->data_tail, page->data_head);
 		}
@@ -160,11 +166,11 @@ static void check_left(const struct host *h, uint32_t cpus)
 	uint32_t i;
 
 	for (i = 0; i < cpus; i++) {
-		const struct op_cpu_events *e = &h->capture->cpus.data[i];
+		const struct op_cpu_events *e = &h->capture->cpus.list.data[i];
 		const struct perf_event_mmap_page *page = e->sideband;
 
 		CHECK(page->data_tail == page->data_head ||
-		      e->next_ns > h->capture->drained_ns);
+		      e->next_ns > h->capture->sideband.drained_ns);
 	}
 }
 
@@ -192,20 +198,21 @@ static void test_drain_in_parts(void)
 			put_task(&h, i % CPUS, PERF_RECORD_EXIT, pid, 1, ++at);
 	}
 	do {
-		uint64_t n = op_sideband_drain(h.capture, h.world.p, 1);
+		uint64_t n = op_session_drain_sideband(&h.session, 1);
 
 		CHECK(n > 0 && n <= LITTLE);
-		CHECK_INT(h.capture->sideband_left, drains + 1 == h.capture->drains_cut);
+		CHECK_INT(h.capture->sideband.left,
+			  drains + 1 == h.capture->sideband.drains_cut);
 		check_left(&h, CPUS);
 		records += n;
 		if (!drains++) {
 			put_task(&h, 3, PERF_RECORD_FORK, late, 1, ++at);
 			put_mmap(&h, 2, late, 0x20000, ++at);
 		}
-	} while (h.capture->sideband_left);
+	} while (h.capture->sideband.left);
 	CHECK_INT(records, 2 * FAMILIES + (FAMILIES + 2) / 3 + 2);
-	CHECK_INT(h.capture->drains_cut, drains - 1);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
+	CHECK_INT(h.capture->sideband.drains_cut, drains - 1);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 0);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, late, 0x20000, NULL));
 	for (i = 0; i < FAMILIES; i++) {
@@ -241,13 +248,13 @@ static void test_newer_than_the_drain(void)
 	put_task(&h, 1, PERF_RECORD_FORK, pid, 1, ++at);
 	put_exec(&h, 1, pid, at + later_ns);
 	put_mmap(&h, 1, pid, 0x10000, at + later_ns + 1);
-	page = h.capture->cpus.data[1].sideband;
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 1);
+	page = h.capture->cpus.list.data[1].sideband;
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 1);
 	CHECK(page->data_tail > 0 && page->data_tail < page->data_head);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 0);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 0);
 	while (op_clock_monotonic_ns() <= at + later_ns + 1)
 		CHECK_OK(usleep(1000));
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 2);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 2);
 	CHECK_INT(page->data_tail, page->data_head);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
@@ -273,10 +280,10 @@ static void test_times_that_cannot_be(void)
 	put_mmap(&h, 0, pid, 0x10000, ++at);
 	put_task(&h, 1, PERF_RECORD_EXIT, pid + 1, 1, never_ns);
 	put_mmap(&h, 1, pid, 0x20000, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 7);
-	page = h.capture->cpus.data[0].sideband;
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 7);
+	page = h.capture->cpus.list.data[0].sideband;
 	CHECK_INT(page->data_tail, page->data_head);
-	page = h.capture->cpus.data[1].sideband;
+	page = h.capture->cpus.list.data[1].sideband;
 	CHECK_INT(page->data_tail, page->data_head);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, pid, 0x10000, NULL));
@@ -302,10 +309,10 @@ static void test_late_fork(void)
 	put_exec(&h, 1, executed, ++at);
 	put_mmap(&h, 1, executed, 0x10000, ++at);
 	put_mmap(&h, 1, mapped, 0x30000, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 6);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 6);
 	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, fork_ns);
 	put_task(&h, 0, PERF_RECORD_FORK, mapped, parent, fork_ns);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 2);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 2);
 	world_settle(&h.world, 1);
 	CHECK(world_mapping(&h.world, mapped, world_native((const void *)known_function),
 			    NULL));
@@ -314,7 +321,7 @@ static void test_late_fork(void)
 	CHECK_INT(op_processes_born_ns(h.world.p, executed), fork_ns);
 	/* the next one of that number is another */
 	put_task(&h, 0, PERF_RECORD_FORK, executed, parent, ++at);
-	CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), 1);
+	CHECK_INT(op_session_drain_sideband(&h.session, 0), 1);
 	world_settle(&h.world, 1);
 	CHECK(!world_mapping(&h.world, executed, 0x10000, NULL));
 	CHECK(world_mapping(&h.world, executed, 0x20000, NULL));
@@ -362,7 +369,7 @@ static void test_leader_ends(void)
 
 	CHECK(mkdtemp(root));
 	host_init(&h, 1);
-	h.capture->config.procfs_root = root;
+	h.session.ends.procfs_root = root;
 	pretend_two_threads(root, alone);
 	pretend_two_threads(root, threaded);
 	pretend_two_threads(root, missed);
@@ -374,7 +381,7 @@ static void test_leader_ends(void)
 	put_thread(&h, PERF_RECORD_EXIT, alone, alone, ++at);
 	put_thread(&h, PERF_RECORD_EXIT, threaded, threaded, ++at);
 	put_thread(&h, PERF_RECORD_EXIT, missed, missed, ++at);
-	(void)op_sideband_drain(h.capture, h.world.p, 0);
+	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK_INT(op_processes_born_ns(h.world.p, alone), 0);
 	CHECK(op_processes_born_ns(h.world.p, threaded));
 	CHECK(op_processes_born_ns(h.world.p, missed));
@@ -397,14 +404,14 @@ static void test_all_end(void)
 	int i;
 
 	host_init(&h, 1);
-	h.capture->config.procfs_root = "/nonexistent";
+	h.session.ends.procfs_root = "/nonexistent";
 	at = op_clock_monotonic_ns();
 	for (i = 0; i < 3; i++) {
 		put_task(&h, 0, PERF_RECORD_FORK, pids[i], 1, ++at);
 		put_thread(&h, PERF_RECORD_FORK, pids[i], pids[i] + 1000, ++at);
 		put_thread(&h, PERF_RECORD_EXIT, pids[i], pids[i], ++at);
 	}
-	(void)op_sideband_drain(h.capture, h.world.p, 0);
+	(void)op_session_drain_sideband(&h.session, 0);
 	for (i = 0; i < 3; i++)
 		CHECK(op_processes_born_ns(h.world.p, pids[i]));
 	at = op_clock_monotonic_ns();
@@ -412,13 +419,13 @@ static void test_all_end(void)
 	put_task(&h, 0, PERF_RECORD_FORK, again, 1, ++at);
 	put_exec(&h, 0, executes, ++at);
 	/* it asks again, since one more has ended */
-	(void)op_sideband_drain(h.capture, h.world.p, 0);
+	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK(op_processes_born_ns(h.world.p, killed));
-	(void)op_sideband_drain(h.capture, h.world.p, 0);
+	(void)op_session_drain_sideband(&h.session, 0);
 	CHECK_INT(op_processes_born_ns(h.world.p, killed), 0);
 	CHECK(op_processes_born_ns(h.world.p, again));
 	CHECK(op_processes_born_ns(h.world.p, executes));
-	CHECK_INT(h.capture->ends.ending.len, 0);
+	CHECK_INT(h.session.ends.ending.len, 0);
 	host_deinit(&h);
 }
 
@@ -451,7 +458,7 @@ static double cost(uint32_t cpus)
 			    ++at);
 		/* a buffer holds that many of the fewest CPUs */
 		start = cpu_time_ns();
-		CHECK_INT(op_sideband_drain(h.capture, h.world.p, 0), records);
+		CHECK_INT(op_session_drain_sideband(&h.session, 0), records);
 		start = cpu_time_ns() - start;
 		if ((double)start / records < best)
 			best = (double)start / records;
@@ -490,7 +497,7 @@ static int online(const struct op_capture *c)
 	const struct op_cpu_events *e;
 	int n = 0;
 
-	op_vec_foreach(e, &c->cpus)
+	op_vec_foreach(e, &c->cpus.list)
 		n += e->online;
 	return n;
 }
@@ -525,24 +532,24 @@ static void test_list_of_cpus(void)
 	CHECK(c);
 	make_root(root);
 	c->config.sysfs_root = root;
-	c->online_fd = -1;
+	c->cpus.online_fd = -1;
 	write_list(root, "0-511\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
-	CHECK_INT(c->cpus.len, 512);
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
+	CHECK_INT(c->cpus.list.len, 512);
 	CHECK_INT(online(c), 512);
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 512);
 	write_list(root, "0-3,8,10-11\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
 	CHECK_INT(online(c), 7);
-	CHECK(c->cpus.data[8].online && c->cpus.data[8].cpu == 8);
-	CHECK(!c->cpus.data[9].online);
+	CHECK(c->cpus.list.data[8].online && c->cpus.list.data[8].cpu == 8);
+	CHECK(!c->cpus.list.data[9].online);
 	write_list(root, "0-3,700\n");
-	CHECK_OK(op_perf_update_cpus(c, NULL, 0));
-	CHECK_INT(c->cpus.len, 701);
+	CHECK_OK(op_perf_update_cpus(c, NULL, NULL));
+	CHECK_INT(c->cpus.list.len, 701);
 	CHECK_INT(online(c), 5);
 	op_perf_close(c);
-	op_closep(&c->online_fd);
+	op_closep(&c->cpus.online_fd);
 	free(c);
 	remove_root(root);
 }
@@ -561,9 +568,9 @@ static void test_cpus_that_go(void)
 	host_init(&h, 2);
 	c = h.capture;
 	c->config.sysfs_root = root;
-	c->online_fd = -1;
+	c->cpus.online_fd = -1;
 	for (i = 0; i < 2; i++) {
-		struct op_cpu_events *e = &c->cpus.data[i];
+		struct op_cpu_events *e = &c->cpus.list.data[i];
 
 		free(e->sideband);
 		e->sideband =
@@ -573,28 +580,28 @@ static void test_cpus_that_go(void)
 		memset(e->kind_fd, 0xff, sizeof(e->kind_fd));
 	}
 	write_list(root, "0-1\n");
-	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
-	CHECK_INT(c->lost_ns, 0);
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	CHECK_INT(h.session.ends.lost_ns, 0);
 	put_task(&h, 1, PERF_RECORD_FORK, forked, 1, op_clock_monotonic_ns());
 	write_list(root, "0\n");
-	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(op_processes_born_ns(h.world.p, forked));
-	CHECK(c->cpus.data[0].sideband && !c->cpus.data[1].sideband);
-	(void)op_sideband_drain(c, h.world.p, 0);
-	CHECK(c->lost_ns);
+	CHECK(c->cpus.list.data[0].sideband && !c->cpus.list.data[1].sideband);
+	(void)op_session_drain_sideband(&h.session, 0);
+	CHECK(h.session.ends.lost_ns);
 	/* After a sleep the list is the same. */
-	c->lost_ns = 0;
+	h.session.ends.lost_ns = 0;
 	put_task(&h, 0, PERF_RECORD_EXIT, forked, 1, op_clock_monotonic_ns());
-	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
-	CHECK(c->cpus.data[0].sideband && !c->lost_ns);
-	c->asleep_ns -= 2000000000;
-	CHECK_OK(op_perf_update_cpus(c, h.world.p, 0));
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
+	CHECK(c->cpus.list.data[0].sideband && !h.session.ends.lost_ns);
+	c->cpus.asleep_ns -= 2000000000;
+	CHECK_OK(op_perf_update_cpus(c, &h.session.sink, NULL));
 	CHECK(!op_processes_born_ns(h.world.p, forked));
-	CHECK(!c->cpus.data[0].sideband); /* nobody listens: it is not opened anew */
-	(void)op_sideband_drain(c, h.world.p, 0);
-	CHECK(c->lost_ns);
+	CHECK(!c->cpus.list.data[0].sideband); /* nobody listens: it is not opened anew */
+	(void)op_session_drain_sideband(&h.session, 0);
+	CHECK(h.session.ends.lost_ns);
 	op_perf_close(c);
-	op_closep(&c->online_fd);
+	op_closep(&c->cpus.online_fd);
 	host_deinit(&h);
 	remove_root(root);
 }

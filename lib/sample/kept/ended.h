@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts in which files stacks ended early, and why: a bounded number of pairs, and a sum
  * of the others. */
-#ifndef OP_SAMPLE_ENDED_H
-#define OP_SAMPLE_ENDED_H
+#ifndef OP_SAMPLE_KEPT_ENDED_H
+#define OP_SAMPLE_KEPT_ENDED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * only near its leaf: from the first caller that both have in common on, no location is
  * looked up again.
  */
-#ifndef OP_SAMPLE_THREAD_CACHE_H
-#define OP_SAMPLE_THREAD_CACHE_H
+#ifndef OP_SAMPLE_KEPT_THREAD_CACHE_H
+#define OP_SAMPLE_KEPT_THREAD_CACHE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "process/table.h"
 #include "sample/deferred.h"
-#include "sample/record/parsed.h"
-#include "sample/record/resolve.h"
+#include "sample/parsed.h"
+#include "sample/resolve.h"
 #include "sample/stack.h"
 #include "sample/state.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/waiting/postponed.h"
+#include "session/postponed.h"
 
 #include <errno.h>
 #include <stdlib.h>

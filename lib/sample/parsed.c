@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/record/parsed.h"
+#include "sample/parsed.h"
 
 #include <errno.h>
 #include <string.h>

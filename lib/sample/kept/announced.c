@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/waiting/announced.h"
+#include "sample/kept/announced.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * another. Records are copied. No process may use more than half of the room that the
  * others leave.
  */
-#ifndef OP_SAMPLE_WAITING_POSTPONED_H
-#define OP_SAMPLE_WAITING_POSTPONED_H
+#ifndef OP_SESSION_POSTPONED_H
+#define OP_SESSION_POSTPONED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * What came before the last turn is kept until the next one, for records that name it may
  * still wait in the ring when a window ends.
  */
-#ifndef OP_SAMPLE_WAITING_ANNOUNCED_H
-#define OP_SAMPLE_WAITING_ANNOUNCED_H
+#ifndef OP_SAMPLE_KEPT_ANNOUNCED_H
+#define OP_SAMPLE_KEPT_ANNOUNCED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Stacks larger than the copy that a first sample brings: what stands above comes right
  * before it, in records of its own, and is kept until the sample is there.
  */
-#ifndef OP_SAMPLE_WAITING_ABOVE_H
-#define OP_SAMPLE_WAITING_ABOVE_H
+#ifndef OP_SAMPLE_KEPT_ABOVE_H
+#define OP_SAMPLE_KEPT_ABOVE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,15 +4,14 @@
  * may end long before, or just before when all are killed. Its other threads have their
  * mappings until then, so the process's end is the last of the threads' ends.
  */
-#ifndef OP_KERNEL_SIDEBAND_ENDS_H
-#define OP_KERNEL_SIDEBAND_ENDS_H
+#ifndef OP_SESSION_ENDS_H
+#define OP_SESSION_ENDS_H
 
 #include <stdint.h>
 
 #include "base/hash.h"
 #include "base/vec.h"
 
-struct op_capture;
 struct op_processes;
 
 /* A process of which a thread has ended since its leader did. */
@@ -24,6 +23,9 @@ struct op_ending {
 };
 
 struct op_ends {
+	struct op_processes *processes; /* borrowed */
+	const char *procfs_root;	/* borrowed */
+	uint64_t lost_ns;		/* the last time that events were lost */
 	OP_VEC(struct op_ending) ending;
 	struct op_map64 leader_exited; /* processes that live on without their leader */
 	struct op_map64 threaded;      /* processes that were seen to start a thread */
@@ -32,15 +34,17 @@ struct op_ends {
 void op_ends_deinit(struct op_ends *ends);
 
 /* A thread other than the leader began. */
-void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns);
+void op_ends_on_thread(struct op_ends *ends, uint32_t pid, uint64_t time_ns);
 /* Thread @tid of @pid ended. */
-void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
-		     uint32_t tid, uint64_t time_ns);
+void op_ends_on_exit(struct op_ends *ends, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* @pid is a new process: the one that had the number has ended. */
-void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid);
+void op_ends_on_fork(struct op_ends *ends, uint32_t pid);
 /* A thread of @pid has executed a program and is its leader now. */
-void op_ends_on_exec(struct op_capture *c, uint32_t pid);
-/* The side-bands were drained: end the processes that have no more threads to end. */
-void op_ends_check(struct op_capture *c, struct op_processes *processes);
+void op_ends_on_exec(struct op_ends *ends, uint32_t pid);
+/* Events were lost until @time_ns. */
+void op_ends_on_lost(struct op_ends *ends, uint64_t time_ns);
+/* The side-bands were drained until @drained_ns: end the processes that have no more threads
+ * to end. */
+void op_ends_check(struct op_ends *ends, uint64_t drained_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sample/waiting/above.h"
+#include "sample/kept/above.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A record of the kernel's ring, taken apart. */
-#ifndef OP_SAMPLE_RECORD_PARSED_H
-#define OP_SAMPLE_RECORD_PARSED_H
+#ifndef OP_SAMPLE_PARSED_H
+#define OP_SAMPLE_PARSED_H
 
 #include <stdbool.h>
 #include <stddef.h>

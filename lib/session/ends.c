@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernel/sideband/ends.h"
+#include "session/ends.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "kernel/state.h"
+#include "base/macros.h"
+#include "process/processes.h"
 
 enum {
 	STAT_BYTES_MAX = 4096,
@@ -27,7 +28,7 @@ void op_ends_deinit(struct op_ends *ends)
 }
 
 /* The number of threads of @pid; 0 if the process is gone; UNKNOWN if it cannot be read. */
-static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
+static unsigned long thread_count(const struct op_ends *ends, uint32_t pid)
 {
 	_cleanup_free_ char *stat = NULL;
 	char path[256];
@@ -35,7 +36,7 @@ static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 	int field;
 	ssize_t r;
 
-	(void)snprintf(path, sizeof(path), "%s/%u/stat", c->config.procfs_root, pid);
+	(void)snprintf(path, sizeof(path), "%s/%u/stat", ends->procfs_root, pid);
 	r = op_read_file(path, STAT_BYTES_MAX, &stat);
 	if (r < 0)
 		return r == -ENOENT || r == -ESRCH ? 0 : UNKNOWN;
@@ -46,15 +47,20 @@ static unsigned long thread_count(const struct op_capture *c, uint32_t pid)
 	return p ? strtoul(p + 1, NULL, 10) : 0;
 }
 
-void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
+void op_ends_on_lost(struct op_ends *ends, uint64_t time_ns)
 {
-	if (c->ends.threaded.len >= THREADED_MAX) {
-		op_map64_clear(&c->ends.threaded);
+	ends->lost_ns = OP_MAX(ends->lost_ns, time_ns);
+}
+
+void op_ends_on_thread(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
+{
+	if (ends->threaded.len >= THREADED_MAX) {
+		op_map64_clear(&ends->threaded);
 		/* which processes have threads is not known from here on */
-		c->lost_ns = time_ns;
+		ends->lost_ns = time_ns;
 	}
-	if (op_map64_put(&c->ends.threaded, pid, 1) < 0)
-		c->lost_ns = time_ns;
+	if (op_map64_put(&ends->threaded, pid, 1) < 0)
+		ends->lost_ns = time_ns;
 }
 
 /*
@@ -62,13 +68,12 @@ void op_ends_on_thread(struct op_capture *c, uint32_t pid, uint64_t time_ns)
  * seen, no event was lost since, and none told of a thread: for most processes that saves
  * reading /proc.
  */
-static bool may_have_threads(struct op_capture *c, const struct op_processes *processes,
-			     uint32_t pid)
+static bool may_have_threads(struct op_ends *ends, uint32_t pid)
 {
-	uint64_t born_ns = op_processes_born_ns(processes, pid);
+	uint64_t born_ns = op_processes_born_ns(ends->processes, pid);
 	uint64_t unused;
 
-	return born_ns <= c->lost_ns || op_map64_get(&c->ends.threaded, pid, &unused);
+	return born_ns <= ends->lost_ns || op_map64_get(&ends->threaded, pid, &unused);
 }
 
 static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
@@ -89,75 +94,71 @@ static void forget(struct op_ends *ends, uint32_t pid)
 		*e = ends->ending.data[--ends->ending.len];
 }
 
-static void end(struct op_capture *c, struct op_processes *processes, uint32_t pid,
-		uint64_t time_ns)
+static void end(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
 {
-	forget(&c->ends, pid);
-	(void)op_map64_remove(&c->ends.leader_exited, pid);
-	(void)op_map64_remove(&c->ends.threaded, pid);
-	op_processes_on_exit(processes, pid, time_ns);
+	forget(ends, pid);
+	(void)op_map64_remove(&ends->leader_exited, pid);
+	(void)op_map64_remove(&ends->threaded, pid);
+	op_processes_on_exit(ends->processes, pid, time_ns);
 }
 
-void op_ends_on_exit(struct op_capture *c, struct op_processes *processes, uint32_t pid,
-		     uint32_t tid, uint64_t time_ns)
+void op_ends_on_exit(struct op_ends *ends, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
-	struct op_ends *ends = &c->ends;
 	struct op_ending *e = find_ending(ends, pid);
 	uint64_t unused;
 
 	if (!e && pid != tid && !op_map64_get(&ends->leader_exited, pid, &unused))
 		return;
-	if (pid == tid && !may_have_threads(c, processes, pid)) {
-		end(c, processes, pid, time_ns);
+	if (pid == tid && !may_have_threads(ends, pid)) {
+		end(ends, pid, time_ns);
 		return;
 	}
 	if (!e && ends->ending.len < ENDING_MAX)
 		e = op_vec_push(&ends->ending);
 	if (e)
 		*e = (struct op_ending){ .pid = pid, .ended_ns = time_ns };
-	else if (thread_count(c, pid) <= 1)
-		end(c, processes, pid, time_ns);
+	else if (thread_count(ends, pid) <= 1)
+		end(ends, pid, time_ns);
 	else
 		(void)op_map64_put(&ends->leader_exited, pid, 1);
 }
 
-void op_ends_on_fork(struct op_capture *c, struct op_processes *processes, uint32_t pid)
+void op_ends_on_fork(struct op_ends *ends, uint32_t pid)
 {
-	const struct op_ending *e = find_ending(&c->ends, pid);
+	const struct op_ending *e = find_ending(ends, pid);
 
 	if (e)
-		end(c, processes, pid, e->ended_ns);
-	(void)op_map64_remove(&c->ends.leader_exited, pid);
+		end(ends, pid, e->ended_ns);
+	(void)op_map64_remove(&ends->leader_exited, pid);
 }
 
-void op_ends_on_exec(struct op_capture *c, uint32_t pid)
+void op_ends_on_exec(struct op_ends *ends, uint32_t pid)
 {
-	forget(&c->ends, pid);
-	(void)op_map64_remove(&c->ends.leader_exited, pid);
+	forget(ends, pid);
+	(void)op_map64_remove(&ends->leader_exited, pid);
 }
 
 /* Is the process at an end? Where /proc told of no other thread, all of them had ended by then,
  * and a drain of the side-bands as they were later has brought the records of it. */
-static bool is_over(const struct op_capture *c, const struct op_ending *e)
+static bool is_over(const struct op_ending *e, uint64_t drained_ns)
 {
-	return e->alone_ns && e->alone_ns < c->drained_ns;
+	return e->alone_ns && e->alone_ns < drained_ns;
 }
 
-void op_ends_check(struct op_capture *c, struct op_processes *processes)
+void op_ends_check(struct op_ends *ends, uint64_t drained_ns)
 {
-	struct op_ends *ends = &c->ends;
 	size_t i = 0;
 
 	while (i < ends->ending.len) {
 		struct op_ending *e = &ends->ending.data[i];
 		uint32_t pid = e->pid;
 
-		if (is_over(c, e)) {
+		if (is_over(e, drained_ns)) {
 			/* the last one takes its place */
-			end(c, processes, pid, e->ended_ns);
+			end(ends, pid, e->ended_ns);
 		} else if (e->alone_ns) {
 			i++;
-		} else if (thread_count(c, pid) <= 1) {
+		} else if (thread_count(ends, pid) <= 1) {
 			e->alone_ns = op_clock_monotonic_ns();
 			i++;
 		} else { /* its other threads live on */
