@@ -54,7 +54,7 @@ static void search(struct op_elf *elf, struct op_gopclntab *table, uint32_t mino
 
 		if (++calls > CALLS_MAX)
 			abort();
-		other = op_go_search(&partd, elf, table, minor, &part, &again);
+		other = op_go_search(&sliced, elf, table, minor, &part, &again);
 	} while (other == -EINPROGRESS);
 	/* the work on a file is limited by the second */
 	if (r >= 0 && other >= 0 && (r != other || memcmp(&at, &again, sizeof(at)) != 0))
