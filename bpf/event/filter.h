@@ -5,7 +5,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "bpf/event/rules/targets.h"
+#include "bpf/event/rules/rules.h"
 #include "bpf/event/slot.h"
 #include "bpf/event/task.h"
 #include "bpf/platform/maps.h"
@@ -131,7 +131,7 @@ static __always_inline bool op_filter_keeps(struct op_control *control,
 	__u32 i;
 
 	if (active & OP_FILTER_EMPTY)
-		return !control->targets_include;
+		return !control->rules_include;
 	active &= 1;
 	filter = bpf_map_lookup_elem(&op_filters, &active);
 	if (filter)
@@ -142,7 +142,7 @@ static __always_inline bool op_filter_keeps(struct op_control *control,
 		if (verdict != OP_VERDICT_NONE)
 			return verdict == OP_VERDICT_KEEP;
 	}
-	if (control->targets_include)
+	if (control->rules_include)
 		return false;
 	return !filter || !count || filter->default_action == OP_FILTER_INCLUDE;
 }
@@ -157,11 +157,11 @@ static __always_inline bool op_is_wanted(const struct op_slot *slot, __u32 *ret_
 	*ret_rate = 0;
 	if (!control)
 		return true;
-	if (control->target_kinds) {
-		__u32 said = (__u32)op_target_says(slot->number);
+	if (control->rule_kinds) {
+		__u32 decision = (__u32)op_rule_decide(slot->number);
 
-		verdict = said & OP_TARGET_MASK;
-		*ret_rate = said >> OP_TARGET_SHIFT;
+		verdict = decision & OP_RULE_MASK;
+		*ret_rate = decision >> OP_RULE_SHIFT;
 	}
 	if (verdict != OP_VERDICT_NONE)
 		return verdict == OP_VERDICT_KEEP;

@@ -66,13 +66,13 @@ struct op_control {
 	__u32 pid_level; /* depth of the profiler's PID namespace; 0: not known yet */
 	struct op_interpreter interpreter[OP_INTERPRETERS_MAX];
 	/*
-	 * What rules op_targets has: a bit for each enum op_target_kind among them; a bit
+	 * What rules op_targets has: a bit for each enum op_rule_kind among them; a bit
 	 * for each depth of their cgroups; and whether one of them includes, so that a
 	 * sample that no rule and no filter includes is left out.
 	 */
-	__u32 target_kinds;
+	__u32 rule_kinds;
 	__u32 cgroup_depths;
-	__u32 targets_include;
+	__u32 rules_include;
 	__u32 rules_changed; /* grows with each change of the filter or of a rule */
 	/* For each rate: the period of its samples in ns, << 32; and the share of the
 	 * clock's ticks that it takes, in units of 2^-32, 0: all. */
@@ -187,24 +187,24 @@ struct op_filter {
 /* ---- rules by what they are of ---- */
 
 /* The kinds of targets by which rules are found. */
-enum op_target_kind {
-	OP_TARGET_PID = 0,
-	OP_TARGET_CGROUP,
-	OP_TARGET_COMM,
-	OP_TARGET_UID,
+enum op_rule_kind {
+	OP_RULE_PID = 0,
+	OP_RULE_CGROUP,
+	OP_RULE_COMM,
+	OP_RULE_UID,
 	/* Processes that user space found a rule for: their pids. */
-	OP_TARGET_EXECUTABLE,  /* removed at exec */
-	OP_TARGET_ENVIRONMENT, /* kept at exec, until user space has looked again */
-	OP_TARGET_KINDS,
+	OP_RULE_EXECUTABLE,  /* removed at exec */
+	OP_RULE_ENVIRONMENT, /* kept at exec, until user space has looked again */
+	OP_RULE_KINDS,
 };
 
 enum {
-	OP_TARGETS_OF_PROGRAMS = 1 << OP_TARGET_EXECUTABLE | 1 << OP_TARGET_ENVIRONMENT,
+	OP_RULE_KINDS_OF_PROGRAMS = 1 << OP_RULE_EXECUTABLE | 1 << OP_RULE_ENVIRONMENT,
 };
 
-struct op_target_key {
+struct op_rule_key {
 	__u64 word[2]; /* the number and 0, or the command name */
-	__u32 kind;    /* enum op_target_kind */
+	__u32 kind;    /* enum op_rule_kind */
 	__u32 reserved0;
 };
 
@@ -216,23 +216,23 @@ enum op_verdict {
 };
 
 enum {
-	OP_TARGET_SHIFT = 8,
-	OP_TARGET_MASK = 0xff,
+	OP_RULE_SHIFT = 8,
+	OP_RULE_MASK = 0xff,
 	OP_CGROUP_DEPTHS = 16, /* cgroups of rules are less deep than this */
 };
 
 /*
- * What the rules of one key say. Each member has a rule's number << OP_TARGET_SHIFT, and
+ * What the rules of one key say. Each member has a rule's number << OP_RULE_SHIFT, and
  * an enum op_verdict or an index of op_control.rate. The largest of several values is
  * that of the latest rule.
  */
-struct op_target_says {
+struct op_rule_decision {
 	__u64 verdict;
 	__u64 rate;
 };
 
-_Static_assert(sizeof(struct op_target_key) == 24, "layout");
-_Static_assert(sizeof(struct op_target_says) == 16, "layout");
+_Static_assert(sizeof(struct op_rule_key) == 24, "layout");
+_Static_assert(sizeof(struct op_rule_decision) == 16, "layout");
 _Static_assert(sizeof(struct op_filter_rule) == 40, "layout");
 
 #endif

@@ -29,9 +29,9 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, OP_RULES_MAX);
+	__uint(max_entries, OP_UNWIND_RULES_MAX);
 	__type(key, __u32);
-	__type(value, struct op_rule);
+	__type(value, struct op_unwind_rule);
 } op_rules SEC(".maps");
 
 /*
@@ -93,11 +93,11 @@ struct {
 } op_filters SEC(".maps");
 
 /* Rules, by what they are of. User space writes. */
-struct op_target_map {
+struct op_rule_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* each is made with its size */
-	__uint(key_size, sizeof(struct op_target_key));
-	__uint(value_size, sizeof(struct op_target_says));
+	__uint(key_size, sizeof(struct op_rule_key));
+	__uint(value_size, sizeof(struct op_rule_decision));
 };
 
 /* One of these, which is made when the first rule comes. About 100 bytes a rule. */
@@ -105,7 +105,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct op_target_map);
+	__array(values, struct op_rule_map);
 } op_targets SEC(".maps");
 
 /* How far each rate is on each CPU. Programs write. */

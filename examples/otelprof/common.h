@@ -35,7 +35,7 @@ int command_mcp(int argc, char **argv);
 int command_sink(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-struct standing;
+struct config_rules;
 
 /* The options of every command that profiles. */
 struct options {
@@ -163,7 +163,7 @@ bool colour_wanted(FILE *f);
 /* Print @text without control characters. @columns > 0: cut or padded to that width; < 0:
  * only cut; 0: as a whole. */
 void print_safe(FILE *f, const char *text, size_t len, int columns);
-/* As print_safe(), of the name of a function: short.h. */
+/* As print_safe(), of the name of a function: short_name.h. */
 void print_name(FILE *f, const char *name, int columns);
 void print_json_string(FILE *f, const char *text, size_t len);
 
@@ -183,7 +183,7 @@ int session_open(const struct options *o, struct otelprof **ret);
 
 /* Put the rules of the settings in force. What the command line says of what to sample is in
  * their place. Returns 0, or STATUS_FAILED after a message. */
-int session_rules(const struct options *o, struct otelprof *p, struct standing *ret);
+int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret);
 
 /* Polls, or exports. One that fails is no end: the library can go on when memory or descriptors
  * are available again. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otelprof record: profiles into a file, for some time or as long as a command runs. */
 #include "child.h"
-#include "choose/standing.h"
+#include "choose/config_rules.h"
 #include "common.h"
 #include "formats.h"
 #include "summary.h"
@@ -30,7 +30,7 @@ struct record {
 	struct child child;
 	struct summary summary;
 	struct otelprof_settings *settings;
-	struct standing rules; /* of the settings */
+	struct config_rules rules; /* of the settings */
 	bool quiet;
 };
 
@@ -201,7 +201,7 @@ static bool is_done(void *data)
 {
 	struct record *rec = data;
 
-	standing_look(&rec->rules);
+	config_rules_look(&rec->rules);
 	return rec->argv && child_ended(&rec->child);
 }
 
@@ -283,7 +283,7 @@ int command_record(int argc, char **argv)
 		r = session_rules(&rec.o, p, &rec.rules);
 	if (!r)
 		r = profile(&rec, p);
-	standing_end(&rec.rules);
+	config_rules_end(&rec.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(rec.settings);
 	summary_clear(&rec.summary);

@@ -112,7 +112,7 @@ int reload_begin(struct reload *l, struct otelprof *p)
 	l->p = l->rules.p = p;
 	l->exporters_of = l->settings;
 	r = add_exporters(l, l->settings, &l->exporters);
-	return r ? r : standing_change(&l->rules, l->settings);
+	return r ? r : config_rules_change(&l->rules, l->settings);
 }
 
 /* What is different in new settings. */
@@ -212,7 +212,7 @@ static void apply(struct reload *l, const struct changes *c)
 		l->rate_failed = change_rate(l, &config) != 0;
 	if ((c->kinds || l->kinds_failed) && !l->o->kinds)
 		l->kinds_failed = change_kinds(l, &config) != 0;
-	if (standing_change(&l->rules, l->settings))
+	if (config_rules_change(&l->rules, l->settings))
 		note("warning: the rules stay as they were");
 	(void)otelprof_settings_compare(l->exporters_of, l->settings, note_exporters,
 					&exporters);
@@ -241,7 +241,7 @@ void reload_check(struct reload *l)
 	struct otelprof_settings *old = l->settings, *of = l->exporters_of;
 	struct changes changes = { 0 };
 
-	standing_look(&l->rules);
+	config_rules_look(&l->rules);
 	if (!hung_up)
 		return;
 	hung_up = 0;
@@ -261,7 +261,7 @@ void reload_check(struct reload *l)
 
 void reload_end(struct reload *l)
 {
-	standing_end(&l->rules);
+	config_rules_end(&l->rules);
 	if (l->exporters_of != l->settings)
 		(void)otelprof_settings_free(l->exporters_of);
 	(void)otelprof_settings_free(l->settings);

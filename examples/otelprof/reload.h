@@ -7,7 +7,7 @@
 #ifndef OTELPROF_RELOAD_H
 #define OTELPROF_RELOAD_H
 
-#include "choose/standing.h"
+#include "choose/config_rules.h"
 
 #include <otelprof/otelprof.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct reload {
 	/* What the exporters were made of: the settings in force, or older ones where those
 	 * could not be had. */
 	struct otelprof_settings *exporters_of;
-	struct standing rules; /* of the settings */
+	struct config_rules rules; /* of the settings */
 	/* What of the settings could not be put in force: it is tried again. */
 	bool rate_failed;
 	bool kinds_failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profiling session: open, run, close, and account for its samples. */
-#include "choose/standing.h"
+#include "choose/config_rules.h"
 #include "common.h"
 #include "switches.h"
 
@@ -131,10 +131,10 @@ int session_settings(const char *path, struct otelprof_settings **ret)
 	return 0;
 }
 
-int session_rules(const struct options *o, struct otelprof *p, struct standing *ret)
+int session_rules(const struct options *o, struct otelprof *p, struct config_rules *ret)
 {
 	ret->p = p;
-	return o->rules_len ? 0 : standing_change(ret, o->settings);
+	return o->rules_len ? 0 : config_rules_change(ret, o->settings);
 }
 
 static void show_progress(struct otelprof *p, double seconds)

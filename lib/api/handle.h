@@ -19,7 +19,7 @@
 #include "kernel/capture.h"
 #include "otelprof/otelprof.h"
 #include "parts/parts.h"
-#include "parts/rules/targets.h"
+#include "parts/rules/rule_set.h"
 #include "process/processes.h"
 #include "profile/window.h"
 #include "sample/sampler.h"
@@ -54,14 +54,14 @@ struct otelprof {
 	bool scanned;
 	struct op_capture *capture;
 	struct op_arena *arena;
-	struct op_rules *rules;
+	struct op_unwind_rules *rules;
 	struct op_kernel_symbols *kernel;
 	struct op_layouts *layouts; /* of layouts_dir; NULL: none */
 	struct op_processes *processes;
 	struct op_sampler *sampler;
 	struct op_window *window;
 	struct op_parts *parts;
-	struct op_targets *targets; /* borrowed of parts */
+	struct op_rule_set *targets; /* borrowed of parts */
 	struct op_session *session;
 	uint64_t kinds; /* the kinds that are on */
 	struct op_exporters *exporters;
@@ -116,9 +116,9 @@ void op_handle_expire_rules(struct otelprof *p);
  * the old period, without snapshots. The lock is held. */
 int op_handle_keep_rate(struct otelprof *p, uint32_t hz);
 /* What the parts of the handle call, so that p->events are called. */
-struct op_events op_handle_events(struct otelprof *p);
-void op_handle_tell_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
-			   uint64_t samples);
+struct op_event_handlers op_handle_events(struct otelprof *p);
+void op_handle_report_window(struct otelprof *p, uint64_t start_ns, uint64_t end_ns,
+			     uint64_t samples);
 /* Flush exporter @number, or all if it is 0. The lock is not held. */
 int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms);
 /* Start the worker thread, which does the work from now on. The lock is held. */

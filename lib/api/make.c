@@ -38,7 +38,8 @@ static int make_capture(struct otelprof *p)
 		r = op_arena_new(op_capture_arena_ops(), p->capture,
 				 config->memory_budget_bytes, &p->arena);
 	if (r == 0)
-		r = op_rules_new(op_capture_rules(p->capture), OP_RULES_MAX, &p->rules);
+		r = op_unwind_rules_new(op_capture_unwind_rules(p->capture),
+					OP_UNWIND_RULES_MAX, &p->rules);
 	if (r == 0)
 		r = op_kernel_symbols_new(config->procfs_root, config->sysfs_root,
 					  &p->log, &p->kernel);
@@ -76,16 +77,17 @@ static int make_processes(struct otelprof *p)
 		p->allowance.may_take_ctx = p;
 	}
 	if (config->layouts_dir)
-		r = op_runtimes_layouts(config->layouts_dir, &p->log, &p->layouts);
+		r = op_runtime_layouts(config->layouts_dir, &p->log, &p->layouts);
 	processes.layouts = p->layouts;
 	if (r == 0)
 		r = op_processes_new(&processes, &p->processes);
 	if (r < 0)
 		return r;
 	return op_sampler_new(
-		&(struct op_sampler_config){ .processes = p->processes,
-					     .kernel = p->kernel,
-					     .rules = op_capture_rules(p->capture) },
+		&(struct op_sampler_config){
+			.processes = p->processes,
+			.kernel = p->kernel,
+			.rules = op_capture_unwind_rules(p->capture) },
 		&p->sampler);
 }
 
@@ -177,7 +179,7 @@ void op_handle_unmake(struct otelprof *p, bool forked)
 	op_processes_free(p->processes);
 	op_layouts_free(p->layouts);
 	op_kernel_symbols_free(p->kernel);
-	op_rules_free(p->rules);
+	op_unwind_rules_free(p->rules);
 	op_arena_free(p->arena);
 	op_capture_free(p->capture);
 }

@@ -177,8 +177,8 @@ int otelprof_start(struct otelprof *p)
 		return r;
 	warm_wanted(p);
 	/* of rules that were added before: who began since is not known */
-	op_targets_on_lost(p->targets);
-	op_targets_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
+	op_rule_set_on_lost(p->targets);
+	op_rule_set_work(p->targets, op_clock_monotonic_ns(), RULES_START_NS);
 	p->window_start_ns = op_clock_realtime_ns();
 	r = p->paused ? 0 : op_handle_start_sampling(p);
 	if (r < 0)

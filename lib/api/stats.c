@@ -8,8 +8,8 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "sample/context.h"
 #include "sample/kept/ended.h"
+#include "sample/trace_contexts.h"
 
 static void from_kernel(const uint64_t *counters, struct otelprof_stats *s)
 {
@@ -119,7 +119,7 @@ static void from_rooms(struct otelprof *p, const uint64_t *counters,
 	s->cpu_ns = cpu_ns(p, counters, exporters.cpu_ns);
 	s->rate_changes = p->budget.changes;
 	s->sample_period_ns =
-		op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz);
+		op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0, p->rate_hz);
 	s->paused = p->paused;
 	s->memory_bytes = op_limit_used(p);
 	s->memory_limit_bytes = p->config.memory_limit_bytes;

@@ -71,8 +71,8 @@ static int close_window(struct otelprof *p, enum op_part_end end)
 	const struct op_window_end how = {
 		.running = p->running,
 		.why = end,
-		.period_ns =
-			op_rates_period_ns(op_targets_rates(p->targets), 0, p->rate_hz),
+		.period_ns = op_rule_rates_period_ns(op_rule_set_rates(p->targets), 0,
+						     p->rate_hz),
 		.emit = emit,
 		.ctx = &window,
 	};
@@ -80,7 +80,7 @@ static int close_window(struct otelprof *p, enum op_part_end end)
 	int r = op_session_end_window(p->session, &how);
 
 	p->window_start_ns = window.end_ns;
-	op_handle_tell_window(p, start, window.end_ns, window.samples);
+	op_handle_report_window(p, start, window.end_ns, window.samples);
 	if (r < 0)
 		return op_fail(&p->log, r,
 			       "the window could not be encoded: %s; its samples are "
@@ -122,8 +122,8 @@ int otelprof_set_rate(struct otelprof *p, uint32_t sample_rate_hz)
 	if (sample_rate_hz < 1 || sample_rate_hz > OP_CONFIG_RATE_HZ_MAX)
 		return op_fail(&p->log, -EINVAL, "the rate is %u and must be 1 to %d",
 			       sample_rate_hz, OP_CONFIG_RATE_HZ_MAX);
-	op_targets_rates(p->targets)->hz[0] = sample_rate_hz;
-	p->budget.asked_hz = op_rates_top(op_targets_rates(p->targets));
+	op_rule_set_rates(p->targets)->hz[0] = sample_rate_hz;
+	p->budget.asked_hz = op_rule_rates_top(op_rule_set_rates(p->targets));
 	p->budget.wanted_hz = 0;
 	/* What is left then is in the next window, with its own period. */
 	r = op_session_drain(p->session, DRAIN_NS);

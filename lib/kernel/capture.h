@@ -53,8 +53,9 @@ struct op_capture *op_capture_free(struct op_capture *c);
 OP_DEFINE_CLEANUP(struct op_capture *, op_capture_free)
 
 /* The memory of the arena and of the rules; valid until op_capture_free(). */
-const struct op_arena_ops *op_capture_arena_ops(void);	/* ctx: the capture */
-struct op_rule *op_capture_rules(struct op_capture *c); /* OP_RULES_MAX */
+const struct op_arena_ops *op_capture_arena_ops(void); /* ctx: the capture */
+struct op_unwind_rule *
+op_capture_unwind_rules(struct op_capture *c); /* OP_UNWIND_RULES_MAX */
 
 /* Callbacks for struct op_processes_config; their ctx is the capture. */
 int op_capture_publish(void *c, uint32_t pid, struct op_process_key key);
@@ -117,19 +118,19 @@ void op_capture_set_rates(struct op_capture *c, uint32_t clock_hz,
 
 /* Make a map for @max rules by target. Returns a descriptor, which the caller closes, or
  * -errno. */
-int op_capture_targets_make(struct op_capture *c, uint32_t max);
-/* From now on the programs look rules up in @fd, a map of op_capture_targets_make().
+int op_capture_rule_map_new(struct op_capture *c, uint32_t max);
+/* From now on the programs look rules up in @fd, a map of op_capture_rule_map_new().
  * Returns 0 or -errno. */
-int op_capture_targets_use(struct op_capture *c, int fd);
+int op_capture_rule_map_use(struct op_capture *c, int fd);
 /* Members of op_control that say whether the programs look rules up, and by which
  * keys. */
-struct op_targets_used {
+struct op_rule_use {
 	uint32_t kinds;
 	uint32_t cgroup_depths;
 	uint32_t include;
 };
 /* Call this after each change of that map. */
-void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used);
+void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used);
 /* The id and the depth of the cgroup that @text means as a rule's of @kind: CGROUP, CONTAINER or
  * POD of OTELPROF_FILTER_*. Returns 0 or -errno. */
 int op_capture_cgroup(struct op_capture *c, uint32_t kind, const char *text,

@@ -186,11 +186,11 @@ int op_capture_set_filter(struct op_capture *c, const struct otelprof_filter_rul
 	return 0;
 }
 
-int op_capture_targets_make(struct op_capture *c, uint32_t max)
+int op_capture_rule_map_new(struct op_capture *c, uint32_t max)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "op_target",
-				sizeof(struct op_target_key),
-				sizeof(struct op_target_says), max, NULL);
+	int fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "op_target", sizeof(struct op_rule_key),
+			       sizeof(struct op_rule_decision), max, NULL);
 
 	if (fd < 0)
 		return op_fail(c->log, fd, "a table for %u rules cannot be made: %s", max,
@@ -198,7 +198,7 @@ int op_capture_targets_make(struct op_capture *c, uint32_t max)
 	return op_fd_move_up(fd);
 }
 
-int op_capture_targets_use(struct op_capture *c, int fd)
+int op_capture_rule_map_use(struct op_capture *c, int fd)
 {
 	const uint32_t zero = 0;
 	int r = bpf_map_update_elem(c->map[OP_MAP_TARGETS], &zero, &fd, BPF_ANY);
@@ -210,12 +210,12 @@ int op_capture_targets_use(struct op_capture *c, int fd)
 	return 0;
 }
 
-void op_capture_targets_used(struct op_capture *c, const struct op_targets_used *used)
+void op_capture_set_rule_use(struct op_capture *c, const struct op_rule_use *used)
 {
 	__atomic_store_n(&c->control->cgroup_depths, used->cgroup_depths,
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->targets_include, used->include, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->control->target_kinds, used->kinds, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->control->rules_include, used->include, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->control->rule_kinds, used->kinds, __ATOMIC_RELEASE);
 	rules_changed(c);
 }
 

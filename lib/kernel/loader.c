@@ -129,7 +129,8 @@ static int open_all(struct op_capture *c)
 	r = load_base(c);
 	if (r < 0)
 		return r;
-	r = map_memory(c, OP_MAP_RULES, OP_RULES_MAX * sizeof(struct op_rule),
+	r = map_memory(c, OP_MAP_RULES,
+		       OP_UNWIND_RULES_MAX * sizeof(struct op_unwind_rule),
 		       PROT_READ | PROT_WRITE, &memory);
 	if (r < 0)
 		return r;
@@ -194,11 +195,12 @@ void op_loader_close(struct op_capture *c)
 	op_closep(&c->fork.program);
 	op_closep(&c->exec.fd);
 	op_closep(&c->exec.program);
-	op_kinds_close(c);
+	op_capture_kinds_close(c);
 	op_walkers_close(c);
 	op_slabs_close(c);
 	if (c->rules)
-		(void)munmap(c->rules, OP_RULES_MAX * sizeof(struct op_rule));
+		(void)munmap(c->rules,
+			     OP_UNWIND_RULES_MAX * sizeof(struct op_unwind_rule));
 	c->rules = NULL;
 	if (c->control)
 		(void)munmap(c->control, c->page_size);
@@ -218,7 +220,7 @@ void op_capture_name_interpreter(struct op_capture *c, uint32_t number, const ch
 	memset(&c->control->interpreter[number].mask, 0xff, bytes);
 }
 
-struct op_rule *op_capture_rules(struct op_capture *c)
+struct op_unwind_rule *op_capture_unwind_rules(struct op_capture *c)
 {
 	return c->rules;
 }
@@ -289,7 +291,7 @@ int op_capture_counters(struct op_capture *c, uint64_t *ret)
 		for (cpu = 0; cpu < cpus; cpu++)
 			add_counts(&counts[cpu], ret);
 	}
-	missed = op_kinds_missed(c);
+	missed = op_capture_kinds_missed(c);
 	ret[OP_COUNT_TAKEN] += missed;
 	ret[OP_COUNT_NESTED] += missed;
 	return 0;

@@ -133,7 +133,7 @@ struct op_probes *op_parts_probes(const struct op_parts *p)
 	return p->part[PROBES];
 }
 
-struct op_targets *op_parts_targets(const struct op_parts *p)
+struct op_rule_set *op_parts_targets(const struct op_parts *p)
 {
 	return p->part[RULES];
 }

@@ -26,7 +26,7 @@ struct op_parts;
 struct op_probes;
 struct op_processes;
 struct op_sampler;
-struct op_targets;
+struct op_rule_set;
 struct op_allowance;
 struct op_window;
 struct otelprof_stats;
@@ -131,6 +131,6 @@ void op_parts_get_stats(const struct op_parts *p, struct otelprof_stats *ret);
 
 /* Those that public calls use. */
 struct op_probes *op_parts_probes(const struct op_parts *p);
-struct op_targets *op_parts_targets(const struct op_parts *p);
+struct op_rule_set *op_parts_targets(const struct op_parts *p);
 
 #endif

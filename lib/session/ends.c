@@ -20,7 +20,7 @@ enum {
 	UNKNOWN = 2, /* threads of a process that cannot be read: it lives */
 };
 
-void op_ends_deinit(struct op_ends *ends)
+void op_endings_deinit(struct op_endings *ends)
 {
 	op_vec_clear(&ends->ending);
 	op_map64_clear(&ends->leader_exited);
@@ -28,7 +28,7 @@ void op_ends_deinit(struct op_ends *ends)
 }
 
 /* The number of threads of @pid; 0 if the process is gone; UNKNOWN if it cannot be read. */
-static unsigned long thread_count(const struct op_ends *ends, uint32_t pid)
+static unsigned long thread_count(const struct op_endings *ends, uint32_t pid)
 {
 	_cleanup_free_ char *stat = NULL;
 	char path[256];
@@ -47,12 +47,12 @@ static unsigned long thread_count(const struct op_ends *ends, uint32_t pid)
 	return p ? strtoul(p + 1, NULL, 10) : 0;
 }
 
-void op_ends_on_lost(struct op_ends *ends, uint64_t time_ns)
+void op_ends_on_lost(struct op_endings *ends, uint64_t time_ns)
 {
 	ends->lost_ns = OP_MAX(ends->lost_ns, time_ns);
 }
 
-void op_ends_on_thread(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
+void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_ns)
 {
 	if (ends->threaded.len >= THREADED_MAX) {
 		op_map64_clear(&ends->threaded);
@@ -68,7 +68,7 @@ void op_ends_on_thread(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
  * seen, no event was lost since, and none told of a thread: for most processes that saves
  * reading /proc.
  */
-static bool may_have_threads(struct op_ends *ends, uint32_t pid)
+static bool may_have_threads(struct op_endings *ends, uint32_t pid)
 {
 	uint64_t born_ns = op_processes_born_ns(ends->processes, pid);
 	uint64_t unused;
@@ -76,7 +76,7 @@ static bool may_have_threads(struct op_ends *ends, uint32_t pid)
 	return born_ns <= ends->lost_ns || op_map64_get(&ends->threaded, pid, &unused);
 }
 
-static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
+static struct op_ending *find_ending(struct op_endings *ends, uint32_t pid)
 {
 	struct op_ending *e;
 
@@ -86,7 +86,7 @@ static struct op_ending *find_ending(struct op_ends *ends, uint32_t pid)
 	return NULL;
 }
 
-static void forget(struct op_ends *ends, uint32_t pid)
+static void forget(struct op_endings *ends, uint32_t pid)
 {
 	struct op_ending *e = find_ending(ends, pid);
 
@@ -94,7 +94,7 @@ static void forget(struct op_ends *ends, uint32_t pid)
 		*e = ends->ending.data[--ends->ending.len];
 }
 
-static void end(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
+static void end(struct op_endings *ends, uint32_t pid, uint64_t time_ns)
 {
 	forget(ends, pid);
 	(void)op_map64_remove(&ends->leader_exited, pid);
@@ -102,7 +102,8 @@ static void end(struct op_ends *ends, uint32_t pid, uint64_t time_ns)
 	op_processes_on_exit(ends->processes, pid, time_ns);
 }
 
-void op_ends_on_exit(struct op_ends *ends, uint32_t pid, uint32_t tid, uint64_t time_ns)
+void op_endings_on_exit(struct op_endings *ends, uint32_t pid, uint32_t tid,
+			uint64_t time_ns)
 {
 	struct op_ending *e = find_ending(ends, pid);
 	uint64_t unused;
@@ -123,7 +124,7 @@ void op_ends_on_exit(struct op_ends *ends, uint32_t pid, uint32_t tid, uint64_t 
 		(void)op_map64_put(&ends->leader_exited, pid, 1);
 }
 
-void op_ends_on_fork(struct op_ends *ends, uint32_t pid)
+void op_endings_on_fork(struct op_endings *ends, uint32_t pid)
 {
 	const struct op_ending *e = find_ending(ends, pid);
 
@@ -132,7 +133,7 @@ void op_ends_on_fork(struct op_ends *ends, uint32_t pid)
 	(void)op_map64_remove(&ends->leader_exited, pid);
 }
 
-void op_ends_on_exec(struct op_ends *ends, uint32_t pid)
+void op_endings_on_exec(struct op_endings *ends, uint32_t pid)
 {
 	forget(ends, pid);
 	(void)op_map64_remove(&ends->leader_exited, pid);
@@ -145,7 +146,7 @@ static bool is_over(const struct op_ending *e, uint64_t drained_ns)
 	return e->alone_ns && e->alone_ns < drained_ns;
 }
 
-void op_ends_check(struct op_ends *ends, uint64_t drained_ns)
+void op_endings_check(struct op_endings *ends, uint64_t drained_ns)
 {
 	size_t i = 0;
 

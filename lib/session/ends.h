@@ -22,7 +22,7 @@ struct op_ending {
 	uint64_t alone_ns;
 };
 
-struct op_ends {
+struct op_endings {
 	struct op_processes *processes; /* borrowed */
 	const char *procfs_root;	/* borrowed */
 	uint64_t lost_ns;		/* the last time that events were lost */
@@ -31,20 +31,21 @@ struct op_ends {
 	struct op_map64 threaded;      /* processes that were seen to start a thread */
 };
 
-void op_ends_deinit(struct op_ends *ends);
+void op_endings_deinit(struct op_endings *ends);
 
 /* A thread other than the leader began. */
-void op_ends_on_thread(struct op_ends *ends, uint32_t pid, uint64_t time_ns);
+void op_endings_on_thread(struct op_endings *ends, uint32_t pid, uint64_t time_ns);
 /* Thread @tid of @pid ended. */
-void op_ends_on_exit(struct op_ends *ends, uint32_t pid, uint32_t tid, uint64_t time_ns);
+void op_endings_on_exit(struct op_endings *ends, uint32_t pid, uint32_t tid,
+			uint64_t time_ns);
 /* @pid is a new process: the one that had the number has ended. */
-void op_ends_on_fork(struct op_ends *ends, uint32_t pid);
+void op_endings_on_fork(struct op_endings *ends, uint32_t pid);
 /* A thread of @pid has executed a program and is its leader now. */
-void op_ends_on_exec(struct op_ends *ends, uint32_t pid);
+void op_endings_on_exec(struct op_endings *ends, uint32_t pid);
 /* Events were lost until @time_ns. */
-void op_ends_on_lost(struct op_ends *ends, uint64_t time_ns);
+void op_ends_on_lost(struct op_endings *ends, uint64_t time_ns);
 /* The side-bands were drained until @drained_ns: end the processes that have no more threads
  * to end. */
-void op_ends_check(struct op_ends *ends, uint64_t drained_ns);
+void op_endings_check(struct op_endings *ends, uint64_t drained_ns);
 
 #endif

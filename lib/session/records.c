@@ -50,7 +50,7 @@ static void count(struct op_session *s, uint32_t type, int r)
 static bool may_wait(const void *data, size_t size, uint32_t *ret_pid,
 		     uint64_t *ret_time_ns)
 {
-	const struct op_table_request *request = data;
+	const struct op_unwind_table_request *request = data;
 	const struct op_record *record = data;
 
 	if (size >= sizeof(*record) && record->header.type == OP_RECORD_SAMPLE) {

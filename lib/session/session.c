@@ -32,7 +32,7 @@ enum {
 static void name_interpreters(struct op_capture *capture)
 {
 	size_t len;
-	const struct op_runtime_ops *const *ops = op_runtimes(&len);
+	const struct op_runtime_ops *const *ops = op_runtime_all(&len);
 	uint32_t n = 0;
 	size_t i;
 
@@ -62,7 +62,7 @@ struct op_session *op_session_free(struct op_session *s)
 {
 	if (!s)
 		return NULL;
-	op_ends_deinit(&s->ends);
+	op_endings_deinit(&s->ends);
 	op_postponed_deinit(&s->postponed);
 	free(s);
 	return NULL;
@@ -141,7 +141,7 @@ struct rest {
 static void end_poll(struct op_session *s, const struct rest *rest, bool drained)
 {
 	struct op_processes *processes = s->config.processes;
-	bool fresh = op_sampler_take_news(s->config.sampler) ||
+	bool fresh = op_sampler_take_new_code(s->config.sampler) ||
 		     op_processes_waiting(processes) || rest->fresh;
 
 	op_allowance_until(s->config.allowance, 0);

@@ -14,7 +14,7 @@ static void on_exec(void *ctx, uint32_t pid, const char *comm, uint64_t time_ns)
 {
 	struct op_session *s = ctx;
 
-	op_ends_on_exec(&s->ends, pid);
+	op_endings_on_exec(&s->ends, pid);
 	op_processes_on_exec(s->config.processes, pid, comm, time_ns);
 }
 
@@ -24,10 +24,10 @@ static void on_fork(void *ctx, uint32_t pid, uint32_t parent, uint32_t tid,
 	struct op_session *s = ctx;
 
 	if (pid != tid) {
-		op_ends_on_thread(&s->ends, pid, time_ns);
+		op_endings_on_thread(&s->ends, pid, time_ns);
 		return;
 	}
-	op_ends_on_fork(&s->ends, pid);
+	op_endings_on_fork(&s->ends, pid);
 	op_processes_on_fork(s->config.processes, pid, parent, time_ns);
 }
 
@@ -35,7 +35,7 @@ static void on_thread_end(void *ctx, uint32_t pid, uint32_t tid, uint64_t time_n
 {
 	struct op_session *s = ctx;
 
-	op_ends_on_exit(&s->ends, pid, tid, time_ns);
+	op_endings_on_exit(&s->ends, pid, tid, time_ns);
 }
 
 static void on_lost(void *ctx, uint64_t time_ns)
@@ -71,6 +71,6 @@ uint64_t op_session_drain_sideband(struct op_session *s, uint64_t end_ns)
 	struct op_allowance part = op_allowance_of_time(end_ns);
 	uint64_t n = op_capture_drain_sideband(s->config.capture, &s->sink, &part);
 
-	op_ends_check(&s->ends, op_capture_drained_ns(s->config.capture));
+	op_endings_check(&s->ends, op_capture_drained_ns(s->config.capture));
 	return n;
 }

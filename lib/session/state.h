@@ -27,7 +27,7 @@ struct op_session {
 	struct op_session_config config;
 	struct op_session_counts counts;
 	struct op_sideband_sink sink;
-	struct op_ends ends;
+	struct op_endings ends;
 	struct op_postponed postponed;
 	uint64_t news_ns;	   /* when something new was last seen */
 	uint64_t exec_ns;	   /* when an interpreter's file was last executed */

@@ -55,9 +55,9 @@ static __always_inline bool op_in_cgroup(struct task_struct *task, __u64 id)
 }
 
 /* The same as op_rule_matches() for a task that is not the current one. */
-static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
-					  const struct op_record *r,
-					  struct task_struct *task)
+static __always_inline bool op_rule_matches_thread(const struct op_filter_rule *rule,
+						   const struct op_record *r,
+						   struct task_struct *task)
 {
 	switch (rule->kind) {
 	case OP_FILTER_UID:
@@ -70,30 +70,30 @@ static __always_inline bool op_rule_means(const struct op_filter_rule *rule,
 }
 
 /* The verdict (enum op_verdict) of the rules by target on @task. */
-static __always_inline __u32 op_targets_mean(struct op_control *control,
-					     const struct op_record *r,
-					     struct task_struct *task)
+static __always_inline __u32 op_rule_decide_task(struct op_control *control,
+						 const struct op_record *r,
+						 struct task_struct *task)
 {
 	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	struct op_said said = { 0 };
+	struct op_rule_decisions decisions = { 0 };
 	__u32 zero = 0;
 	void *targets = bpf_map_lookup_elem(&op_targets, &zero);
 	int i;
 
 	if (!targets)
 		return OP_VERDICT_NONE;
-	op_target_find_record(targets, control, r, &said);
-	if (op_has_target(control, OP_TARGET_UID))
-		op_target_find(targets, OP_TARGET_UID,
-			       BPF_CORE_READ(task, real_cred, uid.val), 0, &said);
-	if (!op_has_target(control, OP_TARGET_CGROUP))
-		return said.best.verdict & OP_TARGET_MASK;
+	op_rule_find_record(targets, control, r, &decisions);
+	if (op_rule_has_kind(control, OP_RULE_UID))
+		op_rule_find(targets, OP_RULE_UID,
+			     BPF_CORE_READ(task, real_cred, uid.val), 0, &decisions);
+	if (!op_rule_has_kind(control, OP_RULE_CGROUP))
+		return decisions.best.verdict & OP_RULE_MASK;
 	for (i = 0; i < OP_CGROUP_LEVELS_MAX && cgroup; i++) {
-		op_target_find(targets, OP_TARGET_CGROUP, BPF_CORE_READ(cgroup, kn, id),
-			       0, &said);
+		op_rule_find(targets, OP_RULE_CGROUP, BPF_CORE_READ(cgroup, kn, id), 0,
+			     &decisions);
 		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
 	}
-	return said.best.verdict & OP_TARGET_MASK;
+	return decisions.best.verdict & OP_RULE_MASK;
 }
 
 /* Does the filter keep the thread? keep_one_in is ignored: in a snapshot no thread stands
@@ -109,21 +109,21 @@ static __always_inline bool op_filter_means(const struct op_record *r,
 
 	if (!control)
 		return true;
-	if (control->target_kinds)
-		verdict = op_targets_mean(control, r, task);
+	if (control->rule_kinds)
+		verdict = op_rule_decide_task(control, r, task);
 	if (verdict != OP_VERDICT_NONE)
 		return verdict == OP_VERDICT_KEEP;
 	active = control->filter_active;
 	if (active & OP_FILTER_EMPTY)
-		return !control->targets_include;
+		return !control->rules_include;
 	active &= 1;
 	filter = bpf_map_lookup_elem(&op_filters, &active);
 	if (!filter || !filter->count)
-		return !control->targets_include;
+		return !control->rules_include;
 	for (i = 0; i < OP_FILTER_RULES && i < filter->count; i++)
-		if (op_rule_means(&filter->rules[i], r, task))
+		if (op_rule_matches_thread(&filter->rules[i], r, task))
 			return filter->rules[i].action == OP_FILTER_INCLUDE;
-	return filter->default_action == OP_FILTER_INCLUDE && !control->targets_include;
+	return filter->default_action == OP_FILTER_INCLUDE && !control->rules_include;
 }
 
 #endif

@@ -363,7 +363,7 @@ static bool look_at_rules(void *data)
 {
 	struct top *t = data;
 
-	standing_look(&t->rules);
+	config_rules_look(&t->rules);
 	return false;
 }
 
@@ -455,7 +455,7 @@ int command_top(int argc, char **argv)
 		r = session_rules(&t.o, p, &t.rules);
 	if (!r)
 		r = run(&t, p);
-	standing_end(&t.rules);
+	config_rules_end(&t.rules);
 	(void)otelprof_free(p);
 	(void)otelprof_settings_free(settings);
 	kinds_clear(&t.kinds);

@@ -13,8 +13,8 @@
 #include "op_user_types.h"
 #include "parts/goroutines/process.h"
 #include "parts/parts.h"
-#include "runtime/ahead.h"
 #include "runtime/go/buckets.h"
+#include "runtime/readahead.h"
 
 enum {
 	OP_GOLANG_REMEMBERED_MAX = 262144, /* buckets of all processes */
@@ -29,7 +29,7 @@ struct op_golang_heap {
 	struct op_record record;
 	struct op_window *window;
 	struct op_go_profile profile;
-	struct op_ahead ahead;
+	struct op_readahead ahead;
 };
 
 /*

@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "runtime/go/find.h"
 #include "runtime/go/goroutine.h"
 #include "runtime/go/search.h"
+#include "runtime/go/variables.h"
 
 struct op_elf;
 struct op_gopclntab;

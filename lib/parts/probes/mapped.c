@@ -8,11 +8,11 @@
 #include "base/allowance.h"
 #include "base/io.h"
 #include "parts/parts.h"
-#include "process/image/news.h"
-#include "process/mappings/layout.h"
+#include "process/image/new_files.h"
+#include "process/mappings/mappings.h"
 #include "process/processes.h"
 #include "process/program.h"
-#include "process/table.h"
+#include "process/registry.h"
 #include "process/target/open.h"
 
 enum {
@@ -39,22 +39,22 @@ static void note_process(struct op_processes *p, struct op_proc *proc)
 	size_t i;
 
 	for (i = 0; i < view.layout->len; i++) {
-		const struct op_vma *vma = &view.layout->vma[i];
+		const struct op_mapping *vma = &view.layout->vma[i];
 
 		if (vma->exe)
-			op_news_note(op_processes_executables(p), vma->exe,
-				     &(struct op_executable_place){
-					     .pid = view.program->proc_pid,
-					     .start = vma->start,
-					     .end = vma->end });
+			op_new_files_note(op_processes_executables(p), vma->exe,
+					  &(struct op_executable_place){
+						  .pid = view.program->proc_pid,
+						  .start = vma->start,
+						  .end = vma->end });
 	}
 }
 
-static void look_into(struct op_mapped *m, const struct op_executable_new *n)
+static void look_into(struct op_mapped *m, const struct op_new_file *n)
 {
 	_cleanup_(op_elf_freep) struct op_elf *elf = NULL;
 	struct op_opened opened;
-	int r = op_news_open(m->executables, n, &opened);
+	int r = op_new_files_open(m->executables, n, &opened);
 	size_t i;
 
 	if (r < 0) {
@@ -75,9 +75,9 @@ static void look_into(struct op_mapped *m, const struct op_executable_new *n)
  * wait. */
 static bool look_into_next(struct op_mapped *m)
 {
-	struct op_executable_new n;
+	struct op_new_file n;
 
-	if (m->busy || !op_news_take(m->executables, &n))
+	if (m->busy || !op_new_files_take(m->executables, &n))
 		return false;
 	look_into(m, &n);
 	op_executable_put(m->executables, n.exe);
@@ -91,8 +91,8 @@ void op_mapped_on(struct op_mapped *m, struct op_mapped_probes *user)
 	m->busy = false;
 	m->again_ns = 0;
 	/* all files are new to this one */
-	op_news_ask(m->executables, true);
-	op_table_each(m->processes, note_process);
+	op_new_files_ask(m->executables, true);
+	op_registry_each(m->processes, note_process);
 	while (look_into_next(m))
 		;
 }
@@ -107,7 +107,7 @@ void op_mapped_off(struct op_mapped *m, struct op_mapped_probes *user)
 			m->user[kept++] = m->user[i];
 	m->users_len = kept;
 	if (!kept)
-		op_news_ask(m->executables, false);
+		op_new_files_ask(m->executables, false);
 	op_mapped_probes_clear(user);
 }
 
@@ -137,7 +137,7 @@ static void poll_files(void *part, struct op_allowance *allowance,
 		m->again_ns = 0;
 		m->busy = false;
 		/* perhaps another process maps them, or has mapped them all the time */
-		op_table_each(m->processes, note_process);
+		op_registry_each(m->processes, note_process);
 	}
 	while (!m->left_ns && look_into_next(m))
 		if (op_clock_monotonic_ns() >= end)

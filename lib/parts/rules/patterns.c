@@ -77,7 +77,7 @@ int op_patterns_add(struct op_patterns *p, uint32_t kind, const char *text,
 	pattern->kind = kind;
 	pattern->len = len;
 	memcpy(pattern->text, text, len);
-	pattern->glob = kind == OP_TARGET_EXECUTABLE && strchr(text, '*');
+	pattern->glob = kind == OP_RULE_EXECUTABLE && strchr(text, '*');
 	if (pattern->glob && p->globs.len == OTELPROF_GLOBS_MAX)
 		return -ENOSPC;
 	if (op_vec_reserve(&p->globs, 1))
@@ -145,7 +145,7 @@ void op_patterns_of_path(const struct op_patterns *p, const char *path, op_patte
 			 void *ctx)
 {
 	size_t len = strlen(path);
-	struct op_pattern *found = op_patterns_find(p, OP_TARGET_EXECUTABLE, path, len);
+	struct op_pattern *found = op_patterns_find(p, OP_RULE_EXECUTABLE, path, len);
 	size_t i;
 
 	/* one with a * is tried below, though a file may have that very name */
@@ -174,11 +174,11 @@ void op_patterns_of_environ(const struct op_patterns *p, const char *text, size_
 			return;
 		equals = memchr(at, '=', (size_t)(nul - at));
 		if (equals) {
-			found = op_patterns_find(p, OP_TARGET_ENVIRONMENT, at,
+			found = op_patterns_find(p, OP_RULE_ENVIRONMENT, at,
 						 (size_t)(nul - at));
 			if (found)
 				fn(ctx, found);
-			found = op_patterns_find(p, OP_TARGET_ENVIRONMENT, at,
+			found = op_patterns_find(p, OP_RULE_ENVIRONMENT, at,
 						 (size_t)(equals - at));
 			if (found)
 				fn(ctx, found);

@@ -214,9 +214,9 @@ void op_go_profile_deinit(struct op_go_profile *p)
 	op_vec_clear(&p->entries);
 }
 
-void op_go_buckets_readahead(struct op_ahead *a, const struct op_memory *of)
+void op_go_buckets_readahead(struct op_readahead *a, const struct op_memory *of)
 {
-	op_ahead_init(a, of);
+	op_readahead_init(a, of);
 	a->below = BELOW_BYTES;
 	/* -EAGAIN is for numbers that change. */
 	a->again = -ETIMEDOUT;

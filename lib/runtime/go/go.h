@@ -5,7 +5,7 @@
  *
  *   go.c         the version of a program, and where goroutines have their labels
  *   layout.c     members of runtime.g by version
- *   find.c       where the runtime has its variables
+ *   variables.c       where the runtime has its variables
  *   goroutine.c  reads a goroutine and checks what it reads
  *   buckets.c    reads the runtime's memory profile and checks what it reads
  *   scale.c      from what the runtime sampled to all that there was

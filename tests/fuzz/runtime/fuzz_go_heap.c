@@ -4,9 +4,9 @@
  * variables, and pieces of its memory, each with its address. The input "recorded" is of a real
  * process (tests/live/kinds/goroutines/recorded_heap.py).
  */
-#include "runtime/ahead.h"
 #include "runtime/go/buckets.h"
 #include "runtime/go/scale.h"
+#include "runtime/readahead.h"
 
 #include "pieces.h"
 
@@ -43,7 +43,7 @@ static void check(const struct op_memory *memory, uint32_t minor, struct op_go_p
 static void read_as(const uint8_t *data, size_t size, uint32_t minor)
 {
 	static struct op_go_profile profile;
-	static struct op_ahead ahead;
+	static struct op_readahead ahead;
 	struct op_reader r = op_reader_init(data, size);
 	struct op_go_buckets_at at = { .list = op_read_u64(&r), .minor = minor };
 	struct pieces in;

@@ -5,8 +5,8 @@
  * the reader needs of a few goroutines.
  */
 #include "op_user_types.h"
-#include "runtime/go/find.h"
 #include "runtime/go/goroutine.h"
+#include "runtime/go/variables.h"
 
 #include "pieces.h"
 

@@ -60,7 +60,7 @@ static void host_deinit(struct host *h)
 		free(e->sideband);
 	op_vec_clear(&h->capture->cpus.list);
 	op_merge_clear(&h->capture->sideband.merge);
-	op_ends_deinit(&h->session.ends);
+	op_endings_deinit(&h->session.ends);
 	free(h->capture);
 	world_deinit(&h->world);
 }

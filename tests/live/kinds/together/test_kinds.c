@@ -130,8 +130,8 @@ static PLACE void dies_here(void)
 /* Hits the probe of allocations like a program that samples its own. */
 static PLACE void allocates_here(void)
 {
-	op_heap_tell_alloc((void *)4096, 100, 5000);
-	op_heap_tell_free((void *)4096);
+	op_preload_report_alloc((void *)4096, 100, 5000);
+	op_preload_report_free((void *)4096);
 	STAYS("allocates");
 }
 

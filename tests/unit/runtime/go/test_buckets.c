@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runtime/ahead.h"
 #include "runtime/go/buckets.h"
 #include "runtime/go/scale.h"
+#include "runtime/readahead.h"
 #include "test.h"
 
 enum {
@@ -336,27 +336,27 @@ static void test_cut(void)
 
 static void test_ahead(void)
 {
-	static struct op_ahead ahead;
+	static struct op_readahead ahead;
 	static const int many = 1000;
 	int i;
 
 	build(many);
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 8 << 20, UINT64_MAX);
+	op_readahead_limit(&ahead, 8 << 20, UINT64_MAX);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), 0);
 	CHECK_INT(profile.entries.len, many);
 	for (i = 0; i < many; i++)
 		CHECK_INT(entry_of(i)->sums.allocs, 10);
-	CHECK(fake.reads < 2 * many * STEP / OP_AHEAD_BYTES + 100);
+	CHECK(fake.reads < 2 * many * STEP / OP_READAHEAD_BYTES + 100);
 	/* the more there is to read, the more it costs */
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 200 << 10, UINT64_MAX);
+	op_readahead_limit(&ahead, 200 << 10, UINT64_MAX);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	CHECK_INT(profile.entries.len, 0);
 	CHECK(fake.reads < 300);
 	/* and it takes no longer than it may */
 	op_go_buckets_readahead(&ahead, &fake.memory);
-	op_ahead_limit(&ahead, 8 << 20, 1);
+	op_readahead_limit(&ahead, 8 << 20, 1);
 	CHECK_INT(op_go_profile_read(&ahead.memory, &where, &profile), -ETIME);
 	op_go_profile_deinit(&profile);
 }

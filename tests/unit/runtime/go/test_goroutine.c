@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "op_user_types.h"
-#include "runtime/go/find.h"
 #include "runtime/go/goroutine.h"
+#include "runtime/go/variables.h"
 #include "test.h"
 
 enum {
