@@ -9,7 +9,6 @@
 #include "runtime/runtime.h"
 
 enum {
-	NS_A_SECOND = 1000000000,
 	/* of memory_limit_bytes, and at most */
 	WINDOW_PART = 4,
 	WINDOW_MOST = 64 << 20,
@@ -133,7 +132,7 @@ static int make_window(struct otelprof *p)
 {
 	const struct otelprof_config *config = &p->config;
 	struct op_window_config window = {
-		.period_ns = NS_A_SECOND / config->sample_rate_hz,
+		.period_ns = OP_NS_PER_S / config->sample_rate_hz,
 		.limit_bytes = OP_MIN(config->memory_limit_bytes / WINDOW_PART,
 				      (uint64_t)WINDOW_MOST),
 	};

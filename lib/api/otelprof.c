@@ -18,7 +18,6 @@ static const uint64_t LAST_RECORDS_NS = UINT64_C(5000000000);
 static const uint64_t RULES_START_NS = UINT64_C(20000000);
 
 enum {
-	NS_A_MS = 1000000,
 	FLUSH_PAUSE_MS = 20, /* the longest between two looks at what is queued */
 };
 
@@ -248,7 +247,7 @@ int op_handle_flush(struct otelprof *p, uint32_t number, int timeout_ms)
 		 * others go on. */
 		if (r < 0 && r != -ETIMEDOUT && !first)
 			first = r;
-		waited_ms = (op_clock_monotonic_ns() - start) / NS_A_MS;
+		waited_ms = (op_clock_monotonic_ns() - start) / OP_NS_PER_MS;
 		if (r >= 0 || r == -EDEADLK || r == -ENOENT || r == -OTELPROF_E_FORKED ||
 		    (timeout_ms >= 0 && waited_ms >= (uint64_t)timeout_ms))
 			return first ?: r;

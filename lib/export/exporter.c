@@ -7,15 +7,12 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "export/sink/notes.h"
 #include "export/sink/request.h"
 #include "export/sink/thread.h"
 #include "export/sinks.h"
-
-enum {
-	NS_PER_MS = 1000000
-};
 
 struct op_exporters {
 	struct op_log *log;
@@ -255,7 +252,7 @@ static uint64_t deadline_of(int timeout_ms)
 {
 	if (timeout_ms < 0)
 		return UINT64_MAX;
-	return op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)timeout_ms * OP_NS_PER_MS;
 }
 
 static struct op_sink **find(struct op_exporters *x, uint32_t number)

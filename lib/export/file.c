@@ -181,7 +181,7 @@ static void *file_main(void *arg)
 
 static uint64_t soon_ns(void)
 {
-	return op_clock_monotonic_ns() + (uint64_t)WAIT_MS * OP_THREAD_NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)WAIT_MS * OP_NS_PER_MS;
 }
 
 /* A burst may be larger than the queue: then a disk that works is waited for. */

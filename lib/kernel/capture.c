@@ -12,8 +12,6 @@
 #include "kernel/state.h"
 
 enum {
-	NS_A_MS = 1000000,
-	MS_A_SECOND = 1000,
 	EPOLL_EVENTS = 16,
 	TIMER_MS = 200, /* until the caller sets another interval */
 };
@@ -21,12 +19,12 @@ enum {
 /* Have the timer fire every @ms. 0: at once, and then each millisecond. */
 static int set_timer(struct op_capture *c, uint32_t ms)
 {
-	struct timespec span = { .tv_sec = ms / MS_A_SECOND,
-				 .tv_nsec = (long)(ms % MS_A_SECOND) * NS_A_MS };
+	struct timespec span = { .tv_sec = ms / OP_MS_PER_S,
+				 .tv_nsec = (long)(ms % OP_MS_PER_S) * OP_NS_PER_MS };
 	struct itimerspec every = { .it_interval = span, .it_value = span };
 
 	if (!ms) {
-		every.it_interval.tv_nsec = NS_A_MS;
+		every.it_interval.tv_nsec = OP_NS_PER_MS;
 		every.it_value.tv_nsec = 1;
 	}
 	if ((!ms || ms != c->timer_ms) &&
@@ -167,7 +165,7 @@ static void on_timer(struct op_capture *c, const struct op_sideband_sink *sink,
 	uint64_t now = op_clock_monotonic_ns();
 
 	(void)!read(c->timer_fd, &expirations, sizeof(expirations));
-	if (now - c->cpus.checked_ns >= (uint64_t)OP_CPUS_CHECK_MS * NS_A_MS &&
+	if (now - c->cpus.checked_ns >= (uint64_t)OP_CPUS_CHECK_MS * OP_NS_PER_MS &&
 	    (c->listening || c->sampling) &&
 	    op_perf_update_cpus(c, sink, allowance) < 0) {
 		op_log(c->log, OP_LOG_WARNING, "%s; the next check tries again",
@@ -185,7 +183,7 @@ void op_capture_wake_every(struct op_capture *c, uint32_t ms)
 void op_capture_wake_before(struct op_capture *c, uint64_t time_ns)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t ms = time_ns > now ? (time_ns - now) / NS_A_MS + 1 : 1;
+	uint64_t ms = time_ns > now ? (time_ns - now) / OP_NS_PER_MS + 1 : 1;
 
 	/* if the timer cannot be set, the old interval stays */
 	if (ms < c->timer_ms)

@@ -13,7 +13,6 @@
 #include "session/state.h"
 
 enum {
-	NS_A_MS = 1000000,
 	/*
 	 * The ring is emptied at least this often. TIMER_MS: while something is new,
 	 * since the names of a short-lived process must be read soon or never. QUIET_MS:
@@ -98,15 +97,15 @@ static void pace(struct op_session *s, bool fresh, uint64_t next_ns)
 
 	if (fresh)
 		s->news_ns = now;
-	ms = now - s->news_ns < (uint64_t)QUIET_AFTER_MS * NS_A_MS ? TIMER_MS
-								   : TIMER_QUIET_MS;
-	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * NS_A_MS)
+	ms = now - s->news_ns < (uint64_t)QUIET_AFTER_MS * OP_NS_PER_MS ? TIMER_MS
+									: TIMER_QUIET_MS;
+	if (now - s->exec_ns < (uint64_t)EXEC_FOR_MS * OP_NS_PER_MS)
 		ms = TIMER_EXEC_MS;
 	if (next_ns && next_ns <= now &&
 	    op_allowance_has_worked(s->config.allowance, now))
 		ms = 0;
 	else if (next_ns)
-		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / NS_A_MS + 1 : 1);
+		ms = OP_MIN(ms, next_ns > now ? (next_ns - now) / OP_NS_PER_MS + 1 : 1);
 	op_capture_wake_every(s->config.capture, (uint32_t)ms);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line of the control socket to calls of the library, and what they return to lines. */
+#include "base/macros.h"
 #include "control.h"
 
 #include "common.h"
@@ -13,7 +14,6 @@ enum {
 	NUMBER_BYTES = 24,
 	LAST_BYTES = 512, /* kept for the last line */
 };
-#define NS_A_SECOND UINT64_C(1000000000)
 
 static const struct target_kind {
 	const char *name;
@@ -190,7 +190,7 @@ static void say_rule(void *userdata, uint64_t n, const struct otelprof_rule *rul
 			return;
 	(void)snprintf(digits, sizeof(digits), "%" PRIu64, rule->number);
 	say(reply, "%" PRIu64 " %s %u %" PRIu64 " %s%s\n", n, actions[rule->action],
-	    rule->sample_rate_hz, (rule->duration_ns + NS_A_SECOND - 1) / NS_A_SECOND,
+	    rule->sample_rate_hz, (rule->duration_ns + OP_NS_PER_S - 1) / OP_NS_PER_S,
 	    kinds[i].name, kinds[i].text ? rule->text : digits);
 }
 
@@ -220,7 +220,7 @@ static void do_rule(struct otelprof *p, char *arg, struct reply *reply)
 		return;
 	}
 	rule.sample_rate_hz = (uint32_t)rate;
-	rule.duration_ns = s * NS_A_SECOND;
+	rule.duration_ns = s * (uint64_t)OP_NS_PER_S;
 	r = otelprof_add_rule(p, &rule, &given);
 	if (r == 0)
 		say(reply, "number %" PRIu64 "\n", given);

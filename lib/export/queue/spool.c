@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "export/sink/thread.h"
 
 enum {
@@ -161,7 +162,7 @@ struct op_spill *op_spool_spill(struct op_spool *s)
 void op_spool_put(struct op_spool *s, struct op_spool_item *item)
 {
 	uint64_t deadline =
-		op_clock_monotonic_ns() + (uint64_t)PUT_WAIT_MS * OP_THREAD_NS_PER_MS;
+		op_clock_monotonic_ns() + (uint64_t)PUT_WAIT_MS * OP_NS_PER_MS;
 	uint64_t mine = ++s->asked;
 
 	op_request_hold(s->ledger, item->request);

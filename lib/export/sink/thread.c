@@ -34,8 +34,8 @@ int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), 
 static struct timespec to_timespec(uint64_t ns)
 {
 	return (struct timespec){
-		.tv_sec = (time_t)(ns / OP_THREAD_NS_PER_S),
-		.tv_nsec = (long)(ns % OP_THREAD_NS_PER_S),
+		.tv_sec = (time_t)(ns / OP_NS_PER_S),
+		.tv_nsec = (long)(ns % OP_NS_PER_S),
 	};
 }
 
@@ -47,20 +47,19 @@ static uint64_t cpu_of(pthread_t thread)
 
 	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts) < 0)
 		return 0;
-	return (uint64_t)ts.tv_sec * OP_THREAD_NS_PER_S + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * OP_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 int op_sink_thread_end(pthread_t thread)
 {
 	uint64_t now = op_clock_monotonic_ns();
-	uint64_t end = now + (uint64_t)OP_SINK_THREAD_END_MS * OP_THREAD_NS_PER_MS;
+	uint64_t end = now + (uint64_t)OP_SINK_THREAD_END_MS * OP_NS_PER_MS;
 	uint64_t moved = now;
 	uint64_t seen = 0;
 	uint64_t cpu;
 
 	do {
-		struct timespec ts =
-			to_timespec(now + (uint64_t)LOOK_MS * OP_THREAD_NS_PER_MS);
+		struct timespec ts = to_timespec(now + (uint64_t)LOOK_MS * OP_NS_PER_MS);
 
 		if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) != ETIMEDOUT)
 			return 0;
@@ -69,7 +68,7 @@ int op_sink_thread_end(pthread_t thread)
 		moved = cpu != seen ? now : moved;
 		seen = cpu;
 	} while (now < end &&
-		 now - moved < (uint64_t)OP_SINK_THREAD_STUCK_MS * OP_THREAD_NS_PER_MS);
+		 now - moved < (uint64_t)OP_SINK_THREAD_STUCK_MS * OP_NS_PER_MS);
 	(void)pthread_detach(thread);
 	return -ETIMEDOUT;
 }

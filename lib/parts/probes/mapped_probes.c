@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/macros.h"
 #include "code/elf/file.h"
 #include "parts/probes/attach.h"
 #include "parts/probes/usdt.h"
@@ -20,7 +21,6 @@
 enum {
 	PATH_BYTES = 64,
 	OVERLAY_INODE_BITS = 32, /* above them it may have the number of a layer */
-	NS_A_SECOND = 1000000000,
 };
 
 static void detach(struct op_mapped_probes *x, struct op_mapped_attached *attached)
@@ -129,7 +129,7 @@ static bool is_there(const struct op_mapped_probes *x, const struct op_executabl
 
 static int64_t ns_of(struct timespec t)
 {
-	return (int64_t)t.tv_sec * NS_A_SECOND + t.tv_nsec;
+	return (int64_t)t.tv_sec * OP_NS_PER_S + t.tv_nsec;
 }
 
 static int file_of(int fd, struct op_mapped_inode *ret)

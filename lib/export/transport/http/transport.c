@@ -23,8 +23,6 @@
 #include "export/transport/zstd.h"
 
 enum {
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
 	COMPRESSIONS = OP_COMPRESSION_ZSTD + 1,
 	/* An older connection is not used again, so that a silent peer is
 	 * noticed sooner. */
@@ -276,7 +274,7 @@ static CURLcode run(struct transport *t)
 		if (curl_multi_perform(t->multi, &running))
 			break;
 		if (running)
-			(void)curl_multi_poll(t->multi, NULL, 0, MS_PER_S, NULL);
+			(void)curl_multi_poll(t->multi, NULL, 0, OP_MS_PER_S, NULL);
 	}
 	while ((m = curl_multi_info_read(t->multi, &left))) {
 		if (m->msg == CURLMSG_DONE)
@@ -375,7 +373,7 @@ static int post(struct transport *t, enum op_compression compression, const void
 static int transport_send(void *transport, const void *request, size_t len,
 			  uint32_t timeout_ms, struct op_transport_result *ret)
 {
-	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t end_ns = op_clock_monotonic_ns() + (uint64_t)timeout_ms * OP_NS_PER_MS;
 	struct op_transport_result result;
 	struct transport *t = transport;
 	enum op_compression compression =
@@ -385,7 +383,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 
 	for (;; compression--, recompressed++) {
 		uint64_t now_ns = op_clock_monotonic_ns();
-		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+		uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 		result = (struct op_transport_result){ .retry_delay_ms = -1 };
 		/* to curl 0 is no limit */

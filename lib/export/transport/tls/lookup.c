@@ -7,11 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-	MS_PER_S = 1000,
-	NS_PER_MS = 1000000,
-	NS_PER_S = 1000000000,
-};
+#include "base/macros.h"
 
 struct op_lookup {
 	char *host;
@@ -109,10 +105,10 @@ bool op_lookup_wait(struct op_lookup *l, uint32_t ms, const struct addrinfo **re
 	int err = 0;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / MS_PER_S;
-	until.tv_nsec += (long)(ms % MS_PER_S) * NS_PER_MS;
-	if (until.tv_nsec >= NS_PER_S) {
-		until.tv_nsec -= NS_PER_S;
+	until.tv_sec += ms / OP_MS_PER_S;
+	until.tv_nsec += (long)(ms % OP_MS_PER_S) * OP_NS_PER_MS;
+	if (until.tv_nsec >= OP_NS_PER_S) {
+		until.tv_nsec -= OP_NS_PER_S;
 		until.tv_sec++;
 	}
 	(void)pthread_mutex_lock(&l->lock);

@@ -23,7 +23,6 @@ enum {
 	/* For the name, then for the connection, and then for the whole handshake. */
 	STEP_MS = 1000,
 	SLICE_MS = 50, /* how soon it is noticed that it was cancelled */
-	NS_PER_MS = 1000000,
 	ERROR_BYTES = 256,
 };
 
@@ -48,14 +47,14 @@ static int split_target(const char *target, char **ret_host, const char **ret_po
 
 static uint64_t step_end_ns(void)
 {
-	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * NS_PER_MS;
+	return op_clock_monotonic_ns() + (uint64_t)STEP_MS * OP_NS_PER_MS;
 }
 
 /* How long to wait now, in ms; 0: it is time to end. */
 static uint32_t slice(const struct op_tls_probe *p, uint64_t end_ns)
 {
 	uint64_t now_ns = op_clock_monotonic_ns();
-	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / NS_PER_MS : 0;
+	uint64_t left_ms = now_ns < end_ns ? (end_ns - now_ns) / OP_NS_PER_MS : 0;
 
 	return p->cancelled(p->transport) ? 0
 					  : (uint32_t)OP_MIN(left_ms, (uint64_t)SLICE_MS);

@@ -37,7 +37,6 @@ enum {
 	 * that is read.
 	 */
 	RUNNABLE_TRIES = 10,
-	NS_PER_MS = 1000000,
 	KILL_WAIT_MS = 1,
 	END_WAIT_MS = 100, /* for a task that was idle */
 };
@@ -376,8 +375,8 @@ static int take_answer(struct op_task_region *r, int *ret_fd)
 static int wait_answer(struct op_task_region *r, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = r->sock, .events = POLLIN };
-	struct timespec ts = { .tv_sec = (time_t)(deadline_ns / (1000 * NS_PER_MS)),
-			       .tv_nsec = (long)(deadline_ns % (1000 * NS_PER_MS)) };
+	struct timespec ts = { .tv_sec = (time_t)(deadline_ns / OP_NS_PER_S),
+			       .tv_nsec = (long)(deadline_ns % OP_NS_PER_S) };
 	int tries;
 
 	for (tries = 0; tries < RUNNABLE_TRIES; tries++) {
