@@ -154,7 +154,7 @@ void op_tries_judge(struct op_tries *t, struct op_queue *q, struct op_queue_entr
 }
 
 void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry *e,
-		   int err)
+		   int r)
 {
 	struct op_transport_result result = {
 		.grpc_status = OP_GRPC_UNAVAILABLE,
@@ -162,8 +162,8 @@ void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry
 	};
 	struct op_spill *spill = op_spool_spill(q->spool);
 
-	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
-		(void)strlcpy(result.message, strerror(-err), sizeof(result.message));
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+		(void)strlcpy(result.message, strerror(-r), sizeof(result.message));
 		try_later(t, q, e, &result);
 		return;
 	}
@@ -171,8 +171,8 @@ void op_tries_lost(struct op_tries *t, struct op_queue *q, struct op_queue_entry
 	op_notes_add(q->notes, OP_LOG_WARNING,
 		     "export: %s: %s/%s: %s; the %llu samples in it are lost", q->target,
 		     op_spill_path(spill), e->item.name,
-		     err == -EBADMSG ? "is damaged, its name now ends with .bad"
-				     : strerror(-err),
+		     r == -EBADMSG ? "is damaged, its name now ends with .bad"
+				   : strerror(-r),
 		     (unsigned long long)e->item.request->samples);
 	op_queue_settle(q, e, OP_DROP_SPILL);
 }

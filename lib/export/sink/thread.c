@@ -19,14 +19,14 @@ int op_sink_thread_start(pthread_t *ret, const char *name, void *(*fn)(void *), 
 {
 	sigset_t all;
 	sigset_t old;
-	int err;
+	int r;
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(ret, NULL, fn, arg);
+	r = pthread_create(ret, NULL, fn, arg);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
-		return -err;
+	if (r)
+		return -r;
 	(void)pthread_setname_np(*ret, name);
 	return 0;
 }
@@ -102,14 +102,14 @@ int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *ar
 {
 	_cleanup_free_ struct call *c = malloc(sizeof(*c));
 	pthread_t thread;
-	int err;
+	int r;
 
 	if (!c)
 		return -ENOMEM;
 	*c = (struct call){ .fn = fn, .drop = drop, .arg = arg };
-	err = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
-	if (err < 0)
-		return err;
+	r = op_sink_thread_start(&thread, "otelprof-open", call_main, c);
+	if (r < 0)
+		return r;
 	/* It may have come back just now. */
 	if (op_sink_thread_end(thread) < 0 &&
 	    __atomic_exchange_n(&c->state, CALL_LEFT, __ATOMIC_ACQ_REL) == CALL_RUNS) {
@@ -123,15 +123,15 @@ int op_sink_thread_call(void (*fn)(void *arg), void (*drop)(void *arg), void *ar
 int op_sink_thread_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
-	int err;
+	int r;
 
-	err = pthread_condattr_init(&attr);
-	if (err)
-		return -err;
+	r = pthread_condattr_init(&attr);
+	if (r)
+		return -r;
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	err = pthread_cond_init(cond, &attr);
+	r = pthread_cond_init(cond, &attr);
 	(void)pthread_condattr_destroy(&attr);
-	return -err;
+	return -r;
 }
 
 int op_sink_thread_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline_ns)

@@ -59,16 +59,16 @@ static int parse_partial(struct op_reader *r, uint64_t *rejected, char *message,
 int op_reply_parse(const void *bytes, size_t len, uint64_t *ret_rejected, char *message,
 		   size_t cap)
 {
-	struct op_reader r = op_reader_init(bytes, len);
+	struct op_reader reader = op_reader_init(bytes, len);
 	struct op_wire_field f;
 	uint64_t rejected = 0;
-	int err = 0;
+	int r = 0;
 
-	while (!err && op_wire_next(&r, &f)) {
+	while (!r && op_wire_next(&reader, &f)) {
 		if (op_wire_is_bytes(&f, RESPONSE_PARTIAL_SUCCESS))
-			err = parse_partial(&f.bytes, &rejected, message, cap);
+			r = parse_partial(&f.bytes, &rejected, message, cap);
 	}
-	if (err || r.failed)
+	if (r || reader.failed)
 		return -EBADMSG;
 	*ret_rejected = rejected;
 	return 0;

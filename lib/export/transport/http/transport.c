@@ -147,17 +147,17 @@ static int make_headers(struct curl_slist **list, enum op_compression compressio
 		[OP_COMPRESSION_ZSTD] = "zstd",
 	};
 	size_t i;
-	int err;
+	int r;
 
-	err = add_header(list, "Content-Type", "application/x-protobuf");
+	r = add_header(list, "Content-Type", "application/x-protobuf");
 	/* Do not wait for "100 Continue" with larger requests. */
-	if (!err)
-		err = add_header(list, "Expect", "");
-	if (!err && encodings[compression])
-		err = add_header(list, "Content-Encoding", encodings[compression]);
-	for (i = 0; !err && i < config->headers_len; i++)
-		err = add_header(list, config->headers[i].key, config->headers[i].value);
-	return err;
+	if (!r)
+		r = add_header(list, "Expect", "");
+	if (!r && encodings[compression])
+		r = add_header(list, "Content-Encoding", encodings[compression]);
+	for (i = 0; !r && i < config->headers_len; i++)
+		r = add_header(list, config->headers[i].key, config->headers[i].value);
+	return r;
 }
 
 static void transport_close(void *transport)
@@ -184,7 +184,7 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 		     struct op_log *log)
 {
 	enum op_compression i;
-	int err;
+	int r;
 
 	t->url = strdup(config->url);
 	t->host = strndup(config->target,
@@ -200,9 +200,9 @@ static int open_curl(struct transport *t, const struct op_transport_config *conf
 	t->wanted = config->compression;
 	t->compression = config->compression;
 	for (i = 0; i <= t->compression; i++) {
-		err = make_headers(&t->headers[i], i, config);
-		if (err < 0)
-			return err;
+		r = make_headers(&t->headers[i], i, config);
+		if (r < 0)
+			return r;
 	}
 	t->multi = curl_multi_init();
 	t->easy = make_easy(t, config->user_agent, config->socket, &config->certs);
@@ -215,7 +215,7 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 			  void **ret)
 {
 	struct transport *t = calloc(1, sizeof(*t));
-	int err;
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -224,10 +224,10 @@ static int transport_open(const struct op_transport_config *config, struct op_lo
 		return op_fail(log, -ENOMEM, "HTTP exporter: curl cannot be set up");
 	}
 	(void)pthread_mutex_init(&t->lock, NULL);
-	err = open_curl(t, config, log);
-	if (err < 0) {
+	r = open_curl(t, config, log);
+	if (r < 0) {
 		transport_close(t);
-		return err;
+		return r;
 	}
 	*ret = t;
 	return 0;
@@ -340,18 +340,18 @@ static int compress_by(enum op_compression compression, const void *bytes, size_
 static int post(struct transport *t, enum op_compression compression, const void *request,
 		size_t len, uint32_t timeout_ms, struct op_transport_result *result)
 {
-	_cleanup_free_ struct op_response *r = calloc(1, sizeof(*r));
+	_cleanup_free_ struct op_response *response = calloc(1, sizeof(*response));
 	_cleanup_free_ void *small = NULL;
 	CURLcode code;
-	int err;
+	int r;
 
-	if (!r)
+	if (!response)
 		return -ENOMEM;
-	r->retry_after_ms = -1;
+	response->retry_after_ms = -1;
 	if (compression != OP_COMPRESSION_NONE) {
-		err = compress_by(compression, request, len, &small, &len);
-		if (err < 0)
-			return err;
+		r = compress_by(compression, request, len, &small, &len);
+		if (r < 0)
+			return r;
 		request = small;
 	}
 	t->error[0] = 0;
@@ -359,12 +359,12 @@ static int post(struct transport *t, enum op_compression compression, const void
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len) ||
 	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers[compression]) ||
 	    curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms) ||
-	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, r) ||
-	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, r))
+	    curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, response) ||
+	    curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, response))
 		return -ENOMEM;
 	code = run(t);
 	if (code == CURLE_OK)
-		op_response_read(r, t->easy, result);
+		op_response_read(response, t->easy, result);
 	else
 		read_failure(t, code, result);
 	return 0;
@@ -379,7 +379,7 @@ static int transport_send(void *transport, const void *request, size_t len,
 	enum op_compression compression =
 		t->refuses_all ? OP_COMPRESSION_NONE : t->compression;
 	uint32_t recompressed = 0;
-	int err;
+	int r;
 
 	for (;; compression--, recompressed++) {
 		uint64_t now_ns = op_clock_monotonic_ns();
@@ -387,10 +387,10 @@ static int transport_send(void *transport, const void *request, size_t len,
 
 		result = (struct op_transport_result){ .retry_delay_ms = -1 };
 		/* to curl 0 is no limit */
-		err = post(t, compression, request, len,
-			   OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
-		if (err < 0)
-			return err;
+		r = post(t, compression, request, len,
+			 OP_MAX((uint32_t)left_ms, UINT32_C(1)), &result);
+		if (r < 0)
+			return r;
 		if (!op_response_refuses_encoding(&result))
 			break;
 		if (compression == OP_COMPRESSION_NONE) {

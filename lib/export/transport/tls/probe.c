@@ -77,14 +77,14 @@ static int connect_one(const struct op_tls_probe *p, const struct addrinfo *a,
 	_cleanup_close_ int fd = op_fd_move_up(
 		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	socklen_t len = sizeof(int);
-	int err = 0;
+	int r = 0;
 
 	if (fd < 0)
 		return -EIO;
 	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 &&
 	    (errno != EINPROGRESS || !wait_for(p, fd, POLLOUT, end_ns)))
 		return -EIO;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &r, &len) < 0 || r)
 		return -EIO;
 	return OP_TAKE_FD(fd);
 }
