@@ -38,8 +38,8 @@ static void note_process(struct op_processes *p, struct op_proc *proc)
 	struct op_proc_view view = op_proc_view_now(proc);
 	size_t i;
 
-	for (i = 0; i < view.layout->len; i++) {
-		const struct op_mapping *vma = &view.layout->vma[i];
+	for (i = 0; i < view.mappings->len; i++) {
+		const struct op_mapping *vma = &view.mappings->vma[i];
 
 		if (vma->exe)
 			op_new_files_note(op_processes_executables(p), vma->exe,
