@@ -61,8 +61,6 @@ struct otelprof {
 	uint64_t records;	  /* taken out of the ring */
 	uint64_t threads;	  /* samples of snapshots, which user space takes */
 	uint64_t dropped[OP_DROPS];
-	uint32_t wanted[OTELPROF_FILTER_RULES]; /* pids that the filter includes */
-	size_t wanted_len;
 	uint64_t map_failures; /* the arena's map failures that were already logged */
 	/* samples of the window being encoded that were submitted so far */
 	uint64_t emitted;
@@ -114,6 +112,8 @@ int op_handle_set_clock(struct otelprof *p, uint32_t hz);
 /* Call this when rates came or went: the clock then ticks at the highest rate, reduced as
  * the budget demands. */
 int op_handle_apply_rates(struct otelprof *p);
+/* Make the unwind tables of processes that rules include by number. */
+void op_handle_warm_rules(struct otelprof *p);
 /* Remove the rules that have expired. */
 void op_handle_expire_rules(struct otelprof *p);
 /* For the budget, in a poll: set the clock to @hz and export the open window, whose samples have

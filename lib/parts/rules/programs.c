@@ -119,8 +119,8 @@ static void leave(struct op_programs *p, struct op_meant *m, struct op_pattern *
 		op_meant_forget(p, m);
 }
 
-int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
-		    const struct op_target_says *says)
+static int set(struct op_programs *p, uint32_t kind, const char *text,
+	       const struct op_target_says *says, struct op_pattern **ret)
 {
 	struct op_pattern *pattern =
 		op_patterns_find(&p->patterns, kind, text, strlen(text));
@@ -129,12 +129,29 @@ int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
 
 	if (r < 0)
 		return r;
+	p->again |= fresh;
 	pattern->says = *says;
-	if (fresh)
-		p->again = true;
-	else
-		each_user(p, pattern, say_again);
+	*ret = pattern;
 	return 0;
+}
+
+int op_programs_say(struct op_programs *p, uint32_t kind, const char *text,
+		    const struct op_target_says *says)
+{
+	struct op_pattern *pattern;
+
+	return set(p, kind, text, says, &pattern);
+}
+
+int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
+		    const struct op_target_says *says)
+{
+	struct op_pattern *pattern;
+	int r = set(p, kind, text, says, &pattern);
+
+	if (r == 0)
+		each_user(p, pattern, say_again);
+	return r;
 }
 
 void op_programs_unset(struct op_programs *p, uint32_t kind, const char *text)
@@ -393,6 +410,11 @@ uint64_t op_programs_next_ns(const struct op_programs *p)
 	for (i = 0; i < p->queue_len; i++)
 		next_ns = OP_MIN(next_ns, p->queue[i].after_ns + 1);
 	return next_ns == UINT64_MAX ? 0 : next_ns;
+}
+
+size_t op_programs_len(const struct op_programs *p)
+{
+	return p->meant.len;
 }
 
 int op_programs_each(const struct op_programs *p, op_programs_fn fn, void *ctx)

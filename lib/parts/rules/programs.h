@@ -47,9 +47,12 @@ int op_programs_new(const struct op_programs_config *config, struct op_programs 
 struct op_programs *op_programs_free(struct op_programs *p);
 OP_DEFINE_CLEANUP(struct op_programs *, op_programs_free)
 
-/* From now on rules of @kind (enum op_target_kind) with @text say @says. Returns 0, -ENOMEM,
- * or -ENOSPC for too many paths with a *. */
+/* From now on rules of @kind (enum op_target_kind) with @text say @says. Returns 0 or
+ * -ENOMEM. */
 int op_programs_set(struct op_programs *p, uint32_t kind, const char *text,
+		    const struct op_target_says *says);
+/* The same, but the kernel's table is not told: op_programs_each() fills another one. */
+int op_programs_say(struct op_programs *p, uint32_t kind, const char *text,
 		    const struct op_target_says *says);
 /* No rule has that text any more. */
 void op_programs_unset(struct op_programs *p, uint32_t kind, const char *text);
@@ -67,6 +70,8 @@ void op_programs_work(struct op_programs *p, uint64_t now_ns, uint64_t limit_ns)
 /* When that is to be called next; 0: no process waits. */
 uint64_t op_programs_next_ns(const struct op_programs *p);
 
+/* How many entries the table has of it. */
+size_t op_programs_len(const struct op_programs *p);
 /* Call @fn for all entries, until it fails. Returns what it does. */
 typedef int (*op_programs_fn)(void *ctx, const struct op_target_key *key,
 			      const struct op_target_says *says);
