@@ -495,7 +495,7 @@ int otelprof_rules(struct otelprof *p, otelprof_rule_fn fn, void *userdata)
 	uint64_t i;
 
 	for (i = 0; i < p->stats.rules; i++) {
-		p->rules[i].of.text = p->rules[i].text;
+		p->rules[i].of.text = p->rules[i].of.text ? p->rules[i].text : NULL;
 		fn(userdata, p->rules[i].number, &p->rules[i].of);
 	}
 	return 0;
