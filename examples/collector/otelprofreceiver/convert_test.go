@@ -5,6 +5,7 @@
 package otelprofreceiver
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
