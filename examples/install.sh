@@ -5,7 +5,7 @@
 #     sh examples/install.sh           to build and run
 #     sh examples/install.sh tests     and for tests/run.sh
 #     sh examples/install.sh matrix    and for tests/run.sh --matrix
-#     sh examples/install.sh wild      to build, and for tests/wild/run.sh
+#     sh examples/install.sh wild      to build, and for tests/system/wild/run.sh
 #
 # Nothing is done where all of them are there already.
 set -eu

@@ -3,12 +3,7 @@
 """Results of tests/run.sh: lines "ok|FAIL|skip SUITE CELL: TEXT", and for some cells lines
 "figures SUITE CELL JSON", which versions.py reads.
 
-    report.py meson SUITE TESTLOG    meson's testlog.json as such lines
-    report.py failed TESTLOG         the names of the tests that failed there
-    report.py again FIRST SECOND     the results of a suite that failed and was run again
-    report.py summary RESULTS        a table for the terminal
-    report.py matrix RESULTS COMMIT FILE     docs/test-matrix.md, of which FILE is an earlier one
-    report.py count RESULTS          the last line
+    report.py RESULTS COMMIT FILE    docs/test-matrix.md, of which FILE is an earlier one
 """
 
 import json
@@ -20,12 +15,12 @@ from collections import OrderedDict
 
 STATUS = {"OK": "ok", "EXPECTEDFAIL": "ok", "SKIP": "skip"}
 WORDS = {"ok": "passes", "FAIL": "fails", "skip": "not run"}
-UNSTEADY = "unsteady: "
 
 
 def meson(suite, path):
+    """Yields the lines of meson's testlog.json."""
     if not os.path.exists(path):
-        print("FAIL %s run: meson test wrote no log" % suite)
+        yield "FAIL %s run: meson test wrote no log" % suite
         return
     with open(path, encoding="utf-8") as f:
         for line in f:
@@ -39,39 +34,7 @@ def meson(suite, path):
             if status == "FAIL":
                 text = row["result"].lower()
             name = row["name"].split(" / ")[-1].replace(" ", "_").replace(":", "/")
-            print("%s %s %s: %s" % (status, suite, name, text))
-
-
-def failed(path):
-    with open(path, encoding="utf-8") as f:
-        for row in map(json.loads, f):
-            if row["result"] not in STATUS:
-                print(row["name"].split(" / ")[-1])
-
-
-def again(first, second, figures=({}, {})):
-    """What passed in one of two runs passes, and says so: it is a bug still to be found.
-    @figures: of both runs; those of the run whose result counts are told."""
-    later = {(suite, cell): (status, text) for status, suite, cell, text in second}
-    for status, suite, cell, text in first:
-        then, told = later.get((suite, cell), (None, None))
-        of = figures[0]
-        if status == "FAIL" and (then == "ok" or then is None and cell == "run"):
-            status, text = "ok", UNSTEADY + "passed when run again; at first: " + text
-            of = figures[1]
-        elif status == "ok" and then == "FAIL":
-            text = UNSTEADY + "failed when run again: " + told
-        tell(status, suite, cell, text, of)
-    known = {(suite, cell) for _, suite, cell, _ in first}
-    for status, suite, cell, text in second:
-        if (suite, cell) not in known:
-            tell(status, suite, cell, text, figures[1])
-
-
-def tell(status, suite, cell, text, figures):
-    print("%s %s %s: %s" % (status, suite, cell, text))
-    if (suite, cell) in figures:
-        print("figures %s %s %s" % (suite, cell, figures[suite, cell]))
+            yield "%s %s %s: %s" % (status, suite, name, text)
 
 
 def figures_of(lines):
@@ -101,14 +64,20 @@ def tally(cells):
     return {word: sum(1 for status, _, _ in cells if status == word) for word in WORDS}
 
 
-def summary(rows):
-    print("%-12s %8s %8s %8s" % ("suite", *WORDS.values()))
+def summary(rows, seconds):
+    """@seconds: by suite."""
+    print("%-12s %8s %8s %8s %8s" % ("suite", *WORDS.values(), "seconds"))
     for suite, cells in by_suite(rows).items():
-        count = tally(cells)
-        print("%-12s %8d %8d %8d" % (suite, count["ok"], count["FAIL"], count["skip"]))
+        print("%-12s %8d %8d %8d %8d" % (suite, *tally(cells).values(), seconds.get(suite, 0)))
     for status, suite, cell, text in rows:
-        if status != "ok" or text.startswith(UNSTEADY):
+        if status != "ok":
             print("%s %s %s: %s" % (status, suite, cell, text))
+
+
+def count(rows):
+    """The last line."""
+    found = tally([(status, cell, text) for status, _, cell, text in rows])
+    print("%d passed, %d failed, %d skipped" % (found["ok"], found["FAIL"], found["skip"]))
 
 
 def read_matrix(path):
@@ -143,14 +112,13 @@ def matrix(rows, tree, path):
     suites = read_matrix(path)
     for suite, cells in by_suite(rows).items():
         shown = cells
-        if suite in ("sanitized", "release"):
-            shown = [c for c in cells if c[0] != "ok" or c[2].startswith(UNSTEADY)]
+        if suite in ("units", "library"):
+            shown = [c for c in cells if c[0] != "ok"]
         suites[suite] = (tree, list(tally(cells).values()), [cell_line(*c) for c in shown])
     print("# What passes where\n")
     print("Written by `tests/run.sh --write-matrix` on Linux %s, %s; do not edit. A run writes the "
           "suites that it ran, and leaves the others as an earlier one left them: *tree* is the "
-          "commit that a suite ran on. Unsteady cells failed once and passed once "
-          "([testing](testing.md)). The figures of each version of a runtime are in [runtimes by "
+          "commit that a suite ran on ([testing](testing.md)). The figures of each version of a runtime are in [runtimes by "
           "version](runtimes/versions.md).\n" % (platform.release(), platform.machine()))
     print("| suite | tree | passes | fails | not run |\n|---|---|---|---|---|")
     for suite, (tree, counts, _) in suites.items():
@@ -161,25 +129,5 @@ def matrix(rows, tree, path):
             print("\n".join(lines))
 
 
-def main():
-    what, args = sys.argv[1], sys.argv[2:]
-    if what == "meson":
-        meson(*args)
-        return
-    if what == "failed":
-        failed(*args)
-        return
-    rows = read(args[0])
-    if what == "again":
-        again(rows, read(args[1]), [figures_of(open(path, encoding="utf-8")) for path in args])
-    elif what == "summary":
-        summary(rows)
-    elif what == "matrix":
-        matrix(rows, args[1], args[2])
-    else:
-        count = tally([(status, cell, text) for status, _, cell, text in rows])
-        print("%d passed, %d failed, %d skipped" % (count["ok"], count["FAIL"], count["skip"]))
-
-
 if __name__ == "__main__":
-    main()
+    matrix(read(sys.argv[1]), *sys.argv[2:])

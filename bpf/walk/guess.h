@@ -10,7 +10,7 @@
 #ifndef OP_GUESS_H
 #define OP_GUESS_H
 
-#include "bpf/walk/unwind.h"
+#include "bpf/walk/find.h"
 
 enum {
 	OP_GUESS_SLOTS = 128, /* the most words of the stack that are searched */

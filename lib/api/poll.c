@@ -8,7 +8,7 @@
 
 #include "api/handle.h"
 #include "base/io.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	NS_A_MS = 1000000,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "export/sink.h"
+#include "export/sinks.h"
 
 struct op_callback {
 	struct op_sink sink;

@@ -8,10 +8,10 @@
 
 #include "base/io.h"
 #include "base/vec.h"
-#include "export/notes.h"
-#include "export/request.h"
-#include "export/sink.h"
-#include "export/thread.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
+#include "export/sink/thread.h"
+#include "export/sinks.h"
 
 enum {
 	NS_PER_MS = 1000000

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/drops.h"
 #include "base/log.h"
+#include "export/sink/request.h"
 #include "otelprof/export.h"
 
 /*
@@ -29,37 +29,6 @@ struct op_exporters_lock {
 	void (*leave)(void *owner);
 	void (*enter)(void *owner);
 	void *owner;
-};
-
-struct op_exporters_stats {
-	uint64_t samples_exported;
-	uint64_t samples_pending;
-	uint64_t samples_dropped[OP_DROPS];
-	uint64_t requests_sent;
-	uint64_t bytes_sent;
-	uint64_t
-		/* by partial success; their samples count as exported */
-		profiles_rejected;
-	uint64_t requests_restored; /* left in a spill directory by an earlier run */
-	uint64_t samples_restored;
-	uint64_t samples_spilled; /* left in a spill directory for the next run */
-	/* files that could not be written or read, or were damaged */
-	uint64_t spill_errors;
-	uint64_t requests_recompressed; /* sent again with another compression */
-	uint64_t cpu_ns;		/* of the delivery threads */
-	uint64_t bytes;			/* of requests that are in memory at present */
-};
-
-/* Counters of one exporter. Another exporter may have delivered a sample that this one
- * dropped. */
-struct op_account_stats {
-	uint64_t samples_exported;
-	uint64_t samples_pending;
-	uint64_t samples_dropped;
-	uint64_t samples_restored;
-	uint64_t samples_spilled;
-	uint64_t requests_sent;
-	uint64_t bytes_sent;
 };
 
 int op_exporters_new(struct op_log *log, struct op_exporters **ret);

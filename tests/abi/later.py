@@ -2,7 +2,7 @@
 """test_structs.c with this library; with a library of a later version, in which each struct has a
 field more; and built for that later version, with this library.
 
-    later.py BUILD_ROOT SOURCE_ROOT LIBRARY CONTEXT_LIBRARY RECORD...    records: oldest first
+    later.py BUILD_ROOT SOURCE_ROOT LIBRARY CONTEXT_LIBRARY
 
 The later library is made of this build's own commands: what sees a public header is compiled
 with the grown ones, and all else is linked as it is.
@@ -35,19 +35,12 @@ def run(command, cwd, **more):
     return r.stdout
 
 
-def recorded(paths):
-    """The bytes of each struct in the first record of the ABI that has it."""
-    return {name: int(bits) // 8 for path in reversed(paths) for name, bits in re.findall(
-        r"<class-decl name='(otelprof_\w+)' size-in-bits='(\d+)'", pathlib.Path(path).read_text())}
-
-
-def table(include, records):
+def table(include):
     """structs.h: what the headers have, which the program must have a row for."""
-    sizes = recorded(records)
     names = grown.sized(include)
     if len(names) < 18:
         sys.exit(f"only {len(names)} structs found in the headers")
-    rows = " ".join(f"OP_STRUCT({name}, {sizes.get(name, 0)})" for name in names)
+    rows = " ".join(f"OP_STRUCT({name})" for name in names)
     return f"#define OP_STRUCTS {rows}\n"
 
 
@@ -135,7 +128,7 @@ def result(what, command, libraries):
 
 def main(args):
     root, source = (pathlib.Path(a).resolve() for a in args[:2])
-    libraries = [pathlib.Path(a).absolute() for a in args[2:4]]
+    libraries = [pathlib.Path(a).absolute() for a in args[2:]]
     if not shutil.which("ninja") or not (root / "compile_commands.json").exists():
         print("SKIP: not a build of ninja's")
         return SKIPPED
@@ -151,7 +144,7 @@ def main(args):
         stack.callback(shutil.rmtree, folder)
         to_come = folder / "include"
         grown.grow(include, to_come)
-        (folder / "structs.h").write_text(table(include, args[4:]))
+        (folder / "structs.h").write_text(table(include))
         codes.append(result("this program, this library", [program(
             build, folder, "same", include, libraries, 0, 0)], libraries))
         later, objects = zip(*(build.later(l, to_come, folder) for l in libraries))

@@ -7,7 +7,7 @@ import sys
 
 
 # Of the program that loads the library: its heap, its signals, its environment, its limits, its
-# end. libbpf_set_print() is called and undone: tests/kernel/test_untouched.c.
+# end. libbpf_set_print() is called and undone: tests/live/library/test_untouched.c.
 OF_THE_HOST = set("""
     malloc_trim mallopt signal sigaction sigaltstack alarm setitimer raise abort exit _exit
     atexit setlocale tzset setenv unsetenv putenv clearenv umask chdir setrlimit setpriority

@@ -30,7 +30,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+sys.path.insert(0, os.path.join(HERE, "..", "live", "framework"))
 import bpf_stats
 import otlp
 import suite
@@ -73,7 +73,7 @@ class Load:
 
 def loads(args):
     deep = os.path.join(args.dir, "deep-bench")
-    source = os.path.join(HERE, "..", "truth", "programs", "deep.c")
+    source = os.path.join(HERE, "..", "live", "languages", "native", "programs", "deep.c")
     subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-DDEPTH_OF_DIG=5", source, "-o",
                     deep], check=True)
     big = os.path.join(args.dir, "big.c")
@@ -93,24 +93,24 @@ RUNTIMES = ("java", "node", "go", "php")
 
 def runtime_load(args, name):
     """The known program of another runtime, as its own tests run it."""
-    tests = os.path.join(HERE, "..")
+    languages = os.path.join(HERE, "..", "live", "languages")
     if name == "java":
-        subprocess.run(["javac", "-nowarn", "-d", args.dir, tests + "/hotspot/Known.java"],
+        subprocess.run(["javac", "-nowarn", "-d", args.dir, languages + "/hotspot/Known.java"],
                        check=True, stderr=subprocess.DEVNULL)
         return Load(name, [["java", "-XX:+UnlockDiagnosticVMOptions", "-cp", args.dir, "Known",
                             "scenes", "3600", "12"]] * 2, 4, 0.9, kind="jvm")
     if name == "node":
-        done = subprocess.run(["sh", tests + "/node/fetch.sh", "20"], check=True,
+        done = subprocess.run(["sh", languages + "/node/fetch.sh", "20"], check=True,
                               capture_output=True, text=True)
         node = done.stdout.split()[1]
-        return Load(name, [[node, tests + "/node/known.js", "spin", "3600"]] * 2, 20, 0.7,
+        return Load(name, [[node, languages + "/node/known.js", "spin", "3600"]] * 2, 20, 0.7,
                     kind="v8js")
     if name == "go":
         chain = os.path.join(args.dir, "chain-go")
-        subprocess.run(["go", "build", "-o", chain, tests + "/truth/programs/chain.go"],
+        subprocess.run(["go", "build", "-o", chain, languages + "/native/programs/chain.go"],
                        check=True)
         return Load(name, [[chain, "3600"]] * 2, 20, 0.9)
-    return Load(name, [["php", tests + "/php/known.php", "spin", "3600"]] * 2, 20, 0.9,
+    return Load(name, [["php", languages + "/php/known.php", "spin", "3600"]] * 2, 20, 0.9,
                 kind="php")
 
 

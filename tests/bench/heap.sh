@@ -14,7 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 root=$(cd "$(dirname "$0")/../.." && pwd)
 sampler=$(cd "$build" && pwd)/lib/preload/heap/libotelprof-heap.so
 otelprof=$build/examples/otelprof/otelprof
-cc -O2 -o "$dir/malloc_loop" "$root/tests/heap/malloc_loop.c"
+cc -O2 -o "$dir/malloc_loop" "$root/tests/live/kinds/heap/malloc_loop.c"
 
 # The last line: by then whoever listens does.
 last() { tail -n 1; }

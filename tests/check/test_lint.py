@@ -212,6 +212,11 @@ class Text(unittest.TestCase):
         self.assertEqual([], list(lint.crowded(files + ["lib/y/a.c", "tests/x/a.c"])))
         self.assertEqual(["lib/x has 21 source files, more than 20"],
                          list(lint.crowded(files + ["lib/x/a.h"])))
+        tests = ["tests/x/%d.py" % n for n in range(20)] + ["tests/x/meson.build"]
+        inputs = ["tests/fuzz/corpus/x/%d" % n for n in range(40)]
+        self.assertEqual([], list(lint.crowded(tests + inputs)))
+        self.assertEqual(["tests/x has 21 source files, more than 20"],
+                         list(lint.crowded(tests + ["tests/x/a.sh"])))
 
     def test_a_header_of_no_folder_is_no_folder(self):
         text = '#include "capture/b.h"\n'

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of ../report.py: how the results of a suite and of its second run become one."""
+"""Tests of ../report.py and ../run.py: the table of what passed, and which suites a level runs."""
 
 import os
+import pathlib
 import sys
 import tempfile
 import unittest
@@ -11,45 +12,30 @@ from io import StringIO
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import report  # noqa: E402
+import run  # noqa: E402
 
 
-def again(first, second, *figures):
-    with redirect_stdout(StringIO()) as told:
-        report.again(first, second, *figures)
-    return told.getvalue().splitlines()
+class Suites(unittest.TestCase):
+    def test_levels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "live", "x")
+            path.mkdir(parents=True)
+            (path / "suite.ini").write_text("[late]\ntitle=t\nafter=b\nrun=x\nfull=\n"
+                                            "[a]\ntitle=t\nrun=x\ndefault=one\nmatrix=\n"
+                                            "[b]\ntitle=t\nrun=x\nfull=two\n")
+            pathlib.Path(folder, "suite.ini").write_text("[units]\ntitle=t\nmeson=\ndefault=\n")
+            suites = run.find(pathlib.Path(folder))
+        self.assertEqual(list(suites), ["units", "a", "b", "late"])
+        self.assertEqual([name for name in suites if suites[name].runs("default")],
+                         ["units", "a"])
+        self.assertEqual([suites["a"].arguments(level) for level in run.LEVELS],
+                         ["one", "one", ""])
+        self.assertEqual(suites["b"].arguments("default"), "two")  # where it is asked for
 
-
-class Again(unittest.TestCase):
-    def test_passed_once(self):
-        self.assertEqual(again([("FAIL", "s", "a", "1 of 2")], [("ok", "s", "a", "2 of 2")]),
-                         ["ok s a: unsteady: passed when run again; at first: 1 of 2"])
-        self.assertEqual(again([("ok", "s", "a", "2 of 2")], [("FAIL", "s", "a", "1 of 2")]),
-                         ["ok s a: unsteady: failed when run again: 1 of 2"])
-
-    def test_failed_twice(self):
-        self.assertEqual(again([("FAIL", "s", "a", "x")], [("FAIL", "s", "a", "y")]),
-                         ["FAIL s a: x"])
-
-    def test_not_run_again(self):
-        self.assertEqual(again([("FAIL", "s", "a", "x")], []), ["FAIL s a: x"])
-        self.assertEqual(again([("FAIL", "s", "a", "x")], [("skip", "s", "a", "y")]),
-                         ["FAIL s a: x"])
-
-    def test_no_result_then_results(self):
-        """Of a suite that ended before its first result the second run's results count."""
-        self.assertEqual(again([("FAIL", "s", "run", "exit 1")],
-                               [("ok", "s", "a", "x"), ("FAIL", "s", "b", "y")]),
-                         ["ok s run: unsteady: passed when run again; at first: exit 1",
-                          "ok s a: x", "FAIL s b: y"])
-
-
-    def test_figures_are_of_the_run_that_counts(self):
-        figures = [report.figures_of(["ok s a: x\n", 'figures s a {"n": %d}\n' % n, "figures s b\n"])
-                   for n in (1, 2)]
-        self.assertEqual(figures[0], {("s", "a"): '{"n": 1}'})
-        ok, bad = [("ok", "s", "a", "x")], [("FAIL", "s", "a", "y")]
-        for first, second, n in ((bad, ok, 2), (ok, bad, 1), (bad, bad, 1), ([], ok, 2)):
-            self.assertEqual(again(first, second, figures)[1:], ['figures s a {"n": %d}' % n])
+    def test_every_suite_of_the_tree(self):
+        for suite in run.find(run.TOP / "tests").values():
+            self.assertTrue(suite.levels, suite.name)
+            self.assertIn(suite.needs, ("", "live", "release", "sanitized"), suite.name)
 
 
 class Matrix(unittest.TestCase):
@@ -64,10 +50,10 @@ class Matrix(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "matrix.md")
             self.write([("ok", "a", "x", "1 of 1"), ("skip", "a", "y", "no | there"),
-                        ("ok", "sanitized", "test_z", "0.1 s")], "old", path)
+                        ("ok", "units", "test_z", "0.1 s")], "old", path)
             before = self.write([("FAIL", "b", "x", "0 of 1")], "old", path)
             self.assertIn("| a | old | 1 | 0 | 1 |", before)
-            self.assertIn("| sanitized | old | 1 | 0 | 0 |", before)
+            self.assertIn("| units | old | 1 | 0 | 0 |", before)
             self.assertIn("| y | not run | no \\| there |", before)
             after = self.write([("ok", "b", "x", "1 of 1")], "new", path)
             self.assertEqual(after, before.replace("| b | old | 0 | 1 | 0 |",

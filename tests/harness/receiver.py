@@ -45,7 +45,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "truth"))
+sys.path.insert(0, os.path.join(HERE, "..", "live", "framework"))
 
 import otlp  # noqa: E402
 from ports import listen_anywhere  # noqa: E402

@@ -65,7 +65,7 @@ struct test {
 		exit(77);                                                                \
 	} while (0)
 
-/* Is "program/@name" one of the words in $OTELPROF_TEST_WITHOUT? See tests/valgrind. */
+/* Is "program/@name" one of the words in $OTELPROF_TEST_WITHOUT? See tests/system/valgrind. */
 static inline int test_without(const char *program, const char *name)
 {
 	const char *words = getenv("OTELPROF_TEST_WITHOUT");

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "common.h"
-#include "export/output.h"
+#include "export/sink/output.h"
 
 /* Give a file its name. For a stream the close may be the first to tell of an error. */
 static int complete(struct op_output *o)

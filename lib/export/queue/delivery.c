@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "export/queue/queue.h"
 #include "export/queue/tries.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 #include "export/transport/reply.h"
 
 struct op_delivery {

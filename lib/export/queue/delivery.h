@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "export/queue/settings.h"
-#include "export/sink.h"
+#include "export/sink/sink.h"
 #include "export/transport/transport.h"
 
 /* Start the thread. Copies what it needs of @settings. On success it takes ownership of

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 static struct op_queue_entry *entry_of(struct op_spool_item *item)
 {

@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "export/notes.h"
 #include "export/queue/spool.h"
-#include "export/request.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
 
 struct op_queue_entry {
 	TAILQ_ENTRY(op_queue_entry) link;

@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "export/queue/spill_file.h"
-#include "export/sink.h"
+#include "export/sink/sink.h"
+#include "export/spill/spill_file.h"
 #include "export/transport/env.h"
 
 /* The defaults that otelprof/export.h names. */

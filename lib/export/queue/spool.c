@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	/* A healthy disk is never this slow, and the owner can afford to wait

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "export/queue/spill.h"
-#include "export/request.h"
+#include "export/sink/request.h"
+#include "export/spill/spill.h"
 
 enum op_spool_state {
 	OP_SPOOL_NONE,	  /* it has no file, and is not to get one */

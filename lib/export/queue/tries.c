@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/io.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	/* Different complaints logged in a row; further ones are logged at

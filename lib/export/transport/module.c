@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/strbuf.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 #include "export/transport/module_dir.h"
 #include "otelprof/error.h"
 

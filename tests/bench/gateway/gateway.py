@@ -20,7 +20,7 @@ The gateway is bound to the first CPU of the machine, agents and sink to the sec
 is known how much it had; all of them, and the load, go before other work (nice). Its figures are CPU time by the kernel's clock of its threads,
 RSS, and requests by the sink between two moments at which all agents run.
 
-Needs root, two CPUs, a release build, Go 1.25, and a Collector (tests/e2e/build-collector.sh);
+Needs root, two CPUs, a release build, Go 1.25, and a Collector (tests/system/e2e/build-collector.sh);
 a quarter of an hour. --quick shows that it works. A run that was broken off goes on with the same
 --dir.
 """

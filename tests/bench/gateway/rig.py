@@ -12,7 +12,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "truth"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "live", "framework"))
 
 from ports import free_port, wait_for_port  # noqa: E402
 

@@ -14,7 +14,7 @@
 #include "api/handle.h"
 #include "base/io.h"
 #include "export/exporter.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	BIG = 1000000,	  /* more than a pipe takes */

@@ -2,7 +2,7 @@
 /*
  * A real JVM, single-stepped, interpreted and compiled: from one instruction to the next at
  * most one Java frame comes or goes, and those below stay what they are, line included. The
- * program is "calls" of tests/hotspot/Known.java, which hardly does anything but to make frames.
+ * program is "calls" of tests/live/languages/hotspot/Known.java, which hardly does anything but to make frames.
  */
 #include <glob.h>
 #include <signal.h>

@@ -2,7 +2,7 @@
 /*
  * A real Node.js, single-stepped: from one instruction to the next at most one JavaScript
  * frame comes or goes, and those below stay what they are, line included. The program is
- * "calls" of tests/node/known.js, which hardly does anything but to make frames.
+ * "calls" of tests/live/languages/node/known.js, which hardly does anything but to make frames.
  */
 #include <signal.h>
 #include <stdlib.h>

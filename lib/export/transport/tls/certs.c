@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 #include "export/transport/env.h"
 #include "export/transport/tls/pem.h"
 

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "export/notes.h"
+#include "export/sink/notes.h"
 #include "export/transport/transport.h"
 #include "otelprof/export.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/io.h"
 #include "export/exporter.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 enum {
 	BIG = 1000000,

@@ -13,7 +13,7 @@
 
 #include "base/io.h"
 #include "export/exporter.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 #include "otelprof/error.h"
 
 enum {

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "export/queue/spill.h"
-#include "export/queue/spill_file.h"
+#include "export/spill/spill.h"
+#include "export/spill/spill_file.h"
 
 enum {
 	PATH_BYTES = 512

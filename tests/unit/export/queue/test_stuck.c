@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "export/thread.h"
+#include "export/sink/thread.h"
 
 /* What openat(2) waits for. */
 enum stuck {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Line tables against the decoders of the interpreters themselves (tests/python/lines.py). */
+/* Line tables against the decoders of the interpreters themselves (tests/live/languages/python/lines.py). */
 #include "runtime/python/lines.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The stacks of real interpreters, walked by the step that runs in the kernel, against
- * what the program itself says of its frames (tests/python/known.py).
+ * what the program itself says of its frames (tests/live/languages/python/known.py).
  */
 #include <time.h>
 #include <unistd.h>

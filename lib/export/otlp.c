@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes an OTLP exporter, gRPC or HTTP, of settings, a transport and a
+ * delivery thread. */
+#include "export/queue/delivery.h"
+#include "export/queue/settings.h"
+#include "export/sinks.h"
+#include "export/transport/module.h"
+#include "otelprof/version.h"
+
+static const char user_agent[] = "OTel-OTLP-Exporter-C/" OTELPROF_VERSION " (otelprof)";
+
+static int open_with(const struct op_sink *base, const char *module,
+		     struct op_settings *s, struct op_sink **ret)
+{
+	struct op_transport_config config = {
+		.target = s->endpoint.target,
+		.url = s->endpoint.url,
+		.socket = s->endpoint.socket,
+		.user_agent = user_agent,
+		.certs = op_certs_get(&s->certs),
+		.headers = s->headers.data,
+		.headers_len = s->headers.len,
+		.tls = s->endpoint.tls,
+		.compression = s->compression,
+	};
+	const struct op_transport_ops *ops = NULL;
+	void *transport = NULL;
+	int err;
+
+	err = op_module_load(module, base->log, &ops);
+	if (err < 0)
+		return err;
+	err = ops->open(&config, base->log, &transport);
+	if (err < 0)
+		return err;
+	err = op_delivery_new(base, s, ops, transport, ret);
+	if (err < 0)
+		ops->close(transport);
+	return err;
+}
+
+int op_sink_new_otlp(const struct op_sink *base,
+		     const struct otelprof_otlp_config *config, struct op_sink **ret)
+{
+	struct op_settings settings;
+	int err;
+
+	err = op_settings_init(&settings, config, base->log);
+	if (err < 0)
+		return err;
+	err = open_with(base, settings.protocol == OP_PROTOCOL_HTTP ? "http" : "grpc",
+			&settings, ret);
+	op_settings_deinit(&settings);
+	return err;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a file under a temporary name and publishes it by rename(2). */
+#include "export/sink/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/macros.h"
+
+enum {
+	TEMP_NAME_TRIES = 16,
+	FILE_MODE = 0600,
+	COPY_BYTES = 1 << 30, /* sendfile(2) moves a little less than 2 GiB at once */
+};
+
+static bool is_stdout(const char *path)
+{
+	return !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+}
+
+static int open_stream(struct op_output *o, const char *path)
+{
+	int fd;
+
+	if (is_stdout(path)) {
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		fd = fd < 0 ? -errno : fd;
+	} else {
+		fd = op_open(path, O_WRONLY | O_NOCTTY);
+	}
+	if (fd < 0)
+		return fd;
+	o->fd = fd;
+	o->stream = true;
+	return 0;
+}
+
+/* Copy the path, with the links of an existing file resolved. Those of a stream stay: a pipe
+ * below /proc/self/fd or /dev/fd has no other path. */
+static int resolve(const char *path, char **ret, bool *ret_stream)
+{
+	_cleanup_free_ char *real = NULL;
+	struct stat st = { 0 };
+
+	*ret_stream = false;
+	if (is_stdout(path)) {
+		*ret_stream = true;
+	} else if (!stat(path, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return -EISDIR;
+		*ret_stream = !S_ISREG(st.st_mode);
+		real = *ret_stream ? NULL : realpath(path, NULL);
+		if (!real && !*ret_stream)
+			return -errno;
+	}
+	if (!real)
+		real = strdup(path);
+	if (!real)
+		return -ENOMEM;
+	*ret = OP_TAKE_PTR(real);
+	return 0;
+}
+
+int op_output_init(struct op_output *o, const char *path)
+{
+	struct op_output out = { .fd = -1, .published_fd = -1 };
+	bool stream = false;
+	int err;
+
+	err = resolve(path, &out.path, &stream);
+	if (err < 0)
+		return err;
+	err = stream ? open_stream(&out, path) : op_output_open(&out);
+	if (err < 0) {
+		free(out.path);
+		return err;
+	}
+	*o = out;
+	return 0;
+}
+
+void op_output_deinit(struct op_output *o)
+{
+	if (!o->stream)
+		op_output_discard(o);
+	op_output_forget(o);
+}
+
+void op_output_forget(struct op_output *o)
+{
+	op_closep(&o->fd);
+	op_closep(&o->published_fd);
+	op_freep(&o->temp);
+	op_freep(&o->path);
+}
+
+static char *temp_name(const char *path, unsigned int try)
+{
+	uint64_t seed = op_hash_seed() ^ op_clock_monotonic_ns();
+	char *name = NULL;
+
+	if (asprintf(&name, "%s.%08" PRIx32 ".tmp", path,
+		     (uint32_t)op_hash_u64(seed + try)) < 0)
+		return NULL;
+	return name;
+}
+
+int op_output_open(struct op_output *o)
+{
+	unsigned int try;
+
+	if (o->fd >= 0)
+		return 0;
+	for (try = 0; try < TEMP_NAME_TRIES; try++) {
+		_cleanup_free_ char *name = temp_name(o->path, try);
+		int err;
+		int fd;
+
+		if (!name)
+			return -ENOMEM;
+		fd = op_open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+		if (fd == -EEXIST)
+			continue;
+		if (fd < 0)
+			return fd;
+		o->fd = fd;
+		o->temp = OP_TAKE_PTR(name);
+		/* The file is private, because profiles reveal much about a host. */
+		if (fchmod(fd, FILE_MODE) == 0)
+			return 0;
+		err = -errno;
+		op_output_discard(o);
+		return err;
+	}
+	return -EEXIST;
+}
+
+/* Has the path another file than the published one @st by now, or none? */
+static bool has_moved(const struct op_output *o, const struct stat *st)
+{
+	struct stat now;
+
+	if (stat(o->path, &now) < 0)
+		return errno == ENOENT;
+	return now.st_dev != st->st_dev || now.st_ino != st->st_ino;
+}
+
+/* The file was cut, renamed or removed by somebody: the next one begins anew. */
+static int begin_anew(struct op_output *o)
+{
+	op_closep(&o->published_fd);
+	if (ftruncate(o->fd, 0) < 0 || lseek(o->fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return -ENODATA;
+}
+
+int op_output_continue(struct op_output *o, uint64_t len)
+{
+	struct stat st = { 0 };
+	off_t off = 0;
+
+	if (o->published_fd >= 0 && fstat(o->published_fd, &st) < 0)
+		return -errno;
+	if (o->published_fd >= 0 && ((uint64_t)st.st_size < len || has_moved(o, &st)))
+		return begin_anew(o);
+
+	while (o->published_fd >= 0 && (uint64_t)off < len) {
+		size_t want = OP_MIN(len - (uint64_t)off, (uint64_t)COPY_BYTES);
+		ssize_t n = sendfile(o->fd, o->published_fd, &off, want);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return begin_anew(o);
+	}
+	return 0;
+}
+
+int op_output_publish(struct op_output *o)
+{
+	int err;
+
+	if (rename(o->temp, o->path) < 0) {
+		err = -errno;
+		op_output_discard(o);
+		return err;
+	}
+	op_freep(&o->temp);
+	op_closep(&o->published_fd);
+	o->published_fd = OP_TAKE_FD(o->fd);
+	return 0;
+}
+
+void op_output_discard(struct op_output *o)
+{
+	if (o->temp)
+		(void)unlink(o->temp);
+	op_freep(&o->temp);
+	op_closep(&o->fd);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that appears complete or not at all: it is written beside its path under a
+ * temporary name and then renamed. Standard output, pipes and devices are written
+ * directly.
+ */
+#ifndef OP_EXPORT_SINK_OUTPUT_H
+#define OP_EXPORT_SINK_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct op_output {
+	char *path;
+	char *temp;	  /* name of the file being written, or NULL */
+	int fd;		  /* of the temporary file; of the stream if @stream; or -1 */
+	int published_fd; /* the file that last got the path's name, or -1 */
+	bool stream;
+};
+
+/* Open the stream, or the first temporary file. Returns 0 or -errno. After success call
+ * deinit. */
+int op_output_init(struct op_output *o, const char *path);
+/* Remove the unpublished file, if any, and close all descriptors. */
+void op_output_deinit(struct op_output *o);
+/* Call this in the child of a fork: closes, but leaves the files to the parent. */
+void op_output_forget(struct op_output *o);
+
+/* Create a temporary file if there is none. Returns 0 or -errno. */
+int op_output_open(struct op_output *o);
+/*
+ * Copy @len bytes of the published file into the (empty) temporary file. Returns 0, -errno, or
+ * -ENODATA, with the temporary file empty, if somebody truncated, renamed or removed the
+ * published file: what was in it is theirs.
+ */
+int op_output_continue(struct op_output *o, uint64_t len);
+/* Rename the temporary file to its path. Returns 0 or -errno; after an error it is
+ * discarded. */
+int op_output_publish(struct op_output *o);
+/* Remove the temporary file. */
+void op_output_discard(struct op_output *o);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/sink/shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+int op_shared_new(int level, struct op_shared **ret)
+{
+	_cleanup_free_ struct op_shared *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->users = 1;
+	err = op_ledger_init(&s->ledger);
+	if (err < 0)
+		return err;
+	err = op_notes_init(&s->notes, level);
+	if (err < 0) {
+		op_ledger_deinit(&s->ledger);
+		return err;
+	}
+	*ret = OP_TAKE_PTR(s);
+	return 0;
+}
+
+struct op_shared *op_shared_ref(struct op_shared *s)
+{
+	if (s)
+		(void)__atomic_add_fetch(&s->users, 1, __ATOMIC_RELAXED);
+	return s;
+}
+
+struct op_shared *op_shared_unref(struct op_shared *s)
+{
+	if (!s || __atomic_sub_fetch(&s->users, 1, __ATOMIC_ACQ_REL))
+		return NULL;
+	op_notes_deinit(&s->notes);
+	op_ledger_deinit(&s->ledger);
+	free(s);
+	return NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface of one exporter, of any kind. */
+#ifndef OP_EXPORT_SINK_SINK_H
+#define OP_EXPORT_SINK_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "export/sink/notes.h"
+#include "export/sink/request.h"
+#include "export/sink/shared.h"
+
+/* OTLP 1.10 tells exporters to refuse larger requests; 64 MiB before compression. */
+#define OP_REQUEST_BYTES_MAX	 (UINT64_C(64) << 20)
+#define OP_REQUEST_BYTES_DEFAULT UINT64_C(4000000)
+
+struct op_sink;
+
+struct op_sink_ops {
+	/* Accept @r, and decide now or later what becomes of it. */
+	void (*submit)(struct op_sink *s, struct op_request *r);
+	/* A flush begins: skip the wait before the next try, and try again what the last one
+	 * could not write. NULL: there is neither. */
+	void (*hurry)(struct op_sink *s);
+	/* Deliver until @deadline_ns (CLOCK_MONOTONIC). Returns 0, -ETIMEDOUT or another
+	 * -errno, which is told once and not at each look of one flush. */
+	int (*flush)(struct op_sink *s, uint64_t deadline_ns);
+	/* Give up all that waits and all that comes later. NULL: nothing ever waits. Does not
+	 * wait for the thread. */
+	void (*abandon)(struct op_sink *s);
+	/* After abandon(): wait until its thread has ended, and decide about all that is left.
+	 * This and free() may take long, and are called without the owner's lock. */
+	void (*finish)(struct op_sink *s);
+	/* In the child of a fork; only free() is called after it. May be NULL. */
+	void (*forked)(struct op_sink *s);
+	void (*free)(struct op_sink *s);
+};
+
+struct op_sink {
+	const struct op_sink_ops *ops;
+	uint32_t number;	  /* of the exporter, 1 or more */
+	struct op_shared *shared; /* ledger and notes are its; NULL: of a test */
+	struct op_ledger *ledger;
+	struct op_account account; /* counters of its requests */
+	struct op_notes *notes;	   /* for log lines of any thread */
+	struct op_log *log;	   /* for the owner's thread only */
+	uint64_t max_request;
+	/* Used by lib/export with the owner's lock: finish() is under way, and who called it
+	 * frees the sink if it was removed meanwhile. */
+	bool finishing;
+	bool removed;
+};
+
+#endif

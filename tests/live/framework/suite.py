@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What live suites share: their options, their cells one after the other, and the programs
+they profile.
+
+A cell is a function (run, name, ...). It prints its results by run.say() or run.judge(); what
+it raises is its result too, a Skip or a failure.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import traceback
+
+import build
+import otlp
+
+LONG = "600"  # seconds of CPU time: longer than any recording
+
+
+class Skip(Exception):
+    """Why a cell cannot run here."""
+
+
+def parser(*required):
+    """Options: --dir DIR, those of @required, --list, and the cells to run."""
+    made = argparse.ArgumentParser()
+    made.add_argument("--dir", required=True, type=folder)
+    for name in required:
+        made.add_argument("--" + name, required=True)
+    made.add_argument("--list", action="store_true", help="skip every cell")
+    made.add_argument("cells", nargs="*")
+    return made
+
+
+def folder(path):
+    os.makedirs(path, exist_ok=True)
+    return os.path.abspath(path)
+
+
+def fresh_folder(path):
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+class Run:
+    suite = "truth"  # in the results
+    row = None  # what the cell that runs is in docs/runtimes/versions.md: see row()
+
+    def __init__(self, args):
+        self.args = args
+        self.failed = 0
+        self.passed = 0
+
+    def say(self, status, name, text, problems=()):
+        print("%s %s %s: %s" % (status, self.suite, name, " ".join(text.split())), flush=True)
+        for problem in problems:
+            print("    " + problem[:600], flush=True)
+        if self.row:
+            print("figures", self.suite, name, json.dumps(self.row), flush=True)
+        self.failed += status == "FAIL"
+        self.passed += status == "ok"
+
+    def judge(self, name, *results):
+        problems = [p for r in results for p in r.problems]
+        notes = [n for r in results for n in r.notes]
+        if self.row:
+            self.row = dict(self.row, **{k: v for r in results for k, v in r.figures.items()})
+        if problems:
+            self.say("FAIL", name, "wrong", problems)
+        else:
+            self.say("ok", name, "; ".join(notes[:3]))
+
+    def cell(self, name, function, *args, row=None):
+        self.row = row
+        try:
+            if self.args.list:
+                raise Skip("not yet")
+            function(self, name, *args)
+        except Skip as e:
+            self.say("skip", name, str(e))
+        except Exception as e:
+            self.say("FAIL", name, "%s: %s" % (type(e).__name__, e),
+                     ["%s:%d: %s" % (at.filename, at.lineno, at.line)
+                      for at in traceback.extract_tb(e.__traceback__)[1:]])
+
+    def cells(self, known, default=None):
+        """Run those of @known, {name: function}, that were asked for, or @default, or all.
+        Returns the status."""
+        for name in self.args.cells or default or known:
+            self.cell(name, known[name])
+        return self.status()
+
+    def status(self):
+        """The exit status: 1 if something failed, 77 if nothing could run."""
+        return 1 if self.failed else 0 if self.passed else 77
+
+    def path(self, name):
+        return os.path.join(self.args.dir, name)
+
+    def fresh(self, name):
+        """The path of a file, which is removed if it exists."""
+        path = self.path(name)
+        if os.path.exists(path):
+            os.unlink(path)
+        return path
+
+    def program(self, name):
+        """Build a known-answer program and return its path."""
+        path, why = build.build(name, self.args.dir)
+        if not path:
+            raise Skip(why)
+        return path
+
+    def record(self, name, *options):
+        """Run "otelprof record". Returns (capture, text)."""
+        out = self.fresh(name + ".otlp")
+        done = subprocess.run([self.args.otelprof, "record", "-v", "-o", out, "--format", "otlp",
+                               *options], capture_output=True, text=True, timeout=300)
+        text = done.stdout + done.stderr
+        if done.returncode:
+            raise RuntimeError("otelprof record: exit %d: %s" % (
+                done.returncode, " ".join(text.strip().splitlines()[-6:])))
+        return otlp.read_file(out), text
+
+    def record_process(self, name, pid, part=1, options=()):
+        """Record one process, at --hz and for @part of --seconds. As record()."""
+        return self.record(name, "-F", str(self.args.hz), "-d", str(self.args.seconds * part),
+                           "-p", str(pid), *options)
+
+
+def row(runtime, version, mode="", program=""):
+    """A row of tests/live/languages/versions.py. A check adds its figures: samples; exact and lines, in per
+    cent; leaf, in points; errors, by name. @mode: "" as the runtime runs by itself."""
+    return {"runtime": runtime, "version": version, "mode": mode or "default",
+            "program": program}
+
+
+def why_not_live(otelprof):
+    """Why that program cannot profile here; None where it can."""
+    if os.geteuid():
+        return "not root"
+    done = subprocess.run([otelprof, "doctor"], capture_output=True, text=True, check=False)
+    missing = [line.strip() for line in done.stdout.splitlines() if "missing" in line.lower()]
+    return "otelprof doctor: %s" % (missing or ["failed"])[0] if done.returncode else None
+
+
+def live_main(run, cells):
+    """The main of a suite with no option of its own; @run: its class. Returns its status."""
+    args = parser("otelprof").parse_args()
+    why = why_not_live(args.otelprof)
+    if why:
+        print("skip %s all: %s" % (run.suite, why))
+        return 77
+    return run(args).cells(cells)
+
+
+def need_reach(path):
+    """For a cell that runs @path as another user than root."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            raise Skip("%s is closed to other users than root" % folder)
+        folder = os.path.dirname(folder)
+
+
+def stolen_ns():
+    """What the host has taken from all CPUs of this virtual machine, to a tick (proc_stat(5))."""
+    with open("/proc/stat", encoding="ascii") as f:
+        return int(f.readline().split()[8]) * 1000000000 // os.sysconf("SC_CLK_TCK")
+
+
+def start(*command, **options):
+    """Start a program and wait for its "ready PID". @options: Popen's."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+    if not process.stdout.readline().startswith("ready"):
+        stop([process])
+        raise RuntimeError("%s did not become ready" % " ".join(command))
+    return process
+
+
+@contextlib.contextmanager
+def interpreted(command, path, *arguments):
+    """The interpreter @command runs the text of the program at @path, because a root does not
+    have the file."""
+    with open(path, encoding="utf-8") as f:
+        process = subprocess.Popen([*command, "-", *arguments], stdin=f,
+                                   stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        yield process
+    finally:
+        stop([process])
+
+
+def stop(processes):
+    for process in processes:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+def end(process, seconds=60, sign=signal.SIGTERM):
+    """End @process, by SIGKILL if it does not end in time. Returns its status."""
+    process.send_signal(sign)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

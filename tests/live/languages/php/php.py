@@ -1,0 +1,510 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile tests/live/languages/php/known.php under each PHP at hand: a cell a version and mode.
+
+    php.py --otelprof PROGRAM --dir DIR [--quick] [--hz N] [--seconds N] [--only CHECK]
+           [--peer TOOLS] [CELL...]
+
+A cell is php-VERSION, php-VERSION-opcache, -jit (tracing) or -function (the other JIT); 7.4
+has no JIT. PHPs are those in Debian roots that fetch.sh finds or makes. --quick takes 8.2,
+with and without the JIT. --peer runs the OpenTelemetry eBPF profiler beside, from the folder
+that tests/bench/build-peer.sh prints, and says what it makes of the chain and its shares.
+Prints lines like tests/live/languages/native/run.py's.
+"""
+
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "framework"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "system", "wild"))
+
+import beside  # noqa: E402
+import check  # noqa: E402
+import suite  # noqa: E402
+from cells import Cell, chain  # noqa: E402
+
+VERSIONS = ["7.4", "8.2", "8.4"]
+# OPcache leaves files alone that are younger than two seconds, as those made for a test are.
+OPCACHE = ["-dopcache.enable_cli=1", "-dopcache.file_update_protection=0"]
+JIT = OPCACHE + ["-dopcache.jit_buffer_size=32M"]
+MODES = {
+    "": [],
+    "-opcache": OPCACHE,
+    "-jit": JIT + ["-dopcache.jit=tracing"],
+    "-function": JIT + ["-dopcache.jit=function"],
+}
+MODE_NAMES = {"": "", "-opcache": "OPcache", "-jit": "tracing JIT", "-function": "function JIT"}
+CELLS = {"php-" + version + mode: (version, mode) for version in VERSIONS for mode in MODES
+         if version != "7.4" or mode in ("", "-opcache")}
+QUICK = ["php-8.2", "php-8.2-jit"]
+FOLDER = "/tmp/otelprof-php"  # of the programs, in the root
+LEAVES = {"a": r"Known\\leaf_50", "b": r"Known\\leaf_30", "c": r"Known\\leaf_20"}
+ROOT = r"Known\\spin\n\{main\}\n"
+SCRIPTS = 100
+SCRIPT_MS = 150
+CARRY = 0.97
+
+
+def on_the_way():
+    """The chain from any link down: on the way to a leaf or back."""
+    pattern = ""
+    for n in range(1, 25):
+        pattern = r"(?:%sKnown\\f%d\n)?" % (pattern, n)
+    return pattern
+
+
+# The PHP frames alone; between two leaves there are few, and they are bounded below.
+SPIN = Cell("(?:" + "|".join(LEAVES.values()) + ")\n" + chain(name=r"Known\\f%d") + ROOT, LEAVES,
+            only_type="php", leaf_points=1.0,
+            others=r"(?:%s|(?:getrusage\n)?Known\\cpu\n|Known\\choose\n|Known\\Turn::(?:next|took)\n|"
+            r"(?:microtime|sprintf)\n)%s" % (on_the_way(), ROOT))
+OTHERS_MOST = 0.025
+# A share's standard deviation is 50 points over the root of the number of samples, at most.
+NOISE = 3 * 50
+CALLS = Cell(r"(?:(?:Known\\tick\n)?Known\\leaf_calls\n|"
+             r"(?:(?:Known\\add\n)?array_map\n|range\n)?Known\\leaf_callbacks\n)" +
+             chain(name=r"Known\\f%d") + r"Known\\calls\n\{main\}\n", {}, only_type="php",
+             leaf_points=None,
+             others=r"(?:%s|microtime\n)Known\\calls\n\{main\}\n" % on_the_way())
+
+# The functions of a scene that C code calls: each begins an activation of PHP's loop.
+CALLED_BY_C = {
+    "destruct": ["Known\\Ended::__destruct"],
+    "destruct_by_assignment": ["Known\\Ended::__destruct"],
+    "get": ["Known\\Made::__get"],
+    "set": ["Known\\Made::__set"],
+    "to_string": ["Known\\Made::__toString"],
+    "offset_get": ["Known\\Made::offsetGet"],
+    "offset_set": ["Known\\Made::offsetSet"],
+    "foreach": ["Known\\Made::getIterator"],
+    "json": ["Known\\Made::jsonSerialize"],
+    "array_map": ["Known\\key_via_c"],
+    "usort": ["Known\\key_via_c"],
+    "map_in_map": ["Known\\key_via_c", "Known\\inner_via_c"],
+    "preg": ["{closure}"],
+    "map_method": ["Known\\Made::method"],
+    "generator": ["Known\\generate"],
+    "generator_resumed": ["Known\\generate_after"],
+    "generator_in_c": ["Known\\generate"],
+    "autoload": ["{closure}"],
+    "fiber": ["{closure}"],
+    "fiber_resumed": ["Known\\in_fiber"],
+    "fiber_in_fiber": ["{closure}", "{closure}"],
+    "fiber_in_map": ["{closure}", "Known\\fiber_in_map"],
+}
+LOOP = "execute_ex"
+
+
+def plain(name):
+    """8.4 calls closures {closure:WHERE}; the namespace stands before it until then."""
+    return re.sub(r"(?:Known\\)?\{closure[^}]*\}", "{closure}", name)
+
+
+def read_scenes(text):
+    """{name: [(function, file, line)]} of what known.php said."""
+    scenes = {}
+    for part in re.findall(r"scene (\w+)\n((?:[^\n]+\n)+)\n", text):
+        scenes[part[0]] = [(plain(row[0]), row[1], int(row[2])) for row in
+                           (line.split("\t") for line in part[1].splitlines())]
+    return scenes
+
+
+def work_lines():
+    """The lines of work(), and those of its loop."""
+    with open(os.path.join(HERE, "known.php"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    first = lines.index("function work()") + 1
+    loop = next(n for n in range(first, len(lines)) if "for (" in lines[n]) + 1
+    end = next(n for n in range(first, len(lines)) if lines[n] == "}") + 1
+    return set(range(first, end + 1)), {loop, loop + 1}
+
+
+def runs_of(sample):
+    """The last PHP frame of each activation of the loop: right above its native frame. None
+    where one has no PHP frame above it. The innermost may be about to return and have none: it
+    is left out."""
+    ends = []
+    above = None
+    begun = False
+    for frame in sample.frames:
+        begun |= frame.type == "php"
+        if frame.type == "native" and frame.name == LOOP and begun:
+            if above.type != "php":
+                return None
+            ends.append(plain(above.name))
+        above = frame
+    return ends
+
+
+class SceneCheck:
+    """Which of the scenes a sample is of, and whether all of it is right."""
+
+    def __init__(self, scenes, php):
+        self.scenes = {}
+        self.names = {}
+        whole, loop = work_lines()
+        self.lines = whole | {0} if php.jit else loop
+        # The file's name of an eval(), and without OPcache of a file that is included again, is
+        # freed with its code, before it is read.
+        self.gone = ("eval",) if php.opcache else ("eval", "include")
+        for name, frames in scenes.items():
+            key = tuple(f[0] for f in frames)
+            self.names.setdefault(key, []).append(name)
+            self.scenes[name] = frames
+        self.seen = {}
+        self.wrong = {}
+        self.total = self.named = self.right = 0
+
+    def problem(self, name, frames, sample):
+        for frame, (_, file, line) in zip(frames, self.scenes[name]):
+            if frame.name == "Known\\work":
+                if frame.line not in self.lines:
+                    return "line %d of work()" % frame.line
+            elif frame.line != line:
+                return "line %d of %s, not %d" % (frame.line, frame.name, line)
+            if frame.file != file and (frame.file or frame.name not in self.gone):
+                return "file %s of %s" % (frame.file, frame.name)
+        want = CALLED_BY_C.get(name, []) + ["{main}"]
+        runs = runs_of(sample)
+        if runs != want:
+            return "activations of %s" % (runs,)
+        return None
+
+    def add(self, sample):
+        frames = [f for f in sample.frames if f.type == "php"]
+        key = tuple(plain(f.name) for f in frames)
+        leaf = key[0] if key else ""
+        if leaf not in ("Known\\work", "hash", "sha1"):
+            return
+        self.total += sample.count
+        self.named += sample.count if key in self.names else 0
+        problems = [self.problem(name, frames, sample) for name in self.names.get(key, [])]
+        if problems and not all(problems):
+            name = self.names[key][problems.index(None)]
+            self.seen[name] = self.seen.get(name, 0) + sample.count
+            self.right += sample.count
+            return
+        text = "%s: %s" % ("; ".join(sorted({p for p in problems if p})) or "no such scene",
+                           " ".join("%s:%d" % (f.name, f.line) for f in sample.frames))
+        self.wrong[text] = self.wrong.get(text, 0) + sample.count
+
+    def judge(self, samples, result):
+        for sample in samples:
+            self.add(sample)
+        all_count = sum(s.count for s in samples)
+        # The rest makes fibers, closures and the code of eval().
+        result.need(self.total >= 0.8 * all_count,
+                    "%d of %d samples in scenes" % (self.total, all_count))
+        result.need(self.right >= 0.99 * self.total,
+                    "%d of %d samples of scenes exact with files, lines and order" %
+                    (self.right, self.total))
+        result.figures.update(samples=all_count, errors=check.errors_of(samples),
+                              exact=100 * self.named / max(self.total, 1),
+                              lines=100 * self.right / max(self.named, 1))
+        missing = sorted(set(self.scenes) - set(self.seen))
+        result.need(not missing, "%d scenes seen%s" % (
+            len(self.seen), ", not: " + " ".join(missing) if missing else ""))
+        if self.right < 0.99 * self.total or missing:
+            for text, count in sorted(self.wrong.items(), key=lambda x: -x[1])[:6]:
+                result.problems.append("  %d times: %s" % (count, text))
+
+
+class Php:
+    def __init__(self, version, mode, root):
+        self.version = version
+        self.opcache = bool(mode)
+        self.jit = mode in ("-jit", "-function")
+        self.comm = "php" + version
+        self.root = root
+        self.command = ["chroot", root, "/usr/bin/php" + version, *MODES[mode]]
+        self.release = subprocess.run([*self.command, "-r", "echo PHP_VERSION;"],
+                                      capture_output=True, text=True).stdout
+
+    def start(self, *arguments):
+        return subprocess.Popen([*self.command, FOLDER + "/known.php", *arguments],
+                                stdout=subprocess.PIPE, text=True)
+
+
+def wait_ready(process):
+    text = ""
+    for line in process.stdout:
+        if line.startswith("ready"):
+            return text
+        text += line
+    raise RuntimeError("known.php did not become ready: " + text[-300:])
+
+
+def record(run, name, php, what, seconds):
+    """Returns (capture, text, what the program said, its pid)."""
+    process = php.start(what, suite.LONG)
+    try:
+        said = wait_ready(process)
+        capture, text = run.record(name + "-" + what, "-F", str(run.args.hz), "-d", str(seconds),
+                                   "-p", str(process.pid))
+    finally:
+        suite.stop([process])
+    return capture, text, said, process.pid
+
+
+def check_mix(capture, result):
+    total = sum(s.count for s in capture.samples)
+    right = sum(s.count for s in capture.samples
+                if (runs_of(s) or [""])[-1] == "{main}" and s.frames[-1].name == "_start")
+    result.need(right >= 0.99 * total, "native and PHP frames in true order to _start in %d of %d"
+                % (right, total))
+
+
+def spin_cell(samples):
+    """SPIN with the error that chance alone can make of a share; 1 point from 22,500 on."""
+    total = sum(s.count for s in samples)
+    return replace(SPIN, leaf_points=max(1.0, NOISE / max(1, total) ** 0.5))
+
+
+def peers(samples):
+    """What the peer makes of the same seconds."""
+    other = check.Result()
+    shares = check.check_pattern(
+        samples, replace(SPIN, exact=0),
+        lambda f: "{main}" if f.name == "<top-level>" else f.name, "name", other)
+    check.check_shares(shares, replace(SPIN, leaf_points=100), other)
+    return other.figures
+
+
+def check_jit(capture, result):
+    """JIT code calls no C functions for what the leaves do; the interpreter does."""
+    leaves = []
+    for sample in capture.samples:
+        user = [f for f in sample.frames if f.type != "kernel"]
+        if any(f.name.startswith("Known\\leaf_") for f in user[:2]):
+            leaves.append((user[0].type == "php", sample.count))
+    total = sum(count for _, count in leaves)
+    made = sum(count for is_php, count in leaves if is_php)
+    result.need(made >= 0.95 * total, "%d of %d samples of leaves in JIT code" % (made, total))
+
+
+def check_spin(run, name, php):
+    start_ns = time.time_ns()
+    capture, text, _, pid = record(run, name, php, "spin", run.args.seconds)
+    result = check.check_chain(capture, spin_cell(capture.samples), pid)
+    check_mix(capture, result)
+    total = sum(s.count for s in capture.samples)
+    others = sum(s.count for s in capture.samples
+                 if re.fullmatch(SPIN.others, check.stack_names(s, SPIN, check.name_by_record)))
+    result.need(others <= OTHERS_MOST * total, "%d of %d outside the chain" % (others, total))
+    if php.jit:
+        check_jit(capture, result)
+    beside.tell(run, name, pid, start_ns, peers)
+    return [result, check.check_rules(capture), check.check_accounting(text)]
+
+
+def check_calls(run, name, php):
+    capture, _, _, pid = record(run, name, php, "calls", run.args.seconds)
+    result = check.check_chain(capture, CALLS, pid)
+    check_mix(capture, result)
+    return [result]
+
+
+def check_scenes(run, name, php):
+    capture, _, said, pid = record(run, name, php, "scenes", 2 * run.args.seconds)
+    result = check.Result()
+    SceneCheck(read_scenes(said), php).judge(check.select(capture, pid), result)
+    return [result]
+
+
+def check_scripts(run, name, php):
+    """Of the samples while a short script ran, how many carry its frames?"""
+    out = run.fresh(name + "-short.otlp")
+    log = open(run.fresh(name + "-short.log"), "w", encoding="utf-8")
+    profiler = subprocess.Popen([run.args.otelprof, "record", "-v", "-F", str(run.args.hz), "-d",
+                                 "600", "--comm", php.comm, "--format", "otlp", "-o", out],
+                                stdout=log, stderr=log)
+    said = ""
+    try:
+        subprocess.run(["sleep", "1"], check=True)
+        for _ in range(SCRIPTS):
+            process = php.start("short", str(SCRIPT_MS))
+            said += process.communicate()[0]
+    finally:
+        status = suite.end(profiler, sign=2)
+        log.close()
+    result = check.Result()
+    rows = {int(pid): (float(begin) * 1e9, float(end) * 1e9) for pid, begin, end in
+            re.findall(r"short (\d+) ([\d.]+) ([\d.]+)", said)}
+    total = right = 0
+    wrong = {}
+    for sample in check.select(suite.otlp.read_file(out)):
+        begin, end = rows.get(sample.pid, (0, 0))
+        count = sum(begin <= t <= end for t in sample.timestamps)
+        names = [f.name for f in sample.frames if f.type == "php"]
+        total += count
+        if names and names[-1] == "{main}":
+            right += count
+        elif count:
+            text = " ".join(f.name for f in sample.frames)
+            wrong[text] = wrong.get(text, 0) + count
+    result.need(right >= CARRY * total, "%d of %d samples of scripts of %d ms carry its frames" %
+                (right, total, SCRIPT_MS))
+    expected = SCRIPTS * SCRIPT_MS * run.args.hz / 1000
+    result.need(status in (0, 130, -2), "otelprof record: exit %d" % status)
+    result.need(total >= 0.9 * expected, "%d samples of %.0f" % (total, expected))
+    if right < CARRY * total:
+        for text, count in sorted(wrong.items(), key=lambda x: -x[1])[:4]:
+            result.problems.append("  %d times: %s" % (count, text))
+    return [result]
+
+
+# Scripts that are alike but for names; the functions of each request are where those of the
+# one before were, unless OPcache keeps them.
+ALIKE = ("alpha", "gamma")
+# Names are read now and then: not of a script's first samples if the other one runs then.
+NAMED = 0.8
+REQUEST = """<?php
+function %(name)s_leaf() {
+    for ($i = 0, $x = 1; $i < 20000; $i++)
+        $x = ($x * 31 + $i) & 65535;
+    return $x;
+}
+function %(name)s_calls() { return %(name)s_leaf() + 1; }
+for ($end = microtime(true) + mt_rand(10, 30) / 1000; microtime(true) < $end;) %(name)s_calls();
+echo "%(name)s";
+"""
+
+
+def ask(port, name):
+    """When the script began and ended, or earlier and later than that."""
+    begin = time.time_ns()
+    server = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        server.request("GET", "/%s.php" % name)
+        said = server.getresponse().read().decode()
+    finally:
+        server.close()
+    if said != name:
+        raise RuntimeError("%s.php said %s" % (name, said[:200]))
+    return begin, time.time_ns()
+
+
+def start_server(php):
+    """Returns (process, port)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name in ALIKE:
+        with open(php.root + FOLDER + "/%s.php" % name, "w", encoding="utf-8") as file:
+            file.write(REQUEST % {"name": name})
+    # Of this SAPI OPcache is on by default.
+    process = subprocess.Popen([*php.command, "-dopcache.enable=%d" % php.opcache,
+                                "-S", "127.0.0.1:%d" % port, "-t", FOLDER],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            ask(port, ALIKE[0])
+            return process, port
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    suite.stop([process])
+    raise RuntimeError("php -S does not answer")
+
+
+def check_requests(run, name, php):
+    """Does each sample of a request have the functions of its script?"""
+    process, port = start_server(php)
+    asked = []
+    over = threading.Event()
+
+    def client():
+        while not over.is_set():
+            for script in ALIKE:
+                asked.append((*ask(port, script), script))
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    try:
+        capture, _ = run.record(name + "-requests", "-F", str(run.args.hz), "-d",
+                                str(run.args.seconds), "-p", str(process.pid))
+    finally:
+        over.set()
+        thread.join()
+        suite.stop([process])
+    result = check.Result()
+    total = right = 0
+    wrong = {}
+    for sample in check.select(capture, process.pid):
+        names = [f.name for f in sample.frames if f.type == "php"]
+        text = " ".join(names)
+        for time_ns in sample.timestamps:
+            script = next((s for begin, end, s in asked if begin <= time_ns <= end), None)
+            if not script or not names:
+                continue
+            total += 1
+            right += bool(re.fullmatch(r"(%(name)s_leaf )?(%(name)s_calls )?(microtime )?{main}"
+                                       % {"name": script}, text))
+            if ALIKE[script == ALIKE[0]] in " ".join([text, *(f.file for f in sample.frames)]):
+                wrong[text] = wrong.get(text, 0) + 1
+    result.need(not wrong, "%d of %d samples of requests show another script" %
+                (sum(wrong.values()), total))
+    result.need(right >= NAMED * total, "%d of %d have all functions of theirs" % (right, total))
+    result.need(total >= 500, "%d requests" % len(asked))
+    for text, count in sorted(wrong.items(), key=lambda x: -x[1])[:4]:
+        result.problems.append("  %d times: %s" % (count, text))
+    return [result]
+
+
+CHECKS = {"spin": check_spin, "calls": check_calls, "scenes": check_scenes,
+          "short": check_scripts, "requests": check_requests}
+
+
+def cell(run, name, root, why, wanted):
+    version, mode = CELLS[name]
+    if not root:
+        raise suite.Skip("no PHP %s: %s" % (version, why[-200:] or "tests/live/languages/php/fetch.sh has none"))
+    php = Php(version, mode, root)
+    folder = root + FOLDER
+    os.makedirs(folder, exist_ok=True)
+    for file in ("known.php", "included.php"):
+        shutil.copy(os.path.join(HERE, file), folder)
+    row = dict(run.row, release=php.release)
+    for what in wanted:
+        # These scripts are too short for figures like those of the others.
+        run.row = dict(row, program=what) if what not in ("short", "requests") else None
+        run.judge(name + "-" + what, *CHECKS[what](run, name, php))
+
+
+def roots(versions):
+    done = subprocess.run(["sh", os.path.join(HERE, "fetch.sh"), *versions],
+                          capture_output=True, text=True)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines()), " ".join(
+        done.stderr.split())
+
+
+def main():
+    parser = suite.parser("otelprof")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("--only", choices=CHECKS, action="append")
+    beside.add_option(parser)
+    run = suite.Run(parser.parse_args())
+    run.suite = "php"
+    wanted = run.args.cells or (QUICK if run.args.quick else list(CELLS))
+    found, why = ({}, "") if run.args.list else roots(
+        sorted({CELLS[name][0] for name in wanted}))
+    with beside.started(run):
+        for name in wanted:
+            run.cell(name, cell, found.get(CELLS[name][0]), why,
+                     run.args.only or list(CHECKS),
+                     row=suite.row("PHP", CELLS[name][0], MODE_NAMES[CELLS[name][1]]))
+    return run.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PHP and the JVM in a guest: what goes to its disk, and what is true of a recording.
+
+The programs, and what they must look like, are those of tests/live/languages/php and tests/live/languages/hotspot. Samples
+are few, so shares are not looked at.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PHP = os.path.join(HERE, "..", "..", "live", "languages", "php")
+HOTSPOT = os.path.join(HERE, "..", "..", "live", "languages", "hotspot")
+sys.path[:0] = [PHP, HOTSPOT]
+
+import check
+import hotspot
+import php
+
+MIN_SAMPLES = 100
+WAY_MOST = 0.2  # of the samples: between two leaves; emulated, that takes its time
+JAVA = "usr/lib/jvm/java-17-openjdk-"
+KNOWN = "/truth/hotspot"
+
+
+def real(tree, path):
+    """@path of a Debian tree, which has links from its root."""
+    while os.path.islink(path):
+        to = os.readlink(path)
+        path = tree + to if to.startswith("/") else os.path.join(os.path.dirname(path), to)
+    return path
+
+
+def add_tree(disk, tree, folder, skip=()):
+    """Folder @folder of @tree, with the files that its links lead to."""
+    for name in sorted(os.listdir(os.path.join(tree, folder))):
+        path = os.path.join(folder, name)
+        source = real(tree, os.path.join(tree, path))
+        if name in skip:
+            continue
+        if os.path.isfile(source):
+            disk.add(source, path)
+        elif not os.path.islink(os.path.join(tree, path)):
+            add_tree(disk, tree, path, skip)
+
+
+def add_php(disk, tree):
+    """Returns the command, or why there is none."""
+    disk.add(os.path.join(tree, "usr/bin/php8.2"), "usr/bin/php8.2")
+    disk.add(os.path.join(PHP, "known.php"), "truth/known.php")
+    return "php8.2 /truth/known.php spin 600", None
+
+
+def add_hotspot(disk, tree, arch, work):
+    if arch != "amd64":
+        return None, "HotSpot is supported only on x86-64"
+    home = JAVA + arch
+    out = os.path.join(work, "hotspot-classes")
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    done = None
+    for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac")):
+        done = subprocess.run([javac, "--release", "8", "-Xlint:-options", "-d", out,
+                               os.path.join(HOTSPOT, "Known.java")], capture_output=True)
+        if done.returncode == 0:
+            break
+    if not done or done.returncode:
+        return None, "no javac that makes classes for JDK 8"
+    disk.add_folder(out, KNOWN.lstrip("/"))
+    add_tree(disk, tree, home, ("man", "docs", "legal", "src.zip", "jmods"))
+    options = ["-Xint", "-Xmx256m"] + [o for o in hotspot.OPTIONS if o != "-Xint"]
+    return "/%s/bin/java %s -cp %s Known scenes 600" % (home, " ".join(options), KNOWN), None
+
+
+def check_php(capture, said):
+    cell = replace(php.SPIN, leaf_points=None, min_samples=MIN_SAMPLES)
+    result = check.check_chain(capture, cell)
+    php.check_mix(capture, result)
+    total = sum(s.count for s in capture.samples)
+    others = sum(s.count for s in capture.samples if check.re.fullmatch(
+        cell.others, check.stack_names(s, cell, check.name_by_record)))
+    result.need(others <= WAY_MOST * total, "%d of %d on the way" % (others, total))
+    return result
+
+
+def check_hotspot(capture, said):
+    known = SimpleNamespace(stacks={
+        tuple(hotspot.frame(word) for word in line.split()[2:])
+        for line in said.splitlines() if line.startswith("stack ")})
+    known.tails = {stack[1:] for stack in known.stacks}
+    hotspot.MIN_SAMPLES = MIN_SAMPLES
+    hotspot.OTHERS_MOST = WAY_MOST
+    result = check.Result()
+    count = hotspot.count_scenes(check.select(capture), known)
+    hotspot.judge(count, result, True)
+    return result
+
+
+CHECKS = {"php": check_php, "hotspot": check_hotspot}
